@@ -1,0 +1,151 @@
+//! Page-aligned memory that moves down with a request and comes back in its completion.
+//!
+//! Whoever holds a [`Buf`] owns it, so memory that the kernel is writing to cannot be named from
+//! safe code. Buffers are exclusive pieces of a shared [`Region`]; the region lives as long as any
+//! piece, or any engine that registered it with the kernel.
+//!
+//! ```text
+//!   Region   |----page----|----page----|----page----|----page----|
+//!   Bufs     |--------- index 0 -------|-------- index 1 --------|
+//! ```
+
+use std::{
+    alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error},
+    fmt,
+    ptr::NonNull,
+    sync::Arc,
+};
+
+const PAGE_BYTES: usize = 4096;
+
+/// One zeroed, page-aligned allocation, cut into equal buffers.
+pub struct Region {
+    start: NonNull<u8>,
+    layout: Layout,
+    buffer_bytes: usize,
+}
+
+// SAFETY: a region is plain memory; only `Buf`, which owns its piece exclusively, reads or writes it.
+unsafe impl Send for Region {}
+// SAFETY: as above: through `&Region` only addresses can be had, never the contents.
+unsafe impl Sync for Region {}
+
+impl Region {
+    fn zeroed(count: usize, bytes: usize) -> Self {
+        assert!(count > 0 && bytes > 0, "an empty region");
+        let buffer_bytes = bytes.next_multiple_of(PAGE_BYTES);
+        let total = buffer_bytes.checked_mul(count).expect("buffers fit the address space");
+        let layout = Layout::from_size_align(total, PAGE_BYTES).expect("page alignment is valid");
+        // SAFETY: the layout's size is not zero (asserted above).
+        let start = unsafe { alloc_zeroed(layout) };
+        let start = NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout));
+        Self { start, layout, buffer_bytes }
+    }
+
+    /// Address and length of every buffer in order of index: what an engine registers.
+    pub fn buffers(&self) -> impl Iterator<Item = (*mut u8, usize)> + '_ {
+        (0..self.layout.size() / self.buffer_bytes)
+            .map(|index| (self.start.as_ptr().wrapping_add(index * self.buffer_bytes), self.buffer_bytes))
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `zeroed` with this very layout; the last owner is going away.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) }
+    }
+}
+
+/// An owned, page-aligned piece of memory of whole pages.
+pub struct Buf {
+    start: NonNull<u8>,
+    bytes: u32,
+    index: u16,
+    region: Arc<Region>,
+}
+
+// SAFETY: a `Buf` is the only handle to its piece of the region.
+unsafe impl Send for Buf {}
+
+impl Buf {
+    /// `count` zeroed buffers of at least `bytes` each, rounded up to whole pages, and the region they
+    /// are pieces of. Allocates: call it at start-up, then recycle.
+    pub fn pool(count: usize, bytes: usize) -> (Arc<Region>, Vec<Self>) {
+        assert!(u16::try_from(count).is_ok(), "{count} buffers in one pool");
+        let region = Arc::new(Region::zeroed(count, bytes));
+        let length = u32::try_from(region.buffer_bytes).expect("a buffer is under 4 GiB");
+        let buffers = region
+            .buffers()
+            .zip(0..)
+            .map(|((start, _), index)| Self {
+                start: NonNull::new(start).expect("a piece of a live region"),
+                bytes: length,
+                index,
+                region: Arc::clone(&region),
+            })
+            .collect();
+        (region, buffers)
+    }
+
+    /// One zeroed buffer of at least `bytes`.
+    pub fn zeroed(bytes: usize) -> Self {
+        Self::pool(1, bytes).1.pop().expect("a pool of one")
+    }
+
+    /// The buffer's number in its region.
+    pub fn index(&self) -> u16 {
+        self.index
+    }
+
+    /// The region this buffer is a piece of.
+    pub fn region(&self) -> &Arc<Region> {
+        &self.region
+    }
+
+    /// The contents.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the piece is `bytes` long, initialised (zeroed at birth), and lives as long as the
+        // region that `self` keeps; nobody else holds it.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes as usize) }
+    }
+
+    /// The contents, to change.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `bytes`; `&mut self` makes the access exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes as usize) }
+    }
+}
+
+impl fmt::Debug for Buf {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Buf #{} of {} B", self.index, self.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_of_a_pool_are_aligned_zeroed_and_apart() {
+        let (region, mut buffers) = Buf::pool(3, 5000);
+        for (number, buffer) in buffers.iter_mut().enumerate() {
+            assert_eq!(buffer.bytes().len(), 8192);
+            assert_eq!(buffer.bytes().as_ptr() as usize % PAGE_BYTES, 0);
+            assert!(buffer.bytes().iter().all(|&byte| byte == 0));
+            buffer.bytes_mut().fill(number as u8 + 1);
+        }
+        for (number, buffer) in buffers.iter().enumerate() {
+            assert_eq!(buffer.index() as usize, number);
+            assert!(Arc::ptr_eq(buffer.region(), &region));
+            assert!(buffer.bytes().iter().all(|&byte| byte == number as u8 + 1));
+        }
+    }
+
+    #[test]
+    fn a_buffer_outlives_the_rest_of_its_pool() {
+        let mut last = Buf::pool(4, 4096).1.pop().expect("a pool of four");
+        last.bytes_mut()[0] = 7;
+        assert_eq!(last.bytes()[0], 7);
+    }
+}

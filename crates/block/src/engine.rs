@@ -1,0 +1,71 @@
+//! The one trait that waits.
+
+use crate::{Buf, Completion, Drive, Instant, Request};
+use std::os::fd::RawFd;
+
+/// What a caller must know to submit correctly.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Geometry {
+    /// Size in bytes.
+    pub capacity_bytes: u64,
+    /// Offsets and lengths must be multiples of this many bytes (1 for a buffered file).
+    pub block_bytes: u32,
+    /// Largest length of one request, in bytes.
+    pub transfer_bytes_max: u32,
+    /// How many requests may be outstanding. A contract: the engine panics when it is exceeded, so
+    /// that no layer needs a "queue full" path.
+    pub queue_depth: u32,
+    /// Whether bytes are stored.
+    pub data: Data,
+}
+
+/// Whether the bytes of a write can be read back. A timing model says no, and then requests carry
+/// no payload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Data {
+    /// Reads return what was written; every transfer carries memory.
+    Stored,
+    /// Only the time is real.
+    TimingOnly,
+}
+
+/// Drives that share a clock, and the only thing in drivelab that waits.
+///
+/// Every real engine of a run reads the same clock, or their instants could not be compared.
+pub trait Engine {
+    /// The contract for submitting to `drive`.
+    fn geometry(&self, drive: Drive) -> Geometry;
+
+    /// The time at the end of the last [`wait`](Engine::wait): a field read, never a system call.
+    fn now(&self) -> Instant;
+
+    /// Queues a request. Never blocks and never fails; a refused request completes with an error.
+    ///
+    /// # Panics
+    /// If more than `queue_depth` requests would be outstanding: that is the caller's bug.
+    fn submit(&mut self, request: Request);
+
+    /// Lets time pass until a request completes or `until` arrives, whichever is first, and appends
+    /// what completed to `done`. A past `until` polls.
+    ///
+    /// # Panics
+    /// With nothing outstanding and `until` never: nothing could ever happen.
+    fn wait(&mut self, until: Instant, done: &mut Vec<Completion>);
+
+    /// When the engine has something to do of its own accord.
+    fn next_wakeup(&self) -> Instant {
+        Instant::NEVER
+    }
+
+    /// Readable when a completion may be waiting, so that a server can poll sockets and engine on
+    /// one thread. After blocking there, poll the engine with a past `until` first: `now` is stale.
+    fn poll_fd(&self) -> Option<RawFd> {
+        None
+    }
+
+    /// `count` zeroed buffers of at least `bytes` each, all that the caller will ever need. An engine that
+    /// can register memory with the kernel does it here. Call once, before submitting.
+    fn pool(&mut self, count: usize, bytes: usize) -> Vec<Buf> {
+        Buf::pool(count, bytes).1
+    }
+}

@@ -1,0 +1,27 @@
+//! The vocabulary every room speaks: a [`Request`] goes down, a [`Completion`] comes back, and an
+//! [`Engine`] is the only thing that waits in between.
+//!
+//! ```text
+//!   workload        makes a Request, owns a Buf
+//!      | submit
+//!   Engine          null, sync, io_uring, stdio (real); a virtual clock over a machine (modelled)
+//!      | wait       time passes here and nowhere else
+//!   Completion      the Buf is back, with two instants
+//! ```
+//!
+//! This crate depends on nothing, does no I/O and knows no clock.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod buffer;
+mod engine;
+mod request;
+mod rng;
+mod size;
+
+pub use buffer::{Buf, Region};
+pub use engine::{Data, Engine, Geometry};
+pub use request::{
+    Actor, Command, Completion, Drive, Durability, Extent, Instant, IoError, Payload, Request, Tag,
+};
+pub use rng::Rng;
+pub use size::{BadSize, display_bytes, parse_bytes};
