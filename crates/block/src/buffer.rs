@@ -44,8 +44,9 @@ impl Region {
 
     /// Address and length of every buffer in order of index: what an engine registers.
     pub fn buffers(&self) -> impl Iterator<Item = (*mut u8, usize)> + '_ {
-        (0..self.layout.size() / self.buffer_bytes)
-            .map(|index| (self.start.as_ptr().wrapping_add(index * self.buffer_bytes), self.buffer_bytes))
+        (0..self.layout.size() / self.buffer_bytes).map(|index| {
+            (self.start.as_ptr().wrapping_add(index * self.buffer_bytes), self.buffer_bytes)
+        })
     }
 }
 

@@ -59,7 +59,13 @@ pub fn display_bytes(bytes: u64) -> String {
     const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let power = (bytes.max(1).ilog2() / 10) as usize;
     let value = bytes as f64 / 1024f64.powi(power as i32);
-    let decimals = if value.fract() < 0.005 { 0 } else if value < 10.0 { 2 } else { 1 };
+    let decimals = if value.fract() < 0.005 {
+        0
+    } else if value < 10.0 {
+        2
+    } else {
+        1
+    };
     format!("{value:.decimals$} {}", UNITS[power])
 }
 
@@ -97,9 +103,13 @@ mod tests {
 
     #[test]
     fn sizes_are_shown_in_the_unit_in_which_they_are_short() {
-        for (bytes, text) in
-            [(0, "0 B"), (512, "512 B"), (4096, "4 KiB"), (3 << 29, "1.50 GiB"), (u64::MAX, "16 EiB")]
-        {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (512, "512 B"),
+            (4096, "4 KiB"),
+            (3 << 29, "1.50 GiB"),
+            (u64::MAX, "16 EiB"),
+        ] {
             assert_eq!(display_bytes(bytes), text);
         }
     }

@@ -1,1 +1,31 @@
-//! x
+//! The run record: the one document every run leaves, whatever it ran on.
+//!
+//! ```text
+//!   lab, host  fill in a Record  ->  Store (SQLite history)  ->  report derives every table from it
+//! ```
+//!
+//! The types here *are* the format described in `docs/record-format.md` and, for machines, in
+//! `docs/record.schema.json`; a test holds the three together. Units stand in the field names.
+#![forbid(unsafe_code)]
+
+mod cell;
+mod environment;
+mod flag;
+mod run;
+#[cfg(feature = "store")]
+mod store;
+
+pub use cell::{
+    Bound, Cell, CpuCost, Latency, Operations, Pass, Percentile, Series, Transition,
+};
+pub use environment::{
+    BlockLayer, Cpu, DriveIdentity, Environment, FileSystem, HostFacts, Link, Queue, TargetInfo,
+    TargetKind,
+};
+pub use flag::Flag;
+pub use run::{
+    Calibration, FORMAT, LeftOut, MethodInfo, Paired, PairedVerdict, Record, State, Tool, VERSION,
+    Warning,
+};
+#[cfg(feature = "store")]
+pub use store::{Resolved, RunSummary, Store, StoreError};

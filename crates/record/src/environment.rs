@@ -1,0 +1,190 @@
+//! The machine under test: what a reader needs to repeat the run, or to doubt it.
+
+use crate::{Flag, Warning};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The machine and its state when the run began.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Environment {
+    /// Host, kernel, memory.
+    pub host: HostFacts,
+    /// The processor.
+    pub cpu: Cpu,
+    /// Output of the identity tools that were present, by tool name: `smartctl`, `nvme`, `hdparm`.
+    pub tools: BTreeMap<String, String>,
+}
+
+/// Host, kernel, memory.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct HostFacts {
+    /// Host name.
+    pub name: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Machine architecture.
+    pub architecture: String,
+    /// Distribution, from os-release.
+    pub distribution: Option<String>,
+    /// Memory, bytes.
+    pub memory_bytes: u64,
+    /// Memory available at the start, bytes.
+    pub memory_available_bytes: u64,
+    /// `kvm`, `vmware`, `container:docker`..., absent on bare metal.
+    pub virtualisation: Option<String>,
+    /// Load average over one minute at the start.
+    pub load_1min: f64,
+}
+
+/// The processor.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Cpu {
+    /// Model name.
+    pub model: String,
+    /// Logical processors this process may use.
+    pub online: u32,
+    /// Frequency governor, when there is one.
+    pub governor: Option<String>,
+    /// Processors the workers were pinned to; empty when not pinned.
+    pub pinned: Vec<u32>,
+    /// The kernel's clock source.
+    pub clock_source: Option<String>,
+}
+
+/// What was measured.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct TargetInfo {
+    /// As the user wrote it.
+    pub text: String,
+    /// What it turned out to be.
+    pub kind: TargetKind,
+    /// Canonical path of the file, directory or device.
+    pub path: Option<String>,
+    /// Size in bytes of the device or file, or of the free space for a directory.
+    pub capacity_bytes: u64,
+    /// Free bytes of the file system before the run.
+    pub free_bytes: Option<u64>,
+    /// The file system under a path.
+    pub file_system: Option<FileSystem>,
+    /// Block devices from the path down to the drives: the nearest first.
+    pub stack: Vec<BlockLayer>,
+    /// Alignment that direct I/O needs, bytes.
+    pub direct_alignment_bytes: Option<u32>,
+    /// Flags that hold for every cell on this target.
+    pub flags: Vec<Flag>,
+    /// Sentences that explain them.
+    pub warnings: Vec<Warning>,
+}
+
+/// What a TARGET turned out to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TargetKind {
+    /// A directory: a scratch file was made in it and removed.
+    Directory,
+    /// A file that existed: it was only read.
+    File,
+    /// A file that was made and removed.
+    NewFile,
+    /// A block device.
+    BlockDevice,
+    /// `null:`, the engine's own cost.
+    Null,
+    /// `model:STACK`, in virtual time.
+    Model,
+    /// `flash:PATH`, a managed flash volume.
+    Flash,
+}
+
+/// The file system under a path.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct FileSystem {
+    /// `ext4`, `xfs`, `tmpfs`...
+    pub kind: String,
+    /// Where it is mounted.
+    pub mount_point: String,
+    /// What is mounted.
+    pub source: String,
+    /// Mount options, as the kernel lists them.
+    pub options: String,
+    /// Block size, bytes.
+    pub block_bytes: u64,
+}
+
+/// One block device of the stack under a path.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct BlockLayer {
+    /// Kernel name: `nvme0n1p2`, `dm-0`.
+    pub name: String,
+    /// `disk`, `partition`, `loop`, `dm-crypt`, `dm-linear`, `md-raid5`, `zram`...
+    pub kind: String,
+    /// Size, bytes.
+    pub bytes: u64,
+    /// First byte on the parent, for a partition.
+    pub start_bytes: Option<u64>,
+    /// Queue settings.
+    pub queue: Option<Queue>,
+    /// Identity, for a drive.
+    pub drive: Option<DriveIdentity>,
+}
+
+/// Settings of a block device's queue.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Queue {
+    /// Scheduler in use.
+    pub scheduler: Option<String>,
+    /// Read-ahead, bytes.
+    pub read_ahead_bytes: Option<u64>,
+    /// `write back` or `write through`, as the kernel believes.
+    pub write_cache: Option<String>,
+    /// Whether the drive takes forced-unit-access writes.
+    pub fua: Option<bool>,
+    /// The kernel's rotational flag, which may be wrong.
+    pub rotational: Option<bool>,
+    /// Logical block, bytes.
+    pub logical_block_bytes: Option<u64>,
+    /// Physical block, bytes.
+    pub physical_block_bytes: Option<u64>,
+    /// Requests the queue holds.
+    pub requests: Option<u64>,
+    /// Largest discard, bytes; 0 means no TRIM.
+    pub discard_bytes_max: Option<u64>,
+}
+
+/// Which drive it is.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct DriveIdentity {
+    /// Model string.
+    pub model: Option<String>,
+    /// Serial number.
+    pub serial: Option<String>,
+    /// Firmware revision.
+    pub firmware: Option<String>,
+    /// World-wide name.
+    pub wwn: Option<String>,
+    /// `nvme`, `sata`, `usb`, `virtio`, `scsi`, `mmc`...
+    pub transport: Option<String>,
+    /// Negotiated and possible link.
+    pub link: Option<Link>,
+    /// Degrees Celsius at the start.
+    pub temperature_celsius: Option<f64>,
+    /// Rated endurance in bytes written, when a tool tells it.
+    pub rated_endurance_bytes: Option<u64>,
+    /// Bytes written over the drive's life, when a tool tells it.
+    pub written_bytes: Option<u64>,
+    /// Whether the drive says that its cache survives a power cut.
+    pub power_loss_protection: Option<bool>,
+    /// Whether a hypervisor made it.
+    pub is_virtual: bool,
+}
+
+/// A link's speed.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Link {
+    /// In words: `PCIe 8.0 GT/s x2`, `SATA 6.0 Gbps`, `USB 5000 Mb/s`.
+    pub negotiated: String,
+    /// What both ends could do, in the same words.
+    pub possible: Option<String>,
+    /// Payload bytes per second that the negotiated link carries.
+    pub bytes_per_s: Option<u64>,
+}

@@ -1,0 +1,126 @@
+//! Verdict flags: what a reader must know before trusting a number.
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! flags {
+    ($($(#[doc = $meaning:literal])+ $variant:ident $name:literal cure $cure:literal;)*) => {
+        /// A verdict about a cell or a run, raised by an automatic check. The snake_case name is what
+        /// stands in records and tables.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Flag { $($(#[doc = $meaning])+ $variant,)* }
+
+        impl Flag {
+            /// Every flag, in the order of the documentation.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// The name in records and tables.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),* }
+            }
+
+            /// What it means, one sentence.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Self::$variant => concat!($($meaning),+).trim_ascii(),)* }
+            }
+
+            /// What the user can do about it.
+            pub fn cure(self) -> &'static str {
+                match self { $(Self::$variant => $cure),* }
+            }
+        }
+    };
+}
+
+flags! {
+    /// The stop rule's precision was not reached within the time allowed; the interval says what was.
+    NotConverged "not_converged" cure "raise --max-time, or choose --grade publish";
+    /// Fewer operations or seconds than the grade's minimum: too short to say.
+    Insufficient "insufficient" cure "raise --max-time or --size";
+    /// The rate was still changing when the cell ended.
+    Drifting "drifting" cure "raise --max-time, or precondition the drive";
+    /// The cell was steady and then left its steady state.
+    LeftSteadyState "left_steady_state" cure "run the saturation method to see where it settles";
+    /// The worker's CPU was busy over 90 % of the time: the rate is the host's, not the drive's.
+    CpuLimited "cpu_limited" cure "use more threads, larger blocks or the uring engine";
+    /// The drive's time per operation is under five times the engine's own cost.
+    EngineLimited "engine_limited" cure "compare with `drivelab run null:`; use more threads";
+    /// The rate is within 5 % of what the negotiated link can carry.
+    LinkLimited "link_limited" cure "check the slot, cable and port: the record names the link";
+    /// Reads came from the page cache, not from the drive.
+    CacheServed "cache_served" cure "use --io direct";
+    /// The data set fits into the host's memory and the cell is buffered.
+    FitsInMemory "fits_in_memory" cure "raise --size above the memory, or use --io direct";
+    /// Other programs moved more than 2 % of the drive's sectors meanwhile.
+    ForeignIo "foreign_io" cure "stop the other programs and run again";
+    /// The hypervisor took more than 2 % of the CPU time meanwhile.
+    Steal "steal" cure "run on a quieter host";
+    /// The drive is virtual: its numbers are the hypervisor's and the neighbours' too.
+    VirtualDisk "virtual_disk" cure "measure on the host itself to judge the drive";
+    /// The bytes written were compressible.
+    CompressibleData "compressible_data" cure "use --data random for the paired choice";
+    /// The target stores compressible data faster: it compresses or deduplicates.
+    CompressingTarget "compressing_target" cure "keep --data random; see the ratio in the warning";
+    /// The target lives in memory: this measures memory, not a drive.
+    MemoryBacked "memory_backed" cure "name a directory on a drive";
+    /// The target is reached over a network.
+    NetworkBacked "network_backed" cure "read the numbers as network and server together";
+    /// The target passes through a user-space file system.
+    FuseBacked "fuse_backed" cure "name a directory on the underlying file system";
+    /// The target is a layered (overlay) file system.
+    OverlayBacked "overlay_backed" cure "name a directory on the underlying file system";
+    /// The file system copies on write, checksums or compresses below the page cache.
+    CopyOnWrite "copy_on_write" cure "read the numbers as the file system's";
+    /// The block device stack encrypts.
+    Encrypted "encrypted" cure "read the numbers as drive and cipher together";
+    /// The block device is backed by a file of another file system.
+    LoopDevice "loop_device" cure "measure the underlying drive";
+    /// The file has holes: reading them touches no drive.
+    SparseFile "sparse_file" cure "copy the file with `cp --sparse=never`, or name a directory";
+    /// The file has extents that were allocated but never written: reading them touches no drive.
+    UnwrittenExtents "unwritten_extents" cure "write the file once, or name a directory";
+    /// Over 5 % of sampled blocks are zero: the drive answers from its map.
+    DeallocatedBlocks "deallocated_blocks" cure "precondition: write the drive once";
+    /// The drive's volatile write cache was on: plain writes may be lost in a power cut.
+    VolatileCache "volatile_cache" cure "read the sync-write cells for durable writes";
+    /// A flush took under 20 us on a drive without known power-loss protection.
+    LyingFlush "lying_flush" cure "do not trust this drive or hypervisor with commits until proven";
+    /// The write rate fell for good while the cell ran: a fast cache had filled up.
+    WriteCliff "write_cliff" cure "run the saturation method for the sustained rate";
+    /// The rate sat exactly on a round number or stepped down from it: a quota, not a drive.
+    BurstCredit "burst_credit" cure "run longer than the credit lasts";
+    /// The rate fell while the drive's temperature rose.
+    ThermalThrottling "thermal_throttling" cure "cool the drive and run again";
+    /// The asked-for queue depth was not reached.
+    DepthNotReached "depth_not_reached" cure "read the achieved depth; use more threads or --engine uring";
+    /// A partition or file system does not start on a physical block.
+    Misaligned "misaligned" cure "repartition on a 1 MiB boundary";
+    /// The system's rotational flag contradicts the measured seek time.
+    RotationalMismatch "rotational_mismatch" cure "trust the probe; the flag is wrong";
+    /// A closed loop hid stalls: latency from the intended start is far worse.
+    CoordinatedOmission "coordinated_omission" cure "quote the open-loop latency";
+    /// A larger area was read or written markedly slower: a cache holds the smaller one.
+    SmallSpan "small_span" cure "raise --size";
+    /// The asked-for rate could not be kept.
+    RateNotReached "rate_not_reached" cure "lower --rate";
+}
+
+impl std::fmt::Display for Flag {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flag_is_written_as_it_is_named() {
+        for &flag in Flag::ALL {
+            let written = serde_json::to_string(&flag).expect("a flag serialises");
+            assert_eq!(written, format!("\"{}\"", flag.name()));
+            assert!(!flag.meaning().is_empty() && !flag.cure().is_empty());
+        }
+    }
+}

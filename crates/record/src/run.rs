@@ -1,0 +1,175 @@
+//! The document of one run.
+
+use crate::{Cell, Environment, Flag, TargetInfo};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// `format` of every record.
+pub const FORMAT: &str = "drivelab-record";
+/// `version` of the records this crate writes.
+pub const VERSION: u32 = 1;
+
+/// Everything one run leaves behind.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Record {
+    /// Always [`FORMAT`].
+    pub format: String,
+    /// The format's version, [`VERSION`].
+    pub version: u32,
+    /// Eight hexadecimal digits or more, unique in a store.
+    pub id: String,
+    /// How far the run got.
+    pub state: State,
+    /// Why it stopped early: the error's sentence.
+    pub error: Option<String>,
+    /// What wrote this.
+    pub tool: Tool,
+    /// The command line, word by word.
+    pub command_line: Vec<String>,
+    /// The user's `--label key=value`; a bare label stands under `label`.
+    pub labels: BTreeMap<String, String>,
+    /// RFC 3339, with the zone.
+    pub started: String,
+    /// RFC 3339; absent while running.
+    pub finished: Option<String>,
+    /// Whether seconds are the wall's or a model's.
+    pub time: String,
+    /// Where all random choices came from.
+    pub seed: u64,
+    /// What was measured; two when the run compares.
+    pub targets: Vec<TargetInfo>,
+    /// The machine.
+    pub environment: Environment,
+    /// The workload.
+    pub method: MethodInfo,
+    /// The engines' own cost, measured at the start; by engine name.
+    pub calibration: Vec<Calibration>,
+    /// Measured cells, in the method's order.
+    pub cells: Vec<Cell>,
+    /// Cells that did not run, and why.
+    pub left_out: Vec<LeftOut>,
+    /// With two targets: one verdict a cell.
+    pub paired: Vec<Paired>,
+    /// Flags of the run as a whole, sorted.
+    pub flags: Vec<Flag>,
+    /// What the user should know, with the cure.
+    pub warnings: Vec<Warning>,
+}
+
+/// How far a run got.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Running now, or killed: the store tells which by the process.
+    Running,
+    /// The plan completed.
+    Complete,
+    /// Stopped by the user or a signal; `--resume` continues it.
+    Interrupted,
+    /// Ended by an error; earlier cells are kept.
+    Failed,
+}
+
+impl State {
+    /// The word in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Complete => "complete",
+            Self::Interrupted => "interrupted",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// What wrote the record.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Tool {
+    /// `drivelab`.
+    pub name: String,
+    /// Semantic version.
+    pub version: String,
+}
+
+/// The workload as it was run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct MethodInfo {
+    /// Its name.
+    pub name: String,
+    /// Layout of the printed table.
+    pub layout: String,
+    /// `quick`, `normal`, `publish`.
+    pub grade: String,
+    /// The method file's text, whole, so that the run can be repeated and resumed.
+    pub text: String,
+    /// Options that changed it (`size`, `span`, `data`...), as the user wrote them.
+    pub options: BTreeMap<String, String>,
+    /// Bytes of the tested area.
+    pub span_bytes: u64,
+    /// Passes planned over the method.
+    pub passes: u32,
+    /// What this method does not measure, and what that would cost.
+    pub not_measured: Option<String>,
+}
+
+/// An engine's own cost on this machine.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Calibration {
+    /// `null`, `sync`, `uring`...
+    pub engine: String,
+    /// Per operation at depth 1 with full recording and no device, ns.
+    pub ns_per_operation: f64,
+    /// The clock that was used.
+    pub clock: String,
+    /// One reading of it, ns.
+    pub clock_read_ns: f64,
+    /// Kernel features in use and given up, in words.
+    pub features: Vec<String>,
+}
+
+/// A cell of the method that did not run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// The cell's name.
+    pub name: String,
+    /// Why, one sentence.
+    pub reason: String,
+}
+
+/// Target 1 against target 0 for one cell, passes interleaved.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Paired {
+    /// The cell's name.
+    pub name: String,
+    /// Pairs of passes.
+    pub n: u32,
+    /// Rate of target 1 over rate of target 0, geometric mean.
+    pub ratio: f64,
+    /// 95 % interval of the ratio; absent with one pair.
+    pub ratio_ci95: Option<[f64; 2]>,
+    /// In a word.
+    pub verdict: PairedVerdict,
+}
+
+/// Whether two targets differ by more than the 2 % band.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PairedVerdict {
+    /// Target 1 is faster, beyond doubt and beyond the band.
+    Faster,
+    /// Target 1 is slower, beyond doubt and beyond the band.
+    Slower,
+    /// The difference lies within the band, beyond doubt.
+    Same,
+    /// The interval does not say.
+    Undecided,
+}
+
+/// A sentence for the user, with the flag it explains.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Warning {
+    /// The flag, if it has one.
+    pub flag: Option<Flag>,
+    /// One or two sentences; the last one names the cure.
+    pub text: String,
+}
