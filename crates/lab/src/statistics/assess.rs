@@ -1,0 +1,184 @@
+//! One verdict on one series: how fast, how sure, how steady.
+//!
+//! ```text
+//!   ticks | coalesced | warm-up cut | five to ten batches          |
+//!         |           |   dropped   | mean, half-width, slope, ... |
+//! ```
+//!
+//! Ticks of a real drive are not independent, so the textbook interval over ticks is far too narrow. Two
+//! estimates that know this are made, and the wider one counts:
+//!
+//! 1. *Batch means* (Law, Simulation Modeling and Analysis, ch. 9): `t(0.975, k-1) * sqrt(s2 / k *
+//!    (1 + r) / (1 - r))` over k batches, `r` their lag-1 autocorrelation. Sees slow waves, but ten
+//!    batches (five in a short window) estimate their own spread badly, and a look is most tempting
+//!    just when they happen to agree.
+//! 2. *Autoregression of the samples* (Fishman 1971): the variance of the mean from all n samples with
+//!    their own autocorrelation, Student's t with as many degrees of freedom as there are effectively
+//!    independent samples. It stops early lucky looks: see the simulation in `tests/statistics.rs`.
+
+use super::{
+    distribution::student_t_975,
+    moments,
+    stop::StopRule,
+    tick::{Tick, coalesce, warm_up},
+};
+
+const BATCHES_MAX: usize = 10;
+/// Fewer batches than this say nothing of their own spread.
+const BATCHES_MIN: usize = 5;
+/// A batch should last this long, unless the window is too short for five of them.
+const BATCH_NS_MIN: u64 = 1_000_000_000;
+/// A batch should hold this many samples, with the same exception.
+const BATCH_SAMPLES_MIN: usize = 5;
+/// Two samples a batch is the least that is called a batch at all.
+const BATCH_SAMPLES_LEAST: usize = 2;
+/// Autocorrelation of batch means beyond this cannot be told from drift.
+const LAG1_MAX: f64 = 0.8;
+/// Steady: the fitted line changes by no more than this share of the mean over the window.
+const SLOPE_MAX: f64 = 0.05;
+/// Steady: the means of five sub-windows differ by no more than this share of the mean.
+const SPREAD_MAX: f64 = 0.10;
+const SUB_WINDOWS: usize = 5;
+
+/// What a series of ticks says about a cell.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Assessment {
+    /// Operations a second over the window that was judged (all ticks if there is none).
+    pub operations_per_second: f64,
+    /// Bytes a second over the same window.
+    pub bytes_per_second: f64,
+    /// Half of the 95 % interval of `operations_per_second`, as a share of it; `None` where the window is too
+    /// short for five batches or nothing completed.
+    pub half_width_relative: Option<f64>,
+    /// The minimum time has passed, the minimum of completions is reached, and the window was long
+    /// enough to be judged. Otherwise the verdict is "insufficient", not "not converged".
+    pub sufficient: bool,
+    /// Level: slope and spread are within bounds, nothing drifts, no alarm.
+    pub steady: bool,
+    /// The warm-up did not end in the first half.
+    pub drifting: bool,
+    /// Ticks at the start that were left out as warm-up.
+    pub warm_up_ticks: usize,
+    /// Ticks gathered into one sample.
+    pub ticks_per_sample: usize,
+    /// Samples in the window.
+    pub samples: usize,
+    /// How many samples count as one independent one, from their autocorrelation.
+    pub inefficiency: f64,
+    /// Batches in the window, 5 to 10, or 0 if it is too short.
+    pub batches: usize,
+    /// Lag-1 autocorrelation of the batch means, clamped to 0..=0.8.
+    pub lag1: f64,
+    /// Change of the fitted line over the window as a share of the mean.
+    pub slope_relative: f64,
+    /// Largest minus smallest mean of five sub-windows, as a share of the mean.
+    pub spread_relative: f64,
+    /// When the level changed for good, in seconds from the first tick (two-sided CUSUM).
+    pub left_steady_at_seconds: Option<f64>,
+}
+
+impl Assessment {
+    /// Whether the cell is measured as well as `rule` asks.
+    pub fn satisfies(&self, rule: &StopRule) -> bool {
+        let narrow = self.half_width_relative.is_some_and(|width| width <= rule.half_width_max);
+        self.sufficient && self.steady && narrow
+    }
+}
+
+/// Judges a series of ticks of `tick_ns` each, from the start of the cell until now.
+pub fn assess(ticks: &[Tick], tick_ns: u64, rule: &StopRule) -> Assessment {
+    let (samples, ticks_per_sample) = coalesce(ticks, tick_ns);
+    let rates: Vec<f64> = samples.iter().map(|sample| sample.operations as f64).collect();
+    let sample_ns = tick_ns * ticks_per_sample as u64;
+    let warm_up = warm_up(&rates);
+    let batching = Batching::of(rates.len() - warm_up.cut, sample_ns);
+    // What does not fill a batch is left out at the start, where a rest of the warm-up would be.
+    let start = batching.map_or(0, |batching| rates.len() - batching.samples());
+    let window = &rates[start..];
+    let judged = &samples[start..];
+    let per_second = 1e9 / (sample_ns as f64 * judged.len().max(1) as f64);
+
+    let centre = moments::mean(window);
+    let share = |value: f64| if centre > 0.0 { value / centre } else { f64::INFINITY };
+    let slope_relative = share(moments::slope(window).abs() * window.len() as f64);
+    let spread_relative = share(spread(window));
+    let alarm = super::shapes::cusum_alarm(window);
+    let half_width = batching.map(|batching| half_width(window, batching));
+    let level = slope_relative <= SLOPE_MAX && spread_relative <= SPREAD_MAX;
+    let seconds = ticks.len() as f64 * tick_ns as f64 / 1e9;
+    let completions: u64 = ticks.iter().map(|tick| tick.operations).sum();
+    let long_enough = seconds + 1e-9 >= rule.seconds_min && completions >= rule.completions_min;
+    Assessment {
+        operations_per_second: judged.iter().map(|s| s.operations).sum::<u64>() as f64 * per_second,
+        bytes_per_second: judged.iter().map(|s| s.bytes).sum::<u64>() as f64 * per_second,
+        half_width_relative: half_width.map(share).filter(|width| width.is_finite()),
+        sufficient: long_enough && batching.is_some(),
+        steady: level && !warm_up.drifting && alarm.is_none(),
+        drifting: warm_up.drifting,
+        warm_up_ticks: warm_up.cut * ticks_per_sample,
+        ticks_per_sample,
+        samples: window.len(),
+        inefficiency: moments::inefficiency(window),
+        batches: batching.map_or(0, |batching| batching.count),
+        lag1: batching.map_or(0.0, |batching| batch_lag1(&batching.means(window))),
+        slope_relative,
+        spread_relative,
+        left_steady_at_seconds: alarm.map(|at| (start + at) as f64 * sample_ns as f64 / 1e9),
+    }
+}
+
+/// How a window is cut into batches.
+#[derive(Clone, Copy)]
+struct Batching {
+    count: usize,
+    samples_each: usize,
+}
+
+impl Batching {
+    /// Ten batches of at least 1 s and five samples; fewer, but never under five, in a shorter window; and
+    /// where not even five such batches fit (the first looks of a quick run), five shorter ones. What that
+    /// costs is paid in width: t(0.975, 4) is 2.78 against 2.26.
+    fn of(samples: usize, sample_ns: u64) -> Option<Self> {
+        let preferred = (BATCH_NS_MIN.div_ceil(sample_ns) as usize).max(BATCH_SAMPLES_MIN);
+        let count = (samples / preferred).clamp(BATCHES_MIN, BATCHES_MAX);
+        let samples_each = samples / count;
+        (samples_each >= BATCH_SAMPLES_LEAST).then_some(Self { count, samples_each })
+    }
+
+    fn samples(self) -> usize {
+        self.count * self.samples_each
+    }
+
+    fn means(self, window: &[f64]) -> Vec<f64> {
+        window.chunks_exact(self.samples_each).map(moments::mean).collect()
+    }
+}
+
+fn batch_lag1(means: &[f64]) -> f64 {
+    moments::lag1(means).clamp(0.0, LAG1_MAX)
+}
+
+/// Half of the 95 % interval of the window's mean: the wider of the two estimates of the module's head.
+fn half_width(window: &[f64], batching: Batching) -> f64 {
+    let means = batching.means(window);
+    let (k, r) = (means.len() as f64, batch_lag1(&means));
+    let of_batches = (moments::variance(&means) / k * (1.0 + r) / (1.0 - r)).sqrt();
+    let n = window.len() as f64;
+    // At least two, or there would be no degree of freedom left.
+    let effective = (n / moments::inefficiency(window)).max(2.0);
+    // The sample variance of correlated values is too small by (effective - 1) / effective.
+    let of_samples = (moments::variance(window) / (effective - 1.0)).sqrt();
+    let batches = student_t_975(means.len() - 1) * of_batches;
+    batches.max(student_t_975(effective as usize - 1) * of_samples)
+}
+
+/// Largest minus smallest mean of five sub-windows.
+fn spread(window: &[f64]) -> f64 {
+    let length = window.len() / SUB_WINDOWS;
+    if length == 0 {
+        return f64::INFINITY;
+    }
+    let means = window.rchunks_exact(length).take(SUB_WINDOWS).map(moments::mean);
+    let (low, high) = means.fold((f64::INFINITY, 0.0f64), |(l, h), m| (l.min(m), h.max(m)));
+    high - low
+}
