@@ -1,1 +1,14 @@
-//! x
+//! The laboratory: workloads, methods, the runner and the statistics.
+//!
+//! ```text
+//!   method (TOML)  ->  plan (cells x passes, in order)  ->  runner  ->  record
+//!                                                            |  ^
+//!                             Target: seats for workers <----'  '---- ticks, observations
+//! ```
+//!
+//! It declares what it needs of the world as traits ([`Target`], [`Watcher`]) and never opens a file itself: a
+//! method does not know what it runs on.
+#![forbid(unsafe_code)]
+
+pub mod statistics;
+pub mod workload;

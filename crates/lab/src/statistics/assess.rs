@@ -112,7 +112,7 @@ pub fn assess(ticks: &[Tick], tick_ns: u64, rule: &StopRule) -> Assessment {
         operations_per_second: judged.iter().map(|s| s.operations).sum::<u64>() as f64 * per_second,
         bytes_per_second: judged.iter().map(|s| s.bytes).sum::<u64>() as f64 * per_second,
         half_width_relative: half_width.map(share).filter(|width| width.is_finite()),
-        sufficient: long_enough && batching.is_some(),
+        sufficient: long_enough && batching.is_some() && window.len() as f64 >= 12.0 * moments::inefficiency(window),
         steady: level && !warm_up.drifting && alarm.is_none(),
         drifting: warm_up.drifting,
         warm_up_ticks: warm_up.cut * ticks_per_sample,

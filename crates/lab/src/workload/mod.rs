@@ -1,0 +1,24 @@
+//! What is asked of a target: streams of operations, and the worker that carries one out.
+//!
+//! ```text
+//!   Stream (what, how many)  ->  Worker (one a thread)  -- Request -->  Engine
+//!     Pattern -> Offsets                 ^ Completion ---------------------'
+//!     Contents -> buffers                `-> Recorder: histogram and ticks -> runner
+//! ```
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod contents;
+mod pattern;
+mod recorder;
+mod scatter;
+mod stream;
+mod worker;
+mod zipf;
+
+pub use contents::Contents;
+pub use pattern::{Area, Offsets, Pattern, Share};
+pub use recorder::{Recorder, TickPart};
+pub use scatter::Scatter;
+pub use stream::{Caching, EngineChoice, Io, Op, Stream, Syncing};
+pub use worker::{Budget, Failure, Finish, Worker, WorkerPlan, drain, drive};
+pub use zipf::Zipf;

@@ -1,0 +1,203 @@
+//! One stream: the same kind of operation, over and over, by any number of workers.
+
+use super::{Contents, Pattern};
+use std::fmt;
+
+/// What one operation does. A latency covers all of it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Op {
+    /// Read a block.
+    Read,
+    /// Write a block.
+    Write,
+    /// Read with this probability in percent, else write.
+    Mixed {
+        /// Share of reads, in percent.
+        read_percent: f64,
+    },
+    /// Read a block, change it, write it back: one operation, counted once.
+    ReadModifyWrite,
+    /// Write a block, then flush: what a database's commit waits for.
+    Commit,
+}
+
+impl Op {
+    /// The word in method files, records and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Mixed { .. } => "mixed",
+            Self::ReadModifyWrite => "read_modify_write",
+            Self::Commit => "commit",
+        }
+    }
+
+    /// Every name that [`Op::parse`] knows.
+    pub const NAMES: &[&str] = &["read", "write", "mixed:70", "read_modify_write", "commit"];
+
+    /// Reads `read`, `write`, `mixed:70` (percent of reads), `read_modify_write`, `commit`.
+    pub fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "read" => Self::Read,
+            "write" => Self::Write,
+            "read_modify_write" => Self::ReadModifyWrite,
+            "commit" => Self::Commit,
+            _ => {
+                let percent = text.strip_prefix("mixed:")?.parse::<f64>().ok()?;
+                (0.0..=100.0).contains(&percent).then_some(Self::Mixed { read_percent: percent })?
+            }
+        })
+    }
+
+    /// Whether the target's bytes change.
+    pub fn writes(self) -> bool {
+        self != Self::Read && self != Self::Mixed { read_percent: 100.0 }
+    }
+
+    /// The share of the operations' bytes that is written, 0 to 1.
+    pub fn written_share(self) -> f64 {
+        match self {
+            Self::Read => 0.0,
+            Self::Write | Self::Commit | Self::ReadModifyWrite => 1.0,
+            Self::Mixed { read_percent } => 1.0 - read_percent / 100.0,
+        }
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mixed { read_percent } => write!(formatter, "mixed:{read_percent}"),
+            other => formatter.write_str(other.name()),
+        }
+    }
+}
+
+/// Whether the page cache takes part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Caching {
+    /// `O_DIRECT`: past the page cache.
+    #[default]
+    Direct,
+    /// Through the page cache.
+    Buffered,
+}
+
+/// When a write returns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Syncing {
+    /// When the drive or the cache has it.
+    #[default]
+    None,
+    /// When data and the metadata needed to find it are durable (`O_DSYNC`).
+    Dsync,
+    /// When data and all metadata are durable (`O_SYNC`).
+    Sync,
+}
+
+/// How a file is opened: `direct`, `buffered`, `direct,sync`, `direct,dsync`, `buffered,sync`...
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Io {
+    /// Whether the page cache takes part.
+    pub caching: Caching,
+    /// When a write returns.
+    pub syncing: Syncing,
+}
+
+impl Io {
+    /// Every text that [`Io::parse`] knows.
+    pub const NAMES: &[&str] =
+        &["direct", "buffered", "direct,dsync", "direct,sync", "buffered,dsync", "buffered,sync"];
+
+    /// Reads the names above.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (caching, syncing) = text.split_once(',').unwrap_or((text, ""));
+        let caching = match caching {
+            "direct" => Caching::Direct,
+            "buffered" => Caching::Buffered,
+            _ => return None,
+        };
+        let syncing = match syncing {
+            "" => Syncing::None,
+            "dsync" => Syncing::Dsync,
+            "sync" => Syncing::Sync,
+            _ => return None,
+        };
+        Some(Self { caching, syncing })
+    }
+}
+
+impl fmt::Display for Io {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self.caching {
+            Caching::Direct => "direct",
+            Caching::Buffered => "buffered",
+        })?;
+        formatter.write_str(match self.syncing {
+            Syncing::None => "",
+            Syncing::Dsync => ",dsync",
+            Syncing::Sync => ",sync",
+        })
+    }
+}
+
+/// Which engine carries the stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum EngineChoice {
+    /// `sync` at depth 1, `uring` above.
+    #[default]
+    Auto,
+    /// pread and pwrite, depth 1.
+    Sync,
+    /// io_uring.
+    Uring,
+    /// fread and fwrite, depth 1.
+    Stdio,
+}
+
+impl EngineChoice {
+    /// Every text that [`EngineChoice::parse`] knows.
+    pub const NAMES: &[&str] = &["auto", "sync", "uring", "stdio"];
+
+    /// Reads the names above.
+    pub fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "auto" => Self::Auto,
+            "sync" => Self::Sync,
+            "uring" => Self::Uring,
+            "stdio" => Self::Stdio,
+            _ => return None,
+        })
+    }
+}
+
+/// One kind of operation, over and over, by `threads` workers that keep `queue_depth` in flight each.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Stream {
+    /// Tells streams of one cell apart; empty for a single stream.
+    pub name: String,
+    /// What one operation does.
+    pub op: Op,
+    /// Where it goes.
+    pub pattern: Pattern,
+    /// Bytes of one operation.
+    pub block_bytes: u32,
+    /// Workers.
+    pub threads: u16,
+    /// Operations that each worker keeps in flight.
+    pub queue_depth: u32,
+    /// Which engine.
+    pub engine: EngineChoice,
+    /// How the file is opened.
+    pub io: Io,
+    /// A flush after this many writes of a worker; 0 for none.
+    pub flush_every: u32,
+    /// Operations per second of the whole stream, on schedule whatever the target does (open loop);
+    /// `None` for as fast as it goes (closed loop).
+    pub rate: Option<f64>,
+    /// The part of the span it works on: start and end, 0 to 1.
+    pub part: (f64, f64),
+    /// What is written.
+    pub contents: Contents,
+}

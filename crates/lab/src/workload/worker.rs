@@ -1,0 +1,441 @@
+//! The loop that everything else is measured by: one worker keeps `queue_depth` operations in flight.
+//!
+//! Budget per operation at depth 1, engine included: 50 ns. So: one clock read (the engine's), one
+//! histogram record, no allocation, no lock, no formatting; failures and tick ends are cold paths.
+//!
+//! A real run gives every worker its own engine and thread; on a virtual clock one call drives all.
+
+use super::{Area, Contents, Offsets, Op, Recorder, Share, Stream, Syncing};
+use block::{
+    Actor, Buf, Command, Completion, Data, Drive, Durability, Engine, Extent, Instant, IoError,
+    Payload, Request, Rng, Tag,
+};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How much a worker does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Budget {
+    /// Until it is told to stop.
+    Endless,
+    /// This many operations.
+    Operations(u64),
+}
+
+/// Everything that makes one worker.
+#[derive(Clone, Debug)]
+pub struct WorkerPlan {
+    /// What it does.
+    pub stream: Stream,
+    /// Where.
+    pub area: Area,
+    /// Its place in the stream.
+    pub share: Share,
+    /// Its number over all streams of the cell.
+    pub actor: Actor,
+    /// How much of it.
+    pub budget: Budget,
+    /// Where all its random choices come from.
+    pub seed: u64,
+}
+
+/// Why a worker gave up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Failure {
+    /// `read`, `write` or `flush`.
+    pub operation: &'static str,
+    /// Byte offset on the target.
+    pub offset: u64,
+    /// Length of the operation, bytes.
+    pub bytes: u32,
+    /// The cause.
+    pub error: IoError,
+}
+
+/// How a call of [`drive`] ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Finish {
+    /// Time is up, or the stop flag was raised; operations may still be in flight.
+    Stopped,
+    /// Every worker's budget is spent, and nothing is in flight.
+    Spent,
+    /// A worker failed.
+    Failed,
+}
+
+/// What a slot waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// The one transfer of a simple operation.
+    Transfer,
+    /// The first half of a read-modify-write.
+    ReadToModify,
+    /// The first half of a commit.
+    WriteToCommit,
+    /// A flush that ends a commit.
+    CommitFlush,
+    /// A flush of the stream's own, every n writes.
+    Flush,
+}
+
+#[derive(Debug)]
+struct Slot {
+    phase: Phase,
+    /// Where latency counts from; `None` = from the engine's `issued`.
+    started: Option<Instant>,
+    offset: u64,
+    is_write: bool,
+    buffer: Option<Buf>,
+}
+
+/// An open loop's schedule: operation `k` is due at `start + k * interval`.
+#[derive(Debug)]
+struct Schedule {
+    start: Instant,
+    interval_ns: f64,
+    issued: u64,
+}
+
+impl Schedule {
+    fn next_due(&self) -> Instant {
+        self.start.after((self.issued as f64 * self.interval_ns) as u64)
+    }
+}
+
+/// One worker: a stream's operations on one engine.
+pub struct Worker {
+    op: Op,
+    block_bytes: u32,
+    durability: Durability,
+    flush_every: u32,
+    contents: Contents,
+    actor: Actor,
+    offsets: Offsets,
+    rng: Rng,
+    recorder: Recorder,
+    slots: Vec<Slot>,
+    idle: Vec<u16>,
+    left: u64,
+    writes_since_flush: u32,
+    schedule: Option<Schedule>,
+    failure: Option<Failure>,
+}
+
+impl Worker {
+    /// Makes a worker for `engine`: allocates its slots and takes its buffers from the engine's pool.
+    pub fn new<E: Engine + ?Sized>(plan: &WorkerPlan, recorder: Recorder, engine: &mut E) -> Self {
+        let stream = &plan.stream;
+        let depth = usize::try_from(stream.queue_depth).expect("a depth fits usize");
+        assert!(depth >= 1 && depth <= usize::from(u16::MAX), "depth {depth}");
+        let mut rng = Rng::new(plan.seed, 0x5eed_0000 + u64::from(plan.actor.0));
+        let mut buffers = match engine.geometry(Drive(0)).data {
+            Data::Stored => engine.pool(depth, stream.block_bytes as usize),
+            Data::TimingOnly => Vec::new(),
+        };
+        buffers.iter_mut().for_each(|buffer| stream.contents.fill(buffer.bytes_mut(), &mut rng));
+        let mut buffers = buffers.into_iter();
+        let slots = (0..depth)
+            .map(|_| Slot {
+                phase: Phase::Transfer,
+                started: None,
+                offset: 0,
+                is_write: false,
+                buffer: buffers.next(),
+            })
+            .collect();
+        let share_of_rate = |rate: f64| rate / f64::from(stream.threads);
+        Self {
+            op: stream.op,
+            block_bytes: stream.block_bytes,
+            // `O_SYNC` and `O_DSYNC` are set when the file is opened; on a model they become FUA.
+            durability: match (engine.geometry(Drive(0)).data, stream.io.syncing) {
+                (Data::TimingOnly, Syncing::Dsync | Syncing::Sync) => Durability::Fua,
+                _ => Durability::Cached,
+            },
+            flush_every: stream.flush_every,
+            contents: stream.contents,
+            actor: plan.actor,
+            offsets: Offsets::new(
+                stream.pattern,
+                plan.area,
+                u64::from(stream.block_bytes),
+                plan.share,
+                plan.seed,
+            ),
+            rng,
+            recorder,
+            slots,
+            idle: (0..depth as u16).rev().collect(),
+            left: match plan.budget {
+                Budget::Endless => u64::MAX,
+                Budget::Operations(count) => count,
+            },
+            writes_since_flush: 0,
+            schedule: stream.rate.map(|rate| Schedule {
+                start: Instant(0),
+                interval_ns: 1e9 / share_of_rate(rate),
+                issued: 0,
+            }),
+            failure: None,
+        }
+    }
+
+    /// The pass begins: ticks and an open loop's schedule count from `start`.
+    pub fn start(&mut self, start: Instant) {
+        self.recorder.start(start);
+        if let Some(schedule) = &mut self.schedule {
+            // Workers of a stream take turns within one interval.
+            let turn = self.rng.unit() * schedule.interval_ns;
+            schedule.start = start.after(turn as u64);
+        }
+    }
+
+    /// What went wrong, if anything did.
+    pub fn failure(&self) -> Option<Failure> {
+        self.failure
+    }
+
+    /// Sends ticks that ended before `now` without a completion in them.
+    pub fn turn_to(&mut self, now: Instant) {
+        self.recorder.turn_to(now);
+    }
+
+    /// The pass is over: sends the last part.
+    pub fn finish(&mut self) {
+        self.recorder.finish();
+    }
+
+    fn in_flight(&self) -> usize {
+        self.slots.len() - self.idle.len()
+    }
+
+    /// When this worker wants to be called even though nothing completed.
+    fn next_due(&self) -> Instant {
+        match &self.schedule {
+            Some(schedule) if !self.idle.is_empty() && self.left > 0 => schedule.next_due(),
+            _ => Instant::NEVER,
+        }
+    }
+
+    /// Issues whatever idle slots allow now.
+    fn fill<E: Engine + ?Sized>(&mut self, engine: &mut E, worker: usize) {
+        let now = engine.now();
+        while let Some(&slot) = self.idle.last() {
+            if self.left == 0 || self.next_due_is_after(now) {
+                break;
+            }
+            self.idle.pop();
+            self.issue(engine, worker, slot);
+        }
+    }
+
+    fn next_due_is_after(&self, now: Instant) -> bool {
+        self.schedule.as_ref().is_some_and(|schedule| schedule.next_due() > now)
+    }
+
+    /// Starts the next operation in a free slot.
+    #[inline]
+    fn issue<E: Engine + ?Sized>(&mut self, engine: &mut E, worker: usize, slot: u16) {
+        self.left -= 1;
+        let started = self.schedule.as_mut().map(|schedule| {
+            let due = schedule.next_due();
+            schedule.issued += 1;
+            due
+        });
+        let offset = self.offsets.next();
+        let (phase, is_write) = match self.op {
+            Op::Read => (Phase::Transfer, false),
+            Op::Write => (Phase::Transfer, true),
+            Op::Mixed { read_percent } => {
+                (Phase::Transfer, self.rng.unit() * 100.0 >= read_percent)
+            }
+            Op::ReadModifyWrite => (Phase::ReadToModify, false),
+            Op::Commit => (Phase::WriteToCommit, true),
+        };
+        let entry = &mut self.slots[usize::from(slot)];
+        entry.phase = phase;
+        entry.started = started;
+        entry.offset = offset;
+        self.transfer(engine, worker, slot, is_write);
+    }
+
+    #[inline]
+    fn transfer<E: Engine + ?Sized>(
+        &mut self,
+        engine: &mut E,
+        worker: usize,
+        slot: u16,
+        is_write: bool,
+    ) {
+        let entry = &mut self.slots[usize::from(slot)];
+        entry.is_write = is_write;
+        let at = Extent { offset: entry.offset, bytes: self.block_bytes };
+        let payload = match entry.buffer.take() {
+            Some(mut buffer) => {
+                if is_write {
+                    let bytes = &mut buffer.bytes_mut()[..self.block_bytes as usize];
+                    self.contents.refresh(bytes, &mut self.rng);
+                }
+                Payload::Bytes(buffer)
+            }
+            None => Payload::None,
+        };
+        let command = if is_write {
+            Command::Write { at, from: payload, durability: self.durability }
+        } else {
+            Command::Read { at, into: payload }
+        };
+        self.submit(engine, worker, slot, command);
+    }
+
+    fn flush<E: Engine + ?Sized>(
+        &mut self,
+        engine: &mut E,
+        worker: usize,
+        slot: u16,
+        phase: Phase,
+    ) {
+        self.slots[usize::from(slot)].phase = phase;
+        self.submit(engine, worker, slot, Command::Flush);
+    }
+
+    #[inline]
+    fn submit<E: Engine + ?Sized>(
+        &self,
+        engine: &mut E,
+        worker: usize,
+        slot: u16,
+        command: Command,
+    ) {
+        let tag = Tag((worker as u64) << 16 | u64::from(slot));
+        engine.submit(Request { tag, actor: self.actor, drive: Drive(0), command });
+    }
+
+    /// One completion came back for this worker. Issues what follows from it.
+    #[inline]
+    fn complete<E: Engine + ?Sized>(
+        &mut self,
+        engine: &mut E,
+        worker: usize,
+        completion: Completion,
+        stopping: bool,
+    ) {
+        let slot = completion.tag.0 as u16;
+        let entry = &mut self.slots[usize::from(slot)];
+        if let Payload::Bytes(buffer) = completion.payload {
+            entry.buffer = Some(buffer);
+        }
+        if let Err(error) = completion.result {
+            return self.fail(slot, error);
+        }
+        let started = entry.started.unwrap_or(completion.issued);
+        match entry.phase {
+            Phase::Transfer => {
+                self.writes_since_flush += u32::from(entry.is_write);
+                self.recorder.record(completion.finished.since(started), completion.finished);
+            }
+            Phase::ReadToModify => {
+                (entry.started, entry.phase) = (Some(started), Phase::Transfer);
+                return self.transfer(engine, worker, slot, true);
+            }
+            Phase::WriteToCommit => {
+                entry.started = Some(started);
+                return self.flush(engine, worker, slot, Phase::CommitFlush);
+            }
+            Phase::CommitFlush => {
+                self.recorder.record(completion.finished.since(started), completion.finished);
+            }
+            Phase::Flush => {
+                let latency_ns = completion.finished.since(completion.issued);
+                self.recorder.record_flush(latency_ns, completion.finished);
+            }
+        }
+        if stopping {
+            self.idle.push(slot);
+        } else {
+            self.follow(engine, worker, slot);
+        }
+    }
+
+    /// What a slot does next: the flush that is due, the next operation, or wait for its turn.
+    #[inline]
+    fn follow<E: Engine + ?Sized>(&mut self, engine: &mut E, worker: usize, slot: u16) {
+        if self.flush_every > 0 && self.writes_since_flush >= self.flush_every {
+            self.writes_since_flush = 0;
+            self.flush(engine, worker, slot, Phase::Flush);
+        } else if self.left == 0 || self.next_due_is_after(engine.now()) {
+            self.idle.push(slot);
+        } else {
+            self.issue(engine, worker, slot);
+        }
+    }
+
+    #[cold]
+    fn fail(&mut self, slot: u16, error: IoError) {
+        let entry = &self.slots[usize::from(slot)];
+        let operation = match entry.phase {
+            Phase::CommitFlush | Phase::Flush => "flush",
+            _ if entry.is_write => "write",
+            _ => "read",
+        };
+        let failure = Failure { operation, offset: entry.offset, bytes: self.block_bytes, error };
+        self.failure.get_or_insert(failure);
+        self.left = 0;
+        self.idle.push(slot);
+    }
+}
+
+/// Drives `workers` on `engine` until `until`, until `stop` is raised, until a worker fails, or until all
+/// budgets are spent. May be called again to go on; operations stay in flight in between.
+pub fn drive<E: Engine + ?Sized>(
+    engine: &mut E,
+    workers: &mut [Worker],
+    until: Instant,
+    stop: &AtomicBool,
+) -> Finish {
+    let in_flight_max = workers.iter().map(|worker| worker.slots.len()).sum();
+    let mut done = Vec::with_capacity(in_flight_max);
+    let scheduled = workers.iter().any(|worker| worker.schedule.is_some());
+    for (index, worker) in workers.iter_mut().enumerate() {
+        worker.fill(engine, index);
+    }
+    loop {
+        if workers.iter().all(|worker| worker.left == 0 && worker.in_flight() == 0) {
+            return outcome(workers, Finish::Spent);
+        }
+        let mut alarm = until;
+        if scheduled {
+            alarm = workers.iter().map(Worker::next_due).fold(until, Instant::min);
+        }
+        engine.wait(alarm, &mut done);
+        let mut failed = false;
+        for completion in done.drain(..) {
+            let index = (completion.tag.0 >> 16) as usize;
+            failed |= completion.result.is_err();
+            workers[index].complete(engine, index, completion, failed);
+        }
+        if failed || engine.now() >= until || stop.load(Ordering::Relaxed) {
+            return outcome(workers, Finish::Stopped);
+        }
+        if scheduled {
+            for (index, worker) in workers.iter_mut().enumerate() {
+                worker.fill(engine, index);
+            }
+        }
+    }
+}
+
+/// Lets everything in flight finish, and issues nothing more.
+pub fn drain<E: Engine + ?Sized>(engine: &mut E, workers: &mut [Worker]) {
+    let mut done = Vec::new();
+    while workers.iter().any(|worker| worker.in_flight() > 0) {
+        engine.wait(Instant::NEVER, &mut done);
+        for completion in done.drain(..) {
+            let index = (completion.tag.0 >> 16) as usize;
+            workers[index].complete(engine, index, completion, true);
+        }
+    }
+}
+
+fn outcome(workers: &[Worker], otherwise: Finish) -> Finish {
+    if workers.iter().any(|worker| worker.failure.is_some()) { Finish::Failed } else { otherwise }
+}
