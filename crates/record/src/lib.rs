@@ -10,22 +10,26 @@
 
 mod cell;
 mod environment;
+#[cfg(test)]
+mod example;
+mod file;
 mod flag;
 mod run;
 #[cfg(feature = "store")]
 mod store;
+mod summary;
 
-pub use cell::{
-    Bound, Cell, CpuCost, Latency, Operations, Pass, Percentile, Series, Transition,
-};
+pub use cell::{Bound, Cell, CpuCost, Latency, Operations, Pass, Percentile, Series, Transition};
 pub use environment::{
     BlockLayer, Cpu, DriveIdentity, Environment, FileSystem, HostFacts, Link, Queue, TargetInfo,
     TargetKind,
 };
+pub use file::FileError;
 pub use flag::Flag;
 pub use run::{
     Calibration, FORMAT, LeftOut, MethodInfo, Paired, PairedVerdict, Record, State, Tool, VERSION,
     Warning,
 };
 #[cfg(feature = "store")]
-pub use store::{Resolved, RunSummary, Store, StoreError};
+pub use store::{Orphan, Store, StoreError, default_path};
+pub use summary::{Headline, LARGE_BLOCK_BYTES, RunSummary};

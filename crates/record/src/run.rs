@@ -32,7 +32,7 @@ pub struct Record {
     pub started: String,
     /// RFC 3339; absent while running.
     pub finished: Option<String>,
-    /// Whether seconds are the wall's or a model's.
+    /// Whose seconds: `wall`, or `virtual` on a model.
     pub time: String,
     /// Where all random choices came from.
     pub seed: u64,
@@ -54,6 +54,36 @@ pub struct Record {
     pub flags: Vec<Flag>,
     /// What the user should know, with the cure.
     pub warnings: Vec<Warning>,
+}
+
+impl Record {
+    /// A copy without the cells, which may be large.
+    #[cfg(feature = "store")]
+    pub(crate) fn without_cells(&self) -> Self {
+        Self {
+            format: self.format.clone(),
+            version: self.version,
+            id: self.id.clone(),
+            state: self.state,
+            error: self.error.clone(),
+            tool: self.tool.clone(),
+            command_line: self.command_line.clone(),
+            labels: self.labels.clone(),
+            started: self.started.clone(),
+            finished: self.finished.clone(),
+            time: self.time.clone(),
+            seed: self.seed,
+            targets: self.targets.clone(),
+            environment: self.environment.clone(),
+            method: self.method.clone(),
+            calibration: self.calibration.clone(),
+            cells: Vec::new(),
+            left_out: self.left_out.clone(),
+            paired: self.paired.clone(),
+            flags: self.flags.clone(),
+            warnings: self.warnings.clone(),
+        }
+    }
 }
 
 /// How far a run got.

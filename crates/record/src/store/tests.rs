@@ -1,0 +1,232 @@
+//! The store as its callers see it, on real files.
+
+use super::*;
+use crate::example;
+use std::fs;
+use tempfile::TempDir;
+
+fn scratch_store() -> (TempDir, Store) {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let store = Store::open(&directory.path().join("deep/er/history.sqlite")).expect("opens");
+    (directory, store)
+}
+
+fn run(id: &str, label: &str) -> Record {
+    let mut record = example::full();
+    record.id = id.to_owned();
+    record.labels = BTreeMap::from([("label".to_owned(), label.to_owned())]);
+    record
+}
+
+fn refusal<T>(outcome: Result<T, StoreError>) -> String {
+    outcome.err().expect("refused").to_string()
+}
+
+#[test]
+fn the_default_place_follows_the_xdg_specification() {
+    let place = |data: &str, home: &str| {
+        default_path(|name| {
+            let value = if name == "HOME" { home } else { data };
+            (!value.is_empty()).then(|| value.into())
+        })
+    };
+    let data = place("/data", "/home/a").expect("a place");
+    assert_eq!(data, Path::new("/data/drivelab/history.sqlite"));
+    let home = Path::new("/home/a/.local/share/drivelab/history.sqlite");
+    assert_eq!(place("", "/home/a").expect("a place"), home);
+    assert_eq!(place("relative", "/home/a").expect("a place"), home);
+    assert!(refusal(place("", "")).contains("--store"));
+}
+
+#[test]
+fn a_saved_record_comes_back_equal_also_from_a_new_process() {
+    let (_directory, mut store) = scratch_store();
+    let record = example::full();
+    store.save(&record).expect("saves");
+    assert_eq!(store.load(&record.id).expect("loads"), record);
+    let again = Store::open(store.path()).expect("opens again");
+    assert_eq!(again.load(&record.id).expect("loads"), record);
+    assert_eq!(again.list(10).expect("lists"), [record.summary()]);
+}
+
+#[test]
+fn saves_after_each_cell_keep_every_change() {
+    let (_directory, mut store) = scratch_store();
+    let full = example::full();
+    let mut record = Record { cells: Vec::new(), state: State::Running, ..full.clone() };
+    for cell in full.cells.iter().rev() {
+        record.cells.insert(0, cell.clone());
+        store.save(&record).expect("saves");
+        assert_eq!(store.load(&record.id).expect("loads"), record);
+    }
+    record.cells[1].iops = 7.0;
+    record.cells.pop();
+    record.state = State::Complete;
+    store.save(&record).expect("saves");
+    assert_eq!(store.load(&record.id).expect("loads"), record);
+    record.cells[1].iops = 8.0;
+    store.save(&record).expect("saves");
+    assert_eq!(store.load(&record.id).expect("loads"), record);
+}
+
+#[test]
+fn two_stores_that_take_turns_on_one_run_agree() {
+    let (_directory, mut one) = scratch_store();
+    let mut two = Store::open(one.path()).expect("opens");
+    let mut record = run("00000001", "a");
+    for turn in 0..6 {
+        record.cells[0].iops = f64::from(turn);
+        record.state = State::Complete;
+        let store = if turn % 2 == 0 { &mut one } else { &mut two };
+        store.save(&record).expect("saves");
+        assert_eq!(store.load("00000001").expect("loads"), record);
+    }
+}
+
+#[test]
+fn a_number_that_json_cannot_hold_is_refused_and_the_earlier_save_stays() {
+    let (_directory, mut store) = scratch_store();
+    let good = example::full();
+    store.save(&good).expect("saves");
+    let mut bad = good.clone();
+    bad.cells[0].iops = f64::NAN;
+    assert!(refusal(store.save(&bad)).contains("not saved"));
+    assert_eq!(store.load(&good.id).expect("loads"), good);
+}
+
+#[test]
+fn a_run_is_found_by_id_prefix_last_label_and_file() {
+    let (directory, mut store) = scratch_store();
+    for (id, label) in [("aa11", "before"), ("aa22", "after"), ("bb33", "before"), ("last", "x=y")]
+    {
+        store.save(&run(id, label)).expect("saves");
+    }
+    let found = |text: &str| store.resolve(text).expect("found").id;
+    assert_eq!(found("aa22"), "aa22");
+    assert_eq!(found("bb"), "bb33");
+    assert_eq!(found("BB"), "bb33");
+    assert_eq!(found("last"), "last");
+    assert_eq!(found("last~1"), "bb33");
+    assert_eq!(found("last~3"), "aa11");
+    assert_eq!(found("before"), "bb33", "the newest with the label");
+    assert_eq!(found("label=after"), "aa22");
+    let file = directory.path().join("elsewhere.json");
+    fs::write(&file, run("cc44", "z").to_json()).expect("writes");
+    assert_eq!(found(file.to_str().expect("UTF-8")), "cc44");
+}
+
+#[test]
+fn a_run_that_is_not_there_is_refused_with_what_is_near() {
+    let (directory, mut store) = scratch_store();
+    assert!(refusal(store.resolve("last")).contains("holds 0 runs"));
+    assert!(refusal(store.resolve("aa11")).contains("empty"));
+    for id in ["aa11", "aa22"] {
+        store.save(&run(id, "before")).expect("saves");
+    }
+    assert!(refusal(store.resolve("aa13")).contains("`aa11`"));
+    assert!(refusal(store.resolve("befroe")).contains("`before`"));
+    assert!(refusal(store.resolve("lst")).contains("`last`"));
+    assert!(
+        refusal(store.resolve("something")).contains("`aa22`"),
+        "the newest, for want of better"
+    );
+    assert!(refusal(store.resolve("aa")).contains("aa22, aa11"));
+    assert!(refusal(store.resolve("last~2")).contains("holds 2 runs"));
+    assert!(refusal(store.resolve("")).contains("no run"));
+    let missing = directory.path().join("missing.json");
+    assert!(refusal(store.resolve(missing.to_str().expect("UTF-8"))).contains("missing.json"));
+}
+
+#[test]
+fn a_killed_run_is_closed_and_a_live_one_is_left_alone() {
+    let (_directory, mut store) = scratch_store();
+    let living = Record { state: State::Running, ..run("00000001", "a") };
+    store.save(&living).expect("saves");
+    store.owner.started_ticks -= 1; // As if another process, now gone, had written the next ones.
+    let killed = Record { state: State::Running, ..run("00000002", "b") };
+    store.save(&killed).expect("saves");
+    store.save(&run("00000003", "complete")).expect("saves");
+    store.note_scratch("00000002", Path::new("/mnt/a/scratch")).expect("notes");
+    store.note_scratch("00000001", Path::new("/mnt/a/in-use")).expect("notes");
+
+    let mut next = Store::open(store.path()).expect("opens");
+    let orphan =
+        Orphan { id: "00000002".to_owned(), scratch: vec![PathBuf::from("/mnt/a/scratch")] };
+    assert_eq!(next.close_orphans().expect("closes"), [orphan]);
+    assert_eq!(next.close_orphans().expect("closes"), []);
+    let closed = next.load("00000002").expect("loads");
+    assert_eq!(closed.error.as_deref(), Some(KILLED));
+    assert_eq!(closed, Record { state: State::Interrupted, error: closed.error.clone(), ..killed });
+    assert_eq!(next.load("00000001").expect("loads"), living);
+    let states: Vec<State> = next.list(9).expect("lists").iter().map(|run| run.state).collect();
+    assert_eq!(states, [State::Complete, State::Interrupted, State::Running]);
+
+    assert_eq!(next.orphaned_scratch().expect("lists"), [Path::new("/mnt/a/scratch")]);
+    next.forget_scratch(Path::new("/mnt/a/scratch")).expect("forgets");
+    assert_eq!(next.orphaned_scratch().expect("lists"), [PathBuf::new(); 0]);
+}
+
+#[test]
+fn a_scratch_path_need_not_be_text() {
+    let (_directory, mut store) = scratch_store();
+    let path = PathBuf::from(OsString::from_vec(b"/mnt/\xff\xfe".to_vec()));
+    store.note_scratch("00000009", &path).expect("notes");
+    assert_eq!(store.orphaned_scratch().expect("lists"), [path]);
+}
+
+#[test]
+fn files_of_others_are_refused_and_left_untouched() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let text = directory.path().join("notes.txt");
+    fs::write(&text, "dear diary, ".repeat(100)).expect("writes");
+    let before = fs::read(&text).expect("reads");
+    assert!(refusal(Store::open(&text)).contains("--store"));
+    assert_eq!(fs::read(&text).expect("reads"), before);
+
+    let other = directory.path().join("other.sqlite");
+    let connection = Connection::open(&other).expect("opens");
+    connection.execute_batch("CREATE TABLE song (name TEXT)").expect("creates");
+    drop(connection);
+    let before = fs::read(&other).expect("reads");
+    assert!(refusal(Store::open(&other)).contains("another program"));
+    assert_eq!(fs::read(&other).expect("reads"), before);
+    assert!(refusal(Store::open(directory.path())).contains("directory"));
+}
+
+#[test]
+fn a_store_of_a_later_drivelab_is_refused() {
+    let (_directory, store) = scratch_store();
+    store.connection.pragma_update(None, "user_version", schema::KNOWN + 1).expect("updates");
+    let message = refusal(Store::open(store.path()));
+    assert!(message.contains("newer drivelab"), "{message}");
+}
+
+#[test]
+fn a_stored_record_of_a_later_format_is_refused_and_the_others_are_read() {
+    let (_directory, mut store) = scratch_store();
+    store.save(&run("00000001", "a")).expect("saves");
+    store.save(&run("00000002", "b")).expect("saves");
+    let later =
+        "UPDATE run SET document = json_set(document, '$.version', 2) WHERE id = '00000002'";
+    store.connection.execute(later, []).expect("updates");
+    assert!(refusal(store.load("00000002")).contains("version 2"));
+    store.load("00000001").expect("loads");
+}
+
+#[test]
+fn stores_opened_and_written_at_once_lose_nothing() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("history.sqlite");
+    std::thread::scope(|scope| {
+        for writer in 0..6 {
+            let path = &path;
+            scope.spawn(move || {
+                let mut store = Store::open(path).expect("opens");
+                for number in 0..5 {
+                    store.save(&run(&format!("{writer:04}{number:04}"), "x")).expect("saves");
+                }
+            });
+        }
+    });
+    assert_eq!(Store::open(&path).expect("opens").list(100).expect("lists").len(), 30);
+}

@@ -1,0 +1,88 @@
+//! One line of the history: what a run was, without its cells.
+
+use crate::{Cell, Record, State};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A run in a line. Made from a [`Record`] by [`Record::summary`].
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RunSummary {
+    /// The run's id.
+    pub id: String,
+    /// How far it got.
+    pub state: State,
+    /// RFC 3339, with the zone.
+    pub started: String,
+    /// RFC 3339; absent while running or when killed.
+    pub finished: Option<String>,
+    /// The method's name.
+    pub method: String,
+    /// The grade's name.
+    pub grade: String,
+    /// The targets as the user wrote them.
+    pub targets: Vec<String>,
+    /// The user's labels.
+    pub labels: BTreeMap<String, String>,
+    /// Cells measured so far.
+    pub cells: u64,
+    /// At most two telling numbers: the first cell of large blocks, the first of small ones.
+    pub headline: Vec<Headline>,
+}
+
+/// A cell's name and rates.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Headline {
+    /// `read`, `write`...
+    pub op: String,
+    /// `seq`, `random`...
+    pub pattern: String,
+    /// Bytes of one operation.
+    pub block_bytes: u64,
+    /// Operations per second.
+    pub iops: f64,
+    /// Bytes per second.
+    pub bytes_per_s: f64,
+}
+
+/// From this block size on a rate is read as bandwidth, below it as operations: 64 KiB, in bytes.
+pub const LARGE_BLOCK_BYTES: u64 = 64 << 10;
+
+impl Cell {
+    /// Whether the headline is bandwidth (from [`LARGE_BLOCK_BYTES`] on) rather than operations.
+    pub fn is_large_block(&self) -> bool {
+        self.block_bytes >= LARGE_BLOCK_BYTES
+    }
+}
+
+impl Record {
+    /// The run in a line.
+    pub fn summary(&self) -> RunSummary {
+        let large = self.cells.iter().find(|cell| cell.is_large_block());
+        let small = self.cells.iter().find(|cell| !cell.is_large_block());
+        let headline = large.into_iter().chain(small).map(|cell| Headline {
+            op: cell.op.clone(),
+            pattern: cell.pattern.clone(),
+            block_bytes: cell.block_bytes,
+            iops: cell.iops,
+            bytes_per_s: cell.bytes_per_s,
+        });
+        RunSummary {
+            id: self.id.clone(),
+            state: self.state,
+            started: self.started.clone(),
+            finished: self.finished.clone(),
+            method: self.method.name.clone(),
+            grade: self.method.grade.clone(),
+            targets: self.targets.iter().map(|target| target.text.clone()).collect(),
+            labels: self.labels.clone(),
+            cells: self.cells.len() as u64,
+            headline: headline.collect(),
+        }
+    }
+
+    /// A run's id from 32 random bits: eight hexadecimal digits. On a collision
+    /// (`Store::contains`) the caller draws again.
+    pub fn id_from(random: u32) -> String {
+        format!("{random:08x}")
+    }
+}
