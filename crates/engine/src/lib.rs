@@ -1,1 +1,31 @@
-//! x
+//! Real I/O behind [`block::Engine`], and the raw system calls that other rooms need.
+//!
+//! ```text
+//!   Null     completes everything at once: what the engine itself costs
+//!   Sync     pread/pwrite, one request at a time
+//!   Uring    io_uring, up to 4096 requests outstanding
+//!   Stdio    fread/fwrite through the C library's buffer
+//!      all read one [`Clock`], so that their instants compare
+//! ```
+//!
+//! Cost of one I/O: one clock read at depth 1 (the end of one is the start of the next), two a batch
+//! above; nothing here allocates, locks or formats once an engine is built.
+//!
+//! The engines know nothing of targets or methods; [`open_file`] opens what they work on, and
+//! [`raw`] asks the kernel about it.
+
+mod clock;
+mod door;
+mod null;
+mod open;
+pub mod raw;
+mod stdio;
+mod sync;
+mod uring;
+
+pub use clock::{Clock, ClockSource};
+pub use null::Null;
+pub use open::{Access, Caching, Create, OpenError, OpenErrorKind, Syncing, open_file};
+pub use stdio::Stdio;
+pub use sync::Sync;
+pub use uring::{Feature, Features, Uring, UringOptions, UringUnavailable};

@@ -1,0 +1,59 @@
+//! The engine without a device: everything completes at the next wait. What a run on it costs is
+//! the harness's own cost, the zero line of every measurement.
+
+use crate::{Clock, door::Door};
+use block::{Completion, Drive, Engine, Geometry, Instant, Request};
+
+/// Completes every request at the next [`wait`](Engine::wait); bytes pass through untouched.
+///
+/// Budget: one clock read and two moves of a completion an I/O at depth 1.
+pub struct Null {
+    clock: Clock,
+    door: Door,
+    now: Instant,
+    outstanding: Vec<Completion>,
+}
+
+impl Null {
+    /// An engine of any geometry, at any depth. It stores nothing whatever `geometry.data` says: `Stored`
+    /// only means that transfers carry memory.
+    pub fn new(clock: Clock, geometry: Geometry) -> Self {
+        let door = Door::new(geometry, u32::MAX);
+        let outstanding = Vec::with_capacity(geometry.queue_depth as usize);
+        Self { clock, door, now: clock.now(), outstanding }
+    }
+}
+
+impl Engine for Null {
+    #[inline]
+    fn geometry(&self, _: Drive) -> Geometry {
+        self.door.geometry
+    }
+
+    #[inline]
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    #[inline]
+    fn submit(&mut self, Request { tag, command, .. }: Request) {
+        let queue_depth = self.door.geometry.queue_depth as usize;
+        assert!(self.outstanding.len() < queue_depth, "queue depth {queue_depth} exceeded");
+        let result = self.door.check(&command);
+        let (issued, finished) = (self.now, self.now);
+        let payload = command.into_payload();
+        self.outstanding.push(Completion { tag, issued, finished, result, payload });
+    }
+
+    #[inline]
+    fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
+        if self.outstanding.is_empty() {
+            self.now = self.clock.sleep_until(until);
+            return;
+        }
+        self.now = self.clock.now();
+        for completion in self.outstanding.drain(..) {
+            done.push(Completion { finished: self.now, ..completion });
+        }
+    }
+}

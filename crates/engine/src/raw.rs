@@ -1,0 +1,18 @@
+//! System calls that other rooms need, in safe clothes. Nothing here decides anything.
+
+mod device;
+mod extents;
+mod file;
+mod residency;
+mod thread;
+
+pub use device::{
+    device_bytes, discard_device, drop_device_cache, is_read_only, logical_block_bytes,
+    optimal_io_bytes, physical_block_bytes,
+};
+pub use extents::{ExtentFlags, FileExtent, extents, holes};
+pub use file::{
+    Advice, DirectAlignment, FileLock, advise, direct_alignment, discard, punch_hole, try_lock,
+};
+pub use residency::{Residency, residency};
+pub use thread::{CpuTime, pin_to_cpu, process_cpu, thread_cpu_ns};

@@ -1,0 +1,49 @@
+//! Processor time, and where a thread runs.
+
+use rustix::{
+    thread::{CpuSet, sched_setaffinity},
+    time::{ClockId, clock_gettime},
+};
+use std::{io, mem::MaybeUninit};
+
+/// Processor time the calling thread has used, in nanoseconds.
+pub fn thread_cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Processor time, in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CpuTime {
+    /// In the program.
+    pub user_ns: u64,
+    /// In the kernel on the program's behalf.
+    pub system_ns: u64,
+}
+
+/// Processor time that all threads of this process have used, io_uring's workers among them, since they
+/// are threads of the process (getrusage(2); the kernel counts in microseconds).
+pub fn process_cpu() -> CpuTime {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: getrusage fills the structure, and zeros were a valid one already.
+    let usage = unsafe {
+        let outcome = libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        assert!(outcome == 0, "getrusage knows RUSAGE_SELF");
+        usage.assume_init()
+    };
+    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
+    CpuTime { user_ns: ns(usage.ru_utime), system_ns: ns(usage.ru_stime) }
+}
+
+/// Keeps the calling thread on one processor.
+///
+/// # Errors
+/// EINVAL if there is no such processor, or this process may not use it.
+pub fn pin_to_cpu(cpu: usize) -> io::Result<()> {
+    if cpu >= CpuSet::MAX_CPU {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    let mut only = CpuSet::new();
+    only.set(cpu);
+    Ok(sched_setaffinity(None, &only)?)
+}

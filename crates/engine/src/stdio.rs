@@ -1,0 +1,204 @@
+//! `fread` and `fwrite`: what a program sees that goes through the C library's buffer.
+
+use crate::{
+    Access, Caching, Clock, Create, OpenError, Syncing,
+    door::{Door, io_error, memory},
+    open_file,
+};
+use block::{Command, Completion, Drive, Durability, Engine, Geometry, Instant, IoError, Request};
+use std::{io, mem::ManuallyDrop, os::fd::IntoRawFd, path::Path, ptr::NonNull};
+
+/// One request at a time through a `FILE` with its default buffer.
+///
+/// It seeks only when a request does not go on where the last one ended, or turns from reading to
+/// writing or back, as the C standard demands (C17, 7.21.5.3). A flush is `fflush` and `fdatasync`;
+/// a discard is refused with `EOPNOTSUPP`, since stdio has no such call.
+pub struct Stdio {
+    clock: Clock,
+    door: Door,
+    now: Instant,
+    queued: Option<Request>,
+    stream: NonNull<libc::FILE>,
+    /// Where the stream stands, unknown after an error.
+    position: Option<u64>,
+    last: Last,
+}
+
+/// What the stream did last.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Last {
+    Nothing,
+    Read,
+    Write,
+}
+
+// SAFETY: the stream belongs to this engine alone, and the C library's streams may be used from any
+// thread.
+unsafe impl Send for Stdio {}
+
+impl Stdio {
+    /// Opens an existing file.
+    ///
+    /// # Errors
+    /// As [`open_file`].
+    ///
+    /// # Panics
+    /// If the geometry's queue depth is not 1 or its data are not stored.
+    pub fn open(
+        clock: Clock,
+        path: &Path,
+        access: Access,
+        geometry: Geometry,
+    ) -> Result<Self, OpenError> {
+        let door = Door::for_stored(geometry, 1);
+        let file = open_file(path, access, Caching::Buffered, Syncing::None, Create::Existing)?;
+        let mode = match access {
+            Access::Read => c"r",
+            Access::ReadWrite => c"r+",
+        };
+        // SAFETY: the descriptor is open and given away here; the mode is a C string that fits it.
+        let stream = unsafe { libc::fdopen(file.into_raw_fd(), mode.as_ptr()) };
+        let stream = NonNull::new(stream).expect("fdopen only fails without memory");
+        let now = clock.now();
+        Ok(Self { clock, door, now, queued: None, stream, position: Some(0), last: Last::Nothing })
+    }
+
+    /// Writes out what is buffered and closes the stream.
+    ///
+    /// # Errors
+    /// That of `fclose`: the buffered bytes could not be written.
+    pub fn finish(self) -> io::Result<()> {
+        let this = ManuallyDrop::new(self);
+        this.close()
+    }
+
+    fn close(&self) -> io::Result<()> {
+        // SAFETY: the stream is open; only `finish` and `drop` come here, each once and as the last.
+        match unsafe { libc::fclose(self.stream.as_ptr()) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    fn perform(&mut self, command: &mut Command) -> Result<(), IoError> {
+        self.door.check(command)?;
+        match command {
+            Command::Read { at, into } => {
+                self.seek(at.offset, Last::Read)?;
+                self.read(&mut memory(into).bytes_mut()[..at.bytes as usize])?;
+                self.position = Some(at.offset + u64::from(at.bytes));
+                Ok(())
+            }
+            Command::Write { at, from, durability } => {
+                self.seek(at.offset, Last::Write)?;
+                self.write(&memory(from).bytes()[..at.bytes as usize])?;
+                self.position = Some(at.offset + u64::from(at.bytes));
+                match durability {
+                    Durability::Cached => Ok(()),
+                    Durability::Fua => self.flush(),
+                }
+            }
+            Command::Flush => self.flush(),
+            Command::Discard { .. } => Err(IoError::Os(libc::EOPNOTSUPP)),
+        }
+    }
+
+    /// Leaves the position unknown until the transfer has succeeded.
+    #[inline]
+    fn seek(&mut self, offset: u64, next: Last) -> Result<(), IoError> {
+        let turns = self.last != next && self.last != Last::Nothing;
+        let stands_there = self.position.take() == Some(offset);
+        self.last = next;
+        if stands_there && !turns {
+            return Ok(());
+        }
+        let offset = libc::off_t::try_from(offset).map_err(|_| IoError::Os(libc::EOVERFLOW))?;
+        // SAFETY: the stream is open.
+        match unsafe { libc::fseeko(self.stream.as_ptr(), offset, libc::SEEK_SET) } {
+            0 => Ok(()),
+            _ => Err(last_error()),
+        }
+    }
+
+    #[inline]
+    fn read(&mut self, into: &mut [u8]) -> Result<(), IoError> {
+        let stream = self.stream.as_ptr();
+        // SAFETY: the stream is open and `into` is valid for its length.
+        let moved = unsafe { libc::fread(into.as_mut_ptr().cast(), 1, into.len(), stream) };
+        if moved == into.len() {
+            return Ok(());
+        }
+        let error = last_error();
+        // SAFETY: the stream is open; both only look at and clear its state.
+        let failed = unsafe {
+            let failed = libc::ferror(stream) != 0;
+            libc::clearerr(stream);
+            failed
+        };
+        Err(if failed { error } else { IoError::Short })
+    }
+
+    #[inline]
+    fn write(&mut self, from: &[u8]) -> Result<(), IoError> {
+        let stream = self.stream.as_ptr();
+        // SAFETY: the stream is open and `from` is valid for its length.
+        let moved = unsafe { libc::fwrite(from.as_ptr().cast(), 1, from.len(), stream) };
+        if moved == from.len() {
+            return Ok(());
+        }
+        let error = last_error();
+        // SAFETY: the stream is open.
+        unsafe { libc::clearerr(stream) };
+        Err(error)
+    }
+
+    fn flush(&mut self) -> Result<(), IoError> {
+        let stream = self.stream.as_ptr();
+        // SAFETY: the stream is open, and so is the descriptor it holds.
+        let synced =
+            unsafe { libc::fflush(stream) == 0 && libc::fdatasync(libc::fileno(stream)) == 0 };
+        if synced { Ok(()) } else { Err(last_error()) }
+    }
+}
+
+impl Drop for Stdio {
+    fn drop(&mut self) {
+        // Who wants to know whether the last bytes went out calls `finish`.
+        let _ = self.close();
+    }
+}
+
+impl Engine for Stdio {
+    #[inline]
+    fn geometry(&self, _: Drive) -> Geometry {
+        self.door.geometry
+    }
+
+    #[inline]
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    #[inline]
+    fn submit(&mut self, request: Request) {
+        assert!(self.queued.is_none(), "queue depth 1 exceeded");
+        self.queued = Some(request);
+    }
+
+    #[inline]
+    fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
+        let Some(Request { tag, mut command, .. }) = self.queued.take() else {
+            self.now = self.clock.sleep_until(until);
+            return;
+        };
+        let issued = self.now;
+        let result = self.perform(&mut command);
+        self.now = self.clock.now();
+        let payload = command.into_payload();
+        done.push(Completion { tag, issued, finished: self.now, result, payload });
+    }
+}
+
+fn last_error() -> IoError {
+    io_error(io::Error::last_os_error().raw_os_error().expect("errno is a number"))
+}

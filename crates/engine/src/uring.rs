@@ -1,0 +1,484 @@
+//! io_uring: many requests outstanding from one thread.
+//!
+//! ```text
+//!   submit      slot table, nothing else
+//!   wait        queued slots -> submission entries -> one io_uring_enter -> completion entries
+//! ```
+//!
+//! Reads that the page cache answers are complete when the call that submits them returns, so a whole
+//! batch costs one system call.
+
+mod features;
+mod slots;
+
+use crate::{
+    Clock,
+    clock::{SPIN_NS, make_timers_precise},
+    door::{Door, memory, transfer_error},
+    raw,
+};
+use block::{
+    Buf, Command, Completion, Drive, Durability, Engine, Geometry, Instant, IoError, Region,
+    Request,
+};
+pub use features::{Feature, Features, UringOptions, UringUnavailable};
+use io_uring::{
+    IoUring, opcode,
+    squeue::{Entry, Flags},
+    types::{Fd, FsyncFlags, SubmitArgs, Timespec},
+};
+use rustix::event::{PollFd, PollFlags, poll};
+use slots::Slots;
+use std::{
+    fs::File,
+    io,
+    os::{
+        fd::{AsRawFd, BorrowedFd, RawFd},
+        unix::fs::FileTypeExt,
+    },
+    sync::Arc,
+    thread::{self, ThreadId},
+};
+
+const QUEUE_DEPTH_MAX: u32 = 4096;
+/// Further away than any caller's own work between two waits takes.
+const FAR_NS: u64 = 10_000_000;
+/// `IORING_ENTER_GETEVENTS` of linux/io_uring.h.
+const ENTER_GETEVENTS: u32 = 1;
+/// `BLOCK_URING_CMD_DISCARD`, `_IO(0x12, 0)` of linux/blkdev.h (Linux 6.12).
+const BLOCK_URING_CMD_DISCARD: u32 = 0x1200;
+
+/// Up to 4096 requests outstanding on one file or block device.
+///
+/// The first thread that waits owns the ring: build the engine anywhere, then keep it there. All
+/// completions found together share `finished`. Dropping the engine waits for what is in flight.
+///
+/// Budget: one `io_uring_enter` and two clock reads a batch; at depth 1 one clock read, since the end of
+/// one request is the start of the next.
+pub struct Uring {
+    clock: Clock,
+    file: File,
+    door: Door,
+    now: Instant,
+    ring: IoUring,
+    owner: Option<ThreadId>,
+    features: Features,
+    registered_file: bool,
+    timed_wait: bool,
+    options: UringOptions,
+    slots: Slots,
+    /// Not yet given to the kernel.
+    queued: Vec<u16>,
+    /// Answered without the kernel: refused at the door, or discarded by a blocking call.
+    answered: Vec<(u16, Result<(), IoError>)>,
+    in_kernel: u32,
+    region: Option<Arc<Region>>,
+    discards: Discards,
+}
+
+/// How a discard reaches the target.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Discards {
+    /// Holes are punched in a file.
+    Punched,
+    /// A device is asked through the ring.
+    Commanded,
+    /// A device is asked by a blocking ioctl, since the kernel has no such command.
+    Blocking,
+}
+
+impl Uring {
+    /// An engine on `file`, opened for what will be asked of it. Whatever `options` forbid or the kernel
+    /// refuses is done without, see [`features`](Self::features).
+    ///
+    /// # Errors
+    /// [`UringUnavailable`] if there is no usable io_uring at all.
+    ///
+    /// # Panics
+    /// If the geometry's queue depth is not 1 to 4096 or its data are not stored.
+    pub fn new(
+        clock: Clock,
+        file: File,
+        geometry: Geometry,
+        options: UringOptions,
+    ) -> Result<Self, UringUnavailable> {
+        let door = Door::for_stored(geometry, QUEUE_DEPTH_MAX);
+        let depth = geometry.queue_depth;
+        let (ring, mut features) = features::set_up(depth.next_power_of_two(), &options)?;
+        if options.forbids(Feature::RegisteredFile) {
+            features.give_up(Feature::RegisteredFile, "forbidden".to_owned());
+        } else {
+            let outcome = ring.submitter().register_files(&[file.as_raw_fd()]);
+            features.note(Feature::RegisteredFile, outcome);
+        }
+        let is_device = file.metadata().is_ok_and(|facts| facts.file_type().is_block_device());
+        Ok(Self {
+            clock,
+            file,
+            door,
+            now: clock.now(),
+            ring,
+            owner: None,
+            registered_file: features.uses(Feature::RegisteredFile),
+            timed_wait: features.uses(Feature::TimedWait),
+            features,
+            options,
+            slots: Slots::new(depth),
+            queued: Vec::with_capacity(depth as usize),
+            answered: Vec::with_capacity(depth as usize),
+            in_kernel: 0,
+            region: None,
+            discards: if is_device { Discards::Commanded } else { Discards::Punched },
+        })
+    }
+
+    /// What the ring uses and what was given up and why.
+    pub fn features(&self) -> &Features {
+        &self.features
+    }
+
+    /// Moves what is queued into the submission queue.
+    #[inline]
+    fn issue(&mut self) {
+        if self.door.geometry.queue_depth > 1 {
+            self.now = self.clock.now();
+        }
+        let writer = EntryWriter {
+            file: self.file.as_raw_fd(),
+            registered_file: self.registered_file,
+            region: self.region.as_ref(),
+        };
+        let mut submission = self.ring.submission();
+        for number in self.queued.drain(..) {
+            let (issued, &mut moved, command) = self.slots.get(number);
+            if moved == 0 {
+                *issued = self.now;
+            }
+            if let (Discards::Blocking, Command::Discard { offset, len }) =
+                (self.discards, &*command)
+            {
+                let outcome = raw::discard_device(&self.file, *offset..*offset + *len);
+                let result = outcome.map_err(|error| transfer_error(errno(&error), 0));
+                self.answered.push((number, result));
+                continue;
+            }
+            let entry = writer.entry(command, moved, self.discards).user_data(u64::from(number));
+            // SAFETY: file and memory outlive the request: the slot owns the memory until the completion
+            // is seen, and `drop` waits for that or leaks it.
+            let pushed = unsafe { submission.push(&entry) };
+            pushed.expect("the submission queue holds queue_depth entries");
+            self.in_kernel += 1;
+        }
+    }
+
+    /// Takes every completion there is; says whether any request is done.
+    #[inline]
+    fn reap(&mut self, done: &mut Vec<Completion>) -> bool {
+        let before = done.len();
+        let completion = self.ring.completion();
+        if completion.is_empty() && self.answered.is_empty() {
+            return false;
+        }
+        self.now = self.clock.now();
+        for entry in completion {
+            self.in_kernel -= 1;
+            let number = entry.user_data() as u16;
+            let (_, moved, command) = self.slots.get(number);
+            let result = match (entry.result(), transfer_bytes(command)) {
+                (bytes, Some(wanted)) if bytes >= 0 && *moved + bytes as u32 == wanted => Ok(()),
+                (0, Some(_)) => Err(IoError::Short),
+                (0.., None) => Ok(()),
+                (bytes @ 1.., Some(_)) => {
+                    *moved += bytes as u32;
+                    self.queued.push(number); // The rest.
+                    continue;
+                }
+                (refusal, _) if refusal == -libc::EINTR => {
+                    self.queued.push(number);
+                    continue;
+                }
+                (refusal, _)
+                    if self.discards == Discards::Commanded && is_unknown(refusal, command) =>
+                {
+                    self.discards = Discards::Blocking;
+                    self.queued.push(number);
+                    continue;
+                }
+                (refusal, _) => Err(transfer_error(-refusal, *moved as usize)),
+            };
+            done.push(self.slots.complete(number, self.now, result));
+        }
+        for (number, result) in self.answered.drain(..) {
+            done.push(self.slots.complete(number, self.now, result));
+        }
+        done.len() > before
+    }
+
+    /// Gives the kernel what is in the submission queue and waits for a completion until `until`, or
+    /// somewhat less: the caller looks at the clock and comes back.
+    #[inline]
+    fn enter(&mut self, until: Instant) {
+        if until == Instant::NEVER {
+            return self.check_entered(self.ring.submit_and_wait(1));
+        }
+        // `now` is as old as the caller's own work. Far from `until` that does not matter if only half the
+        // time left is waited for; it saves a clock read.
+        let left = until.since(self.now);
+        if left > FAR_NS {
+            return self.check_entered(self.enter_for(left / 2));
+        }
+        match until.since(self.clock.now()) {
+            0 => self.poll(),
+            left if left > SPIN_NS => self.check_entered(self.enter_for(left - SPIN_NS)),
+            _ => self.spin(until),
+        }
+    }
+
+    fn enter_for(&self, ns: u64) -> io::Result<usize> {
+        make_timers_precise();
+        let (seconds, ns) = (ns / 1_000_000_000, (ns % 1_000_000_000) as u32);
+        if self.timed_wait {
+            let limit = Timespec::new().sec(seconds).nsec(ns);
+            return self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&limit));
+        }
+        let submitted = self.ring.submit()?;
+        let limit = rustix::event::Timespec { tv_sec: seconds as i64, tv_nsec: ns.into() };
+        // SAFETY: the ring, and with it its descriptor, is open as long as `self`.
+        let ring = unsafe { BorrowedFd::borrow_raw(self.ring.as_raw_fd()) };
+        poll(&mut [PollFd::new(&ring, PollFlags::IN)], Some(&limit))?;
+        Ok(submitted)
+    }
+
+    /// Submits without waiting, and works off completions that wait in the kernel.
+    fn poll(&mut self) {
+        // SAFETY: no argument is passed; every entry in the queue was made by `issue`.
+        let outcome = unsafe {
+            let waiting = self.ring.submission().len() as u32;
+            self.ring.submitter().enter::<libc::sigset_t>(waiting, 0, ENTER_GETEVENTS, None)
+        };
+        self.check_entered(outcome);
+    }
+
+    /// Polls through the last 50 us before `until`, so that it is met.
+    fn spin(&mut self, until: Instant) {
+        loop {
+            self.poll();
+            if !self.ring.completion().is_empty() || self.clock.now() >= until {
+                return;
+            }
+        }
+    }
+
+    fn check_entered(&self, outcome: io::Result<usize>) {
+        match outcome.as_ref().map_err(errno) {
+            // The time is up, a signal came, or the kernel is short of something: the caller's loop goes on.
+            Ok(_) | Err(libc::ETIME | libc::EINTR | libc::EAGAIN | libc::EBUSY) => {}
+            Err(libc::EEXIST) => panic!("the ring belongs to the thread that waited first"),
+            Err(number) => panic!("io_uring_enter: errno {number}"),
+        }
+    }
+
+    /// Makes the calling thread the ring's owner.
+    #[cold]
+    fn claim(&mut self) {
+        self.owner = Some(thread::current().id());
+        if self.features.uses(Feature::SingleIssuer) {
+            self.ring
+                .submitter()
+                .register_enable_rings()
+                .expect("a disabled ring can be enabled once");
+        }
+    }
+
+    /// Waits for all that the kernel still works on; false if that cannot be done.
+    fn drain(&mut self) -> bool {
+        while self.in_kernel > 0 {
+            match self.ring.submit_and_wait(1).as_ref().map_err(errno) {
+                Ok(_) | Err(libc::EINTR | libc::EAGAIN | libc::EBUSY) => {}
+                Err(_) => return false,
+            }
+            self.in_kernel -= self.ring.completion().count() as u32;
+        }
+        true
+    }
+}
+
+impl Engine for Uring {
+    #[inline]
+    fn geometry(&self, _: Drive) -> Geometry {
+        self.door.geometry
+    }
+
+    #[inline]
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    #[inline]
+    fn submit(&mut self, request: Request) {
+        let verdict = self.door.check(&request.command);
+        let number = self.slots.insert(request);
+        match verdict {
+            Ok(()) => self.queued.push(number),
+            Err(error) => {
+                *self.slots.get(number).0 = self.now;
+                self.answered.push((number, Err(error)));
+            }
+        }
+    }
+
+    #[inline]
+    fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
+        if self.slots.is_empty() {
+            self.now = self.clock.sleep_until(until);
+            return;
+        }
+        if self.owner.is_none() {
+            self.claim();
+        }
+        loop {
+            if !self.queued.is_empty() {
+                self.issue();
+            }
+            let unsubmitted = !self.ring.submission().is_empty();
+            let something_there = !self.answered.is_empty() || !self.ring.completion().is_empty();
+            if unsubmitted || !something_there {
+                if something_there { self.poll() } else { self.enter(until) }
+            }
+            if self.reap(done) {
+                return;
+            }
+            if self.queued.is_empty() && until != Instant::NEVER {
+                self.now = self.clock.now();
+                if until <= self.now {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn poll_fd(&self) -> Option<RawFd> {
+        Some(self.ring.as_raw_fd())
+    }
+
+    fn pool(&mut self, count: usize, bytes: usize) -> Vec<Buf> {
+        let (region, buffers) = Buf::pool(count, bytes);
+        if self.region.is_some() {
+            return buffers; // One region is registered already; these travel as plain memory.
+        }
+        if self.options.forbids(Feature::RegisteredBuffers) {
+            self.features.give_up(Feature::RegisteredBuffers, "forbidden".to_owned());
+            return buffers;
+        }
+        let vectors: Vec<libc::iovec> = region
+            .buffers()
+            .map(|(start, bytes)| libc::iovec { iov_base: start.cast(), iov_len: bytes })
+            .collect();
+        // SAFETY: the region lives as long as `self.region`, hence as the ring.
+        let outcome = unsafe { self.ring.submitter().register_buffers(&vectors) };
+        if outcome.is_ok() {
+            self.region = Some(region);
+        }
+        self.features.note(Feature::RegisteredBuffers, outcome);
+        buffers
+    }
+}
+
+impl Drop for Uring {
+    fn drop(&mut self) {
+        let ours = self.owner.is_none_or(|owner| owner == thread::current().id());
+        if self.in_kernel > 0 && !(ours && self.drain()) {
+            // Another thread's ring cannot be waited for, and the kernel may write to the memory at any time.
+            self.slots.leak();
+        }
+    }
+}
+
+/// What submission entries are made of.
+struct EntryWriter<'a> {
+    file: RawFd,
+    registered_file: bool,
+    region: Option<&'a Arc<Region>>,
+}
+
+impl EntryWriter<'_> {
+    #[inline]
+    fn entry(&self, command: &mut Command, moved: u32, discards: Discards) -> Entry {
+        // The only registered file is number 0.
+        let file = Fd(if self.registered_file { 0 } else { self.file });
+        let entry = match command {
+            Command::Read { at, into } => {
+                let (buffer, left) = (memory(into), at.bytes - moved);
+                let offset = at.offset + u64::from(moved);
+                let registered = self.registered(buffer);
+                let start = buffer.bytes_mut()[moved as usize..].as_mut_ptr();
+                match registered {
+                    Some(index) => {
+                        opcode::ReadFixed::new(file, start, left, index).offset(offset).build()
+                    }
+                    None => opcode::Read::new(file, start, left).offset(offset).build(),
+                }
+            }
+            Command::Write { at, from, durability } => {
+                let (buffer, left) = (memory(from), at.bytes - moved);
+                let offset = at.offset + u64::from(moved);
+                let start = buffer.bytes()[moved as usize..].as_ptr();
+                let flags = match durability {
+                    Durability::Cached => 0,
+                    Durability::Fua => libc::RWF_DSYNC,
+                };
+                match self.registered(buffer) {
+                    Some(index) => opcode::WriteFixed::new(file, start, left, index)
+                        .offset(offset)
+                        .rw_flags(flags)
+                        .build(),
+                    None => {
+                        opcode::Write::new(file, start, left).offset(offset).rw_flags(flags).build()
+                    }
+                }
+            }
+            Command::Flush => opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build(),
+            Command::Discard { offset, len } => match discards {
+                Discards::Punched => opcode::Fallocate::new(file, *len)
+                    .offset(*offset)
+                    .mode(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE)
+                    .build(),
+                Discards::Commanded | Discards::Blocking => {
+                    // The offset goes in `addr`, the length in `addr3`, the first word behind it.
+                    let mut length = [0; 16];
+                    length[..8].copy_from_slice(&len.to_ne_bytes());
+                    opcode::UringCmd16::new(file, BLOCK_URING_CMD_DISCARD)
+                        .cmd(length)
+                        .addr(Some(*offset))
+                        .build()
+                }
+            },
+        };
+        if self.registered_file { entry.flags(Flags::FIXED_FILE) } else { entry }
+    }
+
+    /// The buffer's index, if the kernel knows its region.
+    #[inline]
+    fn registered(&self, buffer: &Buf) -> Option<u16> {
+        let known = self.region.is_some_and(|region| Arc::ptr_eq(region, buffer.region()));
+        known.then(|| buffer.index())
+    }
+}
+
+#[inline]
+fn transfer_bytes(command: &Command) -> Option<u32> {
+    match command {
+        Command::Read { at, .. } | Command::Write { at, .. } => Some(at.bytes),
+        Command::Flush | Command::Discard { .. } => None,
+    }
+}
+
+/// Whether the kernel said that it does not know the discard command, rather than that it failed.
+fn is_unknown(refusal: i32, command: &Command) -> bool {
+    matches!(command, Command::Discard { .. })
+        && matches!(-refusal, libc::EINVAL | libc::EOPNOTSUPP | libc::ENOTTY)
+}
+
+fn errno(error: &io::Error) -> i32 {
+    error.raw_os_error().expect("a system call's error has a number")
+}
