@@ -123,8 +123,9 @@ pub fn open_file(
     };
     flags |= match syncing {
         Syncing::None => OFlags::empty(),
-        Syncing::Dsync => OFlags::DSYNC,
-        Syncing::Sync => OFlags::SYNC,
+        // Not OFlags::DSYNC: rustix 1.1.6 has the bits of O_SYNC there, and every metadata commit with them.
+        Syncing::Dsync => OFlags::from_bits_retain(libc::O_DSYNC as u32),
+        Syncing::Sync => OFlags::from_bits_retain(libc::O_SYNC as u32),
     };
     if caching == Caching::Direct {
         flags |= OFlags::DIRECT;
