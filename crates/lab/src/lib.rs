@@ -6,9 +6,13 @@
 //!                             Target: seats for workers <----'  '---- ticks, observations
 //! ```
 //!
-//! It declares what it needs of the world as traits ([`Target`], [`Watcher`]) and never opens a file itself: a
+//! It declares what it needs of the world as traits ([`target::Target`]) and never opens a file itself: a
 //! method does not know what it runs on.
 #![forbid(unsafe_code)]
 
+pub mod method;
+pub mod names;
+pub mod plan;
 pub mod statistics;
+pub mod target;
 pub mod workload;

@@ -6,19 +6,26 @@
 //! ```
 //!
 //! Ticks of a real drive are not independent, so the textbook interval over ticks is far too narrow. Two
-//! estimates that know this are made, and the wider one counts:
+//! estimates of the half-width know this, and each cures the other's weakness:
 //!
 //! 1. *Batch means* (Law, Simulation Modeling and Analysis, ch. 9): `t(0.975, k-1) * sqrt(s2 / k *
-//!    (1 + r) / (1 - r))` over k batches, `r` their lag-1 autocorrelation. Sees slow waves, but ten
-//!    batches (five in a short window) estimate their own spread badly, and a look is most tempting
-//!    just when they happen to agree.
-//! 2. *Autoregression of the samples* (Fishman 1971): the variance of the mean from all n samples with
-//!    their own autocorrelation, Student's t with as many degrees of freedom as there are effectively
-//!    independent samples. It stops early lucky looks: see the simulation in `tests/statistics.rs`.
+//!    (1 + r) / (1 - r))` over k batches, `r` their lag-1 autocorrelation. Sees waves of any shape, but
+//!    five to ten batches know their own spread only within a quarter, and a cell that is looked at
+//!    again and again stops just when they happen to agree.
+//! 2. *Autoregression of the samples* (Fishman, Management Science 18, 1971): the variance of all n samples
+//!    times their own inefficiency, with Student's t for as many degrees of freedom as there are
+//!    effectively independent samples. Steady, but blind to what one lag does not show.
+//!
+//! The half-width is the second, or the root mean square of both if that is wider; and nothing has
+//! converged before there are 16 effectively independent samples, since a slow wave of which one crest
+//! was seen looks flat. Simulated in `tests/statistics.rs` (600 series, autocorrelation 0.5, variation 5 to
+//! 15 %, normal grade): batch means alone cover the truth in 89 % of the series that converge, this
+//! scheme in 96 %, while 71 % converge in time. The wider of both would cover no more, and 64 % converge.
 
 use super::{
     distribution::student_t_975,
     moments,
+    shapes::cusum_alarm,
     stop::StopRule,
     tick::{Tick, coalesce, warm_up},
 };
@@ -39,6 +46,8 @@ const SLOPE_MAX: f64 = 0.05;
 /// Steady: the means of five sub-windows differ by no more than this share of the mean.
 const SPREAD_MAX: f64 = 0.10;
 const SUB_WINDOWS: usize = 5;
+/// Nothing has converged on fewer effectively independent samples than this.
+const EFFECTIVE_SAMPLES_MIN: f64 = 16.0;
 
 /// What a series of ticks says about a cell.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -63,8 +72,8 @@ pub struct Assessment {
     pub ticks_per_sample: usize,
     /// Samples in the window.
     pub samples: usize,
-    /// How many samples count as one independent one, from their autocorrelation.
-    pub inefficiency: f64,
+    /// As many independent samples would know the mean as well, judging by their autocorrelation.
+    pub effective_samples: f64,
     /// Batches in the window, 5 to 10, or 0 if it is too short.
     pub batches: usize,
     /// Lag-1 autocorrelation of the batch means, clamped to 0..=0.8.
@@ -81,7 +90,8 @@ impl Assessment {
     /// Whether the cell is measured as well as `rule` asks.
     pub fn satisfies(&self, rule: &StopRule) -> bool {
         let narrow = self.half_width_relative.is_some_and(|width| width <= rule.half_width_max);
-        self.sufficient && self.steady && narrow
+        let seen_enough = self.effective_samples >= EFFECTIVE_SAMPLES_MIN;
+        self.sufficient && self.steady && narrow && seen_enough
     }
 }
 
@@ -102,7 +112,7 @@ pub fn assess(ticks: &[Tick], tick_ns: u64, rule: &StopRule) -> Assessment {
     let share = |value: f64| if centre > 0.0 { value / centre } else { f64::INFINITY };
     let slope_relative = share(moments::slope(window).abs() * window.len() as f64);
     let spread_relative = share(spread(window));
-    let alarm = super::shapes::cusum_alarm(window);
+    let alarm = cusum_alarm(window);
     let half_width = batching.map(|batching| half_width(window, batching));
     let level = slope_relative <= SLOPE_MAX && spread_relative <= SPREAD_MAX;
     let seconds = ticks.len() as f64 * tick_ns as f64 / 1e9;
@@ -112,13 +122,13 @@ pub fn assess(ticks: &[Tick], tick_ns: u64, rule: &StopRule) -> Assessment {
         operations_per_second: judged.iter().map(|s| s.operations).sum::<u64>() as f64 * per_second,
         bytes_per_second: judged.iter().map(|s| s.bytes).sum::<u64>() as f64 * per_second,
         half_width_relative: half_width.map(share).filter(|width| width.is_finite()),
-        sufficient: long_enough && batching.is_some() && window.len() as f64 >= 12.0 * moments::inefficiency(window),
+        sufficient: long_enough && batching.is_some(),
         steady: level && !warm_up.drifting && alarm.is_none(),
         drifting: warm_up.drifting,
         warm_up_ticks: warm_up.cut * ticks_per_sample,
         ticks_per_sample,
         samples: window.len(),
-        inefficiency: moments::inefficiency(window),
+        effective_samples: effective_samples(window),
         batches: batching.map_or(0, |batching| batching.count),
         lag1: batching.map_or(0.0, |batching| batch_lag1(&batching.means(window))),
         slope_relative,
@@ -158,18 +168,22 @@ fn batch_lag1(means: &[f64]) -> f64 {
     moments::lag1(means).clamp(0.0, LAG1_MAX)
 }
 
-/// Half of the 95 % interval of the window's mean: the wider of the two estimates of the module's head.
+fn effective_samples(window: &[f64]) -> f64 {
+    window.len() as f64 / moments::inefficiency(window)
+}
+
+/// Half of the 95 % interval of the window's mean, from both estimates of the module's head.
 fn half_width(window: &[f64], batching: Batching) -> f64 {
     let means = batching.means(window);
     let (k, r) = (means.len() as f64, batch_lag1(&means));
-    let of_batches = (moments::variance(&means) / k * (1.0 + r) / (1.0 - r)).sqrt();
-    let n = window.len() as f64;
+    let error = (moments::variance(&means) / k * (1.0 + r) / (1.0 - r)).sqrt();
+    let of_batches = student_t_975(means.len() - 1) * error;
     // At least two, or there would be no degree of freedom left.
-    let effective = (n / moments::inefficiency(window)).max(2.0);
+    let effective = effective_samples(window).max(2.0);
     // The sample variance of correlated values is too small by (effective - 1) / effective.
-    let of_samples = (moments::variance(window) / (effective - 1.0)).sqrt();
-    let batches = student_t_975(means.len() - 1) * of_batches;
-    batches.max(student_t_975(effective as usize - 1) * of_samples)
+    let error = (moments::variance(window) / (effective - 1.0)).sqrt();
+    let of_samples = student_t_975(effective as usize - 1) * error;
+    of_samples.max(((2.0 * of_samples.powi(2) + of_batches.powi(2)) / 3.0).sqrt())
 }
 
 /// Largest minus smallest mean of five sub-windows.

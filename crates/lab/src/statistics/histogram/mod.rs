@@ -11,6 +11,8 @@
 //!
 //! Percentiles of parts must never be averaged; histograms merge exactly, so they are merged first.
 
+#[cfg(test)]
+mod properties;
 mod sparse;
 
 pub use sparse::{BadSparse, Bucket, Delta, Sparse};

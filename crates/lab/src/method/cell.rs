@@ -1,0 +1,289 @@
+//! One cell, resolved: streams with every setting known.
+
+use super::{Axis, CellFile};
+use crate::{
+    names::did_you_mean,
+    workload::{Contents, EngineChoice, Io, Op, Pattern, Stream},
+};
+use block::{display_bytes, parse_bytes};
+use std::collections::BTreeMap;
+
+/// Largest block of one operation: 16 MiB.
+pub const BLOCK_BYTES_MAX: u64 = 16 << 20;
+/// Most workers of one stream.
+pub const THREADS_MAX: u64 = 1024;
+/// Deepest queue of one worker.
+pub const DEPTH_MAX: u64 = 4096;
+
+/// One or more streams that run at the same time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CellSpec {
+    /// Unique in the method.
+    pub name: String,
+    /// What runs.
+    pub streams: Vec<Stream>,
+    /// How a pass of it ends.
+    pub bound: CellBound,
+    /// The file it works on, when not the whole span.
+    pub file_bytes: Option<u64>,
+    /// Whether a fresh, empty file is needed first.
+    pub file: FileState,
+    /// Whether the page cache is emptied first.
+    pub cache: CacheState,
+    /// The flush at the end.
+    pub flush: FinalFlush,
+    /// Further coordinates for the table.
+    pub coordinates: BTreeMap<String, String>,
+}
+
+/// How a pass of a cell ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CellBound {
+    /// By the stop rule.
+    Time,
+    /// When every block of the area had its turn.
+    Once,
+    /// After this many operations of each worker.
+    Operations(u64),
+}
+
+/// What a cell needs of its file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FileState {
+    /// As the cell before left it.
+    AsIs,
+    /// New and empty: writes make it grow.
+    New,
+}
+
+/// What a cell needs of the page cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CacheState {
+    /// As the cell before left it.
+    AsIs,
+    /// Without this file.
+    Dropped,
+}
+
+/// The flush at the end of a cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FinalFlush {
+    /// None.
+    None,
+    /// Done, and its time counts as the cell's.
+    Timed,
+    /// Done and its time shown apart.
+    Untimed,
+}
+
+impl CellSpec {
+    /// Whether the target's bytes change.
+    pub fn writes(&self) -> bool {
+        self.streams.iter().any(|stream| stream.op.writes())
+    }
+
+    /// Whether reads need data that was written before.
+    pub fn reads(&self) -> bool {
+        self.streams
+            .iter()
+            .any(|stream| stream.op.written_share() < 1.0 || stream.op == Op::ReadModifyWrite)
+    }
+}
+
+/// The axes whose values multiply into cells, outermost first.
+const AXES: &[&str] = &["file", "op", "pattern", "block", "threads", "depth", "bound"];
+
+/// Turns one written cell into as many cells as its axes' values multiply to.
+pub(super) fn expand(written: &CellFile) -> Result<Vec<CellSpec>, String> {
+    let mut single = vec![written.clone()];
+    for axis in AXES {
+        single = single.into_iter().flat_map(|cell| along(cell, axis)).collect();
+    }
+    single.iter().map(resolve).collect()
+}
+
+fn axis_of<'a>(cell: &'a mut CellFile, name: &str) -> &'a mut Option<Axis> {
+    match name {
+        "file" => &mut cell.file,
+        "op" => &mut cell.op,
+        "pattern" => &mut cell.pattern,
+        "block" => &mut cell.block,
+        "threads" => &mut cell.threads,
+        "depth" => &mut cell.depth,
+        "bound" => &mut cell.bound,
+        other => unreachable!("`{other}` is not in AXES"),
+    }
+}
+
+fn along(mut cell: CellFile, name: &str) -> Vec<CellFile> {
+    let Some(Axis(values)) = axis_of(&mut cell, name).take() else { return vec![cell] };
+    values
+        .into_iter()
+        .map(|value| {
+            let mut one = cell.clone();
+            *axis_of(&mut one, name) = Some(Axis(vec![value]));
+            one
+        })
+        .collect()
+}
+
+fn resolve(cell: &CellFile) -> Result<CellSpec, String> {
+    let mut own = cell.clone();
+    own.streams.clear();
+    let written: Vec<CellFile> = if cell.streams.is_empty() {
+        own.name = None;
+        vec![own]
+    } else {
+        cell.streams.iter().map(|stream| own.overlaid(stream)).collect()
+    };
+    let streams = written.iter().map(stream).collect::<Result<Vec<_>, _>>()?;
+    let file_bytes =
+        cell.file.as_ref().map(|axis| size("file", only("file", axis)?)).transpose()?;
+    let before = cell.before.clone().unwrap_or_default();
+    if let Some(wrong) =
+        before.iter().find(|word| !["new_file", "drop_cache"].contains(&word.as_str()))
+    {
+        return Err(format!("before = `{wrong}`: there are `new_file` and `drop_cache`"));
+    }
+    let spec = CellSpec {
+        name: cell.name.clone().unwrap_or_else(|| name_of(&streams[0], file_bytes)),
+        bound: bound(cell.bound.as_ref())?,
+        file_bytes,
+        file: match before.iter().any(|word| word == "new_file") {
+            true => FileState::New,
+            false => FileState::AsIs,
+        },
+        cache: match before.iter().any(|word| word == "drop_cache") {
+            true => CacheState::Dropped,
+            false => CacheState::AsIs,
+        },
+        flush: match cell.flush.as_deref() {
+            None | Some("none") => FinalFlush::None,
+            Some("timed") => FinalFlush::Timed,
+            Some("untimed") => FinalFlush::Untimed,
+            Some(other) => {
+                return Err(format!("flush = `{other}`: there are none, timed, untimed"));
+            }
+        },
+        coordinates: cell.coordinates.clone().unwrap_or_default(),
+        streams,
+    };
+    Ok(spec)
+}
+
+fn stream(cell: &CellFile) -> Result<Stream, String> {
+    let op_text = required("op", &cell.op)?;
+    let op = Op::parse(op_text).ok_or_else(|| unknown("op", op_text, Op::NAMES))?;
+    let pattern_text = required("pattern", &cell.pattern)?;
+    let pattern = Pattern::parse(pattern_text)
+        .ok_or_else(|| unknown("pattern", pattern_text, Pattern::NAMES))?;
+    let block_bytes = size("block", required("block", &cell.block)?)?;
+    if !(1..=BLOCK_BYTES_MAX).contains(&block_bytes) {
+        return Err(format!(
+            "block = {block_bytes}: blocks go from 1 B to {}",
+            display_bytes(BLOCK_BYTES_MAX)
+        ));
+    }
+    let threads = count("threads", &cell.threads, THREADS_MAX)?;
+    let queue_depth = count("depth", &cell.depth, DEPTH_MAX)?;
+    let engine = one_of("engine", &cell.engine, EngineChoice::parse, EngineChoice::NAMES)?;
+    if queue_depth > 1 && matches!(engine, EngineChoice::Sync | EngineChoice::Stdio) {
+        return Err(format!(
+            "depth = {queue_depth}: this engine keeps one operation in flight; use --engine uring, \
+             or threads = {queue_depth} at depth = 1"
+        ));
+    }
+    let part = cell.part.unwrap_or((0.0, 1.0));
+    if !(0.0 <= part.0 && part.0 < part.1 && part.1 <= 1.0) {
+        return Err(format!("part = [{}, {}]: a start below an end, 0 to 1", part.0, part.1));
+    }
+    if let Some(rate) = cell.rate
+        && !(rate > 0.0 && rate <= 1e9)
+    {
+        return Err(format!("rate = {rate}: operations per second, above 0"));
+    }
+    Ok(Stream {
+        name: cell.name.clone().unwrap_or_default(),
+        op,
+        pattern,
+        block_bytes: block_bytes as u32,
+        threads: threads as u16,
+        queue_depth: queue_depth as u32,
+        engine,
+        io: one_of("io", &cell.io, Io::parse, Io::NAMES)?,
+        flush_every: cell.flush_every.unwrap_or(0),
+        rate: cell.rate,
+        part,
+        contents: one_of("data", &cell.data, Contents::parse, Contents::NAMES)?,
+    })
+}
+
+fn bound(written: Option<&Axis>) -> Result<CellBound, String> {
+    let Some(axis) = written else { return Ok(CellBound::Time) };
+    match only("bound", axis)? {
+        "time" => Ok(CellBound::Time),
+        "once" => Ok(CellBound::Once),
+        text => match text.parse() {
+            Ok(count) if count > 0 => Ok(CellBound::Operations(count)),
+            _ => Err(format!("bound = `{text}`: `time`, `once` or a number of operations")),
+        },
+    }
+}
+
+/// `random-read-4K-t1-q32`, with the file's size where the method varies it.
+fn name_of(stream: &Stream, file_bytes: Option<u64>) -> String {
+    let short = |bytes: u64| display_bytes(bytes).replace(" ", "").replace("iB", "");
+    let mut name = format!(
+        "{}-{}-{}-t{}-q{}",
+        stream.pattern,
+        stream.op,
+        short(u64::from(stream.block_bytes)),
+        stream.threads,
+        stream.queue_depth
+    );
+    if let Some(bytes) = file_bytes {
+        name += &format!("-f{}", short(bytes));
+    }
+    name
+}
+
+fn required<'a>(key: &str, axis: &'a Option<Axis>) -> Result<&'a str, String> {
+    only(key, axis.as_ref().ok_or_else(|| format!("a cell without `{key}`"))?)
+}
+
+fn only<'a>(key: &str, axis: &'a Axis) -> Result<&'a str, String> {
+    match axis.0.as_slice() {
+        [one] => Ok(one),
+        _ => Err(format!("a stream takes one `{key}`; a cell may take several")),
+    }
+}
+
+fn size(key: &str, text: &str) -> Result<u64, String> {
+    parse_bytes(text).map_err(|error| format!("{key}: {error}"))
+}
+
+fn count(key: &str, axis: &Option<Axis>, max: u64) -> Result<u64, String> {
+    let Some(axis) = axis else { return Ok(1) };
+    let text = only(key, axis)?;
+    match text.parse::<u64>() {
+        Ok(value) if (1..=max).contains(&value) => Ok(value),
+        _ => Err(format!("{key} = {text}: a whole number from 1 to {max}")),
+    }
+}
+
+fn one_of<T: Default>(
+    key: &str,
+    written: &Option<String>,
+    parse: impl Fn(&str) -> Option<T>,
+    names: &[&str],
+) -> Result<T, String> {
+    match written {
+        None => Ok(T::default()),
+        Some(text) => parse(text).ok_or_else(|| unknown(key, text, names)),
+    }
+}
+
+fn unknown(key: &str, text: &str, names: &[&str]) -> String {
+    let near = did_you_mean(text, names.iter().copied());
+    format!("{key} = `{text}` is unknown.{near} There are: {}.", names.join(", "))
+}

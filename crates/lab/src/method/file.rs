@@ -1,0 +1,221 @@
+//! A method as its author writes it: TOML, every key checked. `docs/methodology.md` explains the keys.
+
+use super::Axis;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// A whole method file.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MethodFile {
+    /// What `--method` calls it.
+    pub name: String,
+    /// One line for lists.
+    pub title: String,
+    /// What it does and where it comes from.
+    pub about: String,
+    /// How the results are printed: `list`, `bm-flash`, `iozone`, `iozone-cmu`, `dd`, `oltp`, `snia`,
+    /// `saturation`.
+    #[serde(default = "list_layout")]
+    pub layout: String,
+    /// `random`: cells in random order within a pass. `fixed`: as written.
+    #[serde(default)]
+    pub order: Order,
+    /// The tested area: a size, or `2x memory`, `capacity`, `largest file`.
+    pub span: String,
+    /// How often the whole area is written before the first cell: 0 for not at all.
+    #[serde(default)]
+    pub fill: u32,
+    /// `quick`, `normal` or `publish` unless the user says otherwise.
+    #[serde(default)]
+    pub grade: Option<String>,
+    /// Passes over the method; the grade's number when absent.
+    #[serde(default)]
+    pub passes: Option<u32>,
+    /// Longest time of one cell, seconds; the grade's when absent.
+    #[serde(default)]
+    pub seconds_max: Option<f64>,
+    /// Shortest time of one cell, seconds; the grade's when absent.
+    #[serde(default)]
+    pub seconds_min: Option<f64>,
+    /// Most bytes that one time-bounded pass of a cell writes; 4 times the span when absent.
+    #[serde(default)]
+    pub written_max: Option<String>,
+    /// More than this many times the span of writes needs `--yes`.
+    #[serde(default = "default_ask_above")]
+    pub ask_above: f64,
+    /// SNIA rounds: passes go on until the rounds are steady.
+    #[serde(default)]
+    pub rounds: Option<RoundsFile>,
+    /// What it does not measure, printed at the end. `{cost}` becomes what that would cost.
+    #[serde(default)]
+    pub not_measured: Option<String>,
+    /// Settings of every cell that does not say otherwise.
+    #[serde(default)]
+    pub defaults: CellFile,
+    /// Axes around the whole list of cells, outermost first: `file`, `block`, `threads`, `depth`, `op`.
+    #[serde(default)]
+    pub axes: BTreeMap<String, Axis>,
+    /// The cells.
+    #[serde(rename = "cell")]
+    pub cells: Vec<CellFile>,
+}
+
+fn list_layout() -> String {
+    "list".to_owned()
+}
+
+fn default_ask_above() -> f64 {
+    32.0
+}
+
+/// Order of the cells within a pass.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Shuffled anew in every pass, so that no cell always follows the same one.
+    #[default]
+    Random,
+    /// As written: later cells need what earlier ones did.
+    Fixed,
+}
+
+/// Rounds after the SNIA performance test specification.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RoundsFile {
+    /// Most rounds.
+    pub max: u32,
+    /// Seconds of each cell in a round.
+    pub seconds: f64,
+    /// Name of the cell whose rates decide about steady state.
+    pub tracked: String,
+}
+
+/// One cell, or one stream of a cell.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CellFile {
+    /// Name of the cell; made from its settings when absent.
+    pub name: Option<String>,
+    /// `read`, `write`, `mixed:70`, `read_modify_write`, `commit`.
+    pub op: Option<Axis>,
+    /// `seq`, `random`, `permutation`, `zipf:0.99`, `hot_cold:20/80`, `backward`, `strided:17`, `rewrite`.
+    pub pattern: Option<Axis>,
+    /// Bytes of one operation.
+    pub block: Option<Axis>,
+    /// Workers.
+    pub threads: Option<Axis>,
+    /// Operations each worker keeps in flight.
+    pub depth: Option<Axis>,
+    /// Bytes of the file the cell works on, when not the whole span.
+    pub file: Option<Axis>,
+    /// `auto`, `sync`, `uring`, `stdio`.
+    pub engine: Option<String>,
+    /// `direct`, `buffered`, `direct,dsync`, `direct,sync`...
+    pub io: Option<String>,
+    /// `random`, `zeros`, `compressible:50`.
+    pub data: Option<String>,
+    /// A flush after this many writes of a worker.
+    pub flush_every: Option<u32>,
+    /// Operations per second of the stream (open loop).
+    pub rate: Option<f64>,
+    /// Start and end of the part of the area it works on, 0 to 1.
+    pub part: Option<(f64, f64)>,
+    /// `time`, `once` (the area once) or a number of operations of each worker.
+    pub bound: Option<Axis>,
+    /// What the end of the cell does: `none`, `timed` or `untimed` flush.
+    pub flush: Option<String>,
+    /// What happens before it: any of `new_file`, `drop_cache`.
+    pub before: Option<Vec<String>>,
+    /// Further coordinates for the table.
+    pub coordinates: Option<BTreeMap<String, String>>,
+    /// Several streams at the same time; they inherit the cell's settings.
+    #[serde(default, rename = "stream")]
+    pub streams: Vec<CellFile>,
+}
+
+impl CellFile {
+    /// This cell with `over`'s settings in place of its own where `over` has any.
+    pub fn overlaid(&self, over: &Self) -> Self {
+        let Self { name, op, pattern, block, threads, depth, file, engine, .. } = over.clone();
+        let Self { io, data, flush_every, rate, part, bound, flush, before, .. } = over.clone();
+        let coordinates = match (&self.coordinates, &over.coordinates) {
+            (Some(under), Some(over)) => {
+                Some(under.clone().into_iter().chain(over.clone()).collect())
+            }
+            (under, over) => over.clone().or_else(|| under.clone()),
+        };
+        let under = self.clone();
+        Self {
+            name: name.or(under.name),
+            op: op.or(under.op),
+            pattern: pattern.or(under.pattern),
+            block: block.or(under.block),
+            threads: threads.or(under.threads),
+            depth: depth.or(under.depth),
+            file: file.or(under.file),
+            engine: engine.or(under.engine),
+            io: io.or(under.io),
+            data: data.or(under.data),
+            flush_every: flush_every.or(under.flush_every),
+            rate: rate.or(under.rate),
+            part: part.or(under.part),
+            bound: bound.or(under.bound),
+            flush: flush.or(under.flush),
+            before: before.or(under.before),
+            coordinates,
+            streams: if over.streams.is_empty() { under.streams } else { over.streams.clone() },
+        }
+    }
+
+    /// Sets `key` from the text a user typed (`--set key=value`) or a method's axis.
+    ///
+    /// # Errors
+    /// A sentence that names the keys there are, or what is wrong with the value.
+    pub fn set(&mut self, key: &str, value: Axis) -> Result<(), String> {
+        let one = || match value.0.as_slice() {
+            [one] => Ok(one.clone()),
+            _ => Err(format!("`{key}` takes one value")),
+        };
+        let number =
+            |text: String| text.parse::<f64>().map_err(|_| format!("`{key}={text}`: not a number"));
+        match key {
+            "op" => self.op = Some(value),
+            "pattern" => self.pattern = Some(value),
+            "block" => self.block = Some(value),
+            "threads" => self.threads = Some(value),
+            "depth" => self.depth = Some(value),
+            "file" => self.file = Some(value),
+            "bound" => self.bound = Some(value),
+            "engine" => self.engine = Some(one()?),
+            "io" => self.io = Some(one()?),
+            "data" => self.data = Some(one()?),
+            "flush" => self.flush = Some(one()?),
+            "rate" => self.rate = Some(number(one()?)?),
+            "flush_every" => self.flush_every = Some(number(one()?)? as u32),
+            _ => {
+                let near = crate::names::did_you_mean(key, SET_KEYS.iter().copied());
+                return Err(format!("`{key}` cannot be set.{near} Keys: {}.", SET_KEYS.join(", ")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The keys that [`CellFile::set`] knows.
+pub const SET_KEYS: &[&str] = &[
+    "op",
+    "pattern",
+    "block",
+    "threads",
+    "depth",
+    "file",
+    "bound",
+    "engine",
+    "io",
+    "data",
+    "flush",
+    "rate",
+    "flush_every",
+];

@@ -1,0 +1,424 @@
+//! From a method and a target's offer to what will be done, all of it known before the first byte.
+
+use crate::{
+    method::{CellBound, CellSpec, FileState, Method, SpanRule},
+    statistics::{Grade, StopRule},
+    target::{Access, Offer},
+    workload::{Area, Caching, EngineChoice, Stream},
+};
+use block::{Rng, display_bytes};
+use record::LeftOut;
+
+/// What the user may change about a method.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Options {
+    /// How well to measure.
+    pub grade: Option<Grade>,
+    /// Size of the tested area.
+    pub span_bytes: Option<u64>,
+    /// Most bytes the whole run writes.
+    pub written_bytes_max: Option<u64>,
+    /// Seconds for all cells of the whole run together.
+    pub seconds_max: Option<f64>,
+    /// Where all random choices come from.
+    pub seed: u64,
+    /// Write cells are left out rather than refused.
+    pub reads_only: bool,
+    /// How many passes, whatever the grade says.
+    pub passes: Option<u32>,
+}
+
+/// One pass over one cell on one target.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Step {
+    /// Which pass, from 0.
+    pub pass: u32,
+    /// Index into the plan's cells.
+    pub cell: usize,
+    /// Index into the run's targets.
+    pub target: usize,
+}
+
+/// Everything that will be done.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    /// The method.
+    pub method: Method,
+    /// How well it is measured.
+    pub grade: Grade,
+    /// When a cell's pass ends.
+    pub rule: StopRule,
+    /// Passes over the method (rounds, at most, for an SNIA method).
+    pub passes: u32,
+    /// Size of the tested area.
+    pub span_bytes: u64,
+    /// How often the area is written before the first cell.
+    pub fill: u32,
+    /// Cells that will run.
+    pub cells: Vec<CellSpec>,
+    /// Cells that will not, and why.
+    pub left_out: Vec<LeftOut>,
+    /// Sentences about changes that the target made necessary.
+    pub notes: Vec<String>,
+    /// In the order of execution.
+    pub steps: Vec<Step>,
+    /// Most bytes one time-bounded pass of a cell writes.
+    pub cell_written_max: u64,
+    /// Most bytes the run writes to each target, fills included. A limit that is kept, not a guess.
+    pub written_bytes_max: u64,
+    /// Shortest and longest time, seconds, without the fills.
+    pub seconds: (f64, f64),
+    /// Where all random choices come from.
+    pub seed: u64,
+}
+
+/// A plan that cannot be made: one sentence with the cure.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct PlanError(pub String);
+
+impl Plan {
+    /// Makes the plan for targets with these offers (one, or two to compare).
+    ///
+    /// # Errors
+    /// When the tested area does not fit, or no cell can run.
+    pub fn new(method: Method, options: &Options, offers: &[Offer]) -> Result<Self, PlanError> {
+        assert!(!offers.is_empty(), "a plan without a target");
+        let span_bytes = span(&method, options, offers)?;
+        let (cells, left_out, notes) = sort_out(&method, options, offers, span_bytes)?;
+        let grade = options.grade.unwrap_or(method.grade);
+        let passes = passes(&method, options, grade, offers.len());
+        let rule = stop_rule(&method, options, grade, cells.len() * offers.len() * passes as usize);
+        let writes = cells.iter().any(CellSpec::writes);
+        let may_write = offers.iter().all(|offer| offer.access == Access::ReadWrite);
+        let fill = if may_write && !options.reads_only { method.file.fill } else { 0 };
+        let cell_written_max = method.written_max.unwrap_or(4 * span_bytes).max(span_bytes / 4);
+        let steps = steps(&method, &cells, passes, offers.len(), options.seed);
+        let bytes: u64 =
+            cells.iter().map(|cell| written_max(cell, span_bytes, cell_written_max)).sum();
+        let mut written_bytes_max = bytes * u64::from(passes) + u64::from(fill) * span_bytes;
+        if let Some(limit) = options.written_bytes_max {
+            if u64::from(fill) * span_bytes > limit {
+                return Err(PlanError(format!(
+                    "--max-written {} is less than filling the tested area takes ({}): lower --size, or raise it",
+                    display_bytes(limit),
+                    display_bytes(u64::from(fill) * span_bytes)
+                )));
+            }
+            written_bytes_max = written_bytes_max.min(limit);
+        }
+        let timed = cells.iter().filter(|cell| cell.bound == CellBound::Time).count();
+        let timed = (timed * passes as usize * offers.len()) as f64;
+        Ok(Self {
+            grade,
+            passes,
+            span_bytes,
+            fill: if writes || cells.iter().any(CellSpec::reads) { fill } else { 0 },
+            cells,
+            left_out,
+            notes,
+            steps,
+            cell_written_max,
+            written_bytes_max,
+            seconds: (timed * rule.seconds_min * 1.15, timed * rule.seconds_max),
+            rule,
+            seed: options.seed,
+            method,
+        })
+    }
+
+    /// Whether it writes so much that the user must agree first.
+    pub fn must_ask(&self) -> bool {
+        self.written_bytes_max as f64 > self.method.file.ask_above * self.span_bytes as f64
+    }
+
+    /// The part of the tested area that a stream of a cell works on.
+    pub fn area(&self, cell: &CellSpec, stream: &Stream) -> Area {
+        area(cell, stream, self.span_bytes)
+    }
+}
+
+fn area(cell: &CellSpec, stream: &Stream, span_bytes: u64) -> Area {
+    let whole = cell.file_bytes.unwrap_or(span_bytes);
+    let block = u64::from(stream.block_bytes);
+    // The part starts on a multiple of 1 MiB and of the block, so that alignment never depends on it.
+    let grain =
+        if block > 1 << 20 || !(1u64 << 20).is_multiple_of(block) { block } else { 1 << 20 };
+    let at = |share: f64| (whole as f64 * share) as u64 / grain * grain;
+    let (start, end) =
+        (at(stream.part.0), if stream.part.1 == 1.0 { whole } else { at(stream.part.1) });
+    Area { offset: start, bytes: end - start }
+}
+
+fn span(method: &Method, options: &Options, offers: &[Offer]) -> Result<u64, PlanError> {
+    let smallest =
+        offers.iter().map(|offer| offer.capacity_bytes).min().expect("there is a target");
+    let memory = offers.iter().map(|offer| offer.memory_bytes).max().expect("there is a target");
+    let wanted = options.span_bytes.unwrap_or(match method.span {
+        SpanRule::Bytes(bytes) => bytes,
+        SpanRule::Memory(factor) => (memory as f64 * factor) as u64 / (1 << 20) * (1 << 20),
+        SpanRule::Capacity => smallest,
+        SpanRule::LargestFile => method.largest_file_bytes().unwrap_or(1 << 30),
+    });
+    let needed = method.largest_file_bytes().unwrap_or(0);
+    if wanted < needed {
+        return Err(PlanError(format!(
+            "the method's largest file is {}, the tested area {}: raise --size, or narrow the files with --set file=",
+            display_bytes(needed),
+            display_bytes(wanted)
+        )));
+    }
+    if wanted > smallest {
+        return Err(PlanError(format!(
+            "the test needs {} and the target offers {}: pass a smaller --size, such as {}",
+            display_bytes(wanted),
+            display_bytes(smallest),
+            suggestion(smallest),
+        )));
+    }
+    Ok(wanted)
+}
+
+/// A round size that fits, as one would type it.
+fn suggestion(bytes: u64) -> String {
+    let power = bytes.max(1).ilog2();
+    display_bytes(1 << power).replace(' ', "")
+}
+
+type Sorted = (Vec<CellSpec>, Vec<LeftOut>, Vec<String>);
+
+/// Which cells run: those that the targets allow. Says why the others do not.
+fn sort_out(
+    method: &Method,
+    options: &Options,
+    offers: &[Offer],
+    span_bytes: u64,
+) -> Result<Sorted, PlanError> {
+    let (mut kept, mut left_out, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    for cell in &method.cells {
+        let mut cell = cell.clone();
+        match offers.iter().find_map(|offer| obstacle(&cell, offer, options, span_bytes)) {
+            Some(reason) => left_out.push(LeftOut { name: cell.name, reason }),
+            None => {
+                for offer in offers {
+                    without_uring(&mut cell, offer, &mut notes);
+                }
+                kept.push(cell);
+            }
+        }
+    }
+    if kept.is_empty() {
+        let reason = left_out.first().map_or("it has no cells", |first| first.reason.as_str());
+        return Err(PlanError(format!(
+            "nothing of method {} can run here: {reason}",
+            method.file.name
+        )));
+    }
+    Ok((kept, left_out, notes))
+}
+
+/// Why a cell cannot run on a target.
+fn obstacle(cell: &CellSpec, offer: &Offer, options: &Options, span_bytes: u64) -> Option<String> {
+    if cell.writes() {
+        if options.reads_only {
+            return Some("it writes, and --reads-only was given".to_owned());
+        }
+        if let Access::ReadOnly(reason) = &offer.access {
+            return Some(reason.clone());
+        }
+    }
+    for stream in &cell.streams {
+        let direct = stream.io.caching == Caching::Direct && stream.engine != EngineChoice::Stdio;
+        if direct && let Err(reason) = &offer.direct {
+            return Some(reason.clone());
+        }
+        if direct && !stream.block_bytes.is_multiple_of(offer.block_bytes) {
+            return Some(format!(
+                "block = {} B is not a multiple of the target's logical block of {} B: direct I/O needs \
+                 whole blocks; use such a block, or --io buffered",
+                stream.block_bytes, offer.block_bytes
+            ));
+        }
+        let room = area(cell, stream, span_bytes).bytes;
+        if room < u64::from(stream.block_bytes) {
+            return Some(format!(
+                "a block of {} does not fit the {} it would work on: raise --size",
+                display_bytes(u64::from(stream.block_bytes)),
+                display_bytes(room)
+            ));
+        }
+    }
+    None
+}
+
+/// Without io_uring, depth becomes threads.
+fn without_uring(cell: &mut CellSpec, offer: &Offer, notes: &mut Vec<String>) {
+    let Err(reason) = &offer.uring else { return };
+    for stream in &mut cell.streams {
+        if stream.queue_depth == 1 && stream.engine != EngineChoice::Uring {
+            continue;
+        }
+        let workers = u32::from(stream.threads) * stream.queue_depth;
+        stream.engine = EngineChoice::Sync;
+        stream.threads = workers.min(1024) as u16;
+        stream.queue_depth = 1;
+        let note = format!(
+            "io_uring is not to be had ({reason}): deep queues are replaced by as many threads of the sync engine"
+        );
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+}
+
+fn passes(method: &Method, options: &Options, grade: Grade, targets: usize) -> u32 {
+    if let Some(rounds) = &method.file.rounds {
+        return options.passes.unwrap_or(rounds.max);
+    }
+    let own = options.passes.or(if options.grade.is_none() { method.file.passes } else { None });
+    let passes = own.unwrap_or_else(|| method.file.passes.unwrap_or(0).max(grade.passes() as u32));
+    // A paired verdict needs pairs: four is the fewest whose interval says anything.
+    if targets > 1 && options.passes.is_none() { passes.max(4) } else { passes }
+}
+
+fn stop_rule(method: &Method, options: &Options, grade: Grade, steps: usize) -> StopRule {
+    let mut rule = StopRule::for_grade(grade);
+    if options.grade.is_none() {
+        rule.seconds_min = method.file.seconds_min.unwrap_or(rule.seconds_min);
+        rule.seconds_max = method.file.seconds_max.unwrap_or(rule.seconds_max);
+    }
+    if let Some(rounds) = &method.file.rounds {
+        (rule.seconds_min, rule.seconds_max) = (rounds.seconds, rounds.seconds);
+    }
+    if let Some(total) = options.seconds_max {
+        rule.seconds_max = (total / steps.max(1) as f64).max(0.2);
+    }
+    rule.seconds_min = rule.seconds_min.min(rule.seconds_max);
+    rule
+}
+
+/// Most bytes one pass of a cell writes.
+fn written_max(cell: &CellSpec, span_bytes: u64, cell_written_max: u64) -> u64 {
+    let each = |stream: &Stream| {
+        let operations = match cell.bound {
+            CellBound::Time => return if stream.op.writes() { cell_written_max } else { 0 },
+            CellBound::Once => area(cell, stream, span_bytes).bytes / u64::from(stream.block_bytes),
+            CellBound::Operations(count) => count * u64::from(stream.threads),
+        };
+        let written = operations * u64::from(stream.block_bytes);
+        // A mix is a matter of chance: count the whole.
+        if stream.op.writes() { written } else { 0 }
+    };
+    cell.streams.iter().map(each).sum()
+}
+
+/// All passes over all cells on all targets. Targets alternate their order from pass to pass, and stand next
+/// to each other, so that what drifts hits both.
+fn steps(method: &Method, cells: &[CellSpec], passes: u32, targets: usize, seed: u64) -> Vec<Step> {
+    let chained = cells.iter().any(|cell| cell.file == FileState::New);
+    let shuffled = method.file.order == crate::method::Order::Random && !chained;
+    let mut steps = Vec::new();
+    for pass in 0..passes {
+        let mut order: Vec<usize> = (0..cells.len()).collect();
+        if shuffled {
+            Rng::new(seed, 0x0_1de5 + u64::from(pass)).shuffle(&mut order);
+        }
+        for (position, &cell) in order.iter().enumerate() {
+            for turn in 0..targets {
+                let flip = (pass as usize + position) % 2 == 1;
+                let target = if flip { targets - 1 - turn } else { turn };
+                steps.push(Step { pass, cell, target });
+            }
+        }
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offer() -> Offer {
+        Offer {
+            capacity_bytes: 8 << 30,
+            block_bytes: 512,
+            access: Access::ReadWrite,
+            uring: Ok(()),
+            direct: Ok(()),
+            time: crate::target::Time::Wall,
+            memory_bytes: 4 << 30,
+        }
+    }
+
+    fn quick() -> Method {
+        Method::built_in("quick", &[]).expect("quick is built in")
+    }
+
+    #[test]
+    fn every_cell_runs_once_a_pass_on_every_target_and_targets_alternate() {
+        let plan = Plan::new(quick(), &Options::default(), &[offer(), offer()]).expect("a plan");
+        assert_eq!(plan.passes, 4);
+        assert_eq!(plan.steps.len(), plan.cells.len() * 4 * 2);
+        for pair in plan.steps.chunks(2) {
+            assert_eq!((pair[0].pass, pair[0].cell), (pair[1].pass, pair[1].cell));
+            assert_ne!(pair[0].target, pair[1].target);
+        }
+        let first_is_a = plan.steps.chunks(2).filter(|pair| pair[0].target == 0).count();
+        assert_eq!(first_is_a, plan.steps.len() / 4);
+    }
+
+    #[test]
+    fn the_order_differs_between_passes_and_replays_with_the_seed() {
+        let plan = |seed| {
+            let options = Options { seed, passes: Some(2), ..Options::default() };
+            Plan::new(quick(), &options, &[offer()]).expect("a plan").steps
+        };
+        assert_eq!(plan(1), plan(1));
+        assert_ne!(plan(1), plan(2));
+        let steps = plan(1);
+        let half = steps.len() / 2;
+        assert!(steps[..half].iter().zip(&steps[half..]).any(|(a, b)| a.cell != b.cell));
+    }
+
+    #[test]
+    fn a_target_that_may_not_be_written_keeps_its_read_cells() {
+        let offer = Offer { access: Access::ReadOnly("it exists".to_owned()), ..offer() };
+        let plan = Plan::new(quick(), &Options::default(), &[offer]).expect("a plan");
+        assert!(plan.cells.iter().all(|cell| !cell.writes()) && plan.cells.len() == 3);
+        assert_eq!((plan.left_out.len(), plan.written_bytes_max, plan.fill), (4, 0, 0));
+    }
+
+    #[test]
+    fn an_area_that_does_not_fit_is_refused_with_a_size_that_does() {
+        let small = Offer { capacity_bytes: 40 << 20, ..offer() };
+        let refusal = Plan::new(quick(), &Options::default(), &[small]).expect_err("too small");
+        assert!(refusal.0.contains("1 GiB") && refusal.0.contains("32MiB"), "{refusal}");
+    }
+
+    #[test]
+    fn without_io_uring_depth_becomes_threads_and_the_plan_says_so() {
+        let offer = Offer { uring: Err("ENOSYS".to_owned()), ..offer() };
+        let plan = Plan::new(quick(), &Options::default(), &[offer]).expect("a plan");
+        assert!(plan.cells.iter().flat_map(|cell| &cell.streams).all(|s| s.queue_depth == 1));
+        assert!(plan.cells.iter().any(|cell| cell.streams[0].threads == 32));
+        assert!(plan.notes[0].contains("ENOSYS"));
+    }
+
+    #[test]
+    fn a_block_that_splits_the_drives_block_is_left_out_with_the_cure() {
+        let offer = Offer { block_bytes: 4096, ..offer() };
+        let settings = [("block".to_owned(), "512".to_owned())];
+        let method = Method::built_in("quick", &settings).expect("a method");
+        let refusal = Plan::new(method, &Options::default(), &[offer]).expect_err("nothing fits");
+        assert!(refusal.0.contains("multiple") && refusal.0.contains("--io buffered"), "{refusal}");
+    }
+
+    #[test]
+    fn a_limit_on_writes_is_a_limit_of_the_plan() {
+        let options = Options { written_bytes_max: Some(3 << 30), ..Options::default() };
+        let plan = Plan::new(quick(), &options, &[offer()]).expect("a plan");
+        assert_eq!(plan.written_bytes_max, 3 << 30);
+        let options = Options { written_bytes_max: Some(1 << 20), ..Options::default() };
+        assert!(Plan::new(quick(), &options, &[offer()]).is_err());
+    }
+}

@@ -1,0 +1,233 @@
+//! What the laboratory asks of whatever is measured. `target` implements it for files, directories and
+//! devices; a method never learns which it is.
+
+use crate::workload::{Recorder, Stream, Worker, WorkerPlan, drain, drive};
+use block::{Command, Completion, Drive, Engine, Instant, IoError, Request, Tag};
+use record::TargetInfo;
+use std::sync::atomic::AtomicBool;
+
+/// Something that can be measured.
+pub trait Target {
+    /// What it is, for the record.
+    fn info(&self) -> &TargetInfo;
+
+    /// What a plan must know about it.
+    fn offer(&self) -> Offer;
+
+    /// Makes the tested area ready: a scratch file of this size where the target needs one.
+    ///
+    /// # Errors
+    /// When there is no room, or no permission.
+    fn prepare(&mut self, need: &Need) -> Result<(), TargetError>;
+
+    /// One seat a worker, over all streams in order; or one for all on a virtual clock.
+    ///
+    /// # Errors
+    /// When the target cannot be opened as the streams ask.
+    fn open(&mut self, streams: &[Stream]) -> Result<Crew, TargetError>;
+
+    /// Puts the target into the state a cell asks for before it starts.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    fn reset(&mut self, reset: Reset) -> Result<(), TargetError>;
+
+    /// Looks at the machine and the drives now: cheap, called around every pass.
+    fn watch(&mut self) -> Observation;
+
+    /// Flags that only the written area can show (holes left in it, zeroes read from a map).
+    ///
+    /// # Errors
+    /// When the area cannot be read.
+    fn inspect(&mut self) -> Result<Vec<record::Warning>, TargetError>;
+
+    /// Reads the calling thread's processor time in ns; 0 where time is virtual.
+    fn cpu_clock(&self) -> fn() -> u64;
+}
+
+/// What a plan must know about a target.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Offer {
+    /// Largest area that can be tested, bytes.
+    pub capacity_bytes: u64,
+    /// Direct I/O must be aligned to this many bytes.
+    pub block_bytes: u32,
+    /// Whether it may be written.
+    pub access: Access,
+    /// Why io_uring is not to be had, if it is not.
+    pub uring: Result<(), String>,
+    /// Whether direct I/O is to be had.
+    pub direct: Result<(), String>,
+    /// Whether its clock is the wall's.
+    pub time: Time,
+    /// The machine's memory, bytes.
+    pub memory_bytes: u64,
+}
+
+/// Whether a target may be written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// Freely: its contents are ours.
+    ReadWrite,
+    /// Never; with the reason and the cure as a sentence.
+    ReadOnly(String),
+}
+
+/// Whose seconds they are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Time {
+    /// The wall clock's.
+    Wall,
+    /// A model's.
+    Virtual,
+}
+
+impl Time {
+    /// The word in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Wall => "wall",
+            Self::Virtual => "virtual",
+        }
+    }
+}
+
+/// What the plan needs of a target.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Need {
+    /// Size of the tested area.
+    pub span_bytes: u64,
+    /// Whether the plan writes.
+    pub writes: bool,
+}
+
+/// What a cell asks for before it starts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reset {
+    /// The area's file empty, as if just made.
+    NewFile,
+    /// Nothing of the area in the page cache.
+    DropCache,
+    /// Everything forgotten: TRIM of the whole area.
+    Purge,
+}
+
+/// What can be seen of machine and drives at one moment. Counters grow; `None` = not to be had.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Observation {
+    /// Processor time of all kinds since boot, in the kernel's ticks.
+    pub cpu_total: u64,
+    /// Of it, taken by the hypervisor.
+    pub cpu_steal: u64,
+    /// Bytes the drives have read since boot.
+    pub drive_read_bytes: Option<u64>,
+    /// Bytes the drives have written since boot.
+    pub drive_written_bytes: Option<u64>,
+    /// Drive temperature, degrees Celsius.
+    pub temperature_celsius: Option<f64>,
+    /// Bytes of the area in the page cache.
+    pub resident_bytes: Option<u64>,
+}
+
+/// The workers' seats.
+pub enum Crew {
+    /// One a worker; taken on the worker's own thread.
+    Threads(Vec<Seat>),
+    /// One for all: a virtual clock.
+    Shared(Box<dyn Drivable>),
+}
+
+/// Opens a worker's engine, on the thread that will use it.
+pub type Seat = Box<dyn FnOnce() -> Result<Box<dyn Drivable>, TargetError> + Send>;
+
+/// Any engine, behind one dynamic call a pass instead of one an operation.
+pub trait Drivable {
+    /// Makes a worker with buffers from this engine.
+    fn worker(&mut self, plan: &WorkerPlan, recorder: Recorder) -> Worker;
+    /// [`drive`].
+    fn drive(&mut self, workers: &mut [Worker], until: Instant, stop: &AtomicBool);
+    /// [`drain`].
+    fn drain(&mut self, workers: &mut [Worker]);
+    /// The time now.
+    fn now(&mut self) -> Instant;
+    /// Flushes; with nothing else in flight.
+    ///
+    /// # Errors
+    /// The drive's.
+    fn flush(&mut self) -> Result<Instant, IoError>;
+    /// The engine's name, and what it uses and gave up, in words.
+    fn describe(&self) -> (String, Vec<String>);
+}
+
+/// An engine with its name, ready for a seat.
+pub struct Named<E> {
+    /// The engine.
+    pub engine: E,
+    /// `null`, `sync`, `uring`, `stdio`.
+    pub name: &'static str,
+    /// Kernel features in use and given up.
+    pub features: Vec<String>,
+}
+
+impl<E: Engine> Drivable for Named<E> {
+    fn worker(&mut self, plan: &WorkerPlan, recorder: Recorder) -> Worker {
+        Worker::new(plan, recorder, &mut self.engine)
+    }
+
+    fn drive(&mut self, workers: &mut [Worker], until: Instant, stop: &AtomicBool) {
+        drive(&mut self.engine, workers, until, stop);
+    }
+
+    fn drain(&mut self, workers: &mut [Worker]) {
+        drain(&mut self.engine, workers);
+    }
+
+    fn now(&mut self) -> Instant {
+        self.engine.wait(Instant(0), &mut Vec::new());
+        self.engine.now()
+    }
+
+    fn flush(&mut self) -> Result<Instant, IoError> {
+        let (tag, actor, drive) = (Tag(u64::MAX), block::Actor(0), Drive(0));
+        self.engine.submit(Request { tag, actor, drive, command: Command::Flush });
+        let mut done: Vec<Completion> = Vec::with_capacity(1);
+        while done.is_empty() {
+            self.engine.wait(Instant::NEVER, &mut done);
+        }
+        let flush = &done[0];
+        assert!(done.len() == 1 && flush.tag == tag, "only the flush was in flight");
+        flush.result.map(|()| flush.finished)
+    }
+
+    fn describe(&self) -> (String, Vec<String>) {
+        (self.name.to_owned(), self.features.clone())
+    }
+}
+
+/// Why a target cannot do what was asked.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct TargetError {
+    /// What kind of trouble.
+    pub kind: TargetErrorKind,
+    /// One sentence or two; the last names the cure.
+    pub message: String,
+}
+
+/// What kind of trouble a target is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TargetErrorKind {
+    /// It must not be touched, or cannot be what was asked for.
+    Refused,
+    /// There is no room.
+    NoSpace,
+    /// The system reported an error.
+    Io,
+}
+
+impl TargetError {
+    /// A refusal.
+    pub fn refused(message: impl Into<String>) -> Self {
+        Self { kind: TargetErrorKind::Refused, message: message.into() }
+    }
+}
