@@ -1,1 +1,37 @@
-//! x
+//! The machine under test: what a target is, whether it may be written to, what disturbs it.
+//!
+//! ```text
+//!   identify   path        -> record::TargetInfo   file system, block devices, drives, flags
+//!   environment            -> record::Environment  host, kernel, memory, processor
+//!   guard      device path -> Cleared -> Permit    or a Refusal with the cure
+//!   contents   file        -> holes, unwritten extents, all-zero blocks
+//!   scratch    directory   -> a locked file that vanishes
+//!   watch      before/after a cell: steal, pressure, foreign sectors, temperature
+//! ```
+//!
+//! Everything that the kernel tells through files is read below [`Roots`], so tests build small
+//! fake trees. Nothing in this crate writes to a device: the guard only reads, and hands out a
+//! [`Permit`](guard::Permit) that others need in order to write.
+
+mod error;
+mod mountinfo;
+mod raw;
+mod roots;
+mod sysfs;
+
+pub mod contents;
+pub mod environment;
+pub mod guard;
+pub mod identify;
+pub mod scratch;
+pub mod watch;
+
+pub use contents::{FileContents, ZeroSample, file_contents, sample_zeros};
+pub use environment::environment;
+pub use error::{ErrorKind, HostError};
+pub use guard::{Cleared, Permit, Reason, Refusal, judge_destruction};
+pub use identify::{ask_tools, target_info};
+pub use mountinfo::{Mount, parse_mountinfo, unescape_octal};
+pub use roots::{DeviceNumber, Roots};
+pub use scratch::{Scratch, remove_orphans};
+pub use watch::{Difference, Issued, Sample, Watch};

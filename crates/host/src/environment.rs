@@ -1,0 +1,160 @@
+//! The machine and its state when a run begins.
+
+use crate::roots::{Roots, read_text};
+use record::{Cpu, Environment, HostFacts};
+
+/// Host, kernel, memory and processor. `cpu.pinned` and `tools` are left empty: the runner pins, and
+/// [`ask_tools`](crate::ask_tools) asks.
+pub fn environment(roots: &Roots) -> Environment {
+    Environment { host: host_facts(roots), cpu: cpu(roots), ..Environment::default() }
+}
+
+/// Bytes of memory that programs could still have, by the kernel's own estimate (`MemAvailable`,
+/// proc_meminfo(5)); `None` when /proc does not say.
+pub fn memory_available(roots: &Roots) -> Option<u64> {
+    meminfo_bytes(&read_text(&roots.proc.join("meminfo"))?, "MemAvailable")
+}
+
+/// Bytes of memory that the kernel manages (`MemTotal`).
+pub fn memory_total(roots: &Roots) -> Option<u64> {
+    meminfo_bytes(&read_text(&roots.proc.join("meminfo"))?, "MemTotal")
+}
+
+fn meminfo_bytes(text: &str, key: &str) -> Option<u64> {
+    let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
+    let kib: u64 = value.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+fn host_facts(roots: &Roots) -> HostFacts {
+    let kernel = |file: &str| read_text(&roots.proc.join("sys/kernel").join(file));
+    let load = read_text(&roots.proc.join("loadavg"));
+    HostFacts {
+        name: kernel("hostname").unwrap_or_default(),
+        kernel: kernel("osrelease").unwrap_or_default(),
+        architecture: std::env::consts::ARCH.to_owned(),
+        distribution: read_text(&roots.etc.join("os-release")).and_then(|text| pretty_name(&text)),
+        memory_bytes: memory_total(roots).unwrap_or(0),
+        memory_available_bytes: memory_available(roots).unwrap_or(0),
+        virtualisation: virtualisation(roots),
+        load_1min: load
+            .and_then(|text| text.split_whitespace().next()?.parse().ok())
+            .unwrap_or(0.0),
+    }
+}
+
+/// `PRETTY_NAME` of os-release(5), without its quotes.
+fn pretty_name(text: &str) -> Option<String> {
+    let value = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
+    Some(value.trim().trim_matches(['"', '\'']).to_owned())
+}
+
+/// The container if in one, else the hypervisor, else nothing.
+fn virtualisation(roots: &Roots) -> Option<String> {
+    let container = read_text(&roots.run.join("systemd/container"))
+        .or_else(|| roots.run.join(".containerenv").exists().then(|| "podman".to_owned()))
+        .or_else(|| container_in_cgroup(&read_text(&roots.proc.join("1/cgroup"))?));
+    container.map(|name| format!("container:{name}")).or_else(|| hypervisor(roots))
+}
+
+fn container_in_cgroup(text: &str) -> Option<String> {
+    let words = ["docker", "kubepods", "lxc", "containerd", "libpod"];
+    words.iter().find(|word| text.contains(**word)).map(|word| (*word).to_owned())
+}
+
+fn hypervisor(roots: &Roots) -> Option<String> {
+    const VENDORS: [(&str, &str); 10] = [
+        ("QEMU", "qemu"),
+        ("KVM", "kvm"),
+        ("VMware", "vmware"),
+        ("innotek", "virtualbox"),
+        ("VirtualBox", "virtualbox"),
+        ("Xen", "xen"),
+        ("Microsoft Corporation Virtual", "hyper-v"),
+        ("Amazon EC2", "amazon"),
+        ("Google Compute", "google"),
+        ("Parallels", "parallels"),
+    ];
+    if let Some(kind) = read_text(&roots.sys.join("hypervisor/type")) {
+        return Some(kind);
+    }
+    let clocks =
+        read_text(&roots.sys.join("devices/system/clocksource/clocksource0/available_clocksource"));
+    let dmi =
+        |file: &str| read_text(&roots.sys.join("class/dmi/id").join(file)).unwrap_or_default();
+    let maker = format!("{} {}", dmi("sys_vendor"), dmi("product_name"));
+    if let Some((_, name)) = VENDORS.iter().find(|(word, _)| maker.contains(word)) {
+        // EC2's metal instances have the vendor's name and no hypervisor bit.
+        return (cpu_has_hypervisor_bit(roots) || *name != "amazon").then(|| (*name).to_owned());
+    }
+    if clocks.is_some_and(|text| text.contains("kvm-clock")) {
+        return Some("kvm".to_owned());
+    }
+    cpu_has_hypervisor_bit(roots).then(|| "hypervisor".to_owned())
+}
+
+/// CPUID leaf 1, ECX bit 31, as /proc/cpuinfo lists it; x86 only.
+fn cpu_has_hypervisor_bit(roots: &Roots) -> bool {
+    let text = read_text(&roots.proc.join("cpuinfo")).unwrap_or_default();
+    let flags = text.lines().find(|line| line.starts_with("flags"));
+    flags.is_some_and(|line| line.split_whitespace().any(|word| word == "hypervisor"))
+}
+
+fn cpu(roots: &Roots) -> Cpu {
+    let info = read_text(&roots.proc.join("cpuinfo")).unwrap_or_default();
+    let system = roots.sys.join("devices/system");
+    let clocks = system.join("clocksource/clocksource0");
+    Cpu {
+        model: cpu_model(&info, roots),
+        online: usable_cpus(&info),
+        governor: read_text(&system.join("cpu/cpu0/cpufreq/scaling_governor")),
+        pinned: Vec::new(),
+        clock_source: read_text(&clocks.join("current_clocksource")),
+    }
+}
+
+/// `model name` on x86; the device tree's model where cpuinfo only has part numbers (aarch64).
+fn cpu_model(info: &str, roots: &Roots) -> String {
+    let field = |key: &str| {
+        let value = info.lines().find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            (name.trim() == key).then(|| value.trim().to_owned())
+        });
+        value.filter(|value| !value.is_empty())
+    };
+    field("model name")
+        .or_else(|| read_text(&roots.proc.join("device-tree/model")))
+        .or_else(|| field("Model"))
+        .or_else(|| {
+            Some(format!("implementer {} part {}", field("CPU implementer")?, field("CPU part")?))
+        })
+        .unwrap_or_default()
+}
+
+/// Processors that this process may run on, which containers and cpusets narrow.
+fn usable_cpus(info: &str) -> u32 {
+    match rustix::thread::sched_getaffinity(None) {
+        Ok(set) => set.count(),
+        Err(_) => info.lines().filter(|line| line.starts_with("processor")).count() as u32,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_read_in_kib() {
+        let text = "MemTotal:       49368188 kB\nMemFree: 1 kB\nMemAvailable:   47000000 kB\n";
+        assert_eq!(meminfo_bytes(text, "MemTotal"), Some(49_368_188 * 1024));
+        assert_eq!(meminfo_bytes(text, "MemAvailable"), Some(47_000_000 * 1024));
+        assert_eq!(meminfo_bytes(text, "Mem"), None);
+        assert_eq!(meminfo_bytes("MemTotal: many kB", "MemTotal"), None);
+    }
+
+    #[test]
+    fn the_distribution_stands_without_quotes() {
+        let text = "NAME=x\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n";
+        assert_eq!(pretty_name(text).as_deref(), Some("Debian GNU/Linux 12 (bookworm)"));
+    }
+}

@@ -1,0 +1,140 @@
+//! Who uses a device, by what the kernel says: mounts, swap, holders, loop devices, pools.
+
+use super::Reason;
+use crate::{
+    identify::{
+        stack::{components, devices_of},
+        tools::zpool_members_all,
+    },
+    mountinfo::{mounts, unescape_octal},
+    roots::{DeviceNumber, Roots, read_text},
+    sysfs::{BlockDevice, closure, disks},
+};
+
+/// The first claim found on the device, on what it contains, or on what contains it.
+pub(crate) fn claim_on(device: &BlockDevice, roots: &Roots) -> Option<Reason> {
+    let relatives = Relatives::of(device, roots);
+    mounted(&relatives, roots)
+        .or_else(|| swapped(&relatives, roots))
+        .or_else(|| held(&relatives))
+        .or_else(|| looped(&relatives, roots))
+        .or_else(|| shared_file(device, roots))
+        .or_else(|| pooled(&relatives, roots))
+}
+
+/// Devices whose contents change when one device is overwritten.
+struct Relatives {
+    /// The device, its partitions, and the disk it is a partition of.
+    own: Vec<BlockDevice>,
+    /// Whatever is stacked above those or lies below the device.
+    others: Vec<BlockDevice>,
+}
+
+impl Relatives {
+    fn of(device: &BlockDevice, roots: &Roots) -> Self {
+        let mut own = vec![device.clone()];
+        own.extend(device.partitions());
+        own.extend(device.parent());
+        let above = closure(&own[..], |device| {
+            let mut next = device.holders();
+            next.extend(device.partitions());
+            next
+        });
+        let below = closure(std::slice::from_ref(device), |device| {
+            let mut next = components(device);
+            let backing = device.backing_file().and_then(|path| roots.device_named(&path));
+            next.extend(backing.and_then(|number| BlockDevice::numbered(number, roots)));
+            next
+        });
+        // A partition's sisters are reached through the disk but are not overwritten.
+        let sisters = device.parent().map(|disk| disk.partitions()).unwrap_or_default();
+        let is_sister = |other: &BlockDevice| {
+            other.number != device.number && sisters.iter().any(|s| s.number == other.number)
+        };
+        let others = above.into_iter().chain(below).filter(|other| !is_sister(other)).collect();
+        Self { own, others }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &BlockDevice> {
+        self.own.iter().chain(&self.others)
+    }
+
+    fn with_number(&self, number: DeviceNumber) -> Option<&BlockDevice> {
+        self.all().find(|device| device.number == number)
+    }
+}
+
+fn mounted(relatives: &Relatives, roots: &Roots) -> Option<Reason> {
+    mounts(roots).iter().find_map(|mount| {
+        let by_number = relatives.with_number(mount.number);
+        let device = by_number.cloned().or_else(|| {
+            // btrfs, ZFS and FUSE mounts have numbers of their own: their devices decide.
+            let devices = devices_of(mount, roots);
+            devices.into_iter().find(|device| relatives.with_number(device.number).is_some())
+        })?;
+        Some(Reason::Mounted { device: device.name, mount_point: mount.mount_point.clone() })
+    })
+}
+
+fn swapped(relatives: &Relatives, roots: &Roots) -> Option<Reason> {
+    let text = read_text(&roots.proc.join("swaps")).unwrap_or_default();
+    swap_paths(&text).iter().find_map(|path| {
+        let device = relatives.with_number(roots.device_named(path)?)?;
+        Some(Reason::Swap { device: device.name.clone() })
+    })
+}
+
+/// First column of /proc/swaps, below its heading, unescaped.
+fn swap_paths(text: &str) -> Vec<String> {
+    let paths = text.lines().skip(1).filter_map(|line| line.split_whitespace().next());
+    paths.map(unescape_octal).collect()
+}
+
+fn held(relatives: &Relatives) -> Option<Reason> {
+    relatives.own.iter().find_map(|device| {
+        let holder = device.holders().first().map(|holder| holder.name.clone());
+        // bcache registers its backing and cache devices here before the holder link exists.
+        let cached = || device.directory.join("bcache").exists().then(|| "bcache".to_owned());
+        let holder = holder.or_else(cached)?;
+        Some(Reason::Held { device: device.name.clone(), holder })
+    })
+}
+
+fn looped(relatives: &Relatives, roots: &Roots) -> Option<Reason> {
+    disks(roots).into_iter().find_map(|disk| {
+        let number = roots.device_named(&disk.backing_file()?)?;
+        let device = relatives.own.iter().find(|device| device.number == number)?;
+        Some(Reason::BacksLoop { device: device.name.clone(), loop_device: disk.name })
+    })
+}
+
+/// Two loop devices over one file are one device under two names.
+fn shared_file(device: &BlockDevice, roots: &Roots) -> Option<Reason> {
+    let loop_device = device.parent().unwrap_or_else(|| device.clone());
+    let file = loop_device.backing_file()?;
+    let twin = disks(roots).into_iter().find(|other| {
+        other.number != loop_device.number && other.backing_file().as_ref() == Some(&file)
+    })?;
+    Some(Reason::SharedFile { file, loop_device: twin.name })
+}
+
+fn pooled(relatives: &Relatives, roots: &Roots) -> Option<Reason> {
+    zpool_members_all(roots).iter().find_map(|path| {
+        let device = relatives.with_number(roots.device_named(path)?)?;
+        Some(Reason::PoolMember { device: device.name.clone() })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn swaps_are_read_below_the_heading_and_unescaped() {
+        let text = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n\
+                    /dev/sda2                               partition\t1048572\t\t0\t\t-2\n\
+                    /swap\\040file file 1 0 -3\n";
+        assert_eq!(swap_paths(text), ["/dev/sda2", "/swap file"]);
+        assert!(swap_paths("").is_empty());
+    }
+}
