@@ -142,9 +142,11 @@ fn converged_intervals_cover_the_truth_and_most_ordinary_cells_converge() {
     assert!(level.covered >= 0.90 && level.converged >= 0.70);
     let independent = shares(Drive { autocorrelation: 0.0, ..Drive::LEVEL }, Grade::Normal);
     assert!(independent.covered >= 0.92 && independent.converged >= 0.97);
-    for habit in [Habit::StartsSlow, Habit::StartsCached, Habit::Pauses] {
+    for (habit, least) in
+        [(Habit::StartsSlow, 0.60), (Habit::StartsCached, 0.60), (Habit::Pauses, 0.45)]
+    {
         let shares = shares(Drive { habit, ..Drive::LEVEL }, Grade::Normal);
-        assert!(shares.covered >= 0.85 && shares.converged >= 0.60, "{habit:?}");
+        assert!(shares.covered >= 0.85 && shares.converged >= least, "{habit:?}");
     }
 }
 

@@ -16,11 +16,19 @@
 //!    times their own inefficiency, with Student's t for as many degrees of freedom as there are
 //!    effectively independent samples. Steady, but blind to what one lag does not show.
 //!
-//! The half-width is the second, or the root mean square of both if that is wider; and nothing has
-//! converged before there are 16 effectively independent samples, since a slow wave of which one crest
-//! was seen looks flat. Simulated in `tests/statistics.rs` (600 series, autocorrelation 0.5, variation 5 to
-//! 15 %, normal grade): batch means alone cover the truth in 89 % of the series that converge, this
-//! scheme in 96 %, while 71 % converge in time. The wider of both would cover no more, and 64 % converge.
+//! The half-width is the second, or their root mean square with weights 2 to 1 if that is wider; and
+//! nothing has converged before there are 16 effectively independent samples, since a slow wave of which
+//! one crest was seen looks flat. Simulated as in `tests/statistics.rs`, 2,000 cells each, normal grade:
+//!
+//! | ticks: autocorrelation, variation | 0.5, 5-15 % | | 0.9, 1-5 % | |
+//! |---|---|---|---|---|
+//! | | converged | of these covered | converged | of these covered |
+//! | batch means and MSER-5 alone | 67 % | 89 % | 94 % | 69 % |
+//! | the wider of both estimates | 62 % | 94 % | 86 % | 91 % |
+//! | this scheme | 72 % | 94 % | 89 % | 90 % |
+//!
+//! What it cannot see is a wave longer than the run. With a sixth of the variance in waves of 7 s, covered
+//! falls to 71 %: several passes exist for that.
 
 use super::{
     distribution::student_t_975,

@@ -46,9 +46,9 @@ pub fn coalesce(ticks: &[Tick], tick_ns: u64) -> (Vec<Tick>, usize) {
 /// Where the warm-up ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WarmUp {
-    /// How many samples to leave out at the start.
+    /// How many samples to leave out at the start: the best cut in the first half.
     pub cut: usize,
-    /// The best cut lies in the last half: the series is still on its way somewhere.
+    /// The best cut of all lies in the last half: the series is still on its way somewhere.
     pub drifting: bool,
 }
 
@@ -69,21 +69,21 @@ pub fn warm_up(samples: &[f64]) -> WarmUp {
     let groups: Vec<f64> = samples.chunks_exact(group).map(moments::mean).collect();
     // Backwards, so that every tail's sums are one addition away from the next's.
     let centre = moments::mean(&groups);
-    let (mut sum, mut squares) = (0.0, 0.0);
-    let mut best = (f64::INFINITY, 0);
-    for (kept, (start, group_mean)) in groups.iter().enumerate().rev().enumerate() {
-        let kept = (kept + 1) as f64;
+    let (mut sum, mut squares, mut errors) = (0.0, 0.0, Vec::with_capacity(groups.len()));
+    for (kept, group_mean) in (1..).zip(groups.iter().rev()) {
         sum += group_mean - centre;
         squares += (group_mean - centre).powi(2);
-        let error = (squares - sum * sum / kept) / (kept * kept);
-        // `<=`: of equal cuts the one that keeps more.
-        if start + GROUP <= groups.len() && error <= best.0 {
-            best = (error, start);
-        }
+        errors.push((squares - sum * sum / f64::from(kept)) / f64::from(kept).powi(2));
     }
-    let whole = (squares - sum * sum / groups.len() as f64) / (groups.len() as f64).powi(2);
-    let start = if best.0 <= CUT_PAYS * whole { best.1 } else { 0 };
-    WarmUp { cut: start * group, drifting: start * 2 > groups.len() }
+    errors.reverse();
+    let least = |candidates: &[f64]| {
+        let best = candidates.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
+        best.filter(|&(_, &error)| error <= CUT_PAYS * errors[0]).map_or(0, |(start, _)| start)
+    };
+    let candidates = &errors[..(errors.len() + 1).saturating_sub(GROUP)];
+    let half = groups.len() / 2;
+    let cut = least(&candidates[..candidates.len().min(half + 1)]) * group;
+    WarmUp { cut, drifting: least(candidates) > half }
 }
 
 #[cfg(test)]
