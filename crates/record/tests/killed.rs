@@ -45,8 +45,10 @@ fn a_killed_process_leaves_a_store_that_opens_with_its_partial_run() {
         .stdout(Stdio::piped())
         .spawn()
         .expect("starts itself");
-    let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
-    let saves = lines.map_while(Result::ok).filter(|line| line.contains("saved ")).take(SAVES);
+    // Kept open until the kill: a closed pipe would end the child early.
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+    let said = lines.by_ref().map_while(Result::ok);
+    let saves = said.filter(|line| line.contains("saved ")).take(SAVES);
     assert_eq!(saves.count(), SAVES);
 
     let mut store = Store::open(&path).expect("opens beside the writer");

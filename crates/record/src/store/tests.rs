@@ -163,7 +163,7 @@ fn a_killed_run_is_closed_and_a_live_one_is_left_alone() {
 
     assert_eq!(next.orphaned_scratch().expect("lists"), [Path::new("/mnt/a/scratch")]);
     next.forget_scratch(Path::new("/mnt/a/scratch")).expect("forgets");
-    assert_eq!(next.orphaned_scratch().expect("lists"), [PathBuf::new(); 0]);
+    assert!(next.orphaned_scratch().expect("lists").is_empty());
 }
 
 #[test]

@@ -1,0 +1,156 @@
+//! A record as text for a terminal, a pipe or a file: never wider than asked.
+
+mod bm_flash;
+mod dd;
+mod head;
+mod iozone;
+mod list;
+mod oltp;
+mod page;
+mod saturation;
+mod snia;
+mod style;
+mod table;
+mod words;
+
+pub use style::{Characters, Color, Style, WIDTH_MIN};
+
+use crate::number;
+use page::Page;
+use record::{Cell, Headline, Record, RunSummary, State};
+use style::{Paint, shorten};
+use table::{Align, Table};
+
+/// The whole run: header, results in the layout that the method names, verdicts, footnotes, warnings, and what was
+/// not measured. An unknown layout is shown as a list. Ends with a line feed.
+pub fn run(record: &Record, style: &Style) -> String {
+    let mut page = Page::new(style);
+    head::header(&mut page, record);
+    results(&mut page, record);
+    head::paired(&mut page, record);
+    head::left_out(&mut page, record);
+    let run_flags: Vec<_> = record
+        .flags
+        .iter()
+        .chain(record.targets.iter().flat_map(|target| &target.flags))
+        .copied()
+        .collect();
+    let marks = page.marks(&run_flags);
+    if !marks.is_empty() {
+        page.gap();
+        page.line(&format!("whole run: notes {marks}"));
+    }
+    page.footnotes();
+    head::warnings(&mut page, record);
+    if let Some(not_measured) = &record.method.not_measured {
+        page.gap();
+        page.line(not_measured);
+    }
+    page.finish()
+}
+
+fn results(page: &mut Page, record: &Record) {
+    let layout = match record.method.layout.as_str() {
+        "bm-flash" => bm_flash::render,
+        "iozone" => iozone::render,
+        "iozone-cmu" => iozone::render_cmu,
+        "dd" => dd::render,
+        "oltp" => oltp::render,
+        "snia" => snia::render,
+        "saturation" => saturation::render,
+        _ => list::render,
+    };
+    if record.cells.is_empty() {
+        page.gap();
+        page.line("No cell was measured.");
+    }
+    let mut targets: Vec<usize> = record.cells.iter().map(|cell| cell.target).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    for &target in &targets {
+        let cells: Vec<&Cell> = record.cells.iter().filter(|cell| cell.target == target).collect();
+        page.gap();
+        if targets.len() > 1 {
+            let text = record.targets.get(target).map_or("", |target| target.text.as_str());
+            page.heading(&format!("Target {target}: {text}"));
+        }
+        layout(page, &cells);
+    }
+}
+
+/// One finished cell in one line without a line feed, for a run in progress:
+/// `random read 4 KiB, 32 deep: 52.1k IOPS +-1.5 %, p50 598 us, p99 1.52 ms [virtual_disk]`.
+pub fn cell_line(cell: &Cell, style: &Style) -> String {
+    let mut text = format!("{}: {}", words::name(cell, style), words::headline(cell));
+    if words::half_width(cell).is_some() {
+        text += &format!(" {}", words::interval(cell, style));
+    }
+    for percent in [50.0, 99.0] {
+        if cell.latency.as_ref().and_then(|latency| latency.percentile(percent)).is_some() {
+            let value = words::percentile(cell.latency.as_ref(), percent);
+            text += &format!(", p{percent:.0} {value}");
+        }
+    }
+    if !cell.flags.is_empty() {
+        let names: Vec<&str> = cell.flags.iter().map(|flag| flag.name()).collect();
+        text += &format!(" [{}]", names.join(", "));
+    }
+    shorten(&text, style.columns())
+}
+
+/// The history as a table, in the order given.
+pub fn history(runs: &[RunSummary], style: &Style) -> String {
+    let mut page = Page::new(style);
+    if runs.is_empty() {
+        page.line("No runs yet: `drivelab run .` makes one.");
+        return page.finish();
+    }
+    let mut table = Table::new(&[
+        ("run", Align::Left),
+        ("started", Align::Left),
+        ("method", Align::Left),
+        ("state", Align::Left),
+        ("target", Align::Left),
+        ("headline", Align::Left),
+    ]);
+    for run in runs {
+        let paint = match run.state {
+            State::Complete => Paint::Plain,
+            State::Running => Paint::Good,
+            State::Interrupted | State::Failed => Paint::Alert,
+        };
+        let labels = run.labels.values().cloned().collect::<Vec<_>>().join(", ");
+        let labels = if labels.is_empty() { labels } else { format!(" ({labels})") };
+        let headline: Vec<String> = run.headline.iter().map(headline).collect();
+        let clean = |text: &str| (style.clean(text), Paint::Plain);
+        table.painted_row(vec![
+            clean(&run.id),
+            clean(&short_time(&run.started)),
+            clean(&run.method),
+            (run.state.name().to_owned(), paint),
+            clean(&format!("{}{labels}", run.targets.join(" "))),
+            clean(&headline.join(", ")),
+        ]);
+    }
+    page.table(&table);
+    page.finish()
+}
+
+/// `2026-11-21 20:15` of an RFC 3339 time stamp.
+fn short_time(started: &str) -> String {
+    started.chars().take(16).map(|letter| if letter == 'T' { ' ' } else { letter }).collect()
+}
+
+fn headline(headline: &Headline) -> String {
+    let (pattern, op) = (&headline.pattern, &headline.op);
+    let size = number::size(headline.block_bytes);
+    let rate = if headline.block_bytes >= record::LARGE_BLOCK_BYTES {
+        number::rate(headline.bytes_per_s)
+    } else {
+        format!("{} IOPS", number::iops(headline.iops))
+    };
+    format!("{pattern} {op} {size} {rate}")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+//! What stands around the results: what was measured and how, and what to know before trusting it.
+
+use super::{
+    page::Page,
+    style::Paint,
+    table::{Align, Table},
+};
+use crate::number;
+use record::{PairedVerdict, Record, State, TargetInfo, TargetKind, Warning};
+
+/// The run's identity, its targets, and how it ended if not well.
+pub(super) fn header(page: &mut Page, record: &Record) {
+    for (number, target) in record.targets.iter().enumerate() {
+        let label = if record.targets.len() == 1 {
+            "target ".to_owned()
+        } else {
+            format!("target {number} ")
+        };
+        page.hanging(&label, &target_line(target), Paint::Plain);
+    }
+    page.hanging("host   ", &host_line(record), Paint::Plain);
+    page.hanging("method ", &method_line(record), Paint::Plain);
+    page.hanging("run    ", &run_line(record), Paint::Plain);
+    if record.state != State::Complete {
+        page.hanging("state  ", &state_line(record), Paint::Alert);
+    }
+}
+
+/// As typed, then the drive, the file system and the room.
+fn target_line(target: &TargetInfo) -> String {
+    let mut parts = vec![target.text.clone()];
+    if let Some(path) = target.path.as_ref().filter(|&path| *path != target.text) {
+        parts[0] = format!("{} = {path}", target.text);
+    }
+    if target.kind == TargetKind::Null {
+        parts.push("the engine's own cost, no device".to_owned());
+    }
+    if let Some(file_system) = &target.file_system {
+        parts.push(format!("{} on {}", file_system.kind, file_system.source));
+    }
+    for layer in &target.stack {
+        let Some(drive) = &layer.drive else { continue };
+        let model = drive.model.clone().unwrap_or_else(|| layer.name.clone());
+        let mut words = vec![model];
+        words.extend(drive.firmware.as_ref().map(|firmware| format!("firmware {firmware}")));
+        words.push(number::capacity(layer.bytes));
+        words.extend(drive.transport.clone());
+        words.extend(drive.link.as_ref().map(|link| link.negotiated.clone()));
+        words.extend(drive.is_virtual.then(|| "virtual".to_owned()));
+        parts.push(words.join(" "));
+    }
+    parts.join("; ")
+}
+
+fn host_line(record: &Record) -> String {
+    let environment = &record.environment;
+    let host = &environment.host;
+    let mut parts = vec![
+        host.name.clone(),
+        format!("Linux {} {}", host.kernel, host.architecture),
+        environment.cpu.model.clone(),
+    ];
+    parts.push(format!("{} memory", number::size(host.memory_bytes)));
+    parts.extend(host.virtualisation.clone());
+    for engine in &record.calibration {
+        let cost = number::duration_ns(engine.ns_per_operation);
+        parts.push(format!("engine {} {cost} per operation", engine.engine));
+    }
+    parts.retain(|part| !part.trim().is_empty());
+    parts.join(", ")
+}
+
+fn method_line(record: &Record) -> String {
+    let method = &record.method;
+    let mut parts = vec![method.name.clone(), format!("grade {}", method.grade)];
+    parts.push(format!("span {}", number::size(method.span_bytes)));
+    parts.push(if method.passes == 1 {
+        "1 pass".to_owned()
+    } else {
+        format!("{} passes", method.passes)
+    });
+    parts.extend(method.options.iter().map(|(key, value)| format!("{key}={value}")));
+    parts.push(format!("seed {}", record.seed));
+    if record.time != "wall" {
+        parts.push(format!("{} time", record.time));
+    }
+    parts.join(", ")
+}
+
+fn run_line(record: &Record) -> String {
+    let mut parts = vec![record.id.clone(), record.started.clone()];
+    let label = |(key, value): (&String, &String)| match key.as_str() {
+        "label" => value.clone(),
+        key => format!("{key}={value}"),
+    };
+    parts.extend(record.labels.iter().map(label));
+    parts.push(format!("{} {}", record.tool.name, record.tool.version));
+    parts.join(", ")
+}
+
+fn state_line(record: &Record) -> String {
+    let mut text = record.state.name().to_owned();
+    if let Some(error) = &record.error {
+        text += &format!(": {}", error.trim_end_matches('.'));
+    }
+    if record.state != State::Running {
+        text += &format!("; to go on: drivelab run --resume {}", record.id);
+    }
+    text
+}
+
+/// Cells that did not run.
+pub(super) fn left_out(page: &mut Page, record: &Record) {
+    if record.left_out.is_empty() {
+        return;
+    }
+    page.heading("Left out");
+    for cell in &record.left_out {
+        page.hanging("  ", &format!("{}: {}", cell.name, cell.reason), Paint::Plain);
+    }
+}
+
+/// Target 1 against target 0.
+pub(super) fn paired(page: &mut Page, record: &Record) {
+    if record.paired.is_empty() {
+        return;
+    }
+    page.heading("Target 1 against target 0: rate over rate");
+    let mut table = Table::new(&[
+        ("cell", Align::Left),
+        ("ratio", Align::Right),
+        ("95 % interval", Align::Right),
+        ("pairs", Align::Right),
+        ("target 1 is", Align::Left),
+    ]);
+    for pair in &record.paired {
+        let interval = pair.ratio_ci95.map_or_else(
+            || "-".to_owned(),
+            |[low, high]| format!("{} to {}", number::significant(low), number::significant(high)),
+        );
+        let (word, paint) = match pair.verdict {
+            PairedVerdict::Faster => ("faster", Paint::Good),
+            PairedVerdict::Slower => ("slower", Paint::Alert),
+            PairedVerdict::Same => ("the same within 2 %", Paint::Plain),
+            PairedVerdict::Undecided => ("undecided", Paint::Faint),
+        };
+        let plain = [
+            page.style.clean(&pair.name),
+            number::significant(pair.ratio),
+            interval,
+            pair.n.to_string(),
+        ];
+        let mut row: Vec<_> = plain.into_iter().map(|text| (text, Paint::Plain)).collect();
+        row.push((word.to_owned(), paint));
+        table.painted_row(row);
+    }
+    page.table(&table);
+}
+
+/// More sentences than this are left to the record.
+const WARNINGS_MAX: usize = 20;
+
+/// Sentences of the run, of its targets and of its cells, each once.
+pub(super) fn warnings(page: &mut Page, record: &Record) {
+    let of_targets = record.targets.iter().flat_map(|target| &target.warnings);
+    let of_cells = record.cells.iter().flat_map(|cell| &cell.warnings);
+    let mut said: Vec<&Warning> = Vec::new();
+    for warning in record.warnings.iter().chain(of_targets).chain(of_cells) {
+        if !said.iter().any(|earlier| earlier.text == warning.text) {
+            said.push(warning);
+        }
+    }
+    if said.is_empty() {
+        return;
+    }
+    page.heading("Warnings");
+    for warning in said.iter().take(WARNINGS_MAX) {
+        let flag = warning.flag.map_or_else(String::new, |flag| format!("{flag}: "));
+        page.hanging("  ", &format!("{flag}{}", warning.text), Paint::Plain);
+    }
+    if said.len() > WARNINGS_MAX {
+        page.line(&format!("  and {} more in the record", said.len() - WARNINGS_MAX));
+    }
+}

@@ -1,0 +1,54 @@
+//! The default layout: a row a cell.
+
+use super::{
+    page::Page,
+    style::Paint,
+    table::{Align, Table},
+    words,
+};
+use record::Cell;
+
+pub(super) fn render(page: &mut Page, cells: &[&Cell]) {
+    let names = words::distinct_names(cells, page.style);
+    let marks: Vec<String> = cells.iter().map(|cell| page.marks(&cell.flags)).collect();
+    let full = table(page, cells, &names, &marks, Columns::BothRates);
+    let fits = full.natural_columns() <= page.style.columns();
+    let table = if fits { full } else { table(page, cells, &names, &marks, Columns::Headline) };
+    page.table(&table);
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Columns {
+    Headline,
+    BothRates,
+}
+
+fn table(
+    page: &Page,
+    cells: &[&Cell],
+    names: &[String],
+    marks: &[String],
+    columns: Columns,
+) -> Table {
+    let both = columns == Columns::BothRates;
+    let mut heads = vec![("cell", Align::Left), ("rate", Align::Right), ("95 %", Align::Right)];
+    heads.extend(both.then_some(("also", Align::Right)));
+    heads.extend([("p50", Align::Right), ("p99", Align::Right)]);
+    let any_marks = marks.iter().any(|mark| !mark.is_empty());
+    heads.extend(any_marks.then_some(("notes", Align::Left)));
+    let mut table = Table::new(&heads);
+    for ((cell, name), mark) in cells.iter().zip(names).zip(marks) {
+        let latency = cell.latency.as_ref();
+        let mut row = vec![
+            (name.clone(), Paint::Plain),
+            (words::headline(cell), Paint::Strong),
+            (words::interval(cell, page.style), Paint::Plain),
+        ];
+        row.extend(both.then(|| (words::other_rate(cell), Paint::Faint)));
+        row.push((words::percentile(latency, 50.0), Paint::Plain));
+        row.push((words::percentile(latency, 99.0), Paint::Plain));
+        row.extend(any_marks.then(|| (mark.clone(), Paint::Alert)));
+        table.painted_row(row);
+    }
+    table
+}

@@ -1,0 +1,97 @@
+//! The page a layout writes on: lines within the width, and footnotes collected on the way.
+
+use super::{
+    style::{Paint, Style, columns_of, shorten, wrap},
+    table::Table,
+};
+use record::Flag;
+
+/// Text so far, and the flags that want a footnote.
+pub(crate) struct Page<'s> {
+    pub style: &'s Style,
+    text: String,
+    notes: Vec<Flag>,
+}
+
+impl<'s> Page<'s> {
+    pub fn new(style: &'s Style) -> Self {
+        Self { style, text: String::new(), notes: Vec::new() }
+    }
+
+    /// An empty line, never two and never the first.
+    pub fn gap(&mut self) {
+        if !self.text.is_empty() && !self.text.ends_with("\n\n") {
+            self.text.push('\n');
+        }
+    }
+
+    /// A heading of its own line or lines.
+    pub fn heading(&mut self, text: &str) {
+        self.gap();
+        self.hanging("", text, Paint::Strong);
+    }
+
+    /// Text, wrapped.
+    pub fn line(&mut self, text: &str) {
+        self.hanging("", text, Paint::Plain);
+    }
+
+    /// Text behind a label; following lines are indented by the label's width.
+    pub fn hanging(&mut self, label: &str, text: &str, paint: Paint) {
+        let text = self.style.clean(text);
+        let indent = columns_of(label);
+        let lines = wrap(&text, self.style.columns() - indent);
+        for (number, line) in lines.iter().enumerate() {
+            if number == 0 {
+                self.text.push_str(label);
+            } else {
+                self.text.push_str(&" ".repeat(indent));
+            }
+            self.text.push_str(&self.style.paint(line, paint));
+            self.text.push('\n');
+        }
+    }
+
+    /// A line drawn by the caller: already clean, cut at the width.
+    pub fn drawn(&mut self, text: &str) {
+        self.text.push_str(shorten(text, self.style.columns()).trim_end());
+        self.text.push('\n');
+    }
+
+    pub fn table(&mut self, table: &Table) {
+        if !table.is_empty() {
+            self.text.push_str(&table.render(self.style));
+        }
+    }
+
+    /// Footnote numbers of `flags`, such as `1,3`, taken in the order in which they come.
+    pub fn marks(&mut self, flags: &[Flag]) -> String {
+        let number = |flag| match self.notes.iter().position(|&noted| noted == flag) {
+            Some(at) => at + 1,
+            None => {
+                self.notes.push(flag);
+                self.notes.len()
+            }
+        };
+        let mut numbers: Vec<usize> = flags.iter().copied().map(number).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
+    }
+
+    /// Every flag that was marked: number, name, meaning, cure.
+    pub fn footnotes(&mut self) {
+        if self.notes.is_empty() {
+            return;
+        }
+        self.gap();
+        for (at, flag) in std::mem::take(&mut self.notes).into_iter().enumerate() {
+            let text = format!("{flag}: {} Cure: {}.", flag.meaning(), flag.cure());
+            self.hanging(&format!("{:>2} ", at + 1), &text, Paint::Plain);
+        }
+    }
+
+    pub fn finish(self) -> String {
+        self.text
+    }
+}
