@@ -27,7 +27,10 @@ use io_uring::{
     squeue::{Entry, Flags},
     types::{Fd, FsyncFlags, SubmitArgs, Timespec},
 };
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    io::Errno,
+};
 use slots::Slots;
 use std::{
     fs::File,
@@ -71,7 +74,10 @@ pub struct Uring {
     queued: Vec<u16>,
     /// Answered without the kernel: refused at the door, or discarded by a blocking call.
     answered: Vec<(u16, Result<(), IoError>)>,
-    in_kernel: u32,
+    /// In the submission queue.
+    unsubmitted: u32,
+    /// There or with the kernel.
+    outstanding: u32,
     region: Option<Arc<Region>>,
     discards: Discards,
 }
@@ -126,7 +132,8 @@ impl Uring {
             slots: Slots::new(depth),
             queued: Vec::with_capacity(depth as usize),
             answered: Vec::with_capacity(depth as usize),
-            in_kernel: 0,
+            unsubmitted: 0,
+            outstanding: 0,
             region: None,
             discards: if is_device { Discards::Commanded } else { Discards::Punched },
         })
@@ -167,7 +174,8 @@ impl Uring {
             // is seen, and `drop` waits for that or leaks it.
             let pushed = unsafe { submission.push(&entry) };
             pushed.expect("the submission queue holds queue_depth entries");
-            self.in_kernel += 1;
+            self.unsubmitted += 1;
+            self.outstanding += 1;
         }
     }
 
@@ -181,7 +189,7 @@ impl Uring {
         }
         self.now = self.clock.now();
         for entry in completion {
-            self.in_kernel -= 1;
+            self.outstanding -= 1;
             let number = entry.user_data() as u16;
             let (_, moved, command) = self.slots.get(number);
             let result = match (entry.result(), transfer_bytes(command)) {
@@ -219,44 +227,53 @@ impl Uring {
     #[inline]
     fn enter(&mut self, until: Instant) {
         if until == Instant::NEVER {
-            return self.check_entered(self.ring.submit_and_wait(1));
+            let outcome = self.ring.submit_and_wait(1);
+            return self.entered(outcome);
         }
         // `now` is as old as the caller's own work. Far from `until` that does not matter if only half the
         // time left is waited for; it saves a clock read.
         let left = until.since(self.now);
         if left > FAR_NS {
-            return self.check_entered(self.enter_for(left / 2));
+            return self.enter_for(left / 2);
         }
         match until.since(self.clock.now()) {
             0 => self.poll(),
-            left if left > SPIN_NS => self.check_entered(self.enter_for(left - SPIN_NS)),
+            left if left > SPIN_NS => self.enter_for(left - SPIN_NS),
             _ => self.spin(until),
         }
     }
 
-    fn enter_for(&self, ns: u64) -> io::Result<usize> {
-        make_timers_precise();
+    /// Gives the kernel what is in the submission queue and waits at most `ns` for a completion.
+    #[inline]
+    fn enter_for(&mut self, ns: u64) {
         let (seconds, ns) = (ns / 1_000_000_000, (ns % 1_000_000_000) as u32);
         if self.timed_wait {
             let limit = Timespec::new().sec(seconds).nsec(ns);
-            return self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&limit));
+            let limit = SubmitArgs::new().timespec(&limit);
+            let outcome = self.ring.submitter().submit_with_args(1, &limit);
+            return self.entered(outcome);
         }
-        let submitted = self.ring.submit()?;
+        self.poll();
+        if !self.ring.completion().is_empty() {
+            return;
+        }
         let limit = rustix::event::Timespec { tv_sec: seconds as i64, tv_nsec: ns.into() };
         // SAFETY: the ring, and with it its descriptor, is open as long as `self`.
         let ring = unsafe { BorrowedFd::borrow_raw(self.ring.as_raw_fd()) };
-        poll(&mut [PollFd::new(&ring, PollFlags::IN)], Some(&limit))?;
-        Ok(submitted)
+        let polled = poll(&mut [PollFd::new(&ring, PollFlags::IN)], Some(&limit));
+        // A signal may end it early.
+        assert!(matches!(polled, Ok(_) | Err(Errno::INTR)), "the ring's descriptor can be polled");
+        self.poll(); // Readable also means that a completion waits in the kernel to be worked off.
     }
 
     /// Submits without waiting, and works off completions that wait in the kernel.
     fn poll(&mut self) {
         // SAFETY: no argument is passed; every entry in the queue was made by `issue`.
         let outcome = unsafe {
-            let waiting = self.ring.submission().len() as u32;
-            self.ring.submitter().enter::<libc::sigset_t>(waiting, 0, ENTER_GETEVENTS, None)
+            let submitter = self.ring.submitter();
+            submitter.enter::<libc::sigset_t>(self.unsubmitted, 0, ENTER_GETEVENTS, None)
         };
-        self.check_entered(outcome);
+        self.entered(outcome);
     }
 
     /// Polls through the last 50 us before `until`, so that it is met.
@@ -269,10 +286,15 @@ impl Uring {
         }
     }
 
-    fn check_entered(&self, outcome: io::Result<usize>) {
-        match outcome.as_ref().map_err(errno) {
-            // The time is up, a signal came, or the kernel is short of something: the caller's loop goes on.
-            Ok(_) | Err(libc::ETIME | libc::EINTR | libc::EAGAIN | libc::EBUSY) => {}
+    #[inline]
+    fn entered(&mut self, outcome: io::Result<usize>) {
+        match outcome.map_err(|error| errno(&error)) {
+            Ok(submitted) => self.unsubmitted -= submitted as u32,
+            // A signal came, or the kernel is short of something: the caller's loop goes on. Had anything
+            // been submitted, the call would have said so.
+            Err(libc::ETIME | libc::EINTR | libc::EAGAIN | libc::EBUSY) => {
+                self.unsubmitted = self.ring.submission().len() as u32;
+            }
             Err(libc::EEXIST) => panic!("the ring belongs to the thread that waited first"),
             Err(number) => panic!("io_uring_enter: errno {number}"),
         }
@@ -281,6 +303,7 @@ impl Uring {
     /// Makes the calling thread the ring's owner.
     #[cold]
     fn claim(&mut self) {
+        make_timers_precise();
         self.owner = Some(thread::current().id());
         if self.features.uses(Feature::SingleIssuer) {
             self.ring
@@ -292,12 +315,12 @@ impl Uring {
 
     /// Waits for all that the kernel still works on; false if that cannot be done.
     fn drain(&mut self) -> bool {
-        while self.in_kernel > 0 {
-            match self.ring.submit_and_wait(1).as_ref().map_err(errno) {
+        while self.outstanding > 0 {
+            match self.ring.submit_and_wait(1).map_err(|error| errno(&error)) {
                 Ok(_) | Err(libc::EINTR | libc::EAGAIN | libc::EBUSY) => {}
                 Err(_) => return false,
             }
-            self.in_kernel -= self.ring.completion().count() as u32;
+            self.outstanding -= self.ring.completion().count() as u32;
         }
         true
     }
@@ -340,9 +363,8 @@ impl Engine for Uring {
             if !self.queued.is_empty() {
                 self.issue();
             }
-            let unsubmitted = !self.ring.submission().is_empty();
             let something_there = !self.answered.is_empty() || !self.ring.completion().is_empty();
-            if unsubmitted || !something_there {
+            if self.unsubmitted > 0 || !something_there {
                 if something_there { self.poll() } else { self.enter(until) }
             }
             if self.reap(done) {
@@ -387,7 +409,7 @@ impl Engine for Uring {
 impl Drop for Uring {
     fn drop(&mut self) {
         let ours = self.owner.is_none_or(|owner| owner == thread::current().id());
-        if self.in_kernel > 0 && !(ours && self.drain()) {
+        if self.outstanding > 0 && !(ours && self.drain()) {
             // Another thread's ring cannot be waited for, and the kernel may write to the memory at any time.
             self.slots.leak();
         }

@@ -94,6 +94,24 @@ fn a_wait_ends_at_its_time_although_nothing_completes() {
     }
 }
 
+/// Without a timed wait the ring's descriptor is polled, and it is readable before the completion is there.
+#[test]
+fn a_completion_ends_a_wait_long_before_its_time() {
+    for options in [UringOptions::default(), UringOptions::default().without(Feature::TimedWait)] {
+        let Some((mut engine, mut writer)) = on_pipe(2, options) else { return };
+        start_read(&mut engine);
+        let late = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(5));
+            writer.write_all(&[7; 4096]).expect("the reader is there");
+        });
+        let until = engine.now().after(20_000_000_000);
+        let mut done = Vec::new();
+        engine.wait(until, &mut done);
+        assert!(done.len() == 1 && engine.now() < until);
+        late.join().expect("it wrote");
+    }
+}
+
 #[test]
 fn polling_alone_brings_every_completion() {
     use Feature::*;
