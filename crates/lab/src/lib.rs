@@ -13,6 +13,7 @@
 pub mod method;
 pub mod names;
 pub mod plan;
+pub mod runner;
 pub mod statistics;
 pub mod target;
 pub mod workload;

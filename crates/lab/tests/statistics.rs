@@ -9,7 +9,7 @@
 use block::Rng;
 use lab::statistics::{
     Assessment, Grade, Looks, Stop, StopRule, TICK_NS, Temperatures, Tick, assess, burst_credit,
-    cliff, falling_slope,
+    cliff, falling_slope, warm_up,
 };
 
 const PER_TICK: f64 = 1000.0;
@@ -35,6 +35,8 @@ enum Habit {
     StartsCached,
     /// Pauses to clean: every 15 s on average, for 300 ms on average, at 60 % of the rate.
     Pauses,
+    /// A sixth of the variance comes in waves of 7 s.
+    LongWaves,
 }
 
 impl Drive {
@@ -53,7 +55,8 @@ impl Drive {
         let [low, high] = self.variation;
         let variation = low + (high - low) * rng.unit();
         let innovation = (1.0 - self.autocorrelation.powi(2)).sqrt();
-        let (mut wave, mut paused) = (normal(&mut rng), false);
+        let (mut wave, mut swell, mut paused) = (normal(&mut rng), normal(&mut rng), false);
+        let share: f64 = if matches!(self.habit, Habit::LongWaves) { 0.15 } else { 0.0 };
         let operations = (0..count).map(|tick| {
             paused = rng.unit() < if paused { 2.0 / 3.0 } else { 1.0 / 150.0 };
             let level = match self.habit {
@@ -62,7 +65,9 @@ impl Drive {
                 Habit::Pauses if paused => 0.6,
                 _ => 1.0,
             };
-            let value = PER_TICK * level * (1.0 + variation * wave);
+            let noise = (1.0 - share).sqrt() * wave + share.sqrt() * swell;
+            let value = PER_TICK * level * (1.0 + variation * noise);
+            swell = 0.97 * swell + (1.0f64 - 0.97 * 0.97).sqrt() * normal(&mut rng);
             wave = self.autocorrelation * wave + innovation * normal(&mut rng);
             value.round().max(0.0) as u64
         });
@@ -160,6 +165,24 @@ fn strongly_correlated_cells_end_not_converged_rather_than_wrong() {
     assert!(quiet.covered >= 0.85 && quiet.wrong <= 0.12);
     let quick = shares(slow, Grade::Quick);
     assert!(quick.wrong <= 0.05);
+}
+
+/// The known limit, kept in sight: a run of 6 to 60 s sees too few waves of 7 s to know how many it saw.
+#[test]
+fn long_waves_in_the_noise_cost_cover_but_never_as_much_as_the_textbook_does() {
+    let waves = shares(Drive { habit: Habit::LongWaves, ..Drive::LEVEL }, Grade::Normal);
+    assert!(waves.covered >= 0.65 && waves.naive <= 0.50);
+}
+
+#[test]
+fn nothing_is_cut_from_most_level_series() {
+    let cut = |seed| {
+        let ticks = Drive::LEVEL.ticks(seed, 200);
+        warm_up(&ticks.iter().map(|tick| tick.operations as f64).collect::<Vec<_>>()).cut
+    };
+    let shortened = (0..SEEDS).filter(|&seed| cut(seed) > 0).count();
+    println!("{shortened} of {SEEDS} level series lose a part");
+    assert!(shortened <= 100);
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub use environment::{
 pub use file::FileError;
 pub use flag::Flag;
 pub use run::{
-    Calibration, FORMAT, LeftOut, MethodInfo, Paired, PairedVerdict, Record, State, Tool, VERSION,
+    Calibration, FORMAT, LeftOut, MethodInfo, Paired, PairedVerdict, Record, Rounds, State, Tool, VERSION,
     Warning,
 };
 #[cfg(feature = "store")]

@@ -50,6 +50,9 @@ pub struct Record {
     pub left_out: Vec<LeftOut>,
     /// With two targets: one verdict a cell.
     pub paired: Vec<Paired>,
+    /// For a method in rounds: how the tracked cell settled.
+    #[serde(default)]
+    pub rounds: Option<Rounds>,
     /// Flags of the run as a whole, sorted.
     pub flags: Vec<Flag>,
     /// What the user should know, with the cure.
@@ -164,6 +167,18 @@ pub struct LeftOut {
     pub name: String,
     /// Why, one sentence.
     pub reason: String,
+}
+
+/// Steady state after the SNIA performance test specification: rounds of the whole method until five
+/// consecutive ones agree.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Rounds {
+    /// The cell that decides.
+    pub tracked: String,
+    /// Its rate in each round, operations per second.
+    pub rates: Vec<f64>,
+    /// The round (from 1) that completed the first steady window of five; absent if none did.
+    pub steady_at_round: Option<u32>,
 }
 
 /// Target 1 against target 0 for one cell, passes interleaved.

@@ -86,9 +86,9 @@ pub struct Assessment {
     pub batches: usize,
     /// Lag-1 autocorrelation of the batch means, clamped to 0..=0.8.
     pub lag1: f64,
-    /// Change of the fitted line over the window as a share of the mean.
+    /// Change of the fitted line over the window as a share of the mean; infinite if nothing completed.
     pub slope_relative: f64,
-    /// Largest minus smallest mean of five sub-windows, as a share of the mean.
+    /// Largest minus smallest mean of five sub-windows, as a share of the mean; infinite likewise.
     pub spread_relative: f64,
     /// When the level changed for good, in seconds from the first tick (two-sided CUSUM).
     pub left_steady_at_seconds: Option<f64>,
@@ -113,8 +113,11 @@ pub fn assess(ticks: &[Tick], tick_ns: u64, rule: &StopRule) -> Assessment {
     // What does not fill a batch is left out at the start, where a rest of the warm-up would be.
     let start = batching.map_or(0, |batching| rates.len() - batching.samples());
     let window = &rates[start..];
-    let judged = &samples[start..];
-    let per_second = 1e9 / (sample_ns as f64 * judged.len().max(1) as f64);
+    let judged = match batching {
+        Some(_) => &ticks[start * ticks_per_sample..samples.len() * ticks_per_sample],
+        None => ticks,
+    };
+    let per_second = 1e9 / (tick_ns as f64 * judged.len().max(1) as f64);
 
     let centre = moments::mean(window);
     let share = |value: f64| if centre > 0.0 { value / centre } else { f64::INFINITY };
@@ -127,8 +130,9 @@ pub fn assess(ticks: &[Tick], tick_ns: u64, rule: &StopRule) -> Assessment {
     let completions: u64 = ticks.iter().map(|tick| tick.operations).sum();
     let long_enough = seconds + 1e-9 >= rule.seconds_min && completions >= rule.completions_min;
     Assessment {
-        operations_per_second: judged.iter().map(|s| s.operations).sum::<u64>() as f64 * per_second,
-        bytes_per_second: judged.iter().map(|s| s.bytes).sum::<u64>() as f64 * per_second,
+        operations_per_second: judged.iter().map(|tick| tick.operations).sum::<u64>() as f64
+            * per_second,
+        bytes_per_second: judged.iter().map(|tick| tick.bytes).sum::<u64>() as f64 * per_second,
         half_width_relative: half_width.map(share).filter(|width| width.is_finite()),
         sufficient: long_enough && batching.is_some(),
         steady: level && !warm_up.drifting && alarm.is_none(),
@@ -203,4 +207,68 @@ fn spread(window: &[f64]) -> f64 {
     let means = window.rchunks_exact(length).take(SUB_WINDOWS).map(moments::mean);
     let (low, high) = means.fold((f64::INFINITY, 0.0f64), |(l, h), m| (l.min(m), h.max(m)));
     high - low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::statistics::{Grade, TICK_NS};
+
+    fn judge(ticks: &[Tick]) -> Assessment {
+        assess(ticks, TICK_NS, &StopRule::for_grade(Grade::Quick))
+    }
+
+    fn series(count: u64, operations: impl Fn(u64) -> u64) -> Vec<Tick> {
+        (0..count).map(|i| Tick { operations: operations(i), bytes: 512 * operations(i) }).collect()
+    }
+
+    #[test]
+    fn half_widths_of_white_ripple_are_those_worked_out_by_hand() {
+        // 900 and 1100 by turns in blocks: 0.9, 1.1, 1.1, 0.9 repeated. Every batch of 20 has mean 1000,
+        // the lag-1 autocorrelation is 0, so only the samples' own spread counts.
+        let seen = judge(&series(200, |i| if i % 4 == 0 || i % 4 == 3 { 900 } else { 1100 }));
+        assert_eq!((seen.batches, seen.samples, seen.lag1), (10, 200, 0.0));
+        assert_eq!(seen.operations_per_second, 10_000.0);
+        // r = -0.005..0.005 plus 1/200: inefficiency 1.01, then 1.96-1.98 * 100 / sqrt(197) / 1000,
+        // of which the quiet batches leave all.
+        let width = seen.half_width_relative.expect("ten batches");
+        assert!((width - 0.0141).abs() < 0.0003, "{width}");
+    }
+
+    #[test]
+    fn batches_grow_with_the_window_and_are_never_fewer_than_five() {
+        let batches = |samples, sample_ns| {
+            Batching::of(samples, sample_ns).map(|batching| (batching.count, batching.samples_each))
+        };
+        assert_eq!(batches(30, TICK_NS), Some((5, 6)), "3 s: five short ones");
+        assert_eq!(batches(70, TICK_NS), Some((7, 10)), "7 s: as many as last 1 s");
+        assert_eq!(batches(600, TICK_NS), Some((10, 60)));
+        assert_eq!(
+            batches(60, 10 * TICK_NS),
+            Some((10, 6)),
+            "samples of 1 s: five in each at least"
+        );
+        assert_eq!(batches(9, TICK_NS), None);
+    }
+
+    #[test]
+    fn a_cell_too_short_to_judge_still_tells_its_rate() {
+        let seen = judge(&series(5, |_| 3));
+        assert_eq!((seen.operations_per_second, seen.half_width_relative), (30.0, None));
+        assert!(!seen.sufficient && !seen.steady);
+        let empty = judge(&[]);
+        assert_eq!((empty.operations_per_second, empty.sufficient), (0.0, false));
+        let dead = judge(&series(100, |_| 0));
+        assert_eq!((dead.operations_per_second, dead.half_width_relative), (0.0, None));
+        assert!(!dead.steady);
+    }
+
+    #[test]
+    fn the_warm_up_is_counted_in_ticks_and_left_out_of_the_rate() {
+        let seen = judge(&series(200, |i| if i < 40 { 10 } else { 19 + i % 3 }));
+        assert_eq!(seen.ticks_per_sample, 3);
+        assert!((40..=60).contains(&seen.warm_up_ticks), "{seen:?}");
+        assert!((seen.operations_per_second - 200.0).abs() < 1.0, "{seen:?}");
+        assert_eq!(seen.bytes_per_second, 512.0 * seen.operations_per_second);
+    }
 }

@@ -76,9 +76,12 @@ pub fn warm_up(samples: &[f64]) -> WarmUp {
         errors.push((squares - sum * sum / f64::from(kept)) / f64::from(kept).powi(2));
     }
     errors.reverse();
+    // The earliest of equal cuts; what remains of an exact plateau is rounding, and equal.
     let least = |candidates: &[f64]| {
-        let best = candidates.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
-        best.filter(|&(_, &error)| error <= CUT_PAYS * errors[0]).map_or(0, |(start, _)| start)
+        let least = candidates.iter().copied().fold(f64::INFINITY, f64::min);
+        let pays =
+            |&error: &f64| error <= least + 1e-9 * errors[0] && least <= CUT_PAYS * errors[0];
+        candidates.iter().position(pays).unwrap_or(0)
     };
     let candidates = &errors[..(errors.len() + 1).saturating_sub(GROUP)];
     let half = groups.len() / 2;
@@ -122,6 +125,12 @@ mod tests {
             .map(|i| if i < 150 { f64::from(i) * 10.0 } else { 3000.0 } + f64::from(i % 7))
             .collect();
         assert!(warm_up(&series).drifting);
+    }
+
+    #[test]
+    fn an_exact_plateau_after_the_warm_up_is_kept_whole() {
+        let series: Vec<f64> = (0..200).map(|i| if i < 25 { 123.4 } else { 777.7 }).collect();
+        assert_eq!(warm_up(&series), WarmUp { cut: 25, drifting: false });
     }
 
     #[test]

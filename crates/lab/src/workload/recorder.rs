@@ -20,6 +20,8 @@ pub struct TickPart {
     pub latencies: Delta,
     /// Latencies of the stream's own flushes.
     pub flushes: Delta,
+    /// Latencies of an open loop's operations from their submission, which hide the wait for a slot.
+    pub services: Delta,
     /// Processor time the worker used since its last part, ns.
     pub cpu_ns: u64,
     /// The worker's last part: no more will come.
@@ -30,6 +32,7 @@ pub struct TickPart {
 pub struct Recorder {
     latencies: Histogram,
     flushes: Option<Histogram>,
+    services: Option<Histogram>,
     tick_end: Instant,
     tick_ns: u64,
     tick: usize,
@@ -53,6 +56,7 @@ impl Recorder {
         Self {
             latencies: Histogram::new(),
             flushes: None,
+            services: None,
             tick_end: Instant::NEVER,
             tick_ns,
             tick: 0,
@@ -87,6 +91,11 @@ impl Recorder {
         self.flushes.get_or_insert_with(Histogram::new).record(latency_ns);
     }
 
+    /// An open loop's operation took this long from its submission. Call before [`Self::record`].
+    pub fn record_service(&mut self, latency_ns: u64) {
+        self.services.get_or_insert_with(Histogram::new).record(latency_ns);
+    }
+
     /// Sends every tick that ended before `now`.
     #[cold]
     pub fn turn_to(&mut self, now: Instant) {
@@ -110,6 +119,7 @@ impl Recorder {
             tick: self.tick,
             latencies: Delta::new(),
             flushes: Delta::new(),
+            services: Delta::new(),
             cpu_ns: cpu_now.saturating_sub(self.cpu_ns),
             last,
         };
@@ -117,6 +127,9 @@ impl Recorder {
         self.latencies.drain_delta(&mut part.latencies);
         if let Some(flushes) = &mut self.flushes {
             flushes.drain_delta(&mut part.flushes);
+        }
+        if let Some(services) = &mut self.services {
+            services.drain_delta(&mut part.services);
         }
         // The runner hangs up when it has given a stuck pass up; then nobody wants the part.
         let _ = self.sink.send(part);

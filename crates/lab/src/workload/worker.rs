@@ -331,6 +331,10 @@ impl Worker {
         match entry.phase {
             Phase::Transfer => {
                 self.writes_since_flush += u32::from(entry.is_write);
+                if self.schedule.is_some() {
+                    let service_ns = completion.finished.since(completion.issued);
+                    self.recorder.record_service(service_ns);
+                }
                 self.recorder.record(completion.finished.since(started), completion.finished);
             }
             Phase::ReadToModify => {

@@ -97,6 +97,14 @@ impl Histogram {
         self.totals.merge(delta.totals);
     }
 
+    /// Adds buckets as a run's record keeps them: `[lower_ns, count]`, with their exact totals.
+    pub fn add_buckets(&mut self, buckets: &[[u64; 2]], sum_ns: u128, min_ns: u64, max_ns: u64) {
+        for &[lower_ns, count] in buckets {
+            self.counts[super::index_of(lower_ns).min(super::CLIPPED)] += count;
+        }
+        self.totals.merge(super::Totals { sum_ns, min_ns, max_ns });
+    }
+
     /// The buckets that hold something, and the exact totals.
     pub fn to_sparse(&self) -> Sparse {
         let buckets = self.counts.iter().enumerate().filter(|&(_, &count)| count > 0);

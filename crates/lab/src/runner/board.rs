@@ -1,0 +1,138 @@
+//! Where the workers' tick parts come together into one series a stream.
+
+use crate::{
+    statistics::{Delta, Histogram, Tick},
+    workload::TickPart,
+};
+
+/// The ticks of one pass of one cell, as they arrive.
+pub(super) struct Board {
+    streams: Vec<StreamBoard>,
+    workers: Vec<WorkerLine>,
+}
+
+/// One stream's parts.
+pub(super) struct StreamBoard {
+    block_bytes: u64,
+    ticks: Vec<Tick>,
+    latencies: Vec<(usize, Delta)>,
+    flushes: Histogram,
+    services: Histogram,
+    operations: u64,
+    cpu_ns: u64,
+}
+
+#[derive(Clone, Copy)]
+struct WorkerLine {
+    next_tick: usize,
+    done: bool,
+    cpu_ns: u64,
+}
+
+impl Board {
+    /// For streams of these block sizes and this many workers in all.
+    pub fn new(block_bytes: &[u32], workers: usize) -> Self {
+        let stream = |&bytes: &u32| StreamBoard {
+            block_bytes: u64::from(bytes),
+            ticks: Vec::new(),
+            latencies: Vec::new(),
+            flushes: Histogram::new(),
+            services: Histogram::new(),
+            operations: 0,
+            cpu_ns: 0,
+        };
+        let line = WorkerLine { next_tick: 0, done: false, cpu_ns: 0 };
+        Self { streams: block_bytes.iter().map(stream).collect(), workers: vec![line; workers] }
+    }
+
+    /// Takes one part.
+    pub fn add(&mut self, part: TickPart) {
+        let line = &mut self.workers[part.worker];
+        line.cpu_ns += part.cpu_ns;
+        line.done |= part.last;
+        let stream = &mut self.streams[part.stream];
+        let operations = part.latencies.count();
+        stream.operations += operations;
+        stream.cpu_ns += part.cpu_ns;
+        stream.flushes.add_delta(&part.flushes);
+        stream.services.add_delta(&part.services);
+        if !part.last {
+            // The last part covers a tick cut short: it counts in totals and latencies, not as a tick.
+            line.next_tick = part.tick + 1;
+            if stream.ticks.len() <= part.tick {
+                stream.ticks.resize(part.tick + 1, Tick { operations: 0, bytes: 0 });
+            }
+            let tick = &mut stream.ticks[part.tick];
+            tick.operations += operations;
+            tick.bytes += operations * stream.block_bytes;
+        }
+        if operations > 0 {
+            stream.latencies.push((part.tick, part.latencies));
+        }
+    }
+
+    /// Ticks that every worker has reported.
+    pub fn complete_ticks(&self) -> usize {
+        let longest = self.streams.iter().map(|stream| stream.ticks.len()).max().unwrap_or(0);
+        let going = self.workers.iter().filter(|line| !line.done);
+        going.map(|line| line.next_tick).min().unwrap_or(longest)
+    }
+
+    /// Whether no worker is at work any more.
+    pub fn all_done(&self) -> bool {
+        self.workers.iter().all(|line| line.done)
+    }
+
+    /// Processor time of the busiest worker, ns.
+    pub fn busiest_ns(&self) -> u64 {
+        self.workers.iter().map(|line| line.cpu_ns).max().unwrap_or(0)
+    }
+
+    /// One stream's side.
+    pub fn stream(&self, index: usize) -> &StreamBoard {
+        &self.streams[index]
+    }
+}
+
+impl StreamBoard {
+    /// The first `count` ticks; a stream that ended before has empty ones.
+    pub fn ticks(&self, count: usize) -> Vec<Tick> {
+        let mut ticks = self.ticks.clone();
+        ticks.resize(count, Tick { operations: 0, bytes: 0 });
+        ticks
+    }
+
+    /// Latencies from tick `first` on.
+    pub fn latencies_from(&self, first: usize) -> Histogram {
+        let mut histogram = Histogram::new();
+        for (_, delta) in self.latencies.iter().filter(|(tick, _)| *tick >= first) {
+            histogram.add_delta(delta);
+        }
+        histogram
+    }
+
+    /// Latencies of flushes.
+    pub fn flushes(&self) -> &Histogram {
+        &self.flushes
+    }
+
+    /// Latencies from submission, of an open loop.
+    pub fn services(&self) -> &Histogram {
+        &self.services
+    }
+
+    /// Completed operations.
+    pub fn operations(&self) -> u64 {
+        self.operations
+    }
+
+    /// Bytes they moved.
+    pub fn bytes(&self) -> u64 {
+        self.operations * self.block_bytes
+    }
+
+    /// Processor time of all workers, ns.
+    pub fn cpu_ns(&self) -> u64 {
+        self.cpu_ns
+    }
+}

@@ -1,0 +1,54 @@
+//! What the engine itself costs: the worker's own loop on an engine without a device.
+
+use crate::{
+    target::Drivable,
+    workload::{
+        Area, Budget, Contents, EngineChoice, Io, Op, Pattern, Recorder, Share, Stream, WorkerPlan,
+    },
+};
+use block::{Actor, Instant};
+use std::sync::{atomic::AtomicBool, mpsc::channel};
+
+/// Operations of one round; a round takes some milliseconds.
+const OPERATIONS: u64 = 200_000;
+/// The best of so many rounds: noise only ever adds.
+const ROUNDS: u64 = 7;
+
+/// Nanoseconds an operation costs at depth 1 with full recording, on an engine that does nothing. The best of
+/// seven short rounds.
+pub fn engine_cost_ns(engine: &mut dyn Drivable) -> f64 {
+    let stream = Stream {
+        name: String::new(),
+        op: Op::Read,
+        pattern: Pattern::Random,
+        block_bytes: 4096,
+        threads: 1,
+        queue_depth: 1,
+        engine: EngineChoice::Auto,
+        io: Io::default(),
+        flush_every: 0,
+        rate: None,
+        part: (0.0, 1.0),
+        contents: Contents::Random,
+    };
+    let plan = WorkerPlan {
+        stream,
+        area: Area { offset: 0, bytes: 1 << 30 },
+        share: Share { worker: 0, of: 1 },
+        actor: Actor(0),
+        budget: Budget::Operations(OPERATIONS),
+        seed: 1,
+    };
+    let (sink, _parts) = channel();
+    let stop = AtomicBool::new(false);
+    (0..ROUNDS)
+        .map(|_| {
+            let recorder = Recorder::new(0, 0, u64::MAX, sink.clone(), || 0);
+            let mut workers = [engine.worker(&plan, recorder)];
+            let start = engine.now();
+            workers[0].start(start);
+            engine.drive(&mut workers, Instant::NEVER, &stop);
+            engine.now().since(start) as f64 / OPERATIONS as f64
+        })
+        .fold(f64::INFINITY, f64::min)
+}

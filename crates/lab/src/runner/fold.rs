@@ -1,0 +1,263 @@
+//! Passes become cells: headline, interval, latency, and the flags with their sentences.
+
+use super::pass::{PassDone, StreamPass};
+use crate::{
+    method::{CellBound, CellSpec, FinalFlush},
+    statistics::{Histogram, Stop, TICK_NS, cliff, headline},
+    workload::Stream,
+};
+use record::{
+    Bound, Cell, CpuCost, Flag, Latency, Operations, Pass, Percentile, Series, Transition, Warning,
+};
+use std::collections::BTreeMap;
+
+/// Percentiles that are printed and stored, where the sample allows.
+const PERCENTS: [f64; 8] = [1.0, 10.0, 50.0, 90.0, 95.0, 99.0, 99.9, 99.99];
+
+/// Where a pass stands in the run.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub target: usize,
+    pub pass: u32,
+    pub order: u32,
+    pub started_s: f64,
+}
+
+/// Adds one pass to the cell of each stream, making it when it is the first.
+pub(super) fn add_pass(
+    cells: &mut Vec<Cell>,
+    spec: &CellSpec,
+    place: Place,
+    done: &PassDone,
+    found: Vec<Vec<Warning>>,
+) {
+    for (index, ((stream, pass), warnings)) in
+        spec.streams.iter().zip(&done.streams).zip(found).enumerate()
+    {
+        let name = stream_name(spec, stream);
+        let known = cells.iter().position(|cell| cell.name == name && cell.target == place.target);
+        let at = known.unwrap_or_else(|| {
+            cells.push(fresh(spec, stream, place.target, &name));
+            cells.len() - 1
+        });
+        let cell = &mut cells[at];
+        cell.engine.clone_from(&done.engines[index].0);
+        cell.passes.push(one_pass(spec, place, pass));
+        cell.passes.sort_by_key(|pass| pass.pass);
+        add_latency(&mut cell.latency, &pass.latencies);
+        add_latency(&mut cell.flush_latency, &pass.flushes);
+        cell.total = total(&cell.passes);
+        add_cpu(cell, pass, done.busy);
+        for warning in warnings {
+            if !cell.warnings.iter().any(|known| known.flag == warning.flag) {
+                cell.warnings.push(warning);
+            }
+        }
+        cell.flags = cell.warnings.iter().filter_map(|warning| warning.flag).collect();
+        cell.flags.sort();
+        cell.flags.dedup();
+        sum_up(cell, stream);
+    }
+}
+
+/// A stream's name in the record: the cell's, with the stream's own where there are several.
+pub(super) fn stream_name(spec: &CellSpec, stream: &Stream) -> String {
+    match (spec.streams.len(), stream.name.as_str()) {
+        (1, _) => spec.name.clone(),
+        (_, own) => format!("{}/{own}", spec.name),
+    }
+}
+
+fn fresh(spec: &CellSpec, stream: &Stream, target: usize, name: &str) -> Cell {
+    let mut coordinates: BTreeMap<String, serde_json::Value> =
+        spec.coordinates.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect();
+    if let Some(bytes) = spec.file_bytes {
+        coordinates.insert("file_bytes".to_owned(), bytes.into());
+    }
+    if let crate::workload::Op::Mixed { read_percent } = stream.op {
+        coordinates.insert("read_percent".to_owned(), read_percent.into());
+    }
+    if let Some(rate) = stream.rate {
+        coordinates.insert("rate".to_owned(), rate.into());
+    }
+    if stream.contents.is_compressible() {
+        coordinates.insert("data".to_owned(), stream.contents.to_string().into());
+    }
+    if spec.flush == FinalFlush::Timed {
+        coordinates.insert("flush".to_owned(), "timed".into());
+    }
+    Cell {
+        target,
+        name: name.to_owned(),
+        group: spec.name.clone(),
+        op: stream.op.name().to_owned(),
+        pattern: stream.pattern.name().to_owned(),
+        block_bytes: u64::from(stream.block_bytes),
+        threads: u32::from(stream.threads),
+        queue_depth: stream.queue_depth,
+        coordinates,
+        engine: String::new(),
+        io: stream.io.to_string(),
+        iops: 0.0,
+        iops_ci95: None,
+        bytes_per_s: 0.0,
+        bytes_per_s_ci95: None,
+        half_width_relative: None,
+        iops_mean: 0.0,
+        iops_stddev: None,
+        total: Operations::default(),
+        latency: None,
+        flush_latency: None,
+        depth_achieved: None,
+        cpu: None,
+        bound: if spec.bound == CellBound::Time { Bound::Time } else { Bound::Bytes },
+        flags: Vec::new(),
+        warnings: Vec::new(),
+        passes: Vec::new(),
+    }
+}
+
+fn one_pass(spec: &CellSpec, place: Place, pass: &StreamPass) -> Pass {
+    let timed_flush = if spec.flush == FinalFlush::Timed { pass.flush_seconds } else { None };
+    let seconds = pass.seconds + timed_flush.unwrap_or(0.0);
+    let judged = spec.bound == CellBound::Time && pass.assessment.operations_per_second > 0.0;
+    let (iops, bytes_per_s) = if judged {
+        (pass.assessment.operations_per_second, pass.assessment.bytes_per_second)
+    } else {
+        (pass.operations as f64 / seconds, pass.bytes as f64 / seconds)
+    };
+    let transitions = cliff(&pass.ticks).map(|cliff| Transition {
+        at_s: cliff.at_tick as f64 * TICK_NS as f64 / 1e9,
+        at_bytes: cliff.bytes_until,
+        before_bytes_per_s: cliff.bytes_per_tick_before * 1e9 / TICK_NS as f64,
+        after_bytes_per_s: cliff.bytes_per_tick_after * 1e9 / TICK_NS as f64,
+    });
+    Pass {
+        pass: place.pass,
+        order: place.order,
+        started_s: place.started_s,
+        iops,
+        bytes_per_s,
+        // A byte-bounded pass counts everything, its flush too: the ticks' interval is not about that.
+        half_width_relative: if judged { pass.assessment.half_width_relative } else { None },
+        warm_up_s: if judged {
+            pass.assessment.warm_up_ticks as f64 * TICK_NS as f64 / 1e9
+        } else {
+            0.0
+        },
+        steady: pass.assessment.steady,
+        total: Operations {
+            operations: pass.operations,
+            bytes: pass.bytes,
+            errors: 0,
+            seconds: pass.seconds,
+        },
+        flush_s: pass.flush_seconds,
+        series: Series {
+            tick_ns: TICK_NS,
+            operations: pass.ticks.iter().map(|tick| tick.operations).collect(),
+        },
+        transitions: transitions.into_iter().collect(),
+    }
+}
+
+fn total(passes: &[Pass]) -> Operations {
+    passes.iter().fold(Operations::default(), |sum, pass| Operations {
+        operations: sum.operations + pass.total.operations,
+        bytes: sum.bytes + pass.total.bytes,
+        errors: sum.errors + pass.total.errors,
+        seconds: sum.seconds + pass.total.seconds,
+    })
+}
+
+/// Merges a pass's histogram into the record's, exactly, bucket by bucket.
+fn add_latency(into: &mut Option<Latency>, histogram: &Histogram) {
+    if histogram.is_empty() {
+        return;
+    }
+    let mut all = histogram.clone();
+    if let Some(before) = into {
+        let sum_ns = (before.mean_ns * before.n as f64).round() as u128;
+        all.add_buckets(&before.histogram, sum_ns, before.min_ns, before.max_ns);
+    }
+    *into = Some(latency(&all));
+}
+
+fn latency(histogram: &Histogram) -> Latency {
+    let sparse = histogram.to_sparse();
+    let at = |percent: f64| {
+        let ns = histogram.percentile(percent / 100.0)?;
+        Some(Percentile { percent, ns })
+    };
+    Latency {
+        n: histogram.count(),
+        mean_ns: histogram.mean().unwrap_or(0.0),
+        min_ns: sparse.min_ns,
+        max_ns: sparse.max_ns,
+        percentiles: PERCENTS.into_iter().filter_map(at).collect(),
+        histogram: sparse.buckets.iter().map(|bucket| [bucket.lower_ns, bucket.count]).collect(),
+    }
+}
+
+fn add_cpu(cell: &mut Cell, pass: &StreamPass, busy: f64) {
+    if pass.cpu_ns == 0 || pass.operations == 0 {
+        return;
+    }
+    let before = cell.total.operations - pass.operations;
+    let earlier = cell.cpu.map_or(0.0, |cpu| cpu.ns_per_operation * before as f64);
+    cell.cpu = Some(CpuCost {
+        ns_per_operation: (earlier + pass.cpu_ns as f64) / cell.total.operations as f64,
+        busy: cell.cpu.map_or(busy, |cpu| cpu.busy.max(busy)),
+    });
+}
+
+/// The headline over all passes so far.
+fn sum_up(cell: &mut Cell, stream: &Stream) {
+    let passes: Vec<_> =
+        cell.passes.iter().map(|pass| (pass.iops, pass.half_width_relative)).collect();
+    let rates = headline(&passes);
+    let block = cell.block_bytes as f64;
+    cell.iops = rates.median;
+    cell.iops_ci95 = rates.ci95;
+    cell.bytes_per_s = rates.median * block;
+    cell.bytes_per_s_ci95 = rates.ci95.map(|[low, high]| [low * block, high * block]);
+    cell.half_width_relative = rates
+        .ci95
+        .filter(|_| rates.median > 0.0)
+        .map(|[low, high]| (high - low) / 2.0 / rates.median);
+    cell.iops_mean = rates.mean;
+    cell.iops_stddev = rates.standard_deviation;
+    let closed = stream.rate.is_none();
+    cell.depth_achieved = cell
+        .latency
+        .as_ref()
+        .filter(|_| closed)
+        .map(|latency| crate::statistics::little(cell.iops, latency.mean_ns / 1e9));
+}
+
+/// The flag a stop stands for.
+pub(super) fn stop_warning(stop: Option<Stop>, pass: &StreamPass) -> Option<Warning> {
+    let reached = pass.assessment.half_width_relative;
+    match stop? {
+        Stop::Converged => None,
+        Stop::NotConverged => Some(Warning {
+            flag: Some(Flag::NotConverged),
+            text: format!(
+                "after {:.1} s the interval was {}, {}: {}",
+                pass.seconds,
+                reached.map_or("unknown".to_owned(), |width| format!("±{:.1} %", width * 100.0)),
+                if pass.assessment.steady { "the rate steady" } else { "the rate not steady" },
+                Flag::NotConverged.cure()
+            ),
+        }),
+        Stop::Insufficient => Some(Warning {
+            flag: Some(Flag::Insufficient),
+            text: format!(
+                "{} operations in {:.1} s are too few to say: {}",
+                pass.operations,
+                pass.seconds,
+                Flag::Insufficient.cure()
+            ),
+        }),
+    }
+}

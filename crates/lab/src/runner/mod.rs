@@ -1,0 +1,429 @@
+//! Carries out a plan: prepares the targets, runs every pass, and keeps the record complete at every
+//! moment, so that whatever stops the run, what was measured stays.
+
+mod board;
+mod calibrate;
+mod fold;
+mod pass;
+mod traps;
+
+pub use calibrate::engine_cost_ns;
+pub use pass::Live;
+
+use crate::{
+    method::{CacheState, CellBound, CellSpec, FileState, FinalFlush},
+    plan::{Plan, Step},
+    statistics::{SniaVerdict, Verdict, paired, snia_steady},
+    target::{Need, Observation, Reset, Target, TargetError},
+    workload::{Area, Contents, EngineChoice, Failure, Io, Op, Pattern, Stream},
+};
+use block::{IoError, display_bytes};
+use fold::Place;
+use pass::{PassError, PassOrder};
+use record::{Cell, Flag, Paired, PairedVerdict, Record, Rounds, State, Warning};
+use std::{collections::BTreeMap, time::Instant as WallInstant};
+
+/// Whoever watches a run: the terminal, a test.
+pub trait Observer {
+    /// Something happened.
+    fn event(&mut self, event: Event<'_>);
+    /// Whether the user wants to stop. Asked ten times a second.
+    fn interrupted(&self) -> bool;
+    /// The record has grown: keep it.
+    fn save(&mut self, record: &Record);
+}
+
+/// What happens in a run.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// The tested area is being written.
+    Fill {
+        /// Which target.
+        target: usize,
+        /// Bytes written so far.
+        done_bytes: u64,
+        /// Of how many.
+        total_bytes: u64,
+    },
+    /// A pass over a cell begins.
+    Begin {
+        /// Position in the plan's steps.
+        step: usize,
+        /// Number of steps.
+        steps: usize,
+        /// The pass.
+        of: Step,
+        /// The cell.
+        cell: &'a CellSpec,
+    },
+    /// A pass goes on.
+    Live(Live),
+    /// A pass ended.
+    End {
+        /// The cells it added to, one a stream.
+        cells: &'a [&'a Cell],
+    },
+}
+
+/// Why a run stopped early. The record is kept in either case.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum RunError {
+    /// The user stopped it.
+    #[error("interrupted")]
+    Interrupted,
+    /// The target cannot do what was asked.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// An operation failed.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Carries out `plan` on `targets`, adding to `record`. Passes that the record holds already (of a resumed
+/// run) are not repeated.
+///
+/// # Errors
+/// [`RunError`]; the record's state and error say the same.
+pub fn run(
+    plan: &Plan,
+    targets: &mut [Box<dyn Target>],
+    record: &mut Record,
+    observer: &mut dyn Observer,
+) -> Result<(), RunError> {
+    let outcome = Runner { plan, targets, observer, started: WallInstant::now(), left: Vec::new() }
+        .run(record);
+    record.state = match &outcome {
+        Ok(()) => State::Complete,
+        Err(RunError::Interrupted) => State::Interrupted,
+        Err(_) => State::Failed,
+    };
+    record.error = outcome.as_ref().err().map(ToString::to_string);
+    outcome
+}
+
+struct Runner<'a> {
+    plan: &'a Plan,
+    targets: &'a mut [Box<dyn Target>],
+    observer: &'a mut dyn Observer,
+    started: WallInstant,
+    /// Bytes that may still be written to each target.
+    left: Vec<u64>,
+}
+
+impl Runner<'_> {
+    fn run(&mut self, record: &mut Record) -> Result<(), RunError> {
+        self.left = vec![self.plan.written_bytes_max; self.targets.len()];
+        let writes = self.plan.fill > 0 || self.plan.cells.iter().any(CellSpec::writes);
+        let need = Need { span_bytes: self.plan.span_bytes, writes };
+        for target in 0..self.targets.len() {
+            self.targets[target].prepare(&need)?;
+            record.targets[target] = self.targets[target].info().clone();
+            self.observer.save(record);
+            for round in 0..self.plan.fill {
+                self.fill(target, round)?;
+            }
+            let seen = self.targets[target].inspect()?;
+            record.targets[target].flags.extend(seen.iter().filter_map(|warning| warning.flag));
+            record.targets[target].warnings.extend(seen);
+        }
+        for (order, step) in self.plan.steps.iter().enumerate() {
+            if is_done(record, self.plan, *step) {
+                continue;
+            }
+            if self.observer.interrupted() {
+                return Err(RunError::Interrupted);
+            }
+            self.step(record, order, *step)?;
+            self.observer.save(record);
+            if rounds_are_over(record, self.plan, order) {
+                break;
+            }
+        }
+        sort_cells(record, self.plan);
+        record.paired = pair(record, self.plan);
+        Ok(())
+    }
+
+    /// Writes the whole area once, so that no block is answered from a map.
+    fn fill(&mut self, target: usize, round: u32) -> Result<(), RunError> {
+        let spec = fill_cell(self.plan.cells[0].streams[0].io);
+        let area = Area { offset: 0, bytes: self.plan.span_bytes };
+        let total_bytes = area.bytes * u64::from(self.plan.fill);
+        let before_bytes = area.bytes * u64::from(round);
+        self.left[target] = self.left[target].saturating_sub(area.bytes);
+        let seed = self.plan.seed ^ 0xf111 ^ u64::from(round);
+        // The bytes so far are the integral of the live rate: exact enough for a bar.
+        let (mut seconds, mut bytes) = (0.0, 0.0);
+        self.pass(target, &spec, vec![area], seed, |observer, live| {
+            bytes += live.bytes_per_s * (live.seconds - seconds);
+            seconds = live.seconds;
+            let done_bytes = before_bytes + (bytes as u64).min(area.bytes);
+            observer.event(Event::Fill { target, done_bytes, total_bytes });
+        })
+        .map(drop)
+    }
+
+    /// One pass of one cell.
+    fn step(&mut self, record: &mut Record, order: usize, step: Step) -> Result<(), RunError> {
+        let plan = self.plan;
+        let spec = &plan.cells[step.cell];
+        let steps = plan.steps.len();
+        self.observer.event(Event::Begin { step: order, steps, of: step, cell: spec });
+        if spec.writes() && self.left[step.target] < u64::from(spec.streams[0].block_bytes) {
+            leave_out(record, spec);
+            return Ok(());
+        }
+        let areas: Vec<Area> = spec.streams.iter().map(|stream| plan.area(spec, stream)).collect();
+        self.reset(step.target, spec)?;
+        let started_s = self.started.elapsed().as_secs_f64();
+        let before = self.targets[step.target].watch();
+        let seed = plan.seed ^ (u64::from(step.pass) << 32) ^ (step.cell as u64) << 16;
+        let done = self.pass(step.target, spec, areas.clone(), seed, |observer, live| {
+            observer.event(Event::Live(live));
+        })?;
+        let after = self.targets[step.target].watch();
+        self.count_written(step.target, spec, &done);
+        let found = self.find(record, step, &areas, &done, (before, after));
+        let place = Place { target: step.target, pass: step.pass, order: order as u32, started_s };
+        fold::add_pass(&mut record.cells, spec, place, &done, found);
+        let cells: Vec<&Cell> = record
+            .cells
+            .iter()
+            .filter(|cell| cell.group == spec.name && cell.target == step.target)
+            .collect();
+        self.observer.event(Event::End { cells: &cells });
+        Ok(())
+    }
+
+    fn reset(&mut self, target: usize, spec: &CellSpec) -> Result<(), RunError> {
+        if spec.file == FileState::New {
+            self.targets[target].reset(Reset::NewFile)?;
+        }
+        if spec.cache == CacheState::Dropped {
+            self.targets[target].reset(Reset::DropCache)?;
+        }
+        Ok(())
+    }
+
+    fn pass(
+        &mut self,
+        target: usize,
+        spec: &CellSpec,
+        areas: Vec<Area>,
+        seed: u64,
+        mut show: impl FnMut(&mut dyn Observer, Live),
+    ) -> Result<pass::PassDone, RunError> {
+        let order = PassOrder {
+            cell: spec,
+            areas,
+            rule: self.plan.rule,
+            written_max: self.plan.cell_written_max.min(self.left[target]),
+            seed,
+            cpu_clock: self.targets[target].cpu_clock(),
+        };
+        let crew = self.targets[target].open(&spec.streams)?;
+        let observer = &mut *self.observer;
+        let mut watch = |live: Live| {
+            show(observer, live);
+            !observer.interrupted()
+        };
+        pass::run(&order, crew, &mut watch).map_err(|error| match error {
+            PassError::Interrupted => RunError::Interrupted,
+            PassError::Target(error) => RunError::Target(error),
+            PassError::Failed(failure) => {
+                RunError::Failed(describe(failure, &self.targets[target].info().text))
+            }
+        })
+    }
+
+    fn count_written(&mut self, target: usize, spec: &CellSpec, done: &pass::PassDone) {
+        let written: u64 = spec
+            .streams
+            .iter()
+            .zip(&done.streams)
+            .map(|(stream, pass)| (pass.bytes as f64 * stream.op.written_share()) as u64)
+            .sum();
+        self.left[target] = self.left[target].saturating_sub(written);
+    }
+
+    fn find(
+        &self,
+        record: &Record,
+        step: Step,
+        areas: &[Area],
+        done: &pass::PassDone,
+        (before, after): (Observation, Observation),
+    ) -> Vec<Vec<Warning>> {
+        let cell = &self.plan.cells[step.cell];
+        let moved = |share: fn(Op) -> f64| {
+            let each = cell.streams.iter().zip(&done.streams);
+            each.map(|(stream, pass)| (pass.bytes as f64 * share(stream.op)) as u64).sum()
+        };
+        let read_share: fn(Op) -> f64 =
+            |op| if op == Op::ReadModifyWrite { 1.0 } else { 1.0 - op.written_share() };
+        let scene = |index: usize| traps::Scene {
+            target: &record.targets[step.target],
+            cell,
+            stream: &cell.streams[index],
+            area: areas[index],
+            pass: &done.streams[index],
+            before,
+            after,
+            moved: (moved(read_share), moved(Op::written_share)),
+            busy: done.busy,
+            engine_ns: record.calibration.first().map_or(0.0, |cost| cost.ns_per_operation),
+            memory_bytes: record.environment.host.memory_bytes,
+        };
+        (0..cell.streams.len()).map(|index| traps::find(&scene(index))).collect()
+    }
+}
+
+/// One sequential pass of incompressible data over everything.
+fn fill_cell(io: Io) -> CellSpec {
+    let stream = Stream {
+        name: String::new(),
+        op: Op::Write,
+        pattern: Pattern::Sequential,
+        block_bytes: 1 << 20,
+        threads: 1,
+        queue_depth: 8,
+        engine: EngineChoice::Auto,
+        io: Io { caching: io.caching, ..Io::default() },
+        flush_every: 0,
+        rate: None,
+        part: (0.0, 1.0),
+        contents: Contents::Random,
+    };
+    CellSpec {
+        name: "fill".to_owned(),
+        streams: vec![stream],
+        bound: CellBound::Once,
+        file_bytes: None,
+        file: FileState::AsIs,
+        cache: CacheState::AsIs,
+        flush: FinalFlush::Untimed,
+        coordinates: BTreeMap::new(),
+    }
+}
+
+fn leave_out(record: &mut Record, spec: &CellSpec) {
+    let reason = "the bytes allowed by --max-written were spent: raise it".to_owned();
+    if !record.left_out.iter().any(|cell| cell.name == spec.name) {
+        record.left_out.push(record::LeftOut { name: spec.name.clone(), reason });
+    }
+}
+
+fn is_done(record: &Record, plan: &Plan, step: Step) -> bool {
+    let group = &plan.cells[step.cell].name;
+    record.cells.iter().any(|cell| {
+        cell.group == *group
+            && cell.target == step.target
+            && cell.passes.iter().any(|pass| pass.pass == step.pass)
+    })
+}
+
+/// Cells in the method's order, whatever order they ran in.
+fn sort_cells(record: &mut Record, plan: &Plan) {
+    let rank = |cell: &Cell| {
+        let group = plan.cells.iter().position(|spec| spec.name == cell.group);
+        let stream = group.and_then(|at| {
+            let spec = &plan.cells[at];
+            spec.streams.iter().position(|stream| fold::stream_name(spec, stream) == cell.name)
+        });
+        (cell.target, group, stream)
+    };
+    record.cells.sort_by_key(rank);
+}
+
+/// SNIA rounds end when the tracked cell's last five are steady.
+fn rounds_are_over(record: &mut Record, plan: &Plan, order: usize) -> bool {
+    let Some(rounds) = &plan.method.file.rounds else { return false };
+    let ends_round =
+        plan.steps.get(order + 1).is_none_or(|next| next.pass != plan.steps[order].pass);
+    if !ends_round {
+        return false;
+    }
+    let Some(cell) = record.cells.iter().find(|cell| cell.name == rounds.tracked) else {
+        return false;
+    };
+    let rates: Vec<f64> = cell.passes.iter().map(|pass| pass.iops).collect();
+    let verdict = snia_steady(&rates);
+    let steady_at = match verdict {
+        SniaVerdict::Steady { round, .. } => Some(round as u32),
+        _ => None,
+    };
+    record.rounds =
+        Some(Rounds { tracked: rounds.tracked.clone(), rates, steady_at_round: steady_at });
+    steady_at.is_some()
+}
+
+/// One verdict a cell from the passes that both targets have.
+fn pair(record: &Record, plan: &Plan) -> Vec<Paired> {
+    if record.targets.len() != 2 {
+        return Vec::new();
+    }
+    let mut verdicts = Vec::new();
+    for spec in &plan.cells {
+        for stream in &spec.streams {
+            let name = fold::stream_name(spec, stream);
+            let rates = |target: usize| -> BTreeMap<u32, f64> {
+                let of = |cell: &&Cell| cell.name == name && cell.target == target;
+                let passes = record.cells.iter().find(of).map(|cell| cell.passes.as_slice());
+                passes.unwrap_or_default().iter().map(|pass| (pass.pass, pass.iops)).collect()
+            };
+            let (a, b) = (rates(0), rates(1));
+            let common = a.iter().filter_map(|(pass, a)| Some((*a, *b.get(pass)?)));
+            let (a, b): (Vec<_>, Vec<_>) = common.filter(|(a, b)| *a > 0.0 && *b > 0.0).unzip();
+            if a.is_empty() {
+                continue;
+            }
+            let result = paired(&a, &b);
+            verdicts.push(Paired {
+                name,
+                n: result.n as u32,
+                ratio: result.ratio,
+                ratio_ci95: result.ci95,
+                verdict: match result.verdict {
+                    Verdict::Faster => PairedVerdict::Faster,
+                    Verdict::Slower => PairedVerdict::Slower,
+                    Verdict::Same => PairedVerdict::Same,
+                    Verdict::Undecided => PairedVerdict::Undecided,
+                },
+            });
+        }
+    }
+    verdicts
+}
+
+/// A failed operation in a sentence: what, where, why, and the cure where there is one.
+fn describe(failure: Failure, target: &str) -> String {
+    let Failure { operation, offset, bytes, error } = failure;
+    let cause = match error {
+        IoError::Medium => "the drive holds no readable data there".to_owned(),
+        IoError::Offline => "the drive is gone".to_owned(),
+        IoError::Short => "the end of the target was reached".to_owned(),
+        IoError::Os(errno) => std::io::Error::from_raw_os_error(errno).to_string(),
+    };
+    let size = display_bytes(u64::from(bytes));
+    let cure = match error {
+        IoError::Os(ENOSPC) => "; free some space, or pass a smaller --size",
+        IoError::Os(EINVAL) => "; the target may need another alignment: try --io buffered",
+        _ => "; earlier cells are kept, see `dmesg` for the drive's side",
+    };
+    format!("{operation} of {size} at offset {offset} of {target} failed: {cause}{cure}")
+}
+
+/// No space left on device; the same number on every Linux.
+const ENOSPC: i32 = 28;
+/// Invalid argument; the same number on every Linux.
+const EINVAL: i32 = 22;
+
+/// Flags of the whole run: those of its targets and cells.
+pub fn flags_of(record: &Record) -> Vec<Flag> {
+    let cells = record.cells.iter().flat_map(|cell| cell.flags.iter());
+    let targets = record.targets.iter().flat_map(|target| target.flags.iter());
+    let mut flags: Vec<Flag> = cells.chain(targets).copied().collect();
+    flags.sort();
+    flags.dedup();
+    flags
+}

@@ -1,0 +1,448 @@
+//! One pass over one cell: workers take their seats, start together, and stop when the rule says so.
+//!
+//! ```text
+//!   thread a worker:  sit -> ready -> (start) -> drive ... drain -> last one flushes -> end
+//!   this thread:              wait for all  | parts -> Board -> look -> stop flag | join
+//! ```
+
+use super::board::Board;
+use crate::{
+    method::{CellBound, CellSpec, FinalFlush},
+    statistics::{Assessment, Histogram, Looks, Stop, StopRule, TICK_NS, Tick, assess},
+    target::{Crew, Drivable, Seat, TargetError},
+    workload::{Area, Budget, Failure, Recorder, Share, Stream, TickPart, Worker, WorkerPlan},
+};
+use block::{Actor, Instant, IoError};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    },
+    thread::{Builder, JoinHandle},
+    time::Duration,
+};
+
+/// How long a pass waits for workers that hang in the kernel before it gives them up: Ctrl-C must end
+/// a run within a second.
+const GIVE_UP: Duration = Duration::from_millis(700);
+
+/// What a pass is given.
+pub(super) struct PassOrder<'a> {
+    pub cell: &'a CellSpec,
+    pub areas: Vec<Area>,
+    pub rule: StopRule,
+    /// Most bytes each writing stream writes.
+    pub written_max: u64,
+    pub seed: u64,
+    pub cpu_clock: fn() -> u64,
+}
+
+/// What one stream did in one pass.
+pub(super) struct StreamPass {
+    pub ticks: Vec<Tick>,
+    pub assessment: Assessment,
+    /// `None` for a pass bound by bytes.
+    pub stop: Option<Stop>,
+    pub seconds: f64,
+    pub operations: u64,
+    pub bytes: u64,
+    pub latencies: Histogram,
+    pub flushes: Histogram,
+    pub services: Histogram,
+    pub cpu_ns: u64,
+    pub flush_seconds: Option<f64>,
+}
+
+/// What one pass did.
+pub(super) struct PassDone {
+    pub streams: Vec<StreamPass>,
+    /// Processor time over wall time of the busiest worker.
+    pub busy: f64,
+    /// Engine names and features, one a stream.
+    pub engines: Vec<(String, Vec<String>)>,
+}
+
+/// Why a pass has no result.
+#[derive(Debug)]
+pub(super) enum PassError {
+    /// The user wants to stop.
+    Interrupted,
+    /// The target could not be opened.
+    Target(TargetError),
+    /// An operation failed.
+    Failed(Failure),
+}
+
+/// A rate seen while a pass runs.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Live {
+    /// Seconds since the pass began.
+    pub seconds: f64,
+    /// Operations per second over the last second, all streams.
+    pub iops: f64,
+    /// Bytes per second over the last second, all streams.
+    pub bytes_per_s: f64,
+}
+
+/// How a worker ended.
+struct End {
+    failure: Option<Failure>,
+    finished: Instant,
+    flush: Option<(usize, Result<u64, IoError>)>,
+    engine: (String, Vec<String>),
+}
+
+impl PassOrder<'_> {
+    fn plans(&self) -> Vec<(usize, WorkerPlan)> {
+        let mut plans = Vec::new();
+        for (index, stream) in self.cell.streams.iter().enumerate() {
+            for worker in 0..u64::from(stream.threads) {
+                let share = Share { worker, of: u64::from(stream.threads) };
+                plans.push((
+                    index,
+                    WorkerPlan {
+                        stream: stream.clone(),
+                        area: self.areas[index],
+                        share,
+                        actor: Actor(plans.len() as u16),
+                        budget: self.budget(stream, self.areas[index], share),
+                        seed: self.seed ^ (index as u64) << 48,
+                    },
+                ));
+            }
+        }
+        plans
+    }
+
+    fn budget(&self, stream: &Stream, area: Area, share: Share) -> Budget {
+        let block = u64::from(stream.block_bytes);
+        let part = |all: u64| all * (share.worker + 1) / share.of - all * share.worker / share.of;
+        match self.cell.bound {
+            CellBound::Once => Budget::Operations(part(area.bytes / block)),
+            CellBound::Operations(count) => Budget::Operations(count),
+            CellBound::Time if stream.op.writes() => {
+                Budget::Operations((self.written_max / block / share.of).max(1))
+            }
+            CellBound::Time => Budget::Endless,
+        }
+    }
+}
+
+/// Runs one pass. `watch` is called at least ten times a second with the live rate and says whether to go on.
+pub(super) fn run(
+    order: &PassOrder<'_>,
+    crew: Crew,
+    watch: &mut dyn FnMut(Live) -> bool,
+) -> Result<PassDone, PassError> {
+    let (sink, parts) = channel();
+    let plans = order.plans();
+    let blocks: Vec<u32> = order.cell.streams.iter().map(|stream| stream.block_bytes).collect();
+    let mut course = Course {
+        board: Board::new(&blocks, plans.len()),
+        looks: vec![Looks::new(order.rule, TICK_NS); blocks.len()],
+        stops: vec![None; blocks.len()],
+        looked: 0,
+        timed: order.cell.bound == CellBound::Time,
+    };
+    let (start, ends) = match crew {
+        Crew::Threads(seats) => threads(order, plans, seats, sink, &parts, &mut course, watch)?,
+        Crew::Shared(engine) => shared(order, plans, engine, sink, &parts, &mut course, watch)?,
+    };
+    finish(order, course, start, &ends)
+}
+
+/// The parts and the looks at them.
+struct Course {
+    board: Board,
+    looks: Vec<Looks>,
+    stops: Vec<Option<Stop>>,
+    looked: usize,
+    timed: bool,
+}
+
+impl Course {
+    /// Looks at every tick that became complete; whether the stop rule is satisfied.
+    fn look(&mut self) -> bool {
+        let complete = self.board.complete_ticks();
+        if !self.timed || complete == self.looked {
+            return false;
+        }
+        self.looked = complete;
+        let elapsed_ns = complete as u64 * TICK_NS;
+        for (index, looks) in self.looks.iter_mut().enumerate() {
+            let ticks = self.board.stream(index).ticks(complete);
+            self.stops[index] = looks.look(elapsed_ns, &ticks).or(self.stops[index]);
+        }
+        self.stops.iter().all(Option::is_some)
+    }
+
+    fn live(&self) -> Live {
+        let complete = self.board.complete_ticks();
+        let window = complete.min(10);
+        let per_second = 1e9 / (window.max(1) as u64 * TICK_NS) as f64;
+        let (mut iops, mut bytes_per_s) = (0.0, 0.0);
+        for index in 0..self.looks.len() {
+            for tick in &self.board.stream(index).ticks(complete)[complete - window..] {
+                iops += tick.operations as f64 * per_second;
+                bytes_per_s += tick.bytes as f64 * per_second;
+            }
+        }
+        Live { seconds: complete as f64 * TICK_NS as f64 / 1e9, iops, bytes_per_s }
+    }
+}
+
+type Ended = (Instant, Vec<End>);
+
+/// A real run: one thread a worker.
+fn threads(
+    order: &PassOrder<'_>,
+    plans: Vec<(usize, WorkerPlan)>,
+    seats: Vec<Seat>,
+    sink: Sender<TickPart>,
+    parts: &Receiver<TickPart>,
+    course: &mut Course,
+    watch: &mut dyn FnMut(Live) -> bool,
+) -> Result<Ended, PassError> {
+    assert_eq!(plans.len(), seats.len(), "a seat for every worker");
+    let stop = Arc::new(AtomicBool::new(false));
+    let flushers = Arc::new(AtomicUsize::new(plans.len()));
+    let (ready, readiness) = channel();
+    let mut crew = Vec::new();
+    for ((stream, plan), seat) in plans.into_iter().zip(seats) {
+        let (go, signal) = channel();
+        let number = usize::from(plan.actor.0);
+        let recorder = Recorder::new(stream, number, TICK_NS, sink.clone(), order.cpu_clock);
+        let post = Post {
+            stop: Arc::clone(&stop),
+            at_work: Arc::clone(&flushers),
+            flush: order.cell.flush != FinalFlush::None && order.cell.writes(),
+            stream,
+            ready: ready.clone(),
+            go: signal,
+        };
+        let thread = Builder::new()
+            .name(format!("worker-{number}"))
+            .spawn(move || post.work(seat, &plan, recorder))
+            .map_err(|error| {
+                PassError::Target(TargetError::refused(format!(
+                    "cannot start worker {number} ({error}): use fewer threads"
+                )))
+            })?;
+        crew.push((thread, go));
+    }
+    drop((sink, ready));
+    let mut start = Instant(0);
+    for _ in &crew {
+        // A worker that panics never reports; then the channel closes and the join below tells.
+        let now = readiness.recv().unwrap_or(Ok(Instant(0))).map_err(PassError::Target)?;
+        start = start.max(now);
+    }
+    let (workers, signals): (Vec<_>, Vec<_>) = crew.into_iter().unzip();
+    for go in &signals {
+        let _ = go.send(start);
+    }
+    let interrupted = follow(parts, course, watch, &stop);
+    let ends = gather(workers, parts, course, interrupted)?;
+    if interrupted { Err(PassError::Interrupted) } else { Ok((start, ends)) }
+}
+
+/// Follows the parts until the rule is satisfied or every worker is done; whether the user interrupted.
+fn follow(
+    parts: &Receiver<TickPart>,
+    course: &mut Course,
+    watch: &mut dyn FnMut(Live) -> bool,
+    stop: &AtomicBool,
+) -> bool {
+    let mut shown = 0;
+    loop {
+        let mut quiet = false;
+        match parts.recv_timeout(Duration::from_millis(100)) {
+            Ok(part) => course.board.add(part),
+            Err(RecvTimeoutError::Timeout) => quiet = true,
+            Err(RecvTimeoutError::Disconnected) => return false,
+        }
+        parts.try_iter().for_each(|part| course.board.add(part));
+        if course.board.all_done() {
+            return false;
+        }
+        let complete = course.board.complete_ticks();
+        if complete == shown && !quiet {
+            continue;
+        }
+        shown = complete;
+        let satisfied = course.look();
+        let interrupted = !watch(course.live());
+        if satisfied || interrupted {
+            stop.store(true, Ordering::Relaxed);
+            return interrupted;
+        }
+    }
+}
+
+/// Waits for the workers to end. After an interrupt, only so long.
+fn gather(
+    workers: Vec<JoinHandle<Result<End, TargetError>>>,
+    parts: &Receiver<TickPart>,
+    course: &mut Course,
+    interrupted: bool,
+) -> Result<Vec<End>, PassError> {
+    let patience = std::time::Instant::now() + GIVE_UP;
+    while interrupted && !workers.iter().all(JoinHandle::is_finished) {
+        if std::time::Instant::now() > patience {
+            return Err(PassError::Interrupted);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let mut ends = Vec::new();
+    for worker in workers {
+        match worker.join() {
+            Ok(end) => ends.push(end.map_err(PassError::Target)?),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+    parts.try_iter().for_each(|part| course.board.add(part));
+    Ok(ends)
+}
+
+/// What a worker's thread needs besides its plan.
+struct Post {
+    stop: Arc<AtomicBool>,
+    at_work: Arc<AtomicUsize>,
+    flush: bool,
+    stream: usize,
+    ready: Sender<Result<Instant, TargetError>>,
+    go: Receiver<Instant>,
+}
+
+impl Post {
+    fn work(self, seat: Seat, plan: &WorkerPlan, recorder: Recorder) -> Result<End, TargetError> {
+        let mut engine = match seat() {
+            Ok(engine) => engine,
+            Err(error) => {
+                let _ = self.ready.send(Err(error.clone()));
+                return Err(error);
+            }
+        };
+        let mut workers = [engine.worker(plan, recorder)];
+        let _ = self.ready.send(Ok(engine.now()));
+        let worker = &mut workers[0];
+        let start = self.go.recv().unwrap_or(Instant::NEVER);
+        if start != Instant::NEVER {
+            engine.now();
+            worker.start(start);
+            engine.drive(&mut workers, Instant::NEVER, &self.stop);
+            engine.drain(&mut workers);
+        }
+        let finished = engine.now();
+        if workers[0].failure().is_some() {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        // The last worker to finish flushes for all.
+        let is_last = self.at_work.fetch_sub(1, Ordering::AcqRel) == 1;
+        let flush = (is_last && self.flush)
+            .then(|| (self.stream, engine.flush().map(|done| done.since(finished))));
+        workers[0].finish();
+        Ok(End { failure: workers[0].failure(), finished, flush, engine: engine.describe() })
+    }
+}
+
+/// A virtual run: one engine drives all workers, a tick at a time.
+fn shared(
+    order: &PassOrder<'_>,
+    plans: Vec<(usize, WorkerPlan)>,
+    mut engine: Box<dyn Drivable>,
+    sink: Sender<TickPart>,
+    parts: &Receiver<TickPart>,
+    course: &mut Course,
+    watch: &mut dyn FnMut(Live) -> bool,
+) -> Result<Ended, PassError> {
+    let stop = AtomicBool::new(false);
+    let mut workers: Vec<Worker> = Vec::new();
+    for (stream, plan) in &plans {
+        let number = usize::from(plan.actor.0);
+        let recorder = Recorder::new(*stream, number, TICK_NS, sink.clone(), order.cpu_clock);
+        workers.push(engine.worker(plan, recorder));
+    }
+    let start = engine.now();
+    workers.iter_mut().for_each(|worker| worker.start(start));
+    let mut finished = start;
+    for tick in 1.. {
+        let until = start.after(tick * TICK_NS);
+        engine.drive(&mut workers, until, &stop);
+        let now = engine.now();
+        finished = now.min(until);
+        workers.iter_mut().for_each(|worker| worker.turn_to(now));
+        parts.try_iter().for_each(|part| course.board.add(part));
+        let failed = workers.iter().any(|worker| worker.failure().is_some());
+        let spent = now < until;
+        if !watch(course.live()) {
+            return Err(PassError::Interrupted);
+        }
+        if course.look() || failed || spent {
+            break;
+        }
+    }
+    engine.drain(&mut workers);
+    let flush = (order.cell.flush != FinalFlush::None && order.cell.writes()).then(|| {
+        let before = engine.now();
+        (0, engine.flush().map(|done| done.since(before)))
+    });
+    let mut flush = flush;
+    let mut ends = Vec::new();
+    for worker in &mut workers {
+        worker.finish();
+        let (failure, engine) = (worker.failure(), engine.describe());
+        ends.push(End { failure, finished, flush: flush.take(), engine });
+    }
+    parts.try_iter().for_each(|part| course.board.add(part));
+    Ok((start, ends))
+}
+
+/// Turns the course of a pass into its result.
+fn finish(
+    order: &PassOrder<'_>,
+    course: Course,
+    start: Instant,
+    ends: &[End],
+) -> Result<PassDone, PassError> {
+    if let Some(failure) = ends.iter().find_map(|end| end.failure) {
+        return Err(PassError::Failed(failure));
+    }
+    let flush = ends.iter().find_map(|end| end.flush);
+    if let Some((_, Err(error))) = flush {
+        let (operation, offset, bytes) = ("flush", 0, 0);
+        return Err(PassError::Failed(Failure { operation, offset, bytes, error }));
+    }
+    let flush_seconds = flush.and_then(|(_, took)| took.ok()).map(|ns| ns as f64 / 1e9);
+    let ended = ends.iter().map(|end| end.finished).max().unwrap_or(start);
+    let seconds = ended.since(start).max(1) as f64 / 1e9;
+    let complete = course.board.complete_ticks();
+    let mut first_worker = 0;
+    let mut done = PassDone { streams: Vec::new(), engines: Vec::new(), busy: 0.0 };
+    for (index, stream) in order.cell.streams.iter().enumerate() {
+        let board = course.board.stream(index);
+        let ticks = board.ticks(complete);
+        let assessment = assess(&ticks, TICK_NS, &order.rule);
+        let warm_up = if course.timed { assessment.warm_up_ticks } else { 0 };
+        let ended_early =
+            if assessment.sufficient { Stop::NotConverged } else { Stop::Insufficient };
+        done.streams.push(StreamPass {
+            stop: course.timed.then(|| course.stops[index].unwrap_or(ended_early)),
+            seconds,
+            operations: board.operations(),
+            bytes: board.bytes(),
+            latencies: board.latencies_from(warm_up),
+            flushes: board.flushes().clone(),
+            services: board.services().clone(),
+            cpu_ns: board.cpu_ns(),
+            flush_seconds: flush_seconds.filter(|_| stream.op.writes()),
+            ticks,
+            assessment,
+        });
+        done.engines.push(ends[first_worker].engine.clone());
+        first_worker += usize::from(stream.threads);
+    }
+    done.busy = course.board.busiest_ns() as f64 / (seconds * 1e9);
+    Ok(done)
+}

@@ -1,0 +1,349 @@
+//! The traps of measuring, noticed after each pass: every check is a pure function of what was seen.
+
+use super::{fold::stop_warning, pass::StreamPass};
+use crate::{
+    method::CellSpec,
+    statistics::{Cause, TICK_NS, Temperatures, burst_credit, cliff, falling_slope, little},
+    target::Observation,
+    workload::{Area, Caching, Op, Pattern, Stream, Syncing},
+};
+use block::display_bytes;
+use record::{Flag, TargetInfo, TargetKind, Warning};
+
+/// Worker's processor time over wall time above which the host is the limit.
+const BUSY_MAX: f64 = 0.9;
+/// The device should take at least this many times the engine's own cost.
+const ENGINE_COSTS_MIN: f64 = 5.0;
+/// Share of a link's rate that counts as full.
+const LINK_FULL: f64 = 0.95;
+/// Share of sectors or processor time that others may take.
+const FOREIGN_MAX: f64 = 0.02;
+/// Less than this of foreign traffic is noise.
+const FOREIGN_BYTES_MIN: u64 = 4 << 20;
+/// A durable write of a drive without power-loss protection takes longer than this.
+const FLUSH_NS_MIN: u64 = 20_000;
+/// Share of the asked-for depth that counts as reached.
+const DEPTH_REACHED: f64 = 0.8;
+/// Latency from the intended start over latency from submission at p99.
+const OMISSION_MAX: f64 = 3.0;
+/// A disk's seek and half a revolution take longer than this.
+const SEEK_NS_MIN: f64 = 1_000_000.0;
+/// The area over which a seek is a seek.
+const SEEK_AREA_BYTES: u64 = 512 << 20;
+
+/// What a check may look at.
+pub(super) struct Scene<'a> {
+    pub target: &'a TargetInfo,
+    pub cell: &'a CellSpec,
+    pub stream: &'a Stream,
+    pub area: Area,
+    pub pass: &'a StreamPass,
+    pub before: Observation,
+    pub after: Observation,
+    /// Bytes that all streams of the cell read and wrote.
+    pub moved: (u64, u64),
+    pub busy: f64,
+    pub engine_ns: f64,
+    pub memory_bytes: u64,
+}
+
+/// Every flag that one pass of one stream earned, with its sentence.
+pub(super) fn find(scene: &Scene<'_>) -> Vec<Warning> {
+    let checks: [fn(&Scene<'_>) -> Option<Warning>; 19] = [
+        |scene| stop_warning(scene.pass.stop, scene.pass),
+        drifting,
+        left_steady_state,
+        cpu_limited,
+        engine_limited,
+        link_limited,
+        cache_served,
+        fits_in_memory,
+        foreign_io,
+        steal,
+        compressible_data,
+        volatile_cache,
+        lying_flush,
+        write_cliff,
+        credit,
+        throttling,
+        depth_not_reached,
+        coordinated_omission,
+        rotational_mismatch,
+    ];
+    let mut found: Vec<Warning> = checks.iter().filter_map(|check| check(scene)).collect();
+    found.extend(rate_not_reached(scene));
+    found.extend(inherited(scene));
+    found
+}
+
+fn warn(flag: Flag, seen: String) -> Option<Warning> {
+    Some(Warning { flag: Some(flag), text: format!("{seen}: {}", flag.cure()) })
+}
+
+fn drifting(scene: &Scene<'_>) -> Option<Warning> {
+    let drifting = scene.pass.stop.is_some() && scene.pass.assessment.drifting;
+    drifting.then(|| warn(Flag::Drifting, "the rate still changed in the second half".into()))?
+}
+
+fn left_steady_state(scene: &Scene<'_>) -> Option<Warning> {
+    scene.pass.stop?;
+    let at = scene.pass.assessment.left_steady_at_seconds?;
+    warn(Flag::LeftSteadyState, format!("the rate left its steady state after {at:.1} s"))
+}
+
+fn cpu_limited(scene: &Scene<'_>) -> Option<Warning> {
+    let percent = scene.busy * 100.0;
+    (scene.busy > BUSY_MAX)
+        .then(|| warn(Flag::CpuLimited, format!("a worker's processor was {percent:.0} % busy")))?
+}
+
+fn engine_limited(scene: &Scene<'_>) -> Option<Warning> {
+    if scene.target.kind == TargetKind::Null || scene.engine_ns <= 0.0 || scene.pass.operations == 0
+    {
+        return None;
+    }
+    let workers = f64::from(scene.stream.threads);
+    let each_ns = scene.pass.seconds * 1e9 * workers / scene.pass.operations as f64;
+    let costs = each_ns / scene.engine_ns;
+    (costs < ENGINE_COSTS_MIN).then(|| {
+        let cost = scene.engine_ns;
+        warn(
+            Flag::EngineLimited,
+            format!("{each_ns:.0} ns an operation against {cost:.0} ns of the engine's own"),
+        )
+    })?
+}
+
+fn link_limited(scene: &Scene<'_>) -> Option<Warning> {
+    let links = scene.target.stack.iter().filter_map(|layer| layer.drive.as_ref()?.link.as_ref());
+    let (link, full) = links.filter_map(|link| Some((link, link.bytes_per_s?))).next()?;
+    let rate = scene.pass.assessment.bytes_per_second;
+    (rate >= LINK_FULL * full as f64).then(|| {
+        let (rate, full) = (rate / 1e6, full as f64 / 1e6);
+        warn(
+            Flag::LinkLimited,
+            format!("{rate:.0} MB/s of the {full:.0} MB/s that {} carries", link.negotiated),
+        )
+    })?
+}
+
+/// Reads that the drives did not see, or a file that already lay in the page cache.
+fn cache_served(scene: &Scene<'_>) -> Option<Warning> {
+    if scene.stream.op.writes() || scene.cell.streams.len() > 1 {
+        return None;
+    }
+    let issued = scene.pass.bytes;
+    let from_drive = scene
+        .after
+        .drive_read_bytes
+        .zip(scene.before.drive_read_bytes)
+        .map(|(after, before)| after.saturating_sub(before));
+    if let Some(seen) = from_drive {
+        return (issued > 0 && (seen as f64) < 0.9 * issued as f64).then(|| {
+            warn(
+                Flag::CacheServed,
+                format!(
+                    "the drives saw {} of the {} read",
+                    display_bytes(seen),
+                    display_bytes(issued)
+                ),
+            )
+        })?;
+    }
+    let resident = scene.before.resident_bytes?;
+    let buffered = scene.stream.io.caching == Caching::Buffered;
+    (buffered && resident as f64 > 0.1 * scene.area.bytes as f64).then(|| {
+        warn(Flag::CacheServed, format!("{} lay in the page cache before", display_bytes(resident)))
+    })?
+}
+
+fn fits_in_memory(scene: &Scene<'_>) -> Option<Warning> {
+    let buffered = scene.stream.io.caching == Caching::Buffered;
+    (buffered && scene.area.bytes < scene.memory_bytes).then(|| {
+        let (area, memory) = (display_bytes(scene.area.bytes), display_bytes(scene.memory_bytes));
+        warn(Flag::FitsInMemory, format!("{area} fit into {memory} of memory"))
+    })?
+}
+
+/// Sectors beyond ours. A write through a file system brings metadata along, so only what cannot be ours counts:
+/// reads while we write, writes while we read, and an excess in the direction that nothing explains.
+fn foreign_io(scene: &Scene<'_>) -> Option<Warning> {
+    let delta = |after: Option<u64>, before: Option<u64>| Some(after?.saturating_sub(before?));
+    let read = delta(scene.after.drive_read_bytes, scene.before.drive_read_bytes)?;
+    let written = delta(scene.after.drive_written_bytes, scene.before.drive_written_bytes)?;
+    let buffered = scene.cell.streams.iter().any(|s| s.io.caching == Caching::Buffered);
+    let journals = scene.cell.streams.iter().any(|stream| {
+        stream.io.syncing != Syncing::None || stream.flush_every > 0 || stream.op == Op::Commit
+    });
+    let (our_reads, our_writes) = scene.moved;
+    // Read-ahead and write-back move buffered bytes outside the cell's time.
+    let foreign_reads = if buffered { 0 } else { read.saturating_sub(our_reads) };
+    let foreign_writes = if buffered || journals { 0 } else { written.saturating_sub(our_writes) };
+    let foreign = foreign_reads + foreign_writes;
+    let share = foreign as f64 / (read + written).max(1) as f64;
+    (share > FOREIGN_MAX && foreign >= FOREIGN_BYTES_MIN).then(|| {
+        let (percent, bytes) = (share * 100.0, display_bytes(foreign));
+        warn(
+            Flag::ForeignIo,
+            format!("{percent:.0} % of the drives' traffic ({bytes}) was not ours"),
+        )
+    })?
+}
+
+fn steal(scene: &Scene<'_>) -> Option<Warning> {
+    let total = scene.after.cpu_total.saturating_sub(scene.before.cpu_total);
+    let stolen = scene.after.cpu_steal.saturating_sub(scene.before.cpu_steal);
+    let share = stolen as f64 / total.max(1) as f64;
+    (total > 0 && share > FOREIGN_MAX).then(|| {
+        warn(
+            Flag::Steal,
+            format!("the hypervisor took {:.1} % of the processor time", share * 100.0),
+        )
+    })?
+}
+
+fn compressible_data(scene: &Scene<'_>) -> Option<Warning> {
+    let soft = scene.stream.contents.is_compressible() && scene.stream.op.writes();
+    soft.then(|| warn(Flag::CompressibleData, format!("the data was `{}`", scene.stream.contents)))?
+}
+
+fn is_durable(stream: &Stream) -> bool {
+    stream.io.syncing != Syncing::None || stream.op == Op::Commit
+}
+
+fn has_power_loss_protection(target: &TargetInfo) -> bool {
+    let mut drives = target.stack.iter().filter_map(|layer| layer.drive.as_ref());
+    drives.any(|drive| drive.power_loss_protection == Some(true))
+}
+
+fn volatile_cache(scene: &Scene<'_>) -> Option<Warning> {
+    let on = scene.target.flags.contains(&Flag::VolatileCache);
+    (on && scene.stream.op.writes() && !is_durable(scene.stream))
+        .then(|| warn(Flag::VolatileCache, "the drive's volatile write cache was on".into()))?
+}
+
+fn lying_flush(scene: &Scene<'_>) -> Option<Warning> {
+    let in_memory = [Flag::MemoryBacked, Flag::LoopDevice];
+    let excused = scene.target.kind == TargetKind::Null
+        || has_power_loss_protection(scene.target)
+        || scene.target.flags.iter().any(|flag| in_memory.contains(flag));
+    let durable = is_durable(scene.stream).then_some(&scene.pass.latencies);
+    let median = [durable, Some(&scene.pass.flushes)]
+        .into_iter()
+        .flatten()
+        .find_map(|latencies| latencies.percentile(0.5))?;
+    (!excused && median < FLUSH_NS_MIN).then(|| {
+        let us = median as f64 / 1e3;
+        warn(Flag::LyingFlush, format!("half of the durable writes took under {us:.1} us"))
+    })?
+}
+
+fn write_cliff(scene: &Scene<'_>) -> Option<Warning> {
+    if !scene.stream.op.writes() {
+        return None;
+    }
+    let found = cliff(&scene.pass.ticks)?;
+    let rate = |per_tick: f64| per_tick * 1e9 / TICK_NS as f64 / 1e6;
+    warn(
+        Flag::WriteCliff,
+        format!(
+            "after {} the rate fell from {:.0} to {:.0} MB/s",
+            display_bytes(found.bytes_until),
+            rate(found.bytes_per_tick_before),
+            rate(found.bytes_per_tick_after)
+        ),
+    )
+}
+
+fn credit(scene: &Scene<'_>) -> Option<Warning> {
+    if scene.stream.rate.is_some() || scene.target.kind == TargetKind::Null {
+        return None;
+    }
+    let found = burst_credit(&scene.pass.ticks, TICK_NS)?;
+    let (rate, even) = (found.plateau.iops, found.plateau.variation * 100.0);
+    let seen = match found.before {
+        None => format!("the rate sat at {rate:.0} IOPS within {even:.1} %, like a quota"),
+        Some(before) => {
+            format!("the rate stepped from {:.0} to {rate:.0} IOPS, like spent credit", before.iops)
+        }
+    };
+    warn(Flag::BurstCredit, seen)
+}
+
+fn throttling(scene: &Scene<'_>) -> Option<Warning> {
+    let (before_c, after_c) =
+        scene.before.temperature_celsius.zip(scene.after.temperature_celsius)?;
+    let temperatures = Temperatures { before_c, after_c };
+    let found = falling_slope(&scene.pass.ticks, Some(temperatures))?;
+    (found.cause == Cause::Throttling).then(|| {
+        let percent = found.fall_relative * 100.0;
+        warn(
+            Flag::ThermalThrottling,
+            format!("the rate fell by {percent:.0} % while the drive went from {before_c:.0} to {after_c:.0} °C"),
+        )
+    })?
+}
+
+fn depth_not_reached(scene: &Scene<'_>) -> Option<Warning> {
+    if scene.stream.rate.is_some() || scene.cell.streams.len() > 1 {
+        return None;
+    }
+    let asked = f64::from(scene.stream.threads) * f64::from(scene.stream.queue_depth);
+    let rate = scene.pass.operations as f64 / scene.pass.seconds;
+    let reached = little(rate, scene.pass.latencies.mean()? / 1e9);
+    (asked > 1.0 && reached < DEPTH_REACHED * asked).then(|| {
+        warn(Flag::DepthNotReached, format!("{reached:.1} of {asked:.0} operations were in flight"))
+    })?
+}
+
+fn coordinated_omission(scene: &Scene<'_>) -> Option<Warning> {
+    let intended = scene.pass.latencies.percentile(0.99)? as f64;
+    let service = scene.pass.services.percentile(0.99)? as f64;
+    (intended > OMISSION_MAX * service).then(|| {
+        warn(
+            Flag::CoordinatedOmission,
+            format!(
+                "p99 is {:.0} us from the intended start, {:.0} us from submission",
+                intended / 1e3,
+                service / 1e3
+            ),
+        )
+    })?
+}
+
+fn rate_not_reached(scene: &Scene<'_>) -> Option<Warning> {
+    let asked = scene.stream.rate?;
+    let reached = scene.pass.assessment.operations_per_second;
+    (reached < 0.95 * asked)
+        .then(|| warn(Flag::RateNotReached, format!("{reached:.0} of {asked:.0} IOPS were kept")))?
+}
+
+/// Random reads at depth 1 over a large area are a seek probe.
+fn rotational_mismatch(scene: &Scene<'_>) -> Option<Warning> {
+    let says_rotational = scene
+        .target
+        .stack
+        .last()
+        .and_then(|layer| layer.queue.as_ref())
+        .is_some_and(|queue| queue.rotational == Some(true));
+    let stream = scene.stream;
+    let is_probe = stream.op == Op::Read
+        && matches!(stream.pattern, Pattern::Random | Pattern::Permutation)
+        && stream.io.caching == Caching::Direct
+        && (stream.threads, stream.queue_depth) == (1, 1)
+        && scene.area.bytes >= SEEK_AREA_BYTES;
+    let mean_ns = scene.pass.latencies.mean()?;
+    (says_rotational && is_probe && mean_ns < SEEK_NS_MIN).then(|| {
+        let us = mean_ns / 1e3;
+        warn(
+            Flag::RotationalMismatch,
+            format!("the system says rotational, a random read takes {us:.0} us"),
+        )
+    })?
+}
+
+/// What holds for every cell on the target.
+fn inherited(scene: &Scene<'_>) -> Vec<Warning> {
+    let own = |warning: &&Warning| warning.flag.is_some_and(|flag| flag != Flag::VolatileCache);
+    scene.target.warnings.iter().filter(own).cloned().collect()
+}
