@@ -28,7 +28,7 @@
 //! | this scheme | 72 % | 94 % | 89 % | 90 % |
 //!
 //! What it cannot see is a wave longer than the run. With a sixth of the variance in waves of 7 s, covered
-//! falls to 71 %: several passes exist for that.
+//! falls to 70-76 %: several passes exist for that.
 
 use super::{
     distribution::student_t_975,
