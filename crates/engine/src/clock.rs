@@ -12,20 +12,21 @@ use rustix::{
     thread::{NanosleepRelativeResult, nanosleep},
     time::{ClockId, Timespec, clock_gettime},
 };
-use std::{cell::Cell, fmt, fs, num::NonZeroU64};
+use std::{cell::Cell, fmt, num::NonZeroU64};
 
 const NS_PER_S: u64 = 1_000_000_000;
 /// Between the two readings that calibrate a counter of unknown rate. A reading pairs counter and
 /// clock within some 50 ns, so the rate is good to a few parts per million.
 const CALIBRATION_NS: u64 = 20_000_000;
-/// A sleep ends this much early and the rest is spun, because waking a thread takes about that long.
+/// A sleep ends this much early and the rest is spun, because waking a thread takes about that
+/// long.
 pub(crate) const SPIN_NS: u64 = 50_000;
 
 /// Where a [`Clock`] takes its time from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ClockSource {
-    /// The processor's invariant counter (the TSC on x86-64, the generic timer on aarch64), which the
-    /// kernel trusts too.
+    /// The processor's invariant counter (the TSC on x86-64, the generic timer on aarch64), which
+    /// the kernel trusts too.
     Counter {
         /// Its rate in ticks per second, as calibrated or as the hardware states it.
         hz: u64,
@@ -72,7 +73,8 @@ impl Clock {
         Self { source: ClockSource::Monotonic, epoch: monotonic_ns(), multiplier: 1 << 32 }
     }
 
-    /// The time. Not ordered against neighbouring memory accesses: good to some tens of nanoseconds.
+    /// The time. Not ordered against neighbouring memory accesses: good to some tens of
+    /// nanoseconds.
     #[inline]
     pub fn now(&self) -> Instant {
         match self.source {
@@ -84,8 +86,8 @@ impl Clock {
         }
     }
 
-    /// Waits until `until` and returns the time then. Sleeps, and spins through the last 50 us so that
-    /// an intended start is met. A past `until` returns at once.
+    /// Waits until `until` and returns the time then. Sleeps, and spins through the last 50 us so
+    /// that an intended start is met. A past `until` returns at once.
     ///
     /// # Panics
     /// If `until` is never.
@@ -113,7 +115,8 @@ impl Clock {
         self.source
     }
 
-    /// What one [`now`](Self::now) costs in nanoseconds: the fastest of several batches, because noise only adds.
+    /// What one [`now`](Self::now) costs in nanoseconds: the fastest of several batches, because
+    /// noise only adds.
     pub fn read_cost_ns(&self) -> f64 {
         const READS: u32 = 2_000;
         let batch = |_| {
@@ -127,8 +130,8 @@ impl Clock {
     }
 }
 
-/// Asks the kernel to fire this thread's timers when due, once a thread; by default it may be 50 us late
-/// (`PR_SET_TIMERSLACK` in prctl(2)).
+/// Asks the kernel to fire this thread's timers when due, once a thread; by default it may be 50 us
+/// late (`PR_SET_TIMERSLACK` in prctl(2)).
 pub(crate) fn make_timers_precise() {
     thread_local!(static ASKED: Cell<bool> = const { Cell::new(false) });
     if !ASKED.replace(true) {
@@ -159,7 +162,8 @@ fn measured_hz() -> u64 {
     (u128::from(ticks) * u128::from(NS_PER_S) / u128::from(ns)) as u64
 }
 
-/// Counter and clock at the same moment: of several attempts the one whose two counter readings lie closest.
+/// Counter and clock at the same moment: of several attempts the one whose two counter readings lie
+/// closest.
 fn paired_reading() -> (u64, u64) {
     let attempt = |_| {
         let before = counter::ticks();
@@ -173,7 +177,7 @@ fn paired_reading() -> (u64, u64) {
 
 #[cfg(target_arch = "x86_64")]
 mod counter {
-    use super::fs;
+    use std::fs;
 
     pub const NAME: &str = "invariant TSC";
 
@@ -267,7 +271,8 @@ mod tests {
         let (ours, theirs) = ((last - first) as f64, (last_ns - first_ns) as f64);
         let ppm = (ours / theirs - 1.0) * 1e6;
         eprintln!("{}: off by {ppm:.1} ppm, {:.1} ns a read", clock.source(), clock.read_cost_ns());
-        // Ten times the aim: a noisy machine may stretch one pair, a wrong conversion is off by far more.
+        // Ten times the aim: a noisy machine may stretch one pair, a wrong conversion is off by far
+        // more.
         assert!(ppm.abs() < 500.0, "{ppm} ppm");
     }
 

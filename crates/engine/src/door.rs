@@ -83,8 +83,8 @@ pub(crate) fn io_error(errno: i32) -> IoError {
     }
 }
 
-/// As [`io_error`], for the rest of a transfer of which `moved` bytes already went through: a direct
-/// transfer that the end of a file cut short cannot go on at an odd offset.
+/// As [`io_error`], for the rest of a transfer of which `moved` bytes already went through: a
+/// direct transfer that the end of a file cut short cannot go on at an odd offset.
 pub(crate) fn transfer_error(errno: i32, moved: usize) -> IoError {
     if errno == libc::EINVAL && moved > 0 { IoError::Short } else { io_error(errno) }
 }

@@ -8,8 +8,8 @@
 //!      all read one [`Clock`], so that their instants compare
 //! ```
 //!
-//! Cost of one I/O: one clock read at depth 1 (the end of one is the start of the next), two a batch
-//! above; nothing here allocates, locks or formats once an engine is built.
+//! Cost of one I/O: one clock read at depth 1 (the end of one is the start of the next), two a
+//! batch above; nothing here allocates, locks or formats once an engine is built.
 //!
 //! The engines know nothing of targets or methods; [`open_file`] opens what they work on, and
 //! [`raw`] asks the kernel about it.

@@ -15,8 +15,8 @@ pub struct Null {
 }
 
 impl Null {
-    /// An engine of any geometry, at any depth. It stores nothing whatever `geometry.data` says: `Stored`
-    /// only means that transfers carry memory.
+    /// An engine of any geometry, at any depth. It stores nothing whatever `geometry.data` says:
+    /// `Stored` only means that transfers carry memory.
     pub fn new(clock: Clock, geometry: Geometry) -> Self {
         let door = Door::new(geometry, u32::MAX);
         let outstanding = Vec::with_capacity(geometry.queue_depth as usize);

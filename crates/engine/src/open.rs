@@ -123,7 +123,8 @@ pub fn open_file(
     };
     flags |= match syncing {
         Syncing::None => OFlags::empty(),
-        // Not OFlags::DSYNC: rustix 1.1.6 has the bits of O_SYNC there, and every metadata commit with them.
+        // Not OFlags::DSYNC: rustix 1.1.6 has the bits of O_SYNC there, and every metadata commit
+        // with them.
         Syncing::Dsync => OFlags::from_bits_retain(libc::O_DSYNC as u32),
         Syncing::Sync => OFlags::from_bits_retain(libc::O_SYNC as u32),
     };
@@ -141,8 +142,8 @@ pub fn open_file(
         Err(errno) => {
             let direct_refused = caching == Caching::Direct && errno == rustix::io::Errno::INVAL;
             if direct_refused && create == Create::New {
-                // O_DIRECT is looked at after the file is made (open(2)), and had it been there before, the
-                // error were EEXIST: it is ours.
+                // O_DIRECT is looked at after the file is made (open(2)), and had it been there
+                // before, the error were EEXIST: it is ours.
                 let _ = fs::remove_file(path);
             }
             let kind = if direct_refused { OpenErrorKind::DirectRefused } else { kind(errno) };

@@ -73,7 +73,8 @@ impl Stdio {
     }
 
     fn close(&self) -> io::Result<()> {
-        // SAFETY: the stream is open; only `finish` and `drop` come here, each once and as the last.
+        // SAFETY: the stream is open; only `finish` and `drop` come here, each once and as the
+        // last.
         match unsafe { libc::fclose(self.stream.as_ptr()) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),

@@ -14,10 +14,11 @@ use std::{
 
 /// One request at a time through blocking system calls.
 ///
-/// A forced write is `pwritev2` with `RWF_DSYNC` (on a kernel without it, write and `fdatasync`); a flush is
-/// `fdatasync`; a discard punches a hole in a file or is `BLKDISCARD` on a device.
+/// A forced write is `pwritev2` with `RWF_DSYNC` (on a kernel without it, write and `fdatasync`); a
+/// flush is `fdatasync`; a discard punches a hole in a file or is `BLKDISCARD` on a device.
 ///
-/// Budget: the system call and one clock read an I/O, since the end of one is the start of the next.
+/// Budget: the system call and one clock read an I/O, since the end of one is the start of the
+/// next.
 pub struct Sync {
     clock: Clock,
     file: File,

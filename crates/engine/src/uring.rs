@@ -5,27 +5,25 @@
 //!   wait        queued slots -> submission entries -> one io_uring_enter -> completion entries
 //! ```
 //!
-//! Reads that the page cache answers are complete when the call that submits them returns, so a whole
-//! batch costs one system call.
+//! Reads that the page cache answers are complete when the call that submits them returns, so a
+//! whole batch costs one system call.
 
+mod entry;
 mod features;
 mod slots;
 
 use crate::{
     Clock,
     clock::{SPIN_NS, make_timers_precise},
-    door::{Door, memory, transfer_error},
+    door::{Door, transfer_error},
     raw,
 };
-use block::{
-    Buf, Command, Completion, Drive, Durability, Engine, Geometry, Instant, IoError, Region,
-    Request,
-};
+use block::{Buf, Command, Completion, Drive, Engine, Geometry, Instant, IoError, Region, Request};
+use entry::{Discards, EntryWriter};
 pub use features::{Feature, Features, UringOptions, UringUnavailable};
 use io_uring::{
-    IoUring, opcode,
-    squeue::{Entry, Flags},
-    types::{Fd, FsyncFlags, SubmitArgs, Timespec},
+    IoUring,
+    types::{SubmitArgs, Timespec},
 };
 use rustix::{
     event::{PollFd, PollFlags, poll},
@@ -48,16 +46,14 @@ const QUEUE_DEPTH_MAX: u32 = 4096;
 const FAR_NS: u64 = 10_000_000;
 /// `IORING_ENTER_GETEVENTS` of linux/io_uring.h.
 const ENTER_GETEVENTS: u32 = 1;
-/// `BLOCK_URING_CMD_DISCARD`, `_IO(0x12, 0)` of linux/blkdev.h (Linux 6.12).
-const BLOCK_URING_CMD_DISCARD: u32 = 0x1200;
 
 /// Up to 4096 requests outstanding on one file or block device.
 ///
 /// The first thread that waits owns the ring: build the engine anywhere, then keep it there. All
 /// completions found together share `finished`. Dropping the engine waits for what is in flight.
 ///
-/// Budget: one `io_uring_enter` and two clock reads a batch; at depth 1 one clock read, since the end of
-/// one request is the start of the next.
+/// Budget: one `io_uring_enter` and two clock reads a batch; at depth 1 one clock read, since the
+/// end of one request is the start of the next.
 pub struct Uring {
     clock: Clock,
     file: File,
@@ -82,20 +78,9 @@ pub struct Uring {
     discards: Discards,
 }
 
-/// How a discard reaches the target.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Discards {
-    /// Holes are punched in a file.
-    Punched,
-    /// A device is asked through the ring.
-    Commanded,
-    /// A device is asked by a blocking ioctl, since the kernel has no such command.
-    Blocking,
-}
-
 impl Uring {
-    /// An engine on `file`, opened for what will be asked of it. Whatever `options` forbid or the kernel
-    /// refuses is done without, see [`features`](Self::features).
+    /// An engine on `file`, opened for what will be asked of it. Whatever `options` forbid or the
+    /// kernel refuses is done without, see [`features`](Self::features).
     ///
     /// # Errors
     /// [`UringUnavailable`] if there is no usable io_uring at all.
@@ -170,8 +155,8 @@ impl Uring {
                 continue;
             }
             let entry = writer.entry(command, moved, self.discards).user_data(u64::from(number));
-            // SAFETY: file and memory outlive the request: the slot owns the memory until the completion
-            // is seen, and `drop` waits for that or leaks it.
+            // SAFETY: file and memory outlive the request: the slot owns the memory until the
+            // completion is seen, and `drop` waits for that or leaks it.
             let pushed = unsafe { submission.push(&entry) };
             pushed.expect("the submission queue holds queue_depth entries");
             self.unsubmitted += 1;
@@ -222,16 +207,16 @@ impl Uring {
         done.len() > before
     }
 
-    /// Gives the kernel what is in the submission queue and waits for a completion until `until`, or
-    /// somewhat less: the caller looks at the clock and comes back.
+    /// Gives the kernel what is in the submission queue and waits for a completion until `until`,
+    /// or somewhat less: the caller looks at the clock and comes back.
     #[inline]
     fn enter(&mut self, until: Instant) {
         if until == Instant::NEVER {
             let outcome = self.ring.submit_and_wait(1);
             return self.entered(outcome);
         }
-        // `now` is as old as the caller's own work. Far from `until` that does not matter if only half the
-        // time left is waited for; it saves a clock read.
+        // `now` is as old as the caller's own work. Far from `until` that does not matter if only
+        // half the time left is waited for; it saves a clock read.
         let left = until.since(self.now);
         if left > FAR_NS {
             return self.enter_for(left / 2);
@@ -263,7 +248,6 @@ impl Uring {
         let polled = poll(&mut [PollFd::new(&ring, PollFlags::IN)], Some(&limit));
         // A signal may end it early.
         assert!(matches!(polled, Ok(_) | Err(Errno::INTR)), "the ring's descriptor can be polled");
-        self.poll(); // Readable also means that a completion waits in the kernel to be worked off.
     }
 
     /// Submits without waiting, and works off completions that wait in the kernel.
@@ -290,8 +274,8 @@ impl Uring {
     fn entered(&mut self, outcome: io::Result<usize>) {
         match outcome.map_err(|error| errno(&error)) {
             Ok(submitted) => self.unsubmitted -= submitted as u32,
-            // A signal came, or the kernel is short of something: the caller's loop goes on. Had anything
-            // been submitted, the call would have said so.
+            // A signal came, or the kernel is short of something: the caller's loop goes on. Had
+            // anything been submitted, the call would have said so.
             Err(libc::ETIME | libc::EINTR | libc::EAGAIN | libc::EBUSY) => {
                 self.unsubmitted = self.ring.submission().len() as u32;
             }
@@ -379,8 +363,11 @@ impl Engine for Uring {
         }
     }
 
+    /// The ring's descriptor; none where completions are deferred, since they wake nobody who
+    /// sleeps on it: see [`UringOptions::pollable`].
     fn poll_fd(&self) -> Option<RawFd> {
-        Some(self.ring.as_raw_fd())
+        let wakes_sleepers = !self.features.uses(Feature::DeferTaskrun);
+        wakes_sleepers.then(|| self.ring.as_raw_fd())
     }
 
     fn pool(&mut self, count: usize, bytes: usize) -> Vec<Buf> {
@@ -410,80 +397,10 @@ impl Drop for Uring {
     fn drop(&mut self) {
         let ours = self.owner.is_none_or(|owner| owner == thread::current().id());
         if self.outstanding > 0 && !(ours && self.drain()) {
-            // Another thread's ring cannot be waited for, and the kernel may write to the memory at any time.
+            // Another thread's ring cannot be waited for, and the kernel may write to the memory at
+            // any time.
             self.slots.leak();
         }
-    }
-}
-
-/// What submission entries are made of.
-struct EntryWriter<'a> {
-    file: RawFd,
-    registered_file: bool,
-    region: Option<&'a Arc<Region>>,
-}
-
-impl EntryWriter<'_> {
-    #[inline]
-    fn entry(&self, command: &mut Command, moved: u32, discards: Discards) -> Entry {
-        // The only registered file is number 0.
-        let file = Fd(if self.registered_file { 0 } else { self.file });
-        let entry = match command {
-            Command::Read { at, into } => {
-                let (buffer, left) = (memory(into), at.bytes - moved);
-                let offset = at.offset + u64::from(moved);
-                let registered = self.registered(buffer);
-                let start = buffer.bytes_mut()[moved as usize..].as_mut_ptr();
-                match registered {
-                    Some(index) => {
-                        opcode::ReadFixed::new(file, start, left, index).offset(offset).build()
-                    }
-                    None => opcode::Read::new(file, start, left).offset(offset).build(),
-                }
-            }
-            Command::Write { at, from, durability } => {
-                let (buffer, left) = (memory(from), at.bytes - moved);
-                let offset = at.offset + u64::from(moved);
-                let start = buffer.bytes()[moved as usize..].as_ptr();
-                let flags = match durability {
-                    Durability::Cached => 0,
-                    Durability::Fua => libc::RWF_DSYNC,
-                };
-                match self.registered(buffer) {
-                    Some(index) => opcode::WriteFixed::new(file, start, left, index)
-                        .offset(offset)
-                        .rw_flags(flags)
-                        .build(),
-                    None => {
-                        opcode::Write::new(file, start, left).offset(offset).rw_flags(flags).build()
-                    }
-                }
-            }
-            Command::Flush => opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build(),
-            Command::Discard { offset, len } => match discards {
-                Discards::Punched => opcode::Fallocate::new(file, *len)
-                    .offset(*offset)
-                    .mode(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE)
-                    .build(),
-                Discards::Commanded | Discards::Blocking => {
-                    // The offset goes in `addr`, the length in `addr3`, the first word behind it.
-                    let mut length = [0; 16];
-                    length[..8].copy_from_slice(&len.to_ne_bytes());
-                    opcode::UringCmd16::new(file, BLOCK_URING_CMD_DISCARD)
-                        .cmd(length)
-                        .addr(Some(*offset))
-                        .build()
-                }
-            },
-        };
-        if self.registered_file { entry.flags(Flags::FIXED_FILE) } else { entry }
-    }
-
-    /// The buffer's index, if the kernel knows its region.
-    #[inline]
-    fn registered(&self, buffer: &Buf) -> Option<u16> {
-        let known = self.region.is_some_and(|region| Arc::ptr_eq(region, buffer.region()));
-        known.then(|| buffer.index())
     }
 }
 

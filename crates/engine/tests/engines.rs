@@ -1,5 +1,5 @@
-//! One body, every engine: what is written is read, what cannot be is refused, and everything that goes
-//! down comes back.
+//! One body, every engine: what is written is read, what cannot be is refused, and everything that
+//! goes down comes back.
 
 mod common;
 
@@ -49,8 +49,8 @@ fn uring(path: &Path, depth: u32, options: UringOptions) -> Option<Uring> {
 }
 
 /// Random reads and writes of one to three blocks, as many at once as the engine takes, against a
-/// map from block to the word it is filled with. Requests in flight never overlap, since their order is
-/// free.
+/// map from block to the word it is filled with. Requests in flight never overlap, since their
+/// order is free.
 fn keeps_what_it_is_given<E: Engine>(engine: &mut E, seed: u64) {
     let depth = engine.geometry(Drive(0)).queue_depth.min(16);
     let mut memory = engine.pool(depth as usize, 3 * BLOCK_BYTES as usize);

@@ -1,4 +1,5 @@
-//! The raw system calls against files whose shape is known, and opening with errors that name the cure.
+//! The raw system calls against files whose shape is known, and opening with errors that name the
+//! cure.
 
 mod common;
 

@@ -2,7 +2,8 @@
 
 use std::{ffi::c_void, fs::File, io, ops::Range, os::fd::AsRawFd};
 
-// Numbers from include/uapi/linux/fs.h; `_IO(0x12, n)` is 0x1200 + n on every architecture we run on.
+// Numbers from include/uapi/linux/fs.h; `_IO(0x12, n)` is 0x1200 + n on every architecture we run
+// on.
 const BLKROGET: u32 = 0x125e;
 const BLKFLSBUF: u32 = 0x1261;
 const BLKDISCARD: u32 = 0x1277;
@@ -62,8 +63,8 @@ pub fn is_read_only(file: &File) -> io::Result<bool> {
 /// Tells the device that a range's contents are no longer needed; waits for its answer.
 ///
 /// # Errors
-/// ENOTTY if `file` is no block device, EOPNOTSUPP if it cannot discard, EINVAL if the range splits a
-/// logical block or leaves the device.
+/// ENOTTY if `file` is no block device, EOPNOTSUPP if it cannot discard, EINVAL if the range splits
+/// a logical block or leaves the device.
 pub fn discard_device(file: &File, range: Range<u64>) -> io::Result<()> {
     let mut words = [range.start, range.end.saturating_sub(range.start)];
     // SAFETY: BLKDISCARD reads two u64: offset and length.

@@ -73,8 +73,9 @@ struct RawMap {
     extents: [RawExtent; EXTENTS_PER_CALL],
 }
 
-/// All mapped extents of a file in order of offset; what lies between them is a hole. What the cache
-/// holds is not written out first: sync the file to see the places of [`ExtentFlags::DELALLOC`].
+/// All mapped extents of a file in order of offset; what lies between them is a hole. What the
+/// cache holds is not written out first: sync the file to see the places of
+/// [`ExtentFlags::DELALLOC`].
 ///
 /// # Errors
 /// EOPNOTSUPP or ENOTTY where the file system has no FIEMAP.
@@ -98,7 +99,8 @@ pub fn extents(file: &File) -> io::Result<Vec<FileExtent>> {
                 reserved: [0; 3],
             }; EXTENTS_PER_CALL],
         };
-        // SAFETY: FIEMAP fills at most `extent_count` extents behind the header, and they are there.
+        // SAFETY: FIEMAP fills at most `extent_count` extents behind the header, and they are
+        // there.
         unsafe { ioctl(file, FS_IOC_FIEMAP, (&raw mut map).cast()) }?;
         let seen = &map.extents[..map.mapped_extents as usize];
         all.extend(seen.iter().map(|raw| FileExtent {
@@ -114,9 +116,9 @@ pub fn extents(file: &File) -> io::Result<Vec<FileExtent>> {
     }
 }
 
-/// How many bytes of `range` lie in holes, by `SEEK_HOLE` and `SEEK_DATA`; beyond the end of the file
-/// nothing counts. A file system that does not track holes calls everything data. The file's position
-/// is put back.
+/// How many bytes of `range` lie in holes, by `SEEK_HOLE` and `SEEK_DATA`; beyond the end of the
+/// file nothing counts. A file system that does not track holes calls everything data. The file's
+/// position is put back.
 ///
 /// # Errors
 /// Those of lseek(2).

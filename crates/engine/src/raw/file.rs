@@ -16,8 +16,8 @@ pub struct DirectAlignment {
     pub offset_bytes: u32,
 }
 
-/// The alignment direct I/O needs (`STATX_DIOALIGN`, Linux 6.1), `None` where the file system does not
-/// say or has no direct I/O on this file.
+/// The alignment direct I/O needs (`STATX_DIOALIGN`, Linux 6.1), `None` where the file system does
+/// not say or has no direct I/O on this file.
 ///
 /// # Errors
 /// Those of statx(2).
@@ -93,14 +93,15 @@ pub fn discard(file: &File, offset: u64, len: u64) -> io::Result<()> {
 /// Whether a lock was had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FileLock {
-    /// It is ours until every descriptor of this open file is closed, which the end of the process does too.
+    /// It is ours until every descriptor of this open file is closed, which the end of the process
+    /// does too.
     Acquired,
     /// Somebody else holds it.
     HeldByAnother,
 }
 
-/// Takes the exclusive advisory lock (flock(2)) on a file without waiting: how a scratch file shows that
-/// its owner still lives.
+/// Takes the exclusive advisory lock (flock(2)) on a file without waiting: how a scratch file shows
+/// that its owner still lives.
 ///
 /// # Errors
 /// Those of flock(2), but not that the lock is taken.

@@ -37,8 +37,8 @@ struct Cachestat {
 /// The page cache's share of `range`. Pages under write-back count as dirty.
 ///
 /// # Errors
-/// Those of cachestat(2): EOPNOTSUPP on hugetlbfs, EPERM on a file that one neither owns nor may write
-/// (Linux 6.14); of mmap(2) where mincore has to serve.
+/// Those of cachestat(2): EOPNOTSUPP on hugetlbfs, EPERM on a file that one neither owns nor may
+/// write (Linux 6.14); of mmap(2) where mincore has to serve.
 pub fn residency(file: &File, range: Range<u64>) -> io::Result<Residency> {
     if range.is_empty() {
         return Ok(Residency { resident_bytes: 0, dirty_bytes: Some(0) });
@@ -53,7 +53,8 @@ fn by_cachestat(file: &File, range: &Range<u64>) -> io::Result<Residency> {
     let page_bytes = rustix::param::page_size() as u64;
     let asked = CachestatRange { offset: range.start, bytes: range.end - range.start };
     let mut answer = Cachestat::default();
-    // SAFETY: the call reads one range and writes one answer; both are laid out as linux/mman.h says.
+    // SAFETY: the call reads one range and writes one answer; both are laid out as linux/mman.h
+    // says.
     let outcome = unsafe {
         libc::syscall(SYS_CACHESTAT, file.as_raw_fd(), &raw const asked, &raw mut answer, 0u32)
     };
@@ -74,7 +75,8 @@ fn by_mincore(file: &File, range: Range<u64>) -> io::Result<Residency> {
     while at < range.end {
         let bytes = (range.end - at).min(WINDOW_BYTES);
         resident.resize(bytes.div_ceil(page_bytes) as usize, 0u8);
-        // SAFETY: a fresh mapping at an address of the kernel's choice; nothing ever touches its memory.
+        // SAFETY: a fresh mapping at an address of the kernel's choice; nothing ever touches its
+        // memory.
         let map = unsafe {
             mmap(ptr::null_mut(), bytes as usize, ProtFlags::READ, MapFlags::SHARED, file, at)
         }?;

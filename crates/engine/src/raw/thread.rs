@@ -21,8 +21,8 @@ pub struct CpuTime {
     pub system_ns: u64,
 }
 
-/// Processor time that all threads of this process have used, io_uring's workers among them, since they
-/// are threads of the process (getrusage(2); the kernel counts in microseconds).
+/// Processor time that all threads of this process have used, io_uring's workers among them, since
+/// they are threads of the process (getrusage(2); the kernel counts in microseconds).
 pub fn process_cpu() -> CpuTime {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: getrusage fills the structure, and zeros were a valid one already.

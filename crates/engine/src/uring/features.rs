@@ -7,15 +7,18 @@ use std::{fmt, io};
 /// One thing that makes a ring cheaper, and that a kernel may not know or not allow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Feature {
-    /// Completions are worked off when the owner asks for them (`IORING_SETUP_DEFER_TASKRUN`, Linux 6.1).
+    /// Completions are worked off when the owner asks for them (`IORING_SETUP_DEFER_TASKRUN`, Linux
+    /// 6.1).
     DeferTaskrun,
     /// One thread alone submits (`IORING_SETUP_SINGLE_ISSUER`, Linux 6.0).
     SingleIssuer,
-    /// A flag in memory shows that completions wait to be worked off (`IORING_SETUP_TASKRUN_FLAG`, Linux 5.19).
+    /// A flag in memory shows that completions wait to be worked off (`IORING_SETUP_TASKRUN_FLAG`,
+    /// Linux 5.19).
     TaskrunFlag,
     /// Completions do not interrupt the owner (`IORING_SETUP_COOP_TASKRUN`, Linux 5.19).
     CoopTaskrun,
-    /// A refused request does not hold up the rest of its batch (`IORING_SETUP_SUBMIT_ALL`, Linux 5.18).
+    /// A refused request does not hold up the rest of its batch (`IORING_SETUP_SUBMIT_ALL`, Linux
+    /// 5.18).
     SubmitAll,
     /// Submitting and waiting with a time limit are one call (`IORING_FEAT_EXT_ARG`, Linux 5.11).
     TimedWait,
@@ -36,12 +39,13 @@ impl Feature {
         Self::SubmitAll,
     ];
 
-    /// What it cannot be without.
-    fn needs(self) -> Option<Self> {
+    /// What it cannot be without. Deferred completions do not wake a sleeper in poll(2) on the ring
+    /// (seen on Linux 6.18), which is how a wait without the timed one sleeps.
+    fn needs(self) -> &'static [Self] {
         match self {
-            Self::DeferTaskrun => Some(Self::SingleIssuer),
-            Self::TaskrunFlag => Some(Self::CoopTaskrun),
-            _ => None,
+            Self::DeferTaskrun => &[Self::SingleIssuer, Self::TimedWait],
+            Self::TaskrunFlag => &[Self::CoopTaskrun],
+            _ => &[],
         }
     }
 
@@ -86,6 +90,12 @@ impl UringOptions {
     pub fn without(mut self, feature: Feature) -> Self {
         self.forbidden.push(feature);
         self
+    }
+
+    /// For an engine whose [`poll_fd`](block::Engine::poll_fd) a server sleeps on: without deferred
+    /// completions, which do not wake it.
+    pub fn pollable() -> Self {
+        Self::default().without(Feature::DeferTaskrun)
     }
 
     pub(super) fn forbids(&self, feature: Feature) -> bool {
@@ -155,14 +165,16 @@ impl UringUnavailable {
 impl fmt::Display for UringUnavailable {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self.errno() {
-            libc::ENOSYS => "io_uring is not available (ENOSYS): the kernel is built without it or older than 5.6",
+            libc::ENOSYS => {
+                "io_uring is not available (ENOSYS): the kernel is older than 5.6 or built without it"
+            }
             libc::EPERM => {
-                "io_uring is not allowed (EPERM): the sysctl kernel.io_uring_disabled, a container's or a \
-                 seccomp filter forbids it"
+                "io_uring is not allowed (EPERM): the sysctl kernel.io_uring_disabled or a \
+                 container's seccomp filter forbids it"
             }
             libc::ENOMEM => {
-                "io_uring got no memory (ENOMEM): raise the limit on locked memory (`ulimit -l`), or \
-                 lower the queue depth"
+                "io_uring got no memory (ENOMEM): raise the limit on locked memory \
+                 (`ulimit -l`), or lower the queue depth"
             }
             _ => "io_uring could not be set up",
         })?;
@@ -176,8 +188,8 @@ impl std::error::Error for UringUnavailable {
     }
 }
 
-/// Sets a ring up with all that options and kernel allow: whatever is refused is dropped, the youngest
-/// feature first, and noted.
+/// Sets a ring up with all that options and kernel allow: whatever is refused is dropped, the
+/// youngest feature first, and noted.
 pub(super) fn set_up(
     entries: u32,
     options: &UringOptions,
@@ -185,7 +197,7 @@ pub(super) fn set_up(
     let mut features = Features::default();
     let mut rungs: Vec<Feature> = Vec::new();
     for feature in Feature::SETUP {
-        let missing = feature.needs().filter(|&needed| options.forbids(needed));
+        let missing = feature.needs().iter().find(|&&needed| options.forbids(needed));
         if options.forbids(feature) {
             features.give_up(feature, "forbidden".to_owned());
         } else if let Some(needed) = missing {
