@@ -41,8 +41,10 @@ pub enum Syncing {
 /// Whether the file must exist.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Create {
-    /// It must.
+    /// It must. A device opened for writing is claimed exclusively.
     Existing,
+    /// It must, and whoever asks holds the device exclusively already: many workers share one hold.
+    Held,
     /// It must not: it is made, readable and writable by its owner alone.
     New,
 }
@@ -133,7 +135,10 @@ pub fn open_file(
     }
     if create == Create::New {
         flags |= OFlags::CREATE | OFlags::EXCL;
-    } else if access == Access::ReadWrite && is_block_device(path) {
+    } else if create == Create::Existing
+        && access == Access::ReadWrite
+        && is_block_device(path)
+    {
         // Without O_CREAT it asks for the device exclusively (open(2)).
         flags |= OFlags::EXCL;
     }

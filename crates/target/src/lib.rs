@@ -1,1 +1,49 @@
-//! x
+//! TARGET text, and opening what it names.
+//!
+//! ```text
+//!   "."            directory    a scratch file in it, removed afterwards
+//!   "new.bin"      absent file  made and removed
+//!   "data.img"     file         read cells only
+//!   "/dev/sdb"     device       read cells; write cells with --destroy SERIAL
+//!   "null:"        the engine's own cost
+//! ```
+//!
+//! It gives `lab` its [`Target`](lab::target::Target): seats with engines, the guard's permit, the machine's counters.
+#![forbid(unsafe_code)]
+
+mod null;
+mod path;
+mod text;
+
+pub use null::calibrate;
+pub use text::{BadTarget, TargetText};
+
+use engine::Clock;
+use lab::target::{Target, TargetError};
+
+/// What the user says about targets besides their text.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Permission {
+    /// What was typed after `--destroy`: the serials or names of devices that may be overwritten.
+    pub destroy: Vec<String>,
+    /// Write cells will not run, so no permission to write is sought.
+    pub reads_only: bool,
+}
+
+/// Opens what `text` names. All targets of a run share one clock.
+///
+/// # Errors
+/// A sentence with the cure: nothing there, in use, not to be written, sparse...
+pub fn open(
+    text: &TargetText,
+    permission: &Permission,
+    clock: Clock,
+    seed: u64,
+) -> Result<Box<dyn Target>, TargetError> {
+    match text {
+        TargetText::Null => Ok(Box::new(null::NullTarget::new(clock))),
+        TargetText::Path(path) => {
+            Ok(Box::new(path::PathTarget::new(path, permission, clock, seed)?))
+        }
+    }
+}

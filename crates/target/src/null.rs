@@ -1,0 +1,119 @@
+//! `null:`: everything but a device. What it measures is drivelab itself.
+
+use block::{Data, Geometry};
+use engine::{Clock, Null, raw};
+use lab::{
+    runner::engine_cost_ns,
+    target::{
+        Access, Crew, Drivable, Named, Need, Observation, Offer, Reset, Seat, Target, TargetError,
+        Time,
+    },
+    workload::{EngineChoice, Stream},
+};
+use record::{Calibration, TargetInfo, TargetKind, Warning};
+
+/// Pretended size: larger than any method asks for.
+const CAPACITY_BYTES: u64 = 1 << 50;
+
+/// A target without a device.
+pub struct NullTarget {
+    clock: Clock,
+    info: TargetInfo,
+}
+
+impl NullTarget {
+    /// On the run's clock.
+    pub fn new(clock: Clock) -> Self {
+        let info = TargetInfo {
+            text: "null:".to_owned(),
+            kind: TargetKind::Null,
+            path: None,
+            capacity_bytes: CAPACITY_BYTES,
+            free_bytes: None,
+            file_system: None,
+            stack: Vec::new(),
+            direct_alignment_bytes: None,
+            flags: Vec::new(),
+            warnings: Vec::new(),
+        };
+        Self { clock, info }
+    }
+}
+
+fn engine(clock: Clock, queue_depth: u32) -> Named<Null> {
+    let geometry = Geometry {
+        capacity_bytes: CAPACITY_BYTES,
+        block_bytes: 1,
+        transfer_bytes_max: u32::MAX,
+        queue_depth,
+        data: Data::Stored,
+    };
+    Named { engine: Null::new(clock, geometry), name: "null", features: Vec::new() }
+}
+
+impl Target for NullTarget {
+    fn info(&self) -> &TargetInfo {
+        &self.info
+    }
+
+    fn offer(&self) -> Offer {
+        Offer {
+            capacity_bytes: CAPACITY_BYTES,
+            block_bytes: 1,
+            access: Access::ReadWrite,
+            uring: Ok(()),
+            direct: Ok(()),
+            time: Time::Wall,
+            memory_bytes: 0,
+        }
+    }
+
+    fn prepare(&mut self, _: &Need) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    fn open(&mut self, streams: &[Stream]) -> Result<Crew, TargetError> {
+        let clock = self.clock;
+        let mut seats = Vec::new();
+        for stream in streams {
+            if stream.engine == EngineChoice::Stdio {
+                return Err(TargetError::refused(
+                    "`null:` has no stdio engine: use --engine auto, or measure a file",
+                ));
+            }
+            for _ in 0..stream.threads {
+                let depth = stream.queue_depth;
+                let sit = move || Ok(Box::new(engine(clock, depth)) as Box<dyn Drivable>);
+                seats.push(Box::new(sit) as Seat);
+            }
+        }
+        Ok(Crew::Threads(seats))
+    }
+
+    fn reset(&mut self, _: Reset) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    fn watch(&mut self) -> Observation {
+        Observation::default()
+    }
+
+    fn inspect(&mut self) -> Result<Vec<Warning>, TargetError> {
+        Ok(Vec::new())
+    }
+
+    fn cpu_clock(&self) -> fn() -> u64 {
+        raw::thread_cpu_ns
+    }
+}
+
+/// What the engine and the clock cost on this machine now; takes some 20 ms.
+pub fn calibrate(clock: Clock) -> Calibration {
+    Calibration {
+        engine: "null".to_owned(),
+        ns_per_operation: engine_cost_ns(&mut engine(clock, 1)),
+        clock: clock.source().to_string(),
+        clock_read_ns: clock.read_cost_ns(),
+        features: Vec::new(),
+    }
+}

@@ -1,0 +1,74 @@
+//! TARGET as users write it.
+
+use std::{fmt, path::PathBuf, str::FromStr};
+
+/// What a TARGET names, before anything is opened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TargetText {
+    /// `null:`: no device at all.
+    Null,
+    /// A directory, file or block device.
+    Path(PathBuf),
+}
+
+/// A text that names no target.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BadTarget(String);
+
+impl fmt::Display for BadTarget {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadTarget {}
+
+impl FromStr for TargetText {
+    type Err = BadTarget;
+
+    fn from_str(text: &str) -> Result<Self, BadTarget> {
+        if text.is_empty() {
+            return Err(BadTarget("TARGET is empty: name a directory, a file or a device".to_owned()));
+        }
+        let Some((scheme, rest)) = text.split_once(':') else {
+            return Ok(Self::Path(PathBuf::from(text)));
+        };
+        let is_word = !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_lowercase());
+        match scheme {
+            "null" if rest.is_empty() => Ok(Self::Null),
+            "null" => Err(BadTarget(format!("`{text}`: `null:` takes nothing after the colon"))),
+            // A path may hold a colon: `disk:by-id` does not, but `./a:b` and `/dev/disk/by-path/pci-0000:00` do.
+            _ if !is_word || std::path::Path::new(text).exists() => {
+                Ok(Self::Path(PathBuf::from(text)))
+            }
+            _ => {
+                let near = lab::names::did_you_mean(scheme, ["null"]);
+                Err(BadTarget(format!(
+                    "`{text}`: there are no `{scheme}:` targets.{near} A TARGET is a directory, a file, a \
+                     block device or `null:`; a path with a colon starts with `./`"
+                )))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_and_schemes_are_told_apart() {
+        assert_eq!("null:".parse(), Ok(TargetText::Null));
+        for path in [".", "/dev/disk/by-path/pci-0000:00:1f.2", "./model:x", "a/b"] {
+            assert_eq!(path.parse(), Ok(TargetText::Path(path.into())), "{path}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_scheme_is_refused_with_what_there_is() {
+        let refusal = "nul:".parse::<TargetText>().expect_err("no such scheme").to_string();
+        assert!(refusal.contains("`null`") && refusal.contains("./"), "{refusal}");
+        assert!("".parse::<TargetText>().is_err());
+        assert!("null:x".parse::<TargetText>().is_err());
+    }
+}
