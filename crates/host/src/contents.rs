@@ -1,12 +1,9 @@
 //! What a file or device really holds: holes, extents never written, blocks of zeros. Reading those touches
 //! no drive, and a read test of them measures memory (49 to 55 times too fast on one machine).
 
-use crate::{
-    error::HostError,
-    identify::Findings,
-    raw::{ExtentState, FileExtent, extents},
-};
+use crate::{error::HostError, identify::Findings};
 use block::{Buf, Rng, display_bytes};
+use engine::raw::{ExtentFlags, FileExtent, extents, holes};
 use record::Flag;
 use rustix::fs::{Advice, SeekFrom, fadvise, seek};
 use std::{
@@ -100,19 +97,17 @@ pub fn allocated_fully(file: &File) -> io::Result<bool> {
 
 fn contents_of(file: &File) -> io::Result<FileContents> {
     let bytes = file.metadata()?.len();
+    match file.sync_data() {
+        Err(error) if !matches!(error.raw_os_error(), Some(libc::EROFS | libc::EINVAL)) => {
+            return Err(error);
+        }
+        // A read-only file system has no dirty pages.
+        Ok(()) | Err(_) => {}
+    }
     match extents(file) {
         Ok(extents) => Ok(sum(bytes, &extents)),
-        Err(error)
-            if matches!(
-                error.raw_os_error(),
-                Some(libc::EOPNOTSUPP | libc::ENOTTY | libc::EINVAL)
-            ) =>
-        {
-            Ok(FileContents {
-                bytes,
-                hole_bytes: bytes - seek_data_bytes(file, bytes)?,
-                ..Default::default()
-            })
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOTTY)) => {
+            Ok(FileContents { bytes, hole_bytes: holes(file, 0..bytes)?, ..Default::default() })
         }
         Err(error) => Err(error),
     }
@@ -123,34 +118,18 @@ fn sum(bytes: u64, extents: &[FileExtent]) -> FileContents {
     let mut contents = FileContents { bytes, ..FileContents::default() };
     let mut covered = 0u64;
     for extent in extents {
-        let start = extent.start.max(covered).min(bytes);
-        let end = extent.start.saturating_add(extent.bytes).min(bytes).max(start);
+        let start = extent.offset.max(covered).min(bytes);
+        let end = extent.offset.saturating_add(extent.bytes).min(bytes).max(start);
         contents.hole_bytes += start - covered.min(start);
         covered = covered.max(end);
-        match extent.state {
-            ExtentState::Unwritten => contents.unwritten_bytes += end - start,
-            ExtentState::Encoded => contents.encoded_bytes += end - start,
-            ExtentState::Written | ExtentState::Inline => {}
+        if extent.flags.has(ExtentFlags::UNWRITTEN) {
+            contents.unwritten_bytes += end - start;
+        } else if extent.flags.has(ExtentFlags::ENCODED) {
+            contents.encoded_bytes += end - start;
         }
     }
     contents.hole_bytes += bytes - covered;
     contents
-}
-
-/// Bytes of data by SEEK_DATA and SEEK_HOLE (lseek(2)).
-fn seek_data_bytes(file: &File, bytes: u64) -> io::Result<u64> {
-    let (mut data, mut at) = (0, 0);
-    while at < bytes {
-        let start = match seek(file, SeekFrom::Data(at)) {
-            Ok(start) => start,
-            Err(rustix::io::Errno::NXIO) => break,
-            Err(error) => return Err(error.into()),
-        };
-        let end = seek(file, SeekFrom::Hole(start))?.min(bytes);
-        data += end.saturating_sub(start);
-        at = end.max(start + 1);
-    }
-    Ok(data)
 }
 
 /// Random blocks of a file or device and how many of them were all zeros.
@@ -226,16 +205,18 @@ fn open_direct(path: &Path) -> io::Result<File> {
 mod tests {
     use super::*;
 
-    fn extent(start: u64, bytes: u64, state: ExtentState) -> FileExtent {
-        FileExtent { start, bytes, state }
+    const WRITTEN: ExtentFlags = ExtentFlags(0);
+
+    fn extent(offset: u64, bytes: u64, flags: ExtentFlags) -> FileExtent {
+        FileExtent { offset, device_offset: 0, bytes, flags }
     }
 
     #[test]
     fn what_no_extent_covers_is_a_hole_and_the_tail_beyond_the_end_counts_not() {
         let extents = [
-            extent(4096, 4096, ExtentState::Written),
-            extent(8192, 8192, ExtentState::Unwritten),
-            extent(20_480, 8192, ExtentState::Written),
+            extent(4096, 4096, WRITTEN),
+            extent(8192, 8192, ExtentFlags::UNWRITTEN),
+            extent(20_480, 8192, WRITTEN),
         ];
         let contents = sum(25_000, &extents);
         assert_eq!(contents.hole_bytes, 4096 + 4096);

@@ -308,8 +308,16 @@ fn judge(path: &Path, roots: &Roots) -> Result<Cleared, Reason> {
     })
 }
 
-/// Every refusal that the kernel's texts alone can justify.
-pub(crate) fn check_claims(device: &BlockDevice, roots: &Roots) -> Result<(), Reason> {
+/// What the kernel's texts alone say against overwriting a device: nothing is opened, so a plain user may
+/// ask, for a plan. That it passes is no permit.
+///
+/// # Errors
+/// The reason for a refusal.
+pub fn judge_claims(number: DeviceNumber, roots: &Roots) -> Result<(), Reason> {
+    check_claims(&BlockDevice::numbered(number, roots).ok_or(Reason::Unknown)?, roots)
+}
+
+fn check_claims(device: &BlockDevice, roots: &Roots) -> Result<(), Reason> {
     let disk = device.parent();
     let with_disk = || std::iter::once(device).chain(&disk);
     if with_disk().any(|part| part.text("ro").as_deref() == Some("1")) {

@@ -13,9 +13,10 @@
 //! fake trees. Nothing in this crate writes to a device: the guard only reads, and hands out a
 //! [`Permit`](guard::Permit) that others need in order to write.
 
+#![forbid(unsafe_code)]
+
 mod error;
 mod mountinfo;
-mod raw;
 mod roots;
 mod sysfs;
 
@@ -29,7 +30,7 @@ pub mod watch;
 pub use contents::{FileContents, ZeroSample, file_contents, sample_zeros};
 pub use environment::environment;
 pub use error::{ErrorKind, HostError};
-pub use guard::{Cleared, Permit, Reason, Refusal, judge_destruction};
+pub use guard::{Cleared, Permit, Reason, Refusal, judge_claims, judge_destruction};
 pub use identify::{ask_tools, target_info};
 pub use mountinfo::{Mount, parse_mountinfo, unescape_octal};
 pub use roots::{DeviceNumber, Roots};

@@ -8,7 +8,8 @@ use crate::{
     identify::free_bytes,
 };
 use block::display_bytes;
-use rustix::fs::{FlockOperation, StatVfs, flock, statvfs};
+use engine::raw::{FileLock, try_lock};
+use rustix::fs::{StatVfs, statvfs};
 use std::{
     fs::{self, File, OpenOptions},
     hash::{BuildHasher, Hasher, RandomState},
@@ -91,8 +92,8 @@ impl Scratch {
         let file = options.read(true).write(true).create_new(true).mode(0o600).open(path)?;
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         // File systems without locks have no orphans that could be told from living files.
-        let locked = flock(&file, FlockOperation::NonBlockingLockExclusive);
-        if locked == Err(rustix::io::Errno::WOULDBLOCK) || !is_at(&file, &path) {
+        let lock = try_lock(&file);
+        if matches!(lock, Ok(FileLock::HeldByAnother)) || !is_at(&file, &path) {
             return Ok(None);
         }
         Ok(Some(Self { file, path, bytes }))
@@ -135,7 +136,7 @@ fn remove_orphan(path: &Path) -> Option<(PathBuf, u64)> {
     let file =
         options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path).ok()?;
     let meta = file.metadata().ok().filter(fs::Metadata::is_file)?;
-    flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+    try_lock(&file).ok().filter(|lock| *lock == FileLock::Acquired)?;
     // Between listing and locking, another run may have removed it and made a new one.
     (is_at(&file, path) && fs::remove_file(path).is_ok()).then(|| (path.to_owned(), meta.len()))
 }

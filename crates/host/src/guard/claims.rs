@@ -22,7 +22,8 @@ pub(crate) fn claim_on(device: &BlockDevice, roots: &Roots) -> Option<Reason> {
         .or_else(|| pooled(&relatives, roots))
 }
 
-/// Devices whose contents change when one device is overwritten.
+/// Devices whose contents change when one device is overwritten, and those whose owner would mind. The
+/// sisters of a partition are not among them.
 struct Relatives {
     /// The device, its partitions, and the disk it is a partition of.
     own: Vec<BlockDevice>,
@@ -35,7 +36,7 @@ impl Relatives {
         let mut own = vec![device.clone()];
         own.extend(device.partitions());
         own.extend(device.parent());
-        let above = closure(&own[..], |device| {
+        let above = closure(std::slice::from_ref(device), |device| {
             let mut next = device.holders();
             next.extend(device.partitions());
             next
@@ -46,12 +47,7 @@ impl Relatives {
             next.extend(backing.and_then(|number| BlockDevice::numbered(number, roots)));
             next
         });
-        // A partition's sisters are reached through the disk but are not overwritten.
-        let sisters = device.parent().map(|disk| disk.partitions()).unwrap_or_default();
-        let is_sister = |other: &BlockDevice| {
-            other.number != device.number && sisters.iter().any(|s| s.number == other.number)
-        };
-        let others = above.into_iter().chain(below).filter(|other| !is_sister(other)).collect();
+        let others = above.into_iter().chain(below).collect();
         Self { own, others }
     }
 

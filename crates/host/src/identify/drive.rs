@@ -21,15 +21,17 @@ pub(crate) fn identity_of(disk: &BlockDevice, roots: &Roots) -> DriveIdentity {
     let model = model.or_else(|| device("name")).or_else(|| udev("ID_MODEL"));
     let serial = disk.text("serial").or_else(|| device("serial")).or_else(|| scsi_serial(disk));
     let transport = transport_of(disk).or_else(|| udev("ID_BUS"));
+    let is_virtual = is_virtual(disk, model.as_deref(), transport.as_deref());
     DriveIdentity {
-        is_virtual: is_virtual(disk, model.as_deref(), transport.as_deref()),
+        // A hypervisor's slot carries whatever speed it pleases.
+        link: if is_virtual { None } else { link_of(disk) },
+        is_virtual,
         serial: serial.or_else(|| udev("ID_SERIAL_SHORT")),
         firmware: device("firmware_rev")
             .or_else(|| device("rev"))
             .or_else(|| device("fwrev"))
             .or_else(|| udev("ID_REVISION")),
         wwn: disk.text("wwid").or_else(|| device("wwid")).or_else(|| udev("ID_WWN")),
-        link: link_of(&disk.directory),
         temperature_celsius: temperature_of(disk),
         model,
         transport,

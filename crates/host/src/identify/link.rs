@@ -1,15 +1,20 @@
 //! How fast the wire to a drive is: negotiated, possible, and what payload it carries.
 
-use crate::roots::{names_in, read_text};
+use crate::{
+    roots::{names_in, read_text},
+    sysfs::BlockDevice,
+};
 use record::Link;
 use std::path::Path;
 
-/// The link of the drive whose canonical sysfs directory is given, from the first ancestor that knows a
-/// speed: a USB port, a SATA link or a PCIe function. `None` for drives without a wire of their own.
-pub(crate) fn link_of(directory: &Path) -> Option<Link> {
-    directory
-        .ancestors()
-        .find_map(|ancestor| usb(ancestor).or_else(|| sata(ancestor)).or_else(|| pcie(ancestor)))
+/// The link of a drive from the first ancestor of its canonical sysfs directory that knows a speed: a USB
+/// port, a SATA link or, for NVMe, a PCIe function. `None` for drives without a wire of their own: the slot
+/// of a controller that serves several drives is no drive's link.
+pub(crate) fn link_of(disk: &BlockDevice) -> Option<Link> {
+    let is_nvme = disk.name.starts_with("nvme");
+    disk.directory.ancestors().find_map(|ancestor| {
+        usb(ancestor).or_else(|| sata(ancestor)).or_else(|| is_nvme.then(|| pcie(ancestor))?)
+    })
 }
 
 fn pcie(function: &Path) -> Option<Link> {

@@ -1,0 +1,153 @@
+//! Every claim on a device, on machines made of files.
+
+mod common;
+
+use common::FakeMachine;
+use host::{DeviceNumber, Reason, Refusal, judge_claims};
+
+/// A disk `sda` (8:0) with partitions `sda1` (8:1) and `sda2` (8:2), and a second disk `sdb` (8:16).
+fn machine() -> FakeMachine {
+    let machine = FakeMachine::new();
+    machine.disk("host0", "sda", "8:0");
+    machine.partition("sda", "sda1", "8:1", 2048);
+    machine.partition("sda", "sda2", "8:2", 999_424);
+    machine.disk("host1", "sdb", "8:16");
+    machine
+}
+
+fn judge(machine: &FakeMachine, number: &str) -> Result<(), Reason> {
+    judge_claims(number.parse::<DeviceNumber>().expect("a number"), &machine.roots)
+}
+
+/// Refused, in one sentence that names `words`.
+fn assert_refused(machine: &FakeMachine, number: &str, words: &[&str]) {
+    let reason = judge(machine, number).expect_err("claimed");
+    let text = Refusal { path: "/dev/x".into(), reason }.to_string();
+    assert!(!text.contains('\n') && words.iter().all(|word| text.contains(word)), "{text}");
+}
+
+fn assert_free(machine: &FakeMachine, number: &str) {
+    assert_eq!(judge(machine, number), Ok(()), "{number}");
+}
+
+#[test]
+fn an_idle_device_has_no_claims() {
+    let machine = machine();
+    for number in ["8:0", "8:1", "8:2", "8:16"] {
+        assert_free(&machine, number);
+    }
+}
+
+#[test]
+fn a_device_that_sysfs_does_not_know_is_refused() {
+    assert_eq!(judge(&machine(), "8:99"), Err(Reason::Unknown));
+}
+
+#[test]
+fn a_mounted_partition_protects_itself_and_its_disk_but_not_its_sister() {
+    let machine = machine();
+    machine.mount("8:1", "mnt", "ext4", "/dev/whatever", "rw");
+    assert_refused(&machine, "8:1", &["sda1 is mounted at", "umount"]);
+    assert_refused(&machine, "8:0", &["sda1 is mounted at", "umount"]);
+    assert_free(&machine, "8:2");
+    assert_free(&machine, "8:16");
+}
+
+#[test]
+fn a_mounted_disk_protects_its_partitions() {
+    let machine = machine();
+    machine.mount("8:0", "mnt", "iso9660", "/dev/sda", "ro");
+    assert_refused(&machine, "8:2", &["sda is mounted at"]);
+}
+
+#[test]
+fn every_member_of_a_mounted_btrfs_is_protected() {
+    let machine = machine();
+    for name in ["sda2", "sdb"] {
+        machine.write(&format!("sys/fs/btrfs/0a1b/devices/{name}/size"), "1");
+    }
+    machine.mount("0:50", "mnt", "btrfs", "/dev/sdb", "rw");
+    assert_refused(&machine, "8:2", &["sda2 is mounted at"]);
+    assert_refused(&machine, "8:16", &["sdb is mounted at"]);
+    assert_free(&machine, "8:1");
+}
+
+#[test]
+fn a_mount_source_that_is_a_link_is_followed() {
+    let machine = machine();
+    std::fs::create_dir_all(machine.path("dev/disk/by-id")).expect("a directory");
+    std::os::unix::fs::symlink(machine.path("dev/sdb"), machine.path("dev/disk/by-id/ata-X"))
+        .expect("a link");
+    machine.mount("0:51", "mnt", "fuse.fuse2fs", "/dev/disk/by-id/ata-X", "rw");
+    assert_refused(&machine, "8:16", &["sdb is mounted at"]);
+}
+
+#[test]
+fn swap_is_refused() {
+    let machine = machine();
+    machine.write("proc/swaps", "Filename Type Size Used Priority\n/dev/sda2 partition 9 0 -2\n");
+    assert_refused(&machine, "8:2", &["swap", "swapoff /dev/sda2"]);
+    assert_refused(&machine, "8:0", &["swapoff /dev/sda2"]);
+    assert_free(&machine, "8:1");
+}
+
+#[test]
+fn a_member_of_an_array_or_mapping_is_refused_and_what_is_mounted_above_is_named() {
+    let machine = machine();
+    machine.disk("virtual", "md0", "9:0");
+    machine.disk("virtual", "dm-0", "253:0");
+    machine.stack("md0", "sda2");
+    machine.stack("md0", "sdb");
+    machine.stack("dm-0", "md0");
+    assert_refused(&machine, "8:16", &["sdb is part of md0", "stop md0"]);
+    assert_refused(&machine, "8:0", &["sda2 is part of md0"]);
+    assert_refused(&machine, "9:0", &["md0 is part of dm-0"]);
+    assert_free(&machine, "8:1");
+    assert_free(&machine, "253:0");
+    machine.mount("253:0", "mnt", "xfs", "/dev/mapper/x", "rw");
+    assert_refused(&machine, "8:16", &["dm-0 is mounted at"]);
+    assert_refused(&machine, "253:0", &["dm-0 is mounted at"]);
+}
+
+#[test]
+fn a_mapping_over_a_mounted_device_is_refused() {
+    let machine = machine();
+    machine.disk("virtual", "dm-0", "253:0");
+    machine.stack("dm-0", "sdb");
+    machine.mount("8:16", "mnt", "xfs", "/dev/sdb", "rw");
+    assert_refused(&machine, "253:0", &["sdb is mounted at"]);
+}
+
+#[test]
+fn a_bcache_device_is_refused_before_its_holder_appears() {
+    let machine = machine();
+    machine.attribute("sdb", "bcache/state", "clean");
+    assert_refused(&machine, "8:16", &["sdb is part of bcache"]);
+}
+
+#[test]
+fn a_device_behind_a_loop_device_and_a_second_loop_over_one_file_are_refused() {
+    let machine = machine();
+    machine.disk("virtual", "loop0", "7:0");
+    machine.disk("virtual", "loop1", "7:1");
+    machine.disk("virtual", "loop2", "7:2");
+    machine.attribute("loop0", "loop/backing_file", "/dev/sdb");
+    machine.attribute("loop1", "loop/backing_file", "/data/image");
+    machine.attribute("loop2", "loop/backing_file", "/data/image");
+    assert_refused(&machine, "8:16", &["loop0 is attached to sdb", "losetup -d /dev/loop0"]);
+    assert_refused(&machine, "7:1", &["loop2 is attached to the same file", "/data/image"]);
+    assert_free(&machine, "7:0");
+    machine.mount("8:16", "mnt", "ext4", "/dev/sdb", "rw");
+    assert_refused(&machine, "7:0", &["sdb is mounted at"]);
+}
+
+#[test]
+fn read_only_and_zoned_devices_are_refused() {
+    let machine = machine();
+    machine.attribute("sdb", "ro", "1");
+    assert_eq!(judge(&machine, "8:16"), Err(Reason::ReadOnly));
+    machine.attribute("sda", "queue/zoned", "host-managed");
+    assert_eq!(judge(&machine, "8:1"), Err(Reason::Zoned));
+    machine.attribute("sda", "ro", "1");
+    assert_eq!(judge(&machine, "8:1"), Err(Reason::ReadOnly));
+}

@@ -1,0 +1,264 @@
+//! The guard on real loop devices, as root. Every refusal is one sentence and changes no byte.
+
+mod common;
+
+use common::{LoopDevice, Mounted, hash, run};
+use host::{Cleared, Reason, Refusal, Roots, judge_destruction};
+use std::{
+    fs::{self, File},
+    io::{Seek, SeekFrom, Write},
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+};
+
+const MIB: u64 = 1 << 20;
+
+fn judge(path: &Path) -> Result<Cleared, Refusal> {
+    judge_destruction(path, &Roots::default())
+}
+
+/// Refused with one sentence that names all `words`, and not a byte of `image` changed.
+fn assert_refused(path: &Path, image: &Path, words: &[&str]) -> Reason {
+    run("sync", &[]);
+    let before = hash(image);
+    let refusal = judge(path).expect_err("refused");
+    let text = refusal.to_string();
+    assert!(!text.contains('\n') && words.iter().all(|word| text.contains(word)), "{text}");
+    run("sync", &[]);
+    assert_eq!(hash(image), before, "the guard wrote to {}", path.display());
+    refusal.reason
+}
+
+/// One partition of type Linux from 1 MiB to the end: no partitioning program is needed.
+fn write_mbr(image: &mut File, bytes: u64) -> std::io::Result<()> {
+    image.set_len(bytes)?;
+    let mut sector = [0u8; 512];
+    sector[446 + 4] = 0x83;
+    sector[446 + 8..446 + 12].copy_from_slice(&2048u32.to_le_bytes());
+    let length = (bytes / 512 - 2048) as u32;
+    sector[446 + 12..446 + 16].copy_from_slice(&length.to_le_bytes());
+    sector[510..].copy_from_slice(&[0x55, 0xaa]);
+    image.seek(SeekFrom::Start(0))?;
+    image.write_all(&sector)
+}
+
+const ROOT: &str = "root and a loop device";
+
+#[test]
+fn a_blank_device_is_permitted_when_its_name_is_typed() {
+    let device = need!(LoopDevice::of_zeros(16 * MIB), ROOT);
+    let before = hash(&device.image);
+    for typed in [device.name(), device.text()] {
+        let cleared = judge(&device.path).expect("nothing is on it");
+        assert_eq!(cleared.expected(), device.name());
+        let permit = cleared.confirm(Some(typed)).expect("the name was typed");
+        assert_eq!((permit.path(), permit.bytes()), (&*device.path, 16 * MIB));
+        // The hold keeps others out, and the held path leads to the device.
+        let second = judge(&device.path).expect_err("held");
+        assert_eq!(second.reason, Reason::Busy);
+        assert!(second.to_string().contains("exclusive use"), "{second}");
+        File::options().read(true).write(true).open(permit.held_path()).expect("it opens again");
+    }
+    assert_eq!(hash(&device.image), before);
+}
+
+#[test]
+fn a_blank_device_is_refused_when_something_else_is_typed() {
+    let device = need!(LoopDevice::of_zeros(16 * MIB), ROOT);
+    let before = hash(&device.image);
+    let beginning = &device.name()[..4];
+    for typed in [None, Some(""), Some(beginning), Some("yes"), Some("/dev/loop")] {
+        let refusal = judge(&device.path).expect("blank").confirm(typed).expect_err("unconfirmed");
+        let text = refusal.to_string();
+        assert!(text.contains(&format!("type `--destroy {}`", device.name())), "{text}");
+        let typed = typed.map(str::to_owned);
+        assert_eq!(
+            refusal.reason,
+            Reason::NotConfirmed { expected: device.name().to_owned(), typed }
+        );
+    }
+    assert_eq!(hash(&device.image), before);
+}
+
+#[test]
+fn a_mounted_device_is_refused_by_name_and_through_a_symbolic_link() {
+    let device = need!(LoopDevice::of_zeros(16 * MIB), ROOT);
+    need!(run("mkfs.ext4", &["-q", device.text()]), "mkfs.ext4");
+    let mounted = Mounted::new(&device.path, device.directory("mnt"), &[]);
+    let mounted = need!(mounted, "ext4 in the kernel");
+    let place = mounted.0.to_str().expect("plain");
+    let link = device.image.with_file_name("innocent");
+    symlink(&device.path, &link).expect("a link");
+    for path in [&device.path, &link] {
+        let reason = assert_refused(path, &device.image, &["is mounted at", place, "umount"]);
+        assert!(matches!(reason, Reason::Mounted { .. }), "{reason:?}");
+    }
+}
+
+#[test]
+fn a_disk_with_a_mounted_partition_is_refused_and_so_is_the_partition() {
+    let device = LoopDevice::attach(|image| write_mbr(image, 32 * MIB), &["--partscan"]);
+    let device = need!(device, ROOT);
+    let partition = PathBuf::from(format!("{}p1", device.text()));
+    need!(partition.exists().then_some(()), "partitions on loop devices");
+    let node = partition.to_str().expect("plain");
+    need!(run("mkfs.ext4", &["-q", node]), "mkfs.ext4");
+    {
+        let mounted = Mounted::new(&partition, device.directory("mnt"), &[]);
+        let _mounted = need!(mounted, "ext4 in the kernel");
+        let name = format!("{}p1 is mounted at", device.name());
+        assert_refused(&device.path, &device.image, &[&name]);
+        assert_refused(&partition, &device.image, &[&name]);
+    }
+    let table = format!("an MBR partition table on {}", device.name());
+    let cure = format!("wipefs -a {node} {}", device.text());
+    let data = format!("an ext4 file system on {}p1", device.name());
+    assert_refused(&device.path, &device.image, &[&table, &data, &cure]);
+    assert_refused(&partition, &device.image, &[&data]);
+}
+
+#[test]
+fn a_blank_partition_is_permitted_by_its_own_name() {
+    let device = LoopDevice::attach(|image| write_mbr(image, 32 * MIB), &["--partscan"]);
+    let device = need!(device, ROOT);
+    let partition = PathBuf::from(format!("{}p1", device.text()));
+    need!(partition.exists().then_some(()), "partitions on loop devices");
+    let cleared = judge(&partition).expect("blank");
+    assert_eq!(cleared.expected(), format!("{}p1", device.name()));
+    assert_eq!(cleared.confirm(Some(device.name())).map(|_| ()).is_ok(), false);
+}
+
+#[test]
+fn formats_left_by_their_own_programs_are_refused_with_wipefs_as_the_cure() {
+    let cases: [(&str, &[&str], &str, u64); 8] = [
+        ("mkfs.ext4", &["-q"], "an ext4 file system", 16),
+        ("mkfs.ext2", &["-q"], "an ext2 file system", 16),
+        ("mkfs.xfs", &["-q", "-f"], "an XFS file system", 300),
+        ("mkfs.btrfs", &["-q", "-f"], "a btrfs file system", 128),
+        ("mkswap", &[], "swap space", 16),
+        ("pvcreate", &["-qq", "--config", "devices{scan=\"/dev\"}"], "an LVM2 physical volume", 16),
+        ("cryptsetup luksFormat1", &[], "a LUKS volume", 32),
+        ("cryptsetup luksFormat2", &[], "a LUKS volume", 32),
+    ];
+    for (program, arguments, name, mebibytes) in cases {
+        let device = need!(LoopDevice::of_zeros(mebibytes * MIB), ROOT);
+        let made = match program.split_once(" luksFormat") {
+            Some((program, version)) => luks_format(program, version, &device),
+            None => run(program, &[arguments, &[device.text()]].concat()),
+        };
+        let Some(_) = made else {
+            common::skip(program);
+            continue;
+        };
+        let cure = format!("`wipefs -a {}`", device.text());
+        let reason = assert_refused(&device.path, &device.image, &[name, &cure]);
+        let found = vec![(device.name().to_owned(), name.to_owned())];
+        assert_eq!(reason, Reason::Signature { found }, "{program}");
+        // The cure works.
+        need!(run("wipefs", &["-q", "-a", device.text()]), "wipefs");
+        judge(&device.path).unwrap_or_else(|refusal| panic!("{program} after wipefs: {refusal}"));
+    }
+}
+
+fn luks_format(program: &str, version: &str, device: &LoopDevice) -> Option<String> {
+    let key = device.image.with_file_name("key");
+    fs::write(&key, "a test's secret").expect("a key");
+    let key = key.to_str().expect("plain");
+    let kind = format!("luks{version}");
+    let cheap: &[&str] = &["--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000"];
+    let fixed: &[&str] = &["-q", "luksFormat", "--type", &kind, device.text(), key];
+    run(program, &[fixed, cheap].concat())
+}
+
+/// The kernel here may have no md: superblocks are written by hand, as raid/md_p.h lays them out.
+#[test]
+fn md_superblocks_of_every_version_are_refused() {
+    let bytes = 16 * MIB;
+    let mut version_1 = vec![0u8; 256];
+    version_1[..4].copy_from_slice(&0xa92b_4efc_u32.to_le_bytes());
+    version_1[4] = 1;
+    let mut version_0 = vec![0u8; 4096];
+    version_0[..4].copy_from_slice(&0xa92b_4efc_u32.to_le_bytes());
+    version_0[8] = 90;
+    let places = [
+        (0, &version_1),
+        (4096, &version_1),
+        (bytes - 8192, &version_1),
+        (bytes - 65_536, &version_0),
+    ];
+    for (offset, superblock) in places {
+        let device = LoopDevice::attach(
+            |image| {
+                image.set_len(bytes)?;
+                image.seek(SeekFrom::Start(offset))?;
+                image.write_all(superblock)
+            },
+            &[],
+        );
+        let device = need!(device, ROOT);
+        assert_refused(&device.path, &device.image, &["an md array member", "wipefs"]);
+    }
+}
+
+#[test]
+fn swap_in_use_is_refused() {
+    /// Ends the swapping on drop.
+    struct Swap<'a>(&'a LoopDevice);
+    impl Drop for Swap<'_> {
+        fn drop(&mut self) {
+            run("swapoff", &[self.0.text()]);
+        }
+    }
+    let device = need!(LoopDevice::of_zeros(16 * MIB), ROOT);
+    need!(run("mkswap", &[device.text()]), "mkswap");
+    let swap = Swap(&device);
+    need!(run("swapon", &["-p", "0", device.text()]), "swap in the kernel");
+    let cure = format!("swapoff {}", device.text());
+    assert_refused(&device.path, &device.image, &["in use as swap", &cure]);
+    drop(swap);
+}
+
+#[test]
+fn a_read_only_device_is_refused() {
+    let device = LoopDevice::attach(|image| image.set_len(16 * MIB), &["--read-only"]);
+    let device = need!(device, ROOT);
+    let reason = assert_refused(&device.path, &device.image, &["read-only"]);
+    assert_eq!(reason, Reason::ReadOnly);
+}
+
+#[test]
+fn a_device_that_backs_a_loop_device_is_refused() {
+    let below = need!(LoopDevice::of_zeros(16 * MIB), ROOT);
+    let above = run("losetup", &["--find", "--show", below.text()]);
+    let above = need!(above, "a second loop device").trim().to_owned();
+    let judged = std::panic::catch_unwind(|| {
+        assert_refused(&below.path, &below.image, &["is attached to", "losetup -d"])
+    });
+    run("losetup", &["-d", &above]);
+    assert!(matches!(judged, Ok(Reason::BacksLoop { .. })), "{judged:?}");
+}
+
+#[test]
+fn a_btrfs_mount_is_found_although_its_device_number_is_another() {
+    let device = need!(LoopDevice::of_zeros(128 * MIB), ROOT);
+    need!(run("mkfs.btrfs", &["-q", "-f", device.text()]), "mkfs.btrfs");
+    let mounted = Mounted::new(&device.path, device.directory("mnt"), &[]);
+    let _mounted = need!(mounted, "btrfs in the kernel");
+    let reason = assert_refused(&device.path, &device.image, &["is mounted at"]);
+    assert!(matches!(reason, Reason::Mounted { .. }), "{reason:?}");
+}
+
+#[test]
+fn files_directories_and_nothing_are_refused() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("precious");
+    fs::write(&file, "data").expect("a file");
+    for path in [&file, directory.path()] {
+        let refusal = judge(path).expect_err("no device");
+        assert_eq!(refusal.reason, Reason::NotABlockDevice);
+        assert!(refusal.to_string().contains("only ever read"), "{refusal}");
+    }
+    assert_eq!(fs::read_to_string(&file).expect("it stays"), "data");
+    let refusal = judge(&directory.path().join("absent")).expect_err("nothing");
+    assert_eq!(refusal.reason, Reason::Missing);
+}
