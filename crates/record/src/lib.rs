@@ -27,8 +27,8 @@ pub use environment::{
 pub use file::FileError;
 pub use flag::Flag;
 pub use run::{
-    Calibration, FORMAT, LeftOut, MethodInfo, Paired, PairedVerdict, Record, Rounds, State, Tool, VERSION,
-    Warning,
+    Calibration, FORMAT, LeftOut, MethodInfo, Paired, PairedVerdict, Record, Rounds, State, Tool,
+    VERSION, Warning,
 };
 #[cfg(feature = "store")]
 pub use store::{Orphan, Store, StoreError, default_path};

@@ -83,6 +83,7 @@ impl Record {
             cells: Vec::new(),
             left_out: self.left_out.clone(),
             paired: self.paired.clone(),
+            rounds: self.rounds.clone(),
             flags: self.flags.clone(),
             warnings: self.warnings.clone(),
         }

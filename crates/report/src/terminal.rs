@@ -76,6 +76,10 @@ fn results(page: &mut Page, record: &Record) {
         }
         layout(page, &cells);
     }
+    if let Some(rounds) = &record.rounds {
+        page.gap();
+        snia::tracked(page, rounds);
+    }
 }
 
 /// One finished cell in one line without a line feed, for a run in progress:

@@ -1,6 +1,6 @@
 //! What dd says of a copy, the way the 2016 study reads it, and the flush that dd leaves out.
 
-use super::{page::Page, words};
+use super::{page::Page, style::Paint, words};
 use crate::number;
 use record::{Cell, Pass};
 
@@ -29,7 +29,7 @@ fn copy_line(page: &mut Page, pass: &Pass) {
     if let Some(flush_s) = pass.flush_s {
         let whole = number::rate(total.bytes as f64 / (total.seconds + flush_s));
         let flush = number::duration_ns(flush_s * 1e9);
-        page.line(&format!("  final flush {flush}: {whole} with it"));
+        page.hanging("  ", &format!("final flush {flush}: {whole} with it"), Paint::Plain);
     }
 }
 

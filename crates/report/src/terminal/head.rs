@@ -179,6 +179,7 @@ pub(super) fn warnings(page: &mut Page, record: &Record) {
         page.hanging("  ", &format!("{flag}{}", warning.text), Paint::Plain);
     }
     if said.len() > WARNINGS_MAX {
-        page.line(&format!("  and {} more in the record", said.len() - WARNINGS_MAX));
+        let rest = said.len() - WARNINGS_MAX;
+        page.hanging("  ", &format!("and {rest} more in the record"), Paint::Plain);
     }
 }

@@ -5,7 +5,7 @@
 
 use super::{list, page::Page, table::Table, words};
 use crate::number;
-use record::Cell;
+use record::{Cell, Rounds};
 use std::collections::BTreeMap;
 
 /// Rounds that steady state is judged over (PTS 2.0, "Steady State").
@@ -37,6 +37,15 @@ pub(super) fn render(page: &mut Page, cells: &[&Cell]) {
     matrix(page, &columns);
     page.heading("Cells");
     list::render(page, cells);
+}
+
+/// What the method itself decided by: its tracked cell.
+pub(super) fn tracked(page: &mut Page, rounds: &Rounds) {
+    let (name, count) = (&rounds.tracked, rounds.rates.len());
+    page.line(&match rounds.steady_at_round {
+        Some(round) => format!("Steady state, by {name}: reached in round {round} of {count}"),
+        None => format!("Steady state, by {name}: not reached in {count} rounds"),
+    });
 }
 
 fn columns(cells: &[&Cell]) -> Vec<Column> {

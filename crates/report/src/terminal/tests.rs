@@ -1,22 +1,358 @@
+//! Whole pages: golden texts, the width, and records nobody would write.
+
 use super::*;
-#[test]
-fn look() {
-    let mut record =
-        Record::from_json(include_str!("../../../record/tests/example.json"), "x").unwrap();
-    for layout in ["list", "bm-flash", "iozone", "iozone-cmu", "dd", "oltp", "snia", "saturation"] {
-        record.method.layout = layout.into();
-        println!("######## {layout}\n{}", run(&record, &Style::PLAIN));
+use proptest::prelude::*;
+use record::{Flag, Pass, Transition};
+
+const LAYOUTS: [&str; 9] =
+    ["list", "bm-flash", "iozone", "iozone-cmu", "dd", "oltp", "snia", "saturation", "unknown"];
+
+/// Two targets, every field filled somewhere.
+fn example() -> Record {
+    let text = include_str!("../../../record/tests/example.json");
+    Record::from_json(text, "example.json").expect("a record")
+}
+
+/// The results alone, in one layout.
+fn results_of(layout: &str, cells: Vec<Cell>) -> String {
+    let mut record = Record { cells, rounds: None, ..example() };
+    record.method.layout = layout.to_owned();
+    let mut page = Page::new(&Style::PLAIN);
+    results(&mut page, &record);
+    page.finish()
+}
+
+/// A cell without notes; `iops` and `bytes_per_s` agree.
+fn cell(op: &str, pattern: &str, block_bytes: u64, threads: u32, iops: f64) -> Cell {
+    Cell {
+        op: op.to_owned(),
+        pattern: pattern.to_owned(),
+        block_bytes,
+        threads,
+        iops,
+        bytes_per_s: iops * block_bytes as f64,
+        queue_depth: 1,
+        coordinates: Default::default(),
+        flags: Vec::new(),
+        flush_latency: None,
+        ..example().cells[1].clone()
     }
-    println!(
-        "{}",
-        history(
-            &[record.summary(), record.summary()],
-            &Style { color: Color::Never, characters: Characters::Unicode, width: 100 }
-        )
+}
+
+#[test]
+fn a_list_gives_bandwidth_of_large_blocks_and_operations_of_small_ones() {
+    let mut cells = example().cells;
+    cells.truncate(2);
+    let expected = "\
+cell                                 rate     95 %     p50      p99  notes
+-----------------------------  ----------  -------  ------  -------  -----
+sequential read 1 MiB, 8 deep    275 MB/s  +-1.6 %  598 us  1.52 ms  1
+random read 4 KiB, 32 deep     52.1k IOPS  +-1.5 %  598 us  1.52 ms  2,3
+";
+    assert_eq!(results_of("list", cells), expected);
+}
+
+/// Figures of the 2007 study's first table (Mtron PRO, bare, 4096 bytes).
+#[test]
+fn the_2007_table_comes_out_as_it_was_printed() {
+    let cells = vec![
+        cell("read", "random", 4096, 1, 10_337.8),
+        cell("read", "random", 4096, 10, 13_223.2),
+        cell("read", "random", 4096, 40, 13_226.9),
+        cell("write", "random", 4096, 1, 123.375),
+        cell("write", "random", 4096, 10, 123.875),
+        cell("read", "seq", 1 << 20, 1, 113.9),
+    ];
+    let expected = "\
+Random reads
+block  1 thread     BW  10 threads     BW  40 threads     BW  notes
+-----  --------  -----  ----------  -----  ----------  -----  -----
+4K        10337  40.3M       13223  51.6M       13226  51.6M
+
+Random writes
+block  1 thread      BW  10 threads      BW  notes
+-----  --------  ------  ----------  ------  -----
+4K          123  493.5K         123  495.5K
+
+Linear read 1 MiB: 113.9M
+
+IOPS and bandwidth truncated, K = 1024 and M = 1048576 B/s, as that study
+printed them; intervals and latency are in the record.
+";
+    assert_eq!(results_of("bm-flash", cells), expected);
+}
+
+#[test]
+fn iozone_has_a_grid_a_test_in_whole_kib() {
+    let at = |test: &str, file_bytes: u64, block_bytes, iops| {
+        let mut cell = cell("write", "seq", block_bytes, 1, iops);
+        cell.coordinates.insert("test".to_owned(), test.into());
+        cell.coordinates.insert("file_bytes".to_owned(), file_bytes.to_string().into());
+        cell
+    };
+    let cells = vec![
+        at("write", 65536, 4096, 1000.4),
+        at("write", 65536, 8192, 900.0),
+        at("write", 131_072, 4096, 1100.0),
+        at("re-write", 65536, 4096, 2000.0),
+    ];
+    let expected = "\
+write, KiB/s
+file \\ record  4 KiB  8 KiB  notes
+-------------  -----  -----  -----
+64 KiB          4001   7200
+128 KiB         4400
+
+re-write, KiB/s
+file \\ record  4 KiB  notes
+-------------  -----  -----
+64 KiB          8000
+";
+    assert_eq!(results_of("iozone", cells), expected);
+}
+
+#[test]
+fn dd_shows_its_line_its_reading_and_the_flush_apart() {
+    let mut cell = cell("write", "seq", 512, 1, 322.58);
+    cell.io = "direct,sync".to_owned();
+    cell.half_width_relative = Some(0.02);
+    let total = record::Operations { operations: 1000, bytes: 512_000, errors: 0, seconds: 3.1 };
+    cell.passes = vec![Pass { total, flush_s: Some(0.012), ..cell.passes[0].clone() }];
+    let expected = "\
+sequential write 512 B, sync
+512000 bytes (500 KiB) copied, 3.10 s, 165 kB/s
+  final flush 12.0 ms: 165 kB/s with it
+= 3.10 ms per write (+-2.0 %): 3.10 s for 1000
+";
+    assert_eq!(results_of("dd", vec![cell]), expected);
+}
+
+#[test]
+fn commits_stand_before_the_data_streams() {
+    let mut log = cell("commit", "seq", 8192, 1, 812.0);
+    log.io = "buffered".to_owned();
+    let text = results_of("oltp", vec![cell("mixed", "random", 8192, 8, 9000.0), log]);
+    assert!(text.starts_with(
+        "sequential commit 8 KiB, buffered\n812 commits/s (+-1.5 %)\n\
+         commit latency p50 598 us, p99 1.52 ms, p99.9 4.26 ms\n"
+    ));
+    assert!(text.contains("random mixed 8 KiB, 8 threads"), "{text}");
+}
+
+#[test]
+fn rounds_are_steady_within_snias_limits_and_not_beyond() {
+    let rounds = |block_bytes, rates: &[f64]| {
+        let mut cell = cell("write", "random", block_bytes, 1, rates[0]);
+        let pass = cell.passes[0].clone();
+        let pass = |(at, &iops): (usize, &f64)| Pass { pass: at as u32, iops, ..pass.clone() };
+        cell.passes = rates.iter().enumerate().map(pass).collect();
+        cell
+    };
+    let text = results_of(
+        "snia",
+        vec![
+            rounds(4096, &[900.0, 500.0, 340.0, 335.0, 338.0, 336.0, 337.0]),
+            rounds(8192, &[500.0, 450.0, 400.0, 350.0, 300.0]),
+            rounds(16384, &[1.0, 2.0]),
+        ],
     );
-    println!("{}", cell_line(&record.cells[1], &Style::PLAIN));
-    println!(
-        "{}",
-        run(&record, &Style { color: Color::Never, characters: Characters::Unicode, width: 120 })
+    assert!(text.contains("0/100 4 KiB: steady, spread 1.5 %"), "{text}");
+    // A straight line from 500 to 300 about 400: both are half of it.
+    assert!(
+        text.contains("0/100 8 KiB: not steady, spread 50 % (limit 20 %), drift 50 %"),
+        "{text}"
     );
+    assert!(text.contains("0/100 16 KiB: not judged, 2 of 5 rounds"), "{text}");
+    assert!(text.contains("\n4 KiB     337\n"), "{text}");
+}
+
+#[test]
+fn a_cliff_is_told_in_words_and_seen_in_the_picture() {
+    let mut cell = cell("write", "seq", 1 << 20, 1, 300.0);
+    let mut pass = cell.passes[0].clone();
+    pass.series.operations = [vec![50; 20], vec![25; 20]].concat();
+    pass.transitions = vec![Transition {
+        at_s: 2.0,
+        at_bytes: 1_048_576_000,
+        before_bytes_per_s: 524.288e6,
+        after_bytes_per_s: 262.144e6,
+    }];
+    cell.passes = vec![pass];
+    let text = results_of("saturation", vec![cell]);
+    let words = "cliff after 1.05 GB (2.00 s): the rate fell from 524 MB/s to 262 MB/s, 50 % of it";
+    assert!(text.replace('\n', " ").contains(words), "{text}");
+    assert!(text.contains(&format!(" 524 MB/s |{}\n", "#".repeat(20))), "{text}");
+    assert!(text.contains(&format!("        0 |{}\n", "#".repeat(40))), "{text}");
+}
+
+#[test]
+fn an_unfinished_run_says_why_and_how_to_go_on() {
+    let record = Record {
+        state: State::Interrupted,
+        error: Some("stopped by Ctrl-C.".to_owned()),
+        ..example()
+    };
+    let text = run(&record, &Style::PLAIN);
+    let line = "state  interrupted: stopped by Ctrl-C; to go on: drivelab run --resume 0badcafe";
+    assert!(text.contains(line), "{text}");
+    assert!(!run(&example(), &Style::PLAIN).contains("--resume"));
+}
+
+#[test]
+fn every_part_of_the_record_that_a_reader_needs_is_on_the_page() {
+    let text = run(&example(), &Style::PLAIN);
+    for part in [
+        "EXAMPLE SSD 64",
+        "SATA 3.0 Gbps",
+        "ext4 on /dev/sda1",
+        "Linux 6.18.0",
+        "seed",
+        "before-trim",
+        "Target 1: /mnt/b",
+        "0.481 to 0.518",
+        "slower",
+        "random-read-512-t1-q1",
+        "by random-write-4K-t1-q32: reached in round 7 of 7",
+        "Sustained writes were not measured",
+    ] {
+        assert!(text.contains(part), "{part} is missing:\n{text}");
+    }
+    for flag in [Flag::LinkLimited, Flag::VirtualDisk, Flag::VolatileCache, Flag::ForeignIo] {
+        let joined = text.replace("\n   ", " "); // Footnotes wrap with three blanks.
+        let explained = joined.matches(&format!(" {flag}: {}", flag.meaning())).count();
+        assert_eq!(explained, 1, "{flag}:\n{text}");
+    }
+}
+
+#[test]
+fn a_cells_line_holds_name_rate_interval_and_flags() {
+    let mut cell = example().cells.swap_remove(1);
+    cell.flags.truncate(1);
+    let line =
+        "random read 4 KiB, 32 deep: 52.1k IOPS +-1.5 %, p50 598 us, p99 1.52 ms [burst_credit]";
+    assert_eq!(cell_line(&cell, &Style { width: 100, ..Style::PLAIN }), line);
+    assert_eq!(cell_line(&cell, &Style::PLAIN).len(), 80);
+}
+
+#[test]
+fn the_history_has_a_row_a_run() {
+    let text = history(&[example().summary()], &Style { width: 110, ..Style::PLAIN });
+    for part in ["0badcafe", "2026-11-21 20:15", "quick", "complete", "/mnt/a /mnt/b", "275 MB/s"] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert!(history(&[], &Style::PLAIN).contains("drivelab run"));
+}
+
+#[test]
+fn colours_are_written_only_when_asked_for() {
+    let coloured = Style { color: Color::Always, ..Style::PLAIN };
+    assert!(run(&example(), &coloured).contains("\x1b["));
+    assert!(!run(&example(), &Style::PLAIN).contains('\x1b'));
+    assert_eq!(without_colours(&run(&example(), &coloured)), run(&example(), &Style::PLAIN));
+}
+
+fn without_colours(text: &str) -> String {
+    ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[32m", "\x1b[33m"]
+        .iter()
+        .fold(text.to_owned(), |text, code| text.replace(code, ""))
+}
+
+fn number() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        Just(0.0),
+        Just(f64::NAN),
+        Just(f64::INFINITY),
+        Just(-1.0),
+        0.0..1e9f64,
+        any::<f64>()
+    ]
+}
+
+fn name() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just(String::new()),
+        "[a-z]{200}",
+        "[\u{6f22}\u{1f600} ]{1,90}",
+        "\\PC{0,60}",
+        Just("seq".to_owned()),
+        Just("read".to_owned()),
+        Just("write".to_owned()),
+        Just("mixed:70".to_owned()),
+        Just("commit".to_owned()),
+        Just("a\x1b[2Jb\nc".to_owned()),
+    ]
+}
+
+prop_compose! {
+    /// The example's cell with anything in the places that layouts read.
+    fn any_cell()(
+        target in 0..3usize,
+        names in prop::array::uniform6(name()),
+        sizes in prop::array::uniform3(any::<u64>()),
+        counts in prop::array::uniform2(any::<u32>()),
+        numbers in prop::array::uniform6(number()),
+        ticks in prop::collection::vec(any::<u32>(), 0..200),
+        passes in 0..8u32,
+        absent in any::<bool>(),
+        flags in prop::sample::subsequence(Flag::ALL, 0..6),
+    ) -> Cell {
+        let mut cell = example().cells.swap_remove(1);
+        let [op, pattern, name, io, test, round] = names;
+        let [iops, rate, mean, half_width, seconds, after] = numbers;
+        (cell.target, cell.op, cell.pattern, cell.name, cell.io) = (target, op, pattern, name, io);
+        cell.block_bytes = sizes[0] >> (sizes[1] % 64);
+        [cell.threads, cell.queue_depth] = counts;
+        (cell.iops, cell.bytes_per_s, cell.iops_mean) = (iops, rate, mean);
+        cell.half_width_relative = Some(half_width).filter(|_| !absent);
+        cell.iops_ci95 = Some([iops, after]).filter(|_| !absent);
+        cell.coordinates.insert("test".to_owned(), test.into());
+        cell.coordinates.insert("round".to_owned(), round.into());
+        cell.coordinates.insert("file_bytes".to_owned(), sizes[2].into());
+        if absent {
+            (cell.latency, cell.iops_stddev) = (None, None);
+            cell.coordinates.clear();
+        }
+        let mut pass = cell.passes[0].clone();
+        pass.total.bytes = sizes[1];
+        pass.total.seconds = seconds;
+        pass.series.tick_ns = sizes[2];
+        pass.series.operations = ticks.into_iter().map(u64::from).collect();
+        pass.transitions[0].after_bytes_per_s = after;
+        pass.iops = rate;
+        cell.passes = (0..passes).map(|number| Pass { pass: number, ..pass.clone() }).collect();
+        cell.flags = flags;
+        cell
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn no_record_breaks_the_width_or_the_terminal(
+        cells in prop::collection::vec(any_cell(), 0..6),
+        layout in prop::sample::select(&LAYOUTS[..]),
+        text in name(),
+        width in prop_oneof![Just(80usize), 0..200usize],
+        unicode in any::<bool>(),
+    ) {
+        let mut record = Record { cells, ..example() };
+        record.method.layout = layout.to_owned();
+        record.targets[0].text.clone_from(&text);
+        record.targets[0].stack[1].drive.as_mut().expect("a drive").model = Some(text.clone());
+        record.paired[0].name.clone_from(&text);
+        record.left_out[0].reason.clone_from(&text);
+        record.method.not_measured = Some(text.clone());
+        record.environment.host.name.clone_from(&text);
+        record.labels.insert("label".to_owned(), text);
+        let characters = if unicode { Characters::Unicode } else { Characters::Ascii };
+        let style = Style { width, color: Color::Never, characters };
+        let lines = record.cells.iter().map(|cell| cell_line(cell, &style));
+        let pages = [run(&record, &style), history(&[record.summary()], &style)];
+        for line in pages.iter().flat_map(|page| page.lines()).map(str::to_owned).chain(lines) {
+            prop_assert!(style::columns_of(&line) <= width.max(WIDTH_MIN), "{line}");
+            prop_assert!(!line.chars().any(char::is_control), "{line:?}");
+            prop_assert!(unicode || line.is_ascii(), "{line}");
+        }
+    }
 }
