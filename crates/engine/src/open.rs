@@ -135,10 +135,7 @@ pub fn open_file(
     }
     if create == Create::New {
         flags |= OFlags::CREATE | OFlags::EXCL;
-    } else if create == Create::Existing
-        && access == Access::ReadWrite
-        && is_block_device(path)
-    {
+    } else if create == Create::Existing && access == Access::ReadWrite && is_block_device(path) {
         // Without O_CREAT it asks for the device exclusively (open(2)).
         flags |= OFlags::EXCL;
     }

@@ -191,8 +191,9 @@ impl Uring {
                     continue;
                 }
                 (refusal, _)
-                    if self.discards == Discards::Commanded && is_unknown(refusal, command) =>
+                    if self.discards != Discards::Punched && is_unknown(refusal, command) =>
                 {
+                    // Others of the batch may have been commanded too, and come here after this.
                     self.discards = Discards::Blocking;
                     self.queued.push(number);
                     continue;

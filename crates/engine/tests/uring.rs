@@ -250,28 +250,35 @@ fn a_block_device_tells_its_size_and_forgets_what_is_discarded() {
     let Some(device) = LoopDevice::over(&path) else {
         return skip("the right to make a loop device");
     };
-    let open = || {
+    let open = |create| {
         let path = std::path::Path::new(&device.0);
-        open_file(path, Access::ReadWrite, Caching::Buffered, Syncing::None, Create::Existing)
+        open_file(path, Access::ReadWrite, Caching::Buffered, Syncing::None, create)
     };
-    let file = open().expect("nobody else uses it");
+    let file = open(Create::Existing).expect("nobody else uses it");
     assert_eq!(raw::device_bytes(&file).expect("a device"), CAPACITY);
     assert_eq!(raw::logical_block_bytes(&file).expect("a device"), 512);
     assert!(raw::physical_block_bytes(&file).expect("a device") >= 512);
     assert!(!raw::is_read_only(&file).expect("a device"));
     raw::optimal_io_bytes(&file).expect("a device");
     raw::drop_device_cache(&file).expect("root may");
-    let busy = open().expect_err("opened exclusively").to_string();
+    let busy = open(Create::Existing).expect_err("opened exclusively").to_string();
     assert!(busy.contains("in use"), "{busy}");
+    open(Create::Held).expect("a worker shares the hold");
 
     let engine = Uring::new(Clock::start(), file, geometry(CAPACITY, 4), UringOptions::default());
     let mut engine = match engine {
         Ok(engine) => engine,
         Err(error) => return skip(&error.to_string()),
     };
+    for tag in 0..2 {
+        engine.submit(request(tag, Command::Discard { offset: tag * 65_536, len: 65_536 }));
+    }
+    let mut done = Vec::new();
+    while done.len() < 2 {
+        engine.wait(Instant::NEVER, &mut done);
+    }
+    assert!(done.iter().all(|completion| completion.result == Ok(())), "{done:?}");
     for offset in [0, 65_536] {
-        let answer = ask(&mut engine, Command::Discard { offset, len: 65_536 });
-        assert_eq!(answer.result, Ok(()));
         let answer = ask(&mut engine, read(offset, 65_536, Buf::zeroed(65_536)));
         assert_eq!(answer.result, Ok(()));
         assert!(buffer(answer.payload).bytes().iter().all(|&byte| byte == 0));
