@@ -105,7 +105,7 @@ pub fn percent(share: f64) -> String {
     let value = share * 100.0;
     match value.abs() {
         size if !size.is_finite() => "-".to_owned(),
-        size if size == 0.0 => "0 %".to_owned(),
+        0.0 => "0 %".to_owned(),
         size if size < 0.05 => "<0.1 %".to_owned(),
         size if size < 9.95 => format!("{value:.1} %"),
         size if size < 1e4 => format!("{value:.0} %"),

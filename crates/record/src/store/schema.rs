@@ -82,6 +82,9 @@ fn set_up(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
 
 /// Refuses what is not ours before anything is changed in it.
 fn recognise(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    // All questions within one read transaction: another drivelab may be making the store right now.
+    let snapshot =
+        connection.unchecked_transaction().map_err(|source| sqlite_error(path, source))?;
     let not_ours = |found: String| StoreError::NotOurs { path: path.to_owned(), found };
     let pragma = |name: &str| {
         connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(|error| {
@@ -105,7 +108,7 @@ fn recognise(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     if found > KNOWN {
         return Err(StoreError::Newer { path: path.to_owned(), found, known: KNOWN });
     }
-    Ok(())
+    snapshot.commit().map_err(|source| sqlite_error(path, source))
 }
 
 /// Switches to the write-ahead log, where readers and one writer do not wait for each other. SQLite does
