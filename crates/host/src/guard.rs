@@ -10,8 +10,10 @@
 //! and lasts as long as the [`Permit`], so nothing can be mounted in between.
 
 mod claims;
+mod refusal;
 mod signature;
 
+pub use refusal::{Reason, Refusal};
 pub use signature::{FLASH_MAGIC, signatures};
 
 use crate::{
@@ -20,7 +22,7 @@ use crate::{
     sysfs::BlockDevice,
 };
 use std::{
-    fmt, fs,
+    fs,
     fs::{File, OpenOptions},
     io,
     os::{
@@ -28,175 +30,9 @@ use std::{
         unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
     },
     path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
-
-/// Why a device may not be overwritten.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum Reason {
-    /// There is nothing at the path.
-    Missing,
-    /// A file or directory: never overwritten.
-    NotABlockDevice,
-    /// The kernel's texts about the device are missing, so nothing can be ruled out.
-    Unknown,
-    /// The user may not open it, or reading failed; the system's words.
-    Unreadable {
-        /// The system's words.
-        error: String,
-    },
-    /// The device or its disk is write-protected.
-    ReadOnly,
-    /// A zoned drive takes only sequential writes.
-    Zoned,
-    /// The device, a part of it, or something it is a part of is mounted.
-    Mounted {
-        /// Kernel name of the mounted device.
-        device: String,
-        /// Where.
-        mount_point: String,
-    },
-    /// In use as swap.
-    Swap {
-        /// Kernel name of the swap device.
-        device: String,
-    },
-    /// An array, mapping or cache is built on it.
-    Held {
-        /// Kernel name of the device below.
-        device: String,
-        /// Kernel name of the one above.
-        holder: String,
-    },
-    /// A loop device is attached to it.
-    BacksLoop {
-        /// Kernel name of the device below.
-        device: String,
-        /// Kernel name of the loop device.
-        loop_device: String,
-    },
-    /// Another loop device has the same file behind it.
-    SharedFile {
-        /// The file.
-        file: String,
-        /// Kernel name of the other loop device.
-        loop_device: String,
-    },
-    /// A member of an imported ZFS pool.
-    PoolMember {
-        /// Kernel name of the member.
-        device: String,
-    },
-    /// Somebody has it open exclusively.
-    Busy,
-    /// It holds data: device and what was recognised on it.
-    Signature {
-        /// Kernel name and name of the format, in the order found.
-        found: Vec<(String, String)>,
-    },
-    /// What was typed is not the drive's serial or name.
-    NotConfirmed {
-        /// What must be typed.
-        expected: String,
-        /// What was typed, if anything.
-        typed: Option<String>,
-    },
-}
-
-/// A device that may not be overwritten, and why. Its `Display` is one sentence with the cure.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Refusal {
-    /// The device, as it was given.
-    pub path: PathBuf,
-    /// Why.
-    pub reason: Reason,
-}
-
-impl std::error::Error for Refusal {}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "refusing to write to {}: ", self.path.display())?;
-        match &self.reason {
-            Reason::Missing => write!(formatter, "there is no such device; check the spelling"),
-            Reason::NotABlockDevice => write!(
-                formatter,
-                "it is no block device, and what exists is only ever read; name a directory or a \
-                 new file to write to"
-            ),
-            Reason::Unknown => write!(
-                formatter,
-                "/sys says nothing about it, so nothing can be ruled out; run where /sys is mounted"
-            ),
-            Reason::Unreadable { error } => {
-                write!(formatter, "it cannot be opened and examined ({error}); run as root")
-            }
-            Reason::ReadOnly => {
-                write!(formatter, "it is read-only; name a writable device, or leave out --destroy")
-            }
-            Reason::Zoned => write!(
-                formatter,
-                "it is a zoned drive, which takes no random writes; leave out --destroy to read it"
-            ),
-            Reason::Mounted { device, mount_point } => write!(
-                formatter,
-                "{device} is mounted at {mount_point}; make sure that it is the right drive, then \
-                 `umount {mount_point}`"
-            ),
-            Reason::Swap { device } => write!(
-                formatter,
-                "{device} is in use as swap; make sure that it is the right drive, then \
-                 `swapoff /dev/{device}`"
-            ),
-            Reason::Held { device, holder } => write!(
-                formatter,
-                "{device} is part of {holder}; stop {holder} first (mdadm --stop, vgchange -an, \
-                 cryptsetup close, ...)"
-            ),
-            Reason::BacksLoop { device, loop_device } => write!(
-                formatter,
-                "{loop_device} is attached to {device}; `losetup -d /dev/{loop_device}` first"
-            ),
-            Reason::SharedFile { file, loop_device } => write!(
-                formatter,
-                "{loop_device} is attached to the same file, {file}; `losetup -d \
-                 /dev/{loop_device}` first"
-            ),
-            Reason::PoolMember { device } => write!(
-                formatter,
-                "{device} belongs to an imported ZFS pool; `zpool export` the pool first"
-            ),
-            Reason::Busy => write!(
-                formatter,
-                "somebody has it open for exclusive use; find out who with `lsof {0}` or `fuser \
-                 -v {0}`",
-                self.path.display()
-            ),
-            Reason::Signature { found } => {
-                let list: Vec<String> =
-                    found.iter().map(|(device, name)| format!("{name} on {device}")).collect();
-                // Partitions before the disk, whose wiping makes them vanish.
-                let mut devices: Vec<String> =
-                    found.iter().rev().map(|(device, _)| format!("/dev/{device}")).collect();
-                devices.dedup();
-                let devices = devices.join(" ");
-                write!(
-                    formatter,
-                    "it holds data ({}); make sure that it is the right drive, then `wipefs -a \
-                     {devices}`",
-                    list.join(", ")
-                )
-            }
-            Reason::NotConfirmed { expected, typed } => {
-                match typed {
-                    Some(typed) => write!(formatter, "`{typed}` is not its name; ")?,
-                    None => write!(formatter, "all its data would be lost; ")?,
-                }
-                write!(formatter, "to confirm, type `--destroy {expected}`")
-            }
-        }
-    }
-}
 
 /// A device with nothing on it, held open exclusively; only the confirmation is missing.
 #[derive(Debug)]
@@ -320,6 +156,9 @@ pub fn judge_claims(number: DeviceNumber, roots: &Roots) -> Result<(), Reason> {
 fn check_claims(device: &BlockDevice, roots: &Roots) -> Result<(), Reason> {
     let disk = device.parent();
     let with_disk = || std::iter::once(device).chain(&disk);
+    if device.bytes() == 0 {
+        return Err(Reason::NoMedium);
+    }
     if with_disk().any(|part| part.text("ro").as_deref() == Some("1")) {
         return Err(Reason::ReadOnly);
     }
@@ -343,10 +182,23 @@ fn unreadable(error: io::Error) -> Reason {
 
 /// `O_EXCL` without `O_CREAT` claims a block device (open(2)): it fails while anybody else, the kernel
 /// included, has claimed it, its disk or one of its partitions, in whatever mount namespace.
+///
+/// Programs that look for a free loop device or re-read a partition table claim for a moment, so the claim is
+/// tried again for a tenth of a second.
 fn open_exclusively(path: &Path) -> Result<File, Reason> {
+    const TRIES: u32 = 5;
     let mut options = OpenOptions::new();
     options.read(true).write(true).custom_flags(libc::O_EXCL | libc::O_CLOEXEC);
-    options.open(path).map_err(|error| match error.raw_os_error() {
+    let is_busy = |error: &io::Error| error.raw_os_error() == Some(libc::EBUSY);
+    let mut opened = options.open(path);
+    for _ in 1..TRIES {
+        if !opened.as_ref().is_err_and(is_busy) {
+            break;
+        }
+        thread::sleep(Duration::from_millis(25));
+        opened = options.open(path);
+    }
+    opened.map_err(|error| match error.raw_os_error() {
         Some(libc::EBUSY) => Reason::Busy,
         Some(libc::EROFS) => Reason::ReadOnly,
         _ => unreadable(error),
@@ -383,7 +235,7 @@ fn known_to_blkid(path: &Path, roots: &Roots) -> Vec<String> {
     let text = text.flatten().unwrap_or_default();
     let value = |line: &str| {
         let (key, value) = line.split_once('=')?;
-        matches!(key, "TYPE" | "PTTYPE").then(|| value.to_owned())
+        matches!(key, "TYPE" | "PTTYPE").then(|| format!("what blkid calls `{value}`"))
     };
     text.lines().filter_map(value).collect()
 }

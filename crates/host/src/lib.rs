@@ -11,7 +11,7 @@
 //!
 //! Everything that the kernel tells through files is read below [`Roots`], so tests build small
 //! fake trees. Nothing in this crate writes to a device: the guard only reads, and hands out a
-//! [`Permit`](guard::Permit) that others need in order to write.
+//! [`Permit`] that others need in order to write.
 
 #![forbid(unsafe_code)]
 

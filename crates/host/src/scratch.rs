@@ -163,17 +163,18 @@ fn check_space(directory: &Path, bytes: u64) -> Result<(), HostError> {
     let usage = statvfs(directory).map_err(|error| HostError::io("look at", directory, error))?;
     let (free, reserve) = (free_bytes(&usage), reserve_bytes(&usage));
     let room = free.saturating_sub(reserve);
+    let size =
+        if room >= 1 << 20 { format!("{}M", room >> 20) } else { format!("{}K", room >> 10) };
     if bytes <= room {
         return Ok(());
     }
     let sentence = format!(
         "a scratch file of {} does not fit into {}: {} are free, of which {} stay in reserve; free some \
-         space, or use --size {}K or less",
+         space, or use --size {size} or less",
         display_bytes(bytes),
         directory.display(),
         display_bytes(free),
-        display_bytes(reserve),
-        room / 1024
+        display_bytes(reserve)
     );
     Err(HostError::new(ErrorKind::NoSpace, sentence))
 }

@@ -119,6 +119,19 @@ fn a_mapping_over_a_mounted_device_is_refused() {
 }
 
 #[test]
+fn a_mapping_over_a_partition_whose_sister_is_mounted_is_free() {
+    let machine = machine();
+    machine.disk("virtual", "dm-0", "253:0");
+    machine.disk("virtual", "dm-1", "253:1");
+    machine.stack("dm-0", "sda1");
+    machine.stack("dm-1", "sda2");
+    machine.mount("253:1", "mnt", "xfs", "/dev/mapper/x", "rw");
+    assert_free(&machine, "253:0");
+    assert_refused(&machine, "8:1", &["sda1 is part of dm-0"]);
+    assert_refused(&machine, "8:0", &["dm-1 is mounted at"]);
+}
+
+#[test]
 fn a_bcache_device_is_refused_before_its_holder_appears() {
     let machine = machine();
     machine.attribute("sdb", "bcache/state", "clean");
@@ -142,10 +155,12 @@ fn a_device_behind_a_loop_device_and_a_second_loop_over_one_file_are_refused() {
 }
 
 #[test]
-fn read_only_and_zoned_devices_are_refused() {
+fn read_only_empty_and_zoned_devices_are_refused() {
     let machine = machine();
     machine.attribute("sdb", "ro", "1");
     assert_eq!(judge(&machine, "8:16"), Err(Reason::ReadOnly));
+    machine.attribute("sdb", "size", "0");
+    assert_eq!(judge(&machine, "8:16"), Err(Reason::NoMedium));
     machine.attribute("sda", "queue/zoned", "host-managed");
     assert_eq!(judge(&machine, "8:1"), Err(Reason::Zoned));
     machine.attribute("sda", "ro", "1");

@@ -8,7 +8,7 @@ use std::{
     fs::{self, File},
     io::{Seek, SeekFrom, Write},
     os::unix::fs::symlink,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 const MIB: u64 = 1 << 20;
@@ -19,12 +19,13 @@ fn judge(path: &Path) -> Result<Cleared, Refusal> {
 
 /// Refused with one sentence that names all `words`, and not a byte of `image` changed.
 fn assert_refused(path: &Path, image: &Path, words: &[&str]) -> Reason {
-    run("sync", &[]);
+    let flush = || File::open(path).and_then(|device| device.sync_all()).expect("flushed");
+    flush();
     let before = hash(image);
     let refusal = judge(path).expect_err("refused");
     let text = refusal.to_string();
     assert!(!text.contains('\n') && words.iter().all(|word| text.contains(word)), "{text}");
-    run("sync", &[]);
+    flush();
     assert_eq!(hash(image), before, "the guard wrote to {}", path.display());
     refusal.reason
 }
@@ -42,6 +43,8 @@ fn write_mbr(image: &mut File, bytes: u64) -> std::io::Result<()> {
     image.write_all(&sector)
 }
 
+/// A file system mounted for writing changes its bytes by itself.
+const READ_ONLY: &[&str] = &["-o", "ro"];
 const ROOT: &str = "root and a loop device";
 
 #[test]
@@ -84,7 +87,7 @@ fn a_blank_device_is_refused_when_something_else_is_typed() {
 fn a_mounted_device_is_refused_by_name_and_through_a_symbolic_link() {
     let device = need!(LoopDevice::of_zeros(16 * MIB), ROOT);
     need!(run("mkfs.ext4", &["-q", device.text()]), "mkfs.ext4");
-    let mounted = Mounted::new(&device.path, device.directory("mnt"), &[]);
+    let mounted = Mounted::new(&device.path, device.directory("mnt"), READ_ONLY);
     let mounted = need!(mounted, "ext4 in the kernel");
     let place = mounted.0.to_str().expect("plain");
     let link = device.image.with_file_name("innocent");
@@ -99,12 +102,12 @@ fn a_mounted_device_is_refused_by_name_and_through_a_symbolic_link() {
 fn a_disk_with_a_mounted_partition_is_refused_and_so_is_the_partition() {
     let device = LoopDevice::attach(|image| write_mbr(image, 32 * MIB), &["--partscan"]);
     let device = need!(device, ROOT);
-    let partition = PathBuf::from(format!("{}p1", device.text()));
-    need!(partition.exists().then_some(()), "partitions on loop devices");
+    let partition = device.first_partition(2048, 32 * MIB / 512 - 2048);
+    let partition = need!(partition, "partitions on loop devices");
     let node = partition.to_str().expect("plain");
     need!(run("mkfs.ext4", &["-q", node]), "mkfs.ext4");
     {
-        let mounted = Mounted::new(&partition, device.directory("mnt"), &[]);
+        let mounted = Mounted::new(&partition, device.directory("mnt"), READ_ONLY);
         let _mounted = need!(mounted, "ext4 in the kernel");
         let name = format!("{}p1 is mounted at", device.name());
         assert_refused(&device.path, &device.image, &[&name]);
@@ -121,11 +124,12 @@ fn a_disk_with_a_mounted_partition_is_refused_and_so_is_the_partition() {
 fn a_blank_partition_is_permitted_by_its_own_name() {
     let device = LoopDevice::attach(|image| write_mbr(image, 32 * MIB), &["--partscan"]);
     let device = need!(device, ROOT);
-    let partition = PathBuf::from(format!("{}p1", device.text()));
-    need!(partition.exists().then_some(()), "partitions on loop devices");
+    let partition = device.first_partition(2048, 32 * MIB / 512 - 2048);
+    let partition = need!(partition, "partitions on loop devices");
     let cleared = judge(&partition).expect("blank");
     assert_eq!(cleared.expected(), format!("{}p1", device.name()));
-    assert_eq!(cleared.confirm(Some(device.name())).map(|_| ()).is_ok(), false);
+    let whole = cleared.confirm(Some(device.name()));
+    assert!(whole.is_err(), "the disk's name is not the partition's");
 }
 
 #[test]
@@ -158,6 +162,14 @@ fn formats_left_by_their_own_programs_are_refused_with_wipefs_as_the_cure() {
         need!(run("wipefs", &["-q", "-a", device.text()]), "wipefs");
         judge(&device.path).unwrap_or_else(|refusal| panic!("{program} after wipefs: {refusal}"));
     }
+}
+
+#[test]
+fn a_format_that_only_blkid_knows_is_refused_too() {
+    let device = need!(LoopDevice::of_zeros(16 * MIB), ROOT);
+    need!(run("mkfs.minix", &[device.text()]), "mkfs.minix");
+    need!(run("blkid", &["-p", device.text()]), "blkid");
+    assert_refused(&device.path, &device.image, &["what blkid calls `minix`", "wipefs"]);
 }
 
 fn luks_format(program: &str, version: &str, device: &LoopDevice) -> Option<String> {
@@ -242,7 +254,7 @@ fn a_device_that_backs_a_loop_device_is_refused() {
 fn a_btrfs_mount_is_found_although_its_device_number_is_another() {
     let device = need!(LoopDevice::of_zeros(128 * MIB), ROOT);
     need!(run("mkfs.btrfs", &["-q", "-f", device.text()]), "mkfs.btrfs");
-    let mounted = Mounted::new(&device.path, device.directory("mnt"), &[]);
+    let mounted = Mounted::new(&device.path, device.directory("mnt"), READ_ONLY);
     let _mounted = need!(mounted, "btrfs in the kernel");
     let reason = assert_refused(&device.path, &device.image, &["is mounted at"]);
     assert!(matches!(reason, Reason::Mounted { .. }), "{reason:?}");

@@ -55,6 +55,10 @@ fn judge_file_system(mount: &Mount, findings: &mut Findings) {
             findings
                 .add(Flag::CopyOnWrite, &format!("{here}, which copies on write and checksums"));
         }
+        "ecryptfs" => {
+            findings
+                .add(Flag::Encrypted, &format!("{here}, which encrypts all that passes through"));
+        }
         _ if is_network(kind) => {
             let source = &mount.source;
             findings

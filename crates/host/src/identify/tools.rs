@@ -243,7 +243,9 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_program_is_no_output() {
+    fn a_missing_or_silent_program_is_no_output() {
+        assert_eq!(run("echo", &["a word"]).as_deref(), Some("a word\n"));
+        assert_eq!(run("true", &[]), None);
         assert_eq!(run("drivelab-no-such-program", &[]), None);
     }
 }

@@ -42,13 +42,21 @@ pub fn run(program: &str, arguments: &[&str]) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// FNV-1a over a file's bytes: enough to see that none changed.
+/// FNV-1a over a file's words: enough to see that none changed.
 pub fn hash(path: &Path) -> u64 {
-    let mut bytes = Vec::new();
-    File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)).expect("readable");
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    let mut file = File::open(path).expect("readable");
+    let mut piece = vec![0; 1 << 20];
+    let mut hash = 0xcbf2_9ce4_8422_2325;
+    loop {
+        let bytes = file.read(&mut piece).expect("readable");
+        if bytes == 0 {
+            return hash;
+        }
+        for word in piece[..bytes].chunks(8) {
+            let word = word.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+            hash = (hash ^ word).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
 }
 
 /// A loop device over a sparse file of its own; detached on drop.
@@ -89,6 +97,17 @@ impl LoopDevice {
     /// The device's path as text.
     pub fn text(&self) -> &str {
         self.path.to_str().expect("plain names")
+    }
+
+    /// The first partition: found by the kernel or, where it reads no partition tables, told to it.
+    /// `None` without either.
+    pub fn first_partition(&self, start_sectors: u64, sectors: u64) -> Option<PathBuf> {
+        let path = PathBuf::from(format!("{}p1", self.text()));
+        if !path.exists() {
+            let (start, length) = (start_sectors.to_string(), sectors.to_string());
+            run("addpart", &[self.text(), "1", &start, &length])?;
+        }
+        path.exists().then_some(path)
     }
 
     /// A fresh directory beside the image, such as a mount point.

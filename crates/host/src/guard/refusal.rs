@@ -1,0 +1,176 @@
+//! Why a device may not be overwritten, in words: what was found, and the cure.
+
+use std::{fmt, path::PathBuf};
+
+/// Why a device may not be overwritten.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Reason {
+    /// There is nothing at the path.
+    Missing,
+    /// A file or directory: never overwritten.
+    NotABlockDevice,
+    /// The kernel's texts about the device are missing, so nothing can be ruled out.
+    Unknown,
+    /// The user may not open it, or reading failed; the system's words.
+    Unreadable {
+        /// The system's words.
+        error: String,
+    },
+    /// It has no bytes: a loop device without a file, a reader without a card.
+    NoMedium,
+    /// The device or its disk is write-protected.
+    ReadOnly,
+    /// A zoned drive takes only sequential writes.
+    Zoned,
+    /// The device, a part of it, or something it is a part of is mounted.
+    Mounted {
+        /// Kernel name of the mounted device.
+        device: String,
+        /// Where.
+        mount_point: String,
+    },
+    /// In use as swap.
+    Swap {
+        /// Kernel name of the swap device.
+        device: String,
+    },
+    /// An array, mapping or cache is built on it.
+    Held {
+        /// Kernel name of the device below.
+        device: String,
+        /// Kernel name of the one above.
+        holder: String,
+    },
+    /// A loop device is attached to it.
+    BacksLoop {
+        /// Kernel name of the device below.
+        device: String,
+        /// Kernel name of the loop device.
+        loop_device: String,
+    },
+    /// Another loop device has the same file behind it.
+    SharedFile {
+        /// The file.
+        file: String,
+        /// Kernel name of the other loop device.
+        loop_device: String,
+    },
+    /// A member of an imported ZFS pool.
+    PoolMember {
+        /// Kernel name of the member.
+        device: String,
+    },
+    /// Somebody has it open exclusively.
+    Busy,
+    /// It holds data: device and what was recognised on it.
+    Signature {
+        /// Kernel name and name of the format, in the order found.
+        found: Vec<(String, String)>,
+    },
+    /// What was typed is not the drive's serial or name.
+    NotConfirmed {
+        /// What must be typed.
+        expected: String,
+        /// What was typed, if anything.
+        typed: Option<String>,
+    },
+}
+
+/// A device that may not be overwritten, and why. Its `Display` is one sentence with the cure.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    /// The device, as it was given.
+    pub path: PathBuf,
+    /// Why.
+    pub reason: Reason,
+}
+
+impl std::error::Error for Refusal {}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (found, cure) = (self.reason.found(), self.cure());
+        write!(formatter, "refusing to write to {}: {found}; {cure}", self.path.display())
+    }
+}
+
+impl Reason {
+    /// What was found, a clause.
+    pub fn found(&self) -> String {
+        match self {
+            Self::Missing => "there is no such device".into(),
+            Self::NotABlockDevice => {
+                "it is no block device, and what exists is only ever read".into()
+            }
+            Self::Unknown => "/sys says nothing about it, so nothing can be ruled out".into(),
+            Self::Unreadable { error } => format!("it cannot be opened and examined ({error})"),
+            Self::NoMedium => "it has no medium".into(),
+            Self::ReadOnly => "it is read-only".into(),
+            Self::Zoned => "it is a zoned drive, which takes no random writes".into(),
+            Self::Mounted { device, mount_point } if mount_point == "/" => {
+                format!("{device} holds the running system, mounted at /")
+            }
+            Self::Mounted { device, mount_point } => {
+                format!("{device} is mounted at {mount_point}")
+            }
+            Self::Swap { device } => format!("{device} is in use as swap"),
+            Self::Held { device, holder } => format!("{device} is part of {holder}"),
+            Self::BacksLoop { device, loop_device } => {
+                format!("{loop_device} is attached to {device}")
+            }
+            Self::SharedFile { file, loop_device } => {
+                format!("{loop_device} is attached to the same file, {file}")
+            }
+            Self::PoolMember { device } => format!("{device} belongs to an imported ZFS pool"),
+            Self::Busy => "somebody has it open for exclusive use".into(),
+            Self::Signature { found } => {
+                let list: Vec<String> =
+                    found.iter().map(|(device, name)| format!("{name} on {device}")).collect();
+                format!("it holds data ({})", list.join(", "))
+            }
+            Self::NotConfirmed { typed: Some(typed), .. } => format!("`{typed}` is not its name"),
+            Self::NotConfirmed { typed: None, .. } => "all its data would be lost".into(),
+        }
+    }
+}
+
+impl Refusal {
+    /// What the user can do about it, a clause.
+    fn cure(&self) -> String {
+        let surely =
+            |command: &str| format!("make sure that it is the right drive, then `{command}`");
+        match &self.reason {
+            Reason::Missing => "check the spelling".into(),
+            Reason::NotABlockDevice => "name a directory or a new file to write to".into(),
+            Reason::Unknown => "run where /sys is mounted".into(),
+            Reason::Unreadable { .. } => "run as root".into(),
+            Reason::NoMedium => "insert one, or attach a file with `losetup`".into(),
+            Reason::ReadOnly => "name a writable device, or leave out --destroy".into(),
+            Reason::Zoned => "leave out --destroy to read it".into(),
+            Reason::Mounted { mount_point, .. } if mount_point == "/" => {
+                "name another drive".into()
+            }
+            Reason::Mounted { mount_point, .. } => surely(&format!("umount {mount_point}")),
+            Reason::Swap { device } => surely(&format!("swapoff /dev/{device}")),
+            Reason::Held { holder, .. } => {
+                format!("stop {holder} first (mdadm --stop, vgchange -an, cryptsetup close, ...)")
+            }
+            Reason::BacksLoop { loop_device, .. } | Reason::SharedFile { loop_device, .. } => {
+                format!("`losetup -d /dev/{loop_device}` first")
+            }
+            Reason::PoolMember { .. } => "`zpool export` the pool first".into(),
+            Reason::Busy => format!("find out who with `fuser -v {}`", self.path.display()),
+            Reason::Signature { found } => {
+                // Partitions before the disk, whose wiping makes them vanish.
+                let mut devices: Vec<String> =
+                    found.iter().rev().map(|(device, _)| format!("/dev/{device}")).collect();
+                devices.dedup();
+                surely(&format!("wipefs -a {}", devices.join(" ")))
+            }
+            Reason::NotConfirmed { expected, .. } => {
+                format!("to confirm, type `--destroy {expected}`")
+            }
+        }
+    }
+}
