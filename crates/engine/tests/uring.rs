@@ -14,6 +14,10 @@ use std::{
     io::{PipeReader, PipeWriter, Write, pipe},
     os::fd::{BorrowedFd, OwnedFd},
     process::Command as Process,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -170,12 +174,18 @@ fn dropping_an_engine_waits_for_what_is_in_flight() {
     assert!(done.is_empty());
     // A third one never reaches the kernel.
     engine.submit(request(2, read(0, BLOCK_BYTES, Buf::zeroed(4096))));
-    let late = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(20));
-        writer.write_all(&[7; 8192]).expect("the reader is there: drop has not returned");
+    let answered = Arc::new(AtomicBool::new(false));
+    let late = thread::spawn({
+        let answered = Arc::clone(&answered);
+        move || {
+            thread::sleep(Duration::from_millis(20));
+            answered.store(true, Ordering::SeqCst);
+            writer.write_all(&[7; 8192]).expect("the reader is there: drop has not returned");
+        }
     });
     drop(engine);
-    assert!(late.is_finished() || late.join().is_ok());
+    assert!(answered.load(Ordering::SeqCst), "drop returned before the reads could be answered");
+    late.join().expect("it wrote");
 }
 
 #[test]
