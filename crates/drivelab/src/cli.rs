@@ -1,0 +1,204 @@
+//! The command line, as `--help` shows it.
+
+use crate::duration::parse_seconds;
+use block::parse_bytes;
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// A storage laboratory: measures a drive, file system or array, and says how sure it is.
+#[derive(Parser, Debug)]
+#[command(name = "drivelab", version, max_term_width = 100)]
+#[command(
+    after_help = "RUN is a run's id, a unique beginning of one, `last`, `last~1`, a --label value, or a \
+                        record file.\n\nStart with: drivelab run ."
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// What to do.
+#[derive(Subcommand, Debug)]
+pub enum Verb {
+    /// Measure a directory, file or block device
+    Run(Box<RunArguments>),
+    /// List the runs in the store, newest first
+    History(HistoryArguments),
+    /// Print a run's table again
+    Show(ShowArguments),
+}
+
+/// `drivelab run`.
+#[derive(Args, Debug)]
+#[command(
+    long_about = "Measure a target and print a table: every number with its 95 % interval, and with a flag where \
+                  something makes it less than it seems. The run is kept in the store.\n\n\
+                  TARGET is a directory (a scratch file is made in it and removed), a file that does not exist \
+                  yet (made and removed), a file that exists (read cells only: it is never written), a block \
+                  device (see --destroy), or `null:` (the engine's own cost). Two targets are compared: their \
+                  passes alternate, and the table ends with a verdict for each cell.",
+    after_long_help = run_help()
+)]
+pub struct RunArguments {
+    /// What to measure; two to compare
+    #[arg(value_name = "TARGET", num_args = 0..=2, default_value = ".")]
+    pub targets: Vec<String>,
+
+    /// The workload: one of those listed below, or a TOML file of your own
+    #[arg(long, value_name = "NAME|FILE", default_value = "quick", help_heading = "What to run")]
+    pub method: String,
+
+    /// Change a setting of every cell: op, pattern, block, threads, depth, file, bound, rate... `block=4K..1M`
+    /// doubles, `threads=1;4` lists
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value, help_heading = "What to run")]
+    pub set: Vec<(String, String)>,
+
+    /// auto, sync, uring or stdio
+    #[arg(long, value_name = "NAME", help_heading = "What to run")]
+    pub engine: Option<String>,
+
+    /// direct, buffered, direct,dsync, direct,sync
+    #[arg(long, value_name = "HOW", help_heading = "What to run")]
+    pub io: Option<String>,
+
+    /// random, zeros or compressible:PERCENT
+    #[arg(long, value_name = "KIND", help_heading = "What to run")]
+    pub data: Option<String>,
+
+    /// Size of the tested area: of the scratch file, or of the first part of a device
+    #[arg(long, visible_alias = "span", value_name = "SIZE", value_parser = parse_bytes,
+          help_heading = "How much")]
+    pub size: Option<u64>,
+
+    /// quick (±5 %, 1 pass), normal (±2 %, 3 passes) or publish (±1 %, 5 passes)
+    #[arg(long, value_name = "GRADE", value_parser = ["quick", "normal", "publish"],
+          help_heading = "How much")]
+    pub grade: Option<String>,
+
+    /// Passes over the whole method
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000),
+          help_heading = "How much")]
+    pub passes: Option<u32>,
+
+    /// Time for all cells together, such as 90s, 10m, 2h: shorter than planned, or longer
+    #[arg(long, value_name = "TIME", value_parser = parse_seconds, help_heading = "How much")]
+    pub max_time: Option<f64>,
+
+    /// Write no more than this to each target, fills included
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "How much")]
+    pub max_written: Option<u64>,
+
+    /// Let write cells overwrite the block device with this serial (without one: this name)
+    #[arg(long, value_name = "SERIAL", help_heading = "Safety")]
+    pub destroy: Vec<String>,
+
+    /// Run only cells that read
+    #[arg(long, help_heading = "Safety")]
+    pub reads_only: bool,
+
+    /// Discard everything on the device first (TRIM); needs --destroy
+    #[arg(long, requires = "destroy", help_heading = "Safety")]
+    pub purge: bool,
+
+    /// Agree to a plan that writes many times the tested area
+    #[arg(long, help_heading = "Safety")]
+    pub yes: bool,
+
+    /// Print the plan - cells, bytes, time - and stop
+    #[arg(long, help_heading = "Safety")]
+    pub dry_run: bool,
+
+    /// Go on with a run that was interrupted
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["method", "set", "dry_run"],
+          help_heading = "Record")]
+    pub resume: Option<String>,
+
+    /// Write the record to FILE; `-` is stdout, with nothing else there
+    #[arg(long, value_name = "FILE", help_heading = "Record")]
+    pub json: Option<PathBuf>,
+
+    /// A note in the record; also a name for RUN
+    #[arg(long, value_name = "KEY=VALUE|NAME", help_heading = "Record")]
+    pub label: Vec<String>,
+
+    /// Where all random choices come from; the record names it
+    #[arg(long, value_name = "N", help_heading = "Record")]
+    pub seed: Option<u64>,
+
+    /// The history to keep the run in
+    #[arg(long, value_name = "PATH", help_heading = "Record")]
+    pub store: Option<PathBuf>,
+
+    /// No progress, only the result and errors
+    #[arg(long, short, help_heading = "Record")]
+    pub quiet: bool,
+}
+
+/// `drivelab history`.
+#[derive(Args, Debug)]
+pub struct HistoryArguments {
+    /// One JSON object a run instead of a table
+    #[arg(long)]
+    pub json: bool,
+
+    /// How many runs
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    pub limit: usize,
+
+    /// The history to read
+    #[arg(long, value_name = "PATH")]
+    pub store: Option<PathBuf>,
+}
+
+/// `drivelab show`.
+#[derive(Args, Debug)]
+pub struct ShowArguments {
+    /// Which run: an id or the beginning of one, `last`, `last~1`, a label, a record file
+    #[arg(value_name = "RUN", default_value = "last")]
+    pub run: String,
+
+    /// Print the record itself
+    #[arg(long)]
+    pub json: bool,
+
+    /// The history to read
+    #[arg(long, value_name = "PATH")]
+    pub store: Option<PathBuf>,
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() && !value.is_empty() => {
+            Ok((key.to_owned(), value.to_owned()))
+        }
+        _ => Err("write KEY=VALUE, such as block=4K".to_owned()),
+    }
+}
+
+/// The methods, from their own files, so that the list cannot go stale.
+fn run_help() -> String {
+    let mut text = String::from("Methods:\n");
+    for (name, toml) in lab::method::BUILT_IN {
+        let title = lab::method::Method::parse(name, toml, &[])
+            .map_or_else(|error| error.to_string(), |method| method.file.title);
+        text += &format!("  {name:<16} {title}\n");
+    }
+    text + "\nExamples:\n  \
+            drivelab run .                                  the drive under this directory, in two minutes\n  \
+            drivelab run /mnt/a /mnt/b --method oltp        two volumes side by side\n  \
+            drivelab run /dev/sdb --method bm-flash --destroy S3Z9NX0M\n  \
+            drivelab run . --method saturation --dry-run    what it would write, before it does\n\n\
+            Exit codes: 0 the plan completed (flags or not), 2 could not run, 130 interrupted."
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

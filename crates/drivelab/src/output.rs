@@ -1,0 +1,73 @@
+//! Where text goes: data to stdout, talk to stderr, and how each of them looks.
+
+use anyhow::Result;
+use record::Store;
+use report::terminal::{Characters, Color, Style};
+use std::{
+    io::{self, ErrorKind, IsTerminal, Write},
+    path::{Path, PathBuf},
+};
+
+/// Columns when stdout is no terminal.
+const COLUMNS: usize = 80;
+/// Wider lines are hard to read.
+const COLUMNS_MAX: usize = 100;
+
+/// How stdout looks: coloured and as wide as the terminal, or plain 80 columns when piped.
+pub fn style() -> Style {
+    let stdout = io::stdout();
+    let is_terminal = stdout.is_terminal();
+    let columns = terminal_columns().filter(|_| is_terminal).unwrap_or(COLUMNS);
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let plain = !is_terminal || set("NO_COLOR") || std::env::var("TERM").is_ok_and(|t| t == "dumb");
+    Style {
+        width: columns.clamp(report::terminal::WIDTH_MIN, COLUMNS_MAX),
+        color: if plain { Color::Never } else { Color::Always },
+        characters: if speaks_utf8() { Characters::Unicode } else { Characters::Ascii },
+    }
+}
+
+fn terminal_columns() -> Option<usize> {
+    let asked: Option<usize> = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    asked.or_else(|| {
+        let (_, columns) = indicatif_size()?;
+        Some(usize::from(columns))
+    })
+}
+
+fn indicatif_size() -> Option<(u16, u16)> {
+    console::Term::stdout().size_checked()
+}
+
+/// Whether the locale takes more than ASCII.
+fn speaks_utf8() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    locale.is_some_and(|text| {
+        let text = text.to_ascii_lowercase();
+        text.contains("utf-8") || text.contains("utf8")
+    })
+}
+
+/// Writes to stdout; a reader that went away is no error of ours.
+pub fn print(text: &str) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()?;
+    Ok(())
+}
+
+/// Whether the reader of stdout went away (`drivelab history | head`).
+pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+}
+
+/// The store that was named, or the user's own.
+pub fn open_store(named: Option<&Path>) -> Result<Store> {
+    let path = match named {
+        Some(path) => PathBuf::from(path),
+        None => record::default_path(|name| std::env::var_os(name))?,
+    };
+    Ok(Store::open(&path)?)
+}

@@ -1,0 +1,229 @@
+//! `drivelab run`: words become a plan, the plan becomes a record, the record becomes a table.
+//!
+//! ```text
+//!   arguments | --resume RUN  ->  Order  ->  targets, plan  ->  lab::runner  ->  store, JSON, table
+//! ```
+
+mod dry;
+mod order;
+
+use crate::{
+    cli::RunArguments,
+    interrupt, output,
+    progress::{Progress, Talk},
+};
+use anyhow::{Context, Result, bail};
+use block::{Rng, display_bytes};
+use engine::Clock;
+use host::Roots;
+use lab::{
+    plan::Plan,
+    runner::{self, RunError},
+    target::Target,
+};
+use order::Order;
+use record::{FORMAT, MethodInfo, Record, State, Store, TargetKind, Tool, VERSION, Warning};
+use std::{cell::RefCell, fs, path::Path, process::ExitCode, rc::Rc};
+use target::{Permission, TargetText};
+
+/// Measures.
+pub fn run(arguments: RunArguments) -> Result<ExitCode> {
+    let mut store = output::open_store(arguments.store.as_deref())?;
+    clean_up_after_killed_runs(&mut store)?;
+    let earlier = arguments.resume.as_deref().map(|run| store.resolve(run)).transpose()?;
+    let order = match &earlier {
+        Some(record) => Order::resume(record)?,
+        None => Order::new(&arguments)?,
+    };
+    let clock = Clock::start();
+    let permission = Permission {
+        destroy: arguments.destroy.clone(),
+        reads_only: order.options.reads_only || !order.writes(),
+    };
+    let mut targets = open_targets(&order, &permission, clock)?;
+    let offers: Vec<_> = targets.iter().map(|target| target.offer()).collect();
+    let plan = Plan::new(order.method.clone(), &order.options, &offers)?;
+    if arguments.dry_run {
+        output::print(&dry::describe(&plan, &targets))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if plan.must_ask() && !arguments.yes && earlier.is_none() {
+        bail!(
+            "this plan writes up to {}, {:.0} times the tested area of {}: look at it with --dry-run, then add \
+             --yes, or limit it with --max-written",
+            display_bytes(plan.written_bytes_max),
+            plan.written_bytes_max as f64 / plan.span_bytes as f64,
+            display_bytes(plan.span_bytes)
+        );
+    }
+    let record = match earlier {
+        Some(record) => record,
+        None => new_record(&order, &plan, &targets, &store, clock)?,
+    };
+    carry_out(&arguments, &plan, &mut targets, record, store)
+}
+
+/// Runs the plan and gives out what it found, however it ended.
+fn carry_out(
+    arguments: &RunArguments,
+    plan: &Plan,
+    targets: &mut Vec<Box<dyn Target>>,
+    mut record: Record,
+    mut store: Store,
+) -> Result<ExitCode> {
+    record.state = State::Running;
+    note_scratch(&mut store, &record)?;
+    store.save(&record)?;
+    let store = Rc::new(RefCell::new(store));
+    let talk = if arguments.quiet { Talk::Quiet } else { Talk::Normal };
+    let style = output::style();
+    let flag = interrupt::flag()?;
+    let mut progress = Progress::new(plan, talk, style.clone(), Rc::clone(&store), flag);
+    let outcome = runner::run(plan, targets, &mut record, &mut progress);
+    let save_error = progress.finish();
+    // Scratch files go now, before anything else can fail.
+    targets.clear();
+    record.flags = runner::flags_of(&record);
+    record.finished = Some(now());
+    forget_scratch(&mut store.borrow_mut(), &record)?;
+    store.borrow_mut().save(&record).context("the record could not be kept")?;
+    if let Some(error) = save_error {
+        eprintln!("drivelab: at first the record could not be kept: {error}");
+    }
+    give_out(arguments, &record, &style)?;
+    match outcome {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(RunError::Interrupted) => {
+            eprintln!("drivelab: interrupted; go on with `drivelab run --resume {}`", record.id);
+            Ok(ExitCode::from(interrupt::EXIT_CODE))
+        }
+        Err(error) => bail!("{error}"),
+    }
+}
+
+/// The table to stdout, the record to its file; with `--json -` the record alone.
+fn give_out(
+    arguments: &RunArguments,
+    record: &Record,
+    style: &report::terminal::Style,
+) -> Result<()> {
+    let json = || serde_json::to_string_pretty(record).map(|text| text + "\n");
+    match arguments.json.as_deref() {
+        Some(path) if path == Path::new("-") => return output::print(&json()?),
+        Some(path) => fs::write(path, json()?)
+            .with_context(|| format!("--json: cannot write {}", path.display()))?,
+        None => {}
+    }
+    output::print(&report::terminal::run(record, style))
+}
+
+fn open_targets(
+    order: &Order,
+    permission: &Permission,
+    clock: Clock,
+) -> Result<Vec<Box<dyn Target>>> {
+    let mut targets = Vec::new();
+    for text in &order.targets {
+        let text: TargetText = text.parse()?;
+        targets.push(target::open(&text, permission, clock, order.options.seed)?);
+    }
+    Ok(targets)
+}
+
+fn new_record(
+    order: &Order,
+    plan: &Plan,
+    targets: &[Box<dyn Target>],
+    store: &Store,
+    clock: Clock,
+) -> Result<Record> {
+    let mut infos: Vec<_> = targets.iter().map(|target| target.info().clone()).collect();
+    let mut environment = host::environment(&Roots::default());
+    for info in &mut infos {
+        environment.tools.extend(host::ask_tools(&mut info.stack, &Roots::default()));
+    }
+    let notes = plan.notes.iter().map(|text| Warning { flag: None, text: text.clone() });
+    Ok(Record {
+        format: FORMAT.to_owned(),
+        version: VERSION,
+        id: fresh_id(store)?,
+        state: State::Running,
+        error: None,
+        tool: Tool { name: "drivelab".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
+        command_line: std::env::args().collect(),
+        labels: order.labels.clone(),
+        started: now(),
+        finished: None,
+        time: "wall".to_owned(),
+        seed: plan.seed,
+        targets: infos,
+        environment,
+        method: MethodInfo {
+            name: plan.method.file.name.clone(),
+            layout: plan.method.file.layout.clone(),
+            grade: order::grade_name(plan.grade).to_owned(),
+            text: plan.method.text.clone(),
+            options: order.words.clone(),
+            span_bytes: plan.span_bytes,
+            passes: plan.passes,
+            not_measured: dry::not_measured(plan, targets),
+        },
+        calibration: vec![target::calibrate(clock)],
+        cells: Vec::new(),
+        left_out: plan.left_out.clone(),
+        paired: Vec::new(),
+        rounds: None,
+        flags: Vec::new(),
+        warnings: notes.collect(),
+    })
+}
+
+/// An id that the store does not hold yet.
+fn fresh_id(store: &Store) -> Result<String> {
+    let mut rng = Rng::new(order::entropy(), 1);
+    loop {
+        let id = Record::id_from(rng.next() as u32);
+        if !store.contains(&id)? {
+            return Ok(id);
+        }
+    }
+}
+
+/// Runs that were killed are marked as interrupted, and what they left behind is removed.
+fn clean_up_after_killed_runs(store: &mut Store) -> Result<()> {
+    store.close_orphans()?;
+    for path in store.orphaned_scratch()? {
+        if path.is_dir() {
+            for (removed, bytes) in host::remove_orphans(&path).unwrap_or_default() {
+                let (path, bytes) = (removed.display(), display_bytes(bytes));
+                eprintln!("drivelab: removed {path} ({bytes}), left behind by a killed run");
+            }
+        } else if path.exists() {
+            let path = path.display();
+            eprintln!("drivelab: a killed run left {path} behind: remove it if you do not need it");
+        }
+        store.forget_scratch(&path)?;
+    }
+    Ok(())
+}
+
+/// Where this run may leave something behind if it is killed.
+fn scratch_places(record: &Record) -> impl Iterator<Item = &Path> {
+    let made = [TargetKind::Directory, TargetKind::NewFile];
+    let targets = record.targets.iter().filter(move |target| made.contains(&target.kind));
+    targets.filter_map(|target| target.path.as_deref()).map(Path::new)
+}
+
+fn note_scratch(store: &mut Store, record: &Record) -> Result<()> {
+    scratch_places(record).try_for_each(|path| Ok(store.note_scratch(&record.id, path)?))
+}
+
+fn forget_scratch(store: &mut Store, record: &Record) -> Result<()> {
+    scratch_places(record).try_for_each(|path| Ok(store.forget_scratch(path)?))
+}
+
+fn now() -> String {
+    jiff::Timestamp::now()
+        .round(jiff::Unit::Second)
+        .map_or_else(|_| String::new(), |t| t.to_string())
+}

@@ -1,0 +1,150 @@
+//! What the user ordered, from the command line or from the record of a run that goes on.
+
+use crate::{cli::RunArguments, duration::parse_seconds};
+use anyhow::{Context, Result, bail};
+use block::{Rng, parse_bytes};
+use lab::{
+    method::{BUILT_IN, Method, parse_grade},
+    plan::Options,
+    statistics::Grade,
+};
+use record::{Record, State};
+use std::{collections::BTreeMap, fs, path::Path};
+
+/// Method, options and targets of one run.
+pub struct Order {
+    pub targets: Vec<String>,
+    pub method: Method,
+    pub options: Options,
+    /// The options as the record keeps them, so that a resumed run has the same.
+    pub words: BTreeMap<String, String>,
+    pub labels: BTreeMap<String, String>,
+}
+
+impl Order {
+    /// From the command line.
+    pub fn new(arguments: &RunArguments) -> Result<Self> {
+        let mut words = BTreeMap::new();
+        let sugar =
+            [("engine", &arguments.engine), ("io", &arguments.io), ("data", &arguments.data)];
+        for (key, value) in sugar {
+            if let Some(value) = value {
+                words.insert(format!("set.{key}"), value.clone());
+            }
+        }
+        for (key, value) in &arguments.set {
+            words.insert(format!("set.{key}"), value.clone());
+        }
+        let mut keep = |key: &str, value: Option<String>| {
+            if let Some(value) = value {
+                words.insert(key.to_owned(), value);
+            }
+        };
+        keep("size", arguments.size.map(|bytes| bytes.to_string()));
+        keep("grade", arguments.grade.clone());
+        keep("passes", arguments.passes.map(|count| count.to_string()));
+        keep("max-time", arguments.max_time.map(|seconds| format!("{seconds}s")));
+        keep("max-written", arguments.max_written.map(|bytes| bytes.to_string()));
+        keep("reads-only", arguments.reads_only.then(|| "true".to_owned()));
+        keep("purge", arguments.purge.then(|| "true".to_owned()));
+        let (name, text) = method_text(&arguments.method)?;
+        let seed = arguments.seed.unwrap_or_else(|| entropy() >> 12);
+        let labels = arguments.label.iter().map(|label| match label.split_once('=') {
+            Some((key, value)) => (key.to_owned(), value.to_owned()),
+            None => ("label".to_owned(), label.clone()),
+        });
+        Self::from_words(&name, &text, words, seed, arguments.targets.clone(), labels.collect())
+    }
+
+    /// From the record of a run that was interrupted.
+    pub fn resume(record: &Record) -> Result<Self> {
+        match record.state {
+            State::Complete => bail!("run {} is complete: there is nothing to resume", record.id),
+            State::Running => bail!("run {} is still running", record.id),
+            State::Interrupted | State::Failed => {}
+        }
+        let targets = record.targets.iter().map(|target| target.text.clone()).collect();
+        let MethodOf { name, text, options } = method_of(record);
+        Self::from_words(name, text, options, record.seed, targets, record.labels.clone())
+    }
+
+    fn from_words(
+        name: &str,
+        text: &str,
+        words: BTreeMap<String, String>,
+        seed: u64,
+        targets: Vec<String>,
+        labels: BTreeMap<String, String>,
+    ) -> Result<Self> {
+        let settings: Vec<(String, String)> = words
+            .iter()
+            .filter_map(|(key, value)| Some((key.strip_prefix("set.")?.to_owned(), value.clone())))
+            .collect();
+        let method = Method::parse(name, text, &settings)?;
+        let size = |key: &str| words.get(key).map(|text| parse_bytes(text)).transpose();
+        let options = Options {
+            grade: words
+                .get("grade")
+                .map(|text| parse_grade(text))
+                .transpose()
+                .map_err(anyhow::Error::msg)?,
+            span_bytes: size("size")?,
+            written_bytes_max: size("max-written")?,
+            seconds_max: words
+                .get("max-time")
+                .map(|text| parse_seconds(text))
+                .transpose()
+                .map_err(anyhow::Error::msg)?,
+            passes: words.get("passes").map(|text| text.parse()).transpose()?,
+            reads_only: words.contains_key("reads-only"),
+            seed,
+        };
+        Ok(Self { targets, method, options, words, labels })
+    }
+
+    /// Whether any of its cells writes.
+    pub fn writes(&self) -> bool {
+        self.method.cells.iter().any(lab::method::CellSpec::writes)
+    }
+}
+
+struct MethodOf<'a> {
+    name: &'a str,
+    text: &'a str,
+    options: BTreeMap<String, String>,
+}
+
+fn method_of(record: &Record) -> MethodOf<'_> {
+    let options = record.method.options.clone();
+    MethodOf { name: &record.method.name, text: &record.method.text, options }
+}
+
+/// A built-in method's text, or a file's: a word with a dot or a slash is a file.
+fn method_text(named: &str) -> Result<(String, String)> {
+    if let Some((name, text)) = BUILT_IN.iter().find(|(name, _)| *name == named) {
+        return Ok(((*name).to_owned(), (*text).to_owned()));
+    }
+    if named.contains(['.', '/']) || Path::new(named).is_file() {
+        let text = fs::read_to_string(named)
+            .with_context(|| format!("--method: cannot read the method file {named}"))?;
+        return Ok((named.to_owned(), text));
+    }
+    // The error names the nearest.
+    let method = Method::built_in(named, &[])?;
+    Ok((named.to_owned(), method.text))
+}
+
+/// A grade's word.
+pub fn grade_name(grade: Grade) -> &'static str {
+    match grade {
+        Grade::Quick => "quick",
+        Grade::Normal => "normal",
+        Grade::Publish => "publish",
+    }
+}
+
+/// Bits that differ from run to run, for ids and for seeds that nobody chose: the time and the process.
+pub fn entropy() -> u64 {
+    let now = jiff::Timestamp::now().as_nanosecond() as u64;
+    Rng::new(now, u64::from(std::process::id())).next()
+}
