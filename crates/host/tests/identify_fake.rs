@@ -210,6 +210,20 @@ fn a_partition_off_the_physical_block_is_misaligned() {
 }
 
 #[test]
+fn a_loop_device_off_a_page_and_a_mapping_off_a_block_are_misaligned() {
+    for (name, file, text) in [("loop0", "loop/offset", "512"), ("dm-0", "alignment_offset", "-1")]
+    {
+        let machine = FakeMachine::new();
+        machine.disk("virtual", name, "7:0");
+        machine.attribute(name, "dm/uuid", "");
+        machine.mount("7:0", "mnt", "ext4", "x", "rw");
+        assert!(!info(&machine, "mnt").flags.contains(&Flag::Misaligned), "{name}");
+        machine.attribute(name, file, text);
+        assert!(info(&machine, "mnt").flags.contains(&Flag::Misaligned), "{name}");
+    }
+}
+
+#[test]
 fn a_loop_device_s_stack_goes_on_below_its_file() {
     let machine = FakeMachine::new();
     machine.disk(SATA, "sda", "8:0");

@@ -62,12 +62,8 @@ impl Relatives {
 
 fn mounted(relatives: &Relatives, roots: &Roots) -> Option<Reason> {
     mounts(roots).iter().find_map(|mount| {
-        let by_number = relatives.with_number(mount.number);
-        let device = by_number.cloned().or_else(|| {
-            // btrfs, ZFS and FUSE mounts have numbers of their own: their devices decide.
-            let devices = devices_of(mount, roots);
-            devices.into_iter().find(|device| relatives.with_number(device.number).is_some())
-        })?;
+        let mut devices = devices_of(mount, roots).into_iter();
+        let device = devices.find(|device| relatives.with_number(device.number).is_some())?;
         Some(Reason::Mounted { device: device.name, mount_point: mount.mount_point.clone() })
     })
 }
