@@ -8,7 +8,7 @@ use lab::{
     plan::Options,
     statistics::Grade,
 };
-use record::{Record, State};
+use record::{Record, State, TargetInfo};
 use std::{collections::BTreeMap, fs, path::Path};
 
 /// Method, options and targets of one run.
@@ -63,7 +63,9 @@ impl Order {
             State::Running => bail!("run {} is still running", record.id),
             State::Interrupted | State::Failed => {}
         }
-        let targets = record.targets.iter().map(|target| target.text.clone()).collect();
+        // The user may stand elsewhere now: `.` would be another directory.
+        let place = |target: &TargetInfo| target.path.clone().unwrap_or(target.text.clone());
+        let targets = record.targets.iter().map(place).collect();
         let MethodOf { name, text, options } = method_of(record);
         Self::from_words(name, text, options, record.seed, targets, record.labels.clone())
     }

@@ -20,7 +20,7 @@ use crate::{
 use block::{IoError, display_bytes};
 use fold::Place;
 use pass::{PassError, PassOrder};
-use record::{Cell, Flag, Paired, PairedVerdict, Record, Rounds, State, Warning};
+use record::{Cell, Flag, Paired, PairedVerdict, Record, Rounds, State, TargetKind, Warning};
 use std::{collections::BTreeMap, time::Instant as WallInstant};
 
 /// Whoever watches a run: the terminal, a test.
@@ -169,7 +169,7 @@ impl Runner<'_> {
         let spec = &plan.cells[step.cell];
         let steps = plan.steps.len();
         self.observer.event(Event::Begin { step: order, steps, of: step, cell: spec });
-        if spec.writes() && self.left[step.target] < u64::from(spec.streams[0].block_bytes) {
+        if spec.writes() && self.written_max(step.target) < u64::from(spec.streams[0].block_bytes) {
             leave_out(record, spec);
             return Ok(());
         }
@@ -217,7 +217,7 @@ impl Runner<'_> {
             cell: spec,
             areas,
             rule: self.plan.rule,
-            written_max: self.plan.cell_written_max.min(self.left[target]),
+            written_max: self.written_max(target),
             seed,
             cpu_clock: self.targets[target].cpu_clock(),
         };
@@ -234,6 +234,14 @@ impl Runner<'_> {
                 RunError::Failed(describe(failure, &self.targets[target].info().text))
             }
         })
+    }
+
+    /// Most bytes the next pass of a cell writes to a target. Nothing is worn where nothing is written.
+    fn written_max(&self, target: usize) -> u64 {
+        match self.targets[target].info().kind {
+            TargetKind::Null => u64::MAX,
+            _ => self.plan.cell_written_max.min(self.left[target]),
+        }
     }
 
     fn count_written(&mut self, target: usize, spec: &CellSpec, done: &pass::PassDone) {
