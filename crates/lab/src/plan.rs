@@ -1,13 +1,20 @@
 //! From a method and a target's offer to what will be done, all of it known before the first byte.
 
+mod forecast;
+mod outline;
+
+pub use forecast::{FAST, Pace, SLOW};
+pub use outline::{CellOutline, Outline};
+
 use crate::{
-    method::{CellBound, CellSpec, FileState, Method, SpanRule},
+    method::{CellBound, CellSpec, FileState, Method, SpanRule, WrittenRule},
     statistics::{Grade, StopRule},
     target::{Access, Offer},
     workload::{Area, Caching, EngineChoice, Stream},
 };
 use block::{Rng, display_bytes};
 use record::LeftOut;
+use std::fmt;
 
 /// What the user may change about a method.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -52,6 +59,8 @@ pub struct Plan {
     pub passes: u32,
     /// Size of the tested area.
     pub span_bytes: u64,
+    /// Who chose it.
+    pub span_source: SpanSource,
     /// How often the area is written before the first cell.
     pub fill: u32,
     /// Cells that will run.
@@ -62,14 +71,33 @@ pub struct Plan {
     pub notes: Vec<String>,
     /// In the order of execution.
     pub steps: Vec<Step>,
-    /// Most bytes one time-bounded pass of a cell writes.
+    /// Most bytes that each writing stream writes in one pass that nothing else bounds.
     pub cell_written_max: u64,
     /// Most bytes the run writes to each target, fills included. A limit that is kept, not a guess.
     pub written_bytes_max: u64,
-    /// Shortest and longest time, seconds, without the fills.
+    /// Shortest and longest time of the whole run, seconds, fills included. What is bound by bytes takes as long
+    /// as at the paces [`FAST`] and [`SLOW`]; rounds may end after five.
     pub seconds: (f64, f64),
     /// Where all random choices come from.
     pub seed: u64,
+}
+
+/// Who chose the size of the tested area.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum SpanSource {
+    /// The user, with `--size`.
+    User,
+    /// The method, by this rule.
+    Method(SpanRule),
+}
+
+impl fmt::Display for SpanSource {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::User => formatter.write_str("as asked for"),
+            Self::Method(rule) => rule.fmt(formatter),
+        }
+    }
 }
 
 /// A plan that cannot be made: one sentence with the cure.
@@ -89,10 +117,12 @@ impl Plan {
         let grade = options.grade.unwrap_or(method.grade);
         let passes = passes(&method, options, grade, offers.len());
         let rule = stop_rule(&method, options, grade, cells.len() * offers.len() * passes as usize);
-        let writes = cells.iter().any(CellSpec::writes);
         let may_write = offers.iter().all(|offer| offer.access == Access::ReadWrite);
         let fill = if may_write && !options.reads_only { method.file.fill } else { 0 };
-        let cell_written_max = method.written_max.unwrap_or(4 * span_bytes).max(span_bytes / 4);
+        let cell_written_max = match method.written_max {
+            WrittenRule::Bytes(bytes) => bytes.max(span_bytes / 4),
+            WrittenRule::Spans(factor) => (span_bytes as f64 * factor) as u64,
+        };
         let steps = steps(&method, &cells, passes, offers.len(), options.seed);
         let bytes: u64 =
             cells.iter().map(|cell| written_max(cell, span_bytes, cell_written_max)).sum();
@@ -107,24 +137,28 @@ impl Plan {
             }
             written_bytes_max = written_bytes_max.min(limit);
         }
-        let timed = cells.iter().filter(|cell| cell.bound == CellBound::Time).count();
-        let timed = (timed * passes as usize * offers.len()) as f64;
-        Ok(Self {
+        let mut plan = Self {
             grade,
             passes,
             span_bytes,
-            fill: if writes || cells.iter().any(CellSpec::reads) { fill } else { 0 },
+            span_source: match options.span_bytes {
+                Some(_) => SpanSource::User,
+                None => SpanSource::Method(method.span),
+            },
+            fill,
             cells,
             left_out,
             notes,
             steps,
             cell_written_max,
             written_bytes_max,
-            seconds: (timed * rule.seconds_min * 1.15, timed * rule.seconds_max),
+            seconds: (0.0, 0.0),
             rule,
             seed: options.seed,
             method,
-        })
+        };
+        plan.seconds = forecast::run(&plan, offers.len());
+        Ok(plan)
     }
 
     /// Whether it writes so much that the user must agree first.
@@ -157,7 +191,7 @@ fn span(method: &Method, options: &Options, offers: &[Offer]) -> Result<u64, Pla
     let wanted = options.span_bytes.unwrap_or(match method.span {
         SpanRule::Bytes(bytes) => bytes,
         SpanRule::Memory(factor) => (memory as f64 * factor) as u64 / (1 << 20) * (1 << 20),
-        SpanRule::Capacity => smallest,
+        SpanRule::Capacity(share) => (smallest as f64 * share) as u64 / (1 << 20) * (1 << 20),
         SpanRule::LargestFile => method.largest_file_bytes().unwrap_or(1 << 30),
     });
     let needed = method.largest_file_bytes().unwrap_or(0);
@@ -227,6 +261,14 @@ fn obstacle(cell: &CellSpec, offer: &Offer, options: &Options, span_bytes: u64) 
             return Some(reason.clone());
         }
     }
+    let buffers = buffer_bytes(cell);
+    if offer.memory_bytes > 0 && buffers > offer.memory_bytes / 2 {
+        return Some(format!(
+            "its buffers would take {} of {} of memory: use fewer threads, a lower depth or smaller blocks",
+            display_bytes(buffers),
+            display_bytes(offer.memory_bytes)
+        ));
+    }
     for stream in &cell.streams {
         let direct = stream.io.caching == Caching::Direct && stream.engine != EngineChoice::Stdio;
         if direct && let Err(reason) = &offer.direct {
@@ -249,6 +291,14 @@ fn obstacle(cell: &CellSpec, offer: &Offer, options: &Options, span_bytes: u64) 
         }
     }
     None
+}
+
+/// Memory of all operations in flight.
+fn buffer_bytes(cell: &CellSpec) -> u64 {
+    let each = |stream: &Stream| {
+        u64::from(stream.threads) * u64::from(stream.queue_depth) * u64::from(stream.block_bytes)
+    };
+    cell.streams.iter().map(each).sum()
 }
 
 /// Without io_uring, depth becomes threads.
@@ -301,7 +351,9 @@ fn stop_rule(method: &Method, options: &Options, grade: Grade, steps: usize) -> 
 fn written_max(cell: &CellSpec, span_bytes: u64, cell_written_max: u64) -> u64 {
     let each = |stream: &Stream| {
         let operations = match cell.bound {
-            CellBound::Time => return if stream.op.writes() { cell_written_max } else { 0 },
+            CellBound::Time | CellBound::Exhaust => {
+                return if stream.op.writes() { cell_written_max } else { 0 };
+            }
             CellBound::Once => area(cell, stream, span_bytes).bytes / u64::from(stream.block_bytes),
             CellBound::Operations(count) => count * u64::from(stream.threads),
         };
@@ -335,90 +387,4 @@ fn steps(method: &Method, cells: &[CellSpec], passes: u32, targets: usize, seed:
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn offer() -> Offer {
-        Offer {
-            capacity_bytes: 8 << 30,
-            block_bytes: 512,
-            access: Access::ReadWrite,
-            uring: Ok(()),
-            direct: Ok(()),
-            time: crate::target::Time::Wall,
-            memory_bytes: 4 << 30,
-        }
-    }
-
-    fn quick() -> Method {
-        Method::built_in("quick", &[]).expect("quick is built in")
-    }
-
-    #[test]
-    fn every_cell_runs_once_a_pass_on_every_target_and_targets_alternate() {
-        let plan = Plan::new(quick(), &Options::default(), &[offer(), offer()]).expect("a plan");
-        assert_eq!(plan.passes, 4);
-        assert_eq!(plan.steps.len(), plan.cells.len() * 4 * 2);
-        for pair in plan.steps.chunks(2) {
-            assert_eq!((pair[0].pass, pair[0].cell), (pair[1].pass, pair[1].cell));
-            assert_ne!(pair[0].target, pair[1].target);
-        }
-        let first_is_a = plan.steps.chunks(2).filter(|pair| pair[0].target == 0).count();
-        assert_eq!(first_is_a, plan.steps.len() / 4);
-    }
-
-    #[test]
-    fn the_order_differs_between_passes_and_replays_with_the_seed() {
-        let plan = |seed| {
-            let options = Options { seed, passes: Some(2), ..Options::default() };
-            Plan::new(quick(), &options, &[offer()]).expect("a plan").steps
-        };
-        assert_eq!(plan(1), plan(1));
-        assert_ne!(plan(1), plan(2));
-        let steps = plan(1);
-        let half = steps.len() / 2;
-        assert!(steps[..half].iter().zip(&steps[half..]).any(|(a, b)| a.cell != b.cell));
-    }
-
-    #[test]
-    fn a_target_that_may_not_be_written_keeps_its_read_cells() {
-        let offer = Offer { access: Access::ReadOnly("it exists".to_owned()), ..offer() };
-        let plan = Plan::new(quick(), &Options::default(), &[offer]).expect("a plan");
-        assert!(plan.cells.iter().all(|cell| !cell.writes()) && plan.cells.len() == 3);
-        assert_eq!((plan.left_out.len(), plan.written_bytes_max, plan.fill), (4, 0, 0));
-    }
-
-    #[test]
-    fn an_area_that_does_not_fit_is_refused_with_a_size_that_does() {
-        let small = Offer { capacity_bytes: 40 << 20, ..offer() };
-        let refusal = Plan::new(quick(), &Options::default(), &[small]).expect_err("too small");
-        assert!(refusal.0.contains("1 GiB") && refusal.0.contains("32MiB"), "{refusal}");
-    }
-
-    #[test]
-    fn without_io_uring_depth_becomes_threads_and_the_plan_says_so() {
-        let offer = Offer { uring: Err("ENOSYS".to_owned()), ..offer() };
-        let plan = Plan::new(quick(), &Options::default(), &[offer]).expect("a plan");
-        assert!(plan.cells.iter().flat_map(|cell| &cell.streams).all(|s| s.queue_depth == 1));
-        assert!(plan.cells.iter().any(|cell| cell.streams[0].threads == 32));
-        assert!(plan.notes[0].contains("ENOSYS"));
-    }
-
-    #[test]
-    fn a_block_that_splits_the_drives_block_is_left_out_with_the_cure() {
-        let offer = Offer { block_bytes: 4096, ..offer() };
-        let settings = [("block".to_owned(), "512".to_owned())];
-        let method = Method::built_in("quick", &settings).expect("a method");
-        let refusal = Plan::new(method, &Options::default(), &[offer]).expect_err("nothing fits");
-        assert!(refusal.0.contains("multiple") && refusal.0.contains("--io buffered"), "{refusal}");
-    }
-
-    #[test]
-    fn a_limit_on_writes_is_a_limit_of_the_plan() {
-        let options = Options { written_bytes_max: Some(3 << 30), ..Options::default() };
-        let plan = Plan::new(quick(), &options, &[offer()]).expect("a plan");
-        assert_eq!(plan.written_bytes_max, 3 << 30);
-        let options = Options { written_bytes_max: Some(1 << 20), ..Options::default() };
-        assert!(Plan::new(quick(), &options, &[offer()]).is_err());
-    }
-}
+mod tests;

@@ -8,8 +8,8 @@ use crate::{
 use block::{display_bytes, parse_bytes};
 use std::collections::BTreeMap;
 
-/// Largest block of one operation: 16 MiB.
-pub const BLOCK_BYTES_MAX: u64 = 16 << 20;
+/// Largest block of one operation: 128 MiB, which `dd bs=128M` sends as one write.
+pub const BLOCK_BYTES_MAX: u64 = 128 << 20;
 /// Most workers of one stream.
 pub const THREADS_MAX: u64 = 1024;
 /// Deepest queue of one worker.
@@ -45,6 +45,9 @@ pub enum CellBound {
     Once,
     /// After this many operations of each worker.
     Operations(u64),
+    /// When the bytes or the seconds allowed are spent, however steady the rate is: what is looked for may
+    /// come late.
+    Exhaust,
 }
 
 /// What a cell needs of its file.
@@ -93,6 +96,18 @@ impl CellSpec {
 /// The axes whose values multiply into cells, outermost first.
 const AXES: &[&str] = &["file", "op", "pattern", "block", "threads", "depth", "bound"];
 
+/// What a value of an axis adds to the name of a cell that has one: `t8`, `q32`, `f4G`, `8K`.
+pub(super) fn suffix(axis: &str, value: &str) -> String {
+    let size = || parse_bytes(value).map_or_else(|_| value.to_owned(), short);
+    match axis {
+        "threads" => format!("t{value}"),
+        "depth" => format!("q{value}"),
+        "file" => format!("f{}", size()),
+        "block" => size(),
+        _ => value.to_owned(),
+    }
+}
+
 /// Turns one written cell into as many cells as its axes' values multiply to.
 pub(super) fn expand(written: &CellFile) -> Result<Vec<CellSpec>, String> {
     let mut single = vec![written.clone()];
@@ -117,10 +132,14 @@ fn axis_of<'a>(cell: &'a mut CellFile, name: &str) -> &'a mut Option<Axis> {
 
 fn along(mut cell: CellFile, name: &str) -> Vec<CellFile> {
     let Some(Axis(values)) = axis_of(&mut cell, name).take() else { return vec![cell] };
+    let several = values.len() > 1;
     values
         .into_iter()
         .map(|value| {
             let mut one = cell.clone();
+            if let Some(given) = one.name.as_mut().filter(|_| several) {
+                *given += &format!("-{}", suffix(name, &value));
+            }
             *axis_of(&mut one, name) = Some(Axis(vec![value]));
             one
         })
@@ -223,16 +242,18 @@ fn bound(written: Option<&Axis>) -> Result<CellBound, String> {
     match only("bound", axis)? {
         "time" => Ok(CellBound::Time),
         "once" => Ok(CellBound::Once),
+        "exhaust" => Ok(CellBound::Exhaust),
         text => match text.parse() {
             Ok(count) if count > 0 => Ok(CellBound::Operations(count)),
-            _ => Err(format!("bound = `{text}`: `time`, `once` or a number of operations")),
+            _ => Err(format!(
+                "bound = `{text}`: `time`, `once`, `exhaust` or a number of operations"
+            )),
         },
     }
 }
 
 /// `random-read-4K-t1-q32`, with the file's size where the method varies it.
 fn name_of(stream: &Stream, file_bytes: Option<u64>) -> String {
-    let short = |bytes: u64| display_bytes(bytes).replace(" ", "").replace("iB", "");
     let mut name = format!(
         "{}-{}-{}-t{}-q{}",
         stream.pattern,
@@ -245,6 +266,11 @@ fn name_of(stream: &Stream, file_bytes: Option<u64>) -> String {
         name += &format!("-f{}", short(bytes));
     }
     name
+}
+
+/// `4K`, `512B`, `1.50M`.
+fn short(bytes: u64) -> String {
+    display_bytes(bytes).replace(' ', "").replace("iB", "")
 }
 
 fn required<'a>(key: &str, axis: &'a Option<Axis>) -> Result<&'a str, String> {

@@ -21,7 +21,7 @@ pub struct MethodFile {
     /// `random`: cells in random order within a pass. `fixed`: as written.
     #[serde(default)]
     pub order: Order,
-    /// The tested area: a size, or `2x memory`, `capacity`, `largest file`.
+    /// The tested area: a size, or `2x memory`, `capacity`, `0.5x capacity`, `largest file`.
     pub span: String,
     /// How often the whole area is written before the first cell: 0 for not at all.
     #[serde(default)]
@@ -38,7 +38,8 @@ pub struct MethodFile {
     /// Shortest time of one cell, seconds; the grade's when absent.
     #[serde(default)]
     pub seconds_min: Option<f64>,
-    /// Most bytes that one time-bounded pass of a cell writes; 4 times the span when absent.
+    /// Most bytes that each writing stream writes in one pass that nothing else bounds: a size (of which a
+    /// quarter of the span is always allowed) or `2x span`; `4x span` when absent.
     #[serde(default)]
     pub written_max: Option<String>,
     /// More than this many times the span of writes needs `--yes`.
@@ -53,7 +54,11 @@ pub struct MethodFile {
     /// Settings of every cell that does not say otherwise.
     #[serde(default)]
     pub defaults: CellFile,
-    /// Axes around the whole list of cells, outermost first: `file`, `block`, `threads`, `depth`, `op`.
+    /// Leaves out records under 64 KiB for files above 16 MiB, as IOzone does, unless `--set block` names records.
+    #[serde(default)]
+    pub skip_small_records: bool,
+    /// Axes around the whole list of cells, outermost first: `file`, `op`, `pattern`,
+    /// `block`, `threads`, `depth`.
     #[serde(default)]
     pub axes: BTreeMap<String, Axis>,
     /// The cells.
@@ -88,7 +93,8 @@ pub struct RoundsFile {
     pub max: u32,
     /// Seconds of each cell in a round.
     pub seconds: f64,
-    /// Name of the cell whose rates decide about steady state.
+    /// The cell whose rates decide about steady state: its name, or as much of it as tells it from the others
+    /// (`random-write-4K`).
     pub tracked: String,
 }
 
@@ -122,7 +128,8 @@ pub struct CellFile {
     pub rate: Option<f64>,
     /// Start and end of the part of the area it works on, 0 to 1.
     pub part: Option<(f64, f64)>,
-    /// `time`, `once` (the area once) or a number of operations of each worker.
+    /// `time`, `once` (the area once), `exhaust` (until its bytes or seconds are spent) or a number of
+    /// operations of each worker.
     pub bound: Option<Axis>,
     /// What the end of the cell does: `none`, `timed` or `untimed` flush.
     pub flush: Option<String>,
@@ -180,6 +187,9 @@ impl CellFile {
         };
         let number =
             |text: String| text.parse::<f64>().map_err(|_| format!("`{key}={text}`: not a number"));
+        let count = |text: String| {
+            text.parse::<u32>().map_err(|_| format!("`{key}={text}`: a whole number, 0 for none"))
+        };
         match key {
             "op" => self.op = Some(value),
             "pattern" => self.pattern = Some(value),
@@ -193,7 +203,7 @@ impl CellFile {
             "data" => self.data = Some(one()?),
             "flush" => self.flush = Some(one()?),
             "rate" => self.rate = Some(number(one()?)?),
-            "flush_every" => self.flush_every = Some(number(one()?)? as u32),
+            "flush_every" => self.flush_every = Some(count(one()?)?),
             _ => {
                 let near = crate::names::did_you_mean(key, SET_KEYS.iter().copied());
                 return Err(format!("`{key}` cannot be set.{near} Keys: {}.", SET_KEYS.join(", ")));

@@ -7,18 +7,37 @@
 
 mod axis;
 mod cell;
+mod complaint;
+mod expand;
 mod file;
+mod rule;
 
 pub use axis::Axis;
 pub use cell::{BLOCK_BYTES_MAX, CacheState, CellBound, CellSpec, FileState, FinalFlush};
 pub use file::{CellFile, MethodFile, Order, RoundsFile, SET_KEYS};
+pub use rule::{SpanRule, WrittenRule};
 
 use crate::{names::did_you_mean, statistics::Grade};
-use block::parse_bytes;
-use std::collections::BTreeSet;
+use complaint::complaint;
+use expand::{User, cells};
+use rule::{span_rule, written_rule};
 
 /// The methods that come with drivelab, by name, in the order of `--help`.
-pub const BUILT_IN: &[(&str, &str)] = &[("quick", include_str!("../../../../methods/quick.toml"))];
+pub const BUILT_IN: &[(&str, &str)] = &[
+    ("quick", include_str!("../../../../methods/quick.toml")),
+    ("bm-flash", include_str!("../../../../methods/bm-flash.toml")),
+    ("iozone", include_str!("../../../../methods/iozone.toml")),
+    ("iozone-cmu", include_str!("../../../../methods/iozone-cmu.toml")),
+    ("iozone-stfc", include_str!("../../../../methods/iozone-stfc.toml")),
+    ("dd-latency", include_str!("../../../../methods/dd-latency.toml")),
+    ("dd-bandwidth", include_str!("../../../../methods/dd-bandwidth.toml")),
+    ("dd-stream", include_str!("../../../../methods/dd-stream.toml")),
+    ("oltp", include_str!("../../../../methods/oltp.toml")),
+    ("snia-iops", include_str!("../../../../methods/snia-iops.toml")),
+    ("snia-throughput", include_str!("../../../../methods/snia-throughput.toml")),
+    ("snia-latency", include_str!("../../../../methods/snia-latency.toml")),
+    ("saturation", include_str!("../../../../methods/saturation.toml")),
+];
 
 /// A method that cannot be used: which one, and why.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -43,21 +62,8 @@ pub struct Method {
     pub span: SpanRule,
     /// How well to measure unless the user says otherwise.
     pub grade: Grade,
-    /// Most bytes that one time-bounded pass of a cell writes.
-    pub written_max: Option<u64>,
-}
-
-/// How large the tested area is.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum SpanRule {
-    /// This many bytes.
-    Bytes(u64),
-    /// This many times the machine's memory.
-    Memory(f64),
-    /// The whole device; a directory needs `--size`.
-    Capacity,
-    /// As large as the largest file of the cells.
-    LargestFile,
+    /// Most bytes that each writing stream writes in one pass that nothing else bounds.
+    pub written_max: WrittenRule,
 }
 
 impl Method {
@@ -72,32 +78,15 @@ impl Method {
     ) -> Result<Self, MethodError> {
         let wrong = |reason: String| MethodError { method: name.to_owned(), reason };
         let mut file: MethodFile =
-            toml::from_str(text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
-        let mut user = CellFile::default();
-        for (key, value) in settings {
-            let value = Axis::parse(value).map_err(&wrong)?;
-            match file.axes.get_mut(key) {
-                Some(axis) => *axis = value,
-                None => user.set(key, value).map_err(&wrong)?,
-            }
-        }
-        let cells = cells(&file, &user).map_err(&wrong)?;
+            toml::from_str(text).map_err(|error| wrong(complaint(text, &error)))?;
+        let user = User::new(&mut file, settings).map_err(&wrong)?;
+        let cells = cells(&file, text, &user).map_err(&wrong)?;
         let span = span_rule(&file.span).map_err(&wrong)?;
         let grade_text = file.grade.as_deref().unwrap_or("normal");
         let grade = parse_grade(grade_text).map_err(&wrong)?;
-        let written_max = file
-            .written_max
-            .as_deref()
-            .map(parse_bytes)
-            .transpose()
-            .map_err(|e| wrong(e.to_string()))?;
-        if let Some(rounds) = &file.rounds
-            && !cells.iter().any(|cell| cell.name == rounds.tracked)
-        {
-            return Err(wrong(format!(
-                "rounds.tracked = `{}` is none of its cells",
-                rounds.tracked
-            )));
+        let written_max = written_rule(file.written_max.as_deref()).map_err(&wrong)?;
+        if let Some(rounds) = &mut file.rounds {
+            rounds.tracked = tracked(&rounds.tracked, &cells).map_err(&wrong)?;
         }
         Ok(Self { text: text.to_owned(), cells, span, grade, written_max, file })
     }
@@ -140,85 +129,20 @@ pub fn parse_grade(text: &str) -> Result<Grade, String> {
     }
 }
 
-fn span_rule(text: &str) -> Result<SpanRule, String> {
-    if let Some(factor) = text.strip_suffix("x memory") {
-        let factor = factor.trim().parse::<f64>();
-        return match factor {
-            Ok(factor) if factor > 0.0 => Ok(SpanRule::Memory(factor)),
-            _ => Err(format!("span = `{text}`: a number before `x memory`")),
-        };
-    }
-    match text {
-        "capacity" => Ok(SpanRule::Capacity),
-        "largest file" => Ok(SpanRule::LargestFile),
-        size => match parse_bytes(size).map_err(|error| format!("span: {error}"))? {
-            0 => Err("span = 0 tests nothing".to_owned()),
-            bytes => Ok(SpanRule::Bytes(bytes)),
-        },
-    }
-}
-
-/// Multiplies the method's axes, then each cell's own.
-fn cells(file: &MethodFile, user: &CellFile) -> Result<Vec<CellSpec>, String> {
-    if file.cells.is_empty() {
-        return Err("it has no [[cell]]".to_owned());
-    }
-    let mut outer = vec![CellFile::default()];
-    for key in ["file", "op", "pattern", "block", "threads", "depth"] {
-        let Some(axis) = file.axes.get(key) else { continue };
-        let values = axis.0.iter();
-        outer = outer
-            .iter()
-            .flat_map(|cell| values.clone().map(move |value| (cell, value)))
-            .map(|(cell, value)| {
-                let mut one = cell.clone();
-                one.set(key, Axis(vec![value.clone()]))?;
-                Ok(one)
-            })
-            .collect::<Result<_, String>>()?;
-    }
-    if let Some(wrong) = file
-        .axes
-        .keys()
-        .find(|key| !["file", "op", "pattern", "block", "threads", "depth"].contains(&key.as_str()))
-    {
-        return Err(format!("axes.{wrong}: axes are file, op, pattern, block, threads, depth"));
-    }
-    let mut cells = Vec::new();
-    for around in &outer {
-        for (number, written) in file.cells.iter().enumerate() {
-            let whole = file.defaults.overlaid(around).overlaid(written).overlaid(user);
-            let expanded =
-                cell::expand(&whole).map_err(|reason| format!("cell {}: {reason}", number + 1))?;
-            cells.extend(expanded);
-        }
-    }
-    // IOzone skips what does not fit: a record larger than its file.
-    cells.retain(|cell| {
-        cell.file_bytes.is_none_or(|bytes| {
-            cell.streams.iter().all(|stream| u64::from(stream.block_bytes) <= bytes)
-        })
-    });
-    if cells.is_empty() {
-        return Err("no record size fits any file size".to_owned());
-    }
-    make_names_unique(&mut cells);
-    Ok(cells)
-}
-
-/// Cells that differ in something their name does not say get the test's name or a number.
-fn make_names_unique(cells: &mut [CellSpec]) {
-    let mut taken = BTreeSet::new();
-    for cell in cells {
-        if let Some(test) = cell.coordinates.get("test") {
-            cell.name = format!("{}-{}", test.replace(' ', "-"), cell.name);
-        }
-        let mut name = cell.name.clone();
-        let mut number = 2;
-        while !taken.insert(name.clone()) {
-            name = format!("{}#{number}", cell.name);
-            number += 1;
-        }
-        cell.name = name;
+/// The full name of the one cell that `written` names, or begins the name of.
+fn tracked(written: &str, cells: &[CellSpec]) -> Result<String, String> {
+    let begins = format!("{written}-");
+    let mut fitting = cells
+        .iter()
+        .map(|cell| &cell.name)
+        .filter(|name| *name == written || name.starts_with(&begins));
+    match (fitting.next(), fitting.next()) {
+        (Some(one), None) => Ok(one.clone()),
+        (None, _) => Err(format!(
+            "rounds.tracked = `{written}` is none of its cells: keep that cell among those that --set leaves"
+        )),
+        (Some(one), Some(other)) => Err(format!(
+            "rounds.tracked = `{written}` is both {one} and {other}: name one, or set one value"
+        )),
     }
 }

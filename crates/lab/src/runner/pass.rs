@@ -121,10 +121,10 @@ impl PassOrder<'_> {
         match self.cell.bound {
             CellBound::Once => Budget::Operations(part(area.bytes / block)),
             CellBound::Operations(count) => Budget::Operations(count),
-            CellBound::Time if stream.op.writes() => {
+            CellBound::Time | CellBound::Exhaust if stream.op.writes() => {
                 Budget::Operations((self.written_max / block / share.of).max(1))
             }
-            CellBound::Time => Budget::Endless,
+            CellBound::Time | CellBound::Exhaust => Budget::Endless,
         }
     }
 }
@@ -144,6 +144,10 @@ pub(super) fn run(
         stops: vec![None; blocks.len()],
         looked: 0,
         timed: order.cell.bound == CellBound::Time,
+        deadline_ns: match order.cell.bound {
+            CellBound::Exhaust => (order.rule.seconds_max * 1e9) as u64,
+            _ => u64::MAX,
+        },
     };
     let (start, ends) = match crew {
         Crew::Threads(seats) => threads(order, plans, seats, sink, &parts, &mut course, watch)?,
@@ -159,12 +163,17 @@ struct Course {
     stops: Vec<Option<Stop>>,
     looked: usize,
     timed: bool,
+    /// When a pass that looks for no verdict ends at the latest.
+    deadline_ns: u64,
 }
 
 impl Course {
-    /// Looks at every tick that became complete; whether the stop rule is satisfied.
+    /// Looks at every tick that became complete; whether the stop rule is satisfied, or the time is over.
     fn look(&mut self) -> bool {
         let complete = self.board.complete_ticks();
+        if complete as u64 * TICK_NS >= self.deadline_ns {
+            return true;
+        }
         if !self.timed || complete == self.looked {
             return false;
         }

@@ -1,0 +1,96 @@
+//! How long a plan may take: a range, from what a fast and a slow drive would need.
+
+use super::{Plan, area};
+use crate::{
+    method::{CellBound, CellSpec},
+    statistics::StopRule,
+    workload::{Caching, Op, Pattern, Stream, Syncing},
+};
+use std::fmt;
+
+/// What a drive is taken to do, where only bytes bound a cell.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Pace {
+    /// Bytes per second.
+    pub bytes_per_s: f64,
+    /// Seconds of an operation that neither read-ahead nor write-back hides.
+    pub access_s: f64,
+    /// What such a drive is, in words.
+    pub drive: &'static str,
+}
+
+/// Hardly any plan is done sooner.
+pub const FAST: Pace = Pace { bytes_per_s: 2e9, access_s: 20e-6, drive: "a fast SSD" };
+/// Few drives in use take longer.
+pub const SLOW: Pace = Pace { bytes_per_s: 100e6, access_s: 10e-3, drive: "a disk" };
+
+impl fmt::Display for Pace {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (rate, access_us) = (self.bytes_per_s / 1e6, self.access_s * 1e6);
+        write!(formatter, "{}: {rate:.0} MB/s, {access_us:.0} us an access", self.drive)
+    }
+}
+
+/// Rounds that a steady state takes at least: the window of the SNIA specification.
+const ROUNDS_LEAST: u32 = 5;
+/// The stop rule wants two good looks, the second 15 % later.
+const SECOND_LOOK: f64 = 1.15;
+
+/// Shortest and longest time of all passes on all targets, and of the fills.
+pub(super) fn run(plan: &Plan, targets: usize) -> (f64, f64) {
+    let fill_bytes = plan.span_bytes as f64 * f64::from(plan.fill);
+    let passes_least = match plan.method.file.rounds {
+        Some(_) => plan.passes.min(ROUNDS_LEAST),
+        None => plan.passes,
+    };
+    let (mut least, mut most) = (fill_bytes / FAST.bytes_per_s, fill_bytes / SLOW.bytes_per_s);
+    for cell in &plan.cells {
+        let (low, high) = pass(plan, cell);
+        least += low * f64::from(passes_least);
+        most += high * f64::from(plan.passes);
+    }
+    (least * targets as f64, most * targets as f64)
+}
+
+/// Shortest and longest time of one pass over one cell.
+pub(super) fn pass(plan: &Plan, cell: &CellSpec) -> (f64, f64) {
+    let StopRule { seconds_min, seconds_max, .. } = plan.rule;
+    let at = |pace: Pace| {
+        let times = cell.streams.iter().map(|stream| seconds(plan, cell, stream, pace));
+        times.fold(0.0, f64::max)
+    };
+    match cell.bound {
+        CellBound::Time => ((seconds_min * SECOND_LOOK).min(seconds_max), seconds_max),
+        CellBound::Exhaust => (at(FAST).min(seconds_max), at(SLOW).min(seconds_max)),
+        CellBound::Once | CellBound::Operations(_) => (at(FAST), at(SLOW)),
+    }
+}
+
+fn seconds(plan: &Plan, cell: &CellSpec, stream: &Stream, pace: Pace) -> f64 {
+    let block = f64::from(stream.block_bytes);
+    let operations = match cell.bound {
+        CellBound::Once => (area(cell, stream, plan.span_bytes).bytes as f64 / block).floor(),
+        CellBound::Operations(count) => count as f64 * f64::from(stream.threads),
+        CellBound::Time | CellBound::Exhaust if stream.op.writes() => {
+            plan.cell_written_max as f64 / block
+        }
+        CellBound::Time | CellBound::Exhaust => f64::INFINITY,
+    };
+    operations * block / pace.bytes_per_s + operations * accesses(stream) * pace.access_s
+}
+
+/// Accesses an operation costs that nothing hides.
+fn accesses(stream: &Stream) -> f64 {
+    let buffered = stream.io.caching == Caching::Buffered;
+    let scattered = match stream.pattern {
+        Pattern::Sequential => false,
+        Pattern::Rewrite => !buffered,
+        _ => true,
+    };
+    let durable = stream.op == Op::Commit || stream.io.syncing != Syncing::None;
+    let flushes = match stream.flush_every {
+        0 => 0.0,
+        every => 1.0 / f64::from(every),
+    };
+    if scattered || (durable && stream.op.writes()) { 1.0 } else { flushes }
+}

@@ -1,0 +1,171 @@
+//! A plan in words and figures, for whoever must agree to it: nothing here prints.
+
+use super::{FAST, Plan, SLOW, forecast, written_max};
+use crate::{
+    method::{CacheState, CellBound, CellSpec, FileState, FinalFlush},
+    workload::{Caching, EngineChoice, Io, Op, Pattern, Stream, Syncing},
+};
+use block::display_bytes;
+
+/// What a plan will do and may cost.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Outline {
+    /// The tested area and who chose it: `1 GiB, the method's span`.
+    pub span: String,
+    /// Passes, rounds or a single pass, in words.
+    pub passes: String,
+    /// Bytes written to each target before the first cell.
+    pub fill_bytes: u64,
+    /// Most bytes written to each target, fills included.
+    pub written_bytes_max: u64,
+    /// Shortest and longest time, seconds, fills included.
+    pub seconds: (f64, f64),
+    /// What `seconds` assumes; `None` when the clock alone bounds the plan.
+    pub assumed: Option<String>,
+    /// Every cell, in the method's order.
+    pub cells: Vec<CellOutline>,
+}
+
+/// One cell of an [`Outline`].
+#[derive(Clone, PartialEq, Debug)]
+pub struct CellOutline {
+    /// The cell's name, for `--set` and records.
+    pub name: String,
+    /// What it does: `random read 4 KiB, 32 deep`.
+    pub title: String,
+    /// How a pass of it ends, and what is done before and after.
+    pub course: String,
+    /// Most bytes that one pass writes.
+    pub written_bytes_max: u64,
+    /// Its share of what all cells may write, 0 to 1; 0 where none writes.
+    pub written_share: f64,
+    /// Shortest and longest time of one pass on one target, seconds.
+    pub seconds: (f64, f64),
+}
+
+impl Plan {
+    /// The plan in words and figures.
+    pub fn outline(&self) -> Outline {
+        let written = |cell| written_max(cell, self.span_bytes, self.cell_written_max);
+        let all: u64 = self.cells.iter().map(written).sum();
+        let by_bytes = self.fill > 0 || self.cells.iter().any(|cell| cell.bound != CellBound::Time);
+        let cells = self.cells.iter().map(|cell| CellOutline {
+            name: cell.name.clone(),
+            title: title(cell),
+            course: course(cell),
+            written_bytes_max: written(cell),
+            written_share: written(cell) as f64 / all.max(1) as f64,
+            seconds: forecast::pass(self, cell),
+        });
+        Outline {
+            span: format!("{}, {}", display_bytes(self.span_bytes), self.span_source),
+            passes: match (&self.method.file.rounds, self.passes) {
+                (Some(_), passes) => {
+                    format!("rounds until five in a row are steady, {passes} at most")
+                }
+                (None, 1) => "one pass".to_owned(),
+                (None, passes) => format!("{passes} passes"),
+            },
+            fill_bytes: self.span_bytes * u64::from(self.fill),
+            written_bytes_max: self.written_bytes_max,
+            seconds: self.seconds,
+            assumed: by_bytes.then(|| format!("what is bound by bytes: from {FAST}, to {SLOW}")),
+            cells: cells.collect(),
+        }
+    }
+}
+
+/// What a cell does, all its streams.
+fn title(cell: &CellSpec) -> String {
+    let streams: Vec<String> = cell.streams.iter().map(stream_title).collect();
+    let mut text = streams.join(" beside ");
+    if let Some(bytes) = cell.file_bytes {
+        text += &format!(", file of {}", display_bytes(bytes));
+    }
+    match cell.coordinates.get("test") {
+        Some(test) => format!("{test}: {text}"),
+        None => text,
+    }
+}
+
+fn stream_title(stream: &Stream) -> String {
+    let mut text = match stream.name.as_str() {
+        "" => String::new(),
+        name => format!("{name}: "),
+    };
+    let block = display_bytes(u64::from(stream.block_bytes));
+    text += &format!("{} {} {block}", pattern(stream.pattern), op(stream.op));
+    if stream.queue_depth > 1 {
+        text += &format!(", {} deep", stream.queue_depth);
+    }
+    if stream.threads > 1 {
+        text += &format!(", {} threads", stream.threads);
+    }
+    if let Some(rate) = stream.rate {
+        text += &format!(", {rate} a second");
+    }
+    if stream.flush_every > 0 {
+        text += &format!(", a flush every {}", stream.flush_every);
+    }
+    let access = access(stream.io, stream.engine);
+    if access.is_empty() { text } else { format!("{text}, {access}") }
+}
+
+fn pattern(pattern: Pattern) -> String {
+    match pattern {
+        Pattern::Sequential => "sequential".to_owned(),
+        Pattern::Permutation => "random (each block once)".to_owned(),
+        Pattern::Rewrite => "same-block".to_owned(),
+        Pattern::HotCold { hot_percent, access_percent } => {
+            format!("hot/cold ({access_percent} % to {hot_percent} %)")
+        }
+        other => other.to_string(),
+    }
+}
+
+fn op(op: Op) -> String {
+    match op {
+        Op::Mixed { read_percent } => format!("{read_percent}/{} read/write", 100.0 - read_percent),
+        Op::ReadModifyWrite => "read-modify-write".to_owned(),
+        other => other.name().to_owned(),
+    }
+}
+
+/// Nothing for plain direct I/O.
+fn access(io: Io, engine: EngineChoice) -> String {
+    let mut words = Vec::new();
+    if engine == EngineChoice::Stdio {
+        words.push("through stdio");
+    } else if io.caching == Caching::Buffered {
+        words.push("buffered");
+    }
+    words.extend(match io.syncing {
+        Syncing::None => None,
+        Syncing::Dsync => Some("durable"),
+        Syncing::Sync => Some("durable with metadata"),
+    });
+    words.join(", ")
+}
+
+fn course(cell: &CellSpec) -> String {
+    let mut words = Vec::new();
+    if cell.file == FileState::New {
+        words.push("a new file".to_owned());
+    }
+    if cell.cache == CacheState::Dropped {
+        words.push("cache dropped first".to_owned());
+    }
+    words.push(match cell.bound {
+        CellBound::Time => "until known well enough".to_owned(),
+        CellBound::Once => "the area once".to_owned(),
+        CellBound::Operations(count) => format!("{count} operations"),
+        CellBound::Exhaust => "until its bytes or seconds are spent".to_owned(),
+    });
+    words.extend(match cell.flush {
+        FinalFlush::None => None,
+        FinalFlush::Timed if cell.writes() => Some("flush within the time".to_owned()),
+        FinalFlush::Untimed if cell.writes() => Some("flush shown apart".to_owned()),
+        FinalFlush::Timed | FinalFlush::Untimed => None,
+    });
+    words.join(", ")
+}

@@ -1,0 +1,87 @@
+//! Plans for targets that offer more and less.
+
+use super::*;
+
+fn offer() -> Offer {
+    Offer {
+        capacity_bytes: 8 << 30,
+        block_bytes: 512,
+        access: Access::ReadWrite,
+        uring: Ok(()),
+        direct: Ok(()),
+        time: crate::target::Time::Wall,
+        memory_bytes: 4 << 30,
+    }
+}
+
+fn quick() -> Method {
+    Method::built_in("quick", &[]).expect("quick is built in")
+}
+
+#[test]
+fn every_cell_runs_once_a_pass_on_every_target_and_targets_alternate() {
+    let plan = Plan::new(quick(), &Options::default(), &[offer(), offer()]).expect("a plan");
+    assert_eq!(plan.passes, 4);
+    assert_eq!(plan.steps.len(), plan.cells.len() * 4 * 2);
+    for pair in plan.steps.chunks(2) {
+        assert_eq!((pair[0].pass, pair[0].cell), (pair[1].pass, pair[1].cell));
+        assert_ne!(pair[0].target, pair[1].target);
+    }
+    let first_is_a = plan.steps.chunks(2).filter(|pair| pair[0].target == 0).count();
+    assert_eq!(first_is_a, plan.steps.len() / 4);
+}
+
+#[test]
+fn the_order_differs_between_passes_and_replays_with_the_seed() {
+    let plan = |seed| {
+        let options = Options { seed, passes: Some(2), ..Options::default() };
+        Plan::new(quick(), &options, &[offer()]).expect("a plan").steps
+    };
+    assert_eq!(plan(1), plan(1));
+    assert_ne!(plan(1), plan(2));
+    let steps = plan(1);
+    let half = steps.len() / 2;
+    assert!(steps[..half].iter().zip(&steps[half..]).any(|(a, b)| a.cell != b.cell));
+}
+
+#[test]
+fn a_target_that_may_not_be_written_keeps_its_read_cells() {
+    let offer = Offer { access: Access::ReadOnly("it exists".to_owned()), ..offer() };
+    let plan = Plan::new(quick(), &Options::default(), &[offer]).expect("a plan");
+    assert!(plan.cells.iter().all(|cell| !cell.writes()) && plan.cells.len() == 3);
+    assert_eq!((plan.left_out.len(), plan.written_bytes_max, plan.fill), (4, 0, 0));
+}
+
+#[test]
+fn an_area_that_does_not_fit_is_refused_with_a_size_that_does() {
+    let small = Offer { capacity_bytes: 40 << 20, ..offer() };
+    let refusal = Plan::new(quick(), &Options::default(), &[small]).expect_err("too small");
+    assert!(refusal.0.contains("1 GiB") && refusal.0.contains("32MiB"), "{refusal}");
+}
+
+#[test]
+fn without_io_uring_depth_becomes_threads_and_the_plan_says_so() {
+    let offer = Offer { uring: Err("ENOSYS".to_owned()), ..offer() };
+    let plan = Plan::new(quick(), &Options::default(), &[offer]).expect("a plan");
+    assert!(plan.cells.iter().flat_map(|cell| &cell.streams).all(|s| s.queue_depth == 1));
+    assert!(plan.cells.iter().any(|cell| cell.streams[0].threads == 32));
+    assert!(plan.notes[0].contains("ENOSYS"));
+}
+
+#[test]
+fn a_block_that_splits_the_drives_block_is_left_out_with_the_cure() {
+    let offer = Offer { block_bytes: 4096, ..offer() };
+    let settings = [("block".to_owned(), "512".to_owned())];
+    let method = Method::built_in("quick", &settings).expect("a method");
+    let refusal = Plan::new(method, &Options::default(), &[offer]).expect_err("nothing fits");
+    assert!(refusal.0.contains("multiple") && refusal.0.contains("--io buffered"), "{refusal}");
+}
+
+#[test]
+fn a_limit_on_writes_is_a_limit_of_the_plan() {
+    let options = Options { written_bytes_max: Some(3 << 30), ..Options::default() };
+    let plan = Plan::new(quick(), &options, &[offer()]).expect("a plan");
+    assert_eq!(plan.written_bytes_max, 3 << 30);
+    let options = Options { written_bytes_max: Some(1 << 20), ..Options::default() };
+    assert!(Plan::new(quick(), &options, &[offer()]).is_err());
+}
