@@ -78,6 +78,16 @@ impl Board {
         going.map(|line| line.next_tick).min().unwrap_or(longest)
     }
 
+    /// Ticks during all of which every worker was at work.
+    pub fn common_ticks(&self) -> usize {
+        self.workers.iter().map(|line| line.next_tick).min().unwrap_or(0)
+    }
+
+    /// Whether some worker is done already.
+    pub fn any_done(&self) -> bool {
+        self.workers.iter().any(|line| line.done)
+    }
+
     /// Whether no worker is at work any more.
     pub fn all_done(&self) -> bool {
         self.workers.iter().all(|line| line.done)

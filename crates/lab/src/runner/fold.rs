@@ -1,8 +1,8 @@
 //! Passes become cells: headline, interval, latency, and the flags with their sentences.
 
-use super::pass::{PassDone, StreamPass};
+use super::pass::{PassDone, StreamPass, is_timed};
 use crate::{
-    method::{CellBound, CellSpec, FinalFlush},
+    method::{CellSpec, FinalFlush},
     statistics::{Histogram, Stop, TICK_NS, cliff, headline},
     workload::Stream,
 };
@@ -110,7 +110,7 @@ fn fresh(spec: &CellSpec, stream: &Stream, target: usize, name: &str) -> Cell {
         flush_latency: None,
         depth_achieved: None,
         cpu: None,
-        bound: if spec.bound == CellBound::Time { Bound::Time } else { Bound::Bytes },
+        bound: if is_timed(spec) { Bound::Time } else { Bound::Bytes },
         flags: Vec::new(),
         warnings: Vec::new(),
         passes: Vec::new(),
@@ -120,7 +120,9 @@ fn fresh(spec: &CellSpec, stream: &Stream, target: usize, name: &str) -> Cell {
 fn one_pass(spec: &CellSpec, place: Place, pass: &StreamPass) -> Pass {
     let timed_flush = if spec.flush == FinalFlush::Timed { pass.flush_seconds } else { None };
     let seconds = pass.seconds + timed_flush.unwrap_or(0.0);
-    let judged = spec.bound == CellBound::Time && pass.assessment.operations_per_second > 0.0;
+    // A flush that counts as the cell's is not in the ticks.
+    let judged =
+        is_timed(spec) && timed_flush.is_none() && pass.assessment.operations_per_second > 0.0;
     let (iops, bytes_per_s) = if judged {
         (pass.assessment.operations_per_second, pass.assessment.bytes_per_second)
     } else {

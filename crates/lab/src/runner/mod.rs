@@ -1,26 +1,30 @@
 //! Carries out a plan: prepares the targets, runs every pass, and keeps the record complete at every
 //! moment, so that whatever stops the run, what was measured stays.
 
+mod allowance;
 mod board;
 mod calibrate;
+mod fill;
 mod fold;
 mod pass;
 mod traps;
 
 pub use calibrate::engine_cost_ns;
+pub use fill::probe_bytes;
 pub use pass::Live;
 
 use crate::{
-    method::{CacheState, CellBound, CellSpec, FileState, FinalFlush},
+    method::{CacheState, CellSpec, FileState},
     plan::{Plan, Step},
     statistics::{SniaVerdict, Verdict, paired, snia_steady},
-    target::{Need, Observation, Reset, Target, TargetError},
-    workload::{Area, Contents, EngineChoice, Failure, Io, Op, Pattern, Stream},
+    target::{Need, Observation, Reset, Target, TargetError, Time},
+    workload::{Area, Failure, Op},
 };
+use allowance::{Allowance, written_bytes};
 use block::{IoError, display_bytes};
 use fold::Place;
 use pass::{PassError, PassOrder};
-use record::{Cell, Flag, Paired, PairedVerdict, Record, Rounds, State, TargetKind, Warning};
+use record::{Cell, Flag, Paired, PairedVerdict, Record, Rounds, State, Warning};
 use std::{collections::BTreeMap, time::Instant as WallInstant};
 
 /// Whoever watches a run: the terminal, a test.
@@ -90,8 +94,17 @@ pub fn run(
     record: &mut Record,
     observer: &mut dyn Observer,
 ) -> Result<(), RunError> {
-    let outcome = Runner { plan, targets, observer, started: WallInstant::now(), left: Vec::new() }
-        .run(record);
+    let mut runner = Runner {
+        plan,
+        targets,
+        observer,
+        started: WallInstant::now(),
+        virtual_s: 0.0,
+        allowance: Allowance::new(plan, record),
+    };
+    let outcome = runner.run(record);
+    sort_cells(record, plan);
+    record.paired = pair(record, plan);
     record.state = match &outcome {
         Ok(()) => State::Complete,
         Err(RunError::Interrupted) => State::Interrupted,
@@ -106,13 +119,13 @@ struct Runner<'a> {
     targets: &'a mut [Box<dyn Target>],
     observer: &'a mut dyn Observer,
     started: WallInstant,
-    /// Bytes that may still be written to each target.
-    left: Vec<u64>,
+    /// Seconds that all passes took together: the run's time on a virtual clock.
+    virtual_s: f64,
+    allowance: Allowance,
 }
 
 impl Runner<'_> {
     fn run(&mut self, record: &mut Record) -> Result<(), RunError> {
-        self.left = vec![self.plan.written_bytes_max; self.targets.len()];
         let writes = self.plan.fill > 0 || self.plan.cells.iter().any(CellSpec::writes);
         let need = Need { span_bytes: self.plan.span_bytes, writes };
         for target in 0..self.targets.len() {
@@ -122,45 +135,26 @@ impl Runner<'_> {
             for round in 0..self.plan.fill {
                 self.fill(target, round)?;
             }
-            let seen = self.targets[target].inspect()?;
+            let probed = self.probe_compression(target)?;
+            let mut seen = self.targets[target].inspect()?;
+            seen.extend(probed);
             record.targets[target].flags.extend(seen.iter().filter_map(|warning| warning.flag));
             record.targets[target].warnings.extend(seen);
         }
         for (order, step) in self.plan.steps.iter().enumerate() {
-            if is_done(record, self.plan, *step) {
-                continue;
+            if !is_done(record, self.plan, *step) {
+                if self.observer.interrupted() {
+                    return Err(RunError::Interrupted);
+                }
+                self.step(record, order, *step)?;
+                self.observer.save(record);
             }
-            if self.observer.interrupted() {
-                return Err(RunError::Interrupted);
-            }
-            self.step(record, order, *step)?;
-            self.observer.save(record);
+            // A run may have been killed between its last round and this question.
             if rounds_are_over(record, self.plan, order) {
                 break;
             }
         }
-        sort_cells(record, self.plan);
-        record.paired = pair(record, self.plan);
         Ok(())
-    }
-
-    /// Writes the whole area once, so that no block is answered from a map.
-    fn fill(&mut self, target: usize, round: u32) -> Result<(), RunError> {
-        let spec = fill_cell(self.plan.cells[0].streams[0].io);
-        let area = Area { offset: 0, bytes: self.plan.span_bytes };
-        let total_bytes = area.bytes * u64::from(self.plan.fill);
-        let before_bytes = area.bytes * u64::from(round);
-        self.left[target] = self.left[target].saturating_sub(area.bytes);
-        let seed = self.plan.seed ^ 0xf111 ^ u64::from(round);
-        // The bytes so far are the integral of the live rate: exact enough for a bar.
-        let (mut seconds, mut bytes) = (0.0, 0.0);
-        self.pass(target, &spec, vec![area], seed, |observer, live| {
-            bytes += live.bytes_per_s * (live.seconds - seconds);
-            seconds = live.seconds;
-            let done_bytes = before_bytes + (bytes as u64).min(area.bytes);
-            observer.event(Event::Fill { target, done_bytes, total_bytes });
-        })
-        .map(drop)
     }
 
     /// One pass of one cell.
@@ -169,18 +163,20 @@ impl Runner<'_> {
         let spec = &plan.cells[step.cell];
         let steps = plan.steps.len();
         self.observer.event(Event::Begin { step: order, steps, of: step, cell: spec });
-        if spec.writes() && self.written_max(step.target) < u64::from(spec.streams[0].block_bytes) {
+        let areas: Vec<Area> = spec.streams.iter().map(|stream| plan.area(spec, stream)).collect();
+        let Some(written_max) = self.allowance.of_pass(plan, step.target, spec, &areas) else {
             leave_out(record, spec);
             return Ok(());
-        }
-        let areas: Vec<Area> = spec.streams.iter().map(|stream| plan.area(spec, stream)).collect();
+        };
         self.reset(step.target, spec)?;
-        let started_s = self.started.elapsed().as_secs_f64();
+        let started_s = match self.targets[step.target].offer().time {
+            Time::Wall => self.started.elapsed().as_secs_f64(),
+            Time::Virtual => self.virtual_s,
+        };
         let before = self.targets[step.target].watch();
         let seed = plan.seed ^ (u64::from(step.pass) << 32) ^ (step.cell as u64) << 16;
-        let done = self.pass(step.target, spec, areas.clone(), seed, |observer, live| {
-            observer.event(Event::Live(live));
-        })?;
+        let show = |observer: &mut dyn Observer, live| observer.event(Event::Live(live));
+        let done = self.pass(step.target, spec, areas.clone(), seed, written_max, show)?;
         let after = self.targets[step.target].watch();
         self.count_written(step.target, spec, &done);
         let found = self.find(record, step, &areas, &done, (before, after));
@@ -211,13 +207,14 @@ impl Runner<'_> {
         spec: &CellSpec,
         areas: Vec<Area>,
         seed: u64,
+        written_max: u64,
         mut show: impl FnMut(&mut dyn Observer, Live),
     ) -> Result<pass::PassDone, RunError> {
         let order = PassOrder {
             cell: spec,
             areas,
             rule: self.plan.rule,
-            written_max: self.written_max(target),
+            written_max,
             seed,
             cpu_clock: self.targets[target].cpu_clock(),
         };
@@ -227,31 +224,21 @@ impl Runner<'_> {
             show(observer, live);
             !observer.interrupted()
         };
-        pass::run(&order, crew, &mut watch).map_err(|error| match error {
+        let done = pass::run(&order, crew, &mut watch).map_err(|error| match error {
             PassError::Interrupted => RunError::Interrupted,
             PassError::Target(error) => RunError::Target(error),
             PassError::Failed(failure) => {
                 RunError::Failed(describe(failure, &self.targets[target].info().text))
             }
-        })
-    }
-
-    /// Most bytes the next pass of a cell writes to a target. Nothing is worn where nothing is written.
-    fn written_max(&self, target: usize) -> u64 {
-        match self.targets[target].info().kind {
-            TargetKind::Null => u64::MAX,
-            _ => self.plan.cell_written_max.min(self.left[target]),
-        }
+        })?;
+        self.virtual_s += done.streams.iter().map(|pass| pass.seconds).fold(0.0, f64::max);
+        Ok(done)
     }
 
     fn count_written(&mut self, target: usize, spec: &CellSpec, done: &pass::PassDone) {
-        let written: u64 = spec
-            .streams
-            .iter()
-            .zip(&done.streams)
-            .map(|(stream, pass)| (pass.bytes as f64 * stream.op.written_share()) as u64)
-            .sum();
-        self.left[target] = self.left[target].saturating_sub(written);
+        for (stream, pass) in spec.streams.iter().zip(&done.streams) {
+            self.allowance.spend(target, written_bytes(stream, pass.bytes));
+        }
     }
 
     fn find(
@@ -269,6 +256,11 @@ impl Runner<'_> {
         };
         let read_share: fn(Op) -> f64 =
             |op| if op == Op::ReadModifyWrite { 1.0 } else { 1.0 - op.written_share() };
+        // A model's seconds are not those that the engine's cost was measured in.
+        let engine_ns = match self.targets[step.target].offer().time {
+            Time::Wall => record.calibration.first().map_or(0.0, |cost| cost.ns_per_operation),
+            Time::Virtual => 0.0,
+        };
         let scene = |index: usize| traps::Scene {
             target: &record.targets[step.target],
             cell,
@@ -279,43 +271,16 @@ impl Runner<'_> {
             after,
             moved: (moved(read_share), moved(Op::written_share)),
             busy: done.busy,
-            engine_ns: record.calibration.first().map_or(0.0, |cost| cost.ns_per_operation),
+            engine_ns,
             memory_bytes: record.environment.host.memory_bytes,
         };
         (0..cell.streams.len()).map(|index| traps::find(&scene(index))).collect()
     }
 }
 
-/// One sequential pass of incompressible data over everything.
-fn fill_cell(io: Io) -> CellSpec {
-    let stream = Stream {
-        name: String::new(),
-        op: Op::Write,
-        pattern: Pattern::Sequential,
-        block_bytes: 1 << 20,
-        threads: 1,
-        queue_depth: 8,
-        engine: EngineChoice::Auto,
-        io: Io { caching: io.caching, ..Io::default() },
-        flush_every: 0,
-        rate: None,
-        part: (0.0, 1.0),
-        contents: Contents::Random,
-    };
-    CellSpec {
-        name: "fill".to_owned(),
-        streams: vec![stream],
-        bound: CellBound::Once,
-        file_bytes: None,
-        file: FileState::AsIs,
-        cache: CacheState::AsIs,
-        flush: FinalFlush::Untimed,
-        coordinates: BTreeMap::new(),
-    }
-}
-
 fn leave_out(record: &mut Record, spec: &CellSpec) {
-    let reason = "the bytes allowed by --max-written were spent: raise it".to_owned();
+    let reason = "the bytes that may still be written do not suffice for all its passes: raise --max-written";
+    let reason = reason.to_owned();
     if !record.left_out.iter().any(|cell| cell.name == spec.name) {
         record.left_out.push(record::LeftOut { name: spec.name.clone(), reason });
     }
@@ -412,13 +377,16 @@ fn describe(failure: Failure, target: &str) -> String {
         IoError::Short => "the end of the target was reached".to_owned(),
         IoError::Os(errno) => std::io::Error::from_raw_os_error(errno).to_string(),
     };
-    let size = display_bytes(u64::from(bytes));
+    let what = match operation {
+        "flush" => "flush".to_owned(),
+        _ => format!("{operation} of {} at offset {offset}", display_bytes(u64::from(bytes))),
+    };
     let cure = match error {
         IoError::Os(ENOSPC) => "; free some space, or pass a smaller --size",
         IoError::Os(EINVAL) => "; the target may need another alignment: try --io buffered",
         _ => "; earlier cells are kept, see `dmesg` for the drive's side",
     };
-    format!("{operation} of {size} at offset {offset} of {target} failed: {cause}{cure}")
+    format!("{what} of {target} failed: {cause}{cure}")
 }
 
 /// No space left on device; the same number on every Linux.

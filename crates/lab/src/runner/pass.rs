@@ -32,7 +32,7 @@ pub(super) struct PassOrder<'a> {
     pub cell: &'a CellSpec,
     pub areas: Vec<Area>,
     pub rule: StopRule,
-    /// Most bytes each writing stream writes.
+    /// Most bytes each writing stream of a time-bounded cell writes.
     pub written_max: u64,
     pub seed: u64,
     pub cpu_clock: fn() -> u64,
@@ -42,7 +42,7 @@ pub(super) struct PassOrder<'a> {
 pub(super) struct StreamPass {
     pub ticks: Vec<Tick>,
     pub assessment: Assessment,
-    /// `None` for a pass bound by bytes.
+    /// `None` for a pass that the rule does not end.
     pub stop: Option<Stop>,
     pub seconds: f64,
     pub operations: u64,
@@ -117,14 +117,13 @@ impl PassOrder<'_> {
 
     fn budget(&self, stream: &Stream, area: Area, share: Share) -> Budget {
         let block = u64::from(stream.block_bytes);
-        let part = |all: u64| all * (share.worker + 1) / share.of - all * share.worker / share.of;
+        let end = |all: u64, worker| u128::from(all) * u128::from(worker) / u128::from(share.of);
+        let part = |all: u64| (end(all, share.worker + 1) - end(all, share.worker)) as u64;
         match self.cell.bound {
             CellBound::Once => Budget::Operations(part(area.bytes / block)),
             CellBound::Operations(count) => Budget::Operations(count),
-            CellBound::Time | CellBound::Exhaust if stream.op.writes() => {
-                Budget::Operations((self.written_max / block / share.of).max(1))
-            }
-            CellBound::Time | CellBound::Exhaust => Budget::Endless,
+            _ if stream.op.writes() => Budget::Operations(part(self.written_max / block)),
+            _ => Budget::Endless,
         }
     }
 }
@@ -143,11 +142,10 @@ pub(super) fn run(
         looks: vec![Looks::new(order.rule, TICK_NS); blocks.len()],
         stops: vec![None; blocks.len()],
         looked: 0,
-        timed: order.cell.bound == CellBound::Time,
-        deadline_ns: match order.cell.bound {
-            CellBound::Exhaust => (order.rule.seconds_max * 1e9) as u64,
-            _ => u64::MAX,
-        },
+        judged: None,
+        rule: order.rule,
+        bound: order.cell.bound,
+        timed: is_timed(order.cell),
     };
     let (start, ends) = match crew {
         Crew::Threads(seats) => threads(order, plans, seats, sink, &parts, &mut course, watch)?,
@@ -156,24 +154,28 @@ pub(super) fn run(
     finish(order, course, start, &ends)
 }
 
+/// Whether the stop rule and the bytes allowed end a cell's passes, not a number of operations.
+pub(super) fn is_timed(cell: &CellSpec) -> bool {
+    !matches!(cell.bound, CellBound::Once | CellBound::Operations(_))
+}
+
 /// The parts and the looks at them.
 struct Course {
     board: Board,
     looks: Vec<Looks>,
     stops: Vec<Option<Stop>>,
     looked: usize,
+    /// Ticks that counted when a timed pass was told to stop: what comes later was not asked for any more.
+    judged: Option<usize>,
+    rule: StopRule,
+    bound: CellBound,
     timed: bool,
-    /// When a pass that looks for no verdict ends at the latest.
-    deadline_ns: u64,
 }
 
 impl Course {
     /// Looks at every tick that became complete; whether the stop rule is satisfied, or the time is over.
     fn look(&mut self) -> bool {
         let complete = self.board.complete_ticks();
-        if complete as u64 * TICK_NS >= self.deadline_ns {
-            return true;
-        }
         if !self.timed || complete == self.looked {
             return false;
         }
@@ -181,9 +183,40 @@ impl Course {
         let elapsed_ns = complete as u64 * TICK_NS;
         for (index, looks) in self.looks.iter_mut().enumerate() {
             let ticks = self.board.stream(index).ticks(complete);
-            self.stops[index] = looks.look(elapsed_ns, &ticks).or(self.stops[index]);
+            let stop = match looks.look(elapsed_ns, &ticks) {
+                // Two good looks in a row guard against stopping at a lucky one. Here time is over, whatever
+                // was seen, so that one is enough: where the shortest time is the longest, there is no other.
+                Some(Stop::NotConverged)
+                    if looks.assessment().is_some_and(|seen| seen.satisfies(&self.rule)) =>
+                {
+                    Some(Stop::Converged)
+                }
+                stop => stop,
+            };
+            self.stops[index] = stop.or(self.stops[index]);
         }
-        self.stops.iter().all(Option::is_some)
+        let time_is_over = elapsed_ns as f64 >= self.rule.seconds_max * 1e9;
+        // Where what is looked for may come late, a steady rate is no reason to stop.
+        self.stops.iter().all(Option::is_some) && (self.bound == CellBound::Time || time_is_over)
+    }
+
+    /// Whether the pass is over: by the rule, or because a worker of a timed pass has used up its bytes
+    /// and the others would go on without it, with less in flight than was asked for.
+    fn is_over(&mut self, someone_is_spent: bool) -> bool {
+        let over = self.look() || (self.timed && someone_is_spent);
+        if over && self.timed {
+            self.judged = Some(self.board.common_ticks());
+        }
+        over
+    }
+
+    /// How many ticks make up the pass.
+    fn ticks(&self) -> usize {
+        match self.judged {
+            Some(ticks) => ticks,
+            None if self.timed => self.board.common_ticks(),
+            None => self.board.complete_ticks(),
+        }
     }
 
     fn live(&self) -> Live {
@@ -280,9 +313,9 @@ fn follow(
             continue;
         }
         shown = complete;
-        let satisfied = course.look();
+        let over = course.is_over(course.board.any_done());
         let interrupted = !watch(course.live());
-        if satisfied || interrupted {
+        if over || interrupted {
             stop.store(true, Ordering::Relaxed);
             return interrupted;
         }
@@ -388,7 +421,7 @@ fn shared(
         if !watch(course.live()) {
             return Err(PassError::Interrupted);
         }
-        if course.look() || failed || spent {
+        if course.is_over(workers.iter().any(Worker::is_spent)) || failed || spent {
             break;
         }
     }
@@ -426,18 +459,22 @@ fn finish(
     let flush_seconds = flush.and_then(|(_, took)| took.ok()).map(|ns| ns as f64 / 1e9);
     let ended = ends.iter().map(|end| end.finished).max().unwrap_or(start);
     let seconds = ended.since(start).max(1) as f64 / 1e9;
-    let complete = course.board.complete_ticks();
+    let complete = course.ticks();
     let mut first_worker = 0;
     let mut done = PassDone { streams: Vec::new(), engines: Vec::new(), busy: 0.0 };
     for (index, stream) in order.cell.streams.iter().enumerate() {
         let board = course.board.stream(index);
         let ticks = board.ticks(complete);
         let assessment = assess(&ticks, TICK_NS, &order.rule);
-        let warm_up = if course.timed { assessment.warm_up_ticks } else { 0 };
-        let ended_early =
-            if assessment.sufficient { Stop::NotConverged } else { Stop::Insufficient };
+        let by_rule = course.bound == CellBound::Time;
+        let warm_up = if by_rule { assessment.warm_up_ticks } else { 0 };
+        let ended_early = match assessment {
+            seen if seen.satisfies(&order.rule) => Stop::Converged,
+            seen if seen.sufficient => Stop::NotConverged,
+            _ => Stop::Insufficient,
+        };
         done.streams.push(StreamPass {
-            stop: course.timed.then(|| course.stops[index].unwrap_or(ended_early)),
+            stop: by_rule.then(|| course.stops[index].unwrap_or(ended_early)),
             seconds,
             operations: board.operations(),
             bytes: board.bytes(),

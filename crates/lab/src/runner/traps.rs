@@ -16,6 +16,8 @@ const BUSY_MAX: f64 = 0.9;
 const ENGINE_COSTS_MIN: f64 = 5.0;
 /// Share of a link's rate that counts as full.
 const LINK_FULL: f64 = 0.95;
+/// What is faster than this share of the link did not come over it.
+const LINK_EXCEEDED: f64 = 1.05;
 /// Share of sectors or processor time that others may take.
 const FOREIGN_MAX: f64 = 0.02;
 /// Less than this of foreign traffic is noise.
@@ -43,6 +45,7 @@ pub(super) struct Scene<'a> {
     /// Bytes that all streams of the cell read and wrote.
     pub moved: (u64, u64),
     pub busy: f64,
+    /// The engine's own cost of an operation, ns; 0 where its seconds are not the target's.
     pub engine_ns: f64,
     pub memory_bytes: u64,
 }
@@ -114,12 +117,15 @@ fn engine_limited(scene: &Scene<'_>) -> Option<Warning> {
     })?
 }
 
+/// Only where one drive's link carries everything: what several carry together depends on their layout.
 fn link_limited(scene: &Scene<'_>) -> Option<Warning> {
-    let links = scene.target.stack.iter().filter_map(|layer| layer.drive.as_ref()?.link.as_ref());
-    let (link, full) = links.filter_map(|link| Some((link, link.bytes_per_s?))).next()?;
+    let mut drives = scene.target.stack.iter().filter_map(|layer| layer.drive.as_ref());
+    let (Some(drive), None) = (drives.next(), drives.next()) else { return None };
+    let link = drive.link.as_ref()?;
+    let full = link.bytes_per_s? as f64;
     let rate = scene.pass.assessment.bytes_per_second;
-    (rate >= LINK_FULL * full as f64).then(|| {
-        let (rate, full) = (rate / 1e6, full as f64 / 1e6);
+    (LINK_FULL * full..=LINK_EXCEEDED * full).contains(&rate).then(|| {
+        let (rate, full) = (rate / 1e6, full / 1e6);
         warn(
             Flag::LinkLimited,
             format!("{rate:.0} MB/s of the {full:.0} MB/s that {} carries", link.negotiated),
@@ -207,8 +213,9 @@ fn compressible_data(scene: &Scene<'_>) -> Option<Warning> {
     soft.then(|| warn(Flag::CompressibleData, format!("the data was `{}`", scene.stream.contents)))?
 }
 
+/// Every write is durable before it returns.
 fn is_durable(stream: &Stream) -> bool {
-    stream.io.syncing != Syncing::None || stream.op == Op::Commit
+    stream.op.writes() && (stream.io.syncing != Syncing::None || stream.op == Op::Commit)
 }
 
 fn has_power_loss_protection(target: &TargetInfo) -> bool {
@@ -227,7 +234,9 @@ fn lying_flush(scene: &Scene<'_>) -> Option<Warning> {
     let excused = scene.target.kind == TargetKind::Null
         || has_power_loss_protection(scene.target)
         || scene.target.flags.iter().any(|flag| in_memory.contains(flag));
-    let durable = is_durable(scene.stream).then_some(&scene.pass.latencies);
+    // The reads of a mix would answer for its writes.
+    let is_mix = matches!(scene.stream.op, Op::Mixed { .. });
+    let durable = (is_durable(scene.stream) && !is_mix).then_some(&scene.pass.latencies);
     let median = [durable, Some(&scene.pass.flushes)]
         .into_iter()
         .flatten()
@@ -288,9 +297,17 @@ fn depth_not_reached(scene: &Scene<'_>) -> Option<Warning> {
     if scene.stream.rate.is_some() || scene.cell.streams.len() > 1 {
         return None;
     }
+    let pass = scene.pass;
     let asked = f64::from(scene.stream.threads) * f64::from(scene.stream.queue_depth);
-    let rate = scene.pass.operations as f64 / scene.pass.seconds;
-    let reached = little(rate, scene.pass.latencies.mean()? / 1e9);
+    // Latencies leave the warm-up out; then the rate must, too.
+    let rate = match pass.assessment.operations_per_second {
+        judged if pass.stop.is_some() && judged > 0.0 => judged,
+        _ => pass.operations as f64 / pass.seconds,
+    };
+    // A slot that flushes is not idle.
+    let flushes = pass.flushes.count() as f64 / pass.seconds;
+    let flushing = little(flushes, pass.flushes.mean().unwrap_or(0.0) / 1e9);
+    let reached = little(rate, pass.latencies.mean()? / 1e9) + flushing;
     (asked > 1.0 && reached < DEPTH_REACHED * asked).then(|| {
         warn(Flag::DepthNotReached, format!("{reached:.1} of {asked:.0} operations were in flight"))
     })?

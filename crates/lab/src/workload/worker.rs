@@ -80,8 +80,10 @@ enum Phase {
 #[derive(Debug)]
 struct Slot {
     phase: Phase,
-    /// Where latency counts from; `None` = from the engine's `issued`.
-    started: Option<Instant>,
+    /// When an open loop meant to start the operation; `None` in a closed loop.
+    due: Option<Instant>,
+    /// When the drive first could have seen the operation's first part; `None` until that is done.
+    issued: Option<Instant>,
     offset: u64,
     is_write: bool,
     buffer: Option<Buf>,
@@ -136,7 +138,8 @@ impl Worker {
         let slots = (0..depth)
             .map(|_| Slot {
                 phase: Phase::Transfer,
-                started: None,
+                due: None,
+                issued: None,
                 offset: 0,
                 is_write: false,
                 buffer: buffers.next(),
@@ -194,6 +197,11 @@ impl Worker {
         self.failure
     }
 
+    /// Whether its budget is used up, with nothing in flight.
+    pub fn is_spent(&self) -> bool {
+        self.left == 0 && self.in_flight() == 0
+    }
+
     /// Sends ticks that ended before `now` without a completion in them.
     pub fn turn_to(&mut self, now: Instant) {
         self.recorder.turn_to(now);
@@ -236,7 +244,7 @@ impl Worker {
     #[inline]
     fn issue<E: Engine + ?Sized>(&mut self, engine: &mut E, worker: usize, slot: u16) {
         self.left -= 1;
-        let started = self.schedule.as_mut().map(|schedule| {
+        let due = self.schedule.as_mut().map(|schedule| {
             let due = schedule.next_due();
             schedule.issued += 1;
             due
@@ -253,7 +261,7 @@ impl Worker {
         };
         let entry = &mut self.slots[usize::from(slot)];
         entry.phase = phase;
-        entry.started = started;
+        (entry.due, entry.issued) = (due, None);
         entry.offset = offset;
         self.transfer(engine, worker, slot, is_write);
     }
@@ -327,27 +335,18 @@ impl Worker {
         if let Err(error) = completion.result {
             return self.fail(slot, error);
         }
-        let started = entry.started.unwrap_or(completion.issued);
+        let issued = *entry.issued.get_or_insert(completion.issued);
         match entry.phase {
             Phase::Transfer => {
                 self.writes_since_flush += u32::from(entry.is_write);
-                if self.schedule.is_some() {
-                    let service_ns = completion.finished.since(completion.issued);
-                    self.recorder.record_service(service_ns);
-                }
-                self.recorder.record(completion.finished.since(started), completion.finished);
+                self.record(slot, issued, completion.finished);
             }
             Phase::ReadToModify => {
-                (entry.started, entry.phase) = (Some(started), Phase::Transfer);
+                entry.phase = Phase::Transfer;
                 return self.transfer(engine, worker, slot, true);
             }
-            Phase::WriteToCommit => {
-                entry.started = Some(started);
-                return self.flush(engine, worker, slot, Phase::CommitFlush);
-            }
-            Phase::CommitFlush => {
-                self.recorder.record(completion.finished.since(started), completion.finished);
-            }
+            Phase::WriteToCommit => return self.flush(engine, worker, slot, Phase::CommitFlush),
+            Phase::CommitFlush => self.record(slot, issued, completion.finished),
             Phase::Flush => {
                 let latency_ns = completion.finished.since(completion.issued);
                 self.recorder.record_flush(latency_ns, completion.finished);
@@ -358,6 +357,16 @@ impl Worker {
         } else {
             self.follow(engine, worker, slot);
         }
+    }
+
+    /// An operation is done, all parts of it.
+    #[inline]
+    fn record(&mut self, slot: u16, issued: Instant, finished: Instant) {
+        let due = self.slots[usize::from(slot)].due;
+        if due.is_some() {
+            self.recorder.record_service(finished.since(issued));
+        }
+        self.recorder.record(finished.since(due.unwrap_or(issued)), finished);
     }
 
     /// What a slot does next: the flush that is due, the next operation, or wait for its turn.
@@ -403,7 +412,7 @@ pub fn drive<E: Engine + ?Sized>(
         worker.fill(engine, index);
     }
     loop {
-        if workers.iter().all(|worker| worker.left == 0 && worker.in_flight() == 0) {
+        if workers.iter().all(Worker::is_spent) {
             return outcome(workers, Finish::Spent);
         }
         let mut alarm = until;

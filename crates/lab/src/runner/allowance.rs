@@ -1,0 +1,89 @@
+//! Bytes that may still be written to each target. The plan's limit is kept, whatever a pass is asked to do:
+//! a pass that could exceed it is cut short or left out before it starts.
+
+use crate::{
+    method::{CellBound, CellSpec},
+    plan::Plan,
+    workload::{Area, Op, Stream},
+};
+use record::{Cell, Record, TargetInfo, TargetKind};
+
+/// What is left, a target each; `None` where there is no limit.
+pub(super) struct Allowance {
+    left: Vec<Option<u64>>,
+}
+
+impl Allowance {
+    /// The plan's limit less what the passes of `record` wrote: a resumed run goes on counting, and only
+    /// its fills start anew.
+    pub fn new(plan: &Plan, record: &Record) -> Self {
+        let written = |target: usize| -> u64 {
+            let cells = record.cells.iter().filter(|cell| cell.target == target);
+            cells
+                .filter(|cell| cell.op != Op::Read.name())
+                .map(|cell: &Cell| cell.total.bytes)
+                .sum()
+        };
+        let left = |(target, info): (usize, &TargetInfo)| match info.kind {
+            // Nothing is worn where nothing is written.
+            TargetKind::Null => None,
+            _ => Some(plan.written_bytes_max.saturating_sub(written(target))),
+        };
+        Self { left: record.targets.iter().enumerate().map(left).collect() }
+    }
+
+    /// Whether so many bytes may be written to a target.
+    pub fn allows(&self, target: usize, bytes: u64) -> bool {
+        self.left[target].is_none_or(|left| bytes <= left)
+    }
+
+    /// These bytes were written, or are about to be.
+    pub fn spend(&mut self, target: usize, bytes: u64) {
+        self.left[target] = self.left[target].map(|left| left.saturating_sub(bytes));
+    }
+
+    /// How many bytes each writing stream of a pass over `cell` may write; `None` if that is too little: not
+    /// all of a cell bound by operations, or not one operation for each worker of any other.
+    pub fn of_pass(
+        &self,
+        plan: &Plan,
+        target: usize,
+        cell: &CellSpec,
+        areas: &[Area],
+    ) -> Option<u64> {
+        if !cell.writes() {
+            return Some(0);
+        }
+        if let Some(bytes) = bound_bytes(cell, areas) {
+            return self.allows(target, bytes).then_some(bytes);
+        }
+        let writers = || cell.streams.iter().filter(|stream| stream.op.writes());
+        let each = match self.left[target] {
+            Some(left) => plan.cell_written_max.min(left / writers().count() as u64),
+            None => u64::MAX,
+        };
+        let least = |stream: &Stream| u64::from(stream.threads) * u64::from(stream.block_bytes);
+        writers().all(|stream| least(stream) <= each).then_some(each)
+    }
+}
+
+/// Most bytes that a stream wrote when it moved `bytes`. Which operations of a mix are writes is a matter of
+/// chance: all of them count.
+pub(super) fn written_bytes(stream: &Stream, bytes: u64) -> u64 {
+    if stream.op.writes() { bytes } else { 0 }
+}
+
+/// What a pass writes that is bound by operations; `None` for other bounds.
+pub(super) fn bound_bytes(cell: &CellSpec, areas: &[Area]) -> Option<u64> {
+    let mut sum = 0;
+    for (stream, area) in cell.streams.iter().zip(areas) {
+        let block = u64::from(stream.block_bytes);
+        let operations = match cell.bound {
+            CellBound::Once => area.bytes / block,
+            CellBound::Operations(count) => count * u64::from(stream.threads),
+            _ => return None,
+        };
+        sum += written_bytes(stream, operations * block);
+    }
+    Some(sum)
+}
