@@ -70,8 +70,10 @@ impl PathTarget {
             refuse_if_not_written(&path)?;
         }
         info.direct_alignment_bytes = probe.alignment_bytes;
-        let logical = info.stack.first().and_then(|layer| layer.queue.as_ref()?.logical_block_bytes);
-        let block_bytes = probe.alignment_bytes.or(logical.map(|bytes| bytes as u32)).unwrap_or(512);
+        let logical =
+            info.stack.first().and_then(|layer| layer.queue.as_ref()?.logical_block_bytes);
+        let block_bytes =
+            probe.alignment_bytes.or(logical.map(|bytes| bytes as u32)).unwrap_or(512);
         Ok(Self {
             access: access(&info, permit.is_some()),
             watch: Watch::new(&info.stack, &roots),
@@ -149,7 +151,9 @@ impl Target for PathTarget {
             TargetKind::Directory => {
                 Some(Scratch::create(&self.path, need.span_bytes).map_err(refused)?)
             }
-            TargetKind::NewFile => Some(Scratch::named(&self.path, need.span_bytes).map_err(refused)?),
+            TargetKind::NewFile => {
+                Some(Scratch::named(&self.path, need.span_bytes).map_err(refused)?)
+            }
             _ => None,
         };
         Ok(())
@@ -253,7 +257,8 @@ impl Probe {
         let (file, direct) = match opened {
             Ok(file) => (file, Ok(())),
             Err(error) if error.kind == OpenErrorKind::DirectRefused => {
-                let file = open(path, OpenAccess::Read, OpenCaching::Buffered).map_err(open_error)?;
+                let file =
+                    open(path, OpenAccess::Read, OpenCaching::Buffered).map_err(open_error)?;
                 (file, Err(error.to_string()))
             }
             Err(error) => return Err(open_error(error)),
@@ -377,8 +382,8 @@ impl SeatOrder {
     }
 
     fn stdio(self) -> Result<Box<dyn Drivable>, TargetError> {
-        let engine = Stdio::open(self.clock, &self.path, self.access, self.geometry)
-            .map_err(open_error)?;
+        let engine =
+            Stdio::open(self.clock, &self.path, self.access, self.geometry).map_err(open_error)?;
         Ok(Box::new(Named { engine, name: "stdio", features: Vec::new() }))
     }
 

@@ -28,7 +28,9 @@ impl FromStr for TargetText {
 
     fn from_str(text: &str) -> Result<Self, BadTarget> {
         if text.is_empty() {
-            return Err(BadTarget("TARGET is empty: name a directory, a file or a device".to_owned()));
+            return Err(BadTarget(
+                "TARGET is empty: name a directory, a file or a device".to_owned(),
+            ));
         }
         let Some((scheme, rest)) = text.split_once(':') else {
             return Ok(Self::Path(PathBuf::from(text)));
