@@ -1,1 +1,56 @@
-fn main() {}
+//! `cargo xtask`: the front door for developers. Needs nothing installed but Rust; what a benchmark
+//! compares with (fio) is used when it is there.
+
+mod bench;
+mod check;
+
+use anyhow::{Result, bail};
+use std::{env, process::ExitCode};
+
+const HELP: &str = "\
+cargo xtask check
+    Everything a change must pass: format, clippy, tests, documentation, who sees whom, where
+    `unsafe` may stand, and how long a file may be. The first step that fails is named at the end.
+
+cargo xtask bench [a] [b] [c] [d] [agreement] [--seconds N] [--rounds N]
+    drivelab beside a hand-written loop and fio. It prints and asserts nothing.
+      a  no device: what one operation costs
+      b  page cache, pread
+      c  page cache, io_uring at depth 32
+      d  O_DIRECT, depth 1 and 32: rate and processor time
+      agreement  do drivelab and fio measure the same? Alternated pairs, read and write
+    Without a name: a b c d. Takes N seconds (2; agreement 5) a measurement, N rounds (7; agreement
+    12). Needs 3 GiB free below the target directory and removes what it makes. docs/benchmark.md
+    says how to read it.
+
+cargo xtask help
+    This text.";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    match carry_out(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn carry_out(arguments: &[String]) -> Result<()> {
+    match arguments.split_first() {
+        Some((verb, rest)) if verb == "bench" => bench::run(rest),
+        Some((verb, [])) if verb == "check" => check::run(),
+        None => {
+            println!("{HELP}");
+            Ok(())
+        }
+        Some((verb, _)) if ["help", "--help", "-h"].contains(&verb.as_str()) => {
+            println!("{HELP}");
+            Ok(())
+        }
+        Some(_) => {
+            bail!("`{}` is unknown; `cargo xtask help` lists what there is", arguments.join(" "))
+        }
+    }
+}

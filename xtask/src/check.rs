@@ -1,0 +1,56 @@
+//! Everything a change must pass, one named step after the other.
+
+mod rooms;
+mod sources;
+
+use anyhow::{Context, Result, ensure};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// One step: its name, and what it does with the workspace's root.
+type Step = (&'static str, fn(&Path) -> Result<()>);
+
+const STEPS: [Step; 6] = [
+    ("format", |root| cargo(root, &["fmt", "--all", "--check"])),
+    ("rooms", rooms::check),
+    ("sources", sources::check),
+    ("clippy", |root| {
+        cargo(root, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
+    }),
+    ("tests", |root| cargo(root, &["test", "--workspace"])),
+    ("documentation", |root| cargo(root, &["doc", "--workspace", "--no-deps"])),
+];
+
+/// Runs all steps; stops at the first that fails and names it.
+pub fn run() -> Result<()> {
+    let root = root();
+    for (name, step) in STEPS {
+        println!("\n== {name}");
+        step(&root).with_context(|| format!("check failed at step `{name}`"))?;
+    }
+    println!("\nAll {} steps passed.", STEPS.len());
+    Ok(())
+}
+
+/// The workspace's root, above this crate.
+pub fn root() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().expect("xtask lies in the workspace").to_owned()
+}
+
+/// Runs the cargo that runs us.
+fn cargo(root: &Path, arguments: &[&str]) -> Result<()> {
+    let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    println!("cargo {}", arguments.join(" "));
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(root);
+    if arguments[0] == "doc" {
+        command.env("RUSTDOCFLAGS", "-D warnings");
+    }
+    let status = command.status().context("cargo could not be started")?;
+    ensure!(status.success(), "`cargo {}` ended with {status}", arguments.join(" "));
+    Ok(())
+}
