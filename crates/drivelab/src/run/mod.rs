@@ -72,8 +72,9 @@ fn carry_out(
     mut store: Store,
 ) -> Result<ExitCode> {
     record.state = State::Running;
-    note_scratch(&mut store, &record)?;
     store.save(&record)?;
+    // A note without a run would be taken for an orphan by whoever starts meanwhile.
+    note_scratch(&mut store, &record)?;
     let store = Rc::new(RefCell::new(store));
     let talk = if arguments.quiet { Talk::Quiet } else { Talk::Normal };
     let style = output::style();
@@ -97,7 +98,8 @@ fn carry_out(
             eprintln!("drivelab: interrupted; go on with `drivelab run --resume {}`", record.id);
             Ok(ExitCode::from(interrupt::EXIT_CODE))
         }
-        Err(error) => bail!("{error}"),
+        Err(error) if record.cells.is_empty() => bail!("{error}"),
+        Err(error) => bail!("{error}; then go on with `drivelab run --resume {}`", record.id),
     }
 }
 

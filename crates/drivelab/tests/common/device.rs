@@ -5,6 +5,8 @@ use std::{
     io::{Read, Result, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
     process::Command,
+    thread,
+    time::Duration,
 };
 use tempfile::TempDir;
 
@@ -137,9 +139,13 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        let text = self.text();
-        if system("umount", &[text]).is_none() {
-            system("umount", &["--lazy", text]);
+        // A loop device above lets go of its file a moment after it was detached.
+        let try_it = |_: &u32| {
+            thread::sleep(Duration::from_millis(20));
+            system("umount", &["--quiet", self.text()]).is_some()
+        };
+        if (0..20).find(try_it).is_none() {
+            system("umount", &["--lazy", self.text()]);
         }
     }
 }

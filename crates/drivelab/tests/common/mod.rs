@@ -121,9 +121,11 @@ impl Bench {
         path
     }
 
-    /// `drivelab WORDS... --store STORE`, started in the directory.
+    /// `drivelab VERB --store STORE WORDS...`, started in the directory.
     pub fn drivelab(&self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Call {
-        Call::new(words, self.top.path()).and(["--store"]).and([self.path("store.sqlite")])
+        let mut words = words.into_iter();
+        let call = Call::new(words.next(), self.top.path());
+        call.and(["--store"]).and([self.path("store.sqlite")]).and(words)
     }
 
     /// A quick run of the small method: `drivelab run WORDS... --method small.toml --max-time 0.6s`.
