@@ -81,7 +81,7 @@ pub(super) fn bound_bytes(cell: &CellSpec, areas: &[Area]) -> Option<u64> {
         let operations = match cell.bound {
             CellBound::Once => area.bytes / block,
             CellBound::Operations(count) => count * u64::from(stream.threads),
-            _ => return None,
+            CellBound::Time | CellBound::Exhaust => return None,
         };
         sum += written_bytes(stream, operations * block);
     }

@@ -122,8 +122,10 @@ impl PassOrder<'_> {
         match self.cell.bound {
             CellBound::Once => Budget::Operations(part(area.bytes / block)),
             CellBound::Operations(count) => Budget::Operations(count),
-            _ if stream.op.writes() => Budget::Operations(part(self.written_max / block)),
-            _ => Budget::Endless,
+            CellBound::Time | CellBound::Exhaust if stream.op.writes() => {
+                Budget::Operations(part(self.written_max / block))
+            }
+            CellBound::Time | CellBound::Exhaust => Budget::Endless,
         }
     }
 }
@@ -468,13 +470,18 @@ fn finish(
         let assessment = assess(&ticks, TICK_NS, &order.rule);
         let by_rule = course.bound == CellBound::Time;
         let warm_up = if by_rule { assessment.warm_up_ticks } else { 0 };
-        let ended_early = match assessment {
+        let in_the_end = match assessment {
             seen if seen.satisfies(&order.rule) => Stop::Converged,
             seen if seen.sufficient => Stop::NotConverged,
             _ => Stop::Insufficient,
         };
+        // An exhausting pass goes on after good looks; what they saw is not its result.
+        let stop = match course.bound {
+            CellBound::Exhaust => in_the_end,
+            _ => course.stops[index].unwrap_or(in_the_end),
+        };
         done.streams.push(StreamPass {
-            stop: by_rule.then(|| course.stops[index].unwrap_or(ended_early)),
+            stop: course.timed.then_some(stop),
             seconds,
             operations: board.operations(),
             bytes: board.bytes(),
