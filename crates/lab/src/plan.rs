@@ -8,6 +8,7 @@ pub use outline::{CellOutline, Outline};
 
 use crate::{
     method::{CellBound, CellSpec, FileState, Method, SpanRule, WrittenRule},
+    runner::probe_bytes,
     statistics::{Grade, StopRule},
     target::{Access, Offer},
     workload::{Area, Caching, EngineChoice, Stream},
@@ -126,7 +127,13 @@ impl Plan {
         let steps = steps(&method, &cells, passes, offers.len(), options.seed);
         let bytes: u64 =
             cells.iter().map(|cell| written_max(cell, span_bytes, cell_written_max)).sum();
-        let mut written_bytes_max = bytes * u64::from(passes) + u64::from(fill) * span_bytes;
+        // Whether the target compresses matters to writes alone.
+        let probe = match cells.iter().any(CellSpec::writes) {
+            true => probe_bytes(grade, fill, span_bytes),
+            false => 0,
+        };
+        let first = u64::from(fill) * span_bytes + probe;
+        let mut written_bytes_max = bytes * u64::from(passes) + first;
         if let Some(limit) = options.written_bytes_max {
             if u64::from(fill) * span_bytes > limit {
                 return Err(PlanError(format!(
