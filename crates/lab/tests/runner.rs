@@ -436,21 +436,23 @@ fn what_an_interrupted_run_wrote_counts_when_it_is_resumed() {
     assert_eq!(record.left_out[0].name, "w");
 }
 
-/// A fast start of 6 s is level; then a cache is full. "Converged", a good look said, and stayed the result
+/// A fast start of 12 s is level; then a cache is full. "Converged", a good look said, and stayed the result
 /// of the whole pass.
 #[test]
 fn a_cell_that_exhausts_its_bytes_goes_on_however_steady_it_is() {
     let drive =
-        Scripted::new(|at| at.about(if at.written_bytes < 300 * MIB { 137_000 } else { 500_000 }))
+        Scripted::new(|at| at.about(if at.written_bytes < 350 * MIB { 137_000 } else { 500_000 }))
             .scripted(|script| script.parallelism = 1);
     let cells = "[[cell]]\nop = 'write'\nbound = 'exhaust'\nthreads = 3";
     let record = lab(&drive, cells).head("written_max = '384MiB'").once().run();
     let cell = &record.cells[0];
     // Each of three writes its third; the others may be an operation short when the first is done.
     assert!((384 * MIB).abs_diff(cell.total.bytes) <= 2 * 4096, "{}", cell.total.bytes);
-    let seconds = (300.0 * 137e-6 + 84.0 * 500e-6) * 256.0;
+    let seconds = (350.0 * 137e-6 + 34.0 * 500e-6) * 256.0;
     assert!((cell.total.seconds / seconds - 1.0).abs() < 0.02, "{}", cell.total.seconds);
-    assert!(cell.flags.contains(&Flag::WriteCliff), "{:?}", cell.flags);
+    for flag in [Flag::WriteCliff, Flag::NotConverged] {
+        assert!(cell.flags.contains(&flag), "{:?}", cell.flags);
+    }
     let calm = exact(137_000, 137_000, 1);
     let record = lab(&calm, cells).head("written_max = '64GiB'").once().run();
     assert!((record.cells[0].total.seconds - 60.0).abs() < 0.1, "no longer than the grade");

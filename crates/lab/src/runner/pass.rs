@@ -276,16 +276,20 @@ fn threads(
         crew.push((thread, go));
     }
     drop((sink, ready));
-    let mut start = Instant(0);
+    let mut start = Some(Instant(0));
     for _ in &crew {
-        // A worker that panics never reports; then the channel closes and the join below tells.
-        let now = readiness.recv().unwrap_or(Ok(Instant(0))).map_err(PassError::Target)?;
-        start = start.max(now);
+        // A worker that panics never reports; then the channel closes, nobody starts, and the join below tells.
+        let Ok(ready) = readiness.recv() else {
+            start = None;
+            break;
+        };
+        start = start.max(Some(ready.map_err(PassError::Target)?));
     }
     let (workers, signals): (Vec<_>, Vec<_>) = crew.into_iter().unzip();
-    for go in &signals {
-        let _ = go.send(start);
+    for go in signals {
+        let _ = start.map(|start| go.send(start));
     }
+    let start = start.unwrap_or(Instant::NEVER);
     let interrupted = follow(parts, course, watch, &stop);
     let ends = gather(workers, parts, course, interrupted)?;
     if interrupted { Err(PassError::Interrupted) } else { Ok((start, ends)) }
@@ -361,6 +365,7 @@ struct Post {
 
 impl Post {
     fn work(self, seat: Seat, plan: &WorkerPlan, recorder: Recorder) -> Result<End, TargetError> {
+        let _guard = StopOnPanic(Arc::clone(&self.stop));
         let mut engine = match seat() {
             Ok(engine) => engine,
             Err(error) => {
@@ -370,6 +375,8 @@ impl Post {
         };
         let mut workers = [engine.worker(plan, recorder)];
         let _ = self.ready.send(Ok(engine.now()));
+        // Once all have reported or are gone, the channel must close.
+        drop(self.ready);
         let worker = &mut workers[0];
         let start = self.go.recv().unwrap_or(Instant::NEVER);
         if start != Instant::NEVER {
@@ -388,6 +395,17 @@ impl Post {
             .then(|| (self.stream, engine.flush().map(|done| done.since(finished))));
         workers[0].finish();
         Ok(End { failure: workers[0].failure(), finished, flush, engine: engine.describe() })
+    }
+}
+
+/// Ends the pass for the others when its worker panics: nobody should wait for ticks that never come.
+struct StopOnPanic(Arc<AtomicBool>);
+
+impl Drop for StopOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
     }
 }
 

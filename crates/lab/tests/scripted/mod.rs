@@ -9,7 +9,9 @@
 mod bench;
 mod drive;
 mod target;
+mod wall;
 
 pub use bench::{Lab, Watcher, cell, flags, method, pass_rates, warning};
 pub use drive::{Admission, CAPACITY_BYTES, Kind, Life, Logged, Script, Service};
 pub use target::{Facts, Scripted, honest};
+pub use wall::{Fate, Walled};

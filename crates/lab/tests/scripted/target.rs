@@ -4,7 +4,7 @@ use super::drive::{Admission, CAPACITY_BYTES, Life, Script, ScriptedEngine, Serv
 use block::{Data, IoError};
 use lab::{
     target::{Access, Crew, Named, Need, Observation, Offer, Reset, Target, TargetError, Time},
-    workload::Stream,
+    workload::{Caching, EngineChoice, Stream},
 };
 use record::{BlockLayer, DriveIdentity, Flag, Link, Queue, TargetInfo, TargetKind, Warning};
 use std::{cell::RefCell, rc::Rc};
@@ -150,6 +150,21 @@ fn info() -> TargetInfo {
     }
 }
 
+impl Scripted {
+    /// Opens nothing that it did not offer.
+    fn check(&self, stream: &Stream) -> Result<(), TargetError> {
+        let offer = &self.facts.offer;
+        let is_stdio = stream.engine == EngineChoice::Stdio;
+        if stream.io.caching == Caching::Direct && !is_stdio {
+            offer.direct.clone().map_err(TargetError::refused)?;
+        }
+        if stream.engine == EngineChoice::Uring || stream.queue_depth > 1 {
+            offer.uring.clone().map_err(TargetError::refused)?;
+        }
+        Ok(())
+    }
+}
+
 impl Target for Scripted {
     fn info(&self) -> &TargetInfo {
         &self.facts.info
@@ -164,6 +179,9 @@ impl Target for Scripted {
     }
 
     fn open(&mut self, streams: &[Stream]) -> Result<Crew, TargetError> {
+        for stream in streams {
+            self.check(stream)?;
+        }
         let depth = streams.iter().map(|stream| u32::from(stream.threads) * stream.queue_depth);
         // One more for the flush at the end.
         let engine = ScriptedEngine::open(&self.script, &self.life, depth.sum::<u32>() + 1);
