@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// A storage laboratory: measures a drive, file system or array, and says how sure it is.
 #[derive(Parser, Debug)]
-#[command(name = "drivelab", version, max_term_width = 100)]
+#[command(name = "drivelab", version, max_term_width = 100, disable_help_subcommand = true)]
 #[command(
     after_help = "RUN is a run's id, a unique beginning of one, `last`, `last~1`, a --label value, or a \
                         record file.\n\nStart with: drivelab run ."
@@ -42,7 +42,7 @@ pub enum Verb {
 )]
 pub struct RunArguments {
     /// What to measure; two to compare
-    #[arg(value_name = "TARGET", num_args = 0..=2, default_value = ".")]
+    #[arg(value_name = "TARGET", num_args = 0.., default_value = ".")]
     pub targets: Vec<String>,
 
     /// The workload: one of those listed below, or a TOML file of your own
@@ -109,9 +109,8 @@ pub struct RunArguments {
     #[arg(long, help_heading = "Safety")]
     pub dry_run: bool,
 
-    /// Go on with a run that was interrupted
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["method", "set", "dry_run"],
-          help_heading = "Record")]
+    /// Go on with a run that was interrupted or failed, as it was ordered; add --destroy again for a device
+    #[arg(long, value_name = "RUN", conflicts_with_all = KEPT_BY_RESUME, help_heading = "Record")]
     pub resume: Option<String>,
 
     /// Write the record to FILE; `-` is stdout, with nothing else there
@@ -134,6 +133,26 @@ pub struct RunArguments {
     #[arg(long, short, help_heading = "Record")]
     pub quiet: bool,
 }
+
+/// What a resumed run takes from its record, so that all its cells are of one kind.
+const KEPT_BY_RESUME: [&str; 16] = [
+    "targets",
+    "method",
+    "set",
+    "engine",
+    "io",
+    "data",
+    "size",
+    "grade",
+    "passes",
+    "max_time",
+    "max_written",
+    "reads_only",
+    "purge",
+    "label",
+    "seed",
+    "dry_run",
+];
 
 /// `drivelab history`.
 #[derive(Args, Debug)]
@@ -176,20 +195,40 @@ fn key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// Columns of the texts below: the parser's own wrapping would lose their indentation.
+const HELP_COLUMNS: usize = 80;
+
 /// The methods, from their own files, so that the list cannot go stale.
 fn run_help() -> String {
     let mut text = String::from("Methods:\n");
     for (name, toml) in lab::method::BUILT_IN {
         let title = lab::method::Method::parse(name, toml, &[])
             .map_or_else(|error| error.to_string(), |method| method.file.title);
-        text += &format!("  {name:<16} {title}\n");
+        text += &hanging(&format!("  {name:<16} "), &title);
     }
     text + "\nExamples:\n  \
-            drivelab run .                                  the drive under this directory, in two minutes\n  \
-            drivelab run /mnt/a /mnt/b --method oltp        two volumes side by side\n  \
+            drivelab run .                                 the drive under this directory\n  \
+            drivelab run /mnt/a /mnt/b --method oltp       two volumes side by side\n  \
             drivelab run /dev/sdb --method bm-flash --destroy S3Z9NX0M\n  \
-            drivelab run . --method saturation --dry-run    what it would write, before it does\n\n\
-            Exit codes: 0 the plan completed (flags or not), 2 could not run, 130 interrupted."
+            drivelab run . --method saturation --dry-run   what it would write\n\n\
+            Exit codes: 0 the plan completed (flags or not), 2 could not run,\n130 interrupted."
+}
+
+/// Text behind a label; its further lines stand under the first.
+fn hanging(label: &str, text: &str) -> String {
+    let (mut lines, mut columns) = (label.to_owned(), label.len());
+    for (at, word) in text.split_whitespace().enumerate() {
+        if columns + 1 + word.chars().count() > HELP_COLUMNS {
+            lines += &format!("\n{:1$}", "", label.len());
+            columns = label.len();
+        } else if at > 0 {
+            lines.push(' ');
+            columns += 1;
+        }
+        lines += word;
+        columns += word.chars().count();
+    }
+    lines + "\n"
 }
 
 #[cfg(test)]

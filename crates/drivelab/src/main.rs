@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod cli;
+mod complaint;
 mod duration;
 mod history;
 mod interrupt;
@@ -16,11 +17,19 @@ mod progress;
 mod run;
 mod show;
 
-use clap::Parser;
+use clap::{Parser, error::ErrorKind};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse();
+    let cli = match cli::Cli::try_parse() {
+        Ok(cli) => cli,
+        // Help and version are no errors; without a verb the help says what there is.
+        Err(error) if is_help(&error) => error.exit(),
+        Err(error) => {
+            eprintln!("drivelab: {}", complaint::of_the_command_line(&error));
+            return ExitCode::from(2);
+        }
+    };
     let outcome = match cli.verb {
         cli::Verb::Run(arguments) => run::run(*arguments),
         cli::Verb::History(arguments) => history::history(&arguments),
@@ -30,8 +39,12 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if output::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("drivelab: {error:#}");
+            eprintln!("drivelab: {}", complaint::sentence(&error));
             ExitCode::from(2)
         }
     }
+}
+
+fn is_help(error: &clap::Error) -> bool {
+    !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
 }

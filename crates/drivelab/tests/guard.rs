@@ -172,6 +172,25 @@ fn a_blank_device_is_measured_when_its_name_is_typed_and_is_free_afterwards() {
     need!(system("mkfs.ext4", &["-q", "-F", device.text()]), "mkfs.ext4");
 }
 
+/// `--purge` was read, kept in the record, and did nothing.
+#[test]
+fn a_purge_discards_the_whole_device_before_the_run() {
+    let device = need!(LoopDevice::of_zeros(32 * MIB), ROOT);
+    fill(&device.image, 32 * MIB);
+    let bench = Bench::new();
+    let purge = [device.text(), "--destroy", device.name(), "--purge"];
+    bench.small_run(purge).done().succeeded();
+    hash_device(&device);
+    let contents = fs::read(&device.image).expect("the image");
+    let (tested, rest) = contents.split_at(16 << 20);
+    assert!(tested.iter().any(|&byte| byte != 0), "the run wrote its area");
+    assert!(rest.iter().all(|&byte| byte == 0), "what lies beyond the area is discarded, too");
+    // Without permission to write, nothing is discarded.
+    bench.small_run(purge).and(["--reads-only"]).done().refused(&["--purge", "leave it out"]);
+    let after = fs::read(&device.image).expect("the image");
+    assert!(after == contents, "a refused purge discards nothing");
+}
+
 #[test]
 fn without_permission_to_write_the_read_cells_of_a_device_run_on_request() {
     let device = need!(LoopDevice::of_zeros(32 * MIB), ROOT);

@@ -184,7 +184,7 @@ impl Target for PathTarget {
             (Reset::Purge, None) => {
                 let path = self.area_path();
                 let file = File::options().write(true).open(path).map_err(failed)?;
-                raw::discard(&file, 0, self.span_bytes).map_err(failed)
+                raw::discard(&file, 0, self.capacity_bytes).map_err(failed)
             }
         }
     }

@@ -19,7 +19,7 @@ use host::Roots;
 use lab::{
     plan::Plan,
     runner::{self, RunError},
-    target::Target,
+    target::{Access, Reset, Target},
 };
 use order::Order;
 use record::{FORMAT, MethodInfo, Record, State, Store, TargetKind, Tool, VERSION, Warning};
@@ -47,7 +47,11 @@ pub fn run(arguments: RunArguments) -> Result<ExitCode> {
         output::print(&dry::describe(&plan, &targets))?;
         return Ok(ExitCode::SUCCESS);
     }
-    if plan.must_ask() && !arguments.yes && earlier.is_none() {
+    check_json_path(arguments.json.as_deref())?;
+    if arguments.purge {
+        check_purge(&targets)?;
+    }
+    if must_ask(&plan, &targets) && !arguments.yes && earlier.is_none() {
         bail!(
             "this plan writes up to {}, {:.0} times the tested area of {}: look at it with --dry-run, then add \
              --yes, or limit it with --max-written",
@@ -61,6 +65,48 @@ pub fn run(arguments: RunArguments) -> Result<ExitCode> {
         None => new_record(&order, &plan, &targets, &store, clock)?,
     };
     carry_out(&arguments, &plan, &mut targets, record, store)
+}
+
+/// A tested area below this counts as this much: what wears a drive is bytes, not multiples of little.
+const ASK_SPAN_MIN: u64 = 1 << 30;
+
+/// Whether the plan writes so much, to something that wears, that the user must agree first.
+fn must_ask(plan: &Plan, targets: &[Box<dyn Target>]) -> bool {
+    let span_bytes = plan.span_bytes.max(ASK_SPAN_MIN);
+    let limit = plan.method.file.ask_above * span_bytes as f64;
+    let wears = targets.iter().any(|target| target.info().kind != TargetKind::Null);
+    wears && plan.written_bytes_max as f64 > limit
+}
+
+/// Only a device can be told to forget everything, and only with permission to write.
+fn check_purge(targets: &[Box<dyn Target>]) -> Result<()> {
+    for target in targets {
+        let (info, offer) = (target.info(), target.offer());
+        if info.kind != TargetKind::BlockDevice || offer.access != Access::ReadWrite {
+            bail!(
+                "--purge discards a whole block device that --destroy names and write cells may overwrite, and \
+                 {} is none: leave it out",
+                info.text
+            );
+        }
+    }
+    Ok(())
+}
+
+/// A record that cannot be written is no news for the end of a long run.
+fn check_json_path(path: Option<&Path>) -> Result<()> {
+    let Some(path) = path.filter(|path| *path != Path::new("-")) else { return Ok(()) };
+    let is_new = !path.exists();
+    fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .with_context(|| format!("--json: cannot write {}", path.display()))?;
+    if is_new {
+        fs::remove_file(path)
+            .with_context(|| format!("--json: cannot replace {}", path.display()))?;
+    }
+    Ok(())
 }
 
 /// Runs the plan and gives out what it found, however it ended.
@@ -79,6 +125,9 @@ fn carry_out(
     let talk = if arguments.quiet { Talk::Quiet } else { Talk::Normal };
     let style = output::style();
     let flag = interrupt::flag()?;
+    if arguments.purge {
+        targets.iter_mut().try_for_each(|target| target.reset(Reset::Purge))?;
+    }
     let mut progress = Progress::new(plan, talk, style.clone(), Rc::clone(&store), flag);
     let outcome = runner::run(plan, targets, &mut record, &mut progress);
     let save_error = progress.finish();

@@ -24,6 +24,12 @@ pub struct Order {
 impl Order {
     /// From the command line.
     pub fn new(arguments: &RunArguments) -> Result<Self> {
+        if arguments.targets.len() > 2 {
+            bail!(
+                "run measures one TARGET or compares two, and {} were named: leave some out",
+                arguments.targets.len()
+            );
+        }
         let mut words = BTreeMap::new();
         let sugar =
             [("engine", &arguments.engine), ("io", &arguments.io), ("data", &arguments.data)];
@@ -59,8 +65,12 @@ impl Order {
     /// From the record of a run that was interrupted.
     pub fn resume(record: &Record) -> Result<Self> {
         match record.state {
-            State::Complete => bail!("run {} is complete: there is nothing to resume", record.id),
-            State::Running => bail!("run {} is still running", record.id),
+            State::Complete => {
+                bail!("run {0} is complete: `drivelab show {0}` prints it", record.id)
+            }
+            State::Running => {
+                bail!("run {} is still running: wait for its end, or stop it first", record.id)
+            }
             State::Interrupted | State::Failed => {}
         }
         // The user may stand elsewhere now: `.` would be another directory.

@@ -1,0 +1,177 @@
+//! Words that cannot be meant get one sentence with the cure, exit code 2, and leave nothing behind.
+
+mod common;
+
+use common::{Bench, Call, MIB, names_in};
+use std::os::unix::net::UnixListener;
+
+/// Refuses every case: words after `drivelab run --store ...`, and what the sentence must hold.
+fn assert_all_refused(cases: &[(&[&str], &[&str])]) {
+    let bench = Bench::new();
+    bench.file("existing.img", vec![7; MIB as usize]);
+    let before = names_in(&bench.path(""));
+    for (words, told) in cases {
+        bench.drivelab(["run"]).and(*words).done().refused(told);
+        let mut after = names_in(&bench.path(""));
+        after.retain(|name| !name.starts_with("store.sqlite"));
+        assert_eq!(after, before, "{words:?} left a file");
+        assert!(bench.left_behind().is_empty(), "{words:?} left a scratch file");
+    }
+    assert!(bench.history().is_empty(), "a refusal is no run");
+}
+
+#[test]
+fn unknown_names_get_the_nearest_right_one() {
+    assert_all_refused(&[
+        (&["area", "--method", "quik"], &["`quik`", "Did you mean `quick`?", "saturation"]),
+        (&["area", "--metod", "quick"], &["'--metod'", "'--method'", "drivelab run --help"]),
+        (&["area", "--set", "blok=4K"], &["`blok`", "Did you mean `block`?", "Keys: op, pattern"]),
+        (&["area", "--io", "direkt"], &["`direkt`", "Did you mean `direct`?", "buffered"]),
+        (&["area", "--engine", "urin"], &["`urin`", "Did you mean `uring`?", "sync"]),
+        (&["area", "--data", "zeroes"], &["`zeroes`", "Did you mean `zeros`?", "random"]),
+        (&["area", "--set", "pattern=randm"], &["`randm`", "Did you mean `random`?"]),
+        (&["area", "--set", "op=wrote"], &["`wrote`", "Did you mean `write`?"]),
+        (&["area", "--grade", "best"], &["best", "quick, normal, publish"]),
+        (&["nul:"], &["`nul:`", "Did you mean `null", "block device"]),
+    ]);
+    let unknown = Call::new(["histroy"], &std::env::temp_dir()).done();
+    unknown.refused(&["'histroy'", "'history'", "drivelab --help"]);
+}
+
+#[test]
+fn numbers_out_of_range_are_refused_with_the_range() {
+    assert_all_refused(&[
+        (&["area", "--size", "4x"], &["--size", "`4x` is not a size", "64KiB"]),
+        (&["area", "--size", "0"], &["--size"]),
+        (&["area", "--max-written", "lots"], &["--max-written", "is not a size"]),
+        (&["area", "--max-time", "soon"], &["--max-time", "`soon` is not a time", "90s"]),
+        (&["area", "--passes", "0"], &["--passes", "1..=1000"]),
+        (&["area", "--seed", "-1"], &["-1"]),
+        (&["area", "--set", "threads=0"], &["threads = 0", "from 1 to"]),
+        (&["area", "--set", "depth=0"], &["depth = 0", "from 1 to"]),
+        (&["area", "--set", "depth=100000"], &["depth = 100000", "from 1 to"]),
+        (&["area", "--set", "block=0"], &["block = 0", "blocks go from 1 B to"]),
+        (&["area", "--set", "block=3G"], &["block = ", "blocks go from 1 B to"]),
+        (&["area", "--set", "rate=-1"], &["rate = -1", "above 0"]),
+        (&["area", "--set", "nonsense"], &["--set", "KEY=VALUE", "block=4K"]),
+    ]);
+}
+
+#[test]
+fn a_depth_beyond_the_engine_is_refused_with_the_engine_that_has_it() {
+    let words: &[&str] = &["depth = 32", "--engine uring", "threads = 32"];
+    assert_all_refused(&[(&["area", "--engine", "sync", "--set", "depth=32"], words)]);
+}
+
+#[test]
+fn what_is_no_target_is_refused_with_what_is() {
+    assert_all_refused(&[
+        (&["absent/data"], &["absent/data", "no directory", "spelling"]),
+        (&["/dev/null"], &["/dev/null is a character device", "a directory, a file or"]),
+        (&["model:x"], &["no `model:` targets", "`null:`"]),
+        (&["null:x"], &["`null:x`", "nothing after the colon"]),
+        (&[""], &["TARGET is empty"]),
+        (&["area", "area", "area"], &["one TARGET or compares two", "3 were named"]),
+    ]);
+    let bench = Bench::new();
+    let _listener = UnixListener::bind(bench.path("socket")).expect("a socket");
+    bench.drivelab(["run", "socket"]).done().refused(&["socket is a socket", "a file or a block"]);
+}
+
+#[test]
+fn a_method_file_is_refused_by_file_and_line() {
+    let bench = Bench::new();
+    let typo = common::SMALL.replace("pattern = ", "patern = ");
+    let line = 1 + typo.lines().position(|line| line.starts_with("patern")).expect("the typo");
+    bench.file("typo.toml", typo);
+    let run = bench.drivelab(["run", "area", "--method", "typo.toml"]).done();
+    run.refused(&["typo.toml", &format!("line {line}"), "patern", "pattern"]);
+    bench.file("value.toml", common::SMALL.replace("\"random\"", "\"randm\""));
+    let run = bench.drivelab(["run", "area", "--method", "value.toml"]).done();
+    run.refused(&["value.toml", "line ", "`randm`", "Did you mean `random`?"]);
+    bench.file("broken.toml", "name = \"x\ntitle = 3");
+    let run = bench.drivelab(["run", "area", "--method", "broken.toml"]).done();
+    run.refused(&["broken.toml", "line 1"]);
+    let run = bench.drivelab(["run", "area", "--method", "absent.toml"]).done();
+    run.refused(&["--method", "absent.toml", "No such file"]);
+}
+
+#[test]
+fn flags_that_contradict_each_other_are_refused() {
+    assert_all_refused(&[
+        (&["area", "--purge"], &["--destroy <SERIAL>"]),
+        (&["area", "--resume", "last"], &["--resume", "[TARGET]"]),
+        (&["--resume", "last", "--method", "quick"], &["--resume", "--method"]),
+        (&["--resume", "last", "--size", "1G"], &["--resume", "--size"]),
+        (&["--resume", "last", "--seed", "1"], &["--resume", "--seed"]),
+        (&["--resume", "last", "--dry-run"], &["--resume", "--dry-run"]),
+    ]);
+}
+
+#[test]
+fn a_purge_of_anything_but_a_device_is_refused() {
+    let words: &[&str] = &["--purge", "block device"];
+    assert_all_refused(&[
+        (&["area", "--purge", "--destroy", "area"], words),
+        (&["null:", "--purge", "--destroy", "null"], words),
+    ]);
+}
+
+#[test]
+fn a_run_that_is_not_there_is_refused_with_what_is() {
+    let bench = Bench::new();
+    bench.drivelab(["show", "last"]).done().refused(&["`last`", "0 runs"]);
+    bench.drivelab(["run", "--resume", "last"]).done().refused(&["`last`", "0 runs"]);
+    bench.small_run(["null:", "--label", "before"]).done().succeeded();
+    bench.drivelab(["show", "last~1"]).done().refused(&["`last~1`", "1 run"]);
+    bench.drivelab(["show", "befroe"]).done().refused(&["`befroe`", "before"]);
+    let missing = bench.drivelab(["show", "absent.json"]).done();
+    let missing = missing.refused(&["absent.json", "No such file"]);
+    assert_eq!(missing.stderr.matches("No such file").count(), 1, "{}", missing.stderr);
+    bench.file("text.json", "hello");
+    bench.drivelab(["show", "text.json"]).done().refused(&["text.json"]);
+    let resumed = bench.drivelab(["run", "--resume", "last"]).done();
+    resumed.refused(&["is complete", "drivelab show"]);
+}
+
+/// The record of a run was first missed when all of it had been measured.
+#[test]
+fn a_place_that_takes_no_record_is_refused_before_the_run() {
+    let bench = Bench::new();
+    let run = bench.small_run(["area", "--json", "absent/run.json"]).done();
+    run.refused(&["--json", "absent/run.json", "No such file"]);
+    assert!(bench.history().is_empty());
+}
+
+#[test]
+fn a_store_that_is_none_is_refused_and_stays_as_it_is() {
+    let bench = Bench::new();
+    let letter = bench.file("letter.txt", "Dear Sir,\n".repeat(1000));
+    let before = common::hash(&letter);
+    let call = Call::new(["history", "--store", "letter.txt"], &bench.path(""));
+    call.done().refused(&["letter.txt"]);
+    assert_eq!(common::hash(&letter), before);
+    let call = Call::new(["history", "--store", "/dev/null/store"], &bench.path(""));
+    call.done().refused(&["/dev/null/store"]);
+}
+
+/// A run of `--size 64M` was asked for `--yes`, though it writes no more than the usual gibibyte.
+#[test]
+fn a_plan_asks_before_it_writes_many_times_the_area_and_not_because_the_area_is_small() {
+    assert_all_refused(&[
+        (
+            &["area", "--method", "saturation", "--size", "1G"],
+            &["--dry-run", "--yes", "writes up to"],
+        ),
+        (
+            &["area", "--method", "snia-iops", "--size", "64M"],
+            &["--dry-run", "--yes", "--max-written"],
+        ),
+    ]);
+    let bench = Bench::new();
+    let quick = ["run", "area", "--size", "16M", "--max-time", "1.4s"];
+    bench.drivelab(quick).done().succeeded();
+    // The engine's own cost wears nothing.
+    let null = ["run", "null:", "--max-time", "0.2s", "--method", "saturation", "--size", "16M"];
+    bench.drivelab(null).done().succeeded();
+}
