@@ -8,7 +8,7 @@ use lab::{
     plan::Options,
     runner::{RunError, probe_bytes},
     statistics::Grade,
-    target::Access,
+    target::{Access, Time},
 };
 use record::{Cell, Flag, PairedVerdict, Record, State, TargetKind};
 use scripted::{Kind, Lab, Logged, Scripted, Service, Watcher, cell, flags, pass_rates};
@@ -513,7 +513,7 @@ fn the_fill_makes_do_with_what_the_target_has() {
 fn a_target_that_may_only_be_read_is_not_filled_nor_probed() {
     let drive = Scripted::calm().with(|facts| {
         facts.offer.access = Access::ReadOnly("it exists".to_owned());
-        facts.offer.time = lab::target::Time::Wall;
+        facts.offer.time = Time::Wall;
     });
     lab(&drive, "[[cell]]\nop = 'read'").head("fill = 1").once().run();
     assert_eq!((written_bytes(&drive), count(&drive, Kind::Flush)), (0, 0));
@@ -629,7 +629,7 @@ fn compressor(gain: f64) -> Scripted {
         if at.is_zero { (ns as f64 / gain) as u64 } else { ns }
     };
     Scripted::new(service).scripted(|script| script.data = block::Data::Stored).with(|facts| {
-        facts.offer.time = lab::target::Time::Wall;
+        facts.offer.time = Time::Wall;
     })
 }
 
@@ -666,22 +666,22 @@ fn a_target_that_stores_zeroes_faster_is_found_out() {
 
 #[test]
 fn the_probe_is_left_out_where_it_has_no_place() {
-    let written = |head: &str, change: fn(&mut Options), virtual_time: bool| {
-        let drive = compressor(2.0).with(|facts| {
-            if virtual_time {
-                facts.offer.time = lab::target::Time::Virtual;
-            }
-        });
-        let lab = lab(&drive, "[[cell]]\nop = 'read'\nbound = '200'").head(head).once();
-        lab.with(change).run();
+    let run = |cells: &str, change: fn(&mut Options), time: Time| {
+        let drive = compressor(2.0).with(|facts| facts.offer.time = time);
+        let record = lab(&drive, cells).head(PROBED).once().with(change).run();
+        assert!(record.targets[0].warnings.iter().all(|warning| warning.flag.is_some()));
         written_bytes(&drive) / MIB
     };
-    assert_eq!(written(PROBED, |_| (), false), 1024, "it may write the fill and no more");
-    assert_eq!(written("fill = 0", |_| (), false), 0);
-    assert_eq!(written(PROBED, |options| options.grade = Some(Grade::Quick), false), 1024);
-    assert_eq!(written(PROBED, |_| (), true), 1024, "only the time is real");
+    let writes = "[[cell]]\nop = 'write'\nbound = '256'";
+    let reads = "[[cell]]\nop = 'read'\nbound = '256'";
+    let same: fn(&mut Options) = |_| ();
+    let quick: fn(&mut Options) = |options| options.grade = Some(Grade::Quick);
     let small: fn(&mut Options) = |options| options.span_bytes = Some(32 * MIB);
-    assert_eq!(written(PROBED, small, false), 32);
+    assert_eq!(run(writes, same, Time::Wall), 1024 + 384 + 1, "here it has");
+    assert_eq!(run(reads, same, Time::Wall), 1024, "nothing is written that it could concern");
+    assert_eq!(run(writes, quick, Time::Wall), 1024 + 1);
+    assert_eq!(run(writes, same, Time::Virtual), 1024 + 1, "only the time is real");
+    assert_eq!(run(writes, small, Time::Wall), 32 + 1);
 }
 
 #[test]

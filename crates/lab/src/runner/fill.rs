@@ -51,12 +51,14 @@ impl Runner<'_> {
     }
 
     /// Whether the target stores zeroes faster than random bytes. Writes [`probe_bytes`], or nothing where
-    /// byte-bounded cells need what may still be written, or where only the time is real.
+    /// byte-bounded cells need what may still be written, where no cell writes, or where only the time is
+    /// real.
     pub(super) fn probe_compression(&mut self, target: usize) -> Result<Option<Warning>, RunError> {
         let plan = self.plan;
         let bytes = probe_bytes(plan.grade, plan.fill, plan.span_bytes);
         let offer = self.targets[target].offer();
-        if bytes == 0 || offer.time == Time::Virtual {
+        let asked = bytes > 0 && plan.cells.iter().any(CellSpec::writes);
+        if !asked || offer.time == Time::Virtual {
             return Ok(None);
         }
         if !self.allowance.allows(target, bytes + reserved_bytes(plan)) {
