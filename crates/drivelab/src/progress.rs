@@ -5,7 +5,7 @@ use lab::{
     plan::Plan,
     runner::{Event, Live, Observer},
 };
-use record::{Record, Store};
+use record::{Flag, Record, Store};
 use report::{number, terminal::Style};
 use std::{
     cell::RefCell,
@@ -40,6 +40,8 @@ pub struct Progress {
     steps: u64,
     seconds_max: f64,
     save_error: Option<String>,
+    /// Flags of the targets, which no cell's line repeats.
+    known: Vec<Flag>,
 }
 
 impl Progress {
@@ -61,7 +63,18 @@ impl Progress {
             bar
         });
         let seconds_max = plan.rule.seconds_max;
-        Self { bar, talk, style, store, interrupted, step: 0, steps, seconds_max, save_error: None }
+        Self {
+            bar,
+            talk,
+            style,
+            store,
+            interrupted,
+            step: 0,
+            steps,
+            seconds_max,
+            save_error: None,
+            known: Vec::new(),
+        }
     }
 
     /// Takes the bar away; the reason why the record could not be kept, if it could not.
@@ -107,9 +120,11 @@ impl Observer for Progress {
             Event::Live(live) => self.live(live),
             Event::End { cells } => {
                 for cell in cells {
-                    let line = report::terminal::cell_line(cell, &self.style);
-                    let (step, steps) = (self.step + 1, self.steps);
-                    self.say(&format!("[{step}/{steps}] {line}"));
+                    let count = format!("[{}/{}] ", self.step + 1, self.steps);
+                    let style =
+                        Style { width: self.style.width - count.len(), ..self.style.clone() };
+                    let line = report::terminal::cell_line(cell, &self.known, &style);
+                    self.say(&format!("{count}{line}"));
                 }
             }
         }
@@ -120,6 +135,9 @@ impl Observer for Progress {
     }
 
     fn save(&mut self, record: &Record) {
+        if self.known.is_empty() {
+            self.known = record.targets.iter().flat_map(|target| target.flags.clone()).collect();
+        }
         if let Err(error) = self.store.borrow_mut().save(record) {
             self.save_error = Some(error.to_string());
         }

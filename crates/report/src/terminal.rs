@@ -5,6 +5,7 @@ mod dd;
 mod head;
 mod iozone;
 mod list;
+mod notes;
 mod oltp;
 mod page;
 mod saturation;
@@ -17,7 +18,7 @@ pub use style::{Characters, Color, Style, WIDTH_MIN};
 
 use crate::number;
 use page::Page;
-use record::{Cell, Headline, Record, RunSummary, State};
+use record::{Cell, Flag, Headline, Record, RunSummary, State};
 use style::{Paint, shorten};
 use table::{Align, Table};
 
@@ -25,23 +26,14 @@ use table::{Align, Table};
 /// not measured. An unknown layout is shown as a list. Ends with a line feed.
 pub fn run(record: &Record, style: &Style) -> String {
     let mut page = Page::new(style);
+    page.set_whole_run(notes::of_the_whole_run(record));
     head::header(&mut page, record);
     results(&mut page, record);
     head::paired(&mut page, record);
     head::left_out(&mut page, record);
-    let run_flags: Vec<_> = record
-        .flags
-        .iter()
-        .chain(record.targets.iter().flat_map(|target| &target.flags))
-        .copied()
-        .collect();
-    let marks = page.marks(&run_flags);
-    if !marks.is_empty() {
-        page.gap();
-        page.line(&format!("whole run: notes {marks}"));
-    }
-    page.footnotes();
-    head::warnings(&mut page, record);
+    page.whole_run_marks();
+    notes::footnotes(&mut page, record);
+    notes::warnings(&mut page, record);
     if let Some(not_measured) = &record.method.not_measured {
         page.gap();
         page.line(not_measured);
@@ -83,8 +75,9 @@ fn results(page: &mut Page, record: &Record) {
 }
 
 /// One finished cell in one line without a line feed, for a run in progress:
-/// `random read 4 KiB, 32 deep: 52.1k IOPS +-1.5 %, p50 598 us, p99 1.52 ms [virtual_disk]`.
-pub fn cell_line(cell: &Cell, style: &Style) -> String {
+/// `random read 4 KiB, 32 deep: 52.1k IOPS +-1.5 %, p50 598 us, p99 1.52 ms [drifting]`. Flags that the reader knows
+/// already, such as the target's, are left out.
+pub fn cell_line(cell: &Cell, known: &[Flag], style: &Style) -> String {
     let mut text = format!("{}: {}", words::name(cell, style), words::headline(cell));
     if words::half_width(cell).is_some() {
         text += &format!(" {}", words::interval(cell, style));
@@ -95,8 +88,9 @@ pub fn cell_line(cell: &Cell, style: &Style) -> String {
             text += &format!(", p{percent:.0} {value}");
         }
     }
-    if !cell.flags.is_empty() {
-        let names: Vec<&str> = cell.flags.iter().map(|flag| flag.name()).collect();
+    let news = cell.flags.iter().filter(|flag| !known.contains(flag));
+    let names: Vec<&str> = news.map(|flag| flag.name()).collect();
+    if !names.is_empty() {
         text += &format!(" [{}]", names.join(", "));
     }
     shorten(&text, style.columns())

@@ -6,7 +6,7 @@ use super::{
     table::{Align, Table},
 };
 use crate::number;
-use record::{PairedVerdict, Record, State, TargetInfo, TargetKind, Warning};
+use record::{PairedVerdict, Record, State, TargetInfo, TargetKind};
 
 /// The run's identity, its targets, and how it ended if not well.
 pub(super) fn header(page: &mut Page, record: &Record) {
@@ -79,7 +79,13 @@ fn method_line(record: &Record) -> String {
     } else {
         format!("{} passes", method.passes)
     });
-    parts.extend(method.options.iter().map(|(key, value)| format!("{key}={value}")));
+    // The size is the span above, and the cells show what was set.
+    let options = method.options.iter().filter(|(key, _)| *key != "size");
+    parts.extend(options.map(|(key, value)| match (key.strip_prefix("set."), value.as_str()) {
+        (Some(setting), value) => format!("{setting}={value}"),
+        (None, "true") => key.clone(),
+        (None, value) => format!("{key}={value}"),
+    }));
     parts.push(format!("seed {}", record.seed));
     if record.time != "wall" {
         parts.push(format!("{} time", record.time));
@@ -155,31 +161,4 @@ pub(super) fn paired(page: &mut Page, record: &Record) {
         table.painted_row(row);
     }
     page.table(&table);
-}
-
-/// More sentences than this are left to the record.
-const WARNINGS_MAX: usize = 20;
-
-/// Sentences of the run, of its targets and of its cells, each once.
-pub(super) fn warnings(page: &mut Page, record: &Record) {
-    let of_targets = record.targets.iter().flat_map(|target| &target.warnings);
-    let of_cells = record.cells.iter().flat_map(|cell| &cell.warnings);
-    let mut said: Vec<&Warning> = Vec::new();
-    for warning in record.warnings.iter().chain(of_targets).chain(of_cells) {
-        if !said.iter().any(|earlier| earlier.text == warning.text) {
-            said.push(warning);
-        }
-    }
-    if said.is_empty() {
-        return;
-    }
-    page.heading("Warnings");
-    for warning in said.iter().take(WARNINGS_MAX) {
-        let flag = warning.flag.map_or_else(String::new, |flag| format!("{flag}: "));
-        page.hanging("  ", &format!("{flag}{}", warning.text), Paint::Plain);
-    }
-    if said.len() > WARNINGS_MAX {
-        let rest = said.len() - WARNINGS_MAX;
-        page.hanging("  ", &format!("and {rest} more in the record"), Paint::Plain);
-    }
 }

@@ -11,11 +11,12 @@ pub(crate) struct Page<'s> {
     pub style: &'s Style,
     text: String,
     notes: Vec<Flag>,
+    whole_run: Vec<Flag>,
 }
 
 impl<'s> Page<'s> {
     pub fn new(style: &'s Style) -> Self {
-        Self { style, text: String::new(), notes: Vec::new() }
+        Self { style, text: String::new(), notes: Vec::new(), whole_run: Vec::new() }
     }
 
     /// An empty line, never two and never the first.
@@ -64,8 +65,30 @@ impl<'s> Page<'s> {
         }
     }
 
-    /// Footnote numbers of `flags`, such as `1,3`, taken in the order in which they come.
+    /// From now on these flags are not marked cell by cell.
+    pub fn set_whole_run(&mut self, flags: Vec<Flag>) {
+        self.whole_run = flags;
+    }
+
+    /// Footnote numbers of `flags`, such as `1,3`, taken in the order in which they come; those of the whole run are
+    /// left out.
     pub fn marks(&mut self, flags: &[Flag]) -> String {
+        let own: Vec<Flag> =
+            flags.iter().copied().filter(|flag| !self.whole_run.contains(flag)).collect();
+        self.numbers(&own)
+    }
+
+    /// The line that marks the flags of the whole run, if it has any.
+    pub fn whole_run_marks(&mut self) {
+        let marks = self.numbers(&self.whole_run.clone());
+        if !marks.is_empty() {
+            self.gap();
+            let noun = if marks.contains(',') { "notes" } else { "note" };
+            self.line(&format!("whole run: {noun} {marks}"));
+        }
+    }
+
+    fn numbers(&mut self, flags: &[Flag]) -> String {
         let number = |flag| match self.notes.iter().position(|&noted| noted == flag) {
             Some(at) => at + 1,
             None => {
@@ -79,16 +102,9 @@ impl<'s> Page<'s> {
         numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
     }
 
-    /// Every flag that was marked: number, name, meaning, cure.
-    pub fn footnotes(&mut self) {
-        if self.notes.is_empty() {
-            return;
-        }
-        self.gap();
-        for (at, flag) in std::mem::take(&mut self.notes).into_iter().enumerate() {
-            let text = format!("{flag}: {} Cure: {}.", flag.meaning(), flag.cure());
-            self.hanging(&format!("{:>2} ", at + 1), &text, Paint::Plain);
-        }
+    /// Every flag that was marked, in the order of its number; the page then has none.
+    pub fn take_notes(&mut self) -> Vec<Flag> {
+        std::mem::take(&mut self.notes)
     }
 
     pub fn finish(self) -> String {

@@ -2,7 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
-use record::{Flag, Pass, Transition};
+use record::{Pass, Transition, Warning};
 
 const LAYOUTS: [&str; 9] =
     ["list", "bm-flash", "iozone", "iozone-cmu", "dd", "oltp", "snia", "saturation", "unknown"];
@@ -119,7 +119,7 @@ fn dd_shows_its_line_its_reading_and_the_flush_apart() {
     let total = record::Operations { operations: 1000, bytes: 512_000, errors: 0, seconds: 3.1 };
     cell.passes = vec![Pass { total, flush_s: Some(0.012), ..cell.passes[0].clone() }];
     let expected = "\
-sequential write 512 B, sync
+sequential write 512 B, durable with metadata
 512000 bytes (500 KiB) copied, 3.10 s, 165 kB/s
   final flush 12.0 ms: 165 kB/s with it
 = 3.10 ms per write (+-2.0 %): 3.10 s for 1000
@@ -224,14 +224,54 @@ fn every_part_of_the_record_that_a_reader_needs_is_on_the_page() {
     }
 }
 
+/// Flags used to stand in the footnotes and again, cell by cell, under "Warnings".
+#[test]
+fn a_flag_is_explained_once_with_what_was_seen_in_a_cell_or_two() {
+    let mut record = example();
+    record.targets.truncate(1);
+    (record.flags, record.warnings, record.paired) = (Vec::new(), Vec::new(), Vec::new());
+    (record.targets[0].flags, record.targets[0].warnings) = (Vec::new(), Vec::new());
+    let flag = Flag::NotConverged;
+    let raised = |seen: &str| {
+        let text = format!("{seen}: {}", flag.cure());
+        (vec![flag], vec![Warning { flag: Some(flag), text }])
+    };
+    let mut cells = vec![cell("read", "seq", 1 << 20, 1, 100.0); 4];
+    cells.iter_mut().for_each(|cell| cell.warnings.clear());
+    for (cell, seen) in cells.iter_mut().zip(["after 9 s", "after 8 s", "after 7 s"]) {
+        (cell.flags, cell.warnings) = raised(seen);
+    }
+    record.cells = cells;
+    let text = run(&record, &Style::PLAIN).replace("\n   ", " ");
+    let note = format!(
+        " 1 not_converged: {} Seen: after 9 s (sequential read 1 MiB); and 2 more cells. Cure: {}.",
+        flag.meaning(),
+        flag.cure()
+    );
+    assert!(text.contains(&note), "{text}");
+    assert_eq!(text.matches(flag.cure()).count(), 1, "{text}");
+    assert!(!text.contains("Warnings") && !text.contains("whole run"), "{text}");
+    // Raised by every cell alike, it is a note of the whole run, and nobody is named.
+    for cell in &mut record.cells {
+        (cell.flags, cell.warnings) = raised("after 9 s");
+    }
+    record.warnings = vec![Warning { flag: None, text: "no io_uring here".to_owned() }];
+    let text = run(&record, &Style::PLAIN).replace("\n   ", " ");
+    assert!(text.contains("whole run: note 1\n"), "{text}");
+    assert!(text.contains(" Seen: after 9 s. Cure"), "{text}");
+    assert!(!text.contains("notes"), "no column of notes: {text}");
+    assert!(text.contains("Warnings\n  no io_uring here\n"), "{text}");
+}
+
 #[test]
 fn a_cells_line_holds_name_rate_interval_and_flags() {
     let mut cell = example().cells.swap_remove(1);
     cell.flags.truncate(1);
     let line =
         "random read 4 KiB, 32 deep: 52.1k IOPS +-1.5 %, p50 598 us, p99 1.52 ms [burst_credit]";
-    assert_eq!(cell_line(&cell, &Style { width: 100, ..Style::PLAIN }), line);
-    assert_eq!(cell_line(&cell, &Style::PLAIN).len(), 80);
+    assert_eq!(cell_line(&cell, &[], &Style { width: 100, ..Style::PLAIN }), line);
+    assert_eq!(cell_line(&cell, &[], &Style::PLAIN).len(), 80);
+    assert!(!cell_line(&cell, &[Flag::BurstCredit], &Style::PLAIN).contains('['));
 }
 
 #[test]
@@ -347,7 +387,7 @@ proptest! {
         record.labels.insert("label".to_owned(), text);
         let characters = if unicode { Characters::Unicode } else { Characters::Ascii };
         let style = Style { width, color: Color::Never, characters };
-        let lines = record.cells.iter().map(|cell| cell_line(cell, &style));
+        let lines = record.cells.iter().map(|cell| cell_line(cell, &[], &style));
         let pages = [run(&record, &style), history(&[record.summary()], &style)];
         for line in pages.iter().flat_map(|page| page.lines()).map(str::to_owned).chain(lines) {
             prop_assert!(style::columns_of(&line) <= width.max(WIDTH_MIN), "{line}");

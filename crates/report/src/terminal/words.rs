@@ -20,8 +20,14 @@ pub(crate) fn name(cell: &Cell, style: &Style) -> String {
     if cell.threads > 1 {
         text += &format!(", {} threads", cell.threads);
     }
-    if !matches!(cell.io.as_str(), "direct" | "") && cell.engine != "null" {
-        text += &format!(", {}", cell.io.replace("direct,", ""));
+    for word in cell.io.split(',') {
+        text += match word {
+            "direct" | "" => "",
+            "buffered" => ", buffered",
+            "dsync" => ", durable",
+            "sync" => ", durable with metadata",
+            other => return style.clean(&format!("{text}, {other}")),
+        };
     }
     style.clean(&text)
 }
