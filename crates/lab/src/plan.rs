@@ -168,9 +168,15 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Whether it writes so much that the user must agree first.
+    /// Whether it writes so much that the user must agree first: more than the method's multiple of the tested
+    /// area, or of the method's own where the user asked for a smaller one.
     pub fn must_ask(&self) -> bool {
-        self.written_bytes_max as f64 > self.method.file.ask_above * self.span_bytes as f64
+        let usual_bytes = match self.method.span {
+            SpanRule::Bytes(bytes) => bytes,
+            _ => 0,
+        };
+        let area_bytes = self.span_bytes.max(usual_bytes);
+        self.written_bytes_max as f64 > self.method.file.ask_above * area_bytes as f64
     }
 
     /// The part of the tested area that a stream of a cell works on.

@@ -85,3 +85,16 @@ fn a_limit_on_writes_is_a_limit_of_the_plan() {
     let options = Options { written_bytes_max: Some(1 << 20), ..Options::default() };
     assert!(Plan::new(quick(), &options, &[offer()]).is_err());
 }
+
+#[test]
+fn a_smaller_area_than_the_methods_own_is_no_reason_to_ask() {
+    let asks = |name: &str, span_bytes| {
+        let options = Options { span_bytes, ..Options::default() };
+        let method = Method::built_in(name, &[]).expect("built in");
+        Plan::new(method, &options, &[offer()]).expect("a plan").must_ask()
+    };
+    for name in ["quick", "bm-flash", "oltp"] {
+        assert!(!asks(name, None) && !asks(name, Some(64 << 20)), "{name}");
+    }
+    assert!(asks("saturation", None) && asks("saturation", Some(64 << 20)));
+}
