@@ -34,7 +34,7 @@ impl Door {
     /// # Panics
     /// On a transfer of nothing, of more than `transfer_bytes_max`, or without its memory: the
     /// caller's bugs.
-    #[inline]
+    #[inline(always)]
     pub fn check(&self, command: &Command) -> Result<(), IoError> {
         let (offset, bytes) = match command {
             Command::Read { at, into: payload } | Command::Write { at, from: payload, .. } => {

@@ -7,10 +7,13 @@
 
 use super::{Area, Contents, Offsets, Op, Recorder, Share, Stream, Syncing};
 use block::{
-    Actor, Buf, Command, Completion, Data, Drive, Durability, Engine, Extent, Instant, IoError,
-    Payload, Request, Rng, Tag,
+    Actor, Command, Completion, Data, Drive, Durability, Engine, Extent, Instant, IoError, Payload,
+    Request, Rng, Tag,
 };
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    mem,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 /// How much a worker does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,7 +89,8 @@ struct Slot {
     issued: Option<Instant>,
     offset: u64,
     is_write: bool,
-    buffer: Option<Buf>,
+    /// The memory of a slot that has nothing in flight, or only a flush.
+    payload: Payload,
 }
 
 /// An open loop's schedule: operation `k` is due at `start + k * interval`.
@@ -142,7 +146,7 @@ impl Worker {
                 issued: None,
                 offset: 0,
                 is_write: false,
-                buffer: buffers.next(),
+                payload: buffers.next().map_or(Payload::None, Payload::Bytes),
             })
             .collect();
         let share_of_rate = |rate: f64| rate / f64::from(stream.threads);
@@ -232,7 +236,7 @@ impl Worker {
                 break;
             }
             self.idle.pop();
-            self.issue(engine, worker, slot);
+            self.issue_idle(engine, worker, slot);
         }
     }
 
@@ -240,9 +244,22 @@ impl Worker {
         self.schedule.as_ref().is_some_and(|schedule| schedule.next_due() > now)
     }
 
+    /// Starts the next operation in a slot that holds its memory itself.
+    #[inline(never)]
+    fn issue_idle<E: Engine + ?Sized>(&mut self, engine: &mut E, worker: usize, slot: u16) {
+        let payload = self.take_payload(slot);
+        self.issue(engine, worker, slot, payload);
+    }
+
     /// Starts the next operation in a free slot.
-    #[inline]
-    fn issue<E: Engine + ?Sized>(&mut self, engine: &mut E, worker: usize, slot: u16) {
+    #[inline(always)]
+    fn issue<E: Engine + ?Sized>(
+        &mut self,
+        engine: &mut E,
+        worker: usize,
+        slot: u16,
+        payload: Payload,
+    ) {
         self.left -= 1;
         let due = self.schedule.as_mut().map(|schedule| {
             let due = schedule.next_due();
@@ -260,39 +277,31 @@ impl Worker {
             Op::Commit => (Phase::WriteToCommit, true),
         };
         let entry = &mut self.slots[usize::from(slot)];
-        entry.phase = phase;
+        (entry.phase, entry.is_write, entry.offset) = (phase, is_write, offset);
         (entry.due, entry.issued) = (due, None);
-        entry.offset = offset;
-        self.transfer(engine, worker, slot, is_write);
+        if is_write {
+            self.write(engine, worker, slot, payload);
+        } else {
+            let at = Extent { offset, bytes: self.block_bytes };
+            self.submit(engine, worker, slot, Command::Read { at, into: payload });
+        }
     }
 
-    #[inline]
-    fn transfer<E: Engine + ?Sized>(
+    #[inline(always)]
+    fn write<E: Engine + ?Sized>(
         &mut self,
         engine: &mut E,
         worker: usize,
         slot: u16,
-        is_write: bool,
+        mut payload: Payload,
     ) {
-        let entry = &mut self.slots[usize::from(slot)];
-        entry.is_write = is_write;
-        let at = Extent { offset: entry.offset, bytes: self.block_bytes };
-        let payload = match entry.buffer.take() {
-            Some(mut buffer) => {
-                if is_write {
-                    let bytes = &mut buffer.bytes_mut()[..self.block_bytes as usize];
-                    self.contents.refresh(bytes, &mut self.rng);
-                }
-                Payload::Bytes(buffer)
-            }
-            None => Payload::None,
-        };
-        let command = if is_write {
-            Command::Write { at, from: payload, durability: self.durability }
-        } else {
-            Command::Read { at, into: payload }
-        };
-        self.submit(engine, worker, slot, command);
+        if let Payload::Bytes(buffer) = &mut payload {
+            let bytes = &mut buffer.bytes_mut()[..self.block_bytes as usize];
+            self.contents.refresh(bytes, &mut self.rng);
+        }
+        let at = Extent { offset: self.slots[usize::from(slot)].offset, bytes: self.block_bytes };
+        let durability = self.durability;
+        self.submit(engine, worker, slot, Command::Write { at, from: payload, durability });
     }
 
     fn flush<E: Engine + ?Sized>(
@@ -306,7 +315,7 @@ impl Worker {
         self.submit(engine, worker, slot, Command::Flush);
     }
 
-    #[inline]
+    #[inline(always)]
     fn submit<E: Engine + ?Sized>(
         &self,
         engine: &mut E,
@@ -318,9 +327,44 @@ impl Worker {
         engine.submit(Request { tag, actor: self.actor, drive: Drive(0), command });
     }
 
+    fn take_payload(&mut self, slot: u16) -> Payload {
+        mem::replace(&mut self.slots[usize::from(slot)].payload, Payload::None)
+    }
+
     /// One completion came back for this worker. Issues what follows from it.
-    #[inline]
+    ///
+    /// Only the plain way is inlined, from one completed transfer to the next request: then both stay in
+    /// registers, where a copy through memory would cost more than all the rest.
+    #[inline(always)]
     fn complete<E: Engine + ?Sized>(
+        &mut self,
+        engine: &mut E,
+        worker: usize,
+        completion: Completion,
+        stopping: bool,
+    ) {
+        let Completion { tag, issued, finished, result, payload } = completion;
+        let slot = tag.0 as u16;
+        let entry = &mut self.slots[usize::from(slot)];
+        if result.is_err() || entry.phase != Phase::Transfer {
+            let completion = Completion { tag, issued, finished, result, payload };
+            return self.complete_part(engine, worker, completion, stopping);
+        }
+        let issued = entry.issued.unwrap_or(issued);
+        self.writes_since_flush += u32::from(entry.is_write);
+        self.record(slot, issued, finished);
+        if stopping || self.must_pause(engine.now()) {
+            self.slots[usize::from(slot)].payload = payload;
+            self.pause(engine, worker, slot, stopping);
+        } else {
+            self.issue(engine, worker, slot, payload);
+        }
+    }
+
+    /// A completion that is not the end of a plain transfer: a failure, a flush, the first half of a
+    /// compound operation.
+    #[inline(never)]
+    fn complete_part<E: Engine + ?Sized>(
         &mut self,
         engine: &mut E,
         worker: usize,
@@ -329,21 +373,19 @@ impl Worker {
     ) {
         let slot = completion.tag.0 as u16;
         let entry = &mut self.slots[usize::from(slot)];
-        if let Payload::Bytes(buffer) = completion.payload {
-            entry.buffer = Some(buffer);
+        if let Payload::Bytes(_) = completion.payload {
+            entry.payload = completion.payload;
         }
         if let Err(error) = completion.result {
             return self.fail(slot, error);
         }
         let issued = *entry.issued.get_or_insert(completion.issued);
         match entry.phase {
-            Phase::Transfer => {
-                self.writes_since_flush += u32::from(entry.is_write);
-                self.record(slot, issued, completion.finished);
-            }
+            Phase::Transfer => unreachable!("a plain transfer takes the plain way"),
             Phase::ReadToModify => {
-                entry.phase = Phase::Transfer;
-                return self.transfer(engine, worker, slot, true);
+                (entry.phase, entry.is_write) = (Phase::Transfer, true);
+                let payload = self.take_payload(slot);
+                return self.write(engine, worker, slot, payload);
             }
             Phase::WriteToCommit => return self.flush(engine, worker, slot, Phase::CommitFlush),
             Phase::CommitFlush => self.record(slot, issued, completion.finished),
@@ -352,15 +394,15 @@ impl Worker {
                 self.recorder.record_flush(latency_ns, completion.finished);
             }
         }
-        if stopping {
-            self.idle.push(slot);
+        if stopping || self.must_pause(engine.now()) {
+            self.pause(engine, worker, slot, stopping);
         } else {
-            self.follow(engine, worker, slot);
+            self.issue_idle(engine, worker, slot);
         }
     }
 
     /// An operation is done, all parts of it.
-    #[inline]
+    #[inline(always)]
     fn record(&mut self, slot: u16, issued: Instant, finished: Instant) {
         let due = self.slots[usize::from(slot)].due;
         if due.is_some() {
@@ -369,16 +411,31 @@ impl Worker {
         self.recorder.record(finished.since(due.unwrap_or(issued)), finished);
     }
 
-    /// What a slot does next: the flush that is due, the next operation, or wait for its turn.
+    /// Whether something else comes before the next operation.
     #[inline]
-    fn follow<E: Engine + ?Sized>(&mut self, engine: &mut E, worker: usize, slot: u16) {
-        if self.flush_every > 0 && self.writes_since_flush >= self.flush_every {
+    fn must_pause(&self, now: Instant) -> bool {
+        self.flush_is_due() || self.left == 0 || self.next_due_is_after(now)
+    }
+
+    #[inline]
+    fn flush_is_due(&self) -> bool {
+        self.flush_every > 0 && self.writes_since_flush >= self.flush_every
+    }
+
+    /// What a slot does instead of the next operation: the flush that is due, or nothing.
+    #[inline(never)]
+    fn pause<E: Engine + ?Sized>(
+        &mut self,
+        engine: &mut E,
+        worker: usize,
+        slot: u16,
+        stopping: bool,
+    ) {
+        if !stopping && self.flush_is_due() {
             self.writes_since_flush = 0;
             self.flush(engine, worker, slot, Phase::Flush);
-        } else if self.left == 0 || self.next_due_is_after(engine.now()) {
-            self.idle.push(slot);
         } else {
-            self.issue(engine, worker, slot);
+            self.idle.push(slot);
         }
     }
 
@@ -411,8 +468,9 @@ pub fn drive<E: Engine + ?Sized>(
     for (index, worker) in workers.iter_mut().enumerate() {
         worker.fill(engine, index);
     }
+    let mut maybe_spent = true;
     loop {
-        if workers.iter().all(Worker::is_spent) {
+        if maybe_spent && workers.iter().all(Worker::is_spent) {
             return outcome(workers, Finish::Spent);
         }
         let mut alarm = until;
@@ -423,8 +481,10 @@ pub fn drive<E: Engine + ?Sized>(
         let mut failed = false;
         for completion in done.drain(..) {
             let index = (completion.tag.0 >> 16) as usize;
+            let worker = &mut workers[index];
             failed |= completion.result.is_err();
-            workers[index].complete(engine, index, completion, failed);
+            worker.complete(engine, index, completion, failed);
+            maybe_spent |= worker.left == 0;
         }
         if failed || engine.now() >= until || stop.load(Ordering::Relaxed) {
             return outcome(workers, Finish::Stopped);
