@@ -48,7 +48,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     println!("\nWriting a file of {} MiB ...", FILE_BYTES >> 20);
     scratch::write_file(&bench.file, FILE_BYTES)?;
     for case in &options.cases {
-        case.run(&bench, options.seconds.unwrap_or(2), options.rounds.unwrap_or(7))?;
+        case.run(&bench, options.seconds.unwrap_or(case.seconds), options.rounds.unwrap_or(7))?;
     }
     if options.agreement {
         agreement::run(&bench, options.seconds.unwrap_or(5), options.rounds.unwrap_or(12))?;

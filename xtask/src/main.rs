@@ -19,8 +19,8 @@ cargo xtask bench [a] [b] [c] [d] [agreement] [--seconds N] [--rounds N]
       c  page cache, io_uring at depth 32
       d  O_DIRECT, depth 1 and 32: rate and processor time
       agreement  do drivelab and fio measure the same? Alternated pairs, read and write
-    Without a name: a b c d. Takes N seconds (2; agreement 5) a measurement, N rounds (7; agreement
-    12). Needs 3 GiB free below the target directory and removes what it makes. docs/benchmark.md
+    Without a name: a b c d. Takes N seconds (2; d and agreement 5) a measurement, N rounds (7;
+    agreement 12). Needs 3 GiB free below the target directory and removes what it makes. docs/benchmark.md
     says how to read it.
 
 cargo xtask help
