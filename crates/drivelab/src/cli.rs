@@ -1,6 +1,6 @@
 //! The command line, as `--help` shows it.
 
-use crate::duration::parse_seconds;
+use crate::{duration::parse_seconds, output::hanging};
 use block::parse_bytes;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -195,9 +195,6 @@ fn key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Columns of the texts below: the parser's own wrapping would lose their indentation.
-const HELP_COLUMNS: usize = 80;
-
 /// The methods, from their own files, so that the list cannot go stale.
 fn run_help() -> String {
     let mut text = String::from("Methods:\n");
@@ -212,23 +209,6 @@ fn run_help() -> String {
             drivelab run /dev/sdb --method bm-flash --destroy S3Z9NX0M\n  \
             drivelab run . --method saturation --dry-run   what it would write\n\n\
             Exit codes: 0 the plan completed (flags or not), 2 could not run,\n130 interrupted."
-}
-
-/// Text behind a label; its further lines stand under the first.
-fn hanging(label: &str, text: &str) -> String {
-    let (mut lines, mut columns) = (label.to_owned(), label.len());
-    for (at, word) in text.split_whitespace().enumerate() {
-        if columns + 1 + word.chars().count() > HELP_COLUMNS {
-            lines += &format!("\n{:1$}", "", label.len());
-            columns = label.len();
-        } else if at > 0 {
-            lines.push(' ');
-            columns += 1;
-        }
-        lines += word;
-        columns += word.chars().count();
-    }
-    lines + "\n"
 }
 
 #[cfg(test)]

@@ -20,8 +20,15 @@ pub fn parse_seconds(text: &str) -> Result<f64, String> {
     if seconds > 0.0 && seconds < 1e9 { Ok(seconds) } else { Err(bad()) }
 }
 
-/// `2 min 5 s`, `45 s`, `3 h 20 min`.
+/// `2 min 5 s`, `45 s`, `3 h 20 min`; `0.3 s` below ten seconds, where a second more matters.
 pub fn in_words(seconds: f64) -> String {
+    if seconds < 0.05 {
+        return "a moment".to_owned();
+    }
+    let tenths = (seconds * 10.0).round() as u64;
+    if tenths < 100 && !tenths.is_multiple_of(10) {
+        return format!("{}.{} s", tenths / 10, tenths % 10);
+    }
     let whole = seconds.round() as u64;
     match (whole / 3600, whole / 60 % 60, whole % 60) {
         (0, 0, s) => format!("{s} s"),
@@ -48,9 +55,15 @@ mod tests {
 
     #[test]
     fn times_are_shown_in_two_units_at_most() {
-        for (seconds, text) in
-            [(45.2, "45 s"), (125.0, "2 min 5 s"), (600.0, "10 min"), (12_000.0, "3 h 20 min")]
-        {
+        for (seconds, text) in [
+            (0.0, "a moment"),
+            (0.31, "0.3 s"),
+            (3.02, "3 s"),
+            (45.2, "45 s"),
+            (125.0, "2 min 5 s"),
+            (600.0, "10 min"),
+            (12_000.0, "3 h 20 min"),
+        ] {
             assert_eq!(in_words(seconds), text);
         }
     }

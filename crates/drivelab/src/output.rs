@@ -50,6 +50,23 @@ fn speaks_utf8() -> bool {
     })
 }
 
+/// Text behind a label, at most 80 columns wide; its further lines stand under the first. Ends with a line feed.
+pub fn hanging(label: &str, text: &str) -> String {
+    let (mut lines, mut columns) = (label.to_owned(), label.len());
+    for (at, word) in text.split_whitespace().enumerate() {
+        if columns + 1 + word.chars().count() > COLUMNS {
+            lines += &format!("\n{:1$}", "", label.len());
+            columns = label.len();
+        } else if at > 0 {
+            lines.push(' ');
+            columns += 1;
+        }
+        lines += word;
+        columns += word.chars().count();
+    }
+    lines + "\n"
+}
+
 /// Writes to stdout; a reader that went away is no error of ours.
 pub fn print(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();

@@ -88,12 +88,25 @@ pub fn cell_line(cell: &Cell, known: &[Flag], style: &Style) -> String {
             text += &format!(", p{percent:.0} {value}");
         }
     }
-    let news = cell.flags.iter().filter(|flag| !known.contains(flag));
-    let names: Vec<&str> = news.map(|flag| flag.name()).collect();
-    if !names.is_empty() {
-        text += &format!(" [{}]", names.join(", "));
+    let news: Vec<Flag> = cell.flags.iter().copied().filter(|flag| !known.contains(flag)).collect();
+    let room = style.columns().saturating_sub(style::columns_of(&text));
+    shorten(&(text + &flags_within(&news, room)), style.columns())
+}
+
+/// ` [insufficient, drifting]`, or as many of them as fit and the number of the others.
+fn flags_within(flags: &[Flag], columns: usize) -> String {
+    let shown = |count: usize| {
+        let names: Vec<&str> = flags[..count].iter().map(|flag| flag.name()).collect();
+        let others = flags.len() - count;
+        let others = if others == 0 { String::new() } else { format!(" +{others}") };
+        format!(" [{}{others}]", names.join(", "))
+    };
+    let fitting = (1..=flags.len()).rev().map(shown).find(|text| text.len() <= columns);
+    match fitting {
+        Some(text) => text,
+        None if flags.is_empty() => String::new(),
+        None => format!(" [+{}]", flags.len()),
     }
-    shorten(&text, style.columns())
 }
 
 /// The history as a table, in the order given.

@@ -1,37 +1,54 @@
 //! `--dry-run`: what a plan would do, before the first byte.
 
-use crate::duration::in_words;
+use super::must_ask;
+use crate::{duration::in_words, output::hanging};
 use block::display_bytes;
 use lab::{
-    method::{CellBound, CellSpec},
-    plan::Plan,
+    plan::{CellOutline, Outline, Plan},
     target::Target,
 };
-use record::TargetInfo;
+use record::{TargetInfo, TargetKind};
 
 /// The plan as text.
 pub fn describe(plan: &Plan, targets: &[Box<dyn Target>]) -> String {
-    let mut text = format!("{}: {}\n\n", plan.method.file.name, plan.method.file.title);
+    let outline = plan.outline();
+    let cells = match outline.cells.len() {
+        1 => "its cell".to_owned(),
+        count => format!("{count} cells"),
+    };
+    let mut text =
+        hanging("", &format!("{}: {}", plan.method.file.name, plan.method.file.title)) + "\n";
     for target in targets {
-        text += &format!("target    {}\n", target_line(target.info()));
+        text += &hanging("target  ", &target_line(target.info()));
     }
-    text += &format!("area      {}\n", display_bytes(plan.span_bytes));
-    text += &format!("passes    {} over {} cells\n", plan.passes, plan.cells.len());
-    text += &format!("writes    {}\n", writes(plan, targets));
-    text += &format!("time      {}\n\n", time(plan));
-    for cell in &plan.cells {
-        text += &format!("  {:<32} {}\n", cell.name, cell_line(cell));
+    text += &hanging("area    ", &outline.span);
+    text += &hanging("passes  ", &format!("{} over {cells}", outline.passes));
+    text += &hanging("writes  ", &writes(&outline, targets));
+    text += &hanging("time    ", &time(&outline));
+    let common = common_course(&outline);
+    if let Some(course) = &common {
+        text += &hanging("each    ", course);
+    }
+    text.push('\n');
+    for cell in &outline.cells {
+        text += &hanging("  ", &cell_line(cell, common.is_none()));
+    }
+    if !plan.left_out.is_empty() {
+        text += "\nLeft out\n";
     }
     for cell in &plan.left_out {
-        text += &format!("\nleft out: {}: {}", cell.name, cell.reason);
+        text += &hanging("  ", &format!("{}: {}", cell.name, cell.reason));
+    }
+    if !plan.notes.is_empty() {
+        text.push('\n');
     }
     for note in &plan.notes {
-        text += &format!("\nnote: {note}");
+        text += &hanging("", note);
     }
-    if plan.must_ask() {
+    if must_ask(plan, targets) {
         text += "\nThis much writing needs --yes.\n";
     }
-    text.trim_end().to_owned() + "\n"
+    text
 }
 
 fn target_line(info: &TargetInfo) -> String {
@@ -43,24 +60,24 @@ fn target_line(info: &TargetInfo) -> String {
     parts.join(", ")
 }
 
-fn writes(plan: &Plan, targets: &[Box<dyn Target>]) -> String {
-    if plan.written_bytes_max == 0 {
+fn writes(outline: &Outline, targets: &[Box<dyn Target>]) -> String {
+    if outline.written_bytes_max == 0 {
         return "nothing".to_owned();
     }
-    let fill = match plan.fill {
-        0 => String::new(),
-        times => format!(", {times} x {} of it to fill the area", display_bytes(plan.span_bytes)),
-    };
-    let share = match endurance_bytes(targets) {
+    if targets.iter().all(|target| target.info().kind == TargetKind::Null) {
+        return "nothing: there is no device".to_owned();
+    }
+    let mut text = format!("at most {} to each target", display_bytes(outline.written_bytes_max));
+    if outline.fill_bytes > 0 {
+        text += &format!(", {} of it to fill the area first", display_bytes(outline.fill_bytes));
+    }
+    match endurance_bytes(targets) {
         Some(rated) => {
-            format!(
-                "; {:.4} % of the rated endurance",
-                100.0 * plan.written_bytes_max as f64 / rated as f64
-            )
+            let percent = 100.0 * outline.written_bytes_max as f64 / rated as f64;
+            text + &format!("; {percent:.4} % of the rated endurance")
         }
-        None => "; the drive's rated endurance is not known".to_owned(),
-    };
-    format!("at most {} to each target{fill}{share}", display_bytes(plan.written_bytes_max))
+        None => text + "; the drive's rated endurance is not known",
+    }
 }
 
 fn endurance_bytes(targets: &[Box<dyn Target>]) -> Option<u64> {
@@ -68,28 +85,39 @@ fn endurance_bytes(targets: &[Box<dyn Target>]) -> Option<u64> {
     drives.filter_map(|layer| layer.drive.as_ref()?.rated_endurance_bytes).min()
 }
 
-fn time(plan: &Plan) -> String {
-    let (least, most) = plan.seconds;
-    match plan.cells.iter().any(|cell| cell.bound != CellBound::Time) {
-        true if most == 0.0 => "as long as its bytes take".to_owned(),
-        true => format!("{} to {}, and as long as its bytes take", in_words(least), in_words(most)),
-        false => format!("{} to {}, fills not counted", in_words(least), in_words(most)),
+fn time(outline: &Outline) -> String {
+    let text = from_to(outline.seconds);
+    match &outline.assumed {
+        Some(assumed) => format!("{text}; {assumed}"),
+        None => text,
     }
 }
 
-fn cell_line(cell: &CellSpec) -> String {
-    let each = |stream: &lab::workload::Stream| {
-        format!(
-            "{} {}, {}, {} x depth {}, {}",
-            stream.pattern,
-            stream.op,
-            display_bytes(u64::from(stream.block_bytes)),
-            stream.threads,
-            stream.queue_depth,
-            stream.io
-        )
-    };
-    cell.streams.iter().map(each).collect::<Vec<_>>().join(" + ")
+fn from_to((least, most): (f64, f64)) -> String {
+    let (least, most) = (in_words(least), in_words(most));
+    if least == most { most } else { format!("{least} to {most}") }
+}
+
+fn course(cell: &CellOutline) -> String {
+    format!("{}, {} a pass", cell.course, from_to(cell.seconds))
+}
+
+/// What all cells have in common is said once.
+fn common_course(outline: &Outline) -> Option<String> {
+    let first = course(outline.cells.first()?);
+    outline.cells.iter().all(|cell| course(cell) == first).then_some(first)
+}
+
+/// `random write 4 KiB, 32 deep: until known well enough, 3 s to 12 s a pass, writes at most 8 GiB`.
+fn cell_line(cell: &CellOutline, with_course: bool) -> String {
+    let course = with_course.then(|| course(cell));
+    let written = (cell.written_bytes_max > 0)
+        .then(|| format!("writes at most {}", display_bytes(cell.written_bytes_max)));
+    let about: Vec<String> = course.into_iter().chain(written).collect();
+    if about.is_empty() {
+        return cell.title.clone();
+    }
+    format!("{}: {}", cell.title, about.join(", "))
 }
 
 /// The method's sentence about what it leaves open, with what that would cost here.

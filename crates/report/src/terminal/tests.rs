@@ -270,7 +270,12 @@ fn a_cells_line_holds_name_rate_interval_and_flags() {
     let line =
         "random read 4 KiB, 32 deep: 52.1k IOPS +-1.5 %, p50 598 us, p99 1.52 ms [burst_credit]";
     assert_eq!(cell_line(&cell, &[], &Style { width: 100, ..Style::PLAIN }), line);
-    assert_eq!(cell_line(&cell, &[], &Style::PLAIN).len(), 80);
+    let narrow = cell_line(&cell, &[], &Style::PLAIN);
+    assert!(narrow.len() <= 80 && narrow.ends_with("p99 1.52 ms [+1]"), "{narrow}");
+    let flags = [Flag::Drifting, Flag::Insufficient];
+    assert_eq!(flags_within(&flags, 30), " [drifting, insufficient]");
+    assert_eq!(flags_within(&flags, 20), " [drifting +1]");
+    assert_eq!((flags_within(&flags, 5), flags_within(&[], 5)), (" [+2]".into(), String::new()));
     assert!(!cell_line(&cell, &[Flag::BurstCredit], &Style::PLAIN).contains('['));
 }
 
