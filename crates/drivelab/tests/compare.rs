@@ -52,6 +52,7 @@ fn the_same_directory_twice_is_no_error_and_never_faster_beyond_doubt_by_much() 
     assert_eq!(bench.left_behind(), Vec::<String>::new());
 }
 
+/// Its read cell met an empty scratch file: one target that may not be written kept the other from being filled.
 #[test]
 fn a_target_that_cannot_do_what_the_other_can_leaves_the_cell_out_for_both() {
     let bench = Bench::new();
@@ -70,6 +71,16 @@ fn one_of_two_targets_that_is_refused_leaves_nothing_of_the_other() {
     run.refused(&[device.text(), "--destroy"]);
     assert_eq!(bench.left_behind(), Vec::<String>::new());
     assert!(bench.history().is_empty());
+}
+
+/// `--reads-only` on a directory ended with "the end of the target was reached": its scratch file was not filled.
+#[test]
+fn read_cells_alone_read_a_scratch_file_that_was_filled() {
+    let bench = Bench::new();
+    bench.small_run(["area", "--reads-only"]).done().succeeded();
+    let record = bench.record("last");
+    assert_eq!(common::cell_names(&record), ["reads"]);
+    assert!(!common::flags(&record["targets"][0]).contains(&"sparse_file"));
 }
 
 #[test]

@@ -62,7 +62,7 @@ pub struct Plan {
     pub span_bytes: u64,
     /// Who chose it.
     pub span_source: SpanSource,
-    /// How often the area is written before the first cell.
+    /// How often the area is written before the first cell, on targets that may be written.
     pub fill: u32,
     /// Cells that will run.
     pub cells: Vec<CellSpec>,
@@ -118,8 +118,9 @@ impl Plan {
         let grade = options.grade.unwrap_or(method.grade);
         let passes = passes(&method, options, grade, offers.len());
         let rule = stop_rule(&method, options, grade, cells.len() * offers.len() * passes as usize);
-        let may_write = offers.iter().all(|offer| offer.access == Access::ReadWrite);
-        let fill = if may_write && !options.reads_only { method.file.fill } else { 0 };
+        // A scratch file is filled even where only read cells run: it holds nothing yet.
+        let fills = offers.iter().any(|offer| offer.access == Access::ReadWrite);
+        let fill = if fills { method.file.fill } else { 0 };
         let cell_written_max = match method.written_max {
             WrittenRule::Bytes(bytes) => bytes.max(span_bytes / 4),
             WrittenRule::Spans(factor) => (span_bytes as f64 * factor) as u64,

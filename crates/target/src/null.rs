@@ -12,8 +12,8 @@ use lab::{
 };
 use record::{Calibration, TargetInfo, TargetKind, Warning};
 
-/// Pretended size: larger than any method asks for.
-const CAPACITY_BYTES: u64 = 1 << 50;
+/// Pretended size: larger than any file of a method, and filled in seconds by one that asks for all there is.
+const CAPACITY_BYTES: u64 = 1 << 40;
 
 /// A target without a device.
 pub struct NullTarget {

@@ -17,7 +17,7 @@ use crate::{
     method::{CacheState, CellSpec, FileState},
     plan::{Plan, Step},
     statistics::{SniaVerdict, Verdict, paired, snia_steady},
-    target::{Need, Observation, Reset, Target, TargetError, Time},
+    target::{Access, Need, Observation, Reset, Target, TargetError, Time},
     workload::{Area, Failure, Op},
 };
 use allowance::{Allowance, written_bytes};
@@ -132,8 +132,8 @@ impl Runner<'_> {
             self.targets[target].prepare(&need)?;
             record.targets[target] = self.targets[target].info().clone();
             self.observer.save(record);
-            for round in 0..self.plan.fill {
-                self.fill(target, round)?;
+            if self.targets[target].offer().access == Access::ReadWrite {
+                (0..self.plan.fill).try_for_each(|round| self.fill(target, round))?;
             }
             let probed = self.probe_compression(target)?;
             let mut seen = self.targets[target].inspect()?;
