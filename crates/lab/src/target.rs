@@ -148,8 +148,10 @@ pub trait Drivable {
     fn drive(&mut self, workers: &mut [Worker], until: Instant, stop: &AtomicBool);
     /// [`drain`].
     fn drain(&mut self, workers: &mut [Worker]);
-    /// The time now.
+    /// The time now; with nothing in flight.
     fn now(&mut self) -> Instant;
+    /// The time that the last [`drive`] reached.
+    fn reached(&self) -> Instant;
     /// Flushes; with nothing else in flight.
     ///
     /// # Errors
@@ -183,7 +185,13 @@ impl<E: Engine> Drivable for Named<E> {
     }
 
     fn now(&mut self) -> Instant {
-        self.engine.wait(Instant(0), &mut Vec::new());
+        let mut done = Vec::new();
+        self.engine.wait(Instant(0), &mut done);
+        assert!(done.is_empty(), "a completion came back to nobody");
+        self.engine.now()
+    }
+
+    fn reached(&self) -> Instant {
         self.engine.now()
     }
 

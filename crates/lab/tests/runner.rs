@@ -601,6 +601,9 @@ fn rounds_end_at_steady_state() {
     };
     let first = rates.windows(5).position(holds).expect("a window");
     assert_eq!(first + 5, steady);
+    let mut window = rates[first..].to_vec();
+    window.sort_by(f64::total_cmp);
+    assert_eq!(cell(&record, "w").iops, window[2], "rounds before the steady window do not count");
     assert!((8..=13).contains(&steady), "{steady}");
     let saw = Scripted::new(|at| at.about(137_000 + 60_000 * (at.pass / 2 % 2)));
     let record = lab(&saw, ROUNDS).head("order = 'fixed'").run();
@@ -639,7 +642,7 @@ const PROBED: &str = "fill = 1\nwritten_max = '1GiB'";
 fn a_target_that_stores_zeroes_faster_is_found_out() {
     let run = |gain: f64| {
         let drive = compressor(gain);
-        let cells = "[[cell]]\nop = 'read'\nbound = '200'\n[[cell]]\nname = 'w'\nop = 'write'";
+        let cells = "[[cell]]\nop = 'read'\nbound = '2000'\n[[cell]]\nname = 'w'\nop = 'write'";
         (lab(&drive, cells).head(PROBED).once().run(), drive)
     };
     let (record, drive) = run(1.6);
@@ -697,4 +700,26 @@ fn the_probe_does_not_take_the_bytes_of_cells_that_need_them() {
     assert_eq!(written_bytes(&drive), 4 << 30);
     let texts: Vec<_> = record.targets[0].warnings.iter().map(|warning| &warning.text).collect();
     assert!(texts.len() == 1 && texts[0].contains("--max-written"), "{texts:?}");
+}
+
+/// A run on a growing file was interrupted between the write that made the file and the read of it. When it was
+/// resumed, the scratch file was new and empty, and the read failed at its end.
+#[test]
+fn a_chain_of_cells_on_one_file_is_rebuilt_when_it_is_resumed() {
+    let cells = "[[cell]]\nname = 'w'\nop = 'write'\nbound = 'once'\nbefore = ['new_file']\n\
+                 [[cell]]\nname = 'x'\nop = 'read'\nbound = 'once'\n\
+                 [[cell]]\nname = 'r'\nop = 'read'\nbound = 'once'";
+    let span = |options: &mut Options| options.span_bytes = Some(8 * MIB);
+    let whole = lab(&Scripted::calm(), cells).with(span).once().run();
+    let mut record = whole.clone();
+    record.cells.retain(|cell| cell.name != "r");
+    record.state = State::Interrupted;
+    let again = Scripted::calm();
+    let lab = lab(&again, cells).with(span).once();
+    lab.go_on(&mut record, &mut Watcher::default()).expect("the rest");
+    let log = log(&again);
+    let of = |kind: Kind| log.iter().filter(|at| at.kind == kind).count() as u64;
+    assert_eq!((of(Kind::Write), of(Kind::Read)), (8 * MIB / 4096, 8 * MIB / 4096));
+    assert!(log.first().is_some_and(|at| at.kind == Kind::Write), "the file first");
+    assert_eq!(passes_of(&record), passes_of(&whole), "repeated writes are not recorded");
 }

@@ -182,6 +182,16 @@ fn too_few_operations_are_insufficient() {
 }
 
 #[test]
+fn a_pass_of_a_few_milliseconds_is_insufficient_where_its_bytes_end_it() {
+    let run = |count: &str| {
+        let cell = format!("[[cell]]\nop = 'read'\nbound = '{count}'");
+        Lab::new(&Scripted::calm(), &cell).once().run()
+    };
+    assert_eq!(flags(&run("200")), [Flag::Insufficient]);
+    assert_eq!(flags(&run("1000")), [], "a thousand operations say enough");
+}
+
+#[test]
 fn waves_do_not_converge_and_say_how_wide_the_interval_is() {
     let wavy = Scripted::new(|at| {
         let wave = (at.life_ns as f64 / 7e9 * std::f64::consts::TAU).sin();

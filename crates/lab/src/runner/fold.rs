@@ -21,6 +21,8 @@ pub(super) struct Place {
     pub pass: u32,
     pub order: u32,
     pub started_s: f64,
+    /// How many passes, the last ones, make the headline.
+    pub window: usize,
 }
 
 /// Adds one pass to the cell of each stream, making it when it is the first.
@@ -56,7 +58,7 @@ pub(super) fn add_pass(
         cell.flags = cell.warnings.iter().filter_map(|warning| warning.flag).collect();
         cell.flags.sort();
         cell.flags.dedup();
-        sum_up(cell, stream);
+        sum_up(cell, stream, place.window);
     }
 }
 
@@ -213,10 +215,10 @@ fn add_cpu(cell: &mut Cell, pass: &StreamPass, busy: f64) {
     });
 }
 
-/// The headline over all passes so far.
-fn sum_up(cell: &mut Cell, stream: &Stream) {
-    let passes: Vec<_> =
-        cell.passes.iter().map(|pass| (pass.iops, pass.half_width_relative)).collect();
+/// The headline over the last `window` passes so far.
+fn sum_up(cell: &mut Cell, stream: &Stream, window: usize) {
+    let judged = &cell.passes[cell.passes.len().saturating_sub(window)..];
+    let passes: Vec<_> = judged.iter().map(|pass| (pass.iops, pass.half_width_relative)).collect();
     let rates = headline(&passes);
     let block = cell.block_bytes as f64;
     cell.iops = rates.median;

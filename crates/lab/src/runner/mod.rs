@@ -114,6 +114,9 @@ pub fn run(
     outcome
 }
 
+/// Rounds that must agree for SNIA's steady state, and whose rates are then the result.
+const STEADY_ROUNDS: usize = 5;
+
 struct Runner<'a> {
     plan: &'a Plan,
     targets: &'a mut [Box<dyn Target>],
@@ -141,6 +144,7 @@ impl Runner<'_> {
             record.targets[target].flags.extend(seen.iter().filter_map(|warning| warning.flag));
             record.targets[target].warnings.extend(seen);
         }
+        self.rebuild_files(record)?;
         for (order, step) in self.plan.steps.iter().enumerate() {
             if !is_done(record, self.plan, *step) {
                 if self.observer.interrupted() {
@@ -155,6 +159,39 @@ impl Runner<'_> {
             }
         }
         Ok(())
+    }
+
+    /// A resumed run may stand in the middle of a chain of cells on one growing file: the chain's writes so far
+    /// are done again, unrecorded, so that the next cell finds the file it would have found.
+    fn rebuild_files(&mut self, record: &Record) -> Result<(), RunError> {
+        let plan = self.plan;
+        for target in 0..self.targets.len() {
+            let own = || plan.steps.iter().filter(|step| step.target == target);
+            let Some(next) = own().position(|step| !is_done(record, plan, *step)) else { continue };
+            let is_new = |step: &&Step| plan.cells[step.cell].file == FileState::New;
+            if own().nth(next).is_some_and(|step| is_new(&step)) {
+                continue;
+            }
+            let done: Vec<&Step> = own().take(next).collect();
+            let Some(first) = done.iter().rposition(is_new) else { continue };
+            for step in &done[first..] {
+                self.repeat_writes(**step)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Does what a cell's pass did to the file, and measures nothing.
+    fn repeat_writes(&mut self, step: Step) -> Result<(), RunError> {
+        let (plan, spec) = (self.plan, &self.plan.cells[step.cell]);
+        if !spec.writes() {
+            return Ok(());
+        }
+        let areas: Vec<Area> = spec.streams.iter().map(|stream| plan.area(spec, stream)).collect();
+        self.reset(step.target, spec)?;
+        // Like a fill, it belongs to the session and not to the run's allowance.
+        let limit = plan.cell_written_max;
+        self.pass(step.target, spec, areas, seed_of(plan, step), limit, |_, _| {}).map(drop)
     }
 
     /// One pass of one cell.
@@ -174,13 +211,19 @@ impl Runner<'_> {
             Time::Virtual => self.virtual_s,
         };
         let before = self.targets[step.target].watch();
-        let seed = plan.seed ^ (u64::from(step.pass) << 32) ^ (step.cell as u64) << 16;
+        let seed = seed_of(plan, step);
         let show = |observer: &mut dyn Observer, live| observer.event(Event::Live(live));
         let done = self.pass(step.target, spec, areas.clone(), seed, written_max, show)?;
         let after = self.targets[step.target].watch();
         self.count_written(step.target, spec, &done);
         let found = self.find(record, step, &areas, &done, (before, after));
-        let place = Place { target: step.target, pass: step.pass, order: order as u32, started_s };
+        let place = Place {
+            target: step.target,
+            pass: step.pass,
+            order: order as u32,
+            started_s,
+            window: if plan.method.file.rounds.is_some() { STEADY_ROUNDS } else { usize::MAX },
+        };
         fold::add_pass(&mut record.cells, spec, place, &done, found);
         let cells: Vec<&Cell> = record
             .cells
@@ -284,6 +327,11 @@ fn leave_out(record: &mut Record, spec: &CellSpec) {
     if !record.left_out.iter().any(|cell| cell.name == spec.name) {
         record.left_out.push(record::LeftOut { name: spec.name.clone(), reason });
     }
+}
+
+/// The seed of one pass of one cell: the same on every target and in every repetition.
+fn seed_of(plan: &Plan, step: Step) -> u64 {
+    plan.seed ^ (u64::from(step.pass) << 32) ^ (step.cell as u64) << 16
 }
 
 fn is_done(record: &Record, plan: &Plan, step: Step) -> bool {

@@ -386,6 +386,8 @@ impl Post {
             engine.drain(&mut workers);
         }
         let finished = engine.now();
+        // Before the flush, whose processor time is not the operations'.
+        workers[0].finish();
         if workers[0].failure().is_some() {
             self.stop.store(true, Ordering::Relaxed);
         }
@@ -393,7 +395,6 @@ impl Post {
         let is_last = self.at_work.fetch_sub(1, Ordering::AcqRel) == 1;
         let flush = (is_last && self.flush)
             .then(|| (self.stream, engine.flush().map(|done| done.since(finished))));
-        workers[0].finish();
         Ok(End { failure: workers[0].failure(), finished, flush, engine: engine.describe() })
     }
 }
@@ -432,7 +433,7 @@ fn shared(
     for tick in 1.. {
         let until = start.after(tick * TICK_NS);
         engine.drive(&mut workers, until, &stop);
-        let now = engine.now();
+        let now = engine.reached();
         finished = now.min(until);
         workers.iter_mut().for_each(|worker| worker.turn_to(now));
         parts.try_iter().for_each(|part| course.board.add(part));

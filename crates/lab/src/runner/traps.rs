@@ -52,8 +52,9 @@ pub(super) struct Scene<'a> {
 
 /// Every flag that one pass of one stream earned, with its sentence.
 pub(super) fn find(scene: &Scene<'_>) -> Vec<Warning> {
-    let checks: [fn(&Scene<'_>) -> Option<Warning>; 19] = [
+    let checks: [fn(&Scene<'_>) -> Option<Warning>; 20] = [
         |scene| stop_warning(scene.pass.stop, scene.pass),
+        too_short,
         drifting,
         left_steady_state,
         cpu_limited,
@@ -81,6 +82,16 @@ pub(super) fn find(scene: &Scene<'_>) -> Vec<Warning> {
 
 fn warn(flag: Flag, seen: String) -> Option<Warning> {
     Some(Warning { flag: Some(flag), text: format!("{seen}: {}", flag.cure()) })
+}
+
+/// A pass that its bytes end has no stop rule. Bonnie++ prints nothing under half a second.
+fn too_short(scene: &Scene<'_>) -> Option<Warning> {
+    let pass = scene.pass;
+    let short = pass.stop.is_none() && pass.seconds < 0.5 && pass.operations < 1000;
+    short.then(|| {
+        let (count, ms) = (pass.operations, pass.seconds * 1e3);
+        warn(Flag::Insufficient, format!("{count} operations in {ms:.1} ms are too few to say"))
+    })?
 }
 
 fn drifting(scene: &Scene<'_>) -> Option<Warning> {
