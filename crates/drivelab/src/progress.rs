@@ -121,8 +121,7 @@ impl Observer for Progress {
             Event::End { cells } => {
                 for cell in cells {
                     let count = format!("[{}/{}] ", self.step + 1, self.steps);
-                    let style =
-                        Style { width: self.style.width - count.len(), ..self.style.clone() };
+                    let style = Style { width: self.style.width - count.len(), ..self.style };
                     let line = report::terminal::cell_line(cell, &self.known, &style);
                     self.say(&format!("{count}{line}"));
                 }

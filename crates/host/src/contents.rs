@@ -163,15 +163,21 @@ impl ZeroSample {
     }
 }
 
-/// Reads `blocks` random blocks of 4 KiB, past the page cache where the file system allows it, and counts
-/// those of zeros only. `seed` decides which.
+/// Reads `blocks` random blocks of 4 KiB from the first `span_bytes`, past the page cache where the file system
+/// allows it, and counts those of zeros only. `seed` decides which.
 ///
 /// # Errors
 /// When the path cannot be opened or a block cannot be read.
-pub fn sample_zeros(path: &Path, blocks: u64, seed: u64) -> Result<ZeroSample, HostError> {
+pub fn sample_zeros(
+    path: &Path,
+    span_bytes: u64,
+    blocks: u64,
+    seed: u64,
+) -> Result<ZeroSample, HostError> {
     let fail = |error| HostError::io("sample", path, error);
     let file = open_direct(path).map_err(fail)?;
     let end = seek(&file, SeekFrom::End(0)).map_err(|error| fail(error.into()))?;
+    let end = end.min(span_bytes);
     let mut sample = ZeroSample::default();
     if end < SAMPLE_BYTES {
         return Ok(sample);

@@ -129,18 +129,18 @@ fn a_compressing_btrfs_is_flagged_by_its_mount_and_by_its_files() {
 #[test]
 fn zeros_of_a_device_are_sampled() {
     let blank = need!(LoopDevice::of_zeros(8 * MIB), ROOT);
-    let sample = sample_zeros(&blank.path, 1000, 7).expect("read");
+    let sample = sample_zeros(&blank.path, u64::MAX, 1000, 7).expect("read");
     assert_eq!((sample.blocks, sample.zero_blocks), (1000, 1000));
     assert_eq!(sample.findings(&blank.path).flags, [Flag::DeallocatedBlocks]);
     let full = need!(LoopDevice::attach(|image| image.write_all(&noise(8 * MIB)), &[]), ROOT);
-    let sample = sample_zeros(&full.path, 1000, 7).expect("read");
+    let sample = sample_zeros(&full.path, u64::MAX, 1000, 7).expect("read");
     assert_eq!((sample.blocks, sample.zero_blocks), (1000, 0));
     let half = LoopDevice::attach(
         |image| image.write_all(&noise(4 * MIB)).and_then(|()| image.set_len(8 * MIB)),
         &[],
     );
     let half = need!(half, ROOT);
-    let share = sample_zeros(&half.path, 1000, 7).expect("read").share();
+    let share = sample_zeros(&half.path, u64::MAX, 1000, 7).expect("read").share();
     assert!((0.4..0.6).contains(&share), "{share}");
 }
 
@@ -238,7 +238,7 @@ fn reads_of_a_device_are_seen_by_the_watch() {
     let info = target_info(&device.path, "it", &Roots::default()).expect("a target");
     let watch = Watch::new(&info.stack, &Roots::default());
     let before = watch.sample();
-    sample_zeros(&device.path, 500, 1).expect("read");
+    sample_zeros(&device.path, u64::MAX, 500, 1).expect("read");
     let issued = Issued { read_bytes: 500 * 4096, written_bytes: 0 };
     let seen = difference(&before, &watch.sample(), issued);
     assert!(seen.device_read_share.is_some_and(|share| (0.99..1.01).contains(&share)), "{seen:?}");

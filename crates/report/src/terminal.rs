@@ -34,7 +34,8 @@ pub fn run(record: &Record, style: &Style) -> String {
     page.whole_run_marks();
     notes::footnotes(&mut page, record);
     notes::warnings(&mut page, record);
-    if let Some(not_measured) = &record.method.not_measured {
+    let not_measured = record.method.not_measured.as_ref().filter(|_| !record.cells.is_empty());
+    if let Some(not_measured) = not_measured {
         page.gap();
         page.line(not_measured);
     }
@@ -116,6 +117,13 @@ pub fn history(runs: &[RunSummary], style: &Style) -> String {
         page.line("No runs yet: `drivelab run .` makes one.");
         return page.finish();
     }
+    let full = history_table(runs, style, headline);
+    let fits = full.natural_columns() <= style.columns();
+    page.table(&if fits { full } else { history_table(runs, style, short_headline) });
+    page.finish()
+}
+
+fn history_table(runs: &[RunSummary], style: &Style, headline: fn(&[Headline]) -> String) -> Table {
     let mut table = Table::new(&[
         ("run", Align::Left),
         ("started", Align::Left),
@@ -132,7 +140,6 @@ pub fn history(runs: &[RunSummary], style: &Style) -> String {
         };
         let labels = run.labels.values().cloned().collect::<Vec<_>>().join(", ");
         let labels = if labels.is_empty() { labels } else { format!(" ({labels})") };
-        let headline: Vec<String> = run.headline.iter().map(headline).collect();
         let clean = |text: &str| (style.clean(text), Paint::Plain);
         table.painted_row(vec![
             clean(&run.id),
@@ -140,11 +147,10 @@ pub fn history(runs: &[RunSummary], style: &Style) -> String {
             clean(&run.method),
             (run.state.name().to_owned(), paint),
             clean(&format!("{}{labels}", run.targets.join(" "))),
-            clean(&headline.join(", ")),
+            clean(&headline(&run.headline)),
         ]);
     }
-    page.table(&table);
-    page.finish()
+    table
 }
 
 /// `2026-11-21 20:15` of an RFC 3339 time stamp.
@@ -152,15 +158,38 @@ fn short_time(started: &str) -> String {
     started.chars().take(16).map(|letter| if letter == 'T' { ' ' } else { letter }).collect()
 }
 
-fn headline(headline: &Headline) -> String {
-    let (pattern, op) = (&headline.pattern, &headline.op);
-    let size = number::size(headline.block_bytes);
-    let rate = if headline.block_bytes >= record::LARGE_BLOCK_BYTES {
+/// `seq read 1 MiB 275 MB/s, random read 4 KiB 52.1k IOPS`.
+fn headline(headlines: &[Headline]) -> String {
+    let each = |headline: &Headline| {
+        let Headline { pattern, op, block_bytes, .. } = headline;
+        format!("{pattern} {op} {} {}", number::size(*block_bytes), headline_rate(headline))
+    };
+    headlines.iter().map(each).collect::<Vec<_>>().join(", ")
+}
+
+/// `read 275 MB/s, 52.1k IOPS`: the unit tells large blocks from small ones.
+fn short_headline(headlines: &[Headline]) -> String {
+    let mut text = String::new();
+    let mut op = "";
+    for headline in headlines {
+        if !text.is_empty() {
+            text += ", ";
+        }
+        if headline.op != op {
+            op = &headline.op;
+            text += &format!("{op} ");
+        }
+        text += &headline_rate(headline);
+    }
+    text
+}
+
+fn headline_rate(headline: &Headline) -> String {
+    if headline.block_bytes >= record::LARGE_BLOCK_BYTES {
         number::rate(headline.bytes_per_s)
     } else {
         format!("{} IOPS", number::iops(headline.iops))
-    };
-    format!("{pattern} {op} {size} {rate}")
+    }
 }
 
 #[cfg(test)]

@@ -63,6 +63,9 @@ impl Target for NullTarget {
             access: Access::ReadWrite,
             uring: Ok(()),
             direct: Ok(()),
+            stdio: Err(
+                "`null:` has no stdio engine: use --engine auto, or measure a file".to_owned()
+            ),
             time: Time::Wall,
             memory_bytes: 0,
         }
@@ -76,11 +79,7 @@ impl Target for NullTarget {
         let clock = self.clock;
         let mut seats = Vec::new();
         for stream in streams {
-            if stream.engine == EngineChoice::Stdio {
-                return Err(TargetError::refused(
-                    "`null:` has no stdio engine: use --engine auto, or measure a file",
-                ));
-            }
+            assert!(stream.engine != EngineChoice::Stdio, "the offer says that there is none");
             for _ in 0..stream.threads {
                 let depth = stream.queue_depth;
                 let sit = move || Ok(Box::new(engine(clock, depth)) as Box<dyn Drivable>);

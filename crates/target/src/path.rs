@@ -139,6 +139,7 @@ impl Target for PathTarget {
             access: self.access.clone(),
             uring: self.uring.clone(),
             direct: self.direct.clone(),
+            stdio: Ok(()),
             time: Time::Wall,
             memory_bytes: host::environment::memory_total(&Roots::default()).unwrap_or(0),
         }
@@ -212,7 +213,8 @@ impl Target for PathTarget {
                 host::file_contents(&self.path).map_err(refused)?.findings(&self.path)
             }
             (None, TargetKind::BlockDevice) => {
-                let sample = host::sample_zeros(&self.area_path(), ZERO_SAMPLE, self.seed);
+                let sample =
+                    host::sample_zeros(&self.area_path(), self.span_bytes, ZERO_SAMPLE, self.seed);
                 sample.map_err(refused)?.findings(&self.path)
             }
             _ => return Ok(Vec::new()),

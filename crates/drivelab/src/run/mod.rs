@@ -128,7 +128,7 @@ fn carry_out(
     if arguments.purge {
         targets.iter_mut().try_for_each(|target| target.reset(Reset::Purge))?;
     }
-    let mut progress = Progress::new(plan, talk, style.clone(), Rc::clone(&store), flag);
+    let mut progress = Progress::new(plan, talk, style, Rc::clone(&store), flag);
     let outcome = runner::run(plan, targets, &mut record, &mut progress);
     let save_error = progress.finish();
     // Scratch files go now, before anything else can fail.

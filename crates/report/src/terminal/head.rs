@@ -106,7 +106,7 @@ fn run_line(record: &Record) -> String {
 
 fn state_line(record: &Record) -> String {
     let mut text = record.state.name().to_owned();
-    if let Some(error) = &record.error {
+    if let Some(error) = record.error.as_ref().filter(|&error| *error != text) {
         text += &format!(": {}", error.trim_end_matches('.'));
     }
     if record.state != State::Running {

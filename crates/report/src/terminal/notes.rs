@@ -62,10 +62,10 @@ fn in_cells(page: &Page, record: &Record, flag: Flag) -> String {
         }
     }
     // What all say alike needs no name.
-    if let [(finding, _)] = &findings[..] {
-        if others > 0 {
-            return finding.clone();
-        }
+    if let [(finding, _)] = &findings[..]
+        && others > 0
+    {
+        return finding.clone();
     }
     let shown = if findings.len() > 2 { 1 } else { findings.len() };
     others += findings.len() - shown;

@@ -196,6 +196,8 @@ fn an_unfinished_run_says_why_and_how_to_go_on() {
     let line = "state  interrupted: stopped by Ctrl-C; to go on: drivelab run --resume 0badcafe";
     assert!(text.contains(line), "{text}");
     assert!(!run(&example(), &Style::PLAIN).contains("--resume"));
+    let record = Record { error: Some("interrupted".to_owned()), ..record };
+    assert!(run(&record, &Style::PLAIN).contains("state  interrupted; to go on:"));
 }
 
 #[test]
@@ -286,6 +288,8 @@ fn the_history_has_a_row_a_run() {
         assert!(text.contains(part), "{text}");
     }
     assert!(history(&[], &Style::PLAIN).contains("drivelab run"));
+    let narrow = history(&[example().summary()], &Style::PLAIN);
+    assert!(narrow.contains("read 275 MB/s") && !narrow.contains("seq"), "{narrow}");
 }
 
 #[test]
