@@ -180,6 +180,11 @@ impl Plan {
         self.written_bytes_max as f64 > self.method.file.ask_above * area_bytes as f64
     }
 
+    /// Most bytes that each writing stream of `cell` writes in one pass that only time bounds.
+    pub fn written_max_of(&self, cell: &CellSpec) -> u64 {
+        cell.written_max.unwrap_or(self.cell_written_max)
+    }
+
     /// The part of the tested area that a stream of a cell works on.
     pub fn area(&self, cell: &CellSpec, stream: &Stream) -> Area {
         area(cell, stream, self.span_bytes)
@@ -195,6 +200,7 @@ fn area(cell: &CellSpec, stream: &Stream, span_bytes: u64) -> Area {
     let at = |share: f64| (whole as f64 * share) as u64 / grain * grain;
     let (start, end) =
         (at(stream.part.0), if stream.part.1 == 1.0 { whole } else { at(stream.part.1) });
+    let start = (start + stream.shift_bytes).min(end);
     Area { offset: start, bytes: end - start }
 }
 
@@ -295,6 +301,18 @@ fn obstacle(cell: &CellSpec, offer: &Offer, options: &Options, span_bytes: u64) 
                 stream.block_bytes, offer.block_bytes
             ));
         }
+        if direct && !stream.shift_bytes.is_multiple_of(u64::from(offer.block_bytes)) {
+            return Some(format!(
+                "shift = {} B is not a multiple of the target's logical block of {} B: direct I/O starts on \
+                 whole blocks; use such a shift, or --io buffered",
+                stream.shift_bytes, offer.block_bytes
+            ));
+        }
+        if stream.engine == EngineChoice::Stdio
+            && let Err(reason) = &offer.stdio
+        {
+            return Some(reason.clone());
+        }
         let room = area(cell, stream, span_bytes).bytes;
         if room < u64::from(stream.block_bytes) {
             return Some(format!(
@@ -366,7 +384,8 @@ fn written_max(cell: &CellSpec, span_bytes: u64, cell_written_max: u64) -> u64 {
     let each = |stream: &Stream| {
         let operations = match cell.bound {
             CellBound::Time | CellBound::Exhaust => {
-                return if stream.op.writes() { cell_written_max } else { 0 };
+                let most = cell.written_max.unwrap_or(cell_written_max);
+                return if stream.op.writes() { most } else { 0 };
             }
             CellBound::Once => area(cell, stream, span_bytes).bytes / u64::from(stream.block_bytes),
             CellBound::Operations(count) => count * u64::from(stream.threads),

@@ -58,6 +58,8 @@ pub struct Offer {
     pub uring: Result<(), String>,
     /// Whether direct I/O is to be had.
     pub direct: Result<(), String>,
+    /// Why stdio is not to be had, if it is not.
+    pub stdio: Result<(), String>,
     /// Whether its clock is the wall's.
     pub time: Time,
     /// The machine's memory, bytes.

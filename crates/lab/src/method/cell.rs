@@ -32,6 +32,8 @@ pub struct CellSpec {
     pub cache: CacheState,
     /// The flush at the end.
     pub flush: FinalFlush,
+    /// Most bytes that each writing stream writes in one pass that only time bounds, when not the method's.
+    pub written_max: Option<u64>,
     /// Further coordinates for the table.
     pub coordinates: BTreeMap<String, String>,
 }
@@ -184,6 +186,11 @@ fn resolve(cell: &CellFile) -> Result<CellSpec, String> {
                 return Err(format!("flush = `{other}`: there are none, timed, untimed"));
             }
         },
+        written_max: cell
+            .written_max
+            .as_deref()
+            .map(|text| size("written_max", text))
+            .transpose()?,
         coordinates: cell.coordinates.clone().unwrap_or_default(),
         streams,
     };
@@ -233,6 +240,7 @@ fn stream(cell: &CellFile) -> Result<Stream, String> {
         flush_every: cell.flush_every.unwrap_or(0),
         rate: cell.rate,
         part,
+        shift_bytes: cell.shift.as_deref().map_or(Ok(0), |text| size("shift", text))?,
         contents: one_of("data", &cell.data, Contents::parse, Contents::NAMES)?,
     })
 }
@@ -264,6 +272,9 @@ fn name_of(stream: &Stream, file_bytes: Option<u64>) -> String {
     );
     if let Some(bytes) = file_bytes {
         name += &format!("-f{}", short(bytes));
+    }
+    if stream.shift_bytes > 0 {
+        name += &format!("-s{}", short(stream.shift_bytes));
     }
     name
 }

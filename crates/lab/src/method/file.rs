@@ -128,6 +128,10 @@ pub struct CellFile {
     pub rate: Option<f64>,
     /// Start and end of the part of the area it works on, 0 to 1.
     pub part: Option<(f64, f64)>,
+    /// All offsets are moved up by so many bytes, to measure what misalignment costs.
+    pub shift: Option<String>,
+    /// Most bytes that each writing stream writes in one pass that only time bounds; the method's when absent.
+    pub written_max: Option<String>,
     /// `time`, `once` (the area once), `exhaust` (until its bytes or seconds are spent) or a number of
     /// operations of each worker.
     pub bound: Option<Axis>,
@@ -147,6 +151,7 @@ impl CellFile {
     pub fn overlaid(&self, over: &Self) -> Self {
         let Self { name, op, pattern, block, threads, depth, file, engine, .. } = over.clone();
         let Self { io, data, flush_every, rate, part, bound, flush, before, .. } = over.clone();
+        let Self { shift, written_max, .. } = over.clone();
         let coordinates = match (&self.coordinates, &over.coordinates) {
             (Some(under), Some(over)) => {
                 Some(under.clone().into_iter().chain(over.clone()).collect())
@@ -168,6 +173,8 @@ impl CellFile {
             flush_every: flush_every.or(under.flush_every),
             rate: rate.or(under.rate),
             part: part.or(under.part),
+            shift: shift.or(under.shift),
+            written_max: written_max.or(under.written_max),
             bound: bound.or(under.bound),
             flush: flush.or(under.flush),
             before: before.or(under.before),
@@ -202,6 +209,7 @@ impl CellFile {
             "io" => self.io = Some(one()?),
             "data" => self.data = Some(one()?),
             "flush" => self.flush = Some(one()?),
+            "shift" => self.shift = Some(one()?),
             "rate" => self.rate = Some(number(one()?)?),
             "flush_every" => self.flush_every = Some(count(one()?)?),
             _ => {
@@ -228,4 +236,5 @@ pub const SET_KEYS: &[&str] = &[
     "flush",
     "rate",
     "flush_every",
+    "shift",
 ];

@@ -72,7 +72,7 @@ fn seconds(plan: &Plan, cell: &CellSpec, stream: &Stream, pace: Pace) -> f64 {
         CellBound::Once => (area(cell, stream, plan.span_bytes).bytes as f64 / block).floor(),
         CellBound::Operations(count) => count as f64 * f64::from(stream.threads),
         CellBound::Time | CellBound::Exhaust if stream.op.writes() => {
-            plan.cell_written_max as f64 / block
+            plan.written_max_of(cell) as f64 / block
         }
         CellBound::Time | CellBound::Exhaust => f64::INFINITY,
     };

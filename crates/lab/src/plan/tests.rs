@@ -9,6 +9,7 @@ fn offer() -> Offer {
         access: Access::ReadWrite,
         uring: Ok(()),
         direct: Ok(()),
+        stdio: Ok(()),
         time: crate::target::Time::Wall,
         memory_bytes: 4 << 30,
     }
@@ -97,4 +98,27 @@ fn a_smaller_area_than_the_methods_own_is_no_reason_to_ask() {
         assert!(!asks(name, None) && !asks(name, Some(64 << 20)), "{name}");
     }
     assert!(asks("saturation", None) && asks("saturation", Some(64 << 20)));
+}
+
+#[test]
+fn shifted_offsets_start_later_and_stay_inside() {
+    let settings = [("shift".to_owned(), "512".to_owned())];
+    let method = Method::built_in("quick", &settings).expect("a method");
+    let plan = Plan::new(method.clone(), &Options::default(), &[offer()]).expect("a plan");
+    let cell = &plan.cells[0];
+    assert!(cell.name.ends_with("-s512B"), "{}", cell.name);
+    let area = plan.area(cell, &cell.streams[0]);
+    assert_eq!((area.offset, area.offset + area.bytes), (512, plan.span_bytes));
+    let coarse = Offer { block_bytes: 4096, ..offer() };
+    let refusal = Plan::new(method, &Options::default(), &[coarse]).expect_err("misaligned");
+    assert!(refusal.0.contains("shift = 512 B") && refusal.0.contains("4096"), "{refusal}");
+}
+
+#[test]
+fn a_target_without_stdio_leaves_such_cells_out() {
+    let without = Offer { stdio: Err("it has none".to_owned()), ..offer() };
+    let settings = [("file".to_owned(), "1M".to_owned()), ("block".to_owned(), "64K".to_owned())];
+    let method = Method::built_in("iozone", &settings).expect("a method");
+    let plan = Plan::new(method, &Options::default(), &[without]).expect("a plan");
+    assert_eq!(plan.left_out.len(), 4, "fwrite, re-fwrite, fread, re-fread");
 }

@@ -59,7 +59,7 @@ impl Allowance {
         }
         let writers = || cell.streams.iter().filter(|stream| stream.op.writes());
         let each = match self.left[target] {
-            Some(left) => plan.cell_written_max.min(left / writers().count() as u64),
+            Some(left) => plan.written_max_of(cell).min(left / writers().count() as u64),
             None => u64::MAX,
         };
         let least = |stream: &Stream| u64::from(stream.threads) * u64::from(stream.block_bytes);

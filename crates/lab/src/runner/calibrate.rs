@@ -29,6 +29,7 @@ pub fn engine_cost_ns(engine: &mut dyn Drivable) -> f64 {
         flush_every: 0,
         rate: None,
         part: (0.0, 1.0),
+        shift_bytes: 0,
         contents: Contents::Random,
     };
     let plan = WorkerPlan {

@@ -159,6 +159,7 @@ fn writer(plan: &Plan, offer: &Offer, block_bytes: u64, contents: Contents) -> C
         flush_every: 0,
         rate: None,
         part: (0.0, 1.0),
+        shift_bytes: 0,
         contents,
     };
     CellSpec {
@@ -169,6 +170,7 @@ fn writer(plan: &Plan, offer: &Offer, block_bytes: u64, contents: Contents) -> C
         file: FileState::AsIs,
         cache: CacheState::AsIs,
         flush: FinalFlush::Untimed,
+        written_max: None,
         coordinates: BTreeMap::new(),
     }
 }

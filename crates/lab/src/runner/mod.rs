@@ -190,7 +190,7 @@ impl Runner<'_> {
         let areas: Vec<Area> = spec.streams.iter().map(|stream| plan.area(spec, stream)).collect();
         self.reset(step.target, spec)?;
         // Like a fill, it belongs to the session and not to the run's allowance.
-        let limit = plan.cell_written_max;
+        let limit = plan.written_max_of(spec);
         self.pass(step.target, spec, areas, seed_of(plan, step), limit, |_, _| {}).map(drop)
     }
 

@@ -198,6 +198,8 @@ pub struct Stream {
     pub rate: Option<f64>,
     /// The part of the span it works on: start and end, 0 to 1.
     pub part: (f64, f64),
+    /// All offsets are moved up by so many bytes.
+    pub shift_bytes: u64,
     /// What is written.
     pub contents: Contents,
 }

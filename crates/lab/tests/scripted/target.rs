@@ -83,6 +83,7 @@ impl Facts {
                 access: Access::ReadWrite,
                 uring: Ok(()),
                 direct: Ok(()),
+                stdio: Ok(()),
                 time: Time::Virtual,
                 memory_bytes: 8 << 30,
             },
