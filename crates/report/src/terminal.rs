@@ -83,15 +83,21 @@ pub fn cell_line(cell: &Cell, known: &[Flag], style: &Style) -> String {
     if words::half_width(cell).is_some() {
         text += &format!(" {}", words::interval(cell, style));
     }
+    let news: Vec<Flag> = cell.flags.iter().copied().filter(|flag| !known.contains(flag)).collect();
+    let room = |text: &str| style.columns().saturating_sub(style::columns_of(text));
+    // That there are flags matters more than a percentile.
+    let least = flags_within(&news, 0).len();
     for percent in [50.0, 99.0] {
-        if cell.latency.as_ref().and_then(|latency| latency.percentile(percent)).is_some() {
-            let value = words::percentile(cell.latency.as_ref(), percent);
-            text += &format!(", p{percent:.0} {value}");
+        let latency = cell.latency.as_ref();
+        if latency.and_then(|latency| latency.percentile(percent)).is_some() {
+            let piece = format!(", p{percent:.0} {}", words::percentile(latency, percent));
+            if piece.len() + least <= room(&text) {
+                text += &piece;
+            }
         }
     }
-    let news: Vec<Flag> = cell.flags.iter().copied().filter(|flag| !known.contains(flag)).collect();
-    let room = style.columns().saturating_sub(style::columns_of(&text));
-    shorten(&(text + &flags_within(&news, room)), style.columns())
+    let flags = flags_within(&news, room(&text));
+    shorten(&(text + &flags), style.columns())
 }
 
 /// ` [insufficient, drifting]`, or as many of them as fit and the number of the others.

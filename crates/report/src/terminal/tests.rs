@@ -274,6 +274,9 @@ fn a_cells_line_holds_name_rate_interval_and_flags() {
     assert_eq!(cell_line(&cell, &[], &Style { width: 100, ..Style::PLAIN }), line);
     let narrow = cell_line(&cell, &[], &Style::PLAIN);
     assert!(narrow.len() <= 80 && narrow.ends_with("p99 1.52 ms [+1]"), "{narrow}");
+    // Where both do not fit, a percentile gives way to the flags.
+    let narrow = cell_line(&cell, &[], &Style { width: 74, ..Style::PLAIN });
+    assert!(narrow.ends_with("p50 598 us [burst_credit]"), "{narrow}");
     let flags = [Flag::Drifting, Flag::Insufficient];
     assert_eq!(flags_within(&flags, 30), " [drifting, insufficient]");
     assert_eq!(flags_within(&flags, 20), " [drifting +1]");
