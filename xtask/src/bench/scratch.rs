@@ -46,11 +46,18 @@ impl Drop for Scratch {
     }
 }
 
-/// Writes `bytes` of incompressible data to `path`, anew, down to the device.
+/// Writes `bytes` of incompressible data to `path`, anew, in order and past the page cache: as drivelab
+/// fills its scratch files, so that both find the drive in the same state.
 pub fn write_file(path: &Path, bytes: u64) -> Result<()> {
     const CHUNK_BYTES: usize = 1 << 20;
-    let mut file = File::create(path).with_context(|| path.display().to_string())?;
-    let mut chunk = vec![0u8; CHUNK_BYTES];
+    const PAGE_BYTES: usize = 4096;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC | OFlags::DIRECT;
+    let file = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)
+        .with_context(|| format!("cannot write {} by O_DIRECT", path.display()))?;
+    let mut file = File::from(file);
+    let mut memory = vec![0u8; CHUNK_BYTES + PAGE_BYTES];
+    let start = memory.as_ptr().align_offset(PAGE_BYTES);
+    let chunk = &mut memory[start..start + CHUNK_BYTES];
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     for _ in 0..bytes / CHUNK_BYTES as u64 {
         go_on()?;
@@ -61,7 +68,7 @@ pub fn write_file(path: &Path, bytes: u64) -> Result<()> {
             state ^= state << 17;
             word.copy_from_slice(&state.to_le_bytes());
         }
-        file.write_all(&chunk).with_context(|| path.display().to_string())?;
+        file.write_all(chunk).with_context(|| path.display().to_string())?;
     }
     file.sync_all()?;
     Ok(())
