@@ -96,6 +96,18 @@ fn a_method_file_is_refused_by_file_and_line() {
     run.refused(&["--method", "absent.toml", "No such file"]);
 }
 
+/// It was sent to `dmesg`, though nothing was wrong with the drive.
+#[test]
+fn a_method_that_reads_what_nobody_wrote_is_told_to_fill_first() {
+    let bench = Bench::new();
+    let hollow = bench.file("hollow.toml", common::SMALL.replace("fill = 1", "fill = 0"));
+    let run = bench.drivelab(["run", "area", "--max-time", "0.6s", "--method"]).and([hollow]);
+    let outcome = run.done();
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    common::assert_one_sentence(&outcome.stderr, &["read of 4 KiB at offset", "`fill = 1`"]);
+    assert!(bench.left_behind().is_empty());
+}
+
 #[test]
 fn flags_that_contradict_each_other_are_refused() {
     assert_all_refused(&[

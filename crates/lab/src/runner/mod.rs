@@ -432,6 +432,9 @@ fn describe(failure: Failure, target: &str) -> String {
     let cure = match error {
         IoError::Os(ENOSPC) => "; free some space, or pass a smaller --size",
         IoError::Os(EINVAL) => "; the target may need another alignment: try --io buffered",
+        IoError::Short => {
+            "; so far it was never written: put `fill = 1` into the method, or a write cell first"
+        }
         _ => "; earlier cells are kept, see `dmesg` for the drive's side",
     };
     format!("{what} of {target} failed: {cause}{cure}")
