@@ -22,6 +22,7 @@ pub struct Cli {
 #[derive(Subcommand, Debug)]
 pub enum Verb {
     /// Measure a directory, file or block device
+    #[command(long_about = RUN_ABOUT)]
     Run(Box<RunArguments>),
     /// List the runs in the store, newest first
     History(HistoryArguments),
@@ -29,17 +30,19 @@ pub enum Verb {
     Show(ShowArguments),
 }
 
+/// What `run --help` opens with.
+const RUN_ABOUT: &str = "\
+Measure a target and print a table: every number with its 95 % interval, and with a flag where something makes it \
+less than it seems. The run is kept in the store.
+
+TARGET is a directory (a scratch file is made in it and removed), a file that does not exist yet (made and \
+removed), a file that exists (read cells only: it is never written), a block device (see --destroy), or `null:` \
+(the engine's own cost). Two targets are compared: their passes alternate, and the table ends with a verdict for \
+each cell.";
+
 /// `drivelab run`.
 #[derive(Args, Debug)]
-#[command(
-    long_about = "Measure a target and print a table: every number with its 95 % interval, and with a flag where \
-                  something makes it less than it seems. The run is kept in the store.\n\n\
-                  TARGET is a directory (a scratch file is made in it and removed), a file that does not exist \
-                  yet (made and removed), a file that exists (read cells only: it is never written), a block \
-                  device (see --destroy), or `null:` (the engine's own cost). Two targets are compared: their \
-                  passes alternate, and the table ends with a verdict for each cell.",
-    after_long_help = run_help()
-)]
+#[command(after_long_help = run_help())]
 pub struct RunArguments {
     /// What to measure; two to compare
     #[arg(value_name = "TARGET", num_args = 0.., default_value = ".")]

@@ -47,6 +47,9 @@ pub struct Step {
     pub target: usize,
 }
 
+/// The least area whose multiples are counted before a plan asks.
+const ASK_AREA_BYTES_MIN: u64 = 1 << 30;
+
 /// Everything that will be done.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plan {
@@ -170,13 +173,14 @@ impl Plan {
     }
 
     /// Whether it writes so much that the user must agree first: more than the method's multiple of the tested
-    /// area, or of the method's own where the user asked for a smaller one.
+    /// area, or of the method's own where the user asked for a smaller one. An area below 1 GiB counts as 1 GiB:
+    /// what wears a drive is bytes, not multiples of little.
     pub fn must_ask(&self) -> bool {
         let usual_bytes = match self.method.span {
             SpanRule::Bytes(bytes) => bytes,
             _ => 0,
         };
-        let area_bytes = self.span_bytes.max(usual_bytes);
+        let area_bytes = self.span_bytes.max(usual_bytes).max(ASK_AREA_BYTES_MIN);
         self.written_bytes_max as f64 > self.method.file.ask_above * area_bytes as f64
     }
 

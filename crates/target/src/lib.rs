@@ -8,7 +8,7 @@
 //!   "null:"        the engine's own cost
 //! ```
 //!
-//! It gives `lab` its [`Target`](lab::target::Target): seats with engines, the guard's permit, the machine's counters.
+//! It gives `lab` its [`Target`]: seats with engines, the guard's permit, the machine's counters.
 #![forbid(unsafe_code)]
 
 mod null;

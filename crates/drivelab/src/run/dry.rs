@@ -1,13 +1,13 @@
 //! `--dry-run`: what a plan would do, before the first byte.
 
-use super::must_ask;
+use super::{must_ask, wears};
 use crate::{duration::in_words, output::hanging};
 use block::display_bytes;
 use lab::{
     plan::{CellOutline, Outline, Plan},
     target::Target,
 };
-use record::{TargetInfo, TargetKind};
+use record::TargetInfo;
 
 /// The plan as text.
 pub fn describe(plan: &Plan, targets: &[Box<dyn Target>]) -> String {
@@ -30,8 +30,10 @@ pub fn describe(plan: &Plan, targets: &[Box<dyn Target>]) -> String {
         text += &hanging("each    ", course);
     }
     text.push('\n');
+    let wears = wears(targets);
     for cell in &outline.cells {
-        text += &hanging("  ", &cell_line(cell, common.is_none()));
+        let written_bytes_max = if wears { cell.written_bytes_max } else { 0 };
+        text += &hanging("  ", &cell_line(cell, common.is_none(), written_bytes_max));
     }
     if !plan.left_out.is_empty() {
         text += "\nLeft out\n";
@@ -64,7 +66,7 @@ fn writes(outline: &Outline, targets: &[Box<dyn Target>]) -> String {
     if outline.written_bytes_max == 0 {
         return "nothing".to_owned();
     }
-    if targets.iter().all(|target| target.info().kind == TargetKind::Null) {
+    if !wears(targets) {
         return "nothing: there is no device".to_owned();
     }
     let mut text = format!("at most {} to each target", display_bytes(outline.written_bytes_max));
@@ -109,10 +111,10 @@ fn common_course(outline: &Outline) -> Option<String> {
 }
 
 /// `random write 4 KiB, 32 deep: until known well enough, 3 s to 12 s a pass, writes at most 8 GiB`.
-fn cell_line(cell: &CellOutline, with_course: bool) -> String {
+fn cell_line(cell: &CellOutline, with_course: bool, written_bytes_max: u64) -> String {
     let course = with_course.then(|| course(cell));
-    let written = (cell.written_bytes_max > 0)
-        .then(|| format!("writes at most {}", display_bytes(cell.written_bytes_max)));
+    let written = (written_bytes_max > 0)
+        .then(|| format!("writes at most {}", display_bytes(written_bytes_max)));
     let about: Vec<String> = course.into_iter().chain(written).collect();
     if about.is_empty() {
         return cell.title.clone();

@@ -67,15 +67,14 @@ pub fn run(arguments: RunArguments) -> Result<ExitCode> {
     carry_out(&arguments, &plan, &mut targets, record, store)
 }
 
-/// A tested area below this counts as this much: what wears a drive is bytes, not multiples of little.
-const ASK_SPAN_MIN: u64 = 1 << 30;
-
 /// Whether the plan writes so much, to something that wears, that the user must agree first.
 fn must_ask(plan: &Plan, targets: &[Box<dyn Target>]) -> bool {
-    let span_bytes = plan.span_bytes.max(ASK_SPAN_MIN);
-    let limit = plan.method.file.ask_above * span_bytes as f64;
-    let wears = targets.iter().any(|target| target.info().kind != TargetKind::Null);
-    wears && plan.written_bytes_max as f64 > limit
+    wears(targets) && plan.must_ask()
+}
+
+/// Whether there is anything that writing could wear.
+fn wears(targets: &[Box<dyn Target>]) -> bool {
+    targets.iter().any(|target| target.info().kind != TargetKind::Null)
 }
 
 /// Only a device can be told to forget everything, and only with permission to write.
