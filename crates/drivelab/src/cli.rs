@@ -21,8 +21,7 @@ pub struct Cli {
 /// What to do.
 #[derive(Subcommand, Debug)]
 pub enum Verb {
-    /// Measure a directory, file or block device
-    #[command(long_about = RUN_ABOUT)]
+    #[command(about = "Measure a directory, file or block device", long_about = RUN_ABOUT)]
     Run(Box<RunArguments>),
     /// List the runs in the store, newest first
     History(HistoryArguments),
