@@ -44,10 +44,11 @@ use std::{
 const QUEUE_DEPTH_MAX: u32 = 4096;
 /// Further away than any caller's own work between two waits takes.
 const FAR_NS: u64 = 10_000_000;
-/// So many requests go to the kernel at once. A larger batch keeps the drive waiting for its first request
-/// while the last is written down: a virtual disk, which answers a batch at a time, gave a sixth less at
-/// depth 32 to whole batches than to eighths and single requests (`docs/benchmark.md`).
-const BATCH_MAX: u32 = 8;
+/// So many direct requests go to the kernel at once. A larger batch keeps the drive waiting for its first
+/// request while the last is written down: a virtual disk, which answers a batch at a time, gave a sixth
+/// less at depth 32 to whole batches (`docs/benchmark.md`). The page cache answers at once: there a
+/// system call more is only a system call more.
+const DIRECT_BATCH_MAX: u32 = 8;
 /// `IORING_ENTER_GETEVENTS` of linux/io_uring.h.
 const ENTER_GETEVENTS: u32 = 1;
 
@@ -56,8 +57,8 @@ const ENTER_GETEVENTS: u32 = 1;
 /// The first thread that waits owns the ring: build the engine anywhere, then keep it there. All
 /// completions found together share `finished`. Dropping the engine waits for what is in flight.
 ///
-/// Budget: one `io_uring_enter` for eight requests and two clock reads a batch; at depth 1 one clock read, since the
-/// end of one request is the start of the next.
+/// Budget: two clock reads and one `io_uring_enter` a batch, or past the page cache one for every eight
+/// requests; at depth 1 one clock read, since the end of one request is the start of the next.
 pub struct Uring {
     clock: Clock,
     file: File,
@@ -68,6 +69,7 @@ pub struct Uring {
     features: Features,
     registered_file: bool,
     timed_wait: bool,
+    batch_max: u32,
     options: UringOptions,
     slots: Slots,
     /// Not yet given to the kernel.
@@ -107,6 +109,7 @@ impl Uring {
             features.note(Feature::RegisteredFile, outcome);
         }
         let is_device = file.metadata().is_ok_and(|facts| facts.file_type().is_block_device());
+        let batch_max = if is_direct(&file) { DIRECT_BATCH_MAX } else { u32::MAX };
         Ok(Self {
             clock,
             file,
@@ -116,6 +119,7 @@ impl Uring {
             owner: None,
             registered_file: features.uses(Feature::RegisteredFile),
             timed_wait: features.uses(Feature::TimedWait),
+            batch_max,
             features,
             options,
             slots: Slots::new(depth),
@@ -146,7 +150,7 @@ impl Uring {
         };
         let (submitter, mut submission, _) = self.ring.split();
         for number in self.queued.drain(..) {
-            if self.unsubmitted >= BATCH_MAX {
+            if self.unsubmitted >= self.batch_max {
                 submission.sync();
                 // What is refused now stays queued, and `enter` finds out why.
                 self.unsubmitted -= submitter.submit().unwrap_or(0) as u32;
@@ -426,6 +430,10 @@ fn transfer_bytes(command: &Command) -> Option<u32> {
 fn is_unknown(refusal: i32, command: &Command) -> bool {
     matches!(command, Command::Discard { .. })
         && matches!(-refusal, libc::EINVAL | libc::EOPNOTSUPP | libc::ENOTTY)
+}
+
+fn is_direct(file: &File) -> bool {
+    rustix::fs::fcntl_getfl(file).is_ok_and(|flags| flags.contains(rustix::fs::OFlags::DIRECT))
 }
 
 fn errno(error: &io::Error) -> i32 {
