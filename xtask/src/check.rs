@@ -54,3 +54,18 @@ fn cargo(root: &Path, arguments: &[&str]) -> Result<()> {
     ensure!(status.success(), "`cargo {}` ended with {status}", arguments.join(" "));
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_room_sees_only_what_the_architecture_allows() {
+        rooms::check(&root()).expect("ARCHITECTURE.md says who sees whom");
+    }
+
+    #[test]
+    fn unsafe_stands_only_where_it_may_and_no_file_is_too_long() {
+        sources::check(&root()).expect("docs and style say so");
+    }
+}

@@ -3,6 +3,7 @@
 
 mod bench;
 mod check;
+mod picture;
 
 use anyhow::{Result, bail};
 use std::{env, process::ExitCode};
@@ -23,6 +24,9 @@ cargo xtask bench [a] [b] [c] [d] [agreement] [--seconds N] [--rounds N]
     agreement 12). Needs 3 GiB free below the target directory and removes what it makes. docs/benchmark.md
     says how to read it.
 
+cargo xtask picture
+    Draws the README's picture, docs/picture.svg, from the run in docs/example-run.json.
+
 cargo xtask help
     This text.";
 
@@ -41,6 +45,7 @@ fn carry_out(arguments: &[String]) -> Result<()> {
     match arguments.split_first() {
         Some((verb, rest)) if verb == "bench" => bench::run(rest),
         Some((verb, [])) if verb == "check" => check::run(),
+        Some((verb, [])) if verb == "picture" => picture::run(),
         None => {
             println!("{HELP}");
             Ok(())
