@@ -15,4 +15,4 @@ pub use file::{
     Advice, DirectAlignment, FileLock, advise, direct_alignment, discard, punch_hole, try_lock,
 };
 pub use residency::{Residency, residency};
-pub use thread::{CpuTime, pin_to_cpu, process_cpu, thread_cpu_ns};
+pub use thread::{CpuTime, own_descriptors, pin_to_cpu, process_cpu, thread_cpu_ns};

@@ -365,7 +365,9 @@ struct SeatOrder {
 }
 
 impl SeatOrder {
+    /// On the worker's own thread, which keeps what it opens to itself.
     fn sit(self) -> Result<Box<dyn Drivable>, TargetError> {
+        raw::own_descriptors();
         let uring = match self.choice {
             EngineChoice::Stdio => return self.stdio(),
             EngineChoice::Sync => false,

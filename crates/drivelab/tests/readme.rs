@@ -1,0 +1,58 @@
+//! What the README shows is what the binary prints.
+
+mod common;
+
+use common::Call;
+use std::{fs, path::PathBuf};
+
+fn house() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+fn read(name: &str) -> String {
+    fs::read_to_string(house().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn shown(words: &[&str]) -> String {
+    let call = Call::new(words, &house()).variable("LANG", "C.UTF-8").variable("LC_ALL", "C.UTF-8");
+    call.done().succeeded().stdout
+}
+
+/// `<!-- output: drivelab WORDS -->`, followed by a block of text: the output of that command.
+#[test]
+fn outputs_in_the_readme_are_what_the_commands_print() {
+    let readme = read("README.md");
+    let mut count = 0;
+    for part in readme.split("<!-- output: drivelab ").skip(1) {
+        let (command, rest) = part.split_once(" -->\n```text\n").expect("a command and a block");
+        let (block, _) = rest.split_once("```").expect("the block's end");
+        let words: Vec<&str> = command.split(' ').collect();
+        assert_eq!(shown(&words).trim_end(), block.trim_end(), "drivelab {command}");
+        count += 1;
+    }
+    assert!(count >= 1, "the readme shows no output");
+}
+
+#[test]
+fn the_picture_shows_the_example_run() {
+    let picture = read("docs/picture.svg");
+    let table = shown(&["show", "docs/example-run.json"]);
+    let escape = |line: &str| line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    assert!(table.lines().count() > 12, "{table}");
+    for line in table.lines().filter(|line| !line.is_empty()) {
+        let drawn = format!(">{}</text>", escape(line));
+        assert!(picture.contains(&drawn), "`cargo xtask picture` draws it anew: {line}");
+    }
+}
+
+#[test]
+fn the_table_of_methods_lists_every_method_with_its_title() {
+    let readme = read("README.md");
+    let rows: Vec<&str> = readme.lines().filter(|line| line.starts_with("| `")).collect();
+    let mut expected = Vec::new();
+    for (name, text) in lab::method::BUILT_IN {
+        let method = lab::method::Method::parse(name, text, &[]).expect("built in");
+        expected.push(format!("| `{name}` | {} |", method.file.title));
+    }
+    assert_eq!(rows, expected);
+}
