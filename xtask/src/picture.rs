@@ -44,7 +44,7 @@ fn svg(text: &str) -> String {
          viewBox=\"0 0 {width} {height}\">\n\
          <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"#14181f\"/>\n\
          <g font-family=\"ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace\" \
-         font-size=\"14\" fill=\"#d7dce4\" xml:space=\"preserve\">\n"
+         font-size=\"14\" fill=\"#d7dce4\">\n"
     );
     for (number, line) in lines.iter().enumerate() {
         let y = MARGIN_PX + (number + 1) * LINE_PX - 4;
@@ -77,6 +77,7 @@ fn color(line: &str) -> &'static str {
     }
 }
 
+/// Plain spaces would be drawn as one.
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace(' ', "\u{a0}")
 }

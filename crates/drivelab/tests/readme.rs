@@ -37,7 +37,9 @@ fn outputs_in_the_readme_are_what_the_commands_print() {
 fn the_picture_shows_the_example_run() {
     let picture = read("docs/picture.svg");
     let table = shown(&["show", "docs/example-run.json"]);
-    let escape = |line: &str| line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let escape = |line: &str| {
+        line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace(' ', "\u{a0}")
+    };
     assert!(table.lines().count() > 12, "{table}");
     for line in table.lines().filter(|line| !line.is_empty()) {
         let drawn = format!(">{}</text>", escape(line));
