@@ -34,7 +34,7 @@ macro_rules! flags {
 
 flags! {
     /// The stop rule's precision was not reached within the time allowed; the interval says what was.
-    NotConverged "not_converged" cure "raise --max-time, or choose --grade publish";
+    NotConverged "not_converged" cure "raise --max-time";
     /// Fewer operations or seconds than the grade's minimum: too short to say.
     Insufficient "insufficient" cure "raise --max-time or --size";
     /// The rate was still changing when the cell ended.
