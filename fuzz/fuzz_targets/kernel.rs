@@ -1,7 +1,7 @@
 //! What the kernel tells in text files.
 #![no_main]
 
-use host::watch::{CpuTimes, Traffic, parse_pressure};
+use host::watch::{CpuTimes, Traffic};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -12,5 +12,4 @@ fuzz_target!(|text: &str| {
     let _ = CpuTimes::parse(text);
     let _ = Traffic::parse_stat(text);
     let _ = Traffic::parse_diskstats(text, "sda");
-    let _ = parse_pressure(text);
 });

@@ -6,7 +6,7 @@
 //!   guard      device path -> Cleared -> Permit    or a Refusal with the cure
 //!   contents   file        -> holes, unwritten extents, all-zero blocks
 //!   scratch    directory   -> a locked file that vanishes
-//!   watch      before/after a cell: steal, pressure, foreign sectors, temperature
+//!   watch      counters around a cell: processor time, sectors, temperature
 //! ```
 //!
 //! Everything that the kernel tells through files is read below [`Roots`], so tests build small
@@ -35,4 +35,4 @@ pub use identify::{ask_tools, target_info};
 pub use mountinfo::{Mount, parse_mountinfo, unescape_octal};
 pub use roots::{DeviceNumber, Roots};
 pub use scratch::{Scratch, remove_orphans};
-pub use watch::{Difference, Issued, Sample, Watch};
+pub use watch::{Sample, Watch};

@@ -1,10 +1,10 @@
-//! What disturbs a cell: stolen CPU time, pressure, other programs' I/O, heat.
+//! What disturbs a cell shows in the machine's counters: processor time, the drive's traffic, heat.
 //!
 //! ```text
-//!   sample ---- cell runs ---- sample      difference(before, after, issued) -> shares
+//!   sample ---- cell runs ---- sample      lab's traps judge the difference
 //! ```
 //!
-//! A sample reads four small files and, where the drive has a sensor, its temperature: well under a
+//! A sample reads two small files and, where the drive has a sensor, its temperature: well under a
 //! millisecond, so it stands between cells, not inside one.
 
 pub use crate::environment::{memory_available, memory_total};
@@ -17,15 +17,8 @@ use crate::{
     roots::{Roots, read_text},
     sysfs::{BlockDevice, SECTOR_BYTES, closure},
 };
-use record::{BlockLayer, Flag};
+use record::BlockLayer;
 use std::path::PathBuf;
-
-/// Foreign sectors above this share of the drive's traffic raise `foreign_io`.
-const FOREIGN_SHARE_MAX: f64 = 0.02;
-/// Stolen CPU time above this share raises `steal`.
-const STEAL_SHARE_MAX: f64 = 0.02;
-/// Reads of which the device saw less than this share came from a cache.
-const DEVICE_SHARE_MIN: f64 = 0.90;
 
 /// Jiffies of all processors since boot, from the first line of /proc/stat (proc_stat(5)).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -53,12 +46,6 @@ impl CpuTimes {
             Self { user: sum(&[0, 1]), system: sum(&[2, 5, 6]), idle: sum(&[3, 4]), steal: at(7) };
         (numbers.len() >= 4).then_some(times)
     }
-}
-
-/// Microseconds in which some task waited, from the `some` line of /proc/pressure/* (PSI).
-pub fn parse_pressure(text: &str) -> Option<u64> {
-    let line = text.lines().find(|line| line.starts_with("some "))?;
-    line.split_whitespace().find_map(|word| word.strip_prefix("total="))?.parse().ok()
 }
 
 /// A block device's traffic since boot, bytes.
@@ -92,13 +79,6 @@ impl Traffic {
             })?
         })
     }
-
-    fn since(self, before: Self) -> Self {
-        Self {
-            read_bytes: self.read_bytes.saturating_sub(before.read_bytes),
-            written_bytes: self.written_bytes.saturating_sub(before.written_bytes),
-        }
-    }
 }
 
 /// The machine's counters at one moment. What the kernel does not tell is `None`.
@@ -106,107 +86,10 @@ impl Traffic {
 pub struct Sample {
     /// Processor time.
     pub cpu: Option<CpuTimes>,
-    /// Time in which some task waited for I/O, us.
-    pub pressure_io_us: Option<u64>,
-    /// Time in which some task waited for a processor, us.
-    pub pressure_cpu_us: Option<u64>,
     /// The watched device's traffic.
     pub traffic: Option<Traffic>,
     /// The hottest drive of the stack, degrees Celsius.
     pub temperature_celsius: Option<f64>,
-}
-
-/// Payload that drivelab itself moved between two samples.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Issued {
-    /// Bytes read.
-    pub read_bytes: u64,
-    /// Bytes written.
-    pub written_bytes: u64,
-}
-
-/// What happened between two samples.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Difference {
-    /// Stolen share of all processor time, 0 to 1.
-    pub steal_share: Option<f64>,
-    /// Busy share of all processor time, 0 to 1.
-    pub cpu_busy_share: Option<f64>,
-    /// Time in which some task waited for I/O, us.
-    pub pressure_io_us: Option<u64>,
-    /// Time in which some task waited for a processor, us.
-    pub pressure_cpu_us: Option<u64>,
-    /// The device's traffic.
-    pub traffic: Option<Traffic>,
-    /// Bytes of that traffic beyond ours, as a share of it, 0 to 1. Reads and writes are compared apart, so
-    /// that reads served by a cache do not hide another's writes. On a file system the writes hold its
-    /// journal too: then only [`foreign_read_share`](Self::foreign_read_share) accuses others.
-    pub foreign_share: Option<f64>,
-    /// The same for reads alone, as a share of all traffic.
-    pub foreign_read_share: Option<f64>,
-    /// Bytes that the device read, as a share of those that we asked for; over 1 with read-ahead or
-    /// others. `None` when we read nothing.
-    pub device_read_share: Option<f64>,
-    /// Rise of the temperature, kelvins.
-    pub temperature_rise: Option<f64>,
-}
-
-impl Difference {
-    /// `steal`, `foreign_io` and `cache_served`, as the shares say, for a cell on a raw device. See
-    /// [`foreign_share`](Self::foreign_share) for file systems.
-    pub fn flags(&self) -> Vec<Flag> {
-        let above = |share: Option<f64>, limit: f64| share.is_some_and(|share| share > limit);
-        let served = self.device_read_share.is_some_and(|share| share < DEVICE_SHARE_MIN);
-        [
-            (Flag::CacheServed, served),
-            (Flag::ForeignIo, above(self.foreign_share, FOREIGN_SHARE_MAX)),
-            (Flag::Steal, above(self.steal_share, STEAL_SHARE_MAX)),
-        ]
-        .into_iter()
-        .filter_map(|(flag, raised)| raised.then_some(flag))
-        .collect()
-    }
-}
-
-/// What changed from `before` to `after`, in which we moved `issued`.
-pub fn difference(before: &Sample, after: &Sample, issued: Issued) -> Difference {
-    let later = |before: Option<u64>, after: Option<u64>| Some(after?.saturating_sub(before?));
-    let mut difference = Difference {
-        pressure_io_us: later(before.pressure_io_us, after.pressure_io_us),
-        pressure_cpu_us: later(before.pressure_cpu_us, after.pressure_cpu_us),
-        temperature_rise: after
-            .temperature_celsius
-            .zip(before.temperature_celsius)
-            .map(|(after, before)| after - before),
-        ..Difference::default()
-    };
-    if let (Some(before), Some(after)) = (before.cpu, after.cpu) {
-        (difference.steal_share, difference.cpu_busy_share) = cpu_shares(before, after);
-    }
-    if let (Some(before), Some(after)) = (before.traffic, after.traffic) {
-        add_traffic(&mut difference, after.since(before), issued);
-    }
-    difference
-}
-
-fn cpu_shares(before: CpuTimes, after: CpuTimes) -> (Option<f64>, Option<f64>) {
-    let since = |field: fn(&CpuTimes) -> u64| field(&after).saturating_sub(field(&before)) as f64;
-    let (steal, idle) = (since(|cpu| cpu.steal), since(|cpu| cpu.idle));
-    let busy = since(|cpu| cpu.user) + since(|cpu| cpu.system);
-    let all = steal + idle + busy;
-    if all > 0.0 { (Some(steal / all), Some(busy / all)) } else { (None, None) }
-}
-
-fn add_traffic(difference: &mut Difference, traffic: Traffic, issued: Issued) {
-    let foreign_read = traffic.read_bytes.saturating_sub(issued.read_bytes) as f64;
-    let foreign_written = traffic.written_bytes.saturating_sub(issued.written_bytes) as f64;
-    let all = traffic.read_bytes as f64 + traffic.written_bytes as f64;
-    let share = |foreign: f64| if all > 0.0 { foreign / all } else { 0.0 };
-    difference.traffic = Some(traffic);
-    difference.foreign_share = Some(share(foreign_read + foreign_written));
-    difference.foreign_read_share = Some(share(foreign_read));
-    difference.device_read_share =
-        (issued.read_bytes > 0).then(|| traffic.read_bytes as f64 / issued.read_bytes as f64);
 }
 
 /// Samples one target's device and drives.
@@ -246,11 +129,8 @@ impl Watch {
 
     /// Reads the counters now.
     pub fn sample(&self) -> Sample {
-        let proc = |file: &str| read_text(&self.roots.proc.join(file));
         Sample {
             cpu: self.cpu_times(),
-            pressure_io_us: proc("pressure/io").and_then(|text| parse_pressure(&text)),
-            pressure_cpu_us: proc("pressure/cpu").and_then(|text| parse_pressure(&text)),
             traffic: self.counted.as_ref().and_then(|device| self.traffic_of(device)),
             temperature_celsius: self.drives.iter().filter_map(temperature_of).reduce(f64::max),
         }
@@ -315,78 +195,13 @@ mod tests {
         assert_eq!(Traffic::parse_stat("1 2 3"), None);
     }
 
-    #[test]
-    fn pressure_is_the_total_of_the_some_line() {
-        let text =
-            "some avg10=0.06 avg60=0.29 avg300=0.28 total=5062192\nfull avg10=0.00 total=7\n";
-        assert_eq!(parse_pressure(text), Some(5_062_192));
-        assert_eq!(parse_pressure("full total=7"), None);
-    }
-
-    fn traffic(read_bytes: u64, written_bytes: u64) -> Sample {
-        Sample { traffic: Some(Traffic { read_bytes, written_bytes }), ..Sample::default() }
-    }
-
-    #[test]
-    fn others_sectors_above_two_per_cent_are_foreign() {
-        let issued = Issued { read_bytes: 1000, written_bytes: 0 };
-        let seen = |read: u64, written: u64| {
-            difference(&traffic(5, 5), &traffic(5 + read, 5 + written), issued)
-        };
-        assert_eq!(seen(1000, 0).flags(), []);
-        assert_eq!(seen(1015, 0).flags(), []);
-        assert_eq!(seen(1000, 30).flags(), [Flag::ForeignIo]);
-        assert_eq!(seen(1100, 0).flags(), [Flag::ForeignIo]);
-    }
-
-    #[test]
-    fn reads_that_the_device_did_not_see_came_from_a_cache() {
-        let issued = Issued { read_bytes: 1000, written_bytes: 0 };
-        assert_eq!(
-            difference(&traffic(0, 0), &traffic(899, 0), issued).flags(),
-            [Flag::CacheServed]
-        );
-        assert_eq!(difference(&traffic(0, 0), &traffic(900, 0), issued).flags(), []);
-        let none = difference(&traffic(0, 0), &traffic(0, 0), Issued::default());
-        assert_eq!((none.device_read_share, none.flags()), (None, vec![]));
-    }
-
-    #[test]
-    fn cached_reads_do_not_hide_foreign_writes() {
-        let issued = Issued { read_bytes: 1000, written_bytes: 100 };
-        let seen = difference(&traffic(0, 0), &traffic(0, 200), issued);
-        assert_eq!(seen.foreign_share, Some(0.5));
-        assert_eq!(seen.foreign_read_share, Some(0.0));
-    }
-
-    #[test]
-    fn stolen_time_above_two_per_cent_is_flagged() {
-        let cpu = |idle, steal| Sample {
-            cpu: Some(CpuTimes { user: 0, system: 0, idle, steal }),
-            ..Sample::default()
-        };
-        let seen = |idle: u64, steal: u64| {
-            difference(&cpu(9, 9), &cpu(9 + idle, 9 + steal), Issued::default())
-        };
-        assert_eq!(seen(980, 20).flags(), []);
-        assert_eq!(seen(970, 30).flags(), [Flag::Steal]);
-        assert_eq!(seen(0, 0).steal_share, None);
-    }
-
-    #[test]
-    fn counters_that_run_backwards_count_as_nothing() {
-        let seen = difference(&traffic(10, 10), &traffic(5, 5), Issued::default());
-        assert_eq!(seen.traffic, Some(Traffic::default()));
-    }
-
     proptest! {
         #[test]
-        fn no_text_panics(text in any::<String>(), numbers in "(cpu |some )?([0-9]{0,21} ){0,20}(total=[0-9]{0,22})?") {
+        fn no_text_panics(text in any::<String>(), numbers in "(cpu )?([0-9]{0,21} ){0,20}") {
             for text in [&text, &numbers] {
                 CpuTimes::parse(text);
                 Traffic::parse_stat(text);
                 Traffic::parse_diskstats(text, "vda");
-                parse_pressure(text);
             }
         }
     }

@@ -313,12 +313,9 @@ fn a_watch_reads_the_counted_device_and_the_machine() {
     machine.attribute("sda", "device/hwmon/hwmon2/temp1_input", "33000");
     machine.mount("8:0", "mnt", "ext4", "/dev/sda", "rw");
     machine.write("proc/stat", "cpu  1 2 3 4 5 6 7 8\n");
-    machine.write("proc/pressure/io", "some avg10=0.0 total=55\n");
     let sample = Watch::new(&info(&machine, "mnt").stack, &machine.roots).sample();
     assert_eq!(sample.traffic.map(|t| (t.read_bytes, t.written_bytes)), Some((4096, 8192)));
     assert_eq!(sample.temperature_celsius, Some(33.0));
-    assert_eq!(sample.pressure_io_us, Some(55));
-    assert_eq!(sample.pressure_cpu_us, None);
     assert_eq!(sample.cpu.map(|cpu| cpu.steal), Some(8));
 }
 
