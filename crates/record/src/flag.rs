@@ -99,8 +99,6 @@ flags! {
     RotationalMismatch "rotational_mismatch" cure "trust the probe; the flag is wrong";
     /// A closed loop hid stalls: latency from the intended start is far worse.
     CoordinatedOmission "coordinated_omission" cure "quote the open-loop latency";
-    /// A larger area was read or written markedly slower: a cache holds the smaller one.
-    SmallSpan "small_span" cure "raise --size";
     /// The asked-for rate could not be kept.
     RateNotReached "rate_not_reached" cure "lower --rate";
 }
