@@ -189,7 +189,7 @@ impl Runner<'_> {
         }
         let areas: Vec<Area> = spec.streams.iter().map(|stream| plan.area(spec, stream)).collect();
         self.reset(step.target, spec)?;
-        // Like a fill, it belongs to the session and not to the run's allowance.
+        // Like a fill, it is done anew when a run goes on, and does not count against its allowance.
         let limit = plan.written_max_of(spec);
         self.pass(step.target, spec, areas, seed_of(plan, step), limit, |_, _| {}).map(drop)
     }
