@@ -29,14 +29,8 @@ pub fn style() -> Style {
 
 fn terminal_columns() -> Option<usize> {
     let asked: Option<usize> = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
-    asked.or_else(|| {
-        let (_, columns) = indicatif_size()?;
-        Some(usize::from(columns))
-    })
-}
-
-fn indicatif_size() -> Option<(u16, u16)> {
-    console::Term::stdout().size_checked()
+    asked
+        .or_else(|| console::Term::stdout().size_checked().map(|(_, columns)| usize::from(columns)))
 }
 
 /// Whether the locale takes more than ASCII.

@@ -76,8 +76,9 @@ impl Order {
         // The user may stand elsewhere now: `.` would be another directory.
         let place = |target: &TargetInfo| target.path.clone().unwrap_or(target.text.clone());
         let targets = record.targets.iter().map(place).collect();
-        let MethodOf { name, text, options } = method_of(record);
-        Self::from_words(name, text, options, record.seed, targets, record.labels.clone())
+        let method = &record.method;
+        let (words, labels) = (method.options.clone(), record.labels.clone());
+        Self::from_words(&method.name, &method.text, words, record.seed, targets, labels)
     }
 
     fn from_words(
@@ -118,17 +119,6 @@ impl Order {
     pub fn writes(&self) -> bool {
         self.method.cells.iter().any(lab::method::CellSpec::writes)
     }
-}
-
-struct MethodOf<'a> {
-    name: &'a str,
-    text: &'a str,
-    options: BTreeMap<String, String>,
-}
-
-fn method_of(record: &Record) -> MethodOf<'_> {
-    let options = record.method.options.clone();
-    MethodOf { name: &record.method.name, text: &record.method.text, options }
 }
 
 /// A built-in method's text, or a file's: a word with a dot or a slash is a file.
