@@ -69,3 +69,33 @@ pub trait Engine {
         Buf::pool(count, bytes).1
     }
 }
+
+impl<E: Engine + ?Sized> Engine for Box<E> {
+    fn geometry(&self, drive: Drive) -> Geometry {
+        (**self).geometry(drive)
+    }
+
+    fn now(&self) -> Instant {
+        (**self).now()
+    }
+
+    fn submit(&mut self, request: Request) {
+        (**self).submit(request);
+    }
+
+    fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
+        (**self).wait(until, done);
+    }
+
+    fn next_wakeup(&self) -> Instant {
+        (**self).next_wakeup()
+    }
+
+    fn poll_fd(&self) -> Option<RawFd> {
+        (**self).poll_fd()
+    }
+
+    fn pool(&mut self, count: usize, bytes: usize) -> Vec<Buf> {
+        (**self).pool(count, bytes)
+    }
+}

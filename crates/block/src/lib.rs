@@ -1,9 +1,10 @@
 //! The vocabulary every room speaks: a [`Request`] goes down, a [`Completion`] comes back, and an
-//! [`Engine`] is the only thing that waits in between.
+//! [`Engine`] is the only thing that waits in between. Engines wait; machines don't.
 //!
 //! ```text
 //!   workload        makes a Request, owns a Buf
 //!      | submit
+//!   Stack           a Machine on an Engine: remaps, splits, caches, never waits
 //!   Engine          null, sync, io_uring, stdio (real); a virtual clock over a machine (modelled)
 //!      | wait       time passes here and nowhere else
 //!   Completion      the Buf is back, with two instants
@@ -14,14 +15,18 @@
 
 mod buffer;
 mod engine;
+mod machine;
 mod request;
 mod rng;
 mod size;
+mod slots;
 
 pub use buffer::{Buf, Region};
 pub use engine::{Data, Engine, Geometry};
+pub use machine::{Effects, Machine, Stack};
 pub use request::{
     Actor, Command, Completion, Drive, Durability, Extent, Instant, IoError, Payload, Request, Tag,
 };
 pub use rng::Rng;
 pub use size::{BadSize, display_bytes, parse_bytes};
+pub use slots::Slots;

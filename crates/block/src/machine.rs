@@ -1,0 +1,121 @@
+//! Block logic that never waits, and the glue that sets it on something that does.
+
+use crate::{Completion, Drive, Engine, Geometry, Instant, Request};
+use std::os::fd::RawFd;
+
+/// Block logic with neither I/O nor a clock. Requests arrive from above, completions from below; it is
+/// told the time and answers with [`Effects`].
+pub trait Machine {
+    /// The contract for submitting to `drive`.
+    fn geometry(&self, drive: Drive) -> Geometry;
+
+    /// A request from above, at `now`.
+    fn on_request(&mut self, now: Instant, request: Request, effects: &mut Effects);
+
+    /// The answer to a request that this machine sent down.
+    fn on_completion(&mut self, now: Instant, completion: Completion, effects: &mut Effects);
+
+    /// Called when [`Machine::next_wakeup`] has arrived, and never before it. Afterwards the next wakeup
+    /// lies in the future.
+    fn on_wakeup(&mut self, now: Instant, effects: &mut Effects);
+
+    /// When the machine wants to be called of its own accord.
+    fn next_wakeup(&self) -> Instant;
+}
+
+impl<M: Machine + ?Sized> Machine for Box<M> {
+    fn geometry(&self, drive: Drive) -> Geometry {
+        (**self).geometry(drive)
+    }
+
+    fn on_request(&mut self, now: Instant, request: Request, effects: &mut Effects) {
+        (**self).on_request(now, request, effects);
+    }
+
+    fn on_completion(&mut self, now: Instant, completion: Completion, effects: &mut Effects) {
+        (**self).on_completion(now, completion, effects);
+    }
+
+    fn on_wakeup(&mut self, now: Instant, effects: &mut Effects) {
+        (**self).on_wakeup(now, effects);
+    }
+
+    fn next_wakeup(&self) -> Instant {
+        (**self).next_wakeup()
+    }
+}
+
+/// What a machine wants done. Reused for the life of a stack, so that its steady state allocates nothing.
+#[derive(Default, Debug)]
+pub struct Effects {
+    /// Requests for the engine below. Always empty for a drive model: it is the bottom.
+    pub down: Vec<Request>,
+    /// Completions for whoever submitted from above.
+    pub up: Vec<Completion>,
+}
+
+/// A machine on top of an engine: itself an engine.
+#[derive(Debug)]
+pub struct Stack<M, E> {
+    /// What answers requests from above.
+    pub machine: M,
+    /// What serves the machine's own.
+    pub engine: E,
+    effects: Effects,
+    below: Vec<Completion>,
+}
+
+impl<M: Machine, E: Engine> Stack<M, E> {
+    /// Sets `machine` on `engine`.
+    pub fn new(machine: M, engine: E) -> Self {
+        Self { machine, engine, effects: Effects::default(), below: Vec::new() }
+    }
+
+    fn pass_down(&mut self) {
+        for request in self.effects.down.drain(..) {
+            self.engine.submit(request);
+        }
+    }
+}
+
+impl<M: Machine, E: Engine> Engine for Stack<M, E> {
+    fn geometry(&self, drive: Drive) -> Geometry {
+        self.machine.geometry(drive)
+    }
+
+    fn now(&self) -> Instant {
+        self.engine.now()
+    }
+
+    fn submit(&mut self, request: Request) {
+        self.machine.on_request(self.engine.now(), request, &mut self.effects);
+        self.pass_down();
+    }
+
+    fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
+        while self.effects.up.is_empty() {
+            self.engine.wait(until.min(self.machine.next_wakeup()), &mut self.below);
+            let now = self.engine.now();
+            for completion in self.below.drain(..) {
+                self.machine.on_completion(now, completion, &mut self.effects);
+            }
+            if self.machine.next_wakeup() <= now {
+                self.machine.on_wakeup(now, &mut self.effects);
+                assert!(now < self.machine.next_wakeup(), "a wakeup moves the alarm forward");
+            }
+            self.pass_down();
+            if until <= now {
+                break;
+            }
+        }
+        done.append(&mut self.effects.up);
+    }
+
+    fn next_wakeup(&self) -> Instant {
+        self.machine.next_wakeup().min(self.engine.next_wakeup())
+    }
+
+    fn poll_fd(&self) -> Option<RawFd> {
+        self.engine.poll_fd()
+    }
+}

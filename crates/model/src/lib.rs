@@ -1,0 +1,33 @@
+//! Virtual drives: plain parameters in, virtual time out. Nothing here parses, reads a clock, does I/O or
+//! draws an unseeded number, so that the same stack with the same seed replays for ever.
+//!
+//! ```text
+//!   FileSystem      page cache, read-ahead, elevator, journal          fs/
+//!      | Stack
+//!   Array           RAID-0, 1, 5, 6, 10: splits, merges, parity        array/
+//!      | Stack
+//!   Port            what the host and its controller cost              port.rs
+//!      | Stack
+//!   Sim             the virtual clock; Media keeps the bytes           sim.rs, media.rs
+//!      |
+//!   Bank            several drives under one clock                     bank.rs
+//!      |
+//!   flash, disk     page-mapped and block-mapped flash, disks          flash/, disk/
+//! ```
+//!
+//! Every layer is a [`block::Machine`]; `Sim` and [`block::Stack`] make engines of them, so a workload
+//! cannot tell a model from a drive. Models decide *when*; media decide *what bytes* survive.
+#![forbid(unsafe_code)]
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod bank;
+mod cost;
+mod outbox;
+mod sim;
+mod witness;
+
+pub use bank::Bank;
+pub use cost::{Cost, nanoseconds_for};
+pub use outbox::Outbox;
+pub use sim::Sim;
+pub use witness::Witness;
