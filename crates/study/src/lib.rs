@@ -1,0 +1,15 @@
+//! Published studies: their printed figures, and the same trials on modelled drives.
+//!
+//! ```text
+//!   studies/NAME/published.csv -> Figure -> Case {stack, trial} -> target::stack -> model
+//!                                    |                                              |
+//!                                 published                 accuracy             modelled
+//! ```
+#![forbid(unsafe_code)]
+
+mod case;
+pub mod closed_loop;
+mod published;
+
+pub use case::{Basis, Case, Flush, Group, Op, Order, Trial, cases};
+pub use published::{BadFigure, Figure, Study, read};
