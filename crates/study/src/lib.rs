@@ -9,7 +9,9 @@
 
 mod case;
 pub mod closed_loop;
+mod error;
 mod published;
 
 pub use case::{Basis, Case, Flush, Group, Op, Order, Trial, cases};
+pub use error::{ErrorSummary, relative_error};
 pub use published::{BadFigure, Figure, Study, read};
