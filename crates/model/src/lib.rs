@@ -22,12 +22,14 @@
 
 mod bank;
 mod cost;
+mod disk;
 mod outbox;
 mod sim;
 mod witness;
 
 pub use bank::Bank;
 pub use cost::{Cost, nanoseconds_for};
+pub use disk::{Disk, DiskParams, Shingling, WriteCaching};
 pub use outbox::Outbox;
 pub use sim::Sim;
 pub use witness::Witness;

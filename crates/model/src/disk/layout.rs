@@ -1,0 +1,188 @@
+//! Where a sector lies: cylinder, head and angle.
+//!
+//! Angles are *phases*: a revolution is [`REVOLUTION`] = 60e9 of them whatever the speed, because a
+//! minute has 60e9 ns and `rpm` revolutions, so that a nanosecond turns the platter by exactly `rpm`
+//! phases. No period is ever rounded, and no error adds up over a day.
+//!
+//! Tracks are numbered cylinder by cylinder, head by head, from the outside. Each is skewed against the one
+//! before it by the time of a switch. Laid end to end, tracks and skews form one long *path*; the angle of a
+//! sector is its path modulo a revolution, and a sequential transfer takes the difference of two paths.
+//!
+//! ```text
+//!   path   |== track 0 ==|skew|== track 1 ==|skew|== track 2 ==| ...
+//! ```
+
+use super::params::DiskParams;
+
+/// Phases of a revolution.
+pub(super) const REVOLUTION: u64 = 60_000_000_000;
+
+/// A track's place under the heads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Place {
+    /// Number of the track, from the outside.
+    pub track: u64,
+    /// Number of the cylinder, from the outside.
+    pub cylinder: u64,
+}
+
+#[derive(Debug)]
+struct Zone {
+    first_sector: u64,
+    first_track: u64,
+    sectors_per_track: u64,
+    /// Path of the first sector.
+    path: u64,
+}
+
+/// Zones, tracks and skew of one disk.
+#[derive(Debug)]
+pub(super) struct Layout {
+    zones: Vec<Zone>,
+    rpm: u64,
+    surfaces: u64,
+    cylinders: u64,
+    skew: u64,
+}
+
+impl Layout {
+    /// Lays out `sectors` sectors.
+    pub fn new(params: &DiskParams, sectors: u64) -> Self {
+        let (rpm, surfaces) = (u64::from(params.rpm), u64::from(params.surfaces));
+        let skew = (params.track_to_track_ns + params.write_settle_ns) * rpm;
+        let per_track: Vec<u64> =
+            (0..params.zones).map(|zone| sectors_per_track(params, skew, zone)).collect();
+        let per_cylinder_of_all: u64 = per_track.iter().map(|count| count * surfaces).sum();
+        let zone_cylinders = sectors.div_ceil(per_cylinder_of_all);
+        let zone_tracks = zone_cylinders * surfaces;
+        let (mut first_sector, mut path) = (0, 0);
+        let zones = (0..)
+            .zip(per_track)
+            .map(|(number, sectors_per_track)| {
+                let first_track = number * zone_tracks;
+                let zone = Zone { first_sector, first_track, sectors_per_track, path };
+                first_sector += zone_tracks * sectors_per_track;
+                path += zone_tracks * (REVOLUTION + skew);
+                zone
+            })
+            .collect();
+        let cylinders = zone_cylinders * u64::from(params.zones);
+        Self { zones, rpm, surfaces, cylinders, skew }
+    }
+
+    /// How many cylinders there are.
+    pub fn cylinders(&self) -> u64 {
+        self.cylinders
+    }
+
+    /// The track of a sector.
+    #[inline]
+    pub fn place(&self, sector: u64) -> Place {
+        let zone = self.zone_of(sector);
+        let track = zone.first_track + (sector - zone.first_sector) / zone.sectors_per_track;
+        Place { track, cylinder: track / self.surfaces }
+    }
+
+    /// Path of the beginning of a sector.
+    #[inline]
+    pub fn path(&self, sector: u64) -> u64 {
+        self.path_of_part(sector, 0)
+    }
+
+    /// Path of the end of the sector before `sector`: a skew earlier than its beginning where a track
+    /// ends between them.
+    #[inline]
+    pub fn path_before(&self, sector: u64) -> u64 {
+        self.path_of_part(sector - 1, 1)
+    }
+
+    /// The first sector that a head at `path` has not passed to its end.
+    #[inline]
+    pub fn sector_at(&self, path: u64) -> u64 {
+        let zone = &self.zones[self.zones.partition_point(|zone| zone.path <= path) - 1];
+        let (pitch, along) = (REVOLUTION + self.skew, path - zone.path);
+        let on_track = ((along % pitch).min(REVOLUTION) * zone.sectors_per_track) / REVOLUTION;
+        zone.first_sector + along / pitch * zone.sectors_per_track + on_track
+    }
+
+    /// Phase of the platter at `ns`.
+    #[inline]
+    pub fn phase_at(&self, ns: u64) -> u64 {
+        ns % REVOLUTION * self.rpm % REVOLUTION
+    }
+
+    /// Time that `phases` take to pass, ns, rounded up.
+    #[inline]
+    pub fn nanoseconds(&self, phases: u64) -> u64 {
+        phases.div_ceil(self.rpm)
+    }
+
+    /// Phases that pass in `ns`.
+    #[inline]
+    pub fn phases(&self, ns: u64) -> u64 {
+        ns * self.rpm
+    }
+
+    fn zone_of(&self, sector: u64) -> &Zone {
+        &self.zones[self.zones.partition_point(|zone| zone.first_sector <= sector) - 1]
+    }
+
+    /// Path of the `part`-th boundary (0 beginning, 1 end) of a sector.
+    fn path_of_part(&self, sector: u64, part: u64) -> u64 {
+        let zone = self.zone_of(sector);
+        let (track, on_track) = (
+            (sector - zone.first_sector) / zone.sectors_per_track,
+            (sector - zone.first_sector) % zone.sectors_per_track,
+        );
+        // Rounded up, so that `sector_at` finds a sector at its own path.
+        let angle = ((on_track + part) * REVOLUTION).div_ceil(zone.sectors_per_track);
+        zone.path + track * (REVOLUTION + self.skew) + angle
+    }
+}
+
+/// Sectors that make a track of the zone yield its sustained rate: a track and a skew pass in one revolution
+/// and the skew.
+fn sectors_per_track(params: &DiskParams, skew: u64, zone: u32) -> u64 {
+    let fall = params.outer_bytes_per_s - params.inner_bytes_per_s;
+    let steps = u64::from(params.zones.max(2) - 1);
+    let rate = params.outer_bytes_per_s - fall * u64::from(zone) / steps;
+    let pitch_s = (REVOLUTION + skew) as f64 / (f64::from(params.rpm) * 1e9);
+    ((rate as f64 * pitch_s / f64::from(params.sector_bytes)).round() as u64).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::tests::params;
+
+    fn layout() -> (Layout, u64) {
+        let params = params();
+        let sectors = params.capacity_bytes / u64::from(params.sector_bytes);
+        (Layout::new(&params, sectors), sectors)
+    }
+
+    #[test]
+    fn a_path_leads_back_to_its_sector_and_never_runs_backwards() {
+        let (layout, sectors) = layout();
+        let mut rng = block::Rng::new(1, 0);
+        for _ in 0..100_000 {
+            let sector = 1 + rng.below(sectors - 1);
+            assert_eq!(layout.sector_at(layout.path(sector)), sector);
+            assert!(layout.path_before(sector) <= layout.path(sector));
+            assert!(layout.path(sector - 1) < layout.path_before(sector));
+            let (here, before) = (layout.place(sector).track, layout.place(sector - 1).track);
+            let gap = layout.path(sector) - layout.path_before(sector);
+            assert_eq!(gap, (here - before) * layout.skew, "a skew is where a track ends");
+        }
+    }
+
+    #[test]
+    fn the_platter_turns_exactly_rpm_times_a_minute() {
+        let (layout, _) = layout();
+        assert_eq!(layout.phase_at(60_000_000_000), 0);
+        assert_eq!(layout.phase_at(60_000_000_000 * 1_000_000), 0, "two years later still");
+        let quarter_revolution_ns = 60_000_000_000 / 7200 / 4;
+        let quarter = layout.phase_at(quarter_revolution_ns);
+        assert!(quarter.abs_diff(REVOLUTION / 4) < 7200);
+    }
+}
