@@ -23,6 +23,7 @@
 mod bank;
 mod cost;
 mod disk;
+pub mod fs;
 mod outbox;
 mod sim;
 mod witness;
@@ -30,6 +31,7 @@ mod witness;
 pub use bank::Bank;
 pub use cost::{Cost, nanoseconds_for};
 pub use disk::{Disk, DiskParams, Shingling, WriteCaching};
+pub use fs::FileSystemParams;
 pub use outbox::Outbox;
 pub use sim::Sim;
 pub use witness::Witness;
