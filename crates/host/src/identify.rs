@@ -66,6 +66,7 @@ pub fn target_info(path: &Path, text: &str, roots: &Roots) -> Result<TargetInfo,
         stack: layers,
         flags: findings.flags,
         warnings: findings.warnings,
+        completions: None,
     })
 }
 
@@ -104,6 +105,7 @@ fn device_info(
         stack: layers,
         flags: findings.flags,
         warnings: findings.warnings,
+        completions: None,
     }
 }
 

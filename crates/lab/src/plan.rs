@@ -10,7 +10,7 @@ use crate::{
     method::{CellBound, CellSpec, FileState, Method, SpanRule, WrittenRule},
     runner::probe_bytes,
     statistics::{Grade, StopRule},
-    target::{Access, Offer},
+    target::{Access, Offer, Time},
     workload::{Area, Caching, EngineChoice, Stream},
 };
 use block::{Rng, display_bytes};
@@ -116,6 +116,13 @@ impl Plan {
     /// When the tested area does not fit, or no cell can run.
     pub fn new(method: Method, options: &Options, offers: &[Offer]) -> Result<Self, PlanError> {
         assert!(!offers.is_empty(), "a plan without a target");
+        if offers.iter().any(|offer| offer.time != offers[0].time) {
+            return Err(PlanError(
+                "one run has one clock: a model's seconds and a real drive's do not pass side by side; run each \
+                 by itself and put the tables next to each other"
+                    .to_owned(),
+            ));
+        }
         let span_bytes = span(&method, options, offers)?;
         let (cells, left_out, notes) = sort_out(&method, options, offers, span_bytes)?;
         let grade = options.grade.unwrap_or(method.grade);
@@ -286,7 +293,9 @@ fn obstacle(cell: &CellSpec, offer: &Offer, options: &Options, span_bytes: u64) 
         }
     }
     let buffers = buffer_bytes(cell);
-    if offer.memory_bytes > 0 && buffers > offer.memory_bytes / 2 {
+    // Where only the time is real, operations carry no memory.
+    let in_memory = offer.time == Time::Wall && offer.memory_bytes > 0;
+    if in_memory && buffers > offer.memory_bytes / 2 {
         return Some(format!(
             "its buffers would take {} of {} of memory: use fewer threads, a lower depth or smaller blocks",
             display_bytes(buffers),
@@ -315,6 +324,9 @@ fn obstacle(cell: &CellSpec, offer: &Offer, options: &Options, span_bytes: u64) 
         if stream.engine == EngineChoice::Stdio
             && let Err(reason) = &offer.stdio
         {
+            return Some(reason.clone());
+        }
+        if !direct && let Err(reason) = &offer.buffered {
             return Some(reason.clone());
         }
         let room = area(cell, stream, span_bytes).bytes;

@@ -3,7 +3,7 @@
 
 use crate::workload::{Recorder, Stream, Worker, WorkerPlan, drain, drive};
 use block::{Command, Completion, Drive, Engine, Instant, IoError, Request, Tag};
-use record::TargetInfo;
+use record::{Completions, TargetInfo};
 use std::sync::atomic::AtomicBool;
 
 /// Something that can be measured.
@@ -43,6 +43,11 @@ pub trait Target {
 
     /// Reads the calling thread's processor time in ns; 0 where time is virtual.
     fn cpu_clock(&self) -> fn() -> u64;
+
+    /// What has completed so far, in one number; only a model, whose runs replay, has it.
+    fn completions(&self) -> Option<Completions> {
+        None
+    }
 }
 
 /// What a plan must know about a target.
@@ -58,11 +63,13 @@ pub struct Offer {
     pub uring: Result<(), String>,
     /// Whether direct I/O is to be had.
     pub direct: Result<(), String>,
+    /// Why there is no page cache to go through, if there is none.
+    pub buffered: Result<(), String>,
     /// Why stdio is not to be had, if it is not.
     pub stdio: Result<(), String>,
     /// Whether its clock is the wall's.
     pub time: Time,
-    /// The machine's memory, bytes.
+    /// Memory that can cache the target's data, bytes: the machine's, or a model's own.
     pub memory_bytes: u64,
 }
 

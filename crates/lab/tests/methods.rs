@@ -33,6 +33,7 @@ fn big() -> Offer {
         access: Access::ReadWrite,
         uring: Ok(()),
         direct: Ok(()),
+        buffered: Ok(()),
         stdio: Ok(()),
         time: Time::Wall,
         memory_bytes: 32 * GIB,

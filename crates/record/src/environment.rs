@@ -74,6 +74,17 @@ pub struct TargetInfo {
     pub flags: Vec<Flag>,
     /// Sentences that explain them.
     pub warnings: Vec<Warning>,
+    /// What a model answered, all of it in one number.
+    pub completions: Option<Completions>,
+}
+
+/// Everything that a model completed: the same command with the same seed gives the same, on any machine.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Completions {
+    /// Hash of each completion's tag, times and result, in the order of completion: 16 hexadecimal digits.
+    pub hash: String,
+    /// How many there were, fills and flushes included.
+    pub count: u64,
 }
 
 /// What a TARGET turned out to be.

@@ -35,6 +35,7 @@ impl NullTarget {
             direct_alignment_bytes: None,
             flags: Vec::new(),
             warnings: Vec::new(),
+            completions: None,
         };
         Self { clock, info }
     }
@@ -63,6 +64,7 @@ impl Target for NullTarget {
             access: Access::ReadWrite,
             uring: Ok(()),
             direct: Ok(()),
+            buffered: Ok(()),
             stdio: Err(
                 "`null:` has no stdio engine: use --engine auto, or measure a file".to_owned()
             ),

@@ -139,6 +139,7 @@ impl Target for PathTarget {
             access: self.access.clone(),
             uring: self.uring.clone(),
             direct: self.direct.clone(),
+            buffered: Ok(()),
             stdio: Ok(()),
             time: Time::Wall,
             memory_bytes: host::environment::memory_total(&Roots::default()).unwrap_or(0),

@@ -9,6 +9,7 @@ fn offer() -> Offer {
         access: Access::ReadWrite,
         uring: Ok(()),
         direct: Ok(()),
+        buffered: Ok(()),
         stdio: Ok(()),
         time: crate::target::Time::Wall,
         memory_bytes: 4 << 30,

@@ -24,7 +24,7 @@ use allowance::{Allowance, written_bytes};
 use block::{IoError, display_bytes};
 use fold::Place;
 use pass::{PassError, PassOrder};
-use record::{Cell, Flag, Paired, PairedVerdict, Record, Rounds, State, Warning};
+use record::{Cell, Flag, Paired, PairedVerdict, Record, Rounds, State, TargetKind, Warning};
 use std::{collections::BTreeMap, time::Instant as WallInstant};
 
 /// Whoever watches a run: the terminal, a test.
@@ -102,7 +102,12 @@ pub fn run(
         virtual_s: 0.0,
         allowance: Allowance::new(plan, record),
     };
+    let resumed = !record.cells.is_empty();
     let outcome = runner.run(record);
+    for (info, target) in record.targets.iter_mut().zip(runner.targets.iter()) {
+        // A resumed run's own completions are not all of its record's.
+        info.completions = target.completions().filter(|_| !resumed);
+    }
     sort_cells(record, plan);
     record.paired = pair(record, plan);
     record.state = match &outcome {
@@ -315,7 +320,10 @@ impl Runner<'_> {
             moved: (moved(read_share), moved(Op::written_share)),
             busy: done.busy,
             engine_ns,
-            memory_bytes: record.environment.host.memory_bytes,
+            memory_bytes: match record.targets[step.target].kind {
+                TargetKind::Model => self.targets[step.target].offer().memory_bytes,
+                _ => record.environment.host.memory_bytes,
+            },
         };
         (0..cell.streams.len()).map(|index| traps::find(&scene(index))).collect()
     }

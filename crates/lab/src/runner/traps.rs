@@ -242,7 +242,8 @@ fn volatile_cache(scene: &Scene<'_>) -> Option<Warning> {
 
 fn lying_flush(scene: &Scene<'_>) -> Option<Warning> {
     let in_memory = [Flag::MemoryBacked, Flag::LoopDevice];
-    let excused = scene.target.kind == TargetKind::Null
+    // A model keeps what it acknowledges, unless it is told to lie.
+    let excused = matches!(scene.target.kind, TargetKind::Null | TargetKind::Model)
         || has_power_loss_protection(scene.target)
         || scene.target.flags.iter().any(|flag| in_memory.contains(flag));
     // The reads of a mix would answer for its writes.
@@ -276,7 +277,9 @@ fn write_cliff(scene: &Scene<'_>) -> Option<Warning> {
 }
 
 fn credit(scene: &Scene<'_>) -> Option<Warning> {
-    if scene.stream.rate.is_some() || scene.target.kind == TargetKind::Null {
+    // Nobody sells credit for a model's time, and its rate may well sit still.
+    let unlimited = matches!(scene.target.kind, TargetKind::Null | TargetKind::Model);
+    if scene.stream.rate.is_some() || unlimited {
         return None;
     }
     let found = burst_credit(&scene.pass.ticks, TICK_NS)?;

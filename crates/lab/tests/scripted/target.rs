@@ -83,6 +83,7 @@ impl Facts {
                 access: Access::ReadWrite,
                 uring: Ok(()),
                 direct: Ok(()),
+                buffered: Ok(()),
                 stdio: Ok(()),
                 time: Time::Virtual,
                 memory_bytes: 8 << 30,
@@ -148,6 +149,7 @@ fn info() -> TargetInfo {
         direct_alignment_bytes: Some(512),
         flags: Vec::new(),
         warnings: Vec::new(),
+        completions: None,
     }
 }
 

@@ -144,6 +144,7 @@ impl Target for Walled {
             access: Access::ReadWrite,
             uring: Ok(()),
             direct: Ok(()),
+            buffered: Ok(()),
             stdio: Ok(()),
             time: Time::Wall,
             memory_bytes: 8 << 30,
