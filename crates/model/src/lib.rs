@@ -20,18 +20,24 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod array;
 mod bank;
 mod cost;
 mod disk;
+pub mod flash;
 pub mod fs;
 mod outbox;
+mod port;
 mod sim;
 mod witness;
 
+pub use array::{Array, ArrayParams, Level, Rebuild};
 pub use bank::Bank;
 pub use cost::{Cost, nanoseconds_for};
 pub use disk::{Disk, DiskParams, Shingling, WriteCaching};
+pub use flash::block_mapped::{BlockMapped, BlockMappedParams};
 pub use fs::FileSystemParams;
 pub use outbox::Outbox;
+pub use port::{Attached, Port, PortParams};
 pub use sim::Sim;
 pub use witness::Witness;

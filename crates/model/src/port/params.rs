@@ -1,0 +1,48 @@
+//! What a host path costs.
+
+use block::Geometry;
+
+/// A controller, its driver and the path to it. All times are the host's, on top of the drive's.
+///
+/// A fit drives [`own_ns`](Self::own_ns) and [`own_ns_per_kib`](Self::own_ns_per_kib) on the one-thread
+/// column, [`command_ns`](Self::command_ns) on the others.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PortParams {
+    /// The asking thread's own time a request (system call, block layer), ns. Seen at one thread, hidden
+    /// behind the drive at many: it is latency, not a shared resource.
+    pub own_ns: u64,
+    /// The same for every KiB of a request's first command, ns.
+    pub own_ns_per_kib: u64,
+    /// The controller driver's time a request, ns; latency as well. Where `serial_ns` is given that takes
+    /// its place.
+    pub driver_ns: u64,
+    /// One serial host resource that every command of all drives passes, half of it on the way down and
+    /// half on the way up, ns a command: an array driver's lock or the one processor that takes its
+    /// interrupts.
+    pub serial_ns: Option<u64>,
+    /// Largest command, bytes: longer requests are cut.
+    pub transfer_bytes_max: u32,
+    /// What the controller adds to every command, serially for each drive, ns.
+    pub command_ns: u64,
+    /// Rate of the link that all drives share, if it is narrower than they are together, bytes per second.
+    pub link_bytes_per_s: Option<u64>,
+}
+
+/// A drive as its port sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Attached {
+    /// The drive's contract.
+    pub geometry: Geometry,
+    /// Commands it takes at a time: 1 without a command queue, 32 with NCQ.
+    pub commands: u32,
+}
+
+impl PortParams {
+    /// # Panics
+    /// Where a number cannot be built.
+    pub(super) fn check(&self) {
+        assert!(self.transfer_bytes_max >= 512, "a command of under a sector");
+        assert!(self.transfer_bytes_max.is_multiple_of(512), "a command that splits a sector");
+        assert!(self.link_bytes_per_s != Some(0), "a link of 0 B/s");
+    }
+}
