@@ -1,0 +1,86 @@
+//! What lies on the medium: sparse pages of cells, one cell a sector. A cell is the sector's bytes, or the
+//! eight bytes of its stamp.
+//!
+//! Pages are shared between clones until one of them writes, so that a medium can be copied at every point
+//! of a crash test for the price of its map.
+
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
+
+const PAGE_BYTES: usize = 4096;
+type Page = Arc<[u8; PAGE_BYTES]>;
+
+/// Cells that were never written, or were discarded, hold zeroes and take no room.
+#[derive(Clone, Debug)]
+pub(super) struct Cells {
+    cell_bytes: usize,
+    pages: BTreeMap<u64, Page>,
+}
+
+impl Cells {
+    pub(super) fn new(cell_bytes: usize) -> Self {
+        assert!(PAGE_BYTES.is_multiple_of(cell_bytes), "cells of {cell_bytes} B");
+        Self { cell_bytes, pages: BTreeMap::new() }
+    }
+
+    pub(super) fn cell_bytes(&self) -> usize {
+        self.cell_bytes
+    }
+
+    /// Memory taken by the pages, bytes.
+    pub(super) fn resident_bytes(&self) -> u64 {
+        (self.pages.len() * PAGE_BYTES) as u64
+    }
+
+    pub(super) fn get(&self, sector: u64) -> &[u8] {
+        static ZEROES: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
+        let (page, start) = self.place(sector);
+        let page = self.pages.get(&page).map_or(&ZEROES, |page| &**page);
+        &page[start..start + self.cell_bytes]
+    }
+
+    pub(super) fn set(&mut self, sector: u64, cell: &[u8]) {
+        let (number, start) = self.place(sector);
+        if !cell.iter().all(|&byte| byte == 0) {
+            let page = self.pages.entry(number).or_insert_with(|| Arc::new([0; PAGE_BYTES]));
+            Arc::make_mut(page)[start..start + self.cell_bytes].copy_from_slice(cell);
+        } else if let Some(page) = self.pages.get_mut(&number) {
+            let page = Arc::make_mut(page);
+            page[start..start + self.cell_bytes].fill(0);
+            if page.iter().all(|&byte| byte == 0) {
+                self.pages.remove(&number);
+            }
+        }
+    }
+
+    /// The sectors of `range` that may hold something else than zeroes: those of resident pages.
+    pub(super) fn resident(&self, range: Range<u64>) -> impl Iterator<Item = u64> + '_ {
+        let of_page = (PAGE_BYTES / self.cell_bytes) as u64;
+        let pages = range.start / of_page..range.end.div_ceil(of_page);
+        self.pages
+            .range(pages)
+            .flat_map(move |(&page, _)| page * of_page..(page + 1) * of_page)
+            .filter(move |sector| range.contains(sector))
+    }
+
+    fn place(&self, sector: u64) -> (u64, usize) {
+        let of_page = (PAGE_BYTES / self.cell_bytes) as u64;
+        (sector / of_page, (sector % of_page) as usize * self.cell_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeroes_take_no_room_and_clones_part_when_one_writes() {
+        let mut cells = Cells::new(512);
+        cells.set(9, &[7; 512]);
+        let before = cells.clone();
+        cells.set(9, &[0; 512]);
+        cells.set(1 << 40, &[0; 512]);
+        assert_eq!((cells.resident_bytes(), before.resident_bytes()), (0, PAGE_BYTES as u64));
+        assert_eq!((cells.get(9), before.get(9)), ([0; 512].as_slice(), [7; 512].as_slice()));
+        assert!(before.resident(9..10).eq([9]) && before.resident(0..u64::MAX).eq(8..16));
+    }
+}

@@ -1,0 +1,238 @@
+//! The power cut: of every sector one version stays, be it the one on the medium, one that the cache held, or
+//! one in flight. Which one is somebody's choice: a seed's, or that of whoever enumerates.
+
+use super::Media;
+use block::Rng;
+use std::collections::BTreeMap;
+
+/// How finely a power cut may part what was written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Grain {
+    /// Each sector by itself: every state that the fault model admits. Asked once for each sector with more
+    /// than one distinct version, with their number.
+    Sector,
+    /// Each write by itself, in the order of completion, then those in flight: lost (0), torn in its
+    /// middle (1, where it has more than one sector), or whole (the last). Fewer states, all admitted: for
+    /// enumerating what [`Grain::Sector`] makes too many of.
+    Write,
+}
+
+/// What a power cut did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Loss {
+    /// Sectors that had a version beside the one on the medium.
+    pub sectors_at_risk: u64,
+    /// Sectors that no longer read as they did before the cut.
+    pub sectors_changed: u64,
+}
+
+/// Where a version of a sector stands.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    Durable,
+    Cached(u64),
+    InFlight(u64),
+}
+
+impl Media {
+    /// The power goes and comes back: each sector keeps one of its versions since its last flush, the durable
+    /// one included. Nothing is in flight or cached afterwards.
+    ///
+    /// The seed decides how finely and how much is lost as well, from next to nothing to next to all, so
+    /// that many seeds reach the rare states too.
+    pub fn power_cut(&mut self, seed: u64) -> Loss {
+        let mut rng = Rng::new(seed, 0x0070_6f77_6572);
+        let grain = if rng.below(2) == 0 { Grain::Sector } else { Grain::Write };
+        let newest_of_64 = [0, 32, 60, 63][rng.below(4) as usize];
+        self.power_cut_with(grain, &mut |choices| {
+            let newest = rng.below(64) < newest_of_64;
+            if newest { choices - 1 } else { rng.below(choices as u64) as usize }
+        })
+    }
+
+    /// The same with every choice made by `choose`: told how many there are, it says which, from 0.
+    ///
+    /// # Panics
+    /// When `choose` answers with a choice that there is not.
+    pub fn power_cut_with(&mut self, grain: Grain, choose: &mut dyn FnMut(usize) -> usize) -> Loss {
+        let mut checked = |choices| {
+            let choice = choose(choices);
+            assert!(choice < choices, "choice {choice} of {choices}");
+            choice
+        };
+        let candidates = self.candidates();
+        let kept = match grain {
+            Grain::Sector => self.keep_by_sector(&candidates, &mut checked),
+            Grain::Write => self.keep_by_write(&candidates, &mut checked),
+        };
+        let before = |sector| self.newest(sector).map_or(Source::Durable, Source::Cached);
+        let stays = |&sector: &u64| {
+            let now = kept.get(&sector).copied().unwrap_or(Source::Durable);
+            self.cell(sector, now) == self.cell(sector, before(sector))
+        };
+        let sectors_at_risk = candidates.len() as u64;
+        let sectors_changed =
+            sectors_at_risk - candidates.keys().filter(|s| stays(s)).count() as u64;
+        self.keep(&kept);
+        Loss { sectors_at_risk, sectors_changed }
+    }
+
+    /// In how many ways a power cut could go now; `u64::MAX` for more than that. At [`Grain::Sector`] each
+    /// leaves another state.
+    pub fn ways_to_cut(&self, grain: Grain) -> u64 {
+        let mut ways = 1u64;
+        self.clone().power_cut_with(grain, &mut |choices| {
+            ways = ways.saturating_mul(choices as u64);
+            0
+        });
+        ways
+    }
+
+    /// For every sector with more versions than the durable one: those, oldest first.
+    fn candidates(&self) -> BTreeMap<u64, Vec<Source>> {
+        let mut candidates = BTreeMap::<u64, Vec<Source>>::new();
+        for &(sector, number) in &self.versions {
+            candidates.entry(sector).or_default().push(Source::Cached(number));
+        }
+        for (&id, change) in &self.in_flight {
+            for sector in self.touched(change) {
+                candidates.entry(sector).or_default().push(Source::InFlight(id));
+            }
+        }
+        candidates
+    }
+
+    fn keep_by_sector(
+        &self,
+        candidates: &BTreeMap<u64, Vec<Source>>,
+        choose: &mut dyn FnMut(usize) -> usize,
+    ) -> BTreeMap<u64, Source> {
+        let mut kept = BTreeMap::new();
+        for (&sector, sources) in candidates {
+            let mut distinct = vec![Source::Durable];
+            for &source in sources {
+                let cell = self.cell(sector, source);
+                if distinct.iter().all(|&other| self.cell(sector, other) != cell) {
+                    distinct.push(source);
+                }
+            }
+            if distinct.len() > 1 {
+                kept.insert(sector, distinct[choose(distinct.len())]);
+            }
+        }
+        kept
+    }
+
+    fn keep_by_write(
+        &self,
+        candidates: &BTreeMap<u64, Vec<Source>>,
+        choose: &mut dyn FnMut(usize) -> usize,
+    ) -> BTreeMap<u64, Source> {
+        let (mut cached, mut in_flight) = (BTreeMap::new(), BTreeMap::new());
+        for (&sector, sources) in candidates {
+            for &source in sources {
+                let (writes, number) = match source {
+                    Source::Cached(number) => (&mut cached, number),
+                    Source::InFlight(id) => (&mut in_flight, id),
+                    Source::Durable => unreachable!("the durable version is no candidate"),
+                };
+                writes.entry(number).or_insert_with(Vec::new).push((sector, source));
+            }
+        }
+        let mut kept = BTreeMap::new();
+        for sectors in cached.into_values().chain(in_flight.into_values()) {
+            let torn = usize::from(sectors.len() > 1);
+            let landed = match choose(2 + torn) {
+                0 => 0,
+                1 if torn == 1 => sectors.len() / 2,
+                _ => sectors.len(),
+            };
+            kept.extend(sectors[..landed].iter().copied());
+        }
+        kept
+    }
+
+    /// The cell of that version; none if it cannot be read.
+    fn cell(&self, sector: u64, source: Source) -> Option<&[u8]> {
+        match source {
+            Source::Durable if self.damaged.contains(&sector) => None,
+            Source::Durable => Some(self.durable.get(sector)),
+            Source::Cached(number) => Some(self.version(sector, number)),
+            Source::InFlight(id) => {
+                Some(self.in_flight[&id].cell(sector, self.durable.cell_bytes()))
+            }
+        }
+    }
+
+    /// Puts the chosen versions on the medium and forgets the rest.
+    fn keep(&mut self, kept: &BTreeMap<u64, Source>) {
+        let chosen = kept.iter().filter(|(_, source)| !matches!(source, Source::Durable));
+        let cells: Vec<(u64, Vec<u8>)> = chosen
+            .map(|(&sector, &source)| {
+                let cell = self.cell(sector, source).expect("only the durable one is damaged");
+                (sector, cell.to_vec())
+            })
+            .collect();
+        self.versions.clear();
+        self.cached.clear();
+        self.cached_bytes = 0;
+        self.in_flight.clear();
+        for (sector, cell) in cells {
+            self.durable.set(sector, &cell);
+            self.damaged.remove(&sector);
+        }
+    }
+}
+
+/// All ways to answer a series of questions, one after the other: an odometer whose wheels are as many and
+/// as large as the questions turn out to be.
+///
+/// ```
+/// # use model::Choices;
+/// let (mut choices, mut seen) = (Choices::default(), Vec::new());
+/// loop {
+///     let first = choices.pick(2);
+///     seen.push(if first == 0 { (0, 0) } else { (1, choices.pick(3)) });
+///     if !choices.advance() {
+///         break;
+///     }
+/// }
+/// assert_eq!(seen, [(0, 0), (1, 0), (1, 1), (1, 2)]);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Choices {
+    /// What was answered, and to a question of how many choices.
+    taken: Vec<(usize, usize)>,
+    asked: usize,
+}
+
+impl Choices {
+    /// The answer to the next question of this round, which has `choices` of them.
+    ///
+    /// # Panics
+    /// When the round asks something else than the one before did after the same answers.
+    pub fn pick(&mut self, choices: usize) -> usize {
+        assert!(choices > 0, "a question without an answer");
+        if self.asked == self.taken.len() {
+            self.taken.push((0, choices));
+        }
+        let (pick, before) = self.taken[self.asked];
+        assert_eq!(before, choices, "the same answers lead to the same question");
+        self.asked += 1;
+        pick
+    }
+
+    /// On to the next round; whether there is one.
+    pub fn advance(&mut self) -> bool {
+        self.taken.truncate(self.asked);
+        self.asked = 0;
+        while let Some((pick, choices)) = self.taken.last_mut() {
+            *pick += 1;
+            if pick < choices {
+                return true;
+            }
+            self.taken.pop();
+        }
+        false
+    }
+}

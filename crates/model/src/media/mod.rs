@@ -1,0 +1,444 @@
+//! What bytes survive. A [`Media`] is one drive's medium and the volatile cache in front of it; models
+//! decide *when* a request is done, the media what it left behind.
+//!
+//! ```text
+//!   begin_write          complete_write             complete_flush, or FUA, or the cache is full
+//!   in flight  ------->  newest version in cache  ------->  the medium
+//!      |                    |  read sees it                    |  survives whatever comes
+//!      +--------------------+-------- power_cut ---------------+
+//!            any of these, for each sector by itself
+//! ```
+//!
+//! What is assumed of a drive, and what is not, is written down in `docs/fault-model.md`. The unit is the
+//! *sector*, which a power cut keeps or loses whole.
+
+mod cells;
+mod cut;
+mod rig;
+
+pub use cut::{Choices, Grain, Loss};
+pub use rig::Rig;
+
+use block::{Durability, Extent, IoError, Payload, Rng};
+use cells::Cells;
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    ops::Range,
+    sync::Arc,
+};
+
+/// What a medium keeps of every sector.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Contents {
+    /// Its bytes; transfers carry [`Payload::Bytes`].
+    Bytes,
+    /// The stamp of the write that put it there, 0 if none; transfers carry [`Payload::Stamp`]. Every sector
+    /// of a write gets the write's stamp.
+    Stamps,
+    /// Nothing but damage: timing-only runs with faults. Transfers carry [`Payload::None`].
+    Nothing,
+}
+
+/// What becomes of a completed write when the power goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WriteCache {
+    /// It may be lost until it is flushed.
+    Volatile {
+        /// Beyond this the oldest completed writes have reached the medium, in the order of their
+        /// completion. `u64::MAX`: none does before a flush.
+        bytes_max: u64,
+    },
+    /// It survives: no write cache, or one that capacitors or a battery protect.
+    Protected,
+}
+
+/// What a read of several sectors answers when their stamps differ. No write may carry it.
+pub const MIXED_STAMPS: u64 = u64::MAX;
+
+/// A write or discard that has begun and not ended.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct WriteId(u64);
+
+/// What a flush covers: the writes that had completed when it was submitted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlushMark(u64);
+
+/// One drive's medium and its volatile cache. A clone costs the maps, not the bytes.
+#[derive(Clone, Debug)]
+pub struct Media {
+    capacity_bytes: u64,
+    sector_bytes: u32,
+    contents: Contents,
+    cache: WriteCache,
+    /// What is on the medium.
+    durable: Cells,
+    /// Sectors of the medium that cannot be read until they are written.
+    damaged: BTreeSet<u64>,
+    /// Completed writes that the medium may lack, oldest first, numbered without gaps.
+    cached: VecDeque<Cached>,
+    /// `(sector, number of the cached write)` of every version that is still in the cache.
+    versions: BTreeSet<(u64, u64)>,
+    cached_bytes: u64,
+    next_cached: u64,
+    in_flight: BTreeMap<u64, Change>,
+    next_write: u64,
+}
+
+/// What a write or discard puts where.
+#[derive(Clone, Debug)]
+struct Change {
+    sectors: Range<u64>,
+    value: Value,
+    durability: Durability,
+}
+
+#[derive(Clone, Debug)]
+struct Cached {
+    number: u64,
+    change: Change,
+}
+
+/// The cells of a change.
+#[derive(Clone, Debug)]
+enum Value {
+    Zero,
+    Stamp([u8; 8]),
+    Bytes(Arc<[u8]>),
+}
+
+static ZEROES: [u8; 4096] = [0; 4096];
+
+impl Change {
+    /// What it puts into `sector`, which it covers.
+    fn cell(&self, sector: u64, cell_bytes: usize) -> &[u8] {
+        match &self.value {
+            Value::Zero => &ZEROES[..cell_bytes],
+            Value::Stamp(stamp) => stamp,
+            Value::Bytes(bytes) => {
+                let start = (sector - self.sectors.start) as usize * cell_bytes;
+                &bytes[start..start + cell_bytes]
+            }
+        }
+    }
+}
+
+impl Media {
+    /// A medium of zeroes behind an unlimited volatile cache.
+    ///
+    /// # Panics
+    /// Unless sectors are of 512 or 4,096 B and fill the capacity.
+    pub fn new(capacity_bytes: u64, sector_bytes: u32, contents: Contents) -> Self {
+        assert!(matches!(sector_bytes, 512 | 4096), "sectors of {sector_bytes} B");
+        let whole = capacity_bytes.is_multiple_of(u64::from(sector_bytes));
+        assert!(capacity_bytes > 0 && whole, "{capacity_bytes} B in sectors of {sector_bytes} B");
+        let cell_bytes = if contents == Contents::Bytes { sector_bytes as usize } else { 8 };
+        Self {
+            capacity_bytes,
+            sector_bytes,
+            contents,
+            cache: WriteCache::Volatile { bytes_max: u64::MAX },
+            durable: Cells::new(cell_bytes),
+            damaged: BTreeSet::new(),
+            cached: VecDeque::new(),
+            versions: BTreeSet::new(),
+            cached_bytes: 0,
+            next_cached: 0,
+            in_flight: BTreeMap::new(),
+            next_write: 0,
+        }
+    }
+
+    /// The same behind this cache.
+    #[must_use]
+    pub fn with_cache(mut self, cache: WriteCache) -> Self {
+        assert!(self.cached.is_empty(), "a cache is chosen before the first write");
+        self.cache = cache;
+        self
+    }
+
+    /// Size in bytes.
+    pub fn capacity_bytes(&self) -> u64 {
+        self.capacity_bytes
+    }
+
+    /// The unit that a power cut keeps or loses whole, bytes.
+    pub fn sector_bytes(&self) -> u32 {
+        self.sector_bytes
+    }
+
+    /// What is kept.
+    pub fn contents(&self) -> Contents {
+        self.contents
+    }
+
+    /// Memory taken by what is on the medium, bytes.
+    pub fn resident_bytes(&self) -> u64 {
+        self.durable.resident_bytes()
+    }
+
+    /// How many writes and discards have begun and not ended.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    /// Whether some completed write could be lost, or some write is in flight.
+    pub fn is_at_risk(&self) -> bool {
+        !self.versions.is_empty() || !self.in_flight.is_empty()
+    }
+
+    /// A write reaches the drive: from now on a power cut may leave any of its sectors on the medium.
+    /// Copies what it needs of `from`.
+    ///
+    /// # Panics
+    /// If the extent or the payload is not as the medium's contents ask.
+    pub fn begin_write(&mut self, at: Extent, from: &Payload, durability: Durability) -> WriteId {
+        self.assert_fits(from, at.bytes);
+        let value = match from {
+            Payload::Bytes(buffer) => Value::Bytes(buffer.bytes()[..at.bytes as usize].into()),
+            Payload::Stamp(stamp) => {
+                assert!(*stamp != MIXED_STAMPS, "that stamp means several");
+                Value::Stamp(stamp.to_le_bytes())
+            }
+            Payload::None => Value::Zero,
+        };
+        let sectors = self.sectors(at.offset, u64::from(at.bytes));
+        self.begin(Change { sectors, value, durability })
+    }
+
+    /// A discard reaches the drive. Once completed the range reads as zeroes; it is durable with the next
+    /// flush, as a write is.
+    ///
+    /// # Panics
+    /// If the range is not of whole sectors on the medium.
+    pub fn begin_discard(&mut self, offset: u64, len: u64) -> WriteId {
+        let sectors = self.sectors(offset, len);
+        self.begin(Change { sectors, value: Value::Zero, durability: Durability::Cached })
+    }
+
+    fn begin(&mut self, change: Change) -> WriteId {
+        let id = self.next_write;
+        self.next_write += 1;
+        self.in_flight.insert(id, change);
+        WriteId(id)
+    }
+
+    /// The write or discard is acknowledged: reads see it, and it is the newest version of its sectors.
+    ///
+    /// # Panics
+    /// If it is not in flight.
+    pub fn complete_write(&mut self, id: WriteId) {
+        let change = self.in_flight.remove(&id.0).expect("the write is in flight");
+        if self.contents == Contents::Nothing {
+            remove_range(&mut self.damaged, change.sectors);
+        } else {
+            self.land(change);
+        }
+    }
+
+    fn land(&mut self, change: Change) {
+        if change.durability == Durability::Fua || self.cache == WriteCache::Protected {
+            self.write_through(&change);
+        } else {
+            self.write_back(change);
+        }
+    }
+
+    /// The write or discard failed: each of its sectors holds the old or the new, as `rng` draws.
+    ///
+    /// # Panics
+    /// If it is not in flight.
+    pub fn fail_write(&mut self, id: WriteId, rng: &mut Rng) {
+        let change = self.in_flight.remove(&id.0).expect("the write is in flight");
+        if self.contents == Contents::Nothing {
+            return;
+        }
+        for sector in self.touched(&change) {
+            if rng.below(2) == 1 {
+                let part = change.cell(sector, self.durable.cell_bytes()).into();
+                let (sectors, durability) = (sector..sector + 1, Durability::Cached);
+                self.land(Change { sectors, value: Value::Bytes(part), durability });
+            }
+        }
+    }
+
+    /// A flush reaches the drive.
+    pub fn begin_flush(&self) -> FlushMark {
+        FlushMark(self.next_cached)
+    }
+
+    /// The flush is acknowledged: what had completed before it began is on the medium.
+    pub fn complete_flush(&mut self, mark: FlushMark) {
+        while self.cached.front().is_some_and(|oldest| oldest.number < mark.0) {
+            self.destage_oldest();
+        }
+    }
+
+    /// Fills `into` with what the drive holds now.
+    ///
+    /// # Errors
+    /// [`IoError::Medium`] if one of the sectors is damaged and not rewritten; `into` is left alone.
+    ///
+    /// # Panics
+    /// As [`Media::begin_write`].
+    pub fn read(&self, at: Extent, into: &mut Payload) -> Result<(), IoError> {
+        self.assert_fits(into, at.bytes);
+        let sectors = self.sectors(at.offset, u64::from(at.bytes));
+        if self.damaged.range(sectors.clone()).any(|&sector| self.newest(sector).is_none()) {
+            return Err(IoError::Medium);
+        }
+        match into {
+            Payload::None => {}
+            Payload::Stamp(stamp) => *stamp = self.stamp_of(sectors),
+            Payload::Bytes(buffer) => {
+                let cells = buffer.bytes_mut().chunks_exact_mut(self.sector_bytes as usize);
+                for (cell, sector) in cells.zip(sectors) {
+                    cell.copy_from_slice(self.visible(sector));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn stamp_of(&self, mut sectors: Range<u64>) -> u64 {
+        let stamp = |sector| {
+            let cell = self.visible(sector).try_into().expect("a stamp has eight bytes");
+            u64::from_le_bytes(cell)
+        };
+        let first = stamp(sectors.start);
+        if sectors.all(|sector| stamp(sector) == first) { first } else { MIXED_STAMPS }
+    }
+
+    /// A latent error: the sectors of `at` cannot be read until they are written again. What the cache held
+    /// of them has been destaged and is lost with the rest.
+    pub fn damage(&mut self, at: Extent) {
+        for sector in self.sectors(at.offset, u64::from(at.bytes)) {
+            self.forget_versions(sector);
+            self.damaged.insert(sector);
+        }
+    }
+
+    /// Bit rot: one bit of the sector at `offset`, as `rng` draws, is no longer what it was; nobody is told.
+    pub fn rot(&mut self, offset: u64, rng: &mut Rng) {
+        let sector = self.sectors(offset, u64::from(self.sector_bytes)).start;
+        if self.contents == Contents::Nothing {
+            return;
+        }
+        let mut cell = self.visible(sector).to_vec();
+        let bit = rng.below(cell.len() as u64 * 8);
+        cell[(bit / 8) as usize] ^= 1 << (bit % 8);
+        self.forget_versions(sector);
+        self.durable.set(sector, &cell);
+    }
+
+    /// Whether `payload` is what the contents ask for.
+    fn assert_fits(&self, payload: &Payload, bytes: u32) {
+        let fits = match (self.contents, payload) {
+            (Contents::Bytes, Payload::Bytes(buffer)) => buffer.bytes().len() >= bytes as usize,
+            (Contents::Stamps, Payload::Stamp(_)) | (Contents::Nothing, Payload::None) => true,
+            _ => false,
+        };
+        assert!(fits, "a medium of {:?} got {payload:?} for {bytes} B", self.contents);
+    }
+
+    fn sectors(&self, offset: u64, len: u64) -> Range<u64> {
+        let sector_bytes = u64::from(self.sector_bytes);
+        let aligned = offset.is_multiple_of(sector_bytes) && len.is_multiple_of(sector_bytes);
+        let end = offset.checked_add(len).expect("an extent ends below 2^64");
+        assert!(
+            len > 0 && aligned && end <= self.capacity_bytes,
+            "{len} B at {offset} of {} B in sectors of {sector_bytes} B",
+            self.capacity_bytes
+        );
+        offset / sector_bytes..end / sector_bytes
+    }
+
+    /// The newest cached write of `sector`.
+    fn newest(&self, sector: u64) -> Option<u64> {
+        let of_sector = (sector, 0)..=(sector, u64::MAX);
+        self.versions.range(of_sector).next_back().map(|&(_, number)| number)
+    }
+
+    /// What a read of `sector` sees.
+    fn visible(&self, sector: u64) -> &[u8] {
+        match self.newest(sector) {
+            Some(number) => self.version(sector, number),
+            None => self.durable.get(sector),
+        }
+    }
+
+    fn version(&self, sector: u64, number: u64) -> &[u8] {
+        let oldest = self.cached.front().expect("a version's write is cached").number;
+        let cached = &self.cached[(number - oldest) as usize];
+        cached.change.cell(sector, self.durable.cell_bytes())
+    }
+
+    /// The sectors whose contents `change` could change. A discard may span a drive that holds little: of
+    /// it, those that hold or may hold something.
+    fn touched(&self, change: &Change) -> Vec<u64> {
+        let sectors = change.sectors.clone();
+        if !matches!(change.value, Value::Zero) {
+            return sectors.collect();
+        }
+        let mut touched: BTreeSet<u64> = self.durable.resident(sectors.clone()).collect();
+        touched.extend(self.damaged.range(sectors.clone()));
+        let versions = self.versions.range((sectors.start, 0)..(sectors.end, 0));
+        touched.extend(versions.map(|&(sector, _)| sector));
+        touched.into_iter().collect()
+    }
+
+    fn write_back(&mut self, change: Change) {
+        let number = self.next_cached;
+        self.next_cached += 1;
+        let touched = self.touched(&change);
+        self.cached_bytes += touched.len() as u64 * u64::from(self.sector_bytes);
+        self.versions.extend(touched.into_iter().map(|sector| (sector, number)));
+        self.cached.push_back(Cached { number, change });
+        if let WriteCache::Volatile { bytes_max } = self.cache {
+            while self.cached_bytes > bytes_max {
+                self.destage_oldest();
+            }
+        }
+    }
+
+    fn write_through(&mut self, change: &Change) {
+        for sector in self.touched(change) {
+            self.forget_versions(sector);
+            self.settle(sector, change);
+        }
+    }
+
+    /// The oldest cached write reaches the medium, as far as nothing newer got there before it.
+    fn destage_oldest(&mut self) {
+        let Cached { number, change } = self.cached.pop_front().expect("something is cached");
+        let sectors = (change.sectors.start, 0)..(change.sectors.end, 0);
+        let versions = self.versions.range(sectors).filter(|version| version.1 == number);
+        for version in versions.copied().collect::<Vec<_>>() {
+            self.drop_version(version);
+            self.settle(version.0, &change);
+        }
+    }
+
+    /// `sector` of the medium takes the change's cell.
+    fn settle(&mut self, sector: u64, change: &Change) {
+        self.durable.set(sector, change.cell(sector, self.durable.cell_bytes()));
+        self.damaged.remove(&sector);
+    }
+
+    fn forget_versions(&mut self, sector: u64) {
+        while let Some(number) = self.newest(sector) {
+            self.drop_version((sector, number));
+        }
+    }
+
+    fn drop_version(&mut self, version: (u64, u64)) {
+        self.versions.remove(&version);
+        self.cached_bytes -= u64::from(self.sector_bytes);
+    }
+}
+
+fn remove_range(set: &mut BTreeSet<u64>, range: Range<u64>) {
+    let inside: Vec<u64> = set.range(range).copied().collect();
+    for item in inside {
+        set.remove(&item);
+    }
+}
