@@ -1,15 +1,119 @@
 //! The way from a thread to its drives: host path, driver, controller, link.
+//!
+//! ```text
+//!   thread ---+             own_ns: latency, spent once for what a thread asks in one instant
+//!   thread ---+-- host ---- serial_ns: half on the way down, half on the way up
+//!                  |        commands of one instant leave together (plugging)
+//!        +---------+---------+
+//!      drive 0   drive 1   drive 2     each with its queue; command_ns before every command
+//!        +---------+---------+
+//!                 link                 link_bytes_per_s, shared
+//! ```
+//!
+//! **Why the serial time replaces the driver's.** A lone drive on the Highpoint controller shows 20.8 us of
+//! host time at one thread and the on-board port 7.1 us (EasyCo): the thread's own way is the 7.1, the
+//! controller driver's the rest. Under an array the driver's work is done by the serial resource
+//! instead (md 18.4 us, Highpoint's own driver 27.3 us), so that one thread sees 7.1 + 18.4 us, and 24.2
+//! was published. Half of it lies before the drive works and half after: a large request cut into
+//! sixteen chunks then costs sixteen halves before the first drive starts, because requests are held
+//! until the submitter is done, and after the last round one half for every drive that ends with it.
+//! No further number is needed.
 
+mod agenda;
+mod host;
 mod params;
+mod pieces;
 
+pub(crate) use agenda::Agenda;
 pub use params::{Attached, PortParams};
 
-/// A controller with its drives below it.
+use crate::{Outbox, nanoseconds_for};
+use block::{
+    Actor, Command, Completion, Drive, Durability, Effects, Extent, Geometry, Instant, IoError,
+    Machine, Payload, Request, Slots, Tag,
+};
+use host::{Batch, Host};
+use pieces::Pool;
+
+/// No request: the end of a list.
+const NOTHING: u32 = u32::MAX;
+
+/// A controller with its drives below it. Budget: 200 ns a command.
 #[derive(Debug)]
 pub struct Port {
     params: PortParams,
-    drives: Vec<Attached>,
+    lanes: Vec<Lane>,
     queue_depth: u32,
+    host: Host,
+    requests: Slots<Held>,
+    batches: Slots<Batch>,
+    commands: Slots<Sent>,
+    agenda: Agenda<Due>,
+    outbox: Outbox,
+    pool: Pool,
+    link_free_at: Instant,
+}
+
+/// One drive's side of the port.
+#[derive(Debug)]
+struct Lane {
+    attached: Attached,
+    /// Requests that have commands left to send, a list.
+    first: u32,
+    last: u32,
+    /// Commands at the drive or on the way to it.
+    taken: u32,
+    /// The controller is setting a command up.
+    setting_up: bool,
+}
+
+/// A request from above.
+#[derive(Debug)]
+struct Held {
+    tag: Tag,
+    actor: Actor,
+    drive: Drive,
+    issued: Instant,
+    kind: Kind,
+    offset: u64,
+    bytes: u64,
+    /// Bytes handed to the drive.
+    sent: u64,
+    /// Commands that have not come back.
+    outstanding: u32,
+    result: Result<(), IoError>,
+    payload: Payload,
+    next: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Read,
+    Write(Durability),
+    Flush,
+    Discard,
+}
+
+/// A command at its drive.
+#[derive(Debug)]
+struct Sent {
+    request: u32,
+    /// First byte within the request.
+    start: u64,
+    bytes: u32,
+    sent_at: Instant,
+    /// What came back, while the link still carries it.
+    answer: Option<(Result<(), IoError>, Payload)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Due {
+    /// A batch has been handed over.
+    Release(u32),
+    /// The controller has set up the next command of a drive.
+    Send(usize),
+    /// The link has carried a command's bytes.
+    Land(u32),
 }
 
 impl Port {
@@ -25,6 +129,252 @@ impl Port {
         for drive in drives {
             assert!((1..=drive.geometry.queue_depth).contains(&drive.commands), "a drive's queue");
         }
-        Self { params, drives: drives.to_vec(), queue_depth }
+        let at_drives = drives.iter().map(|drive| drive.commands).sum();
+        let lane = |&attached| Lane {
+            attached,
+            first: NOTHING,
+            last: NOTHING,
+            taken: 0,
+            setting_up: false,
+        };
+        Self {
+            lanes: drives.iter().map(lane).collect(),
+            queue_depth,
+            host: Host::new(&params),
+            requests: Slots::new(queue_depth),
+            batches: Slots::new(queue_depth),
+            commands: Slots::new(at_drives),
+            agenda: Agenda::new(queue_depth as usize + at_drives as usize),
+            outbox: Outbox::new(queue_depth),
+            pool: Pool::new(params.transfer_bytes_max),
+            link_free_at: Instant(0),
+            params,
+        }
+    }
+
+    /// Puts the request into its thread's batch.
+    fn hold(&mut self, now: Instant, request: Request) {
+        let (kind, offset, bytes, payload) = match request.command {
+            Command::Read { at, into } => (Kind::Read, at.offset, u64::from(at.bytes), into),
+            Command::Write { at, from, durability } => {
+                (Kind::Write(durability), at.offset, u64::from(at.bytes), from)
+            }
+            Command::Flush => (Kind::Flush, 0, 0, Payload::None),
+            Command::Discard { offset, len } => (Kind::Discard, offset, len, Payload::None),
+        };
+        let transfers = matches!(kind, Kind::Read | Kind::Write(_));
+        let slot = self.requests.insert(Held {
+            tag: request.tag,
+            actor: request.actor,
+            drive: request.drive,
+            issued: now,
+            kind,
+            offset,
+            bytes,
+            sent: 0,
+            outstanding: 0,
+            result: Ok(()),
+            payload,
+            next: NOTHING,
+        });
+        let bytes = if transfers { bytes } else { 0 };
+        self.join_batch(now, request.actor, slot, bytes);
+    }
+
+    fn join_batch(&mut self, now: Instant, actor: Actor, slot: u32, bytes: u64) {
+        let commands = bytes.div_ceil(u64::from(self.params.transfer_bytes_max)).max(1);
+        let number = match self.host.open_batch(actor) {
+            Some(number) if self.host.takes(self.batches.get_mut(number), now) => {
+                let batch = self.batches.get_mut(number);
+                self.requests.get_mut(batch.last).next = slot;
+                batch.last = slot;
+                number
+            }
+            _ => {
+                let number = self.batches.insert(self.host.begin(now, actor, slot));
+                self.host.set_open(actor, Some(number));
+                number
+            }
+        };
+        let batch = self.batches.get_mut(number);
+        let is_new = batch.first == slot;
+        self.host.hand_over(now, batch, commands, bytes);
+        if is_new {
+            self.agenda.put(batch.released_at, Due::Release(number));
+        }
+    }
+
+    /// Lets a batch go to its drives, unless it has grown since its alarm was set.
+    fn release(&mut self, now: Instant, number: u32, effects: &mut Effects) {
+        let batch = self.batches.get_mut(number);
+        if batch.released_at > now {
+            let released_at = batch.released_at;
+            return self.agenda.put(released_at, Due::Release(number));
+        }
+        let batch = self.batches.remove(number);
+        if self.host.open_batch(batch.actor) == Some(number) {
+            self.host.set_open(batch.actor, None);
+        }
+        let mut slot = batch.first;
+        while slot != NOTHING {
+            let held = self.requests.get_mut(slot);
+            let (drive, next) = (usize::from(held.drive.0), held.next);
+            held.next = NOTHING;
+            self.enqueue(drive, slot);
+            self.advance(now, drive, effects);
+            slot = next;
+        }
+    }
+
+    fn enqueue(&mut self, drive: usize, slot: u32) {
+        let lane = &mut self.lanes[drive];
+        if lane.first == NOTHING {
+            lane.first = slot;
+        } else {
+            self.requests.get_mut(lane.last).next = slot;
+        }
+        lane.last = slot;
+    }
+
+    /// Sends a drive what it takes.
+    fn advance(&mut self, now: Instant, drive: usize, effects: &mut Effects) {
+        loop {
+            let lane = &mut self.lanes[drive];
+            let is_full = lane.taken == lane.attached.commands;
+            if lane.first == NOTHING || is_full || lane.setting_up {
+                return;
+            }
+            lane.taken += 1;
+            if self.params.command_ns > 0 {
+                lane.setting_up = true;
+                return self.agenda.put(now.after(self.params.command_ns), Due::Send(drive));
+            }
+            self.send(now, drive, effects);
+        }
+    }
+
+    /// Sends the next command of the first request in a drive's queue.
+    fn send(&mut self, now: Instant, drive: usize, effects: &mut Effects) {
+        let lane = &mut self.lanes[drive];
+        let slot = lane.first;
+        let held = self.requests.get_mut(slot);
+        let start = held.sent;
+        let command_bytes = match held.kind {
+            Kind::Read | Kind::Write(_) => {
+                (held.bytes - start).min(u64::from(self.params.transfer_bytes_max))
+            }
+            Kind::Flush | Kind::Discard => held.bytes,
+        };
+        held.sent += command_bytes;
+        held.outstanding += 1;
+        if held.sent == held.bytes {
+            lane.first = std::mem::replace(&mut held.next, NOTHING);
+        }
+        // A discard may be longer than a transfer can be; its bytes cross no link.
+        let bytes = u32::try_from(command_bytes).unwrap_or(0);
+        let is_whole = command_bytes == held.bytes;
+        let payload = if is_whole {
+            std::mem::replace(&mut held.payload, Payload::None)
+        } else {
+            self.pool.cut(&held.payload, start, bytes)
+        };
+        let at = Extent { offset: held.offset + start, bytes };
+        let command = match held.kind {
+            Kind::Read => Command::Read { at, into: payload },
+            Kind::Write(durability) => Command::Write { at, from: payload, durability },
+            Kind::Flush => Command::Flush,
+            Kind::Discard => Command::Discard { offset: held.offset, len: held.bytes },
+        };
+        let (actor, drive) = (held.actor, held.drive);
+        let sent = Sent { request: slot, start, bytes, sent_at: now, answer: None };
+        let tag = Tag(u64::from(self.commands.insert(sent)));
+        effects.down.push(Request { tag, actor, drive, command });
+    }
+
+    /// A command is back from its drive: its bytes have still to pass the link.
+    fn carry(&mut self, now: Instant, completion: Completion, effects: &mut Effects) {
+        let number = u32::try_from(completion.tag.0).expect("our own tag");
+        let sent = self.commands.get_mut(number);
+        sent.answer = Some((completion.result, completion.payload));
+        if let Some(rate) = self.params.link_bytes_per_s {
+            // The link works on a command from the moment it was sent, if it has nothing older to do.
+            let carry_ns = nanoseconds_for(u64::from(sent.bytes), rate);
+            self.link_free_at = self.link_free_at.max(sent.sent_at).after(carry_ns);
+            if self.link_free_at > now {
+                return self.agenda.put(self.link_free_at, Due::Land(number));
+            }
+        }
+        self.land(now, number, effects);
+    }
+
+    /// A command is done, and perhaps its request.
+    fn land(&mut self, now: Instant, number: u32, effects: &mut Effects) {
+        let sent = self.commands.remove(number);
+        let (result, payload) = sent.answer.expect("a command lands with its answer");
+        let through_at = self.host.pass_up(now);
+        let held = self.requests.get_mut(sent.request);
+        held.outstanding -= 1;
+        held.result = held.result.and(result);
+        let drive = usize::from(held.drive.0);
+        if u64::from(sent.bytes) == held.bytes || !matches!(held.kind, Kind::Read | Kind::Write(_))
+        {
+            held.payload = payload;
+        } else if held.kind == Kind::Read {
+            self.pool.join(&mut held.payload, payload, sent.start, sent.bytes);
+        } else {
+            self.pool.give_back(payload);
+        }
+        let is_done = held.sent == held.bytes && held.outstanding == 0;
+        if is_done {
+            self.answer(now, sent.request, through_at, effects);
+        }
+        self.lanes[drive].taken -= 1;
+        self.advance(now, drive, effects);
+    }
+
+    fn answer(&mut self, now: Instant, slot: u32, finished: Instant, effects: &mut Effects) {
+        let Held { tag, issued, result, payload, .. } = self.requests.remove(slot);
+        let completion = Completion { tag, issued, finished, result, payload };
+        if finished > now {
+            self.outbox.put(completion);
+        } else {
+            effects.up.push(completion);
+        }
+    }
+}
+
+impl Machine for Port {
+    fn geometry(&self, drive: Drive) -> Geometry {
+        let geometry = self.lanes[usize::from(drive.0)].attached.geometry;
+        Geometry { transfer_bytes_max: 1 << 30, queue_depth: self.queue_depth, ..geometry }
+    }
+
+    fn on_request(&mut self, now: Instant, request: Request, effects: &mut Effects) {
+        self.hold(now, request);
+        // A path that costs nothing hands over at once.
+        self.on_wakeup(now, effects);
+    }
+
+    fn on_completion(&mut self, now: Instant, completion: Completion, effects: &mut Effects) {
+        self.carry(now, completion, effects);
+    }
+
+    fn on_wakeup(&mut self, now: Instant, effects: &mut Effects) {
+        while let Some(due) = self.agenda.due(now) {
+            match due {
+                Due::Release(batch) => self.release(now, batch, effects),
+                Due::Send(drive) => {
+                    self.lanes[drive].setting_up = false;
+                    self.send(now, drive, effects);
+                    self.advance(now, drive, effects);
+                }
+                Due::Land(command) => self.land(now, command, effects),
+            }
+        }
+        self.outbox.release(now, effects);
+    }
+
+    fn next_wakeup(&self) -> Instant {
+        self.agenda.next().min(self.outbox.next())
     }
 }
