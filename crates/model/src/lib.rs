@@ -41,6 +41,7 @@ pub use cost::{Cost, nanoseconds_for};
 pub use disk::{Disk, DiskParams, Shingling, WriteCaching};
 pub use fault::{Fault, FaultPlan, FaultRule, Faults, Operation, When};
 pub use flash::block_mapped::{BlockMapped, BlockMappedParams};
+pub use flash::page_mapped::{PageMapped, PageMappedParams};
 pub use fs::FileSystemParams;
 pub use media::{
     Choices, Contents, FlushMark, Grain, Loss, MIXED_STAMPS, Media, Rig, WriteCache, WriteId,

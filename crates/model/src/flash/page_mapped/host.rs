@@ -1,0 +1,179 @@
+//! The drive's side of the cable: one command at a time, how many at once, and what comes in order.
+
+use super::PageMappedParams;
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+/// Time a byte takes, as a fixed-point number: a multiplication where a rate would be a division.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Nanoseconds a byte, times 2^32.
+    scaled: u64,
+}
+
+impl Pace {
+    /// At `bytes_per_s`, to 2^-33 ns a byte.
+    pub fn of_rate(bytes_per_s: u64) -> Self {
+        let scaled =
+            ((1_000_000_000u128 << 32) + u128::from(bytes_per_s / 2)) / u128::from(bytes_per_s);
+        Self { scaled: u64::try_from(scaled).expect("a rate of at least 1 B/s") }
+    }
+
+    /// How long `bytes` take, ns, to the nearest.
+    #[inline]
+    pub fn time_of(&self, bytes: u32) -> u64 {
+        ((u128::from(self.scaled) * u128::from(bytes) + (1 << 31)) >> 32) as u64
+    }
+}
+
+/// Commands the drive works on at once.
+#[derive(Debug)]
+pub struct CommandQueue {
+    /// When each of its places is free again; empty if the host cannot fill them all.
+    places: BinaryHeap<Reverse<u64>>,
+}
+
+impl CommandQueue {
+    /// Of `places` for a host that sends at most `queue_depth`.
+    pub fn new(places: u32, queue_depth: u32) -> Self {
+        let places = if places < queue_depth { places } else { 0 };
+        Self { places: (0..places).map(|_| Reverse(0)).collect() }
+    }
+
+    /// When a command that came at `now` is looked at.
+    #[inline]
+    pub fn admit(&self, now: u64) -> u64 {
+        self.places.peek().map_or(now, |Reverse(free)| now.max(*free))
+    }
+
+    /// The command that was admitted last is done at `finished`.
+    #[inline]
+    pub fn occupy(&mut self, finished: u64) {
+        if let Some(mut place) = self.places.peek_mut() {
+            *place = Reverse(finished);
+        }
+    }
+}
+
+/// Streams that a drive tells apart.
+const STREAMS: usize = 8;
+
+/// A host that reads or writes in order.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Stream {
+    /// Where its next request starts, bytes; 0 is nobody's.
+    next: u64,
+    /// When what it was read ahead will be in the buffer.
+    pub ready: u64,
+}
+
+/// The requests that came in order, lately.
+#[derive(Debug, Default)]
+pub struct Streams {
+    streams: [Stream; STREAMS],
+    oldest: usize,
+}
+
+impl Streams {
+    /// The stream that a request at `offset` continues, moved on to its end; if none, one begins there.
+    #[inline]
+    pub fn follow(&mut self, offset: u64, bytes: u32) -> Option<&mut Stream> {
+        let end = offset + u64::from(bytes);
+        let known = self.streams.iter().position(|stream| stream.next == offset && offset != 0);
+        match known {
+            Some(number) => {
+                self.streams[number].next = end;
+                Some(&mut self.streams[number])
+            }
+            None => {
+                self.streams[self.oldest] = Stream { next: end, ready: 0 };
+                self.oldest = (self.oldest + 1) % STREAMS;
+                None
+            }
+        }
+    }
+}
+
+/// The serial stage between host and buffer.
+#[derive(Debug)]
+pub struct HostStage {
+    read_command_ns: u64,
+    write_command_ns: u64,
+    link: Pace,
+    stream_read: Option<Pace>,
+    stream_write: Pace,
+    random_write: Pace,
+    busy_until: u64,
+    reads: Streams,
+    writes: Streams,
+}
+
+/// A read as the host stage sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadAtHost {
+    /// When flash may start.
+    pub start: u64,
+    /// How long its bytes take on the link.
+    pub link_ns: u64,
+    /// When a sequential read's bytes are in the buffer, having been read ahead.
+    pub read_ahead: Option<u64>,
+}
+
+impl HostStage {
+    /// Idle.
+    pub fn new(params: &PageMappedParams) -> Self {
+        let no_faster_than_link = |cap: Option<u64>| {
+            Pace::of_rate(
+                cap.map_or(params.link_bytes_per_s, |cap| cap.min(params.link_bytes_per_s)),
+            )
+        };
+        Self {
+            read_command_ns: params.read_command_ns,
+            write_command_ns: params.write_command_ns,
+            link: Pace::of_rate(params.link_bytes_per_s),
+            stream_read: params.stream_read_bytes_per_s.map(Pace::of_rate),
+            stream_write: no_faster_than_link(params.stream_write_bytes_per_s),
+            random_write: no_faster_than_link(params.random_write_bytes_per_s),
+            busy_until: 0,
+            reads: Streams::default(),
+            writes: Streams::default(),
+        }
+    }
+
+    /// A read's command, and its bytes' place on the link.
+    #[inline]
+    pub fn read(&mut self, at: u64, offset: u64, bytes: u32) -> ReadAtHost {
+        let start = at.max(self.busy_until) + self.read_command_ns;
+        let link_ns = self.link.time_of(bytes);
+        self.busy_until = start + link_ns;
+        let read_ahead = self.stream_read.and_then(|pace| {
+            let stream = self.reads.follow(offset, bytes)?;
+            // While the host paused, the drive read on: as far as this request goes.
+            stream.ready = (stream.ready + pace.time_of(bytes)).max(at);
+            Some(stream.ready)
+        });
+        ReadAtHost { start, link_ns, read_ahead }
+    }
+
+    /// A write's command and bytes; when the drive has them.
+    #[inline]
+    pub fn write(&mut self, at: u64, offset: u64, bytes: u32) -> u64 {
+        let pace = match self.writes.follow(offset, bytes) {
+            Some(_) => self.stream_write,
+            None => self.random_write,
+        };
+        self.busy_until = at.max(self.busy_until) + self.write_command_ns + pace.time_of(bytes);
+        self.busy_until
+    }
+
+    /// A command without data; when the drive has it.
+    pub fn command(&mut self, at: u64) -> u64 {
+        self.busy_until = at.max(self.busy_until) + self.write_command_ns;
+        self.busy_until
+    }
+
+    /// How long a unit's bytes take on the link.
+    #[inline]
+    pub fn link_time_of(&self, bytes: u32) -> u64 {
+        self.link.time_of(bytes)
+    }
+}

@@ -1,0 +1,443 @@
+//! Where every unit lies: the map, the log that grows over all planes, and the cleaner behind it. No time
+//! passes here; what flash has to do for it is told to a [`Work`].
+//!
+//! ```text
+//!   superblock   one block of every plane; units run over the planes first:
+//!
+//!      plane 0   plane 1   ...   plane p-1
+//!     | 0 1 2 3 | 4 5 6 7 |     |         |   a row of NAND pages (here of four units)
+//!     |         |         |     |         |   the next row
+//!
+//!   free  -> open (written by host and cleaner) -> closed -> victim -> free
+//! ```
+//!
+//! The cleaner is paced: from the moment a victim is chosen, every unit of the host moves as many of the
+//! victim's as make it empty when the open superblock is full. No write waits for a whole superblock.
+
+use super::{
+    params::Cleaning,
+    victims::{Candidate, Victims},
+    wear::WearCount,
+};
+use std::collections::VecDeque;
+
+/// Who fills a NAND page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// A write from above.
+    Host,
+    /// The cleaner, which moves valid units.
+    Cleaner,
+}
+
+/// What flash has to do. Numbers are those of NAND pages, over the whole drive.
+pub trait Work {
+    /// Reads a page in order to move a unit of it.
+    fn read(&mut self, page: u32);
+    /// Programs a page that is complete.
+    fn program(&mut self, page: u32, origin: Origin);
+    /// Erases the next superblock's block on one plane.
+    fn erase(&mut self, plane: u32);
+}
+
+/// Nobody counts the time: what filled a drive before time 0.
+#[derive(Debug)]
+pub struct Untimed;
+
+impl Work for Untimed {
+    fn read(&mut self, _: u32) {}
+    fn program(&mut self, _: u32, _: Origin) {}
+    fn erase(&mut self, _: u32) {}
+}
+
+/// The sizes that a log needs to know.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Units the host may address.
+    pub exported: u32,
+    /// Superblocks of the drive.
+    pub superblocks: u32,
+    /// NAND pages that a superblock has on one plane.
+    pub pages_per_block: u32,
+    /// Planes.
+    pub planes: u32,
+    /// log2 of the units in a NAND page.
+    pub page_shift: u32,
+    /// Superblocks kept free, the open one among them.
+    pub reserve: u32,
+    /// How the cleaner chooses.
+    pub cleaning: Cleaning,
+    /// Spread of erase counts that calls for levelling.
+    pub wear_spread: u32,
+}
+
+impl Shape {
+    /// Units of a superblock.
+    pub fn units(&self) -> u32 {
+        (self.planes * self.pages_per_block) << self.page_shift
+    }
+}
+
+/// What the drive wrote and why, in units.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Counters {
+    /// Written by the host.
+    pub host_units: u64,
+    /// Moved by the cleaner.
+    pub moved_units: u64,
+    /// Left empty because a NAND page had to be programmed before it was full.
+    pub padded_units: u64,
+    /// Folded from the SLC cache into the rest of the flash.
+    pub folded_units: u64,
+}
+
+impl Counters {
+    /// Units that flash took for each that the host wrote; 1 before the first.
+    pub fn write_amplification(&self) -> f64 {
+        if self.host_units == 0 {
+            return 1.0;
+        }
+        let extra = self.moved_units + self.padded_units + self.folded_units;
+        (self.host_units + extra) as f64 / self.host_units as f64
+    }
+
+    /// What was counted since `earlier`.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            host_units: self.host_units - earlier.host_units,
+            moved_units: self.moved_units - earlier.moved_units,
+            padded_units: self.padded_units - earlier.padded_units,
+            folded_units: self.folded_units - earlier.folded_units,
+        }
+    }
+}
+
+/// A superblock that is being emptied.
+#[derive(Clone, Copy, Debug)]
+struct Victim {
+    number: u32,
+    /// Units below this one have been looked at.
+    cursor: u32,
+    /// Moves per `dead` units of the host.
+    live: u32,
+    dead: u32,
+    owed: u32,
+}
+
+/// How many exported units share a count of those mapped: 2^16, or 256 MiB.
+const REGION_SHIFT: u32 = 16;
+
+/// The map and the log.
+#[derive(Debug)]
+pub struct Log {
+    pub(super) shape: Shape,
+    pub(super) units: Divider,
+    /// 1 + the physical unit of each logical one; 0 where nothing is mapped.
+    pub(super) physical_of: Vec<u32>,
+    /// The logical unit of each physical one, where `valid`.
+    pub(super) logical_of: Vec<u32>,
+    pub(super) valid: Vec<u64>,
+    pub(super) valid_in: Vec<u32>,
+    pub(super) closed_at: Vec<u64>,
+    /// Mapped units of each region, so that trimming what is empty costs nothing.
+    pub(super) mapped_in: Vec<u32>,
+    pub(super) victims: Victims,
+    pub(super) wear: WearCount,
+    pub(super) free: VecDeque<u32>,
+    /// The next unit of the open superblock, and where that ends.
+    pub(super) next: u32,
+    pub(super) end: u32,
+    /// NAND pages to be filled until one more block of the next superblock is erased.
+    until_erase: u32,
+    victim: Option<Victim>,
+    /// Units placed since the drive was made.
+    pub(super) placed: u64,
+    pub(super) counters: Counters,
+}
+
+impl Log {
+    /// A drive that was never written.
+    pub fn new(shape: Shape) -> Self {
+        let (units, superblocks) = (shape.units(), shape.superblocks as usize);
+        let physical = superblocks * units as usize;
+        let exported = shape.exported as usize;
+        Self {
+            shape,
+            units: Divider::new(units),
+            physical_of: vec![0; exported],
+            logical_of: vec![0; physical],
+            valid: vec![0; physical.div_ceil(64)],
+            valid_in: vec![0; superblocks],
+            closed_at: vec![0; superblocks],
+            mapped_in: vec![0; exported.div_ceil(1 << REGION_SHIFT)],
+            victims: Victims::new(shape.cleaning, shape.superblocks, units),
+            wear: WearCount::new(shape.superblocks),
+            free: (1..shape.superblocks).collect(),
+            next: 0,
+            end: units,
+            until_erase: shape.pages_per_block,
+            victim: None,
+            placed: 0,
+            counters: Counters::default(),
+        }
+    }
+
+    /// The physical unit that holds `logical`.
+    #[inline]
+    pub fn find(&self, logical: u32) -> Option<u32> {
+        self.physical_of[logical as usize].checked_sub(1)
+    }
+
+    /// The host writes a unit.
+    #[inline]
+    pub fn write(&mut self, logical: u32, work: &mut impl Work) {
+        match self.find(logical) {
+            Some(physical) => self.invalidate(physical),
+            None => self.mapped_in[(logical >> REGION_SHIFT) as usize] += 1,
+        }
+        self.counters.host_units += 1;
+        self.clean(work);
+        self.append(logical, Origin::Host, work);
+    }
+
+    /// The host needs units `first..end` no more.
+    pub fn discard(&mut self, first: u32, end: u32) {
+        let mut logical = first;
+        while logical < end {
+            let region = (logical >> REGION_SHIFT) as usize;
+            let region_end = end.min(((logical >> REGION_SHIFT) + 1) << REGION_SHIFT);
+            while logical < region_end && self.mapped_in[region] > 0 {
+                if let Some(physical) = self.find(logical) {
+                    self.invalidate(physical);
+                    self.physical_of[logical as usize] = 0;
+                    self.mapped_in[region] -= 1;
+                }
+                logical += 1;
+            }
+            logical = region_end;
+        }
+    }
+
+    /// Programs the NAND page that is being filled, if one is, with what it holds.
+    pub fn pad(&mut self, work: &mut impl Work) {
+        let page_units = 1 << self.shape.page_shift;
+        let filled = self.next & (page_units - 1);
+        if filled != 0 {
+            let empty = page_units - filled;
+            self.counters.padded_units += u64::from(empty);
+            self.placed += u64::from(empty);
+            self.next += empty;
+            self.complete_page(Origin::Host, work);
+        }
+    }
+
+    /// Mapped units.
+    pub fn mapped(&self) -> u64 {
+        self.mapped_in.iter().map(|&count| u64::from(count)).sum()
+    }
+
+    /// Counts the mapped units anew, after a table has been written by hand.
+    pub(super) fn count_mapped(&mut self) {
+        let regions = self.physical_of.chunks(1 << REGION_SHIFT);
+        for (count, units) in self.mapped_in.iter_mut().zip(regions) {
+            *count = units.iter().filter(|&&physical| physical != 0).count() as u32;
+        }
+    }
+
+    #[inline]
+    fn invalidate(&mut self, physical: u32) {
+        self.valid[(physical / 64) as usize] &= !(1 << (physical % 64));
+        let superblock = self.units.divide(physical);
+        let valid = &mut self.valid_in[superblock as usize];
+        *valid -= 1;
+        self.victims.lost_one(superblock, *valid);
+    }
+
+    /// The next unit of the log becomes `logical`'s.
+    #[inline]
+    fn append(&mut self, logical: u32, origin: Origin, work: &mut impl Work) {
+        if self.next == self.end {
+            self.open_next();
+        }
+        let physical = self.next;
+        self.next += 1;
+        self.placed += 1;
+        self.physical_of[logical as usize] = physical + 1;
+        self.logical_of[physical as usize] = logical;
+        self.valid[(physical / 64) as usize] |= 1 << (physical % 64);
+        let open = self.units.divide(physical);
+        self.valid_in[open as usize] += 1;
+        if self.next & ((1 << self.shape.page_shift) - 1) == 0 {
+            self.complete_page(origin, work);
+        }
+    }
+
+    #[inline]
+    fn complete_page(&mut self, origin: Origin, work: &mut impl Work) {
+        work.program((self.next - 1) >> self.shape.page_shift, origin);
+        self.until_erase -= 1;
+        if self.until_erase == 0 {
+            self.until_erase = self.shape.pages_per_block;
+            self.erase_ahead(work);
+        }
+    }
+
+    /// While a superblock fills, the next one is erased, a plane at a time.
+    fn erase_ahead(&mut self, work: &mut impl Work) {
+        let next_is_used = self.free.front().is_some_and(|&next| self.wear.of(next) > 0);
+        if next_is_used {
+            let units_left = self.end - self.next;
+            let block_units = self.shape.pages_per_block << self.shape.page_shift;
+            work.erase(units_left / block_units);
+        }
+    }
+
+    fn open_next(&mut self) {
+        let full = self.units.divide(self.next - 1);
+        self.closed_at[full as usize] = self.placed;
+        self.victims.insert(full, self.valid_in[full as usize]);
+        let open = self.free.pop_front().expect("the cleaner kept a superblock free");
+        self.next = open * self.shape.units();
+        self.end = self.next + self.shape.units();
+    }
+
+    /// Units that can be written before something must have been emptied.
+    fn room(&self) -> u64 {
+        u64::from(self.end - self.next) + self.free.len() as u64 * u64::from(self.shape.units())
+    }
+
+    /// One unit of the host is about to be placed: moves what is due before it.
+    #[inline]
+    fn clean(&mut self, work: &mut impl Work) {
+        if self.victim.is_none() {
+            if self.free.len() + 1 > self.shape.reserve as usize {
+                return;
+            }
+            self.choose_victim();
+        }
+        self.move_what_is_due(work);
+        // The pace keeps room; only a drive of fully valid victims gets here and must wait for one.
+        while self.room() <= self.room_needed() {
+            self.empty_a_victim(work);
+        }
+    }
+
+    /// What emptying the current victim, or the next, may take.
+    fn room_needed(&self) -> u64 {
+        match self.victim {
+            Some(Victim { number, .. }) => u64::from(self.valid_in[number as usize]),
+            None => u64::from(self.shape.units()),
+        }
+    }
+
+    fn move_what_is_due(&mut self, work: &mut impl Work) {
+        let Some(mut victim) = self.victim else { return };
+        victim.owed += victim.live;
+        while victim.owed >= victim.dead {
+            victim.owed -= victim.dead;
+            match self.next_valid(&mut victim) {
+                Some(physical) => self.move_unit(physical, work),
+                None => return self.retire_victim(),
+            }
+        }
+        self.victim = Some(victim);
+    }
+
+    fn empty_a_victim(&mut self, work: &mut impl Work) {
+        if self.victim.is_none() {
+            self.choose_victim();
+        }
+        let mut victim = self.victim.expect("just chosen");
+        while let Some(physical) = self.next_valid(&mut victim) {
+            self.move_unit(physical, work);
+        }
+        self.retire_victim();
+    }
+
+    fn choose_victim(&mut self) {
+        let worn_least = self.wear.levels(self.shape.wear_spread, self.victims.iter());
+        let number = worn_least.or_else(|| {
+            self.victims.choose(|number| Candidate {
+                valid: self.valid_in[number as usize],
+                age: self.placed - self.closed_at[number as usize],
+            })
+        });
+        let number = number.expect("a drive without room has closed superblocks");
+        self.victims.remove(number);
+        let (units, live) = (self.shape.units(), self.valid_in[number as usize]);
+        // A victim that is nearly all valid is moved at 16 units for one of the host: beyond that the
+        // reserve pays, not the host's latency.
+        let dead = (units - live).max(units / 16).max(1);
+        self.victim = Some(Victim { number, cursor: number * units, live, dead, owed: 0 });
+    }
+
+    /// The victim's next valid unit, by 64 at a time.
+    #[inline]
+    fn next_valid(&self, victim: &mut Victim) -> Option<u32> {
+        let end = (victim.number + 1) * self.shape.units();
+        while victim.cursor < end {
+            let word = self.valid[(victim.cursor / 64) as usize] >> (victim.cursor % 64);
+            if word == 0 {
+                victim.cursor = (victim.cursor / 64 + 1) * 64;
+                continue;
+            }
+            victim.cursor += word.trailing_zeros();
+            if victim.cursor < end {
+                victim.cursor += 1;
+                return Some(victim.cursor - 1);
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn move_unit(&mut self, physical: u32, work: &mut impl Work) {
+        let logical = self.logical_of[physical as usize];
+        work.read(physical >> self.shape.page_shift);
+        self.counters.moved_units += 1;
+        self.invalidate(physical);
+        self.append(logical, Origin::Cleaner, work);
+    }
+
+    fn retire_victim(&mut self) {
+        let Victim { number, .. } = self.victim.take().expect("a victim was being emptied");
+        assert!(self.valid_in[number as usize] == 0, "superblock {number} still holds data");
+        self.wear.erased(number);
+        self.free.push_back(number);
+    }
+}
+
+/// Division by a number known at construction: a multiplication (Lemire, Kaser and Kurz, "Faster remainder
+/// by direct computation", 2019), exact for every u32.
+#[derive(Clone, Copy, Debug)]
+pub struct Divider {
+    divisor: u32,
+    inverse: u64,
+}
+
+impl Divider {
+    /// By `divisor`.
+    ///
+    /// # Panics
+    /// By 0.
+    pub fn new(divisor: u32) -> Self {
+        assert!(divisor > 0, "division by 0");
+        // By 1 the inverse would need a 65th bit.
+        Self { divisor, inverse: (u64::MAX / u64::from(divisor)).wrapping_add(1) }
+    }
+
+    /// The quotient.
+    #[inline]
+    pub fn divide(&self, number: u32) -> u32 {
+        if self.divisor == 1 {
+            return number;
+        }
+        ((u128::from(self.inverse) * u128::from(number)) >> 64) as u32
+    }
+
+    /// The remainder.
+    #[inline]
+    pub fn remainder(&self, number: u32) -> u32 {
+        number - self.divide(number) * self.divisor
+    }
+}

@@ -1,0 +1,334 @@
+//! A drive that maps 4 KiB at a time, as every SSD since 2008 does: a random write goes wherever flash is
+//! free, and a cleaner makes space behind it.
+//!
+//! ```text
+//!   host stage    serial: command, link; streams read ahead           host.rs
+//!   write buffer  acknowledges, drains into flash                     nand.rs
+//!   log           map, superblocks over all planes, cleaner           log.rs, victims.rs, wear.rs
+//!   planes        and channels, each a pair of dates                  nand.rs, lane.rs
+//!   steady state  planted from a small drive that was aged for real   plant.rs
+//! ```
+//!
+//! Completions are computed when a request arrives; the only events are the completions themselves. The
+//! model knows no bad blocks, no read disturb, no refresh and no thermal limit, and its planes work
+//! independently of each other.
+
+mod host;
+mod lane;
+mod log;
+mod nand;
+mod params;
+mod plant;
+mod victims;
+mod wear;
+
+pub use log::Counters;
+pub use params::{BadParams, Cleaning, PageMappedParams, PowerLoss, SlcCache, State, UNIT_BYTES};
+pub use wear::Wear;
+
+use crate::{Outbox, WriteCaching};
+use block::{
+    Command, Completion, Data, Drive, Durability, Effects, Extent, Geometry, Instant, Machine,
+    Request,
+};
+use host::{CommandQueue, HostStage};
+use log::{Log, Shape, Untimed};
+use nand::Nand;
+
+/// What the host addresses: a sector.
+const SECTOR_BYTES: u32 = 512;
+/// The most that one command moves: 65,536 sectors (ATA8-ACS, READ DMA EXT and WRITE DMA EXT).
+const TRANSFER_BYTES_MAX: u32 = 65_536 * SECTOR_BYTES;
+
+/// The drive.
+#[derive(Debug)]
+pub struct PageMapped {
+    geometry: Geometry,
+    durable_by: DurableBy,
+    buffer_is_durable: bool,
+    flush_ns: u64,
+    write_through_ns: u64,
+    endurance_cycles: u32,
+    queue: CommandQueue,
+    host: HostStage,
+    log: Log,
+    nand: Nand,
+    outbox: Outbox,
+}
+
+/// Which writes wait for flash.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum DurableBy {
+    /// Those that ask for it.
+    Request,
+    /// All: the write cache is off.
+    Always,
+}
+
+impl PageMapped {
+    /// Built from `params`, for at most `queue_depth` requests at a time. `seed` decides what the drive's past, if it
+    /// has one, left where.
+    ///
+    /// # Errors
+    /// [`BadParams`] says what of the parameters cannot be.
+    pub fn new(params: &PageMappedParams, queue_depth: u32, seed: u64) -> Result<Self, BadParams> {
+        params.check()?;
+        let mut log = Log::new(shape(params));
+        if let State::Steady { used_per_mille } = params.state {
+            let used = params.units() * u64::from(used_per_mille) / 1000;
+            plant::steady_state(&mut log, used as u32, seed);
+        }
+        Ok(Self {
+            geometry: Geometry {
+                capacity_bytes: params.capacity_bytes,
+                block_bytes: SECTOR_BYTES,
+                transfer_bytes_max: TRANSFER_BYTES_MAX,
+                queue_depth,
+                data: Data::TimingOnly,
+            },
+            durable_by: match params.write_cache {
+                WriteCaching::On => DurableBy::Request,
+                WriteCaching::Off => DurableBy::Always,
+            },
+            buffer_is_durable: params.power_loss == PowerLoss::Protected,
+            flush_ns: params.flush_ns,
+            write_through_ns: params.write_through_ns,
+            endurance_cycles: params.endurance_cycles,
+            queue: CommandQueue::new(params.command_queue, queue_depth),
+            host: HostStage::new(params),
+            log,
+            nand: Nand::new(params),
+            outbox: Outbox::new(queue_depth),
+        })
+    }
+
+    /// Writes units of the whole of `len` bytes from `offset` in order, in no time: what a drive held before a run.
+    ///
+    /// # Panics
+    /// Beyond the capacity, or not in multiples of 4 KiB.
+    pub fn fill(&mut self, offset: u64, len: u64) {
+        let unit = u64::from(UNIT_BYTES);
+        assert!(offset.is_multiple_of(unit) && len.is_multiple_of(unit), "a fill splits a unit");
+        assert!(offset + len <= self.geometry.capacity_bytes, "a fill beyond the capacity");
+        for logical in offset / unit..(offset + len) / unit {
+            self.log.write(logical as u32, &mut Untimed);
+        }
+    }
+
+    /// What was written so far, the drive's planted past not counted.
+    pub fn counters(&self) -> Counters {
+        let units_per_page = 1 << self.log.shape.page_shift;
+        Counters { folded_units: self.nand.folded_pages() * units_per_page, ..self.log.counters }
+    }
+
+    /// Erase counts.
+    pub fn wear(&self) -> Wear {
+        self.log.wear.summary()
+    }
+
+    /// Share of the rated erases that the drive has used up, on average over its blocks.
+    pub fn life_used(&self) -> f64 {
+        self.wear().mean / f64::from(self.endurance_cycles.max(1))
+    }
+
+    /// Mapped bytes.
+    pub fn mapped_bytes(&self) -> u64 {
+        self.log.mapped() * u64::from(UNIT_BYTES)
+    }
+
+    /// Valid units of each superblock that is full, in no order.
+    pub fn valid_counts(&self) -> Vec<u32> {
+        self.log.victims.iter().map(|number| self.log.valid_in[number as usize]).collect()
+    }
+
+    /// When a read that came at `at` is done.
+    #[inline]
+    fn read(&mut self, at: u64, extent: Extent) -> u64 {
+        let host = self.host.read(at, extent.offset, extent.bytes);
+        if let Some(read_ahead) = host.read_ahead {
+            return read_ahead.max(host.start + host.link_ns);
+        }
+        let (first, end) = units_touched(extent);
+        let (mut first_ready, mut last_ready) = (u64::MAX, host.start);
+        let mut sensed = (u32::MAX, 0);
+        for logical in first..end {
+            let Some(physical) = self.log.find(logical) else { continue };
+            let page = physical >> self.log.shape.page_shift;
+            let ready = if page == sensed.0 {
+                self.nand.another_of(page, sensed.1)
+            } else if self.is_buffered(page, host.start) {
+                host.start
+            } else {
+                let ready = self.nand.read_for_host(page, host.start);
+                sensed = (page, ready);
+                ready
+            };
+            first_ready = first_ready.min(ready);
+            last_ready = last_ready.max(ready);
+        }
+        if first_ready == u64::MAX {
+            return host.start + host.link_ns;
+        }
+        // The link starts with the first unit and ends with the last.
+        let unit_ns = self.host.link_time_of(extent.bytes.min(UNIT_BYTES));
+        (first_ready + host.link_ns).max(last_ready + unit_ns)
+    }
+
+    /// Whether a page is still on its way into flash.
+    #[inline]
+    fn is_buffered(&self, page: u32, at: u64) -> bool {
+        // Pages of the open superblock that are complete; the one being filled is in the buffer by nature.
+        let complete = self.log.next >> self.log.shape.page_shift;
+        match complete.checked_sub(page + 1) {
+            Some(pages_ago) => self.nand.is_buffered(pages_ago, at),
+            None => page == complete && self.log.next < self.log.end,
+        }
+    }
+
+    /// When a write that came at `at` is done.
+    #[inline]
+    fn write(&mut self, at: u64, extent: Extent, durability: Durability) -> u64 {
+        let arrived = self.host.write(at, extent.offset, extent.bytes);
+        self.nand.begin_write(arrived);
+        let (first, end) = units_touched(extent);
+        self.merge_ends(extent, first, end);
+        for logical in first..end {
+            self.log.write(logical, &mut self.nand);
+        }
+        if durability == Durability::Cached && self.durable_by == DurableBy::Request {
+            return self.nand.end_write().accepted;
+        }
+        if self.buffer_is_durable {
+            return self.nand.end_write().accepted + self.write_through_ns;
+        }
+        self.log.pad(&mut self.nand);
+        self.nand.end_write().programmed + self.write_through_ns
+    }
+
+    /// A write that begins or ends within a unit reads what it leaves as it is.
+    #[inline]
+    fn merge_ends(&mut self, extent: Extent, first: u32, end: u32) {
+        let unit = u64::from(UNIT_BYTES);
+        let splits_first = !extent.offset.is_multiple_of(unit);
+        let splits_last = !(extent.offset + u64::from(extent.bytes)).is_multiple_of(unit);
+        if splits_first || splits_last && end - first == 1 {
+            self.merge(first);
+        }
+        if splits_last && end - first > 1 {
+            self.merge(end - 1);
+        }
+    }
+
+    #[cold]
+    fn merge(&mut self, logical: u32) {
+        if let Some(physical) = self.log.find(logical) {
+            self.nand.read_to_merge(physical >> self.log.shape.page_shift);
+        }
+    }
+
+    fn flush(&mut self, at: u64) -> u64 {
+        let start = self.host.command(at);
+        if self.buffer_is_durable {
+            return start + self.flush_ns;
+        }
+        self.nand.begin_write(start);
+        self.log.pad(&mut self.nand);
+        start.max(self.nand.drained()) + self.flush_ns
+    }
+
+    /// Unmaps the units that lie in the range as a whole.
+    fn discard(&mut self, at: u64, offset: u64, len: u64) -> u64 {
+        let unit = u64::from(UNIT_BYTES);
+        let last = offset + len;
+        let end =
+            if last == self.geometry.capacity_bytes { last.div_ceil(unit) } else { last / unit };
+        let first = offset.div_ceil(unit);
+        if first < end {
+            self.log.discard(first as u32, end as u32);
+        }
+        self.host.command(at)
+    }
+}
+
+fn shape(params: &PageMappedParams) -> Shape {
+    Shape {
+        exported: params.units() as u32,
+        superblocks: params.superblocks() as u32,
+        pages_per_block: params.pages_per_block,
+        planes: params.planes(),
+        page_shift: (params.nand_page_bytes / UNIT_BYTES).trailing_zeros(),
+        reserve: params.reserve_superblocks,
+        cleaning: params.cleaning,
+        wear_spread: params.wear_leveling_threshold,
+    }
+}
+
+/// The units of which an extent holds at least a part: from the first to before the second.
+#[inline]
+fn units_touched(extent: Extent) -> (u32, u32) {
+    let unit = u64::from(UNIT_BYTES);
+    let end = (extent.offset + u64::from(extent.bytes)).div_ceil(unit);
+    ((extent.offset / unit) as u32, end as u32)
+}
+
+impl Machine for PageMapped {
+    fn geometry(&self, _: Drive) -> Geometry {
+        self.geometry
+    }
+
+    #[inline]
+    fn on_request(&mut self, now: Instant, request: Request, _: &mut Effects) {
+        let Request { tag, command, .. } = request;
+        let admitted = self.queue.admit(now.0);
+        let finished = match &command {
+            Command::Read { at, .. } => {
+                self.assert_fits(at.offset, u64::from(at.bytes));
+                self.read(admitted, *at)
+            }
+            Command::Write { at, durability, .. } => {
+                self.assert_fits(at.offset, u64::from(at.bytes));
+                self.write(admitted, *at, *durability)
+            }
+            Command::Flush => self.flush(admitted),
+            Command::Discard { offset, len } => {
+                self.assert_fits(*offset, *len);
+                self.discard(admitted, *offset, *len)
+            }
+        };
+        // A drive without any cost would answer at once, and time would stand still.
+        let finished = Instant(finished.max(now.0 + 1));
+        self.queue.occupy(finished.0);
+        let (result, payload) = (Ok(()), command.into_payload());
+        self.outbox.put(Completion { tag, issued: now, finished, result, payload });
+    }
+
+    fn on_completion(&mut self, _: Instant, _: Completion, _: &mut Effects) {
+        unreachable!("a drive has nothing below it");
+    }
+
+    #[inline]
+    fn on_wakeup(&mut self, now: Instant, effects: &mut Effects) {
+        self.outbox.release(now, effects);
+    }
+
+    #[inline]
+    fn next_wakeup(&self) -> Instant {
+        self.outbox.next()
+    }
+}
+
+impl PageMapped {
+    #[inline]
+    fn assert_fits(&self, offset: u64, bytes: u64) {
+        let sector = u64::from(SECTOR_BYTES);
+        assert!(
+            (offset | bytes) & (sector - 1) == 0 && bytes > 0,
+            "offset {offset}, {bytes} bytes: not whole sectors"
+        );
+        assert!(
+            offset <= self.geometry.capacity_bytes
+                && bytes <= self.geometry.capacity_bytes - offset,
+            "offset {offset}, {bytes} bytes: beyond the capacity"
+        );
+    }
+}

@@ -1,0 +1,213 @@
+//! When flash is done: planes and channels, and the write buffer that drains into them.
+
+use super::{
+    PageMappedParams,
+    lane::Lane,
+    log::{Divider, Origin, Work},
+    params::{SlcCache, UNIT_BYTES},
+};
+use crate::nanoseconds_for;
+
+/// Planes and channels as timelines, with the buffer in front of them.
+#[derive(Debug)]
+pub struct Nand {
+    planes: Vec<Lane>,
+    channels: Vec<Lane>,
+    channel_of: Vec<u16>,
+    plane_count: Divider,
+    read_ns: u64,
+    program_ns: u64,
+    erase_ns: u64,
+    /// A unit, and a whole NAND page, on a channel.
+    unit_transfer_ns: u64,
+    page_transfer_ns: u64,
+    /// When each of the latest NAND pages left the buffer: the oldest makes room for the next.
+    buffer: Vec<u64>,
+    oldest: usize,
+    slc: Option<Slc>,
+    /// When the write at hand reached the drive.
+    arrived: u64,
+    /// When the buffer had room for all of it.
+    accepted: u64,
+    /// When flash holds all that the write at hand programmed.
+    programmed: u64,
+    /// When flash holds everything.
+    drained: u64,
+}
+
+#[derive(Debug)]
+struct Slc {
+    program_ns: u64,
+    /// NAND pages it takes, and those in it.
+    capacity: u64,
+    used: u64,
+    folded: u64,
+}
+
+/// What a write waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct Written {
+    /// The buffer has all of it.
+    pub accepted: u64,
+    /// Flash has all of it.
+    pub programmed: u64,
+}
+
+impl Nand {
+    /// Idle, with an empty buffer.
+    pub fn new(params: &PageMappedParams) -> Self {
+        let planes = params.planes();
+        let page_bytes = u64::from(params.nand_page_bytes);
+        let transfer = |bytes| nanoseconds_for(bytes, params.channel_bytes_per_s);
+        let slc = params.slc_cache.map(|SlcCache { bytes, program_ns }| Slc {
+            program_ns,
+            capacity: bytes / page_bytes,
+            used: 0,
+            folded: 0,
+        });
+        Self {
+            planes: vec![Lane::default(); planes as usize],
+            channels: vec![Lane::default(); params.channels as usize],
+            channel_of: (0..planes).map(|plane| (plane % params.channels) as u16).collect(),
+            plane_count: Divider::new(planes),
+            read_ns: params.read_ns,
+            program_ns: params.program_ns,
+            erase_ns: params.erase_ns,
+            unit_transfer_ns: transfer(u64::from(UNIT_BYTES)),
+            page_transfer_ns: transfer(page_bytes),
+            buffer: vec![0; (params.write_buffer_bytes / page_bytes) as usize],
+            oldest: 0,
+            slc,
+            arrived: 0,
+            accepted: 0,
+            programmed: 0,
+            drained: 0,
+        }
+    }
+
+    /// Reads a page for the host, and sends one unit of it to the controller.
+    #[inline]
+    pub fn read_for_host(&mut self, page: u32, at: u64) -> u64 {
+        let plane = self.plane_count.remainder(page) as usize;
+        let sensed = self.planes[plane].read(at, self.read_ns, self.program_ns);
+        self.transfer_for_host(plane, sensed)
+    }
+
+    /// Sends another unit of a page that the plane still holds.
+    #[inline]
+    pub fn another_of(&mut self, page: u32, sensed: u64) -> u64 {
+        self.transfer_for_host(self.plane_count.remainder(page) as usize, sensed)
+    }
+
+    #[inline]
+    fn transfer_for_host(&mut self, plane: usize, sensed: u64) -> u64 {
+        let channel = usize::from(self.channel_of[plane]);
+        self.channels[channel].read(sensed, self.unit_transfer_ns, self.page_transfer_ns)
+    }
+
+    /// Whether the buffer still holds a page of the open superblock that `pages_ago` pages followed, at `at`.
+    #[inline]
+    pub fn is_buffered(&self, pages_ago: u32, at: u64) -> bool {
+        let pages_ago = pages_ago as usize;
+        // The latest stands before the oldest, in a ring.
+        pages_ago < self.buffer.len() && {
+            let back = pages_ago + 1;
+            let index = if back <= self.oldest {
+                self.oldest - back
+            } else {
+                self.oldest + self.buffer.len() - back
+            };
+            self.buffer[index] > at
+        }
+    }
+
+    /// A write has reached the drive.
+    #[inline]
+    pub fn begin_write(&mut self, arrived: u64) {
+        if self.slc.is_some() {
+            self.fold_until(arrived);
+        }
+        (self.arrived, self.accepted, self.programmed) = (arrived, arrived, arrived);
+    }
+
+    /// All of it has been handed over.
+    #[inline]
+    pub fn end_write(&mut self) -> Written {
+        Written { accepted: self.accepted, programmed: self.programmed }
+    }
+
+    /// When flash holds everything that was handed over.
+    pub fn drained(&self) -> u64 {
+        self.drained
+    }
+
+    /// NAND pages folded out of the SLC cache.
+    pub fn folded_pages(&self) -> u64 {
+        self.slc.as_ref().map_or(0, |slc| slc.folded)
+    }
+
+    /// The part of a unit that a write leaves as it is must be read first.
+    pub fn read_to_merge(&mut self, page: u32) {
+        let plane = self.plane_count.remainder(page) as usize;
+        self.arrived = self.planes[plane].read(self.arrived, self.read_ns, self.program_ns);
+    }
+
+    /// What an idle drive did since it had nothing to do: pages read from the SLC cache and programmed, on all
+    /// planes at once.
+    #[cold]
+    fn fold_until(&mut self, now: u64) {
+        let slc = self.slc.as_mut().expect("the caller saw it");
+        let idle_ns = now.saturating_sub(self.drained);
+        let a_page_ns = self.read_ns + self.program_ns;
+        let pages = (idle_ns / a_page_ns).saturating_mul(self.planes.len() as u64).min(slc.used);
+        slc.used -= pages;
+        slc.folded += pages;
+        self.drained = self.drained.max(now);
+    }
+
+    /// How long this page's program takes: the SLC cache takes what comes from the host while it has room.
+    #[inline]
+    fn program_time(&mut self, origin: Origin) -> u64 {
+        match &mut self.slc {
+            Some(slc) if origin == Origin::Host && slc.used < slc.capacity => {
+                slc.used += 1;
+                slc.program_ns
+            }
+            _ => self.program_ns,
+        }
+    }
+}
+
+impl Work for Nand {
+    /// The cleaner reads ahead of the programs that follow, so that they need not wait for it.
+    #[inline]
+    fn read(&mut self, page: u32) {
+        let plane = self.plane_count.remainder(page) as usize;
+        self.planes[plane].queue(self.arrived, self.read_ns);
+        let channel = usize::from(self.channel_of[plane]);
+        self.channels[channel].queue(self.arrived, self.unit_transfer_ns);
+    }
+
+    #[inline]
+    fn program(&mut self, page: u32, origin: Origin) {
+        let plane = self.plane_count.remainder(page) as usize;
+        let channel = usize::from(self.channel_of[plane]);
+        let has_room = self.buffer[self.oldest];
+        self.accepted = self.accepted.max(has_room);
+        let start = self.arrived.max(has_room);
+        let loaded = self.channels[channel].queue(start, self.page_transfer_ns);
+        let program_ns = self.program_time(origin);
+        let done = self.planes[plane].queue(loaded, program_ns);
+        self.buffer[self.oldest] = done;
+        self.oldest += 1;
+        if self.oldest == self.buffer.len() {
+            self.oldest = 0;
+        }
+        self.programmed = self.programmed.max(done);
+        self.drained = self.drained.max(done);
+    }
+
+    fn erase(&mut self, plane: u32) {
+        self.planes[plane as usize].queue(self.arrived, self.erase_ns);
+    }
+}

@@ -1,0 +1,251 @@
+//! What a page-mapped drive is made of, in plain integers, and what of it cannot be built.
+
+use crate::WriteCaching;
+use std::fmt;
+
+/// The mapping unit, bytes: every table of the drive counts in these. A NAND page holds one or more.
+pub const UNIT_BYTES: u32 = 4096;
+
+/// Everything that tells one page-mapped drive from another.
+///
+/// Four numbers a fitter can drive independently at depth 1, on a drive with enough planes:
+/// a random read takes `read_command_ns + read_ns + 4 KiB / channel_bytes_per_s + s / link_bytes_per_s`,
+/// a random write `write_command_ns + s / random_write_bytes_per_s`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PageMappedParams {
+    /// What the host may address, bytes; a multiple of 512.
+    pub capacity_bytes: u64,
+    /// Flash beyond the exported capacity, in thousandths of the exported capacity: the trade's
+    /// (physical - exported) / exported. 70 is the binary-to-decimal gap of a "256 GB" drive.
+    pub over_provisioning_per_mille: u32,
+
+    /// Buses between the controller and the flash.
+    pub channels: u32,
+    /// Dies on each channel.
+    pub dies_per_channel: u32,
+    /// Planes of a die. Each works by itself: the model knows no multi-plane command.
+    pub planes_per_die: u32,
+    /// What one array read or one program moves, bytes: 4 KiB times a power of two.
+    pub nand_page_bytes: u32,
+    /// NAND pages that are erased together on one plane.
+    pub pages_per_block: u32,
+
+    /// From the array to a plane's register (tR), ns.
+    pub read_ns: u64,
+    /// From the register to the array (tPROG), ns.
+    pub program_ns: u64,
+    /// Erasing a block (tBERS), ns.
+    pub erase_ns: u64,
+    /// Rate of one channel, bytes per second.
+    pub channel_bytes_per_s: u64,
+
+    /// What the controller spends on a read command before flash is asked, ns. Serial: with
+    /// `link_bytes_per_s` it bounds reads per second at any depth.
+    pub read_command_ns: u64,
+    /// The same of a write (also of a discard), ns.
+    pub write_command_ns: u64,
+    /// Rate between host and buffer, bytes per second, one command at a time.
+    pub link_bytes_per_s: u64,
+    /// What a sequential reader gets at most; the drive then reads ahead, and such a read waits for no
+    /// array. `None`: a sequential read is served as a random one.
+    pub stream_read_bytes_per_s: Option<u64>,
+    /// What a sequential writer gets at most; `None`: no limit but link and flash.
+    pub stream_write_bytes_per_s: Option<u64>,
+    /// What any other writer gets at most; `None`: no limit but link and flash.
+    pub random_write_bytes_per_s: Option<u64>,
+    /// Commands the drive works on at once: 1 is a drive without command queue, 32 is NCQ.
+    pub command_queue: u32,
+
+    /// Whether a write may be acknowledged out of the buffer.
+    pub write_cache: WriteCaching,
+    /// Memory that takes writes and drains into flash, bytes; at least one NAND page.
+    pub write_buffer_bytes: u64,
+    /// Whether that memory outlives a power cut.
+    pub power_loss: PowerLoss,
+    /// What a FLUSH costs on top of emptying the buffer, ns.
+    pub flush_ns: u64,
+    /// What a FUA write, or any write with the cache off, costs on top of its program, ns.
+    pub write_through_ns: u64,
+
+    /// How the cleaner picks what it empties next.
+    pub cleaning: Cleaning,
+    /// Superblocks kept free for the cleaner, the one being filled among them: 2 or more.
+    pub reserve_superblocks: u32,
+    /// A part of the flash run at one bit a cell, in front of the rest.
+    pub slc_cache: Option<SlcCache>,
+    /// Erases that a block is rated for.
+    pub endurance_cycles: u32,
+    /// Erases between the most and the least worn superblock before data that never changes is moved.
+    pub wear_leveling_threshold: u32,
+    /// What happened to the drive before time 0.
+    pub state: State,
+}
+
+/// What a power cut does to the write buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PowerLoss {
+    /// It is lost: FLUSH and FUA wait for flash.
+    Volatile,
+    /// Capacitors empty it into flash: FLUSH and FUA have nothing to wait for.
+    Protected,
+}
+
+/// Which superblock is emptied next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cleaning {
+    /// The one written longest ago.
+    Fifo,
+    /// The one with the fewest valid pages.
+    Greedy,
+    /// The one with the largest (1 - u) age / (1 + u), u its valid share (Rosenblum and Ousterhout, "The
+    /// Design and Implementation of a Log-Structured File System", 1992).
+    CostBenefit,
+}
+
+/// Flash that takes writes at one bit a cell and is folded into the rest while the drive idles.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SlcCache {
+    /// How much it takes before writes go to the slow flash directly.
+    pub bytes: u64,
+    /// Its program time, ns.
+    pub program_ns: u64,
+}
+
+/// The drive's past.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// Never written.
+    Fresh,
+    /// The first part of the exported space was written over and over at random until nothing changed
+    /// any more.
+    Steady {
+        /// How much of the exported capacity that is, in thousandths.
+        used_per_mille: u32,
+    },
+}
+
+/// Parameters of which no drive can be built, and why, in one sentence.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BadParams(String);
+
+impl fmt::Display for BadParams {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadParams {}
+
+impl PageMappedParams {
+    /// Planes of the whole drive: how many arrays work at once.
+    pub fn planes(&self) -> u32 {
+        self.channels.saturating_mul(self.dies_per_channel).saturating_mul(self.planes_per_die)
+    }
+
+    /// Mapping units of a superblock: one block of every plane, filled and emptied together.
+    pub fn units_per_superblock(&self) -> u64 {
+        let units_per_page = u64::from(self.nand_page_bytes / UNIT_BYTES);
+        u64::from(self.planes()) * u64::from(self.pages_per_block) * units_per_page
+    }
+
+    /// Superblocks of the whole drive. Flash that fills no superblock is left out.
+    pub fn superblocks(&self) -> u64 {
+        let physical = u128::from(self.capacity_bytes)
+            * u128::from(1000 + self.over_provisioning_per_mille)
+            / 1000;
+        (physical / u128::from(self.units_per_superblock()) / u128::from(UNIT_BYTES)) as u64
+    }
+
+    /// Mapping units the host may address.
+    pub fn units(&self) -> u64 {
+        self.capacity_bytes.div_ceil(u64::from(UNIT_BYTES))
+    }
+
+    /// Mapping units that hold data at any time: all flash net of the open superblock and the reserve. What the closed
+    /// form of write amplification calls the physical space.
+    pub fn net_units(&self) -> u64 {
+        self.superblocks().saturating_sub(u64::from(self.reserve_superblocks))
+            * self.units_per_superblock()
+    }
+
+    /// Refuses what cannot be built or would come to a halt.
+    pub(super) fn check(&self) -> Result<(), BadParams> {
+        let refuse = |sentence: String| Err(BadParams(sentence));
+        for (name, value) in [
+            ("channels", u64::from(self.channels)),
+            ("dies_per_channel", u64::from(self.dies_per_channel)),
+            ("planes_per_die", u64::from(self.planes_per_die)),
+            ("pages_per_block", u64::from(self.pages_per_block)),
+            ("command_queue", u64::from(self.command_queue)),
+            ("capacity_bytes", self.capacity_bytes),
+            ("read_ns", self.read_ns),
+            ("program_ns", self.program_ns),
+            ("channel_bytes_per_s", self.channel_bytes_per_s),
+            ("link_bytes_per_s", self.link_bytes_per_s),
+            ("stream_read_bytes_per_s", self.stream_read_bytes_per_s.unwrap_or(1)),
+            ("stream_write_bytes_per_s", self.stream_write_bytes_per_s.unwrap_or(1)),
+            ("random_write_bytes_per_s", self.random_write_bytes_per_s.unwrap_or(1)),
+            ("slc_cache program_ns", self.slc_cache.map_or(1, |cache| cache.program_ns)),
+        ] {
+            if value == 0 {
+                return refuse(format!("{name} is 0, and there is no such drive"));
+            }
+        }
+        if self.planes() > 1 << 16 || self.pages_per_block > 1 << 16 {
+            return refuse(format!(
+                "{} planes of {} pages a block: the model ends at 65536 of each",
+                self.planes(),
+                self.pages_per_block
+            ));
+        }
+        let page = self.nand_page_bytes;
+        if !page.is_multiple_of(UNIT_BYTES) || !page.is_power_of_two() {
+            return refuse(format!(
+                "nand_page_bytes {page}: it must be {UNIT_BYTES} times a power of two"
+            ));
+        }
+        if !self.capacity_bytes.is_multiple_of(512) {
+            return refuse(format!("capacity_bytes {}: no multiple of 512", self.capacity_bytes));
+        }
+        if self.write_buffer_bytes < u64::from(page) {
+            return refuse(format!(
+                "write_buffer_bytes {}: it must hold a NAND page of {page} bytes",
+                self.write_buffer_bytes
+            ));
+        }
+        if let State::Steady { used_per_mille } = self.state
+            && used_per_mille > 1000
+        {
+            return refuse(format!("used_per_mille {used_per_mille}: a drive is full at 1000"));
+        }
+        self.check_spare()
+    }
+
+    fn check_spare(&self) -> Result<(), BadParams> {
+        let refuse = |sentence: String| Err(BadParams(sentence));
+        let (superblocks, units) = (self.superblocks(), self.units_per_superblock());
+        if superblocks * units >= u64::from(u32::MAX) {
+            return refuse(format!(
+                "capacity_bytes {}: page numbers of 32 bits end at 16 TiB of flash",
+                self.capacity_bytes
+            ));
+        }
+        if self.reserve_superblocks < 2 {
+            return refuse(format!(
+                "reserve_superblocks {}: the cleaner needs one to fill and one to end in, 2",
+                self.reserve_superblocks
+            ));
+        }
+        // With less, all of the exported space being mapped, a victim may hold nothing but valid pages.
+        let least = self.units().div_ceil(units) + u64::from(self.reserve_superblocks) + 1;
+        if superblocks < least {
+            return refuse(format!(
+                "over_provisioning_per_mille {}: {superblocks} superblocks of {} KiB, and {least} are \
+                 needed to hold the exported capacity, the reserve and one to clean",
+                self.over_provisioning_per_mille,
+                units * u64::from(UNIT_BYTES) / 1024
+            ));
+        }
+        Ok(())
+    }
+}
