@@ -75,6 +75,11 @@ impl Layout {
         self.cylinders
     }
 
+    /// Sectors of the longest track.
+    pub fn track_sectors_max(&self) -> u64 {
+        self.zones[0].sectors_per_track
+    }
+
     /// The track of a sector.
     #[inline]
     pub fn place(&self, sector: u64) -> Place {

@@ -2,21 +2,78 @@
 //! queue. What a request costs follows from where arm and platter are when its turn comes.
 
 mod layout;
+mod mechanism;
 mod params;
+mod read_cache;
 mod seek;
+mod shingle;
+mod write_cache;
 
 pub use params::{DiskParams, Shingling, WriteCaching};
 
-use layout::Layout;
-use seek::SeekCurve;
+use crate::{Outbox, nanoseconds_for};
+use block::{
+    Command, Completion, Data, Drive, Durability, Effects, Extent, Geometry, Instant, IoError,
+    Machine, Payload, Request, Tag,
+};
+use layout::Place;
+use mechanism::{Action, Mechanism, Span};
+use read_cache::ReadCache;
+use shingle::Translation;
+use std::collections::VecDeque;
+use write_cache::WriteCache;
 
-/// A disk.
+/// Largest transfer: the sixteen bits of an ATA command's sector count, at 512 B (ACS-3, 7.21).
+const TRANSFER_BYTES_MAX: u32 = 65_536 * 512;
+
+/// A disk. Budget: a microsecond a request and 20 ns for each command or cached write that its scheduler looks at.
 #[derive(Debug)]
 pub struct Disk {
     params: DiskParams,
     queue_depth: u32,
-    layout: Layout,
-    seeks: SeekCurve,
+    mechanism: Mechanism,
+    /// Where the heads were left, and when they are free.
+    head: Place,
+    free_at: u64,
+    controller_free: u64,
+    link_free: u64,
+    reads: ReadCache,
+    writes: WriteCache,
+    translation: Option<Translation>,
+    /// Cached data are written in pieces of this many sectors, so that memory is freed and reads get their turn.
+    destage_sectors: u64,
+    /// In front of the drive: beyond its command queue.
+    waiting: VecDeque<(Instant, Request)>,
+    /// In the command queue, for the heads.
+    pending: Vec<Held>,
+    /// In the command queue, for room in the write cache.
+    blocked: VecDeque<Held>,
+    /// In the command queue, until the write cache's generation is on the medium.
+    flushes: VecDeque<(u64, Held)>,
+    /// In the command queue, done but for the time.
+    outbox: Outbox,
+    alarm: Instant,
+}
+
+/// A command that the drive has taken.
+#[derive(Debug)]
+struct Held {
+    tag: Tag,
+    issued: Instant,
+    action: Action,
+    span: Span,
+    /// When the controller has understood it, ns.
+    ready: u64,
+    /// When a write's bytes have been received, ns.
+    received: u64,
+    payload: Payload,
+}
+
+/// What the heads do next.
+#[derive(Clone, Copy)]
+enum Choice {
+    Pending(usize),
+    Destage(usize),
 }
 
 impl Disk {
@@ -28,11 +85,396 @@ impl Disk {
     pub fn new(params: DiskParams, queue_depth: u32) -> Self {
         params.check();
         assert!(queue_depth > 0, "a disk that takes no request");
-        let cache_bytes = params.shingling.map_or(0, |shingling| shingling.media_cache_bytes);
-        let sectors = (params.capacity_bytes + cache_bytes) / u64::from(params.sector_bytes);
-        let layout = Layout::new(&params, sectors);
-        let seeks = SeekCurve::new(&params, layout.cylinders());
-        Self { params, queue_depth, layout, seeks }
+        let sectors = |bytes: u64| bytes / u64::from(params.sector_bytes);
+        let log_sectors = params.shingling.map_or(0, |it| sectors(it.media_cache_bytes));
+        // A shingled disk's last zone may be cut short by the capacity, but not by the platter.
+        let zone_sectors = params.shingling.map_or(1, |it| sectors(it.zone_bytes));
+        let end = log_sectors + sectors(params.capacity_bytes).next_multiple_of(zone_sectors);
+        let mechanism = Mechanism::new(&params, end);
+        let translation = params.shingling.map(|_| Translation::new(zone_sectors, log_sectors));
+        let cache_sectors = match params.write_caching {
+            WriteCaching::On => sectors(params.write_cache_bytes),
+            WriteCaching::Off => 0,
+        };
+        let depth = params.command_queue_depth;
+        Self {
+            head: mechanism.layout.place(0),
+            free_at: 0,
+            controller_free: 0,
+            link_free: 0,
+            reads: ReadCache::new(
+                params.read_segments,
+                sectors(params.read_segment_bytes),
+                sectors(params.prefetch_min_bytes),
+                end,
+            ),
+            writes: WriteCache::new(cache_sectors, params.write_cache_commands),
+            translation,
+            destage_sectors: mechanism.layout.track_sectors_max().min(cache_sectors / 4).max(1),
+            waiting: VecDeque::with_capacity(queue_depth as usize),
+            pending: Vec::with_capacity(depth as usize),
+            blocked: VecDeque::with_capacity(depth as usize),
+            flushes: VecDeque::with_capacity(depth as usize),
+            outbox: Outbox::new(depth),
+            alarm: Instant::NEVER,
+            mechanism,
+            queue_depth,
+            params,
+        }
+    }
+
+    fn in_command_queue(&self) -> usize {
+        self.outbox.len() + self.pending.len() + self.blocked.len() + self.flushes.len()
+    }
+
+    /// Fills the command queue.
+    fn admit(&mut self, now: u64) {
+        while self.in_command_queue() < self.params.command_queue_depth as usize
+            && let Some((issued, request)) = self.waiting.pop_front()
+        {
+            self.start(now, issued, request);
+        }
+    }
+
+    fn start(&mut self, now: u64, issued: Instant, request: Request) {
+        let ready = now.max(self.controller_free) + self.params.command_ns;
+        self.controller_free = ready;
+        let Request { tag, command, .. } = request;
+        let held = |action, span, payload| {
+            let received = ready;
+            Held { tag, issued, action, span, ready, received, payload }
+        };
+        let nowhere = Span { first: 0, end: 0 };
+        match command {
+            Command::Read { at, into } => match self.span(at) {
+                Some(span) => self.start_read(held(Action::Read, span, into)),
+                None => self.answer(held(Action::Read, nowhere, into), ready, Err(IoError::Short)),
+            },
+            Command::Write { at, from, durability } => match self.span(at) {
+                Some(span) => self.start_write(held(Action::Write, span, from), durability),
+                None => self.answer(held(Action::Write, nowhere, from), ready, Err(IoError::Short)),
+            },
+            Command::Flush => {
+                let generation = self.writes.close_generation();
+                let flush = held(Action::Write, nowhere, Payload::None);
+                self.flushes.push_back((generation, flush));
+                self.answer_flushes(ready);
+            }
+            // Sectors are rewritten in place: there is nothing to gain from knowing them unused.
+            Command::Discard { .. } => {
+                self.answer(held(Action::Write, nowhere, Payload::None), ready, Ok(()));
+            }
+        }
+    }
+
+    fn start_read(&mut self, held: Held) {
+        if let Err(held) = self.read_from_memory(held.ready, held) {
+            self.pending.push(held);
+        }
+    }
+
+    fn start_write(&mut self, mut held: Held, durability: Durability) {
+        if durability == Durability::Fua || !self.writes.takes(held.span) {
+            held.received = self.over_link(held.ready, held.span);
+            self.pending.push(held);
+        } else {
+            self.blocked.push_back(held);
+            self.unblock(0);
+        }
+    }
+
+    /// Answers a read out of the caches, or gives it back.
+    fn read_from_memory(&mut self, now: u64, held: Held) -> Result<(), Held> {
+        let place = self.place(held.span);
+        if self.writes.holds(held.span) {
+            let finished = self.over_link(now, held.span);
+            self.answer(held, finished, Ok(()));
+        } else if !self.is_overdue(now)
+            && let Some(passed) = self.reads.join(&self.mechanism, place, now)
+        {
+            let release = self.reads.release_at(&self.mechanism, place);
+            self.free_at = self.free_at.max(passed).max(release);
+            let finished = self.over_link(now, place).max(passed);
+            self.answer(held, finished, Ok(()));
+        } else if self.reads.holds(&self.mechanism, place, now) {
+            let finished = self.over_link(now, place);
+            self.answer(held, finished, Ok(()));
+        } else {
+            return Err(held);
+        }
+        Ok(())
+    }
+
+    /// Takes cached writes in, in their order, as far as there is room.
+    fn unblock(&mut self, now: u64) {
+        while let Some(first) = self.blocked.front()
+            && self.writes.has_room(first.span)
+        {
+            let held = self.blocked.pop_front().expect("a front just seen");
+            let received = self.over_link(held.ready.max(now), held.span);
+            let place = self.place_at_home(held.span);
+            self.reads.forget(place);
+            self.writes.insert(held.span, received);
+            self.answer(held, received, Ok(()));
+        }
+    }
+
+    fn answer_flushes(&mut self, now: u64) {
+        while let Some(&(generation, _)) = self.flushes.front()
+            && !self.writes.is_dirty(generation)
+        {
+            let (_, held) = self.flushes.pop_front().expect("a front just seen");
+            let finished = held.ready.max(now);
+            self.answer(held, finished, Ok(()));
+        }
+    }
+
+    fn answer(&mut self, held: Held, finished: u64, result: Result<(), IoError>) {
+        let Held { tag, issued, payload, .. } = held;
+        let finished = Instant(finished);
+        self.outbox.put(Completion { tag, issued, finished, result, payload });
+    }
+
+    /// When the heads are next to be told something.
+    fn next_decision(&self) -> u64 {
+        if self.writes.is_destaging() {
+            return self.free_at;
+        }
+        let pending = self.pending.iter().map(|held| held.ready);
+        let cached = self.writes.candidates(self.flushing()).map(|(_, run)| run.ready);
+        pending.chain(cached).min().map_or(u64::MAX, |ready| ready.max(self.free_at))
+    }
+
+    /// The heads are free, and something may want them.
+    fn decide(&mut self, now: u64) {
+        if self.writes.is_destaging() {
+            self.writes.destaged();
+            self.answer_flushes(now);
+            self.unblock(now);
+        }
+        self.clean_while_idle(now);
+        let from = self.reads.head(&self.mechanism, now).unwrap_or(self.head);
+        match self.choose(from, now) {
+            Some(Choice::Pending(at)) => {
+                let held = self.pending.remove(at);
+                match held.action {
+                    Action::Read => self.read(from, now, held),
+                    Action::Write => self.write_through(from, now, held),
+                }
+            }
+            Some(Choice::Destage(at)) => {
+                let run = self.writes.run(at);
+                let in_zone = self.translation.as_ref().map(|it| it.to_zone_end(run.first));
+                let sectors_max = self.destage_sectors.min(in_zone.unwrap_or(u64::MAX));
+                let (span, received) = self.writes.destage(at, sectors_max);
+                self.write(from, now, span, received);
+            }
+            None => {}
+        }
+    }
+
+    /// Shortest positioning time first, but whatever has waited too long before everything else, the
+    /// oldest first. Cached writes have time, unless a flush or a full cache keeps somebody waiting.
+    fn choose(&self, from: Place, now: u64) -> Option<Choice> {
+        let rank = |since: u64, span: Span, action| {
+            if now.saturating_sub(since) > self.params.age_limit_ns {
+                (0, since)
+            } else {
+                (1, self.mechanism.begin(from, now, span.first, action, 0))
+            }
+        };
+        let pending = (0..)
+            .zip(&self.pending)
+            .filter(|(_, held)| held.ready <= now)
+            .map(|(at, held)| {
+                (rank(held.issued.0, self.place(held.span), held.action), Choice::Pending(at))
+            })
+            .min_by_key(|&(rank, _)| rank);
+        let urgent = !self.flushes.is_empty() || !self.blocked.is_empty();
+        if pending.is_some() && !urgent {
+            return pending.map(|(_, choice)| choice);
+        }
+        let cached = self
+            .writes
+            .candidates(self.flushing())
+            .filter(|(_, run)| run.ready <= now)
+            .map(|(at, run)| {
+                (rank(run.since, self.target(run.span), Action::Write), Choice::Destage(at))
+            })
+            .min_by_key(|&(rank, _)| rank);
+        pending.into_iter().chain(cached).min_by_key(|&(rank, _)| rank).map(|(_, choice)| choice)
+    }
+
+    fn read(&mut self, from: Place, now: u64, held: Held) {
+        // A read that was served since may have brought this one's sectors along.
+        let Err(held) = self.read_from_memory(now, held) else { return };
+        let span = self.place(held.span);
+        self.reads.stop(&self.mechanism, now);
+        let begin = self.mechanism.begin(from, now, span.first, Action::Read, 0);
+        let end = begin + self.mechanism.transfer_ns(span);
+        self.head = self.mechanism.layout.place(span.end - 1);
+        self.free_at = self.reads.start(&self.mechanism, span, end).max(end);
+        // The interface follows the heads, and is the slower one on some.
+        let finished = end.max(begin + self.link_ns(span));
+        self.answer(held, finished, Ok(()));
+    }
+
+    fn write_through(&mut self, from: Place, now: u64, held: Held) {
+        self.writes.drop_overlapped(held.span);
+        self.write(from, now, held.span, held.received);
+        let finished = self.free_at;
+        self.answer(held, finished, Ok(()));
+    }
+
+    /// Puts the span on the medium. Its bytes are all there at `received`; the heads may begin as soon as they
+    /// will not run dry.
+    fn write(&mut self, from: Place, now: u64, home: Span, received: u64) {
+        self.reads.stop(&self.mechanism, now);
+        self.reads.forget(self.place_at_home(home));
+        (self.head, self.free_at) = (from, now);
+        while let Some(zone) = self.translation.as_ref().and_then(|it| it.zone_to_clean(home)) {
+            self.clean(zone);
+        }
+        let span = self.translation.as_mut().map_or(home, |it| it.write(home));
+        let transfer_ns = self.mechanism.transfer_ns(span);
+        let not_before = received.saturating_sub(transfer_ns);
+        self.pass(Action::Write, span, not_before);
+    }
+
+    /// Moves the heads over the span.
+    fn pass(&mut self, action: Action, span: Span, not_before: u64) {
+        let begin = self.mechanism.begin(self.head, self.free_at, span.first, action, not_before);
+        self.free_at = begin + self.mechanism.transfer_ns(span);
+        self.head = self.mechanism.layout.place(span.end - 1);
+    }
+
+    /// Reads a shingled zone, merges what the log has of it, and writes it back.
+    fn clean(&mut self, zone: u64) {
+        let translation = self.translation.as_mut().expect("only shingled zones are cleaned");
+        translation.cleaned(zone);
+        let span = translation.zone(zone);
+        self.pass(Action::Read, span, 0);
+        self.pass(Action::Write, span, 0);
+    }
+
+    /// What a shingled disk has cleaned since the heads were last wanted. A zone that was under way when
+    /// the next command came has been given up.
+    fn clean_while_idle(&mut self, now: u64) {
+        let Some(shingling) = self.params.shingling else { return };
+        let mut idle = now.saturating_sub(self.free_at.saturating_add(shingling.idle_clean_ns));
+        while let Some(translation) = &mut self.translation
+            && let Some(zone) = translation.oldest_zone()
+        {
+            let transfer_ns = self.mechanism.transfer_ns(translation.zone(zone));
+            let cost_ns = 2 * (transfer_ns + self.params.average_seek_ns);
+            if idle < cost_ns {
+                break;
+            }
+            idle -= cost_ns;
+            translation.cleaned(zone);
+        }
+    }
+
+    /// The generation that the last flush waits for.
+    fn flushing(&self) -> Option<u64> {
+        self.flushes.back().map(|&(generation, _)| generation)
+    }
+
+    fn is_overdue(&self, now: u64) -> bool {
+        let overdue = |held: &Held| now.saturating_sub(held.issued.0) > self.params.age_limit_ns;
+        self.pending.iter().any(overdue)
+            || self.blocked.front().is_some_and(overdue)
+            || self.flushes.front().is_some_and(|(_, flush)| overdue(flush))
+    }
+
+    fn link_ns(&self, span: Span) -> u64 {
+        let bytes = span.sectors() * u64::from(self.params.sector_bytes);
+        nanoseconds_for(bytes, self.params.link_bytes_per_s)
+    }
+
+    /// When the span has been transferred between host and memory, one transfer after the other.
+    fn over_link(&mut self, ready: u64, span: Span) -> u64 {
+        self.link_free = self.link_free.max(ready) + self.link_ns(span);
+        self.link_free
+    }
+
+    /// Where a read finds the span on the platter.
+    fn place(&self, home: Span) -> Span {
+        self.translation.as_ref().map_or(home, |it| it.place(home))
+    }
+
+    /// Where a write would put it.
+    fn target(&self, home: Span) -> Span {
+        self.translation.as_ref().map_or(home, |it| it.target(home))
+    }
+
+    fn place_at_home(&self, home: Span) -> Span {
+        self.translation.as_ref().map_or(home, |it| it.at_home(home))
+    }
+
+    /// The sectors of an extent, if the disk has them all.
+    fn span(&self, at: Extent) -> Option<Span> {
+        let sector_bytes = u64::from(self.params.sector_bytes);
+        let end = at.offset.checked_add(u64::from(at.bytes))?;
+        let span = Span { first: at.offset / sector_bytes, end: end / sector_bytes };
+        (end <= self.params.capacity_bytes).then_some(span)
+    }
+
+    fn assert_whole_sectors(&self, command: &Command) {
+        let (Command::Read { at, .. } | Command::Write { at, .. }) = command else { return };
+        let sector_bytes = self.params.sector_bytes;
+        assert!(
+            at.offset.is_multiple_of(u64::from(sector_bytes))
+                && at.bytes.is_multiple_of(sector_bytes),
+            "{} B at {} split a sector",
+            at.bytes,
+            at.offset
+        );
+        assert!((1..=TRANSFER_BYTES_MAX).contains(&at.bytes), "a transfer of {} B", at.bytes);
+    }
+
+    fn set_alarm(&mut self) {
+        self.alarm = self.outbox.next().min(Instant(self.next_decision()));
+    }
+}
+
+impl Machine for Disk {
+    fn geometry(&self, _: Drive) -> Geometry {
+        Geometry {
+            capacity_bytes: self.params.capacity_bytes,
+            block_bytes: self.params.sector_bytes,
+            transfer_bytes_max: TRANSFER_BYTES_MAX,
+            queue_depth: self.queue_depth,
+            data: Data::TimingOnly,
+        }
+    }
+
+    fn on_request(&mut self, now: Instant, request: Request, _: &mut Effects) {
+        self.assert_whole_sectors(&request.command);
+        let outstanding = self.waiting.len() + self.in_command_queue();
+        assert!(outstanding < self.queue_depth as usize, "queue depth exceeded");
+        self.waiting.push_back((now, request));
+        self.admit(now.0);
+        self.set_alarm();
+    }
+
+    fn on_completion(&mut self, _: Instant, _: Completion, _: &mut Effects) {
+        unreachable!("a disk has nothing below it");
+    }
+
+    fn on_wakeup(&mut self, now: Instant, effects: &mut Effects) {
+        while self.alarm <= now {
+            while self.next_decision() <= now.0 {
+                self.decide(now.0);
+            }
+            self.outbox.release(now, effects);
+            self.admit(now.0);
+            self.set_alarm();
+        }
+    }
+
+    fn next_wakeup(&self) -> Instant {
+        self.alarm
     }
 }
 

@@ -1,0 +1,164 @@
+//! Read-ahead: after a read the head stays on its track and goes on reading into a segment of the cache,
+//! until another command calls it away or the segment is full. A sequential reader finds its next request
+//! there, or passing under the head this moment, so it runs at the rate of the medium whatever its request
+//! size.
+//!
+//! Where the reading has got to is computed from the time when somebody asks, not by events.
+
+use super::{
+    layout::Place,
+    mechanism::{Action, Mechanism, Span},
+};
+use std::collections::VecDeque;
+
+/// The segment being filled.
+#[derive(Debug)]
+struct Stream {
+    /// Oldest sector kept.
+    first: u64,
+    /// The head met the beginning of this sector at `since` ...
+    from: u64,
+    since: u64,
+    /// ... having this path behind it, ...
+    path: u64,
+    /// ... and stops before this sector, at `full_at`.
+    limit: u64,
+    full_at: u64,
+}
+
+/// Streams the drive remembers.
+#[derive(Debug)]
+pub(super) struct ReadCache {
+    stream: Option<Stream>,
+    /// Earlier streams, the longest unused first.
+    segments: VecDeque<Span>,
+    segments_max: usize,
+    /// How far a stream runs ahead, sectors.
+    ahead: u64,
+    /// How far it runs on whoever waits, sectors.
+    ahead_min: u64,
+    /// End of the platter.
+    end: u64,
+}
+
+impl ReadCache {
+    pub fn new(segments: u32, ahead: u64, ahead_min: u64, end: u64) -> Self {
+        let ahead = if segments == 0 { 0 } else { ahead.max(ahead_min) };
+        let segments_max = segments.saturating_sub(1) as usize;
+        let segments = VecDeque::with_capacity(segments_max + 1);
+        Self { stream: None, segments, segments_max, ahead, ahead_min: ahead_min.min(ahead), end }
+    }
+
+    /// Whether the whole span is in memory at `now`.
+    pub fn holds(&mut self, mechanism: &Mechanism, span: Span, now: u64) -> bool {
+        if let Some(stream) = &self.stream {
+            let read = Span { first: stream.first, end: stream.reached(mechanism, now) };
+            if read.holds(span) {
+                return true;
+            }
+        }
+        let Some(at) = self.segments.iter().position(|segment| segment.holds(span)) else {
+            return false;
+        };
+        let segment = self.segments.remove(at).expect("a position just found");
+        self.segments.push_back(segment);
+        true
+    }
+
+    /// When the span will have passed under the head, if the stream is reading towards it or can be made
+    /// to go on.
+    pub fn join(&mut self, mechanism: &Mechanism, span: Span, now: u64) -> Option<u64> {
+        let stream = self.stream.as_mut()?;
+        if span.first < stream.first || span.first > stream.limit || self.ahead == 0 {
+            return None;
+        }
+        let wanted = (span.end + self.ahead).min(self.end);
+        if now < stream.full_at {
+            stream.run_to(mechanism, stream.limit.max(wanted));
+        } else if stream.limit < self.end && stream.limit <= span.end + self.ahead / 2 {
+            // The platter has turned on: the next sector has to come round again.
+            stream.resume(mechanism, now);
+            stream.run_to(mechanism, wanted);
+        }
+        // The segment slides along with its reader.
+        stream.first = stream.first.max(span.first);
+        Some(stream.passed_at(mechanism, span.end))
+    }
+
+    /// Starts to read ahead of a read that ends at `now` with `span`. Says when other commands may have the head.
+    pub fn start(&mut self, mechanism: &Mechanism, span: Span, now: u64) -> u64 {
+        let path = mechanism.layout.path_before(span.end);
+        let Span { first, end: from } = span;
+        let mut stream = Stream { first, from, since: now, path, limit: from, full_at: now };
+        stream.run_to(mechanism, (from + self.ahead).min(self.end));
+        self.stream = Some(stream);
+        self.release_at(mechanism, span)
+    }
+
+    /// When the least read-ahead behind `span` is done.
+    pub fn release_at(&self, mechanism: &Mechanism, span: Span) -> u64 {
+        let stream = self.stream.as_ref().expect("called for a running stream");
+        stream.passed_at(mechanism, (span.end + self.ahead_min).min(stream.limit))
+    }
+
+    /// The place of the head if it is reading ahead.
+    pub fn head(&self, mechanism: &Mechanism, now: u64) -> Option<Place> {
+        let stream = self.stream.as_ref()?;
+        let last = stream.reached(mechanism, now).min(stream.limit - 1);
+        Some(mechanism.layout.place(last))
+    }
+
+    /// The head is called away: what has been read stays as a segment.
+    pub fn stop(&mut self, mechanism: &Mechanism, now: u64) {
+        let Some(stream) = self.stream.take() else { return };
+        let end = stream.reached(mechanism, now);
+        if self.segments_max > 0 && stream.first < end {
+            if self.segments.len() == self.segments_max {
+                self.segments.pop_front();
+            }
+            self.segments.push_back(Span { first: stream.first, end });
+        }
+    }
+
+    /// Forgets what overlaps a write.
+    pub fn forget(&mut self, span: Span) {
+        self.segments.retain(|segment| !segment.overlaps(span));
+        if let Some(stream) = &mut self.stream
+            && (Span { first: stream.first, end: stream.limit }).overlaps(span)
+        {
+            // The head goes on, but nothing behind it counts.
+            stream.first = stream.limit;
+        }
+    }
+}
+
+impl Stream {
+    fn run_to(&mut self, mechanism: &Mechanism, limit: u64) {
+        self.limit = limit.max(self.from);
+        self.full_at = self.passed_at(mechanism, self.limit);
+    }
+
+    fn resume(&mut self, mechanism: &Mechanism, now: u64) {
+        let here = mechanism.layout.place(self.limit - 1);
+        self.since = mechanism.begin(here, now, self.limit, Action::Read, 0);
+        self.from = self.limit;
+        self.path = mechanism.layout.path(self.limit);
+    }
+
+    /// The first sector that is not in memory yet.
+    fn reached(&self, mechanism: &Mechanism, now: u64) -> u64 {
+        if now >= self.full_at {
+            return self.limit;
+        }
+        let passed = mechanism.layout.phases(now.saturating_sub(self.since));
+        mechanism.layout.sector_at(self.path + passed).clamp(self.from, self.limit)
+    }
+
+    /// When the head has passed everything before `end`.
+    fn passed_at(&self, mechanism: &Mechanism, end: u64) -> u64 {
+        if end <= self.from {
+            return 0;
+        }
+        self.since + mechanism.layout.nanoseconds(mechanism.layout.path_before(end) - self.path)
+    }
+}

@@ -1,0 +1,238 @@
+//! Cached writes: taken in at the rate of the interface, put on the medium in the order that costs least.
+//!
+//! Adjacent writes join into one run, so a sequential writer is destaged in tracks. A flush closes a
+//! *generation*: later writes join no earlier run, and the flush is done when no earlier run is left.
+
+use super::mechanism::Span;
+
+/// Adjacent cached writes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    pub span: Span,
+    /// When its first bytes are there, ns.
+    pub ready: u64,
+    /// When its last are, ns.
+    received: u64,
+    /// When its oldest write was taken in, ns.
+    pub since: u64,
+    generation: u64,
+}
+
+/// The drive's volatile write cache.
+#[derive(Debug)]
+pub(super) struct WriteCache {
+    runs: Vec<Run>,
+    /// What the heads are writing at present; its memory is not free yet.
+    destaging: Option<Run>,
+    sectors: u64,
+    sectors_max: u64,
+    runs_max: usize,
+    generation: u64,
+}
+
+impl WriteCache {
+    pub fn new(sectors_max: u64, runs_max: u32) -> Self {
+        let runs = Vec::with_capacity(runs_max as usize + 1);
+        let runs_max = runs_max as usize;
+        Self { runs, destaging: None, sectors: 0, sectors_max, runs_max, generation: 0 }
+    }
+
+    /// Whether a write of this size is cached at all; a larger one goes through.
+    pub fn takes(&self, span: Span) -> bool {
+        span.sectors() <= self.sectors_max / 2
+    }
+
+    /// Whether there is room for it now.
+    pub fn has_room(&self, span: Span) -> bool {
+        if self.runs.iter().any(|run| run.span.holds(span)) {
+            return true;
+        }
+        let runs = self.runs.len() + usize::from(self.destaging.is_some());
+        self.sectors + span.sectors() <= self.sectors_max
+            && (runs < self.runs_max || self.neighbour(span).is_some())
+    }
+
+    /// Takes a write in.
+    pub fn insert(&mut self, span: Span, received: u64) {
+        if let Some(run) = self.runs.iter_mut().find(|run| run.span.holds(span)) {
+            run.received = received;
+            return;
+        }
+        self.drop_overlapped(span);
+        self.sectors += span.sectors();
+        match self.neighbour(span) {
+            Some(at) => {
+                let run = &mut self.runs[at];
+                if span.first < run.span.first {
+                    run.ready = received;
+                }
+                run.span.first = run.span.first.min(span.first);
+                run.span.end = run.span.end.max(span.end);
+                run.received = received;
+            }
+            None => {
+                let generation = self.generation;
+                let (ready, since) = (received, received);
+                self.runs.push(Run { span, ready, received, since, generation });
+            }
+        }
+    }
+
+    /// Removes what a newer write replaces.
+    pub fn drop_overlapped(&mut self, span: Span) {
+        let mut at = 0;
+        while at < self.runs.len() {
+            let Run { span: old, .. } = self.runs[at];
+            if !old.overlaps(span) {
+                at += 1;
+                continue;
+            }
+            self.sectors -= old.end.min(span.end) - old.first.max(span.first);
+            let before = Span { first: old.first, end: span.first.max(old.first) };
+            let after = Span { first: span.end.min(old.end), end: old.end };
+            let run = self.runs[at];
+            let mut rest = [before, after].into_iter().filter(|span| span.first < span.end);
+            match rest.next() {
+                Some(span) => self.runs[at].span = span,
+                None => {
+                    self.runs.swap_remove(at);
+                    continue;
+                }
+            }
+            // A write into the middle leaves two runs.
+            self.runs.extend(rest.map(|span| Run { span, ..run }));
+            at += 1;
+        }
+    }
+
+    /// Whether a read finds all it wants here.
+    pub fn holds(&self, span: Span) -> bool {
+        self.destaging.iter().chain(&self.runs).any(|run| run.span.holds(span))
+    }
+
+    /// What may be written next. While a flush waits, only what it waits for.
+    pub fn candidates(&self, flushing: Option<u64>) -> impl Iterator<Item = (usize, &Run)> {
+        let until = flushing.unwrap_or(u64::MAX);
+        self.runs.iter().enumerate().filter(move |(_, run)| run.generation <= until)
+    }
+
+    /// What a candidate holds.
+    pub fn run(&self, at: usize) -> Span {
+        self.runs[at].span
+    }
+
+    /// Hands the first `sectors_max` sectors of a run to the heads, and says when they will all be there.
+    pub fn destage(&mut self, at: usize, sectors_max: u64) -> (Span, u64) {
+        assert!(self.destaging.is_none(), "one set of heads");
+        let run = &mut self.runs[at];
+        let span = run.span;
+        let end = span.end.min(span.first + sectors_max);
+        let chunk = Run { span: Span { first: run.span.first, end }, ..*run };
+        run.span.first = end;
+        if run.span.first == run.span.end {
+            self.runs.swap_remove(at);
+        }
+        let received = if chunk.span == span { chunk.received } else { chunk.ready };
+        self.destaging = Some(chunk);
+        (chunk.span, received)
+    }
+
+    /// The heads are done: its memory is free.
+    pub fn destaged(&mut self) {
+        let chunk = self.destaging.take().expect("the heads were writing");
+        self.sectors -= chunk.span.sectors();
+    }
+
+    /// Whether the heads are writing cached data.
+    pub fn is_destaging(&self) -> bool {
+        self.destaging.is_some()
+    }
+
+    /// Closes the generation and says which it was.
+    pub fn close_generation(&mut self) -> u64 {
+        self.generation += 1;
+        self.generation - 1
+    }
+
+    /// Whether anything of that generation or an earlier one is not on the medium.
+    pub fn is_dirty(&self, generation: u64) -> bool {
+        self.destaging.iter().chain(&self.runs).any(|run| run.generation <= generation)
+    }
+
+    fn neighbour(&self, span: Span) -> Option<usize> {
+        self.runs.iter().position(|run| {
+            run.generation == self.generation
+                && (run.span.end == span.first || run.span.first == span.end)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(first: u64, end: u64) -> Span {
+        Span { first, end }
+    }
+
+    fn cached(cache: &WriteCache) -> Vec<(u64, u64)> {
+        let mut spans: Vec<_> =
+            cache.candidates(None).map(|(_, run)| (run.span.first, run.span.end)).collect();
+        spans.sort_unstable();
+        spans
+    }
+
+    #[test]
+    fn adjacent_writes_join_but_not_across_a_flush() {
+        let mut cache = WriteCache::new(100, 4);
+        cache.insert(span(10, 20), 1);
+        cache.insert(span(20, 30), 2);
+        assert_eq!(cached(&cache), [(10, 30)]);
+        let generation = cache.close_generation();
+        cache.insert(span(30, 40), 3);
+        assert_eq!(cached(&cache), [(10, 30), (30, 40)]);
+        assert_eq!(cache.candidates(Some(generation)).count(), 1);
+        cache.destage(0, 100);
+        assert!(cache.is_dirty(generation), "it is under the heads");
+        cache.destaged();
+        assert!(!cache.is_dirty(generation) && cache.is_dirty(generation + 1));
+    }
+
+    #[test]
+    fn the_cache_holds_the_union_of_what_was_written() {
+        let (mut cache, mut rng) = (WriteCache::new(1 << 20, 1000), block::Rng::new(5, 0));
+        let mut dirty = [false; 300];
+        for _ in 0..500 {
+            let first = rng.below(280);
+            let written = span(first, first + 1 + rng.below(20));
+            cache.insert(written, 0);
+            dirty[written.first as usize..written.end as usize].fill(true);
+            if rng.below(4) == 0 && cache.candidates(None).count() > 0 {
+                let (chunk, _) = cache.destage(0, 7);
+                dirty[chunk.first as usize..chunk.end as usize].fill(false);
+                cache.destaged();
+            }
+            let mut seen = [false; 300];
+            for (first, end) in cached(&cache) {
+                assert!(seen[first as usize..end as usize].iter().all(|seen| !seen), "held twice");
+                seen[first as usize..end as usize].fill(true);
+            }
+            assert_eq!(seen, dirty);
+            assert_eq!(cache.sectors, dirty.iter().filter(|&&dirty| dirty).count() as u64);
+        }
+    }
+
+    #[test]
+    fn memory_is_free_when_the_heads_are_done_with_it() {
+        let mut cache = WriteCache::new(100, 2);
+        cache.insert(span(0, 50), 0);
+        cache.insert(span(60, 110), 0);
+        assert!(!cache.has_room(span(50, 51)) && !cache.takes(span(0, 51)));
+        assert!(cache.has_room(span(70, 80)), "it replaces what is there");
+        cache.destage(0, 10);
+        assert!(!cache.has_room(span(50, 51)));
+        cache.destaged();
+        assert!(cache.has_room(span(50, 51)), "ten sectors free, and a run to join");
+        assert!(!cache.has_room(span(200, 201)), "no run free");
+    }
+}
