@@ -95,6 +95,8 @@ struct Change {
 #[derive(Clone, Debug)]
 struct Cached {
     number: u64,
+    /// Sectors of which this is still a version. What FUA overtook is none.
+    live: u64,
     change: Change,
 }
 
@@ -367,9 +369,13 @@ impl Media {
     }
 
     fn version(&self, sector: u64, number: u64) -> &[u8] {
-        let oldest = self.cached.front().expect("a version's write is cached").number;
-        let cached = &self.cached[(number - oldest) as usize];
+        let cached = &self.cached[self.index_of(number)];
         cached.change.cell(sector, self.durable.cell_bytes())
+    }
+
+    fn index_of(&self, number: u64) -> usize {
+        let oldest = self.cached.front().expect("a version's write is cached").number;
+        (number - oldest) as usize
     }
 
     /// The sectors whose contents `change` could change. A discard may span a drive that holds little: of
@@ -390,13 +396,15 @@ impl Media {
         let number = self.next_cached;
         self.next_cached += 1;
         let touched = self.touched(&change);
-        self.cached_bytes += touched.len() as u64 * u64::from(self.sector_bytes);
+        let live = touched.len() as u64;
         self.versions.extend(touched.into_iter().map(|sector| (sector, number)));
-        self.cached.push_back(Cached { number, change });
-        if let WriteCache::Volatile { bytes_max } = self.cache {
-            while self.cached_bytes > bytes_max {
-                self.destage_oldest();
-            }
+        self.cached.push_back(Cached { number, live, change });
+        self.cached_bytes += live * u64::from(self.sector_bytes);
+        let WriteCache::Volatile { bytes_max } = self.cache else { return };
+        while self.cached_bytes > bytes_max
+            || self.cached.front().is_some_and(|oldest| oldest.live == 0)
+        {
+            self.destage_oldest();
         }
     }
 
@@ -409,11 +417,15 @@ impl Media {
 
     /// The oldest cached write reaches the medium, as far as nothing newer got there before it.
     fn destage_oldest(&mut self) {
-        let Cached { number, change } = self.cached.pop_front().expect("something is cached");
+        let Cached { number, live, change } = self.cached.pop_front().expect("something is cached");
+        self.cached_bytes -= live * u64::from(self.sector_bytes);
+        if live == 0 {
+            return;
+        }
         let sectors = (change.sectors.start, 0)..(change.sectors.end, 0);
         let versions = self.versions.range(sectors).filter(|version| version.1 == number);
         for version in versions.copied().collect::<Vec<_>>() {
-            self.drop_version(version);
+            self.versions.remove(&version);
             self.settle(version.0, &change);
         }
     }
@@ -426,13 +438,11 @@ impl Media {
 
     fn forget_versions(&mut self, sector: u64) {
         while let Some(number) = self.newest(sector) {
-            self.drop_version((sector, number));
+            self.versions.remove(&(sector, number));
+            self.cached_bytes -= u64::from(self.sector_bytes);
+            let index = self.index_of(number);
+            self.cached[index].live -= 1;
         }
-    }
-
-    fn drop_version(&mut self, version: (u64, u64)) {
-        self.versions.remove(&version);
-        self.cached_bytes -= u64::from(self.sector_bytes);
     }
 }
 

@@ -150,19 +150,6 @@ impl<M: Machine> Rig<M> {
         for (bay, drive) in self.bays.iter_mut().zip(0..) {
             bay.media.power_cut(Rng::new(seed, drive).next());
         }
-        self.switch_off(now);
-    }
-
-    /// The same with the choices of the media left to `cut`, which is given one medium after the other.
-    pub fn power_cut_with(&mut self, now: Instant, mut cut: impl FnMut(Drive, &mut Media)) {
-        for (bay, drive) in self.bays.iter_mut().zip(0..) {
-            cut(Drive(drive), &mut bay.media);
-            assert!(!bay.media.is_at_risk(), "a power cut leaves nothing open");
-        }
-        self.switch_off(now);
-    }
-
-    fn switch_off(&mut self, now: Instant) {
         self.power = Power::Off;
         self.late = Outbox::new(self.flights.capacity() as u32);
         let mut order: Vec<_> =
@@ -227,9 +214,20 @@ fn error_of(intent: Intent) -> IoError {
 }
 
 impl Bay {
-    /// A request reaches the drive: what the media must do at its end, and the command without its payload.
-    fn begin(&mut self, command: Command, strike: &Strike) -> (Intent, Command, Payload) {
-        let ignored = strike.ignored;
+    /// What goes wrong with this request; none if the drive is not there to receive it.
+    fn judge(&mut self, now: Instant, command: &Command) -> Option<Strike> {
+        if self.faults.is_gone(now) {
+            return None;
+        }
+        let (media, faults) = (&self.media, &mut self.faults);
+        let strike = faults.judge(now, command, media.capacity_bytes(), media.sector_bytes());
+        (!faults.is_gone(now)).then_some(strike)
+    }
+
+    /// A request reaches the drive: what the media must do at its end, what the machine is told of it, and
+    /// its payload.
+    fn begin(&mut self, command: Command, strike: &Strike) -> (Intent, Option<Command>, Payload) {
+        let none = Payload::None;
         match command {
             Command::Read { at, into } => {
                 self.media.assert_fits(&into, at.bytes);
@@ -239,26 +237,27 @@ impl Bay {
                 if let Some(offset) = strike.rotten {
                     self.media.rot(offset, &mut self.failures);
                 }
-                (Intent::Read(at), Command::Read { at, into: Payload::None }, into)
+                (Intent::Read(at), Some(Command::Read { at, into: none }), into)
             }
             Command::Write { at, from, durability } => {
                 self.media.assert_fits(&from, at.bytes);
                 let offset = strike.misdirected.unwrap_or(at.offset);
                 let landing = Extent { offset, ..at };
-                let intent = if ignored {
+                let intent = if strike.ignored {
                     Intent::Nothing
                 } else {
                     Intent::Change(self.media.begin_write(landing, &from, durability))
                 };
-                (intent, Command::Write { at, from: Payload::None, durability }, from)
+                (intent, Some(Command::Write { at, from: none, durability }), from)
             }
-            Command::Flush if ignored => (Intent::Nothing, Command::Flush, Payload::None),
             Command::Flush => {
-                (Intent::Flush(self.media.begin_flush()), Command::Flush, Payload::None)
+                let flush = Intent::Flush(self.media.begin_flush());
+                let intent = if strike.ignored { Intent::Nothing } else { flush };
+                (intent, Some(Command::Flush), none)
             }
             Command::Discard { offset, len } => {
                 let intent = Intent::Change(self.media.begin_discard(offset, len));
-                (intent, Command::Discard { offset, len }, Payload::None)
+                (intent, Some(Command::Discard { offset, len }), none)
             }
         }
     }
@@ -294,25 +293,22 @@ impl<M: Machine> Machine for Rig<M> {
     fn on_request(&mut self, now: Instant, request: Request, effects: &mut Effects) {
         let Request { tag, actor, drive, command } = request;
         let bay = &mut self.bays[usize::from(drive.0)];
-        let mut strike = Strike::NONE;
-        let mut here = self.power == Power::On && !bay.faults.is_gone(now);
-        if here {
-            let (capacity_bytes, sector_bytes) =
-                (bay.media.capacity_bytes(), bay.media.sector_bytes());
-            strike = bay.faults.judge(now, &command, capacity_bytes, sector_bytes);
-            here = !bay.faults.is_gone(now);
-        }
+        let strike = match self.power {
+            Power::On => bay.judge(now, &command),
+            Power::Off => None,
+        };
+        let (intent, told, payload) = match &strike {
+            Some(strike) => bay.begin(command, strike),
+            None => (Intent::Nothing, None, command.into_payload()),
+        };
         let number = self.next_flight;
         self.next_flight += 1;
-        let flight =
-            |intent, payload| Flight { tag, drive, number, issued: now, payload, intent, strike };
-        if !here {
-            let slot = self.flights.insert(flight(Intent::Nothing, command.into_payload()));
-            return self.refuse(now, slot);
-        }
-        let (intent, command, payload) = bay.begin(command, &strike);
-        let tag = Tag(u64::from(self.flights.insert(flight(intent, payload))));
-        self.machine.on_request(now, Request { tag, actor, drive, command }, &mut self.inner);
+        let strike = strike.unwrap_or(Strike::NONE);
+        let flight = Flight { tag, drive, number, issued: now, payload, intent, strike };
+        let slot = self.flights.insert(flight);
+        let Some(command) = told else { return self.refuse(now, slot) };
+        let request = Request { tag: Tag(u64::from(slot)), actor, drive, command };
+        self.machine.on_request(now, request, &mut self.inner);
         self.take_answers(now, effects);
     }
 

@@ -1,0 +1,8 @@
+//! Media, power cuts, faults and pacing, against oracles that keep the whole history.
+
+mod drive;
+mod faults;
+mod history;
+mod media;
+mod paced;
+mod power_cuts;
