@@ -166,6 +166,30 @@ fn sequential_transfers_run_at_the_rate_of_the_zone_whatever_their_size() {
 }
 
 #[test]
+fn sequential_reads_in_a_queue_run_at_the_same_rate() {
+    let params = DiskParams { command_queue_depth: 32, ..sata_7200() };
+    for depth in [2, 8, 64] {
+        let count = 256 * MIB / 65_536;
+        let seen = run(&mut sim(&params), depth, count, |n| read(n * 65_536, 65_536));
+        let expected = 256.0 * MIB as f64 / params.outer_bytes_per_s as f64 * 1e9;
+        assert_near(seen, expected, 1.0, &format!("{depth} outstanding"));
+    }
+}
+
+#[test]
+fn a_reader_that_rests_loses_a_revolution_not_its_stream() {
+    let mut engine = sim(&sata_7200());
+    run(&mut engine, 1, 64, |n| read(n * 65_536, 65_536));
+    let (mut done, later) = (Vec::new(), engine.now().after(10_000_000_000));
+    engine.wait(later, &mut done);
+    // A segment is in memory; the rest begins when the platter has come round.
+    let count = 256 * MIB / 65_536;
+    let seen = run(&mut engine, 1, count, |n| read((64 + n) * 65_536, 65_536));
+    let media = (256.0 * MIB as f64 - 1e6) / 107e6 * 1e9;
+    assert!((media..media * 1.01 + REVOLUTION_NS).contains(&seen), "{seen} for {media}");
+}
+
+#[test]
 fn a_slow_link_is_what_a_sequential_reader_sees() {
     let params = DiskParams { link_bytes_per_s: 60_000_000, command_ns: 1000, ..sata_7200() };
     let count = 128 * MIB / 65_536;
@@ -181,6 +205,36 @@ fn rewriting_a_sector_without_a_cache_takes_a_revolution() {
     run(&mut engine, 1, 1, |_| write(5 * GIB, 512));
     let seen = run(&mut engine, 1, 600, |_| write(5 * GIB, 512)) / 600.0;
     assert_near(seen, REVOLUTION_NS, 0.001, "the same sector");
+    let forced = |offset| {
+        let (at, from) = (Extent { offset, bytes: 512 }, Payload::None);
+        Command::Write { at, from, durability: Durability::Fua }
+    };
+    let mut engine = sim(&sata_7200());
+    run(&mut engine, 1, 1, |_| forced(5 * GIB));
+    let seen = run(&mut engine, 1, 600, |_| forced(5 * GIB)) / 600.0;
+    assert_near(seen, REVOLUTION_NS, 0.001, "forced past the cache");
+}
+
+#[test]
+fn writes_at_the_front_and_in_the_middle_in_turn_take_two_seeks_and_a_revolution() {
+    // A log in the middle of the disk, as XFS places it: 30 ms a synchronous write on the WD1002FBYS ("SSD
+    // Latency Experiments"). The data sector comes round only every whole revolution, but the log's
+    // angle drifts against it, so that on average the two seeks are rounded up by one.
+    let params = DiskParams { write_caching: WriteCaching::Off, ..plain() };
+    let middle = params.capacity_bytes / 2 / 4096 * 4096;
+    let mut engine = sim(&params);
+    let pairs = 4_000;
+    let seen = run(&mut engine, 1, 2 * pairs, |n| {
+        if n.is_multiple_of(2) {
+            write(n / 2 * 512, 512)
+        } else {
+            write(middle + n / 2 * 4096, 4096)
+        }
+    }) / pairs as f64;
+    let (average, full) = (params.average_seek_ns as f64, params.full_stroke_ns as f64);
+    let half_stroke = average + (full - average) * (1.0 / 2.0 - 1.0 / 3.0) / (2.0 / 3.0);
+    let expected = 2.0 * (half_stroke + params.write_settle_ns as f64) + REVOLUTION_NS;
+    assert_near(seen, expected, 3.0, "front and middle");
 }
 
 #[test]
@@ -341,6 +395,72 @@ fn the_same_requests_complete_at_the_same_times() {
     assert_eq!(hash(), hash());
 }
 
+#[test]
+fn a_flushed_stream_of_large_writes_loses_little_to_the_flushes() {
+    // dd bs=128M oflag=direct,sync: 107 MB/s with the cache on on the WD1002FBYS ("SSD Latency Experiments").
+    let params = sata_7200();
+    let (mut engine, bytes) = (sim(&params), 512 << 10);
+    let mut block = 0;
+    let seen: f64 = (0..10)
+        .map(|_| {
+            let first = block;
+            block += 256;
+            run(&mut engine, 1, 256, |n| write((first + n) * u64::from(bytes), bytes))
+                + run(&mut engine, 1, 1, |_| Command::Flush)
+        })
+        .sum();
+    let transfer = 1280.0 * MIB as f64 / params.outer_bytes_per_s as f64 * 1e9;
+    assert!(seen > transfer, "faster than the medium");
+    assert_near(seen, transfer + 10.0 * REVOLUTION_NS, 1.0, "ten times 128 MiB and a flush");
+}
+
+#[test]
+fn whatever_is_asked_in_whatever_order_is_answered_once_and_takes_time() {
+    let small = DiskParams { write_cache_bytes: 256 << 10, read_segments: 2, ..sata_7200() };
+    let variants = [
+        sata_7200(),
+        DiskParams { write_caching: WriteCaching::Off, ..sata_7200() },
+        DiskParams { write_cache_commands: 1, prefetch_min_bytes: 64 << 10, ..small.clone() },
+        DiskParams { command_queue_depth: 32, age_limit_ns: 50_000_000, ..small },
+        DiskParams { command_queue_depth: 8, sector_bytes: 4096, ..shingled() },
+    ];
+    for (seed, params) in (1..).zip(variants) {
+        let (mut engine, mut rng) = (sim(&params), Rng::new(seed, 2));
+        let mut answered = vec![false; 6_000];
+        let (mut done, mut outstanding) = (Vec::new(), 0);
+        for tag in 0..answered.len() as u64 {
+            // Near each other, so that streams, caches and overlaps all meet; the last GiB to meet the end.
+            let start = [0, 8 * GIB, params.capacity_bytes - GIB][rng.below(3) as usize];
+            let offset = start + rng.below(4 * MIB / 4096) * 4096;
+            let bytes = 4096 << rng.below(8);
+            let command = match rng.below(40) {
+                0 => Command::Flush,
+                1 => Command::Discard { offset, len: 4096 },
+                2 => read(params.capacity_bytes - 4096, bytes),
+                3..20 => write(offset, bytes),
+                _ => read(offset, bytes),
+            };
+            submit(&mut engine, tag, command);
+            outstanding += 1;
+            let limit = rng.below(64);
+            while outstanding > limit {
+                engine.wait(Instant::NEVER, &mut done);
+                for Completion { tag, issued, finished, .. } in done.drain(..) {
+                    assert!(issued < finished, "seed {seed}: no time for {tag:?}");
+                    assert!(!std::mem::replace(&mut answered[tag.0 as usize], true));
+                    outstanding -= 1;
+                }
+            }
+        }
+        while outstanding > 0 {
+            engine.wait(Instant::NEVER, &mut done);
+            outstanding -= done.len() as u64;
+            done.drain(..).for_each(|answer| answered[answer.tag.0 as usize] = true);
+        }
+        assert!(answered.iter().all(|&answered| answered), "seed {seed}");
+    }
+}
+
 /// What a file system's elevator sends down: 128 requests at a time, sorted, cached by the drive.
 fn sorted_writes_ns(params: &DiskParams, bytes: u32) -> f64 {
     let (mut engine, mut offset) = (sim(params), random(17, 4 * GIB, bytes));
@@ -383,7 +503,7 @@ fn shingled() -> DiskParams {
     let shingling =
         Shingling { zone_bytes: 256 * MIB, media_cache_bytes: GIB, idle_clean_ns: 1_000_000_000 };
     let capacity_bytes = 64 * GIB;
-    DiskParams { shingling: Some(shingling), capacity_bytes, ..sata_7200() }
+    DiskParams { shingling: Some(shingling), capacity_bytes, ..plain() }
 }
 
 #[test]
@@ -396,18 +516,21 @@ fn a_shingled_disk_takes_random_writes_fast_until_its_media_cache_is_full() {
         run(engine, 1, count, |n| write(offset(n), 65_536)) / count as f64
     };
     let fast = burst(&mut engine, room / 2);
-    assert_near(fast, 65_536.0 / 107e6 * 1e9, 5.0, "into the log");
-    burst(&mut engine, room / 2);
-    let slow = burst(&mut engine, room / 2);
-    // A zone of 256 frees a 256th of the log and takes two passes over 256 MiB.
+    assert_near(fast, 65_536.0 / 107e6 * 1e9, 2.0, "into the log");
+    burst(&mut engine, room * 2);
+    let slow = burst(&mut engine, room * 4);
+    // The oldest of 256 zones has collected twice what the average one has, when zones are cleaned in
+    // turn: it frees a 128th of the log, for two passes over 256 MiB.
     let zone_ns = 2.0 * 256.0 * MIB as f64 / 107e6 * 1e9;
-    println!("log {fast:.0} ns, cleaning {slow:.0} ns a write");
-    assert!(slow > 0.5 * zone_ns / (room as f64 / 256.0) && slow > 100.0 * fast, "{slow} ns");
+    assert_near(slow, zone_ns / (room as f64 / 128.0), 5.0, "cleaning");
+    engine.wait(engine.now().after(3_600_000_000_000), &mut Vec::new());
+    let rested = burst(&mut engine, room / 2);
+    assert_near(rested, fast, 2.0, "after an hour of cleaning");
 }
 
 #[test]
 fn a_shingled_disk_streams_whole_zones_in_place() {
-    let params = DiskParams { inner_bytes_per_s: 107_000_000, ..shingled() };
+    let params = shingled();
     let mut engine = sim(&params);
     let count = 4 * GIB / 65_536;
     let seen = run(&mut engine, 1, count, |n| write(n * 65_536, 65_536))

@@ -1,6 +1,7 @@
 //! Rotating magnetic disks: zoned recording, a seek curve, a platter that really turns, caches and a command
 //! queue. What a request costs follows from where arm and platter are when its turn comes.
 
+mod heads;
 mod layout;
 mod mechanism;
 mod params;
@@ -23,7 +24,7 @@ use shingle::Translation;
 use std::collections::VecDeque;
 use write_cache::WriteCache;
 
-/// Largest transfer: the sixteen bits of an ATA command's sector count, at 512 B (ACS-3, 7.21).
+/// Largest transfer: the sixteen bits of an ATA command's COUNT field, at 512 B (ACS-3).
 const TRANSFER_BYTES_MAX: u32 = 65_536 * 512;
 
 /// A disk. Budget: a microsecond a request and 20 ns for each command or cached write that its scheduler looks at.
@@ -67,13 +68,6 @@ struct Held {
     /// When a write's bytes have been received, ns.
     received: u64,
     payload: Payload,
-}
-
-/// What the heads do next.
-#[derive(Clone, Copy)]
-enum Choice {
-    Pending(usize),
-    Destage(usize),
 }
 
 impl Disk {
@@ -161,15 +155,36 @@ impl Disk {
                 self.answer_flushes(ready);
             }
             // Sectors are rewritten in place: there is nothing to gain from knowing them unused.
-            Command::Discard { .. } => {
-                self.answer(held(Action::Write, nowhere, Payload::None), ready, Ok(()));
+            Command::Discard { offset, len } => {
+                let ends =
+                    offset.checked_add(len).is_some_and(|end| end <= self.params.capacity_bytes);
+                let result = if ends { Ok(()) } else { Err(IoError::Short) };
+                self.answer(held(Action::Write, nowhere, Payload::None), ready, result);
             }
         }
     }
 
     fn start_read(&mut self, held: Held) {
-        if let Err(held) = self.read_from_memory(held.ready, held) {
-            self.pending.push(held);
+        match self.read_from_memory(held.ready, held) {
+            Ok(()) => self.take_along(),
+            Err(held) => self.pending.push(held),
+        }
+    }
+
+    /// Answers the reads that wait for the heads and lie where the stream is going.
+    fn take_along(&mut self) {
+        let mut at = 0;
+        while at < self.pending.len() {
+            let Held { action, span, .. } = self.pending[at];
+            if action == Action::Read && self.reads.can_join(self.place(span)) {
+                let held = self.pending.remove(at);
+                if let Err(held) = self.read_from_memory(held.ready, held) {
+                    self.pending.insert(at, held);
+                    at += 1;
+                }
+            } else {
+                at += 1;
+            }
         }
     }
 
@@ -235,153 +250,18 @@ impl Disk {
         self.outbox.put(Completion { tag, issued, finished, result, payload });
     }
 
-    /// When the heads are next to be told something.
-    fn next_decision(&self) -> u64 {
-        if self.writes.is_destaging() {
-            return self.free_at;
-        }
-        let pending = self.pending.iter().map(|held| held.ready);
-        let cached = self.writes.candidates(self.flushing()).map(|(_, run)| run.ready);
-        pending.chain(cached).min().map_or(u64::MAX, |ready| ready.max(self.free_at))
-    }
-
-    /// The heads are free, and something may want them.
-    fn decide(&mut self, now: u64) {
-        if self.writes.is_destaging() {
-            self.writes.destaged();
-            self.answer_flushes(now);
-            self.unblock(now);
-        }
-        self.clean_while_idle(now);
-        let from = self.reads.head(&self.mechanism, now).unwrap_or(self.head);
-        match self.choose(from, now) {
-            Some(Choice::Pending(at)) => {
-                let held = self.pending.remove(at);
-                match held.action {
-                    Action::Read => self.read(from, now, held),
-                    Action::Write => self.write_through(from, now, held),
-                }
-            }
-            Some(Choice::Destage(at)) => {
-                let run = self.writes.run(at);
-                let in_zone = self.translation.as_ref().map(|it| it.to_zone_end(run.first));
-                let sectors_max = self.destage_sectors.min(in_zone.unwrap_or(u64::MAX));
-                let (span, received) = self.writes.destage(at, sectors_max);
-                self.write(from, now, span, received);
-            }
-            None => {}
-        }
-    }
-
-    /// Shortest positioning time first, but whatever has waited too long before everything else, the
-    /// oldest first. Cached writes have time, unless a flush or a full cache keeps somebody waiting.
-    fn choose(&self, from: Place, now: u64) -> Option<Choice> {
-        let rank = |since: u64, span: Span, action| {
-            if now.saturating_sub(since) > self.params.age_limit_ns {
-                (0, since)
-            } else {
-                (1, self.mechanism.begin(from, now, span.first, action, 0))
-            }
-        };
-        let pending = (0..)
-            .zip(&self.pending)
-            .filter(|(_, held)| held.ready <= now)
-            .map(|(at, held)| {
-                (rank(held.issued.0, self.place(held.span), held.action), Choice::Pending(at))
-            })
-            .min_by_key(|&(rank, _)| rank);
-        let urgent = !self.flushes.is_empty() || !self.blocked.is_empty();
-        if pending.is_some() && !urgent {
-            return pending.map(|(_, choice)| choice);
-        }
-        let cached = self
-            .writes
-            .candidates(self.flushing())
-            .filter(|(_, run)| run.ready <= now)
-            .map(|(at, run)| {
-                (rank(run.since, self.target(run.span), Action::Write), Choice::Destage(at))
-            })
-            .min_by_key(|&(rank, _)| rank);
-        pending.into_iter().chain(cached).min_by_key(|&(rank, _)| rank).map(|(_, choice)| choice)
-    }
-
-    fn read(&mut self, from: Place, now: u64, held: Held) {
-        // A read that was served since may have brought this one's sectors along.
-        let Err(held) = self.read_from_memory(now, held) else { return };
-        let span = self.place(held.span);
-        self.reads.stop(&self.mechanism, now);
-        let begin = self.mechanism.begin(from, now, span.first, Action::Read, 0);
-        let end = begin + self.mechanism.transfer_ns(span);
-        self.head = self.mechanism.layout.place(span.end - 1);
-        self.free_at = self.reads.start(&self.mechanism, span, end).max(end);
-        // The interface follows the heads, and is the slower one on some.
-        let finished = end.max(begin + self.link_ns(span));
-        self.answer(held, finished, Ok(()));
-    }
-
-    fn write_through(&mut self, from: Place, now: u64, held: Held) {
-        self.writes.drop_overlapped(held.span);
-        self.write(from, now, held.span, held.received);
-        let finished = self.free_at;
-        self.answer(held, finished, Ok(()));
-    }
-
-    /// Puts the span on the medium. Its bytes are all there at `received`; the heads may begin as soon as they
-    /// will not run dry.
-    fn write(&mut self, from: Place, now: u64, home: Span, received: u64) {
-        self.reads.stop(&self.mechanism, now);
-        self.reads.forget(self.place_at_home(home));
-        (self.head, self.free_at) = (from, now);
-        while let Some(zone) = self.translation.as_ref().and_then(|it| it.zone_to_clean(home)) {
-            self.clean(zone);
-        }
-        let span = self.translation.as_mut().map_or(home, |it| it.write(home));
-        let transfer_ns = self.mechanism.transfer_ns(span);
-        let not_before = received.saturating_sub(transfer_ns);
-        self.pass(Action::Write, span, not_before);
-    }
-
-    /// Moves the heads over the span.
-    fn pass(&mut self, action: Action, span: Span, not_before: u64) {
-        let begin = self.mechanism.begin(self.head, self.free_at, span.first, action, not_before);
-        self.free_at = begin + self.mechanism.transfer_ns(span);
-        self.head = self.mechanism.layout.place(span.end - 1);
-    }
-
-    /// Reads a shingled zone, merges what the log has of it, and writes it back.
-    fn clean(&mut self, zone: u64) {
-        let translation = self.translation.as_mut().expect("only shingled zones are cleaned");
-        translation.cleaned(zone);
-        let span = translation.zone(zone);
-        self.pass(Action::Read, span, 0);
-        self.pass(Action::Write, span, 0);
-    }
-
-    /// What a shingled disk has cleaned since the heads were last wanted. A zone that was under way when
-    /// the next command came has been given up.
-    fn clean_while_idle(&mut self, now: u64) {
-        let Some(shingling) = self.params.shingling else { return };
-        let mut idle = now.saturating_sub(self.free_at.saturating_add(shingling.idle_clean_ns));
-        while let Some(translation) = &mut self.translation
-            && let Some(zone) = translation.oldest_zone()
-        {
-            let transfer_ns = self.mechanism.transfer_ns(translation.zone(zone));
-            let cost_ns = 2 * (transfer_ns + self.params.average_seek_ns);
-            if idle < cost_ns {
-                break;
-            }
-            idle -= cost_ns;
-            translation.cleaned(zone);
-        }
-    }
-
     /// The generation that the last flush waits for.
     fn flushing(&self) -> Option<u64> {
         self.flushes.back().map(|&(generation, _)| generation)
     }
 
+    fn is_old(&self, since: u64, now: u64) -> bool {
+        now.saturating_sub(since) > self.params.age_limit_ns
+    }
+
+    /// Whether anybody has waited so long that a stream has to give way.
     fn is_overdue(&self, now: u64) -> bool {
-        let overdue = |held: &Held| now.saturating_sub(held.issued.0) > self.params.age_limit_ns;
+        let overdue = |held: &Held| self.is_old(held.issued.0, now);
         self.pending.iter().any(overdue)
             || self.blocked.front().is_some_and(overdue)
             || self.flushes.front().is_some_and(|(_, flush)| overdue(flush))

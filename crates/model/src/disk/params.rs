@@ -1,5 +1,7 @@
 //! What a disk is made of: the numbers of its data sheet, and the few that a data sheet does not give.
 
+use super::TRANSFER_BYTES_MAX;
+
 /// Whether a write is acknowledged out of the drive's memory (`hdparm -W 1`) or from the medium.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WriteCaching {
@@ -57,7 +59,7 @@ pub struct DiskParams {
     /// Size of a segment, bytes: how far the drive reads ahead of its reader.
     pub read_segment_bytes: u64,
     /// Read on this far after every media read before any other command is served, bytes: MINIMUM
-    /// PRE-FETCH of the SCSI caching mode page (SBC-3, 6.5.6). 0: read-ahead gives way at once.
+    /// PRE-FETCH of the Caching mode page (SCSI Block Commands, SBC-3). 0: read-ahead gives way at once.
     pub prefetch_min_bytes: u64,
     /// Whether writes are cached.
     pub write_caching: WriteCaching,
@@ -118,9 +120,9 @@ impl DiskParams {
             assert!(shingling.zone_bytes >= 1 << 20, "a shingled zone under 1 MiB");
             assert!(shingling.zone_bytes.is_multiple_of(sector_bytes), "a zone splits a sector");
             assert!(
-                shingling.media_cache_bytes >= shingling.zone_bytes
+                shingling.media_cache_bytes >= shingling.zone_bytes.max(TRANSFER_BYTES_MAX.into())
                     && shingling.media_cache_bytes.is_multiple_of(sector_bytes),
-                "a media cache under a zone, or one that splits a sector"
+                "a media cache under a zone or a transfer, or one that splits a sector"
             );
         }
     }

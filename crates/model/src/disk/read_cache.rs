@@ -16,7 +16,9 @@ use std::collections::VecDeque;
 struct Stream {
     /// Oldest sector kept.
     first: u64,
-    /// The head met the beginning of this sector at `since` ...
+    /// Everything before `from` is in memory from here on, ns.
+    memory_at: u64,
+    /// The head meets the beginning of this sector at `since` ...
     from: u64,
     since: u64,
     /// ... having this path behind it, ...
@@ -53,7 +55,7 @@ impl ReadCache {
     pub fn holds(&mut self, mechanism: &Mechanism, span: Span, now: u64) -> bool {
         if let Some(stream) = &self.stream {
             let read = Span { first: stream.first, end: stream.reached(mechanism, now) };
-            if read.holds(span) {
+            if read.holds(span) && stream.memory_at <= now {
                 return true;
             }
         }
@@ -65,13 +67,19 @@ impl ReadCache {
         true
     }
 
+    /// Whether the stream is reading towards the span.
+    pub fn can_join(&self, span: Span) -> bool {
+        let within = |stream: &Stream| (stream.first..=stream.limit).contains(&span.first);
+        self.ahead > 0 && self.stream.as_ref().is_some_and(within)
+    }
+
     /// When the span will have passed under the head, if the stream is reading towards it or can be made
     /// to go on.
     pub fn join(&mut self, mechanism: &Mechanism, span: Span, now: u64) -> Option<u64> {
-        let stream = self.stream.as_mut()?;
-        if span.first < stream.first || span.first > stream.limit || self.ahead == 0 {
+        if !self.can_join(span) {
             return None;
         }
+        let stream = self.stream.as_mut()?;
         let wanted = (span.end + self.ahead).min(self.end);
         if now < stream.full_at {
             stream.run_to(mechanism, stream.limit.max(wanted));
@@ -80,8 +88,9 @@ impl ReadCache {
             stream.resume(mechanism, now);
             stream.run_to(mechanism, wanted);
         }
-        // The segment slides along with its reader.
-        stream.first = stream.first.max(span.first);
+        // The segment slides along with its reader, and keeps as much behind as it reads ahead: in a queue
+        // the earlier of two requests may come second.
+        stream.first = stream.first.max(span.first.saturating_sub(self.ahead));
         Some(stream.passed_at(mechanism, span.end))
     }
 
@@ -89,7 +98,8 @@ impl ReadCache {
     pub fn start(&mut self, mechanism: &Mechanism, span: Span, now: u64) -> u64 {
         let path = mechanism.layout.path_before(span.end);
         let Span { first, end: from } = span;
-        let mut stream = Stream { first, from, since: now, path, limit: from, full_at: now };
+        let (memory_at, since, full_at) = (now, now, now);
+        let mut stream = Stream { first, memory_at, from, since, path, limit: from, full_at };
         stream.run_to(mechanism, (from + self.ahead).min(self.end));
         self.stream = Some(stream);
         self.release_at(mechanism, span)
@@ -140,6 +150,7 @@ impl Stream {
 
     fn resume(&mut self, mechanism: &Mechanism, now: u64) {
         let here = mechanism.layout.place(self.limit - 1);
+        self.memory_at = self.full_at;
         self.since = mechanism.begin(here, now, self.limit, Action::Read, 0);
         self.from = self.limit;
         self.path = mechanism.layout.path(self.limit);
@@ -157,7 +168,7 @@ impl Stream {
     /// When the head has passed everything before `end`.
     fn passed_at(&self, mechanism: &Mechanism, end: u64) -> u64 {
         if end <= self.from {
-            return 0;
+            return self.memory_at;
         }
         self.since + mechanism.layout.nanoseconds(mechanism.layout.path_before(end) - self.path)
     }

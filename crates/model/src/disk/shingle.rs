@@ -8,8 +8,8 @@
 //!
 //! A zone written from its beginning on streams in place. Everything else is appended to the log, at the
 //! sequential rate, until the log is full; then the zone of the oldest entry is read, merged and written
-//! back before the write goes on. Left out: the log's own map records, and the staging of a zone whose
-//! stream breaks off (its old rest counts as merged).
+//! back before the write goes on. Left out: the log's own map records, where in the log there is room (it is
+//! counted, not mapped), and the staging of a zone whose stream breaks off (its old rest counts as merged).
 
 use super::mechanism::Span;
 use std::collections::{BTreeMap, VecDeque};

@@ -58,10 +58,11 @@ impl WriteCache {
             run.received = received;
             return;
         }
-        self.drop_overlapped(span);
+        // What replaces part of an earlier generation is waited for in its place.
+        let generation = self.drop_overlapped(span).unwrap_or(self.generation);
         self.sectors += span.sectors();
         match self.neighbour(span) {
-            Some(at) => {
+            Some(at) if generation == self.generation => {
                 let run = &mut self.runs[at];
                 if span.first < run.span.first {
                     run.ready = received;
@@ -70,17 +71,16 @@ impl WriteCache {
                 run.span.end = run.span.end.max(span.end);
                 run.received = received;
             }
-            None => {
-                let generation = self.generation;
+            _ => {
                 let (ready, since) = (received, received);
                 self.runs.push(Run { span, ready, received, since, generation });
             }
         }
     }
 
-    /// Removes what a newer write replaces.
-    pub fn drop_overlapped(&mut self, span: Span) {
-        let mut at = 0;
+    /// Removes what a newer write replaces, and says of which generation the oldest of it was.
+    pub fn drop_overlapped(&mut self, span: Span) -> Option<u64> {
+        let (mut at, mut oldest) = (0, None);
         while at < self.runs.len() {
             let Run { span: old, .. } = self.runs[at];
             if !old.overlaps(span) {
@@ -91,6 +91,7 @@ impl WriteCache {
             let before = Span { first: old.first, end: span.first.max(old.first) };
             let after = Span { first: span.end.min(old.end), end: old.end };
             let run = self.runs[at];
+            oldest = Some(oldest.unwrap_or(run.generation).min(run.generation));
             let mut rest = [before, after].into_iter().filter(|span| span.first < span.end);
             match rest.next() {
                 Some(span) => self.runs[at].span = span,
@@ -103,6 +104,7 @@ impl WriteCache {
             self.runs.extend(rest.map(|span| Run { span, ..run }));
             at += 1;
         }
+        oldest
     }
 
     /// Whether a read finds all it wants here.
@@ -196,6 +198,16 @@ mod tests {
         assert!(cache.is_dirty(generation), "it is under the heads");
         cache.destaged();
         assert!(!cache.is_dirty(generation) && cache.is_dirty(generation + 1));
+    }
+
+    #[test]
+    fn a_flush_waits_for_what_replaces_the_data_it_covers() {
+        let mut cache = WriteCache::new(100, 4);
+        cache.insert(span(10, 20), 1);
+        let generation = cache.close_generation();
+        cache.insert(span(5, 25), 2);
+        assert_eq!(cached(&cache), [(5, 25)]);
+        assert!(cache.is_dirty(generation));
     }
 
     #[test]
