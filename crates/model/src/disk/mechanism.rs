@@ -35,8 +35,8 @@ impl Span {
     }
 }
 
-/// Every path and time is rounded up to the next phase or nanosecond, so a head that goes straight on may seem this
-/// late, ns. It costs no revolution.
+/// Every path and time is rounded up to the next phase or nanosecond, so a head that goes straight on may
+/// seem this late, ns. It costs no revolution.
 const ROUNDING_NS: u64 = 8;
 
 /// The moving parts and their constants.
