@@ -42,7 +42,7 @@ pub use disk::{Disk, DiskParams, Shingling, WriteCaching};
 pub use fault::{Fault, FaultPlan, FaultRule, Faults, Operation, When};
 pub use flash::block_mapped::{BlockMapped, BlockMappedParams};
 pub use flash::page_mapped::{PageMapped, PageMappedParams};
-pub use fs::FileSystemParams;
+pub use fs::{FileSystem, FileSystemParams};
 pub use media::{
     Choices, Contents, FlushMark, Grain, Loss, MIXED_STAMPS, Media, Rig, WriteCache, WriteId,
 };

@@ -1,12 +1,412 @@
 //! File systems: what a kernel of the studies' time (2.6, 3.16), or today's, makes of reads and writes before a drive
-//! sees them.
+//! sees them. A [`FileSystem`] is one file on one file system, with the page cache in front of it and the request queue
+//! behind it.
+//!
+//! ```text
+//!   read, write, flush             calls: reading.rs, writing.rs, direct.rs, sync.rs
+//!      |          \ direct
+//!   PageCache      |               cache.rs: clean, dirty and moving pages; ahead.rs: read-ahead
+//!      | Order     |               order.rs: which dirty pages leave first
+//!      |           |  Journal      layout.rs: what a commit writes, and where
+//!   RequestQueue --+-----+         queue.rs: 128 requests a direction, sorted by the elevator
+//!      | device_queue_depth        transfer.rs: at the device, and back
+//!   drive, port or array
+//! ```
+//!
+//! What decides the figures of the studies: that buffered writes return before the drive has them, until
+//! the dirty limit makes writers wait; the order in which they leave; read-ahead, which keeps a drive streaming whatever the size of
+//! the reads; and how many writes and flushes a synchronous write costs.
+//!
+//! Left out, because nothing of the studies turns on it: other files and directories, block maps and checkpoints
+//! (0.1 % of the traffic), merging of neighbours that reach the queue one by one, quotas of dirty memory per device, and the
+//! processor time of a file system beyond [`FileSystemParams::call_ns`] and the copy. Only time is modelled: what lies below must be
+//! [`Data::TimingOnly`].
 
+mod ahead;
+mod bitmap;
+mod cache;
+mod direct;
+mod layout;
+mod order;
 mod params;
+mod queue;
+mod reading;
+mod sync;
+mod transfer;
+mod writing;
 
 pub use params::{
     Barrier, Caching, DataMode, Discard, Elevator, FileSystemParams, Kernel, Kind, LazyCount,
     Syncing,
 };
 
+use crate::{Outbox, nanoseconds_for};
+use ahead::Window;
+use block::{
+    Actor, Command, Completion, Data, Drive, Effects, Geometry, Instant, IoError, Machine, Payload,
+    Request, Slots, Tag,
+};
+use cache::PageCache;
+use layout::{Changes, Journal, Layout};
+use order::Order;
+use queue::RequestQueue;
+use std::collections::VecDeque;
+use sync::Syncs;
+use transfer::Transfer;
+
 /// A page of the page cache and a block of the file system, bytes.
 const PAGE_BYTES: u64 = 4096;
+/// Times of a file move by this much, ns: a tick of a kernel at 250 Hz (`current_fs_time`).
+const TICK_NS: u64 = 4_000_000;
+
+/// One file on a file system, through a kernel. Budget: 100 ns a buffered call that the cache answers, 500 ns a
+/// page that goes to the drive.
+#[derive(Debug)]
+pub struct FileSystem {
+    params: FileSystemParams,
+    geometry: Geometry,
+    layout: Layout,
+    /// Largest transfer to the device, whole pages.
+    request_bytes: u64,
+    read_ahead_pages: u64,
+    background_pages: u64,
+    limit_pages: u64,
+
+    opens: Vec<Open>,
+    calls: Slots<Call>,
+    outbox: Outbox,
+    /// The file's size.
+    length_bytes: u64,
+    /// Counts truncations, so that a transfer of an earlier file is known when it ends.
+    generation: u32,
+    /// Until when the inode's lock is taken by buffered writers.
+    inode_free: Instant,
+    /// Calls that wait for pages, for room in either half of the queue, for dirty pages to become fewer.
+    readers: Vec<u32>,
+    starved_readers: VecDeque<u32>,
+    starved_writers: VecDeque<u32>,
+    throttled: VecDeque<u32>,
+    scratch: Vec<u32>,
+
+    cache: PageCache,
+    order: Order,
+    /// When the oldest dirty page became so, at the latest.
+    dirty_since: Option<Instant>,
+    syncs: Syncs,
+    journal: Journal,
+    changes: Changes,
+    last_tick: u64,
+    /// When the running transaction began.
+    transaction_since: Option<Instant>,
+    /// A failed write-back that no sync has reported yet.
+    write_error: Option<IoError>,
+    /// A commit failed: nothing more is acknowledged.
+    aborted: Result<(), IoError>,
+
+    queue: RequestQueue,
+    transfers: Slots<Transfer>,
+    at_device: u32,
+    device_depth: u32,
+    /// Bytes of a truncated file that the drive is to be told of.
+    freed_bytes: u64,
+}
+
+/// How an actor opened the file.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    caching: Caching,
+    syncing: Syncing,
+    window: Window,
+}
+
+/// A request from above, under way.
+#[derive(Debug)]
+struct Call {
+    tag: Tag,
+    actor: Actor,
+    issued: Instant,
+    kind: CallKind,
+    stage: Stage,
+    syncing: Syncing,
+    offset: u64,
+    end: u64,
+    /// Up to where it is done, or asked for.
+    next: u64,
+    /// Transfers of its own that are under way.
+    pending: u32,
+    result: Result<(), IoError>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum CallKind {
+    BufferedRead,
+    BufferedWrite,
+    DirectRead,
+    DirectWrite,
+    Sync,
+    Discard,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// Direct only: cached pages of the range are written first.
+    DrainFirst,
+    /// Its own bytes.
+    Moving,
+    /// Waits until dirty pages are on the drive.
+    Draining,
+    /// Waits for a commit.
+    Committing,
+}
+
+impl FileSystem {
+    /// A file that fills the file system on what `below` describes; it serves `queue_depth` requests at
+    /// a time. All of the file exists: [`FileSystem::new_file`] makes it empty.
+    ///
+    /// # Panics
+    /// If the parameters do not fit together, `below` stores bytes, or it is under 16 MiB.
+    pub fn new(params: FileSystemParams, below: Geometry, queue_depth: u32) -> Self {
+        params.check();
+        assert!(queue_depth > 0, "a file system that serves no request");
+        assert!(below.data == Data::TimingOnly, "a file-system layer models time, not bytes");
+        assert!(PAGE_BYTES.is_multiple_of(u64::from(below.block_bytes)), "blocks over a page");
+        let layout = Layout::new(params.kind, below.capacity_bytes);
+        let request_bytes = u64::from(params.request_bytes_max.min(below.transfer_bytes_max));
+        let request_bytes = request_bytes / PAGE_BYTES * PAGE_BYTES;
+        assert!(request_bytes > 0, "transfers under a page");
+        let device_depth = params.device_queue_depth.min(below.queue_depth);
+        let pages_of = |percent: u32| params.ram_bytes / PAGE_BYTES * u64::from(percent) / 100;
+        let ordered = params.kind == Kind::Ext3 { data: DataMode::Ordered };
+        let transfers = 2 * params.queued_requests_max + device_depth + 2 * queue_depth + 4;
+        Self {
+            geometry: Geometry {
+                capacity_bytes: layout.file_bytes_max,
+                transfer_bytes_max: 1 << 30,
+                queue_depth,
+                ..below
+            },
+            layout,
+            request_bytes,
+            read_ahead_pages: params.read_ahead_bytes / PAGE_BYTES,
+            background_pages: pages_of(params.dirty_background_percent),
+            limit_pages: pages_of(params.dirty_percent).max(1),
+            opens: Vec::new(),
+            calls: Slots::new(queue_depth),
+            outbox: Outbox::new(queue_depth),
+            length_bytes: layout.file_bytes_max,
+            generation: 0,
+            inode_free: Instant(0),
+            readers: Vec::new(),
+            starved_readers: VecDeque::new(),
+            starved_writers: VecDeque::new(),
+            throttled: VecDeque::new(),
+            scratch: Vec::new(),
+            cache: PageCache::new(params.ram_bytes),
+            order: if ordered { Order::as_dirtied() } else { Order::sweep() },
+            dirty_since: None,
+            syncs: Syncs::new(ordered),
+            journal: Journal::new(&params, layout, below.block_bytes),
+            changes: Changes::default(),
+            last_tick: 0,
+            transaction_since: None,
+            write_error: None,
+            aborted: Ok(()),
+            queue: RequestQueue::new(params.elevator, params.queued_requests_max),
+            transfers: Slots::new(transfers),
+            at_device: 0,
+            device_depth,
+            freed_bytes: 0,
+            params,
+        }
+    }
+
+    /// How `actor` opened the file; until told otherwise, buffered and without syncing.
+    pub fn set_open(&mut self, actor: Actor, caching: Caching, syncing: Syncing) {
+        let open = self.open(actor);
+        (open.caching, open.syncing) = (caching, syncing);
+    }
+
+    /// Truncates the file to nothing: writes that follow extend it and so change metadata. Cached pages are dropped,
+    /// dirty ones too; with discard the drive is told at the next request.
+    ///
+    /// # Panics
+    /// With a call under way.
+    pub fn new_file(&mut self) {
+        assert!(self.calls.is_empty(), "truncated under a call");
+        for number in self.queue.drain() {
+            self.transfers.remove(number);
+        }
+        self.generation = self.generation.wrapping_add(1);
+        self.cache.clear();
+        self.order.clear();
+        self.syncs.forget_transfers();
+        self.dirty_since = None;
+        self.opens.iter_mut().for_each(|open| open.window.forget());
+        if self.params.discard == Discard::On {
+            self.freed_bytes = self.freed_bytes.max(self.length_bytes);
+        }
+        self.length_bytes = 0;
+        self.changes.size = true;
+        self.changes.blocks = true;
+    }
+
+    /// Forgets every clean page, as `/proc/sys/vm/drop_caches` does. A flush before it makes of it what an
+    /// unmount and a mount do: nothing is left in memory.
+    pub fn drop_cache(&mut self) {
+        self.cache.forget_clean();
+        self.opens.iter_mut().for_each(|open| open.window.forget());
+    }
+
+    /// Bytes that are dirty or on their way to the drive.
+    pub fn unwritten_bytes(&self) -> u64 {
+        self.cache.unwritten() * PAGE_BYTES
+    }
+
+    /// Bytes in the page cache, dirty ones included.
+    pub fn cached_bytes(&self) -> u64 {
+        self.cache.resident.count() * PAGE_BYTES
+    }
+
+    /// The file's size, bytes.
+    pub fn length_bytes(&self) -> u64 {
+        self.length_bytes
+    }
+
+    fn open(&mut self, actor: Actor) -> &mut Open {
+        let number = usize::from(actor.0);
+        if self.opens.len() <= number {
+            let (caching, syncing) = (Caching::Buffered, Syncing::None);
+            self.opens.resize(number + 1, Open { caching, syncing, window: Window::default() });
+        }
+        &mut self.opens[number]
+    }
+
+    fn file_pages(&self) -> u64 {
+        self.length_bytes.div_ceil(PAGE_BYTES)
+    }
+
+    fn accept(&mut self, now: Instant, request: Request) -> Call {
+        let Request { tag, actor, command, .. } = request;
+        let open = *self.open(actor);
+        let direct = open.caching == Caching::Direct;
+        let (kind, offset, bytes) = match command {
+            Command::Read { at, into: Payload::None } if direct => {
+                (CallKind::DirectRead, at.offset, u64::from(at.bytes))
+            }
+            Command::Read { at, into: Payload::None } => {
+                (CallKind::BufferedRead, at.offset, u64::from(at.bytes))
+            }
+            Command::Write { at, from: Payload::None, .. } if direct => {
+                (CallKind::DirectWrite, at.offset, u64::from(at.bytes))
+            }
+            Command::Write { at, from: Payload::None, .. } => {
+                (CallKind::BufferedWrite, at.offset, u64::from(at.bytes))
+            }
+            Command::Flush => (CallKind::Sync, 0, 0),
+            Command::Discard { offset, len } => (CallKind::Discard, offset, len),
+            Command::Read { .. } | Command::Write { .. } => panic!("a payload where time is all"),
+        };
+        let end = offset + bytes;
+        let block = u64::from(self.geometry.block_bytes);
+        assert!(end <= self.geometry.capacity_bytes, "{offset} + {bytes} B leaves the file");
+        assert!(offset.is_multiple_of(block) && bytes.is_multiple_of(block), "splits a block");
+        self.cache.reach(end.div_ceil(PAGE_BYTES));
+        let stage = match kind {
+            CallKind::DirectRead | CallKind::DirectWrite => Stage::DrainFirst,
+            _ => Stage::Moving,
+        };
+        let (issued, next) = (now, offset);
+        let (syncing, pending, result) = (open.syncing, 0, Ok(()));
+        Call { tag, actor, issued, kind, stage, syncing, offset, end, next, pending, result }
+    }
+
+    /// Takes a call as far as it goes now.
+    fn step(&mut self, now: Instant, slot: u32) {
+        let call = self.calls.get_mut(slot);
+        match call.kind {
+            CallKind::BufferedRead => self.step_read(now, slot),
+            CallKind::BufferedWrite => self.step_write(now, slot),
+            CallKind::DirectRead | CallKind::DirectWrite => self.step_direct(now, slot),
+            CallKind::Sync => self.begin_sync(now, slot),
+            CallKind::Discard => self.step_discard(now, slot),
+        }
+    }
+
+    /// The call is served; its processor time remains.
+    fn finish(&mut self, now: Instant, slot: u32) {
+        let call = self.calls.remove(slot);
+        let copied = match call.kind {
+            CallKind::BufferedRead | CallKind::BufferedWrite => call.end - call.offset,
+            _ => 0,
+        };
+        let cpu_ns = self.params.call_ns + nanoseconds_for(copied, self.params.copy_bytes_per_s);
+        let mut finished = now.after(cpu_ns);
+        if call.kind == CallKind::BufferedWrite {
+            // Buffered writers of one file take turns (`i_mutex`).
+            finished = finished.max(self.inode_free.after(cpu_ns));
+            self.inode_free = finished;
+        }
+        let Call { tag, issued, result, .. } = call;
+        self.outbox.put(Completion { tag, issued, finished, result, payload: Payload::None });
+    }
+
+    /// After every event: fills the queue, the device and the drains that wait for either, until nothing moves.
+    fn settle(&mut self, now: Instant, effects: &mut Effects) {
+        loop {
+            self.feed_starved(now);
+            self.write_back();
+            self.dispatch(effects);
+            if !self.settle_drains(now) {
+                break;
+            }
+        }
+    }
+
+    fn commit_due(&self) -> Instant {
+        self.transaction_since.map_or(Instant::NEVER, |since| {
+            if self.syncs.is_committing() {
+                return Instant::NEVER;
+            }
+            since.after(self.params.commit_interval_ns)
+        })
+    }
+
+    fn expiry_due(&self) -> Instant {
+        self.dirty_since.map_or(Instant::NEVER, |since| since.after(self.params.dirty_expire_ns))
+    }
+}
+
+impl Machine for FileSystem {
+    fn geometry(&self, _: Drive) -> Geometry {
+        self.geometry
+    }
+
+    fn on_request(&mut self, now: Instant, request: Request, effects: &mut Effects) {
+        assert!(request.drive == Drive(0), "a file system has one drive");
+        self.tell_of_freed(request.actor);
+        let call = self.accept(now, request);
+        let slot = self.calls.insert(call);
+        self.step(now, slot);
+        self.settle(now, effects);
+    }
+
+    fn on_completion(&mut self, now: Instant, completion: Completion, effects: &mut Effects) {
+        self.end_transfer(now, completion.tag.0 as u32, completion.result);
+        self.settle(now, effects);
+    }
+
+    fn on_wakeup(&mut self, now: Instant, effects: &mut Effects) {
+        self.outbox.release(now, effects);
+        if self.commit_due() <= now {
+            self.begin_commit(now, sync::Cause::Interval);
+        }
+        if self.expiry_due() <= now {
+            self.begin_expiry(now);
+        }
+        self.settle(now, effects);
+    }
+
+    fn next_wakeup(&self) -> Instant {
+        self.outbox.next().min(self.commit_due()).min(self.expiry_due())
+    }
+}

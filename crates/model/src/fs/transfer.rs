@@ -1,0 +1,125 @@
+//! Requests to the device: queued, given to it, and what their end means to whom.
+
+use super::{FileSystem, queue::Direction};
+use block::{
+    Actor, Command, Drive, Durability, Effects, Extent, Instant, IoError, Payload, Request, Tag,
+};
+
+/// One request to the device.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Transfer {
+    owner: Owner,
+    actor: Actor,
+    offset: u64,
+    bytes: u64,
+    generation: u32,
+}
+
+/// Whom its end concerns.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Owner {
+    /// The page cache: `first..end` are read.
+    Pages { first: u64, end: u64 },
+    /// The page cache: `first..end` are written.
+    WriteBack { first: u64, end: u64, epoch: u64 },
+    /// A direct call.
+    Call { slot: u32, direction: Direction },
+    /// The running commit: a write if it has bytes, else a flush.
+    Commit,
+    /// A discard, of a call or of a truncation that nobody waits for.
+    Discard { call: Option<u32> },
+}
+
+impl Transfer {
+    pub fn new(owner: Owner, actor: Actor, offset: u64, bytes: u64) -> Self {
+        Self { owner, actor, offset, bytes, generation: 0 }
+    }
+
+    fn command(&self) -> Command {
+        let at = || Extent {
+            offset: self.offset,
+            bytes: u32::try_from(self.bytes).expect("cut to the largest request"),
+        };
+        let write =
+            || Command::Write { at: at(), from: Payload::None, durability: Durability::Cached };
+        match self.owner {
+            Owner::Pages { .. } | Owner::Call { direction: Direction::Read, .. } => {
+                Command::Read { at: at(), into: Payload::None }
+            }
+            Owner::WriteBack { .. } | Owner::Call { direction: Direction::Write, .. } => write(),
+            Owner::Commit if self.bytes > 0 => write(),
+            Owner::Commit => Command::Flush,
+            Owner::Discard { .. } => Command::Discard { offset: self.offset, len: self.bytes },
+        }
+    }
+}
+
+impl FileSystem {
+    /// Puts a transfer before the elevator. The caller has looked for room.
+    pub(super) fn enqueue(&mut self, direction: Direction, transfer: Transfer) {
+        let offset = transfer.offset;
+        let generation = self.generation;
+        let number = self.transfers.insert(Transfer { generation, ..transfer });
+        self.queue.push(direction, offset, number);
+    }
+
+    /// Puts a transfer ahead of everything that the elevator sorts.
+    pub(super) fn enqueue_urgent(&mut self, transfer: Transfer) {
+        let number = self.transfers.insert(transfer);
+        self.queue.push_urgent(number);
+    }
+
+    /// Lets calls that found the queue full try again.
+    pub(super) fn feed_starved(&mut self, now: Instant) {
+        while self.queue.has_room(Direction::Read)
+            && let Some(slot) = self.starved_readers.pop_front()
+        {
+            self.step(now, slot);
+        }
+        while self.queue.has_room(Direction::Write)
+            && let Some(slot) = self.starved_writers.pop_front()
+        {
+            self.step(now, slot);
+        }
+    }
+
+    /// Gives the device what it takes.
+    pub(super) fn dispatch(&mut self, effects: &mut Effects) {
+        while self.at_device < self.device_depth
+            && let Some(number) = self.queue.pop()
+        {
+            let transfer = self.transfers.get_mut(number);
+            if transfer.bytes > 0 {
+                self.queue.moved_to(transfer.offset + transfer.bytes);
+            }
+            self.at_device += 1;
+            effects.down.push(Request {
+                tag: Tag(u64::from(number)),
+                actor: transfer.actor,
+                drive: Drive(0),
+                command: transfer.command(),
+            });
+        }
+    }
+
+    /// The device has answered.
+    pub(super) fn end_transfer(&mut self, now: Instant, number: u32, result: Result<(), IoError>) {
+        let transfer = self.transfers.remove(number);
+        self.at_device -= 1;
+        let is_current = transfer.generation == self.generation;
+        match transfer.owner {
+            Owner::Pages { first, end } if is_current => {
+                self.end_read(now, first, end, result.err());
+            }
+            Owner::WriteBack { first, end, epoch } if is_current => {
+                self.syncs.end_transfer(epoch);
+                self.end_write_back(now, (first, end), result.err());
+            }
+            Owner::Pages { .. } | Owner::WriteBack { .. } => {} // Of a file that is no more.
+            Owner::Call { slot, .. } => self.end_direct(now, slot, result),
+            Owner::Commit => self.end_commit_step(now, result),
+            Owner::Discard { call: Some(slot) } => self.end_direct(now, slot, result),
+            Owner::Discard { call: None } => {}
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! The file-system layer against closed forms and recorded requests.
+
+mod cache;
+mod drive;
+mod order;
+mod sync;
