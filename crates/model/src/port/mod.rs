@@ -81,6 +81,8 @@ struct Held {
     sent: u64,
     /// Commands that have not come back.
     outstanding: u32,
+    /// Commands that have.
+    landed: u32,
     result: Result<(), IoError>,
     payload: Payload,
     next: u32,
@@ -173,6 +175,7 @@ impl Port {
             bytes,
             sent: 0,
             outstanding: 0,
+            landed: 0,
             result: Ok(()),
             payload,
             next: NOTHING,
@@ -320,10 +323,12 @@ impl Port {
         {
             held.payload = payload;
         } else if held.kind == Kind::Read {
-            self.pool.join(&mut held.payload, payload, sent.start, sent.bytes);
+            let is_first = held.landed == 0;
+            self.pool.join(&mut held.payload, payload, sent.start, sent.bytes, is_first);
         } else {
             self.pool.give_back(payload);
         }
+        held.landed += 1;
         let is_done = held.sent == held.bytes && held.outstanding == 0;
         if is_done {
             self.answer(now, sent.request, through_at, effects);

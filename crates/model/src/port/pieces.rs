@@ -1,5 +1,6 @@
 //! Commands cut from requests, and the memory they carry.
 
+use crate::media::MIXED_STAMPS;
 use block::{Buf, Payload};
 
 /// Buffers for the pieces of requests that carry bytes. Empty for ever in timing-only runs.
@@ -30,8 +31,15 @@ impl Pool {
         }
     }
 
-    /// Takes what a piece read into its place in `whole`; a request's stamp is its first piece's.
-    pub(super) fn join(&mut self, whole: &mut Payload, piece: Payload, start: u64, bytes: u32) {
+    /// Takes what a piece read into its place in `whole`. Stamps that differ make a mixed one.
+    pub(super) fn join(
+        &mut self,
+        whole: &mut Payload,
+        piece: Payload,
+        start: u64,
+        bytes: u32,
+        is_first: bool,
+    ) {
         match (whole, piece) {
             (Payload::Bytes(target), Payload::Bytes(source)) => {
                 let start = start as usize;
@@ -39,7 +47,9 @@ impl Pool {
                     .copy_from_slice(&source.bytes()[..bytes as usize]);
                 self.free.push(source);
             }
-            (Payload::Stamp(target), Payload::Stamp(source)) if start == 0 => *target = source,
+            (Payload::Stamp(target), Payload::Stamp(source)) => {
+                *target = if is_first || *target == source { source } else { MIXED_STAMPS };
+            }
             _ => {}
         }
     }
