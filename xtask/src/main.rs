@@ -1,8 +1,10 @@
 //! `cargo xtask`: the front door for developers. Needs nothing installed but Rust; what a benchmark
 //! compares with (fio) is used when it is there.
 
+mod accuracy;
 mod bench;
 mod check;
+mod fit;
 mod picture;
 
 use anyhow::{Result, bail};
@@ -24,6 +26,15 @@ cargo xtask bench [a] [b] [c] [d] [agreement] [--seconds N] [--rounds N]
     agreement 12). Needs 3 GiB free below the target directory and removes what it makes. docs/benchmark.md
     says how to read it.
 
+cargo xtask accuracy [--cells] [--threads N] [GROUP...]
+    How far the models are from what five studies printed: fitted and predicted cells apart, reads and
+    writes apart. --cells prints every cell. Ends with a hash of everything that completed, the same on
+    any number of threads.
+
+cargo xtask fit [--dry-run] [UNIT...]
+    Finds the catalog's fitted numbers again from the printed figures, prints each drive's cells, and
+    writes catalog/*.toml. Without a name all of them, which takes some minutes.
+
 cargo xtask picture
     Draws the README's picture, docs/picture.svg, from the run in docs/example-run.json.
 
@@ -43,7 +54,9 @@ fn main() -> ExitCode {
 
 fn carry_out(arguments: &[String]) -> Result<()> {
     match arguments.split_first() {
+        Some((verb, rest)) if verb == "accuracy" => accuracy::run(rest),
         Some((verb, rest)) if verb == "bench" => bench::run(rest),
+        Some((verb, rest)) if verb == "fit" => fit::run(rest),
         Some((verb, [])) if verb == "check" => check::run(),
         Some((verb, [])) if verb == "picture" => picture::run(),
         None => {

@@ -63,6 +63,21 @@ impl Group {
         Self::StfcPercent,
     ];
 
+    /// The word on a command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CmuFiles => "cmu",
+            Self::EasycoDrives => "easyco",
+            Self::EasycoFour => "raid5-4",
+            Self::EasycoEightMd => "raid5-8-md",
+            Self::EasycoEightHighpoint => "raid5-8-highpoint",
+            Self::LatencyRaw => "latency-raw",
+            Self::LatencyFiles => "latency-files",
+            Self::StfcRates => "stfc-rates",
+            Self::StfcPercent => "stfc-percent",
+        }
+    }
+
     /// What a report calls it.
     pub fn title(self) -> &'static str {
         match self {
@@ -117,6 +132,16 @@ pub enum Trial {
     SyncWrites,
     /// Durable writes of 128 MiB.
     SyncBandwidth,
+}
+
+impl Trial {
+    /// Which way its bytes go.
+    pub fn op(&self) -> Op {
+        match *self {
+            Self::Direct { op, .. } | Self::File { op, .. } | Self::FilePercent { op, .. } => op,
+            Self::SyncWrites | Self::SyncBandwidth => Op::Write,
+        }
+    }
 }
 
 /// Which way the bytes go.

@@ -16,7 +16,7 @@ const SIGHT: &[(&str, &[&str])] = &[
     ("lab", &["block", "record"]),
     ("target", &["block", "engine", "host", "model", "flash", "lab", "record"]),
     ("report", &["record"]),
-    ("study", &["target", "lab", "record", "report"]),
+    ("study", &["block", "model", "target", "lab", "record", "report"]),
     (
         "drivelab",
         &[

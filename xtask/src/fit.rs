@@ -1,0 +1,132 @@
+//! `cargo xtask fit`: finds the catalog's fitted numbers again, from the printed figures alone.
+//!
+//! ```text
+//!   cells that a unit may see -> search -> numbers with from = "fit" -> catalog/*.toml
+//! ```
+//!
+//! A unit is a drive, or what its figures share with a port. Every number that the search may move says
+//! `from = "fit"` in its file; nothing else is touched.
+
+pub mod search;
+mod unit;
+
+use crate::{accuracy::table, check::root};
+use anyhow::{Context, Result, bail, ensure};
+use search::{Grain, descend};
+use std::{fs, path::PathBuf};
+use study::{Basis, Case, Effort, cases, relative_error, run as run_trial};
+use target::catalog::{Catalog, HostEntry};
+pub use unit::{Handle, UNITS, Unit};
+
+/// Fits the units that `arguments` name, all without a name, and writes the catalog.
+pub fn run(arguments: &[String]) -> Result<()> {
+    let mut dry = false;
+    let mut chosen: Vec<&Unit> = Vec::new();
+    for argument in arguments {
+        if argument == "--dry-run" {
+            dry = true;
+            continue;
+        }
+        let unit = UNITS.iter().find(|unit| unit.name == argument);
+        chosen.push(unit.with_context(|| {
+            let names: Vec<_> = UNITS.iter().map(|unit| unit.name).collect();
+            format!("`{argument}` is no unit of the fit; there are {}", names.join(", "))
+        })?);
+    }
+    if chosen.is_empty() {
+        chosen = UNITS.iter().collect();
+    }
+    let mut catalog = Catalog::built_in()?;
+    for unit in chosen {
+        fit_one(unit, &mut catalog)?;
+        if !dry {
+            write(unit, &catalog)?;
+        }
+    }
+    Ok(())
+}
+
+fn fit_one(unit: &Unit, catalog: &mut Catalog) -> Result<()> {
+    let seen = unit.cases();
+    let handles = unit.handles(catalog);
+    ensure!(!seen.is_empty() && !handles.is_empty(), "{}: nothing to fit", unit.name);
+    let limit = (seen.len() / 3).clamp(1, 12);
+    if handles.len() > limit {
+        bail!("{}: {} numbers on {} cells; {limit} at most", unit.name, handles.len(), seen.len());
+    }
+    println!("\n{}: {} numbers on {} cells", unit.name, handles.len(), seen.len());
+    let before = loss(catalog, &seen);
+    let after = search(catalog, &handles, &seen, Grain { first: 0.1, last: 0.002 })?;
+    for handle in &handles {
+        println!("  {handle} = {}", handle.shown(catalog));
+    }
+    println!("  loss {before:.4} -> {after:.4}");
+    let outcomes = seen.iter().map(|case| run_trial(case, catalog, Effort::REPORT));
+    let modelled = outcomes.map(|outcome| outcome.map(|seen| seen.value));
+    let modelled = modelled.collect::<Result<Vec<_>, _>>()?;
+    table::print_cells(&seen, &modelled);
+    Ok(())
+}
+
+/// Moves the numbers of `handles` until `seen` is met best; the loss there.
+pub fn search(
+    catalog: &mut Catalog,
+    handles: &[Handle],
+    seen: &[Case],
+    grain: Grain,
+) -> Result<f64> {
+    let mut point: Vec<f64> = handles.iter().map(|handle| handle.value(catalog)).collect();
+    let best = descend(&mut point, grain, &mut |point| {
+        // What cannot be built is no candidate.
+        match put(catalog, handles, point) {
+            Ok(()) => loss(catalog, seen),
+            Err(_) => f64::INFINITY,
+        }
+    });
+    put(catalog, handles, &point)?;
+    Ok(best)
+}
+
+fn put(catalog: &mut Catalog, handles: &[Handle], point: &[f64]) -> Result<()> {
+    handles.iter().zip(point).try_for_each(|(handle, &value)| handle.set(catalog, value))
+}
+
+/// Mean size of the errors; what is beyond 8 % counts five times more, because a cell beyond 10 % is to
+/// be explained. Infinite where a stack cannot be built.
+fn loss(catalog: &Catalog, seen: &[Case]) -> f64 {
+    let sum: f64 = seen
+        .iter()
+        .map(|case| match run_trial(case, catalog, Effort::SEARCH) {
+            Ok(outcome) => {
+                let error = relative_error(outcome.value, case.figure.value).abs();
+                error + 5.0 * (error - 0.08).max(0.0)
+            }
+            Err(_) => f64::INFINITY,
+        })
+        .sum();
+    sum / seen.len() as f64
+}
+
+/// Writes the files that a unit has changed.
+fn write(unit: &Unit, catalog: &Catalog) -> Result<()> {
+    for handle in unit.handles(catalog) {
+        for (file, text) in handle.files(catalog) {
+            let path: PathBuf = root().join(file);
+            fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+impl Unit {
+    /// The cells that it may see.
+    pub fn cases(&self) -> Vec<Case> {
+        let sees = |basis: &Basis| matches!(basis, Basis::Fitted(name) if self.sees.contains(name));
+        cases().into_iter().filter(|case| sees(&case.basis)).collect()
+    }
+}
+
+/// The entry that a port's or driver's number stands in.
+pub fn host_entry<'a>(catalog: &'a Catalog, name: &str) -> Option<&'a HostEntry> {
+    catalog.port(name).or_else(|| catalog.driver(name))
+}
