@@ -104,6 +104,38 @@ fn a_failed_flush_covers_nothing() {
 }
 
 #[test]
+fn a_write_that_completes_while_a_flush_is_on_its_way_can_still_be_lost() {
+    let mut late = 0;
+    for seed in 0..100 {
+        let media = Media::new(BYTES, 512, Contents::Stamps);
+        let mut sim = Sim::with_media(Shuffling::new(BYTES, seed), vec![media]);
+        let (at, durability) = (sectors(0, 1), Durability::Cached);
+        sim.submit(request(1, Drive(0), Command::Flush));
+        let write = Command::Write { at, from: Payload::Stamp(7), durability };
+        sim.submit(request(2, Drive(0), write));
+        let mut done = Vec::new();
+        while done.len() < 2 {
+            sim.wait(Instant::NEVER, &mut done);
+        }
+        late += u64::from(done[1].tag.0 == 1);
+        assert!(sim.machine.media(Drive(0)).is_at_risk(), "seed {seed}");
+    }
+    assert!(late > 20, "the flush completed last in {late} of 100");
+}
+
+#[test]
+fn a_failed_write_may_have_stored_any_of_its_sectors() {
+    let mut seen = std::collections::BTreeSet::new();
+    for seed in 0..200 {
+        let plan = FaultPlan::new(seed).with(Fault::Error(Operation::Write), When::Nth(1));
+        let mut sim = stamps(&plan);
+        assert_eq!(write(&mut sim, 0, 2, 7), Err(EIO));
+        seen.insert((0..2).map(|at| read(&mut sim, at).expect("readable")).collect::<Vec<u64>>());
+    }
+    assert_eq!(seen, [[0, 0], [0, 7], [7, 0], [7, 7]].map(Vec::from).into());
+}
+
+#[test]
 fn a_latent_error_lasts_until_its_sectors_are_rewritten() {
     let plan = FaultPlan::new(3).with(Fault::LatentError { sectors: 2 }, When::Nth(2));
     let mut sim = stamps(&plan);
@@ -249,6 +281,9 @@ fn a_rule_draws_for_itself_whatever_the_others_do() {
     assert_eq!(alone.iter().filter(|&&stamp| stamp == 0).count() as u64, count);
     assert!((4..20).contains(&count), "{count} of 32 at one in three");
     assert_eq!(lost(plan().with(Fault::Slow { times: 2 }, When::OneIn(2))).0, alone);
+    // A second rule of the same kind strikes others too.
+    let twice = lost(plan().with(Fault::LostWrite, When::OneIn(3))).0;
+    assert!(twice.iter().filter(|&&stamp| stamp == 0).count() as u64 > count);
     assert_ne!(lost(FaultPlan::new(12).with(Fault::LostWrite, When::OneIn(3))).0, alone);
 }
 

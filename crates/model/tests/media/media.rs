@@ -322,6 +322,32 @@ fn damage_stays_through_power_cuts_until_the_sector_is_rewritten() {
 }
 
 #[test]
+fn a_sector_rewritten_as_it_was_may_still_be_damaged_until_the_flush() {
+    let mut media = media(Contents::Stamps);
+    media.damage(extent(0, 1));
+    write(&mut media, 0, 1, 0, Durability::Cached);
+    assert_eq!(value_of(&media, 0), Ok(0));
+    assert_eq!(media.ways_to_cut(Grain::Sector), 2);
+}
+
+#[test]
+fn a_full_cache_has_put_its_oldest_writes_on_the_medium() {
+    let bytes_max = 2 * u64::from(SECTOR);
+    let mut media = media(Contents::Stamps).with_cache(WriteCache::Volatile { bytes_max });
+    for (sector, value) in [(0, 1), (0, 2), (1, 3), (2, 4)] {
+        write(&mut media, sector, 1, value, Durability::Cached);
+    }
+    let mut lost = media.clone();
+    assert_eq!(lost.power_cut_with(Grain::Sector, &mut |_| 0).sectors_changed, 2);
+    assert_eq!(values_of(&lost)[..3], [2, 0, 0]);
+    // What FUA overtook takes no room.
+    write(&mut media, 1, 1, 5, Durability::Fua);
+    write(&mut media, 3, 1, 6, Durability::Cached);
+    media.power_cut_with(Grain::Sector, &mut |_| 0);
+    assert_eq!(values_of(&media)[..4], [2, 5, 0, 0]);
+}
+
+#[test]
 fn rot_changes_one_bit_of_one_sector_for_good() {
     let mut media = media(Contents::Bytes);
     let (mut before, mut after) = (payload(Contents::Bytes, 0, 6), payload(Contents::Bytes, 0, 6));
