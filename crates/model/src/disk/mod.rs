@@ -27,7 +27,8 @@ use write_cache::WriteCache;
 /// Largest transfer: the sixteen bits of an ATA command's COUNT field, at 512 B (ACS-3).
 const TRANSFER_BYTES_MAX: u32 = 65_536 * 512;
 
-/// A disk. Budget: a microsecond a request and 20 ns for each command or cached write that its scheduler looks at.
+/// A disk. Budget: half a microsecond a request, and 50 ns for each command or cached write that its
+/// scheduler looks at.
 #[derive(Debug)]
 pub struct Disk {
     params: DiskParams,
@@ -41,7 +42,8 @@ pub struct Disk {
     reads: ReadCache,
     writes: WriteCache,
     translation: Option<Translation>,
-    /// Cached data are written in pieces of this many sectors, so that memory is freed and reads get their turn.
+    /// Cached data are written in pieces of this many sectors, so that memory is freed and reads get their
+    /// turn.
     destage_sectors: u64,
     /// In front of the drive: beyond its command queue.
     waiting: VecDeque<(Instant, Request)>,

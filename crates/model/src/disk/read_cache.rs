@@ -94,7 +94,8 @@ impl ReadCache {
         Some(stream.passed_at(mechanism, span.end))
     }
 
-    /// Starts to read ahead of a read that ends at `now` with `span`. Says when other commands may have the head.
+    /// Starts to read ahead of a read that ends at `now` with `span`. Says when other commands may have the
+    /// head.
     pub fn start(&mut self, mechanism: &Mechanism, span: Span, now: u64) -> u64 {
         let path = mechanism.layout.path_before(span.end);
         let Span { first, end: from } = span;

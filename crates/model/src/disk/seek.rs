@@ -12,8 +12,8 @@ pub(super) struct SeekCurve {
 }
 
 impl SeekCurve {
-    /// The curve through the data sheet's three points: the next cylinder, a third of the stroke, all of it. The
-    /// root passes into the line at a third.
+    /// The curve through the data sheet's three points: the next cylinder, a third of the stroke, all of it.
+    /// The root passes into the line at a third.
     pub fn new(params: &DiskParams, cylinders: u64) -> Self {
         let stroke = (cylinders.max(2) - 1) as f64;
         let knee = (stroke / 3.0).max(1.0);

@@ -1,6 +1,6 @@
 //! The translation layer of a drive-managed shingled disk, as Aghayev and Desnoyers found it by experiment
-//! ("Skylight", FAST 2015): zones mapped statically, a log at the outer diameter (the media cache) for what is not
-//! written in zone order, and cleaning that rewrites whole zones.
+//! ("Skylight", FAST 2015): zones mapped statically, a log at the outer diameter (the media cache) for what is
+//! not written in zone order, and cleaning that rewrites whole zones.
 //!
 //! ```text
 //!   platter   |--- media cache ---|-- zone 0 --|-- zone 1 --| ...
