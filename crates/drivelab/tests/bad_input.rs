@@ -33,6 +33,16 @@ fn unknown_names_get_the_nearest_right_one() {
         (&["area", "--set", "op=wrote"], &["`wrote`", "Did you mean `write`?"]),
         (&["area", "--grade", "best"], &["best", "quick, normal, publish"]),
         (&["nul:"], &["`nul:`", "Did you mean `null", "block device"]),
+        (
+            &["model:mtron-por-32"],
+            &["`mtron-por-32`", "Did you mean `mtron-pro-32`", "drivelab drives"],
+        ),
+        (&["model:2xmtron-pro-32/riad0"], &["`riad0`", "Did you mean `raid0`", "raid10"]),
+        (&["model:mtron-pro-32:prot=onboard"], &["`prot`", "Did you mean `port`?", "write-cache"]),
+        (
+            &["model:mtron-pro-32:port=onbord"],
+            &["`onbord`", "Did you mean `onboard`?", "highpoint2320"],
+        ),
     ]);
     let unknown = Call::new(["histroy"], &std::env::temp_dir()).done();
     unknown.refused(&["'histroy'", "'history'", "drivelab --help"]);
@@ -68,7 +78,7 @@ fn what_is_no_target_is_refused_with_what_is() {
     assert_all_refused(&[
         (&["absent/data"], &["absent/data", "no directory", "spelling"]),
         (&["/dev/null"], &["/dev/null is a character device", "a directory, a file or"]),
-        (&["model:x"], &["no `model:` targets", "`null:`"]),
+        (&["modl:x"], &["no `modl:` targets", "Did you mean `model`?", "`null:`"]),
         (&["null:x"], &["`null:x`", "nothing after the colon"]),
         (&[""], &["TARGET is empty"]),
         (&["area", "area", "area"], &["one TARGET or compares two", "3 were named"]),
@@ -165,6 +175,39 @@ fn a_store_that_is_none_is_refused_and_stays_as_it_is() {
     assert_eq!(common::hash(&letter), before);
     let call = Call::new(["history", "--store", "/dev/null/store"], &bench.path(""));
     call.done().refused(&["/dev/null/store"]);
+}
+
+#[test]
+fn a_stack_that_cannot_be_built_is_refused_with_what_can() {
+    assert_all_refused(&[
+        (&["model:"], &["names no drive", "model:mtron-pro-32", "drivelab drives"]),
+        (&["model:mtron-pro-32/"], &["nothing where a name should stand", "leave the mark out"]),
+        (&["model:2xmtron-pro-32/raid5"], &["`raid5` of 2 drives", "3 at least"]),
+        (&["model:mtron-pro-32/raid0"], &["`raid0` of one drive", "4xmtron-pro-32/raid0"]),
+        (&["model:4xmtron-pro-32"], &["4 drives need an array layer", "/raid5"]),
+        (&["model:3xmtron-pro-32/raid10"], &["takes pairs"]),
+        (&["model:3xmtron-pro-32/ext3/raid5"], &["need an array layer", "before `/ext3`"]),
+        (&["model:mtron-pro-32/ext3/raid5"], &["`ext3` lies below `raid5`", "/raid5/ext3"]),
+        (&["model:mtron-pro-32/ext3/xfs"], &["one file system is enough"]),
+        (&["model:mtron-pro-32/flash:spare=28%"], &["managed-flash", "not built yet", "/flash"]),
+        (&["model:3xmtron-pro-32/raid5:chunk=3000"], &["`3000`", "from 4 KiB to 64 MiB"]),
+        (&["model:3xmtron-pro-32/raid5:chunk=64Q"], &["`64Q` is not a size", "64KiB"]),
+        (&["model:3xmtron-pro-32/raid5:driver=mdd"], &["`mdd`", "Did you mean `md`?", "highpoint"]),
+        (&["model:3xmtron-pro-32/raid5:degraded=3"], &["`3`", "from 0 to 2"]),
+        (&["model:2xmtron-pro-32/raid0:degraded=0"], &["without redundancy"]),
+        (&["model:3xmtron-pro-32/raid5:rebuild=10MB"], &["`degraded=`"]),
+        (&["model:mtron-pro-32/ext3:data=journal"], &["`journal`", "ordered, writeback"]),
+        (&["model:mtron-pro-32/xfs:lazy-count=2"], &["`2`", "0, 1"]),
+        (&["model:intel-520-120:used=75,state=steady"], &["`75`", "such as 75%"]),
+        (&["model:intel-520-120:used=75%"], &["state=steady"]),
+        (&["model:mtron-pro-32:state=steady"], &["block-mapped", "no steady state"]),
+        (&["model:wd-1002fbys:command-queue=0"], &["from 1 to 256"]),
+        (&["model:0xwd-1002fbys/raid0"], &["from 1 to 64"]),
+        (&["model:wd-1002fbys", "area"], &["one clock", "each by itself"]),
+        (&["model:wd-1002fbys", "--io", "buffered"], &["no page cache", "/ext3:ram=2G"]),
+        (&["model:wd-1002fbys", "--engine", "stdio", "--set", "depth=1"], &["no stdio"]),
+        (&["model:wd-1002fbys", "--purge", "--destroy", "x"], &["--purge", "block device"]),
+    ]);
 }
 
 /// A run of `--size 64M` was asked for `--yes`, though it writes no more than the usual gibibyte.

@@ -6,13 +6,17 @@
 //!   "data.img"     file         read cells only
 //!   "/dev/sdb"     device       read cells; write cells with --destroy SERIAL
 //!   "null:"        the engine's own cost
+//!   "model:STACK"  modelled drives and layers, in virtual time
 //! ```
 //!
 //! It gives `lab` its [`Target`]: seats with engines, the guard's permit, the machine's counters.
 #![forbid(unsafe_code)]
 
+pub mod catalog;
+mod model;
 mod null;
 mod path;
+pub mod stack;
 mod text;
 
 pub use null::calibrate;
@@ -42,6 +46,7 @@ pub fn open(
 ) -> Result<Box<dyn Target>, TargetError> {
     match text {
         TargetText::Null => Ok(Box::new(null::NullTarget::new(clock))),
+        TargetText::Model(stack) => Ok(Box::new(model::ModelTarget::new(stack, seed)?)),
         TargetText::Path(path) => {
             Ok(Box::new(path::PathTarget::new(path, permission, clock, seed)?))
         }

@@ -1,5 +1,6 @@
 //! TARGET as users write it.
 
+use crate::stack::Stack;
 use std::{fmt, path::PathBuf, str::FromStr};
 
 /// What a TARGET names, before anything is opened.
@@ -7,6 +8,8 @@ use std::{fmt, path::PathBuf, str::FromStr};
 pub enum TargetText {
     /// `null:`: no device at all.
     Null,
+    /// `model:STACK`: modelled drives.
+    Model(Stack),
     /// A directory, file or block device.
     Path(PathBuf),
 }
@@ -39,15 +42,19 @@ impl FromStr for TargetText {
         match scheme {
             "null" if rest.is_empty() => Ok(Self::Null),
             "null" => Err(BadTarget(format!("`{text}`: `null:` takes nothing after the colon"))),
+            "model" => match rest.parse() {
+                Ok(stack) => Ok(Self::Model(stack)),
+                Err(bad) => Err(BadTarget(format!("{bad}"))),
+            },
             // A path may hold a colon: `disk:by-id` does not, but `./a:b` and `/dev/disk/by-path/pci-0000:00` do.
             _ if !is_word || std::path::Path::new(text).exists() => {
                 Ok(Self::Path(PathBuf::from(text)))
             }
             _ => {
-                let near = lab::names::did_you_mean(scheme, ["null"]);
+                let near = lab::names::did_you_mean(scheme, ["null", "model"]);
                 Err(BadTarget(format!(
                     "`{text}`: there are no `{scheme}:` targets.{near} A TARGET is a directory, a file, a \
-                     block device or `null:`; a path with a colon starts with `./`"
+                     block device, `null:` or `model:STACK`; a path with a colon starts with `./`"
                 )))
             }
         }

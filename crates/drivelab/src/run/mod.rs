@@ -74,7 +74,8 @@ fn must_ask(plan: &Plan, targets: &[Box<dyn Target>]) -> bool {
 
 /// Whether there is anything that writing could wear.
 fn wears(targets: &[Box<dyn Target>]) -> bool {
-    targets.iter().any(|target| target.info().kind != TargetKind::Null)
+    let unworn = [TargetKind::Null, TargetKind::Model];
+    targets.iter().any(|target| !unworn.contains(&target.info().kind))
 }
 
 /// Only a device can be told to forget everything, and only with permission to write.
@@ -204,7 +205,7 @@ fn new_record(
         labels: order.labels.clone(),
         started: now(),
         finished: None,
-        time: "wall".to_owned(),
+        time: targets[0].offer().time.name().to_owned(),
         seed: plan.seed,
         targets: infos,
         environment,

@@ -1,0 +1,301 @@
+//! The one place where a file's numbers become a model's.
+
+use super::{BadCatalog, DriveEntry, DriveKind, Entry, HostEntry};
+use block::Machine;
+use model::{
+    Attached, BlockMapped, BlockMappedParams, Disk, DiskParams, PortParams, Shingling,
+    WriteCaching,
+    flash::page_mapped::{Cleaning, PageMapped, PageMappedParams, PowerLoss, SlcCache, State},
+};
+
+/// What a STACK may change about a drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct DriveSettings {
+    /// `write-cache=`; as the catalog says where it is not set.
+    pub write_cache: Option<WriteCaching>,
+    /// `state=`.
+    pub past: Option<Past>,
+    /// `used=`, in thousandths of the capacity.
+    pub used_per_mille: Option<u32>,
+    /// `command-queue=`.
+    pub command_queue: Option<u32>,
+    /// Where the drive's random choices come from.
+    pub seed: u64,
+}
+
+/// How a drive is found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Past {
+    /// Never written.
+    Fresh,
+    /// Written at random until nothing changed any more.
+    Steady,
+}
+
+impl DriveEntry {
+    /// The drive, a machine without anything below it; at most `queue_depth` requests may be outstanding.
+    ///
+    /// # Errors
+    /// When numbers contradict each other, or a setting is nothing to this kind of drive.
+    pub fn build(
+        &self,
+        settings: &DriveSettings,
+        queue_depth: u32,
+    ) -> Result<Box<dyn Machine>, BadCatalog> {
+        Ok(match self.kind {
+            DriveKind::BlockMapped => {
+                Box::new(BlockMapped::new(self.block_mapped(settings)?, queue_depth))
+            }
+            DriveKind::PageMapped => {
+                let drive =
+                    PageMapped::new(&self.page_mapped(settings)?, queue_depth, settings.seed);
+                Box::new(drive.map_err(|bad| self.contradiction(&bad.to_string()))?)
+            }
+            DriveKind::Disk => Box::new(Disk::new(self.disk(settings)?, queue_depth)),
+        })
+    }
+
+    /// Commands that the drive takes at a time, for its port.
+    pub fn commands(&self, settings: &DriveSettings) -> u32 {
+        settings.command_queue.unwrap_or(match self.kind {
+            DriveKind::BlockMapped => 1,
+            _ => self.entry.get("command_queue") as u32,
+        })
+    }
+
+    /// The numbers of a block-mapped drive.
+    ///
+    /// # Errors
+    /// When they contradict each other.
+    pub fn block_mapped(&self, settings: &DriveSettings) -> Result<BlockMappedParams, BadCatalog> {
+        let entry = &self.entry;
+        if settings.past.is_some() || settings.used_per_mille.is_some() {
+            return Err(self.no_past());
+        }
+        let params = BlockMappedParams {
+            capacity_bytes: self.capacity_bytes,
+            command_ns: entry.get("command"),
+            read_bytes_per_s: entry.get("read_rate"),
+            granule_bytes: entry.ask("granule").unwrap_or(512) as u32,
+            stream_read_bytes_per_s: entry.ask("stream_read_rate"),
+            unit_bytes: entry.get("unit"),
+            merge_ns: entry.get("merge"),
+            merge_free_bytes: entry.get("merge_free"),
+            write_bytes_per_s: entry.get("write_rate"),
+            saved_from_bytes: entry.get("saved_from"),
+            copy_ns_per_kib: entry.get("copy"),
+            buffer_lines: entry.get("buffer_lines") as u32,
+            write_caching: settings.write_cache.unwrap_or_else(|| write_caching(entry)),
+        };
+        let sectors = [params.unit_bytes, params.merge_free_bytes];
+        if sectors.iter().any(|bytes| !bytes.is_multiple_of(512)) {
+            return Err(self.contradiction("unit and merge_free are whole sectors of 512 B"));
+        }
+        if params.merge_free_bytes > params.saved_from_bytes
+            || params.saved_from_bytes > params.unit_bytes
+            || params.unit_bytes > params.capacity_bytes
+        {
+            let about =
+                "merge_free, saved_from, unit and capacity are in this order, the smallest first";
+            return Err(self.contradiction(about));
+        }
+        let program_ns_per_kib = model::nanoseconds_for(1024, params.write_bytes_per_s);
+        let saved_ns =
+            params.copy_ns_per_kib * (params.unit_bytes - params.saved_from_bytes) / 1024;
+        if params.copy_ns_per_kib > program_ns_per_kib || saved_ns > params.merge_ns {
+            let about = "copy saves more than the write_rate or the merge it is saved from takes";
+            return Err(self.contradiction(about));
+        }
+        Ok(params)
+    }
+
+    /// The numbers of a page-mapped drive.
+    ///
+    /// # Errors
+    /// When they contradict each other.
+    pub fn page_mapped(&self, settings: &DriveSettings) -> Result<PageMappedParams, BadCatalog> {
+        let entry = &self.entry;
+        let per_mille = |name: &str| entry.ask(name).map(|millionths| (millionths / 1000) as u32);
+        let slc_cache = match (entry.ask("slc_cache"), entry.ask("slc_program")) {
+            (Some(bytes), Some(program_ns)) => Some(SlcCache { bytes, program_ns }),
+            (None, None) => None,
+            _ => return Err(self.contradiction("slc_cache and slc_program need each other")),
+        };
+        let past = settings.past.unwrap_or(match entry.word("state") {
+            Some("steady") => Past::Steady,
+            _ => Past::Fresh,
+        });
+        if past == Past::Fresh && settings.used_per_mille.is_some() {
+            return Err(BadCatalog(format!(
+                "`{}`: a fresh drive is not used: write `state=steady` beside `used=`",
+                self.name()
+            )));
+        }
+        let used_per_mille = settings.used_per_mille.or(per_mille("used")).unwrap_or(1000);
+        Ok(PageMappedParams {
+            capacity_bytes: self.capacity_bytes,
+            over_provisioning_per_mille: per_mille("over_provisioning").unwrap_or_default(),
+            channels: entry.get("channels") as u32,
+            dies_per_channel: entry.get("dies_per_channel") as u32,
+            planes_per_die: entry.get("planes_per_die") as u32,
+            nand_page_bytes: entry.get("nand_page") as u32,
+            pages_per_block: entry.get("pages_per_block") as u32,
+            read_ns: entry.get("read"),
+            program_ns: entry.get("program"),
+            erase_ns: entry.get("erase"),
+            channel_bytes_per_s: entry.get("channel_rate"),
+            read_command_ns: entry.get("read_command"),
+            write_command_ns: entry.get("write_command"),
+            link_bytes_per_s: entry.get("link_rate"),
+            stream_read_bytes_per_s: entry.ask("stream_read_rate"),
+            stream_write_bytes_per_s: entry.ask("stream_write_rate"),
+            random_write_bytes_per_s: entry.ask("random_write_rate"),
+            command_queue: self.commands(settings),
+            write_cache: settings.write_cache.unwrap_or_else(|| write_caching(entry)),
+            write_buffer_bytes: entry.get("write_buffer"),
+            power_loss: match entry.word("power_loss") {
+                Some("protected") => PowerLoss::Protected,
+                _ => PowerLoss::Volatile,
+            },
+            flush_ns: entry.get("flush"),
+            write_through_ns: entry.get("write_through"),
+            cleaning: match entry.word("cleaning") {
+                Some("fifo") => Cleaning::Fifo,
+                Some("cost-benefit") => Cleaning::CostBenefit,
+                _ => Cleaning::Greedy,
+            },
+            reserve_superblocks: entry.ask("reserve").unwrap_or(2) as u32,
+            slc_cache,
+            endurance_cycles: entry.get("endurance") as u32,
+            wear_leveling_threshold: entry.ask("wear_threshold").unwrap_or(100) as u32,
+            state: match past {
+                Past::Fresh => State::Fresh,
+                Past::Steady => State::Steady { used_per_mille },
+            },
+        })
+    }
+
+    /// The numbers of a disk.
+    ///
+    /// # Errors
+    /// When they contradict each other.
+    pub fn disk(&self, settings: &DriveSettings) -> Result<DiskParams, BadCatalog> {
+        let entry = &self.entry;
+        if settings.past.is_some() || settings.used_per_mille.is_some() {
+            return Err(self.no_past());
+        }
+        let write_cache_bytes = entry.get("write_cache");
+        let cached = if write_cache_bytes == 0 { WriteCaching::Off } else { WriteCaching::On };
+        let shingling = match (entry.ask("shingled_zone"), entry.ask("media_cache")) {
+            (Some(zone_bytes), Some(media_cache_bytes)) => Some(Shingling {
+                zone_bytes,
+                media_cache_bytes,
+                idle_clean_ns: entry.ask("idle_clean").unwrap_or(1_000_000_000),
+            }),
+            (None, None) => None,
+            _ => return Err(self.contradiction("shingled_zone and media_cache need each other")),
+        };
+        let params = DiskParams {
+            capacity_bytes: self.capacity_bytes,
+            sector_bytes: entry.ask("sector").unwrap_or(512) as u32,
+            rpm: entry.get("rpm") as u32,
+            surfaces: entry.get("surfaces") as u32,
+            outer_bytes_per_s: entry.get("outer_rate"),
+            inner_bytes_per_s: entry.get("inner_rate"),
+            zones: entry.ask("zones").unwrap_or(16) as u32,
+            track_to_track_ns: entry.get("track_to_track"),
+            average_seek_ns: entry.get("average_seek"),
+            full_stroke_ns: entry.get("full_stroke"),
+            settle_ns: entry.ask("settle"),
+            write_settle_ns: entry.ask("write_settle").unwrap_or(0),
+            command_ns: entry.get("command"),
+            link_bytes_per_s: entry.get("link_rate"),
+            command_queue_depth: self.commands(settings),
+            age_limit_ns: entry.ask("age_limit").unwrap_or(1_000_000_000),
+            read_segments: entry.get("read_segments") as u32,
+            read_segment_bytes: entry.ask("read_segment").unwrap_or(256 << 10),
+            prefetch_min_bytes: entry.ask("prefetch_min").unwrap_or(0),
+            write_caching: settings.write_cache.unwrap_or(cached),
+            write_cache_bytes,
+            write_cache_commands: entry.ask("write_cache_commands").unwrap_or(32) as u32,
+            shingling,
+        };
+        self.check_disk(&params)?;
+        Ok(params)
+    }
+
+    fn check_disk(&self, params: &DiskParams) -> Result<(), BadCatalog> {
+        let seeks = [params.track_to_track_ns, params.average_seek_ns, params.full_stroke_ns];
+        let sector_bytes = u64::from(params.sector_bytes);
+        let whole = |bytes: u64| bytes.is_multiple_of(sector_bytes);
+        let about = if !seeks.is_sorted() {
+            "track_to_track, average_seek and full_stroke are in this order, the shortest first"
+        } else if params.inner_bytes_per_s > params.outer_bytes_per_s {
+            "the inner_rate is not above the outer_rate"
+        } else if params.settle_ns.is_some_and(|settle| settle > params.average_seek_ns) {
+            "the settle is part of the average_seek"
+        } else if ![512, 4096].contains(&params.sector_bytes) {
+            "a sector is of 512 B or 4096 B"
+        } else if params.write_caching == WriteCaching::On
+            && params.write_cache_bytes < 4 * sector_bytes
+        {
+            "its write_cache is too small to be on: write `write-cache=off`, or a larger one"
+        } else if params.read_segments > 0 && params.read_segment_bytes < sector_bytes {
+            "a read_segment holds a sector"
+        } else if params.shingling.is_some_and(|shingling| {
+            shingling.media_cache_bytes < shingling.zone_bytes
+                || !whole(shingling.zone_bytes)
+                || !whole(shingling.media_cache_bytes)
+        }) {
+            "media_cache is not below shingled_zone, and both are whole sectors"
+        } else {
+            return Ok(());
+        };
+        Err(self.contradiction(about))
+    }
+
+    fn contradiction(&self, about: &str) -> BadCatalog {
+        BadCatalog(format!("{}: `{}` cannot be built: {about}", self.entry.file, self.name()))
+    }
+
+    fn no_past(&self) -> BadCatalog {
+        BadCatalog(format!(
+            "`{}` is a {} drive, which has no fresh and no steady state: leave `state=` and `used=` out",
+            self.name(),
+            self.kind.name()
+        ))
+    }
+}
+
+impl HostEntry {
+    /// The numbers of a port, with an array driver's serial time if there is an array.
+    pub fn port(&self, serial_ns: Option<u64>) -> PortParams {
+        PortParams {
+            own_ns: self.entry.get("own"),
+            own_ns_per_kib: self.entry.get("own_per_kib"),
+            driver_ns: self.entry.get("driver"),
+            serial_ns,
+            transfer_bytes_max: (self.entry.get("transfer_max") / 512 * 512) as u32,
+            command_ns: self.entry.get("command"),
+            link_bytes_per_s: self.entry.ask("link_rate"),
+        }
+    }
+
+    /// An array driver's serial time a command, ns.
+    pub fn serial_ns(&self) -> u64 {
+        self.entry.get("serial")
+    }
+}
+
+fn write_caching(entry: &Entry) -> WriteCaching {
+    match entry.word("write_cache") {
+        Some("off") => WriteCaching::Off,
+        _ => WriteCaching::On,
+    }
+}
+
+/// A drive as its port sees it.
+pub(crate) fn attached(drive: &dyn Machine, commands: u32) -> Attached {
+    let geometry = drive.geometry(block::Drive(0));
+    Attached { geometry, commands: commands.min(geometry.queue_depth) }
+}

@@ -1,0 +1,481 @@
+//! A drive or a port of the catalog, as its file says it.
+
+use super::{
+    schema::{DRIVER_KEYS, DriveKind, Holds, Key, Need, PORT_KEYS},
+    section::{BadCatalog, Section, Source},
+    unit::{self, Dimension},
+};
+use lab::names::did_you_mean;
+use std::{collections::BTreeMap, fmt, ops::Range};
+use toml::de::DeValue;
+
+/// Most numbers of one drive that may be fitted.
+pub const FITTED_MAX: usize = 12;
+
+/// Where a number comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// Fitted on published or measured cells; the source names them.
+    Fit,
+    /// The maker's data sheet.
+    DataSheet,
+    /// Printed in a study.
+    Published,
+    /// Typical of its kind; the source says of what.
+    Assumed,
+}
+
+impl Origin {
+    const ALL: [Self; 4] = [Self::Fit, Self::DataSheet, Self::Published, Self::Assumed];
+
+    /// The word in files and on screen.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fit => "fit",
+            Self::DataSheet => "data sheet",
+            Self::Published => "published",
+            Self::Assumed => "assumed",
+        }
+    }
+}
+
+/// A number or a word of a file.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Value {
+    /// In the parameter's own unit.
+    Number(f64),
+    /// One of a few words.
+    Word(String),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(formatter, "{number}"),
+            Self::Word(word) => formatter.write_str(word),
+        }
+    }
+}
+
+/// One physical number of a drive, with its unit and where it comes from.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Parameter {
+    /// As the file says it.
+    pub value: Value,
+    /// Its unit, empty for a word.
+    pub unit: String,
+    /// Where it comes from.
+    pub from: Origin,
+    /// Which cells, sheet, study or assumption.
+    pub source: String,
+    /// How many of the model's unit one `unit` is.
+    factor: f64,
+    /// Where the value stands in the file.
+    span: Range<usize>,
+}
+
+impl Parameter {
+    /// In the model's unit: ns, bytes, bytes per second, picoseconds per byte, a count...
+    ///
+    /// # Panics
+    /// On a word: the schema said that this is a number.
+    pub fn base(&self) -> f64 {
+        match self.value {
+            Value::Number(number) => number * self.factor,
+            Value::Word(_) => panic!("a word is no number"),
+        }
+    }
+}
+
+/// Text of a data sheet: as printed, with its source.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct DataSheet {
+    /// Who printed it.
+    pub source: String,
+    /// What is said, by name, in the order of the file.
+    pub lines: Vec<(String, String)>,
+}
+
+/// What it cost.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Price {
+    /// In US dollars; absent where only words were printed.
+    pub usd: Option<f64>,
+    /// As printed, with the year.
+    pub text: String,
+    /// Who printed it.
+    pub source: String,
+}
+
+/// Whether its numbers are those of a thing that exists.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reality {
+    /// One product.
+    Product,
+    /// A kind of product: generic, not fitted.
+    Generic,
+}
+
+/// A drive or a port as its file says it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Entry {
+    /// As a STACK names it.
+    pub name: String,
+    /// In words.
+    pub title: String,
+    /// What it is, where its numbers come from, what resists: sentences.
+    pub about: String,
+    /// A product, or a kind of them.
+    pub reality: Reality,
+    /// The file's physical numbers by name.
+    pub parameters: BTreeMap<String, Parameter>,
+    /// The file's name, for sentences.
+    pub file: String,
+    /// The file, as it was read and changed.
+    text: String,
+}
+
+/// A drive of the catalog.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DriveEntry {
+    /// Name, title, parameters.
+    pub entry: Entry,
+    /// Which model its parameters are for.
+    pub kind: DriveKind,
+    /// The port that its figures were taken on, and that it has when a STACK names none.
+    pub port: String,
+    /// The kernel that its figures were taken under: file-system layers behave as it did.
+    pub kernel: Option<(u32, u32, u32)>,
+    /// Addressable bytes.
+    pub capacity_bytes: u64,
+    /// As printed.
+    pub data_sheet: DataSheet,
+    /// If one was printed.
+    pub price: Option<Price>,
+}
+
+/// A port or an array driver of the catalog.
+#[derive(Clone, PartialEq, Debug)]
+pub struct HostEntry {
+    /// Name, title, parameters.
+    pub entry: Entry,
+}
+
+impl DriveEntry {
+    /// Reads one file.
+    ///
+    /// # Errors
+    /// What is wrong, with file, line and key.
+    pub fn parse(file: &str, text: &str) -> Result<Self, BadCatalog> {
+        let source = Source { name: file, text };
+        let table = source.parse()?;
+        let top = Section::top(source, &table);
+        let (kind, at) = top.text("kind")?;
+        let kind =
+            DriveKind::ALL.into_iter().find(|known| known.name() == kind).ok_or_else(|| {
+                let names = DriveKind::ALL.map(DriveKind::name);
+                let near = did_you_mean(&kind, names);
+                top.wrong(
+                    "kind",
+                    at.start,
+                    &format!("is `{kind}`.{near} Kinds: {}", names.join(", ")),
+                )
+            })?;
+        let entry = entry(&top, source, kind.keys())?;
+        let drive = Self {
+            kind,
+            port: top.text("port")?.0,
+            kernel: kernel(&top)?,
+            capacity_bytes: capacity(&top)?,
+            data_sheet: data_sheet(&top)?,
+            price: price(&top)?,
+            entry,
+        };
+        top.finish()?;
+        Ok(drive)
+    }
+
+    /// The name in a STACK.
+    pub fn name(&self) -> &str {
+        &self.entry.name
+    }
+
+    /// How many of its numbers are fitted.
+    pub fn fitted(&self) -> usize {
+        self.entry.fitted()
+    }
+}
+
+impl HostEntry {
+    /// Reads a port's file.
+    ///
+    /// # Errors
+    /// What is wrong, with file, line and key.
+    pub fn parse_port(file: &str, text: &str) -> Result<Self, BadCatalog> {
+        Self::parse(file, text, PORT_KEYS)
+    }
+
+    /// Reads an array driver's file.
+    ///
+    /// # Errors
+    /// What is wrong, with file, line and key.
+    pub fn parse_driver(file: &str, text: &str) -> Result<Self, BadCatalog> {
+        Self::parse(file, text, DRIVER_KEYS)
+    }
+
+    fn parse(file: &str, text: &str, keys: &[Key]) -> Result<Self, BadCatalog> {
+        let source = Source { name: file, text };
+        let table = source.parse()?;
+        let top = Section::top(source, &table);
+        let entry = entry(&top, source, keys)?;
+        top.finish()?;
+        Ok(Self { entry })
+    }
+
+    /// The name in a STACK.
+    pub fn name(&self) -> &str {
+        &self.entry.name
+    }
+}
+
+impl Entry {
+    /// The file's text, with every change that [`Entry::set`] made.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Gives a parameter another value in its own unit, here and in the file's text; comments and layout stay.
+    ///
+    /// # Errors
+    /// When there is no such number.
+    pub fn set(&mut self, name: &str, value: f64) -> Result<(), BadCatalog> {
+        let known: Vec<&str> = self.parameters.keys().map(String::as_str).collect();
+        let unknown = || {
+            let near = did_you_mean(name, known.iter().copied());
+            BadCatalog(format!("{}: there is no parameter `{name}`.{near}", self.file))
+        };
+        let parameter = self.parameters.get(name).ok_or_else(unknown)?;
+        if !matches!(parameter.value, Value::Number(_)) {
+            return Err(BadCatalog(format!("{}: `{name}` is a word, not a number", self.file)));
+        }
+        let span = parameter.span.clone();
+        let written = format!("{value}");
+        self.text.replace_range(span.clone(), &written);
+        let shift = written.len() as isize - span.len() as isize;
+        for parameter in self.parameters.values_mut().filter(|p| p.span.start > span.start) {
+            let moved = |at: usize| at.strict_add_signed(shift);
+            parameter.span = moved(parameter.span.start)..moved(parameter.span.end);
+        }
+        let parameter = self.parameters.get_mut(name).expect("it was there");
+        (parameter.value, parameter.span) =
+            (Value::Number(value), span.start..span.start + written.len());
+        Ok(())
+    }
+
+    /// How many of its numbers are fitted.
+    pub fn fitted(&self) -> usize {
+        self.parameters.values().filter(|parameter| parameter.from == Origin::Fit).count()
+    }
+
+    fn number(&self, name: &str) -> Option<f64> {
+        self.parameters.get(name).map(Parameter::base)
+    }
+
+    /// A parameter in the model's unit, rounded; `None` where the file leaves an optional one out.
+    pub(crate) fn ask(&self, name: &str) -> Option<u64> {
+        self.number(name).map(|value| value.round() as u64)
+    }
+
+    /// A parameter that the schema requires.
+    pub(crate) fn get(&self, name: &str) -> u64 {
+        self.ask(name).unwrap_or_else(|| panic!("{}: the schema requires `{name}`", self.file))
+    }
+
+    /// A word, if the file has it.
+    pub(crate) fn word(&self, name: &str) -> Option<&str> {
+        match &self.parameters.get(name)?.value {
+            Value::Word(word) => Some(word),
+            Value::Number(_) => panic!("the schema says that `{name}` is a word"),
+        }
+    }
+}
+
+fn entry(top: &Section<'_>, source: Source<'_>, keys: &[Key]) -> Result<Entry, BadCatalog> {
+    let (name, at) = top.text("name")?;
+    let is_plain =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-".contains(&byte);
+    if name.is_empty() || !name.bytes().all(is_plain) {
+        let what = "is of small letters, digits, `-` and `.`, so that a STACK can hold it";
+        return Err(top.wrong("name", at.start, what));
+    }
+    let generic = match top.ask("generic") {
+        None | Some((DeValue::Boolean(false), _)) => Reality::Product,
+        Some((DeValue::Boolean(true), _)) => Reality::Generic,
+        Some((_, span)) => return Err(top.wrong("generic", span.start, "is true or false")),
+    };
+    let entry = Entry {
+        name,
+        title: top.text("title")?.0,
+        about: top.text("about")?.0,
+        reality: generic,
+        parameters: parameters(&top.section("parameters")?, keys)?,
+        file: source.name.to_owned(),
+        text: source.text.to_owned(),
+    };
+    let limit = if entry.reality == Reality::Generic { 0 } else { FITTED_MAX };
+    if entry.fitted() > limit {
+        let about = match entry.reality {
+            Reality::Generic => {
+                format!("what is generic has no fitted numbers, and this has {}", entry.fitted())
+            }
+            Reality::Product => {
+                format!("at most {limit} numbers may be fitted, and {} are", entry.fitted())
+            }
+        };
+        return Err(source.complain(0, &about));
+    }
+    Ok(entry)
+}
+
+fn parameters(
+    section: &Section<'_>,
+    keys: &[Key],
+) -> Result<BTreeMap<String, Parameter>, BadCatalog> {
+    let mut parameters = BTreeMap::new();
+    for key in keys {
+        match section.section_if_there(key.name)? {
+            Some(inner) => {
+                parameters.insert(key.name.to_owned(), parameter(&inner, key)?);
+                inner.finish()?;
+            }
+            None if key.need == Need::Required => return Err(section.missing(key.name)),
+            None => {}
+        }
+    }
+    section.finish()?;
+    Ok(parameters)
+}
+
+fn parameter(inner: &Section<'_>, key: &Key) -> Result<Parameter, BadCatalog> {
+    let (value, span) = inner.ask("value").ok_or_else(|| inner.missing("value"))?;
+    let (value, unit, factor) = match &key.holds {
+        Holds::Number(dimension, range) => {
+            let number = number(value).filter(|number| number.is_finite());
+            let number =
+                number.ok_or_else(|| inner.wrong("value", span.start, "wants a number"))?;
+            let (unit, at) = inner.text("unit")?;
+            let factor = factor(inner, &unit, at.start, *dimension)?;
+            let base = (number * factor).round();
+            if base < *range.start() as f64 || base > *range.end() as f64 {
+                let [least, most] = [*range.start(), *range.end()].map(|end| end as f64 / factor);
+                let what = format!("is {number} {unit}: it goes from {least} to {most} {unit}");
+                return Err(inner.wrong("value", span.start, &what));
+            }
+            (Value::Number(number), unit, factor)
+        }
+        Holds::Word(words) => match value {
+            DeValue::String(word) if words.contains(&word.as_ref()) => {
+                (Value::Word(word.to_string()), String::new(), 1.0)
+            }
+            _ => {
+                let what = format!("is one of these words: {}", words.join(", "));
+                return Err(inner.wrong("value", span.start, &what));
+            }
+        },
+    };
+    let (from, at) = inner.text("from")?;
+    let from = Origin::ALL.into_iter().find(|origin| origin.name() == from).ok_or_else(|| {
+        let names = Origin::ALL.map(Origin::name);
+        let near = did_you_mean(&from, names);
+        let what = format!("is `{from}`.{near} It is one of: {}", names.join(", "));
+        inner.wrong("from", at.start, &what)
+    })?;
+    let (source, at) = inner.text("source")?;
+    if source.trim().is_empty() {
+        return Err(inner.wrong("source", at.start, "says nothing: every number names its source"));
+    }
+    Ok(Parameter { value, unit, from, source, factor, span })
+}
+
+fn number(value: &DeValue<'_>) -> Option<f64> {
+    match value {
+        DeValue::Integer(integer) if integer.radix() == 10 => integer.as_str().parse().ok(),
+        DeValue::Float(float) => float.as_str().parse().ok(),
+        _ => None,
+    }
+}
+
+fn factor(
+    section: &Section<'_>,
+    unit: &str,
+    at: usize,
+    dimension: Dimension,
+) -> Result<f64, BadCatalog> {
+    let Some((measures, factor)) = unit::find(unit) else {
+        let near = did_you_mean(unit, unit::names());
+        let what =
+            format!("is `{unit}`, which is no unit.{near} {dimension} is in {}", dimension.units());
+        return Err(section.wrong("unit", at, &what));
+    };
+    if measures != dimension {
+        let what =
+            format!("is `{unit}`, {measures}, and {dimension} is wanted: {}", dimension.units());
+        return Err(section.wrong("unit", at, &what));
+    }
+    Ok(factor)
+}
+
+/// `capacity = { value = 32, unit = "GB" }`.
+fn capacity(top: &Section<'_>) -> Result<u64, BadCatalog> {
+    let inner = top.section("capacity")?;
+    let (value, span) = inner.ask("value").ok_or_else(|| inner.missing("value"))?;
+    let number = number(value).filter(|number| *number > 0.0);
+    let number =
+        number.ok_or_else(|| inner.wrong("value", span.start, "wants a number above 0"))?;
+    let (unit, at) = inner.text("unit")?;
+    let bytes = number * factor(&inner, &unit, at.start, Dimension::Size)?;
+    inner.finish()?;
+    // Whole megabytes, so that any page and any sector divides it.
+    Ok((bytes.round() as u64) >> 20 << 20)
+}
+
+/// `kernel = "2.6.24"`.
+fn kernel(top: &Section<'_>) -> Result<Option<(u32, u32, u32)>, BadCatalog> {
+    let Some((text, at)) = top.text_if_there("kernel")? else { return Ok(None) };
+    match parse_kernel(&text) {
+        Some(kernel) => Ok(Some(kernel)),
+        None => Err(top.wrong("kernel", at.start, "wants a version such as \"2.6.24\" or \"6.1\"")),
+    }
+}
+
+/// `2.6.24`, `6.1`: the parts of a kernel's version.
+pub(crate) fn parse_kernel(text: &str) -> Option<(u32, u32, u32)> {
+    let mut parts = text.split('.').map(|part| part.parse().ok());
+    let version = (parts.next()??, parts.next()??, parts.next().unwrap_or(Some(0))?);
+    parts.next().is_none().then_some(version)
+}
+
+fn data_sheet(top: &Section<'_>) -> Result<DataSheet, BadCatalog> {
+    let Some(section) = top.section_if_there("data_sheet")? else {
+        return Ok(DataSheet::default());
+    };
+    let source = section.text("source")?.0;
+    let mut lines = Vec::new();
+    for key in section.keys().into_iter().filter(|key| *key != "source") {
+        lines.push((key.to_owned(), section.text(key)?.0));
+    }
+    Ok(DataSheet { source, lines })
+}
+
+fn price(top: &Section<'_>) -> Result<Option<Price>, BadCatalog> {
+    let Some(section) = top.section_if_there("price")? else { return Ok(None) };
+    let usd = match section.ask("usd") {
+        None => None,
+        Some((value, span)) => {
+            Some(number(value).ok_or_else(|| section.wrong("usd", span.start, "wants a number"))?)
+        }
+    };
+    let price = Price { usd, text: section.text("text")?.0, source: section.text("source")?.0 };
+    section.finish()?;
+    Ok(Some(price))
+}

@@ -1,0 +1,188 @@
+//! The catalog: one TOML a drive and one a port, built in, and the user's own beside them.
+//!
+//! ```text
+//!   catalog/*.toml, catalog/ports/*.toml      built in
+//!   $XDG_CONFIG_HOME/drivelab/drives/*.toml   the user's own (default ~/.config): new names only
+//!        | strict reading: every key known, every unit right
+//!   DriveEntry, PortEntry                     parameters with unit and source
+//!        | build                              the one place where a file's numbers become a model's
+//!   model::Disk, model::BlockMapped, ...
+//! ```
+//!
+//! `docs/catalog-format.md` describes the files for people.
+
+mod build;
+mod built_in;
+mod entry;
+mod schema;
+mod section;
+mod unit;
+
+pub(crate) use build::attached;
+pub use build::{DriveSettings, Past};
+pub(crate) use entry::parse_kernel;
+pub use entry::{
+    DataSheet, DriveEntry, Entry, FITTED_MAX, HostEntry, Origin, Parameter, Price, Reality, Value,
+};
+pub use schema::{DRIVER_KEYS, DriveKind, Holds, Key, Need, PORT_KEYS};
+pub use section::BadCatalog;
+pub use unit::Dimension;
+
+use lab::names::did_you_mean;
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+/// Every drive and port that a STACK can name.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Catalog {
+    /// By name.
+    drives: Vec<DriveEntry>,
+    ports: Vec<HostEntry>,
+    drivers: Vec<HostEntry>,
+}
+
+impl Catalog {
+    /// What comes with drivelab.
+    ///
+    /// # Errors
+    /// What is wrong with a file, with file, line and key; a test reads them all.
+    pub fn built_in() -> Result<Self, BadCatalog> {
+        let drives = built_in::DRIVES.iter().map(|(file, text)| DriveEntry::parse(file, text));
+        let ports = built_in::PORTS.iter().map(|(file, text)| HostEntry::parse_port(file, text));
+        let drivers =
+            built_in::DRIVERS.iter().map(|(file, text)| HostEntry::parse_driver(file, text));
+        let mut catalog = Self {
+            drives: Vec::new(),
+            ports: ports.collect::<Result<_, _>>()?,
+            drivers: drivers.collect::<Result<_, _>>()?,
+        };
+        for drive in drives {
+            catalog.add(drive?)?;
+        }
+        Ok(catalog)
+    }
+
+    /// What comes with drivelab, and the user's own drives.
+    ///
+    /// # Errors
+    /// What is wrong with a file, with file, line and key.
+    pub fn load() -> Result<Self, BadCatalog> {
+        let mut catalog = Self::built_in()?;
+        if let Some(folder) = user_folder() {
+            catalog.add_folder(&folder)?;
+        }
+        Ok(catalog)
+    }
+
+    /// Adds every `*.toml` of a folder, by name; a folder that is not there has none.
+    ///
+    /// # Errors
+    /// What is wrong with a file, or a name that is taken.
+    pub fn add_folder(&mut self, folder: &Path) -> Result<(), BadCatalog> {
+        let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
+        let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        files.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+        files.sort();
+        for path in files {
+            let file = path.display().to_string();
+            let text = fs::read_to_string(&path)
+                .map_err(|error| BadCatalog(format!("cannot read {file}: {error}")))?;
+            self.add(DriveEntry::parse(&file, &text)?)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a drive.
+    ///
+    /// # Errors
+    /// When its name is taken, or its port does not exist.
+    pub fn add(&mut self, drive: DriveEntry) -> Result<(), BadCatalog> {
+        if let Some(taken) = self.drives.iter().find(|known| known.name() == drive.name()) {
+            return Err(BadCatalog(format!(
+                "{}: the name `{}` is taken by {}: give the drive another",
+                drive.entry.file,
+                drive.name(),
+                taken.entry.file
+            )));
+        }
+        if self.port(&drive.port).is_none() {
+            let near = did_you_mean(&drive.port, self.port_names());
+            let ports = self.port_names().collect::<Vec<_>>().join(", ");
+            return Err(BadCatalog(format!(
+                "{}: `port` is `{}`, which is no port.{near} Ports: {ports}",
+                drive.entry.file, drive.port
+            )));
+        }
+        self.drives.push(drive);
+        self.drives.sort_by(|a, b| a.name().cmp(b.name()));
+        Ok(())
+    }
+
+    /// All drives, by name.
+    pub fn drives(&self) -> &[DriveEntry] {
+        &self.drives
+    }
+
+    /// The drive of this name.
+    pub fn drive(&self, name: &str) -> Option<&DriveEntry> {
+        self.drives.iter().find(|drive| drive.name() == name)
+    }
+
+    /// The drive of this name, to change its numbers.
+    pub fn drive_mut(&mut self, name: &str) -> Option<&mut DriveEntry> {
+        self.drives.iter_mut().find(|drive| drive.name() == name)
+    }
+
+    /// All ports.
+    pub fn ports(&self) -> &[HostEntry] {
+        &self.ports
+    }
+
+    /// The port of this name.
+    pub fn port(&self, name: &str) -> Option<&HostEntry> {
+        self.ports.iter().find(|port| port.name() == name)
+    }
+
+    /// The port of this name, to change its numbers.
+    pub fn port_mut(&mut self, name: &str) -> Option<&mut HostEntry> {
+        self.ports.iter_mut().find(|port| port.name() == name)
+    }
+
+    /// All array drivers.
+    pub fn drivers(&self) -> &[HostEntry] {
+        &self.drivers
+    }
+
+    /// The array driver of this name.
+    pub fn driver(&self, name: &str) -> Option<&HostEntry> {
+        self.drivers.iter().find(|driver| driver.name() == name)
+    }
+
+    /// The array driver of this name, to change its numbers.
+    pub fn driver_mut(&mut self, name: &str) -> Option<&mut HostEntry> {
+        self.drivers.iter_mut().find(|driver| driver.name() == name)
+    }
+
+    /// Names of all drives.
+    pub fn drive_names(&self) -> impl Iterator<Item = &str> {
+        self.drives.iter().map(DriveEntry::name)
+    }
+
+    /// Names of all ports.
+    pub fn port_names(&self) -> impl Iterator<Item = &str> {
+        self.ports.iter().map(HostEntry::name)
+    }
+}
+
+/// Where the user's own drives lie.
+pub fn user_folder() -> Option<PathBuf> {
+    let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let config = set("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
+    let config = config.or_else(|| set("HOME").map(|home| home.join(".config")));
+    config.map(|config| config.join("drivelab/drives"))
+}
+
+#[cfg(test)]
+mod tests;

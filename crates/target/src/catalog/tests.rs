@@ -1,0 +1,152 @@
+//! The built-in catalog, and what is wrong with others.
+
+use super::*;
+use std::collections::BTreeSet;
+
+fn house() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+fn built_in() -> Catalog {
+    Catalog::built_in().unwrap_or_else(|bad| panic!("{bad}"))
+}
+
+fn example() -> &'static str {
+    include_str!("../../../../catalog/mtron-pro-32.toml")
+}
+
+#[test]
+fn every_file_of_the_folder_is_built_in_and_named_as_its_drive() {
+    let listed = [built_in::DRIVES, built_in::PORTS, built_in::DRIVERS].concat();
+    let listed: BTreeSet<String> = listed.iter().map(|(file, _)| (*file).to_owned()).collect();
+    let mut there = BTreeSet::new();
+    for folder in ["catalog", "catalog/ports", "catalog/drivers"] {
+        let files = fs::read_dir(house().join(folder)).expect("the catalog").flatten();
+        let names = files.map(|file| file.file_name().to_string_lossy().into_owned());
+        there.extend(names.filter(|name| name.ends_with(".toml")).map(|n| format!("{folder}/{n}")));
+    }
+    assert_eq!(listed, there, "crates/target/src/catalog/built_in.rs lists the catalog's files");
+    let catalog = built_in();
+    let hosts = catalog.ports().iter().chain(catalog.drivers()).map(|host| &host.entry);
+    for entry in catalog.drives().iter().map(|drive| &drive.entry).chain(hosts) {
+        assert!(entry.file.ends_with(&format!("/{}.toml", entry.name)), "{}", entry.file);
+    }
+}
+
+#[test]
+fn every_drive_can_be_built_and_has_an_honest_number_of_fitted_numbers() {
+    for drive in built_in().drives() {
+        let built = drive.build(&DriveSettings::default(), 4);
+        let machine = built.unwrap_or_else(|bad| panic!("{bad}"));
+        assert_eq!(machine.geometry(block::Drive(0)).capacity_bytes, drive.capacity_bytes);
+        assert!(drive.fitted() <= FITTED_MAX, "{}", drive.name());
+        let is_generic = drive.entry.reality == Reality::Generic;
+        assert_eq!(
+            is_generic,
+            drive.entry.about.contains("Generic, not fitted"),
+            "{}",
+            drive.name()
+        );
+    }
+}
+
+#[test]
+fn a_wrong_unit_or_key_is_refused_with_file_line_and_key() {
+    let line_of =
+        |word: &str| 1 + example().lines().position(|line| line.contains(word)).expect(word);
+    let command = line_of("command = ");
+    let cases = [
+        (
+            "value = 43.8, unit = \"us\"",
+            "value = 43.8, unit = \"usec\"",
+            command,
+            "`parameters.command.unit` is `usec`",
+        ),
+        (
+            "value = 43.8, unit = \"us\"",
+            "value = 43.8, unit = \"MiB\"",
+            command,
+            "a time is wanted: ns, us, ms, s",
+        ),
+        ("value = 43.8, ", "", command, "`parameters.command.value` is missing"),
+        ("value = 43.8", "value = \"43.8\"", command, "wants a number"),
+        ("value = 43.8", "value = -1", command, "it goes from"),
+        ("command = {", "comand = {", line_of("[parameters]"), "`parameters.command` is missing"),
+        (
+            "buffer_lines",
+            "extra = { value = 1, unit = \"us\", from = \"fit\", source = \"x\" }\nbuffer_lines",
+            line_of("buffer_lines"),
+            "no key `parameters.extra`",
+        ),
+        (
+            "from = \"fit\", source = \"EasyCo 2007, random reads\" }\nread",
+            "from = \"fits\", source = \"x\" }\nread",
+            command,
+            "Did you mean `fit`?",
+        ),
+        (
+            "kind = \"block-mapped\"",
+            "kind = \"block-maped\"",
+            line_of("kind ="),
+            "Did you mean `block-mapped`?",
+        ),
+        ("title = ", "titel = ", line_of("name ="), "`title` is missing"),
+        ("name = \"mtron-pro-32\"", "name = \"Mtron PRO\"", line_of("name ="), "small letters"),
+        ("command = {", "command = 3 #", command, "wants a table"),
+        ("kind = \"block-mapped\"", "kind = \"block-mapped", line_of("kind ="), ""),
+    ];
+    for (old, new, line, told) in cases {
+        let text = example().replacen(old, new, 1);
+        assert_ne!(text, example(), "{old}");
+        let refusal = DriveEntry::parse("own/x.toml", &text).expect_err(new).to_string();
+        assert!(refusal.starts_with(&format!("own/x.toml, line {line}: ")), "{new}: {refusal}");
+        assert!(refusal.contains(told) && !refusal.contains('\n'), "{new}: {refusal}");
+    }
+}
+
+#[test]
+fn too_many_fitted_numbers_and_contradictions_are_refused() {
+    let generic = example().replacen("port =", "generic = true\nport =", 1);
+    let refusal = DriveEntry::parse("x.toml", &generic).expect_err("fitted and generic");
+    assert!(refusal.to_string().contains("generic has no fitted numbers"), "{refusal}");
+    let twisted = example().replacen("saved_from = { value = 256", "saved_from = { value = 4", 1);
+    let twisted = DriveEntry::parse("x.toml", &twisted).expect("each number is possible");
+    let Err(refusal) = twisted.build(&DriveSettings::default(), 4) else { panic!("it was built") };
+    assert!(refusal.to_string().contains("in this order"), "{refusal}");
+}
+
+#[test]
+fn a_users_drive_joins_the_catalog_and_replaces_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = folder.path().join("attic.toml");
+    fs::write(&own, example().replacen("mtron-pro-32", "attic", 1)).expect("a file");
+    fs::write(folder.path().join("notes.txt"), "no drive").expect("a file");
+    let mut catalog = built_in();
+    catalog.add_folder(folder.path()).expect("a good folder");
+    assert_eq!(catalog.drive("attic").expect("it is there").entry.file, own.display().to_string());
+    catalog.add_folder(&folder.path().join("absent")).expect("no folder, no drives");
+    fs::write(&own, example()).expect("a file");
+    let refusal = built_in().add_folder(folder.path()).expect_err("the name is taken").to_string();
+    assert!(
+        refusal.contains("catalog/mtron-pro-32.toml") && refusal.contains("attic.toml"),
+        "{refusal}"
+    );
+    fs::write(&own, example().replacen("highpoint2320", "highpoint", 1)).expect("a file");
+    let refusal = built_in().add_folder(folder.path());
+    assert!(refusal.is_err(), "the port is none, or the name is taken");
+}
+
+#[test]
+fn a_number_is_changed_in_its_place_and_everything_else_stays() {
+    let mut drive = DriveEntry::parse("x.toml", example()).expect("a drive");
+    drive.entry.set("command", 44.25).expect("a number");
+    drive.entry.set("merge", 8099.5).expect("a number");
+    drive.entry.set("command", 5.0).expect("a number");
+    let expected = example().replacen("43.8", "5", 1).replacen("8101", "8099.5", 1);
+    assert_eq!(drive.entry.text(), expected);
+    let again = DriveEntry::parse("x.toml", drive.entry.text()).expect("still a drive");
+    assert_eq!(again, drive, "what was changed is what is read");
+    assert_eq!(again.entry.parameters["command"].base(), 5000.0);
+    let refusal = drive.entry.set("comand", 1.0).expect_err("no such number").to_string();
+    assert!(refusal.contains("Did you mean `command`?"), "{refusal}");
+}

@@ -1,0 +1,203 @@
+//! `model:STACK`: modelled drives in virtual time, measured as real ones are.
+//!
+//! The drives live as long as the target: what one pass writes the next one finds, and their clock goes on.
+
+use crate::{
+    catalog::{BadCatalog, Catalog},
+    stack::{BadStack, LayerInfo, Opened, Stack, open},
+};
+use block::{Command, Drive, Engine, Instant, IoError};
+use lab::{
+    target::{
+        Access, Crew, Drivable, Named, Need, Observation, Offer, Reset, Target, TargetError,
+        TargetErrorKind, Time,
+    },
+    workload::{Recorder, Stream, Worker, WorkerPlan},
+};
+use record::{BlockLayer, Completions, DriveIdentity, TargetInfo, TargetKind, Warning};
+use std::{cell::RefCell, rc::Rc, sync::atomic::AtomicBool};
+
+type Shared = Rc<RefCell<Named<Opened>>>;
+
+/// A stack of models as a target.
+pub struct ModelTarget {
+    info: TargetInfo,
+    opened: Shared,
+}
+
+impl ModelTarget {
+    /// Builds the stack.
+    ///
+    /// # Errors
+    /// What cannot be built, in a sentence.
+    pub fn new(stack: &Stack, seed: u64) -> Result<Self, TargetError> {
+        let catalog = Catalog::load()?;
+        let opened = open(stack, &catalog, seed)?;
+        let info = info(stack, &opened);
+        let named = Named { engine: opened, name: "sim", features: Vec::new() };
+        Ok(Self { info, opened: Rc::new(RefCell::new(named)) })
+    }
+}
+
+fn info(stack: &Stack, opened: &Opened) -> TargetInfo {
+    let layer = |layer: &LayerInfo| BlockLayer {
+        name: layer.text.clone(),
+        kind: layer.kind.to_owned(),
+        bytes: layer.bytes,
+        start_bytes: None,
+        queue: None,
+        drive: layer.title.clone().filter(|_| layer.kind == "drive").map(|title| DriveIdentity {
+            model: Some(title),
+            transport: Some("model".to_owned()),
+            ..DriveIdentity::default()
+        }),
+    };
+    let note = |text: &String| Warning { flag: None, text: text.clone() };
+    TargetInfo {
+        text: format!("model:{stack}"),
+        kind: TargetKind::Model,
+        path: None,
+        capacity_bytes: opened.contract().capacity_bytes,
+        free_bytes: None,
+        file_system: None,
+        stack: opened.layers.iter().map(layer).collect(),
+        direct_alignment_bytes: Some(opened.contract().block_bytes),
+        flags: Vec::new(),
+        warnings: opened.notes.iter().map(note).collect(),
+        completions: None,
+    }
+}
+
+impl Target for ModelTarget {
+    fn info(&self) -> &TargetInfo {
+        &self.info
+    }
+
+    fn offer(&self) -> Offer {
+        let opened = self.opened.borrow();
+        let opened = &opened.engine;
+        let no_page_cache = || {
+            Err("a modelled drive has no page cache: add a file-system layer, such as /ext3:ram=2G"
+                .to_owned())
+        };
+        let buffered = if opened.ram_bytes.is_some() { Ok(()) } else { no_page_cache() };
+        Offer {
+            capacity_bytes: opened.contract().capacity_bytes,
+            block_bytes: opened.contract().block_bytes,
+            access: Access::ReadWrite,
+            uring: Ok(()),
+            direct: Ok(()),
+            stdio: Err("a model has no stdio: use --engine auto with --io buffered".to_owned()),
+            buffered,
+            time: Time::Virtual,
+            memory_bytes: opened.ram_bytes.unwrap_or(0),
+        }
+    }
+
+    fn prepare(&mut self, _: &Need) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    fn open(&mut self, streams: &[Stream]) -> Result<Crew, TargetError> {
+        let depth =
+            streams.iter().map(|stream| u64::from(stream.threads) * u64::from(stream.queue_depth));
+        // One more for the flush at the end.
+        let (asked, held) =
+            (depth.sum::<u64>() + 1, self.opened.borrow().engine.contract().queue_depth);
+        if asked > u64::from(held) {
+            return Err(TargetError::refused(format!(
+                "{asked} operations in flight are more than the {held} that the model holds: use fewer threads or a \
+                 lower depth"
+            )));
+        }
+        Ok(Crew::Shared(Box::new(Lent(Rc::clone(&self.opened)))))
+    }
+
+    fn reset(&mut self, reset: Reset) -> Result<(), TargetError> {
+        let mut opened = self.opened.borrow_mut();
+        let len = opened.engine.contract().capacity_bytes;
+        let done = match reset {
+            Reset::Purge => once(&mut opened.engine.engine, Command::Discard { offset: 0, len }),
+            // Without a file system there is neither a file nor a page cache.
+            Reset::NewFile | Reset::DropCache => Ok(()),
+        };
+        done.map_err(|error| TargetError {
+            kind: TargetErrorKind::Io,
+            message: format!("{}: {error:?}", self.info.text),
+        })
+    }
+
+    fn watch(&mut self) -> Observation {
+        Observation::default()
+    }
+
+    fn inspect(&mut self) -> Result<Vec<Warning>, TargetError> {
+        Ok(Vec::new())
+    }
+
+    fn cpu_clock(&self) -> fn() -> u64 {
+        || 0
+    }
+
+    fn completions(&self) -> Option<Completions> {
+        let opened = self.opened.borrow();
+        let witness = &opened.engine.engine;
+        Some(Completions { hash: format!("{:016x}", witness.hash()), count: witness.count() })
+    }
+}
+
+/// One command with nothing else in flight.
+fn once(engine: &mut impl Engine, command: Command) -> Result<(), IoError> {
+    let (tag, actor, drive) = (block::Tag(u64::MAX), block::Actor(0), Drive(0));
+    engine.submit(block::Request { tag, actor, drive, command });
+    let mut done = Vec::new();
+    while done.is_empty() {
+        engine.wait(Instant::NEVER, &mut done);
+    }
+    done[0].result
+}
+
+/// The one engine, for a pass. Borrowed once a call, not once an operation.
+struct Lent(Shared);
+
+impl Drivable for Lent {
+    fn worker(&mut self, plan: &WorkerPlan, recorder: Recorder) -> Worker {
+        self.0.borrow_mut().worker(plan, recorder)
+    }
+
+    fn drive(&mut self, workers: &mut [Worker], until: Instant, stop: &AtomicBool) {
+        self.0.borrow_mut().drive(workers, until, stop);
+    }
+
+    fn drain(&mut self, workers: &mut [Worker]) {
+        self.0.borrow_mut().drain(workers);
+    }
+
+    fn now(&mut self) -> Instant {
+        self.0.borrow_mut().now()
+    }
+
+    fn reached(&self) -> Instant {
+        self.0.borrow().reached()
+    }
+
+    fn flush(&mut self) -> Result<Instant, IoError> {
+        self.0.borrow_mut().flush()
+    }
+
+    fn describe(&self) -> (String, Vec<String>) {
+        self.0.borrow().describe()
+    }
+}
+
+impl From<BadCatalog> for TargetError {
+    fn from(bad: BadCatalog) -> Self {
+        Self::refused(bad.0)
+    }
+}
+
+impl From<BadStack> for TargetError {
+    fn from(bad: BadStack) -> Self {
+        Self::refused(bad.0)
+    }
+}

@@ -1,0 +1,19 @@
+//! STACK: its text, what it stands for, and an engine of it.
+//!
+//! ```text
+//!   "4xmtron-pro-32/raid5:chunk=64K"
+//!      | text       grammar, no names
+//!   Stack
+//!      | resolve    names and settings, from the catalog; refusals
+//!      | open       machines on a virtual clock
+//!   Opened          an engine, and what it is
+//! ```
+
+mod open;
+mod resolve;
+mod settings;
+mod text;
+
+pub use open::{LayerInfo, Opened, QUEUE_DEPTH, open};
+pub use resolve::{CHUNK_BYTES, RAM_BYTES};
+pub use text::{BadStack, DRIVES_MAX, Member, Part, Stack};

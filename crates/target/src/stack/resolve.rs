@@ -1,0 +1,388 @@
+//! Names and settings become what they stand for; everything that cannot be built is refused here, in a sentence.
+
+use super::{
+    settings::Settings,
+    text::{BadStack, Member, Part, Stack},
+};
+use crate::catalog::{Catalog, DriveEntry, DriveSettings, HostEntry, Past, parse_kernel};
+use block::{Rng, display_bytes};
+use lab::names::did_you_mean;
+use model::{
+    Level, WriteCaching,
+    fs::{Barrier, DataMode, Discard, Elevator, FileSystemParams, Kernel, Kind, LazyCount},
+};
+
+/// Memory of a file-system layer that names none.
+pub const RAM_BYTES: u64 = 2 << 30;
+/// The chunk of an array that names none: md's default when the arrays of the studies were built.
+pub const CHUNK_BYTES: u64 = 64 << 10;
+/// The driver of an array that names none.
+const DRIVER: &str = "md";
+
+/// A stack of things that exist.
+pub(super) struct Resolved<'c> {
+    pub drives: Vec<ResolvedDrive<'c>>,
+    pub port: &'c HostEntry,
+    pub array: Option<ResolvedArray<'c>>,
+    pub files: Option<ResolvedFiles>,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}
+
+pub(super) struct ResolvedDrive<'c> {
+    pub entry: &'c DriveEntry,
+    pub settings: DriveSettings,
+}
+
+pub(super) struct ResolvedArray<'c> {
+    /// As it was written, for a description.
+    pub text: String,
+    pub level: Level,
+    pub chunk_bytes: u32,
+    pub driver: &'c HostEntry,
+    /// Members that are missing.
+    pub degraded: Vec<u16>,
+    /// Whether the missing ones are being rebuilt.
+    pub rebuild: Option<u64>,
+}
+
+pub(super) struct ResolvedFiles {
+    /// As it was written, for a description.
+    pub text: String,
+    pub params: FileSystemParams,
+}
+
+/// A layer's name, and what kind of layer it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Family {
+    Array(Level),
+    Files,
+    Flash,
+}
+
+const LAYERS: &[(&str, Family)] = &[
+    ("raid0", Family::Array(Level::Raid0)),
+    ("raid1", Family::Array(Level::Raid1)),
+    ("raid5", Family::Array(Level::Raid5)),
+    ("raid6", Family::Array(Level::Raid6)),
+    ("raid10", Family::Array(Level::Raid10)),
+    ("ext2", Family::Files),
+    ("ext3", Family::Files),
+    ("ext4", Family::Files),
+    ("xfs", Family::Files),
+    ("flash", Family::Flash),
+];
+
+pub(super) fn resolve<'c>(
+    stack: &Stack,
+    catalog: &'c Catalog,
+    seed: u64,
+) -> Result<Resolved<'c>, BadStack> {
+    let (drives, port, mut notes) = drives(stack, catalog, seed)?;
+    let families = stack.layers.iter().map(family).collect::<Result<Vec<_>, _>>()?;
+    check_order(stack, &families)?;
+    let (mut array, mut files) = (None, None);
+    for (layer, family) in stack.layers.iter().zip(families) {
+        match family {
+            Family::Array(level) => array = Some(resolve_array(layer, level, &drives, catalog)?),
+            Family::Files => files = Some(resolve_files(layer, &drives)?),
+            Family::Flash => {
+                return Err(BadStack(
+                    "`flash`, the managed-flash layer, is not built yet: it comes with a later release; leave \
+                     `/flash` out"
+                        .to_owned(),
+                ));
+            }
+        }
+    }
+    if array.is_some() {
+        notes.extend(unequal(&drives));
+    }
+    Ok(Resolved { drives, port, array, files, notes })
+}
+
+fn family(layer: &Part) -> Result<Family, BadStack> {
+    let found = LAYERS.iter().find(|(name, _)| *name == layer.name);
+    found.map(|(_, family)| *family).ok_or_else(|| {
+        let names = || LAYERS.iter().map(|(name, _)| *name);
+        let near = did_you_mean(&layer.name, names());
+        BadStack(format!(
+            "there is no layer `{}`.{near} Layers: {}",
+            layer.name,
+            names().collect::<Vec<_>>().join(", ")
+        ))
+    })
+}
+
+/// Drives, then at most one array, then at most one file system.
+fn check_order(stack: &Stack, families: &[Family]) -> Result<(), BadStack> {
+    let mut below: Option<(&str, Family)> = None;
+    let mut single = stack.drives() == 1;
+    for (layer, &family) in stack.layers.iter().zip(families) {
+        let name = layer.name.as_str();
+        match (family, below) {
+            (Family::Array(_), Some((lower, Family::Files))) => {
+                return Err(BadStack(format!(
+                    "`{lower}` lies below `{name}`: a file system stands on top of the array; write \
+                     `/{name}/{lower}`"
+                )));
+            }
+            (Family::Files, Some((lower, Family::Files))) => {
+                return Err(BadStack(format!(
+                    "`{name}` on `{lower}`: one file system is enough; leave one of them out"
+                )));
+            }
+            (Family::Array(_), _) if single => {
+                return Err(BadStack(match below {
+                    Some((lower, _)) => format!(
+                        "`{name}` on `{lower}`, which is one drive already: leave one of them out"
+                    ),
+                    None => format!(
+                        "`{name}` of one drive: write a count in front, such as `4x{}/{name}`",
+                        stack.members[0].drive.name
+                    ),
+                }));
+            }
+            (Family::Array(level), _) => {
+                check_members(name, level, stack.drives())?;
+                single = true;
+            }
+            (Family::Files | Family::Flash, _) if !single => return Err(several(stack, name)),
+            _ => {}
+        }
+        below = Some((name, family));
+    }
+    if single { Ok(()) } else { Err(several(stack, "")) }
+}
+
+fn several(stack: &Stack, layer: &str) -> BadStack {
+    let count = stack.drives();
+    let before = if layer.is_empty() { String::new() } else { format!(" before `/{layer}`") };
+    BadStack(format!(
+        "{count} drives need an array layer that makes one of them{before}, such as `/raid0` or `/raid5`"
+    ))
+}
+
+fn check_members(name: &str, level: Level, count: usize) -> Result<(), BadStack> {
+    let least = match level {
+        Level::Raid0 | Level::Raid1 | Level::Raid10 => 2,
+        Level::Raid5 => 3,
+        Level::Raid6 => 4,
+    };
+    if count < least {
+        let cure = if count == 2 { ", or write `/raid1` or `/raid0`" } else { "" };
+        return Err(BadStack(format!(
+            "`{name}` of {count} drives: it takes {least} at least; add some{cure}"
+        )));
+    }
+    if level == Level::Raid10 && !count.is_multiple_of(2) {
+        return Err(BadStack(format!(
+            "`{name}` of {count} drives: it takes pairs; add one, or leave one out"
+        )));
+    }
+    Ok(())
+}
+
+type Drives<'c> = (Vec<ResolvedDrive<'c>>, &'c HostEntry, Vec<String>);
+
+fn drives<'c>(stack: &Stack, catalog: &'c Catalog, seed: u64) -> Result<Drives<'c>, BadStack> {
+    let (mut drives, mut notes) = (Vec::new(), Vec::new());
+    let mut ports: Vec<(&HostEntry, bool)> = Vec::new();
+    for member in &stack.members {
+        let entry = find_drive(member, catalog)?;
+        let settings = Settings::of(&member.drive);
+        let port = match settings.text("port") {
+            Some(name) => (find_port(name, catalog)?, true),
+            None => (catalog.port(&entry.port).expect("the catalog checked its ports"), false),
+        };
+        ports.push(port);
+        let own_seed = settings.count("seed", 0..=u64::MAX)?;
+        let common = drive_settings(&settings)?;
+        settings.finish()?;
+        for number in 0..u64::from(member.count) {
+            let mut rng = match own_seed {
+                Some(own) => Rng::new(own, 0xd0_0000 + number),
+                None => Rng::new(seed, 0xd1_0000 + drives.len() as u64),
+            };
+            drives.push(ResolvedDrive {
+                entry,
+                settings: DriveSettings { seed: rng.next(), ..common },
+            });
+        }
+    }
+    let chosen = one_port(&ports)?;
+    notes.extend(ports.iter().map(|(port, _)| *port).find(|port| *port != chosen).map(|other| {
+        format!(
+            "the drives share one port, `{}`, though some were measured on `{}`",
+            chosen.name(),
+            other.name()
+        )
+    }));
+    Ok((drives, chosen, notes))
+}
+
+/// The drives of a stack hang on one controller: the first that is named, or the first drive's own.
+fn one_port<'c>(ports: &[(&'c HostEntry, bool)]) -> Result<&'c HostEntry, BadStack> {
+    let mut named = ports.iter().filter(|(_, is_named)| *is_named).map(|(port, _)| *port);
+    let Some(first) = named.next() else { return Ok(ports[0].0) };
+    match named.find(|port| *port != first) {
+        None => Ok(first),
+        Some(other) => Err(BadStack(format!(
+            "the drives of a stack share one port, and both `{}` and `{}` are named: leave one out",
+            first.name(),
+            other.name()
+        ))),
+    }
+}
+
+fn find_drive<'c>(member: &Member, catalog: &'c Catalog) -> Result<&'c DriveEntry, BadStack> {
+    let name = member.drive.name.as_str();
+    catalog.drive(name).ok_or_else(|| {
+        let near = did_you_mean(name, catalog.drive_names());
+        let own = if name.ends_with(".toml") {
+            " A drive of your own is named by its name, and its file lies in ~/.config/drivelab/drives."
+        } else {
+            ""
+        };
+        BadStack(format!("there is no drive `{name}`.{near}{own} `drivelab drives` lists them"))
+    })
+}
+
+fn find_port<'c>(name: &str, catalog: &'c Catalog) -> Result<&'c HostEntry, BadStack> {
+    catalog.port(name).ok_or_else(|| {
+        let near = did_you_mean(name, catalog.port_names());
+        let ports = catalog.port_names().collect::<Vec<_>>().join(", ");
+        BadStack(format!("there is no port `{name}`.{near} Ports: {ports}"))
+    })
+}
+
+fn drive_settings(settings: &Settings<'_>) -> Result<DriveSettings, BadStack> {
+    let caching = [("on", WriteCaching::On), ("off", WriteCaching::Off)];
+    let past = [("fresh", Past::Fresh), ("steady", Past::Steady)];
+    Ok(DriveSettings {
+        write_cache: settings.word("write-cache", &caching)?,
+        past: settings.word("state", &past)?,
+        used_per_mille: settings.per_mille("used")?,
+        command_queue: settings.count("command-queue", 1..=256)?.map(|count| count as u32),
+        seed: 0,
+    })
+}
+
+/// Members of different size, said once.
+fn unequal(drives: &[ResolvedDrive<'_>]) -> Option<String> {
+    let sizes = || drives.iter().map(|drive| drive.entry.capacity_bytes);
+    let (least, most) = (sizes().min()?, sizes().max()?);
+    (least != most).then(|| {
+        format!(
+            "the members hold from {} to {}: the smallest rules, and what the others have more is not used",
+            display_bytes(least),
+            display_bytes(most)
+        )
+    })
+}
+
+fn resolve_array<'c>(
+    layer: &Part,
+    level: Level,
+    drives: &[ResolvedDrive<'_>],
+    catalog: &'c Catalog,
+) -> Result<ResolvedArray<'c>, BadStack> {
+    let settings = Settings::of(layer);
+    let chunk_bytes = settings.bytes("chunk", 4096..=64 << 20)?.unwrap_or(CHUNK_BYTES);
+    if !chunk_bytes.is_power_of_two() {
+        let text = settings.text("chunk").unwrap_or_default();
+        return Err(settings.wrong("chunk", text, "is no power of two, such as 64K"));
+    }
+    let layouts: &[(&str, ())] = match level {
+        Level::Raid0 | Level::Raid1 => &[("plain", ())],
+        Level::Raid5 | Level::Raid6 => &[("left-symmetric", ())],
+        Level::Raid10 => &[("near2", ())],
+    };
+    settings.word("layout", layouts)?;
+    let name = settings.text("driver").unwrap_or(DRIVER);
+    let driver = catalog.driver(name).ok_or_else(|| {
+        let names = || catalog.drivers().iter().map(HostEntry::name);
+        let near = did_you_mean(name, names());
+        let names = names().collect::<Vec<_>>().join(", ");
+        settings.wrong("driver", name, &format!("is no array driver.{near} Drivers: {names}"))
+    })?;
+    let last = drives.len() as u64 - 1;
+    let degraded = settings.count("degraded", 0..=last)?;
+    if level == Level::Raid0 && degraded.is_some() {
+        return Err(BadStack(
+            "`raid0:degraded=`: without redundancy a missing member is the end of it: leave it out"
+                .to_owned(),
+        ));
+    }
+    let rebuild = match settings.text("rebuild") {
+        None => None,
+        Some(text) if degraded.is_none() => {
+            let about =
+                "has nothing to rebuild: write `degraded=` with a member's number beside it";
+            return Err(settings.wrong("rebuild", text, about));
+        }
+        Some(_) => settings.bytes("rebuild", 1_000_000..=100_000_000_000)?,
+    };
+    settings.finish()?;
+    Ok(ResolvedArray {
+        text: layer.to_string(),
+        level,
+        chunk_bytes: chunk_bytes as u32,
+        driver,
+        degraded: degraded.map(|member| member as u16).into_iter().collect(),
+        rebuild,
+    })
+}
+
+fn resolve_files(layer: &Part, drives: &[ResolvedDrive<'_>]) -> Result<ResolvedFiles, BadStack> {
+    let settings = Settings::of(layer);
+    let kind = match layer.name.as_str() {
+        "ext2" => Kind::Ext2,
+        "ext3" => {
+            let modes = [("ordered", DataMode::Ordered), ("writeback", DataMode::Writeback)];
+            Kind::Ext3 { data: settings.word("data", &modes)?.unwrap_or(DataMode::Ordered) }
+        }
+        "ext4" => Kind::Ext4,
+        _ => {
+            let counts = [("0", LazyCount::Off), ("1", LazyCount::On)];
+            Kind::Xfs { lazy_count: settings.word("lazy-count", &counts)?.unwrap_or(LazyCount::On) }
+        }
+    };
+    let ram_bytes = settings.bytes("ram", 16 << 20..=1 << 44)?.unwrap_or(RAM_BYTES);
+    let kernel = match settings.text("kernel") {
+        Some(text) => Some(parse_kernel(text).ok_or_else(|| {
+            settings.wrong("kernel", text, "is no kernel's version, such as 2.6.24 or 6.1")
+        })?),
+        None => drives[0].entry.kernel,
+    };
+    let mut params = FileSystemParams::of(kernel_era(kernel), kind, ram_bytes);
+    let elevators = [
+        ("noop", Elevator::Noop),
+        ("deadline", Elevator::Deadline),
+        ("cfq", Elevator::Cfq),
+        ("anticipatory", Elevator::Anticipatory),
+    ];
+    params.elevator = settings.word("elevator", &elevators)?.unwrap_or(params.elevator);
+    if let Some(bytes) = settings.bytes("read-ahead", 0..=1 << 30)? {
+        params.read_ahead_bytes = bytes / 4096 * 4096;
+    }
+    let discards = [("on", Discard::On), ("off", Discard::Off)];
+    params.discard = settings.word("discard", &discards)?.unwrap_or(params.discard);
+    if kind != Kind::Ext2 {
+        let barriers = [("on", Barrier::On), ("off", Barrier::Off)];
+        params.barrier = settings.word("barrier", &barriers)?.unwrap_or(params.barrier);
+    }
+    settings.finish()?;
+    // libata gives a drive with a command queue 31 commands; md has no limit of its own.
+    let depth = drives.iter().map(|drive| drive.entry.commands(&drive.settings).min(31)).sum();
+    params.device_queue_depth = depth;
+    Ok(ResolvedFiles { text: layer.to_string(), params })
+}
+
+fn kernel_era(version: Option<(u32, u32, u32)>) -> Kernel {
+    match version {
+        Some(version) if version < (2, 6, 22) => Kernel::Linux2_6,
+        Some(version) if version < (2, 6, 30) => Kernel::Linux2_6_22,
+        _ => Kernel::Linux2_6_30,
+    }
+}
