@@ -8,7 +8,9 @@
 //!      | Stack
 //!   Port            what the host and its controller cost              port.rs
 //!      | Stack
-//!   Sim             the virtual clock; Media keeps the bytes           sim.rs, media.rs
+//!   Sim, Paced      the virtual clock, the wall clock                  sim.rs, paced.rs
+//!      |
+//!   Rig             the drives' media and faults, where wanted         media/, fault/
 //!      |
 //!   Bank            several drives under one clock                     bank.rs
 //!      |
