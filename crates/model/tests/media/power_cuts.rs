@@ -202,6 +202,22 @@ fn lying_flushes_and_lost_writes_are_found_out_by_the_same_check() {
     }
 }
 
+#[test]
+fn a_restart_need_not_wait_for_the_last_answers() {
+    let mut sim = Sim::with_media(Shuffling::new(BYTES, 1), vec![media()]);
+    sim.submit(request(1, Drive(0), write(0, 1, 7, Durability::Fua)));
+    sim.power_cut(1);
+    assert_eq!(sim.into_media().len(), 1);
+}
+
+#[test]
+#[should_panic(expected = "1 requests in flight")]
+fn media_are_not_taken_from_a_drive_at_work() {
+    let mut sim = Sim::with_media(Shuffling::new(BYTES, 1), vec![media()]);
+    sim.submit(request(1, Drive(0), write(0, 1, 7, Durability::Fua)));
+    sim.into_media();
+}
+
 /// Everything that a run with this seed did, in three numbers.
 fn trace(seed: u64) -> (u64, u64, Vec<u64>) {
     let plan = FaultPlan::new(seed)
