@@ -1,24 +1,35 @@
 //! Answers whose time is known and has not come: the queue of every model that computes a completion when
 //! the request arrives ("busy until") instead of making events of it.
 //!
-//! A 4-ary heap of 16-byte keys {finish time, sequence, slot}: equal times leave in the order they came.
+//! A 4-ary heap of 16-byte keys {finish time, sequence, slot}: equal times leave in the order they came. A key
+//! is one integer, and absent children are the largest one, so that the least of four is found without a
+//! branch to mispredict.
 
 use block::{Completion, Effects, Instant, Slots};
 
 const ARITY: usize = 4;
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Key {
-    finished: u64,
-    sequence: u32,
-    slot: u32,
+/// Finish time, sequence and slot, from the top of the word down.
+type Key = u128;
+
+/// Stands where no key is.
+const ABSENT: Key = Key::MAX;
+
+fn key(finished: u64, sequence: u32, slot: u32) -> Key {
+    Key::from(finished) << 64 | Key::from(sequence) << 32 | Key::from(slot)
+}
+
+fn finished(key: Key) -> u64 {
+    (key >> 64) as u64
 }
 
 /// Completions that wait for their time.
 #[derive(Debug)]
 pub struct Outbox {
     waiting: Slots<Completion>,
+    /// The keys in front, then [`ABSENT`] for as far as the children of any of them may reach.
     heap: Vec<Key>,
+    len: usize,
     sequence: u32,
 }
 
@@ -27,7 +38,8 @@ impl Outbox {
     pub fn new(queue_depth: u32) -> Self {
         Self {
             waiting: Slots::new(queue_depth),
-            heap: Vec::with_capacity(queue_depth as usize),
+            heap: vec![ABSENT; queue_depth as usize * ARITY + ARITY + 1],
+            len: 0,
             sequence: 0,
         }
     }
@@ -41,21 +53,19 @@ impl Outbox {
         let finished = completion.finished.0;
         let slot = self.waiting.insert(completion);
         self.sequence = self.sequence.wrapping_add(1);
-        if self.heap.is_empty() {
+        if self.len == 0 {
             // Nothing to be told apart from: the count starts anew, long before it could run over.
             self.sequence = 0;
         }
-        self.heap.push(Key { finished, sequence: self.sequence, slot });
-        self.rise(self.heap.len() - 1);
+        self.rise(self.len, key(finished, self.sequence, slot));
+        self.len += 1;
     }
 
     /// Hands out everything whose time has come.
     #[inline]
     pub fn release(&mut self, now: Instant, effects: &mut Effects) {
-        while let Some(first) = self.heap.first()
-            && first.finished <= now.0
-        {
-            let slot = first.slot;
+        while self.len > 0 && finished(self.heap[0]) <= now.0 {
+            let slot = self.heap[0] as u32;
             self.pop();
             effects.up.push(self.waiting.remove(slot));
         }
@@ -64,22 +74,21 @@ impl Outbox {
     /// When the next answer is due.
     #[inline]
     pub fn next(&self) -> Instant {
-        self.heap.first().map_or(Instant::NEVER, |first| Instant(first.finished))
+        Instant(finished(self.heap[0]))
     }
 
     /// How many wait.
     pub fn len(&self) -> usize {
-        self.heap.len()
+        self.len
     }
 
     /// Whether none waits.
     pub fn is_empty(&self) -> bool {
-        self.heap.is_empty()
+        self.len == 0
     }
 
     #[inline]
-    fn rise(&mut self, mut at: usize) {
-        let key = self.heap[at];
+    fn rise(&mut self, mut at: usize, key: Key) {
         while at > 0 {
             let parent = (at - 1) / ARITY;
             if self.heap[parent] <= key {
@@ -91,30 +100,35 @@ impl Outbox {
         self.heap[at] = key;
     }
 
+    /// Takes the first key away. The gap sinks to the bottom, where the last key goes in and, being late as
+    /// a rule, stays.
     #[inline]
     fn pop(&mut self) {
-        let last = self.heap.pop().expect("the caller saw a first key");
-        if self.heap.is_empty() {
-            return;
-        }
-        let mut at = 0;
+        self.len -= 1;
+        let last = std::mem::replace(&mut self.heap[self.len], ABSENT);
+        let mut gap = 0;
         loop {
-            let first = at * ARITY + 1;
-            if first >= self.heap.len() {
+            let first = gap * ARITY + 1;
+            let Some(children) = self.heap.get(first..first + ARITY) else { break };
+            let least = least_of(children.try_into().expect("as many as asked for"));
+            if children[least] == ABSENT {
                 break;
             }
-            let end = (first + ARITY).min(self.heap.len());
-            let least = (first + 1..end).fold(first, |least, child| {
-                if self.heap[child] < self.heap[least] { child } else { least }
-            });
-            if last <= self.heap[least] {
-                break;
-            }
-            self.heap[at] = self.heap[least];
-            at = least;
+            self.heap[gap] = children[least];
+            gap = first + least;
         }
-        self.heap[at] = last;
+        if self.len > 0 {
+            self.rise(gap, last);
+        }
     }
+}
+
+/// Which of four keys is the least.
+#[inline]
+fn least_of(keys: &[Key; ARITY]) -> usize {
+    let left = usize::from(keys[1] < keys[0]);
+    let right = 2 + usize::from(keys[3] < keys[2]);
+    if keys[right] < keys[left] { right } else { left }
 }
 
 #[cfg(test)]

@@ -188,6 +188,18 @@ impl Log {
         self.physical_of[logical as usize].checked_sub(1)
     }
 
+    /// How many NAND pages of the open superblock were completed after the one that holds `physical`; `None` if that
+    /// lies elsewhere. The page that is being filled has completed `u32::MAX` pages ago.
+    #[inline]
+    pub fn pages_since(&self, physical: u32) -> Option<u32> {
+        let start = self.end - self.shape.units();
+        if physical < start || physical >= self.next {
+            return None;
+        }
+        let page = physical >> self.shape.page_shift;
+        Some((self.next >> self.shape.page_shift).wrapping_sub(page + 1))
+    }
+
     /// The host writes a unit.
     #[inline]
     pub fn write(&mut self, logical: u32, work: &mut impl Work) {
@@ -218,16 +230,22 @@ impl Log {
         }
     }
 
-    /// Programs the NAND page that is being filled, if one is, with what it holds.
+    /// Completes the NAND page that is being filled, if one is: with what the cleaner has to move, or else with nothing.
+    /// Each unit left empty drives the cleaner on like one written.
     pub fn pad(&mut self, work: &mut impl Work) {
-        let page_units = 1 << self.shape.page_shift;
-        let filled = self.next & (page_units - 1);
-        if filled != 0 {
-            let empty = page_units - filled;
-            self.counters.padded_units += u64::from(empty);
-            self.placed += u64::from(empty);
-            self.next += empty;
-            self.complete_page(Origin::Host, work);
+        let within_page = (1 << self.shape.page_shift) - 1;
+        let page = self.next >> self.shape.page_shift;
+        while self.next & within_page != 0 {
+            self.clean(work);
+            if self.next >> self.shape.page_shift != page {
+                return;
+            }
+            self.counters.padded_units += 1;
+            self.placed += 1;
+            self.next += 1;
+            if self.next & within_page == 0 {
+                self.complete_page(Origin::Host, work);
+            }
         }
     }
 
@@ -333,14 +351,14 @@ impl Log {
     fn move_what_is_due(&mut self, work: &mut impl Work) {
         let Some(mut victim) = self.victim else { return };
         victim.owed += victim.live;
-        while victim.owed >= victim.dead {
+        while victim.owed >= victim.dead && self.holds_data(victim) {
             victim.owed -= victim.dead;
-            match self.next_valid(&mut victim) {
-                Some(physical) => self.move_unit(physical, work),
-                None => return self.retire_victim(),
-            }
+            self.move_next(&mut victim, work);
         }
         self.victim = Some(victim);
+        if !self.holds_data(victim) {
+            self.retire_victim();
+        }
     }
 
     fn empty_a_victim(&mut self, work: &mut impl Work) {
@@ -348,10 +366,15 @@ impl Log {
             self.choose_victim();
         }
         let mut victim = self.victim.expect("just chosen");
-        while let Some(physical) = self.next_valid(&mut victim) {
-            self.move_unit(physical, work);
+        while self.holds_data(victim) {
+            self.move_next(&mut victim, work);
         }
         self.retire_victim();
+    }
+
+    #[inline]
+    fn holds_data(&self, victim: Victim) -> bool {
+        self.valid_in[victim.number as usize] > 0
     }
 
     fn choose_victim(&mut self) {
@@ -371,27 +394,16 @@ impl Log {
         self.victim = Some(Victim { number, cursor: number * units, live, dead, owed: 0 });
     }
 
-    /// The victim's next valid unit, by 64 at a time.
+    /// Moves the victim's next valid unit, looking at 64 at a time.
     #[inline]
-    fn next_valid(&self, victim: &mut Victim) -> Option<u32> {
-        let end = (victim.number + 1) * self.shape.units();
-        while victim.cursor < end {
-            let word = self.valid[(victim.cursor / 64) as usize] >> (victim.cursor % 64);
-            if word == 0 {
-                victim.cursor = (victim.cursor / 64 + 1) * 64;
-                continue;
-            }
-            victim.cursor += word.trailing_zeros();
-            if victim.cursor < end {
-                victim.cursor += 1;
-                return Some(victim.cursor - 1);
-            }
+    fn move_next(&mut self, victim: &mut Victim, work: &mut impl Work) {
+        let mut word = self.valid[(victim.cursor / 64) as usize] >> (victim.cursor % 64);
+        while word == 0 {
+            victim.cursor = (victim.cursor / 64 + 1) * 64;
+            word = self.valid[(victim.cursor / 64) as usize];
         }
-        None
-    }
-
-    #[inline]
-    fn move_unit(&mut self, physical: u32, work: &mut impl Work) {
+        let physical = victim.cursor + word.trailing_zeros();
+        victim.cursor = physical + 1;
         let logical = self.logical_of[physical as usize];
         work.read(physical >> self.shape.page_shift);
         self.counters.moved_units += 1;

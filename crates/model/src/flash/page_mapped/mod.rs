@@ -31,7 +31,7 @@ use block::{
     Command, Completion, Data, Drive, Durability, Effects, Extent, Geometry, Instant, Machine,
     Request,
 };
-use host::{CommandQueue, HostStage};
+use host::{CommandQueue, HostStage, ReadAtHost};
 use log::{Log, Shape, Untimed};
 use nand::Nand;
 
@@ -149,39 +149,46 @@ impl PageMapped {
             return read_ahead.max(host.start + host.link_ns);
         }
         let (first, end) = units_touched(extent);
+        if end - first > 1 {
+            return self.read_many(host, first, end);
+        }
+        match self.log.find(first) {
+            Some(physical) => self.sense(physical, host.start) + host.link_ns,
+            None => host.start + host.link_ns,
+        }
+    }
+
+    /// A read of several units: they are asked of flash together, and the link starts with the first that is there
+    /// and ends with the last.
+    fn read_many(&mut self, host: ReadAtHost, first: u32, end: u32) -> u64 {
         let (mut first_ready, mut last_ready) = (u64::MAX, host.start);
-        let mut sensed = (u32::MAX, 0);
+        // A page that holds several of the units is sensed once.
+        let (mut page_at_hand, mut ready) = (u32::MAX, 0);
         for logical in first..end {
             let Some(physical) = self.log.find(logical) else { continue };
             let page = physical >> self.log.shape.page_shift;
-            let ready = if page == sensed.0 {
-                self.nand.another_of(page, sensed.1)
-            } else if self.is_buffered(page, host.start) {
-                host.start
+            ready = if page == page_at_hand {
+                self.nand.another_of(page, ready)
             } else {
-                let ready = self.nand.read_for_host(page, host.start);
-                sensed = (page, ready);
-                ready
+                self.sense(physical, host.start)
             };
+            page_at_hand = page;
             first_ready = first_ready.min(ready);
             last_ready = last_ready.max(ready);
         }
         if first_ready == u64::MAX {
             return host.start + host.link_ns;
         }
-        // The link starts with the first unit and ends with the last.
-        let unit_ns = self.host.link_time_of(extent.bytes.min(UNIT_BYTES));
-        (first_ready + host.link_ns).max(last_ready + unit_ns)
+        (first_ready + host.link_ns).max(last_ready + self.host.link_time_of(UNIT_BYTES))
     }
 
-    /// Whether a page is still on its way into flash.
+    /// When a unit's page is in the controller: at once if it never left.
     #[inline]
-    fn is_buffered(&self, page: u32, at: u64) -> bool {
-        // Pages of the open superblock that are complete; the one being filled is in the buffer by nature.
-        let complete = self.log.next >> self.log.shape.page_shift;
-        match complete.checked_sub(page + 1) {
-            Some(pages_ago) => self.nand.is_buffered(pages_ago, at),
-            None => page == complete && self.log.next < self.log.end,
+    fn sense(&mut self, physical: u32, at: u64) -> u64 {
+        let page = physical >> self.log.shape.page_shift;
+        match self.log.pages_since(physical) {
+            Some(pages) if self.nand.is_buffered(pages, at) => at,
+            _ => self.nand.read_for_host(page, at),
         }
     }
 
@@ -266,9 +273,9 @@ fn shape(params: &PageMappedParams) -> Shape {
 /// The units of which an extent holds at least a part: from the first to before the second.
 #[inline]
 fn units_touched(extent: Extent) -> (u32, u32) {
-    let unit = u64::from(UNIT_BYTES);
-    let end = (extent.offset + u64::from(extent.bytes)).div_ceil(unit);
-    ((extent.offset / unit) as u32, end as u32)
+    let shift = UNIT_BYTES.trailing_zeros();
+    let last = extent.offset + u64::from(extent.bytes) - 1;
+    ((extent.offset >> shift) as u32, (last >> shift) as u32 + 1)
 }
 
 impl Machine for PageMapped {
@@ -326,8 +333,7 @@ impl PageMapped {
             "offset {offset}, {bytes} bytes: not whole sectors"
         );
         assert!(
-            offset <= self.geometry.capacity_bytes
-                && bytes <= self.geometry.capacity_bytes - offset,
+            offset.saturating_add(bytes) <= self.geometry.capacity_bytes,
             "offset {offset}, {bytes} bytes: beyond the capacity"
         );
     }

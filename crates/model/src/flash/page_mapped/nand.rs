@@ -105,20 +105,17 @@ impl Nand {
         self.channels[channel].read(sensed, self.unit_transfer_ns, self.page_transfer_ns)
     }
 
-    /// Whether the buffer still holds a page of the open superblock that `pages_ago` pages followed, at `at`.
+    /// Whether the buffer, at `at`, still holds a page that was handed over `pages` pages before the latest; the one that
+    /// is being filled, at `u32::MAX`, it does.
     #[inline]
-    pub fn is_buffered(&self, pages_ago: u32, at: u64) -> bool {
-        let pages_ago = pages_ago as usize;
-        // The latest stands before the oldest, in a ring.
-        pages_ago < self.buffer.len() && {
-            let back = pages_ago + 1;
-            let index = if back <= self.oldest {
-                self.oldest - back
-            } else {
-                self.oldest + self.buffer.len() - back
-            };
-            self.buffer[index] > at
+    pub fn is_buffered(&self, pages: u32, at: u64) -> bool {
+        if pages as usize >= self.buffer.len() {
+            return pages == u32::MAX;
         }
+        // The latest stands before the oldest, in a ring.
+        let back = pages as usize + 1;
+        let wrap = if back > self.oldest { self.buffer.len() } else { 0 };
+        self.buffer[self.oldest + wrap - back] > at
     }
 
     /// A write has reached the drive.
