@@ -12,8 +12,9 @@ use lab::{
         Access, Crew, Drivable, Named, Need, Observation, Offer, Reset, Target, TargetError,
         TargetErrorKind, Time,
     },
-    workload::{Recorder, Stream, Worker, WorkerPlan},
+    workload::{Caching, Recorder, Stream, Syncing, Worker, WorkerPlan},
 };
+use model::fs::{self, FileSystem};
 use record::{BlockLayer, Completions, DriveIdentity, TargetInfo, TargetKind, Warning};
 use std::{cell::RefCell, rc::Rc, sync::atomic::AtomicBool};
 
@@ -36,6 +37,27 @@ impl ModelTarget {
         let info = info(stack, &opened);
         let named = Named { engine: opened, name: "sim", features: Vec::new() };
         Ok(Self { info, opened: Rc::new(RefCell::new(named)) })
+    }
+}
+
+impl ModelTarget {
+    /// Tells a file system how each worker opened its file.
+    fn open_file(&mut self, streams: &[Stream]) {
+        let mut opened = self.opened.borrow_mut();
+        let Some(files) = opened.engine.file_system() else { return };
+        let workers = streams.iter().flat_map(|stream| (0..stream.threads).map(|_| stream.io));
+        for (number, io) in (0..).zip(workers) {
+            let caching = match io.caching {
+                Caching::Direct => fs::Caching::Direct,
+                Caching::Buffered => fs::Caching::Buffered,
+            };
+            let syncing = match io.syncing {
+                Syncing::None => fs::Syncing::None,
+                Syncing::Dsync => fs::Syncing::Data,
+                Syncing::Sync => fs::Syncing::All,
+            };
+            files.set_open(block::Actor(number), caching, syncing);
+        }
     }
 }
 
@@ -110,16 +132,27 @@ impl Target for ModelTarget {
                  lower depth"
             )));
         }
+        self.open_file(streams);
         Ok(Crew::Shared(Box::new(Lent(Rc::clone(&self.opened)))))
     }
 
     fn reset(&mut self, reset: Reset) -> Result<(), TargetError> {
         let mut opened = self.opened.borrow_mut();
-        let len = opened.engine.contract().capacity_bytes;
+        let opened = &mut opened.engine;
+        let len = opened.contract().capacity_bytes;
         let done = match reset {
-            Reset::Purge => once(&mut opened.engine.engine, Command::Discard { offset: 0, len }),
-            // Without a file system there is neither a file nor a page cache.
-            Reset::NewFile | Reset::DropCache => Ok(()),
+            Reset::Purge => once(opened, Command::Discard { offset: 0, len }),
+            Reset::NewFile => {
+                // Without a file system there is no file that could be new.
+                opened.file_system().into_iter().for_each(FileSystem::new_file);
+                Ok(())
+            }
+            Reset::DropCache if opened.ram_bytes.is_some() => {
+                let flushed = once(opened, Command::Flush);
+                opened.file_system().into_iter().for_each(FileSystem::drop_cache);
+                flushed
+            }
+            Reset::DropCache => Ok(()),
         };
         done.map_err(|error| TargetError {
             kind: TargetErrorKind::Io,

@@ -220,7 +220,9 @@ fn steal(scene: &Scene<'_>) -> Option<Warning> {
 }
 
 fn compressible_data(scene: &Scene<'_>) -> Option<Warning> {
-    let soft = scene.stream.contents.is_compressible() && scene.stream.op.writes();
+    // To a model all bytes are alike: it carries none.
+    let carried = scene.target.kind != TargetKind::Model;
+    let soft = carried && scene.stream.contents.is_compressible() && scene.stream.op.writes();
     soft.then(|| warn(Flag::CompressibleData, format!("the data was `{}`", scene.stream.contents)))?
 }
 

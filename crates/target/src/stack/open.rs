@@ -1,26 +1,77 @@
 //! Machines on a virtual clock: drives in a bank, a port over them, then an array, then a file system.
 
 use super::{
-    resolve::resolve,
+    resolve::{Resolved, ResolvedArray, resolve},
     text::{BadStack, Stack as StackText},
 };
 use crate::catalog::{Catalog, attached};
 use block::{Completion, Drive, Engine, Geometry, Instant, Machine, Request, Stack};
-use model::{Bank, Port, Sim, Witness};
+use model::{Array, Bank, Port, Sim, Witness, fs::FileSystem};
 
-/// Requests outstanding at most at each drive.
+/// Requests that a stack takes at a time, at least.
 pub const QUEUE_DEPTH: u32 = 1024;
+/// Enough for any array: with the smallest chunk its longest request makes some 2,000 commands for a member.
+const MEMBER_DEPTH: u32 = 8192;
+/// What a member's queue never exceeds: arrays of small chunks take fewer requests at a time.
+const MEMBER_DEPTH_MAX: u32 = 65_536;
 
-/// A stack, ready to be asked.
+/// A stack, ready to be asked. It is an engine itself, and remembers in one number what completed.
 pub struct Opened {
     /// The top of the stack, under one virtual clock that starts at 0.
-    pub engine: Witness<Box<dyn Engine>>,
+    pub engine: Witness<Top>,
     /// The layers from the top down to the drives.
     pub layers: Vec<LayerInfo>,
     /// Memory of a file-system layer's page cache, bytes; `None` without one.
     pub ram_bytes: Option<u64>,
     /// What the user should know, a sentence each.
     pub notes: Vec<String>,
+}
+
+/// What lies on top. A file system is kept in reach: files are opened and cut, and its cache is dropped, beside the
+/// requests.
+pub enum Top {
+    /// A drive or an array.
+    Volume(Box<dyn Engine>),
+    /// A file on a file system.
+    Files(Box<Stack<FileSystem, Box<dyn Engine>>>),
+}
+
+impl Top {
+    fn engine(&self) -> &dyn Engine {
+        match self {
+            Self::Volume(engine) => engine,
+            Self::Files(stack) => stack,
+        }
+    }
+
+    fn engine_mut(&mut self) -> &mut dyn Engine {
+        match self {
+            Self::Volume(engine) => engine,
+            Self::Files(stack) => stack,
+        }
+    }
+}
+
+impl Engine for Top {
+    fn geometry(&self, drive: Drive) -> Geometry {
+        self.engine().geometry(drive)
+    }
+
+    fn now(&self) -> Instant {
+        self.engine().now()
+    }
+
+    fn submit(&mut self, request: Request) {
+        self.engine_mut().submit(request);
+    }
+
+    fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
+        self.engine_mut().wait(until, done);
+    }
+
+    fn next_wakeup(&self) -> Instant {
+        self.engine().next_wakeup()
+    }
 }
 
 /// What a layer is, for records.
@@ -63,6 +114,14 @@ impl Opened {
     pub fn contract(&self) -> Geometry {
         self.engine.geometry(Drive(0))
     }
+
+    /// The file system on top, if there is one: how files are opened, cut, and dropped from its cache.
+    pub fn file_system(&mut self) -> Option<&mut FileSystem> {
+        match &mut self.engine.engine {
+            Top::Files(stack) => Some(&mut stack.machine),
+            Top::Volume(_) => None,
+        }
+    }
 }
 
 /// Builds `stack` of what the catalog has; all random choices come from `seed`.
@@ -71,7 +130,48 @@ impl Opened {
 /// One sentence: an unknown name, a setting that cannot be, layers that do not fit.
 pub fn open(stack: &StackText, catalog: &Catalog, seed: u64) -> Result<Opened, BadStack> {
     let resolved = resolve(stack, catalog, seed)?;
-    let mut layers = Vec::new();
+    let mut layers = drive_layers(stack, catalog);
+    let engine = drives_and_port(&resolved, &mut layers)?;
+    let engine = match &resolved.array {
+        Some(array) => with_array(engine, array, resolved.drives.len(), &mut layers)?,
+        None => engine,
+    };
+    let top = match resolved.files {
+        Some(files) => {
+            let machine = FileSystem::new(files.params, engine.geometry(Drive(0)), QUEUE_DEPTH);
+            let stack = Stack::new(machine, engine);
+            let bytes = stack.geometry(Drive(0)).capacity_bytes;
+            layers.push(LayerInfo { text: files.text, kind: "file_system", bytes, title: None });
+            Top::Files(Box::new(stack))
+        }
+        None => Top::Volume(engine),
+    };
+    layers.reverse();
+    let ram_bytes = resolved.ram_bytes;
+    Ok(Opened { engine: Witness::new(top), layers, ram_bytes, notes: resolved.notes })
+}
+
+fn drive_layers(stack: &StackText, catalog: &Catalog) -> Vec<LayerInfo> {
+    let layer = |member: &super::Member| {
+        let entry = catalog.drive(&member.drive.name).expect("it was resolved");
+        let title = &entry.entry.title;
+        LayerInfo {
+            text: member.to_string(),
+            kind: "drive",
+            bytes: entry.capacity_bytes,
+            title: Some(match member.count {
+                1 => title.clone(),
+                count => format!("{count} x {title}"),
+            }),
+        }
+    };
+    stack.members.iter().rev().map(layer).collect()
+}
+
+fn drives_and_port(
+    resolved: &Resolved<'_>,
+    layers: &mut Vec<LayerInfo>,
+) -> Result<Box<dyn Engine>, BadStack> {
     let mut machines: Vec<Box<dyn Machine>> = Vec::new();
     let mut attachments = Vec::new();
     for drive in &resolved.drives {
@@ -80,34 +180,58 @@ pub fn open(stack: &StackText, catalog: &Catalog, seed: u64) -> Result<Opened, B
         attachments.push(attached(&*machine, drive.entry.commands(&drive.settings)));
         machines.push(machine);
     }
-    for member in stack.members.iter().rev() {
-        let entry = catalog.drive(&member.drive.name).expect("it was resolved");
-        let title = &entry.entry.title;
-        layers.push(LayerInfo {
-            text: member.to_string(),
-            kind: "drive",
-            bytes: entry.capacity_bytes,
-            title: Some(match member.count {
-                1 => title.clone(),
-                count => format!("{count} x {title}"),
-            }),
-        });
-    }
     let serial_ns = resolved.array.as_ref().map(|array| array.driver.serial_ns());
-    let port = Port::new(resolved.port.port(serial_ns), &attachments, QUEUE_DEPTH);
-    let engine: Box<dyn Engine> = Box::new(Stack::new(port, Sim::new(Bank::new(machines))));
+    let depth = match resolved.array {
+        Some(_) => member_depth(resolved, &attachments) * attachments.len() as u32,
+        None => QUEUE_DEPTH + 1,
+    };
+    let port = Port::new(resolved.port.port(serial_ns), &attachments, depth);
     layers.push(LayerInfo {
         text: format!("port {}", resolved.port.name()),
         kind: "port",
         bytes: 0,
         title: Some(resolved.port.entry.title.clone()),
     });
-    if let Some(array) = &resolved.array {
-        return Err(BadStack(format!("`{}`: arrays are not built yet", array.text)));
+    Ok(Box::new(Stack::new(port, Sim::new(Bank::new(machines)))))
+}
+
+/// How many requests a member must take so that the array above takes [`QUEUE_DEPTH`].
+fn member_depth(resolved: &Resolved<'_>, members: &[model::Attached]) -> u32 {
+    let array = resolved.array.as_ref().expect("there is an array");
+    let member =
+        |member: &model::Attached| Geometry { queue_depth: MEMBER_DEPTH, ..member.geometry };
+    let members: Vec<Geometry> = members.iter().map(member).collect();
+    let trial = Array::new(array.params(), &members).geometry(Drive(0));
+    let commands = MEMBER_DEPTH / (trial.queue_depth + 1) + 1;
+    (commands * (QUEUE_DEPTH + 2)).clamp(MEMBER_DEPTH, MEMBER_DEPTH_MAX)
+}
+
+fn with_array(
+    engine: Box<dyn Engine>,
+    array: &ResolvedArray<'_>,
+    count: usize,
+    layers: &mut Vec<LayerInfo>,
+) -> Result<Box<dyn Engine>, BadStack> {
+    // The port holds requests for all members together, and the array may send each of them its share.
+    let member = |number| {
+        let geometry = engine.geometry(Drive(number));
+        Geometry { queue_depth: geometry.queue_depth / count as u32, ..geometry }
+    };
+    let members: Vec<Geometry> = (0..count as u16).map(member).collect();
+    let mut machine = Array::new(array.params(), &members);
+    for &member in &array.degraded {
+        if !machine.fail(member) {
+            return Err(BadStack(format!(
+                "`{}`: without member {member} there is no array left: leave `degraded=` out",
+                array.text
+            )));
+        }
+        if let Some(pace) = array.rebuild {
+            machine.replace(Instant(0), member, pace);
+        }
     }
-    if let Some(files) = &resolved.files {
-        return Err(BadStack(format!("`{}`: file systems are not built yet", files.text)));
-    }
-    layers.reverse();
-    Ok(Opened { engine: Witness::new(engine), layers, ram_bytes: None, notes: resolved.notes })
+    let engine: Box<dyn Engine> = Box::new(Stack::new(machine, engine));
+    let bytes = engine.geometry(Drive(0)).capacity_bytes;
+    layers.push(LayerInfo { text: array.text.clone(), kind: "array", bytes, title: None });
+    Ok(engine)
 }

@@ -8,7 +8,7 @@ use crate::catalog::{Catalog, DriveEntry, DriveSettings, HostEntry, Past, parse_
 use block::{Rng, display_bytes};
 use lab::names::did_you_mean;
 use model::{
-    Level, WriteCaching,
+    ArrayParams, Level, Rebuild, WriteCaching,
     fs::{Barrier, DataMode, Discard, Elevator, FileSystemParams, Kernel, Kind, LazyCount},
 };
 
@@ -25,6 +25,8 @@ pub(super) struct Resolved<'c> {
     pub port: &'c HostEntry,
     pub array: Option<ResolvedArray<'c>>,
     pub files: Option<ResolvedFiles>,
+    /// Memory of the file system's page cache, bytes.
+    pub ram_bytes: Option<u64>,
     /// What the user should know.
     pub notes: Vec<String>,
 }
@@ -42,8 +44,14 @@ pub(super) struct ResolvedArray<'c> {
     pub driver: &'c HostEntry,
     /// Members that are missing.
     pub degraded: Vec<u16>,
-    /// Whether the missing ones are being rebuilt.
-    pub rebuild: Option<u64>,
+    /// At which pace the missing ones are rebuilt, if they are.
+    pub rebuild: Option<Rebuild>,
+}
+
+impl ResolvedArray<'_> {
+    pub fn params(&self) -> ArrayParams {
+        ArrayParams { level: self.level, chunk_bytes: self.chunk_bytes }
+    }
 }
 
 pub(super) struct ResolvedFiles {
@@ -98,7 +106,8 @@ pub(super) fn resolve<'c>(
     if array.is_some() {
         notes.extend(unequal(&drives));
     }
-    Ok(Resolved { drives, port, array, files, notes })
+    let ram_bytes = files.as_ref().map(|files: &ResolvedFiles| files.params.ram_bytes);
+    Ok(Resolved { drives, port, array, files, ram_bytes, notes })
 }
 
 fn family(layer: &Part) -> Result<Family, BadStack> {
@@ -314,15 +323,7 @@ fn resolve_array<'c>(
                 .to_owned(),
         ));
     }
-    let rebuild = match settings.text("rebuild") {
-        None => None,
-        Some(text) if degraded.is_none() => {
-            let about =
-                "has nothing to rebuild: write `degraded=` with a member's number beside it";
-            return Err(settings.wrong("rebuild", text, about));
-        }
-        Some(_) => settings.bytes("rebuild", 1_000_000..=100_000_000_000)?,
-    };
+    let rebuild = rebuild(&settings, degraded.is_some())?;
     settings.finish()?;
     Ok(ResolvedArray {
         text: layer.to_string(),
@@ -332,6 +333,24 @@ fn resolve_array<'c>(
         degraded: degraded.map(|member| member as u16).into_iter().collect(),
         rebuild,
     })
+}
+
+/// `rebuild=on`, at md's default pace (`sync_speed_max`, `sync_speed_min`), or `rebuild=50MB`, bytes a second while
+/// nobody asks for anything.
+fn rebuild(settings: &Settings<'_>, is_degraded: bool) -> Result<Option<Rebuild>, BadStack> {
+    const IDLE_BYTES_PER_S: u64 = 200_000 << 10;
+    const BUSY_BYTES_PER_S: u64 = 1_000 << 10;
+    let idle_bytes_per_s = match settings.text("rebuild") {
+        None => return Ok(None),
+        Some(text) if !is_degraded => {
+            let about =
+                "has nothing to rebuild: write `degraded=` with a member's number beside it";
+            return Err(settings.wrong("rebuild", text, about));
+        }
+        Some("on") => IDLE_BYTES_PER_S,
+        Some(_) => settings.bytes("rebuild", BUSY_BYTES_PER_S..=100_000_000_000)?.unwrap_or(0),
+    };
+    Ok(Some(Rebuild { idle_bytes_per_s, busy_bytes_per_s: BUSY_BYTES_PER_S }))
 }
 
 fn resolve_files(layer: &Part, drives: &[ResolvedDrive<'_>]) -> Result<ResolvedFiles, BadStack> {
