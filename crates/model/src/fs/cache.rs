@@ -26,12 +26,14 @@ pub(super) struct PageCache {
     used_again: Bitmap,
     capacity_pages: u64,
     hand: u64,
+    /// Pages that the maps have room for, and that they may ever need.
     pages: u64,
+    pages_max: u64,
 }
 
 impl PageCache {
-    /// Empty, in `ram_bytes` of memory.
-    pub fn new(ram_bytes: u64) -> Self {
+    /// Empty, in `ram_bytes` of memory, for a file of at most `file_bytes_max`.
+    pub fn new(ram_bytes: u64, file_bytes_max: u64) -> Self {
         Self {
             resident: Bitmap::default(),
             dirty: Bitmap::default(),
@@ -42,6 +44,7 @@ impl PageCache {
             capacity_pages: ram_bytes / PAGE_BYTES,
             hand: 0,
             pages: 0,
+            pages_max: file_bytes_max.div_ceil(PAGE_BYTES),
         }
     }
 
@@ -49,7 +52,8 @@ impl PageCache {
     #[inline]
     pub fn reach(&mut self, end: u64) {
         if end > self.pages {
-            self.pages = end.max(2 * self.pages).next_multiple_of(4096);
+            assert!(end <= self.pages_max, "page {end} of a file of {}", self.pages_max);
+            self.pages = end.max(2 * self.pages).max(4096).min(self.pages_max);
             let maps = [&mut self.resident, &mut self.dirty, &mut self.writeback];
             maps.into_iter().for_each(|map| map.grow(self.pages));
             let maps = [&mut self.reading, &mut self.used, &mut self.used_again];
@@ -212,7 +216,7 @@ mod tests {
     use super::*;
 
     fn cache(pages: u64) -> PageCache {
-        let mut cache = PageCache::new(pages * PAGE_BYTES);
+        let mut cache = PageCache::new(pages * PAGE_BYTES, 1 << 30);
         cache.reach(10_000);
         cache
     }

@@ -1,7 +1,8 @@
 //! Direct transfers: past the page cache, through the queue; and discards, which go that way too.
 
 use super::{
-    CallKind, Discard, FileSystem, PAGE_BYTES, Stage, Syncing,
+    Discard, FileSystem, PAGE_BYTES, Syncing,
+    call::{CallKind, Stage},
     queue::Direction,
     transfer::{Owner, Transfer},
 };

@@ -3,7 +3,7 @@
 //! behind it.
 //!
 //! ```text
-//!   read, write, flush             calls: reading.rs, writing.rs, direct.rs, sync.rs
+//!   read, write, flush             call.rs, and reading.rs, writing.rs, direct.rs, sync.rs
 //!      |          \ direct
 //!   PageCache      |               cache.rs: clean, dirty and moving pages; ahead.rs: read-ahead
 //!      | Order     |               order.rs: which dirty pages leave first
@@ -25,6 +25,7 @@
 mod ahead;
 mod bitmap;
 mod cache;
+mod call;
 mod direct;
 mod layout;
 mod order;
@@ -40,13 +41,12 @@ pub use params::{
     Syncing,
 };
 
-use crate::{Outbox, nanoseconds_for};
-use ahead::Window;
+use crate::Outbox;
 use block::{
-    Actor, Command, Completion, Data, Drive, Effects, Geometry, Instant, IoError, Machine, Payload,
-    Request, Slots, Tag,
+    Actor, Completion, Data, Drive, Effects, Geometry, Instant, IoError, Machine, Request, Slots,
 };
 use cache::PageCache;
+use call::{Call, Open};
 use layout::{Changes, Journal, Layout};
 use order::Order;
 use queue::RequestQueue;
@@ -111,54 +111,6 @@ pub struct FileSystem {
     freed_bytes: u64,
 }
 
-/// How an actor opened the file.
-#[derive(Clone, Copy, Debug)]
-struct Open {
-    caching: Caching,
-    syncing: Syncing,
-    window: Window,
-}
-
-/// A request from above, under way.
-#[derive(Debug)]
-struct Call {
-    tag: Tag,
-    actor: Actor,
-    issued: Instant,
-    kind: CallKind,
-    stage: Stage,
-    syncing: Syncing,
-    offset: u64,
-    end: u64,
-    /// Up to where it is done, or asked for.
-    next: u64,
-    /// Transfers of its own that are under way.
-    pending: u32,
-    result: Result<(), IoError>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum CallKind {
-    BufferedRead,
-    BufferedWrite,
-    DirectRead,
-    DirectWrite,
-    Sync,
-    Discard,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
-    /// Direct only: cached pages of the range are written first.
-    DrainFirst,
-    /// Its own bytes.
-    Moving,
-    /// Waits until dirty pages are on the drive.
-    Draining,
-    /// Waits for a commit.
-    Committing,
-}
-
 impl FileSystem {
     /// A file that fills the file system on what `below` describes; it serves `queue_depth` requests at
     /// a time. All of the file exists: [`FileSystem::new_file`] makes it empty.
@@ -201,7 +153,7 @@ impl FileSystem {
             starved_writers: VecDeque::new(),
             throttled: VecDeque::new(),
             scratch: Vec::new(),
-            cache: PageCache::new(params.ram_bytes),
+            cache: PageCache::new(params.ram_bytes, layout.file_bytes_max),
             order: if ordered { Order::as_dirtied() } else { Order::sweep() },
             dirty_since: None,
             syncs: Syncs::new(ordered),
@@ -272,82 +224,8 @@ impl FileSystem {
         self.length_bytes
     }
 
-    fn open(&mut self, actor: Actor) -> &mut Open {
-        let number = usize::from(actor.0);
-        if self.opens.len() <= number {
-            let (caching, syncing) = (Caching::Buffered, Syncing::None);
-            self.opens.resize(number + 1, Open { caching, syncing, window: Window::default() });
-        }
-        &mut self.opens[number]
-    }
-
     fn file_pages(&self) -> u64 {
         self.length_bytes.div_ceil(PAGE_BYTES)
-    }
-
-    fn accept(&mut self, now: Instant, request: Request) -> Call {
-        let Request { tag, actor, command, .. } = request;
-        let open = *self.open(actor);
-        let direct = open.caching == Caching::Direct;
-        let (kind, offset, bytes) = match command {
-            Command::Read { at, into: Payload::None } if direct => {
-                (CallKind::DirectRead, at.offset, u64::from(at.bytes))
-            }
-            Command::Read { at, into: Payload::None } => {
-                (CallKind::BufferedRead, at.offset, u64::from(at.bytes))
-            }
-            Command::Write { at, from: Payload::None, .. } if direct => {
-                (CallKind::DirectWrite, at.offset, u64::from(at.bytes))
-            }
-            Command::Write { at, from: Payload::None, .. } => {
-                (CallKind::BufferedWrite, at.offset, u64::from(at.bytes))
-            }
-            Command::Flush => (CallKind::Sync, 0, 0),
-            Command::Discard { offset, len } => (CallKind::Discard, offset, len),
-            Command::Read { .. } | Command::Write { .. } => panic!("a payload where time is all"),
-        };
-        let end = offset + bytes;
-        let block = u64::from(self.geometry.block_bytes);
-        assert!(end <= self.geometry.capacity_bytes, "{offset} + {bytes} B leaves the file");
-        assert!(offset.is_multiple_of(block) && bytes.is_multiple_of(block), "splits a block");
-        self.cache.reach(end.div_ceil(PAGE_BYTES));
-        let stage = match kind {
-            CallKind::DirectRead | CallKind::DirectWrite => Stage::DrainFirst,
-            _ => Stage::Moving,
-        };
-        let (issued, next) = (now, offset);
-        let (syncing, pending, result) = (open.syncing, 0, Ok(()));
-        Call { tag, actor, issued, kind, stage, syncing, offset, end, next, pending, result }
-    }
-
-    /// Takes a call as far as it goes now.
-    fn step(&mut self, now: Instant, slot: u32) {
-        let call = self.calls.get_mut(slot);
-        match call.kind {
-            CallKind::BufferedRead => self.step_read(now, slot),
-            CallKind::BufferedWrite => self.step_write(now, slot),
-            CallKind::DirectRead | CallKind::DirectWrite => self.step_direct(now, slot),
-            CallKind::Sync => self.begin_sync(now, slot),
-            CallKind::Discard => self.step_discard(now, slot),
-        }
-    }
-
-    /// The call is served; its processor time remains.
-    fn finish(&mut self, now: Instant, slot: u32) {
-        let call = self.calls.remove(slot);
-        let copied = match call.kind {
-            CallKind::BufferedRead | CallKind::BufferedWrite => call.end - call.offset,
-            _ => 0,
-        };
-        let cpu_ns = self.params.call_ns + nanoseconds_for(copied, self.params.copy_bytes_per_s);
-        let mut finished = now.after(cpu_ns);
-        if call.kind == CallKind::BufferedWrite {
-            // Buffered writers of one file take turns (`i_mutex`).
-            finished = finished.max(self.inode_free.after(cpu_ns));
-            self.inode_free = finished;
-        }
-        let Call { tag, issued, result, .. } = call;
-        self.outbox.put(Completion { tag, issued, finished, result, payload: Payload::None });
     }
 
     /// After every event: fills the queue, the device and the drains that wait for either, until nothing moves.

@@ -162,7 +162,7 @@ mod tests {
     }
 
     fn cache() -> PageCache {
-        let mut cache = PageCache::new(1 << 30);
+        let mut cache = PageCache::new(1 << 30, 1 << 30);
         cache.reach(FILE_PAGES);
         cache
     }

@@ -8,8 +8,9 @@
 //! Whoever comes while a commit runs joins the next one, all of them the same one.
 
 use super::{
-    CallKind, FileSystem, Stage, Syncing,
+    FileSystem, Syncing,
     cache::PageCache,
+    call::{CallKind, Stage},
     layout::Step,
     order::{Mark, Order},
     transfer::{Owner, Transfer},
@@ -83,6 +84,12 @@ impl Syncs {
             waiting: Vec::new(),
             waits_for_times: false,
         }
+    }
+
+    /// Whether data belongs to transactions.
+    #[inline]
+    pub fn is_ordered(&self) -> bool {
+        self.ordered
     }
 
     /// Whether somebody waits for all dirty pages to leave.

@@ -6,7 +6,8 @@
 //! ```
 
 use super::{
-    FileSystem, PAGE_BYTES, Stage, Syncing, TICK_NS,
+    FileSystem, PAGE_BYTES, Syncing, TICK_NS,
+    call::Stage,
     queue::Direction,
     transfer::{Owner, Transfer},
 };
@@ -95,7 +96,8 @@ impl FileSystem {
             self.changes.size = true;
             self.length_bytes = end;
         }
-        if self.transaction_since.is_none() && self.journal.exists() {
+        let joins = self.changes.any() || self.syncs.is_ordered();
+        if joins && self.transaction_since.is_none() && self.journal.exists() {
             self.transaction_since = Some(now);
         }
     }

@@ -1,6 +1,7 @@
 //! The file-system layer against closed forms and recorded requests.
 
 mod cache;
+mod disk;
 mod drive;
 mod order;
 mod sync;
