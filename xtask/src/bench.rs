@@ -9,6 +9,7 @@ mod child;
 mod contender;
 mod hand;
 mod machine;
+mod model;
 mod sample;
 mod scratch;
 
@@ -35,6 +36,9 @@ struct Options {
 pub fn run(arguments: &[String]) -> Result<()> {
     if let Some((_, rest)) = arguments.split_first().filter(|(first, _)| *first == "hand") {
         return hand::run(rest);
+    }
+    if let Some((_, rest)) = arguments.split_first().filter(|(first, _)| *first == "model") {
+        return model::run(rest);
     }
     let options = Options::parse(arguments)?;
     child::catch_signals()?;

@@ -56,7 +56,10 @@ fn fit_one(unit: &Unit, catalog: &mut Catalog) -> Result<()> {
     }
     println!("\n{}: {} numbers on {} cells", unit.name, handles.len(), seen.len());
     let before = loss(catalog, &seen);
-    let after = search(catalog, &handles, &seen, Grain { first: 0.1, last: 0.002 })?;
+    search(catalog, &handles, &seen, Grain { first: 0.1, last: 0.002 })?;
+    let rounded: Vec<f64> = handles.iter().map(|handle| rounded(handle.value(catalog))).collect();
+    put(catalog, &handles, &rounded)?;
+    let after = loss(catalog, &seen);
     for handle in &handles {
         println!("  {handle} = {}", handle.shown(catalog));
     }
@@ -89,6 +92,11 @@ pub fn search(
 
 fn put(catalog: &mut Catalog, handles: &[Handle], point: &[f64]) -> Result<()> {
     handles.iter().zip(point).try_for_each(|(handle, &value)| handle.set(catalog, value))
+}
+
+/// To four digits: what is beyond, the figures cannot tell.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.3e}").parse().expect("a number that was just printed")
 }
 
 /// Mean size of the errors; what is beyond 8 % counts five times more, because a cell beyond 10 % is to

@@ -26,6 +26,10 @@ cargo xtask bench [a] [b] [c] [d] [agreement] [--seconds N] [--rounds N]
     agreement 12). Needs 3 GiB free below the target directory and removes what it makes. docs/benchmark.md
     says how to read it.
 
+cargo xtask bench model [--rounds N]
+    Simulated reads and writes per second of a page-mapped drive, its set-up time and its memory, beside
+    their limits. It prints and asserts nothing; a minute.
+
 cargo xtask accuracy [--cells] [--threads N] [GROUP...]
     How far the models are from what five studies printed: fitted and predicted cells apart, reads and
     writes apart. --cells prints every cell. Ends with a hash of everything that completed, the same on

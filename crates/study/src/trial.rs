@@ -1,15 +1,22 @@
 //! A trial on a stack: what the study's program did, in its order, on a model in virtual time.
 
 use crate::{
-    Case, Flush, Op, Order, Trial,
+    Case, Flush, Op, Order, Study, Trial,
     closed_loop::{self, Length},
 };
-use block::{Command, Durability, Extent, IoError, Payload, Rng};
+use block::{
+    Actor, Command, Durability, Engine, Extent, IoError, Payload, Rng, parse_bytes,
+};
+use lab::workload::{Area, Offsets, Pattern, Share};
 use model::fs::{Caching, Syncing};
 use target::{
     catalog::Catalog,
     stack::{self, BadStack, Opened},
 };
+
+/// Where all random choices come from: every trial draws the same, so that a search compares parameters
+/// and not luck.
+const SEED: u64 = 0x5713_d1e5;
 
 /// What a trial gave.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -43,18 +50,18 @@ impl From<IoError> for TrialError {
 /// How long trials are.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Effort {
-    /// Operations that count in a random trial; a quarter as many go before.
+    /// Operations that count in a random trial; some more go before.
     pub operations: u64,
-    /// Files and memory that hold more than this many pages are made smaller together: what decides is
-    /// their ratio.
+    /// Sequential trials move this many bytes. Where the clock stops before the flush, a larger file and
+    /// the memory that holds part of it are made smaller together: what decides is their ratio.
     pub file_bytes_max: u64,
 }
 
 impl Effort {
     /// For a report: random trials scatter by under a percent.
     pub const REPORT: Self = Self { operations: 8_000, file_bytes_max: 2 << 30 };
-    /// For a search, which sees the same draws at every step.
-    pub const SEARCH: Self = Self { operations: 2_000, file_bytes_max: 1 << 30 };
+    /// For a search.
+    pub const SEARCH: Self = Self { operations: 2_000, file_bytes_max: 256 << 20 };
 }
 
 /// Does what `case` asks for, on its stack built from `catalog`.
@@ -62,49 +69,192 @@ impl Effort {
 /// # Errors
 /// When the stack cannot be built, or fails.
 pub fn run(case: &Case, catalog: &Catalog, effort: Effort) -> Result<Outcome, TrialError> {
-    const SEED: u64 = 0x5713_d1e5;
-    let opened = |text: &str| -> Result<Opened, TrialError> {
-        Ok(stack::open(&text.parse()?, catalog, SEED)?)
+    let bench = Bench { catalog, effort };
+    let unit = unit(case)?;
+    let (rate, hash) = match case.trial {
+        Trial::Direct { op, block_bytes, threads } => {
+            bench.direct(&case.stack, op, block_bytes, threads)?
+        }
+        Trial::File { op, order, block_bytes, file_bytes, flush } => {
+            let pass = FilePass { op, order, block_bytes, file_bytes, flush };
+            bench.file(&case.stack, pass)?
+        }
+        Trial::FilePercent { op, block_bytes, file_bytes } => {
+            let pass = |order| FilePass { op, order, block_bytes, file_bytes, flush: Flush::Untimed };
+            let (sequential, first) = bench.file(&case.stack, pass(Order::Sequential))?;
+            let (random, second) = bench.file(&case.stack, pass(Order::Random))?;
+            (100.0 * random / sequential, first.rotate_left(1) ^ second)
+        }
+        Trial::SyncWrites => bench.sync_writes(&case.stack)?,
+        Trial::SyncBandwidth => bench.sync_bandwidth(&case.stack)?,
     };
-    let mut bench = Bench { opened: opened(&case.stack)?, rng: Rng::new(SEED, 7), effort };
-    let value = match case.trial {
-        Trial::Direct { op, block_bytes, threads } => bench.direct(op, block_bytes, threads)?,
-        _ => 0.0,
-    };
-    Ok(Outcome { value, hash: bench.opened.engine.hash() })
+    Ok(Outcome { value: rate / unit, hash })
 }
 
-/// A stack on the bench.
-struct Bench {
-    opened: Opened,
-    rng: Rng,
+/// What the trial's own unit (bytes per second, operations per second, percent, seconds) has to be
+/// divided by.
+fn unit(case: &Case) -> Result<f64, TrialError> {
+    let metric = case.figure.metric.as_str();
+    match (metric, case.trial) {
+        ("iops", Trial::Direct { .. }) | ("percent", Trial::FilePercent { .. }) => Ok(1.0),
+        ("iops", Trial::File { block_bytes, .. }) => Ok(f64::from(block_bytes)),
+        // IOPS x size = MB/s only with 2^20 (CMU).
+        ("mb_per_s", Trial::File { .. }) if case.figure.study == Study::Cmu2009 => Ok(1048576.0),
+        ("mb_per_s", Trial::File { .. } | Trial::SyncBandwidth) => Ok(1e6),
+        ("ms", Trial::SyncWrites) => Ok(1e-3),
+        _ => Err(TrialError::Unit(metric.to_owned())),
+    }
+}
+
+/// One pass over a file.
+#[derive(Clone, Copy)]
+struct FilePass {
+    op: Op,
+    order: Order,
+    block_bytes: u32,
+    file_bytes: u64,
+    flush: Flush,
+}
+
+struct Bench<'a> {
+    catalog: &'a Catalog,
     effort: Effort,
 }
 
-impl Bench {
+type Seen = Result<(f64, u64), TrialError>;
+
+impl Bench<'_> {
+    fn open(&self, stack: &str) -> Result<Opened, TrialError> {
+        Ok(stack::open(&stack.parse()?, self.catalog, SEED)?)
+    }
+
     /// Random aligned operations over the whole stack; operations per second.
-    fn direct(&mut self, op: Op, block_bytes: u32, threads: u16) -> Result<f64, TrialError> {
-        let blocks = self.opened.contract().capacity_bytes / u64::from(block_bytes);
+    fn direct(&self, stack: &str, op: Op, block_bytes: u32, threads: u16) -> Seen {
+        let mut opened = self.open(stack)?;
+        let blocks = opened.contract().capacity_bytes / u64::from(block_bytes);
         let counted = match op {
             Op::Read => self.effort.operations,
             // Each takes milliseconds and waits for all before it: the average settles sooner.
             Op::Write => self.effort.operations / 4,
         };
         let length = Length { before: counted / 4 + 8 * u64::from(threads), counted };
-        let rng = &mut self.rng;
-        let pace = closed_loop::run(&mut self.opened, threads, length, &mut || {
+        let mut rng = Rng::new(SEED, 7);
+        let pace = closed_loop::run(&mut opened, threads, length, &mut || {
             transfer(op, rng.below(blocks) * u64::from(block_bytes), block_bytes)
         })?;
-        Ok(pace.iops())
+        Ok((pace.iops(), opened.engine.hash()))
     }
+
+    /// A pass over a file, from a cold cache; bytes per second.
+    fn file(&self, stack: &str, pass: FilePass) -> Seen {
+        let block = u64::from(pass.block_bytes);
+        let scale = match pass.flush {
+            Flush::Timed => 1,
+            Flush::Untimed => pass.file_bytes.div_ceil(self.effort.file_bytes_max).next_power_of_two(),
+        };
+        let mut opened = self.open(&smaller_memory(stack, scale))?;
+        if let Some(files) = opened.file_system() {
+            files.set_open(Actor(0), Caching::Buffered, Syncing::None);
+        }
+        let file_bytes = (pass.file_bytes / scale).min(opened.contract().capacity_bytes);
+        let blocks = file_bytes / block;
+        let counted = match (pass.flush, pass.order) {
+            (Flush::Untimed, _) => blocks,
+            (Flush::Timed, Order::Sequential) => blocks.min(self.effort.file_bytes_max / block),
+            (Flush::Timed, Order::Random) => blocks.min(self.effort.operations),
+        };
+        let pattern = match pass.order {
+            Order::Sequential => Pattern::Sequential,
+            Order::Random => Pattern::Permutation,
+        };
+        let area = Area { offset: 0, bytes: blocks * block };
+        let mut offsets = Offsets::new(pattern, area, block, Share { worker: 0, of: 1 }, SEED);
+        let length = Length { before: 0, counted };
+        let pace = closed_loop::run(&mut opened, 1, length, &mut || {
+            transfer(pass.op, offsets.next(), pass.block_bytes)
+        })?;
+        let flush_ns = match (pass.op, pass.flush) {
+            (Op::Write, Flush::Timed) => closed_loop::once(&mut opened, Command::Flush)?,
+            _ => 0,
+        };
+        let seconds = pace.seconds + flush_ns as f64 / 1e9;
+        Ok(((counted * block) as f64 / seconds, opened.engine.hash()))
+    }
+
+    /// Durable 512 B writes, one after the other; seconds each.
+    fn sync_writes(&self, stack: &str) -> Seen {
+        const COUNT: u64 = 1000;
+        let mut opened = self.open(stack)?;
+        let is_raw = prepare_sync(&mut opened);
+        let start = opened.now();
+        for number in 0..COUNT {
+            sync_write(&mut opened, stack, is_raw, number * 512, 512)?;
+        }
+        let seconds = opened.now().since(start) as f64 / 1e9;
+        Ok((seconds / COUNT as f64, opened.engine.hash()))
+    }
+
+    /// Ten durable writes of 128 MiB; bytes per second.
+    fn sync_bandwidth(&self, stack: &str) -> Seen {
+        const BYTES: u32 = 128 << 20;
+        let mut opened = self.open(stack)?;
+        let is_raw = prepare_sync(&mut opened);
+        let start = opened.now();
+        for number in 0..10 {
+            sync_write(&mut opened, stack, is_raw, number * u64::from(BYTES), BYTES)?;
+        }
+        let seconds = opened.now().since(start) as f64 / 1e9;
+        Ok((10.0 * f64::from(BYTES) / seconds, opened.engine.hash()))
+    }
+}
+
+/// Opens a new file direct and synchronous where there is a file system; whether there is none.
+fn prepare_sync(opened: &mut Opened) -> bool {
+    let Some(files) = opened.file_system() else { return true };
+    files.new_file();
+    files.set_open(Actor(0), Caching::Direct, Syncing::All);
+    false
+}
+
+/// One durable write. On a raw device with a volatile cache that is a write and a flush, as the kernel sends
+/// to a drive that it does not trust with FUA.
+fn sync_write(
+    opened: &mut Opened,
+    stack: &str,
+    is_raw: bool,
+    offset: u64,
+    bytes: u32,
+) -> Result<(), IoError> {
+    closed_loop::once(opened, transfer(Op::Write, offset, bytes))?;
+    if is_raw && !stack.contains("write-cache=off") {
+        closed_loop::once(opened, Command::Flush)?;
+    }
+    Ok(())
+}
+
+/// The stack with its memory divided by `scale`.
+fn smaller_memory(stack: &str, scale: u64) -> String {
+    let Some((before, rest)) = stack.split_once("ram=") else { return stack.to_owned() };
+    let end = rest.find([',', '/']).unwrap_or(rest.len());
+    let ram = parse_bytes(&rest[..end]).expect("the cases give memory in bytes");
+    format!("{before}ram={}{}", ram / scale, &rest[end..])
 }
 
 fn transfer(op: Op, offset: u64, bytes: u32) -> Command {
     let at = Extent { offset, bytes };
     match op {
         Op::Read => Command::Read { at, into: Payload::None },
-        Op::Write => {
-            Command::Write { at, from: Payload::None, durability: Durability::Cached }
-        }
+        Op::Write => Command::Write { at, from: Payload::None, durability: Durability::Cached },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_made_smaller_where_it_stands() {
+        assert_eq!(smaller_memory("a/ext2:ram=16G,elevator=cfq", 16), "a/ext2:ram=1073741824,elevator=cfq");
+        assert_eq!(smaller_memory("a", 16), "a");
     }
 }

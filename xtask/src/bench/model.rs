@@ -1,0 +1,285 @@
+//! `cargo xtask bench model`: how fast a modelled drive is, and what it takes up. One thread, through `Sim` and
+//! the `Engine` trait, in the closed loop of a worker at depth 32.
+
+use super::{machine, sample::median};
+use anyhow::{Context, Result, bail, ensure};
+use block::{
+    Actor, Command, Completion, Drive, Durability, Engine, Extent, Instant, Payload, Request, Rng,
+    Tag,
+};
+use model::{
+    PageMapped, PageMappedParams, Sim, WriteCaching,
+    flash::page_mapped::{Cleaning, PowerLoss, State, UNIT_BYTES},
+};
+use rustix::time::{ClockId, clock_gettime};
+use std::{fs, time};
+
+const CAPACITY_GIB: u64 = 16;
+const USED_PER_MILLE: u32 = 750;
+const DEPTH: u64 = 32;
+/// Operations of one measurement.
+const READS: u64 = 4_000_000;
+const WRITES: u64 = 3_000_000;
+/// Writes before the first measurement: the drive's buffer is full, and its cleaner at work.
+const WARM_UP: u64 = 200_000;
+
+/// One thing that is measured, what it should be, and what MQSim (C++, the same drive on such a machine) was
+/// seen to do.
+struct Figure {
+    name: &'static str,
+    unit: &'static str,
+    limit: f64,
+    mqsim: f64,
+    better: Better,
+    decimals: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Better {
+    More,
+    Less,
+}
+
+const FIGURES: [Figure; 4] = [
+    Figure {
+        name: "random reads",
+        unit: "M/s",
+        limit: 4.0,
+        mqsim: 0.15,
+        better: Better::More,
+        decimals: 2,
+    },
+    Figure {
+        name: "random writes, cleaning",
+        unit: "M/s",
+        limit: 1.5,
+        mqsim: 0.06,
+        better: Better::More,
+        decimals: 2,
+    },
+    Figure {
+        name: "set-up",
+        unit: "s",
+        limit: 1.0,
+        mqsim: 24.0, // 23 to 25.
+        better: Better::Less,
+        decimals: 3,
+    },
+    Figure {
+        name: "memory a modelled GiB",
+        unit: "MiB",
+        limit: 2.5,
+        mqsim: 32.6,
+        better: Better::Less,
+        decimals: 2,
+    },
+];
+
+/// What one round saw, in the order and units of [`FIGURES`], and the same by processor time where that makes sense.
+struct Round {
+    elapsed: [f64; 4],
+    processor: [f64; 4],
+    write_amplification: f64,
+}
+
+/// Measures, prints, asserts nothing.
+pub fn run(arguments: &[String]) -> Result<()> {
+    let rounds = match arguments {
+        [] => 7,
+        [flag, count] if flag == "--rounds" => count
+            .parse()
+            .ok()
+            .filter(|&count: &usize| (1..=1000).contains(&count))
+            .with_context(|| format!("--rounds `{count}`: a whole number, 1 to 1000"))?,
+        _ => bail!("`{}` is unknown: there is --rounds N", arguments.join(" ")),
+    };
+    println!(
+        "Page-mapped flash: {CAPACITY_GIB} GiB, 64 planes, {} % used, 7 % over-provisioned, 4 KiB, depth {DEPTH}; \
+         {rounds} rounds",
+        USED_PER_MILLE / 10
+    );
+    println!("Load {}", machine::load());
+    let rounds = (0..rounds).map(|_| round()).collect::<Result<Vec<_>>>()?;
+    println!(
+        "\n{:<24}{:>8}{:>12}{:>10}{:>10}{:>8}{:>9}",
+        "median", "", "CPU time", "wall", "limit", "ratio", "x MQSim"
+    );
+    for (number, figure) in FIGURES.iter().enumerate() {
+        let of = |pick: fn(&Round) -> &[f64; 4]| {
+            median(&rounds.iter().map(|round| pick(round)[number]).collect::<Vec<_>>())
+        };
+        figure.print(of(|round| &round.processor), of(|round| &round.elapsed));
+    }
+    let amplification: Vec<f64> = rounds.iter().map(|round| round.write_amplification).collect();
+    println!("\nWrite amplification {:.3}", median(&amplification));
+    println!("4 TB drive, 1 GiB written: {:.1} MiB", large_drive()?);
+    println!("Load {}", machine::load());
+    Ok(())
+}
+
+impl Figure {
+    /// The ratio is above 1 where the limit is kept: by processor time, since the model asks for one core.
+    fn print(&self, processor: f64, elapsed: f64) {
+        let ratio = |to: f64| match self.better {
+            Better::More => processor / to,
+            Better::Less => to / processor,
+        };
+        println!(
+            "{:<24}{:>8}{processor:>12.decimals$}{elapsed:>10.decimals$}{:>10}{:>8.2}{:>9.1}",
+            self.name,
+            self.unit,
+            self.limit,
+            ratio(self.limit),
+            ratio(self.mqsim),
+            decimals = self.decimals,
+        );
+    }
+}
+
+fn params() -> PageMappedParams {
+    PageMappedParams {
+        capacity_bytes: CAPACITY_GIB << 30,
+        over_provisioning_per_mille: 70,
+        channels: 8,
+        dies_per_channel: 4,
+        planes_per_die: 2,
+        nand_page_bytes: UNIT_BYTES,
+        pages_per_block: 256,
+        read_ns: 50_000,
+        program_ns: 500_000,
+        erase_ns: 3_000_000,
+        channel_bytes_per_s: 400_000_000,
+        read_command_ns: 2_000,
+        write_command_ns: 2_000,
+        link_bytes_per_s: 3_000_000_000,
+        stream_read_bytes_per_s: None,
+        stream_write_bytes_per_s: None,
+        random_write_bytes_per_s: None,
+        command_queue: DEPTH as u32,
+        write_cache: WriteCaching::On,
+        write_buffer_bytes: 16 << 20,
+        power_loss: PowerLoss::Volatile,
+        flush_ns: 100_000,
+        write_through_ns: 0,
+        cleaning: Cleaning::Greedy,
+        reserve_superblocks: 2,
+        slc_cache: None,
+        endurance_cycles: 3_000,
+        wear_leveling_threshold: 1_000,
+        state: State::Steady { used_per_mille: USED_PER_MILLE },
+    }
+}
+
+fn round() -> Result<Round> {
+    let params = params();
+    let before = resident_bytes()?;
+    let stopwatch = Stopwatch::start();
+    let drive = PageMapped::new(&params, DEPTH as u32, 1)?;
+    let (set_up_processor, set_up) = stopwatch.stop();
+    let mut engine = Sim::new(drive);
+    let used = params.units() * u64::from(USED_PER_MILLE) / 1000;
+    let mut rng = Rng::new(1, 0);
+    let mut at = || Extent { offset: rng.below(used) * 4096, bytes: 4096 };
+    let mut read = || Command::Read { at: at(), into: Payload::None };
+    let (reads_processor, reads) = rate(&mut engine, READS, &mut read);
+    let mut write =
+        || Command::Write { at: at(), from: Payload::None, durability: Durability::Cached };
+    rate(&mut engine, WARM_UP, &mut write);
+    let counted = engine.machine.counters();
+    let (writes_processor, writes) = rate(&mut engine, WRITES, &mut write);
+    let write_amplification = engine.machine.counters().since(&counted).write_amplification();
+    let resident = resident_bytes()?.saturating_sub(before);
+    let memory = resident as f64 / (CAPACITY_GIB << 20) as f64;
+    Ok(Round {
+        elapsed: [reads / 1e6, writes / 1e6, set_up, memory],
+        processor: [reads_processor / 1e6, writes_processor / 1e6, set_up_processor, memory],
+        write_amplification,
+    })
+}
+
+/// Operations per second of processor time and of wall time, in a closed loop.
+fn rate(engine: &mut impl Engine, count: u64, next: &mut impl FnMut() -> Command) -> (f64, f64) {
+    let stopwatch = Stopwatch::start();
+    let mut done: Vec<Completion> = Vec::with_capacity(DEPTH as usize);
+    let mut left = count;
+    for slot in 0..DEPTH {
+        engine.submit(request(slot, next()));
+    }
+    while left > 0 {
+        engine.wait(Instant::NEVER, &mut done);
+        for completion in done.drain(..) {
+            left -= 1;
+            if left >= DEPTH {
+                engine.submit(request(completion.tag.0, next()));
+            }
+        }
+    }
+    let (processor, elapsed) = stopwatch.stop();
+    (count as f64 / processor, count as f64 / elapsed)
+}
+
+fn request(slot: u64, command: Command) -> Request {
+    Request { tag: Tag(slot), actor: Actor(0), drive: Drive(0), command }
+}
+
+/// What a drive of 4 TB takes up of which 1 GiB was written, MiB.
+fn large_drive() -> Result<f64> {
+    let before = resident_bytes()?;
+    let params = PageMappedParams {
+        capacity_bytes: 4_000_787_030_016, // As such drives are sold.
+        pages_per_block: 2048,
+        state: State::Fresh,
+        ..params()
+    };
+    let mut drive = PageMapped::new(&params, DEPTH as u32, 1)?;
+    drive.fill(1 << 40, 1 << 30);
+    let resident = resident_bytes()?.saturating_sub(before);
+    ensure!(drive.mapped_bytes() == 1 << 30, "the drive holds something else");
+    Ok(resident as f64 / f64::from(1 << 20))
+}
+
+/// Memory of this process that is backed by pages, bytes.
+fn resident_bytes() -> Result<u64> {
+    let text = fs::read_to_string("/proc/self/statm").context("/proc/self/statm")?;
+    let pages = text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
+    Ok(pages.context("/proc/self/statm")? * rustix::param::page_size() as u64)
+}
+
+struct Stopwatch {
+    wall: time::Instant,
+    processor_ns: u64,
+}
+
+impl Stopwatch {
+    fn start() -> Self {
+        Self { wall: time::Instant::now(), processor_ns: processor_ns() }
+    }
+
+    /// Seconds of processor time and of wall time.
+    fn stop(self) -> (f64, f64) {
+        let processor = (processor_ns() - self.processor_ns) as f64 / 1e9;
+        (processor, self.wall.elapsed().as_secs_f64())
+    }
+}
+
+/// Processor time of this thread, ns.
+fn processor_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_drive_of_the_benchmark_can_be_built_and_a_wrong_flag_is_refused() {
+        let params = params();
+        assert_eq!((params.planes(), params.units_per_superblock()), (64, 16_384));
+        assert!(PageMapped::new(&params, DEPTH as u32, 1).is_ok());
+        for arguments in [&["--rounds", "0"][..], &["--round", "3"], &["--rounds"]] {
+            let arguments: Vec<String> = arguments.iter().map(|&text| text.to_owned()).collect();
+            assert!(run(&arguments).is_err(), "{arguments:?}");
+        }
+    }
+}
