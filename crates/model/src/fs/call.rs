@@ -88,7 +88,9 @@ impl FileSystem {
         let block = u64::from(self.geometry.block_bytes);
         assert!(end <= self.geometry.capacity_bytes, "{offset} + {bytes} B leaves the file");
         assert!(offset.is_multiple_of(block) && bytes.is_multiple_of(block), "splits a block");
-        self.cache.reach(end.div_ceil(PAGE_BYTES));
+        if let CallKind::BufferedRead | CallKind::BufferedWrite = kind {
+            self.cache.reach(end.div_ceil(PAGE_BYTES));
+        }
         let stage = match kind {
             CallKind::DirectRead | CallKind::DirectWrite => Stage::DrainFirst,
             _ => Stage::Moving,

@@ -99,11 +99,11 @@ impl FileSystem {
         }
     }
 
-    /// Tells the drive of a truncated file's blocks.
+    /// Tells the drive of a truncated file's blocks, one truncation at a time.
     pub(super) fn tell_of_freed(&mut self, actor: Actor) {
-        let freed = std::mem::take(&mut self.freed_bytes);
-        if freed > 0 {
-            self.discard(actor, None, 0, freed.next_multiple_of(PAGE_BYTES));
+        if self.freed_bytes > 0 && self.truncations == 0 {
+            let freed = std::mem::take(&mut self.freed_bytes);
+            self.truncations = self.discard(actor, None, 0, freed.next_multiple_of(PAGE_BYTES));
         }
     }
 

@@ -109,6 +109,8 @@ pub struct FileSystem {
     device_depth: u32,
     /// Bytes of a truncated file that the drive is to be told of.
     freed_bytes: u64,
+    /// Discards of a truncation under way.
+    truncations: u32,
 }
 
 impl FileSystem {
@@ -168,6 +170,7 @@ impl FileSystem {
             at_device: 0,
             device_depth,
             freed_bytes: 0,
+            truncations: 0,
             params,
         }
     }

@@ -2,6 +2,7 @@
 
 use super::{
     FileSystem, PAGE_BYTES,
+    call::CallKind,
     queue::Direction,
     transfer::{Owner, Transfer},
 };
@@ -86,8 +87,14 @@ impl FileSystem {
         waiting.append(&mut self.readers);
         for slot in waiting.drain(..) {
             let call = self.calls.get_mut(slot);
+            // A reader waits for its next page, a writer for the first or the last that it touches.
+            let wanted = match call.kind {
+                CallKind::BufferedWrite => call.offset / PAGE_BYTES..call.end.div_ceil(PAGE_BYTES),
+                _ => call.next / PAGE_BYTES..call.next / PAGE_BYTES + 1,
+            };
             if let Some(error) = failed
-                && (first * PAGE_BYTES..end * PAGE_BYTES).contains(&call.next)
+                && first < wanted.end
+                && wanted.start < end
             {
                 call.result = Err(error);
             }

@@ -119,7 +119,7 @@ impl FileSystem {
             Owner::Call { slot, .. } => self.end_direct(now, slot, result),
             Owner::Commit => self.end_commit_step(now, result),
             Owner::Discard { call: Some(slot) } => self.end_direct(now, slot, result),
-            Owner::Discard { call: None } => {}
+            Owner::Discard { call: None } => self.truncations -= 1,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Reads: hits, read-ahead, eviction, and direct transfers beside the cache.
 
-use crate::drive::{Asked, COST, MIB, bench, open, params, rate, read, run, write};
-use block::{Actor, Command, Drive, Engine, Instant, Request, Rng, Tag};
+use crate::drive::{Asked, COST, MIB, bench, open, params, rate, read, run, try_run, write};
+use block::{Actor, Command, Drive, Engine, Instant, IoError, Request, Rng, Tag};
 use model::{
     FileSystemParams,
     fs::{Caching, Kind, Syncing},
@@ -112,6 +112,19 @@ fn a_write_of_part_of_a_page_reads_the_page_first_unless_it_is_new_or_cached() {
     bench.machine.new_file();
     run(&mut bench, 0, (0..100).map(|at| write(at * 512, 512)));
     assert_eq!(log.borrow().len(), 1);
+}
+
+#[test]
+fn a_page_that_cannot_be_read_fails_who_waits_for_it_and_nobody_else() {
+    let (mut bench, _) = bench(params(Kind::Ext2, 64 * MIB), 1 << 30, COST);
+    bench.engine.machine.unreadable_from = (1 << 24) + MIB;
+    assert_eq!(try_run(&mut bench, 0, [read(MIB - 4096, 4096)]), Ok(()));
+    assert_eq!(try_run(&mut bench, 0, [read(MIB, 4096)]), Err(IoError::Medium));
+    // Its last page is completed from the drive.
+    assert_eq!(try_run(&mut bench, 0, [write(MIB - 4096, 4096 + 512)]), Err(IoError::Medium));
+    assert_eq!(try_run(&mut bench, 0, [write(MIB, 4096), read(MIB, 4096)]), Ok(()));
+    bench.machine.set_open(Actor(1), Caching::Direct, Syncing::None);
+    assert_eq!(try_run(&mut bench, 1, [read(8 * MIB, 4096)]), Err(IoError::Medium));
 }
 
 #[test]

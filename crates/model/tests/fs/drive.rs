@@ -29,8 +29,9 @@ pub struct Drawn {
     free: Instant,
     outbox: Outbox,
     log: Log,
-    /// Writes below this offset fail.
+    /// Writes below this offset fail, and reads from the other on.
     pub bad_below: u64,
+    pub unreadable_from: u64,
 }
 
 impl Machine for Drawn {
@@ -42,6 +43,9 @@ impl Machine for Drawn {
         let mut result = Ok(());
         let (asked, bytes) = match request.command {
             Command::Read { at: Extent { offset, bytes }, .. } => {
+                if offset >= self.unreadable_from {
+                    result = Err(IoError::Medium);
+                }
                 (Asked::Read { offset, bytes }, bytes)
             }
             Command::Write { at: Extent { offset, bytes }, .. } => {
@@ -95,7 +99,15 @@ pub fn bench(params: FileSystemParams, drive_bytes: u64, cost: Cost) -> (Bench, 
         data: Data::TimingOnly,
     };
     let (free, outbox) = (Instant(0), Outbox::new(64));
-    let drive = Drawn { geometry, cost, free, outbox, log: Rc::clone(&log), bad_below: 0 };
+    let drive = Drawn {
+        geometry,
+        cost,
+        free,
+        outbox,
+        log: Rc::clone(&log),
+        bad_below: 0,
+        unreadable_from: u64::MAX,
+    };
     (Stack::new(FileSystem::new(params, geometry, 64), Sim::new(drive)), log)
 }
 

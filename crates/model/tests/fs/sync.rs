@@ -171,6 +171,19 @@ fn with_discard_a_new_file_frees_the_blocks_of_the_old_one() {
 }
 
 #[test]
+fn truncating_faster_than_the_drive_discards_adds_up_to_one_discard() {
+    let (mut bench, log) =
+        bench(FileSystemParams { discard: Discard::On, ..today(XFS) }, 1 << 30, COST);
+    for _ in 0..200 {
+        bench.machine.new_file();
+        run(&mut bench, 0, [write(0, 4096)]);
+    }
+    run(&mut bench, 0, [Command::Flush]);
+    let discards = log.borrow().iter().filter(|a| matches!(a, Asked::Discard { .. })).count();
+    assert!((1..=8).contains(&discards), "{discards}");
+}
+
+#[test]
 fn a_failed_write_back_is_reported_by_the_next_sync_and_only_by_it() {
     let (mut bench, _) = bench(today(XFS), 1 << 30, COST);
     bench.engine.machine.bad_below = 1 << 29;
