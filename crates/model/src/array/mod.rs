@@ -10,9 +10,11 @@
 //! The host's cost of all this is not here: it is the port's serial time a command. A member that fails
 //! leaves the array degraded; what cannot be had any more is an error for the asker.
 
+mod carrier;
 mod layout;
 mod locks;
 mod params;
+mod parity;
 mod plan;
 mod rebuild;
 
@@ -20,12 +22,14 @@ pub use params::{ArrayParams, Level, Rebuild};
 
 use crate::Outbox;
 use block::{
-    Actor, Command, Completion, Drive, Durability, Effects, Extent, Geometry, Instant, IoError,
-    Machine, Payload, Request, Slots, Tag,
+    Actor, Command, Completion, Data, Drive, Durability, Effects, Extent, Geometry, Instant,
+    IoError, Machine, Payload, Request, Slots, Tag,
 };
+use carrier::Carrier;
 use layout::{Layout, Members};
 use locks::{Locks, Stripes};
-use plan::{Load, Lost, Missing, Piece, Plan};
+use plan::{Absent, Load, Lost, Missing, Piece, Plan};
+use std::collections::VecDeque;
 
 /// Longest request, bytes: bm-flash asks for 4 MiB.
 const TRANSFER_BYTES_MAX: u32 = 4 << 20;
@@ -39,15 +43,20 @@ const REFUSAL_NS: u64 = 1_000;
 pub struct Array {
     layout: Layout,
     geometry: Geometry,
-    missing: Missing,
+    absent: Absent,
     rebuild: Option<Progress>,
     plan: Plan,
+    carrier: Carrier,
     locks: Locks,
     load: Load,
     operations: Slots<Operation>,
     commands: Slots<Sent>,
     refusals: Outbox,
     granted: Vec<u32>,
+    /// The operation that reads row by row.
+    row_by_row: Option<u32>,
+    /// Those that wait to.
+    patient: VecDeque<u32>,
 }
 
 /// A request from above, or a step of the rebuild.
@@ -60,10 +69,20 @@ struct Operation {
     offset: u64,
     bytes: u64,
     payload: Payload,
+    /// The rows in memory, while a parity level carries bytes.
+    image: Vec<u8>,
+    /// What reads have brought up so far, where a stamp stands for the contents.
+    stamp: Option<u64>,
     phase: Phase,
+    /// It holds its stripes, or waits for them.
+    is_locked: bool,
     outstanding: u32,
-    /// Members that could not be read for this operation.
-    avoid: Members,
+    /// Members that were absent when its reads were planned.
+    absent: Absent,
+    /// Rows at which it found members unreadable.
+    unreadable: Vec<(u64, Members)>,
+    /// It reads row by row, to find out which.
+    row_by_row: bool,
     error: Option<IoError>,
     /// What went wrong leaves the answer as it is.
     survives: bool,
@@ -115,12 +134,14 @@ impl Array {
         let layout =
             Layout::new(&params, members.len() as u64, least(|member| member.capacity_bytes));
         let commands_max = commands_max(&layout);
-        let below = least(|member| u64::from(member.queue_depth)) as u32;
+        let below = least(|member| u64::from(member.queue_depth));
+        let reserve = row_by_row_max(&layout);
+        // One operation is the rebuild's.
+        let queue_depth = (below.saturating_sub(reserve) / commands_max).saturating_sub(1) as u32;
         assert!(
-            below >= 2 * commands_max,
-            "members take {below} requests, {commands_max} make one"
+            queue_depth > 0,
+            "members take {below} requests, one of the array's makes up to {reserve}"
         );
-        let queue_depth = below / commands_max - 1; // One operation is the rebuild's.
         let geometry = Geometry {
             capacity_bytes: layout.capacity_bytes(),
             block_bytes: members.iter().map(|member| member.block_bytes).max().expect("members"),
@@ -132,25 +153,32 @@ impl Array {
             members.iter().all(|member| member.data == geometry.data),
             "members that store data beside members that do not"
         );
-        let everything = below * members.len() as u32;
+        assert!(
+            params.level != Level::Raid6 || geometry.data == Data::TimingOnly,
+            "RAID-6 models time alone: its second parity is not computed"
+        );
+        let everything = below as u32 * members.len() as u32;
         Self {
             layout,
             geometry,
-            missing: Missing { always: 0, rebuilding: None },
+            absent: Absent { always: 0, rebuilding: None },
             rebuild: None,
             plan: Plan::new(layout),
+            carrier: Carrier::new(layout),
             locks: Locks::new(queue_depth + 1),
             load: Load { outstanding: vec![0; members.len()], heads: vec![0; members.len()] },
             operations: Slots::new(queue_depth + 1),
             commands: Slots::new(everything),
             refusals: Outbox::new(queue_depth),
             granted: Vec::with_capacity(queue_depth as usize),
+            row_by_row: None,
+            patient: VecDeque::new(),
         }
     }
 
     /// How many members hold nothing, or not everything yet.
     pub fn missing_members(&self) -> u32 {
-        self.missing.always.count_ones() + u32::from(self.missing.rebuilding.is_some())
+        self.absent.always.count_ones() + u32::from(self.absent.rebuilding.is_some())
     }
 
     /// Fails `member`, as if it had been pulled out. The last copy of something cannot be failed: then
@@ -169,18 +197,18 @@ impl Array {
     /// If the member has not failed, or another is being rebuilt.
     pub fn replace(&mut self, now: Instant, member: u16, pace: Rebuild) {
         let bit = 1 << member;
-        assert!(self.missing.always & bit != 0, "member {member} has not failed");
+        assert!(self.absent.always & bit != 0, "member {member} has not failed");
         assert!(self.rebuild.is_none(), "one rebuild at a time");
         assert!(pace.idle_bytes_per_s > 0 && pace.busy_bytes_per_s > 0, "a rebuild at 0 B/s");
-        self.missing.always &= !bit;
-        self.missing.rebuilding = Some((u64::from(member), 0));
+        self.absent.always &= !bit;
+        self.absent.rebuilding = Some((u64::from(member), 0));
         self.rebuild = Some(Progress { pace, next_at: now.after(1), begun_at: now });
     }
 
     /// Marks `member` as failed if the rest can do without it.
     fn lose(&mut self, member: u64) -> bool {
         let bit = 1 << member;
-        let lost = self.missing.at(u64::MAX) | bit;
+        let lost = self.absent.at(u64::MAX) | bit;
         let partner = match self.layout.level {
             Level::Raid10 if self.layout.members.is_multiple_of(2) => 1 << (member ^ 1),
             _ => Members::MAX,
@@ -192,9 +220,9 @@ impl Array {
         if u64::from((lost & (partner | bit)).count_ones()) > losses_max {
             return false;
         }
-        self.missing.always |= bit;
-        if self.missing.rebuilding.is_some_and(|(rebuilding, _)| rebuilding == member) {
-            self.missing.rebuilding = None;
+        self.absent.always |= bit;
+        if self.absent.rebuilding.is_some_and(|(rebuilding, _)| rebuilding == member) {
+            self.absent.rebuilding = None;
             self.rebuild = None;
         }
         true
@@ -202,45 +230,66 @@ impl Array {
 
     /// Begins an operation, unless its stripes are held by another.
     fn begin(&mut self, now: Instant, number: u32, effects: &mut Effects) {
+        let regenerates = self.layout.parities() > 0 && self.missing_members() > 0;
         let operation = self.operations.get_mut(number);
-        let changes = matches!(operation.kind, Kind::Write(_) | Kind::Rebuild);
-        let stripes = changes.then(|| stripes_of(&self.layout, operation));
-        if stripes.is_none_or(|stripes| self.locks.acquire(stripes, number)) {
-            self.advance(now, number, effects);
+        let locks = match operation.kind {
+            Kind::Write(_) | Kind::Rebuild => true,
+            // What is worked out from a row must not be changed meanwhile.
+            Kind::Read => regenerates || operation.row_by_row,
+            Kind::Flush | Kind::Discard => false,
+        };
+        if locks && !operation.is_locked {
+            operation.is_locked = true;
+            let stripes = stripes_of(&self.layout, operation);
+            if !self.locks.acquire(stripes, number) {
+                return;
+            }
         }
+        self.advance(now, number, effects);
     }
 
     /// Sends an operation's next phase.
     fn advance(&mut self, now: Instant, number: u32, effects: &mut Effects) {
         let operation = self.operations.get_mut(number);
-        let around = self.missing.always | operation.avoid;
-        let missing = Missing { always: around, ..self.missing };
+        if operation.phase == Phase::Queued {
+            operation.absent = self.absent;
+        }
+        let row_by_row = operation.row_by_row && operation.phase == Phase::Queued;
+        if row_by_row && !self.has_its_turn(number) {
+            return;
+        }
+        self.plan.row_by_row = row_by_row;
+        let operation = self.operations.get_mut(number);
         let (kind, offset, bytes) = (operation.kind, operation.offset, operation.bytes);
         let planned = match (kind, operation.phase) {
             (Kind::Read, _) => {
                 operation.phase = Phase::Reading;
-                self.plan.read(offset, bytes, missing, &self.load)
+                self.plan.read(offset, bytes, operation.missing(), &self.load)
             }
             (Kind::Write(_), Phase::Queued) => {
                 operation.phase = Phase::Reading;
-                self.plan.read_before(offset, bytes, missing)
+                self.plan.read_before(offset, bytes, operation.missing())
             }
             (Kind::Write(_), _) => {
                 operation.phase = Phase::Changing;
-                self.plan.write(offset, bytes, self.missing)
+                self.carrier.finish_read_before(operation);
+                self.plan.write(offset, bytes, self.absent)
             }
             (Kind::Rebuild, Phase::Queued) => {
                 operation.phase = Phase::Reading;
-                self.plan_rebuild_read(number, missing)
+                self.plan_rebuild_read(number)
             }
             (Kind::Rebuild, _) => {
                 operation.phase = Phase::Changing;
+                if let Some((member, _)) = self.absent.rebuilding {
+                    self.carrier.finish_rebuild_read(operation, member);
+                }
                 self.plan_rebuild_write(number);
                 Ok(())
             }
             (Kind::Flush | Kind::Discard, _) => {
                 operation.phase = Phase::Changing;
-                self.plan.everywhere(kind == Kind::Discard, offset, bytes, self.missing);
+                self.plan.everywhere(kind == Kind::Discard, offset, bytes, self.absent);
                 Ok(())
             }
         };
@@ -271,15 +320,19 @@ impl Array {
             self.load.heads[member as usize] = offset + bytes;
             let at = Extent { offset, bytes: u32::try_from(bytes).unwrap_or(u32::MAX) };
             let command = match operation.kind {
-                _ if is_reading => Command::Read { at, into: Payload::None },
-                Kind::Write(durability) => Command::Write { at, from: Payload::None, durability },
-                Kind::Rebuild => {
-                    let durability = Durability::Cached;
-                    Command::Write { at, from: Payload::None, durability }
-                }
                 Kind::Flush => Command::Flush,
                 Kind::Discard => Command::Discard { offset, len: bytes },
-                Kind::Read => unreachable!("a read has one phase"),
+                Kind::Read | Kind::Write(_) | Kind::Rebuild => {
+                    let payload = self.carrier.down(operation, piece, is_reading);
+                    match operation.kind {
+                        _ if is_reading => Command::Read { at, into: payload },
+                        Kind::Write(durability) => Command::Write { at, from: payload, durability },
+                        _ => {
+                            let durability = Durability::Cached;
+                            Command::Write { at, from: payload, durability }
+                        }
+                    }
+                }
             };
             let drive = Drive(member as u16);
             effects.down.push(Request { tag, actor: operation.actor, drive, command });
@@ -287,14 +340,18 @@ impl Array {
     }
 
     /// Notes a member's error, and loses the member where that is what it means.
-    fn note_error(&mut self, number: u32, member: u64, error: IoError) {
+    fn note_error(&mut self, number: u32, piece: Piece, error: IoError) {
+        let chunk_bytes = self.layout.chunk_bytes;
+        let first_row = piece.offset / chunk_bytes;
+        let last_row = (piece.offset + piece.bytes.max(1) - 1) / chunk_bytes;
         let operation = self.operations.get_mut(number);
-        let is_reading = operation.phase == Phase::Reading;
         operation.error = Some(error);
-        operation.avoid |= 1 << member;
-        let is_gone = !is_reading || error == IoError::Offline;
-        let already = self.missing.at(u64::MAX) >> member & 1 == 1;
-        let survives = already || !is_gone || self.lose(member);
+        let is_gone = operation.phase != Phase::Reading || error == IoError::Offline;
+        if !is_gone && (operation.row_by_row || first_row == last_row) {
+            operation.unreadable.extend((first_row..=last_row).map(|row| (row, 1 << piece.member)));
+        }
+        let already = self.absent.at(u64::MAX) >> piece.member & 1 == 1;
+        let survives = already || !is_gone || self.lose(piece.member);
         self.operations.get_mut(number).survives &= survives && self.layout.losses() > 0;
     }
 
@@ -307,17 +364,36 @@ impl Array {
         match (operation.kind, operation.phase) {
             (_, Phase::Reading) if operation.error.is_some() => {
                 // Again, around the member that could not be read.
-                operation.error = None;
-                operation.phase = Phase::Queued;
-                self.advance(now, number, effects);
+                self.retry(now, number, effects);
             }
             (Kind::Write(_) | Kind::Rebuild, Phase::Reading) => self.advance(now, number, effects),
             _ => {
                 // What was written is complete without the member that is lost.
                 operation.error = None;
+                if operation.kind == Kind::Read {
+                    self.carrier.finish_read(operation);
+                }
                 self.finish(now, now, number, effects);
             }
         }
+    }
+
+    /// Reads again, row by row and around what could not be read.
+    fn retry(&mut self, now: Instant, number: u32, effects: &mut Effects) {
+        let operation = self.operations.get_mut(number);
+        (operation.error, operation.stamp) = (None, None);
+        (operation.phase, operation.row_by_row) = (Phase::Queued, true);
+        self.begin(now, number, effects);
+    }
+
+    /// Whether the operation may read row by row now. One at a time may: it needs more commands than
+    /// others. It holds its stripes by then, so that it waits for nobody who waits for it.
+    fn has_its_turn(&mut self, number: u32) -> bool {
+        let has_turn = *self.row_by_row.get_or_insert(number) == number;
+        if !has_turn {
+            self.patient.push_back(number);
+        }
+        has_turn
     }
 
     fn refuse(&mut self, now: Instant, number: u32, effects: &mut Effects) {
@@ -328,10 +404,12 @@ impl Array {
 
     /// Answers an operation and lets those go on that waited for its stripes.
     fn finish(&mut self, now: Instant, finished: Instant, number: u32, effects: &mut Effects) {
-        let operation = self.operations.remove(number);
-        let kind = operation.kind;
+        let mut operation = self.operations.remove(number);
+        self.carrier.end(&mut operation);
+        let (kind, is_locked) = (operation.kind, operation.is_locked);
         if kind == Kind::Rebuild {
             self.end_rebuild_step(now, &operation);
+            self.carrier.give_back(operation.payload);
         } else {
             let Operation { tag, issued, payload, error, .. } = operation;
             let result = error.map_or(Ok(()), Err);
@@ -342,9 +420,15 @@ impl Array {
                 effects.up.push(completion);
             }
         }
-        if matches!(kind, Kind::Write(_) | Kind::Rebuild) {
+        if is_locked {
             self.locks.release(number, &mut self.granted);
             while let Some(next) = self.granted.pop() {
+                self.advance(now, next, effects);
+            }
+        }
+        if self.row_by_row == Some(number) {
+            self.row_by_row = self.patient.pop_front();
+            if let Some(next) = self.row_by_row {
                 self.advance(now, next, effects);
             }
         }
@@ -371,14 +455,18 @@ impl Machine for Array {
                 || matches!(kind, Kind::Flush | Kind::Discard),
             "a transfer of {bytes} B"
         );
-        assert!(matches!(payload, Payload::None), "an array carries no data yet");
-        let operation = Operation {
+        assert!(
+            !matches!(payload, Payload::Stamp(_)) || self.layout.parities() == 0,
+            "stamps have no parity"
+        );
+        let mut operation = Operation {
             tag: request.tag,
             actor: request.actor,
             issued: now,
             payload,
             ..Operation::of(kind, offset, bytes)
         };
+        self.carrier.begin(&mut operation);
         let number = self.operations.insert(operation);
         self.begin(now, number, effects);
     }
@@ -388,9 +476,11 @@ impl Machine for Array {
         let Sent { operation, piece } = self.commands.remove(number);
         self.load.outstanding[piece.member as usize] -= 1;
         if let Err(error) = completion.result {
-            self.note_error(operation, piece.member, error);
+            self.note_error(operation, piece, error);
         }
         let waiting = self.operations.get_mut(operation);
+        let is_reading = waiting.phase == Phase::Reading && completion.result.is_ok();
+        self.carrier.up(waiting, piece, completion.payload, is_reading);
         waiting.outstanding -= 1;
         if waiting.outstanding == 0 {
             self.step(now, operation, effects);
@@ -409,6 +499,11 @@ impl Machine for Array {
 }
 
 impl Operation {
+    /// What it cannot read.
+    fn missing(&self) -> Missing<'_> {
+        Missing { absent: self.absent, unreadable: &self.unreadable }
+    }
+
     fn of(kind: Kind, offset: u64, bytes: u64) -> Self {
         Self {
             tag: Tag(0),
@@ -418,9 +513,14 @@ impl Operation {
             offset,
             bytes,
             payload: Payload::None,
+            image: Vec::new(),
+            stamp: None,
             phase: Phase::Queued,
+            is_locked: false,
             outstanding: 0,
-            avoid: 0,
+            absent: Absent { always: 0, rebuilding: None },
+            unreadable: Vec::new(),
+            row_by_row: false,
             error: None,
             survives: true,
         }
@@ -428,19 +528,31 @@ impl Operation {
 }
 
 /// Commands for one member that one operation makes at most.
-fn commands_max(layout: &Layout) -> u32 {
-    let row_bytes = layout.chunk_bytes * layout.data();
-    let rows = u64::from(TRANSFER_BYTES_MAX) / row_bytes + 2;
-    let commands = match layout.level {
+fn commands_max(layout: &Layout) -> u64 {
+    match layout.level {
         // Adjacent rows are one command.
         Level::Raid0 | Level::Raid1 => 1,
+        // Two where a rebuild has come half way through the rows.
+        Level::Raid10 if layout.members.is_multiple_of(2) => 2,
         // Any chunk may be read from either copy.
-        Level::Raid10 => 2 * rows + 2,
+        Level::Raid10 => row_by_row_max(layout),
         // A run of rows ends where the member holds parity; the first and the last row are three bands
         // of columns each.
-        Level::Raid5 | Level::Raid6 => layout.parities() * rows / layout.members + 8,
+        Level::Raid5 | Level::Raid6 => {
+            layout.parities() * row_by_row_max(layout) / layout.members + 8
+        }
+    }
+}
+
+/// The same while adjacent rows are kept apart.
+fn row_by_row_max(layout: &Layout) -> u64 {
+    let row_bytes = match layout.level {
+        Level::Raid0 | Level::Raid5 | Level::Raid6 => layout.chunk_bytes * layout.data(),
+        Level::Raid1 => layout.chunk_bytes,
+        Level::Raid10 => layout.chunk_bytes * layout.members / 2,
     };
-    commands as u32
+    let rows = u64::from(TRANSFER_BYTES_MAX) / row_bytes + 2;
+    rows.max(REBUILD_STEP_BYTES / layout.chunk_bytes) + 8
 }
 
 /// What a write or a step of the rebuild locks.

@@ -4,6 +4,7 @@
 use super::{
     Level,
     layout::{Layout, Members},
+    parity::{Parity, Segment, for_segments, parity_by},
 };
 
 /// A range of one member.
@@ -18,22 +19,38 @@ pub(super) struct Piece {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Lost;
 
-/// Which members hold nothing readable at a row.
+/// What one operation cannot read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Missing {
+pub(super) struct Missing<'a> {
+    pub(super) absent: Absent,
+    /// Rows at which it found members unreadable.
+    pub(super) unreadable: &'a [(u64, Members)],
+}
+
+/// Members that are not there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Absent {
     /// At every row.
     pub(super) always: Members,
     /// A member being rebuilt and the first row it does not hold yet.
     pub(super) rebuilding: Option<(u64, u64)>,
 }
 
-impl Missing {
+impl Absent {
     /// At `row`.
     pub(super) fn at(&self, row: u64) -> Members {
         match self.rebuilding {
             Some((member, first)) if row >= first => self.always | 1 << member,
             _ => self.always,
         }
+    }
+}
+
+impl Missing<'_> {
+    /// At `row`.
+    pub(super) fn at(&self, row: u64) -> Members {
+        let found = self.unreadable.iter().filter(|&&(at, _)| at == row);
+        found.fold(self.absent.at(row), |all, &(_, members)| all | members)
     }
 }
 
@@ -46,45 +63,21 @@ pub(super) struct Load {
     pub(super) heads: Vec<u64>,
 }
 
-/// Columns of one row that a write treats alike: `from..to` within the chunk, covering the data chunks
-/// `first..=last` of the row.
-#[derive(Clone, Copy, Debug)]
-struct Segment {
-    from: u64,
-    to: u64,
-    first: u64,
-    last: u64,
-}
-
-impl Segment {
-    fn covers(&self, index: u64) -> bool {
-        (self.first..=self.last).contains(&index)
-    }
-}
-
-/// How a segment's new parity is made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Parity {
-    /// Old data and old parity are read (read-modify-write).
-    Modify,
-    /// The data that is not written is read (reconstruct-write).
-    Reconstruct,
-    /// As many members as there are data chunks are read, because neither can be had.
-    Regenerate,
-    /// No parity is left to keep.
-    Nothing,
-}
-
 /// The list under construction.
 #[derive(Debug)]
 pub(super) struct Plan {
     layout: Layout,
     pub(super) pieces: Vec<Piece>,
+    /// Whether adjacent rows stay apart, so that an error names its row.
+    pub(super) row_by_row: bool,
+    /// The member chosen for each first copy, while a RAID-10 read is planned.
+    choices: Vec<Option<u64>>,
 }
 
 impl Plan {
     pub(super) fn new(layout: Layout) -> Self {
-        Self { layout, pieces: Vec::with_capacity(256) }
+        let choices = vec![None; layout.members as usize];
+        Self { layout, pieces: Vec::with_capacity(256), row_by_row: false, choices }
     }
 
     /// What a read of the array's `offset..offset + bytes` reads.
@@ -98,10 +91,16 @@ impl Plan {
         self.pieces.clear();
         let layout = self.layout;
         match layout.level {
-            Level::Raid1 => {
-                let member = self.idlest(0..layout.members, offset, bytes, missing, load)?;
+            Level::Raid1 if !self.row_by_row => {
+                let row = (offset + bytes - 1) / layout.chunk_bytes;
+                let member = idlest(layout.members, offset, missing.at(row), load)?;
                 self.pieces.push(Piece { member, offset, bytes });
             }
+            Level::Raid1 => for_chunks(layout.chunk_bytes, offset, bytes, |row, from, to| {
+                let at = row * layout.chunk_bytes + from;
+                self.push(idlest(layout.members, at, missing.at(row), load)?, row, from, to);
+                Ok(())
+            })?,
             Level::Raid0 | Level::Raid5 | Level::Raid6 => {
                 for_chunks(layout.chunk_bytes, offset, bytes, |chunk, from, to| {
                     let (row, index) = (chunk / layout.data(), chunk % layout.data());
@@ -109,6 +108,7 @@ impl Plan {
                 })?;
             }
             Level::Raid10 => {
+                self.choices.fill(None);
                 for_chunks(layout.chunk_bytes, offset, bytes, |chunk, from, to| {
                     self.read_copy(chunk, from, to, missing, load)
                 })?;
@@ -127,8 +127,9 @@ impl Plan {
     ) -> Result<(), Lost> {
         self.pieces.clear();
         if self.layout.parities() > 0 {
-            self.for_segments(offset, bytes, |plan, row, segment| {
-                plan.read_for_parity(row, segment, missing.at(row))
+            let layout = self.layout;
+            for_segments(&layout, offset, bytes, |row, segment| {
+                self.read_for_parity(row, segment, missing)
             })?;
             self.merge();
         }
@@ -136,7 +137,7 @@ impl Plan {
     }
 
     /// What it writes.
-    pub(super) fn write(&mut self, offset: u64, bytes: u64, missing: Missing) -> Result<(), Lost> {
+    pub(super) fn write(&mut self, offset: u64, bytes: u64, missing: Absent) -> Result<(), Lost> {
         self.pieces.clear();
         let layout = self.layout;
         let chunk_bytes = layout.chunk_bytes;
@@ -161,8 +162,8 @@ impl Plan {
                 if self.pieces.len() == before { Err(Lost) } else { Ok(()) }
             })?,
             Level::Raid5 | Level::Raid6 => {
-                self.for_segments(offset, bytes, |plan, row, segment| {
-                    plan.write_row(row, segment, missing.at(row));
+                for_segments(&layout, offset, bytes, |row, segment| {
+                    self.write_row(row, segment, missing.at(row));
                     Ok(())
                 })?;
             }
@@ -207,7 +208,7 @@ impl Plan {
     }
 
     /// One piece for every member that is there: a flush, or the whole rows in a range to discard.
-    pub(super) fn everywhere(&mut self, discards: bool, offset: u64, bytes: u64, missing: Missing) {
+    pub(super) fn everywhere(&mut self, discards: bool, offset: u64, bytes: u64, missing: Absent) {
         self.pieces.clear();
         let layout = self.layout;
         let chunks_a_row = match layout.level {
@@ -275,6 +276,8 @@ impl Plan {
         if wanted > 0 { Err(Lost) } else { Ok(()) }
     }
 
+    /// Reads a chunk from the idler of its members. All chunks that one operation has on a pair are read from
+    /// the same member of it, so that adjacent rows stay adjacent.
     fn read_copy(
         &mut self,
         chunk: u64,
@@ -286,38 +289,22 @@ impl Plan {
         let layout = self.layout;
         let copies = [layout.near_copy(chunk, 0), layout.near_copy(chunk, 1)];
         let place = |row: u64| row * layout.chunk_bytes + from;
+        let chosen = self.choices[copies[0].1 as usize];
         let (row, member) = copies
             .into_iter()
             .filter(|(row, member)| missing.at(*row) >> member & 1 == 0)
             .min_by_key(|&(row, member)| {
                 let number = member as usize;
-                (load.outstanding[number], place(row).abs_diff(load.heads[number]), member)
+                let distance = place(row).abs_diff(load.heads[number]);
+                (chosen != Some(member), load.outstanding[number], distance, member)
             })
             .ok_or(Lost)?;
+        self.choices[copies[0].1 as usize].get_or_insert(member);
         self.push(member, row, from, to);
         Ok(())
     }
 
-    /// The member with the shortest queue, of these the one whose last command ended nearest.
-    fn idlest(
-        &self,
-        members: std::ops::Range<u64>,
-        offset: u64,
-        bytes: u64,
-        missing: Missing,
-        load: &Load,
-    ) -> Result<u64, Lost> {
-        let missing = missing.at((offset + bytes - 1) / self.layout.chunk_bytes);
-        members
-            .filter(|member| missing >> member & 1 == 0)
-            .min_by_key(|&member| {
-                let number = member as usize;
-                (load.outstanding[number], offset.abs_diff(load.heads[number]), member)
-            })
-            .ok_or(Lost)
-    }
-
-    fn write_mirrors(&mut self, offset: u64, bytes: u64, missing: Missing) -> Result<(), Lost> {
+    fn write_mirrors(&mut self, offset: u64, bytes: u64, missing: Absent) -> Result<(), Lost> {
         let before_rebuilt = match missing.rebuilding {
             Some((_, row)) => (row * self.layout.chunk_bytes).saturating_sub(offset).min(bytes),
             None => bytes,
@@ -332,81 +319,22 @@ impl Plan {
         if self.pieces.is_empty() { Err(Lost) } else { Ok(()) }
     }
 
-    /// Calls `act` for every row of the range and every band of columns written alike.
-    fn for_segments(
-        &mut self,
-        offset: u64,
-        bytes: u64,
-        mut act: impl FnMut(&mut Self, u64, Segment) -> Result<(), Lost>,
-    ) -> Result<(), Lost> {
-        let chunk = self.layout.chunk_bytes;
-        let row_bytes = chunk * self.layout.data();
-        let end = offset + bytes;
-        for row in offset / row_bytes..=(end - 1) / row_bytes {
-            let start = offset.max(row * row_bytes) - row * row_bytes;
-            let stop = end.min((row + 1) * row_bytes) - row * row_bytes;
-            let (head, tail) = (start / chunk, (stop - 1) / chunk);
-            let (head_from, tail_to) = (start % chunk, (stop - 1) % chunk + 1);
-            if head == tail {
-                let (from, to) = (head_from, tail_to);
-                act(self, row, Segment { from, to, first: head, last: head })?;
-                continue;
-            }
-            let (low, high) = (head_from.min(tail_to), head_from.max(tail_to));
-            for (from, to) in [(0, low), (low, high), (high, chunk)] {
-                let first = if from >= head_from { head } else { head + 1 };
-                let last = if to <= tail_to { tail } else { tail - 1 };
-                if from < to && first <= last {
-                    act(self, row, Segment { from, to, first, last })?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// md's rule (raid5.c, `handle_stripe_dirtying`): whichever reads fewer, and on a tie the
-    /// reconstruction.
-    fn parity_by(&self, row: u64, segment: Segment, missing: Members) -> Parity {
-        let layout = self.layout;
-        let is_missing = |member: u64| missing >> member & 1 == 1;
-        let kept = (0..layout.parities())
-            .filter(|&number| !is_missing(layout.parity_member(row, number)))
-            .count() as u64;
-        if kept == 0 {
-            return Parity::Nothing;
-        }
-        let covered = segment.last - segment.first + 1;
-        let (mut can_modify, mut can_reconstruct) = (true, true);
-        for index in 0..layout.data() {
-            if is_missing(layout.data_member(row, index)) {
-                let rules_out =
-                    if segment.covers(index) { &mut can_modify } else { &mut can_reconstruct };
-                *rules_out = false;
-            }
-        }
-        match (can_modify, can_reconstruct) {
-            (true, true) if covered + kept < layout.data() - covered => Parity::Modify,
-            (_, true) => Parity::Reconstruct,
-            (true, false) => Parity::Modify,
-            (false, false) => Parity::Regenerate,
-        }
-    }
-
     fn read_for_parity(
         &mut self,
         row: u64,
         segment: Segment,
-        missing: Members,
+        missing: Missing,
     ) -> Result<(), Lost> {
         let layout = self.layout;
-        if u64::from((missing & self.row_mask()).count_ones()) > layout.parities() {
+        let absent = missing.absent.at(row);
+        if u64::from(absent.count_ones()) > layout.parities() {
             return Err(Lost);
         }
         let Segment { from, to, .. } = segment;
-        let parity = self.parity_by(row, segment, missing);
+        let parity = parity_by(&layout, row, segment, missing);
         match parity {
             Parity::Nothing => {}
-            Parity::Regenerate => self.read_survivors(row, from, to, missing)?,
+            Parity::Regenerate => self.read_survivors(row, from, to, missing.at(row))?,
             Parity::Modify | Parity::Reconstruct => {
                 let wants_covered = parity == Parity::Modify;
                 for index in 0..layout.data() {
@@ -419,7 +347,7 @@ impl Plan {
         if parity == Parity::Modify {
             for number in 0..layout.parities() {
                 let member = layout.parity_member(row, number);
-                if missing >> member & 1 == 0 {
+                if absent >> member & 1 == 0 {
                     self.push(member, row, from, to);
                 }
             }
@@ -436,10 +364,6 @@ impl Plan {
         }
     }
 
-    fn row_mask(&self) -> Members {
-        Members::MAX >> (64 - self.layout.members)
-    }
-
     /// Joins what touches: adjacent rows on one member become one command.
     fn merge(&mut self) {
         if self.pieces.len() < 2 {
@@ -451,7 +375,9 @@ impl Plan {
             let piece = self.pieces[next];
             let last = &mut self.pieces[kept];
             let end = last.offset + last.bytes;
-            if last.member == piece.member && piece.offset <= end {
+            if last.member == piece.member
+                && (piece.offset < end || piece.offset == end && !self.row_by_row)
+            {
                 last.bytes = last.bytes.max(piece.offset + piece.bytes - last.offset);
             } else {
                 kept += 1;
@@ -462,8 +388,19 @@ impl Plan {
     }
 }
 
+/// The member with the shortest queue, of these the one whose last command ended nearest.
+fn idlest(members: u64, offset: u64, missing: Members, load: &Load) -> Result<u64, Lost> {
+    (0..members)
+        .filter(|member| missing >> member & 1 == 0)
+        .min_by_key(|&member| {
+            let number = member as usize;
+            (load.outstanding[number], offset.abs_diff(load.heads[number]), member)
+        })
+        .ok_or(Lost)
+}
+
 /// Calls `act` with every chunk of the range and the columns of it.
-fn for_chunks(
+pub(super) fn for_chunks(
     chunk_bytes: u64,
     offset: u64,
     bytes: u64,

@@ -2,15 +2,15 @@
 
 use super::{Array, Kind, Operation, Progress, REBUILD_STEP_BYTES};
 use crate::{
-    array::plan::{Lost, Missing, Piece},
+    array::plan::{Lost, Piece},
     nanoseconds_for,
 };
-use block::{Effects, Instant};
+use block::{Data, Effects, Instant, Payload};
 
 impl Array {
     /// Begins the next step when its time has come.
     pub(super) fn go_on_rebuilding(&mut self, now: Instant, effects: &mut Effects) {
-        let (Some(progress), Some((_, row))) = (&mut self.rebuild, self.missing.rebuilding) else {
+        let (Some(progress), Some((_, row))) = (&mut self.rebuild, self.absent.rebuilding) else {
             return;
         };
         if progress.next_at > now {
@@ -20,25 +20,33 @@ impl Array {
         progress.begun_at = now;
         let chunk_bytes = self.layout.chunk_bytes;
         let rows = (REBUILD_STEP_BYTES / chunk_bytes).clamp(1, self.layout.rows - row);
-        let step = Operation {
-            issued: now,
-            ..Operation::of(Kind::Rebuild, row * chunk_bytes, rows * chunk_bytes)
+        let bytes = rows * chunk_bytes;
+        let payload = match self.geometry.data {
+            Data::Stored => Payload::Bytes(self.carrier.take(bytes)),
+            Data::TimingOnly => Payload::None,
         };
+        let mut step = Operation {
+            issued: now,
+            payload,
+            ..Operation::of(Kind::Rebuild, row * chunk_bytes, bytes)
+        };
+        self.carrier.begin(&mut step);
         let number = self.operations.insert(step);
         self.begin(now, number, effects);
     }
 
-    pub(super) fn plan_rebuild_read(&mut self, number: u32, missing: Missing) -> Result<(), Lost> {
-        let (member, _) = missing.rebuilding.ok_or(Lost)?;
+    pub(super) fn plan_rebuild_read(&mut self, number: u32) -> Result<(), Lost> {
+        let (member, _) = self.absent.rebuilding.ok_or(Lost)?;
         let step = self.operations.get_mut(number);
         let chunk_bytes = self.layout.chunk_bytes;
-        self.plan.rebuild(member, step.offset / chunk_bytes, step.bytes / chunk_bytes, missing)
+        let (row, rows) = (step.offset / chunk_bytes, step.bytes / chunk_bytes);
+        self.plan.rebuild(member, row, rows, step.missing())
     }
 
     pub(super) fn plan_rebuild_write(&mut self, number: u32) {
         let step = self.operations.get_mut(number);
         self.plan.pieces.clear();
-        if let Some((member, _)) = self.missing.rebuilding {
+        if let Some((member, _)) = self.absent.rebuilding {
             let Operation { offset, bytes, .. } = *step;
             self.plan.pieces.push(Piece { member, offset, bytes });
         }
@@ -49,18 +57,18 @@ impl Array {
     pub(super) fn end_rebuild_step(&mut self, now: Instant, step: &Operation) {
         let is_busy = !self.operations.is_empty();
         let (Some(progress), Some((member, row))) =
-            (&mut self.rebuild, &mut self.missing.rebuilding)
+            (&mut self.rebuild, &mut self.absent.rebuilding)
         else {
             return;
         };
         if step.error.is_some() {
-            self.missing.always |= 1 << *member;
-            (self.rebuild, self.missing.rebuilding) = (None, None);
+            self.absent.always |= 1 << *member;
+            (self.rebuild, self.absent.rebuilding) = (None, None);
             return;
         }
         *row += step.bytes / self.layout.chunk_bytes;
         if *row == self.layout.rows {
-            (self.rebuild, self.missing.rebuilding) = (None, None);
+            (self.rebuild, self.absent.rebuilding) = (None, None);
             return;
         }
         let Progress { pace, begun_at, .. } = *progress;
