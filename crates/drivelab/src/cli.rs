@@ -27,6 +27,9 @@ pub enum Verb {
     History(HistoryArguments),
     /// Print a run's table again
     Show(ShowArguments),
+    #[command(about = "List the drives that can be modelled, show one, or propose one from a run")]
+    #[command(long_about = DRIVES_ABOUT)]
+    Drives(DrivesArguments),
 }
 
 /// What `run --help` opens with.
@@ -35,8 +38,9 @@ Measure a target and print a table: every number with its 95 % interval, and wit
 less than it seems. The run is kept in the store.
 
 TARGET is a directory (a scratch file is made in it and removed), a file that does not exist yet (made and \
-removed), a file that exists (read cells only: it is never written), a block device (see --destroy), or `null:` \
-(the engine's own cost). Two targets are compared: their passes alternate, and the table ends with a verdict for \
+removed), a file that exists (read cells only: it is never written), a block device (see --destroy), `model:STACK` \
+(drives that are not on the bench, in virtual time: see `drivelab drives --help`), or `null:` (the engine's own \
+cost). Two targets are compared: their passes alternate, and the table ends with a verdict for \
 each cell.";
 
 /// `drivelab run`.
@@ -156,6 +160,70 @@ const KEPT_BY_RESUME: [&str; 16] = [
     "dry_run",
 ];
 
+/// What `drives --help` opens with.
+const DRIVES_ABOUT: &str = "\
+The catalog: drives that drivelab can model, each with its data sheet, price, and the physical numbers that its model \
+is made of, every number with its unit and source.
+
+`drivelab run model:STACK` measures them as if they were on the bench: same methods, same tables, same record, but in \
+virtual time, so that minutes take a second and the same seed gives the same answer.";
+
+/// What `drives --help` ends with.
+const DRIVES_HELP: &str = "\
+STACK is read from the bottom to the top: drives, then layers, parted by `/`.
+  NAME                     a drive of the list
+  4xNAME+4xNAME            several, to be followed by an array
+  NAME:KEY=VALUE,...       port=NAME write-cache=on|off state=fresh|steady used=PERCENT
+                           command-queue=N seed=N
+  /raid0 /raid1 /raid5 /raid6 /raid10
+                           chunk=64K driver=md|highpoint|lsi degraded=MEMBER rebuild=on|RATE
+  /ext2 /ext3 /ext4 /xfs   ram=2G elevator=cfq|deadline|noop|anticipatory read-ahead=128K
+                           discard=on|off barrier=on|off kernel=VERSION;
+                           ext3 has data=ordered|writeback, xfs has lazy-count=0|1
+
+Examples:
+  drivelab drives intel-x25e-32
+  drivelab run model:mtron-pro-32:port=onboard --method bm-flash
+  drivelab run model:4xmtron-pro-32/raid5:chunk=64K --method bm-flash
+  drivelab run model:hdd-7200-cmr/ext4:ram=4G --io buffered
+
+Your own drives: one TOML each in ~/.config/drivelab/drives (or below $XDG_CONFIG_HOME),
+as docs/catalog-format.md describes. `drivelab drives fit RUN` writes a first draft:
+  drivelab run /dev/sdb --method bm-flash --destroy S3Z9NX0M
+  drivelab drives fit last > ~/.config/drivelab/drives/attic.toml";
+
+/// `drivelab drives`.
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true, after_long_help = DRIVES_HELP)]
+pub struct DrivesArguments {
+    /// A drive, port or array driver to show; all drives without one
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+
+    /// What else to do.
+    #[command(subcommand)]
+    pub verb: Option<DrivesVerb>,
+}
+
+/// What else `drives` does.
+#[derive(Subcommand, Debug)]
+pub enum DrivesVerb {
+    /// Propose a catalog file from a measured run, as TOML on stdout
+    Fit(FitArguments),
+}
+
+/// `drivelab drives fit`.
+#[derive(Args, Debug)]
+pub struct FitArguments {
+    /// Which run, of method bm-flash or with its cells: an id, `last`, a label, a record file
+    #[arg(value_name = "RUN")]
+    pub run: String,
+
+    /// The history to read
+    #[arg(long, value_name = "PATH")]
+    pub store: Option<PathBuf>,
+}
+
 /// `drivelab history`.
 #[derive(Args, Debug)]
 pub struct HistoryArguments {
@@ -209,7 +277,8 @@ fn run_help() -> String {
             drivelab run .                                 the drive under this directory\n  \
             drivelab run /mnt/a /mnt/b --method oltp       two volumes side by side\n  \
             drivelab run /dev/sdb --method bm-flash --destroy S3Z9NX0M\n  \
-            drivelab run . --method saturation --dry-run   what it would write\n\n\
+            drivelab run . --method saturation --dry-run   what it would write\n  \
+            drivelab run model:intel-x25e-32/ext3:ram=4G   a drive of the catalog, in virtual time\n\n\
             Exit codes: 0 the plan completed (flags or not), 2 could not run,\n130 interrupted."
 }
 

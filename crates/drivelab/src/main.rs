@@ -1,7 +1,7 @@
 //! drivelab: is this drive, volume or array as fast as its data sheet says, for my workload?
 //!
 //! ```text
-//!   cli (words)  ->  run | show | history  ->  stdout: tables and data, stderr: talk
+//!   cli (words)  ->  run | show | history | drives  ->  stdout: tables and data, stderr: talk
 //! ```
 //!
 //! Exit codes: 0 the plan completed, 2 could not run, 130 interrupted.
@@ -9,6 +9,7 @@
 
 mod cli;
 mod complaint;
+mod drives;
 mod duration;
 mod history;
 mod interrupt;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         cli::Verb::Run(arguments) => run::run(*arguments),
         cli::Verb::History(arguments) => history::history(&arguments),
         cli::Verb::Show(arguments) => show::show(&arguments),
+        cli::Verb::Drives(arguments) => drives::drives(&arguments),
     };
     match outcome {
         Ok(code) => code,

@@ -16,10 +16,12 @@ pub mod catalog;
 mod model;
 mod null;
 mod path;
+mod propose;
 pub mod stack;
 mod text;
 
 pub use null::calibrate;
+pub use propose::{NoProposal, propose};
 pub use text::{BadTarget, TargetText};
 
 use engine::Clock;

@@ -15,7 +15,7 @@ use lab::{
     workload::{Caching, Recorder, Stream, Syncing, Worker, WorkerPlan},
 };
 use model::fs::{self, FileSystem};
-use record::{BlockLayer, Completions, DriveIdentity, TargetInfo, TargetKind, Warning};
+use record::{BlockLayer, Completions, DriveIdentity, Queue, TargetInfo, TargetKind, Warning};
 use std::{cell::RefCell, rc::Rc, sync::atomic::AtomicBool};
 
 type Shared = Rc<RefCell<Named<Opened>>>;
@@ -67,7 +67,9 @@ fn info(stack: &Stack, opened: &Opened) -> TargetInfo {
         kind: layer.kind.to_owned(),
         bytes: layer.bytes,
         start_bytes: None,
-        queue: None,
+        queue: layer
+            .rotational
+            .map(|rotational| Queue { rotational: Some(rotational), ..Queue::default() }),
         drive: layer.title.clone().filter(|_| layer.kind == "drive").map(|title| DriveIdentity {
             model: Some(title),
             transport: Some("model".to_owned()),

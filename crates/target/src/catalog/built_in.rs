@@ -46,6 +46,7 @@ pub(super) const PORTS: &[(&str, &str)] = &[
     file!("ports/3ware9650.toml"),
     file!("ports/esata.toml"),
     file!("ports/highpoint2320.toml"),
+    file!("ports/none.toml"),
     file!("ports/onboard.toml"),
     file!("ports/pcie.toml"),
     file!("ports/sas300.toml"),
@@ -57,5 +58,8 @@ pub(super) const PORTS: &[(&str, &str)] = &[
 ];
 
 /// Every array driver.
-pub(super) const DRIVERS: &[(&str, &str)] =
-    &[file!("drivers/highpoint.toml"), file!("drivers/lsi.toml"), file!("drivers/md.toml")];
+pub(super) const DRIVERS: &[(&str, &str)] = &[
+    file!("drivers/highpoint.toml"),
+    file!("drivers/lsi.toml"),
+    file!("drivers/md.toml"),
+];

@@ -4,7 +4,7 @@ use super::{
     resolve::{Resolved, ResolvedArray, resolve},
     text::{BadStack, Stack as StackText},
 };
-use crate::catalog::{Catalog, attached};
+use crate::catalog::{Catalog, DriveKind, attached};
 use block::{Completion, Drive, Engine, Geometry, Instant, Machine, Request, Stack};
 use model::{Array, Bank, Port, Sim, Witness, fs::FileSystem};
 
@@ -85,6 +85,8 @@ pub struct LayerInfo {
     pub bytes: u64,
     /// In words, for a drive.
     pub title: Option<String>,
+    /// Whether it rotates, for a drive.
+    pub rotational: Option<bool>,
 }
 
 impl Engine for Opened {
@@ -141,7 +143,13 @@ pub fn open(stack: &StackText, catalog: &Catalog, seed: u64) -> Result<Opened, B
             let machine = FileSystem::new(files.params, engine.geometry(Drive(0)), QUEUE_DEPTH);
             let stack = Stack::new(machine, engine);
             let bytes = stack.geometry(Drive(0)).capacity_bytes;
-            layers.push(LayerInfo { text: files.text, kind: "file_system", bytes, title: None });
+            layers.push(LayerInfo {
+                text: files.text,
+                kind: "file_system",
+                bytes,
+                title: None,
+                rotational: None,
+            });
             Top::Files(Box::new(stack))
         }
         None => Top::Volume(engine),
@@ -163,6 +171,7 @@ fn drive_layers(stack: &StackText, catalog: &Catalog) -> Vec<LayerInfo> {
                 1 => title.clone(),
                 count => format!("{count} x {title}"),
             }),
+            rotational: Some(entry.kind == DriveKind::Disk),
         }
     };
     stack.members.iter().rev().map(layer).collect()
@@ -191,6 +200,7 @@ fn drives_and_port(
         kind: "port",
         bytes: 0,
         title: Some(resolved.port.entry.title.clone()),
+        rotational: None,
     });
     Ok(Box::new(Stack::new(port, Sim::new(Bank::new(machines)))))
 }
@@ -232,6 +242,12 @@ fn with_array(
     }
     let engine: Box<dyn Engine> = Box::new(Stack::new(machine, engine));
     let bytes = engine.geometry(Drive(0)).capacity_bytes;
-    layers.push(LayerInfo { text: array.text.clone(), kind: "array", bytes, title: None });
+    layers.push(LayerInfo {
+        text: array.text.clone(),
+        kind: "array",
+        bytes,
+        title: None,
+        rotational: None,
+    });
     Ok(engine)
 }

@@ -1,0 +1,52 @@
+//! `drivelab drives`: the catalog on screen, and proposals for it.
+//!
+//! ```text
+//!   drives            list.rs    one line a drive
+//!   drives NAME       page.rs    one page: data sheet, price, parameters with unit and source
+//!   drives fit RUN    target::propose
+//! ```
+
+mod list;
+mod page;
+
+use crate::{
+    cli::{DrivesArguments, DrivesVerb},
+    output,
+};
+use anyhow::{Result, bail};
+use lab::names::did_you_mean;
+use std::process::ExitCode;
+use target::catalog::Catalog;
+
+/// Shows the catalog, an entry of it, or a proposal.
+pub fn drives(arguments: &DrivesArguments) -> Result<ExitCode> {
+    let text = match (&arguments.verb, &arguments.name) {
+        (Some(DrivesVerb::Fit(fit)), _) => {
+            let mut store = output::open_store(fit.store.as_deref())?;
+            store.close_orphans()?;
+            target::propose(&store.resolve(&fit.run)?)?
+        }
+        (None, Some(name)) => entry(&Catalog::load()?, name)?,
+        (None, None) => list::list(&Catalog::load()?),
+    };
+    output::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A drive's page, or a port's, or an array driver's.
+fn entry(catalog: &Catalog, name: &str) -> Result<String> {
+    if let Some(drive) = catalog.drive(name) {
+        return Ok(page::drive(drive, catalog));
+    }
+    if let Some(host) = catalog.port(name).or_else(|| catalog.driver(name)) {
+        return Ok(page::host(host));
+    }
+    let hosts = catalog.ports().iter().chain(catalog.drivers()).map(|host| host.name());
+    let near = did_you_mean(name, catalog.drive_names().chain(hosts));
+    bail!("there is no drive `{name}`.{near} `drivelab drives` lists them")
+}
+
+/// Text of a user's file, safe for a terminal.
+fn clean(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_control()).collect()
+}

@@ -1,0 +1,383 @@
+//! A measured run becomes a proposal for the catalog: least squares where cells tell, typical values where none does.
+//!
+//! ```text
+//!   cells of a run                                parameters
+//!   random reads, one in flight, by size    ->    fixed time and rate        T(s) = a + s / B
+//!   random reads, many in flight            ->    the controller's share, and how many planes work
+//!   random writes, one in flight, by size   ->    fixed time and rate
+//!   sequential reads, sequential writes     ->    stream rates
+//!   durable writes                          ->    flush and write-through
+//! ```
+
+use record::{Cell, Record, TargetInfo};
+use std::fmt::Write;
+
+/// Why a run proposes nothing: one sentence with the cure.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct NoProposal(pub String);
+
+/// A line through times of operations of several sizes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Line {
+    /// What every operation takes, ns.
+    fixed_ns: f64,
+    /// What a byte takes on top, ns.
+    ns_per_byte: f64,
+    /// Sizes it goes through.
+    cells: usize,
+    /// Mean of the relative errors.
+    error: f64,
+}
+
+impl Line {
+    /// Least squares of the relative error over (bytes, ns); neither number below 0.
+    fn through(points: &[(f64, f64)]) -> Self {
+        let mean = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
+            points.iter().map(|&(bytes, ns)| of(bytes, ns) / (ns * ns)).sum()
+        };
+        let (one, x, xx) = (mean(&|_, _| 1.0), mean(&|b, _| b), mean(&|b, _| b * b));
+        let (y, xy) = (mean(&|_, t| t), mean(&|b, t| b * t));
+        let determinant = one * xx - x * x;
+        let slope = if determinant > 0.0 { (one * xy - x * y) / determinant } else { 0.0 };
+        let slope = slope.max(0.0);
+        let fixed = ((y - slope * x) / one).max(0.0);
+        let slope = if fixed == 0.0 { xy / xx } else { slope };
+        let miss = |&(bytes, ns): &(f64, f64)| ((fixed + slope * bytes) / ns - 1.0).abs();
+        let error = points.iter().map(miss).sum::<f64>() / points.len() as f64;
+        Self { fixed_ns: fixed, ns_per_byte: slope, cells: points.len(), error }
+    }
+}
+
+/// What the run's cells say, in the words of the model.
+struct Seen<'r> {
+    record: &'r Record,
+    target: &'r TargetInfo,
+    reads: Line,
+    writes: Line,
+    /// Rate of the most reads in flight: operations per second, in flight, and their bytes.
+    deep: (f64, f64, f64),
+    stream_read_bytes_per_s: f64,
+    stream_write_bytes_per_s: f64,
+    /// Time of a durable write beyond a plain one, ns.
+    durable_ns: Option<f64>,
+}
+
+/// A TOML for the catalog, from a run over one target.
+///
+/// # Errors
+/// When the run lacks the cells that a fit needs.
+pub fn propose(record: &Record) -> Result<String, NoProposal> {
+    let seen = Seen::of(record)?;
+    let is_disk = seen.target.stack.iter().any(|layer| {
+        layer.drive.is_some()
+            && layer.queue.as_ref().is_some_and(|queue| queue.rotational == Some(true))
+    });
+    Ok(if is_disk { seen.disk() } else { seen.page_mapped() })
+}
+
+fn in_flight(cell: &Cell) -> u32 {
+    cell.threads * cell.queue_depth
+}
+
+impl<'r> Seen<'r> {
+    fn of(record: &'r Record) -> Result<Self, NoProposal> {
+        let [target] = &record.targets[..] else {
+            return Err(NoProposal(format!(
+                "run {} compares two targets: a proposal is made from a run over one",
+                record.id
+            )));
+        };
+        let direct = || {
+            let of = |cell: &&Cell| cell.io.starts_with("direct") && cell.iops > 0.0;
+            record.cells.iter().filter(of)
+        };
+        let plain = || direct().filter(|cell| cell.io == "direct");
+        let random =
+            |op: &'static str| plain().filter(move |cell| is_random(cell) && cell.op == op);
+        let line = |op: &'static str| -> Vec<(f64, f64)> {
+            let alone = random(op).filter(|cell| in_flight(cell) == 1);
+            alone.map(|cell| (cell.block_bytes as f64, 1e9 / cell.iops)).collect()
+        };
+        let best = |op: &'static str| {
+            let cells = plain().filter(move |cell| cell.op == op && cell.pattern == "seq");
+            cells.map(|cell| cell.bytes_per_s).reduce(f64::max)
+        };
+        let missing = |what: &str| {
+            NoProposal(format!(
+                "run {} has no {what}, which a fit needs: `drivelab run TARGET --method bm-flash` measures them all",
+                record.id
+            ))
+        };
+        let (reads, writes) = (line("read"), line("write"));
+        if distinct(&reads) < 3 {
+            return Err(missing("direct random reads of three sizes with one in flight"));
+        }
+        if distinct(&writes) < 3 {
+            return Err(missing("direct random writes of three sizes with one in flight"));
+        }
+        let deep = random("read")
+            .filter(|cell| in_flight(cell) > 1 && cell.block_bytes <= 16_384)
+            .map(|cell| (cell.iops, f64::from(in_flight(cell)), cell.block_bytes as f64))
+            .reduce(|a, b| if b.0 > a.0 { b } else { a });
+        let (reads, writes) = (Line::through(&reads), Line::through(&writes));
+        let durable =
+            direct().find(|cell| cell.io != "direct" && cell.op == "write" && in_flight(cell) == 1);
+        let durable_ns = durable.map(|cell| {
+            let plain_ns = writes.fixed_ns + writes.ns_per_byte * cell.block_bytes as f64;
+            (1e9 / cell.iops - plain_ns).max(0.0)
+        });
+        Ok(Self {
+            record,
+            target,
+            reads,
+            writes,
+            deep: deep.ok_or_else(|| missing("random reads with several in flight"))?,
+            stream_read_bytes_per_s: best("read").ok_or_else(|| missing("sequential reads"))?,
+            stream_write_bytes_per_s: best("write").ok_or_else(|| missing("sequential writes"))?,
+            durable_ns,
+        })
+    }
+
+    fn page_mapped(&self) -> String {
+        let (deep_iops, in_flight, deep_bytes) = self.deep;
+        let link_ns = self.reads.ns_per_byte * deep_bytes;
+        // With many in flight the controller is the limit, or the flash: its share is at most what is left.
+        let command_ns = (1e9 / deep_iops - link_ns).clamp(0.0, self.reads.fixed_ns / 2.0);
+        let page_ns = PAGE_BYTES / CHANNEL_BYTES_PER_S * 1e9;
+        let array_ns = (self.reads.fixed_ns - command_ns - page_ns).max(1_000.0);
+        let busy = deep_iops * (self.reads.fixed_ns + link_ns) / 1e9;
+        let planes = (2.0 * busy).max(8.0) as u64;
+        let channels = planes.next_power_of_two().clamp(8, 128) / 8;
+        let mut toml = self.head("page-mapped");
+        let fit = |what: &str, line: &Line| self.source(what, line);
+        let deep = format!(
+            "{}: {deep_iops:.0} random reads a second, {in_flight:.0} in flight",
+            self.run()
+        );
+        for (name, value, unit, from, source) in [
+            ("over_provisioning", 7.0, "percent", "assumed", TYPICAL),
+            ("channels", channels as f64, "count", "fit", &deep),
+            ("dies_per_channel", 4.0, "count", "assumed", TYPICAL),
+            ("planes_per_die", 2.0, "count", "assumed", TYPICAL),
+            ("nand_page", 16.0, "KiB", "assumed", TYPICAL),
+            ("pages_per_block", 512.0, "count", "assumed", TYPICAL),
+            ("read", array_ns / 1e3, "us", "fit", &fit("random reads", &self.reads)),
+            ("program", 600.0, "us", "assumed", TYPICAL),
+            ("erase", 5.0, "ms", "assumed", TYPICAL),
+            ("channel_rate", CHANNEL_BYTES_PER_S / 1e6, "MB/s", "assumed", TYPICAL),
+            ("read_command", command_ns / 1e3, "us", "fit", &deep),
+            (
+                "write_command",
+                self.writes.fixed_ns / 1e3,
+                "us",
+                "fit",
+                &fit("random writes", &self.writes),
+            ),
+            (
+                "link_rate",
+                rate(self.reads.ns_per_byte),
+                "MB/s",
+                "fit",
+                &fit("random reads", &self.reads),
+            ),
+            (
+                "stream_read_rate",
+                self.stream_read_bytes_per_s / 1e6,
+                "MB/s",
+                "fit",
+                &self.stream("reads"),
+            ),
+            (
+                "stream_write_rate",
+                self.stream_write_bytes_per_s / 1e6,
+                "MB/s",
+                "fit",
+                &self.stream("writes"),
+            ),
+            (
+                "random_write_rate",
+                rate(self.writes.ns_per_byte),
+                "MB/s",
+                "fit",
+                &fit("random writes", &self.writes),
+            ),
+            (
+                "command_queue",
+                in_flight.max(32.0),
+                "count",
+                "assumed",
+                "at least as many as were in flight",
+            ),
+            ("write_buffer", 64.0, "MiB", "assumed", TYPICAL),
+            ("endurance", 1500.0, "count", "assumed", TYPICAL),
+        ] {
+            parameter(&mut toml, name, value, unit, from, source);
+        }
+        self.durable(&mut toml, "flush");
+        self.durable(&mut toml, "write_through");
+        toml
+    }
+
+    fn disk(&self) -> String {
+        const RPM: f64 = 7200.0;
+        let half_turn_ns = 30e9 / RPM;
+        let seek_ns = (self.reads.fixed_ns - half_turn_ns).max(100_000.0);
+        let span = self.record.method.span_bytes as f64 / self.target.capacity_bytes.max(1) as f64;
+        let mut toml = self.head("disk");
+        let settle = format!(
+            "{}, less half a revolution, over {:.1} % of the disk",
+            self.source("random reads", &self.reads),
+            100.0 * span
+        );
+        let outer = self.stream_read_bytes_per_s.max(self.stream_write_bytes_per_s) / 1e6;
+        let average_ms = (seek_ns / 1e6).max(8.5);
+        for (name, value, unit, from, source) in [
+            ("rpm", RPM, "rpm", "assumed", "look at the data sheet: a run does not show it"),
+            ("surfaces", 8.0, "count", "assumed", TYPICAL),
+            ("outer_rate", outer, "MB/s", "fit", &self.stream("reads and writes")),
+            ("inner_rate", outer / 2.0, "MB/s", "assumed", "half of the outer rate"),
+            ("track_to_track", 0.8, "ms", "assumed", TYPICAL),
+            (
+                "average_seek",
+                average_ms,
+                "ms",
+                "assumed",
+                "look at the data sheet: a run over a part does not show it",
+            ),
+            ("full_stroke", 2.0 * average_ms, "ms", "assumed", TYPICAL),
+            ("settle", seek_ns / 1e6, "ms", "fit", &settle),
+            ("write_settle", 0.5, "ms", "assumed", TYPICAL),
+            ("command", 30.0, "us", "assumed", TYPICAL),
+            ("link_rate", 600.0, "MB/s", "assumed", TYPICAL),
+            ("command_queue", 32.0, "count", "assumed", TYPICAL),
+            ("read_segments", 16.0, "count", "assumed", TYPICAL),
+            ("read_segment", 1024.0, "KiB", "assumed", TYPICAL),
+            ("write_cache", 64.0, "MiB", "assumed", TYPICAL),
+            ("write_cache_commands", 64.0, "count", "assumed", TYPICAL),
+        ] {
+            parameter(&mut toml, name, value, unit, from, source);
+        }
+        toml
+    }
+
+    fn durable(&self, toml: &mut String, name: &str) {
+        match self.durable_ns {
+            Some(ns) => {
+                let source = format!("{}: durable writes beyond plain ones", self.run());
+                parameter(toml, name, ns / 1e3, "us", "fit", &source);
+            }
+            None => parameter(toml, name, 500.0, "us", "assumed", TYPICAL),
+        }
+    }
+
+    fn head(&self, kind: &str) -> String {
+        let drive =
+            self.target.stack.iter().rev().find_map(|layer| Some((layer, layer.drive.as_ref()?)));
+        let model = drive.and_then(|(_, drive)| drive.model.clone());
+        let title = model.unwrap_or_else(|| format!("drive of run {}", self.record.id));
+        let bytes = drive.map_or(self.target.capacity_bytes, |(layer, _)| layer.bytes);
+        let (name, title) = (slug(&title), quoted(&title));
+        let run = self.run();
+        format!(
+            "# Proposed from {run}. Look at what is assumed, put in what a data sheet says, and keep it in\n\
+             # ~/.config/drivelab/drives/{name}.toml to name it in a STACK.\n\
+             name = \"{name}\"\n\
+             title = \"{title}\"\n\
+             kind = \"{kind}\"\n\
+             about = \"Proposed from {run}: the host's own costs are in these numbers, so it stands on a port that adds none.\"\n\
+             port = \"none\"\n\
+             capacity = {{ value = {}, unit = \"MiB\" }}\n\n\
+             [parameters]\n",
+            (bytes >> 20).max(1)
+        )
+    }
+
+    fn run(&self) -> String {
+        format!("run {}", self.record.id)
+    }
+
+    fn source(&self, what: &str, line: &Line) -> String {
+        format!(
+            "{}: {what} of {} sizes, one in flight, mean error {:.1} %",
+            self.run(),
+            line.cells,
+            100.0 * line.error
+        )
+    }
+
+    fn stream(&self, what: &str) -> String {
+        format!("{}: sequential {what}", self.run())
+    }
+}
+
+/// What no run shows is taken from drives of the kind.
+const TYPICAL: &str = "typical of drives sold from 2020 to 2026";
+/// A rate of ONFI 5 that common drives use; it only splits a read's fixed time.
+const CHANNEL_BYTES_PER_S: f64 = 1.2e9;
+/// The mapping unit: what a read moves over a channel before its first byte.
+const PAGE_BYTES: f64 = 4096.0;
+
+fn is_random(cell: &Cell) -> bool {
+    ["random", "permutation"].contains(&cell.pattern.as_str())
+}
+
+fn distinct(points: &[(f64, f64)]) -> usize {
+    let mut sizes: Vec<u64> = points.iter().map(|point| point.0 as u64).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes.len()
+}
+
+/// MB/s; what costs nothing a byte is as fast as any link.
+fn rate(ns_per_byte: f64) -> f64 {
+    (1e3 / ns_per_byte).min(30_000.0)
+}
+
+fn parameter(toml: &mut String, name: &str, value: f64, unit: &str, from: &str, source: &str) {
+    // Four digits: more were not measured.
+    let digits = (3 - value.abs().max(1e-3).log10().floor() as i32).max(0) as usize;
+    let value: f64 = format!("{value:.digits$}").parse().expect("its own digits");
+    let line = format!(
+        "{name} = {{ value = {value}, unit = \"{unit}\", from = \"{from}\", source = \"{}\" }}\n",
+        quoted(source)
+    );
+    toml.write_str(&line).expect("a string takes it");
+}
+
+/// A text inside quotes of TOML.
+fn quoted(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_control() && !"\"\\".contains(*letter)).collect()
+}
+
+/// Small letters, digits and `-`, apart from the catalog's own names.
+fn slug(title: &str) -> String {
+    let lower = title.to_ascii_lowercase();
+    let words = lower.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let words = ["my"].into_iter().chain(words.filter(|word| !word.is_empty()));
+    words.collect::<Vec<_>>().join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_through_exact_times_is_found_and_noise_is_shared() {
+        let exact: Vec<(f64, f64)> =
+            [512.0, 4096.0, 65_536.0].map(|bytes| (bytes, 40_000.0 + 8.0 * bytes)).into();
+        let line = Line::through(&exact);
+        assert!((line.fixed_ns - 40_000.0).abs() < 1e-3 && (line.ns_per_byte - 8.0).abs() < 1e-6);
+        assert!(line.error < 1e-9);
+        let flat = Line::through(&[(512.0, 100.0), (4096.0, 100.0)]);
+        assert!((flat.fixed_ns - 100.0).abs() < 1e-6 && flat.ns_per_byte < 1e-9);
+        let falling = Line::through(&[(512.0, 100.0), (4096.0, 50.0)]);
+        assert_eq!(falling.ns_per_byte, 0.0, "no byte gives time back");
+    }
+
+    #[test]
+    fn a_models_name_becomes_one_that_a_stack_can_hold() {
+        assert_eq!(slug("Samsung SSD 980 PRO 1TB"), "my-samsung-ssd-980-pro-1tb");
+        assert_eq!(slug("??"), "my");
+    }
+}
