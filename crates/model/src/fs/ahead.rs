@@ -1,8 +1,9 @@
 //! Read-ahead: what a read of missing pages brings besides them.
 //!
-//! The algorithm is the kernel's on-demand read-ahead (Wu Fengguang, "On the design of a new Linux readahead framework",
-//! 2008; `mm/readahead.c` since 2.6.23, which the older window pair of 2.6 resembles): a sequential miss opens a window, and
-//! a reader that enters its asynchronous part has the next one requested, so that the device never pauses.
+//! The algorithm is the kernel's on-demand read-ahead (Wu Fengguang, "On the design of a new Linux
+//! readahead framework", 2008; `mm/readahead.c` since 2.6.23, which the older window pair of 2.6
+//! resembles): a sequential miss opens a window, and a reader that enters its asynchronous part has
+//! the next one requested, so that the device never pauses.
 //!
 //! ```text
 //!   |-- start ----- size -------------|

@@ -1,5 +1,6 @@
-//! One bit a page, with a bit above each word that says whether anything is set in it: the next set bit of a
-//! sparse map of 16 million pages (64 GiB) is found in a few thousand words at worst, in one or two as a rule.
+//! One bit a page, with a bit above each word that says whether anything is set in it: the next set
+//! bit of a sparse map of 16 million pages (64 GiB) is found in a few thousand words at worst, in
+//! one or two as a rule.
 
 const BITS: u64 = 64;
 

@@ -1,4 +1,5 @@
-//! The page cache: which pages of the file are in memory, and in which state. Contents are nobody's business here.
+//! The page cache: which pages of the file are in memory, and in which state. Contents are nobody's
+//! business here.
 //!
 //! ```text
 //!             read through               write back
@@ -7,8 +8,8 @@
 //!      +------ evicted, clean pages only, when memory is full ----------+
 //! ```
 //!
-//! A page used twice is spared once by the hand of a clock; a page used once is not (the kernel's `PG_referenced`), so
-//! that a long sequential read leaves in the order in which it came.
+//! A page used twice is spared once by the hand of a clock; a page used once is not (the kernel's
+//! `PG_referenced`), so that a long sequential read leaves in the order in which it came.
 
 use super::{PAGE_BYTES, bitmap::Bitmap};
 
@@ -162,8 +163,8 @@ impl PageCache {
         }
     }
 
-    /// Evicts up to `wanted` clean pages, the first that the hand meets without a mark; marks are wiped as it
-    /// passes. Two rounds at most: with all memory dirty there is nothing to evict.
+    /// Evicts up to `wanted` clean pages, the first that the hand meets without a mark; marks are
+    /// wiped as it passes. Two rounds at most: with all memory dirty there is nothing to evict.
     fn turn_hand(&mut self, mut wanted: u64) {
         let mut rounds = 0;
         while wanted > 0 {
@@ -197,8 +198,8 @@ impl PageCache {
     }
 }
 
-/// The lowest `wanted` bits of `mask`, and all bits that a hand passes to get there: the whole word if it takes
-/// every bit.
+/// The lowest `wanted` bits of `mask`, and all bits that a hand passes to get there: the whole word
+/// if it takes every bit.
 fn lowest(mask: u64, wanted: u64) -> (u64, u64) {
     if u64::from(mask.count_ones()) <= wanted {
         return (mask, u64::MAX);

@@ -5,9 +5,9 @@
 //!   | inodes | file data, linear ... | journal  | ... file data goes on         |
 //! ```
 //!
-//! The journal lies in the middle: mke2fs puts it into the middle block group since e2fsprogs 1.41, and mkfs.xfs puts the
-//! log into the middle allocation group. A file of the studies lies near the front, so a synchronous write on a disk seeks
-//! across half of it and back.
+//! The journal lies in the middle: mke2fs puts it into the middle block group since e2fsprogs 1.41,
+//! and mkfs.xfs puts the log into the middle allocation group. A file of the studies lies near the
+//! front, so a synchronous write on a disk seeks across half of it and back.
 
 use super::{Barrier, FileSystemParams, Kind, LazyCount, PAGE_BYTES};
 
@@ -33,7 +33,8 @@ impl Layout {
     pub fn new(kind: Kind, device_bytes: u64) -> Self {
         assert!(device_bytes >= 16 * MIB, "a file system needs 16 MiB, not {device_bytes} B");
         let journal_bytes = if kind == Kind::Ext2 { 0 } else { journal_bytes(device_bytes) };
-        // Superblock, descriptors and inode tables of the first groups; aligned as partitions are today.
+        // Superblock, descriptors and inode tables of the first groups; aligned as partitions are
+        // today.
         let data_start = (device_bytes / 64).min(32 * MIB) / PAGE_BYTES * PAGE_BYTES;
         let journal_start = device_bytes / 2 / PAGE_BYTES * PAGE_BYTES;
         let file_bytes_max = (device_bytes - data_start - journal_bytes) / PAGE_BYTES * PAGE_BYTES;
@@ -57,7 +58,8 @@ impl Layout {
     }
 }
 
-/// The default of mke2fs by size of the file system (`ext2fs_default_journal_size`); the log of mkfs.xfs is of the same order.
+/// The default of mke2fs by size of the file system (`ext2fs_default_journal_size`); the log of
+/// mkfs.xfs is of the same order.
 fn journal_bytes(device_bytes: u64) -> u64 {
     match device_bytes {
         0..0x0800_0000 => 4 * MIB,
@@ -124,8 +126,9 @@ impl Journal {
 
     /// The steps of a commit of `changes`, for `steps`.
     ///
-    /// * ext3, ext4 (`journal_commit_transaction` of JBD and JBD2): descriptor and metadata blocks in one write, then the
-    ///   commit record; with barriers the record goes out as flush, write, flush on a drive without FUA.
+    /// * ext3, ext4 (`journal_commit_transaction` of JBD and JBD2): descriptor and metadata blocks
+    ///   in one write, then the commit record; with barriers the record goes out as flush, write,
+    ///   flush on a drive without FUA.
     /// * XFS (`xlog_sync`): one log record, with barriers as flush, write, flush.
     /// * ext2: the inode's block.
     pub fn commit(&mut self, changes: Changes, steps: &mut Vec<Step>) {
@@ -135,7 +138,8 @@ impl Journal {
                 steps.push(Step::Write { offset: self.layout.inode(), bytes: PAGE_BYTES as u32 });
             }
             Kind::Ext3 { .. } | Kind::Ext4 => {
-                // Descriptor and inode; bitmap and group descriptor as well when blocks were allocated.
+                // Descriptor and inode; bitmap and group descriptor as well when blocks were
+                // allocated.
                 let blocks = if changes.blocks { 4 } else { 2 };
                 steps.push(self.append(blocks * PAGE_BYTES));
                 steps.extend(fence);
@@ -165,9 +169,10 @@ impl Journal {
     }
 }
 
-/// A log record of XFS: a header sector, then the transaction rounded up to sectors. The inode and its headers fit one;
-/// an allocation adds the free-space headers and two B-tree blocks in pieces of 128 bytes, and with lazy-count off the
-/// superblock: one more sector each (`xlog_sync`, `xfs_trans_resv`).
+/// A log record of XFS: a header sector, then the transaction rounded up to sectors. The inode and
+/// its headers fit one; an allocation adds the free-space headers and two B-tree blocks in pieces
+/// of 128 bytes, and with lazy-count off the superblock: one more sector each (`xlog_sync`,
+/// `xfs_trans_resv`).
 fn record_bytes(changes: Changes, lazy_count: LazyCount) -> u64 {
     let allocation = u64::from(changes.blocks);
     let superblock = u64::from(changes.blocks && lazy_count == LazyCount::Off);

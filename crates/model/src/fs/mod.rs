@@ -1,6 +1,6 @@
-//! File systems: what a kernel of the studies' time (2.6, 3.16), or today's, makes of reads and writes before a drive
-//! sees them. A [`FileSystem`] is one file on one file system, with the page cache in front of it and the request queue
-//! behind it.
+//! File systems: what a kernel of the studies' time (2.6, 3.16), or today's, makes of reads and
+//! writes before a drive sees them. A [`FileSystem`] is one file on one file system, with the page
+//! cache in front of it and the request queue behind it.
 //!
 //! ```text
 //!   read, write, flush             call.rs, and reading.rs, writing.rs, direct.rs, sync.rs
@@ -13,14 +13,18 @@
 //!   drive, port or array
 //! ```
 //!
-//! What decides the figures of the studies: that buffered writes return before the drive has them, until
-//! the dirty limit makes writers wait; the order in which they leave; read-ahead, which keeps a drive streaming whatever the size of
-//! the reads; and how many writes and flushes a synchronous write costs.
+//! What decides the figures of the studies: that buffered writes return before the drive has them,
+//! until the dirty limit makes writers wait; the order in which they leave; read-ahead, which keeps
+//! a drive streaming whatever the size of the reads; and how many writes and flushes a synchronous
+//! write costs.
 //!
-//! Left out, because nothing of the studies turns on it: other files and directories, block maps and checkpoints
-//! (0.1 % of the traffic), merging of neighbours that reach the queue one by one, quotas of dirty memory per device, and the
-//! processor time of a file system beyond [`FileSystemParams::call_ns`] and the copy. Only time is modelled: what lies below must be
-//! [`Data::TimingOnly`].
+//! Left out, because nothing of the studies turns on it: other files and directories, merging of
+//! neighbours that reach the queue one by one, quotas of dirty memory per device, writing from
+//! memory reclaim, and the processor time of a file system beyond [`FileSystemParams::call_ns`] and
+//! the copy. Block maps of ext2 and ext3 and checkpoints of the journal as well: a map block written
+//! in place every 4 MiB would cost a block-mapped drive one merge each, a tenth of the
+//! sequential-write rates of CMU 2009, Table III, where the Mtron drive lost under 2 %. Only time is
+//! modelled: what lies below must be [`Data::TimingOnly`].
 
 mod ahead;
 mod bitmap;
@@ -59,8 +63,8 @@ const PAGE_BYTES: u64 = 4096;
 /// Times of a file move by this much, ns: a tick of a kernel at 250 Hz (`current_fs_time`).
 const TICK_NS: u64 = 4_000_000;
 
-/// One file on a file system, through a kernel. Budget: 100 ns a buffered call that the cache answers, 500 ns a
-/// page that goes to the drive.
+/// One file on a file system, through a kernel. Budget: 200 ns a buffered call that the cache
+/// answers, 700 ns one that goes to the drive.
 #[derive(Debug)]
 pub struct FileSystem {
     params: FileSystemParams,
@@ -81,7 +85,8 @@ pub struct FileSystem {
     generation: u32,
     /// Until when the inode's lock is taken by buffered writers.
     inode_free: Instant,
-    /// Calls that wait for pages, for room in either half of the queue, for dirty pages to become fewer.
+    /// Calls that wait for pages, for room in either half of the queue, for dirty pages to become
+    /// fewer.
     readers: Vec<u32>,
     starved_readers: VecDeque<u32>,
     starved_writers: VecDeque<u32>,
@@ -114,8 +119,8 @@ pub struct FileSystem {
 }
 
 impl FileSystem {
-    /// A file that fills the file system on what `below` describes; it serves `queue_depth` requests at
-    /// a time. All of the file exists: [`FileSystem::new_file`] makes it empty.
+    /// A file that fills the file system on what `below` describes; it serves `queue_depth`
+    /// requests at a time. All of the file exists: [`FileSystem::new_file`] makes it empty.
     ///
     /// # Panics
     /// If the parameters do not fit together, `below` stores bytes, or it is under 16 MiB.
@@ -181,8 +186,8 @@ impl FileSystem {
         (open.caching, open.syncing) = (caching, syncing);
     }
 
-    /// Truncates the file to nothing: writes that follow extend it and so change metadata. Cached pages are dropped,
-    /// dirty ones too; with discard the drive is told at the next request.
+    /// Truncates the file to nothing: writes that follow extend it and so change metadata. Cached
+    /// pages are dropped, dirty ones too; with discard the drive is told at the next request.
     ///
     /// # Panics
     /// With a call under way.
@@ -205,8 +210,8 @@ impl FileSystem {
         self.changes.blocks = true;
     }
 
-    /// Forgets every clean page, as `/proc/sys/vm/drop_caches` does. A flush before it makes of it what an
-    /// unmount and a mount do: nothing is left in memory.
+    /// Forgets every clean page, as `/proc/sys/vm/drop_caches` does. A flush before it makes of it
+    /// what an unmount and a mount do: nothing is left in memory.
     pub fn drop_cache(&mut self) {
         self.cache.forget_clean();
         self.opens.iter_mut().for_each(|open| open.window.forget());
@@ -231,7 +236,8 @@ impl FileSystem {
         self.length_bytes.div_ceil(PAGE_BYTES)
     }
 
-    /// After every event: fills the queue, the device and the drains that wait for either, until nothing moves.
+    /// After every event: fills the queue, the device and the drains that wait for either, until
+    /// nothing moves.
     fn settle(&mut self, now: Instant, effects: &mut Effects) {
         loop {
             self.feed_starved(now);

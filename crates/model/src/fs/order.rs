@@ -1,8 +1,9 @@
-//! In which order dirty pages leave. This is what random writes cost: a sweep in file order over gigabytes of dirty
-//! pages finds neighbours a few kilobytes apart, a list in the order of dirtying finds none.
+//! In which order dirty pages leave. This is what random writes cost: a sweep in file order over
+//! gigabytes of dirty pages finds neighbours a few kilobytes apart, a list in the order of dirtying
+//! finds none.
 //!
-//! A sync must know when everything that was dirty at its start has been handed to the drive, though writers go on: it
-//! takes a [`Mark`] and asks whether it was reached.
+//! A sync must know when everything that was dirty at its start has been handed to the drive,
+//! though writers go on: it takes a [`Mark`] and asks whether it was reached.
 
 use super::cache::PageCache;
 use std::collections::VecDeque;
@@ -64,8 +65,9 @@ impl Order {
         }
     }
 
-    /// First page and end of the next run of dirty pages; a run from page `n` is at most `pages_max(n)` long. None if
-    /// there is none, or the next one must wait because an older version of its first page is on its way to the drive.
+    /// First page and end of the next run of dirty pages; a run from page `n` is at most
+    /// `pages_max(n)` long. None if there is none, or the next one must wait because an older
+    /// version of its first page is on its way to the drive.
     pub fn next(
         &mut self,
         cache: &PageCache,

@@ -22,8 +22,9 @@ pub enum Kind {
 /// ext3's `data=` mount option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DataMode {
-    /// Data reaches the drive before the transaction that it belongs to commits: every commit writes it,
-    /// in the order in which it was dirtied (`journal_submit_data_buffers` of the kernel's `fs/jbd/commit.c`).
+    /// Data reaches the drive before the transaction that it belongs to commits: every commit
+    /// writes it, in the order in which it was dirtied (`journal_submit_data_buffers` of the
+    /// kernel's `fs/jbd/commit.c`).
     Ordered,
     /// Data is left to the kernel's write-back.
     Writeback,
@@ -63,10 +64,11 @@ pub enum Elevator {
     Noop,
     /// By offset in one direction, reads before writes, writes after two batches of reads.
     Deadline,
-    /// Sorted as [`Elevator::Deadline`]; its time slices between processes do nothing to a file used alone.
+    /// Sorted as [`Elevator::Deadline`]; its time slices between processes do nothing to a file
+    /// used alone.
     Cfq,
-    /// Sorted as [`Elevator::Deadline`]; its pauses after a read protect a reader from other processes' writes, and
-    /// there are none here.
+    /// Sorted as [`Elevator::Deadline`]; its pauses after a read protect a reader from other
+    /// processes' writes, and there are none here.
     Anticipatory,
 }
 
@@ -119,7 +121,8 @@ pub struct FileSystemParams {
     /// Age at which dirty pages are written back however few they are, ns
     /// (`vm.dirty_expire_centisecs`, 30 s since 2.5).
     pub dirty_expire_ns: u64,
-    /// Time from a transaction's start to its commit, ns (ext3 and ext4: `commit=5`, seconds; ext2 has none).
+    /// Time from a transaction's start to its commit, ns (ext3 and ext4: `commit=5`, seconds; ext2
+    /// has none).
     pub commit_interval_ns: u64,
     /// Largest read-ahead window, bytes (`read_ahead_kb`, 128 KiB).
     pub read_ahead_bytes: u64,
@@ -128,8 +131,8 @@ pub struct FileSystemParams {
     /// Requests that the block layer queues for one direction before who submits must wait
     /// (`/sys/block/*/queue/nr_requests`, 128).
     pub queued_requests_max: u32,
-    /// Requests that the driver gives to the device at a time: 31 for NCQ under libata, 1 without a command
-    /// queue.
+    /// Requests that the driver gives to the device at a time: 31 for NCQ under libata, 1 without a
+    /// command queue.
     pub device_queue_depth: u32,
     /// Largest request to the device, bytes (`max_sectors_kb`, 512 KiB).
     pub request_bytes_max: u32,
@@ -142,14 +145,16 @@ pub struct FileSystemParams {
 impl FileSystemParams {
     /// The defaults of `kernel` for `kind` on a host with `ram_bytes` of memory.
     ///
-    /// Dirty percentages: `mm/page-writeback.c` of each kernel (10/40; "Reduce default dirty ratio" of 2.6.22;
-    /// "writeback: double the dirty thresholds" of 2.6.30). Elevator: anticipatory was the default before 2.6.18 and CFQ
-    /// after it; both sort alike here. ext3 mounted without barriers until 3.1, ext2 flushes on fsync since 3.x. XFS syncs
-    /// its log every 30 s (`fs.xfs.xfssyncd_centisecs`).
+    /// Dirty percentages: `mm/page-writeback.c` of each kernel (10/40; "Reduce default dirty ratio"
+    /// of 2.6.22; "writeback: double the dirty thresholds" of 2.6.30). Elevator: anticipatory was
+    /// the default before 2.6.18 and CFQ after it; both sort alike here. ext3 mounted without
+    /// barriers until 3.1, ext2 flushes on fsync since 3.x. XFS syncs its log every 30 s
+    /// (`fs.xfs.xfssyncd_centisecs`).
     ///
-    /// Processor: a call takes 0.4 us (CMU 2009, Table II, ioDrive: 16 reads of 4 KiB take 5.1 us longer than one of 64 KiB,
-    /// 0.34 us each; 0.38 us measured for a cached read of 4 KiB under Linux 6.18), a copy runs at half of the 5 GB/s
-    /// that STREAM, counting each byte twice, reports for hosts with DDR2 memory.
+    /// Processor: a call takes 0.4 us (CMU 2009, Table II, ioDrive: 16 reads of 4 KiB take 5.1 us
+    /// longer than one of 64 KiB, 0.34 us each; 0.38 us measured for a cached read of 4 KiB under
+    /// Linux 6.18), a copy runs at half of the 5 GB/s that STREAM, counting each byte twice,
+    /// reports for hosts with DDR2 memory.
     pub fn of(kernel: Kernel, kind: Kind, ram_bytes: u64) -> Self {
         let (dirty_background_percent, dirty_percent) = match kernel {
             Kernel::Linux2_6 => (10, 40),

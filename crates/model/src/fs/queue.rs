@@ -1,9 +1,11 @@
-//! The block layer's request queue: what the elevator sorts, and the two bounded halves of it that make submitters wait.
+//! The block layer's request queue: what the elevator sorts, and the two bounded halves of it that
+//! make submitters wait.
 
 use super::Elevator;
 use std::collections::VecDeque;
 
-/// Reads served before another direction gets its turn: `fifo_batch` of the kernel's `deadline-iosched`.
+/// Reads served before another direction gets its turn: `fifo_batch` of the kernel's
+/// `deadline-iosched`.
 const BATCH: u32 = 16;
 /// Batches of reads that may pass over waiting writes: its `writes_starved`.
 const WRITES_STARVED: u32 = 2;
@@ -15,8 +17,8 @@ pub(super) enum Direction {
     Write,
 }
 
-/// Requests by number, waiting for the driver. Expiry times of deadline (0.5 and 5 s) are left out: a queue of 128 turns
-/// over long before them.
+/// Requests by number, waiting for the driver. Expiry times of deadline (0.5 and 5 s) are left out:
+/// a queue of 128 turns over long before them.
 #[derive(Debug)]
 pub(super) struct RequestQueue {
     elevator: Elevator,

@@ -48,8 +48,8 @@ impl FileSystem {
         self.finish(now, slot);
     }
 
-    /// Requests the next window if the marker lies in `first..end`. A full queue lets it lapse, as the kernel does on a congested
-    /// device; the reader then misses at the window's end.
+    /// Requests the next window if the marker lies in `first..end`. A full queue lets it lapse, as
+    /// the kernel does on a congested device; the reader then misses at the window's end.
     fn meet_marker(&mut self, actor: Actor, first: u64, end: u64) {
         let max = self.read_ahead_pages;
         let has_room = self.queue.has_room(Direction::Read);
@@ -60,7 +60,8 @@ impl FileSystem {
         }
     }
 
-    /// Requests what is missing of `first..end`, up to the end of the file and as far as the queue has room.
+    /// Requests what is missing of `first..end`, up to the end of the file and as far as the queue
+    /// has room.
     pub(super) fn read_pages(&mut self, actor: Actor, first: u64, end: u64) {
         let end = end.min(self.file_pages());
         self.cache.reach(end);

@@ -27,7 +27,8 @@ pub(super) struct Syncs {
     /// Whether a commit writes data first (ext3 `data=ordered`).
     ordered: bool,
     drains: Vec<Drain>,
-    /// Write-back under way by epoch, the oldest first; a drain closes the last one and waits for it and all before.
+    /// Write-back under way by epoch, the oldest first; a drain closes the last one and waits for
+    /// it and all before.
     under_way: VecDeque<u32>,
     /// The number of the oldest.
     epoch: u64,

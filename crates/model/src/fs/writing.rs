@@ -54,8 +54,8 @@ impl FileSystem {
         }
     }
 
-    /// The first or last page of a write, if the write covers it in part, the file has bytes in the rest of it,
-    /// and they are not in memory.
+    /// The first or last page of a write, if the write covers it in part, the file has bytes in the
+    /// rest of it, and they are not in memory.
     fn page_to_complete(&self, offset: u64, end: u64) -> Option<u64> {
         let lacks = |page: u64| {
             let (from, to) = (page * PAGE_BYTES, (page + 1) * PAGE_BYTES);

@@ -15,7 +15,8 @@ fn sequential(record: u64) -> impl Iterator<Item = Command> {
 
 #[test]
 fn sequential_reads_run_at_the_rate_of_the_window_whatever_the_record() {
-    // Two windows are at the drive at a time, so that it never waits: T = 100 us + 128 KiB / rate each.
+    // Two windows are at the drive at a time, so that it never waits: T = 100 us + 128 KiB / rate
+    // each.
     let ideal_ns = COST.of(128 << 10) * (FILE / (128 << 10));
     for record in [4096, 8192, 65_536, 131_072, 1 << 20] {
         let (mut bench, _) = bench(params(Kind::Ext2, 16 * MIB), 1 << 30, COST);

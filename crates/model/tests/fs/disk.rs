@@ -1,4 +1,5 @@
-//! On a disk, where places matter: the published latencies of a drive whose raw cells alone are known.
+//! On a disk, where places matter: the published latencies of a drive whose raw cells alone are
+//! known.
 
 use crate::drive::{MIB, run, write};
 use block::{Actor, Command, Drive, Engine, Rng, Stack};
@@ -7,8 +8,8 @@ use model::{
     fs::{Caching, DataMode, Kernel, Kind, LazyCount, Syncing},
 };
 
-/// The WD1002FBYS of "SSD Latency Experiments": 7,200 rpm, 1 TB, rate and command time from its raw cells, the rest
-/// usual for its kind.
+/// The WD1002FBYS of "SSD Latency Experiments": 7,200 rpm, 1 TB, rate and command time from its raw
+/// cells, the rest usual for its kind.
 fn wd(write_caching: WriteCaching) -> DiskParams {
     DiskParams {
         capacity_bytes: 1_000_000_000_000 / 4096 * 4096,
@@ -83,7 +84,8 @@ fn a_queue_of_128_sorted_requests_spares_a_disk_most_of_its_seeks() {
         ns as f64 / offsets.len() as f64 / 1e6
     };
     let (single, sorted) = (ms_per_write(1), ms_per_write(128));
-    // Half a revolution, the command and the write's settling remain; of the seek, little over the least.
+    // Half a revolution, the command and the write's settling remain; of the seek, little over the
+    // least.
     let rest = 60e3 / 7200.0 / 2.0 + 0.17 + 0.5;
     println!("ms a write: one by one {single:.2}, sorted {sorted:.2}, without any seek {rest:.2}");
     assert!(sorted - rest < 0.45 * (single - rest));

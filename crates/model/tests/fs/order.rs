@@ -46,9 +46,10 @@ fn random_write_steps(params: FileSystemParams) -> f64 {
 
 #[test]
 fn a_sweep_over_many_dirty_pages_takes_small_steps_and_a_queue_of_128_larger_ones() {
-    // With 40 % of 16 MiB unwritten and 159 pages of them queued or at the drive, 1479 pages are dirty. Just ahead of a steady
-    // sweep they are twice as dense as on average: one in 23 KiB, and as a sixth of them touch their neighbour, a
-    // request in 27 KiB. It is more at the start and the end, where fewer are dirty.
+    // With 40 % of 16 MiB unwritten and 159 pages of them queued or at the drive, 1479 pages are
+    // dirty. Just ahead of a steady sweep they are twice as dense as on average: one in 23 KiB, and
+    // as a sixth of them touch their neighbour, a request in 27 KiB. It is more at the start and
+    // the end, where fewer are dirty.
     let sweep = random_write_steps(params(WRITEBACK, 16 * MIB));
     assert!((27e3..36e3).contains(&sweep), "sweep {sweep}");
     // A queue of 128 that is kept full passes over the file in one round for twice 128 requests.
@@ -111,8 +112,9 @@ fn a_writer_runs_at_memory_speed_to_the_dirty_limit_and_at_the_drives_rate_beyon
 
 #[test]
 fn what_is_never_waited_for_inflates_the_rate_as_published() {
-    // STFC: a file of twice the memory, no fsync. 40 % of memory is a fifth of the file: the rate printed is
-    // 1 / (1 - 0.2) of the drive's, 102 for a disk that reads 85 (the study's memory was a little less than its nominal size).
+    // STFC: a file of twice the memory, no fsync. 40 % of memory is a fifth of the file: the rate
+    // printed is 1 / (1 - 0.2) of the drive's, 102 for a disk that reads 85 (the study's memory was
+    // a little less than its nominal size).
     let file = 128 * MIB;
     let (mut bench, _) = bench(params(Kind::Ext2, 64 * MIB), 1 << 30, COST);
     bench.machine.new_file();
@@ -124,7 +126,8 @@ fn what_is_never_waited_for_inflates_the_rate_as_published() {
 
 #[test]
 fn rates_do_not_depend_on_the_scale() {
-    // The same shares of file and memory, four times the size: a drive without geometry sees no difference.
+    // The same shares of file and memory, four times the size: a drive without geometry sees no
+    // difference.
     let random_writes_per_s = |scale: u64, kind| {
         let (mut bench, _) = bench(params(kind, scale * 4 * MIB), 1 << 30, COST);
         let mut records: Vec<u64> = (0..scale * 16 * MIB / RECORD).collect();
