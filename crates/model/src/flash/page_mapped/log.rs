@@ -15,40 +15,13 @@
 //! victim's as make it empty when the open superblock is full. No write waits for a whole superblock.
 
 use super::{
+    divider::Divider,
     params::Cleaning,
     victims::{Candidate, Victims},
     wear::WearCount,
+    work::{Counters, Origin, Work},
 };
 use std::collections::VecDeque;
-
-/// Who fills a NAND page.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Origin {
-    /// A write from above.
-    Host,
-    /// The cleaner, which moves valid units.
-    Cleaner,
-}
-
-/// What flash has to do. Numbers are those of NAND pages, over the whole drive.
-pub trait Work {
-    /// Reads a page in order to move a unit of it.
-    fn read(&mut self, page: u32);
-    /// Programs a page that is complete.
-    fn program(&mut self, page: u32, origin: Origin);
-    /// Erases the next superblock's block on one plane.
-    fn erase(&mut self, plane: u32);
-}
-
-/// Nobody counts the time: what filled a drive before time 0.
-#[derive(Debug)]
-pub struct Untimed;
-
-impl Work for Untimed {
-    fn read(&mut self, _: u32) {}
-    fn program(&mut self, _: u32, _: Origin) {}
-    fn erase(&mut self, _: u32) {}
-}
 
 /// The sizes that a log needs to know.
 #[derive(Clone, Copy, Debug)]
@@ -75,40 +48,6 @@ impl Shape {
     /// Units of a superblock.
     pub fn units(&self) -> u32 {
         (self.planes * self.pages_per_block) << self.page_shift
-    }
-}
-
-/// What the drive wrote and why, in units.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Counters {
-    /// Written by the host.
-    pub host_units: u64,
-    /// Moved by the cleaner.
-    pub moved_units: u64,
-    /// Left empty because a NAND page had to be programmed before it was full.
-    pub padded_units: u64,
-    /// Folded from the SLC cache into the rest of the flash.
-    pub folded_units: u64,
-}
-
-impl Counters {
-    /// Units that flash took for each that the host wrote; 1 before the first.
-    pub fn write_amplification(&self) -> f64 {
-        if self.host_units == 0 {
-            return 1.0;
-        }
-        let extra = self.moved_units + self.padded_units + self.folded_units;
-        (self.host_units + extra) as f64 / self.host_units as f64
-    }
-
-    /// What was counted since `earlier`.
-    pub fn since(&self, earlier: &Self) -> Self {
-        Self {
-            host_units: self.host_units - earlier.host_units,
-            moved_units: self.moved_units - earlier.moved_units,
-            padded_units: self.padded_units - earlier.padded_units,
-            folded_units: self.folded_units - earlier.folded_units,
-        }
     }
 }
 
@@ -416,40 +355,5 @@ impl Log {
         assert!(self.valid_in[number as usize] == 0, "superblock {number} still holds data");
         self.wear.erased(number);
         self.free.push_back(number);
-    }
-}
-
-/// Division by a number known at construction: a multiplication (Lemire, Kaser and Kurz, "Faster remainder
-/// by direct computation", 2019), exact for every u32.
-#[derive(Clone, Copy, Debug)]
-pub struct Divider {
-    divisor: u32,
-    inverse: u64,
-}
-
-impl Divider {
-    /// By `divisor`.
-    ///
-    /// # Panics
-    /// By 0.
-    pub fn new(divisor: u32) -> Self {
-        assert!(divisor > 0, "division by 0");
-        // By 1 the inverse would need a 65th bit.
-        Self { divisor, inverse: (u64::MAX / u64::from(divisor)).wrapping_add(1) }
-    }
-
-    /// The quotient.
-    #[inline]
-    pub fn divide(&self, number: u32) -> u32 {
-        if self.divisor == 1 {
-            return number;
-        }
-        ((u128::from(self.inverse) * u128::from(number)) >> 64) as u32
-    }
-
-    /// The remainder.
-    #[inline]
-    pub fn remainder(&self, number: u32) -> u32 {
-        number - self.divide(number) * self.divisor
     }
 }

@@ -13,6 +13,9 @@
 //! model knows no bad blocks, no read disturb, no refresh and no thermal limit, and its planes work
 //! independently of each other.
 
+#[cfg(test)]
+mod consistency;
+mod divider;
 mod host;
 mod lane;
 mod log;
@@ -21,10 +24,11 @@ mod params;
 mod plant;
 mod victims;
 mod wear;
+mod work;
 
-pub use log::Counters;
 pub use params::{BadParams, Cleaning, PageMappedParams, PowerLoss, SlcCache, State, UNIT_BYTES};
 pub use wear::Wear;
+pub use work::Counters;
 
 use crate::{Outbox, WriteCaching};
 use block::{
@@ -32,8 +36,9 @@ use block::{
     Request,
 };
 use host::{CommandQueue, HostStage, ReadAtHost};
-use log::{Log, Shape, Untimed};
+use log::{Log, Shape};
 use nand::Nand;
+use work::Untimed;
 
 /// What the host addresses: a sector.
 const SECTOR_BYTES: u32 = 512;
@@ -66,8 +71,8 @@ enum DurableBy {
 }
 
 impl PageMapped {
-    /// Built from `params`, for at most `queue_depth` requests at a time. `seed` decides what the drive's past, if it
-    /// has one, left where.
+    /// Built from `params`, for at most `queue_depth` requests at a time. The drive's past, if it has one, is drawn
+    /// from `seed`; that takes some 10 ms a GiB.
     ///
     /// # Errors
     /// [`BadParams`] says what of the parameters cannot be.
@@ -102,7 +107,7 @@ impl PageMapped {
         })
     }
 
-    /// Writes units of the whole of `len` bytes from `offset` in order, in no time: what a drive held before a run.
+    /// Writes `len` bytes from `offset` in order and in no time: what the drive held before a run.
     ///
     /// # Panics
     /// Beyond the capacity, or not in multiples of 4 KiB.

@@ -2,9 +2,10 @@
 
 use super::{
     PageMappedParams,
+    divider::Divider,
     lane::Lane,
-    log::{Divider, Origin, Work},
     params::{SlcCache, UNIT_BYTES},
+    work::{Origin, Work},
 };
 use crate::nanoseconds_for;
 

@@ -8,9 +8,21 @@ pub const UNIT_BYTES: u32 = 4096;
 
 /// Everything that tells one page-mapped drive from another.
 ///
-/// Four numbers a fitter can drive independently at depth 1, on a drive with enough planes:
-/// a random read takes `read_command_ns + read_ns + 4 KiB / channel_bytes_per_s + s / link_bytes_per_s`,
-/// a random write `write_command_ns + s / random_write_bytes_per_s`.
+/// What a host at depth 1 sees, on a drive with enough planes, and which parameter moves it alone:
+///
+/// | seen | made of | moved by |
+/// |---|---|---|
+/// | random read, fixed part | `read_command_ns + read_ns` + 4 KiB / `channel_bytes_per_s` | `read_ns` |
+/// | random read, slope | s / `link_bytes_per_s` | `link_bytes_per_s` |
+/// | reads per second at depth | 1 / (`read_command_ns` + s / `link_bytes_per_s`) | `read_command_ns` |
+/// | sequential read | s / `stream_read_bytes_per_s` | the same |
+/// | random write | `write_command_ns` + s / `random_write_bytes_per_s` | the same |
+/// | sequential write | `write_command_ns` + s / `stream_write_bytes_per_s` | the same |
+/// | FLUSH | what is left in the buffer + `flush_ns` | `flush_ns` |
+/// | FUA, cache off | a program + `write_through_ns` | `write_through_ns` |
+///
+/// Writes run so until the buffer is full, then at flash's own rate: planes x `nand_page_bytes` / `program_ns`, over
+/// the write amplification.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PageMappedParams {
     /// What the host may address, bytes; a multiple of 512.
@@ -42,7 +54,7 @@ pub struct PageMappedParams {
     /// What the controller spends on a read command before flash is asked, ns. Serial: with
     /// `link_bytes_per_s` it bounds reads per second at any depth.
     pub read_command_ns: u64,
-    /// The same of a write (also of a discard), ns.
+    /// The same of a write, a flush or a discard, ns.
     pub write_command_ns: u64,
     /// Rate between host and buffer, bytes per second, one command at a time.
     pub link_bytes_per_s: u64,

@@ -4,7 +4,10 @@
 //! its age, and that everything else is random. The first is taken from a small twin of the drive, with the same
 //! cleaner and the same spare, that is aged for real; the second is drawn.
 
-use super::log::{Log, Shape, Untimed};
+use super::{
+    log::{Log, Shape},
+    work::Untimed,
+};
 use block::Rng;
 
 /// Units of a twin: some tenths of a second of ageing at most.
@@ -39,7 +42,8 @@ pub fn steady_state(log: &mut Log, used: u32, seed: u64) {
     let shape = twin_shape(&log.shape);
     // The same share of what holds data, so that the cleaner meets the same victims.
     let share = f64::from(used) / net_units(&log.shape);
-    let twin_used = (share * net_units(&shape)) as u32;
+    // Two at least: one may lie in the open superblock, of which the profile says nothing.
+    let twin_used = ((share * net_units(&shape)) as u32).max(2);
     let mut twin = Log::new(Shape { exported: twin_used, ..shape });
     lay_out(&mut twin, &closed_form(&shape, twin_used), twin_used, seed);
     age(&mut twin, twin_used, seed);
