@@ -1,0 +1,186 @@
+//! The way to the drives, one cost a test. Expected times are sums of its parameters.
+
+mod array_shelf;
+
+use array_shelf::Shelf;
+use block::{
+    Actor, Buf, Command, Completion, Drive, Durability, Engine, Extent, Instant, Payload, Request,
+    Rng, Stack, Tag,
+};
+use model::{Attached, Bank, BlockMapped, BlockMappedParams, Port, PortParams, Sim, WriteCaching};
+
+/// 50 us a command and nothing for its bytes: what is left of a time is the port's.
+fn drive() -> BlockMappedParams {
+    BlockMappedParams {
+        capacity_bytes: 1 << 30,
+        command_ns: 50_000,
+        read_bytes_per_s: 1 << 60,
+        granule_bytes: 512,
+        stream_read_bytes_per_s: None,
+        unit_bytes: 1 << 20,
+        merge_ns: 8_000_000,
+        merge_free_bytes: 65_536,
+        write_bytes_per_s: 100_000_000,
+        saved_from_bytes: 65_536,
+        copy_ns_per_kib: 0,
+        buffer_lines: 8,
+        write_caching: WriteCaching::On,
+    }
+}
+
+fn free_port() -> PortParams {
+    PortParams {
+        own_ns: 0,
+        own_ns_per_kib: 0,
+        driver_ns: 0,
+        serial_ns: None,
+        transfer_bytes_max: 65_536,
+        command_ns: 0,
+        link_bytes_per_s: None,
+    }
+}
+
+type Drives = Stack<Port, Sim<Bank>>;
+
+fn drives(count: u16, port: PortParams) -> Drives {
+    let member = || Box::new(BlockMapped::new(drive(), 64)) as Box<dyn block::Machine>;
+    let sim = Sim::new(Bank::new((0..count).map(|_| member()).collect()));
+    let attached = Attached { geometry: sim.geometry(Drive(0)), commands: 1 };
+    Stack::new(Port::new(port, &vec![attached; usize::from(count)], 256), sim)
+}
+
+fn read(drive: u16, actor: u16, bytes: u32) -> Request {
+    let at = Extent { offset: u64::from(actor) << 20, bytes };
+    let command = Command::Read { at, into: Payload::None };
+    Request { tag: Tag(u64::from(actor)), actor: Actor(actor), drive: Drive(drive), command }
+}
+
+/// Answers to so many requests.
+fn collect(engine: &mut dyn Engine, count: usize) -> Vec<Completion> {
+    let mut done = Vec::new();
+    while done.len() < count {
+        engine.wait(Instant::NEVER, &mut done);
+    }
+    done
+}
+
+/// How long one read by one thread takes, ns.
+fn alone(port: PortParams, bytes: u32) -> u64 {
+    let mut engine = drives(1, port);
+    engine.submit(read(0, 0, bytes));
+    collect(&mut engine, 1)[0].finished.0
+}
+
+/// Requests a second of `threads` that ask drive after drive, each one request at a time.
+fn rate(engine: &mut Drives, threads: u16, count: u16) -> f64 {
+    let (mut done, mut answered) = (Vec::new(), 0u64);
+    (0..threads).for_each(|actor| engine.submit(read(actor % count, actor, 512)));
+    while engine.now() < Instant(1_000_000_000) {
+        engine.wait(Instant::NEVER, &mut done);
+        for completion in done.drain(..) {
+            answered += 1;
+            let actor = completion.tag.0 as u16;
+            engine.submit(read((actor + answered as u16) % count, actor, 512));
+        }
+    }
+    answered as f64
+}
+
+#[test]
+fn a_thread_alone_waits_for_its_own_time_and_the_drivers() {
+    let port = PortParams { own_ns: 7_000, own_ns_per_kib: 100, driver_ns: 13_000, ..free_port() };
+    assert_eq!(alone(port.clone(), 4096), 50_000 + 7_000 + 13_000 + 400);
+    // Two commands: the second is prepared while the drive works on the first.
+    assert_eq!(alone(port, 131_072), 2 * 50_000 + 7_000 + 13_000 + 6_400);
+}
+
+#[test]
+fn ten_threads_hide_their_own_time_behind_the_drive() {
+    let port = PortParams { own_ns: 20_000, ..free_port() };
+    let alone = rate(&mut drives(1, port.clone()), 1, 1);
+    let ten = rate(&mut drives(1, port), 10, 1);
+    assert!((alone - 1e9 / 70_000.0).abs() < 2.0, "{alone}");
+    assert!((ten - 1e9 / 50_000.0).abs() < 2.0, "{ten}");
+}
+
+#[test]
+fn a_controllers_time_is_paid_for_every_command_at_any_depth() {
+    let port = PortParams { command_ns: 50_000, ..free_port() };
+    assert_eq!(alone(port.clone(), 196_608), 3 * 100_000);
+    let ten = rate(&mut drives(1, port), 10, 1);
+    assert!((ten - 1e9 / 100_000.0).abs() < 2.0, "{ten}");
+}
+
+#[test]
+fn the_serial_resource_caps_all_drives_together_and_takes_the_drivers_place() {
+    let port =
+        PortParams { serial_ns: Some(20_000), driver_ns: 13_000, own_ns: 7_000, ..free_port() };
+    assert_eq!(alone(port.clone(), 512), 50_000 + 7_000 + 20_000);
+    let eight = rate(&mut drives(8, port), 64, 8);
+    assert!((eight - 50_000.0).abs() < 50.0, "{eight}");
+}
+
+/// One thread, two requests for each of four drives in one instant: eight halves of 10 us and the thread's
+/// own time before the drives start, two rounds of 50 us, then the last four halves one after the other.
+#[test]
+fn what_a_thread_asks_in_one_instant_leaves_together() {
+    let port = PortParams { serial_ns: Some(20_000), own_ns: 7_000, ..free_port() };
+    let mut engine = drives(4, port);
+    for number in 0..8 {
+        engine.submit(Request { tag: Tag(number), ..read(number as u16 % 4, 0, 512) });
+    }
+    let last = collect(&mut engine, 8).iter().map(|done| done.finished.0).max();
+    assert_eq!(last, Some(8 * 10_000 + 7_000 + 2 * 50_000 + 4 * 10_000));
+}
+
+#[test]
+fn drives_together_read_no_faster_than_their_link() {
+    let port = PortParams { link_bytes_per_s: Some(2_000_000_000), ..free_port() };
+    let mut engine = drives(4, port);
+    // 4 x 64 KiB / 50 us would be 5.2 GB/s.
+    for number in 0..64 {
+        engine.submit(read(number % 4, number, 65_536));
+    }
+    let last = collect(&mut engine, 64).iter().map(|done| done.finished.0).max().expect("answers");
+    let expected = 64 * 65_536 / 2;
+    assert!((expected..expected + 50_000).contains(&last), "{last}, expected {expected}");
+}
+
+#[test]
+fn a_drive_with_a_queue_is_given_as_many_commands_as_it_takes() {
+    let sim = Sim::new(Shelf::new(1, 1 << 20));
+    let attached = Attached { geometry: sim.geometry(Drive(0)), commands: 4 };
+    let mut engine = Stack::new(Port::new(free_port(), &[attached], 64), sim);
+    for actor in 0..16 {
+        let at = Extent { offset: u64::from(actor) * 512, bytes: 512 };
+        let command = Command::Read { at, into: Payload::None };
+        let (tag, actor) = (Tag(u64::from(actor)), Actor(actor));
+        engine.submit(Request { tag, actor, drive: Drive(0), command });
+    }
+    assert_eq!(engine.engine.machine.log.len(), 4);
+    collect(&mut engine, 16);
+    assert_eq!(engine.engine.machine.log.len(), 16);
+}
+
+#[test]
+fn bytes_survive_being_cut_into_commands() {
+    let sim = Sim::new(Shelf::new(1, 4 << 20));
+    let attached = Attached { geometry: sim.geometry(Drive(0)), commands: 32 };
+    let mut engine = Stack::new(Port::new(free_port(), &[attached], 64), sim);
+    let (length, offset) = (1_000_448, 512 * 77);
+    let mut buffer = Buf::zeroed(length);
+    Rng::new(4, 4).fill(buffer.bytes_mut());
+    let written = buffer.bytes()[..length].to_vec();
+    let at = Extent { offset, bytes: length as u32 };
+    let from = Payload::Bytes(buffer);
+    let store = Command::Write { at, from, durability: Durability::Cached };
+    let fetch = Command::Read { at, into: Payload::Bytes(Buf::zeroed(length)) };
+    let mut last = Payload::None;
+    for command in [store, fetch] {
+        engine.submit(Request { tag: Tag(1), actor: Actor(0), drive: Drive(0), command });
+        last = collect(&mut engine, 1).pop().expect("an answer").payload;
+    }
+    let Payload::Bytes(read) = last else { panic!("bytes went down") };
+    assert!(read.bytes()[..length] == written);
+    assert_eq!(engine.engine.machine.log.len(), 2 * 16, "16 commands of 64 KiB each way");
+}
