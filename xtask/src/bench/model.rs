@@ -1,5 +1,5 @@
-//! `cargo xtask bench model`: how fast a modelled drive is, and what it takes up. One thread, through `Sim` and
-//! the `Engine` trait, in the closed loop of a worker at depth 32.
+//! `cargo xtask bench model`: how fast a modelled drive is, and what it takes up. One thread, through
+//! `Sim` and the `Engine` trait, in the closed loop of a worker at depth 32.
 
 use super::{machine, sample::median};
 use anyhow::{Context, Result, bail, ensure};
@@ -23,8 +23,8 @@ const WRITES: u64 = 3_000_000;
 /// Writes before the first measurement: the drive's buffer is full, and its cleaner at work.
 const WARM_UP: u64 = 200_000;
 
-/// One thing that is measured, what it should be, and what MQSim (C++, the same drive on such a machine) was
-/// seen to do.
+/// One thing that is measured, what it should be, and what MQSim (C++, the same drive on such a machine)
+/// was seen to do.
 struct Figure {
     name: &'static str,
     unit: &'static str,
@@ -75,7 +75,8 @@ const FIGURES: [Figure; 4] = [
     },
 ];
 
-/// What one round saw, in the order and units of [`FIGURES`], and the same by processor time where that makes sense.
+/// What one round saw, in the order and units of [`FIGURES`], and the same by processor time where that
+/// makes sense.
 struct Round {
     elapsed: [f64; 4],
     processor: [f64; 4],
@@ -94,8 +95,8 @@ pub fn run(arguments: &[String]) -> Result<()> {
         _ => bail!("`{}` is unknown: there is --rounds N", arguments.join(" ")),
     };
     println!(
-        "Page-mapped flash: {CAPACITY_GIB} GiB, 64 planes, {} % used, 7 % over-provisioned, 4 KiB, depth {DEPTH}; \
-         {rounds} rounds",
+        "Page-mapped flash: {CAPACITY_GIB} GiB, 64 planes, {} % used, 7 % over-provisioned, 4 KiB, \
+         depth {DEPTH}; {rounds} rounds",
         USED_PER_MILLE / 10
     );
     println!("Load {}", machine::load());

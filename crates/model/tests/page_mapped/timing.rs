@@ -1,4 +1,5 @@
-//! When requests complete: sums of the parameters, and drives whose data sheets and measurements are published.
+//! When requests complete: sums of the parameters, and drives whose data sheets and measurements are
+//! published.
 
 use super::*;
 

@@ -11,8 +11,8 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// A read that arrives at `at` and takes `ns`; when it is done. Queued jobs take about `job_ns` each: what is
-    /// left of the one that runs is the queue's rest modulo that.
+    /// A read that arrives at `at` and takes `ns`; when it is done. Queued jobs take about `job_ns` each:
+    /// what is left of the one that runs is the queue's rest modulo that.
     #[inline]
     pub fn read(&mut self, at: u64, ns: u64, job_ns: u64) -> u64 {
         let queued = self.queue_ends.saturating_sub(at);

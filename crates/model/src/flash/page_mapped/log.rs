@@ -127,8 +127,8 @@ impl Log {
         self.physical_of[logical as usize].checked_sub(1)
     }
 
-    /// How many NAND pages of the open superblock were completed after the one that holds `physical`; `None` if that
-    /// lies elsewhere. The page that is being filled has completed `u32::MAX` pages ago.
+    /// How many NAND pages of the open superblock were completed after the one that holds `physical`;
+    /// `None` if that lies elsewhere. The page that is being filled has completed `u32::MAX` pages ago.
     #[inline]
     pub fn pages_since(&self, physical: u32) -> Option<u32> {
         let start = self.end - self.shape.units();
@@ -169,8 +169,8 @@ impl Log {
         }
     }
 
-    /// Completes the NAND page that is being filled, if one is: with what the cleaner has to move, or else with nothing.
-    /// Each unit left empty drives the cleaner on like one written.
+    /// Completes the NAND page that is being filled, if one is: with what the cleaner has to move, or
+    /// else with nothing. Each unit left empty drives the cleaner on like one written.
     pub fn pad(&mut self, work: &mut impl Work) {
         let within_page = (1 << self.shape.page_shift) - 1;
         let page = self.next >> self.shape.page_shift;

@@ -71,8 +71,8 @@ enum DurableBy {
 }
 
 impl PageMapped {
-    /// Built from `params`, for at most `queue_depth` requests at a time. The drive's past, if it has one, is drawn
-    /// from `seed`; that takes some 10 ms a GiB.
+    /// Built from `params`, for at most `queue_depth` requests at a time. The drive's past, if it has
+    /// one, is drawn from `seed`; that takes some 10 ms a GiB.
     ///
     /// # Errors
     /// [`BadParams`] says what of the parameters cannot be.
@@ -163,8 +163,8 @@ impl PageMapped {
         }
     }
 
-    /// A read of several units: they are asked of flash together, and the link starts with the first that is there
-    /// and ends with the last.
+    /// A read of several units: they are asked of flash together, and the link starts with the first that
+    /// is there and ends with the last.
     fn read_many(&mut self, host: ReadAtHost, first: u32, end: u32) -> u64 {
         let (mut first_ready, mut last_ready) = (u64::MAX, host.start);
         // A page that holds several of the units is sensed once.

@@ -106,8 +106,8 @@ impl Nand {
         self.channels[channel].read(sensed, self.unit_transfer_ns, self.page_transfer_ns)
     }
 
-    /// Whether the buffer, at `at`, still holds a page that was handed over `pages` pages before the latest; the one that
-    /// is being filled, at `u32::MAX`, it does.
+    /// Whether the buffer, at `at`, still holds a page that was handed over `pages` pages before the
+    /// latest; the one that is being filled, at `u32::MAX`, it does.
     #[inline]
     pub fn is_buffered(&self, pages: u32, at: u64) -> bool {
         if pages as usize >= self.buffer.len() {
@@ -150,8 +150,8 @@ impl Nand {
         self.arrived = self.planes[plane].read(self.arrived, self.read_ns, self.program_ns);
     }
 
-    /// What an idle drive did since it had nothing to do: pages read from the SLC cache and programmed, on all
-    /// planes at once.
+    /// What an idle drive did since it had nothing to do: pages read from the SLC cache and programmed,
+    /// on all planes at once.
     #[cold]
     fn fold_until(&mut self, now: u64) {
         let slc = self.slc.as_mut().expect("the caller saw it");

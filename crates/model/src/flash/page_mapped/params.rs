@@ -21,8 +21,8 @@ pub const UNIT_BYTES: u32 = 4096;
 /// | FLUSH | what is left in the buffer + `flush_ns` | `flush_ns` |
 /// | FUA, cache off | a program + `write_through_ns` | `write_through_ns` |
 ///
-/// Writes run so until the buffer is full, then at flash's own rate: planes x `nand_page_bytes` / `program_ns`, over
-/// the write amplification.
+/// Writes run so until the buffer is full, then at flash's own rate: planes x `nand_page_bytes` /
+/// `program_ns`, over the write amplification.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PageMappedParams {
     /// What the host may address, bytes; a multiple of 512.
@@ -173,8 +173,8 @@ impl PageMappedParams {
         self.capacity_bytes.div_ceil(u64::from(UNIT_BYTES))
     }
 
-    /// Mapping units that hold data at any time: all flash net of the open superblock and the reserve. What the closed
-    /// form of write amplification calls the physical space.
+    /// Mapping units that hold data at any time: all flash net of the open superblock and the reserve.
+    /// What the closed form of write amplification calls the physical space.
     pub fn net_units(&self) -> u64 {
         self.superblocks().saturating_sub(u64::from(self.reserve_superblocks))
             * self.units_per_superblock()
