@@ -6,7 +6,7 @@
 //!      | Stack
 //!   Array           RAID-0, 1, 5, 6, 10: splits, merges, parity        array/
 //!      | Stack
-//!   Port            what the host and its controller cost              port.rs
+//!   Port            what the host and its controller cost              port/
 //!      | Stack
 //!   Sim, Paced      the virtual clock, the wall clock                  sim.rs, paced.rs
 //!      |

@@ -303,6 +303,26 @@ fn a_rebuild_keeps_its_pace() {
     assert!((two_steps..two_steps * 3 / 2).contains(&elapsed), "{elapsed} {two_steps}");
 }
 
+/// The replacement dies during its first step, and the next one must still get every row.
+#[test]
+fn a_step_of_an_abandoned_rebuild_counts_for_nothing() {
+    let mut user = User::new(Level::Raid5, 4, 12);
+    user.long_ones(50);
+    assert!(user.stack.machine.fail(2));
+    for _ in 0..2 {
+        user.stack.engine.machine.drives[2].fill(0xee);
+        let now = user.stack.now();
+        user.stack.machine.replace(now, 2, PACE);
+        user.stack.wait(now.after(2_000), &mut user.done);
+        assert!(user.stack.engine.machine.outstanding() > 0, "a step is under way");
+        assert!(user.stack.machine.fail(2));
+    }
+    let now = user.stack.now();
+    user.stack.machine.replace(now, 2, PACE);
+    user.wait_for_rebuild();
+    parity_holds(&user);
+}
+
 #[test]
 fn a_flush_and_a_discard_reach_every_member() {
     let mut user = User::new(Level::Raid5, 3, 11);

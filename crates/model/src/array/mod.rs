@@ -13,6 +13,8 @@
 mod carrier;
 mod layout;
 mod locks;
+mod losses;
+mod operate;
 mod params;
 mod parity;
 mod plan;
@@ -22,13 +24,13 @@ pub use params::{ArrayParams, Level, Rebuild};
 
 use crate::Outbox;
 use block::{
-    Actor, Command, Completion, Data, Drive, Durability, Effects, Extent, Geometry, Instant,
-    IoError, Machine, Payload, Request, Slots, Tag,
+    Actor, Command, Completion, Data, Drive, Durability, Effects, Geometry, Instant, IoError,
+    Machine, Payload, Request, Slots, Tag,
 };
 use carrier::Carrier;
 use layout::{Layout, Members};
-use locks::{Locks, Stripes};
-use plan::{Absent, Load, Lost, Missing, Piece, Plan};
+use locks::Locks;
+use plan::{Absent, Load, Missing, Piece, Plan};
 use std::collections::VecDeque;
 
 /// Longest request, bytes: bm-flash asks for 4 MiB.
@@ -45,6 +47,8 @@ pub struct Array {
     geometry: Geometry,
     absent: Absent,
     rebuild: Option<Progress>,
+    /// How many have begun.
+    rebuilds: u64,
     plan: Plan,
     carrier: Carrier,
     locks: Locks,
@@ -118,6 +122,8 @@ struct Sent {
 #[derive(Clone, Copy, Debug)]
 struct Progress {
     pace: Rebuild,
+    /// Which rebuild of the array's life this is: a step of an earlier one counts for nothing.
+    number: u64,
     /// When the next step may begin; never while one is under way.
     next_at: Instant,
     begun_at: Instant,
@@ -163,6 +169,7 @@ impl Array {
             geometry,
             absent: Absent { always: 0, rebuilding: None },
             rebuild: None,
+            rebuilds: 0,
             plan: Plan::new(layout),
             carrier: Carrier::new(layout),
             locks: Locks::new(queue_depth + 1),
@@ -202,236 +209,9 @@ impl Array {
         assert!(pace.idle_bytes_per_s > 0 && pace.busy_bytes_per_s > 0, "a rebuild at 0 B/s");
         self.absent.always &= !bit;
         self.absent.rebuilding = Some((u64::from(member), 0));
-        self.rebuild = Some(Progress { pace, next_at: now.after(1), begun_at: now });
-    }
-
-    /// Marks `member` as failed if the rest can do without it.
-    fn lose(&mut self, member: u64) -> bool {
-        let bit = 1 << member;
-        let lost = self.absent.at(u64::MAX) | bit;
-        let partner = match self.layout.level {
-            Level::Raid10 if self.layout.members.is_multiple_of(2) => 1 << (member ^ 1),
-            _ => Members::MAX,
-        };
-        let losses_max = match self.layout.level {
-            Level::Raid10 if self.layout.members.is_multiple_of(2) => 1,
-            _ => self.layout.losses(),
-        };
-        if u64::from((lost & (partner | bit)).count_ones()) > losses_max {
-            return false;
-        }
-        self.absent.always |= bit;
-        if self.absent.rebuilding.is_some_and(|(rebuilding, _)| rebuilding == member) {
-            self.absent.rebuilding = None;
-            self.rebuild = None;
-        }
-        true
-    }
-
-    /// Begins an operation, unless its stripes are held by another.
-    fn begin(&mut self, now: Instant, number: u32, effects: &mut Effects) {
-        let regenerates = self.layout.parities() > 0 && self.missing_members() > 0;
-        let operation = self.operations.get_mut(number);
-        let locks = match operation.kind {
-            Kind::Write(_) | Kind::Rebuild => true,
-            // What is worked out from a row must not be changed meanwhile.
-            Kind::Read => regenerates || operation.row_by_row,
-            Kind::Flush | Kind::Discard => false,
-        };
-        if locks && !operation.is_locked {
-            operation.is_locked = true;
-            let stripes = stripes_of(&self.layout, operation);
-            if !self.locks.acquire(stripes, number) {
-                return;
-            }
-        }
-        self.advance(now, number, effects);
-    }
-
-    /// Sends an operation's next phase.
-    fn advance(&mut self, now: Instant, number: u32, effects: &mut Effects) {
-        let operation = self.operations.get_mut(number);
-        if operation.phase == Phase::Queued {
-            operation.absent = self.absent;
-        }
-        let row_by_row = operation.row_by_row && operation.phase == Phase::Queued;
-        if row_by_row && !self.has_its_turn(number) {
-            return;
-        }
-        self.plan.row_by_row = row_by_row;
-        let operation = self.operations.get_mut(number);
-        let (kind, offset, bytes) = (operation.kind, operation.offset, operation.bytes);
-        let planned = match (kind, operation.phase) {
-            (Kind::Read, _) => {
-                operation.phase = Phase::Reading;
-                self.plan.read(offset, bytes, operation.missing(), &self.load)
-            }
-            (Kind::Write(_), Phase::Queued) => {
-                operation.phase = Phase::Reading;
-                self.plan.read_before(offset, bytes, operation.missing())
-            }
-            (Kind::Write(_), _) => {
-                operation.phase = Phase::Changing;
-                self.carrier.finish_read_before(operation);
-                self.plan.write(offset, bytes, self.absent)
-            }
-            (Kind::Rebuild, Phase::Queued) => {
-                operation.phase = Phase::Reading;
-                self.plan_rebuild_read(number)
-            }
-            (Kind::Rebuild, _) => {
-                operation.phase = Phase::Changing;
-                if let Some((member, _)) = self.absent.rebuilding {
-                    self.carrier.finish_rebuild_read(operation, member);
-                }
-                self.plan_rebuild_write(number);
-                Ok(())
-            }
-            (Kind::Flush | Kind::Discard, _) => {
-                operation.phase = Phase::Changing;
-                self.plan.everywhere(kind == Kind::Discard, offset, bytes, self.absent);
-                Ok(())
-            }
-        };
-        match planned {
-            Err(Lost) => self.refuse(now, number, effects),
-            Ok(()) if self.plan.pieces.is_empty() => self.advance_empty(now, number, effects),
-            Ok(()) => self.send(number, effects),
-        }
-    }
-
-    /// A phase without anything to do: go on, or be done.
-    fn advance_empty(&mut self, now: Instant, number: u32, effects: &mut Effects) {
-        if self.operations.get_mut(number).phase == Phase::Reading {
-            return self.advance(now, number, effects);
-        }
-        self.finish(now, now.after(REFUSAL_NS), number, effects);
-    }
-
-    /// Sends the plan's pieces to their members.
-    fn send(&mut self, number: u32, effects: &mut Effects) {
-        let operation = self.operations.get_mut(number);
-        operation.outstanding = self.plan.pieces.len() as u32;
-        let is_reading = operation.phase == Phase::Reading;
-        for &piece in &self.plan.pieces {
-            let Piece { member, offset, bytes } = piece;
-            let tag = Tag(u64::from(self.commands.insert(Sent { operation: number, piece })));
-            self.load.outstanding[member as usize] += 1;
-            self.load.heads[member as usize] = offset + bytes;
-            let at = Extent { offset, bytes: u32::try_from(bytes).unwrap_or(u32::MAX) };
-            let command = match operation.kind {
-                Kind::Flush => Command::Flush,
-                Kind::Discard => Command::Discard { offset, len: bytes },
-                Kind::Read | Kind::Write(_) | Kind::Rebuild => {
-                    let payload = self.carrier.down(operation, piece, is_reading);
-                    match operation.kind {
-                        _ if is_reading => Command::Read { at, into: payload },
-                        Kind::Write(durability) => Command::Write { at, from: payload, durability },
-                        _ => {
-                            let durability = Durability::Cached;
-                            Command::Write { at, from: payload, durability }
-                        }
-                    }
-                }
-            };
-            let drive = Drive(member as u16);
-            effects.down.push(Request { tag, actor: operation.actor, drive, command });
-        }
-    }
-
-    /// Notes a member's error, and loses the member where that is what it means.
-    fn note_error(&mut self, number: u32, piece: Piece, error: IoError) {
-        let chunk_bytes = self.layout.chunk_bytes;
-        let first_row = piece.offset / chunk_bytes;
-        let last_row = (piece.offset + piece.bytes.max(1) - 1) / chunk_bytes;
-        let operation = self.operations.get_mut(number);
-        operation.error = Some(error);
-        let is_gone = operation.phase != Phase::Reading || error == IoError::Offline;
-        if !is_gone && (operation.row_by_row || first_row == last_row) {
-            operation.unreadable.extend((first_row..=last_row).map(|row| (row, 1 << piece.member)));
-        }
-        let already = self.absent.at(u64::MAX) >> piece.member & 1 == 1;
-        let survives = already || !is_gone || self.lose(piece.member);
-        self.operations.get_mut(number).survives &= survives && self.layout.losses() > 0;
-    }
-
-    /// Everything an operation had sent is back.
-    fn step(&mut self, now: Instant, number: u32, effects: &mut Effects) {
-        let operation = self.operations.get_mut(number);
-        if !operation.survives {
-            return self.finish(now, now, number, effects);
-        }
-        match (operation.kind, operation.phase) {
-            (_, Phase::Reading) if operation.error.is_some() => {
-                // Again, around the member that could not be read.
-                self.retry(now, number, effects);
-            }
-            (Kind::Write(_) | Kind::Rebuild, Phase::Reading) => self.advance(now, number, effects),
-            _ => {
-                // What was written is complete without the member that is lost.
-                operation.error = None;
-                if operation.kind == Kind::Read {
-                    self.carrier.finish_read(operation);
-                }
-                self.finish(now, now, number, effects);
-            }
-        }
-    }
-
-    /// Reads again, row by row and around what could not be read.
-    fn retry(&mut self, now: Instant, number: u32, effects: &mut Effects) {
-        let operation = self.operations.get_mut(number);
-        (operation.error, operation.stamp) = (None, None);
-        (operation.phase, operation.row_by_row) = (Phase::Queued, true);
-        self.begin(now, number, effects);
-    }
-
-    /// Whether the operation may read row by row now. One at a time may: it needs more commands than
-    /// others. It holds its stripes by then, so that it waits for nobody who waits for it.
-    fn has_its_turn(&mut self, number: u32) -> bool {
-        let has_turn = *self.row_by_row.get_or_insert(number) == number;
-        if !has_turn {
-            self.patient.push_back(number);
-        }
-        has_turn
-    }
-
-    fn refuse(&mut self, now: Instant, number: u32, effects: &mut Effects) {
-        let operation = self.operations.get_mut(number);
-        operation.error = operation.error.or(Some(IoError::Offline));
-        self.finish(now, now.after(REFUSAL_NS), number, effects);
-    }
-
-    /// Answers an operation and lets those go on that waited for its stripes.
-    fn finish(&mut self, now: Instant, finished: Instant, number: u32, effects: &mut Effects) {
-        let mut operation = self.operations.remove(number);
-        self.carrier.end(&mut operation);
-        let (kind, is_locked) = (operation.kind, operation.is_locked);
-        if kind == Kind::Rebuild {
-            self.end_rebuild_step(now, &operation);
-            self.carrier.give_back(operation.payload);
-        } else {
-            let Operation { tag, issued, payload, error, .. } = operation;
-            let result = error.map_or(Ok(()), Err);
-            let completion = Completion { tag, issued, finished, result, payload };
-            if finished > now {
-                self.refusals.put(completion);
-            } else {
-                effects.up.push(completion);
-            }
-        }
-        if is_locked {
-            self.locks.release(number, &mut self.granted);
-            while let Some(next) = self.granted.pop() {
-                self.advance(now, next, effects);
-            }
-        }
-        if self.row_by_row == Some(number) {
-            self.row_by_row = self.patient.pop_front();
-            if let Some(next) = self.row_by_row {
-                self.advance(now, next, effects);
-            }
-        }
+        self.rebuilds += 1;
+        let (number, next_at) = (self.rebuilds, now.after(1));
+        self.rebuild = Some(Progress { pace, number, next_at, begun_at: now });
     }
 }
 
@@ -553,26 +333,4 @@ fn row_by_row_max(layout: &Layout) -> u64 {
     };
     let rows = u64::from(TRANSFER_BYTES_MAX) / row_bytes + 2;
     rows.max(REBUILD_STEP_BYTES / layout.chunk_bytes) + 8
-}
-
-/// What a write or a step of the rebuild locks.
-fn stripes_of(layout: &Layout, operation: &Operation) -> Stripes {
-    let chunk_bytes = layout.chunk_bytes;
-    let (offset, end) = (operation.offset, operation.offset + operation.bytes);
-    let (first_chunk, last_chunk) = (offset / chunk_bytes, (end - 1) / chunk_bytes);
-    let (first_row, last_row) = match layout.level {
-        _ if operation.kind == Kind::Rebuild => (first_chunk, last_chunk),
-        Level::Raid1 => (first_chunk, last_chunk),
-        Level::Raid10 => (layout.near_copy(first_chunk, 0).0, layout.near_copy(last_chunk, 1).0),
-        Level::Raid0 | Level::Raid5 | Level::Raid6 => {
-            (first_chunk / layout.data(), last_chunk / layout.data())
-        }
-    };
-    let (from, to) = if first_chunk == last_chunk {
-        (offset % chunk_bytes, (end - 1) % chunk_bytes + 1)
-    } else {
-        (0, chunk_bytes)
-    };
-    let excludes_all = layout.parities() > 0 || operation.kind == Kind::Rebuild;
-    Stripes { first_row, last_row, from, to, excludes_all }
 }

@@ -5,7 +5,7 @@ use crate::{
     array::plan::{Lost, Piece},
     nanoseconds_for,
 };
-use block::{Data, Effects, Instant, Payload};
+use block::{Data, Effects, Instant, Payload, Tag};
 
 impl Array {
     /// Begins the next step when its time has come.
@@ -18,6 +18,7 @@ impl Array {
         }
         progress.next_at = Instant::NEVER;
         progress.begun_at = now;
+        let number_of_rebuild = progress.number;
         let chunk_bytes = self.layout.chunk_bytes;
         let rows = (REBUILD_STEP_BYTES / chunk_bytes).clamp(1, self.layout.rows - row);
         let bytes = rows * chunk_bytes;
@@ -26,6 +27,7 @@ impl Array {
             Data::TimingOnly => Payload::None,
         };
         let mut step = Operation {
+            tag: Tag(number_of_rebuild),
             issued: now,
             payload,
             ..Operation::of(Kind::Rebuild, row * chunk_bytes, bytes)
@@ -46,7 +48,8 @@ impl Array {
     pub(super) fn plan_rebuild_write(&mut self, number: u32) {
         let step = self.operations.get_mut(number);
         self.plan.pieces.clear();
-        if let Some((member, _)) = self.absent.rebuilding {
+        let is_current = self.rebuild.is_some_and(|progress| Tag(progress.number) == step.tag);
+        if let (true, Some((member, _))) = (is_current, self.absent.rebuilding) {
             let Operation { offset, bytes, .. } = *step;
             self.plan.pieces.push(Piece { member, offset, bytes });
         }
@@ -61,6 +64,9 @@ impl Array {
         else {
             return;
         };
+        if Tag(progress.number) != step.tag {
+            return;
+        }
         if step.error.is_some() {
             self.absent.always |= 1 << *member;
             (self.rebuild, self.absent.rebuilding) = (None, None);

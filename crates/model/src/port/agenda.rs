@@ -5,27 +5,27 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 
 /// Things to do by time; equal times in the order they were noted.
 #[derive(Debug)]
-pub(crate) struct Agenda<T> {
+pub(super) struct Agenda<T> {
     heap: BinaryHeap<Reverse<(Instant, u64, T)>>,
     sequence: u64,
 }
 
 impl<T: Ord + Copy> Agenda<T> {
     /// For about `capacity` things at a time.
-    pub(crate) fn new(capacity: usize) -> Self {
+    pub(super) fn new(capacity: usize) -> Self {
         Self { heap: BinaryHeap::with_capacity(capacity), sequence: 0 }
     }
 
     /// Notes `thing` for `at`.
     #[inline]
-    pub(crate) fn put(&mut self, at: Instant, thing: T) {
+    pub(super) fn put(&mut self, at: Instant, thing: T) {
         self.sequence += 1;
         self.heap.push(Reverse((at, self.sequence, thing)));
     }
 
     /// The first thing whose time has come.
     #[inline]
-    pub(crate) fn due(&mut self, now: Instant) -> Option<T> {
+    pub(super) fn due(&mut self, now: Instant) -> Option<T> {
         let Reverse((at, _, thing)) = self.heap.peek()?;
         if *at > now {
             return None;
@@ -37,7 +37,7 @@ impl<T: Ord + Copy> Agenda<T> {
 
     /// When the next thing is due.
     #[inline]
-    pub(crate) fn next(&self) -> Instant {
+    pub(super) fn next(&self) -> Instant {
         self.heap.peek().map_or(Instant::NEVER, |Reverse((at, _, _))| *at)
     }
 }

@@ -24,10 +24,10 @@ mod host;
 mod params;
 mod pieces;
 
-pub(crate) use agenda::Agenda;
 pub use params::{Attached, PortParams};
 
 use crate::{Outbox, nanoseconds_for};
+use agenda::Agenda;
 use block::{
     Actor, Command, Completion, Drive, Durability, Effects, Extent, Geometry, Instant, IoError,
     Machine, Payload, Request, Slots, Tag,
