@@ -147,8 +147,13 @@ impl<'r> Seen<'r> {
         let page_ns = PAGE_BYTES / CHANNEL_BYTES_PER_S * 1e9;
         let array_ns = (self.reads.fixed_ns - command_ns - page_ns).max(1_000.0);
         let busy = deep_iops * (self.reads.fixed_ns + link_ns) / 1e9;
-        let planes = (2.0 * busy).max(8.0) as u64;
-        let channels = planes.next_power_of_two().clamp(8, 128) / 8;
+        // Planes enough for the reads that were seen at once, and to program what was seen written, with room.
+        let programming = self.stream_write_bytes_per_s.max(1e9 / self.writes.ns_per_byte.max(1.0))
+            * PROGRAM_US
+            / 1e6
+            / NAND_PAGE_BYTES;
+        let planes = (2.0 * busy).max(1.25 * programming).max(64.0) as u64;
+        let channels = planes.next_power_of_two().min(1024) / 8;
         let mut toml = self.head("page-mapped");
         let fit = |what: &str, line: &Line| self.source(what, line);
         let deep = format!(
@@ -160,10 +165,10 @@ impl<'r> Seen<'r> {
             ("channels", channels as f64, "count", "fit", &deep),
             ("dies_per_channel", 4.0, "count", "assumed", TYPICAL),
             ("planes_per_die", 2.0, "count", "assumed", TYPICAL),
-            ("nand_page", 16.0, "KiB", "assumed", TYPICAL),
+            ("nand_page", NAND_PAGE_BYTES / 1024.0, "KiB", "assumed", TYPICAL),
             ("pages_per_block", 512.0, "count", "assumed", TYPICAL),
             ("read", array_ns / 1e3, "us", "fit", &fit("random reads", &self.reads)),
-            ("program", 600.0, "us", "assumed", TYPICAL),
+            ("program", PROGRAM_US, "us", "assumed", TYPICAL),
             ("erase", 5.0, "ms", "assumed", TYPICAL),
             ("channel_rate", CHANNEL_BYTES_PER_S / 1e6, "MB/s", "assumed", TYPICAL),
             ("read_command", command_ns / 1e3, "us", "fit", &deep),
@@ -315,6 +320,9 @@ impl<'r> Seen<'r> {
 const TYPICAL: &str = "typical of drives sold from 2020 to 2026";
 /// A rate of ONFI 5 that common drives use; it only splits a read's fixed time.
 const CHANNEL_BYTES_PER_S: f64 = 1.2e9;
+/// A page of flash with three bits a cell, and the time to program one, as makers of such flash print them.
+const NAND_PAGE_BYTES: f64 = 16_384.0;
+const PROGRAM_US: f64 = 600.0;
 /// The mapping unit: what a read moves over a channel before its first byte.
 const PAGE_BYTES: f64 = 4096.0;
 

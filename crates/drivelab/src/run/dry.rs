@@ -5,7 +5,7 @@ use crate::{duration::in_words, output::hanging};
 use block::display_bytes;
 use lab::{
     plan::{CellOutline, Outline, Plan},
-    target::Target,
+    target::{Target, Time},
 };
 use record::TargetInfo;
 
@@ -24,7 +24,7 @@ pub fn describe(plan: &Plan, targets: &[Box<dyn Target>]) -> String {
     text += &hanging("area    ", &outline.span);
     text += &hanging("passes  ", &format!("{} over {cells}", outline.passes));
     text += &hanging("writes  ", &writes(&outline, targets));
-    text += &hanging("time    ", &time(&outline));
+    text += &hanging("time    ", &time(&outline, targets));
     let common = common_course(&outline);
     if let Some(course) = &common {
         text += &hanging("each    ", course);
@@ -87,8 +87,11 @@ fn endurance_bytes(targets: &[Box<dyn Target>]) -> Option<u64> {
     drives.filter_map(|layer| layer.drive.as_ref()?.rated_endurance_bytes).min()
 }
 
-fn time(outline: &Outline) -> String {
-    let text = from_to(outline.seconds);
+fn time(outline: &Outline, targets: &[Box<dyn Target>]) -> String {
+    let mut text = from_to(outline.seconds);
+    if targets.iter().any(|target| target.offer().time == Time::Virtual) {
+        text += " of virtual time";
+    }
     match &outline.assumed {
         Some(assumed) => format!("{text}; {assumed}"),
         None => text,

@@ -128,6 +128,14 @@ impl Bench {
         call.and(["--store"]).and([self.path("store.sqlite")]).and(words)
     }
 
+    /// `drivelab WORDS...`, started in the directory.
+    pub fn drivelab_without_store(
+        &self,
+        words: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Call {
+        Call::new(words, self.top.path())
+    }
+
     /// A quick run of the small method: `drivelab run WORDS... --method small.toml --max-time 0.6s`.
     pub fn small_run(&self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Call {
         let method = self.path("small.toml");

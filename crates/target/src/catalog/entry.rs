@@ -26,7 +26,8 @@ pub enum Origin {
 }
 
 impl Origin {
-    const ALL: [Self; 4] = [Self::Fit, Self::DataSheet, Self::Published, Self::Assumed];
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Fit, Self::DataSheet, Self::Published, Self::Assumed];
 
     /// The word in files and on screen.
     pub fn name(self) -> &'static str {

@@ -150,3 +150,22 @@ fn a_number_is_changed_in_its_place_and_everything_else_stays() {
     let refusal = drive.entry.set("comand", 1.0).expect_err("no such number").to_string();
     assert!(refusal.contains("Did you mean `command`?"), "{refusal}");
 }
+
+#[test]
+fn the_document_describes_every_parameter_unit_and_word() {
+    let document = fs::read_to_string(house().join("docs/catalog-format.md")).expect("a page");
+    let lists = DriveKind::ALL.map(DriveKind::keys).into_iter().chain([PORT_KEYS, DRIVER_KEYS]);
+    for key in lists.flatten() {
+        let (holds, units) = match &key.holds {
+            Holds::Number(dimension, _) => (dimension.to_string(), dimension.units()),
+            Holds::Word(words) => ("a word".to_owned(), words.join(", ")),
+        };
+        let need = if key.need == Need::Required { "yes" } else { "" };
+        let row = format!("| `{}` | {holds} | {need} | {} |", key.name, key.about);
+        assert!(document.contains(&row), "docs/catalog-format.md should say\n{row}");
+        assert!(document.contains(&units), "docs/catalog-format.md should list {units}");
+    }
+    for origin in Origin::ALL {
+        assert!(document.contains(&format!("`{}`", origin.name())), "{}", origin.name());
+    }
+}

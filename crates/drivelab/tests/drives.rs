@@ -1,0 +1,111 @@
+//! `drivelab drives`: the catalog on screen, and proposals from measured runs.
+
+mod common;
+
+use common::{Bench, Call, cell};
+use std::{fs, path::Path};
+
+fn shown(words: &[&str]) -> String {
+    Call::new(words, Path::new("/"))
+        .variable("XDG_CONFIG_HOME", "/absent")
+        .done()
+        .succeeded()
+        .stdout
+}
+
+fn catalog() -> Vec<String> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../catalog");
+    let files = fs::read_dir(folder).expect("the catalog").flatten();
+    let names = files.map(|file| file.file_name().into_string().expect("a plain name"));
+    names.filter_map(|name| Some(name.strip_suffix(".toml")?.to_owned())).collect()
+}
+
+#[test]
+fn the_list_names_every_drive_within_80_columns() {
+    let list = shown(&["drives"]);
+    let names = catalog();
+    assert!(names.len() > 20);
+    for name in &names {
+        let starts = |line: &str| line.starts_with(&format!("{name} "));
+        assert_eq!(list.lines().filter(|line| starts(line)).count(), 1, "{name}");
+    }
+    assert!(list.lines().all(|line| line.chars().count() <= 80), "{list}");
+}
+
+#[test]
+fn a_drives_page_has_every_number_with_unit_and_source_within_80_columns() {
+    for name in catalog() {
+        let page = shown(&["drives", &name]);
+        assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
+        assert!(
+            page.contains("\nParameters, ") && page.starts_with(&format!("{name}: ")),
+            "{page}"
+        );
+        let is_generic = page.contains("generic, not fitted\n");
+        assert_eq!(is_generic, page.contains("Generic, not fitted"), "{page}");
+    }
+    let pro = shown(&["drives", "mtron-pro-32"]);
+    for words in ["random_read   16,000 IOPS", " us  fit: EasyCo 2007", "highpoint2320; another"] {
+        assert!(pro.contains(words), "{words}: {pro}");
+    }
+    assert!(
+        shown(&["drives", "memoright-gt-16"]).contains("$510, $31.88 a GB (CMU 2009, Table I)")
+    );
+    assert!(shown(&["drives", "onboard"]).contains("transfer_max"));
+    assert!(shown(&["drives", "md"]).contains("serial"));
+}
+
+#[test]
+fn what_is_not_in_the_catalog_is_refused_with_the_nearest() {
+    let refuse = |words: &[&str], told: &[&str]| {
+        Call::new(words, Path::new("/")).done().refused(told);
+    };
+    refuse(&["drives", "intel-x25"], &["`intel-x25`", "intel-x25e-32", "drivelab drives"]);
+    refuse(&["drives", "fit"], &["RUN", "drivelab drives"]);
+    let bench = Bench::new();
+    bench.drivelab(["run", "model:intel-520-120", "--seed", "1"]).done().succeeded();
+    let fit = bench.drivelab_without_store(["drives", "fit", "last", "--store", "store.sqlite"]);
+    fit.done().refused(&["has no direct random reads of three sizes", "--method bm-flash"]);
+    let fit = bench.drivelab_without_store(["drives", "fit", "last~3", "--store", "store.sqlite"]);
+    fit.done().refused(&["`last~3`", "1 run"]);
+}
+
+/// The proposal, put into the catalog, gives the rates that it was made from.
+#[test]
+fn a_proposal_measures_as_the_drive_that_it_was_made_from() {
+    const READS: [&str; 3] = ["random-read-4K-t1-q1", "random-read-64K-t1-q1", "seq-read-1M-t1-q1"];
+    const WRITES: [&str; 2] = ["random-write-64K-t1-q1", "seq-write-1M-t1-q1"];
+    // A disk does some dozens of operations in a cell's half second: their mean scatters, and its cache takes
+    // what is written.
+    let cases = [
+        ("nvme-plp", 0.2, [&READS[..], &WRITES[..]].concat()),
+        ("wd-1002fbys", 0.25, READS.into()),
+    ];
+    for (name, tolerance, cells) in cases {
+        let bench = Bench::new();
+        let run = |target: &str| {
+            let words = ["run", target, "--method", "bm-flash", "--seed", "4", "--size", "1G"];
+            let config = bench.path("config");
+            let call = bench.drivelab(words).and(["--max-time", "40s", "--quiet"]);
+            call.variable("XDG_CONFIG_HOME", &config.to_string_lossy()).done().succeeded();
+            bench.record("last")
+        };
+        let real = run(&format!("model:{name}"));
+        let fit =
+            bench.drivelab_without_store(["drives", "fit", "last", "--store", "store.sqlite"]);
+        let toml = fit.done().succeeded().stdout;
+        let own = toml.lines().find_map(|line| line.strip_prefix("name = ")).expect("a name");
+        let own = own.trim_matches('"').to_owned();
+        fs::create_dir_all(bench.path("config/drivelab/drives")).expect("a folder");
+        bench.file("config/drivelab/drives/own.toml", &toml);
+        let model = run(&format!("model:{own}"));
+        for cell_name in cells {
+            let rate = |record| cell(record, cell_name)["iops"].as_f64().expect("a rate");
+            let ratio = rate(&model) / rate(&real);
+            assert!(
+                (ratio - 1.0).abs() < tolerance,
+                "{name}, {cell_name}: {ratio} of the real rate"
+            );
+        }
+    }
+}
