@@ -5,10 +5,10 @@ mod array_shelf;
 
 use array_shelf::Shelf;
 use block::{
-    Actor, Buf, Command, Completion, Drive, Durability, Engine, Extent, Instant, IoError, Payload,
-    Request, Rng, Stack, Tag,
+    Actor, Buf, Command, Completion, Data, Drive, Durability, Engine, Extent, Instant, IoError,
+    Payload, Request, Rng, Stack, Tag,
 };
-use model::{Array, ArrayParams, Level, Rebuild, Sim};
+use model::{Array, ArrayParams, Level, MIXED_STAMPS, Rebuild, Sim};
 
 const CHUNK: u64 = 16 << 10;
 const MEMBER: u64 = 160 * CHUNK + 512;
@@ -301,6 +301,80 @@ fn a_rebuild_keeps_its_pace() {
     // The last of three steps (of at most 1 MiB) ends when it is done.
     let two_steps = (2 << 20) * 1_000_000_000 / PACE.idle_bytes_per_s;
     assert!((two_steps..two_steps * 3 / 2).contains(&elapsed), "{elapsed} {two_steps}");
+}
+
+fn stamped(user: &mut User, offset: u64, bytes: u64, written: Option<u64>) -> u64 {
+    let at = Extent { offset, bytes: bytes as u32 };
+    let command = match written {
+        Some(stamp) => {
+            let from = Payload::Stamp(stamp);
+            Command::Write { at, from, durability: Durability::Cached }
+        }
+        None => Command::Read { at, into: Payload::Stamp(0) },
+    };
+    user.stack.submit(Request { tag: Tag(0), actor: Actor(0), drive: Drive(0), command });
+    user.done.clear();
+    user.stack.wait(Instant::NEVER, &mut user.done);
+    let Payload::Stamp(stamp) = user.done.remove(0).payload else { panic!("a stamp went down") };
+    stamp
+}
+
+#[test]
+fn stamps_survive_stripes_and_copies_and_differing_ones_are_mixed() {
+    for (level, members) in [(Level::Raid0, 3), (Level::Raid1, 2), (Level::Raid10, 4)] {
+        let mut user = User::new(level, members, 13);
+        stamped(&mut user, 0, 4 * CHUNK, Some(7));
+        assert_eq!(stamped(&mut user, 0, 4 * CHUNK, None), 7);
+        stamped(&mut user, CHUNK, CHUNK, Some(9));
+        assert_eq!(stamped(&mut user, CHUNK, CHUNK, None), 9);
+        assert_eq!(stamped(&mut user, 0, 4 * CHUNK, None), MIXED_STAMPS);
+    }
+}
+
+/// Row 0 of five lies Q 0 1 2 P.
+#[test]
+fn raid_6_works_around_two_members() {
+    let mut shelf = Shelf::new(5, MEMBER);
+    shelf.data = Data::TimingOnly;
+    let sim = Sim::new(shelf);
+    let params = ArrayParams { level: Level::Raid6, chunk_bytes: CHUNK as u32 };
+    let mut stack = Stack::new(Array::new(params, &[sim.geometry(Drive(0)); 5]), sim);
+    let log_of = |stack: &mut Stacked, command| {
+        stack.engine.machine.log.clear();
+        stack.submit(Request { tag: Tag(0), actor: Actor(0), drive: Drive(0), command });
+        let mut done = Vec::new();
+        stack.wait(Instant::NEVER, &mut done);
+        assert_eq!(done[0].result, Ok(()));
+        let mut log: Vec<_> =
+            stack.engine.machine.log.iter().map(|seen| (seen.0, seen.1)).collect();
+        log.sort_unstable();
+        log
+    };
+    let at = Extent { offset: 0, bytes: 4096 };
+    let read = || Command::Read { at, into: Payload::None };
+    let write = || Command::Write { at, from: Payload::None, durability: Durability::Cached };
+    assert_eq!(log_of(&mut stack, read()), [('r', 1)]);
+    // The two other data chunks against old data and two old parities.
+    let reconstructs = [('r', 2), ('r', 3), ('w', 0), ('w', 1), ('w', 4)];
+    assert_eq!(log_of(&mut stack, write()), reconstructs);
+    assert!(stack.machine.fail(1));
+    assert_eq!(log_of(&mut stack, read()), [('r', 2), ('r', 3), ('r', 4)]);
+    assert!(stack.machine.fail(4));
+    assert_eq!(log_of(&mut stack, read()), [('r', 0), ('r', 2), ('r', 3)]);
+    assert_eq!(log_of(&mut stack, write()), [('r', 2), ('r', 3), ('w', 0)]);
+    assert!(!stack.machine.fail(0), "a third is one too many");
+}
+
+#[test]
+fn two_reads_of_a_mirror_go_to_two_members() {
+    for (level, members) in [(Level::Raid1, 2), (Level::Raid10, 2)] {
+        let mut user = User::new(level, members, 14);
+        user.submit(0, 0, 512, false);
+        user.submit(1, 512, 512, false);
+        user.collect(2);
+        let drives: Vec<u16> = user.stack.engine.machine.log.iter().map(|seen| seen.1).collect();
+        assert!(drives == [0, 1] || drives == [1, 0], "{drives:?}");
+    }
 }
 
 /// The replacement dies during its first step, and the next one must still get every row.

@@ -21,7 +21,8 @@ pub enum Level {
 pub struct ArrayParams {
     /// The layout.
     pub level: Level,
-    /// How many bytes in a row lie on one member, bytes; a multiple of 512. RAID-1 has no use for it.
+    /// How many bytes in a row lie on one member, bytes; a multiple of 512. On RAID-1 only the
+    /// rebuild goes by it.
     pub chunk_bytes: u32,
 }
 

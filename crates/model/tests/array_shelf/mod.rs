@@ -4,6 +4,9 @@ use block::{
     Command, Completion, Data, Drive, Effects, Extent, Geometry, Instant, IoError, Machine,
     Payload, Request, Rng,
 };
+use model::MIXED_STAMPS;
+use std::collections::BTreeMap;
+
 /// Members that keep bytes, answer after a random time and can be broken. A command takes effect when it
 /// comes or when it is answered: requests outstanding together may do either.
 pub struct Shelf {
@@ -13,6 +16,9 @@ pub struct Shelf {
     pub bad: Vec<(usize, u64)>,
     /// What came: kind, drive, offset, bytes.
     pub log: Vec<(char, u16, u64, u32)>,
+    /// What the geometry says of bytes.
+    pub data: Data,
+    stamps: BTreeMap<(usize, u64), u64>,
     rng: Rng,
     working: Vec<Working>,
 }
@@ -32,6 +38,8 @@ impl Shelf {
             is_gone: vec![false; drives],
             bad: Vec::new(),
             log: Vec::new(),
+            data: Data::Stored,
+            stamps: BTreeMap::new(),
             rng: Rng::new(9, 9),
             working: Vec::new(),
         }
@@ -71,6 +79,17 @@ impl Shelf {
                 self.bad.retain(|&(bad, at)| bad != drive || !range.contains(&at));
                 bytes[..length].copy_from_slice(&buffer.bytes()[..length]);
             }
+            Command::Write { from: Payload::Stamp(stamp), .. } => {
+                let sectors = at.offset / 512..(at.offset + u64::from(at.bytes)) / 512;
+                self.stamps.extend(sectors.map(|sector| ((drive, sector), *stamp)));
+            }
+            Command::Read { into: Payload::Stamp(stamp), .. } => {
+                let sectors = at.offset / 512..(at.offset + u64::from(at.bytes)) / 512;
+                let mut seen = sectors.map(|sector| self.stamps.get(&(drive, sector)).copied());
+                let first = seen.next().flatten();
+                let is_one = seen.all(|stamp| stamp == first);
+                *stamp = if is_one { first.unwrap_or(0) } else { MIXED_STAMPS };
+            }
             _ => {}
         }
         Ok(())
@@ -84,7 +103,7 @@ impl Machine for Shelf {
             block_bytes: 512,
             transfer_bytes_max: 1 << 30,
             queue_depth: 4096,
-            data: Data::Stored,
+            data: self.data,
         }
     }
 

@@ -35,7 +35,9 @@ pub struct BlockMappedParams {
     pub saved_from_bytes: u64,
     /// The copy that every byte beyond saves, up to the end of a unit, ns per KiB.
     pub copy_ns_per_kib: u64,
-    /// Lines of the write buffer. A write is acknowledged when received; with all lines in use it waits.
+    /// Lines of the write buffer. A write is acknowledged when received; with all lines in use it waits. A
+    /// drive by itself shows nothing of it; an array's members run dry with few (EasyCo's array of four
+    /// would write 8 % less with 8 lines than it did, 1 % less with 64).
     pub buffer_lines: u32,
     /// Whether writes are acknowledged out of that buffer.
     pub write_caching: WriteCaching,

@@ -54,7 +54,7 @@ impl Writer {
     pub(super) fn write(&mut self, offset: u64, bytes: u64) -> u64 {
         let first = offset / self.unit_bytes;
         let last = (offset + bytes - 1) / self.unit_bytes;
-        let goes_on = offset == self.next;
+        let goes_on = self.goes_on(offset);
         let before = if goes_on {
             self.cumulative_ns(self.length)
         } else if self.vacant[first as usize] {
@@ -66,13 +66,22 @@ impl Writer {
             0
         };
         self.length += bytes;
+        let before_end = self.next.wrapping_sub(1);
         self.next = offset + bytes;
-        let entered = if goes_on { offset.div_ceil(self.unit_bytes) } else { first };
+        // The run has entered the unit of its last byte before.
+        let entered = if goes_on { before_end / self.unit_bytes + 1 } else { first };
         for unit in entered..=last {
             let vacant = std::mem::replace(&mut self.vacant[unit as usize], false);
             self.erases[unit as usize] += u32::from(!vacant);
         }
         self.cumulative_ns(self.length).saturating_sub(before)
+    }
+
+    /// Whether a write belongs to the run that is being laid down: it begins where the last one ended, or
+    /// further on in the same unit, whose merge copies what lies between anyway.
+    fn goes_on(&self, offset: u64) -> bool {
+        let in_its_unit = || (self.next - 1) / self.unit_bytes == offset / self.unit_bytes;
+        self.next != u64::MAX && (offset == self.next || offset > self.next && in_its_unit())
     }
 
     /// Erases the units that lie whole in the range.
