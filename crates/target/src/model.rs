@@ -163,7 +163,13 @@ impl Target for ModelTarget {
     }
 
     fn watch(&mut self) -> Observation {
-        Observation::default()
+        let opened = self.opened.borrow();
+        let traffic = &opened.engine.traffic;
+        Observation {
+            drive_read_bytes: Some(traffic.read_bytes()),
+            drive_written_bytes: Some(traffic.written_bytes()),
+            ..Observation::default()
+        }
     }
 
     fn inspect(&mut self) -> Result<Vec<Warning>, TargetError> {

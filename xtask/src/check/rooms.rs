@@ -24,7 +24,7 @@ const SIGHT: &[(&str, &[&str])] = &[
             "report", "study",
         ],
     ),
-    ("xtask", &[]),
+    ("xtask", &["block", "model", "study", "target"]),
 ];
 
 /// Compares the workspace's dependencies, those of tests included, with [`SIGHT`].

@@ -9,11 +9,13 @@
 //!   Opened          an engine, and what it is
 //! ```
 
+mod meter;
 mod open;
 mod resolve;
 mod settings;
 mod text;
 
-pub use open::{LayerInfo, Opened, QUEUE_DEPTH, open};
+pub use meter::Traffic;
+pub use open::{LayerInfo, Opened, QUEUE_DEPTH, Top, open};
 pub use resolve::{CHUNK_BYTES, RAM_BYTES};
 pub use text::{BadStack, DRIVES_MAX, Member, Part, Stack};

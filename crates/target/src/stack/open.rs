@@ -1,6 +1,7 @@
 //! Machines on a virtual clock: drives in a bank, a port over them, then an array, then a file system.
 
 use super::{
+    meter::{Metered, Traffic},
     resolve::{Resolved, ResolvedArray, resolve},
     text::{BadStack, Stack as StackText},
 };
@@ -23,6 +24,8 @@ pub struct Opened {
     pub layers: Vec<LayerInfo>,
     /// Memory of a file-system layer's page cache, bytes; `None` without one.
     pub ram_bytes: Option<u64>,
+    /// What the drives were asked for so far.
+    pub traffic: Traffic,
     /// What the user should know, a sentence each.
     pub notes: Vec<String>,
 }
@@ -133,7 +136,8 @@ impl Opened {
 pub fn open(stack: &StackText, catalog: &Catalog, seed: u64) -> Result<Opened, BadStack> {
     let resolved = resolve(stack, catalog, seed)?;
     let mut layers = drive_layers(stack, catalog);
-    let engine = drives_and_port(&resolved, &mut layers)?;
+    let traffic = Traffic::default();
+    let engine = drives_and_port(&resolved, traffic.clone(), &mut layers)?;
     let engine = match &resolved.array {
         Some(array) => with_array(engine, array, resolved.drives.len(), &mut layers)?,
         None => engine,
@@ -156,7 +160,7 @@ pub fn open(stack: &StackText, catalog: &Catalog, seed: u64) -> Result<Opened, B
     };
     layers.reverse();
     let ram_bytes = resolved.ram_bytes;
-    Ok(Opened { engine: Witness::new(top), layers, ram_bytes, notes: resolved.notes })
+    Ok(Opened { engine: Witness::new(top), layers, ram_bytes, traffic, notes: resolved.notes })
 }
 
 fn drive_layers(stack: &StackText, catalog: &Catalog) -> Vec<LayerInfo> {
@@ -179,6 +183,7 @@ fn drive_layers(stack: &StackText, catalog: &Catalog) -> Vec<LayerInfo> {
 
 fn drives_and_port(
     resolved: &Resolved<'_>,
+    traffic: Traffic,
     layers: &mut Vec<LayerInfo>,
 ) -> Result<Box<dyn Engine>, BadStack> {
     let mut machines: Vec<Box<dyn Machine>> = Vec::new();
@@ -202,7 +207,8 @@ fn drives_and_port(
         title: Some(resolved.port.entry.title.clone()),
         rotational: None,
     });
-    Ok(Box::new(Stack::new(port, Sim::new(Bank::new(machines)))))
+    let drives = Metered { machine: Bank::new(machines), traffic };
+    Ok(Box::new(Stack::new(port, Sim::new(drives))))
 }
 
 /// How many requests a member must take so that the array above takes [`QUEUE_DEPTH`].

@@ -392,6 +392,10 @@ fn resolve_files(layer: &Part, drives: &[ResolvedDrive<'_>]) -> Result<ResolvedF
         params.barrier = settings.word("barrier", &barriers)?.unwrap_or(params.barrier);
     }
     settings.finish()?;
+    // The block layer sends no FLUSH to a drive that says it has no volatile cache.
+    if drives.iter().all(|drive| drive.settings.write_cache == Some(WriteCaching::Off)) {
+        params.barrier = Barrier::Off;
+    }
     // libata gives a drive with a command queue 31 commands; md has no limit of its own.
     let depth = drives.iter().map(|drive| drive.entry.commands(&drive.settings).min(31)).sum();
     params.device_queue_depth = depth;
