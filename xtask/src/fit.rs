@@ -50,7 +50,7 @@ fn fit_one(unit: &Unit, catalog: &mut Catalog) -> Result<()> {
     let seen = unit.cases();
     let handles = unit.handles(catalog);
     ensure!(!seen.is_empty() && !handles.is_empty(), "{}: nothing to fit", unit.name);
-    let limit = (seen.len() / 3).clamp(1, 12);
+    let limit = unit.numbers_max(seen.len());
     if handles.len() > limit {
         bail!("{}: {} numbers on {} cells; {limit} at most", unit.name, handles.len(), seen.len());
     }

@@ -18,6 +18,9 @@ pub struct Unit {
     pub host: &'static [&'static [(&'static str, &'static str)]],
 }
 
+/// Most numbers of a drive that the latency study's four raw cells may fit.
+const LATENCY_NUMBERS_MAX: usize = 3;
+
 const fn drive(name: &'static str, of: &'static [&'static str]) -> Unit {
     Unit { name, sees: of, drives: of, host: &[] }
 }
@@ -82,6 +85,15 @@ impl fmt::Display for Handle {
 }
 
 impl Unit {
+    /// How many numbers so many cells may fit: one for three of them, never more than twelve. A host's one
+    /// number may rest on a single cell, the latency study's drives have four.
+    pub fn numbers_max(&self, cells: usize) -> usize {
+        match cells {
+            4 => LATENCY_NUMBERS_MAX,
+            _ => (cells / 3).clamp(1, 12),
+        }
+    }
+
     /// Its numbers: what says `from = "fit"`.
     pub fn handles(&self, catalog: &Catalog) -> Vec<Handle> {
         let mut handles = Vec::new();

@@ -210,11 +210,11 @@ impl PageMapped {
         if durability == Durability::Cached && self.durable_by == DurableBy::Request {
             return self.nand.end_write().accepted;
         }
-        if self.buffer_is_durable {
+        if self.buffer_is_durable || self.write_through_ns > 0 {
             return self.nand.end_write().accepted + self.write_through_ns;
         }
         self.log.pad(&mut self.nand);
-        self.nand.end_write().programmed + self.write_through_ns
+        self.nand.end_write().programmed
     }
 
     /// A write that begins or ends within a unit reads what it leaves as it is.

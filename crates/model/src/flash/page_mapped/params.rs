@@ -76,7 +76,8 @@ pub struct PageMappedParams {
     pub power_loss: PowerLoss,
     /// What a FLUSH costs on top of emptying the buffer, ns.
     pub flush_ns: u64,
-    /// What a FUA write, or any write with the cache off, costs on top of its program, ns.
+    /// How long a FUA write, or any write with the cache off, takes to become durable after it was received,
+    /// ns: by whatever way the controller has (a page at one bit a cell, a capacitor). 0: it waits for its program.
     pub write_through_ns: u64,
 
     /// How the cleaner picks what it empties next.
