@@ -75,18 +75,17 @@ fn what_is_not_in_the_catalog_is_refused_with_the_nearest() {
 fn a_proposal_measures_as_the_drive_that_it_was_made_from() {
     const READS: [&str; 3] = ["random-read-4K-t1-q1", "random-read-64K-t1-q1", "seq-read-1M-t1-q1"];
     const WRITES: [&str; 2] = ["random-write-64K-t1-q1", "seq-write-1M-t1-q1"];
-    // A disk does some dozens of operations in a cell's half second: their mean scatters, and its cache takes
-    // what is written.
+    // A disk needs more seconds for as many operations, and its cache takes what a short cell writes.
     let cases = [
-        ("nvme-plp", 0.2, [&READS[..], &WRITES[..]].concat()),
-        ("wd-1002fbys", 0.25, READS.into()),
+        ("nvme-plp", "40s", [&READS[..], &WRITES[..]].concat()),
+        ("wd-1002fbys", "1000s", READS.into()),
     ];
-    for (name, tolerance, cells) in cases {
+    for (name, max_time, cells) in cases {
         let bench = Bench::new();
         let run = |target: &str| {
             let words = ["run", target, "--method", "bm-flash", "--seed", "4", "--size", "1G"];
             let config = bench.path("config");
-            let call = bench.drivelab(words).and(["--max-time", "40s", "--quiet"]);
+            let call = bench.drivelab(words).and(["--max-time", max_time, "--quiet"]);
             call.variable("XDG_CONFIG_HOME", &config.to_string_lossy()).done().succeeded();
             bench.record("last")
         };
@@ -102,10 +101,7 @@ fn a_proposal_measures_as_the_drive_that_it_was_made_from() {
         for cell_name in cells {
             let rate = |record| cell(record, cell_name)["iops"].as_f64().expect("a rate");
             let ratio = rate(&model) / rate(&real);
-            assert!(
-                (ratio - 1.0).abs() < tolerance,
-                "{name}, {cell_name}: {ratio} of the real rate"
-            );
+            assert!((ratio - 1.0).abs() < 0.2, "{name}, {cell_name}: {ratio} of the real rate");
         }
     }
 }

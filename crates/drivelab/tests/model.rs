@@ -154,10 +154,13 @@ fn a_users_own_drive_is_listed_shown_and_measured_and_a_bad_one_is_named() {
     let dry = at_home(&["run", "model:attic", "--dry-run"]).done().succeeded();
     assert!(dry.stdout.contains("model:attic"), "{}", dry.stdout);
 
-    let wrong = pro.replace("value = 43.8, unit = \"us\"", "value = 43.8, unit = \"MiB\"");
-    fs::write(&own, &wrong).expect("a file");
-    let line = 1 + wrong.lines().position(|line| line.contains("43.8")).expect("the line");
-    let line = format!("attic.toml, line {line}:");
+    let at = pro.lines().position(|line| line.starts_with("command = ")).expect("a parameter");
+    let wrong = |line: (usize, &str)| match line {
+        (number, text) if number == at => text.replace("\"us\"", "\"MiB\"") + "\n",
+        (_, text) => text.to_owned() + "\n",
+    };
+    fs::write(&own, pro.lines().enumerate().map(wrong).collect::<String>()).expect("a file");
+    let line = format!("attic.toml, line {}:", at + 1);
     let words = [line.as_str(), "`parameters.command.unit`", "ns, us, ms, s"];
     at_home(&["drives"]).done().refused(&words);
     at_home(&["run", "model:attic", "--dry-run"]).done().refused(&words);

@@ -59,6 +59,8 @@ struct Seen<'r> {
     deep: (f64, f64, f64),
     stream_read_bytes_per_s: f64,
     stream_write_bytes_per_s: f64,
+    /// Of sequential writes that no write cache could hold; 0 without any.
+    sustained_write_bytes_per_s: f64,
     /// Time of a durable write beyond a plain one, ns.
     durable_ns: Option<f64>,
 }
@@ -99,10 +101,10 @@ impl<'r> Seen<'r> {
             let alone = random(op).filter(|cell| in_flight(cell) == 1);
             alone.map(|cell| (cell.block_bytes as f64, 1e9 / cell.iops)).collect()
         };
-        let best = |op: &'static str| {
-            let cells = plain().filter(move |cell| cell.op == op && cell.pattern == "seq");
-            cells.map(|cell| cell.bytes_per_s).reduce(f64::max)
-        };
+        let sequential =
+            |op: &'static str| plain().filter(move |cell| cell.op == op && cell.pattern == "seq");
+        let best = |op| sequential(op).map(|cell| cell.bytes_per_s).reduce(f64::max);
+        let long = sequential("write").filter(|cell| cell.total.bytes >= CACHE_BYTES_MAX);
         let missing = |what: &str| {
             NoProposal(format!(
                 "run {} has no {what}, which a fit needs: `drivelab run TARGET --method bm-flash` measures them all",
@@ -135,6 +137,7 @@ impl<'r> Seen<'r> {
             deep: deep.ok_or_else(|| missing("random reads with several in flight"))?,
             stream_read_bytes_per_s: best("read").ok_or_else(|| missing("sequential reads"))?,
             stream_write_bytes_per_s: best("write").ok_or_else(|| missing("sequential writes"))?,
+            sustained_write_bytes_per_s: long.map(|cell| cell.bytes_per_s).fold(0.0, f64::max),
             durable_ns,
         })
     }
@@ -235,7 +238,7 @@ impl<'r> Seen<'r> {
             self.source("random reads", &self.reads),
             100.0 * span
         );
-        let outer = self.stream_read_bytes_per_s.max(self.stream_write_bytes_per_s) / 1e6;
+        let outer = self.stream_read_bytes_per_s.max(self.sustained_write_bytes_per_s) / 1e6;
         let average_ms = (seek_ns / 1e6).max(8.5);
         for (name, value, unit, from, source) in [
             ("rpm", RPM, "rpm", "assumed", "look at the data sheet: a run does not show it"),
@@ -316,6 +319,8 @@ impl<'r> Seen<'r> {
     }
 }
 
+/// No disk has a larger write cache than a quarter of a gibibyte, four times over.
+const CACHE_BYTES_MAX: u64 = 1 << 30;
 /// What no run shows is taken from drives of the kind.
 const TYPICAL: &str = "typical of drives sold from 2020 to 2026";
 /// A rate of ONFI 5 that common drives use; it only splits a read's fixed time.

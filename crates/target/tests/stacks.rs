@@ -124,7 +124,8 @@ fn a_stack_takes_as_many_requests_as_it_says() {
         "mtron-pro-32",
         "8xmtron-pro-32/raid5:chunk=64K",
         "4xintel-x25e-32/raid10:chunk=16K",
-        "6xhdd-7200-cmr/raid6:chunk=512K/xfs:ram=64M",
+        "6xhdd-7200-cmr/raid6:chunk=512K",
+        "hdd-7200-cmr/xfs:ram=64M",
     ] {
         let mut opened = build(text, 1);
         let depth = opened.contract().queue_depth;

@@ -1,13 +1,12 @@
 //! A drive or a port of the catalog, as its file says it.
 
 use super::{
-    schema::{DRIVER_KEYS, DriveKind, Holds, Key, Need, PORT_KEYS},
+    read::{capacity, data_sheet, entry, kernel, price},
+    schema::{DRIVER_KEYS, DriveKind, Key, PORT_KEYS},
     section::{BadCatalog, Section, Source},
-    unit::{self, Dimension},
 };
 use lab::names::did_you_mean;
 use std::{collections::BTreeMap, fmt, ops::Range};
-use toml::de::DeValue;
 
 /// Most numbers of one drive that may be fitted.
 pub const FITTED_MAX: usize = 12;
@@ -70,9 +69,9 @@ pub struct Parameter {
     /// Which cells, sheet, study or assumption.
     pub source: String,
     /// How many of the model's unit one `unit` is.
-    factor: f64,
+    pub(super) factor: f64,
     /// Where the value stands in the file.
-    span: Range<usize>,
+    pub(super) span: Range<usize>,
 }
 
 impl Parameter {
@@ -133,7 +132,7 @@ pub struct Entry {
     /// The file's name, for sentences.
     pub file: String,
     /// The file, as it was read and changed.
-    text: String,
+    pub(super) text: String,
 }
 
 /// A drive of the catalog.
@@ -299,184 +298,4 @@ impl Entry {
             Value::Number(_) => panic!("the schema says that `{name}` is a word"),
         }
     }
-}
-
-fn entry(top: &Section<'_>, source: Source<'_>, keys: &[Key]) -> Result<Entry, BadCatalog> {
-    let (name, at) = top.text("name")?;
-    let is_plain =
-        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-".contains(&byte);
-    if name.is_empty() || !name.bytes().all(is_plain) {
-        let what = "is of small letters, digits, `-` and `.`, so that a STACK can hold it";
-        return Err(top.wrong("name", at.start, what));
-    }
-    let generic = match top.ask("generic") {
-        None | Some((DeValue::Boolean(false), _)) => Reality::Product,
-        Some((DeValue::Boolean(true), _)) => Reality::Generic,
-        Some((_, span)) => return Err(top.wrong("generic", span.start, "is true or false")),
-    };
-    let entry = Entry {
-        name,
-        title: top.text("title")?.0,
-        about: top.text("about")?.0,
-        reality: generic,
-        parameters: parameters(&top.section("parameters")?, keys)?,
-        file: source.name.to_owned(),
-        text: source.text.to_owned(),
-    };
-    let limit = if entry.reality == Reality::Generic { 0 } else { FITTED_MAX };
-    if entry.fitted() > limit {
-        let about = match entry.reality {
-            Reality::Generic => {
-                format!("what is generic has no fitted numbers, and this has {}", entry.fitted())
-            }
-            Reality::Product => {
-                format!("at most {limit} numbers may be fitted, and {} are", entry.fitted())
-            }
-        };
-        return Err(source.complain(0, &about));
-    }
-    Ok(entry)
-}
-
-fn parameters(
-    section: &Section<'_>,
-    keys: &[Key],
-) -> Result<BTreeMap<String, Parameter>, BadCatalog> {
-    let mut parameters = BTreeMap::new();
-    for key in keys {
-        match section.section_if_there(key.name)? {
-            Some(inner) => {
-                parameters.insert(key.name.to_owned(), parameter(&inner, key)?);
-                inner.finish()?;
-            }
-            None if key.need == Need::Required => return Err(section.missing(key.name)),
-            None => {}
-        }
-    }
-    section.finish()?;
-    Ok(parameters)
-}
-
-fn parameter(inner: &Section<'_>, key: &Key) -> Result<Parameter, BadCatalog> {
-    let (value, span) = inner.ask("value").ok_or_else(|| inner.missing("value"))?;
-    let (value, unit, factor) = match &key.holds {
-        Holds::Number(dimension, range) => {
-            let number = number(value).filter(|number| number.is_finite());
-            let number =
-                number.ok_or_else(|| inner.wrong("value", span.start, "wants a number"))?;
-            let (unit, at) = inner.text("unit")?;
-            let factor = factor(inner, &unit, at.start, *dimension)?;
-            let base = (number * factor).round();
-            if base < *range.start() as f64 || base > *range.end() as f64 {
-                let [least, most] = [*range.start(), *range.end()].map(|end| end as f64 / factor);
-                let what = format!("is {number} {unit}: it goes from {least} to {most} {unit}");
-                return Err(inner.wrong("value", span.start, &what));
-            }
-            (Value::Number(number), unit, factor)
-        }
-        Holds::Word(words) => match value {
-            DeValue::String(word) if words.contains(&word.as_ref()) => {
-                (Value::Word(word.to_string()), String::new(), 1.0)
-            }
-            _ => {
-                let what = format!("is one of these words: {}", words.join(", "));
-                return Err(inner.wrong("value", span.start, &what));
-            }
-        },
-    };
-    let (from, at) = inner.text("from")?;
-    let from = Origin::ALL.into_iter().find(|origin| origin.name() == from).ok_or_else(|| {
-        let names = Origin::ALL.map(Origin::name);
-        let near = did_you_mean(&from, names);
-        let what = format!("is `{from}`.{near} It is one of: {}", names.join(", "));
-        inner.wrong("from", at.start, &what)
-    })?;
-    let (source, at) = inner.text("source")?;
-    if source.trim().is_empty() {
-        return Err(inner.wrong("source", at.start, "says nothing: every number names its source"));
-    }
-    Ok(Parameter { value, unit, from, source, factor, span })
-}
-
-fn number(value: &DeValue<'_>) -> Option<f64> {
-    match value {
-        DeValue::Integer(integer) if integer.radix() == 10 => integer.as_str().parse().ok(),
-        DeValue::Float(float) => float.as_str().parse().ok(),
-        _ => None,
-    }
-}
-
-fn factor(
-    section: &Section<'_>,
-    unit: &str,
-    at: usize,
-    dimension: Dimension,
-) -> Result<f64, BadCatalog> {
-    let Some((measures, factor)) = unit::find(unit) else {
-        let near = did_you_mean(unit, unit::names());
-        let what =
-            format!("is `{unit}`, which is no unit.{near} {dimension} is in {}", dimension.units());
-        return Err(section.wrong("unit", at, &what));
-    };
-    if measures != dimension {
-        let what =
-            format!("is `{unit}`, {measures}, and {dimension} is wanted: {}", dimension.units());
-        return Err(section.wrong("unit", at, &what));
-    }
-    Ok(factor)
-}
-
-/// `capacity = { value = 32, unit = "GB" }`.
-fn capacity(top: &Section<'_>) -> Result<u64, BadCatalog> {
-    let inner = top.section("capacity")?;
-    let (value, span) = inner.ask("value").ok_or_else(|| inner.missing("value"))?;
-    let number = number(value).filter(|number| *number > 0.0);
-    let number =
-        number.ok_or_else(|| inner.wrong("value", span.start, "wants a number above 0"))?;
-    let (unit, at) = inner.text("unit")?;
-    let bytes = number * factor(&inner, &unit, at.start, Dimension::Size)?;
-    inner.finish()?;
-    // Whole megabytes, so that any page and any sector divides it.
-    Ok((bytes.round() as u64) >> 20 << 20)
-}
-
-/// `kernel = "2.6.24"`.
-fn kernel(top: &Section<'_>) -> Result<Option<(u32, u32, u32)>, BadCatalog> {
-    let Some((text, at)) = top.text_if_there("kernel")? else { return Ok(None) };
-    match parse_kernel(&text) {
-        Some(kernel) => Ok(Some(kernel)),
-        None => Err(top.wrong("kernel", at.start, "wants a version such as \"2.6.24\" or \"6.1\"")),
-    }
-}
-
-/// `2.6.24`, `6.1`: the parts of a kernel's version.
-pub(crate) fn parse_kernel(text: &str) -> Option<(u32, u32, u32)> {
-    let mut parts = text.split('.').map(|part| part.parse().ok());
-    let version = (parts.next()??, parts.next()??, parts.next().unwrap_or(Some(0))?);
-    parts.next().is_none().then_some(version)
-}
-
-fn data_sheet(top: &Section<'_>) -> Result<DataSheet, BadCatalog> {
-    let Some(section) = top.section_if_there("data_sheet")? else {
-        return Ok(DataSheet::default());
-    };
-    let source = section.text("source")?.0;
-    let mut lines = Vec::new();
-    for key in section.keys().into_iter().filter(|key| *key != "source") {
-        lines.push((key.to_owned(), section.text(key)?.0));
-    }
-    Ok(DataSheet { source, lines })
-}
-
-fn price(top: &Section<'_>) -> Result<Option<Price>, BadCatalog> {
-    let Some(section) = top.section_if_there("price")? else { return Ok(None) };
-    let usd = match section.ask("usd") {
-        None => None,
-        Some((value, span)) => {
-            Some(number(value).ok_or_else(|| section.wrong("usd", span.start, "wants a number"))?)
-        }
-    };
-    let price = Price { usd, text: section.text("text")?.0, source: section.text("source")?.0 };
-    section.finish()?;
-    Ok(Some(price))
 }

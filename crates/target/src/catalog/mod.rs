@@ -14,16 +14,17 @@
 mod build;
 mod built_in;
 mod entry;
+mod read;
 mod schema;
 mod section;
 mod unit;
 
 pub(crate) use build::attached;
 pub use build::{DriveSettings, Past};
-pub(crate) use entry::parse_kernel;
 pub use entry::{
     DataSheet, DriveEntry, Entry, FITTED_MAX, HostEntry, Origin, Parameter, Price, Reality, Value,
 };
+pub(crate) use read::parse_kernel;
 pub use schema::{DRIVER_KEYS, DriveKind, Holds, Key, Need, PORT_KEYS};
 pub use section::BadCatalog;
 pub use unit::Dimension;
