@@ -100,13 +100,14 @@ fn rounded(value: f64) -> f64 {
 }
 
 /// Mean size of the errors; what is beyond 8 % counts five times more, because a cell beyond 10 % is to
-/// be explained. Infinite where a stack cannot be built.
+/// be explained. Beyond 30 % it is beyond the model, and must not bend what can be met. Infinite where a
+/// stack cannot be built.
 fn loss(catalog: &Catalog, seen: &[Case]) -> f64 {
     let sum: f64 = seen
         .iter()
         .map(|case| match run_trial(case, catalog, Effort::SEARCH) {
             Ok(outcome) => {
-                let error = relative_error(outcome.value, case.figure.value).abs();
+                let error = relative_error(outcome.value, case.figure.value).abs().min(0.3);
                 error + 5.0 * (error - 0.08).max(0.0)
             }
             Err(_) => f64::INFINITY,

@@ -239,21 +239,14 @@ fn cmu(figure: &Figure) -> Option<Parts> {
         "intel-x25m-80" | "intel-x25e-32" | "fusionio-iodrive-80" => "4G",
         _ => "2G",
     };
-    // Written many times over: the file and some more is mapped. On flash no distance counts, and a smaller
-    // file stands for the study's.
-    let (state, file_bytes) = match figure.device.as_str() {
-        "intel-x25m-80" | "fusionio-iodrive-80" => (":state=steady,used=1%", 256 << 20),
-        "intel-x25e-32" => (":state=steady,used=2%", 256 << 20),
-        _ => ("", 4 << 30),
-    };
     let trial = Trial::File {
         op: op_of(figure)?,
         order: order_of(figure),
         block_bytes: figure.block_bytes? as u32,
-        file_bytes,
+        file_bytes: 4 << 30,
         flush: Flush::Timed,
     };
-    let stack = format!("{}{state}/ext3:ram={ram}", figure.device);
+    let stack = format!("{}/ext3:ram={ram}", figure.device);
     Some((Group::CmuFiles, fitted_on(&figure.device), stack, trial))
 }
 
@@ -333,13 +326,8 @@ fn stfc(figure: &Figure) -> Option<Parts> {
         "dd" => 64 << 30,
         _ => (2 * memory_gib) << 30,
     };
-    let state = match (figure.device.starts_with("intel"), op) {
-        // Reads meet flash that holds data; writes fill the drive first, in order.
-        (true, Op::Read) => ",state=steady,used=60%",
-        _ => "",
-    };
     let stack = format!(
-        "{}:port=3ware9650{state}/ext2:ram={memory_gib}G,elevator=anticipatory,read-ahead=8M",
+        "{}:port=3ware9650/ext2:ram={memory_gib}G,elevator=anticipatory,read-ahead=8M",
         figure.device
     );
     match (figure.table.as_str(), figure.metric.as_str()) {

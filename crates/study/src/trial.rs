@@ -18,6 +18,13 @@ use target::{
 /// and not luck.
 const SEED: u64 = 0x5713_d1e5;
 
+/// Where the clock stops before the flush, a larger file and the memory that holds part of it are made
+/// smaller together, to this size, bytes: what decides is their ratio.
+const SCALED_FILE_BYTES: u64 = 1 << 30;
+
+/// Size of a file on flash of which only some blocks are asked for, bytes.
+const FLASH_FILE_BYTES: u64 = 256 << 20;
+
 /// What a trial gave.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Outcome {
@@ -52,8 +59,7 @@ impl From<IoError> for TrialError {
 pub struct Effort {
     /// Operations that count in a random trial; some more go before.
     pub operations: u64,
-    /// Sequential trials move this many bytes. Where the clock stops before the flush, a larger file and
-    /// the memory that holds part of it are made smaller together: what decides is their ratio.
+    /// Sequential trials move this many bytes.
     pub file_bytes_max: u64,
 }
 
@@ -160,9 +166,15 @@ impl Bench<'_> {
         if let Some(files) = opened.file_system() {
             files.set_open(Actor(0), Caching::Buffered, Syncing::None);
         }
-        let file_bytes = (pass.file_bytes / scale).min(opened.contract().capacity_bytes);
-        if pass.writes_all() && self.kind(stack) == DriveKind::PageMapped {
-            fill_in_order(&mut opened)?;
+        let capacity_bytes = opened.contract().capacity_bytes;
+        let mut file_bytes = (pass.file_bytes / scale).min(capacity_bytes);
+        if self.kind(stack) == DriveKind::PageMapped {
+            // What is read was written before, in order; and so was the whole drive if it is to be filled
+            // beyond its spare. No distance counts, so that a part of a large file stands for it.
+            if !pass.writes_all() {
+                file_bytes = file_bytes.min(FLASH_FILE_BYTES);
+            }
+            fill_in_order(&mut opened, if pass.writes_all() { capacity_bytes } else { file_bytes })?;
         }
         let blocks = file_bytes / block;
         let counted = match pass.order {
@@ -195,7 +207,7 @@ impl Bench<'_> {
         if !pass.writes_all() || seeks {
             return 1;
         }
-        pass.file_bytes.div_ceil(self.effort.file_bytes_max).next_power_of_two()
+        pass.file_bytes.div_ceil(SCALED_FILE_BYTES).next_power_of_two()
     }
 
     /// Opens a stack with its memory, and the flash of its drive, divided by `scale`: how full a drive is
@@ -274,10 +286,10 @@ fn first_name(stack: &str) -> &str {
     stack.split([':', '/']).next().expect("a split has a first part")
 }
 
-/// Writes the whole file system once from front to end, so that every address of the drive was written.
-fn fill_in_order(opened: &mut Opened) -> Result<(), IoError> {
+/// Writes the first `file_bytes` of the file from front to end.
+fn fill_in_order(opened: &mut Opened, file_bytes: u64) -> Result<(), IoError> {
     const BYTES: u32 = 1 << 20;
-    let calls = opened.contract().capacity_bytes / u64::from(BYTES);
+    let calls = file_bytes / u64::from(BYTES);
     let length = Length { before: 0, counted: calls };
     let mut offset = 0;
     closed_loop::run(opened, 1, length, &mut || {
