@@ -20,7 +20,10 @@ mod store;
 mod summary;
 
 pub use cell::{Bound, Cell, CpuCost, Latency, Operations, Pass, Percentile, Series, Transition};
-pub use environment::{BlockLayer, Completions, Cpu, DriveIdentity, Environment, FileSystem, HostFacts, Link, Queue, TargetInfo, TargetKind};
+pub use environment::{
+    BlockLayer, Completions, Cpu, DriveIdentity, Environment, FileSystem, HostFacts, Link, Queue,
+    TargetInfo, TargetKind,
+};
 pub use file::FileError;
 pub use flag::Flag;
 pub use run::{
