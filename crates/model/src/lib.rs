@@ -51,6 +51,6 @@ pub use media::{
 pub use outbox::Outbox;
 pub use paced::{Paced, WallClock};
 pub use paced_lateness::{Lateness, STALL_NS};
-pub use port::{Attached, Port, PortParams};
+pub use port::{Attached, Fua, Port, PortParams};
 pub use sim::Sim;
 pub use witness::Witness;

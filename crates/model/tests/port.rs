@@ -4,10 +4,12 @@ mod array_shelf;
 
 use array_shelf::Shelf;
 use block::{
-    Actor, Buf, Command, Completion, Drive, Durability, Engine, Extent, Instant, Payload, Request,
-    Rng, Stack, Tag,
+    Actor, Buf, Command, Completion, Drive, Durability, Effects, Engine, Extent, Geometry, Instant,
+    IoError, Machine, Payload, Request, Rng, Stack, Tag,
 };
-use model::{Attached, Bank, BlockMapped, BlockMappedParams, Port, PortParams, Sim, WriteCaching};
+use model::{
+    Attached, Bank, BlockMapped, BlockMappedParams, Fua, Port, PortParams, Sim, WriteCaching,
+};
 
 /// 50 us a command and nothing for its bytes: what is left of a time is the port's.
 fn drive() -> BlockMappedParams {
@@ -37,6 +39,7 @@ fn free_port() -> PortParams {
         transfer_bytes_max: 65_536,
         command_ns: 0,
         link_bytes_per_s: None,
+        fua: Fua::Native,
     }
 }
 
@@ -45,7 +48,8 @@ type Drives = Stack<Port, Sim<Bank>>;
 fn drives(count: u16, port: PortParams) -> Drives {
     let member = || Box::new(BlockMapped::new(drive(), 64)) as Box<dyn block::Machine>;
     let sim = Sim::new(Bank::new((0..count).map(|_| member()).collect()));
-    let attached = Attached { geometry: sim.geometry(Drive(0)), commands: 1 };
+    let attached =
+        Attached { geometry: sim.geometry(Drive(0)), commands: 1, write_cache: WriteCaching::On };
     Stack::new(Port::new(port, &vec![attached; usize::from(count)], 256), sim)
 }
 
@@ -149,7 +153,8 @@ fn drives_together_read_no_faster_than_their_link() {
 #[test]
 fn a_drive_with_a_queue_is_given_as_many_commands_as_it_takes() {
     let sim = Sim::new(Shelf::new(1, 1 << 20));
-    let attached = Attached { geometry: sim.geometry(Drive(0)), commands: 4 };
+    let attached =
+        Attached { geometry: sim.geometry(Drive(0)), commands: 4, write_cache: WriteCaching::On };
     let mut engine = Stack::new(Port::new(free_port(), &[attached], 64), sim);
     for actor in 0..16 {
         let at = Extent { offset: u64::from(actor) * 512, bytes: 512 };
@@ -165,7 +170,8 @@ fn a_drive_with_a_queue_is_given_as_many_commands_as_it_takes() {
 #[test]
 fn bytes_survive_being_cut_into_commands() {
     let sim = Sim::new(Shelf::new(1, 4 << 20));
-    let attached = Attached { geometry: sim.geometry(Drive(0)), commands: 32 };
+    let attached =
+        Attached { geometry: sim.geometry(Drive(0)), commands: 32, write_cache: WriteCaching::On };
     let mut engine = Stack::new(Port::new(free_port(), &[attached], 64), sim);
     let (length, offset) = (1_000_448, 512 * 77);
     let mut buffer = Buf::zeroed(length);
@@ -183,4 +189,125 @@ fn bytes_survive_being_cut_into_commands() {
     let Payload::Bytes(read) = last else { panic!("bytes went down") };
     assert!(read.bytes()[..length] == written);
     assert_eq!(engine.engine.machine.log.len(), 2 * 16, "16 commands of 64 KiB each way");
+}
+
+/// A write of 1,000,448 B with forced unit access, which a port cuts into 16 commands: what its drive was sent, and
+/// the answer.
+fn durable_write(fua: Fua, write_cache: WriteCaching, is_gone: bool) -> (String, Completion) {
+    let mut shelf = Shelf::new(1, 4 << 20);
+    shelf.is_gone[0] = is_gone;
+    let sim = Sim::new(Recorded { shelf, sent: String::new() });
+    let attached = Attached { geometry: sim.geometry(Drive(0)), commands: 32, write_cache };
+    let port = PortParams { fua, serial_ns: Some(1_000), ..free_port() };
+    let mut engine = Stack::new(Port::new(port, &[attached], 1), sim);
+    let at = Extent { offset: 0, bytes: 1_000_448 };
+    let mut buffer = Buf::zeroed(at.bytes as usize);
+    buffer.bytes_mut()[77] = 77;
+    let from = Payload::Bytes(buffer);
+    let command = Command::Write { at, from, durability: Durability::Fua };
+    engine.submit(Request { tag: Tag(5), actor: Actor(0), drive: Drive(0), command });
+    let answer = collect(&mut engine, 1).pop().expect("an answer");
+    (std::mem::take(&mut engine.engine.machine.sent), answer)
+}
+
+/// A shelf that notes what it is sent: `w` a write, `W` one with forced unit access, `f` a flush, `.` an answer.
+struct Recorded {
+    shelf: Shelf,
+    sent: String,
+}
+
+impl Machine for Recorded {
+    fn geometry(&self, drive: Drive) -> Geometry {
+        self.shelf.geometry(drive)
+    }
+
+    fn on_request(&mut self, now: Instant, request: Request, effects: &mut Effects) {
+        self.sent.push(match request.command {
+            Command::Write { durability: Durability::Cached, .. } => 'w',
+            Command::Write { durability: Durability::Fua, .. } => 'W',
+            Command::Flush => 'f',
+            _ => panic!("nothing else was asked for"),
+        });
+        self.shelf.on_request(now, request, effects);
+    }
+
+    fn on_completion(&mut self, _: Instant, _: Completion, _: &mut Effects) {
+        unreachable!("a drive has nothing below it");
+    }
+
+    fn on_wakeup(&mut self, now: Instant, effects: &mut Effects) {
+        let before = effects.up.len();
+        self.shelf.on_wakeup(now, effects);
+        self.sent.extend((before..effects.up.len()).map(|_| '.'));
+    }
+
+    fn next_wakeup(&self) -> Instant {
+        self.shelf.next_wakeup()
+    }
+}
+
+/// The latency study's 128 MiB writes are one request: a flush for every piece would have cost 256 of them.
+#[test]
+fn a_durable_write_is_flushed_once_after_its_last_piece_where_the_bit_is_not_trusted() {
+    let (sent, answer) = durable_write(Fua::Flush, WriteCaching::On, false);
+    assert_eq!(sent, format!("{}{}f.", "w".repeat(16), ".".repeat(16)));
+    assert_eq!((answer.tag, answer.issued, answer.result), (Tag(5), Instant(0), Ok(())));
+    let Payload::Bytes(buffer) = answer.payload else { panic!("the write's buffer comes back") };
+    assert_eq!(buffer.bytes()[77], 77);
+}
+
+#[test]
+fn a_trusted_drive_gets_the_bit_and_one_without_a_cache_neither_bit_nor_flush() {
+    let pieces = |letter: &str| format!("{}{}", letter.repeat(16), ".".repeat(16));
+    let sent = |fua, cache| durable_write(fua, cache, false).0;
+    assert_eq!(sent(Fua::Native, WriteCaching::On), pieces("W"));
+    assert_eq!(sent(Fua::Native, WriteCaching::Off), pieces("w"));
+    assert_eq!(sent(Fua::Flush, WriteCaching::Off), pieces("w"));
+}
+
+#[test]
+fn a_durable_write_that_failed_is_not_flushed_and_says_so() {
+    let (sent, answer) = durable_write(Fua::Flush, WriteCaching::On, true);
+    assert_eq!(answer.result, Err(IoError::Offline));
+    assert!(!sent.contains('f'), "{sent}");
+}
+
+/// 512 B, then a flush, by one thread that waits for each: the same two requests, asked for by hand.
+#[test]
+fn a_flush_that_follows_costs_what_one_costs_that_is_asked_for() {
+    let port = PortParams { own_ns: 7_000, driver_ns: 13_000, command_ns: 5_000, ..free_port() };
+    for serial_ns in [None, Some(20_000)] {
+        let port = PortParams { serial_ns, ..port.clone() };
+        let write = |durability| {
+            let at = Extent { offset: 0, bytes: 512 };
+            Command::Write { at, from: Payload::None, durability }
+        };
+        let finish = |fua, commands: Vec<Command>| {
+            let mut engine = drives(1, PortParams { fua, ..port.clone() });
+            let ask = |command| {
+                let (tag, actor, drive) = (Tag(0), Actor(0), Drive(0));
+                engine.submit(Request { tag, actor, drive, command });
+                collect(&mut engine, 1)[0].finished
+            };
+            commands.into_iter().map(ask).last()
+        };
+        let two = vec![write(Durability::Cached), Command::Flush];
+        let by_hand = finish(Fua::Native, two);
+        assert_eq!(finish(Fua::Flush, vec![write(Durability::Fua)]), by_hand);
+    }
+}
+
+#[test]
+fn every_drive_has_a_queue_of_its_own_depth() {
+    let sim = Sim::new(Shelf::new(3, 16 << 20));
+    let attached =
+        Attached { geometry: sim.geometry(Drive(0)), commands: 1, write_cache: WriteCaching::On };
+    let mut engine = Stack::new(Port::new(free_port(), &[attached; 3], 16), sim);
+    for number in 0..3 {
+        assert_eq!(engine.geometry(Drive(number)).queue_depth, 16);
+        for request in 0..16 {
+            engine.submit(read(number, request, 512));
+        }
+    }
+    assert_eq!(collect(&mut engine, 48).len(), 48);
 }

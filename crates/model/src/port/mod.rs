@@ -18,15 +18,19 @@
 //! sixteen chunks then costs sixteen halves before the first drive starts, because requests are held
 //! until the submitter is done, and after the last round one half for every drive that ends with it.
 //! No further number is needed.
+//!
+//! **Durable writes** ([`Fua`]). Behind a port that does not trust its drives with forced unit access, a durable
+//! write is its commands, and when the last of them is back one flush, which the thread asks for as for
+//! any other request. A drive without a volatile cache needs neither.
 
 mod agenda;
 mod host;
 mod params;
 mod pieces;
 
-pub use params::{Attached, PortParams};
+pub use params::{Attached, Fua, PortParams};
 
-use crate::{Outbox, nanoseconds_for};
+use crate::{Outbox, WriteCaching, nanoseconds_for};
 use agenda::Agenda;
 use block::{
     Actor, Command, Completion, Drive, Durability, Effects, Extent, Geometry, Instant, IoError,
@@ -85,7 +89,17 @@ struct Held {
     landed: u32,
     result: Result<(), IoError>,
     payload: Payload,
+    follow_up: FollowUp,
     next: u32,
+}
+
+/// What makes a request durable after its own commands are back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum FollowUp {
+    /// Nothing, or it has been asked for.
+    None,
+    /// A flush.
+    Flush,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -116,11 +130,13 @@ enum Due {
     Send(usize),
     /// The link has carried a command's bytes.
     Land(u32),
+    /// A thread has its write's answer, and asks for the flush that makes it durable.
+    FollowUp(u32),
 }
 
 impl Port {
-    /// Over these drives, the first being drive 0. At most `queue_depth` requests may be outstanding; the
-    /// port holds what a drive does not take yet.
+    /// Over these drives, the first being drive 0. At most `queue_depth` requests may be outstanding for each of
+    /// them, whatever the others have; the port holds what a drive does not take yet.
     ///
     /// # Panics
     /// Without drives, or on parameters that cannot be built.
@@ -132,6 +148,8 @@ impl Port {
             assert!((1..=drive.geometry.queue_depth).contains(&drive.commands), "a drive's queue");
         }
         let at_drives = drives.iter().map(|drive| drive.commands).sum();
+        let count = u32::try_from(drives.len()).expect("a drive's number is of 16 bits");
+        let requests = queue_depth.checked_mul(count).expect("fewer requests than 2^32");
         let lane = |&attached| Lane {
             attached,
             first: NOTHING,
@@ -143,11 +161,11 @@ impl Port {
             lanes: drives.iter().map(lane).collect(),
             queue_depth,
             host: Host::new(&params),
-            requests: Slots::new(queue_depth),
-            batches: Slots::new(queue_depth),
+            requests: Slots::new(requests),
+            batches: Slots::new(requests),
             commands: Slots::new(at_drives),
-            agenda: Agenda::new(queue_depth as usize + at_drives as usize),
-            outbox: Outbox::new(queue_depth),
+            agenda: Agenda::new(requests as usize + at_drives as usize),
+            outbox: Outbox::new(requests),
             pool: Pool::new(params.transfer_bytes_max),
             link_free_at: Instant(0),
             params,
@@ -164,6 +182,7 @@ impl Port {
             Command::Flush => (Kind::Flush, 0, 0, Payload::None),
             Command::Discard { offset, len } => (Kind::Discard, offset, len, Payload::None),
         };
+        let (kind, follow_up) = self.made_durable(request.drive, kind);
         let transfers = matches!(kind, Kind::Read | Kind::Write(_));
         let slot = self.requests.insert(Held {
             tag: request.tag,
@@ -178,10 +197,25 @@ impl Port {
             landed: 0,
             result: Ok(()),
             payload,
+            follow_up,
             next: NOTHING,
         });
         let bytes = if transfers { bytes } else { 0 };
         self.join_batch(now, request.actor, slot, bytes);
+    }
+
+    /// How a request goes to this drive, and what has to follow it.
+    fn made_durable(&self, drive: Drive, kind: Kind) -> (Kind, FollowUp) {
+        let write_cache = self.lanes[usize::from(drive.0)].attached.write_cache;
+        match (kind, write_cache, self.params.fua) {
+            (Kind::Write(Durability::Fua), WriteCaching::On, Fua::Flush) => {
+                (Kind::Write(Durability::Cached), FollowUp::Flush)
+            }
+            (Kind::Write(_), WriteCaching::Off, _) => {
+                (Kind::Write(Durability::Cached), FollowUp::None)
+            }
+            _ => (kind, FollowUp::None),
+        }
     }
 
     fn join_batch(&mut self, now: Instant, actor: Actor, slot: u32, bytes: u64) {
@@ -275,11 +309,11 @@ impl Port {
         }
         // A discard may be longer than a transfer can be; its bytes cross no link.
         let bytes = u32::try_from(command_bytes).unwrap_or(0);
-        let is_whole = command_bytes == held.bytes;
-        let payload = if is_whole {
-            std::mem::replace(&mut held.payload, Payload::None)
-        } else {
-            self.pool.cut(&held.payload, start, bytes)
+        let payload = match held.kind {
+            // The payload of the write that a flush follows stays where it is.
+            Kind::Flush | Kind::Discard => Payload::None,
+            _ if command_bytes == held.bytes => std::mem::replace(&mut held.payload, Payload::None),
+            _ => self.pool.cut(&held.payload, start, bytes),
         };
         let at = Extent { offset: held.offset + start, bytes };
         let command = match held.kind {
@@ -319,22 +353,33 @@ impl Port {
         held.outstanding -= 1;
         held.result = held.result.and(result);
         let drive = usize::from(held.drive.0);
-        if u64::from(sent.bytes) == held.bytes || !matches!(held.kind, Kind::Read | Kind::Write(_))
-        {
-            held.payload = payload;
-        } else if held.kind == Kind::Read {
-            let is_first = held.landed == 0;
-            self.pool.join(&mut held.payload, payload, sent.start, sent.bytes, is_first);
-        } else {
-            self.pool.give_back(payload);
+        match held.kind {
+            Kind::Flush | Kind::Discard => {}
+            _ if u64::from(sent.bytes) == held.bytes => held.payload = payload,
+            Kind::Read => {
+                let is_first = held.landed == 0;
+                self.pool.join(&mut held.payload, payload, sent.start, sent.bytes, is_first);
+            }
+            Kind::Write(_) => self.pool.give_back(payload),
         }
         held.landed += 1;
         let is_done = held.sent == held.bytes && held.outstanding == 0;
-        if is_done {
+        if is_done && held.result.is_ok() && held.follow_up == FollowUp::Flush {
+            self.agenda.put(through_at, Due::FollowUp(sent.request));
+        } else if is_done {
             self.answer(now, sent.request, through_at, effects);
         }
         self.lanes[drive].taken -= 1;
         self.advance(now, drive, effects);
+    }
+
+    /// What was a write is a flush from here on, and keeps the write's payload for the answer.
+    fn follow_up(&mut self, now: Instant, slot: u32) {
+        let held = self.requests.get_mut(slot);
+        (held.kind, held.follow_up) = (Kind::Flush, FollowUp::None);
+        (held.offset, held.bytes, held.sent, held.landed) = (0, 0, 0, 0);
+        let actor = held.actor;
+        self.join_batch(now, actor, slot, 0);
     }
 
     fn answer(&mut self, now: Instant, slot: u32, finished: Instant, effects: &mut Effects) {
@@ -374,6 +419,7 @@ impl Machine for Port {
                     self.advance(now, drive, effects);
                 }
                 Due::Land(command) => self.land(now, command, effects),
+                Due::FollowUp(request) => self.follow_up(now, request),
             }
         }
         self.outbox.release(now, effects);

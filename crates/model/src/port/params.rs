@@ -1,5 +1,6 @@
 //! What a host path costs.
 
+use crate::WriteCaching;
 use block::Geometry;
 
 /// A controller, its driver and the path to it. All times are the host's, on top of the drive's.
@@ -26,6 +27,19 @@ pub struct PortParams {
     pub command_ns: u64,
     /// Rate of the link that all drives share, if it is narrower than they are together, bytes per second.
     pub link_bytes_per_s: Option<u64>,
+    /// What becomes of a write with forced unit access.
+    pub fua: Fua,
+}
+
+/// How a kernel makes one write durable on a drive whose write cache is on. Where that is off no write needs it,
+/// and a kernel leaves the bit out (Linux, `submit_bio_noacct` in block/blk-core.c).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fua {
+    /// The bit goes to the drive, which SCSI and NVMe drives may be trusted with.
+    Native,
+    /// The write goes as any other, and a flush of the whole cache follows: libata does not trust drives with
+    /// the bit (its parameter `fua` is 0 by default; drivers/ata/libata-core.c).
+    Flush,
 }
 
 /// A drive as its port sees it.
@@ -35,6 +49,9 @@ pub struct Attached {
     pub geometry: Geometry,
     /// Commands it takes at a time: 1 without a command queue, 32 with NCQ.
     pub commands: u32,
+    /// Whether it says that it caches writes. One that keeps its cache through a power cut may say so too,
+    /// and is then flushed like any other.
+    pub write_cache: WriteCaching,
 }
 
 impl PortParams {

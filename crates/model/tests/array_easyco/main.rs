@@ -6,8 +6,8 @@ mod published;
 use block::{Drive, Engine, Stack};
 use closed_loop::{Cell, Op, run};
 use model::{
-    Array, ArrayParams, Attached, Bank, BlockMapped, BlockMappedParams, Level, Port, PortParams,
-    Sim, WriteCaching,
+    Array, ArrayParams, Attached, Bank, BlockMapped, BlockMappedParams, Fua, Level, Port,
+    PortParams, Sim, WriteCaching,
 };
 use published::*;
 
@@ -48,6 +48,7 @@ fn highpoint() -> PortParams {
         transfer_bytes_max: 64 << 10,
         command_ns: 0,
         link_bytes_per_s: None,
+        fua: Fua::Native,
     }
 }
 
@@ -66,7 +67,11 @@ fn attach(drives: Vec<BlockMappedParams>, port: PortParams) -> Stack<Port, Sim<B
         .collect();
     let sim = Sim::new(Bank::new(bank));
     let attached: Vec<Attached> = (0..sim.machine.len())
-        .map(|number| Attached { geometry: sim.geometry(block::Drive(number as u16)), commands: 1 })
+        .map(|number| Attached {
+            geometry: sim.geometry(block::Drive(number as u16)),
+            commands: 1,
+            write_cache: WriteCaching::On,
+        })
         .collect();
     Stack::new(Port::new(port, &attached, 4096), sim)
 }

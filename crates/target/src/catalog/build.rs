@@ -1,9 +1,9 @@
 //! The one place where a file's numbers become a model's.
 
-use super::{BadCatalog, DriveEntry, DriveKind, Entry, HostEntry};
+use super::{BadCatalog, DriveEntry, DriveKind, HostEntry};
 use block::Machine;
 use model::{
-    Attached, BlockMapped, BlockMappedParams, Disk, DiskParams, PortParams, Shingling,
+    Attached, BlockMapped, BlockMappedParams, Disk, DiskParams, Fua, PortParams, Shingling,
     WriteCaching,
     flash::page_mapped::{Cleaning, PageMapped, PageMappedParams, PowerLoss, SlcCache, State},
 };
@@ -63,6 +63,24 @@ impl DriveEntry {
         })
     }
 
+    /// `drive`, built of this entry, as its port sees it.
+    pub(crate) fn attached(&self, drive: &dyn Machine, settings: &DriveSettings) -> Attached {
+        let geometry = drive.geometry(block::Drive(0));
+        let commands = self.commands(settings).min(geometry.queue_depth);
+        Attached { geometry, commands, write_cache: self.write_cache(settings) }
+    }
+
+    fn write_cache(&self, settings: &DriveSettings) -> WriteCaching {
+        settings.write_cache.unwrap_or_else(|| match self.kind {
+            DriveKind::Disk if self.entry.get("write_cache") == 0 => WriteCaching::Off,
+            DriveKind::Disk => WriteCaching::On,
+            _ => match self.entry.word("write_cache") {
+                Some("off") => WriteCaching::Off,
+                _ => WriteCaching::On,
+            },
+        })
+    }
+
     /// The numbers of a block-mapped drive.
     ///
     /// # Errors
@@ -85,7 +103,7 @@ impl DriveEntry {
             saved_from_bytes: entry.get("saved_from"),
             copy_ns_per_kib: entry.get("copy"),
             buffer_lines: entry.get("buffer_lines") as u32,
-            write_caching: settings.write_cache.unwrap_or_else(|| write_caching(entry)),
+            write_caching: self.write_cache(settings),
         };
         let sectors = [params.unit_bytes, params.merge_free_bytes];
         if sectors.iter().any(|bytes| !bytes.is_multiple_of(512)) {
@@ -151,7 +169,7 @@ impl DriveEntry {
             stream_write_bytes_per_s: entry.ask("stream_write_rate"),
             random_write_bytes_per_s: entry.ask("random_write_rate"),
             command_queue: self.commands(settings),
-            write_cache: settings.write_cache.unwrap_or_else(|| write_caching(entry)),
+            write_cache: self.write_cache(settings),
             write_buffer_bytes: entry.get("write_buffer"),
             power_loss: match entry.word("power_loss") {
                 Some("protected") => PowerLoss::Protected,
@@ -185,7 +203,6 @@ impl DriveEntry {
             return Err(self.no_past());
         }
         let write_cache_bytes = entry.get("write_cache");
-        let cached = if write_cache_bytes == 0 { WriteCaching::Off } else { WriteCaching::On };
         let shingling = match (entry.ask("shingled_zone"), entry.ask("media_cache")) {
             (Some(zone_bytes), Some(media_cache_bytes)) => Some(Shingling {
                 zone_bytes,
@@ -215,7 +232,7 @@ impl DriveEntry {
             read_segments: entry.get("read_segments") as u32,
             read_segment_bytes: entry.ask("read_segment").unwrap_or(256 << 10),
             prefetch_min_bytes: entry.ask("prefetch_min").unwrap_or(0),
-            write_caching: settings.write_cache.unwrap_or(cached),
+            write_caching: self.write_cache(settings),
             write_cache_bytes,
             write_cache_commands: entry.ask("write_cache_commands").unwrap_or(32) as u32,
             shingling,
@@ -278,6 +295,10 @@ impl HostEntry {
             transfer_bytes_max: (self.entry.get("transfer_max") / 512 * 512) as u32,
             command_ns: self.entry.get("command"),
             link_bytes_per_s: self.entry.ask("link_rate"),
+            fua: match self.entry.word("fua") {
+                Some("flush") => Fua::Flush,
+                _ => Fua::Native,
+            },
         }
     }
 
@@ -285,17 +306,4 @@ impl HostEntry {
     pub fn serial_ns(&self) -> u64 {
         self.entry.get("serial")
     }
-}
-
-fn write_caching(entry: &Entry) -> WriteCaching {
-    match entry.word("write_cache") {
-        Some("off") => WriteCaching::Off,
-        _ => WriteCaching::On,
-    }
-}
-
-/// A drive as its port sees it.
-pub(crate) fn attached(drive: &dyn Machine, commands: u32) -> Attached {
-    let geometry = drive.geometry(block::Drive(0));
-    Attached { geometry, commands: commands.min(geometry.queue_depth) }
 }

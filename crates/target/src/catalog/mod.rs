@@ -19,7 +19,6 @@ mod schema;
 mod section;
 mod unit;
 
-pub(crate) use build::attached;
 pub use build::{DriveSettings, Past};
 pub use entry::{
     DataSheet, DriveEntry, Entry, FITTED_MAX, HostEntry, Origin, Parameter, Price, Reality, Value,

@@ -277,6 +277,12 @@ pub const PORT_KEYS: &[Key] = &[
     ),
     number("command", Time, NS, Required, "what the controller adds to every command of a drive"),
     number("link_rate", Rate, RATE, Optional, "the link that all drives share; left out: no limit"),
+    Key {
+        name: "fua",
+        holds: Holds::Word(&["native", "flush"]),
+        need: Required,
+        about: "what makes a write durable in a drive's cache: its own bit, or a flush after it",
+    },
 ];
 
 /// An array's driver.

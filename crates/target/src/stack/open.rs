@@ -5,7 +5,7 @@ use super::{
     resolve::{Resolved, ResolvedArray, resolve},
     text::{BadStack, Stack as StackText},
 };
-use crate::catalog::{Catalog, DriveKind, attached};
+use crate::catalog::{Catalog, DriveKind};
 use block::{Completion, Drive, Engine, Geometry, Instant, Machine, Request, Stack};
 use model::{Array, Bank, Port, Sim, Witness, fs::FileSystem};
 
@@ -191,12 +191,12 @@ fn drives_and_port(
     for drive in &resolved.drives {
         let machine = drive.entry.build(&drive.settings, QUEUE_DEPTH);
         let machine = machine.map_err(|bad| BadStack(bad.to_string()))?;
-        attachments.push(attached(&*machine, drive.entry.commands(&drive.settings)));
+        attachments.push(drive.entry.attached(&*machine, &drive.settings));
         machines.push(machine);
     }
     let serial_ns = resolved.array.as_ref().map(|array| array.driver.serial_ns());
     let depth = match resolved.array {
-        Some(_) => member_depth(resolved, &attachments) * attachments.len() as u32,
+        Some(_) => member_depth(resolved, &attachments),
         None => QUEUE_DEPTH + 1,
     };
     let port = Port::new(resolved.port.port(serial_ns), &attachments, depth);
@@ -228,12 +228,8 @@ fn with_array(
     count: usize,
     layers: &mut Vec<LayerInfo>,
 ) -> Result<Box<dyn Engine>, BadStack> {
-    // The port holds requests for all members together, and the array may send each of them its share.
-    let member = |number| {
-        let geometry = engine.geometry(Drive(number));
-        Geometry { queue_depth: geometry.queue_depth / count as u32, ..geometry }
-    };
-    let members: Vec<Geometry> = (0..count as u16).map(member).collect();
+    let members: Vec<Geometry> =
+        (0..count as u16).map(|number| engine.geometry(Drive(number))).collect();
     let mut machine = Array::new(array.params(), &members);
     for &member in &array.degraded {
         if !machine.fail(member) {
