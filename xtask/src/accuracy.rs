@@ -1,22 +1,30 @@
 //! `cargo xtask accuracy`: how far the models are from what was printed, fitted and predicted cells apart.
+//!
+//! ```text
+//!   study::cases -> study::run on every stack -> errors by group, by drive, without one block size
+//! ```
 
+mod leave_out;
+mod options;
 pub mod table;
 
-use anyhow::{Context, Result, bail};
-use std::{
-    collections::BTreeMap,
-    sync::atomic::{AtomicUsize, Ordering},
-    sync::mpsc::channel,
-    thread,
+use crate::fit::UNITS;
+use anyhow::{Context, Result};
+use options::{Options, in_parallel};
+use std::collections::BTreeMap;
+use study::{
+    Basis, Case, Effort, ErrorSummary, Group, Op, cases, relative_error, resists, run as run_trial,
 };
-use study::{Basis, Case, Effort, ErrorSummary, Group, Op, Outcome, cases, relative_error, run as run_trial};
 use target::catalog::Catalog;
 
-/// What was asked for.
-struct Options {
-    cells: bool,
-    threads: usize,
-    groups: Vec<Group>,
+/// A cell that is off by more resists the model.
+const RESISTS_FROM: f64 = 0.1;
+
+/// A case with what the model said.
+struct Cell {
+    case: Case,
+    modelled: f64,
+    error: f64,
 }
 
 /// Runs every cell and prints how far the models are.
@@ -27,98 +35,147 @@ pub fn run(arguments: &[String]) -> Result<()> {
     if !options.groups.is_empty() {
         chosen.retain(|case| options.groups.contains(&case.group));
     }
-    let outcomes = run_all(&chosen, &catalog, options.threads)?;
-    let modelled: Vec<f64> = outcomes.iter().map(|outcome| outcome.value).collect();
+    let outcomes = in_parallel(&chosen, options.threads, |case| {
+        run_trial(case, &catalog, Effort::REPORT)
+            .with_context(|| format!("model:{}, {:?}", case.stack, case.trial))
+    })?;
+    let hash = outcomes.iter().fold(0u64, |hash, outcome| hash.rotate_left(5) ^ outcome.hash);
+    let cell = |(case, modelled): (Case, f64)| {
+        let error = relative_error(modelled, case.figure.value);
+        Cell { case, modelled, error }
+    };
+    let values = outcomes.iter().map(|outcome| outcome.value);
+    let cells: Vec<Cell> = chosen.into_iter().zip(values).map(cell).collect();
     if options.cells {
-        table::print_cells(&chosen, &modelled);
+        table::print_cells(cells.iter().map(|cell| (&cell.case, cell.modelled)));
         println!();
     }
-    print_groups(&chosen, &modelled);
-    let hash = outcomes.iter().fold(0u64, |hash, outcome| hash.rotate_left(5) ^ outcome.hash);
+    print_groups(&cells);
+    print_resisting(&cells);
+    if options.groups.is_empty() {
+        print_numbers(&catalog);
+        print_targets(&cells);
+        if !options.quick {
+            print_left_out(&catalog, options.threads)?;
+        }
+    }
     println!("\nCompletions of all trials: {hash:016x}");
     Ok(())
 }
 
-/// Runs every case, on `threads` threads; the outcomes in the order of the cases.
-pub fn run_all(cases: &[Case], catalog: &Catalog, threads: usize) -> Result<Vec<Outcome>> {
-    let next = AtomicUsize::new(0);
-    let (sink, outcomes) = channel();
-    let mut found = thread::scope(|scope| {
-        for _ in 0..threads {
-            let sink = sink.clone();
-            let next = &next;
-            scope.spawn(move || {
-                while let number = next.fetch_add(1, Ordering::Relaxed)
-                    && let Some(case) = cases.get(number)
-                {
-                    let outcome = run_trial(case, catalog, Effort::REPORT)
-                        .with_context(|| format!("model:{}, {:?}", case.stack, case.trial));
-                    if sink.send((number, outcome)).is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-        drop(sink);
-        outcomes.iter().collect::<Vec<_>>()
-    });
-    found.sort_unstable_by_key(|(number, _)| *number);
-    found.into_iter().map(|(_, outcome)| outcome).collect()
+fn summary<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Option<ErrorSummary> {
+    ErrorSummary::of(&cells.into_iter().map(|cell| cell.error).collect::<Vec<_>>())
 }
 
-/// One line a group, operation and basis.
-fn print_groups(cases: &[Case], modelled: &[f64]) {
-    let mut errors: BTreeMap<(Group, bool, Op), Vec<f64>> = BTreeMap::new();
-    for (case, &value) in cases.iter().zip(modelled) {
-        let key = (case.group, case.basis == Basis::Predicted, case.trial.op());
-        errors.entry(key).or_default().push(relative_error(value, case.figure.value));
-    }
+/// One line a group and basis: reads, writes, and both where there are both.
+fn print_groups(cells: &[Cell]) {
     println!(
         "{:<40} {:<9} {:<5} {:>5} {:>7} {:>7} {:>7} {:>9} {:>7}",
         "", "", "", "cells", "mean", "median", "max", "in 10 %", "lean"
     );
-    for ((group, predicted, op), errors) in &errors {
-        let summary = ErrorSummary::of(errors).expect("a group has cells");
-        println!(
-            "{:<40} {:<9} {:<5} {:>5} {:>6.1}% {:>6.1}% {:>6.1}% {:>8.0}% {:>+6.1}%",
-            group.title(),
-            if *predicted { "predicted" } else { "fitted" },
-            if *op == Op::Read { "read" } else { "write" },
-            summary.cells,
-            100.0 * summary.mean,
-            100.0 * summary.median,
-            100.0 * summary.max,
-            100.0 * summary.within_tenth,
-            100.0 * summary.lean
-        );
+    let mut groups: BTreeMap<(Group, bool), Vec<&Cell>> = BTreeMap::new();
+    for cell in cells {
+        let key = (cell.case.group, cell.case.basis == Basis::Predicted);
+        groups.entry(key).or_default().push(cell);
+    }
+    for ((group, predicted), cells) in groups {
+        let of = |op| cells.iter().copied().filter(move |cell| cell.case.trial.op() == op);
+        let parts = [("read", summary(of(Op::Read))), ("write", summary(of(Op::Write)))];
+        let both = parts.iter().all(|(_, part)| part.is_some());
+        let all = summary(cells.iter().copied()).filter(|_| both);
+        for (op, errors) in parts.into_iter().chain([("both", all)]) {
+            let Some(errors) = errors else { continue };
+            println!(
+                "{:<40} {:<9} {:<5} {:>5} {:>6.1}% {:>6.1}% {:>6.1}% {:>8.0}% {:>+6.1}%",
+                group.title(),
+                if predicted { "predicted" } else { "fitted" },
+                op,
+                errors.cells,
+                100.0 * errors.mean,
+                100.0 * errors.median,
+                100.0 * errors.max,
+                100.0 * errors.within_tenth,
+                100.0 * errors.lean
+            );
+        }
     }
 }
 
-impl Options {
-    fn parse(arguments: &[String]) -> Result<Self> {
-        let threads = thread::available_parallelism().map_or(1, usize::from);
-        let mut options = Self { cells: false, threads, groups: Vec::new() };
-        let mut arguments = arguments.iter();
-        while let Some(argument) = arguments.next() {
-            match argument.as_str() {
-                "--cells" => options.cells = true,
-                "--threads" => {
-                    let text = arguments.next().map_or("", String::as_str);
-                    let threads = text.parse().ok().filter(|threads| (1..=64).contains(threads));
-                    options.threads =
-                        threads.with_context(|| format!("--threads `{text}`: 1 to 64"))?;
-                }
-                word => {
-                    let named = Group::ALL.into_iter().filter(|group| group.name() == word);
-                    let before = options.groups.len();
-                    options.groups.extend(named);
-                    if options.groups.len() == before {
-                        let names = Group::ALL.map(Group::name).join(", ");
-                        bail!("`{word}` is unknown: --cells, --threads N, or a group: {names}");
-                    }
-                }
-            }
+/// Cells beyond a tenth, with the cause that is written down for each.
+fn print_resisting(cells: &[Cell]) {
+    let resisting: Vec<&Cell> =
+        cells.iter().filter(|cell| cell.error.abs() > RESISTS_FROM).collect();
+    println!(
+        "\nBeyond 10 %: {} of {} cells ({:.1} %)",
+        resisting.len(),
+        cells.len(),
+        100.0 * resisting.len() as f64 / cells.len() as f64
+    );
+    let mut told: Vec<(String, usize, String)> = Vec::new();
+    let causes = resists();
+    for cell in resisting {
+        let figure = &cell.case.figure;
+        let about = causes.iter().find(|cause| cause.is_about(figure));
+        let cause = match about {
+            Some(about) => format!("{}. Tested: {}.", about.cause, about.tested),
+            None => "NO CAUSE IS WRITTEN DOWN".to_owned(),
+        };
+        let what = format!("{} table {}, {}", figure.study.name(), figure.table, figure.op);
+        match told.iter_mut().find(|(where_, _, known)| *where_ == what && *known == cause) {
+            Some((_, count, _)) => *count += 1,
+            None => told.push((what, 1, cause)),
         }
-        Ok(options)
     }
+    for (what, count, cause) in told {
+        println!("  {count} in {what}: {cause}");
+    }
+}
+
+/// How many numbers were fitted on how many cells.
+fn print_numbers(catalog: &Catalog) {
+    println!("\nNumbers fitted, on cells:");
+    for unit in UNITS {
+        let (numbers, cells) = (unit.handles(catalog).len(), unit.cases().len());
+        println!("  {:<32} {numbers:>2} on {cells:>2}", unit.name);
+    }
+}
+
+/// The whole against what it is meant to reach.
+fn print_targets(cells: &[Cell]) {
+    let of = |groups: &[Group], predicted: bool| {
+        let groups = groups.to_vec();
+        let wanted = move |cell: &&Cell| {
+            groups.contains(&cell.case.group) && (cell.case.basis == Basis::Predicted) == predicted
+        };
+        summary(cells.iter().filter(wanted)).expect("every group has cells")
+    };
+    let fitted = of(&[Group::CmuFiles, Group::EasycoDrives], false);
+    println!("\nMeant, and reached:");
+    println!("  fitted, mean at most 3 %: {:.1} %", 100.0 * fitted.mean);
+    println!("  fitted, 95 % within 10 %: {:.1} %", 100.0 * fitted.within_tenth);
+    for (group, limit) in
+        [(Group::EasycoFour, 5), (Group::EasycoEightMd, 10), (Group::EasycoEightHighpoint, 10)]
+    {
+        let mean = 100.0 * of(&[group], true).mean;
+        println!("  {}, mean at most {limit} %: {mean:.1} %", group.title());
+    }
+    for (group, limit) in [(Group::LatencyFiles, 10), (Group::StfcPercent, 8)] {
+        let median = 100.0 * of(&[group], true).median;
+        println!("  {}, median at most {limit} %: {median:.1} %", group.title());
+    }
+}
+
+fn print_left_out(catalog: &Catalog, threads: usize) -> Result<()> {
+    println!("\nFitted without one block size, asked for that size:");
+    for left in leave_out::run(catalog, threads)? {
+        println!(
+            "  {:<32} {:>2} sizes, {:>2} cells: mean {:>4.1} %, max {:>4.1} %",
+            left.name,
+            left.sizes,
+            left.errors.cells,
+            100.0 * left.errors.mean,
+            100.0 * left.errors.max
+        );
+    }
+    Ok(())
 }

@@ -67,7 +67,7 @@ fn fit_one(unit: &Unit, catalog: &mut Catalog) -> Result<()> {
     let outcomes = seen.iter().map(|case| run_trial(case, catalog, Effort::REPORT));
     let modelled = outcomes.map(|outcome| outcome.map(|seen| seen.value));
     let modelled = modelled.collect::<Result<Vec<_>, _>>()?;
-    table::print_cells(&seen, &modelled);
+    table::print_cells(seen.iter().zip(modelled));
     Ok(())
 }
 

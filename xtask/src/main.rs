@@ -30,10 +30,11 @@ cargo xtask bench model [--rounds N]
     Simulated reads and writes per second of a page-mapped drive, its set-up time and its memory, beside
     their limits. It prints and asserts nothing; a minute.
 
-cargo xtask accuracy [--cells] [--threads N] [GROUP...]
-    How far the models are from what five studies printed: fitted and predicted cells apart, reads and
-    writes apart. --cells prints every cell. Ends with a hash of everything that completed, the same on
-    any number of threads.
+cargo xtask accuracy [--cells] [--quick] [--threads N] [GROUP...]
+    How far the models are from what four studies printed: fitted and predicted cells apart, reads and
+    writes apart, the cells that resist with their causes, and how far each drive is off at block sizes
+    that its fit had not seen (minutes; --quick leaves that out). --cells prints every cell. Ends with a
+    hash of everything that completed, the same on any number of threads. docs/accuracy.md has it all.
 
 cargo xtask fit [--dry-run] [UNIT...]
     Finds the catalog's fitted numbers again from the printed figures, prints each drive's cells, and

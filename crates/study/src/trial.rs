@@ -4,9 +4,7 @@ use crate::{
     Case, Flush, Op, Order, Study, Trial,
     closed_loop::{self, Length},
 };
-use block::{
-    Actor, Command, Durability, Engine, Extent, IoError, Payload, Rng, parse_bytes,
-};
+use block::{Actor, Command, Durability, Engine, Extent, IoError, Payload, Rng, parse_bytes};
 use lab::workload::{Area, Offsets, Pattern, Share};
 use model::fs::{Caching, Syncing};
 use target::{
@@ -86,7 +84,8 @@ pub fn run(case: &Case, catalog: &Catalog, effort: Effort) -> Result<Outcome, Tr
             bench.file(&case.stack, pass)?
         }
         Trial::FilePercent { op, block_bytes, file_bytes } => {
-            let pass = |order| FilePass { op, order, block_bytes, file_bytes, flush: Flush::Untimed };
+            let pass =
+                |order| FilePass { op, order, block_bytes, file_bytes, flush: Flush::Untimed };
             let (sequential, first) = bench.file(&case.stack, pass(Order::Sequential))?;
             let (random, second) = bench.file(&case.stack, pass(Order::Random))?;
             (100.0 * random / sequential, first.rotate_left(1) ^ second)
@@ -174,7 +173,10 @@ impl Bench<'_> {
             if !pass.writes_all() {
                 file_bytes = file_bytes.min(FLASH_FILE_BYTES);
             }
-            fill_in_order(&mut opened, if pass.writes_all() { capacity_bytes } else { file_bytes })?;
+            fill_in_order(
+                &mut opened,
+                if pass.writes_all() { capacity_bytes } else { file_bytes },
+            )?;
         }
         let blocks = file_bytes / block;
         let counted = match pass.order {
@@ -325,7 +327,10 @@ mod tests {
 
     #[test]
     fn memory_is_made_smaller_where_it_stands() {
-        assert_eq!(smaller_memory("a/ext2:ram=16G,elevator=cfq", 16), "a/ext2:ram=1073741824,elevator=cfq");
+        assert_eq!(
+            smaller_memory("a/ext2:ram=16G,elevator=cfq", 16),
+            "a/ext2:ram=1073741824,elevator=cfq"
+        );
         assert_eq!(smaller_memory("a", 16), "a");
     }
 }

@@ -3,16 +3,20 @@
 use study::{Basis, Case, relative_error};
 
 /// Prints published, modelled and error of every cell.
-pub fn print_cells(cases: &[Case], modelled: &[f64]) {
+pub fn print_cells<'a>(cells: impl Iterator<Item = (&'a Case, f64)>) {
     println!(
         "  {:<26} {:<30} {:>7} {:>3}  {:>10} {:>10} {:>7}",
         "table", "device, operation", "bytes", "thr", "published", "modelled", "error"
     );
-    for (case, &value) in cases.iter().zip(modelled) {
+    for (case, value) in cells {
         let figure = &case.figure;
         let what = format!("{} {}", short(&figure.device), figure.op);
         let config = match figure.setting("fs") {
-            Some(fs) => format!("{} {}", fs, figure.setting("wc").map_or(String::new(), |wc| format!("wc={wc}"))),
+            Some(fs) => format!(
+                "{} {}",
+                fs,
+                figure.setting("wc").map_or(String::new(), |wc| format!("wc={wc}"))
+            ),
             None => String::new(),
         };
         let table = format!("{} {}", figure.table, config);
