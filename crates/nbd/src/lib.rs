@@ -2,7 +2,19 @@
 //!
 //! ```text
 //!   protocol   what clients say and are told; pure
+//!   Address    unix:PATH, tcp:HOST:PORT      Listener   the door
+//!   Server     one thread: sockets on one side, an engine on the other
 //! ```
+//!
+//! [`Server::new`] takes an engine, an [`Export`](protocol::Export), a [`Listener`] and [`Options`];
+//! [`Server::run`] serves until a flag is set.
 #![forbid(unsafe_code)]
 
+mod address;
+mod listener;
 pub mod protocol;
+mod server;
+
+pub use address::{Address, BadAddress};
+pub use listener::{ListenError, Listener};
+pub use server::{CONNECTIONS_MAX, Options, ServeError, Server};

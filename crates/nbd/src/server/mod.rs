@@ -1,0 +1,452 @@
+//! Any engine behind a socket, on one thread.
+//!
+//! ```text
+//!   clients -> sockets -> Connection: inbox -> Session -> Request
+//!                 ^                                          | begin, go_on: cut into pieces
+//!                 |                                       Service -> Engine::submit
+//!                 | send                                     ^          | wait
+//!                 +------------- Outgoing <- replies --------+----------+ Completion
+//! ```
+//!
+//! One turn: sleep on listener, sockets and engine together; take in what the engine has done; read; go on
+//! with every connection as far as it goes; let the engine work; send. A connection that lacks memory, a
+//! place in the engine's queue or room for replies is not read from: that is all the backpressure there is.
+
+mod connection;
+mod cut;
+mod flushes;
+mod operation;
+mod outgoing;
+mod pool;
+mod service;
+mod stream;
+
+use crate::{
+    Listener,
+    protocol::{ErrorCode, Event, Export},
+};
+use block::{Completion, Engine, Instant};
+use connection::{Connection, Need, Presence};
+use flushes::Trust;
+use outgoing::Sent;
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fs::CWD,
+    process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open},
+};
+use service::Service;
+use std::{
+    os::fd::{AsFd, OwnedFd},
+    sync::atomic::{AtomicBool, Ordering},
+    time::{self, Duration},
+};
+use thiserror::Error;
+
+/// Most connections of one server.
+pub const CONNECTIONS_MAX: usize = 64;
+/// The stop flag is looked at so often when nothing happens, in nanoseconds.
+const TICK_NS: u64 = 100_000_000;
+/// An engine that cannot wake a sleeper is asked for so long at a time, and the sockets in between.
+const ASK_NS: u64 = 200_000;
+/// Listener, engine, connections.
+const POLLED_MAX: usize = CONNECTIONS_MAX + 2;
+
+/// What a server may use.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Connections at a time, 1 to [`CONNECTIONS_MAX`]; more wait at the door.
+    pub connections_max: usize,
+    /// Requests of one connection that are under way at a time.
+    pub requests_max: u32,
+    /// Buffers that connections share; a single connection gets half of them.
+    pub buffers: usize,
+    /// Their size in bytes: longer requests are cut. At least a block of the engine is taken.
+    pub buffer_bytes: u32,
+    /// A client that has not finished its handshake by then is sent away.
+    pub handshake_limit: Duration,
+    /// How long the end waits for clients that send half a request or do not read.
+    pub farewell_limit: Duration,
+}
+
+impl Default for Options {
+    /// 128 requests of 128 KiB under way on one connection: 42 MiB of buffers.
+    fn default() -> Self {
+        Self {
+            connections_max: CONNECTIONS_MAX,
+            requests_max: 128,
+            buffers: 256,
+            buffer_bytes: 128 << 10,
+            handshake_limit: Duration::from_secs(10),
+            farewell_limit: Duration::from_secs(5),
+        }
+    }
+}
+
+/// How serving went wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum ServeError {
+    /// A flush or a forced write failed.
+    #[error(
+        "a flush or a forced write failed ({0:?}): writes since the last good flush may be lost, so \
+         everything after it was refused; check the drive, then start the server anew"
+    )]
+    NotDurable(ErrorCode),
+    /// The system gave no more events.
+    #[error("poll: {0}")]
+    Poll(rustix::io::Errno),
+}
+
+/// A server of one export.
+///
+/// Every write is acknowledged when its engine has completed it. What FLUSH and FUA cover is durable when
+/// they are answered, on whatever connection it was written; if that ever fails, nothing is acknowledged any
+/// more. A client that goes away, sends garbage, sends half a request or stops reading costs the others
+/// nothing but its share of memory.
+#[derive(Debug)]
+pub struct Server<E> {
+    service: Service<E>,
+    export: Export,
+    options: Options,
+    listener: Option<Listener>,
+    connections: Vec<Option<Connection>>,
+    /// Wakes the sleeper when the engine has completed something.
+    bell: Option<OwnedFd>,
+    done: Vec<Completion>,
+    /// The first connection to go on in the next turn, so that none is always last.
+    first: usize,
+    /// Somebody who was stuck may go on: do not sleep.
+    restless: bool,
+    /// Until then nobody is let in: the system had no descriptor to spare.
+    door_shut_until: Option<time::Instant>,
+}
+
+impl<E: Engine> Server<E> {
+    /// Serves `export` of drive 0 of `engine` to whoever comes to `listener`. Takes the engine's pool of
+    /// buffers, so the engine must not have given one away.
+    ///
+    /// # Panics
+    /// If the engine keeps no data or less than the export, or if an option is 0 or too large.
+    pub fn new(engine: E, export: Export, listener: Listener, options: Options) -> Self {
+        let Options { connections_max, requests_max, buffers, buffer_bytes, .. } = options;
+        assert!((1..=CONNECTIONS_MAX).contains(&connections_max), "{connections_max} connections");
+        assert!(requests_max > 0 && buffers > 0 && buffer_bytes > 0, "nothing to serve with");
+        let service =
+            Service::new(engine, &export, connections_max, requests_max, buffers, buffer_bytes);
+        Self {
+            bell: service.engine.poll_fd().and_then(share),
+            service,
+            export,
+            listener: Some(listener),
+            connections: (0..connections_max).map(|_| None).collect(),
+            options,
+            done: Vec::with_capacity(1024),
+            first: 0,
+            restless: false,
+            door_shut_until: None,
+        }
+    }
+
+    /// Serves until `stop` is set, which is seen within a tenth of a second. Then lets nobody in, answers
+    /// new requests with ESHUTDOWN, finishes those under way, flushes the engine, and closes all sockets.
+    ///
+    /// # Errors
+    /// [`ServeError::NotDurable`] if anything acknowledged may not be durable; whatever is still under way
+    /// is finished then too.
+    pub fn run(&mut self, stop: &AtomicBool) -> Result<(), ServeError> {
+        while !stop.load(Ordering::Relaxed) {
+            self.turn()?;
+        }
+        self.listener = None;
+        self.finish_requests()?;
+        self.finish_engine()?;
+        self.connections.iter_mut().for_each(|connection| *connection = None);
+        match self.service.trust() {
+            Trust::Sound => Ok(()),
+            Trust::Lost(error) => Err(ServeError::NotDurable(error)),
+        }
+    }
+
+    /// The engine, when serving has ended.
+    ///
+    /// # Panics
+    /// If something is still under way at it, because [`run`](Self::run) has not returned normally.
+    pub fn into_engine(self) -> E {
+        assert!(!self.service.is_busy(), "the engine is at work");
+        self.service.engine
+    }
+
+    /// Refuses what comes, until nobody is owed anything or patience ends.
+    fn finish_requests(&mut self) -> Result<(), ServeError> {
+        for connection in self.connections.iter_mut().flatten() {
+            connection.session.refuse_all();
+        }
+        let deadline = time::Instant::now() + self.options.farewell_limit;
+        // At least one turn, so that what lies in the sockets gets its answer.
+        self.restless = true;
+        loop {
+            self.turn()?;
+            let all_idle = self.connections.iter().flatten().all(Connection::is_idle);
+            if all_idle && !self.restless || time::Instant::now() >= deadline {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits for everything under way at the engine, and makes it durable.
+    fn finish_engine(&mut self) -> Result<(), ServeError> {
+        for number in 0..self.connections.len() {
+            if self.connections[number].as_ref().is_some_and(|connection| !connection.is_idle()) {
+                self.service.close(&mut self.connections, number as u16);
+            }
+        }
+        self.settle()?;
+        self.service.flush_last();
+        self.settle()
+    }
+
+    fn settle(&mut self) -> Result<(), ServeError> {
+        while self.service.is_busy() || self.service.wants_flush() {
+            self.turn()?;
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self) -> Result<(), ServeError> {
+        self.sleep()?;
+        self.service.released = false;
+        let stuck = self.go_on();
+        self.service.flush();
+        if self.service.submitted {
+            self.service.submitted = false;
+            self.ask_engine(Instant(0));
+        }
+        self.send();
+        self.bury();
+        self.restless = self.service.released && (stuck || self.service.wants_flush());
+        Ok(())
+    }
+
+    /// Sleeps until a client, the engine or the clock has something to say, and hears them.
+    fn sleep(&mut self) -> Result<(), ServeError> {
+        let wakeup = self.service.engine.next_wakeup();
+        let to_wakeup = wakeup.since(self.service.engine.now());
+        let deaf = self.bell.is_none() && self.service.is_busy() && wakeup == Instant::NEVER;
+        let limit_ns = if self.restless || deaf { 0 } else { to_wakeup.min(TICK_NS) };
+        let mut wanted = [(Wanted::Nothing, PollFlags::empty()); POLLED_MAX];
+        let heard = self.poll(limit_ns, &mut wanted)?;
+        // The clock has moved while we slept: the engine hears of it before it gets anything to do.
+        let until = if deaf && heard == 0 {
+            self.service.engine.now().after(ASK_NS)
+        } else if heard == 0 && limit_ns == to_wakeup {
+            wakeup
+        } else {
+            Instant(0)
+        };
+        self.ask_engine(until);
+        for (who, flags) in wanted {
+            match who {
+                Wanted::Nothing => break,
+                Wanted::Listener if !flags.is_empty() => self.accept(),
+                Wanted::Connection(number) if flags.intersects(!PollFlags::OUT) => {
+                    let connection = self.connections[usize::from(number)].as_mut();
+                    let connection = connection.expect("it was polled");
+                    if connection.wants_bytes() {
+                        connection.read();
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for at most `limit_ns`; says how many have something to say, and who.
+    fn poll(
+        &self,
+        limit_ns: u64,
+        wanted: &mut [(Wanted, PollFlags); POLLED_MAX],
+    ) -> Result<usize, ServeError> {
+        let mut polled: [PollFd<'_>; POLLED_MAX] =
+            std::array::from_fn(|_| PollFd::from_borrowed_fd(CWD, PollFlags::empty()));
+        let mut count = 0;
+        let mut want = |who, descriptor, flags| {
+            polled[count] = PollFd::from_borrowed_fd(descriptor, flags);
+            wanted[count].0 = who;
+            count += 1;
+        };
+        if let (Some(listener), true) = (&self.listener, self.is_door_open()) {
+            want(Wanted::Listener, listener.as_fd(), PollFlags::IN);
+        }
+        if let (Some(bell), true) = (&self.bell, self.service.is_busy()) {
+            want(Wanted::Engine, bell.as_fd(), PollFlags::IN);
+        }
+        for (number, connection) in (0..).zip(&self.connections) {
+            let Some((connection, socket)) =
+                connection.as_ref().and_then(|connection| Some((connection, connection.socket()?)))
+            else {
+                continue;
+            };
+            let mut flags = PollFlags::empty();
+            flags.set(PollFlags::IN, connection.wants_bytes());
+            flags.set(PollFlags::OUT, !connection.outgoing.is_empty());
+            // Without a wish it is left out: poll(2) would report that its client is gone for ever.
+            if !flags.is_empty() {
+                want(Wanted::Connection(number), socket, flags);
+            }
+        }
+        let limit = Timespec {
+            tv_sec: (limit_ns / 1_000_000_000) as i64,
+            tv_nsec: (limit_ns % 1_000_000_000) as _,
+        };
+        let heard = match poll(&mut polled[..count], Some(&limit)) {
+            Ok(heard) => heard,
+            Err(rustix::io::Errno::INTR) => return Ok(0),
+            Err(error) => return Err(ServeError::Poll(error)),
+        };
+        for (entry, polled) in wanted.iter_mut().zip(&polled[..count]) {
+            entry.1 = polled.revents();
+        }
+        Ok(heard)
+    }
+
+    fn ask_engine(&mut self, until: Instant) {
+        self.service.engine.wait(until, &mut self.done);
+        for completion in self.done.drain(..) {
+            self.service.complete(&mut self.connections, completion);
+        }
+    }
+
+    fn is_door_open(&self) -> bool {
+        let room = self.connections.iter().any(Option::is_none);
+        room && self.door_shut_until.is_none_or(|until| time::Instant::now() >= until)
+    }
+
+    fn accept(&mut self) {
+        let Some(listener) = &self.listener else { return };
+        let Some(number) = self.connections.iter().position(Option::is_none) else { return };
+        match listener.accept() {
+            Ok(Some(socket)) => {
+                self.connections[number] =
+                    Some(Connection::new(socket, self.export.clone(), self.options.requests_max));
+            }
+            Ok(None) => {}
+            Err(_) => {
+                let pause = Duration::from_nanos(TICK_NS);
+                self.door_shut_until = Some(time::Instant::now() + pause);
+            }
+        }
+    }
+
+    /// Goes on with every connection as far as it goes; says whether one is stuck for want of room.
+    fn go_on(&mut self) -> bool {
+        let count = self.connections.len();
+        let mut stuck = false;
+        for step in 0..count {
+            let number = (self.first + step) % count;
+            stuck |= self.connections[number].is_some() && self.go_on_with(number) == Need::Room;
+        }
+        self.first = (self.first + 1) % count;
+        stuck
+    }
+
+    fn go_on_with(&mut self, number: usize) -> Need {
+        loop {
+            let connection = self.connections[number].as_mut().expect("it is there");
+            if connection.presence == Presence::Gone {
+                return Need::Bytes;
+            }
+            if connection.current.is_some() {
+                if self.service.go_on(&mut self.connections, number as u16) {
+                    continue;
+                }
+                let connection = self.connections[number].as_mut().expect("it is there");
+                let need = connection.need;
+                if need == Need::Bytes && connection.has_ended() {
+                    connection.presence = Presence::Leaving;
+                    self.service.abandon(&mut self.connections, number as u16);
+                }
+                return need;
+            }
+            if connection.presence == Presence::Leaving {
+                return Need::Bytes;
+            }
+            let full = connection.operations >= self.options.requests_max;
+            if full || connection.is_clogged() || connection.stream.is_some() {
+                connection.need = Need::Room;
+                return Need::Room;
+            }
+            match connection.receive() {
+                None => {
+                    connection.need = Need::Bytes;
+                    if connection.has_ended() {
+                        connection.presence = Presence::Leaving;
+                    }
+                    return Need::Bytes;
+                }
+                Some(Event::Taken) => {}
+                Some(Event::Asked(request)) => {
+                    self.service.begin(number as u16, connection, request);
+                }
+                Some(Event::Payload) => unreachable!("the write that wants it is current"),
+                Some(Event::Leave) => connection.presence = Presence::Leaving,
+                Some(Event::Violation) => connection.presence = Presence::Gone,
+            }
+        }
+    }
+
+    fn send(&mut self) {
+        for connection in self.connections.iter_mut().flatten() {
+            if connection.outgoing.is_empty() || connection.presence == Presence::Gone {
+                continue;
+            }
+            let mut held = connection.held;
+            let clogged = connection.is_clogged();
+            let service = &mut self.service;
+            let sent = connection.send(|buffer| service.release(&mut held, buffer));
+            connection.held = held;
+            self.service.released |= clogged && sent == Sent::All;
+        }
+    }
+
+    /// Closes the connections that are over, and forgets those of which nothing is under way.
+    fn bury(&mut self) {
+        for number in 0..self.connections.len() {
+            let Some(connection) = &mut self.connections[number] else { continue };
+            let owed = connection.operations > 0 || !connection.outgoing.is_empty();
+            let over = match connection.presence {
+                Presence::Here => {
+                    !connection.session.is_transmitting()
+                        && connection.since.elapsed() > self.options.handshake_limit
+                }
+                Presence::Leaving => !owed,
+                Presence::Gone => true,
+            };
+            if !over {
+                continue;
+            }
+            if connection.socket().is_some() {
+                self.service.close(&mut self.connections, number as u16);
+            }
+            if self.connections[number].as_ref().is_some_and(|gone| gone.operations == 0) {
+                let gone = self.connections[number].take().expect("it is there");
+                assert!(gone.held == 0, "{} buffers leave with a connection", gone.held);
+            }
+        }
+    }
+}
+
+/// Whom an entry of poll(2) stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Wanted {
+    Nothing,
+    Listener,
+    Engine,
+    Connection(u16),
+}
+
+/// The engine's descriptor, owned: it comes as a bare number, which safe code cannot poll, but may ask the
+/// kernel to duplicate (pidfd_getfd(2), Linux 5.6). Where that is refused, the engine is asked in turns.
+fn share(descriptor: std::os::fd::RawFd) -> Option<OwnedFd> {
+    let this = pidfd_open(getpid(), PidfdFlags::empty()).ok()?;
+    pidfd_getfd(this, descriptor, PidfdGetfdFlags::empty()).ok()
+}
