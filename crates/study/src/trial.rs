@@ -239,7 +239,7 @@ impl Bench<'_> {
         let is_raw = prepare_sync(&mut opened);
         let start = opened.now();
         for number in 0..COUNT {
-            sync_write(&mut opened, stack, is_raw, number * 512, 512)?;
+            sync_write(&mut opened, is_raw, number * 512, 512)?;
         }
         let seconds = opened.now().since(start) as f64 / 1e9;
         Ok((seconds / COUNT as f64, opened.engine.hash()))
@@ -252,7 +252,7 @@ impl Bench<'_> {
         let is_raw = prepare_sync(&mut opened);
         let start = opened.now();
         for number in 0..10 {
-            sync_write(&mut opened, stack, is_raw, number * u64::from(BYTES), BYTES)?;
+            sync_write(&mut opened, is_raw, number * u64::from(BYTES), BYTES)?;
         }
         let seconds = opened.now().since(start) as f64 / 1e9;
         Ok((10.0 * f64::from(BYTES) / seconds, opened.engine.hash()))
@@ -267,20 +267,13 @@ fn prepare_sync(opened: &mut Opened) -> bool {
     false
 }
 
-/// One durable write. On a raw device with a volatile cache that is a write and a flush, as the kernel sends
-/// to a drive that it does not trust with FUA.
-fn sync_write(
-    opened: &mut Opened,
-    stack: &str,
-    is_raw: bool,
-    offset: u64,
-    bytes: u32,
-) -> Result<(), IoError> {
-    closed_loop::once(opened, transfer(Op::Write, offset, bytes))?;
-    if is_raw && !stack.contains("write-cache=off") {
-        closed_loop::once(opened, Command::Flush)?;
-    }
-    Ok(())
+/// One durable write. A file system knows that the file was opened so; a raw device is told with the
+/// write, and its port adds the flush that a drive with a volatile cache needs.
+fn sync_write(opened: &mut Opened, is_raw: bool, offset: u64, bytes: u32) -> Result<(), IoError> {
+    let durability = if is_raw { Durability::Fua } else { Durability::Cached };
+    let at = Extent { offset, bytes };
+    let command = Command::Write { at, from: Payload::None, durability };
+    closed_loop::once(opened, command).map(|_| ())
 }
 
 /// The name of a stack's first drive.
