@@ -27,7 +27,7 @@ fn bytes(text: &str) -> Vec<u8> {
             continue;
         }
         let digits: Vec<u8> = part.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-        assert!(digits.len() % 2 == 0, "half a byte in {part}");
+        assert!(digits.len().is_multiple_of(2), "half a byte in {part}");
         for pair in digits.chunks(2) {
             let pair = std::str::from_utf8(pair).expect("ASCII");
             out.push(u8::from_str_radix(pair, 16).expect("hexadecimal"));
