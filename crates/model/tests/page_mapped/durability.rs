@@ -11,15 +11,24 @@ fn a_write_that_must_be_durable_waits_for_flash_and_one_that_need_not_does_not()
     let on = small();
     let off = PageMappedParams { write_cache: WriteCaching::Off, ..small() };
     assert_eq!(OnTheBench::new(&on).one(write(0, 4096)), 16 * US);
-    assert_eq!(OnTheBench::new(&on).one(write_fua(0, 4096)), PROGRAMMED + 30 * US);
-    assert_eq!(OnTheBench::new(&off).one(write(0, 4096)), PROGRAMMED + 30 * US);
+    assert_eq!(OnTheBench::new(&on).one(write_fua(0, 4096)), PROGRAMMED);
+    assert_eq!(OnTheBench::new(&off).one(write(0, 4096)), PROGRAMMED);
+}
+
+#[test]
+fn a_controller_with_a_way_of_its_own_does_not_wait_for_the_program() {
+    // The Intel 520 answers a durable write in 48 us with its cache off (latency study, 2016), less than a
+    // program of its flash takes.
+    let off = PageMappedParams { write_cache: WriteCaching::Off, ..small() };
+    let own_way = PageMappedParams { write_through_ns: 30 * US, ..off };
+    assert_eq!(OnTheBench::new(&own_way).one(write(0, 4096)), (16 + 30) * US);
 }
 
 #[test]
 fn capacitors_make_the_buffer_durable() {
     let params = PageMappedParams { power_loss: PowerLoss::Protected, ..small() };
     let mut bench = OnTheBench::new(&params);
-    assert_eq!(bench.one(write_fua(0, 4096)), (16 + 30) * US);
+    assert_eq!(bench.one(write_fua(0, 4096)), 16 * US);
     assert_eq!(bench.one(Command::Flush), (6 + 100) * US);
 }
 

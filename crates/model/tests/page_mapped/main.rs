@@ -43,7 +43,7 @@ fn small() -> PageMappedParams {
         write_buffer_bytes: 1 << 20,
         power_loss: PowerLoss::Volatile,
         flush_ns: 100_000,
-        write_through_ns: 30_000,
+        write_through_ns: 0,
         cleaning: Cleaning::Greedy,
         reserve_superblocks: 2,
         slc_cache: None,

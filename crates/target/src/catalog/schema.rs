@@ -217,7 +217,7 @@ pub(crate) const PAGE_MAPPED_KEYS: &[Key] = &[
         Time,
         NS,
         Required,
-        "a write that bypasses the cache, on top of its program",
+        "a write that bypasses the cache, by the controller's own way; 0: it waits for its program",
     ),
     word(
         "cleaning",

@@ -19,7 +19,7 @@ pub const UNIT_BYTES: u32 = 4096;
 /// | random write | `write_command_ns` + s / `random_write_bytes_per_s` | the same |
 /// | sequential write | `write_command_ns` + s / `stream_write_bytes_per_s` | the same |
 /// | FLUSH | what is left in the buffer + `flush_ns` | `flush_ns` |
-/// | FUA, cache off | a program + `write_through_ns` | `write_through_ns` |
+/// | FUA, cache off | a program, or `write_through_ns` where it is given | `write_through_ns` |
 ///
 /// Writes run so until the buffer is full, then at flash's own rate: planes x `nand_page_bytes` /
 /// `program_ns`, over the write amplification.
