@@ -21,7 +21,7 @@ pub struct Cli {
 /// What to do.
 #[derive(Subcommand, Debug)]
 pub enum Verb {
-    #[command(about = "Measure a directory, file or block device", long_about = RUN_ABOUT)]
+    #[command(about = "Measure a directory, file, block device or modelled drive", long_about = RUN_ABOUT)]
     Run(Box<RunArguments>),
     /// List the runs in the store, newest first
     History(HistoryArguments),
@@ -173,13 +173,15 @@ const DRIVES_HELP: &str = "\
 STACK is read from the bottom to the top: drives, then layers, parted by `/`.
   NAME                     a drive of the list
   4xNAME+4xNAME            several, to be followed by an array
-  NAME:KEY=VALUE,...       port=NAME write-cache=on|off state=fresh|steady used=PERCENT
-                           command-queue=N seed=N
+  NAME:KEY=VALUE,...       port=NAME write-cache=on|off state=fresh|steady
+                           used=PERCENT command-queue=N seed=N
   /raid0 /raid1 /raid5 /raid6 /raid10
-                           chunk=64K driver=md|highpoint|lsi degraded=MEMBER rebuild=on|RATE
-  /ext2 /ext3 /ext4 /xfs   ram=2G elevator=cfq|deadline|noop|anticipatory read-ahead=128K
-                           discard=on|off barrier=on|off kernel=VERSION;
-                           ext3 has data=ordered|writeback, xfs has lazy-count=0|1
+                           chunk=64K driver=md|highpoint|lsi degraded=MEMBER
+                           rebuild=on|RATE
+  /ext2 /ext3 /ext4 /xfs   ram=2G elevator=cfq|deadline|noop|anticipatory
+                           read-ahead=128K discard=on|off barrier=on|off
+                           kernel=VERSION; ext3 has data=ordered|writeback,
+                           xfs has lazy-count=0|1
 
 Examples:
   drivelab drives intel-x25e-32
@@ -187,8 +189,8 @@ Examples:
   drivelab run model:4xmtron-pro-32/raid5:chunk=64K --method bm-flash
   drivelab run model:hdd-7200-cmr/ext4:ram=4G --io buffered
 
-Your own drives: one TOML each in ~/.config/drivelab/drives (or below $XDG_CONFIG_HOME),
-as docs/catalog-format.md describes. `drivelab drives fit RUN` writes a first draft:
+Your own drives: one TOML each in ~/.config/drivelab/drives (or below
+$XDG_CONFIG_HOME), as docs/catalog-format.md describes. A first draft:
   drivelab run /dev/sdb --method bm-flash --destroy S3Z9NX0M
   drivelab drives fit last > ~/.config/drivelab/drives/attic.toml";
 
@@ -278,7 +280,7 @@ fn run_help() -> String {
             drivelab run /mnt/a /mnt/b --method oltp       two volumes side by side\n  \
             drivelab run /dev/sdb --method bm-flash --destroy S3Z9NX0M\n  \
             drivelab run . --method saturation --dry-run   what it would write\n  \
-            drivelab run model:intel-x25e-32/ext3:ram=4G   a drive of the catalog, in virtual time\n\n\
+            drivelab run model:intel-x25e-32/ext3:ram=4G   a drive not here\n\n\
             Exit codes: 0 the plan completed (flags or not), 2 could not run,\n130 interrupted."
 }
 

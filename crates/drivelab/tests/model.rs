@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::{Bench, Outcome, cell, flags};
+use common::{Bench, Outcome, assert_one_sentence, cell, flags};
 use serde_json::Value;
-use std::fs;
+use std::{fs, path::PathBuf};
 
 /// One stack of each kind that there is, and a method's settings that it can take.
 const STACKS: [&str; 12] = [
@@ -27,6 +27,15 @@ fn small(bench: &Bench, stack: &str, words: &[&str]) -> Outcome {
     let target = format!("model:{stack}");
     let words = words.iter().copied();
     bench.small_run([target.as_str(), "--seed", "9"]).and(words).done().succeeded()
+}
+
+/// Where a user's drive called `file` would lie, and the catalog's text of `name`.
+fn own_drive(bench: &Bench, file: &str, name: &str) -> (PathBuf, String) {
+    let folder = bench.path("config/drivelab/drives");
+    fs::create_dir_all(&folder).expect("a folder");
+    let house = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let text = fs::read_to_string(format!("{house}/catalog/{name}.toml")).expect("a drive");
+    (folder.join(file), text)
 }
 
 fn completions(record: &Value) -> (&str, u64) {
@@ -79,6 +88,19 @@ fn file_system_layers_go_through_a_page_cache_of_their_own() {
         let record = bench.record("last");
         let told = flags(cell(&record, "reads"));
         assert!(told.contains(&"fits_in_memory") && told.contains(&"cache_served"), "{told:?}");
+    }
+}
+
+#[test]
+fn a_table_in_virtual_time_says_so_and_nothing_of_the_host() {
+    let bench = Bench::new();
+    let table = small(&bench, "4xmtron-pro-32/raid5", &[]).stdout;
+    let record = bench.record("last");
+    let (hash, _) = completions(&record);
+    assert!(table.contains("time   virtual time: the same seed"), "{table}");
+    assert!(table.contains(hash) && table.contains("volume 96.0"), "{table}");
+    for word in ["\nhost", "kvm", "engine null"] {
+        assert!(!table.contains(word), "{word}: {table}");
     }
 }
 
@@ -136,11 +158,7 @@ fn members_of_different_size_are_noted_once() {
 #[test]
 fn a_users_own_drive_is_listed_shown_and_measured_and_a_bad_one_is_named() {
     let bench = Bench::new();
-    let folder = bench.path("config/drivelab/drives");
-    fs::create_dir_all(&folder).expect("a folder");
-    let house = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let pro = fs::read_to_string(format!("{house}/catalog/mtron-pro-32.toml")).expect("a drive");
-    let own = folder.join("attic.toml");
+    let (own, pro) = own_drive(&bench, "attic.toml", "mtron-pro-32");
     let config = bench.path("config");
     let at_home = |words: &[&str]| {
         let words = words.iter().copied();
@@ -168,6 +186,35 @@ fn a_users_own_drive_is_listed_shown_and_measured_and_a_bad_one_is_named() {
     at_home(&["drives", "attic"])
         .done()
         .refused(&["attic.toml, line ", "`parameters.merge` is missing"]);
+    fs::write(&own, pro.replace("merge = {", "merg = 1\nmerge = {")).expect("a file");
+    at_home(&["drives", "attic"]).done().refused(&["attic.toml, line ", "`parameters.merg`"]);
     fs::write(&own, &pro).expect("a file");
     at_home(&["drives"]).done().refused(&["attic.toml", "mtron-pro-32", "is taken"]);
+}
+
+/// A stack that could not be held in memory was built until the kernel killed it, and its neighbours waited.
+#[test]
+fn what_no_memory_holds_is_refused_before_it_is_built() {
+    let bench = Bench::new();
+    let (own, tlc) = own_drive(&bench, "vast.toml", "sata-tlc");
+    let at = tlc.lines().position(|line| line.starts_with("capacity")).expect("a capacity");
+    let larger = |(number, line): (usize, &str)| match number {
+        number if number == at => "capacity = { value = 15, unit = \"TB\" }\n".to_owned(),
+        _ => line.replace("\"sata-tlc\"", "\"vast\"") + "\n",
+    };
+    let vast = tlc.lines().enumerate().map(larger).collect::<String>();
+    fs::write(own, vast).expect("a file");
+    let config = bench.path("config");
+    let run = |words: &[&str]| {
+        let words = words.iter().copied();
+        bench.drivelab(words).variable("XDG_CONFIG_HOME", &config.to_string_lossy()).done()
+    };
+    let full = ["run", "model:64xvast:state=steady/raid0", "--dry-run"];
+    run(&full).refused(&["873.1 TiB", "of memory", "this machine has", "leave `state=steady` out"]);
+    // Empty ones take no memory until they are written.
+    run(&["run", "model:64xvast/raid0", "--dry-run"]).succeeded();
+    let all = ["run", "model:64xvast/raid0", "--size", "800TiB", "--method", "quick"];
+    let outcome = run(&all);
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    assert_one_sentence(&outcome.stderr, &["written drives", "lower --size"]);
 }

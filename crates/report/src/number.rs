@@ -91,10 +91,11 @@ pub fn size(bytes: u64) -> String {
 
 /// A size as drives are sold, in decimal units: `64.0 GB`.
 pub fn capacity(bytes: u64) -> String {
+    // What three digits would round to 1000 of a unit is one of the next.
     let (divisor, unit) = match bytes {
         0..1_000_000 => return size(bytes),
-        1_000_000..1_000_000_000 => (1e6, "MB"),
-        1_000_000_000..1_000_000_000_000 => (1e9, "GB"),
+        1_000_000..999_500_000 => (1e6, "MB"),
+        999_500_000..999_500_000_000 => (1e9, "GB"),
         _ => (1e12, "TB"),
     };
     format!("{} {unit}", significant(bytes as f64 / divisor))
@@ -169,6 +170,7 @@ mod tests {
         assert_eq!(size(1_610_612_736), "1.50 GiB");
         assert_eq!(size(u64::MAX), "16.0 EiB");
         assert_eq!(capacity(64_023_953_408), "64.0 GB");
+        assert_eq!(capacity(999_999_000_000), "1.00 TB");
         assert_eq!(capacity(4096), "4 KiB");
     }
 

@@ -4,9 +4,10 @@
 
 use crate::{
     catalog::{BadCatalog, Catalog},
-    stack::{BadStack, LayerInfo, Opened, Stack, open},
+    stack::{BadStack, Flash, LayerInfo, Opened, Stack, open},
 };
 use block::{Command, Drive, Engine, Instant, IoError};
+use host::Roots;
 use lab::{
     target::{
         Access, Crew, Drivable, Named, Need, Observation, Offer, Reset, Target, TargetError,
@@ -23,6 +24,8 @@ type Shared = Rc<RefCell<Named<Opened>>>;
 /// A stack of models as a target.
 pub struct ModelTarget {
     info: TargetInfo,
+    stack: Stack,
+    flash: Flash,
     opened: Shared,
 }
 
@@ -33,14 +36,14 @@ impl ModelTarget {
     /// What cannot be built, in a sentence.
     pub fn new(stack: &Stack, seed: u64) -> Result<Self, TargetError> {
         let catalog = Catalog::load()?;
+        let flash = Flash::of(stack, &catalog)?;
+        flash.check_planted(stack, memory_bytes())?;
         let opened = open(stack, &catalog, seed)?;
         let info = info(stack, &opened);
         let named = Named { engine: opened, name: "sim", features: Vec::new() };
-        Ok(Self { info, opened: Rc::new(RefCell::new(named)) })
+        Ok(Self { info, stack: stack.clone(), flash, opened: Rc::new(RefCell::new(named)) })
     }
-}
 
-impl ModelTarget {
     /// Tells a file system how each worker opened its file.
     fn open_file(&mut self, streams: &[Stream]) {
         let mut opened = self.opened.borrow_mut();
@@ -59,6 +62,11 @@ impl ModelTarget {
             files.set_open(block::Actor(number), caching, syncing);
         }
     }
+}
+
+/// Memory of this machine; where it does not say, there is enough.
+fn memory_bytes() -> u64 {
+    host::environment::memory_total(&Roots::default()).unwrap_or(u64::MAX)
 }
 
 fn info(stack: &Stack, opened: &Opened) -> TargetInfo {
@@ -118,7 +126,11 @@ impl Target for ModelTarget {
         }
     }
 
-    fn prepare(&mut self, _: &Need) -> Result<(), TargetError> {
+    fn prepare(&mut self, need: &Need) -> Result<(), TargetError> {
+        if need.writes {
+            let spans = (need.span_bytes, self.offer().capacity_bytes);
+            self.flash.check_written(&self.stack, spans, memory_bytes())?;
+        }
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use lab::{
     plan::{CellOutline, Outline, Plan},
     target::{Target, Time},
 };
-use record::TargetInfo;
+use record::{TargetInfo, TargetKind};
 
 /// The plan as text.
 pub fn describe(plan: &Plan, targets: &[Box<dyn Target>]) -> String {
@@ -54,11 +54,16 @@ pub fn describe(plan: &Plan, targets: &[Box<dyn Target>]) -> String {
 }
 
 fn target_line(info: &TargetInfo) -> String {
-    let drive = info.stack.last().and_then(|layer| layer.drive.as_ref()?.model.clone());
+    let mut drives: Vec<String> =
+        info.stack.iter().filter_map(|layer| layer.drive.as_ref()?.model.clone()).collect();
+    if info.kind != TargetKind::Model {
+        // The lowest is the drive; a modelled array names its members.
+        drives = drives.pop().into_iter().collect();
+    }
     let file_system = info.file_system.as_ref().map(|fs| fs.kind.clone());
     let mut parts = vec![info.text.clone()];
     parts.extend(file_system);
-    parts.extend(drive);
+    parts.extend(drives);
     parts.join(", ")
 }
 
@@ -132,6 +137,10 @@ pub fn not_measured(plan: &Plan, targets: &[Box<dyn Target>]) -> Option<String> 
     // A fast cache is seldom over a third of a drive; at 500 MB/s, which a SATA drive reaches.
     let bytes = (capacity / 3).min(256 << 30);
     let minutes = in_words(bytes as f64 / 500e6);
-    let cost = format!("{} of writes, {minutes} at 500 MB/s", display_bytes(bytes));
+    let cost = if wears(targets) {
+        format!("{} of writes, {minutes} at 500 MB/s", display_bytes(bytes))
+    } else {
+        format!("{} of writes, which wear nothing", display_bytes(bytes))
+    };
     Some(sentence.replace("{cost}", &cost).trim().to_owned())
 }

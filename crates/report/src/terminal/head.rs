@@ -18,12 +18,31 @@ pub(super) fn header(page: &mut Page, record: &Record) {
         };
         page.hanging(&label, &target_line(target), Paint::Plain);
     }
-    page.hanging("host   ", &host_line(record), Paint::Plain);
+    if is_virtual(record) {
+        page.hanging("time   ", &virtual_line(record), Paint::Plain);
+    } else {
+        page.hanging("host   ", &host_line(record), Paint::Plain);
+    }
     page.hanging("method ", &method_line(record), Paint::Plain);
     page.hanging("run    ", &run_line(record), Paint::Plain);
     if record.state != State::Complete {
         page.hanging("state  ", &state_line(record), Paint::Alert);
     }
+}
+
+fn is_virtual(record: &Record) -> bool {
+    record.time == "virtual"
+}
+
+/// In virtual time the host says nothing about the numbers, and a hash says whether two runs were the same.
+fn virtual_line(record: &Record) -> String {
+    let hashes = record.targets.iter().filter_map(|target| target.completions.as_ref());
+    let hashes = hashes.map(|completions| completions.hash.as_str()).collect::<Vec<_>>();
+    let about = "virtual time: the same seed gives the same numbers on any machine";
+    if hashes.is_empty() {
+        return about.to_owned();
+    }
+    format!("{about}; completion hash {}", hashes.join(" and "))
 }
 
 /// As typed, then the drive, the file system and the room.
@@ -48,6 +67,9 @@ fn target_line(target: &TargetInfo) -> String {
         words.extend(drive.link.as_ref().map(|link| link.negotiated.clone()));
         words.extend(drive.is_virtual.then(|| "virtual".to_owned()));
         parts.push(words.join(" "));
+    }
+    if target.stack.iter().any(|layer| layer.kind == "array") {
+        parts.push(format!("volume {}", number::capacity(target.capacity_bytes)));
     }
     parts.join("; ")
 }
@@ -87,9 +109,6 @@ fn method_line(record: &Record) -> String {
         (None, value) => format!("{key}={value}"),
     }));
     parts.push(format!("seed {}", record.seed));
-    if record.time != "wall" {
-        parts.push(format!("{} time", record.time));
-    }
     parts.join(", ")
 }
 

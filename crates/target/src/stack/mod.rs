@@ -5,16 +5,19 @@
 //!      | text       grammar, no names
 //!   Stack
 //!      | resolve    names and settings, from the catalog; refusals
+//!      | memory     what would not fit into this machine
 //!      | open       machines on a virtual clock
 //!   Opened          an engine, and what it is
 //! ```
 
+mod memory;
 mod meter;
 mod open;
 mod resolve;
 mod settings;
 mod text;
 
+pub use memory::Flash;
 pub use meter::Traffic;
 pub use open::{LayerInfo, Opened, QUEUE_DEPTH, Top, open};
 pub use resolve::{CHUNK_BYTES, RAM_BYTES};

@@ -113,7 +113,8 @@ pub(super) fn resolve<'c>(
 fn family(layer: &Part) -> Result<Family, BadStack> {
     let found = LAYERS.iter().find(|(name, _)| *name == layer.name);
     found.map(|(_, family)| *family).ok_or_else(|| {
-        let names = || LAYERS.iter().map(|(name, _)| *name);
+        let built = LAYERS.iter().filter(|(_, family)| *family != Family::Flash);
+        let names = || built.clone().map(|(name, _)| *name);
         let near = did_you_mean(&layer.name, names());
         BadStack(format!(
             "there is no layer `{}`.{near} Layers: {}",
@@ -250,6 +251,12 @@ fn find_drive<'c>(member: &Member, catalog: &'c Catalog) -> Result<&'c DriveEntr
         let near = did_you_mean(name, catalog.drive_names());
         let own = if name.ends_with(".toml") {
             " A drive of your own is named by its name, and its file lies in ~/.config/drivelab/drives."
+        } else if LAYERS.iter().any(|(layer, _)| *layer == name) {
+            " It is a layer: a drive stands first, such as `4xmtron-pro-32/raid5`."
+        } else if catalog.port(name).is_some() {
+            " It is a port: a drive names it, such as `mtron-pro-32:port=onboard`."
+        } else if catalog.driver(name).is_some() {
+            " It is an array driver: an array names it, such as `/raid5:driver=md`."
         } else {
             ""
         };

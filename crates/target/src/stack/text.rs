@@ -124,6 +124,12 @@ fn part(whole: &str, text: &str) -> Result<Part, BadStack> {
 }
 
 fn key_value(name: &str, text: &str) -> Result<(String, String), BadStack> {
+    if text.is_empty() {
+        return Err(BadStack(format!(
+            "`{name}:` has no setting where one should stand: write KEY=VALUE, several with commas between, or leave \
+             the mark out"
+        )));
+    }
     let both = text.split_once('=').filter(|(key, value)| !key.is_empty() && !value.is_empty());
     let (key, value) = both.ok_or_else(|| {
         BadStack(format!(
