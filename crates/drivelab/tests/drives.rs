@@ -45,7 +45,12 @@ fn a_drives_page_has_every_number_with_unit_and_source_within_80_columns() {
         assert_eq!(is_generic, page.contains("Generic, not fitted"), "{page}");
     }
     let pro = shown(&["drives", "mtron-pro-32"]);
-    for words in ["random_read   16,000 IOPS", " us  fit: EasyCo 2007", "highpoint2320; another"] {
+    for words in [
+        "random_read   16,000 IOPS",
+        " us  fit: EasyCo 2007",
+        " 64  assumed: 4 MiB",
+        "highpoint2320; another",
+    ] {
         assert!(pro.contains(words), "{words}: {pro}");
     }
     assert!(
@@ -104,4 +109,21 @@ fn a_proposal_measures_as_the_drive_that_it_was_made_from() {
             assert!((ratio - 1.0).abs() < 0.2, "{name}, {cell_name}: {ratio} of the real rate");
         }
     }
+}
+
+/// A hypervisor calls its drives rotating when nobody told it better, and flash was proposed as a disk of 7,200 rpm.
+#[test]
+fn what_answers_faster_than_a_disk_turns_is_proposed_as_flash_whatever_the_kernel_calls_it() {
+    let bench = Bench::new();
+    let run = ["run", "model:sata-tlc", "--method", "bm-flash", "--size", "1G", "--quiet"];
+    bench.drivelab(run).and(["--max-time", "20s"]).done().succeeded();
+    let mut record = bench.record("last");
+    let layers = record["targets"][0]["stack"].as_array_mut().expect("layers");
+    let drive = layers.iter_mut().find(|layer| layer["kind"] == "drive").expect("a drive");
+    drive["queue"]["rotational"] = true.into();
+    let file = bench.file("virtual.json", record.to_string());
+    let toml = bench.drivelab_without_store(["drives", "fit", &file.to_string_lossy()]);
+    let toml = toml.done().succeeded().stdout;
+    assert!(toml.contains("kind = \"page-mapped\""), "{toml}");
+    assert!(toml.contains("The kernel calls the drive rotating"), "{toml}");
 }

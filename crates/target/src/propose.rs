@@ -71,11 +71,8 @@ struct Seen<'r> {
 /// When the run lacks the cells that a fit needs.
 pub fn propose(record: &Record) -> Result<String, NoProposal> {
     let seen = Seen::of(record)?;
-    let is_disk = seen.target.stack.iter().any(|layer| {
-        layer.drive.is_some()
-            && layer.queue.as_ref().is_some_and(|queue| queue.rotational == Some(true))
-    });
-    Ok(if is_disk { seen.disk() } else { seen.page_mapped() })
+    let turns = seen.is_called_rotating() && seen.reads.fixed_ns >= TURNING_NS_MIN;
+    Ok(if turns { seen.disk() } else { seen.page_mapped() })
 }
 
 fn in_flight(cell: &Cell) -> u32 {
@@ -139,6 +136,14 @@ impl<'r> Seen<'r> {
             stream_write_bytes_per_s: best("write").ok_or_else(|| missing("sequential writes"))?,
             sustained_write_bytes_per_s: long.map(|cell| cell.bytes_per_s).fold(0.0, f64::max),
             durable_ns,
+        })
+    }
+
+    /// What the kernel says of the drive: of a virtual one often what nobody told it.
+    fn is_called_rotating(&self) -> bool {
+        self.target.stack.iter().any(|layer| {
+            layer.drive.is_some()
+                && layer.queue.as_ref().is_some_and(|queue| queue.rotational == Some(true))
         })
     }
 
@@ -287,13 +292,22 @@ impl<'r> Seen<'r> {
         let bytes = drive.map_or(self.target.capacity_bytes, |(layer, _)| layer.bytes);
         let (name, title) = (slug(&title), quoted(&title));
         let run = self.run();
+        let doubt = if self.is_called_rotating() && kind != "disk" {
+            let ms = self.reads.fixed_ns / 1e6;
+            format!(
+                " The kernel calls the drive rotating, and it read in {ms:.2} ms: no disk does."
+            )
+        } else {
+            String::new()
+        };
         format!(
             "# Proposed from {run}. Look at what is assumed, put in what a data sheet says, and keep it in\n\
              # ~/.config/drivelab/drives/{name}.toml to name it in a STACK.\n\
              name = \"{name}\"\n\
              title = \"{title}\"\n\
              kind = \"{kind}\"\n\
-             about = \"Proposed from {run}: the host's own costs are in these numbers, so it stands on a port that adds none.\"\n\
+             about = \"Proposed from {run}: the host's own costs are in these numbers, so it stands on a port that adds \
+             none.{doubt}\"\n\
              port = \"none\"\n\
              capacity = {{ value = {}, unit = \"MiB\" }}\n\n\
              [parameters]\n",
@@ -321,6 +335,9 @@ impl<'r> Seen<'r> {
 
 /// No disk has a larger write cache than a quarter of a gibibyte, four times over.
 const CACHE_BYTES_MAX: u64 = 1 << 30;
+/// A disk's random reads wait half a revolution, 2 ms at 15,000 rpm, the fastest there were; half of that leaves room
+/// for reads that its cache answers.
+const TURNING_NS_MIN: f64 = 1e6;
 /// What no run shows is taken from drives of the kind.
 const TYPICAL: &str = "typical of drives sold from 2020 to 2026";
 /// A rate of ONFI 5 that common drives use; it only splits a read's fixed time.

@@ -56,9 +56,11 @@ fn parameters(entry: &Entry, keys: &[Key]) -> String {
         .filter_map(|key| {
             let parameter = entry.parameters.get(key.name)?;
             let value = match (&parameter.value, &key.holds) {
-                (Value::Number(_), Holds::Number(..)) => {
-                    format!("{} {}", parameter.value, parameter.unit)
-                }
+                (Value::Number(_), Holds::Number(..)) => match parameter.unit.as_str() {
+                    "count" => parameter.value.to_string(),
+                    "percent" => format!("{} %", parameter.value),
+                    unit => format!("{} {unit}", parameter.value),
+                },
                 _ => parameter.value.to_string(),
             };
             Some((key, value))
