@@ -16,6 +16,7 @@ fuzz_target!(|text: &str| {
         access: Access::ReadWrite,
         uring: Ok(()),
         direct: Ok(()),
+        buffered: Ok(()),
         stdio: Ok(()),
         time: Time::Wall,
         memory_bytes: 8 << 30,

@@ -10,6 +10,7 @@ mod contender;
 mod hand;
 mod machine;
 mod model;
+mod paced;
 mod sample;
 mod scratch;
 
@@ -39,6 +40,9 @@ pub fn run(arguments: &[String]) -> Result<()> {
     }
     if let Some((_, rest)) = arguments.split_first().filter(|(first, _)| *first == "model") {
         return model::run(rest);
+    }
+    if let Some((_, rest)) = arguments.split_first().filter(|(first, _)| *first == "paced") {
+        return paced::run(rest);
     }
     let options = Options::parse(arguments)?;
     child::catch_signals()?;
@@ -80,7 +84,7 @@ impl Options {
                         case::CASES.iter().filter(|case| case.letter == letter).collect();
                     ensure!(
                         !named.is_empty(),
-                        "`{letter}` is unknown: there are a, b, c, d, agreement, --seconds, --rounds"
+                        "`{letter}` is unknown: there are a, b, c, d, agreement, model, paced, --seconds, --rounds"
                     );
                     options.cases.extend(named);
                 }

@@ -28,7 +28,12 @@ cargo xtask bench [a] [b] [c] [d] [agreement] [--seconds N] [--rounds N]
 
 cargo xtask bench model [--rounds N]
     Simulated reads and writes per second of a page-mapped drive, its set-up time and its memory, beside
-    their limits. It prints and asserts nothing; a minute.
+    their limits; then the whole method bm-flash on an array of eight drives. It prints and asserts
+    nothing; two minutes.
+
+cargo xtask bench paced [--seconds N]
+    By how much modelled drives on the real clock answer late, at depth 1 and 8. It prints and asserts
+    nothing; takes N seconds (5) a measurement.
 
 cargo xtask accuracy [--cells] [--quick] [--threads N] [GROUP...]
     How far the models are from what four studies printed: fitted and predicted cells apart, reads and

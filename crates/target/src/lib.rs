@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 pub mod catalog;
+mod clock;
 mod model;
 mod null;
 mod path;
@@ -20,6 +21,7 @@ mod propose;
 pub mod stack;
 mod text;
 
+pub use clock::RealClock;
 pub use null::calibrate;
 pub use propose::{NoProposal, propose};
 pub use text::{BadTarget, TargetText};

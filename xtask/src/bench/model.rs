@@ -1,7 +1,14 @@
 //! `cargo xtask bench model`: how fast a modelled drive is, and what it takes up. One thread, through
-//! `Sim` and the `Engine` trait, in the closed loop of a worker at depth 32.
+//! `Sim` and the `Engine` trait, in the closed loop of a worker at depth 32. Then a whole method on an array,
+//! through the release binary, as users run it.
 
-use super::{machine, sample::median};
+use super::{
+    build,
+    child::{self, cpu_ns, wait_for},
+    machine,
+    sample::median,
+    scratch::Scratch,
+};
 use anyhow::{Context, Result, bail, ensure};
 use block::{
     Actor, Command, Completion, Drive, Durability, Engine, Extent, Instant, Payload, Request, Rng,
@@ -12,7 +19,11 @@ use model::{
     flash::page_mapped::{Cleaning, PowerLoss, State, UNIT_BYTES},
 };
 use rustix::time::{ClockId, clock_gettime};
-use std::{fs, time};
+use std::{
+    fs::{self, File},
+    path::Path,
+    process, time,
+};
 
 const CAPACITY_GIB: u64 = 16;
 const USED_PER_MILLE: u32 = 750;
@@ -114,6 +125,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let amplification: Vec<f64> = rounds.iter().map(|round| round.write_amplification).collect();
     println!("\nWrite amplification {:.3}", median(&amplification));
     println!("4 TB drive, 1 GiB written: {:.1} MiB", large_drive()?);
+    whole_method(rounds.len())?;
     println!("Load {}", machine::load());
     Ok(())
 }
@@ -237,6 +249,38 @@ fn large_drive() -> Result<f64> {
     let resident = resident_bytes()?.saturating_sub(before);
     ensure!(drive.mapped_bytes() == 1 << 30, "the drive holds something else");
     Ok(resident as f64 / f64::from(1 << 20))
+}
+
+/// The array that a whole method is run on, the method, and how long it may take, s of wall time.
+const ARRAY: &str = "model:4xmtron-pro-32+4xmtron-mobi-32/raid5:chunk=64K,driver=md";
+const METHOD: &str = "bm-flash";
+const METHOD_SECONDS: f64 = 10.0;
+
+/// Times all of bm-flash on eight drives, start, record and store included.
+fn whole_method(rounds: usize) -> Result<()> {
+    child::catch_signals()?;
+    let drivelab = build()?;
+    let parent = drivelab.parent().and_then(Path::parent).context("the target directory")?;
+    let scratch = Scratch::create(parent)?;
+    let (mut processor, mut elapsed) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        let mut command = process::Command::new(&drivelab);
+        command.args(["run", ARRAY, "--method", METHOD, "--quiet", "--yes", "--json", "-"]);
+        command.arg("--store").arg(scratch.path().join("history.db"));
+        command.stdout(File::create(scratch.path().join("record.json"))?);
+        let (before_ns, wall) = (cpu_ns(), time::Instant::now());
+        let status = wait_for(&mut command)?;
+        ensure!(status.success(), "{METHOD} ended with {status}");
+        elapsed.push(wall.elapsed().as_secs_f64());
+        processor.push((cpu_ns() - before_ns) as f64 / 1e9);
+    }
+    let (processor, elapsed) = (median(&processor), median(&elapsed));
+    println!("\n{METHOD} on {ARRAY}");
+    println!(
+        "  {processor:.2} s of CPU time, {elapsed:.2} s of wall time, limit {METHOD_SECONDS:.0} s: ratio {:.2}",
+        METHOD_SECONDS / elapsed
+    );
+    Ok(())
 }
 
 /// Memory of this process that is backed by pages, bytes.

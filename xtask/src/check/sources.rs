@@ -31,14 +31,15 @@ pub fn check(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Every file below `directory` that is `wanted`, but for build products and hidden directories.
+/// Every file below `directory` that is `wanted`, but for hidden directories. Build products lie at the workspace's
+/// root, where nobody looks.
 fn files_below(directory: &Path, wanted: &dyn Fn(&Path) -> bool) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let entries = fs::read_dir(directory).with_context(|| directory.display().to_string())?;
     for entry in entries {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if path.is_dir() && name != "target" && !name.starts_with('.') {
+        if path.is_dir() && !name.starts_with('.') {
             files.extend(files_below(&path, wanted)?);
         } else if path.is_file() && wanted(&path) {
             files.push(path);
@@ -75,6 +76,17 @@ fn uses_unsafe(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A room is called `target`, and directories of that name were passed over as build products.
+    #[test]
+    fn every_room_is_looked_into() {
+        let root = crate::check::root();
+        let is_root = |path: &Path| path.ends_with("src/lib.rs") || path.ends_with("src/main.rs");
+        let files = files_below(&root.join("crates"), &is_root).expect("rooms");
+        for room in fs::read_dir(root.join("crates")).expect("rooms").flatten() {
+            assert!(files.iter().any(|file| file.starts_with(room.path())), "{:?}", room.path());
+        }
+    }
 
     #[test]
     fn the_keyword_is_found_in_code_and_not_in_words_about_it() {
