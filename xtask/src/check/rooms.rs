@@ -10,7 +10,7 @@ const SIGHT: &[(&str, &[&str])] = &[
     ("engine", &["block"]),
     ("host", &["block", "engine", "record"]),
     ("model", &["block"]),
-    ("flash", &["block"]),
+    ("flash", &["block", "model"]),
     ("nbd", &["block"]),
     ("record", &[]),
     ("lab", &["block", "record"]),

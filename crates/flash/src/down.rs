@@ -1,0 +1,45 @@
+//! What the volume asks of the drive: numbered, and held back where the drive's queue is full.
+
+use block::{Actor, Command, Completion, Drive, Effects, Request, Slots, Tag};
+use std::collections::VecDeque;
+
+/// Requests on their way, each with the reason `W` why it was sent.
+#[derive(Debug)]
+pub(crate) struct Down<W> {
+    flying: Slots<W>,
+    /// Beyond the drive's queue depth; bounded by what the volume itself has in flight.
+    backlog: VecDeque<(W, Command)>,
+    ready: Vec<Request>,
+}
+
+impl<W> Down<W> {
+    pub fn new(queue_depth: u32) -> Self {
+        Self { flying: Slots::new(queue_depth), backlog: VecDeque::new(), ready: Vec::new() }
+    }
+
+    pub fn send(&mut self, why: W, command: Command) {
+        if self.flying.len() < self.flying.capacity() {
+            let tag = Tag(u64::from(self.flying.insert(why)));
+            self.ready.push(Request { tag, actor: Actor(0), drive: Drive(0), command });
+        } else {
+            self.backlog.push_back((why, command));
+        }
+    }
+
+    /// Why the answered request had been sent. The next of the backlog takes its place.
+    pub fn take(&mut self, completion: &Completion) -> W {
+        let why = self.flying.remove(completion.tag.0 as u32);
+        if let Some((why, command)) = self.backlog.pop_front() {
+            self.send(why, command);
+        }
+        why
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.flying.is_empty()
+    }
+
+    pub fn drain_into(&mut self, effects: &mut Effects) {
+        effects.down.append(&mut self.ready);
+    }
+}

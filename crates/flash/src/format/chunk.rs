@@ -1,0 +1,138 @@
+//! The chunk: what is appended to the log in one write.
+
+use super::{Fields, VERSION, VolumeId, structure_crc, u16_at, u32_at, u64_at};
+
+const MAGIC: u32 = u32::from_le_bytes(*b"DLch");
+const CRC_AT: usize = 60;
+/// The header without its entries.
+pub(crate) const HEADER_BYTES: usize = 64;
+/// One entry.
+pub(crate) const ENTRY_BYTES: usize = 16;
+
+/// What an entry does to the map.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// The host wrote the block.
+    Write,
+    /// The cleaner copied it from the location in the argument.
+    Copy,
+    /// The argument says how many blocks are no longer mapped.
+    Trim,
+    /// The cleaner could not read the location in the argument.
+    Lost,
+    /// A page of the map.
+    Page,
+}
+
+impl Kind {
+    pub fn has_data(self) -> bool {
+        matches!(self, Self::Write | Self::Copy | Self::Page)
+    }
+
+    fn code(self) -> u8 {
+        match self {
+            Self::Write => 1,
+            Self::Copy => 2,
+            Self::Trim => 3,
+            Self::Lost => 4,
+            Self::Page => 5,
+        }
+    }
+
+    fn from_code(code: u8) -> Option<Self> {
+        [Self::Write, Self::Copy, Self::Trim, Self::Lost, Self::Page]
+            .into_iter()
+            .find(|kind| kind.code() == code)
+    }
+}
+
+/// One entry of a chunk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Entry {
+    pub block: u32,
+    pub kind: Kind,
+    pub argument: u32,
+    pub crc: u32,
+}
+
+/// A chunk's header, without its entries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Header {
+    pub stream: u8,
+    pub attempt: u8,
+    pub seq: u64,
+    pub durable_seq: u64,
+    pub epoch: u32,
+    /// Length with padding.
+    pub blocks: u32,
+}
+
+/// Puts header and entries to the front of the chunk that goes to `offset`.
+pub(crate) fn encode_chunk(
+    id: VolumeId,
+    offset: u64,
+    header: &Header,
+    entries: &[Entry],
+    header_bytes: usize,
+    bytes: &mut [u8],
+) {
+    let bytes = &mut bytes[..header_bytes];
+    bytes.fill(0);
+    let mut fields = Fields(bytes);
+    fields.u32(0, MAGIC);
+    fields.put(4, &(VERSION as u16).to_le_bytes());
+    fields.put(6, &[header.stream, header.attempt]);
+    fields.put(8, &id.0);
+    fields.u64(24, offset);
+    fields.u64(32, header.seq);
+    fields.u64(40, header.durable_seq);
+    fields.u32(48, header.epoch);
+    fields.u32(52, entries.len() as u32);
+    fields.u32(56, header.blocks);
+    for (entry, index) in entries.iter().zip(0..) {
+        let at = HEADER_BYTES + index * ENTRY_BYTES;
+        fields.u32(at, entry.block);
+        fields.put(at + 4, &[entry.kind.code()]);
+        fields.u32(at + 8, entry.argument);
+        fields.u32(at + 12, entry.crc);
+    }
+    let end = HEADER_BYTES + entries.len() * ENTRY_BYTES;
+    let crc = structure_crc(id, offset, &bytes[..end], CRC_AT);
+    Fields(bytes).u32(CRC_AT, crc);
+}
+
+/// The header and entries of the chunk at `offset`, if there is one. `bytes` holds at least its header.
+pub(crate) fn decode_chunk(
+    id: VolumeId,
+    offset: u64,
+    bytes: &[u8],
+) -> Option<(Header, Vec<Entry>)> {
+    if u32_at(bytes, 0) != MAGIC || u32::from(u16_at(bytes, 4)) != VERSION {
+        return None;
+    }
+    let count = u32_at(bytes, 52) as usize;
+    let end = HEADER_BYTES + count.checked_mul(ENTRY_BYTES)?;
+    if end > bytes.len()
+        || u64_at(bytes, 24) != offset
+        || bytes[8..24] != id.0
+        || structure_crc(id, offset, &bytes[..end], CRC_AT) != u32_at(bytes, CRC_AT)
+    {
+        return None;
+    }
+    let entry = |at: usize| {
+        let kind = Kind::from_code(bytes[at + 4])?;
+        let (block, argument, crc) =
+            (u32_at(bytes, at), u32_at(bytes, at + 8), u32_at(bytes, at + 12));
+        Some(Entry { block, kind, argument, crc })
+    };
+    let entries: Option<Vec<_>> = (HEADER_BYTES..end).step_by(ENTRY_BYTES).map(entry).collect();
+    let header = Header {
+        stream: bytes[6],
+        attempt: bytes[7],
+        seq: u64_at(bytes, 32),
+        durable_seq: u64_at(bytes, 40),
+        epoch: u32_at(bytes, 48),
+        blocks: u32_at(bytes, 56),
+    };
+    Some((header, entries?))
+}

@@ -1,0 +1,61 @@
+//! What lies on the drive, byte by byte: `docs/flash-format.md` in code. Bytes in, structures out; nothing here
+//! knows where they came from.
+
+mod chunk;
+mod root;
+mod superblock;
+
+pub(crate) use chunk::{
+    ENTRY_BYTES, Entry, HEADER_BYTES, Header, Kind, decode_chunk, encode_chunk,
+};
+pub(crate) use root::{PAYLOAD_BYTES, Root, SegmentRecord, decode_root, encode_root};
+pub(crate) use superblock::{Found, Superblock};
+
+/// Tells volumes apart: random, chosen at creation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct VolumeId(pub [u8; 16]);
+
+/// The version of the format that this code writes and reads.
+pub const VERSION: u32 = 1;
+
+/// A structure's CRC: over its identity (volume, own offset) and its bytes, the field at `field` taken as 0.
+fn structure_crc(id: VolumeId, offset: u64, bytes: &[u8], field: usize) -> u32 {
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&id.0), &offset.to_le_bytes());
+    let crc = crc32c::crc32c_append(crc, &bytes[..field]);
+    let crc = crc32c::crc32c_append(crc, &[0; 4]);
+    crc32c::crc32c_append(crc, &bytes[field + 4..])
+}
+
+/// A block's CRC: over its number and its data, so that another block's data are no substitute.
+pub(crate) fn block_crc(block: u32, data: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(&u64::from(block).to_le_bytes()), data)
+}
+
+/// Numbers at fixed places.
+struct Fields<'a>(&'a mut [u8]);
+
+impl Fields<'_> {
+    fn put(&mut self, at: usize, bytes: &[u8]) {
+        self.0[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    fn u32(&mut self, at: usize, value: u32) {
+        self.put(at, &value.to_le_bytes());
+    }
+
+    fn u64(&mut self, at: usize, value: u64) {
+        self.put(at, &value.to_le_bytes());
+    }
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes(bytes[at..at + 2].try_into().expect("two bytes"))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}

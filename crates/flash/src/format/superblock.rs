@@ -1,0 +1,116 @@
+//! The superblock: what a volume is, and where its newest checkpoint lies.
+
+use super::{Fields, VERSION, VolumeId, structure_crc, u32_at, u64_at};
+use crate::layout::{Checksums, Parity, Shape};
+
+const MAGIC: &[u8; 8] = b"DLFLASH\0";
+const CRC_AT: usize = 132;
+const BYTES: usize = 4096;
+
+/// A generation of the superblock, without its place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Superblock {
+    pub id: VolumeId,
+    pub generation: u64,
+    pub shape: Shape,
+    /// Of the last opening that reached its end.
+    pub epoch: u32,
+    /// The highest ever begun.
+    pub epoch_reserved: u32,
+    /// First sequence number of `epoch`.
+    pub first_seq: u64,
+    pub root_generation: u64,
+    pub durable_seq: u64,
+    pub clean: bool,
+}
+
+/// What a block that should be a superblock is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Found {
+    Valid(Superblock),
+    /// Not a superblock, or a damaged one.
+    Nothing,
+    /// Whole, and of a version or with features that this code does not know.
+    Unknown {
+        version: u32,
+        features: u32,
+    },
+}
+
+impl Superblock {
+    /// The bytes for the copy at `offset`.
+    pub fn encode(&self, offset: u64, bytes: &mut [u8]) {
+        let bytes = &mut bytes[..BYTES];
+        bytes.fill(0);
+        let features = u32::from(self.shape.parity == Parity::Protected)
+            | u32::from(self.shape.checksums == Checksums::OnRead) << 1;
+        let mut fields = Fields(bytes);
+        fields.put(0, MAGIC);
+        fields.u32(8, VERSION);
+        fields.u32(12, features);
+        fields.put(16, &self.id.0);
+        let shape = &self.shape;
+        let wide = [
+            (32, offset),
+            (40, self.generation),
+            (48, shape.device_bytes),
+            (56, shape.exported_bytes),
+            (64, shape.stripe_bytes),
+            (72, shape.erase_unit_bytes),
+            (80, shape.segment_bytes),
+            (88, shape.chunk_bytes),
+            (104, self.first_seq),
+            (112, self.root_generation),
+            (120, self.durable_seq),
+        ];
+        for (at, value) in wide {
+            fields.u64(at, value);
+        }
+        fields.u32(96, self.epoch);
+        fields.u32(100, self.epoch_reserved);
+        fields.u32(128, u32::from(self.clean));
+        let crc = structure_crc(self.id, offset, bytes, CRC_AT);
+        Fields(bytes).u32(CRC_AT, crc);
+    }
+
+    /// What the block read at `offset` is.
+    pub fn decode(offset: u64, bytes: &[u8]) -> Found {
+        let bytes = &bytes[..BYTES];
+        let id = VolumeId(bytes[16..32].try_into().expect("16 bytes"));
+        let sealed = structure_crc(id, offset, bytes, CRC_AT) == u32_at(bytes, CRC_AT);
+        if &bytes[..8] != MAGIC || !sealed || u64_at(bytes, 32) != offset {
+            return Found::Nothing;
+        }
+        let (version, features) = (u32_at(bytes, 8), u32_at(bytes, 12));
+        if version != VERSION || features > 3 {
+            return Found::Unknown { version, features };
+        }
+        let wide = |at| u64_at(bytes, at);
+        let shape = Shape {
+            device_bytes: wide(48),
+            exported_bytes: wide(56),
+            stripe_bytes: wide(64),
+            erase_unit_bytes: wide(72),
+            segment_bytes: wide(80),
+            chunk_bytes: wide(88),
+            parity: if features & 1 == 1 { Parity::Protected } else { Parity::None },
+            checksums: if features & 2 == 2 { Checksums::OnRead } else { Checksums::OnCleaning },
+        };
+        let unit =
+            |bytes: u64| bytes > 0 && bytes.is_multiple_of(4096) && bytes <= shape.device_bytes;
+        if !unit(shape.stripe_bytes) || !unit(shape.erase_unit_bytes) {
+            return Found::Nothing;
+        }
+        Found::Valid(Self {
+            id,
+            generation: wide(40),
+            shape,
+            epoch: u32_at(bytes, 96),
+            epoch_reserved: u32_at(bytes, 100),
+            first_seq: wide(104),
+            root_generation: wide(112),
+            durable_seq: wide(120),
+            clean: u32_at(bytes, 128) == 1,
+        })
+    }
+}

@@ -1,0 +1,335 @@
+//! Where things are on the drive, and how much of it must stay free: the arithmetic that `create` refuses by.
+
+use crate::format::{ENTRY_BYTES, HEADER_BYTES, PAYLOAD_BYTES, Root};
+use block::display_bytes;
+use std::fmt;
+
+/// The unit of the map, of trim and of checksums.
+pub const BLOCK_BYTES: u64 = 4096;
+/// Host, cleaner, meta.
+pub(crate) const STREAMS: usize = 3;
+/// However large the spare, recovery reads no more than this.
+const WINDOW_BYTES_MAX: u64 = 64 << 30;
+
+/// Whether a torn stripe can damage parts of it that were not being written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Parity {
+    /// A single drive, stripes without parity, mirrors.
+    None,
+    /// RAID-5 or RAID-6: what is flushed is padded to the stripe.
+    Protected,
+}
+
+/// When the checksum of a block's data is looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Checksums {
+    /// At every read: 8 B of DRAM a block, 2 GiB for a TiB.
+    OnRead,
+    /// When the cleaner copies it and at a check: 4 B of DRAM a block.
+    OnCleaning,
+}
+
+/// What is chosen when a volume is created, and kept in its superblock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// The drive's size.
+    pub device_bytes: u64,
+    /// The volume's size. More than the drive can hold is thin provisioning.
+    pub exported_bytes: u64,
+    /// The array's full stripe, or 4,096.
+    pub stripe_bytes: u64,
+    /// What the drive erases at once, or 4,096.
+    pub erase_unit_bytes: u64,
+    /// A multiple of both.
+    pub segment_bytes: u64,
+    /// The longest append; a multiple of the stripe where there is parity.
+    pub chunk_bytes: u64,
+    /// What is below.
+    pub parity: Parity,
+    /// What DRAM is spent on.
+    pub checksums: Checksums,
+}
+
+/// Why a volume cannot be so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// A size is not what it must be a multiple of.
+    Unaligned {
+        /// Which.
+        what: &'static str,
+        /// As it was given.
+        bytes: u64,
+        /// What must divide it.
+        unit_bytes: u64,
+    },
+    /// A chunk has no room for a header and a block, is longer than its segment, or than a transfer below.
+    Chunk {
+        /// As it was given.
+        bytes: u64,
+        /// The most it can be.
+        bytes_max: u64,
+    },
+    /// Block numbers are 32 bits wide.
+    TooLarge {
+        /// The drive or volume.
+        bytes: u64,
+    },
+    /// Too little is left for the reserve: the cleaner could come to a stand.
+    NoRoom {
+        /// Segments on the drive.
+        segments: u64,
+        /// Of which these must never hold the host's data.
+        reserve: u64,
+    },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Unaligned { what, bytes, unit_bytes } => {
+                let next = bytes.max(1).next_multiple_of(unit_bytes);
+                write!(
+                    formatter,
+                    "{what} of {bytes} B is no multiple of {unit_bytes} B: take {next} B"
+                )
+            }
+            Self::Chunk { bytes, bytes_max } => write!(
+                formatter,
+                "a chunk of {bytes} B does not fit: between 8192 B and {bytes_max} B are possible"
+            ),
+            Self::TooLarge { bytes } => {
+                write!(formatter, "{} are more than 16 TiB", display_bytes(bytes))
+            }
+            Self::NoRoom { segments, reserve } => write!(
+                formatter,
+                "{reserve} of the drive's {segments} segments must stay free for cleaning and \
+                 checkpoints: choose smaller segments or a larger drive"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// A [`Shape`] worked out. Numbers of blocks and segments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Layout {
+    /// What it follows from.
+    pub shape: Shape,
+    /// Least common multiple of stripe and erase unit.
+    pub unit_bytes: u64,
+    /// How many segments there are.
+    pub segments: u32,
+    /// Blocks of a segment.
+    pub segment_blocks: u32,
+    /// First block of the first segment.
+    pub first_block: u32,
+    /// Blocks of the longest chunk.
+    pub chunk_blocks: u32,
+    /// Blocks of a chunk's header.
+    pub header_blocks: u32,
+    /// Entries that a chunk's header has room for.
+    pub entries_max: u32,
+    /// Places and lengths of chunks are multiples of so many blocks.
+    pub append_blocks: u32,
+    /// Blocks of the volume.
+    pub exported_blocks: u32,
+    /// Blocks that a page of the map maps.
+    pub page_entries: u32,
+    /// Pages of the map.
+    pub pages: u32,
+    /// Segments that hold a whole map.
+    pub map_segments: u32,
+    /// W: segments that host and cleaner may open between two checkpoints.
+    pub window: u32,
+    /// Segments that never hold the host's data.
+    pub reserve: u32,
+    /// So many blocks can be mapped; a new mapping beyond gets ENOSPC.
+    pub mapped_max: u32,
+    /// Bytes of each of the two root areas.
+    pub root_bytes: u64,
+}
+
+impl Layout {
+    /// Works out `shape` for a drive that takes transfers of up to `transfer_bytes_max`.
+    ///
+    /// # Errors
+    /// [`Refusal`] with what to change.
+    pub fn new(shape: Shape, transfer_bytes_max: u64) -> Result<Self, Refusal> {
+        shape.check(transfer_bytes_max)?;
+        let unit_bytes = shape.unit_bytes();
+        let segment_blocks = (shape.segment_bytes / BLOCK_BYTES) as u32;
+        let chunk_blocks = (shape.chunk_bytes / BLOCK_BYTES) as u32;
+        let header_blocks = header_blocks(chunk_blocks);
+        let per_segment = data_blocks(segment_blocks, chunk_blocks, header_blocks);
+        let exported_blocks = shape.exported_bytes.div_ceil(BLOCK_BYTES);
+        let page_entries = match shape.checksums {
+            Checksums::OnRead => 512,
+            Checksums::OnCleaning => 1024,
+        };
+        let pages = exported_blocks.div_ceil(page_entries);
+        let map_segments = pages.div_ceil(u64::from(per_segment));
+        let whole = shape.device_bytes / unit_bytes * unit_bytes;
+        let segments_max = whole / shape.segment_bytes;
+        let root =
+            Root::bytes(pages as usize, segments_max as usize, STREAMS, segments_max as usize);
+        let root_blocks = root.div_ceil(PAYLOAD_BYTES) as u64;
+        let root_bytes = (root_blocks * BLOCK_BYTES).next_multiple_of(unit_bytes);
+        let first = 2 * unit_bytes + 2 * root_bytes;
+        let segments = whole.saturating_sub(first + 2 * unit_bytes) / shape.segment_bytes;
+        let needed = exported_blocks.div_ceil(u64::from(per_segment));
+        let spare = segments.saturating_sub(needed);
+        let window = (spare / 4).min(WINDOW_BYTES_MAX / shape.segment_bytes).max(2);
+        let reserve = STREAMS as u64 + 2 * map_segments + 2 + window;
+        // Of what may be full of live blocks, so much more must be garbage that the emptiest segment
+        // always has some.
+        let slack = segments.div_ceil(u64::from(per_segment)) + 1;
+        let usable = segments.saturating_sub(reserve + slack);
+        if usable == 0 {
+            return Err(Refusal::NoRoom { segments, reserve: reserve + slack });
+        }
+        Ok(Self {
+            shape,
+            unit_bytes,
+            segments: segments as u32,
+            segment_blocks,
+            first_block: (first / BLOCK_BYTES) as u32,
+            chunk_blocks,
+            header_blocks,
+            entries_max: entries_max(header_blocks),
+            append_blocks: match shape.parity {
+                Parity::Protected => (shape.stripe_bytes / BLOCK_BYTES) as u32,
+                Parity::None => 1,
+            },
+            exported_blocks: exported_blocks as u32,
+            page_entries: page_entries as u32,
+            pages: pages as u32,
+            map_segments: map_segments as u32,
+            window: window as u32,
+            reserve: reserve as u32,
+            mapped_max: (usable * u64::from(per_segment)).min(exported_blocks) as u32,
+            root_bytes,
+        })
+    }
+
+    /// Blocks of the shortest chunk with data in it.
+    pub(crate) fn least_blocks(&self) -> u32 {
+        (self.header_blocks + 1).next_multiple_of(self.append_blocks)
+    }
+
+    /// Segments that may be taken from the free queue between two checkpoints, by all streams: what
+    /// recovery looks at. The pages of a checkpoint may have to be written anew when a write fails.
+    pub(crate) fn scan_bound(&self) -> u32 {
+        self.window + 2 * self.map_segments + 8
+    }
+
+    /// Free segments below which the host opens none: a checkpoint's pages and two for the cleaner.
+    pub(crate) fn host_floor(&self) -> usize {
+        self.cleaner_floor() + 2
+    }
+
+    /// Free segments below which the cleaner opens none: a checkpoint's pages.
+    pub(crate) fn cleaner_floor(&self) -> usize {
+        self.map_segments as usize + 1
+    }
+
+    /// Offset of a location.
+    pub(crate) fn offset(location: u32) -> u64 {
+        u64::from(location) * BLOCK_BYTES
+    }
+
+    /// First location of a segment.
+    pub(crate) fn location(&self, segment: u32) -> u32 {
+        self.first_block + segment * self.segment_blocks
+    }
+
+    /// The segment that a location is in.
+    pub(crate) fn segment_of(&self, location: u32) -> u32 {
+        let segment = (location - self.first_block) / self.segment_blocks;
+        assert!(segment < self.segments, "location {location} is in no segment");
+        segment
+    }
+
+    /// Whether a location lies in a segment at all: what is read from a drive may not.
+    pub(crate) fn contains(&self, location: u32) -> bool {
+        location >= self.first_block
+            && (location - self.first_block) / self.segment_blocks < self.segments
+    }
+
+    /// Offset of root area 0 or 1.
+    pub(crate) fn root_offset(&self, generation: u64) -> u64 {
+        2 * self.unit_bytes + generation % 2 * self.root_bytes
+    }
+
+    /// Offsets of the four copies of the superblock.
+    pub(crate) fn copies(&self) -> [u64; 4] {
+        copies(self.shape.device_bytes, self.unit_bytes)
+    }
+}
+
+/// Offsets of the superblock's copies; the first and last do not depend on the unit.
+pub(crate) fn copies(device_bytes: u64, unit_bytes: u64) -> [u64; 4] {
+    let whole = device_bytes / unit_bytes * unit_bytes;
+    let last = (device_bytes / BLOCK_BYTES).saturating_sub(1) * BLOCK_BYTES;
+    [0, unit_bytes, whole.saturating_sub(2 * unit_bytes), last]
+}
+
+impl Shape {
+    /// Least common multiple of stripe and erase unit.
+    pub(crate) fn unit_bytes(&self) -> u64 {
+        lcm(self.stripe_bytes, self.erase_unit_bytes)
+    }
+
+    fn check(&self, transfer_bytes_max: u64) -> Result<(), Refusal> {
+        let aligned = |what, bytes: u64, unit_bytes: u64| {
+            let good = bytes > 0 && bytes.is_multiple_of(unit_bytes);
+            if good { Ok(()) } else { Err(Refusal::Unaligned { what, bytes, unit_bytes }) }
+        };
+        aligned("a stripe", self.stripe_bytes, BLOCK_BYTES)?;
+        aligned("an erase unit", self.erase_unit_bytes, BLOCK_BYTES)?;
+        aligned("a volume", self.exported_bytes, 512)?;
+        for bytes in [self.device_bytes, self.exported_bytes] {
+            if bytes > (u64::from(u32::MAX) - 1) * BLOCK_BYTES {
+                return Err(Refusal::TooLarge { bytes });
+            }
+        }
+        let unit_bytes = self.unit_bytes();
+        aligned("a segment", self.segment_bytes, unit_bytes)?;
+        let append_bytes = match self.parity {
+            Parity::Protected => self.stripe_bytes,
+            Parity::None => BLOCK_BYTES,
+        };
+        aligned("a chunk", self.chunk_bytes, append_bytes)?;
+        let bytes_max = self.segment_bytes.min(transfer_bytes_max);
+        let blocks = self.chunk_bytes / BLOCK_BYTES;
+        if self.chunk_bytes > bytes_max || blocks <= u64::from(header_blocks(blocks as u32)) {
+            return Err(Refusal::Chunk { bytes: self.chunk_bytes, bytes_max });
+        }
+        Ok(())
+    }
+}
+
+/// Blocks of the header of a chunk of that length: one block lists 252 entries, so one in 256 is enough.
+fn header_blocks(chunk_blocks: u32) -> u32 {
+    chunk_blocks.div_ceil(256)
+}
+
+/// How many entries a header has room for.
+fn entries_max(header_blocks: u32) -> u32 {
+    (header_blocks * BLOCK_BYTES as u32 - HEADER_BYTES as u32) / ENTRY_BYTES as u32
+}
+
+/// Blocks of data in a segment full of the longest chunks.
+fn data_blocks(segment_blocks: u32, chunk_blocks: u32, header_blocks: u32) -> u32 {
+    let (chunks, rest) = (segment_blocks / chunk_blocks, segment_blocks % chunk_blocks);
+    let data = |blocks: u32| blocks.saturating_sub(header_blocks).min(entries_max(header_blocks));
+    chunks * data(chunk_blocks) + data(rest)
+}
+
+fn lcm(a: u64, b: u64) -> u64 {
+    let (mut x, mut y) = (a, b);
+    while y > 0 {
+        (x, y) = (y, x % y);
+    }
+    (a / x).saturating_mul(b)
+}

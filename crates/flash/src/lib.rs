@@ -1,0 +1,25 @@
+//! Managed flash: a volume that turns random writes into linear ones, as a [`block::Machine`] over one drive.
+//! It does no I/O, reads no clock and draws no number; its recovery is made of machine steps too, so that
+//! both can be crashed anywhere in simulation.
+//!
+//! ```text
+//!   volume/     the machine: opening, reads, writes, log, flushes, checkpoints, cleaning
+//!   segments    which are free, and when they may be taken again
+//!   map         where every block is
+//!   layout      where things are on the drive, and how much must stay free
+//!   format/     docs/flash-format.md in code
+//! ```
+#![forbid(unsafe_code)]
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod buffers;
+mod down;
+mod format;
+mod layout;
+mod map;
+mod segments;
+mod volume;
+
+pub use format::VolumeId;
+pub use layout::{BLOCK_BYTES, Checksums, Layout, Parity, Refusal, Shape};
+pub use volume::{Cleaning, Counters, OpenError, OpenReport, Settings, Step, Volume};

@@ -1,0 +1,398 @@
+//! The open volume: what it holds, how answers leave it, and the order in which its parts move.
+
+use super::{
+    checkpoint::Checkpoint,
+    cleaner::{Cleaner, Cleaning},
+    flushes::Flushes,
+    log::Log,
+    opening::OpenReport,
+    reads::ReadOp,
+    writes::WriteOp,
+};
+use crate::{
+    buffers::Buffers,
+    down::Down,
+    format::Superblock,
+    layout::Layout,
+    map::Map,
+    segments::{Segments, State},
+};
+use block::{
+    Command, Completion, Data, Effects, Geometry, Instant, IoError, Payload, Request, Slots, Tag,
+};
+use std::collections::{BTreeSet, VecDeque};
+
+/// What is chosen each time a volume is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Requests that may be outstanding.
+    pub queue_depth: u32,
+    /// No answer comes sooner after its request: the host's cost of a request in virtual time, and 1 on a real
+    /// drive, so that a stack of answers from memory does not keep it from being polled.
+    pub answer_ns: u64,
+    /// Chunks in memory, open or on their way; at least 4.
+    pub chunks: u32,
+    /// How victims are chosen.
+    pub cleaning: Cleaning,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { queue_depth: 256, answer_ns: 1, chunks: 8, cleaning: Cleaning::Greedy }
+    }
+}
+
+impl Settings {
+    pub(super) fn check(&self) {
+        assert!(self.queue_depth > 0 && self.answer_ns > 0 && self.chunks >= 4, "{self:?}");
+    }
+}
+
+/// What a volume has done since it was opened, and how it stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Blocks that the host wrote, zeroes not counted.
+    pub host_blocks: u64,
+    /// Blocks that the cleaner copied.
+    pub copied_blocks: u64,
+    /// Pages of the map written.
+    pub page_blocks: u64,
+    /// Headers of chunks, in blocks.
+    pub header_blocks: u64,
+    /// Padding, in blocks.
+    pub padding_blocks: u64,
+    /// Checkpoints completed.
+    pub checkpoints: u64,
+    /// Segments that the cleaner emptied.
+    pub cleaned: u64,
+    /// Chunks written elsewhere after a failure.
+    pub relocated: u64,
+    /// Blocks whose data did not fit their checksum, each time they were met.
+    pub checksum_errors: u64,
+    /// Blocks of zeroes that were not written.
+    pub zero_blocks: u64,
+    /// Blocks mapped now.
+    pub mapped_blocks: u64,
+    /// Segments free now.
+    pub free_segments: u64,
+    /// Segments that the next checkpoint may set free.
+    pub prefree_segments: u64,
+    /// Chunks appended: the last sequence number.
+    pub last_seq: u64,
+    /// Every chunk up to this one is durable.
+    pub durable_seq: u64,
+}
+
+/// Why a request was sent down.
+#[derive(Debug)]
+pub(super) enum Why {
+    /// A read that needs no more than its own buffer.
+    Whole {
+        op: u32,
+        location: u32,
+    },
+    /// A part of a read.
+    Piece {
+        op: u32,
+        piece: u32,
+    },
+    /// What a block held that a write splits.
+    Old {
+        op: u32,
+        at: u32,
+        location: u32,
+    },
+    /// The chunk of this sequence number.
+    Chunk(u64),
+    /// A flush that covers every chunk up to this one.
+    Flush(u64),
+    /// A part of the root.
+    Root,
+    RootFlush,
+    /// A copy of the superblock.
+    Super,
+    /// The header of a chunk of the victim.
+    VictimHeader,
+    /// Live blocks of the victim.
+    VictimRun {
+        run: u32,
+    },
+}
+
+#[derive(Debug)]
+pub(super) enum Op {
+    Read(ReadOp),
+    Write(WriteOp),
+    Flush {
+        tag: Tag,
+        issued: Instant,
+    },
+    /// Being worked on right now.
+    Busy,
+}
+
+/// Whether requests may change anything.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Gate {
+    Open,
+    /// Recovery found what it could not make sense of.
+    ReadOnly,
+    /// Stopping or stopped.
+    ShutDown,
+    /// A flush, or what cannot be done again, failed: nothing more is acknowledged.
+    Latched(IoError),
+}
+
+#[derive(Debug)]
+pub(super) struct Core {
+    pub layout: Layout,
+    pub settings: Settings,
+    pub data: Data,
+    pub superblock: Superblock,
+    pub report: OpenReport,
+    pub gate: Gate,
+    pub map: Map,
+    pub segments: Segments,
+    pub log: Log,
+    pub flushes: Flushes,
+    pub checkpoint: Option<Checkpoint>,
+    pub cleaner: Cleaner,
+    pub ops: Slots<Op>,
+    /// Writes that wait for room in a chunk, in their order.
+    pub stalled: VecDeque<u32>,
+    /// Writes that wait for a block that another one locked, and whatever waits for a chunk on its way.
+    pub parked: VecDeque<u32>,
+    /// Blocks whose other half is being read.
+    pub locked: BTreeSet<u32>,
+    /// New mappings of writes that have begun.
+    pub promised: u32,
+    /// Whose data is at a location: for runs that only time, where no header can be read back.
+    pub owners: Option<Vec<u32>>,
+    /// Segments taken since the C of the last checkpoint: by host and cleaner, and by all.
+    pub opened: Opened,
+    /// The checkpoint that ends recovery is not done.
+    pub settling: bool,
+    pub buffers: Buffers,
+    pub down: Down<Why>,
+    pub counters: Counters,
+    pub now: Instant,
+    answers: VecDeque<Completion>,
+    up: Vec<Completion>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Opened {
+    pub window: u32,
+    pub all: u32,
+}
+
+/// What recovery, or creation, hands over.
+#[derive(Debug)]
+pub(super) struct Start {
+    pub layout: Layout,
+    pub superblock: Superblock,
+    pub map: Map,
+    pub segments: Segments,
+    pub log: Log,
+    pub gate: Gate,
+    pub report: OpenReport,
+    pub opened: Opened,
+    pub needs_checkpoint: bool,
+}
+
+impl Core {
+    pub fn new(below: Geometry, settings: Settings, now: Instant, start: Start) -> Self {
+        let Start { layout, superblock, map, segments, log, gate, report, opened, .. } = start;
+        let blocks = layout.segments as usize * layout.segment_blocks as usize;
+        let mut core = Self {
+            layout,
+            settings,
+            data: below.data,
+            superblock,
+            report,
+            gate,
+            map,
+            segments,
+            log,
+            flushes: Flushes::default(),
+            checkpoint: None,
+            cleaner: Cleaner::default(),
+            ops: Slots::new(settings.queue_depth),
+            stalled: VecDeque::new(),
+            parked: VecDeque::new(),
+            locked: BTreeSet::new(),
+            promised: 0,
+            owners: (below.data == Data::TimingOnly).then(|| vec![0; blocks]),
+            opened,
+            settling: start.needs_checkpoint && gate == Gate::Open,
+            buffers: Buffers::new(below.data),
+            down: Down::new(below.queue_depth),
+            counters: Counters::default(),
+            now,
+            answers: VecDeque::new(),
+            up: Vec::new(),
+        };
+        core.flushes.durable_seq = superblock.durable_seq.min(core.log.last_seq);
+        if core.settling {
+            core.begin_checkpoint();
+        }
+        core
+    }
+
+    pub fn is_settling(&self) -> bool {
+        self.settling && self.gate == Gate::Open
+    }
+
+    pub fn counters(&self) -> Counters {
+        Counters {
+            mapped_blocks: u64::from(self.map.mapped()),
+            free_segments: self.segments.queue.len() as u64,
+            prefree_segments: self.segments.prefree.len() as u64,
+            last_seq: self.log.last_seq,
+            durable_seq: self.flushes.durable_seq,
+            ..self.counters
+        }
+    }
+
+    pub fn shut_down(&mut self) {
+        if self.gate == Gate::Open {
+            self.gate = Gate::ShutDown;
+        }
+    }
+
+    /// Nothing more is acknowledged: what waits, and all writes, trims and flushes to come, fail.
+    pub fn latch(&mut self, error: IoError) {
+        if !matches!(self.gate, Gate::Latched(_)) {
+            self.gate = Gate::Latched(error);
+        }
+    }
+
+    /// Why nothing may be changed.
+    pub fn refusal(&self) -> Option<IoError> {
+        match self.gate {
+            Gate::Open => None,
+            Gate::ReadOnly => Some(IoError::Os(30)), // EROFS
+            Gate::ShutDown => Some(IoError::Os(108)), // ESHUTDOWN
+            Gate::Latched(error) => Some(error),
+        }
+    }
+
+    pub fn accept(&mut self, now: Instant, request: Request) {
+        self.now = now;
+        let Request { tag, command, .. } = request;
+        match command {
+            Command::Read { at, into } => self.accept_read(tag, at, into),
+            Command::Write { at, from, durability } => {
+                self.accept_write(tag, at.offset, u64::from(at.bytes), Some(from), durability);
+            }
+            Command::Discard { offset, len } => {
+                self.accept_write(tag, offset, len, None, block::Durability::Cached);
+            }
+            Command::Flush => {
+                let slot = self.ops.insert(Op::Flush { tag, issued: now });
+                self.accept_flush(slot);
+            }
+        }
+    }
+
+    pub fn on_completion(&mut self, now: Instant, completion: Completion) {
+        self.now = now;
+        let why = self.down.take(&completion);
+        let Completion { result, payload, .. } = completion;
+        match why {
+            Why::Whole { op, location } => self.whole_read(op, location, result, payload),
+            Why::Piece { op, piece } => self.piece_read(op, piece, result, payload),
+            Why::Old { op, at, location } => self.old_read(op, at, location, result, payload),
+            Why::Chunk(seq) => self.chunk_written(seq, result, payload),
+            Why::Flush(mark) => self.flushed(mark, result),
+            Why::Root => self.root_written(result, payload),
+            Why::RootFlush => self.root_flushed(result),
+            Why::Super => self.superblock_written(result, payload),
+            Why::VictimHeader => self.victim_header_read(result, payload),
+            Why::VictimRun { run } => self.victim_run_read(run, result, payload),
+        }
+    }
+
+    /// Everything that can move, moves. What one part gives back may be what another waits for.
+    pub fn pump(&mut self, now: Instant) {
+        self.now = now;
+        loop {
+            let before = self.progress();
+            self.pump_relocation();
+            self.pump_parked();
+            self.pump_stalled();
+            self.pump_checkpoint();
+            self.pump_cleaner();
+            self.pump_flushes();
+            if self.progress() == before {
+                return;
+            }
+        }
+    }
+
+    /// Differs whenever something has moved.
+    fn progress(&self) -> [u64; 6] {
+        [
+            self.log.appended,
+            self.ops.len() as u64,
+            self.segments.queue.len() as u64 | (self.segments.prefree.len() as u64) << 32,
+            self.checkpoint.as_ref().map_or(0, Checkpoint::progress),
+            self.cleaner.progress,
+            self.log.sent,
+        ]
+    }
+
+    /// Answers an operation: now, or when the time that every request takes has passed.
+    pub fn answer(
+        &mut self,
+        tag: Tag,
+        issued: Instant,
+        result: Result<(), IoError>,
+        payload: Payload,
+    ) {
+        let due = issued.after(self.settings.answer_ns);
+        let finished = due.max(self.now);
+        let completion = Completion { tag, issued, finished, result, payload };
+        if due <= self.now {
+            self.up.push(completion);
+        } else {
+            let after = self.answers.iter().rposition(|other| other.finished <= finished);
+            self.answers.insert(after.map_or(0, |at| at + 1), completion);
+        }
+    }
+
+    pub fn next_answer(&self) -> Instant {
+        self.answers.front().map_or(Instant::NEVER, |answer| answer.finished)
+    }
+
+    pub fn drain_into(&mut self, effects: &mut Effects) {
+        self.down.drain_into(effects);
+        effects.up.append(&mut self.up);
+        while self.answers.front().is_some_and(|answer| answer.finished <= self.now) {
+            effects.up.extend(self.answers.pop_front());
+        }
+    }
+
+    /// Counts everything anew and compares.
+    pub fn audit(&self) {
+        let mut live = vec![0u32; self.layout.segments as usize];
+        let mut mapped = 0;
+        for (_, location) in self.map.iter() {
+            mapped += 1;
+            if location > crate::map::LOST {
+                live[self.layout.segment_of(location) as usize] += 1;
+            }
+        }
+        for &(location, _) in self.map.directory.iter().filter(|page| page.0 != 0) {
+            live[self.layout.segment_of(location) as usize] += 1;
+        }
+        assert_eq!(mapped, self.map.mapped(), "blocks mapped");
+        for (number, segment) in (0..).zip(&self.segments.table) {
+            assert_eq!(live[number as usize], segment.live, "live blocks of segment {number}");
+            let queued = self.segments.queue.contains(&number);
+            assert_eq!(queued, segment.state == State::Free, "segment {number} in the queue");
+            let listed = self.segments.prefree.contains(&number);
+            assert_eq!(listed, segment.state == State::Prefree, "segment {number} prefree");
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! The volume: a machine over one drive.
+//!
+//! ```text
+//!   requests --> Opening: superblocks, root, pages, walk, verify, replay     opening.rs
+//!            |      | a map, a segment table, a place to go on
+//!            `-> Core: reads and writes        reads.rs, writes.rs
+//!                  |-- chunks, map changes     log.rs
+//!                  |-- flushes, superblocks    flushes.rs, checkpoint.rs
+//!                  `-- copies                  cleaner.rs
+//! ```
+
+mod checkpoint;
+mod cleaner;
+mod core;
+mod flushes;
+mod log;
+mod opening;
+mod reads;
+mod writes;
+
+pub use self::{
+    cleaner::Cleaning,
+    core::{Counters, Settings},
+    opening::{OpenError, OpenReport, Step},
+};
+
+use self::{core::Core, opening::Opening};
+use crate::{
+    format::VolumeId,
+    layout::{Layout, Refusal, Shape},
+};
+use block::{Completion, Data, Drive, Effects, Geometry, Instant, IoError, Machine, Request};
+use std::{collections::VecDeque, mem};
+
+/// A managed flash volume on Drive(0) of what lies below.
+///
+/// Requests that arrive while it is being opened are held and answered afterwards; so `Flush` as the first
+/// request tells when it is open, or that it could not be opened.
+#[derive(Debug)]
+pub struct Volume {
+    below: Geometry,
+    settings: Settings,
+    phase: Phase,
+    held: VecDeque<(Instant, Request)>,
+    refused: Vec<(Instant, Completion)>,
+    now: Instant,
+    started: bool,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Opening(Box<Opening>),
+    Open(Box<Core>),
+    Failed(OpenError),
+    Changing,
+}
+
+impl Volume {
+    /// Creates a volume: its first steps write an empty one over whatever was there.
+    ///
+    /// # Errors
+    /// If the shape cannot be, or the drive is too small for it.
+    pub fn create(
+        below: Geometry,
+        shape: Shape,
+        id: VolumeId,
+        settings: Settings,
+    ) -> Result<Self, Refusal> {
+        let layout = Layout::new(shape, u64::from(below.transfer_bytes_max))?;
+        assert_eq!(shape.device_bytes, below.capacity_bytes, "the shape is of another drive");
+        Ok(Self::in_phase(below, settings, Opening::create(below, layout, id)))
+    }
+
+    /// Opens the volume that is on the drive: its first steps are those of recovery.
+    ///
+    /// # Panics
+    /// On a drive that only times: there is nothing to be read.
+    pub fn open(below: Geometry, settings: Settings) -> Self {
+        assert_eq!(below.data, Data::Stored, "nothing can be read from a drive that only times");
+        Self::in_phase(below, settings, Opening::open(below))
+    }
+
+    fn in_phase(below: Geometry, settings: Settings, opening: Opening) -> Self {
+        settings.check();
+        Self {
+            below,
+            settings,
+            phase: Phase::Opening(Box::new(opening)),
+            held: VecDeque::new(),
+            refused: Vec::new(),
+            now: Instant(0),
+            started: false,
+        }
+    }
+
+    /// The step that opening is at; [`Step::Open`] afterwards.
+    pub fn step(&self) -> Step {
+        match &self.phase {
+            Phase::Opening(opening) => opening.step(),
+            Phase::Open(core) if core.is_settling() => Step::Checkpoint,
+            Phase::Open(_) => Step::Open,
+            Phase::Failed(_) | Phase::Changing => Step::Failed,
+        }
+    }
+
+    /// Why it could not be opened.
+    pub fn open_error(&self) -> Option<OpenError> {
+        match &self.phase {
+            Phase::Failed(error) => Some(*error),
+            _ => None,
+        }
+    }
+
+    /// What opening found, once that is done.
+    pub fn open_report(&self) -> Option<&OpenReport> {
+        self.core().map(|core| &core.report)
+    }
+
+    /// What it has done since.
+    pub fn counters(&self) -> Option<Counters> {
+        self.core().map(Core::counters)
+    }
+
+    /// Where everything is, once that is known.
+    pub fn layout(&self) -> Option<&Layout> {
+        self.core().map(|core| &core.layout)
+    }
+
+    /// From now on writes are refused, and the next flush completes when the volume is stopped cleanly.
+    pub fn shut_down(&mut self) {
+        if let Phase::Open(core) = &mut self.phase {
+            core.shut_down();
+        }
+    }
+
+    /// Whether a segment is being emptied.
+    pub fn is_cleaning(&self) -> bool {
+        self.core().is_some_and(|core| core.cleaner.is_busy())
+    }
+
+    /// Whether a checkpoint is on its way.
+    pub fn is_checkpointing(&self) -> bool {
+        self.core().is_some_and(|core| core.checkpoint.is_some())
+    }
+
+    /// Every mapped block with its location: what a check compares with the drive.
+    pub fn mappings(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.core().into_iter().flat_map(|core| core.map.iter())
+    }
+
+    /// Holds the accounts against a count of everything.
+    ///
+    /// # Panics
+    /// If they disagree: that is a bug.
+    pub fn audit(&self) {
+        if let Some(core) = self.core() {
+            core.audit();
+        }
+    }
+
+    fn core(&self) -> Option<&Core> {
+        match &self.phase {
+            Phase::Open(core) => Some(core),
+            _ => None,
+        }
+    }
+
+    /// Moves on from opening, lets the held requests in, and hands out what has come together.
+    fn settle(&mut self, effects: &mut Effects) {
+        if let Phase::Opening(opening) = &mut self.phase {
+            opening.drain_into(effects);
+            if opening.is_done() {
+                let Phase::Opening(opening) = mem::replace(&mut self.phase, Phase::Changing) else {
+                    unreachable!("it was opening")
+                };
+                self.phase = match opening.finish(self.below, self.settings, self.now) {
+                    Ok(core) => Phase::Open(Box::new(core)),
+                    Err(error) => Phase::Failed(error),
+                };
+            }
+        }
+        if let Phase::Open(core) = &mut self.phase {
+            core.pump(self.now);
+            if !core.is_settling() {
+                while let Some((_, request)) = self.held.pop_front() {
+                    core.accept(self.now, request);
+                }
+                core.pump(self.now);
+            }
+            core.drain_into(effects);
+        }
+        if let Phase::Failed(_) = self.phase {
+            let held = mem::take(&mut self.held);
+            for (issued, request) in held {
+                self.refuse(issued, request);
+            }
+        }
+    }
+
+    fn refuse(&mut self, issued: Instant, request: Request) {
+        let due = self.now.after(self.settings.answer_ns);
+        let completion = Completion {
+            tag: request.tag,
+            issued,
+            finished: due,
+            result: Err(IoError::Offline),
+            payload: request.command.into_payload(),
+        };
+        self.refused.push((due, completion));
+    }
+}
+
+impl Machine for Volume {
+    fn geometry(&self, _: Drive) -> Geometry {
+        let capacity_bytes = self.layout().map_or(0, |layout| layout.shape.exported_bytes);
+        Geometry {
+            capacity_bytes,
+            block_bytes: 512,
+            transfer_bytes_max: self.below.transfer_bytes_max,
+            queue_depth: self.settings.queue_depth,
+            data: self.below.data,
+        }
+    }
+
+    fn on_request(&mut self, now: Instant, request: Request, effects: &mut Effects) {
+        self.now = now;
+        self.held.push_back((now, request));
+        assert!(self.held.len() <= self.settings.queue_depth as usize, "queue depth exceeded");
+        self.settle(effects);
+    }
+
+    fn on_completion(&mut self, now: Instant, completion: Completion, effects: &mut Effects) {
+        self.now = now;
+        match &mut self.phase {
+            Phase::Opening(opening) => opening.on_completion(completion),
+            Phase::Open(core) => core.on_completion(now, completion),
+            Phase::Failed(_) | Phase::Changing => {}
+        }
+        self.settle(effects);
+    }
+
+    fn on_wakeup(&mut self, now: Instant, effects: &mut Effects) {
+        self.now = now;
+        if !self.started {
+            self.started = true;
+            if let Phase::Opening(opening) = &mut self.phase {
+                opening.start();
+            }
+        }
+        for (_, completion) in self.refused.extract_if(.., |(due, _)| *due <= now) {
+            effects.up.push(completion);
+        }
+        self.settle(effects);
+    }
+
+    fn next_wakeup(&self) -> Instant {
+        if !self.started {
+            return Instant(0);
+        }
+        let refused = self.refused.iter().map(|(due, _)| *due).min().unwrap_or(Instant::NEVER);
+        match &self.phase {
+            Phase::Open(core) => core.next_answer(),
+            _ => refused,
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Reads: from the map to the drive, to a chunk in memory, or to nothing at all.
+
+use super::core::{Core, Op, Why};
+use super::log::Held;
+use crate::{
+    buffers::{bytes, bytes_mut},
+    format::block_crc,
+    layout::{BLOCK_BYTES, Layout},
+    map::{LOST, UNMAPPED},
+};
+use block::{Command, Extent, Instant, IoError, Payload, Tag};
+
+const EINVAL: IoError = IoError::Os(22);
+
+#[derive(Debug)]
+pub(super) struct ReadOp {
+    pub tag: Tag,
+    pub issued: Instant,
+    at: Extent,
+    into: Payload,
+    runs: Vec<Run>,
+    left: u32,
+    result: Result<(), IoError>,
+}
+
+/// Blocks that lie one after the other on the drive too.
+#[derive(Debug)]
+struct Run {
+    block: u32,
+    location: u32,
+    /// As the map had them when the read began; empty without checksums in the map.
+    crcs: Vec<u32>,
+    count: u32,
+}
+
+impl Run {
+    /// Whether these are the data that the map meant.
+    fn verify(&self, data: &[u8]) -> bool {
+        let blocks = data.chunks_exact(BLOCK_BYTES as usize).zip(self.block..);
+        blocks.zip(&self.crcs).all(|((data, block), &crc)| block_crc(block, data) == crc)
+    }
+}
+
+impl Core {
+    pub fn accept_read(&mut self, tag: Tag, at: Extent, into: Payload) {
+        if !self.is_inside(at.offset, u64::from(at.bytes)) {
+            return self.answer(tag, self.now, Err(EINVAL), into);
+        }
+        let issued = self.now;
+        let read = ReadOp { tag, issued, at, into, runs: Vec::new(), left: 0, result: Ok(()) };
+        let slot = self.ops.insert(Op::Read(read));
+        self.begin_read(slot);
+    }
+
+    /// Whether a range is of whole sectors of the volume.
+    pub fn is_inside(&self, offset: u64, bytes: u64) -> bool {
+        let end = offset.checked_add(bytes);
+        let inside = end.is_some_and(|end| end <= self.layout.shape.exported_bytes);
+        inside && bytes > 0 && offset.is_multiple_of(512) && bytes.is_multiple_of(512)
+    }
+
+    /// Where a block is now; none while its chunk is on its way.
+    pub fn locate(&self, block: u32) -> Option<(u32, Held)> {
+        let location = self.map.get(block).0;
+        if location <= LOST {
+            return Some((location, Held::OnDrive));
+        }
+        if self.segments.get(self.layout.segment_of(location)).held == 0 {
+            return Some((location, Held::OnDrive));
+        }
+        match self.log.held(location) {
+            Held::Away => None,
+            held => Some((location, held)),
+        }
+    }
+
+    pub fn begin_read(&mut self, slot: u32) {
+        let Op::Read(mut read) = std::mem::replace(self.ops.get_mut(slot), Op::Busy) else {
+            unreachable!("the slot is a read's")
+        };
+        let (start, end) = (read.at.offset, read.at.offset + u64::from(read.at.bytes));
+        let blocks = (start / BLOCK_BYTES) as u32..end.div_ceil(BLOCK_BYTES) as u32;
+        if blocks.clone().any(|block| self.locate(block).is_none()) {
+            *self.ops.get_mut(slot) = Op::Read(read);
+            self.parked.push_back(slot);
+            return;
+        }
+        for block in blocks.clone() {
+            let (location, held) = self.locate(block).expect("it was just looked up");
+            let (from, to) = span(block, start, end);
+            let within = (u64::from(block) * BLOCK_BYTES).max(start) % BLOCK_BYTES;
+            match (location, self.log.block(&held)) {
+                (LOST, _) => read.result = Err(IoError::Medium),
+                (UNMAPPED, _) => {
+                    if let Some(into) = bytes_mut(&mut read.into) {
+                        into[from..to].fill(0);
+                    }
+                }
+                (_, Some(data)) => {
+                    let part = &data[within as usize..within as usize + to - from];
+                    if let Some(into) = bytes_mut(&mut read.into) {
+                        into[from..to].copy_from_slice(part);
+                    }
+                }
+                (_, None) if !matches!(held, Held::OnDrive) => {} // In memory, of a run that only times.
+                (_, None) => read.extend(block, location, self.map.get(block).1, &self.layout),
+            }
+        }
+        self.send_read(slot, read, blocks.len() as u32);
+    }
+
+    fn send_read(&mut self, slot: u32, mut read: ReadOp, blocks: u32) {
+        if read.runs.is_empty() || read.result.is_err() {
+            self.answer(read.tag, read.issued, read.result, read.into);
+            self.ops.remove(slot);
+            return;
+        }
+        read.left = read.runs.len() as u32;
+        for run in &read.runs {
+            self.segments.get_mut(self.layout.segment_of(run.location)).pins += 1;
+        }
+        if read.runs[0].count == blocks
+            && u64::from(read.at.bytes) == u64::from(blocks) * BLOCK_BYTES
+        {
+            let location = read.runs[0].location;
+            let into = std::mem::replace(&mut read.into, Payload::None);
+            let at = Extent { offset: Layout::offset(location), bytes: read.at.bytes };
+            self.down.send(Why::Whole { op: slot, location }, Command::Read { at, into });
+        } else {
+            for (run, piece) in read.runs.iter().zip(0..) {
+                let bytes = run.count * BLOCK_BYTES as u32;
+                let into = self.buffers.take(u64::from(bytes));
+                let at = Extent { offset: Layout::offset(run.location), bytes };
+                self.down.send(Why::Piece { op: slot, piece }, Command::Read { at, into });
+            }
+        }
+        *self.ops.get_mut(slot) = Op::Read(read);
+    }
+
+    pub fn whole_read(
+        &mut self,
+        slot: u32,
+        location: u32,
+        mut result: Result<(), IoError>,
+        payload: Payload,
+    ) {
+        self.unpin(location);
+        let Op::Read(read) = self.ops.remove(slot) else { unreachable!("the slot is a read's") };
+        if let Some(data) = bytes(&payload)
+            && result.is_ok()
+            && !read.runs[0].verify(&data[..read.at.bytes as usize])
+        {
+            self.counters.checksum_errors += 1;
+            result = Err(IoError::Medium);
+        }
+        self.answer(read.tag, read.issued, result, payload);
+    }
+
+    pub fn piece_read(
+        &mut self,
+        slot: u32,
+        piece: u32,
+        result: Result<(), IoError>,
+        payload: Payload,
+    ) {
+        let Op::Read(read) = self.ops.get_mut(slot) else { unreachable!("the slot is a read's") };
+        let run = &read.runs[piece as usize];
+        let location = run.location;
+        let (start, end) = (read.at.offset, read.at.offset + u64::from(read.at.bytes));
+        match (result, bytes(&payload)) {
+            (Err(error), _) => read.result = Err(error),
+            (Ok(()), Some(data))
+                if !run.verify(&data[..(run.count as u64 * BLOCK_BYTES) as usize]) =>
+            {
+                self.counters.checksum_errors += 1;
+                read.result = Err(IoError::Medium);
+            }
+            (Ok(()), Some(data)) => {
+                let blocks = data.chunks_exact(BLOCK_BYTES as usize).take(run.count as usize);
+                for (data, block) in blocks.zip(run.block..) {
+                    let (from, to) = span(block, start, end);
+                    let within =
+                        ((u64::from(block) * BLOCK_BYTES).max(start) % BLOCK_BYTES) as usize;
+                    if let Some(into) = bytes_mut(&mut read.into) {
+                        into[from..to].copy_from_slice(&data[within..within + to - from]);
+                    }
+                }
+            }
+            (Ok(()), None) => {}
+        }
+        read.left -= 1;
+        let last = read.left == 0;
+        self.buffers.give(payload);
+        self.unpin(location);
+        if last {
+            let Op::Read(read) = self.ops.remove(slot) else {
+                unreachable!("the slot is a read's")
+            };
+            self.answer(read.tag, read.issued, read.result, read.into);
+        }
+    }
+
+    pub fn unpin(&mut self, location: u32) {
+        let segment = self.segments.get_mut(self.layout.segment_of(location));
+        segment.pins = segment.pins.checked_sub(1).expect("the reader had pinned it");
+    }
+
+    /// Tries again what waited for another operation.
+    pub fn pump_parked(&mut self) {
+        for _ in 0..self.parked.len() {
+            let Some(slot) = self.parked.pop_front() else { return };
+            match self.ops.get_mut(slot) {
+                Op::Read(_) => self.begin_read(slot),
+                _ => self.begin_write(slot),
+            }
+        }
+    }
+}
+
+/// The part of a request from `start` to `end` that is the block's, counted from the request's start.
+pub(super) fn span(block: u32, start: u64, end: u64) -> (usize, usize) {
+    let first = u64::from(block) * BLOCK_BYTES;
+    ((first.max(start) - start) as usize, ((first + BLOCK_BYTES).min(end) - start) as usize)
+}
+
+impl ReadOp {
+    fn extend(&mut self, block: u32, location: u32, crc: Option<u32>, layout: &Layout) {
+        let last = self.runs.last_mut().filter(|run| {
+            run.block + run.count == block
+                && run.location + run.count == location
+                && layout.segment_of(run.location) == layout.segment_of(location)
+        });
+        match last {
+            Some(run) => {
+                run.count += 1;
+                run.crcs.extend(crc);
+            }
+            None => {
+                self.runs.push(Run { block, location, crcs: Vec::from_iter(crc), count: 1 });
+            }
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! The volume under power cuts, against an oracle that knows every value that may be there.
+
+mod bench;
+mod campaign;
+mod drive;
+mod oracle;
