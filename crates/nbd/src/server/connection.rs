@@ -33,6 +33,8 @@ pub enum Need {
     Bytes,
     /// It needs memory, a place in the engine's queue, or that something else ends first.
     Room,
+    /// It needs only its next turn.
+    Turn,
 }
 
 /// A piece of a write whose payload is coming in.
@@ -108,6 +110,11 @@ impl Connection {
     /// Whether a client that does not read has been owed too much.
     pub fn is_clogged(&self) -> bool {
         self.outgoing.head_bytes() > HEAD_BYTES_MAX
+    }
+
+    /// Whether it has bytes from its client that are not taken in yet.
+    pub fn has_unread(&self) -> bool {
+        !self.unread.is_empty()
     }
 
     /// Whether its client will send nothing more.

@@ -48,6 +48,11 @@ pub const CONNECTIONS_MAX: usize = 64;
 const TICK_NS: u64 = 100_000_000;
 /// An engine that cannot wake a sleeper is asked for so long at a time, and the sockets in between.
 const ASK_NS: u64 = 200_000;
+/// So many requests of a connection are begun before the others have their turn and replies are sent. Shorter
+/// turns let a client work on the first replies while the server works on the next: fio at depth 32 over
+/// memory, 4 KiB random reads, median of five on two busy cores, had 59 thousand a second without a limit and
+/// 66 to 71 thousand with 8 or 4.
+const BEGUN_A_TURN_MAX: u32 = 8;
 /// Listener, engine, connections.
 const POLLED_MAX: usize = CONNECTIONS_MAX + 2;
 
@@ -114,7 +119,7 @@ pub struct Server<E> {
     done: Vec<Completion>,
     /// The first connection to go on in the next turn, so that none is always last.
     first: usize,
-    /// Somebody who was stuck may go on: do not sleep.
+    /// Somebody may go on without any news: do not sleep.
     restless: bool,
     /// Until then nobody is let in: the system had no descriptor to spare.
     door_shut_until: Option<time::Instant>,
@@ -214,7 +219,7 @@ impl<E: Engine> Server<E> {
     fn turn(&mut self) -> Result<(), ServeError> {
         self.sleep()?;
         self.service.released = false;
-        let stuck = self.go_on();
+        let (stuck, interrupted) = self.go_on();
         self.service.flush();
         if self.service.submitted {
             self.service.submitted = false;
@@ -222,7 +227,8 @@ impl<E: Engine> Server<E> {
         }
         self.send();
         self.bury();
-        self.restless = self.service.released && (stuck || self.service.wants_flush());
+        self.restless =
+            interrupted || self.service.released && (stuck || self.service.wants_flush());
         Ok(())
     }
 
@@ -337,19 +343,25 @@ impl<E: Engine> Server<E> {
         }
     }
 
-    /// Goes on with every connection as far as it goes; says whether one is stuck for want of room.
-    fn go_on(&mut self) -> bool {
+    /// Goes on with every connection; says whether one is stuck for want of room, and whether one only had
+    /// its share of the turn.
+    fn go_on(&mut self) -> (bool, bool) {
         let count = self.connections.len();
-        let mut stuck = false;
+        let (mut stuck, mut interrupted) = (false, false);
         for step in 0..count {
             let number = (self.first + step) % count;
-            stuck |= self.connections[number].is_some() && self.go_on_with(number) == Need::Room;
+            if self.connections[number].is_some() {
+                let need = self.go_on_with(number);
+                stuck |= need == Need::Room;
+                interrupted |= need == Need::Turn;
+            }
         }
         self.first = (self.first + 1) % count;
-        stuck
+        (stuck, interrupted)
     }
 
     fn go_on_with(&mut self, number: usize) -> Need {
+        let mut begun = 0;
         loop {
             let connection = self.connections[number].as_mut().expect("it is there");
             if connection.presence == Presence::Gone {
@@ -375,6 +387,10 @@ impl<E: Engine> Server<E> {
                 connection.need = Need::Room;
                 return Need::Room;
             }
+            if begun >= BEGUN_A_TURN_MAX && connection.has_unread() {
+                connection.need = Need::Turn;
+                return Need::Turn;
+            }
             match connection.receive() {
                 None => {
                     connection.need = Need::Bytes;
@@ -386,6 +402,7 @@ impl<E: Engine> Server<E> {
                 Some(Event::Taken) => {}
                 Some(Event::Asked(request)) => {
                     self.service.begin(number as u16, connection, request);
+                    begun += 1;
                 }
                 Some(Event::Payload) => unreachable!("the write that wants it is current"),
                 Some(Event::Leave) => connection.presence = Presence::Leaving,

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    io::{Read, Write},
+    io::{self, Read, Write},
     os::unix::net::UnixStream,
     path::Path,
     time::Duration,
@@ -118,14 +118,7 @@ impl Client {
         if kind == READ {
             self.reads.insert(cookie, (offset, bytes));
         }
-        let mut message = Vec::with_capacity(28 + data.len());
-        message.extend(0x2560_9513u32.to_be_bytes());
-        message.extend(flags.to_be_bytes());
-        message.extend(kind.to_be_bytes());
-        message.extend(cookie.to_be_bytes());
-        message.extend(offset.to_be_bytes());
-        message.extend(bytes.to_be_bytes());
-        message.extend(data);
+        let message = request(flags, kind, cookie, offset, bytes, data);
         self.stream.write_all(&message).expect("the server reads");
         cookie
     }
@@ -211,6 +204,15 @@ impl Client {
         self.ask(flags, WRITE, offset, data.len() as u32, data).error
     }
 
+    /// Writes, with simple replies and nothing else under way; fails when the server is gone.
+    pub fn try_write(&mut self, offset: u64, data: &[u8]) -> io::Result<u32> {
+        assert_eq!(self.replies, Replies::Simple);
+        self.stream.write_all(&request(0, WRITE, 0, offset, data.len() as u32, data))?;
+        let mut reply = [0; 16];
+        self.stream.read_exact(&mut reply)?;
+        Ok(u32::from_be_bytes(reply[4..8].try_into().expect("four bytes")))
+    }
+
     /// Reads, and puts the pieces together.
     pub fn read(&mut self, offset: u64, bytes: u32) -> Result<Vec<u8>, u32> {
         let reply = self.ask(0, READ, offset, bytes, &[]);
@@ -235,4 +237,24 @@ impl Client {
         self.send(0, DISC, 0, 0, &[]);
         assert_eq!(self.stream.read(&mut [0; 1]).expect("an end"), 0, "nothing follows");
     }
+}
+
+/// A request as the wire has it.
+pub fn request(
+    flags: u16,
+    kind: u16,
+    cookie: u64,
+    offset: u64,
+    bytes: u32,
+    data: &[u8],
+) -> Vec<u8> {
+    let mut message = Vec::with_capacity(28 + data.len());
+    message.extend(0x2560_9513u32.to_be_bytes());
+    message.extend(flags.to_be_bytes());
+    message.extend(kind.to_be_bytes());
+    message.extend(cookie.to_be_bytes());
+    message.extend(offset.to_be_bytes());
+    message.extend(bytes.to_be_bytes());
+    message.extend(data);
+    message
 }
