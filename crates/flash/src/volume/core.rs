@@ -69,6 +69,8 @@ pub struct Counters {
     pub relocated: u64,
     /// Blocks whose data did not fit their checksum, each time they were met.
     pub checksum_errors: u64,
+    /// Writes found nothing left to wait for: too many segments are bad.
+    pub stuck: u64,
     /// Blocks of zeroes that were not written.
     pub zero_blocks: u64,
     /// Blocks mapped now.
@@ -324,10 +326,21 @@ impl Core {
             self.pump_checkpoint();
             self.pump_cleaner();
             self.pump_flushes();
-            if self.progress() == before {
+            if self.progress() == before && !self.is_stuck() {
                 return;
             }
         }
+    }
+
+    /// Writes wait, and nothing is under way that they could wait for: too many segments were retired. What
+    /// was promised cannot be kept.
+    fn is_stuck(&mut self) -> bool {
+        let stuck = !self.stalled.is_empty() && self.down.is_idle();
+        if stuck {
+            self.counters.stuck += 1;
+            self.latch(IoError::Os(5));
+        }
+        stuck
     }
 
     /// Differs whenever something has moved.

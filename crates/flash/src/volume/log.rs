@@ -423,6 +423,8 @@ impl Core {
             let chunk = &self.log.flying[&seq];
             (chunk.stream, chunk.blocks)
         };
+        // The open chunk has the place that comes next: it must have its length before another follows.
+        self.close_chunk(stream);
         let (segment, next) = self.find_place_for_moved(stream, blocks)?;
         self.log.streams[stream as usize].place = Some((segment, next + blocks));
         let place = self.layout.location(segment) + next;

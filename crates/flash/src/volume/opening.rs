@@ -22,6 +22,9 @@ use std::{
     fmt,
 };
 
+/// The next attempt may succeed; a third one will hardly.
+const ATTEMPTS: u32 = 3;
+
 /// The steps, in their order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Step {
@@ -165,6 +168,8 @@ pub(super) struct Opening {
     left: u32,
     /// What the step has read, by a key of its own.
     read: BTreeMap<u64, Result<Buf, IoError>>,
+    /// Where each read goes, and how often it failed.
+    asked: BTreeMap<u64, (Extent, u32)>,
     written: Result<(), IoError>,
     attempts: u32,
     found: BTreeMap<u64, Found>,
@@ -217,6 +222,7 @@ impl Opening {
             down: Down::new(below.queue_depth),
             left: 0,
             read: BTreeMap::new(),
+            asked: BTreeMap::new(),
             written: Ok(()),
             attempts: 0,
             found: BTreeMap::new(),
@@ -263,6 +269,15 @@ impl Opening {
 
     pub fn on_completion(&mut self, completion: Completion) {
         let key = self.down.take(&completion);
+        if let Some((at, failures)) = self.asked.get_mut(&key)
+            && !matches!(completion.result, Ok(()) | Err(IoError::Offline))
+            && *failures + 1 < ATTEMPTS
+        {
+            *failures += 1;
+            let (at, into) = (*at, completion.payload);
+            return self.down.send(key, Command::Read { at, into });
+        }
+        self.asked.remove(&key);
         self.left -= 1;
         match (completion.payload, self.is_writing()) {
             (_, true) => self.written = self.written.and(completion.result),
@@ -343,7 +358,7 @@ impl Opening {
         let error = self.written.expect_err("the caller looked");
         self.attempts += 1;
         self.written = Ok(());
-        if self.attempts == 3 || error == IoError::Offline || self.step == Step::CreateFlush {
+        if self.attempts == ATTEMPTS || error == IoError::Offline || self.step == Step::CreateFlush {
             self.step = Step::Failed;
             self.error = Some(OpenError::Io(error));
         } else {
@@ -355,6 +370,7 @@ impl Opening {
         self.left += 1;
         let into = Payload::Bytes(Buf::zeroed(bytes as usize));
         let at = Extent { offset, bytes: bytes as u32 };
+        self.asked.insert(key, (at, 0));
         self.down.send(key, Command::Read { at, into });
     }
 

@@ -3,4 +3,5 @@
 mod bench;
 mod campaign;
 mod drive;
+mod faults;
 mod oracle;

@@ -18,6 +18,8 @@ pub struct Oracle {
     /// Changes that a flush or FUA covered.
     durable: BTreeSet<usize>,
     acknowledged: BTreeSet<usize>,
+    /// They may have taken effect or not.
+    failed: BTreeSet<usize>,
     /// Requests took effect in the order in which they were submitted.
     ordered: bool,
 }
@@ -30,6 +32,7 @@ impl Oracle {
             changes: vec![],
             durable: BTreeSet::new(),
             acknowledged: BTreeSet::new(),
+            failed: BTreeSet::new(),
             ordered,
         }
     }
@@ -60,10 +63,19 @@ impl Oracle {
         self.durable.extend(covered);
     }
 
-    /// What a read of the sector must see while nothing of it is in flight.
-    pub fn visible(&self, sector: u64) -> u64 {
-        let last = self.changes.iter().rev().find(|change| change.sectors.contains(&sector));
-        last.map_or(self.base[sector as usize], |change| change.value)
+    /// They were answered with an error.
+    pub fn fail(&mut self, changes: Range<usize>) {
+        self.failed.extend(changes);
+    }
+
+    /// What a read of the sector must see while nothing of it is in flight; none if it may see several.
+    pub fn visible(&self, sector: u64) -> Option<u64> {
+        let of_sector = |number: &usize| self.changes[*number].sectors.contains(&sector);
+        match (0..self.changes.len()).rev().find(of_sector) {
+            Some(last) if self.failed.contains(&last) => None,
+            Some(last) => Some(self.changes[last].value),
+            None => Some(self.base[sector as usize]),
+        }
     }
 
     /// Whether a drive that lost its power may hold these.

@@ -1,0 +1,220 @@
+//! A drive that fails: at every request in turn, at a flush, at writes, for good in places.
+
+use crate::bench::{
+    Bench, Caller, Mix, create, cut, extent, flush, image, media, open, open_with, read, read_all,
+    small, write,
+};
+use block::{Command, Drive, Durability, Engine, IoError, Rng};
+use flash::{Cleaning, OpenError, Settings, Step};
+use model::{Fault, FaultPlan, Media, Operation, When};
+
+const EIO: IoError = IoError::Os(5);
+
+fn settings() -> Settings {
+    Settings { queue_depth: 16, answer_ns: 500, chunks: 6, cleaning: Cleaning::Greedy }
+}
+
+fn mix() -> Mix {
+    Mix { unaligned: false, flush_one_in: 12, skewed: false }
+}
+
+fn sectors() -> u64 {
+    small().exported_bytes / 512
+}
+
+/// A volume that has been used for a while, and what it holds.
+fn used(seed: u64) -> (Media, Caller) {
+    let mut bench = create(media(&small()), small(), settings(), seed);
+    let mut caller = Caller::new(seed, sectors(), mix());
+    caller.requests(&mut bench, 700, 6);
+    flush(&mut bench).expect("healthy");
+    let values = read_all(&mut bench, sectors()).expect("healthy");
+    caller.oracle.restart(values);
+    (cut(bench, seed), caller)
+}
+
+fn injected(bench: &Bench) -> u64 {
+    bench.engine.machine.faults(Drive(0)).injected_count()
+}
+
+fn check(medium: Media, caller: &Caller, what: &str) {
+    let mut bench = open(medium, settings(), 1);
+    flush(&mut bench).unwrap_or_else(|_| panic!("{what}: {:?}", bench.machine.open_error()));
+    bench.machine.audit();
+    let values = read_all(&mut bench, sectors()).unwrap_or_else(|error| panic!("{what}: {error:?}"));
+    caller.oracle.admits(&values).unwrap_or_else(|complaint| panic!("{what}: {complaint}"));
+}
+
+/// Fails the nth request of a life for every n, until a life ends with nothing having failed.
+fn fail_at_every_nth(operation: Operation, step: usize) -> u64 {
+    let (used, caller) = used(5);
+    let mut lives = 0;
+    for nth in (1..).step_by(step) {
+        let plan = FaultPlan::new(nth).with(Fault::Error(operation), When::Nth(nth));
+        let what = plan.to_string();
+        let mut caller = caller.clone();
+        let mut bench = open_with(used.clone(), settings(), nth, plan);
+        let opened = flush(&mut bench);
+        if opened.is_ok() {
+            caller.requests(&mut bench, 150, 6);
+            bench.machine.audit();
+            let counters = bench.machine.counters().expect("it is open");
+            assert_eq!(counters.stuck, 0, "{what}");
+        }
+        let struck = injected(&bench);
+        check(cut(bench, nth), &caller, &what);
+        if struck == 0 {
+            break;
+        }
+        lives += 1;
+    }
+    lives
+}
+
+#[test]
+fn a_failure_of_any_one_request_loses_nothing() {
+    let lives = fail_at_every_nth(Operation::Any, 3);
+    assert!(lives > 50, "{lives} lives");
+}
+
+#[test]
+fn a_failed_write_is_written_elsewhere_and_nobody_is_told() {
+    let (used, caller) = used(6);
+    let mut relocated = 0;
+    for nth in 1..60 {
+        let plan = FaultPlan::new(nth).with(Fault::Error(Operation::Write), When::Nth(nth));
+        let mut caller = caller.clone();
+        let mut bench = open_with(used.clone(), settings(), nth, plan);
+        flush(&mut bench).expect("it opens all the same");
+        caller.requests(&mut bench, 150, 6);
+        assert_eq!(caller.failed, [], "write {nth}");
+        flush(&mut bench).expect("nothing is lost");
+        bench.machine.audit();
+        relocated += bench.machine.counters().expect("it is open").relocated;
+        check(cut(bench, nth), &caller, &format!("write {nth}"));
+    }
+    assert!(relocated > 20, "{relocated} chunks");
+}
+
+#[test]
+fn after_a_failed_flush_nothing_more_is_acknowledged() {
+    let (used, _) = used(7);
+    let mut latched = 0;
+    for nth in 1..6 {
+        let plan = FaultPlan::new(nth).with(Fault::Error(Operation::Flush), When::Nth(nth));
+        let mut bench = open_with(used.clone(), settings(), nth, plan);
+        let mut value = 1000;
+        while flush(&mut bench).is_ok() {
+            value += 1;
+            let at = write(0..8, value, Durability::Cached);
+            crate::bench::ask(&mut bench, at).result.expect("not latched yet");
+        }
+        assert_eq!(injected(&bench), 1);
+        let mut ask = |command| crate::bench::ask(&mut bench, command).result;
+        if ask(Command::Flush) == Err(IoError::Offline) {
+            continue; // It could not be opened.
+        }
+        latched += 1;
+        assert_eq!(ask(write(0..8, 1, Durability::Cached)), Err(EIO));
+        assert_eq!(ask(write(0..8, 1, Durability::Fua)), Err(EIO));
+        assert_eq!(ask(Command::Discard { offset: 0, len: 4096 }), Err(EIO));
+        assert_eq!(ask(Command::Flush), Err(EIO));
+        if value > 1000 {
+            assert_eq!(read(&mut bench, 0..8), Ok(vec![value; 8]), "reads are served");
+        }
+    }
+    assert!(latched >= 3, "{latched}");
+}
+
+#[test]
+fn power_cuts_and_failing_writes_together_lose_nothing() {
+    for seed in 0..12 {
+        let (mut medium, mut caller) = used(seed);
+        let mut rng = Rng::new(seed, 9);
+        for life in 0..4 {
+            let nth = 3 + rng.below(60);
+            let plan = FaultPlan::new(seed)
+                .with(Fault::Error(Operation::Write), When::Nth(nth))
+                .with(Fault::Error(Operation::Read), When::OneIn(30));
+            let mut bench = open_with(medium, settings(), seed * 10 + life, plan);
+            flush(&mut bench).expect("it opens");
+            let end = bench.now().after(rng.below(4_000_000));
+            caller.work(&mut bench, 6, end);
+            bench.machine.audit();
+            medium = cut(bench, seed);
+            check(medium.clone(), &caller, &format!("seed {seed}, life {life}"));
+            let mut bench = open(medium, settings(), 3);
+            let values = read_all(&mut bench, sectors()).expect("healthy");
+            caller.forget();
+            caller.oracle.restart(values);
+            medium = cut(bench, 4);
+        }
+    }
+}
+
+#[test]
+fn any_one_damaged_superblock_is_got_over_and_all_four_are_not() {
+    let (used, caller) = used(8);
+    let copies = [0, 4096, (4 << 20) - 8192, (4 << 20) - 4096];
+    for copy in copies {
+        let mut medium = used.clone();
+        medium.damage(block::Extent { offset: copy, bytes: 4096 });
+        let mut bench = open(medium, settings(), 1);
+        flush(&mut bench).expect("three are left");
+        let report = bench.machine.open_report().expect("it is open");
+        assert_eq!(report.superblocks_damaged, 1, "copy at {copy}");
+        check(cut(bench, 1), &caller, "a damaged copy");
+    }
+    let mut medium = used.clone();
+    for offset in copies {
+        medium.damage(block::Extent { offset, bytes: 4096 });
+    }
+    let mut bench = open(medium, settings(), 1);
+    assert_eq!(flush(&mut bench), Err(IoError::Offline));
+    assert_eq!(bench.machine.open_error(), Some(OpenError::NoVolume));
+    assert_eq!(bench.machine.step(), Step::Failed);
+}
+
+#[test]
+fn rotten_blocks_are_errors_and_never_wrong_data() {
+    let (used, caller) = used(9);
+    let mut rng = Rng::new(9, 9);
+    let (mut errors, mut right) = (0, 0);
+    for _ in 0..40 {
+        let mut medium = used.clone();
+        for _ in 0..20 {
+            medium.rot(rng.below(1024) * 4096, &mut rng);
+        }
+        let mut bench = open(medium, settings(), 1);
+        if flush(&mut bench).is_err() && bench.machine.open_error().is_some() {
+            continue;
+        }
+        for block in 0..sectors() / 8 {
+            match read(&mut bench, block * 8..block * 8 + 8) {
+                Err(error) => {
+                    assert_eq!(error, IoError::Medium);
+                    errors += 1;
+                }
+                Ok(values) => {
+                    let expected = caller.oracle.visible(block * 8).expect("nothing failed");
+                    assert_eq!(values, vec![expected; 8], "block {block}");
+                    right += 1;
+                }
+            }
+        }
+    }
+    assert!(errors > 20 && right > 5_000, "{errors} errors, {right} right");
+}
+
+#[test]
+fn requests_beyond_the_end_or_within_a_sector_are_refused() {
+    let mut bench = create(media(&small()), small(), settings(), 1);
+    flush(&mut bench).expect("healthy");
+    let end = sectors();
+    let einval = Err(IoError::Os(22));
+    let mut ask = |command| crate::bench::ask(&mut bench, command).result;
+    assert_eq!(ask(write(end - 4..end + 4, 1, Durability::Cached)), einval);
+    assert_eq!(ask(Command::Read { at: extent(end..end + 1), into: image(1, 0) }), einval);
+    assert_eq!(ask(Command::Discard { offset: 100, len: 512 }), einval);
+    assert_eq!(ask(Command::Discard { offset: u64::MAX - 511, len: 1024 }), einval);
+}
