@@ -71,7 +71,7 @@ pub struct Connection {
     /// The operation that is being cut into pieces.
     pub current: Option<u32>,
     pub filling: Option<Filling>,
-    pub stream: Option<Stream>,
+    pub stream: Stream,
     pub since: Instant,
 }
 
@@ -92,7 +92,7 @@ impl Connection {
             held: 0,
             current: None,
             filling: None,
-            stream: None,
+            stream: Stream::new(),
             since: Instant::now(),
         }
     }
@@ -208,8 +208,6 @@ impl Connection {
         if let Some(filling) = self.filling.take() {
             release(filling.buffer);
         }
-        if let Some(mut stream) = self.stream.take() {
-            stream.drain().for_each(release);
-        }
+        self.stream.break_off().for_each(release);
     }
 }

@@ -383,7 +383,7 @@ impl<E: Engine> Server<E> {
                 return Need::Bytes;
             }
             let full = connection.operations >= self.options.requests_max;
-            if full || connection.is_clogged() || connection.stream.is_some() {
+            if full || connection.is_clogged() || connection.stream.is_open {
                 connection.need = Need::Room;
                 return Need::Room;
             }

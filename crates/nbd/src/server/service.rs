@@ -9,7 +9,7 @@ use super::{
     flushes::{Flushes, Trust},
     operation::{Operation, Part, Work, error_code},
     pool::Pool,
-    stream::{Arrival, Stream},
+    stream::Arrival,
 };
 use crate::protocol::{
     Chunk, Command, Discarded, ErrorCode, Export, Holes, Pieces, ReplyStyle, Request,
@@ -214,10 +214,11 @@ impl<E: Engine> Service<E> {
             }
             if is_streamed {
                 // Its reply is one unbroken run of bytes: nothing else may be owed meanwhile.
-                if connection.stream.is_none() && connection.operations > 1 {
+                if !connection.stream.is_open && connection.operations > 1 {
                     return Cutting::Stuck(Need::Room);
                 }
-                if !connection.stream.get_or_insert_with(Stream::new).has_room() {
+                connection.stream.open();
+                if !connection.stream.has_room() {
                     return Cutting::Stuck(Need::Room);
                 }
             }
@@ -228,10 +229,7 @@ impl<E: Engine> Service<E> {
                 return Cutting::Stuck(Need::Room);
             };
             let piece = self.cutter.read(next, end);
-            let order = match &mut connection.stream {
-                Some(stream) if is_streamed => stream.ask(),
-                _ => 0,
-            };
+            let order = if is_streamed { connection.stream.ask() } else { 0 };
             let work = Work::Read { piece, order };
             let command = block::Command::Read { at: piece.span, into: Payload::Bytes(buffer) };
             self.submit(number, work, 0..0, command);
@@ -495,8 +493,7 @@ impl<E: Engine> Service<E> {
             return self.release(&mut connection.held, arrival.buffer);
         }
         if operation.is_streamed {
-            let stream = connection.stream.as_mut().expect("a streamed read has a stream");
-            stream.arrive(order, arrival);
+            connection.stream.arrive(order, arrival);
             return self.deliver_in_order(number, connection);
         }
         let style = connection.session.style();
@@ -519,12 +516,10 @@ impl<E: Engine> Service<E> {
     /// a structured reply whole, with zeroes, and ends a simple one, which cannot say so.
     fn deliver_in_order(&mut self, number: u32, connection: &mut Connection) {
         let style = connection.session.style();
-        while let Some(mut arrival) =
-            connection.stream.as_mut().expect("a streamed read has a stream").leave()
-        {
+        while let Some(mut arrival) = connection.stream.leave() {
             let operation = self.operations.get_mut(number);
             let request = operation.request;
-            let begun = connection.stream.as_ref().is_some_and(|stream| stream.begun);
+            let begun = connection.stream.begun;
             if let Some(error) = arrival.failure {
                 operation.fail(error);
                 arrival.buffer.bytes_mut()[arrival.range.clone()].fill(0);
@@ -536,8 +531,8 @@ impl<E: Engine> Service<E> {
                 self.release(&mut connection.held, arrival.buffer);
                 continue;
             }
-            if let (false, Some(stream)) = (begun, &mut connection.stream) {
-                stream.begun = true;
+            if !begun {
+                connection.stream.begun = true;
                 let heads = connection.outgoing.heads();
                 style.data(request.cookie, request.offset, request.bytes, Chunk::Inner, heads);
             }
@@ -589,7 +584,7 @@ fn answer(connection: &mut Connection, operation: &Operation, failure: Option<Er
     let heads = connection.outgoing.heads();
     match (operation.request.command, failure) {
         (Command::Read(_), failure) if operation.is_streamed => {
-            connection.stream = None;
+            connection.stream.close();
             match failure {
                 Some(error) => style.failed_at(cookie, offset, error, Chunk::Last, heads),
                 None => style.end(cookie, heads),

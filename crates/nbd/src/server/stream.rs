@@ -18,7 +18,7 @@ pub struct Arrival {
     pub failure: Option<ErrorCode>,
 }
 
-/// The pieces of one read.
+/// The pieces of one read at a time. Made once for each connection.
 #[derive(Debug)]
 pub struct Stream {
     /// Number of the first piece that has not left.
@@ -26,14 +26,30 @@ pub struct Stream {
     /// Number of the next piece to be asked for.
     next: u32,
     arrived: VecDeque<Option<Arrival>>,
-    /// Whether the reply's head has left.
+    /// Whether a read is under way.
+    pub is_open: bool,
+    /// Whether its reply's head has left.
     pub begun: bool,
 }
 
 impl Stream {
-    /// Before the first piece.
+    /// With no read under way.
     pub fn new() -> Self {
-        Self { first: 0, next: 0, arrived: VecDeque::with_capacity(WINDOW), begun: false }
+        let arrived = VecDeque::with_capacity(WINDOW);
+        Self { first: 0, next: 0, arrived, is_open: false, begun: false }
+    }
+
+    /// Begins a read, unless it is begun.
+    pub fn open(&mut self) {
+        if !self.is_open {
+            (self.first, self.next, self.is_open, self.begun) = (0, 0, true, false);
+        }
+    }
+
+    /// Ends the read; all its pieces have left.
+    pub fn close(&mut self) {
+        assert!(self.arrived.is_empty(), "pieces are left behind");
+        self.is_open = false;
     }
 
     /// Whether another piece may be asked for.
@@ -63,8 +79,9 @@ impl Stream {
         self.arrived.pop_front().flatten()
     }
 
-    /// The memory of everything that is here.
-    pub fn drain(&mut self) -> impl Iterator<Item = Buf> + '_ {
-        self.arrived.iter_mut().filter_map(|piece| piece.take().map(|arrival| arrival.buffer))
+    /// Ends the read before its time: the memory of everything that is here.
+    pub fn break_off(&mut self) -> impl Iterator<Item = Buf> + '_ {
+        self.is_open = false;
+        self.arrived.drain(..).filter_map(|piece| piece.map(|arrival| arrival.buffer))
     }
 }
