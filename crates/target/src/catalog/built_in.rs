@@ -58,5 +58,9 @@ pub(super) const PORTS: &[(&str, &str)] = &[
 ];
 
 /// Every array driver.
-pub(super) const DRIVERS: &[(&str, &str)] =
-    &[file!("drivers/highpoint.toml"), file!("drivers/lsi.toml"), file!("drivers/md.toml")];
+pub(super) const DRIVERS: &[(&str, &str)] = &[
+    file!("drivers/highpoint.toml"),
+    file!("drivers/host.toml"),
+    file!("drivers/lsi.toml"),
+    file!("drivers/md.toml"),
+];

@@ -4,7 +4,7 @@ use super::{
     settings::Settings,
     text::{BadStack, Member, Part, Stack},
 };
-use crate::catalog::{Catalog, DriveEntry, DriveSettings, HostEntry, Past, parse_kernel};
+use crate::catalog::{Catalog, DriveEntry, DriveSettings, HostEntry, Past, Reality, parse_kernel};
 use block::{Rng, display_bytes};
 use lab::names::did_you_mean;
 use model::{
@@ -16,8 +16,10 @@ use model::{
 pub const RAM_BYTES: u64 = 2 << 30;
 /// The chunk of an array that names none: md's default when the arrays of the studies were built.
 pub const CHUNK_BYTES: u64 = 64 << 10;
-/// The driver of an array that names none.
-const DRIVER: &str = "md";
+/// The driver of an array that names none: fitted on a host of 2007, and for drives of its years.
+const PERIOD_DRIVER: &str = "md";
+/// The same for drives that came later.
+const PRESENT_DRIVER: &str = "host";
 
 /// A stack of things that exist.
 pub(super) struct Resolved<'c> {
@@ -315,7 +317,7 @@ fn resolve_array<'c>(
         Level::Raid10 => &[("near2", ())],
     };
     settings.word("layout", layouts)?;
-    let name = settings.text("driver").unwrap_or(DRIVER);
+    let name = settings.text("driver").unwrap_or(default_driver(drives));
     let driver = catalog.driver(name).ok_or_else(|| {
         let names = || catalog.drivers().iter().map(HostEntry::name);
         let near = did_you_mean(name, names());
@@ -340,6 +342,16 @@ fn resolve_array<'c>(
         degraded: degraded.map(|member| member as u16).into_iter().collect(),
         rebuild,
     })
+}
+
+/// What an array's host costs is fitted on EasyCo's host of 2007 alone. Drives that came with a kernel from 3.0
+/// on, and those of no study, would be held back by it.
+fn default_driver(drives: &[ResolvedDrive<'_>]) -> &'static str {
+    let is_later = |drive: &ResolvedDrive<'_>| {
+        let generic = drive.entry.entry.reality == Reality::Generic;
+        generic || drive.entry.kernel.is_some_and(|kernel| kernel >= (3, 0, 0))
+    };
+    if drives.iter().any(is_later) { PRESENT_DRIVER } else { PERIOD_DRIVER }
 }
 
 /// `rebuild=on`, at md's default pace (`sync_speed_max`, `sync_speed_min`), or `rebuild=50MB`, bytes a second while
@@ -414,5 +426,23 @@ fn kernel_era(version: Option<(u32, u32, u32)>) -> Kernel {
         Some(version) if version < (2, 6, 22) => Kernel::Linux2_6,
         Some(version) if version < (2, 6, 30) => Kernel::Linux2_6_22,
         _ => Kernel::Linux2_6_30,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn present_day_drives_are_not_held_to_a_host_of_2007() {
+        let catalog = Catalog::built_in().expect("a test reads it");
+        let driver = |text: &str| {
+            let resolved = resolve(&text.parse().expect("a stack"), &catalog, 0).expect("resolved");
+            resolved.array.expect("an array").driver.name().to_owned()
+        };
+        assert_eq!(driver("2xnvme-tlc/raid0"), "host");
+        assert_eq!(driver("2xwd-1002fbys/raid1"), "host");
+        assert_eq!(driver("4xmtron-pro-32/raid5"), "md");
+        assert_eq!(driver("2xnvme-tlc/raid0:driver=md"), "md");
     }
 }
