@@ -5,7 +5,9 @@ mod common;
 use block::{Durability, Extent, Geometry, IoError, Rng};
 use common::{
     Running,
-    client::{BLOCK_STATUS, Client, DF, FUA, NO_HOLE, READ, Replies, TRIM, WRITE, WRITE_ZEROES},
+    client::{
+        BLOCK_STATUS, Client, DF, FLUSH, FUA, NO_HOLE, READ, Replies, TRIM, WRITE, WRITE_ZEROES,
+    },
     memory::{Bell, Did, Memory, Pace, geometry},
     quick,
 };
@@ -13,7 +15,7 @@ use nbd::{
     ServeError,
     protocol::{Access, Discarded, ErrorCode, Export},
 };
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 const MIB: u64 = 1 << 20;
 const BOTH: [Replies; 2] = [Replies::Simple, Replies::Structured];
@@ -148,6 +150,24 @@ fn a_flush_covers_what_was_acknowledged_on_other_connections() {
 }
 
 #[test]
+fn a_flush_asked_for_during_another_is_not_answered_by_it() {
+    // The one under way need not cover what was acknowledged since it began.
+    let (server, view) = Running::of_memory(geometry(MIB), Pace::AtOnce);
+    let mut one = Client::connect(&server.path, Replies::Simple);
+    let mut other = Client::connect(&server.path, Replies::Simple);
+    view.look().hold_flushes = true;
+    let first = one.send(0, FLUSH, 0, 0, &[]);
+    common::eventually("the flush is at the engine", || view.look().depth_seen == 1);
+    assert_eq!(other.write(0, 0, &[1; 4096]), 0);
+    let second = other.send(0, FLUSH, 0, 0, &[]);
+    assert_eq!(other.read(0, 4096), Ok(vec![1; 4096]), "the second flush has been taken in");
+    view.look().hold_flushes = false;
+    assert_eq!(one.reply_to(first).error, 0);
+    assert_eq!(other.reply_to(second).error, 0);
+    assert_eq!(view.count(|did| *did == Did::Flush), 2);
+}
+
+#[test]
 fn requests_longer_than_a_transfer_are_cut_and_small_ones_merged() {
     let (server, view) = Running::of_memory(geometry(MIB), Pace::AtOnce);
     let mut client = Client::connect(&server.path, Replies::Structured);
@@ -227,6 +247,29 @@ fn a_long_simple_read_that_fails_late_ends_the_connection_and_no_other() {
     std::io::Read::read_to_end(&mut client.stream, &mut all).ok();
     assert!(all.len() < 16 + 600_000, "no data is made up");
     assert_eq!(bystander.read(0, 4096), Ok(vec![0; 4096]));
+}
+
+#[test]
+fn long_simple_reads_among_short_ones_keep_their_bytes_together() {
+    let (server, view) = Running::of_memory(geometry(MIB), shuffled(13));
+    let content = noise(4, MIB as usize);
+    view.look().bytes.copy_from_slice(&content);
+    let mut client = Client::connect(&server.path, Replies::Simple);
+    let mut rng = Rng::new(14, 0);
+    for _ in 0..20 {
+        let mut sent = BTreeMap::new();
+        for n in 0..20 {
+            let bytes = 1 + rng.below(if n % 3 == 0 { 400_000 } else { 3000 });
+            let offset = rng.below(MIB - bytes);
+            let cookie = client.send(0, READ, offset, bytes as u32, &[]);
+            sent.insert(cookie, offset as usize..(offset + bytes) as usize);
+        }
+        while !sent.is_empty() {
+            let (cookie, reply) = client.any_reply();
+            let range = sent.remove(&cookie).expect("it was asked for");
+            assert!(reply.data[&(range.start as u64)] == content[range], "request {cookie}");
+        }
+    }
 }
 
 #[test]

@@ -27,6 +27,8 @@ pub struct Inside {
     pub bad_byte: Option<(u64, IoError)>,
     /// Nothing completes while set.
     pub frozen: bool,
+    /// No flush completes while set.
+    pub hold_flushes: bool,
 }
 
 /// A command that took effect.
@@ -96,6 +98,7 @@ impl Memory {
             fail_flushes: None,
             bad_byte: None,
             frozen: false,
+            hold_flushes: false,
         })));
         let engine = Self {
             geometry,
@@ -211,12 +214,19 @@ impl Engine for Memory {
 
     fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
         self.now = Instant(self.now.0 + 1000);
-        for _ in 0..self.due() {
-            let Request { tag, mut command, .. } = self.outstanding.remove(0);
+        let due = self.due();
+        let mut held = self.outstanding.split_off(due);
+        for request in std::mem::take(&mut self.outstanding) {
+            if matches!(request.command, Command::Flush) && self.inside.look().hold_flushes {
+                held.push(request);
+                continue;
+            }
+            let Request { tag, mut command, .. } = request;
             let result = self.perform(&mut command);
             let payload = command.into_payload();
             done.push(Completion { tag, issued: self.now, finished: self.now, result, payload });
         }
+        self.outstanding = held;
         if until != Instant::NEVER {
             self.now = self.now.max(until);
         }
