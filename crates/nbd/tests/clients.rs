@@ -1,4 +1,4 @@
-//! The clients that people use: libnbd's (nbdinfo, nbdcopy), QEMU's (qemu-io, qemu-img), and nbdkit between.
+//! The clients that people use: libnbd's (nbdinfo, nbdcopy), QEMU's (qemu-io, qemu-img), and fio.
 
 mod common;
 
@@ -170,6 +170,31 @@ fn qemu_img_converts_compares_and_finds_a_difference() {
             .output();
         assert_eq!(same.expect("it is installed").status.code(), Some(1), "one bit differs");
     }
+}
+
+#[test]
+fn fio_finds_every_byte_it_wrote() {
+    let engines = Command::new("fio").arg("--enghelp").output();
+    let speaks_nbd = |output: std::process::Output| {
+        String::from_utf8_lossy(&output.stdout).lines().any(|line| line.trim() == "nbd")
+    };
+    if !engines.is_ok_and(speaks_nbd) {
+        return skip("fio with its nbd engine");
+    }
+    let (_server, view, uri) = serve(|_| {});
+    let uri = format!("--uri={uri}");
+    let directory = tempfile::tempdir().expect("a directory");
+    for (size, depth) in [("--bs=4k", "--iodepth=32"), ("--bsrange=512-200k", "--iodepth=16")] {
+        let output = Command::new("fio")
+            .current_dir(directory.path()) // It leaves its account of what it verified there.
+            .args(["--name=verify", "--ioengine=nbd", "--rw=randwrite", "--size=8m"])
+            .args(["--verify=crc32c", "--verify_fatal=1", "--fsync=100", &uri, size, depth])
+            .output()
+            .expect("it is installed");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("err= 0"), "{said}");
+    }
+    assert!(view.count(|did| *did == Did::Flush) > 10);
 }
 
 #[test]
