@@ -12,7 +12,13 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+#[cfg(test)]
+extern crate self as flash;
+
+mod broken;
 mod buffers;
+#[cfg(test)]
+mod crash;
 mod down;
 mod format;
 mod layout;

@@ -6,6 +6,7 @@
 //!                    `--a write failed--> retired, for good
 //! ```
 
+use crate::broken::{Rule, broken};
 use crate::format::SegmentRecord;
 use std::collections::VecDeque;
 
@@ -65,8 +66,8 @@ impl Segments {
     pub fn open(&mut self, stream: u8) -> u32 {
         let segment = self.queue.pop_front().expect("the caller looked whether one is free");
         let entry = self.get_mut(segment);
-        assert!(entry.state == State::Free && entry.live == 0 && entry.pins == 0, "{entry:?}");
-        *entry = Segment { state: State::Open, stream, ..FREE };
+        assert!(entry.state == State::Free && entry.live == 0, "{entry:?}");
+        *entry = Segment { state: State::Open, stream, pins: entry.pins, ..FREE };
         segment
     }
 
@@ -106,6 +107,9 @@ impl Segments {
         if entry.state == State::Closed && entry.live == 0 && entry.held == 0 {
             entry.state = State::Prefree;
             self.prefree.push(segment);
+            if broken(Rule::Prefree) {
+                self.set_free(&[segment]);
+            }
         }
     }
 
@@ -114,7 +118,7 @@ impl Segments {
     pub fn freed_by(&self, seq: u64) -> Vec<u32> {
         let free = |&segment: &u32| {
             let entry = self.get(segment);
-            entry.last_seq <= seq && entry.pins == 0
+            entry.last_seq <= seq && (entry.pins == 0 || broken(Rule::Pins))
         };
         let mut freed: Vec<u32> = self.prefree.iter().copied().filter(free).collect();
         freed.sort_unstable_by_key(|&segment| (self.get(segment).last_seq, segment));
@@ -125,8 +129,9 @@ impl Segments {
     pub fn set_free(&mut self, freed: &[u32]) {
         for &segment in freed {
             let entry = self.get_mut(segment);
-            assert!(entry.state == State::Prefree && entry.live == 0 && entry.pins == 0);
-            *entry = FREE;
+            assert!(entry.state == State::Prefree && entry.live == 0);
+            let pins = entry.pins;
+            *entry = Segment { pins, ..FREE };
             self.queue.push_back(segment);
         }
         self.prefree.retain(|segment| !freed.contains(segment));

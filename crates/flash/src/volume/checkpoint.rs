@@ -9,6 +9,7 @@
 
 use super::core::{Core, Gate, Opened, Why};
 use super::log::Stream;
+use crate::broken::{Rule, broken};
 use crate::{
     buffers::bytes_mut,
     format::{Entry, Kind, Root, Superblock, encode_root},
@@ -204,6 +205,9 @@ impl Core {
     }
 
     fn write_root(&mut self, checkpoint: &mut Checkpoint) {
+        if broken(Rule::FreedBeforeDrain) {
+            checkpoint.freed = self.segments.freed_by(checkpoint.seq);
+        }
         if checkpoint.clean && self.log.last_seq == checkpoint.last_seq {
             // Nothing but pages came after C: there will be nothing to roll forward.
             checkpoint.seq = checkpoint.last_seq;

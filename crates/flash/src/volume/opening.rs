@@ -3,6 +3,7 @@
 
 use super::core::{Core, Gate, Opened, Settings, Start};
 use super::log::{Log, Stream};
+use crate::broken::{Rule, broken};
 use crate::{
     down::Down,
     format::{
@@ -358,7 +359,8 @@ impl Opening {
         let error = self.written.expect_err("the caller looked");
         self.attempts += 1;
         self.written = Ok(());
-        if self.attempts == ATTEMPTS || error == IoError::Offline || self.step == Step::CreateFlush {
+        if self.attempts == ATTEMPTS || error == IoError::Offline || self.step == Step::CreateFlush
+        {
             self.step = Step::Failed;
             self.error = Some(OpenError::Io(error));
         } else {
@@ -556,7 +558,9 @@ impl Opening {
             let good = read.is_ok_and(|buffer| map.decode(&layout, page, buffer.bytes()));
             if !good {
                 self.report.pages_lost += 1;
-                map.lose(page, layout.exported_blocks);
+                if !broken(Rule::LostPages) {
+                    map.lose(page, layout.exported_blocks);
+                }
             }
         }
         Ok(Step::Walk)
@@ -641,7 +645,8 @@ impl Opening {
             && entries.iter().filter(|entry| entry.kind.has_data()).count() as u32
                 + layout.header_blocks
                 <= header.blocks;
-        let counts = header.epoch == superblock.epoch && header.seq > self.root.seq;
+        let of_epoch = header.epoch == superblock.epoch || broken(Rule::Epoch);
+        let counts = of_epoch && header.seq > self.root.seq;
         (fits && counts).then_some((header, entries))
     }
 
@@ -691,10 +696,15 @@ impl Opening {
                 let entries = chunk.entries.iter().filter(|entry| entry.kind.has_data());
                 entries.zip(data).all(|(entry, data)| block_crc(entry.block, data) == entry.crc)
             });
-            if !whole {
+            if !whole && !broken(Rule::TornTail) {
                 break;
             }
             end = seq;
+        }
+        if broken(Rule::NoCutBelowDurable) {
+            let first = self.root.seq + 1;
+            let gap = (first..).find(|seq| !self.candidates.contains_key(seq));
+            end = end.min(gap.expect("numbers end") - 1);
         }
         self.report.first_seq = end + 1;
         let cut = self.candidates.split_off(&(end + 1));
@@ -845,7 +855,7 @@ fn apply(map: &mut Map, layout: &Layout, entry: &Entry, location: u32) {
         Kind::Write => {
             map.set(entry.block, location, entry.crc);
         }
-        Kind::Copy if map.get(entry.block).0 == entry.argument => {
+        Kind::Copy if map.get(entry.block).0 == entry.argument || broken(Rule::CompareAndSet) => {
             map.set(entry.block, location, entry.crc);
         }
         Kind::Lost if map.get(entry.block).0 == entry.argument => {

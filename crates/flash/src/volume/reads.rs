@@ -2,6 +2,7 @@
 
 use super::core::{Core, Op, Why};
 use super::log::Held;
+use crate::broken::{Rule, broken};
 use crate::{
     buffers::{bytes, bytes_mut},
     format::block_crc,
@@ -69,6 +70,7 @@ impl Core {
             return Some((location, Held::OnDrive));
         }
         match self.log.held(location) {
+            _ if broken(Rule::Held) => Some((location, Held::OnDrive)),
             Held::Away => None,
             held => Some((location, held)),
         }

@@ -4,6 +4,7 @@
 use super::core::{Core, Gate, Op, Why};
 use super::log::{NoRoom, Stream};
 use super::reads::span;
+use crate::broken::{Rule, broken};
 use crate::{
     buffers::{bytes, bytes_mut},
     format::{Entry, Kind, block_crc},
@@ -105,7 +106,7 @@ impl Core {
         let mut edges = vec![first, last];
         edges.dedup();
         edges.retain(|&block| write.splits(block));
-        let locked = self.locked.range(first..=last).next().is_some();
+        let locked = self.locked.range(first..=last).next().is_some() && !broken(Rule::Locks);
         if locked || edges.iter().any(|&block| self.locate(block).is_none()) {
             *self.ops.get_mut(slot) = Op::Write(write);
             self.parked.push_back(slot);
@@ -225,7 +226,7 @@ impl Core {
             *self.ops.get_mut(slot) = Op::Write(write);
             let Ok(result) = done else { return };
             self.stalled.pop_front();
-            if result.is_ok() && durable {
+            if result.is_ok() && durable && !broken(Rule::Fua) {
                 self.unlock(slot);
                 self.wait_durable(slot);
             } else {

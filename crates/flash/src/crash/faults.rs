@@ -1,6 +1,6 @@
 //! A drive that fails: at every request in turn, at a flush, at writes, for good in places.
 
-use crate::bench::{
+use super::bench::{
     Bench, Caller, Mix, create, cut, extent, flush, image, media, open, open_with, read, read_all,
     small, write,
 };
@@ -41,7 +41,8 @@ fn check(medium: Media, caller: &Caller, what: &str) {
     let mut bench = open(medium, settings(), 1);
     flush(&mut bench).unwrap_or_else(|_| panic!("{what}: {:?}", bench.machine.open_error()));
     bench.machine.audit();
-    let values = read_all(&mut bench, sectors()).unwrap_or_else(|error| panic!("{what}: {error:?}"));
+    let values =
+        read_all(&mut bench, sectors()).unwrap_or_else(|error| panic!("{what}: {error:?}"));
     caller.oracle.admits(&values).unwrap_or_else(|complaint| panic!("{what}: {complaint}"));
 }
 
@@ -78,7 +79,7 @@ fn a_failure_of_any_one_request_loses_nothing() {
 }
 
 #[test]
-fn a_failed_write_is_written_elsewhere_and_nobody_is_told() {
+pub fn a_failed_write_is_written_elsewhere_and_nobody_is_told() {
     let (used, caller) = used(6);
     let mut relocated = 0;
     for nth in 1..60 {
@@ -97,7 +98,7 @@ fn a_failed_write_is_written_elsewhere_and_nobody_is_told() {
 }
 
 #[test]
-fn after_a_failed_flush_nothing_more_is_acknowledged() {
+pub fn after_a_failed_flush_nothing_more_is_acknowledged() {
     let (used, _) = used(7);
     let mut latched = 0;
     for nth in 1..6 {
@@ -105,12 +106,13 @@ fn after_a_failed_flush_nothing_more_is_acknowledged() {
         let mut bench = open_with(used.clone(), settings(), nth, plan);
         let mut value = 1000;
         while flush(&mut bench).is_ok() {
+            assert!(value < 1040, "the failure is told");
             value += 1;
             let at = write(0..8, value, Durability::Cached);
-            crate::bench::ask(&mut bench, at).result.expect("not latched yet");
+            super::bench::ask(&mut bench, at).result.expect("not latched yet");
         }
         assert_eq!(injected(&bench), 1);
-        let mut ask = |command| crate::bench::ask(&mut bench, command).result;
+        let mut ask = |command| super::bench::ask(&mut bench, command).result;
         if ask(Command::Flush) == Err(IoError::Offline) {
             continue; // It could not be opened.
         }
@@ -177,6 +179,10 @@ fn any_one_damaged_superblock_is_got_over_and_all_four_are_not() {
 
 #[test]
 fn rotten_blocks_are_errors_and_never_wrong_data() {
+    rotten_blocks_are_errors();
+}
+
+pub fn rotten_blocks_are_errors() {
     let (used, caller) = used(9);
     let mut rng = Rng::new(9, 9);
     let (mut errors, mut right) = (0, 0);
@@ -212,9 +218,38 @@ fn requests_beyond_the_end_or_within_a_sector_are_refused() {
     flush(&mut bench).expect("healthy");
     let end = sectors();
     let einval = Err(IoError::Os(22));
-    let mut ask = |command| crate::bench::ask(&mut bench, command).result;
+    let mut ask = |command| super::bench::ask(&mut bench, command).result;
     assert_eq!(ask(write(end - 4..end + 4, 1, Durability::Cached)), einval);
     assert_eq!(ask(Command::Read { at: extent(end..end + 1), into: image(1, 0) }), einval);
     assert_eq!(ask(Command::Discard { offset: 100, len: 512 }), einval);
     assert_eq!(ask(Command::Discard { offset: u64::MAX - 511, len: 1024 }), einval);
+}
+
+#[test]
+fn corruption_below_what_was_flushed_is_not_cut_off_and_makes_the_volume_read_only() {
+    corruption_is_not_cut_off();
+}
+
+pub fn corruption_is_not_cut_off() {
+    let mut bench = create(media(&small()), small(), settings(), 1);
+    flush(&mut bench).expect("healthy");
+    for number in 0..7 {
+        let at = write(number * 8..number * 8 + 8, number + 1, Durability::Fua);
+        super::bench::ask(&mut bench, at).result.expect("healthy");
+    }
+    let first = bench.machine.mappings().find(|(block, _)| *block == 2).expect("it is mapped").1;
+    let mut medium = cut(bench, 1);
+    let header = u64::from(first - 1) * 4096;
+    medium.damage(block::Extent { offset: header, bytes: 4096 });
+    let mut bench = open(medium, settings(), 1);
+    assert_eq!(flush(&mut bench), Ok(()));
+    let report = bench.machine.open_report().expect("it is open");
+    assert_eq!((report.chunks_missing, report.chunks_cut), (1, 0), "{report:?}");
+    for number in (0..7).filter(|&number| number != 2) {
+        let range = number * 8..number * 8 + 8;
+        assert_eq!(read(&mut bench, range), Ok(vec![number + 1; 8]), "block {number}");
+    }
+    let erofs = Err(IoError::Os(30));
+    let refused = super::bench::ask(&mut bench, write(0..8, 9, Durability::Cached)).result;
+    assert_eq!(refused, erofs);
 }

@@ -1,6 +1,6 @@
 //! Seeded campaigns: lives that end with a power cut, in the middle of whatever was going on.
 
-use crate::bench::{
+use super::bench::{
     Bench, Caller, Mix, create, cut, flush, media, open, read_all, run_until, small, striped,
 };
 use block::{Engine, Instant, Rng};
@@ -61,7 +61,7 @@ fn check(medium: &Media, caller: &mut Caller, sectors: u64, seed: u64, tally: &m
     medium
 }
 
-fn campaign(seed: u64, shape: Shape, mix: Mix, lives: u64, tally: &mut Tally) {
+pub fn campaign(seed: u64, shape: Shape, mix: Mix, lives: u64, tally: &mut Tally) {
     let sectors = shape.exported_bytes / 512;
     let mut rng = Rng::new(seed, 7);
     let mut caller = Caller::new(seed, sectors, mix);
@@ -73,9 +73,12 @@ fn campaign(seed: u64, shape: Shape, mix: Mix, lives: u64, tally: &mut Tally) {
             Some(left) => open(left, settings(), seed),
         };
         if life > 0 && rng.below(3) == 0 {
-            // Somewhere in recovery.
-            let end = Instant(rng.below(900_000));
-            run_until(&mut bench, end);
+            // Somewhere in recovery, more than once.
+            for round in 0..rng.below(3) {
+                run_until(&mut bench, Instant(rng.below(900_000)));
+                bench = open(cut(bench, seed ^ round << 40), settings(), seed ^ round);
+            }
+            run_until(&mut bench, Instant(rng.below(900_000)));
         } else {
             flush(&mut bench).expect("it opens");
             let depth = 1 + rng.below(12) as usize;

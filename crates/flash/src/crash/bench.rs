@@ -1,6 +1,6 @@
 //! A volume on a simulated drive, and a caller who believes its answers.
 
-use crate::{drive::Shuffling, oracle::Oracle};
+use super::{drive::Shuffling, oracle::Oracle};
 use block::{
     Actor, Buf, Command, Completion, Drive, Durability, Engine, Extent, Instant, IoError, Payload,
     Request, Rng, Stack, Tag,

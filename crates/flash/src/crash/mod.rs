@@ -1,7 +1,9 @@
 //! The volume under power cuts, against an oracle that knows every value that may be there.
 
-mod bench;
+pub(crate) mod bench;
 mod campaign;
 mod drive;
 mod faults;
+mod mutations;
 mod oracle;
+mod requests;

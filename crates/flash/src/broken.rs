@@ -1,0 +1,63 @@
+//! The rules that decide correctness, each of which a test breaks on purpose: what nobody would notice is not
+//! tested. Outside tests no rule is ever broken and nothing of this is left.
+
+/// What can be broken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(not(test), allow(dead_code))]
+pub(crate) enum Rule {
+    /// Chunks begin and end at append units.
+    Stripe,
+    /// Copies are replayed only onto their source.
+    CompareAndSet,
+    /// An empty segment waits for a checkpoint.
+    Prefree,
+    /// What a checkpoint frees was emptied before it closed its chunks.
+    FreedBeforeDrain,
+    /// The data of the tail are verified.
+    TornTail,
+    /// Corruption of what was flushed is not cut off.
+    NoCutBelowDurable,
+    /// Chunks of another epoch do not count.
+    Epoch,
+    /// A flush waits for the chunks.
+    Flush,
+    /// FUA is a flush.
+    Fua,
+    /// A failed flush ends it all.
+    Latch,
+    /// A failed chunk is written elsewhere.
+    Elsewhere,
+    /// What was lost is said to be.
+    LostPages,
+    /// The host leaves the reserve alone.
+    Reserve,
+    /// Readers pin segments.
+    Pins,
+    /// Chunks in memory answer reads.
+    Held,
+    /// Blocks are locked while they are merged.
+    Locks,
+}
+
+/// Whether the rule is broken on purpose.
+#[cfg(not(test))]
+#[inline(always)]
+pub(crate) const fn broken(_: Rule) -> bool {
+    false
+}
+
+#[cfg(test)]
+thread_local! {
+    static BROKEN: std::cell::Cell<Option<Rule>> = const { std::cell::Cell::new(None) };
+}
+
+#[cfg(test)]
+pub(crate) fn broken(rule: Rule) -> bool {
+    BROKEN.get() == Some(rule)
+}
+
+/// From now on, on this thread.
+#[cfg(test)]
+pub(crate) fn break_rule(rule: Option<Rule>) {
+    BROKEN.set(rule);
+}

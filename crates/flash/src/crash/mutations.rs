@@ -1,0 +1,122 @@
+//! Every rule, broken on purpose, must be noticed.
+
+use super::{
+    bench::{Mix, small},
+    campaign::{self, Tally},
+    faults, requests,
+};
+use crate::broken::{Rule, break_rule};
+use std::panic::catch_unwind;
+
+fn cuts(seed: u64, flush_one_in: u64) {
+    let mix = Mix { unaligned: false, flush_one_in, skewed: seed % 2 == 1 };
+    campaign::campaign(seed, small(), mix, 14, &mut Tally::default());
+}
+
+/// Whether the check fails for one of the seeds once the rule is broken, having passed for that seed
+/// before.
+fn is_noticed(
+    rule: Rule,
+    seeds: u64,
+    check: impl Fn(u64) + std::panic::RefUnwindSafe,
+) -> Option<u64> {
+    let noticed = |seed: &u64| {
+        break_rule(Some(rule));
+        let noticed = catch_unwind(|| check(*seed)).is_err();
+        break_rule(None);
+        noticed
+    };
+    let seed = (0..seeds).find(noticed)?;
+    check(seed);
+    Some(seed)
+}
+
+fn assert_noticed(rule: Rule, seeds: u64, check: impl Fn(u64) + std::panic::RefUnwindSafe) {
+    let seed = is_noticed(rule, seeds, check);
+    assert!(seed.is_some(), "{rule:?} can be broken and nobody notices");
+    eprintln!("{rule:?} is noticed with seed {seed:?}");
+}
+
+#[test]
+fn copies_that_are_replayed_onto_anything_are_noticed() {
+    assert_noticed(Rule::CompareAndSet, 30, |seed| cuts(seed, 30));
+}
+
+#[test]
+fn segments_that_are_used_again_at_once_are_noticed() {
+    assert_noticed(Rule::Prefree, 20, |seed| cuts(seed, 30));
+}
+
+#[test]
+fn segments_that_are_freed_by_what_no_flush_covers_are_noticed() {
+    assert_noticed(Rule::FreedBeforeDrain, 40, |seed| cuts(seed, 30));
+}
+
+#[test]
+fn torn_tails_that_are_taken_for_whole_are_noticed() {
+    assert_noticed(Rule::TornTail, 40, |seed| cuts(seed, 30));
+}
+
+#[test]
+fn chunks_of_older_epochs_that_count_are_noticed() {
+    assert_noticed(Rule::Epoch, 30, |seed| cuts(seed, 30));
+}
+
+#[test]
+fn flushes_that_do_not_wait_for_chunks_are_noticed() {
+    assert_noticed(Rule::Flush, 20, |seed| cuts(seed, 5));
+}
+
+#[test]
+fn writes_that_ignore_fua_are_noticed() {
+    assert_noticed(Rule::Fua, 20, |seed| cuts(seed, 5));
+}
+
+#[test]
+fn failed_flushes_that_are_acknowledged_are_noticed() {
+    assert_noticed(Rule::Latch, 1, |_| faults::after_a_failed_flush_nothing_more_is_acknowledged());
+}
+
+#[test]
+fn failed_writes_that_are_forgotten_are_noticed() {
+    assert_noticed(Rule::Elsewhere, 1, |_| {
+        faults::a_failed_write_is_written_elsewhere_and_nobody_is_told();
+    });
+}
+
+#[test]
+fn a_host_that_takes_the_reserve_is_noticed() {
+    assert_noticed(Rule::Reserve, 20, |seed| cuts(seed, 30));
+}
+
+#[test]
+fn segments_that_are_used_again_under_a_reader_are_noticed() {
+    assert_noticed(Rule::Pins, 6, requests::slow_readers_see_what_they_asked_for);
+}
+
+#[test]
+fn reads_that_pass_by_the_chunks_in_memory_are_noticed() {
+    assert_noticed(Rule::Held, 20, |seed| cuts(seed, 30));
+}
+
+#[test]
+fn blocks_that_are_not_locked_are_noticed() {
+    assert_noticed(Rule::Locks, 1, |_| {
+        requests::two_requests_that_split_one_block();
+    });
+}
+
+#[test]
+fn partial_stripes_are_noticed() {
+    assert_noticed(Rule::Stripe, 1, |_| requests::every_append_is_of_whole_stripes());
+}
+
+#[test]
+fn pages_of_the_map_that_are_lost_in_silence_are_noticed() {
+    assert_noticed(Rule::LostPages, 1, |_| faults::rotten_blocks_are_errors());
+}
+
+#[test]
+fn a_log_that_is_cut_at_corruption_is_noticed() {
+    assert_noticed(Rule::NoCutBelowDurable, 1, |_| faults::corruption_is_not_cut_off());
+}

@@ -1,0 +1,232 @@
+//! What a volume owes single requests, with the power on.
+
+use super::bench::{
+    Caller, Mix, create, cut, extent, flush, image, media, open, open_with, read, read_all, small,
+    striped, write,
+};
+use super::drive::Shuffling;
+use block::{
+    Actor, Command, Completion, Drive, Durability, Engine, Geometry, Instant, IoError, Request,
+    Rng, Stack, Tag,
+};
+use flash::{Checksums, Cleaning, Parity, Refusal, Settings, Shape, Volume};
+use model::{Fault, FaultPlan, Sim, When};
+
+fn settings() -> Settings {
+    Settings { queue_depth: 16, answer_ns: 500, chunks: 6, cleaning: Cleaning::Greedy }
+}
+
+fn submit(engine: &mut impl Engine, tag: u64, command: Command) {
+    engine.submit(Request { tag: Tag(tag), actor: Actor(0), drive: Drive(0), command });
+}
+
+fn wait_for(engine: &mut impl Engine, count: usize) -> Vec<Completion> {
+    let mut done = Vec::new();
+    while done.len() < count {
+        engine.wait(Instant::NEVER, &mut done);
+    }
+    done
+}
+
+#[test]
+fn two_requests_that_split_one_block_do_not_undo_each_other() {
+    two_requests_that_split_one_block();
+}
+
+pub fn two_requests_that_split_one_block() {
+    let mut bench = create(media(&small()), small(), settings(), 1);
+    flush(&mut bench).expect("healthy");
+    super::bench::ask(&mut bench, write(0..8, 1, Durability::Cached)).result.expect("healthy");
+    // Out of memory, so that both must read the block from the drive.
+    flush(&mut bench).expect("healthy");
+    submit(&mut bench, 1, write(0..2, 2, Durability::Cached));
+    submit(&mut bench, 2, write(4..6, 3, Durability::Cached));
+    wait_for(&mut bench, 2);
+    assert_eq!(read(&mut bench, 0..8), Ok(vec![2, 2, 1, 1, 3, 3, 1, 1]));
+}
+
+/// Some requests take a hundred times as long: segments are emptied under readers.
+pub fn slow_readers_see_what_they_asked_for(seed: u64) {
+    let mix = Mix { unaligned: false, flush_one_in: 40, skewed: false };
+    let mut bench = create(media(&small()), small(), settings(), seed);
+    let mut caller = Caller::new(seed, small().exported_bytes / 512, mix);
+    caller.requests(&mut bench, 600, 8);
+    flush(&mut bench).expect("healthy");
+    let values = read_all(&mut bench, small().exported_bytes / 512).expect("healthy");
+    caller.oracle.restart(values);
+    let plan = FaultPlan::new(seed).with(Fault::Slow { times: 200 }, When::OneIn(40));
+    let mut bench = open_with(cut(bench, seed), settings(), seed, plan);
+    flush(&mut bench).expect("healthy");
+    caller.requests(&mut bench, 6_000, 16);
+    assert_eq!(caller.failed, []);
+}
+
+#[test]
+fn a_segment_is_not_used_again_while_it_is_read() {
+    (0..4).for_each(slow_readers_see_what_they_asked_for);
+}
+
+/// Looks at what passes down to a drive on stripes.
+struct Watch<E> {
+    engine: E,
+    stripe_bytes: u64,
+    appends: u64,
+}
+
+impl<E: Engine> Engine for Watch<E> {
+    fn geometry(&self, drive: Drive) -> Geometry {
+        self.engine.geometry(drive)
+    }
+
+    fn now(&self) -> Instant {
+        self.engine.now()
+    }
+
+    fn submit(&mut self, request: Request) {
+        if let Command::Write { at, durability: Durability::Cached, .. } = &request.command {
+            assert!(at.offset.is_multiple_of(self.stripe_bytes), "{at:?} begins within a stripe");
+            // The root is shorter than its area, which is never written twice in a row.
+            let bytes = u64::from(at.bytes);
+            if at.offset >= self.stripe_bytes * 16 {
+                assert!(bytes.is_multiple_of(self.stripe_bytes), "{at:?} ends within a stripe");
+                self.appends += 1;
+            }
+        }
+        self.engine.submit(request);
+    }
+
+    fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
+        self.engine.wait(until, done);
+    }
+
+    fn next_wakeup(&self) -> Instant {
+        self.engine.next_wakeup()
+    }
+}
+
+#[test]
+fn every_append_on_parity_is_of_whole_stripes() {
+    every_append_is_of_whole_stripes();
+}
+
+pub fn every_append_is_of_whole_stripes() {
+    // A unit of one stripe, so that root areas and segments are easily told apart.
+    let shape = Shape { erase_unit_bytes: 4096, ..striped() };
+    let medium = media(&shape);
+    let sim = Sim::with_media(Shuffling::new(shape.device_bytes, 1), vec![medium]);
+    let watch = Watch { engine: sim, stripe_bytes: shape.stripe_bytes, appends: 0 };
+    let below = watch.geometry(Drive(0));
+    let volume = Volume::create(below, shape, super::bench::ID, settings()).expect("it fits");
+    let mut stack = Stack::new(volume, watch);
+    let mut rng = Rng::new(1, 1);
+    for tag in 0..1500 {
+        let first = rng.below(500) * 8;
+        let flush = rng.below(6) == 0;
+        let command = if flush {
+            Command::Flush
+        } else {
+            write(first..first + 8, tag + 1, Durability::Cached)
+        };
+        submit(&mut stack, tag, command);
+        assert!(wait_for(&mut stack, 1)[0].result.is_ok());
+    }
+    assert!(stack.engine.appends > 200, "{} appends", stack.engine.appends);
+    let counters = stack.machine.counters().expect("it is open");
+    assert!(counters.cleaned > 5, "{counters:?}");
+}
+
+#[test]
+fn after_a_clean_stop_nothing_is_rolled_forward() {
+    let mix = Mix { unaligned: false, flush_one_in: 40, skewed: false };
+    let sectors = small().exported_bytes / 512;
+    for seed in 0..10 {
+        let mut bench = create(media(&small()), small(), settings(), seed);
+        let mut caller = Caller::new(seed, sectors, mix);
+        caller.requests(&mut bench, 400 + seed * 37, 8);
+        let values = read_all(&mut bench, sectors).expect("healthy");
+        bench.machine.shut_down();
+        flush(&mut bench).expect("it stops");
+        let refused = super::bench::ask(&mut bench, write(0..8, 9, Durability::Cached)).result;
+        assert_eq!(refused, Err(IoError::Os(108)), "ESHUTDOWN");
+        let mut bench = open(cut(bench, seed), settings(), seed);
+        flush(&mut bench).expect("healthy");
+        let report = *bench.machine.open_report().expect("it is open");
+        assert!(report.clean && report.headers_read == 0, "{report:?}");
+        assert!(read_all(&mut bench, sectors).expect("healthy") == values, "seed {seed}");
+        bench.machine.audit();
+        // And it goes on from there, through an unclean stop too.
+        caller.oracle.restart(values);
+        caller.requests(&mut bench, 200, 8);
+        assert_eq!(caller.failed, []);
+        let mut bench = open(cut(bench, seed), settings(), seed);
+        flush(&mut bench).expect("healthy");
+        let values = read_all(&mut bench, sectors).expect("healthy");
+        caller.oracle.admits(&values).expect("nothing is lost");
+    }
+}
+
+#[test]
+fn a_thin_volume_refuses_new_blocks_when_full_and_nothing_else() {
+    let shape = Shape { exported_bytes: 16 << 20, ..small() };
+    let mut bench = create(media(&shape), shape, settings(), 1);
+    flush(&mut bench).expect("healthy");
+    let room = u64::from(bench.machine.layout().expect("it is open").mapped_max);
+    assert!((200..1024).contains(&room), "{room} blocks");
+    let mut ask = |command| super::bench::ask(&mut bench, command).result;
+    let block = |number: u64| number * 8..number * 8 + 8;
+    for number in 0..room {
+        assert_eq!(ask(write(block(number), number + 1, Durability::Cached)), Ok(()));
+    }
+    let enospc = Err(IoError::Os(28));
+    assert_eq!(ask(write(block(room), 1, Durability::Cached)), enospc);
+    assert_eq!(ask(write(block(room), 0, Durability::Cached)), Ok(()), "zeroes need no room");
+    let mut rng = Rng::new(1, 1);
+    for value in 0..4 * room {
+        let number = rng.below(room);
+        assert_eq!(ask(write(block(number), value, Durability::Cached)), Ok(()), "overwriting");
+    }
+    assert_eq!(ask(Command::Flush), Ok(()));
+    let (offset, len) = (0, 8 * 4096);
+    assert_eq!(ask(Command::Discard { offset, len }), Ok(()));
+    for number in room..room + 8 {
+        assert_eq!(ask(write(block(number), 5, Durability::Fua)), Ok(()), "where it was trimmed");
+    }
+    assert_eq!(ask(write(block(room + 8), 5, Durability::Cached)), enospc);
+    assert_eq!(ask(Command::Read { at: extent(0..8), into: image(8, 1) }), Ok(()));
+    bench.machine.audit();
+}
+
+#[test]
+fn shapes_that_cannot_be_are_refused_with_the_reason() {
+    let create = |shape: Shape| flash::Layout::new(shape, 1 << 20).map(|_| ());
+    let good = small();
+    assert_eq!(create(good), Ok(()));
+    let unaligned = |what, bytes, unit_bytes| Err(Refusal::Unaligned { what, bytes, unit_bytes });
+    assert_eq!(
+        create(Shape { stripe_bytes: 12 << 10, ..good }),
+        unaligned("a segment", 64 << 10, 12 << 10)
+    );
+    assert_eq!(create(Shape { exported_bytes: 1000, ..good }), unaligned("a volume", 1000, 512));
+    let parity = Shape { parity: Parity::Protected, chunk_bytes: 96 << 10, ..striped() };
+    assert_eq!(create(parity), unaligned("a chunk", 96 << 10, 192 << 10));
+    assert!(matches!(create(Shape { chunk_bytes: 4096, ..good }), Err(Refusal::Chunk { .. })));
+    let large = Shape { device_bytes: 1 << 45, ..good };
+    assert!(matches!(create(large), Err(Refusal::TooLarge { .. })));
+    let few = Shape { device_bytes: 640 << 10, ..good };
+    assert!(matches!(create(few), Err(Refusal::NoRoom { .. })));
+    assert!(create(Shape { checksums: Checksums::OnCleaning, ..good }).is_ok());
+}
+
+/// The same seed does the same at the same times.
+#[test]
+fn a_seed_replays() {
+    let run = |seed| {
+        let mix = Mix { unaligned: true, flush_one_in: 20, skewed: true };
+        let mut bench = create(media(&small()), small(), settings(), seed);
+        let mut caller = Caller::new(seed, small().exported_bytes / 512, mix);
+        caller.requests(&mut bench, 1_000, 8);
+        (bench.now(), bench.machine.counters())
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1), run(2));
+}
