@@ -16,6 +16,7 @@ mod connection;
 mod cut;
 mod flushes;
 mod operation;
+mod options;
 mod outgoing;
 mod pool;
 mod service;
@@ -23,11 +24,12 @@ mod stream;
 
 use crate::{
     Listener,
-    protocol::{ErrorCode, Event, Export},
+    protocol::{Event, Export},
 };
 use block::{Completion, Engine, Instant};
 use connection::{Connection, Need, Presence};
 use flushes::Trust;
+pub use options::{CONNECTIONS_MAX, Options, ServeError};
 use outgoing::Sent;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -40,10 +42,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
     time::{self, Duration},
 };
-use thiserror::Error;
 
-/// Most connections of one server.
-pub const CONNECTIONS_MAX: usize = 64;
 /// The stop flag is looked at so often when nothing happens, in nanoseconds.
 const TICK_NS: u64 = 100_000_000;
 /// An engine that cannot wake a sleeper is asked for so long at a time, and the sockets in between.
@@ -56,55 +55,10 @@ const BEGUN_A_TURN_MAX: u32 = 8;
 /// Listener, engine, connections.
 const POLLED_MAX: usize = CONNECTIONS_MAX + 2;
 
-/// What a server may use.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Options {
-    /// Connections at a time, 1 to [`CONNECTIONS_MAX`]; more wait at the door.
-    pub connections_max: usize,
-    /// Requests of one connection that are under way at a time.
-    pub requests_max: u32,
-    /// Buffers that connections share; a single connection gets half of them.
-    pub buffers: usize,
-    /// Their size in bytes: longer requests are cut. At least a block of the engine is taken.
-    pub buffer_bytes: u32,
-    /// A client that has not finished its handshake by then is sent away.
-    pub handshake_limit: Duration,
-    /// How long the end waits for clients that send half a request or do not read.
-    pub farewell_limit: Duration,
-}
-
-impl Default for Options {
-    /// 128 requests of 128 KiB under way on one connection: 42 MiB of buffers.
-    fn default() -> Self {
-        Self {
-            connections_max: CONNECTIONS_MAX,
-            requests_max: 128,
-            buffers: 256,
-            buffer_bytes: 128 << 10,
-            handshake_limit: Duration::from_secs(10),
-            farewell_limit: Duration::from_secs(5),
-        }
-    }
-}
-
-/// How serving went wrong.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-pub enum ServeError {
-    /// A flush or a forced write failed.
-    #[error(
-        "a flush or a forced write failed ({0:?}): writes since the last good flush may be lost, so \
-         everything after it was refused; check the drive, then start the server anew"
-    )]
-    NotDurable(ErrorCode),
-    /// The system gave no more events.
-    #[error("poll: {0}")]
-    Poll(rustix::io::Errno),
-}
-
 /// A server of one export.
 ///
 /// Every write is acknowledged when its engine has completed it. What FLUSH and FUA cover is durable when
-/// they are answered, on whatever connection it was written; if that ever fails, nothing is acknowledged any
+/// they are answered, on whatever connection it was written; if that ever fails, no change is acknowledged any
 /// more. A client that goes away, sends garbage, sends half a request or stops reading costs the others
 /// nothing but its share of memory.
 #[derive(Debug)]

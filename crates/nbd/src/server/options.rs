@@ -1,0 +1,53 @@
+//! What a server may use, and how its work can end badly.
+
+use crate::protocol::ErrorCode;
+use std::time::Duration;
+use thiserror::Error;
+
+/// Most connections of one server.
+pub const CONNECTIONS_MAX: usize = 64;
+
+/// What a server may use.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Connections at a time, 1 to [`CONNECTIONS_MAX`]; more wait at the door.
+    pub connections_max: usize,
+    /// Requests of one connection that are under way at a time.
+    pub requests_max: u32,
+    /// Buffers that connections share; a single connection gets half of them.
+    pub buffers: usize,
+    /// Their size in bytes: longer requests are cut. At least a block of the engine is taken.
+    pub buffer_bytes: u32,
+    /// A client that has not finished its handshake by then is sent away.
+    pub handshake_limit: Duration,
+    /// How long the end waits for clients that send half a request or do not read.
+    pub farewell_limit: Duration,
+}
+
+impl Default for Options {
+    /// 128 requests of 128 KiB under way on one connection: 42 MiB of buffers.
+    fn default() -> Self {
+        Self {
+            connections_max: CONNECTIONS_MAX,
+            requests_max: 128,
+            buffers: 256,
+            buffer_bytes: 128 << 10,
+            handshake_limit: Duration::from_secs(10),
+            farewell_limit: Duration::from_secs(5),
+        }
+    }
+}
+
+/// How serving went wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum ServeError {
+    /// A flush or a forced write failed.
+    #[error(
+        "a flush or a forced write failed ({0:?}): writes since the last good flush may be lost, so \
+         everything after it was refused; check the drive, then start the server anew"
+    )]
+    NotDurable(ErrorCode),
+    /// The system gave no more events.
+    #[error("poll: {0}")]
+    Poll(rustix::io::Errno),
+}
