@@ -14,11 +14,13 @@ static BUILT_IN: LazyLock<Catalog> =
     LazyLock::new(|| Catalog::built_in().expect("the built-in catalog"));
 
 fuzz_target!(|text: &str| {
-    if let Ok(drive) = DriveEntry::parse("fuzz.toml", text) {
-        let (mut catalog, name) = (BUILT_IN.clone(), drive.name().to_owned());
+    if let Ok(mut drive) = DriveEntry::parse("fuzz.toml", text) {
+        // The files to start from have names that are taken.
+        drive.entry.name = "fuzz".to_owned();
+        let mut catalog = BUILT_IN.clone();
         if catalog.add(drive).is_ok() {
-            for layer in ["", ":write-cache=off", ":port=pcie/ext4:ram=64M"] {
-                ask(&format!("{name}{layer}"), &catalog);
+            for layers in ["", ":write-cache=off", ":port=pcie/ext4:ram=64M"] {
+                ask(&format!("fuzz{layers}"), &catalog);
             }
         }
     }
@@ -41,7 +43,9 @@ fuzz_target!(|text: &str| {
 fn ask(stack: &str, catalog: &Catalog) {
     let Ok(stack) = stack.parse() else { return };
     let Ok(mut opened) = open(&stack, catalog, 1) else { return };
-    let capacity_bytes = opened.contract().capacity_bytes;
+    // A file system's memory grows with the file, up to the last page that was written.
+    let bytes_max = if opened.ram_bytes.is_some() { 1 << 30 } else { u64::MAX };
+    let capacity_bytes = opened.contract().capacity_bytes.min(bytes_max);
     let last = Extent { offset: capacity_bytes - 4096, bytes: 4096 };
     let from = Payload::None;
     once(&mut opened, Command::Write { at: last, from, durability: Durability::Fua });

@@ -259,6 +259,8 @@ impl DriveEntry {
             "its write_cache is too small to be on: write `write-cache=off`, or a larger one"
         } else if params.read_segments > 0 && params.read_segment_bytes < sector_bytes {
             "a read_segment holds a sector"
+        } else if !tracks_can_be_counted(params) {
+            "its rates are too low or its head switches too slow for so large a disk"
         } else if params.shingling.is_some_and(|shingling| {
             shingling.media_cache_bytes < shingling.zone_bytes
                 || !whole(shingling.zone_bytes)
@@ -306,4 +308,18 @@ impl HostEntry {
     pub fn serial_ns(&self) -> u64 {
         self.entry.get("serial")
     }
+}
+
+/// Whether the way over all tracks, in the model's phases (60e9 a revolution), fits into 63 bits: 100 TB at 100 MB/s do.
+fn tracks_can_be_counted(params: &DiskParams) -> bool {
+    const REVOLUTION: u128 = 60_000_000_000;
+    let [rpm, surfaces, zones] = [params.rpm, params.surfaces, params.zones].map(u128::from);
+    let revolution_bytes = u128::from(params.inner_bytes_per_s) * 60 / rpm;
+    let track_sectors = (revolution_bytes / u128::from(params.sector_bytes)).max(1);
+    let media_cache_bytes = params.shingling.map_or(0, |shingling| shingling.media_cache_bytes);
+    let sectors =
+        u128::from(params.capacity_bytes + media_cache_bytes) / u128::from(params.sector_bytes);
+    let tracks = sectors / track_sectors + zones * surfaces;
+    let skew = u128::from(params.track_to_track_ns + params.write_settle_ns) * rpm;
+    tracks * (REVOLUTION + skew) < 1 << 63
 }

@@ -140,6 +140,9 @@ fn factor(
     Ok(factor)
 }
 
+/// The largest drive, bytes: what a model keeps of a larger one fits into no memory.
+const CAPACITY_BYTES_MAX: u64 = 256 << 40;
+
 /// `capacity = { value = 32, unit = "GB" }`.
 pub(super) fn capacity(top: &Section<'_>) -> Result<u64, BadCatalog> {
     let inner = top.section("capacity")?;
@@ -151,7 +154,12 @@ pub(super) fn capacity(top: &Section<'_>) -> Result<u64, BadCatalog> {
     let bytes = number * factor(&inner, &unit, at.start, Dimension::Size)?;
     inner.finish()?;
     // Whole megabytes, so that any page and any sector divides it.
-    Ok((bytes.round() as u64) >> 20 << 20)
+    let bytes = (bytes.round() as u64) >> 20 << 20;
+    if bytes == 0 || bytes > CAPACITY_BYTES_MAX {
+        let what = format!("is {number} {unit}: it goes from 1 MiB to 256 TiB");
+        return Err(inner.wrong("value", span.start, &what));
+    }
+    Ok(bytes)
 }
 
 /// `kernel = "2.6.24"`.

@@ -197,7 +197,7 @@ pub(crate) const PAGE_MAPPED_KEYS: &[Key] = &[
     number(
         "write_buffer",
         Size,
-        SOME_BYTES,
+        512..=64 << 30,
         Required,
         "memory that takes writes and drains into flash",
     ),
@@ -333,7 +333,7 @@ pub(crate) const DISK_KEYS: &[Key] = &[
     number(
         "write_settle",
         Time,
-        NS,
+        0..=4_000_000_000,
         Optional,
         "what a head needs on top before it may write; 0 where it is left out",
     ),

@@ -116,6 +116,39 @@ fn too_many_fitted_numbers_and_contradictions_are_refused() {
     assert!(refusal.to_string().contains("in this order"), "{refusal}");
 }
 
+/// A fuzzed file asked for 10^9 GB, and the model for 4 TB of memory; another had a write buffer of 10^15 B.
+#[test]
+fn every_number_at_either_end_of_its_range_is_built_or_refused_in_a_sentence() {
+    for capacity in ["1e9", "0.0001", "1e300"] {
+        let text = example().replacen("value = 32", &format!("value = {capacity}"), 1);
+        let refusal = DriveEntry::parse("x.toml", &text).expect_err(capacity).to_string();
+        assert!(refusal.contains("it goes from 1 MiB to 256 TiB"), "{refusal}");
+    }
+    let (mut built, mut refused) = (0, 0);
+    for drive in built_in().drives() {
+        for key in drive.kind.keys() {
+            let (Holds::Number(_, range), Some(parameter)) =
+                (&key.holds, drive.entry.parameters.get(key.name))
+            else {
+                continue;
+            };
+            for end in [range.start(), range.end()] {
+                let mut odd = drive.clone();
+                let value = *end as f64 / parameter.factor;
+                odd.entry.set(key.name, value).expect("a number");
+                match odd.build(&DriveSettings::default(), 4) {
+                    Ok(_) => built += 1,
+                    Err(refusal) => {
+                        refused += 1;
+                        assert!(!refusal.to_string().contains('\n'), "{refusal}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(built > 300 && refused > 50, "{built} built, {refused} refused");
+}
+
 #[test]
 fn a_users_drive_joins_the_catalog_and_replaces_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
