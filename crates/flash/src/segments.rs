@@ -85,6 +85,12 @@ impl Segments {
         self.prefree.retain(|&other| other != segment);
     }
 
+    /// How many a stream has, and nobody waits for to be free.
+    pub fn of_stream(&self, stream: u8) -> u64 {
+        let used = |entry: &&Segment| !matches!(entry.state, State::Free | State::Prefree);
+        self.table.iter().filter(used).filter(|entry| entry.stream == stream).count() as u64
+    }
+
     pub fn gain(&mut self, segment: u32) {
         self.get_mut(segment).live += 1;
     }

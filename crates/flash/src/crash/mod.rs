@@ -1,8 +1,10 @@
 //! The volume under power cuts, against an oracle that knows every value that may be there.
 
-pub(crate) mod bench;
+mod amplification;
+mod bench;
 mod campaign;
 mod drive;
+mod exhaustive;
 mod faults;
 mod mutations;
 mod oracle;

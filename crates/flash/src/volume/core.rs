@@ -4,7 +4,7 @@ use super::{
     checkpoint::Checkpoint,
     cleaner::{Cleaner, Cleaning},
     flushes::Flushes,
-    log::Log,
+    log::{Log, Stream},
     opening::OpenReport,
     reads::ReadOp,
     writes::WriteOp,
@@ -79,6 +79,8 @@ pub struct Counters {
     pub free_segments: u64,
     /// Segments that the next checkpoint may set free.
     pub prefree_segments: u64,
+    /// Segments with pages of the map.
+    pub meta_segments: u64,
     /// Chunks appended: the last sequence number.
     pub last_seq: u64,
     /// Every chunk up to this one is durable.
@@ -250,6 +252,7 @@ impl Core {
             mapped_blocks: u64::from(self.map.mapped()),
             free_segments: self.segments.queue.len() as u64,
             prefree_segments: self.segments.prefree.len() as u64,
+            meta_segments: self.segments.of_stream(Stream::Meta.number()),
             last_seq: self.log.last_seq,
             durable_seq: self.flushes.durable_seq,
             ..self.counters
