@@ -123,3 +123,24 @@ fn nor_on_stripes_of_192_kib_with_parity() {
     }
     eprintln!("{tally:?}");
 }
+
+/// Minutes, not seconds: `cargo test -p flash --release -- --ignored soak`.
+#[test]
+#[ignore = "takes minutes"]
+fn soak() {
+    let mut tally = Tally::default();
+    for seed in 1_000..1_600 {
+        let mix = Mix {
+            unaligned: seed % 3 == 0,
+            flush_one_in: 4 + seed % 4 * 20,
+            skewed: seed % 2 == 1,
+        };
+        let shape = match seed % 5 {
+            0 => striped(),
+            1 => Shape { checksums: flash::Checksums::OnCleaning, ..small() },
+            _ => small(),
+        };
+        campaign(seed, shape, mix, 20, &mut tally);
+    }
+    eprintln!("{tally:?}");
+}
