@@ -99,7 +99,7 @@ impl Core {
     fn choose_victim(&self) -> Option<u32> {
         let victims = (0..self.layout.segments).filter(|&segment| self.is_victim(segment));
         let live = |segment: u32| self.segments.get(segment).live;
-        let low = self.segments.queue.len() <= self.layout.cleaner_floor() + 1;
+        let low = self.segments.queue.len() <= self.layout.cleaner_floor();
         // Full ones give nothing back: only FIFO may take them, as long as there is no need.
         let full = self.layout.segment_blocks / self.layout.chunk_blocks
             * (self.layout.chunk_blocks - self.layout.header_blocks);

@@ -103,11 +103,10 @@ impl Core {
     pub fn begin_write(&mut self, slot: u32) {
         let mut write = self.take_write(slot);
         let (first, last) = (write.first(), write.last());
-        let mut edges = vec![first, last];
-        edges.dedup();
-        edges.retain(|&block| write.splits(block));
+        let edges = [Some(first), (last > first).then_some(last)]
+            .map(|edge| edge.filter(|&block| write.splits(block)));
         let locked = self.locked.range(first..=last).next().is_some() && !broken(Rule::Locks);
-        if locked || edges.iter().any(|&block| self.locate(block).is_none()) {
+        if locked || edges.iter().flatten().any(|&block| self.locate(block).is_none()) {
             *self.ops.get_mut(slot) = Op::Write(write);
             self.parked.push_back(slot);
             return;
@@ -116,7 +115,7 @@ impl Core {
             *self.ops.get_mut(slot) = Op::Write(write);
             return self.finish(slot, Err(ENOSPC), Payload::None);
         }
-        for block in edges {
+        for block in edges.into_iter().flatten() {
             self.locked.insert(block);
             self.fetch_old(slot, block, &mut write);
         }
