@@ -1,7 +1,7 @@
 //! The one trait that waits.
 
 use crate::{Buf, Completion, Drive, Instant, Request};
-use std::os::fd::RawFd;
+use std::os::fd::BorrowedFd;
 
 /// What a caller must know to submit correctly.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,6 +27,15 @@ pub enum Data {
     Stored,
     /// Only the time is real.
     TimingOnly,
+}
+
+/// What a range of a drive holds, as far as can be told without reading it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Allocation {
+    /// Anything.
+    Data,
+    /// Nothing: it reads as zeroes.
+    Hole,
 }
 
 /// Drives that share a clock, and the only thing in drivelab that waits.
@@ -59,8 +68,14 @@ pub trait Engine {
 
     /// Readable when a completion may be waiting, so that a server can poll sockets and engine on
     /// one thread. After blocking there, poll the engine with a past `until` first: `now` is stale.
-    fn poll_fd(&self) -> Option<RawFd> {
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
         None
+    }
+
+    /// What `offset` holds, and for how many of the `len` bytes from there on it goes on like this, as far as it
+    /// cares to look: at least 1. What does not know calls everything data.
+    fn allocation(&self, _drive: Drive, _offset: u64, len: u64) -> (Allocation, u64) {
+        (Allocation::Data, len)
     }
 
     /// `count` zeroed buffers of at least `bytes` each, all that the caller will ever need. An engine that
@@ -91,8 +106,12 @@ impl<E: Engine + ?Sized> Engine for Box<E> {
         (**self).next_wakeup()
     }
 
-    fn poll_fd(&self) -> Option<RawFd> {
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
         (**self).poll_fd()
+    }
+
+    fn allocation(&self, drive: Drive, offset: u64, len: u64) -> (Allocation, u64) {
+        (**self).allocation(drive, offset, len)
     }
 
     fn pool(&mut self, count: usize, bytes: usize) -> Vec<Buf> {

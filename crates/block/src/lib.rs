@@ -22,7 +22,7 @@ mod size;
 mod slots;
 
 pub use buffer::{Buf, Region};
-pub use engine::{Data, Engine, Geometry};
+pub use engine::{Allocation, Data, Engine, Geometry};
 pub use machine::{Effects, Machine, Stack};
 pub use request::{
     Actor, Command, Completion, Drive, Durability, Extent, Instant, IoError, Payload, Request, Tag,

@@ -1,7 +1,7 @@
 //! Block logic that never waits, and the glue that sets it on something that does.
 
-use crate::{Completion, Drive, Engine, Geometry, Instant, Request};
-use std::os::fd::RawFd;
+use crate::{Allocation, Buf, Completion, Drive, Engine, Geometry, Instant, Request};
+use std::os::fd::BorrowedFd;
 
 /// Block logic with neither I/O nor a clock. Requests arrive from above, completions from below; it is
 /// told the time and answers with [`Effects`].
@@ -21,6 +21,11 @@ pub trait Machine {
 
     /// When the machine wants to be called of its own accord.
     fn next_wakeup(&self) -> Instant;
+
+    /// As [`Engine::allocation`], of what the machine makes of the drives below it.
+    fn allocation(&self, _drive: Drive, _offset: u64, len: u64) -> (Allocation, u64) {
+        (Allocation::Data, len)
+    }
 }
 
 impl<M: Machine + ?Sized> Machine for Box<M> {
@@ -42,6 +47,10 @@ impl<M: Machine + ?Sized> Machine for Box<M> {
 
     fn next_wakeup(&self) -> Instant {
         (**self).next_wakeup()
+    }
+
+    fn allocation(&self, drive: Drive, offset: u64, len: u64) -> (Allocation, u64) {
+        (**self).allocation(drive, offset, len)
     }
 }
 
@@ -115,7 +124,15 @@ impl<M: Machine, E: Engine> Engine for Stack<M, E> {
         self.machine.next_wakeup().min(self.engine.next_wakeup())
     }
 
-    fn poll_fd(&self) -> Option<RawFd> {
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
         self.engine.poll_fd()
+    }
+
+    fn allocation(&self, drive: Drive, offset: u64, len: u64) -> (Allocation, u64) {
+        self.machine.allocation(drive, offset, len)
+    }
+
+    fn pool(&mut self, count: usize, bytes: usize) -> Vec<Buf> {
+        self.engine.pool(count, bytes)
     }
 }

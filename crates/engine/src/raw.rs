@@ -10,7 +10,7 @@ pub use device::{
     device_bytes, discard_device, drop_device_cache, is_read_only, logical_block_bytes,
     optimal_io_bytes, physical_block_bytes,
 };
-pub use extents::{ExtentFlags, FileExtent, extents, holes};
+pub use extents::{ExtentFlags, FileExtent, allocation, extents, holes};
 pub use file::{
     Advice, DirectAlignment, FileLock, advise, direct_alignment, discard, punch_hole, try_lock,
 };

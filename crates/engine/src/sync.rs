@@ -5,7 +5,9 @@ use crate::{
     door::{Door, io_error, memory, transfer_error},
     raw,
 };
-use block::{Command, Completion, Drive, Durability, Engine, Geometry, Instant, IoError, Request};
+use block::{
+    Allocation, Command, Completion, Drive, Durability, Engine, Geometry, Instant, IoError, Request,
+};
 use rustix::io::{Errno, ReadWriteFlags, pread, pwrite, pwritev2};
 use std::{
     fs::File,
@@ -146,6 +148,10 @@ impl Engine for Sync {
         self.now = self.clock.now();
         let payload = command.into_payload();
         done.push(Completion { tag, issued, finished: self.now, result, payload });
+    }
+
+    fn allocation(&self, _: Drive, offset: u64, len: u64) -> (Allocation, u64) {
+        raw::allocation(&self.file, offset, len)
     }
 }
 

@@ -18,7 +18,10 @@ use crate::{
     door::{Door, transfer_error},
     raw,
 };
-use block::{Buf, Command, Completion, Drive, Engine, Geometry, Instant, IoError, Region, Request};
+use block::{
+    Allocation, Buf, Command, Completion, Drive, Engine, Geometry, Instant, IoError, Region,
+    Request,
+};
 use entry::{Discards, EntryWriter};
 pub use features::{Feature, Features, UringOptions, UringUnavailable};
 use io_uring::{
@@ -34,7 +37,7 @@ use std::{
     fs::File,
     io,
     os::{
-        fd::{AsRawFd, BorrowedFd, RawFd},
+        fd::{AsRawFd, BorrowedFd},
         unix::fs::FileTypeExt,
     },
     sync::Arc,
@@ -258,8 +261,7 @@ impl Uring {
             return;
         }
         let limit = rustix::event::Timespec { tv_sec: seconds as i64, tv_nsec: ns.into() };
-        // SAFETY: the ring, and with it its descriptor, is open as long as `self`.
-        let ring = unsafe { BorrowedFd::borrow_raw(self.ring.as_raw_fd()) };
+        let ring = self.descriptor();
         let polled = poll(&mut [PollFd::new(&ring, PollFlags::IN)], Some(&limit));
         // A signal may end it early.
         assert!(matches!(polled, Ok(_) | Err(Errno::INTR)), "the ring's descriptor can be polled");
@@ -297,6 +299,12 @@ impl Uring {
             Err(libc::EEXIST) => panic!("the ring belongs to the thread that waited first"),
             Err(number) => panic!("io_uring_enter: errno {number}"),
         }
+    }
+
+    /// The ring's descriptor: readable when completions wait.
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        // SAFETY: the ring, and with it its descriptor, is open as long as `self` is borrowed.
+        unsafe { BorrowedFd::borrow_raw(self.ring.as_raw_fd()) }
     }
 
     /// Makes the calling thread the ring's owner.
@@ -380,9 +388,13 @@ impl Engine for Uring {
 
     /// The ring's descriptor; none where completions are deferred, since they wake nobody who
     /// sleeps on it: see [`UringOptions::pollable`].
-    fn poll_fd(&self) -> Option<RawFd> {
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
         let wakes_sleepers = !self.features.uses(Feature::DeferTaskrun);
-        wakes_sleepers.then(|| self.ring.as_raw_fd())
+        wakes_sleepers.then(|| self.descriptor())
+    }
+
+    fn allocation(&self, _: Drive, offset: u64, len: u64) -> (Allocation, u64) {
+        raw::allocation(&self.file, offset, len)
     }
 
     fn pool(&mut self, count: usize, bytes: usize) -> Vec<Buf> {

@@ -141,10 +141,8 @@ fn polling_alone_brings_every_completion() {
 fn the_descriptor_is_readable_when_a_completion_waits() {
     let Some((mut engine, mut writer)) = on_pipe(2, UringOptions::pollable()) else { return };
     start_read(&mut engine);
-    let number = engine.poll_fd().expect("a pollable ring has a descriptor");
+    let ring = engine.poll_fd().expect("a pollable ring has a descriptor");
     let is_readable = |seconds| {
-        // SAFETY: the engine is alive, and with it its descriptor.
-        let ring = unsafe { BorrowedFd::borrow_raw(number) };
         let limit = Timespec { tv_sec: seconds, tv_nsec: 0 };
         poll(&mut [PollFd::new(&ring, PollFlags::IN)], Some(&limit)).expect("poll works") == 1
     };

@@ -1,7 +1,7 @@
 //! An engine that remembers everything that ever completed, in one number.
 
-use block::{Buf, Completion, Drive, Engine, Geometry, Instant, IoError, Request};
-use std::os::fd::RawFd;
+use block::{Allocation, Buf, Completion, Drive, Engine, Geometry, Instant, IoError, Request};
+use std::os::fd::BorrowedFd;
 
 /// Hashes each completion on its way up: tag, both instants, result. Two runs with the same hash did the
 /// same things at the same times; payloads are not looked at.
@@ -75,8 +75,12 @@ impl<E: Engine> Engine for Witness<E> {
         self.engine.next_wakeup()
     }
 
-    fn poll_fd(&self) -> Option<RawFd> {
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
         self.engine.poll_fd()
+    }
+
+    fn allocation(&self, drive: Drive, offset: u64, len: u64) -> (Allocation, u64) {
+        self.engine.allocation(drive, offset, len)
     }
 
     fn pool(&mut self, count: usize, bytes: usize) -> Vec<Buf> {

@@ -1,7 +1,9 @@
 //! The protocol by literal bytes, as the protocol document (NetworkBlockDevice/nbd, doc/proto.md) has them.
 
+use block::Allocation;
 use nbd::protocol::{
-    Access, Chunk, Command, Discarded, ErrorCode, Event, Export, Holes, Pieces, ReplyStyle, Session,
+    Access, Chunk, Command, Discarded, ErrorCode, Event, Export, Extents, Holes, Pieces,
+    ReplyStyle, Session,
 };
 use proptest::prelude::*;
 
@@ -214,7 +216,8 @@ fn requests_in_order_are_passed_on() {
         (0, 5, 1, 1, Command::Cache),
         (0, 6, 0, 1 << 20, Command::WriteZeroes(Holes::Allowed)),
         (0b11, 6, 0, 9, Command::WriteZeroes(Holes::Forbidden)),
-        (0b1000, 7, 0, 1 << 20, Command::BlockStatus),
+        (0, 7, 0, 1 << 20, Command::BlockStatus(Extents::Many)),
+        (0b1000, 7, 0, 1 << 20, Command::BlockStatus(Extents::One)),
         (0, 0, 1 << 20, 0, Command::Read(Pieces::Many)),
     ];
     for (flags, kind, offset, length, command) in cases {
@@ -370,8 +373,10 @@ fn replies_are_what_the_document_says() {
         }
     }
     let mut out = Vec::new();
-    ReplyStyle::Structured.allocated(7, 8192, &mut out);
-    let status = "668e33ef 0001 0005 0000000000000007 0000000c 00000001 00002000 00000000";
+    let extents = [(Allocation::Data, 8192), (Allocation::Hole, 4096)];
+    ReplyStyle::Structured.allocated(7, &extents, &mut out);
+    let status = "668e33ef 0001 0005 0000000000000007 00000014 00000001 \
+                  00002000 00000000 00001000 00000003";
     assert_eq!(shown(&out), shown(&bytes(status)));
     assert_eq!(DF | FLAGS, export_flags_after_structured());
 }

@@ -319,11 +319,25 @@ fn a_read_only_export_is_not_changed() {
 }
 
 #[test]
-fn status_is_one_extent_of_data() {
-    let (server, _) = Running::of_memory(geometry(MIB), Pace::AtOnce);
+fn status_tells_holes_from_data_as_far_as_the_engine_does() {
+    let (server, view) = Running::of_memory(geometry(MIB), Pace::AtOnce);
     let mut client = Client::connect(&server.path, Replies::Structured);
     assert_eq!(client.ask(0, BLOCK_STATUS, 512, 100_000, &[]).status, [(100_000, 0)]);
     assert_eq!(client.ask(8, BLOCK_STATUS, 0, MIB as u32, &[]).status, [(MIB as u32, 0)]);
+    view.look().sparse = true;
+    assert_eq!(client.write(0, 8192, &[1; 4097]), 0);
+    let said = [(7168, 3), (8192, 0), (49_152, 3)];
+    assert_eq!(client.ask(0, BLOCK_STATUS, 1024, 64_512, &[]).status, said);
+    assert_eq!(
+        client.ask(8, BLOCK_STATUS, 1024, 64_512, &[]).status,
+        said[..1],
+        "one was asked for"
+    );
+    for block in (0..256).step_by(2) {
+        assert_eq!(client.write(0, block * 4096, &[1; 4096]), 0);
+    }
+    let long = client.ask(0, BLOCK_STATUS, 0, MIB as u32, &[]).status;
+    assert!(long.len() > 100 && long.iter().all(|&(bytes, _)| bytes <= 16_384), "{long:?}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Where a file's bytes lie, and where it has none (FIEMAP, `SEEK_HOLE`).
 
 use super::device::ioctl;
+use block::Allocation;
 use rustix::{
     fs::{SeekFrom, seek},
     io::Errno,
@@ -127,6 +128,21 @@ pub fn holes(file: &File, range: Range<u64>) -> io::Result<u64> {
     let counted = count_holes(file, range);
     seek(file, SeekFrom::Start(position))?;
     counted
+}
+
+/// What lies at `offset` and for how many of the `len` bytes from there on, by `SEEK_DATA` and `SEEK_HOLE`: a hole
+/// reads as zeroes. What cannot be told is data. Moves the file's position.
+pub fn allocation(file: &File, offset: u64, len: u64) -> (Allocation, u64) {
+    let (kind, until) = match seek(file, SeekFrom::Data(offset)) {
+        Ok(data) if data > offset => (Allocation::Hole, data),
+        Ok(_) => {
+            let hole = seek(file, SeekFrom::Hole(offset));
+            (Allocation::Data, hole.ok().filter(|&hole| hole > offset).unwrap_or(u64::MAX))
+        }
+        Err(Errno::NXIO) => (Allocation::Hole, u64::MAX), // Nothing but hole to the end of the file.
+        Err(_) => (Allocation::Data, u64::MAX),
+    };
+    (kind, (until - offset).min(len))
 }
 
 fn count_holes(file: &File, range: Range<u64>) -> io::Result<u64> {

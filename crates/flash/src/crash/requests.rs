@@ -1,13 +1,13 @@
 //! What a volume owes single requests, with the power on.
 
 use super::bench::{
-    Caller, Mix, create, cut, extent, flush, image, media, open, open_with, read, read_all, small,
-    striped, write,
+    Bench, Caller, Mix, ask, create, cut, extent, flush, image, media, open, open_with, read,
+    read_all, small, striped, write,
 };
 use super::drive::Shuffling;
 use block::{
-    Actor, Command, Completion, Drive, Durability, Engine, Geometry, Instant, IoError, Request,
-    Rng, Stack, Tag,
+    Actor, Allocation, Command, Completion, Drive, Durability, Engine, Geometry, Instant, IoError,
+    Request, Rng, Stack, Tag,
 };
 use flash::{Checksums, Cleaning, Parity, Refusal, Settings, Shape, Volume};
 use model::{Fault, FaultPlan, Sim, When};
@@ -194,6 +194,21 @@ fn a_thin_volume_refuses_new_blocks_when_full_and_nothing_else() {
     assert_eq!(ask(write(block(room + 8), 5, Durability::Cached)), enospc);
     assert_eq!(ask(Command::Read { at: extent(0..8), into: image(8, 1) }), Ok(()));
     bench.machine.audit();
+}
+
+#[test]
+fn what_was_never_written_or_was_trimmed_is_told_apart_from_data() {
+    let mut bench = create(media(&small()), small(), settings(), 1);
+    assert_eq!(flush(&mut bench), Ok(())); // It is open.
+    let told = |bench: &Bench, offset, len| bench.allocation(Drive(0), offset, len);
+    assert_eq!(told(&bench, 512, 1 << 20), (Allocation::Hole, 1 << 20));
+    assert_eq!(ask(&mut bench, write(16..24, 7, Durability::Cached)).result, Ok(()));
+    assert_eq!(told(&bench, 0, 1 << 20), (Allocation::Hole, 8192));
+    assert_eq!(told(&bench, 8704, 1 << 20), (Allocation::Data, 3584));
+    assert_eq!(told(&bench, 8704, 512), (Allocation::Data, 512));
+    let trim = Command::Discard { offset: 8192, len: 4096 };
+    assert_eq!(ask(&mut bench, trim).result, Ok(()));
+    assert_eq!(told(&bench, 0, 1 << 20), (Allocation::Hole, 1 << 20));
 }
 
 #[test]

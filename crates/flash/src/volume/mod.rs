@@ -29,7 +29,9 @@ use crate::{
     format::VolumeId,
     layout::{Layout, Refusal, Shape},
 };
-use block::{Completion, Data, Drive, Effects, Geometry, Instant, IoError, Machine, Request};
+use block::{
+    Allocation, Completion, Data, Drive, Effects, Geometry, Instant, IoError, Machine, Request,
+};
 use std::{collections::VecDeque, mem};
 
 /// A managed flash volume on Drive(0) of what lies below.
@@ -262,5 +264,9 @@ impl Machine for Volume {
             Phase::Open(core) => core.next_answer(),
             _ => refused,
         }
+    }
+
+    fn allocation(&self, _: Drive, offset: u64, len: u64) -> (Allocation, u64) {
+        self.core().map_or((Allocation::Data, len), |core| core.allocation(offset, len))
     }
 }

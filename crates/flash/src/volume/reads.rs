@@ -9,9 +9,11 @@ use crate::{
     layout::{BLOCK_BYTES, Layout},
     map::{LOST, UNMAPPED},
 };
-use block::{Command, Extent, Instant, IoError, Payload, Tag};
+use block::{Allocation, Command, Extent, Instant, IoError, Payload, Tag};
 
 const EINVAL: IoError = IoError::Os(22);
+/// So many mapped blocks, one after the other, are looked at to answer what is allocated: a few microseconds.
+const LOOK_BLOCKS_MAX: u32 = 8192;
 
 #[derive(Debug)]
 pub(super) struct ReadOp {
@@ -58,6 +60,22 @@ impl Core {
         let end = offset.checked_add(bytes);
         let inside = end.is_some_and(|end| end <= self.layout.shape.exported_bytes);
         inside && bytes > 0 && offset.is_multiple_of(512) && bytes.is_multiple_of(512)
+    }
+
+    /// What is mapped from `offset` on, and for how many of `len` bytes it goes on like this.
+    pub fn allocation(&self, offset: u64, len: u64) -> (Allocation, u64) {
+        let first = (offset / BLOCK_BYTES) as u32;
+        let end = (offset + len).div_ceil(BLOCK_BYTES) as u32;
+        let (kind, until) = match self.map.next_mapped(first, end) {
+            None => (Allocation::Hole, end),
+            Some(mapped) if mapped > first => (Allocation::Hole, mapped),
+            Some(_) => {
+                let end = end.min(first.saturating_add(LOOK_BLOCKS_MAX));
+                let hole = (first..end).find(|&block| self.map.get(block).0 == UNMAPPED);
+                (Allocation::Data, hole.unwrap_or(end))
+            }
+        };
+        (kind, (u64::from(until) * BLOCK_BYTES - offset).min(len))
     }
 
     /// Where a block is now; none while its chunk is on its way.

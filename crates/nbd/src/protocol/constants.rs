@@ -87,6 +87,12 @@ pub mod command_flag {
     pub const FAST_ZERO: u16 = 1 << 4;
 }
 
+/// What `base:allocation` says of an extent.
+pub mod state {
+    pub const HOLE: u32 = 1 << 0;
+    pub const ZERO: u32 = 1 << 1;
+}
+
 /// Chunks of a structured reply.
 pub mod chunk {
     pub const FLAG_DONE: u16 = 1;

@@ -24,5 +24,5 @@ mod words;
 
 pub use export::{Access, Discarded, Export, NAME_BYTES_MAX, REQUEST_BYTES_MAX};
 pub use reply::{Chunk, HEAD_BYTES_MAX, ReplyStyle};
-pub use request::{Command, ErrorCode, Holes, Pieces, Request};
+pub use request::{Command, ErrorCode, Extents, Holes, Pieces, Request};
 pub use session::{Event, Session};

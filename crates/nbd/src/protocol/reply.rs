@@ -3,10 +3,11 @@
 
 use super::{
     ErrorCode,
-    constants::{SIMPLE_REPLY_MAGIC, STRUCTURED_REPLY_MAGIC, chunk},
+    constants::{SIMPLE_REPLY_MAGIC, STRUCTURED_REPLY_MAGIC, chunk, state},
 };
+use block::Allocation;
 
-/// The longest head, in bytes.
+/// The longest head, in bytes, but for one that says what is allocated: that has 8 for every extent.
 pub const HEAD_BYTES_MAX: usize = 34;
 
 /// The number under which `base:allocation` was selected; any would do.
@@ -97,13 +98,22 @@ impl ReplyStyle {
         }
     }
 
-    /// All of the range is allocated and may hold anything, which is always true enough to be said: the
-    /// vocabulary of engines has no question for what they hold.
-    pub fn allocated(self, cookie: u64, bytes: u32, out: &mut Vec<u8>) {
-        head(cookie, chunk::BLOCK_STATUS, Chunk::Last, 12, out);
+    /// What the range holds, extent by extent from its beginning on; they need not reach its end.
+    ///
+    /// # Panics
+    /// Without an extent.
+    pub fn allocated(self, cookie: u64, extents: &[(Allocation, u32)], out: &mut Vec<u8>) {
+        assert!(!extents.is_empty(), "an answer that says nothing");
+        head(cookie, chunk::BLOCK_STATUS, Chunk::Last, 4 + 8 * extents.len() as u32, out);
         out.extend(ALLOCATION_CONTEXT.to_be_bytes());
-        out.extend(bytes.to_be_bytes());
-        out.extend(0u32.to_be_bytes());
+        for (allocation, bytes) in extents {
+            let state = match allocation {
+                Allocation::Data => 0,
+                Allocation::Hole => state::HOLE | state::ZERO,
+            };
+            out.extend(bytes.to_be_bytes());
+            out.extend(state.to_be_bytes());
+        }
     }
 }
 

@@ -50,6 +50,15 @@ pub enum Holes {
     Forbidden,
 }
 
+/// How much is to be said of what is allocated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Extents {
+    /// As many extents as suit the server.
+    Many,
+    /// The first one (`NBD_CMD_FLAG_REQ_ONE`).
+    One,
+}
+
 /// What is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Command {
@@ -66,7 +75,7 @@ pub enum Command {
     /// Make the range read as zeroes.
     WriteZeroes(Holes),
     /// Say what is allocated.
-    BlockStatus,
+    BlockStatus(Extents),
 }
 
 /// A request that is in order: within the export, permitted, with flags that fit.
@@ -154,7 +163,8 @@ impl Header {
                 (Command::WriteZeroes(holes), command_flag::NO_HOLE | command_flag::FAST_ZERO)
             }
             command::BLOCK_STATUS if agreed.allocation && self.bytes > 0 => {
-                (Command::BlockStatus, command_flag::REQ_ONE)
+                let extents = if has(command_flag::REQ_ONE) { Extents::One } else { Extents::Many };
+                (Command::BlockStatus(extents), command_flag::REQ_ONE)
             }
             _ => return Err(ErrorCode::Invalid),
         };

@@ -34,11 +34,10 @@ use outgoing::Sent;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::CWD,
-    process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open},
 };
 use service::Service;
 use std::{
-    os::fd::{AsFd, OwnedFd},
+    os::fd::AsFd,
     sync::atomic::{AtomicBool, Ordering},
     time::{self, Duration},
 };
@@ -68,8 +67,6 @@ pub struct Server<E> {
     options: Options,
     listener: Option<Listener>,
     connections: Vec<Option<Connection>>,
-    /// Wakes the sleeper when the engine has completed something.
-    bell: Option<OwnedFd>,
     done: Vec<Completion>,
     /// The first connection to go on in the next turn, so that none is always last.
     first: usize,
@@ -92,7 +89,6 @@ impl<E: Engine> Server<E> {
         let service =
             Service::new(engine, &export, connections_max, requests_max, buffers, buffer_bytes);
         Self {
-            bell: service.engine.poll_fd().and_then(share),
             service,
             export,
             listener: Some(listener),
@@ -190,7 +186,8 @@ impl<E: Engine> Server<E> {
     fn sleep(&mut self) -> Result<(), ServeError> {
         let wakeup = self.service.engine.next_wakeup();
         let to_wakeup = wakeup.since(self.service.engine.now());
-        let deaf = self.bell.is_none() && self.service.is_busy() && wakeup == Instant::NEVER;
+        let bell = self.service.engine.poll_fd();
+        let deaf = bell.is_none() && self.service.is_busy() && wakeup == Instant::NEVER;
         let limit_ns = if self.restless || deaf { 0 } else { to_wakeup.min(TICK_NS) };
         let mut wanted = [(Wanted::Nothing, PollFlags::empty()); POLLED_MAX];
         let heard = self.poll(limit_ns, &mut wanted)?;
@@ -237,8 +234,9 @@ impl<E: Engine> Server<E> {
         if let (Some(listener), true) = (&self.listener, self.is_door_open()) {
             want(Wanted::Listener, listener.as_fd(), PollFlags::IN);
         }
-        if let (Some(bell), true) = (&self.bell, self.service.is_busy()) {
-            want(Wanted::Engine, bell.as_fd(), PollFlags::IN);
+        // Also when nobody waits for it: a volume that cleans itself must hear of what it read.
+        if let Some(bell) = self.service.engine.poll_fd() {
+            want(Wanted::Engine, bell, PollFlags::IN);
         }
         for (number, connection) in (0..).zip(&self.connections) {
             let Some((connection, socket)) =
@@ -413,11 +411,4 @@ enum Wanted {
     Listener,
     Engine,
     Connection(u16),
-}
-
-/// The engine's descriptor, owned: it comes as a bare number, which safe code cannot poll, but may ask the
-/// kernel to duplicate (pidfd_getfd(2), Linux 5.6). Where that is refused, the engine is asked in turns.
-fn share(descriptor: std::os::fd::RawFd) -> Option<OwnedFd> {
-    let this = pidfd_open(getpid(), PidfdFlags::empty()).ok()?;
-    pidfd_getfd(this, descriptor, PidfdGetfdFlags::empty()).ok()
 }

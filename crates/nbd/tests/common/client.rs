@@ -178,7 +178,11 @@ impl Client {
         match kind {
             0 => assert_eq!((bytes, flags), (0, 1)),
             1 => drop(reply.data.insert(word(0, 8), payload[8..].to_vec())),
-            5 => reply.status.push((word(4, 8) as u32, word(8, 12) as u32)),
+            5 => {
+                for at in (4..bytes).step_by(8) {
+                    reply.status.push((word(at, at + 4) as u32, word(at + 4, at + 8) as u32));
+                }
+            }
             0x8001 => reply.error = word(0, 4) as u32,
             0x8002 => {
                 reply.error = word(0, 4) as u32;

@@ -1,11 +1,11 @@
 //! An engine in memory that completes in any order, fails where told to, and forgets what was not flushed.
 
 use block::{
-    Command, Completion, Data, Drive, Durability, Engine, Extent, Geometry, Instant, IoError,
-    Payload, Request, Rng,
+    Allocation, Command, Completion, Data, Drive, Durability, Engine, Extent, Geometry, Instant,
+    IoError, Payload, Request, Rng,
 };
 use std::{
-    os::fd::{AsRawFd, OwnedFd, RawFd},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::{Arc, Mutex, MutexGuard},
     thread,
     time::Duration,
@@ -29,6 +29,8 @@ pub struct Inside {
     pub frozen: bool,
     /// No flush completes while set.
     pub hold_flushes: bool,
+    /// Blocks of zeroes are called holes.
+    pub sparse: bool,
 }
 
 /// A command that took effect.
@@ -99,6 +101,7 @@ impl Memory {
             bad_byte: None,
             frozen: false,
             hold_flushes: false,
+            sparse: false,
         })));
         let engine = Self {
             geometry,
@@ -240,9 +243,21 @@ impl Engine for Memory {
         }
     }
 
-    fn poll_fd(&self) -> Option<RawFd> {
+    fn allocation(&self, _: Drive, offset: u64, len: u64) -> (Allocation, u64) {
+        let inside = self.inside.look();
+        if !inside.sparse {
+            return (Allocation::Data, len);
+        }
+        let block = u64::from(self.geometry.block_bytes);
+        let to_end = (block - offset % block).min(len);
+        let rest = &inside.bytes[offset as usize..(offset + to_end) as usize];
+        let is_hole = rest.iter().all(|&byte| byte == 0);
+        (if is_hole { Allocation::Hole } else { Allocation::Data }, to_end)
+    }
+
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
         match &self.pace {
-            Pace::Bell(bell) => Some(bell.event.as_raw_fd()),
+            Pace::Bell(bell) => Some(bell.event.as_fd()),
             _ => None,
         }
     }

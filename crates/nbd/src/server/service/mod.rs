@@ -13,8 +13,10 @@ use super::{
     operation::{Operation, Part},
     pool::Pool,
 };
-use crate::protocol::{Command, Discarded, ErrorCode, Export, Pieces, ReplyStyle, Request};
-use block::{Actor, Buf, Data, Drive, Engine, Extent, Geometry, Slots, Tag};
+use crate::protocol::{
+    Command, Discarded, ErrorCode, Export, Extents, Pieces, ReplyStyle, Request,
+};
+use block::{Actor, Allocation, Buf, Data, Drive, Engine, Extent, Geometry, Slots, Tag};
 use std::ops::Range;
 
 /// The connections, by number.
@@ -22,6 +24,9 @@ pub type Connections = [Option<Connection>];
 
 /// Tag of a flush; the others are numbers of parts.
 const FLUSH: Tag = Tag(u64::MAX);
+
+/// Extents in one answer about what is allocated, and questions to the engine for one: an answer of 1 KiB.
+const EXTENTS_MAX: usize = 128;
 
 /// Whether a connection can go on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,6 +49,8 @@ pub struct Service<E> {
     /// How many parts change blocks in part.
     merging: u32,
     flushes: Flushes,
+    /// What the last question for it found.
+    extents: Vec<(Allocation, u32)>,
     /// Something became free since the connections were last asked to go on.
     pub released: bool,
     /// Something was submitted since the engine was last polled.
@@ -81,6 +88,7 @@ impl<E: Engine> Service<E> {
             pool,
             merging: 0,
             flushes: Flushes::with_capacity(connections * operations as usize),
+            extents: Vec::with_capacity(EXTENTS_MAX),
             released: false,
             submitted: false,
         }
@@ -111,7 +119,14 @@ impl<E: Engine> Service<E> {
         match command {
             // A hint. Engines have no cache of their own that could be filled.
             Command::Cache => return style.done(cookie, heads),
-            Command::BlockStatus => return style.allocated(cookie, bytes, heads),
+            Command::BlockStatus(wanted) => {
+                let count = match wanted {
+                    Extents::One => 1,
+                    Extents::Many => EXTENTS_MAX,
+                };
+                self.look(request.offset, bytes, count);
+                return style.allocated(cookie, &self.extents, heads);
+            }
             Command::Read(_) if bytes == 0 => match style {
                 ReplyStyle::Simple => return style.done(cookie, heads),
                 ReplyStyle::Structured => return style.end(cookie, heads),
@@ -143,6 +158,26 @@ impl<E: Engine> Service<E> {
         }
     }
 
+    /// Notes what a range holds, up to so many extents of it.
+    fn look(&mut self, offset: u64, bytes: u32, count: usize) {
+        self.extents.clear();
+        let (mut next, end) = (offset, offset + u64::from(bytes));
+        for _ in 0..EXTENTS_MAX {
+            if next == end {
+                return;
+            }
+            let (allocation, bytes) = self.engine.allocation(Drive(0), next, end - next);
+            assert!(bytes > 0 && bytes <= end - next, "{bytes} of {} bytes", end - next);
+            let full = self.extents.len() == count;
+            match self.extents.last_mut() {
+                Some((last, length)) if *last == allocation => *length += bytes as u32,
+                _ if full => return,
+                _ => self.extents.push((allocation, bytes as u32)),
+            }
+            next += bytes;
+        }
+    }
+
     /// Longest read that is answered in one chunk: what one piece holds, and never under the 64 KiB that
     /// proto.md asks for.
     fn unbroken_bytes_max(&self) -> u32 {
@@ -158,7 +193,7 @@ impl<E: Engine> Service<E> {
             Command::Write => self.cut_write(operation, connection),
             Command::Trim => self.cut_trim(operation),
             Command::WriteZeroes(holes) => self.cut_zeroes(operation, holes, connection),
-            Command::Flush | Command::Cache | Command::BlockStatus => {
+            Command::Flush | Command::Cache | Command::BlockStatus(_) => {
                 unreachable!("these have no pieces")
             }
         };
