@@ -1,6 +1,7 @@
 //! Real I/O behind [`block::Engine`], and the raw system calls that other rooms need.
 //!
 //! ```text
+//!   Memory   a drive of RAM
 //!   Null     completes everything at once: what the engine itself costs
 //!   Sync     pread/pwrite, one request at a time
 //!   Uring    io_uring, up to 4096 requests outstanding
@@ -16,6 +17,7 @@
 
 mod clock;
 mod door;
+mod memory;
 mod null;
 mod open;
 pub mod raw;
@@ -24,6 +26,7 @@ mod sync;
 mod uring;
 
 pub use clock::{Clock, ClockSource};
+pub use memory::Memory;
 pub use null::Null;
 pub use open::{Access, Caching, Create, OpenError, OpenErrorKind, Syncing, open_file};
 pub use stdio::Stdio;

@@ -8,8 +8,8 @@ use block::{
 };
 use common::{BLOCK_BYTES, Scratch, ask, buffer, geometry, read, request, skip, write};
 use engine::{
-    Access, Caching, Clock, Create, Feature, Null, Stdio, Sync, Syncing, Uring, UringOptions,
-    open_file,
+    Access, Caching, Clock, Create, Feature, Memory, Null, Stdio, Sync, Syncing, Uring,
+    UringOptions, open_file,
 };
 use std::{
     collections::BTreeMap,
@@ -376,6 +376,13 @@ fn exceeds_its_depth<E: Engine>(mut engine: E) -> String {
 }
 
 #[test]
+fn memory_keeps_what_it_is_given() {
+    let mut engine = Memory::new(Clock::start(), geometry(CAPACITY, 8));
+    keeps_what_it_is_given(&mut engine, 5);
+    refuses_what_lies_outside(&mut engine);
+}
+
+#[test]
 fn more_requests_than_agreed_are_a_bug() {
     let (path, clock) = (scratch(), Clock::start());
     let sync = Sync::new(clock, open(&path, Caching::Buffered), geometry(CAPACITY, 1));
@@ -384,6 +391,10 @@ fn more_requests_than_agreed_are_a_bug() {
     assert_eq!(exceeds_its_depth(stdio.expect("just made")), "queue depth 1 exceeded");
     assert_eq!(
         exceeds_its_depth(Null::new(clock, geometry(CAPACITY, 4))),
+        "queue depth 4 exceeded"
+    );
+    assert_eq!(
+        exceeds_its_depth(Memory::new(clock, geometry(CAPACITY, 4))),
         "queue depth 4 exceeded"
     );
     let Some(uring) = uring(&path, 4, UringOptions::default()) else { return };

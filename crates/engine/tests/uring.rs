@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::{
     fs::File,
     io::{PipeReader, PipeWriter, Write, pipe},
-    os::fd::{BorrowedFd, OwnedFd},
+    os::fd::OwnedFd,
     process::Command as Process,
     sync::{
         Arc,
