@@ -81,6 +81,13 @@ pub enum Refusal {
         /// Of which these must never hold the host's data.
         reserve: u64,
     },
+    /// The root areas, whose size is fixed when a volume is created, are too small for the root.
+    RootArea {
+        /// Of each.
+        bytes: u64,
+        /// What the root takes.
+        needed_bytes: u64,
+    },
 }
 
 impl fmt::Display for Refusal {
@@ -104,6 +111,11 @@ impl fmt::Display for Refusal {
                 formatter,
                 "{reserve} of the drive's {segments} segments must stay free for cleaning and \
                  checkpoints: choose smaller segments or a larger drive"
+            ),
+            Self::RootArea { bytes, needed_bytes } => write!(
+                formatter,
+                "a root of {needed_bytes} B does not fit the volume's root areas of {bytes} B, whose size \
+                 was fixed when it was created: create a new volume of that size and copy this one into it"
             ),
         }
     }
@@ -157,26 +169,39 @@ impl Layout {
     /// [`Refusal`] with what to change.
     pub fn new(shape: Shape, transfer_bytes_max: u64) -> Result<Self, Refusal> {
         shape.check(transfer_bytes_max)?;
+        Self::with_root_areas(shape, shape.root_bytes_to_grow(), transfer_bytes_max)
+    }
+
+    /// The same for a volume whose root areas have their size already: what it may have become since it was
+    /// created.
+    ///
+    /// # Errors
+    /// [`Refusal`], also if the root would not fit its area.
+    pub fn with_root_areas(
+        shape: Shape,
+        root_bytes: u64,
+        transfer_bytes_max: u64,
+    ) -> Result<Self, Refusal> {
+        shape.check(transfer_bytes_max)?;
         let unit_bytes = shape.unit_bytes();
         let segment_blocks = (shape.segment_bytes / BLOCK_BYTES) as u32;
         let chunk_blocks = (shape.chunk_bytes / BLOCK_BYTES) as u32;
         let header_blocks = header_blocks(chunk_blocks);
         let per_segment = data_blocks(segment_blocks, chunk_blocks, header_blocks);
         let exported_blocks = shape.exported_bytes.div_ceil(BLOCK_BYTES);
-        let page_entries = match shape.checksums {
-            Checksums::OnRead => 512,
-            Checksums::OnCleaning => 1024,
-        };
+        let page_entries = shape.page_entries();
         let pages = exported_blocks.div_ceil(page_entries);
         let map_segments = pages.div_ceil(u64::from(per_segment));
         let whole = shape.device_bytes / unit_bytes * unit_bytes;
-        let segments_max = whole / shape.segment_bytes;
-        let root =
-            Root::bytes(pages as usize, segments_max as usize, STREAMS, segments_max as usize);
-        let root_blocks = root.div_ceil(PAYLOAD_BYTES) as u64;
-        let root_bytes = (root_blocks * BLOCK_BYTES).next_multiple_of(unit_bytes);
+        if root_bytes > shape.device_bytes || !root_bytes.is_multiple_of(unit_bytes) {
+            return Err(Refusal::RootArea { bytes: root_bytes, needed_bytes: unit_bytes });
+        }
         let first = 2 * unit_bytes + 2 * root_bytes;
         let segments = whole.saturating_sub(first + 2 * unit_bytes) / shape.segment_bytes;
+        let needed_bytes = root_blocks(pages, segments) * BLOCK_BYTES;
+        if needed_bytes > root_bytes {
+            return Err(Refusal::RootArea { bytes: root_bytes, needed_bytes });
+        }
         let needed = exported_blocks.div_ceil(u64::from(per_segment));
         let spare = segments.saturating_sub(needed);
         let window = (spare / 4).min(WINDOW_BYTES_MAX / shape.segment_bytes).max(2);
@@ -271,13 +296,30 @@ impl Layout {
 pub(crate) fn copies(device_bytes: u64, unit_bytes: u64) -> [u64; 4] {
     let whole = device_bytes / unit_bytes * unit_bytes;
     let last = (device_bytes / BLOCK_BYTES).saturating_sub(1) * BLOCK_BYTES;
-    [0, unit_bytes, whole.saturating_sub(2 * unit_bytes), last]
+    [0, unit_bytes, whole.saturating_sub(unit_bytes.saturating_mul(2)), last]
 }
 
 impl Shape {
     /// Least common multiple of stripe and erase unit.
     pub(crate) fn unit_bytes(&self) -> u64 {
         lcm(self.stripe_bytes, self.erase_unit_bytes)
+    }
+
+    fn page_entries(&self) -> u64 {
+        match self.checksums {
+            Checksums::OnRead => 512,
+            Checksums::OnCleaning => 1024,
+        }
+    }
+
+    /// Root areas with room for a drive and a volume twice as large as the larger of both: what a volume can
+    /// grow by, for some 16 millionths of the drive.
+    fn root_bytes_to_grow(&self) -> u64 {
+        let largest = (u64::from(u32::MAX) - 1) * BLOCK_BYTES;
+        let bytes = (2 * self.device_bytes.max(self.exported_bytes)).min(largest);
+        let pages = bytes.div_ceil(BLOCK_BYTES).div_ceil(self.page_entries());
+        let blocks = root_blocks(pages, bytes / self.segment_bytes);
+        (blocks * BLOCK_BYTES).next_multiple_of(self.unit_bytes())
     }
 
     fn check(&self, transfer_bytes_max: u64) -> Result<(), Refusal> {
@@ -293,8 +335,11 @@ impl Shape {
                 return Err(Refusal::TooLarge { bytes });
             }
         }
-        let unit_bytes = self.unit_bytes();
-        aligned("a segment", self.segment_bytes, unit_bytes)?;
+        // Whatever is no longer than the drive is far from overflowing.
+        if self.segment_bytes > self.device_bytes {
+            return Err(Refusal::NoRoom { segments: 0, reserve: STREAMS as u64 + 6 });
+        }
+        aligned("a segment", self.segment_bytes, self.unit_bytes())?;
         let append_bytes = match self.parity {
             Parity::Protected => self.stripe_bytes,
             Parity::None => BLOCK_BYTES,
@@ -307,6 +352,12 @@ impl Shape {
         }
         Ok(())
     }
+}
+
+/// Blocks of a root with so many pages of the map and segments.
+fn root_blocks(pages: u64, segments: u64) -> u64 {
+    let (pages, segments) = (pages as usize, segments as usize);
+    Root::bytes(pages, segments, STREAMS, segments).div_ceil(PAYLOAD_BYTES) as u64
 }
 
 /// Blocks of the header of a chunk of that length: one block lists 252 entries, so one in 256 is enough.

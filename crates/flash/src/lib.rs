@@ -22,10 +22,12 @@ mod crash;
 mod down;
 mod format;
 mod layout;
+mod lifetime;
 mod map;
 mod segments;
 mod volume;
 
 pub use format::VolumeId;
 pub use layout::{BLOCK_BYTES, Checksums, Layout, Parity, Refusal, Shape};
+pub use lifetime::Lifetime;
 pub use volume::{Cleaning, Counters, OpenError, OpenReport, Settings, Step, Volume};

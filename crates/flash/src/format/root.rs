@@ -1,6 +1,7 @@
 //! The root of a checkpoint: where the pages of the map are, and how the segments stand.
 
 use super::{Fields, VERSION, VolumeId, structure_crc, u32_at, u64_at};
+use crate::lifetime::{LIFETIME_WORDS, Lifetime};
 
 const MAGIC: u32 = u32::from_le_bytes(*b"DLrt");
 const BLOCK_BYTES: usize = 4096;
@@ -8,7 +9,8 @@ const HEADER_BYTES: usize = 32;
 const CRC_AT: usize = 28;
 /// What a block of the root carries.
 pub(crate) const PAYLOAD_BYTES: usize = BLOCK_BYTES - HEADER_BYTES;
-const FIXED_BYTES: usize = 32;
+const LIFETIME_AT: usize = 32;
+const FIXED_BYTES: usize = LIFETIME_AT + LIFETIME_WORDS * 8;
 
 /// A segment in the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,6 +28,8 @@ pub(crate) struct SegmentRecord {
 pub(crate) struct Root {
     /// C: the pages hold every chunk up to it.
     pub seq: u64,
+    /// Of the chunks up to C.
+    pub lifetime: Lifetime,
     /// Location and CRC of every page of the map.
     pub directory: Vec<(u32, u32)>,
     pub segments: Vec<SegmentRecord>,
@@ -40,6 +44,13 @@ impl Root {
         FIXED_BYTES + pages * 8 + segments * 16 + streams * 8 + free * 4
     }
 
+    /// Blocks that it takes.
+    pub fn blocks(&self) -> u64 {
+        let counts = [self.directory.len(), self.segments.len(), self.open.len(), self.free.len()];
+        let length = Self::bytes(counts[0], counts[1], counts[2], counts[3]);
+        length.div_ceil(PAYLOAD_BYTES) as u64
+    }
+
     fn payload(&self) -> Vec<u8> {
         let counts = [self.directory.len(), self.segments.len(), self.open.len(), self.free.len()];
         let length = Self::bytes(counts[0], counts[1], counts[2], counts[3]);
@@ -47,6 +58,7 @@ impl Root {
         payload.extend(self.seq.to_le_bytes());
         payload.extend((length as u64).to_le_bytes());
         counts.iter().for_each(|&count| payload.extend((count as u32).to_le_bytes()));
+        self.lifetime.words().iter().for_each(|word| payload.extend(word.to_le_bytes()));
         let mut pairs = |pairs: &[(u32, u32)]| {
             for (first, second) in pairs {
                 payload.extend(first.to_le_bytes());
@@ -67,6 +79,7 @@ impl Root {
         if Self::bytes(pages, segments, streams, free) > payload.len() {
             return None;
         }
+        let words = std::array::from_fn(|word| u64_at(payload, LIFETIME_AT + word * 8));
         let mut at = FIXED_BYTES;
         let mut pairs = |count: usize| -> Vec<(u32, u32)> {
             let pairs = (0..count).map(|index| {
@@ -80,6 +93,7 @@ impl Root {
         let (directory, table, open) = (pairs(pages), pairs(segments * 2), pairs(streams));
         Some(Self {
             seq: u64_at(payload, 0),
+            lifetime: Lifetime::from_words(&words),
             directory,
             segments: table.chunks(2).map(SegmentRecord::from_words).collect(),
             open,

@@ -13,6 +13,8 @@ pub(crate) struct Superblock {
     pub id: VolumeId,
     pub generation: u64,
     pub shape: Shape,
+    /// Of each root area: fixed at creation, whatever the volume's size becomes.
+    pub root_bytes: u64,
     /// Of the last opening that reached its end.
     pub epoch: u32,
     /// The highest ever begun.
@@ -62,6 +64,7 @@ impl Superblock {
             (104, self.first_seq),
             (112, self.root_generation),
             (120, self.durable_seq),
+            (136, self.root_bytes),
         ];
         for (at, value) in wide {
             fields.u64(at, value);
@@ -105,6 +108,7 @@ impl Superblock {
             id,
             generation: wide(40),
             shape,
+            root_bytes: wide(136),
             epoch: u32_at(bytes, 96),
             epoch_reserved: u32_at(bytes, 100),
             first_seq: wide(104),

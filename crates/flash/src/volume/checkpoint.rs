@@ -14,6 +14,7 @@ use crate::{
     buffers::bytes_mut,
     format::{Entry, Kind, Root, Superblock, encode_root},
     layout::BLOCK_BYTES,
+    lifetime::Lifetime,
 };
 use block::{Command, Durability, Extent, IoError, Payload};
 
@@ -29,6 +30,7 @@ pub(super) struct Checkpoint {
     places: Vec<(u32, u32)>,
     free: Vec<u32>,
     opened: Opened,
+    lifetime: Lifetime,
     pages: Vec<u32>,
     next_page: usize,
     /// A chunk moved: pages may point to where it was.
@@ -90,6 +92,7 @@ impl Core {
             places: self.log.places(),
             free: self.segments.queue.iter().copied().collect(),
             opened: self.opened,
+            lifetime: self.lifetime,
             pages,
             next_page: 0,
             restart: false,
@@ -214,15 +217,21 @@ impl Core {
             checkpoint.places = self.log.places();
             checkpoint.free = self.segments.queue.iter().copied().collect();
             checkpoint.opened = self.opened;
+            checkpoint.lifetime = self.lifetime;
             checkpoint.freed = self.segments.freed_by(checkpoint.seq);
         }
-        let root = Root {
+        let mut root = Root {
             seq: checkpoint.seq,
+            lifetime: self.with_errors(checkpoint.lifetime),
             directory: self.map.directory.clone(),
             segments: self.segments.records(&checkpoint.freed),
             open: checkpoint.places.clone(),
             free: checkpoint.free.iter().chain(&checkpoint.freed).copied().collect(),
         };
+        // With the superblock that follows, in two copies.
+        let written = root.blocks() + 2;
+        root.lifetime.drive_blocks += written;
+        self.lifetime.drive_blocks += written;
         let generation = self.superblock.root_generation + 1;
         let offset = self.layout.root_offset(generation);
         checkpoint.root = encode_root(self.superblock.id, offset, generation, &root);

@@ -14,6 +14,7 @@ use crate::{
     down::Down,
     format::Superblock,
     layout::Layout,
+    lifetime::Lifetime,
     map::Map,
     segments::{Segments, State},
 };
@@ -179,6 +180,8 @@ pub(super) struct Core {
     pub buffers: Buffers,
     pub down: Down<Why>,
     pub counters: Counters,
+    /// Of every chunk that has its number.
+    pub lifetime: Lifetime,
     pub now: Instant,
     answers: VecDeque<Completion>,
     up: Vec<Completion>,
@@ -201,6 +204,7 @@ pub(super) struct Start {
     pub gate: Gate,
     pub report: OpenReport,
     pub opened: Opened,
+    pub lifetime: Lifetime,
     pub needs_checkpoint: bool,
 }
 
@@ -232,6 +236,7 @@ impl Core {
             buffers: Buffers::new(below.data),
             down: Down::new(below.queue_depth),
             counters: Counters::default(),
+            lifetime: start.lifetime,
             now,
             answers: VecDeque::new(),
             up: Vec::new(),
@@ -257,6 +262,17 @@ impl Core {
             durable_seq: self.flushes.durable_seq,
             ..self.counters
         }
+    }
+
+    /// Over the volume's whole life.
+    pub fn lifetime(&self) -> Lifetime {
+        self.with_errors(self.lifetime)
+    }
+
+    /// The errors met since the volume was opened, added to those of before.
+    pub fn with_errors(&self, lifetime: Lifetime) -> Lifetime {
+        let checksum_errors = self.lifetime.checksum_errors + self.counters.checksum_errors;
+        Lifetime { checksum_errors, ..lifetime }
     }
 
     pub fn shut_down(&mut self) {

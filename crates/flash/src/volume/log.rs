@@ -307,6 +307,7 @@ impl Core {
             let block = BLOCK_BYTES as usize;
             bytes[used as usize * block..chunk.blocks as usize * block].fill(0);
         }
+        self.lifetime.count_chunk(&chunk.entries, self.layout.header_blocks, chunk.blocks);
         self.log.last_seq += 1;
         let seq = self.log.last_seq;
         let (segment, next) = appender.place.expect("an open chunk has a place");
@@ -465,6 +466,7 @@ impl Core {
         entry.held += 1;
         self.segments.release(old_segment);
         self.counters.relocated += 1;
+        self.lifetime.drive_blocks += u64::from(blocks);
         self.send_chunk(seq);
         Ok(())
     }

@@ -28,6 +28,7 @@ use self::{core::Core, opening::Opening};
 use crate::{
     format::VolumeId,
     layout::{Layout, Refusal, Shape},
+    lifetime::Lifetime,
 };
 use block::{
     Allocation, Completion, Data, Drive, Effects, Geometry, Instant, IoError, Machine, Request,
@@ -121,6 +122,11 @@ impl Volume {
     /// What it has done since.
     pub fn counters(&self) -> Option<Counters> {
         self.core().map(Core::counters)
+    }
+
+    /// What it has done since it was created.
+    pub fn lifetime(&self) -> Option<Lifetime> {
+        self.core().map(Core::lifetime)
     }
 
     /// Where everything is, once that is known.

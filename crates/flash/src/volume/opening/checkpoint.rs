@@ -62,8 +62,10 @@ impl Opening {
         if bytes < created_bytes {
             return Err(OpenError::Shrunk { created_bytes, bytes });
         }
-        let layout = Layout::new(superblock.shape, u64::from(self.below.transfer_bytes_max))
-            .map_err(OpenError::Shape)?;
+        let transfer_bytes_max = u64::from(self.below.transfer_bytes_max);
+        let layout =
+            Layout::with_root_areas(superblock.shape, superblock.root_bytes, transfer_bytes_max)
+                .map_err(OpenError::Shape)?;
         let whole = |(copy, offset): (u64, u64)| {
             let generation = superblock.generation - (superblock.generation + copy) % 2;
             matches!(self.found.get(&offset), Some(Found::Valid(found)) if found.generation == generation)

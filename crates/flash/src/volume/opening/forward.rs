@@ -173,6 +173,8 @@ impl Opening {
         for chunk in self.candidates.values() {
             self.report.chunks_replayed += 1;
             self.report.entries_replayed += chunk.entries.len() as u64;
+            let (header_blocks, blocks) = (layout.header_blocks, chunk.header.blocks);
+            self.root.lifetime.count_chunk(&chunk.entries, header_blocks, blocks);
             let mut location = layout.location(chunk.segment) + chunk.at + layout.header_blocks;
             for entry in &chunk.entries {
                 apply(map, &layout, entry, location);

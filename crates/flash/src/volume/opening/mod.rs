@@ -16,6 +16,7 @@ use crate::{
     down::Down,
     format::{Entry, Found, Header, Root, Superblock, VolumeId, encode_root},
     layout::{BLOCK_BYTES, Layout, Refusal, STREAMS},
+    lifetime::Lifetime,
     map::{LOST, Map},
     segments::{Segment, Segments, State},
 };
@@ -200,6 +201,7 @@ impl Opening {
             id,
             generation: 0,
             shape: layout.shape,
+            root_bytes: layout.root_bytes,
             epoch: 1,
             epoch_reserved: 1,
             first_seq: 1,
@@ -208,13 +210,16 @@ impl Opening {
             clean: false,
         };
         let segments = Segments::new(layout.segments);
-        let root = Root {
+        let mut root = Root {
             seq: 0,
+            lifetime: Lifetime::default(),
             directory: vec![(0, 0); layout.pages as usize],
             segments: segments.records(&[]),
             open: vec![(u32::MAX, 0); STREAMS],
             free: segments.queue.iter().copied().collect(),
         };
+        // With the four superblocks that follow.
+        root.lifetime.drive_blocks = root.blocks() + 4;
         let mut opening = Self::at(below, Step::CreateRoot);
         opening.volume = Some(Located { superblock, layout });
         opening.root = root;
@@ -420,7 +425,10 @@ impl Opening {
             Step::CreateSuperblocks => {
                 vec![superblock, Superblock { generation: superblock.generation + 1, ..superblock }]
             }
-            _ => vec![superblock],
+            _ => {
+                self.root.lifetime.drive_blocks += 2;
+                vec![superblock]
+            }
         };
         for superblock in generations {
             for copy in [superblock.generation % 2, 2 + superblock.generation % 2] {
@@ -442,6 +450,8 @@ impl Opening {
             self.map = Some(Map::new(&layout));
         }
         let map = self.map.take().expect("the pages were read");
+        let unclean = !created && !self.report.clean;
+        self.root.lifetime.unclean_openings += u64::from(unclean);
         let (segments, places, opened) = self.segments(&layout, &map);
         let last_seq = self.report.first_seq - 1;
         let gate = if self.damaged() { Gate::ReadOnly } else { Gate::Open };
@@ -454,7 +464,8 @@ impl Opening {
             gate,
             report: self.report,
             opened,
-            needs_checkpoint: !created && !self.report.clean,
+            lifetime: self.root.lifetime,
+            needs_checkpoint: unclean,
         });
     }
 
