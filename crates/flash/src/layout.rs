@@ -44,6 +44,9 @@ pub struct Shape {
     pub segment_bytes: u64,
     /// The longest append; a multiple of the stripe where there is parity.
     pub chunk_bytes: u64,
+    /// Where small synchronous writes go under parity: a multiple of stripe and erase unit, or 0 for none. See
+    /// [`Shape::usual_ring_bytes`].
+    pub ring_bytes: u64,
     /// What is below.
     pub parity: Parity,
     /// What DRAM is spent on.
@@ -68,6 +71,13 @@ pub enum Refusal {
         bytes: u64,
         /// The most it can be.
         bytes_max: u64,
+    },
+    /// Without parity there is no stripe to pad, and a ring of one slot has none to write to.
+    Ring {
+        /// As it was given.
+        bytes: u64,
+        /// The least that is of use; 0 where none is.
+        bytes_min: u64,
     },
     /// Block numbers are 32 bits wide.
     TooLarge {
@@ -104,6 +114,13 @@ impl fmt::Display for Refusal {
                 formatter,
                 "a chunk of {bytes} B does not fit: between 8192 B and {bytes_max} B are possible"
             ),
+            Self::Ring { bytes, bytes_min: 0 } => {
+                write!(formatter, "a ring of {bytes} B is of no use without parity: take 0 B")
+            }
+            Self::Ring { bytes, bytes_min } => write!(
+                formatter,
+                "a ring of {bytes} B has too few slots: take 0 B for none, or {bytes_min} B or more"
+            ),
             Self::TooLarge { bytes } => {
                 write!(formatter, "{} are more than 16 TiB", display_bytes(bytes))
             }
@@ -134,6 +151,8 @@ pub struct Layout {
     pub segments: u32,
     /// Blocks of a segment.
     pub segment_blocks: u32,
+    /// Slots of the ring, each a stripe; 0 for none.
+    pub ring_slots: u32,
     /// First block of the first segment.
     pub first_block: u32,
     /// Blocks of the longest chunk.
@@ -196,7 +215,7 @@ impl Layout {
         if root_bytes > shape.device_bytes || !root_bytes.is_multiple_of(unit_bytes) {
             return Err(Refusal::RootArea { bytes: root_bytes, needed_bytes: unit_bytes });
         }
-        let first = 2 * unit_bytes + 2 * root_bytes;
+        let first = 2 * unit_bytes + 2 * root_bytes + shape.ring_bytes;
         let segments = whole.saturating_sub(first + 2 * unit_bytes) / shape.segment_bytes;
         let needed_bytes = root_blocks(pages, segments) * BLOCK_BYTES;
         if needed_bytes > root_bytes {
@@ -218,6 +237,7 @@ impl Layout {
             unit_bytes,
             segments: segments as u32,
             segment_blocks,
+            ring_slots: (shape.ring_bytes / shape.stripe_bytes) as u32,
             first_block: (first / BLOCK_BYTES) as u32,
             chunk_blocks,
             header_blocks,
@@ -300,6 +320,28 @@ pub(crate) fn copies(device_bytes: u64, unit_bytes: u64) -> [u64; 4] {
 }
 
 impl Shape {
+    /// A ring of 64 slots where there is parity: a stripe of 192 KiB takes 43 records of single blocks before it is
+    /// cheaper to fill it up, and the records of a stripe that is still on its way need their slots too. Of a small
+    /// drive no more than a hundredth part.
+    pub fn usual_ring_bytes(&self) -> u64 {
+        let unit = self.unit_bytes();
+        if self.parity == Parity::None || self.slot_blocks() < 2 {
+            return 0;
+        }
+        let bytes = (64 * self.stripe_bytes).min(self.device_bytes / 100);
+        let bytes = bytes.next_multiple_of(unit).max(self.least_ring_bytes());
+        if bytes > self.device_bytes / 10 { 0 } else { bytes }
+    }
+
+    /// The slot that is written next never holds what is still needed; so a ring of few slots is always full.
+    fn least_ring_bytes(&self) -> u64 {
+        (4 * self.stripe_bytes).next_multiple_of(self.unit_bytes())
+    }
+
+    fn slot_blocks(&self) -> u64 {
+        self.stripe_bytes / BLOCK_BYTES
+    }
+
     /// Least common multiple of stripe and erase unit.
     pub(crate) fn unit_bytes(&self) -> u64 {
         lcm(self.stripe_bytes, self.erase_unit_bytes)
@@ -336,10 +378,11 @@ impl Shape {
             }
         }
         // Whatever is no longer than the drive is far from overflowing.
-        if self.segment_bytes > self.device_bytes {
+        if self.segment_bytes.max(self.ring_bytes) > self.device_bytes {
             return Err(Refusal::NoRoom { segments: 0, reserve: STREAMS as u64 + 6 });
         }
         aligned("a segment", self.segment_bytes, self.unit_bytes())?;
+        self.check_ring()?;
         let append_bytes = match self.parity {
             Parity::Protected => self.stripe_bytes,
             Parity::None => BLOCK_BYTES,
@@ -349,6 +392,22 @@ impl Shape {
         let blocks = self.chunk_bytes / BLOCK_BYTES;
         if self.chunk_bytes > bytes_max || blocks <= u64::from(header_blocks(blocks as u32)) {
             return Err(Refusal::Chunk { bytes: self.chunk_bytes, bytes_max });
+        }
+        Ok(())
+    }
+
+    fn check_ring(&self) -> Result<(), Refusal> {
+        let (bytes, unit_bytes) = (self.ring_bytes, self.unit_bytes());
+        if bytes == 0 {
+            return Ok(());
+        }
+        if !bytes.is_multiple_of(unit_bytes) {
+            return Err(Refusal::Unaligned { what: "a ring", bytes, unit_bytes });
+        }
+        let of_use = self.parity == Parity::Protected && self.slot_blocks() >= 2;
+        let bytes_min = if of_use { self.least_ring_bytes() } else { 0 };
+        if !of_use || bytes < bytes_min {
+            return Err(Refusal::Ring { bytes, bytes_min });
         }
         Ok(())
     }

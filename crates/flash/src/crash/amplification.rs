@@ -51,6 +51,7 @@ fn overwrite(cleaning: Cleaning, exported_bytes: u64, skew: Skew) -> Measured {
         erase_unit_bytes: 4096,
         segment_bytes: 512 << 10,
         chunk_bytes: 128 << 10,
+        ring_bytes: 0,
         parity: Parity::None,
         checksums: Checksums::OnCleaning,
     };

@@ -25,6 +25,7 @@ pub fn small() -> Shape {
         erase_unit_bytes: 4096,
         segment_bytes: 64 << 10,
         chunk_bytes: 32 << 10,
+        ring_bytes: 0,
         parity: Parity::None,
         checksums: Checksums::OnRead,
     }
@@ -39,6 +40,7 @@ pub fn striped() -> Shape {
         erase_unit_bytes: 64 << 10,
         segment_bytes: 384 << 10,
         chunk_bytes: 192 << 10,
+        ring_bytes: 8 * (192 << 10),
         parity: Parity::Protected,
         checksums: Checksums::OnCleaning,
     }

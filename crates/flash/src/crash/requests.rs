@@ -87,7 +87,7 @@ impl<E: Engine> Engine for Watch<E> {
             assert!(at.offset.is_multiple_of(self.stripe_bytes), "{at:?} begins within a stripe");
             // The root is shorter than its area, which is never written twice in a row.
             let bytes = u64::from(at.bytes);
-            if at.offset >= self.stripe_bytes * 16 {
+            if at.offset >= self.stripe_bytes * 20 {
                 assert!(bytes.is_multiple_of(self.stripe_bytes), "{at:?} ends within a stripe");
                 self.appends += 1;
             }
@@ -225,6 +225,14 @@ fn shapes_that_cannot_be_are_refused_with_the_reason() {
     let parity = Shape { parity: Parity::Protected, chunk_bytes: 96 << 10, ..striped() };
     assert_eq!(create(parity), unaligned("a chunk", 96 << 10, 192 << 10));
     assert!(matches!(create(Shape { chunk_bytes: 4096, ..good }), Err(Refusal::Chunk { .. })));
+    let ring = |ring_bytes, shape| create(Shape { ring_bytes, ..shape });
+    assert_eq!(ring(100 << 10, striped()), unaligned("a ring", 100 << 10, 192 << 10));
+    let least = Err(Refusal::Ring { bytes: 192 << 10, bytes_min: 4 * (192 << 10) });
+    assert_eq!(ring(192 << 10, striped()), least);
+    assert_eq!(ring(4096, good), Err(Refusal::Ring { bytes: 4096, bytes_min: 0 }));
+    assert!(matches!(ring((u64::MAX >> 20) * (192 << 10), striped()), Err(Refusal::NoRoom { .. })));
+    let usual = |shape: Shape| shape.usual_ring_bytes();
+    assert_eq!((usual(good), usual(Shape { device_bytes: 1 << 40, ..striped() })), (0, 12 << 20));
     let large = Shape { device_bytes: 1 << 45, ..good };
     assert!(matches!(create(large), Err(Refusal::TooLarge { .. })));
     let few = Shape { device_bytes: 640 << 10, ..good };

@@ -65,6 +65,7 @@ impl Superblock {
             (112, self.root_generation),
             (120, self.durable_seq),
             (136, self.root_bytes),
+            (144, shape.ring_bytes),
         ];
         for (at, value) in wide {
             fields.u64(at, value);
@@ -96,6 +97,7 @@ impl Superblock {
             erase_unit_bytes: wide(72),
             segment_bytes: wide(80),
             chunk_bytes: wide(88),
+            ring_bytes: wide(144),
             parity: if features & 1 == 1 { Parity::Protected } else { Parity::None },
             checksums: if features & 2 == 2 { Checksums::OnRead } else { Checksums::OnCleaning },
         };
