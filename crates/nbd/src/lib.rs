@@ -7,7 +7,7 @@
 //! ```
 //!
 //! [`Server::new`] takes an engine, an [`Export`](protocol::Export), a [`Listener`] and [`Options`];
-//! [`Server::run`] serves until a flag is set.
+//! [`Server::run`] serves until a flag is set, and counts the [`Traffic`].
 #![forbid(unsafe_code)]
 
 mod address;
@@ -17,4 +17,4 @@ mod server;
 
 pub use address::{Address, BadAddress};
 pub use listener::{ListenError, Listener};
-pub use server::{CONNECTIONS_MAX, Options, ServeError, Server};
+pub use server::{CONNECTIONS_MAX, Options, ServeError, Server, Traffic};

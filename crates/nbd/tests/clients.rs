@@ -223,7 +223,8 @@ fn clients_come_by_tcp_where_it_was_named() {
     thread::scope(|scope| {
         scope.spawn(|| {
             let export = Export::of(&geometry(MIB));
-            Server::new(engine, export, listener, quick()).run(&stop).expect("a good end");
+            let mut server = Server::new(engine, export, listener, quick());
+            server.run(&stop, |_, _| {}).expect("a good end");
         });
         let told = run("nbdinfo", &["--size", &format!("nbd://{place}")]);
         stop.store(true, std::sync::atomic::Ordering::Relaxed);

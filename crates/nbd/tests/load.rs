@@ -258,6 +258,28 @@ fn more_clients_than_places_wait_at_the_door_and_dawdlers_are_sent_away() {
 }
 
 #[test]
+fn who_comes_when_all_places_are_taken_is_told_so_and_nobody_is_sent_away_for_him() {
+    let options = Options { connections_max: 2, ..quick() };
+    let (engine, _view) = Memory::new(geometry(MIB), Pace::AtOnce);
+    let server = Running::start(engine, Export::of(&geometry(MIB)), options);
+    let mut guests = [(); 2].map(|()| Client::connect(&server.path, Replies::Simple));
+    for _ in 0..3 {
+        let mut late = UnixStream::connect(&server.path).expect("room at the door");
+        let go = [&[0, 0, 0, 3][..], b"IHAVEOPT", &[0, 0, 0, 7, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0]];
+        late.write_all(&go.concat()).expect("it is let in to be told");
+        let mut told = [0; 18 + 20 + 20];
+        late.read_exact(&mut told).expect("an answer");
+        assert_eq!(told[30..34], 0x8000_0002_u32.to_be_bytes(), "NBD_REP_ERR_POLICY");
+        assert_eq!(&told[38..], b"all places are taken");
+    }
+    assert!(guests.iter_mut().all(|guest| guest.read(0, 4096).is_ok()));
+    let [gone, _staying] = guests;
+    gone.leave();
+    let mut next = Client::connect(&server.path, Replies::Simple);
+    assert!(next.read(0, 4096).is_ok());
+}
+
+#[test]
 fn an_end_under_load_finishes_flushes_and_leaves_no_socket() {
     for round in 0..4 {
         let pace =

@@ -72,7 +72,18 @@ pub struct Session {
     /// The beginning of a message whose end has not come yet.
     partial: Vec<u8>,
     agreed: Agreed,
-    ending: bool,
+    welcome: Welcome,
+}
+
+/// Whether anything is to be had here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Welcome {
+    /// All that the export permits.
+    Open,
+    /// Nothing: all places are taken.
+    Full,
+    /// Nothing any more: the server is ending.
+    Ending,
 }
 
 impl Session {
@@ -90,7 +101,7 @@ impl Session {
             stage: Stage::ClientFlags,
             partial: Vec::with_capacity(64),
             agreed: Agreed::default(),
-            ending: false,
+            welcome: Welcome::Open,
         }
     }
 
@@ -166,7 +177,12 @@ impl Session {
 
     /// From now on everything is refused, because the server is ending.
     pub fn refuse_all(&mut self) {
-        self.ending = true;
+        self.welcome = Welcome::Ending;
+    }
+
+    /// Tells a client that has not shaken hands yet, whatever it wants, that all places are taken.
+    pub fn turn_away(&mut self) {
+        self.welcome = Welcome::Full;
     }
 
     /// How to answer requests.
@@ -221,13 +237,16 @@ impl Session {
         }
         let refusal = match kind {
             // Too long a name, or too late: it knows no refusal.
-            option::EXPORT_NAME if self.ending || bytes > OPTION_BYTES_MAX => {
+            option::EXPORT_NAME if self.welcome != Welcome::Open || bytes > OPTION_BYTES_MAX => {
                 return self.end(Event::Violation);
             }
             option::ABORT if bytes <= OPTION_BYTES_MAX => None,
-            _ if self.ending => Some(option_reply::ERR_SHUTDOWN),
-            _ if bytes > OPTION_BYTES_MAX => Some(option_reply::ERR_TOO_BIG),
-            _ => None,
+            _ => match self.welcome {
+                Welcome::Ending => Some(option_reply::ERR_SHUTDOWN),
+                Welcome::Full => Some(option_reply::ERR_POLICY),
+                Welcome::Open if bytes > OPTION_BYTES_MAX => Some(option_reply::ERR_TOO_BIG),
+                Welcome::Open => None,
+            },
         };
         match refusal {
             Some(reply) => self.skip(bytes, Refusal::Option { kind, reply }, out),
@@ -252,10 +271,9 @@ impl Session {
         if header.kind == command::DISC {
             return self.end(Event::Leave);
         }
-        let verdict = if self.ending {
-            Err(ErrorCode::Shutdown)
-        } else {
-            header.check(&self.export, &self.agreed)
+        let verdict = match self.welcome {
+            Welcome::Open => header.check(&self.export, &self.agreed),
+            Welcome::Full | Welcome::Ending => Err(ErrorCode::Shutdown),
         };
         match verdict {
             Ok(request) => {
@@ -280,7 +298,11 @@ impl Session {
         }
         match then {
             Refusal::Option { kind, reply: refusal } => {
-                reply(kind, refusal, &[], out);
+                let why: &[u8] = match refusal {
+                    option_reply::ERR_POLICY => b"all places are taken",
+                    _ => b"",
+                };
+                reply(kind, refusal, &[why], out);
                 self.stage = Stage::OptionHeader;
             }
             Refusal::Write { cookie, error } => {

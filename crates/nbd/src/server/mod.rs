@@ -21,6 +21,7 @@ mod outgoing;
 mod pool;
 mod service;
 mod stream;
+mod traffic;
 
 use crate::{
     Listener,
@@ -41,6 +42,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
     time::{self, Duration},
 };
+pub use traffic::Traffic;
 
 /// The stop flag is looked at so often when nothing happens, in nanoseconds.
 const TICK_NS: u64 = 100_000_000;
@@ -51,8 +53,8 @@ const ASK_NS: u64 = 200_000;
 /// memory, 4 KiB random reads, median of five on two busy cores, had 59 thousand a second without a limit and
 /// 66 to 71 thousand with 8 or 4.
 const BEGUN_A_TURN_MAX: u32 = 8;
-/// Listener, engine, connections.
-const POLLED_MAX: usize = CONNECTIONS_MAX + 2;
+/// Listener, engine, connections, and one that is sent away.
+const POLLED_MAX: usize = CONNECTIONS_MAX + 3;
 
 /// A server of one export.
 ///
@@ -66,6 +68,7 @@ pub struct Server<E> {
     export: Export,
     options: Options,
     listener: Option<Listener>,
+    /// The last place is for those who are sent away because all others are taken.
     connections: Vec<Option<Connection>>,
     done: Vec<Completion>,
     /// The first connection to go on in the next turn, so that none is always last.
@@ -86,13 +89,13 @@ impl<E: Engine> Server<E> {
         let Options { connections_max, requests_max, buffers, buffer_bytes, .. } = options;
         assert!((1..=CONNECTIONS_MAX).contains(&connections_max), "{connections_max} connections");
         assert!(requests_max > 0 && buffers > 0 && buffer_bytes > 0, "nothing to serve with");
-        let service =
-            Service::new(engine, &export, connections_max, requests_max, buffers, buffer_bytes);
+        let places = connections_max + 1;
+        let service = Service::new(engine, &export, places, requests_max, buffers, buffer_bytes);
         Self {
             service,
             export,
             listener: Some(listener),
-            connections: (0..connections_max).map(|_| None).collect(),
+            connections: (0..places).map(|_| None).collect(),
             options,
             done: Vec::with_capacity(1024),
             first: 0,
@@ -103,13 +106,20 @@ impl<E: Engine> Server<E> {
 
     /// Serves until `stop` is set, which is seen within a tenth of a second. Then lets nobody in, answers
     /// new requests with ESHUTDOWN, finishes those under way, flushes the engine, and closes all sockets.
+    /// `watch` sees the engine and the traffic so far after every turn, ten times a second at least: it must not
+    /// keep the server waiting.
     ///
     /// # Errors
     /// [`ServeError::NotDurable`] if anything acknowledged may not be durable; whatever is still under way
     /// is finished then too.
-    pub fn run(&mut self, stop: &AtomicBool) -> Result<(), ServeError> {
+    pub fn run(
+        &mut self,
+        stop: &AtomicBool,
+        mut watch: impl FnMut(&E, &Traffic),
+    ) -> Result<(), ServeError> {
         while !stop.load(Ordering::Relaxed) {
             self.turn()?;
+            watch(&self.service.engine, &self.service.traffic);
         }
         self.listener = None;
         self.finish_requests()?;
@@ -119,6 +129,11 @@ impl<E: Engine> Server<E> {
             Trust::Sound => Ok(()),
             Trust::Lost(error) => Err(ServeError::NotDurable(error)),
         }
+    }
+
+    /// What clients have asked for so far.
+    pub fn traffic(&self) -> Traffic {
+        self.service.traffic
     }
 
     /// The engine, when serving has ended.
@@ -275,17 +290,35 @@ impl<E: Engine> Server<E> {
     }
 
     fn is_door_open(&self) -> bool {
-        let room = self.connections.iter().any(Option::is_none);
-        room && self.door_shut_until.is_none_or(|until| time::Instant::now() >= until)
+        self.place().is_some()
+            && self.door_shut_until.is_none_or(|until| time::Instant::now() >= until)
+    }
+
+    /// The place of the next client: a free one or, while all others have shaken hands, the last. Who has
+    /// not will have to hurry or go.
+    fn place(&self) -> Option<usize> {
+        let (last, places) = self.connections.split_last().expect("there is a last place");
+        let free = places.iter().position(Option::is_none);
+        let settled = |place: &Option<Connection>| {
+            place.as_ref().is_some_and(|connection| connection.session.is_transmitting())
+        };
+        let full = last.is_none() && places.iter().all(settled);
+        free.or(full.then_some(places.len()))
     }
 
     fn accept(&mut self) {
         let Some(listener) = &self.listener else { return };
-        let Some(number) = self.connections.iter().position(Option::is_none) else { return };
+        let Some(number) = self.place() else { return };
         match listener.accept() {
             Ok(Some(socket)) => {
-                self.connections[number] =
-                    Some(Connection::new(socket, self.export.clone(), self.options.requests_max));
+                let (export, requests_max) = (self.export.clone(), self.options.requests_max);
+                let mut connection = Connection::new(socket, export, requests_max);
+                if number == self.options.connections_max {
+                    connection.session.turn_away();
+                } else {
+                    self.service.traffic.clients += 1;
+                }
+                self.connections[number] = Some(connection);
             }
             Ok(None) => {}
             Err(_) => {

@@ -10,7 +10,8 @@ pub const CONNECTIONS_MAX: usize = 64;
 /// What a server may use.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Connections at a time, 1 to [`CONNECTIONS_MAX`]; more wait at the door.
+    /// Connections at a time, 1 to [`CONNECTIONS_MAX`]. Who comes when all have shaken hands is told so and sent
+    /// away: a client that is silent for hours may be a mounted file system, so none is sent away for another.
     pub connections_max: usize,
     /// Requests of one connection that are under way at a time.
     pub requests_max: u32,

@@ -36,7 +36,7 @@ impl Running {
         let flag = Arc::clone(&stop);
         let thread = thread::spawn(move || {
             let mut server = Server::new(engine, export, listener, options);
-            let outcome = server.run(&flag);
+            let outcome = server.run(&flag, |_, _| {});
             drop(server.into_engine());
             outcome
         });

@@ -185,6 +185,7 @@ impl<E: Engine> Service<E> {
             Trust::Lost(_) if operation.promises() => Some(ErrorCode::Io),
             _ => operation.failure,
         };
+        self.traffic.count(&operation.request, failure.is_some());
         if connection.presence != Presence::Gone {
             answer(connection, &operation, failure);
         }

@@ -12,6 +12,7 @@ use super::{
     flushes::{Flushes, Trust},
     operation::{Operation, Part},
     pool::Pool,
+    traffic::Traffic,
 };
 use crate::protocol::{
     Command, Discarded, ErrorCode, Export, Extents, Pieces, ReplyStyle, Request,
@@ -51,6 +52,7 @@ pub struct Service<E> {
     flushes: Flushes,
     /// What the last question for it found.
     extents: Vec<(Allocation, u32)>,
+    pub traffic: Traffic,
     /// Something became free since the connections were last asked to go on.
     pub released: bool,
     /// Something was submitted since the engine was last polled.
@@ -89,6 +91,7 @@ impl<E: Engine> Service<E> {
             merging: 0,
             flushes: Flushes::with_capacity(connections * operations as usize),
             extents: Vec::with_capacity(EXTENTS_MAX),
+            traffic: Traffic::default(),
             released: false,
             submitted: false,
         }
