@@ -35,6 +35,10 @@ pub(crate) enum Rule {
     Pins,
     /// Chunks in memory answer reads.
     Held,
+    /// What one of the host's two open chunks holds does not count without what the other lost before it.
+    Sure,
+    /// A block's writes and trims lie in the order in which they came, whatever their class.
+    ClassOrder,
     /// Blocks are locked while they are merged.
     Locks,
 }

@@ -6,8 +6,14 @@ use std::fmt;
 
 /// The unit of the map, of trim and of checksums.
 pub const BLOCK_BYTES: u64 = 4096;
-/// Host, cleaner, meta.
-pub(crate) const STREAMS: usize = 3;
+/// Host, cleaner, meta: numbers of streams, whether a volume uses them or not.
+pub(crate) const STREAMS: usize = (HOST_CLASSES_MAX + CLEANER_CLASSES_MAX) as usize + 1;
+/// More would make the order of what two of them hold hard to tell.
+pub(crate) const HOST_CLASSES_MAX: u8 = 2;
+/// As many as SepBIT tells apart.
+pub(crate) const CLEANER_CLASSES_MAX: u8 = 4;
+/// A chunk's entries are counted in 16 bits.
+const CHUNK_BYTES_MAX: u64 = 128 << 20;
 /// However large the spare, recovery reads no more than this.
 const WINDOW_BYTES_MAX: u64 = 64 << 30;
 
@@ -27,6 +33,33 @@ pub enum Checksums {
     OnRead,
     /// When the cleaner copies it and at a check: 4 B of DRAM a block.
     OnCleaning,
+}
+
+/// Streams apart for what will be overwritten soon and late. Each needs a segment and a chunk's memory of its
+/// own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Classes {
+    /// Of what the host writes: 1 or 2.
+    pub host: u8,
+    /// Of what the cleaner copies: 1 to 4.
+    pub cleaner: u8,
+}
+
+impl Classes {
+    /// Only the cleaner's blocks apart.
+    pub const TWO: Self = Self { host: 1, cleaner: 1 };
+    /// Six, by the age of what a write invalidates and of what a copy moves (Wang et al., SepBIT, FAST 2022).
+    pub const SEPBIT: Self = Self { host: HOST_CLASSES_MAX, cleaner: CLEANER_CLASSES_MAX };
+
+    /// Streams that are used: these and that of the map's pages.
+    pub fn streams(self) -> u32 {
+        u32::from(self.host) + u32::from(self.cleaner) + 1
+    }
+
+    pub(crate) fn are_possible(self) -> bool {
+        (1..=HOST_CLASSES_MAX).contains(&self.host)
+            && (1..=CLEANER_CLASSES_MAX).contains(&self.cleaner)
+    }
 }
 
 /// What is chosen when a volume is created, and kept in its superblock.
@@ -51,6 +84,8 @@ pub struct Shape {
     pub parity: Parity,
     /// What DRAM is spent on.
     pub checksums: Checksums,
+    /// What is told apart.
+    pub classes: Classes,
 }
 
 /// Why a volume cannot be so.
@@ -79,6 +114,8 @@ pub enum Refusal {
         /// The least that is of use; 0 where none is.
         bytes_min: u64,
     },
+    /// More classes than can be told apart, or none.
+    Classes(Classes),
     /// Block numbers are 32 bits wide.
     TooLarge {
         /// The drive or volume.
@@ -120,6 +157,10 @@ impl fmt::Display for Refusal {
             Self::Ring { bytes, bytes_min } => write!(
                 formatter,
                 "a ring of {bytes} B has too few slots: take 0 B for none, or {bytes_min} B or more"
+            ),
+            Self::Classes(Classes { host, cleaner }) => write!(
+                formatter,
+                "{host} classes of writes and {cleaner} of copies are not possible: take 1 or 2, and 1 to 4"
             ),
             Self::TooLarge { bytes } => {
                 write!(formatter, "{} are more than 16 TiB", display_bytes(bytes))
@@ -224,7 +265,10 @@ impl Layout {
         let needed = exported_blocks.div_ceil(u64::from(per_segment));
         let spare = segments.saturating_sub(needed);
         let window = (spare / 4).min(WINDOW_BYTES_MAX / shape.segment_bytes).max(2);
-        let reserve = STREAMS as u64 + 2 * map_segments + 2 + window;
+        // Streams with a segment each; the map twice; what lets the cleaner begin; and what waits for a
+        // checkpoint.
+        let streams = u64::from(shape.classes.streams());
+        let reserve = streams + 2 * map_segments + u64::from(shape.classes.cleaner) + 1 + window;
         // Of what may be full of live blocks, so much more must be garbage that the emptiest segment
         // always has some.
         let slack = segments.div_ceil(u64::from(per_segment)) + 1;
@@ -268,9 +312,10 @@ impl Layout {
         self.window + 2 * self.map_segments + 8
     }
 
-    /// Free segments below which the host opens none: a checkpoint's pages and two for the cleaner.
+    /// Free segments below which the host opens none: a checkpoint's pages, and for the cleaner one for each
+    /// class that a victim's blocks may overflow, and one more.
     pub(crate) fn host_floor(&self) -> usize {
-        self.cleaner_floor() + 2
+        self.cleaner_floor() + usize::from(self.shape.classes.cleaner) + 1
     }
 
     /// Free segments below which the cleaner opens none: a checkpoint's pages.
@@ -369,6 +414,9 @@ impl Shape {
             let good = bytes > 0 && bytes.is_multiple_of(unit_bytes);
             if good { Ok(()) } else { Err(Refusal::Unaligned { what, bytes, unit_bytes }) }
         };
+        if !self.classes.are_possible() {
+            return Err(Refusal::Classes(self.classes));
+        }
         aligned("a stripe", self.stripe_bytes, BLOCK_BYTES)?;
         aligned("an erase unit", self.erase_unit_bytes, BLOCK_BYTES)?;
         aligned("a volume", self.exported_bytes, 512)?;
@@ -388,7 +436,7 @@ impl Shape {
             Parity::None => BLOCK_BYTES,
         };
         aligned("a chunk", self.chunk_bytes, append_bytes)?;
-        let bytes_max = self.segment_bytes.min(transfer_bytes_max);
+        let bytes_max = self.segment_bytes.min(transfer_bytes_max).min(CHUNK_BYTES_MAX);
         let blocks = self.chunk_bytes / BLOCK_BYTES;
         if self.chunk_bytes > bytes_max || blocks <= u64::from(header_blocks(blocks as u32)) {
             return Err(Refusal::Chunk { bytes: self.chunk_bytes, bytes_max });

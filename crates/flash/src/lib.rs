@@ -28,6 +28,6 @@ mod segments;
 mod volume;
 
 pub use format::VolumeId;
-pub use layout::{BLOCK_BYTES, Checksums, Layout, Parity, Refusal, Shape};
+pub use layout::{BLOCK_BYTES, Checksums, Classes, Layout, Parity, Refusal, Shape};
 pub use lifetime::Lifetime;
 pub use volume::{Cleaning, Counters, OpenError, OpenReport, Settings, Step, Volume};

@@ -5,7 +5,7 @@ use block::{
     Actor, Command, Drive, Durability, Engine, Extent, Instant, Payload, Request, Rng, Stack, Tag,
 };
 use flash::{
-    BLOCK_BYTES, Checksums, Cleaning, Counters, Parity, Settings, Shape, Volume, VolumeId,
+    BLOCK_BYTES, Checksums, Classes, Cleaning, Counters, Parity, Settings, Shape, Volume, VolumeId,
 };
 use model::Sim;
 
@@ -54,6 +54,7 @@ fn overwrite(cleaning: Cleaning, exported_bytes: u64, skew: Skew) -> Measured {
         ring_bytes: 0,
         parity: Parity::None,
         checksums: Checksums::OnCleaning,
+        classes: Classes::TWO,
     };
     let settings = Settings { queue_depth: 32, answer_ns: 500, chunks: 12, cleaning };
     let sim = Sim::new(Shuffling::new(shape.device_bytes, 1));

@@ -5,7 +5,7 @@ use block::{
     Actor, Buf, Command, Completion, Drive, Durability, Engine, Extent, Instant, IoError, Payload,
     Request, Rng, Stack, Tag,
 };
-use flash::{Checksums, Parity, Settings, Shape, Step, Volume, VolumeId};
+use flash::{Checksums, Classes, Parity, Settings, Shape, Step, Volume, VolumeId};
 use model::{Contents, FaultPlan, Faults, Media, Rig, Sim};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,7 +28,13 @@ pub fn small() -> Shape {
         ring_bytes: 0,
         parity: Parity::None,
         checksums: Checksums::OnRead,
+        classes: Classes::TWO,
     }
+}
+
+/// The same with all classes of SepBIT.
+pub fn classed() -> Shape {
+    Shape { device_bytes: 5 << 20, classes: Classes::SEPBIT, ..small() }
 }
 
 /// Three data drives with 64 KiB each: not a power of two.
@@ -43,6 +49,7 @@ pub fn striped() -> Shape {
         ring_bytes: 8 * (192 << 10),
         parity: Parity::Protected,
         checksums: Checksums::OnCleaning,
+        classes: Classes::TWO,
     }
 }
 

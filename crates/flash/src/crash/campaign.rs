@@ -1,15 +1,17 @@
 //! Seeded campaigns: lives that end with a power cut, in the middle of whatever was going on.
 
 use super::bench::{
-    Bench, Caller, Mix, create, cut, flush, media, open, read_all, run_until, small, striped,
+    Bench, Caller, Mix, classed, create, cut, flush, media, open, read_all, run_until, small,
+    striped,
 };
 use block::{Engine, Instant, Rng};
 use flash::{Cleaning, Settings, Shape, Step};
 use model::Media;
 use std::collections::BTreeMap;
 
+/// Classes are told apart where the volume has them.
 fn settings() -> Settings {
-    Settings { queue_depth: 16, answer_ns: 500, chunks: 6, cleaning: Cleaning::Greedy }
+    Settings { queue_depth: 16, answer_ns: 500, chunks: 6, cleaning: Cleaning::SepBit }
 }
 
 #[derive(Debug, Default)]
@@ -18,6 +20,7 @@ pub struct Tally {
     acknowledged: u64,
     replayed: u64,
     cut_chunks: u64,
+    cut_entries: u64,
     walked_most: u64,
 }
 
@@ -41,10 +44,12 @@ fn check(medium: &Media, caller: &mut Caller, sectors: u64, seed: u64, tally: &m
     let report = *bench.machine.open_report().expect("it is open");
     assert_eq!((report.chunks_missing, report.pages_lost), (0, 0), "seed {seed}: {report:?}");
     let layout = *bench.machine.layout().expect("it is open");
-    let bound = u64::from(layout.window + 2 * layout.map_segments + 8 + 3);
+    let streams = layout.shape.classes.streams();
+    let bound = u64::from(layout.window + 2 * layout.map_segments + 8 + streams);
     assert!(report.segments_walked <= bound, "seed {seed}: {report:?}");
     tally.replayed += report.chunks_replayed;
     tally.cut_chunks += report.chunks_cut;
+    tally.cut_entries += report.entries_cut;
     tally.walked_most = tally.walked_most.max(report.segments_walked);
     bench.machine.audit();
     let values = read_all(&mut bench, sectors).expect("nothing is damaged");
@@ -105,6 +110,17 @@ fn nothing_that_was_flushed_is_lost_in_any_of_many_power_cuts() {
 }
 
 #[test]
+fn nor_where_short_lived_blocks_lie_apart() {
+    let mut tally = Tally::default();
+    for seed in 300..312 {
+        let mix = Mix { unaligned: false, flush_one_in: 4 + seed % 3 * 30, skewed: seed % 4 > 0 };
+        campaign(seed, classed(), mix, 12, &mut tally);
+    }
+    eprintln!("{tally:?}");
+    assert!(tally.cut_entries > 0, "no chunk was ever younger than what was lost before it");
+}
+
+#[test]
 fn nor_with_requests_that_split_blocks() {
     let mut tally = Tally::default();
     for seed in 100..106 {
@@ -138,6 +154,7 @@ fn soak() {
         let shape = match seed % 5 {
             0 => striped(),
             1 => Shape { checksums: flash::Checksums::OnCleaning, ..small() },
+            2 => classed(),
             _ => small(),
         };
         campaign(seed, shape, mix, 20, &mut tally);

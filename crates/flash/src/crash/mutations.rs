@@ -1,7 +1,7 @@
 //! Every rule, broken on purpose, must be noticed.
 
 use super::{
-    bench::{Mix, small},
+    bench::{Mix, classed, small},
     campaign::{self, Tally},
     faults, requests,
 };
@@ -11,6 +11,11 @@ use std::panic::catch_unwind;
 fn cuts(seed: u64, flush_one_in: u64) {
     let mix = Mix { unaligned: false, flush_one_in, skewed: seed % 2 == 1 };
     campaign::campaign(seed, small(), mix, 14, &mut Tally::default());
+}
+
+fn cuts_of_classes(seed: u64) {
+    let mix = Mix { unaligned: false, flush_one_in: 60, skewed: true };
+    campaign::campaign(seed, classed(), mix, 14, &mut Tally::default());
 }
 
 /// Whether the check fails for one of the seeds once the rule is broken, having passed for that seed
@@ -63,6 +68,16 @@ fn chunks_of_older_epochs_that_count_are_noticed() {
 }
 
 #[test]
+fn later_writes_that_outlive_earlier_ones_of_the_other_class_are_noticed() {
+    assert_noticed(Rule::Sure, 40, cuts_of_classes);
+}
+
+#[test]
+fn blocks_that_change_their_class_while_it_is_open_are_noticed() {
+    assert_noticed(Rule::ClassOrder, 40, cuts_of_classes);
+}
+
+#[test]
 fn flushes_that_do_not_wait_for_chunks_are_noticed() {
     assert_noticed(Rule::Flush, 20, |seed| cuts(seed, 5));
 }
@@ -91,7 +106,7 @@ fn a_host_that_takes_the_reserve_is_noticed() {
 
 #[test]
 fn segments_that_are_used_again_under_a_reader_are_noticed() {
-    assert_noticed(Rule::Pins, 6, requests::slow_readers_see_what_they_asked_for);
+    assert_noticed(Rule::Pins, 40, requests::slow_readers_see_what_they_asked_for);
 }
 
 #[test]

@@ -65,6 +65,8 @@ pub(crate) struct Header {
     pub epoch: u32,
     /// Length with padding.
     pub blocks: u32,
+    /// So many of its entries count even where the next chunk of the host's other class is lost.
+    pub sure: u16,
 }
 
 /// Puts header and entries to the front of the chunk that goes to `offset`.
@@ -87,7 +89,8 @@ pub(crate) fn encode_chunk(
     fields.u64(32, header.seq);
     fields.u64(40, header.durable_seq);
     fields.u32(48, header.epoch);
-    fields.u32(52, entries.len() as u32);
+    fields.put(52, &(entries.len() as u16).to_le_bytes());
+    fields.put(54, &header.sure.to_le_bytes());
     fields.u32(56, header.blocks);
     for (entry, index) in entries.iter().zip(0..) {
         let at = HEADER_BYTES + index * ENTRY_BYTES;
@@ -110,7 +113,7 @@ pub(crate) fn decode_chunk(
     if u32_at(bytes, 0) != MAGIC || u32::from(u16_at(bytes, 4)) != VERSION {
         return None;
     }
-    let count = u32_at(bytes, 52) as usize;
+    let count = usize::from(u16_at(bytes, 52));
     let end = HEADER_BYTES + count.checked_mul(ENTRY_BYTES)?;
     if end > bytes.len()
         || u64_at(bytes, 24) != offset
@@ -133,6 +136,7 @@ pub(crate) fn decode_chunk(
         durable_seq: u64_at(bytes, 40),
         epoch: u32_at(bytes, 48),
         blocks: u32_at(bytes, 56),
+        sure: u16_at(bytes, 54),
     };
     Some((header, entries?))
 }

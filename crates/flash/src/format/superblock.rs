@@ -1,7 +1,7 @@
 //! The superblock: what a volume is, and where its newest checkpoint lies.
 
 use super::{Fields, VERSION, VolumeId, structure_crc, u32_at, u64_at};
-use crate::layout::{Checksums, Parity, Shape};
+use crate::layout::{Checksums, Classes, Parity, Shape};
 
 const MAGIC: &[u8; 8] = b"DLFLASH\0";
 const CRC_AT: usize = 132;
@@ -73,6 +73,7 @@ impl Superblock {
         fields.u32(96, self.epoch);
         fields.u32(100, self.epoch_reserved);
         fields.u32(128, u32::from(self.clean));
+        fields.put(160, &[shape.classes.host, shape.classes.cleaner]);
         let crc = structure_crc(self.id, offset, bytes, CRC_AT);
         Fields(bytes).u32(CRC_AT, crc);
     }
@@ -100,6 +101,7 @@ impl Superblock {
             ring_bytes: wide(144),
             parity: if features & 1 == 1 { Parity::Protected } else { Parity::None },
             checksums: if features & 2 == 2 { Checksums::OnRead } else { Checksums::OnCleaning },
+            classes: Classes { host: bytes[160], cleaner: bytes[161] },
         };
         let unit =
             |bytes: u64| bytes > 0 && bytes.is_multiple_of(4096) && bytes <= shape.device_bytes;

@@ -110,7 +110,7 @@ impl Core {
     /// Pages in the emptiest meta segments are written anew, so that no more of these are full or half full
     /// than a whole map needs.
     fn compact_meta(&mut self) {
-        let open = self.log.streams[Stream::Meta as usize].place.map(|(segment, _)| segment);
+        let open = self.log.open_segment(Stream::Meta);
         let mut meta: Vec<(u32, u32)> = (0..)
             .zip(&self.segments.table)
             .filter(|(number, entry)| {

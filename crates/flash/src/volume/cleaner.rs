@@ -4,7 +4,7 @@
 //! only if the map still points to its source, and says where that was.
 
 use super::core::{Core, Gate, Why};
-use super::log::{NoRoom, Stream};
+use super::log::NoRoom;
 use crate::{
     buffers::bytes,
     format::{Entry, Kind, block_crc, decode_chunk},
@@ -27,6 +27,9 @@ pub enum Cleaning {
     /// The one with the most free space by age for the cost of reading and writing it: (1-u) age / (1+u)
     /// (Rosenblum and Ousterhout 1992).
     CostBenefit,
+    /// By cost and benefit, and with classes by age: where the volume has them, writes of short-lived blocks go
+    /// apart, and so do copies (Wang et al., SepBIT, FAST 2022).
+    SepBit,
 }
 
 #[derive(Debug, Default)]
@@ -110,7 +113,7 @@ impl Core {
             Cleaning::Fifo if !low => {
                 victims.min_by_key(|&segment| (self.segments.get(segment).last_seq, segment))
             }
-            Cleaning::CostBenefit if !low => {
+            Cleaning::CostBenefit | Cleaning::SepBit if !low => {
                 let now = self.log.last_seq;
                 let all = u64::from(self.layout.segment_blocks);
                 let benefit = |&segment: &u32| {
@@ -283,13 +286,14 @@ impl Core {
         crc: Option<u32>,
     ) -> Result<(), NoRoom> {
         let argument = run.location + at as u32;
+        let stream = self.stream_of_copy(self.layout.segment_of(argument));
         let start = at * BLOCK_BYTES as usize;
         let data = bytes(&run.data).map(|data| &data[start..start + BLOCK_BYTES as usize]);
         let seen = data.map_or(0, |data| block_crc(block, data));
         let damaged = data.is_some() && crc.is_some_and(|crc| crc != seen);
         if damaged || run.error.is_some() {
             let entry = Entry { block, kind: Kind::Lost, argument, crc: 0 };
-            self.append(Stream::Cleaner, entry, |_| unreachable!("nothing is left of it"))?;
+            self.append(stream, entry, |_| unreachable!("nothing is left of it"))?;
             self.counters.checksum_errors += u64::from(damaged);
             self.remap(block, LOST, 0);
             return Ok(());
@@ -297,7 +301,7 @@ impl Core {
         let entry = Entry { block, kind: Kind::Copy, argument, crc: crc.unwrap_or(seen) };
         let fill =
             |into: &mut [u8]| into.copy_from_slice(data.expect("a run that stores has data"));
-        let (location, crc) = self.append(Stream::Cleaner, entry, fill)?;
+        let (location, crc) = self.append(stream, entry, fill)?;
         self.counters.copied_blocks += 1;
         self.remap(block, location, crc);
         Ok(())

@@ -2,6 +2,7 @@
 
 use super::{
     checkpoint::Checkpoint,
+    classes::Lifespan,
     cleaner::{Cleaner, Cleaning},
     flushes::Flushes,
     log::{Log, Stream},
@@ -31,7 +32,7 @@ pub struct Settings {
     /// No answer comes sooner after its request: the host's cost of a request in virtual time, and 1 on a real
     /// drive, so that a stack of answers from memory does not keep it from being polled.
     pub answer_ns: u64,
-    /// Chunks in memory, open or on their way; at least 4.
+    /// Chunks on their way; at least 4. Each stream has one more in memory that is filling.
     pub chunks: u32,
     /// How victims are chosen.
     pub cleaning: Cleaning,
@@ -162,6 +163,7 @@ pub(super) struct Core {
     pub flushes: Flushes,
     pub checkpoint: Option<Checkpoint>,
     pub cleaner: Cleaner,
+    pub lifespan: Lifespan,
     pub ops: Slots<Op>,
     /// Writes that wait for room in a chunk, in their order.
     pub stalled: VecDeque<u32>,
@@ -225,6 +227,7 @@ impl Core {
             flushes: Flushes::default(),
             checkpoint: None,
             cleaner: Cleaner::default(),
+            lifespan: Lifespan::default(),
             ops: Slots::new(settings.queue_depth),
             stalled: VecDeque::new(),
             parked: VecDeque::new(),

@@ -1,7 +1,6 @@
 //! Flushes: who waits for which chunk to be durable.
 
 use super::core::{Core, Gate, Op, Why};
-use super::log::Stream;
 use crate::broken::{Rule, broken};
 use block::{Command, IoError, Payload};
 
@@ -28,7 +27,7 @@ impl Core {
     /// The operation is answered when every write acknowledged before it is durable, and its own entries
     /// are.
     pub fn wait_durable(&mut self, slot: u32) {
-        self.close_chunk(Stream::Host);
+        self.close_host_chunks();
         self.flushes.waiting.push((self.log.last_seq, slot));
     }
 

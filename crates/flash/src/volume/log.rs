@@ -9,7 +9,7 @@ use crate::broken::{Rule, broken};
 use crate::{
     buffers::{bytes, bytes_mut},
     format::{Entry, Header, Kind, block_crc, encode_chunk},
-    layout::{BLOCK_BYTES, Layout, STREAMS},
+    layout::{BLOCK_BYTES, HOST_CLASSES_MAX, Layout, STREAMS},
     map::UNMAPPED,
     segments::State,
 };
@@ -22,16 +22,35 @@ const ATTEMPTS: u8 = 3;
 /// Where chunks are appended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stream {
-    Host,
-    Cleaner,
+    /// What the host writes, by class.
+    Host(u8),
+    /// What the cleaner copies, by class.
+    Cleaner(u8),
+    /// Pages of the map.
     Meta,
 }
 
 impl Stream {
-    pub const ALL: [Self; STREAMS] = [Self::Host, Self::Cleaner, Self::Meta];
+    pub const ALL: [Self; STREAMS] = [
+        Self::Host(0),
+        Self::Host(1),
+        Self::Cleaner(0),
+        Self::Cleaner(1),
+        Self::Cleaner(2),
+        Self::Cleaner(3),
+        Self::Meta,
+    ];
 
     pub fn number(self) -> u8 {
-        self as u8
+        match self {
+            Self::Host(class) => class,
+            Self::Cleaner(class) => HOST_CLASSES_MAX + class,
+            Self::Meta => STREAMS as u8 - 1,
+        }
+    }
+
+    fn index(self) -> usize {
+        usize::from(self.number())
     }
 }
 
@@ -57,6 +76,8 @@ pub(super) struct Chunk {
     blocks: u32,
     entries: Vec<Entry>,
     data: u32,
+    /// Entries that are older than the first in the open chunk of the host's other class.
+    sure: usize,
     attempt: u8,
     pub flight: Flight,
     buffer: Payload,
@@ -124,9 +145,26 @@ impl Log {
         !self.relocating.is_empty()
     }
 
-    /// Chunks in memory.
-    fn in_memory(&self) -> usize {
-        self.flying.len() + self.streams.iter().filter(|stream| stream.open.is_some()).count()
+    /// The open chunk of the host's other class.
+    fn other_open(&mut self, stream: Stream) -> Option<&mut Chunk> {
+        let Stream::Host(class) = stream else { return None };
+        self.streams[Stream::Host(1 - class).index()].open.as_mut()
+    }
+
+    /// The stream of the host's in whose open chunk a location is.
+    pub fn host_chunk_of(&self, location: u32) -> Option<Stream> {
+        let hosts = Stream::ALL.into_iter().take(usize::from(HOST_CLASSES_MAX));
+        hosts.into_iter().find(|stream| {
+            let open = self.streams[stream.index()].open.as_ref();
+            open.is_some_and(|chunk| {
+                (chunk.place..chunk.place + chunk.capacity).contains(&location)
+            })
+        })
+    }
+
+    /// Where a stream's next chunk goes.
+    pub fn open_segment(&self, stream: Stream) -> Option<u32> {
+        self.streams[stream.index()].place.map(|(segment, _)| segment)
     }
 
     /// Where each stream goes on: for the root. A chunk that is open will be behind the last number.
@@ -144,7 +182,7 @@ impl Log {
             (chunk.place..chunk.place + length).contains(&location).then(|| location - chunk.place)
         };
         for stream in Stream::ALL {
-            if let Some(chunk) = &self.streams[stream as usize].open
+            if let Some(chunk) = &self.streams[stream.index()].open
                 && let Some(at) = within(chunk, chunk.capacity)
             {
                 return Held::Open(stream, at);
@@ -165,7 +203,7 @@ impl Log {
     /// The data of a block that is held.
     pub fn block(&self, held: &Held) -> Option<&[u8]> {
         let (chunk, at) = match held {
-            Held::Open(stream, at) => (self.streams[*stream as usize].open.as_ref()?, *at),
+            Held::Open(stream, at) => (self.streams[stream.index()].open.as_ref()?, *at),
             Held::Chunk(seq, at) => (&self.flying[seq], *at),
             Held::OnDrive | Held::Away => return None,
         };
@@ -185,7 +223,7 @@ impl Core {
     ) -> Result<(u32, u32), NoRoom> {
         self.make_room(stream, entry.kind)?;
         let header_blocks = self.layout.header_blocks;
-        let chunk = self.log.streams[stream as usize].open.as_mut().expect("room was made");
+        let chunk = self.log.streams[stream.index()].open.as_mut().expect("room was made");
         let at = header_blocks + chunk.data;
         if entry.kind.has_data() {
             chunk.data += 1;
@@ -207,7 +245,7 @@ impl Core {
     /// Sees to it that the stream's open chunk has room for one more entry.
     fn make_room(&mut self, stream: Stream, kind: Kind) -> Result<(), NoRoom> {
         let (header_blocks, entries_max) = (self.layout.header_blocks, self.layout.entries_max);
-        if let Some(chunk) = &self.log.streams[stream as usize].open {
+        if let Some(chunk) = &self.log.streams[stream.index()].open {
             let full = chunk.entries.len() as u32 == entries_max
                 || kind.has_data() && header_blocks + chunk.data == chunk.capacity;
             if !full {
@@ -220,9 +258,13 @@ impl Core {
 
     fn open_chunk(&mut self, stream: Stream) -> Result<(), NoRoom> {
         // The last chunks in memory are kept for those on whom the others wait.
-        let floor = [2, 1, 0][stream as usize];
+        let floor = match stream {
+            Stream::Host(_) => 2,
+            Stream::Cleaner(_) => 1,
+            Stream::Meta => 0,
+        };
         let moving = |&segment: &u32| self.segments.get(segment).stream == stream.number();
-        if self.log.in_memory() + floor >= self.settings.chunks as usize
+        if self.log.flying.len() + floor >= self.settings.chunks as usize
             || self.log.relocating.iter().any(moving)
             || matches!(self.gate, Gate::Latched(_))
         {
@@ -233,7 +275,10 @@ impl Core {
         let buffer = self.buffers.take(u64::from(self.layout.chunk_blocks) * BLOCK_BYTES);
         let entries = self.log.spare_entries.pop().unwrap_or_default();
         self.segments.get_mut(segment).held += 1;
-        self.log.streams[stream as usize].open = Some(Chunk {
+        if let Some(other) = self.log.other_open(stream) {
+            other.sure = other.entries.len();
+        }
+        self.log.streams[stream.index()].open = Some(Chunk {
             stream,
             segment,
             place: self.layout.location(segment) + next,
@@ -241,6 +286,7 @@ impl Core {
             blocks: 0,
             entries,
             data: 0,
+            sure: 0,
             attempt: 0,
             flight: Flight::Open,
             buffer,
@@ -250,18 +296,18 @@ impl Core {
 
     /// A segment of the stream with at least so many blocks left, and the first of them.
     fn find_place(&mut self, stream: Stream, blocks: u32) -> Result<(u32, u32), NoRoom> {
-        if let Some((segment, next)) = self.log.streams[stream as usize].place {
+        if let Some((segment, next)) = self.log.streams[stream.index()].place {
             if next + blocks <= self.layout.segment_blocks {
                 return Ok((segment, next));
             }
-            self.log.streams[stream as usize].place = None;
+            self.log.streams[stream.index()].place = None;
             self.segments.close(segment);
         }
         self.may_open(stream)?;
         let segment = self.segments.open(stream.number());
         self.opened.all += 1;
         self.opened.window += u32::from(stream != Stream::Meta);
-        self.log.streams[stream as usize].place = Some((segment, 0));
+        self.log.streams[stream.index()].place = Some((segment, 0));
         Ok((segment, 0))
     }
 
@@ -270,9 +316,9 @@ impl Core {
     fn may_open(&mut self, stream: Stream) -> Result<(), NoRoom> {
         let free = self.segments.queue.len();
         let floor = match stream {
-            Stream::Host if broken(Rule::Reserve) => 0,
-            Stream::Host => self.layout.host_floor(),
-            Stream::Cleaner => self.layout.cleaner_floor(),
+            Stream::Host(_) if broken(Rule::Reserve) => 0,
+            Stream::Host(_) => self.layout.host_floor(),
+            Stream::Cleaner(_) => self.layout.cleaner_floor(),
             Stream::Meta => 0,
         };
         if self.opened.all >= self.layout.scan_bound() || free == 0 {
@@ -286,6 +332,11 @@ impl Core {
         if free > floor && in_window { Ok(()) } else { Err(NoRoom) }
     }
 
+    /// Closes what holds the host's entries.
+    pub fn close_host_chunks(&mut self) {
+        (0..HOST_CLASSES_MAX).for_each(|class| self.close_chunk(Stream::Host(class)));
+    }
+
     /// Gives the stream's open chunk its number and sends it down.
     pub fn close_chunk(&mut self, stream: Stream) {
         if let Some(seq) = self.seal(stream) {
@@ -295,8 +346,11 @@ impl Core {
 
     /// The open chunk gets its number and its length.
     fn seal(&mut self, stream: Stream) -> Option<u64> {
-        let appender = &mut self.log.streams[stream as usize];
+        let appender = &mut self.log.streams[stream.index()];
         let mut chunk = appender.open.take()?;
+        if self.log.other_open(stream).is_none() || broken(Rule::Sure) {
+            chunk.sure = chunk.entries.len();
+        }
         assert!(!chunk.entries.is_empty(), "an open chunk has an entry");
         let used = self.layout.header_blocks + chunk.data;
         let unit = if broken(Rule::Stripe) { 1 } else { self.layout.append_blocks };
@@ -310,6 +364,7 @@ impl Core {
         self.lifetime.count_chunk(&chunk.entries, self.layout.header_blocks, chunk.blocks);
         self.log.last_seq += 1;
         let seq = self.log.last_seq;
+        let appender = &mut self.log.streams[stream.index()];
         let (segment, next) = appender.place.expect("an open chunk has a place");
         assert_eq!(segment, chunk.segment);
         appender.place = Some((segment, next + chunk.blocks));
@@ -321,7 +376,7 @@ impl Core {
         // A segment without room for another chunk is closed at once: it may be a victim.
         let rest = self.layout.segment_blocks - next - self.log.flying[&seq].blocks;
         if rest < self.layout.least_blocks() {
-            self.log.streams[stream as usize].place = None;
+            self.log.streams[stream.index()].place = None;
             self.segments.close(segment);
         }
         Some(seq)
@@ -340,6 +395,7 @@ impl Core {
             durable_seq,
             epoch,
             blocks: chunk.blocks,
+            sure: chunk.sure as u16,
         };
         if let Some(bytes) = bytes_mut(&mut chunk.buffer) {
             encode_chunk(id, offset, &header, &chunk.entries, header_bytes, bytes);
@@ -373,11 +429,11 @@ impl Core {
 
     /// A write to the segment failed: nothing more goes there, and what did not arrive will move.
     fn retire(&mut self, segment: u32, stream: Stream) {
-        let appender = &self.log.streams[stream as usize];
+        let appender = &self.log.streams[stream.index()];
         if appender.open.as_ref().is_some_and(|chunk| chunk.segment == segment) {
             self.seal(stream);
         }
-        let appender = &mut self.log.streams[stream as usize];
+        let appender = &mut self.log.streams[stream.index()];
         if appender.place.is_some_and(|(open, _)| open == segment) {
             appender.place = None;
         }
@@ -433,7 +489,7 @@ impl Core {
         // The open chunk has the place that comes next: it must have its length before another follows.
         self.close_chunk(stream);
         let (segment, next) = self.find_place_for_moved(stream, blocks)?;
-        self.log.streams[stream as usize].place = Some((segment, next + blocks));
+        self.log.streams[stream.index()].place = Some((segment, next + blocks));
         let place = self.layout.location(segment) + next;
         let chunk = self.log.flying.get_mut(&seq).expect("it was just found");
         let (old_segment, old_place) = (chunk.segment, chunk.place);
@@ -473,11 +529,11 @@ impl Core {
 
     /// As [`Core::find_place`], without regard to what the host must leave: it was promised already.
     fn find_place_for_moved(&mut self, stream: Stream, blocks: u32) -> Result<(u32, u32), NoRoom> {
-        if let Some((segment, next)) = self.log.streams[stream as usize].place {
+        if let Some((segment, next)) = self.log.streams[stream.index()].place {
             if next + blocks <= self.layout.segment_blocks {
                 return Ok((segment, next));
             }
-            self.log.streams[stream as usize].place = None;
+            self.log.streams[stream.index()].place = None;
             self.segments.close(segment);
         }
         self.may_open(Stream::Meta)?;
@@ -494,7 +550,9 @@ impl Core {
             self.own(location, block);
         }
         if before > crate::map::LOST {
-            self.segments.lose(self.layout.segment_of(before));
+            let segment = self.layout.segment_of(before);
+            self.segments.lose(segment);
+            self.learn_lifespan(segment);
         }
         debug_assert!(location != UNMAPPED || self.map.get(block).0 == UNMAPPED);
     }

@@ -6,10 +6,12 @@
 //!            `-> Core: reads and writes        reads.rs, writes.rs
 //!                  |-- chunks, map changes     log.rs
 //!                  |-- flushes, superblocks    flushes.rs, checkpoint.rs
+//!                  |-- which stream            classes.rs
 //!                  `-- copies                  cleaner.rs
 //! ```
 
 mod checkpoint;
+mod classes;
 mod cleaner;
 mod core;
 mod flushes;

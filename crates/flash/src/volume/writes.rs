@@ -2,7 +2,7 @@
 //! it does not write first, and keeps the block locked until then.
 
 use super::core::{Core, Gate, Op, Why};
-use super::log::{NoRoom, Stream};
+use super::log::NoRoom;
 use super::reads::span;
 use crate::broken::{Rule, broken};
 use crate::{
@@ -274,7 +274,8 @@ impl Core {
         let entry = Entry { block, kind: Kind::Write, argument: 0, crc: 0 };
         let fill =
             |into: &mut [u8]| into.copy_from_slice(data.expect("a run that stores has data"));
-        let (location, crc) = self.append(Stream::Host, entry, fill)?;
+        let stream = self.stream_of_write(block);
+        let (location, crc) = self.append(stream, entry, fill)?;
         self.counters.host_blocks += 1;
         self.remap(block, location, crc);
         Ok(())
@@ -284,7 +285,8 @@ impl Core {
     fn append_trim(&mut self, from: u32, end: u32) -> Result<(), NoRoom> {
         let Some(first) = self.map.next_mapped(from, end) else { return Ok(()) };
         let entry = Entry { block: first, kind: Kind::Trim, argument: end - first, crc: 0 };
-        self.append(Stream::Host, entry, |_| unreachable!("a trim has no data"))?;
+        let stream = self.stream_of_trim(first, end);
+        self.append(stream, entry, |_| unreachable!("a trim has no data"))?;
         let mut next = Some(first);
         while let Some(block) = next {
             self.remap(block, UNMAPPED, 0);

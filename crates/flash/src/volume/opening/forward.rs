@@ -1,6 +1,7 @@
 //! Rolling forward: what was appended behind the checkpoint, as far as it is whole.
 
 use super::{Candidate, OpenError, Opening, Step, Walk};
+use crate::volume::log::Stream;
 use crate::{
     broken::{Rule, broken},
     format::{Entry, Header, Kind, block_crc, decode_chunk},
@@ -162,9 +163,33 @@ impl Opening {
         self.report.first_seq = end + 1;
         let cut = self.candidates.split_off(&(end + 1));
         self.report.chunks_cut = cut.len() as u64;
+        self.cut_unsure();
         let behind = end - self.root.seq.min(end);
         self.report.chunks_missing = behind - self.candidates.len() as u64;
         Ok(Step::Replay)
+    }
+
+    /// Where the last chunk of one of the host's classes is gone, what the other holds of later writes goes too:
+    /// what is left must be as it was at one moment.
+    fn cut_unsure(&mut self) {
+        let last = |class: u8| {
+            let of_class = self.candidates.iter().rev();
+            let stream = Stream::Host(class).number();
+            of_class.map(|(&seq, chunk)| (seq, chunk.header.stream)).find(|last| last.1 == stream)
+        };
+        let last = [last(0), last(1)].map(|last| last.map_or(0, |(seq, _)| seq));
+        for (&seq, chunk) in &mut self.candidates {
+            let other = match chunk.header.stream {
+                0 => last[1],
+                1 => last[0],
+                _ => continue,
+            };
+            let sure = usize::from(chunk.header.sure);
+            if other < seq && sure < chunk.entries.len() {
+                self.report.entries_cut += (chunk.entries.len() - sure) as u64;
+                chunk.entries.truncate(sure);
+            }
+        }
     }
 
     pub(super) fn replay(&mut self) -> Result<Step, OpenError> {

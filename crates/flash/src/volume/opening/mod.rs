@@ -137,6 +137,8 @@ pub struct OpenReport {
     pub entries_replayed: u64,
     /// Chunks beyond the end of the log: the torn tail.
     pub chunks_cut: u64,
+    /// Entries of chunks before that end, younger than what was lost with the tail.
+    pub entries_cut: u64,
     /// Chunks that a flush had covered and that are not there.
     pub chunks_missing: u64,
     /// First sequence number of this epoch: where the tail was cut.
