@@ -318,6 +318,12 @@ impl Layout {
         self.cleaner_floor() + usize::from(self.shape.classes.cleaner) + 1
     }
 
+    /// Segments that are kept empty beyond those, or on their way to be free: what the host writes while one
+    /// checkpoint follows the other.
+    pub(crate) fn ahead(&self) -> usize {
+        (self.window as usize / 2).max(2)
+    }
+
     /// Free segments below which the cleaner opens none: a checkpoint's pages.
     pub(crate) fn cleaner_floor(&self) -> usize {
         self.map_segments as usize + 1
@@ -478,7 +484,7 @@ fn entries_max(header_blocks: u32) -> u32 {
 }
 
 /// Blocks of data in a segment full of the longest chunks.
-fn data_blocks(segment_blocks: u32, chunk_blocks: u32, header_blocks: u32) -> u32 {
+pub(crate) fn data_blocks(segment_blocks: u32, chunk_blocks: u32, header_blocks: u32) -> u32 {
     let (chunks, rest) = (segment_blocks / chunk_blocks, segment_blocks % chunk_blocks);
     let data = |blocks: u32| blocks.saturating_sub(header_blocks).min(entries_max(header_blocks));
     chunks * data(chunk_blocks) + data(rest)

@@ -5,6 +5,7 @@
 //! ```text
 //!   volume/     the machine: opening, reads, writes, log, flushes, checkpoints, cleaning
 //!   segments    which are free, and when they may be taken again
+//!   predict     what a volume will be able to do, from closed forms
 //!   map         where every block is
 //!   layout      where things are on the drive, and how much must stay free
 //!   format/     docs/flash-format.md in code
@@ -24,10 +25,13 @@ mod format;
 mod layout;
 mod lifetime;
 mod map;
+pub mod predict;
 mod segments;
 mod volume;
 
 pub use format::VolumeId;
 pub use layout::{BLOCK_BYTES, Checksums, Classes, Layout, Parity, Refusal, Shape};
 pub use lifetime::Lifetime;
-pub use volume::{Cleaning, Counters, OpenError, OpenReport, Settings, Step, Volume};
+pub use volume::{
+    Cleaning, Counters, Discards, IdleCleaning, OpenError, OpenReport, Settings, Step, Volume,
+};

@@ -10,6 +10,9 @@ use crate::broken::{Rule, broken};
 use crate::format::SegmentRecord;
 use std::collections::VecDeque;
 
+/// Memory for each segment: its entry here, and in the queue.
+pub(crate) const SEGMENT_MEMORY_BYTES: u64 = (size_of::<Segment>() + size_of::<u32>()) as u64;
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
     Free,

@@ -6,19 +6,9 @@ use block::{
 };
 use flash::{
     BLOCK_BYTES, Checksums, Classes, Cleaning, Counters, Parity, Settings, Shape, Volume, VolumeId,
+    predict::write_amplification,
 };
 use model::Sim;
-
-/// Live share of a victim: u = -W0(-a e^-a) / a with a = physical / mapped, the smaller root of
-/// u = e^(-a (1 - u)) (Desnoyers 2012, for FIFO).
-fn write_amplification(physical: f64, mapped: f64) -> f64 {
-    let alpha = physical / mapped;
-    let mut live = 0.0f64;
-    for _ in 0..10_000 {
-        live = (-alpha * (1.0 - live)).exp();
-    }
-    1.0 / (1.0 - live)
-}
 
 struct Measured {
     counters: Counters,
@@ -56,7 +46,8 @@ fn overwrite(cleaning: Cleaning, exported_bytes: u64, skew: Skew) -> Measured {
         checksums: Checksums::OnCleaning,
         classes: Classes::TWO,
     };
-    let settings = Settings { queue_depth: 32, answer_ns: 500, chunks: 12, cleaning };
+    let settings =
+        Settings { queue_depth: 32, answer_ns: 500, chunks: 12, cleaning, ..Settings::default() };
     let sim = Sim::new(Shuffling::new(shape.device_bytes, 1));
     let below = sim.geometry(Drive(0));
     let volume = Volume::create(below, shape, VolumeId([7; 16]), settings).expect("it fits");
@@ -111,7 +102,7 @@ fn cleaning_costs_what_the_closed_form_says() {
             [Cleaning::Fifo, Cleaning::Greedy, Cleaning::CostBenefit].map(|cleaning| {
                 let measured = overwrite(cleaning, exported_mib << 20, Skew::Uniform);
                 let mapped = measured.counters.mapped_blocks as f64;
-                let expected = write_amplification(measured.in_use, mapped);
+                let expected = write_amplification(1.0 - mapped / measured.in_use);
                 let Counters { host_blocks, copied_blocks, .. } = measured.counters;
                 let seen = 1.0 + copied_blocks as f64 / host_blocks as f64;
                 let spare = 1.0 - mapped / measured.in_use;

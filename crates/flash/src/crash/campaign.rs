@@ -11,7 +11,13 @@ use std::collections::BTreeMap;
 
 /// Classes are told apart where the volume has them.
 fn settings() -> Settings {
-    Settings { queue_depth: 16, answer_ns: 500, chunks: 6, cleaning: Cleaning::SepBit }
+    Settings {
+        queue_depth: 16,
+        answer_ns: 500,
+        chunks: 6,
+        cleaning: Cleaning::SepBit,
+        ..Settings::default()
+    }
 }
 
 #[derive(Debug, Default)]

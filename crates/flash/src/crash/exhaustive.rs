@@ -24,7 +24,13 @@ const STEPS: [Step; 6] =
 const SECTORS: u64 = 16;
 
 fn settings() -> Settings {
-    Settings { queue_depth: 4, answer_ns: 500, chunks: 4, cleaning: Cleaning::Greedy }
+    Settings {
+        queue_depth: 4,
+        answer_ns: 500,
+        chunks: 4,
+        cleaning: Cleaning::Greedy,
+        ..Settings::default()
+    }
 }
 
 fn tiny() -> Shape {

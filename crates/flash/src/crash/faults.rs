@@ -11,7 +11,13 @@ use model::{Fault, FaultPlan, Media, Operation, When};
 const EIO: IoError = IoError::Os(5);
 
 fn settings() -> Settings {
-    Settings { queue_depth: 16, answer_ns: 500, chunks: 6, cleaning: Cleaning::Greedy }
+    Settings {
+        queue_depth: 16,
+        answer_ns: 500,
+        chunks: 6,
+        cleaning: Cleaning::Greedy,
+        ..Settings::default()
+    }
 }
 
 fn mix() -> Mix {

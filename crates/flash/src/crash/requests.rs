@@ -13,7 +13,13 @@ use flash::{Checksums, Cleaning, Parity, Refusal, Settings, Shape, Volume};
 use model::{Fault, FaultPlan, Sim, When};
 
 fn settings() -> Settings {
-    Settings { queue_depth: 16, answer_ns: 500, chunks: 6, cleaning: Cleaning::Greedy }
+    Settings {
+        queue_depth: 16,
+        answer_ns: 500,
+        chunks: 6,
+        cleaning: Cleaning::Greedy,
+        ..Settings::default()
+    }
 }
 
 fn submit(engine: &mut impl Engine, tag: u64, command: Command) {

@@ -71,8 +71,7 @@ impl Core {
     /// Cleans while fewer segments are free, or will be, than the host can use until the next checkpoint.
     fn cleaning_is_due(&self) -> bool {
         let coming = self.segments.queue.len() + self.segments.prefree.len();
-        let ahead = (self.layout.window as usize / 2).max(2);
-        coming < self.layout.host_floor() + ahead
+        coming < self.layout.host_floor() + self.layout.ahead()
     }
 
     pub fn pump_cleaner(&mut self) {

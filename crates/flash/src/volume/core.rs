@@ -36,17 +36,74 @@ pub struct Settings {
     pub chunks: u32,
     /// How victims are chosen.
     pub cleaning: Cleaning,
+    /// Most that the cleaner copies, B/s; as fast as the host's writes need it where there is none. With a cap,
+    /// writes wait for it once the clean pool is used up.
+    pub copy_bytes_per_s_max: Option<u64>,
+    /// Cleaning while the host is quiet.
+    pub idle: Option<IdleCleaning>,
+    /// How often a day the whole drive may be written; the host's writes wait where there would be more.
+    pub drive_writes_per_day: Option<f64>,
+    /// Whether the drive is told what is free.
+    pub discards: Discards,
+}
+
+/// Cleaning while the host is quiet, so that its next burst finds a pool of free segments.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct IdleCleaning {
+    /// Quiet is no request for so long, ns.
+    pub after_ns: u64,
+    /// It ends when so much of the spare, 0 to 1, is free: the rest would cost more copies than it is worth.
+    pub free_share: f64,
+}
+
+impl Default for IdleCleaning {
+    /// After a second, until half of the spare is free: at a random fill up to there victims are emptier than the
+    /// average, so every block moved frees one or more.
+    fn default() -> Self {
+        Self { after_ns: 1_000_000_000, free_share: 0.5 }
+    }
+}
+
+/// Whether segments that became free are discarded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Discards {
+    /// The drive learns nothing: for drives without the command.
+    Kept,
+    /// It is told, where nobody waits for the segment. Only a hint: nothing here relies on zeroes.
+    Sent,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { queue_depth: 256, answer_ns: 1, chunks: 8, cleaning: Cleaning::Greedy }
+        Self {
+            queue_depth: 256,
+            answer_ns: 1,
+            chunks: 8,
+            cleaning: Cleaning::Greedy,
+            copy_bytes_per_s_max: None,
+            idle: None,
+            drive_writes_per_day: None,
+            discards: Discards::Kept,
+        }
     }
 }
 
 impl Settings {
     pub(super) fn check(&self) {
         assert!(self.queue_depth > 0 && self.answer_ns > 0 && self.chunks >= 4, "{self:?}");
+        assert!(
+            self.copy_bytes_per_s_max != Some(0),
+            "cleaning at 0 B/s would never free anything"
+        );
+        assert!(self.drive_writes_per_day.is_none_or(|writes| writes > 0.0), "{self:?}");
+        let share = self.idle.map_or(0.0, |idle| idle.free_share);
+        assert!((0.0..=1.0).contains(&share), "{self:?}");
+    }
+
+    /// Chunks of victims that are read at the same time: half of those on their way, so that copies of one are
+    /// written while the next are read.
+    pub(crate) fn victim_chunks(&self) -> u32 {
+        self.chunks / 2
     }
 }
 

@@ -22,7 +22,7 @@ mod writes;
 
 pub use self::{
     cleaner::Cleaning,
-    core::{Counters, Settings},
+    core::{Counters, Discards, IdleCleaning, Settings},
     opening::{OpenError, OpenReport, Step},
 };
 
