@@ -19,8 +19,8 @@ const STEPS: usize = 100;
 /// If the spare is not within 0 and 1.
 pub fn live_share_of_victims(spare: f64) -> f64 {
     assert!((0.0..=1.0).contains(&spare), "a spare of {spare}");
-    if spare == 1.0 {
-        return 0.0;
+    if spare == 0.0 || spare == 1.0 {
+        return 1.0 - spare;
     }
     let alpha = 1.0 / (1.0 - spare);
     let mut live = 0.0f64;
