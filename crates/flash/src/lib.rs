@@ -4,6 +4,7 @@
 //!
 //! ```text
 //!   volume/     the machine: opening, reads, writes, log, flushes, checkpoints, cleaning
+//!   tools/      what is done to a volume that nobody uses: status, check, rescue, resize
 //!   segments    which are free, and when they may be taken again
 //!   predict     what a volume will be able to do, from closed forms
 //!   map         where every block is
@@ -27,11 +28,13 @@ mod lifetime;
 mod map;
 pub mod predict;
 mod segments;
+pub mod tools;
 mod volume;
 
 pub use format::VolumeId;
 pub use layout::{BLOCK_BYTES, Checksums, Classes, Layout, Parity, Refusal, Shape};
 pub use lifetime::Lifetime;
 pub use volume::{
-    Cleaning, Counters, Discards, IdleCleaning, OpenError, OpenReport, Settings, Step, Volume,
+    Cleaning, CopyState, Counters, Discards, IdleCleaning, OpenError, OpenReport, Settings, Step,
+    Volume,
 };

@@ -61,6 +61,11 @@ fn rig(media: Media, seed: u64) -> Rig<Shuffling> {
     Rig::new(Shuffling::new(media.capacity_bytes(), seed), vec![media])
 }
 
+/// A healthy drive with that medium.
+pub fn sim(media: Media, seed: u64) -> Sim<Rig<Shuffling>> {
+    Sim::new(rig(media, seed))
+}
+
 pub fn create(media: Media, shape: Shape, settings: Settings, seed: u64) -> Bench {
     let sim = Sim::new(rig(media, seed));
     let volume = Volume::create(sim.geometry(Drive(0)), shape, ID, settings).expect("it fits");

@@ -1,7 +1,7 @@
 //! The volume under power cuts, against an oracle that knows every value that may be there.
 
 mod amplification;
-mod bench;
+pub(crate) mod bench;
 mod campaign;
 mod drive;
 mod exhaustive;

@@ -5,6 +5,8 @@ mod chunk;
 mod root;
 mod superblock;
 
+use std::fmt;
+
 pub(crate) use chunk::{
     ENTRY_BYTES, Entry, HEADER_BYTES, Header, Kind, decode_chunk, encode_chunk,
 };
@@ -14,6 +16,13 @@ pub(crate) use superblock::{Found, Superblock};
 /// Tells volumes apart: random, chosen at creation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VolumeId(pub [u8; 16]);
+
+/// 32 hexadecimal digits.
+impl fmt::Display for VolumeId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
 
 /// The version of the format that this code writes and reads.
 pub const VERSION: u32 = 1;

@@ -20,13 +20,14 @@ mod opening;
 mod reads;
 mod writes;
 
+pub(crate) use self::opening::{Look, Opening};
 pub use self::{
     cleaner::Cleaning,
     core::{Counters, Discards, IdleCleaning, Settings},
-    opening::{OpenError, OpenReport, Step},
+    opening::{CopyState, OpenError, OpenReport, Step},
 };
 
-use self::{core::Core, opening::Opening};
+use self::core::Core;
 use crate::{
     format::VolumeId,
     layout::{Layout, Refusal, Shape},

@@ -2,20 +2,28 @@
 //! come, decides what follows. Creating a volume is opening too: its steps write.
 //!
 //! ```text
-//!   superblocks -> root -> pages      checkpoint.rs
+//!   superblocks (-> probe)            superblocks.rs
+//!        -> root -> pages             checkpoint.rs
 //!        -> walk -> verify -> replay  forward.rs
 //!        -> epoch -> checkpoint       here, and the open volume itself
 //! ```
 
 mod checkpoint;
 mod forward;
+mod look;
+mod report;
+mod superblocks;
+
+pub(crate) use look::{Look, Purpose};
+pub use report::{OpenError, OpenReport};
+pub use superblocks::CopyState;
 
 use super::core::{Core, Gate, Opened, Settings, Start};
 use super::log::{Log, Stream};
 use crate::{
     down::Down,
     format::{Entry, Found, Header, Root, Superblock, VolumeId, encode_root},
-    layout::{BLOCK_BYTES, Layout, Refusal, STREAMS},
+    layout::{BLOCK_BYTES, Layout, STREAMS},
     lifetime::Lifetime,
     map::{LOST, Map},
     segments::{Segment, Segments, State},
@@ -24,10 +32,7 @@ use block::{
     Buf, Command, Completion, Data, Durability, Effects, Extent, Geometry, Instant, IoError,
     Payload,
 };
-use std::{
-    collections::{BTreeMap, VecDeque},
-    fmt,
-};
+use std::collections::{BTreeMap, VecDeque};
 
 /// The next attempt may succeed; a third one will hardly.
 const ATTEMPTS: u32 = 3;
@@ -43,6 +48,8 @@ pub enum Step {
     CreateSuperblocks,
     /// The first and the last copy of the superblock, then the two others.
     Superblocks,
+    /// Where the first and the last copy are gone: the search for the two others.
+    Probe,
     /// The root of the newest superblock.
     Root,
     /// The pages of the map.
@@ -61,88 +68,6 @@ pub enum Step {
     Open,
     /// Given up.
     Failed,
-}
-
-/// Why a volume could not be opened.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum OpenError {
-    /// No copy of a superblock is where one should be.
-    NoVolume,
-    /// It was made by a newer version, or needs what this one does not have.
-    Unknown {
-        /// Of the format.
-        version: u32,
-        /// Needed to read it.
-        features: u32,
-    },
-    /// The drive was larger when the volume was created.
-    Shrunk {
-        /// Then.
-        created_bytes: u64,
-        /// Now.
-        bytes: u64,
-    },
-    /// The superblock is whole, and describes what cannot be.
-    Shape(Refusal),
-    /// A block of the root is damaged.
-    Root {
-        /// Its offset.
-        offset: u64,
-    },
-    /// The drive failed.
-    Io(IoError),
-}
-
-impl fmt::Display for OpenError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoVolume => formatter.write_str("no managed flash volume is there"),
-            Self::Unknown { version, features } => write!(
-                formatter,
-                "the volume has format {version} with features {features:#x}: a newer drivelab reads it"
-            ),
-            Self::Shrunk { created_bytes, bytes } => write!(
-                formatter,
-                "the drive had {created_bytes} B when the volume was created and has {bytes} B now"
-            ),
-            Self::Shape(refusal) => write!(formatter, "the superblock makes no sense: {refusal}"),
-            Self::Root { offset } => {
-                write!(formatter, "the root of the map is damaged at offset {offset}")
-            }
-            Self::Io(error) => write!(formatter, "the drive failed: {error:?}"),
-        }
-    }
-}
-
-impl std::error::Error for OpenError {}
-
-/// What opening found.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct OpenReport {
-    /// Copies of the superblock that are damaged or older than they should be, of four.
-    pub superblocks_damaged: u32,
-    /// It had been stopped cleanly.
-    pub clean: bool,
-    /// Pages of the map that were read.
-    pub pages_read: u64,
-    /// Pages that could not be.
-    pub pages_lost: u64,
-    /// Headers that were read behind the checkpoint.
-    pub headers_read: u64,
-    /// Segments that were looked at; at most W and what checkpoints need.
-    pub segments_walked: u64,
-    /// Chunks that were rolled forward.
-    pub chunks_replayed: u64,
-    /// Entries of these.
-    pub entries_replayed: u64,
-    /// Chunks beyond the end of the log: the torn tail.
-    pub chunks_cut: u64,
-    /// Entries of chunks before that end, younger than what was lost with the tail.
-    pub entries_cut: u64,
-    /// Chunks that a flush had covered and that are not there.
-    pub chunks_missing: u64,
-    /// First sequence number of this epoch: where the tail was cut.
-    pub first_seq: u64,
 }
 
 #[derive(Debug)]
@@ -170,8 +95,9 @@ struct Walk {
 }
 
 #[derive(Debug)]
-pub(super) struct Opening {
+pub(crate) struct Opening {
     below: Geometry,
+    purpose: Purpose,
     step: Step,
     down: Down<u64>,
     left: u32,
@@ -231,6 +157,7 @@ impl Opening {
     fn at(below: Geometry, step: Step) -> Self {
         Self {
             below,
+            purpose: Purpose::Use,
             step,
             down: Down::new(below.queue_depth),
             left: 0,
@@ -263,7 +190,7 @@ impl Opening {
         self.down.drain_into(effects);
     }
 
-    pub fn finish(
+    pub(in crate::volume) fn finish(
         self,
         below: Geometry,
         settings: Settings,
@@ -299,8 +226,11 @@ impl Opening {
             }
             _ => unreachable!("what is read brings its memory"),
         }
-        if self.step == Step::Walk && completion.result != Err(IoError::Offline) {
-            self.walk_on(key);
+        match self.step {
+            _ if completion.result == Err(IoError::Offline) => {}
+            Step::Walk => self.walk_on(key),
+            Step::Probe => self.probe_on(key),
+            _ => {}
         }
         if self.left == 0 {
             self.conclude();
@@ -324,6 +254,7 @@ impl Opening {
             }
             Step::CreateSuperblocks => self.write_superblocks(),
             Step::Superblocks => self.ask_superblocks(),
+            Step::Probe => self.ask_probe(),
             Step::Root => self.ask_root(),
             Step::Pages => self.ask_pages(),
             Step::Walk => self.ask_heads(),
@@ -347,6 +278,7 @@ impl Opening {
             Step::CreateFlush => Ok(Step::CreateSuperblocks),
             Step::CreateSuperblocks | Step::Epoch => return self.hand_over(),
             Step::Superblocks => self.take_superblocks(),
+            Step::Probe => self.take_probe(),
             Step::Root => self.take_root(),
             Step::Pages => self.take_pages(),
             Step::Walk => self.take_walks(),
@@ -356,6 +288,7 @@ impl Opening {
         };
         match next {
             _ if self.start.is_some() => {}
+            Ok(Step::Open) => self.step = Step::Open,
             Ok(step) => {
                 self.step = step;
                 self.ask();
@@ -473,7 +406,7 @@ impl Opening {
 
     /// The segments as root and chunks say, live blocks counted, and where each stream goes on.
     fn segments(
-        &self,
+        &mut self,
         layout: &Layout,
         map: &Map,
     ) -> (Segments, [Option<(u32, u32)>; STREAMS], Opened) {
@@ -520,7 +453,11 @@ impl Opening {
         let going_on: Vec<u32> = places.iter().flatten().map(|(segment, _)| *segment).collect();
         for segment in 0..layout.segments {
             let entry = segments.get(segment);
-            if entry.state == State::Open && !going_on.contains(&segment) {
+            if entry.state == State::Free && entry.live > 0 {
+                // Root and map cannot both be right: nobody writes there.
+                self.report.segments_contradictory += 1;
+                segments.get_mut(segment).state = State::Closed;
+            } else if entry.state == State::Open && !going_on.contains(&segment) {
                 segments.close(segment);
             } else if entry.state == State::Closed && entry.live == 0 {
                 segments.get_mut(segment).state = State::Open;
@@ -534,9 +471,6 @@ impl Opening {
             .copied()
             .filter(|&segment| segments.get(segment).state == State::Free)
             .collect::<VecDeque<u32>>();
-        for &segment in &segments.queue.clone() {
-            assert_eq!(segments.get(segment).live, 0, "a free segment is pointed to");
-        }
         (segments, places, opened)
     }
 }

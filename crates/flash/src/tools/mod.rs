@@ -1,0 +1,96 @@
+//! What is done to a volume that nobody is using: looked at, checked, rescued, resized. Functions over any
+//! [`Engine`], with several reads in flight; all but `resize` never write to the volume's drive.
+//!
+//! ```text
+//!   status   superblock, root, map, what would be rolled forward        status.rs
+//!   check    the same, and every block that is alive                    check/
+//!   rescue   every block of the drive, whatever is left of the rest     rescue/
+//!   resize   another size for the volume, or for its drive              resize.rs
+//! ```
+
+mod status;
+#[cfg(test)]
+mod tests;
+
+pub use status::{SegmentCounts, Status, status};
+
+use crate::volume::{Look, OpenError, Opening};
+use block::{Data, Drive, Effects, Engine, Instant, IoError};
+use std::{fmt, ops::ControlFlow};
+
+/// How far a tool has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// What it is doing, in words that fit "flash check: ...".
+    pub doing: &'static str,
+    /// Of it, in the unit of `total`.
+    pub done: u64,
+    /// 0 where it is not known beforehand.
+    pub total: u64,
+}
+
+/// Is told how far a tool has come, and says whether it goes on. After [`ControlFlow::Break`] the tool waits for
+/// what it has in flight and returns [`ToolError::Stopped`].
+pub type Watch<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
+
+/// Why a tool came to no end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ToolError {
+    /// The volume cannot be opened.
+    Open(OpenError),
+    /// [`Watch`] said so.
+    Stopped,
+    /// The drive, or what is written to, failed.
+    Io(IoError),
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Open(error) => error.fmt(formatter),
+            Self::Stopped => formatter.write_str("stopped before the end"),
+            Self::Io(error) => OpenError::Io(*error).fmt(formatter),
+        }
+    }
+}
+
+impl std::error::Error for ToolError {}
+
+impl From<OpenError> for ToolError {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Io(error) => Self::Io(error),
+            error => Self::Open(error),
+        }
+    }
+}
+
+/// What opening would find. Writes nothing.
+fn look(engine: &mut dyn Engine, watch: &mut Watch) -> Result<Look, ToolError> {
+    let below = engine.geometry(Drive(0));
+    assert_eq!(below.data, Data::Stored, "nothing can be read from a drive that only times");
+    let mut opening = Opening::look(below);
+    let (mut effects, mut done) = (Effects::default(), Vec::new());
+    let (mut outstanding, mut read, mut stopped) = (0, 0, false);
+    opening.start();
+    opening.drain_into(&mut effects);
+    loop {
+        for request in effects.down.drain(..) {
+            engine.submit(request);
+            outstanding += 1;
+        }
+        if outstanding == 0 {
+            break;
+        }
+        engine.wait(Instant::NEVER, &mut done);
+        outstanding -= done.len();
+        read += done.len() as u64;
+        done.drain(..).for_each(|completion| opening.on_completion(completion));
+        let progress = Progress { doing: "reading the map", done: read, total: 0 };
+        stopped = stopped || watch(progress).is_break();
+        if !stopped {
+            opening.drain_into(&mut effects);
+        }
+    }
+    if stopped { Err(ToolError::Stopped) } else { Ok(opening.into_look()?) }
+}

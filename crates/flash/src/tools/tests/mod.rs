@@ -1,0 +1,89 @@
+//! The tools on simulated drives, whole and damaged on purpose.
+
+mod status;
+mod superblocks;
+
+use super::Progress;
+use crate::crash::bench::{Caller, Mix, create, cut, flush, media, open, read_all, sim};
+use block::{Command, Completion, Drive, Engine, Extent, Geometry, Instant, Request};
+use flash::{Cleaning, Settings, Shape};
+use model::Media;
+use std::ops::ControlFlow;
+
+pub fn settings() -> Settings {
+    Settings { queue_depth: 16, answer_ns: 500, chunks: 6, cleaning: Cleaning::Greedy }
+}
+
+/// Goes on to the end.
+pub fn patient() -> impl FnMut(Progress) -> ControlFlow<()> {
+    |_| ControlFlow::Continue(())
+}
+
+pub fn sectors(shape: Shape) -> u64 {
+    shape.exported_bytes / 512
+}
+
+/// How a life ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    Clean,
+    /// Everything flushed, then the power went.
+    Unclean,
+}
+
+/// A volume that was written over several times and cleaned, and what every sector of it holds.
+pub fn used(shape: Shape, seed: u64, end: End) -> (Media, Vec<u64>) {
+    let mix = Mix { unaligned: false, flush_one_in: 12, skewed: seed % 2 == 1 };
+    let mut caller = Caller::new(seed, sectors(shape), mix);
+    let mut volume = create(media(&shape), shape, settings(), seed);
+    for life in 0..3 {
+        caller.requests(&mut volume, 600, 6);
+        flush(&mut volume).expect("healthy");
+        volume = open(cut(volume, seed), settings(), seed + life);
+    }
+    caller.requests(&mut volume, 150, 6);
+    flush(&mut volume).expect("healthy");
+    let values = read_all(&mut volume, sectors(shape)).expect("healthy");
+    if end == End::Clean {
+        volume.machine.shut_down();
+        flush(&mut volume).expect("healthy");
+    }
+    (cut(volume, seed), values)
+}
+
+/// What a volume that opens holds.
+pub fn contents(medium: Media, shape: Shape) -> Vec<u64> {
+    let mut volume = open(medium, settings(), 1);
+    flush(&mut volume).unwrap_or_else(|_| panic!("{:?}", volume.machine.open_error()));
+    read_all(&mut volume, sectors(shape)).expect("healthy")
+}
+
+pub fn block_at(offset: u64) -> Extent {
+    Extent { offset, bytes: 4096 }
+}
+
+/// A healthy drive that nothing may be written to.
+pub struct Reading(Box<dyn Engine>);
+
+pub fn reading(medium: &Media) -> Reading {
+    Reading(Box::new(sim(medium.clone(), 1)))
+}
+
+impl Engine for Reading {
+    fn geometry(&self, drive: Drive) -> Geometry {
+        self.0.geometry(drive)
+    }
+
+    fn now(&self) -> Instant {
+        self.0.now()
+    }
+
+    fn submit(&mut self, request: Request) {
+        assert!(matches!(request.command, Command::Read { .. }), "{request:?} is no read");
+        self.0.submit(request);
+    }
+
+    fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
+        self.0.wait(until, done);
+    }
+}

@@ -1,0 +1,53 @@
+//! One, two, three and four copies of the superblock damaged.
+
+use super::{End, block_at, contents, flush, open, patient, reading, settings, used};
+use crate::{
+    crash::bench::{small, striped},
+    layout::copies,
+    tools::{ToolError, status},
+};
+use flash::{CopyState, OpenError, Shape};
+
+/// Whichever copies are gone, as long as one is there, and the first and the last do not tell the unit.
+#[test]
+fn a_volume_opens_as_long_as_one_superblock_is_left() {
+    for (shape, end) in [(small(), End::Clean), (striped(), End::Unclean)] {
+        let (used, values) = used(shape, 7, end);
+        let places = copies(shape.device_bytes, shape.unit_bytes());
+        for damaged in 0..15u32 {
+            let gone = |copy: usize| damaged >> copy & 1 == 1;
+            let mut medium = used.clone();
+            for copy in (0..4).filter(|&copy| gone(copy)) {
+                medium.damage(block_at(places[copy]));
+            }
+            // The newest generation is in two copies; with both gone the one before it opens, if it can.
+            let newest_gone = damaged & 0b0101 == 0b0101 || damaged & 0b1010 == 0b1010;
+            let mut volume = open(medium.clone(), settings(), 1);
+            if flush(&mut volume).is_err() {
+                let error = volume.machine.open_error();
+                assert!(newest_gone, "copies {damaged:04b}: {error:?}");
+                continue;
+            }
+            let report = volume.machine.open_report().expect("it is open");
+            for copy in 0..4 {
+                let state = report.superblocks[copy];
+                assert_eq!(state == CopyState::Damaged, gone(copy), "copies {damaged:04b}");
+            }
+            assert_eq!(report.superblocks_damaged, damaged.count_ones());
+            assert_eq!(report.warnings().is_empty(), damaged == 0, "{:?}", report.warnings());
+            assert_eq!(contents(medium, shape), values, "copies {damaged:04b}");
+        }
+    }
+}
+
+#[test]
+fn with_all_four_superblocks_gone_the_error_names_rescue() {
+    let shape: Shape = striped();
+    let (mut medium, _) = used(shape, 8, End::Clean);
+    for place in copies(shape.device_bytes, shape.unit_bytes()) {
+        medium.damage(block_at(place));
+    }
+    let error = status(&mut reading(&medium), &mut patient()).expect_err("nothing is left");
+    assert_eq!(error, ToolError::Open(OpenError::NoVolume));
+    assert!(error.to_string().contains("flash rescue"), "{error}");
+}

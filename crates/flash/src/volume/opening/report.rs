@@ -1,0 +1,176 @@
+//! What opening says: why it could not be done, and what it found, in words.
+
+use super::CopyState;
+use crate::{format::VolumeId, layout::Refusal};
+use block::IoError;
+use std::fmt;
+
+/// Why a volume could not be opened. Nothing was written to the drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OpenError {
+    /// No copy of a superblock is where one can be.
+    NoVolume,
+    /// It was made by a newer version, or needs what this one does not have.
+    Unknown {
+        /// Of the format.
+        version: u32,
+        /// Needed to read it.
+        features: u32,
+    },
+    /// The search for a superblock found those of two volumes.
+    TwoVolumes {
+        /// Of both.
+        ids: [VolumeId; 2],
+    },
+    /// The drive was larger when the volume was created or resized.
+    Shrunk {
+        /// Then.
+        created_bytes: u64,
+        /// Now.
+        bytes: u64,
+    },
+    /// The superblock is whole, and describes what cannot be.
+    Shape(Refusal),
+    /// A block of the root is damaged.
+    Root {
+        /// Its offset.
+        offset: u64,
+    },
+    /// The drive failed.
+    Io(IoError),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoVolume => formatter.write_str(
+                "no superblock of a managed flash volume was found: name the drive or file that the volume \
+                 was created on; if this is it, `drivelab flash rescue` copies out what can be read",
+            ),
+            Self::Unknown { version: crate::format::VERSION, features } => write!(
+                formatter,
+                "the volume needs features {features:#x}, which this version does not have: \
+                 use a newer drivelab"
+            ),
+            Self::Unknown { version, .. } => write!(
+                formatter,
+                "the volume has format {version}, and this version reads format {}: \
+                 use a newer drivelab",
+                crate::format::VERSION
+            ),
+            Self::TwoVolumes { ids: [first, second] } => write!(
+                formatter,
+                "the first and the last superblock are gone, and further in are those of two volumes, \
+                 {first} and {second}: say to `drivelab flash rescue` which one is meant"
+            ),
+            Self::Shrunk { created_bytes, bytes } => write!(
+                formatter,
+                "the volume is on a drive of {created_bytes} B, and this one has {bytes} B: give the drive \
+                 its size back, or copy out what is left with `drivelab flash rescue`"
+            ),
+            Self::Shape(refusal) => write!(
+                formatter,
+                "the superblock describes a volume that cannot be ({refusal}): \
+                 `drivelab flash rescue` copies out what can be read"
+            ),
+            Self::Root { offset } => write!(
+                formatter,
+                "the root of the map is damaged at offset {offset}: `drivelab flash rescue` copies out \
+                 what can be read"
+            ),
+            Self::Io(error) => write!(
+                formatter,
+                "the drive failed ({error:?}): look at its cable and its error log, then try again"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+/// What opening found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct OpenReport {
+    /// Copies of the superblock that are not as they should be, of four.
+    pub superblocks_damaged: u32,
+    /// Each of them.
+    pub superblocks: [CopyState; 4],
+    /// It had been stopped cleanly.
+    pub clean: bool,
+    /// Pages of the map that were read.
+    pub pages_read: u64,
+    /// Pages that could not be.
+    pub pages_lost: u64,
+    /// Headers that were read behind the checkpoint.
+    pub headers_read: u64,
+    /// Segments that were looked at; at most W and what checkpoints need.
+    pub segments_walked: u64,
+    /// Chunks that were rolled forward.
+    pub chunks_replayed: u64,
+    /// Entries of these.
+    pub entries_replayed: u64,
+    /// Chunks beyond the end of the log: the torn tail.
+    pub chunks_cut: u64,
+    /// Entries of chunks before that end, younger than what was lost with the tail.
+    pub entries_cut: u64,
+    /// Chunks that a flush had covered and that are not there.
+    pub chunks_missing: u64,
+    /// First sequence number of this epoch: where the tail was cut.
+    pub first_seq: u64,
+    /// Segments that are free by the root and hold live blocks by the map.
+    pub segments_contradictory: u64,
+}
+
+impl OpenReport {
+    /// Whether the volume was opened for reading only, because something of it does not make sense.
+    pub fn is_doubtful(&self) -> bool {
+        self.pages_lost > 0 || self.chunks_missing > 0 || self.segments_contradictory > 0
+    }
+
+    /// What the user should hear of, a sentence each; none if all was well. That recovery rolled forward
+    /// after an unclean stop is no news.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for (copy, state) in self.superblocks.iter().enumerate() {
+            let what = match state {
+                CopyState::Good | CopyState::Older => continue,
+                CopyState::Damaged => "is damaged",
+                CopyState::OtherVolume => "belongs to another volume",
+            };
+            warnings.push(format!(
+                "superblock copy {copy} of 0 to 3 {what}: the others suffice, and checkpoints write it anew"
+            ));
+        }
+        if self.pages_lost > 0 {
+            let pages = self.pages_lost;
+            warnings
+                .push(format!("{pages} pages of the map cannot be read: their blocks are lost"));
+        }
+        if self.chunks_missing > 0 {
+            warnings.push(format!(
+                "{} chunks that a flush had covered are missing: blocks written in them read as they \
+                 were before",
+                self.chunks_missing
+            ));
+        }
+        if self.segments_contradictory > 0 {
+            warnings.push(format!(
+                "{} segments hold live blocks and are free by the root",
+                self.segments_contradictory
+            ));
+        }
+        if self.is_doubtful() {
+            warnings.push(
+                "the volume is open for reading only: `drivelab flash check` says more, \
+                 `drivelab flash rescue` copies out what can be read"
+                    .to_owned(),
+            );
+        }
+        warnings
+    }
+
+    /// Where a torn tail was cut, if there was one: no flush had covered what is behind it.
+    pub fn tail_cut_at(&self) -> Option<u64> {
+        (self.chunks_cut > 0).then_some(self.first_seq)
+    }
+}
