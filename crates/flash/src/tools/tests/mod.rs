@@ -11,7 +11,13 @@ use model::Media;
 use std::ops::ControlFlow;
 
 pub fn settings() -> Settings {
-    Settings { queue_depth: 16, answer_ns: 500, chunks: 6, cleaning: Cleaning::Greedy }
+    Settings {
+        queue_depth: 16,
+        answer_ns: 500,
+        chunks: 6,
+        cleaning: Cleaning::Greedy,
+        ..Settings::default()
+    }
 }
 
 /// Goes on to the end.
