@@ -1,6 +1,6 @@
 //! The command line, as `--help` shows it.
 
-use crate::{duration::parse_seconds, output::hanging};
+use crate::{duration::parse_seconds, output::hanging, study::arguments as study};
 use block::parse_bytes;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -23,6 +23,8 @@ pub struct Cli {
 pub enum Verb {
     #[command(about = "Measure a directory, file, block device or modelled drive", long_about = RUN_ABOUT)]
     Run(Box<RunArguments>),
+    #[command(about = "Re-run a published study, on its own drives modelled or on yours", long_about = study::ABOUT)]
+    Study(Box<study::StudyArguments>),
     /// List the runs in the store, newest first
     History(HistoryArguments),
     /// Print a run's table again

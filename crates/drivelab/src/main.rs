@@ -1,7 +1,7 @@
 //! drivelab: is this drive, volume or array as fast as its data sheet says, for my workload?
 //!
 //! ```text
-//!   cli (words)  ->  run | show | history | drives  ->  stdout: tables and data, stderr: talk
+//!   cli (words)  ->  run | study | show | history | drives  ->  stdout: tables and data, stderr: talk
 //! ```
 //!
 //! Exit codes: 0 the plan completed, 2 could not run, 130 interrupted.
@@ -17,6 +17,7 @@ mod output;
 mod progress;
 mod run;
 mod show;
+mod study;
 
 use clap::{Parser, error::ErrorKind};
 use std::process::ExitCode;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         cli::Verb::Run(arguments) => run::run(*arguments),
         cli::Verb::History(arguments) => history::history(&arguments),
         cli::Verb::Show(arguments) => show::show(&arguments),
+        cli::Verb::Study(arguments) => study::study(&arguments),
         cli::Verb::Drives(arguments) => drives::drives(&arguments),
     };
     match outcome {

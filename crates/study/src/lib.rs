@@ -10,12 +10,17 @@
 mod case;
 pub mod closed_loop;
 mod error;
+mod file;
 mod published;
 mod resist;
 mod trial;
 
 pub use case::{Basis, Case, Flush, Group, Op, Order, Trial, cases};
 pub use error::{ErrorSummary, relative_error};
+pub use file::{
+    BadStudy, ClaimFile, ClaimKind, Derived, Device, NoteFile, On, Relation, StackFile, Step,
+    StudyFile, TableFile,
+};
 pub use published::{BadFigure, Figure, Study, read};
 pub use resist::{Resist, resists};
 pub use trial::{Effort, Outcome, TrialError, run};

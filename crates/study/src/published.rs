@@ -1,5 +1,6 @@
 //! The printed figures of a study: one row a figure, as `studies/NAME/published.csv` has them.
 
+use crate::StudyFile;
 use block::parse_bytes;
 
 /// A study that is carried whole.
@@ -14,11 +15,14 @@ pub enum Study {
     Latency2016,
     /// Cable: "Comparison of Solid State Drives", STFC Daresbury, 2009.
     Stfc2009,
+    /// Martin's article on the Mtron MOBI, 2008.
+    Martin2008,
 }
 
 impl Study {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Cmu2009, Self::Easyco2007, Self::Latency2016, Self::Stfc2009];
+    pub const ALL: [Self; 5] =
+        [Self::Cmu2009, Self::Easyco2007, Self::Latency2016, Self::Stfc2009, Self::Martin2008];
 
     /// The name of its folder.
     pub fn name(self) -> &'static str {
@@ -27,6 +31,7 @@ impl Study {
             Self::Easyco2007 => "easyco2007",
             Self::Latency2016 => "latency2016",
             Self::Stfc2009 => "stfc2009",
+            Self::Martin2008 => "martin2008",
         }
     }
 
@@ -36,7 +41,25 @@ impl Study {
             Self::Easyco2007 => include_str!("../../../studies/easyco2007/published.csv"),
             Self::Latency2016 => include_str!("../../../studies/latency2016/published.csv"),
             Self::Stfc2009 => include_str!("../../../studies/stfc2009/published.csv"),
+            Self::Martin2008 => include_str!("../../../studies/martin2008/published.csv"),
         }
+    }
+
+    /// What it asks, how, and what it claims.
+    pub fn file(self) -> StudyFile {
+        let text = match self {
+            Self::Cmu2009 => include_str!("../../../studies/cmu2009/study.toml"),
+            Self::Easyco2007 => include_str!("../../../studies/easyco2007/study.toml"),
+            Self::Latency2016 => include_str!("../../../studies/latency2016/study.toml"),
+            Self::Stfc2009 => include_str!("../../../studies/stfc2009/study.toml"),
+            Self::Martin2008 => include_str!("../../../studies/martin2008/study.toml"),
+        };
+        StudyFile::parse(self, text).unwrap_or_else(|error| panic!("a test reads it: {error}"))
+    }
+
+    /// The study of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|study| study.name() == name)
     }
 
     /// Its figures, in the order they are printed.
@@ -137,7 +160,7 @@ mod tests {
             .iter()
             .map(|&study| read(study, study.text()).expect("a good file").len())
             .collect();
-        assert_eq!(counts, [209, 474, 111, 103]);
+        assert_eq!(counts, [209, 474, 111, 103, 5]);
     }
 
     #[test]

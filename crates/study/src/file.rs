@@ -1,0 +1,295 @@
+//! `study.toml`: what a study asked, how, on which drives, its tables and its claims. `docs/study-format.md`
+//! describes it.
+
+use crate::Study;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// A study, but for its figures.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StudyFile {
+    /// Its title.
+    pub title: String,
+    /// Who wrote it, where that is stated.
+    pub authors: Option<String>,
+    /// The year of its measurements.
+    pub year: u32,
+    /// Who published it.
+    pub source: String,
+    /// What it asks, one sentence.
+    pub asks: String,
+    /// What of it is not carried.
+    pub lacking: Option<String>,
+    /// Its method, in order.
+    #[serde(default, rename = "step")]
+    pub steps: Vec<Step>,
+    /// The methods of ours that repeat it on a user's target.
+    #[serde(default)]
+    pub on: Vec<On>,
+    /// What it measured.
+    #[serde(default, rename = "device")]
+    pub devices: Vec<Device>,
+    /// How values of coordinates are printed.
+    #[serde(default)]
+    pub words: BTreeMap<String, String>,
+    /// Its tables, and those that are added.
+    #[serde(default, rename = "table")]
+    pub tables: Vec<TableFile>,
+    /// Where it contradicts itself.
+    #[serde(default, rename = "note")]
+    pub notes: Vec<NoteFile>,
+    /// What it says in prose.
+    #[serde(default, rename = "claim")]
+    pub claims: Vec<ClaimFile>,
+}
+
+/// A step of the method.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// What the study did.
+    pub did: String,
+    /// What stands for it here.
+    pub ours: String,
+}
+
+/// A method of ours that repeats a part of the study on a user's target.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct On {
+    /// A built-in method.
+    pub method: String,
+    /// Settings of every cell, as `drivelab run --set` takes them.
+    #[serde(default)]
+    pub set: BTreeMap<String, String>,
+    /// The configuration that its cells get.
+    #[serde(default)]
+    pub config: String,
+    /// From a cell's `test` coordinate, or its pattern and operation, to the study's operation.
+    pub ops: BTreeMap<String, String>,
+    /// The tables in which its cells stand.
+    pub tables: Vec<String>,
+}
+
+/// A device that was measured, or is spoken of.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Device {
+    /// The word in expressions.
+    pub id: String,
+    /// The word in `published.csv`, and in the catalog if it is there.
+    pub name: String,
+    /// The word in tables.
+    pub short: String,
+    /// In full.
+    pub title: String,
+    /// Further words in expressions.
+    #[serde(default)]
+    pub groups: Vec<String>,
+    /// Numbers and texts as printed, by name of the fact.
+    #[serde(default)]
+    pub facts: BTreeMap<String, (f64, String)>,
+}
+
+/// A table.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TableFile {
+    /// The word in expressions.
+    pub id: String,
+    /// In our words.
+    pub title: String,
+    /// Its name in `published.csv`; none for a table that is added.
+    pub published: Option<String>,
+    /// Unit of the values, for the eye.
+    pub unit: String,
+    /// Digits behind the point of computed and modelled values.
+    #[serde(default)]
+    pub decimals: usize,
+    /// The coordinates that tell rows apart.
+    pub rows: Vec<String>,
+    /// The coordinates that tell columns apart.
+    pub columns: Vec<String>,
+    /// The coordinate with a grid for each of its values.
+    pub panels: Option<String>,
+    /// Values that coordinates have even where no figure is handed over.
+    #[serde(default)]
+    pub grid: BTreeMap<String, Vec<String>>,
+    /// Values that follow from others.
+    #[serde(default)]
+    pub derived: Vec<Derived>,
+    /// In an added table: what is modelled for each row.
+    #[serde(default, rename = "stack")]
+    pub stacks: Vec<StackFile>,
+}
+
+/// Cells of a table that follow from others.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Derived {
+    /// A filter: for these cells only.
+    #[serde(default, rename = "where")]
+    pub filter: String,
+    /// The expression.
+    pub value: String,
+}
+
+/// What is modelled for the cells of an added table.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StackFile {
+    /// The cells' device.
+    pub device: String,
+    /// The cells' configuration.
+    #[serde(default)]
+    pub config: String,
+    /// The STACK, without `model:`.
+    pub stack: String,
+}
+
+/// A contradiction or a misprint, where it stands.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NoteFile {
+    /// The cells it concerns; the whole study without.
+    pub at: Option<String>,
+    /// In our words.
+    pub text: String,
+}
+
+/// A claim made in prose.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClaimFile {
+    /// Unique in the study.
+    pub id: String,
+    /// In our words.
+    pub text: String,
+    /// What sort of sentence it is.
+    pub kind: ClaimKind,
+    /// The figure as printed, with its unit.
+    #[serde(default)]
+    pub printed: String,
+    /// The relation wanted between what is computed and what is printed.
+    #[serde(default)]
+    pub is: Relation,
+    /// The printed numbers.
+    #[serde(default)]
+    pub value: Vec<f64>,
+    /// One unit of the last printed digit.
+    pub step: Option<f64>,
+    /// The expression over what the study printed.
+    pub compute: Option<String>,
+    /// The expression over modelled values.
+    pub experiment: Option<String>,
+    /// What is missing where nothing can be computed; else what to know of the computation.
+    pub why: Option<String>,
+}
+
+/// What sort of sentence a claim is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClaimKind {
+    /// Something seen.
+    Fact,
+    /// A cause or a case that was not measured.
+    Conjecture,
+    /// Something asked.
+    Question,
+}
+
+impl ClaimKind {
+    /// The word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fact => "fact",
+            Self::Conjecture => "conjecture",
+            Self::Question => "question",
+        }
+    }
+}
+
+/// The relation wanted between computed and printed numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+pub enum Relation {
+    /// The computed numbers are the printed ones, in order.
+    #[serde(rename = "=")]
+    Equal,
+    /// Every computed number is below.
+    #[serde(rename = "<")]
+    Below,
+    /// Every computed number is not above.
+    #[serde(rename = "<=")]
+    AtMost,
+    /// Every computed number is above.
+    #[serde(rename = ">")]
+    Above,
+    /// Every computed number is not below.
+    #[serde(rename = ">=")]
+    AtLeast,
+    /// Every computed number lies between the two printed ones.
+    #[serde(rename = "in")]
+    Within,
+    /// Every computed number is within a tenth.
+    #[serde(rename = "about")]
+    About,
+    /// The expression gives 1.
+    #[default]
+    #[serde(rename = "true")]
+    True,
+}
+
+/// A study's file that cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("studies/{study}/study.toml: {complaint}")]
+pub struct BadStudy {
+    study: &'static str,
+    complaint: String,
+}
+
+impl BadStudy {
+    pub(crate) fn new(study: Study, complaint: impl Into<String>) -> Self {
+        Self { study: study.name(), complaint: complaint.into() }
+    }
+}
+
+impl StudyFile {
+    /// Reads the text of a `study.toml`.
+    ///
+    /// # Errors
+    /// The line of a syntax error, or the name of an unknown key.
+    pub fn parse(study: Study, text: &str) -> Result<Self, BadStudy> {
+        toml::from_str(text).map_err(|error| BadStudy::new(study, error.to_string()))
+    }
+
+    /// The table of this id.
+    pub fn table(&self, id: &str) -> Option<&TableFile> {
+        self.tables.iter().find(|table| table.id == id)
+    }
+
+    /// The device of this id or name.
+    pub fn device(&self, word: &str) -> Option<&Device> {
+        self.devices.iter().find(|device| device.id == word || device.name == word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_carried_study_can_be_read() {
+        for study in Study::ALL {
+            let file = study.file();
+            assert!(file.asks.ends_with('?'), "{}: {}", study.name(), file.asks);
+        }
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused_by_name() {
+        let text = "title = 'a'\nyear = 1\nsource = 'b'\nasks = 'c?'\nverdict = 'ok'\n";
+        let error = StudyFile::parse(Study::Cmu2009, text).expect_err("no such key").to_string();
+        assert!(error.contains("cmu2009") && error.contains("verdict"), "{error}");
+    }
+}
