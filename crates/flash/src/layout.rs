@@ -135,6 +135,13 @@ pub enum Refusal {
         /// What the root takes.
         needed_bytes: u64,
     },
+    /// What is exported could not be filled.
+    Spare {
+        /// As it was given, in thousandths of the drive.
+        per_mille: u32,
+        /// The least that would do, if any does.
+        per_mille_min: Option<u32>,
+    },
 }
 
 impl fmt::Display for Refusal {
@@ -175,6 +182,14 @@ impl fmt::Display for Refusal {
                 "a root of {needed_bytes} B does not fit the volume's root areas of {bytes} B, whose size \
                  was fixed when it was created: create a new volume of that size and copy this one into it"
             ),
+            Self::Spare { per_mille, per_mille_min } => {
+                let percent = |per_mille: u32| f64::from(per_mille) / 10.0;
+                write!(formatter, "a spare of {} % is too little: ", percent(per_mille))?;
+                match per_mille_min {
+                    Some(least) => write!(formatter, "take {} % or more", percent(least)),
+                    None => write!(formatter, "choose smaller segments or a larger drive"),
+                }
+            }
         }
     }
 }
@@ -490,7 +505,7 @@ pub(crate) fn data_blocks(segment_blocks: u32, chunk_blocks: u32, header_blocks:
     chunks * data(chunk_blocks) + data(rest)
 }
 
-fn lcm(a: u64, b: u64) -> u64 {
+pub(crate) fn lcm(a: u64, b: u64) -> u64 {
     let (mut x, mut y) = (a, b);
     while y > 0 {
         (x, y) = (y, x % y);

@@ -9,6 +9,7 @@
 //!   predict     what a volume will be able to do, from closed forms
 //!   map         where every block is
 //!   layout      where things are on the drive, and how much must stay free
+//!   proposal    a layout for a drive of which little is known
 //!   format/     docs/flash-format.md in code
 //! ```
 #![forbid(unsafe_code)]
@@ -27,6 +28,7 @@ mod layout;
 mod lifetime;
 mod map;
 pub mod predict;
+mod proposal;
 mod segments;
 pub mod tools;
 mod volume;
@@ -34,6 +36,7 @@ mod volume;
 pub use format::VolumeId;
 pub use layout::{BLOCK_BYTES, Checksums, Classes, Layout, Parity, Refusal, Shape};
 pub use lifetime::Lifetime;
+pub use proposal::{Ground, Size, Wishes};
 pub use volume::{
     Cleaning, CopyState, Counters, Discards, IdleCleaning, OpenError, OpenReport, Settings, Step,
     Volume,

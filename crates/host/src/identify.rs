@@ -67,6 +67,7 @@ pub fn target_info(path: &Path, text: &str, roots: &Roots) -> Result<TargetInfo,
         flags: findings.flags,
         warnings: findings.warnings,
         completions: None,
+        managed_flash: None,
     })
 }
 
@@ -106,6 +107,7 @@ fn device_info(
         flags: findings.flags,
         warnings: findings.warnings,
         completions: None,
+        managed_flash: None,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::workload::{Recorder, Stream, Worker, WorkerPlan, drain, drive};
 use block::{Command, Completion, Drive, Engine, Instant, IoError, Request, Tag};
-use record::{Completions, TargetInfo};
+use record::{Completions, ManagedFlash, TargetInfo};
 use std::sync::atomic::AtomicBool;
 
 /// Something that can be measured.
@@ -46,6 +46,11 @@ pub trait Target {
 
     /// What has completed so far, in one number; only a model, whose runs replay, has it.
     fn completions(&self) -> Option<Completions> {
+        None
+    }
+
+    /// How the managed flash volume stands that the target is or has; its counters run since it was opened.
+    fn managed_flash(&self) -> Option<ManagedFlash> {
         None
     }
 }

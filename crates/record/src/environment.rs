@@ -76,6 +76,45 @@ pub struct TargetInfo {
     pub warnings: Vec<Warning>,
     /// What a model answered, all of it in one number.
     pub completions: Option<Completions>,
+    /// How a managed flash volume stood at the end, and what it had done since it was opened.
+    #[serde(default)]
+    pub managed_flash: Option<ManagedFlash>,
+}
+
+/// A managed flash volume's state and counters. All that was written since it was opened, fills included:
+/// `host_bytes` + `copied_bytes` + `map_bytes` + `header_bytes` + `padding_bytes`.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct ManagedFlash {
+    /// The volume's size.
+    pub exported_bytes: u64,
+    /// Of it, what holds data.
+    pub mapped_bytes: u64,
+    /// Size of a segment.
+    pub segment_bytes: u64,
+    /// Segments on the drive.
+    pub segments: u64,
+    /// Of them, free.
+    pub free_segments: u64,
+    /// Of them, free when the next checkpoint is done.
+    pub prefree_segments: u64,
+    /// Written by the host, zeroes not counted.
+    pub host_bytes: u64,
+    /// Copied by the cleaner.
+    pub copied_bytes: u64,
+    /// Pages of the map.
+    pub map_bytes: u64,
+    /// Headers of chunks.
+    pub header_bytes: u64,
+    /// Padding of chunks.
+    pub padding_bytes: u64,
+    /// All that was written for each byte of the host's; none where the host wrote nothing.
+    pub write_amplification: Option<f64>,
+    /// Segments that the cleaner emptied.
+    pub cleaned_segments: u64,
+    /// Checkpoints completed.
+    pub checkpoints: u64,
+    /// Blocks whose data did not fit their checksum, each time they were met.
+    pub checksum_errors: u64,
 }
 
 /// Everything that a model completed: the same command with the same seed gives the same, on any machine.

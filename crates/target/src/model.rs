@@ -4,7 +4,7 @@
 
 use crate::{
     catalog::{BadCatalog, Catalog},
-    stack::{BadStack, Flash, LayerInfo, Opened, Stack, open},
+    stack::{BadStack, Flash, LayerInfo, Opened, Stack, open, standing, unmapped},
 };
 use block::{Command, Drive, Engine, Instant, IoError};
 use host::Roots;
@@ -16,7 +16,9 @@ use lab::{
     workload::{Caching, Recorder, Stream, Syncing, Worker, WorkerPlan},
 };
 use model::fs::{self, FileSystem};
-use record::{BlockLayer, Completions, DriveIdentity, Queue, TargetInfo, TargetKind, Warning};
+use record::{
+    BlockLayer, Completions, DriveIdentity, ManagedFlash, Queue, TargetInfo, TargetKind, Warning,
+};
 use std::{cell::RefCell, rc::Rc, sync::atomic::AtomicBool};
 
 type Shared = Rc<RefCell<Named<Opened>>>;
@@ -27,6 +29,8 @@ pub struct ModelTarget {
     stack: Stack,
     flash: Flash,
     opened: Shared,
+    /// The tested area of a plan whose cells read what was written.
+    span_bytes: u64,
 }
 
 impl ModelTarget {
@@ -41,7 +45,13 @@ impl ModelTarget {
         let opened = open(stack, &catalog, seed)?;
         let info = info(stack, &opened);
         let named = Named { engine: opened, name: "sim", features: Vec::new() };
-        Ok(Self { info, stack: stack.clone(), flash, opened: Rc::new(RefCell::new(named)) })
+        Ok(Self {
+            info,
+            stack: stack.clone(),
+            flash,
+            opened: Rc::new(RefCell::new(named)),
+            span_bytes: 0,
+        })
     }
 
     /// Tells a file system how each worker opened its file.
@@ -97,6 +107,7 @@ fn info(stack: &Stack, opened: &Opened) -> TargetInfo {
         flags: Vec::new(),
         warnings: opened.notes.iter().map(note).collect(),
         completions: None,
+        managed_flash: None,
     }
 }
 
@@ -127,6 +138,7 @@ impl Target for ModelTarget {
     }
 
     fn prepare(&mut self, need: &Need) -> Result<(), TargetError> {
+        self.span_bytes = need.span_bytes;
         if need.writes {
             let spans = (need.span_bytes, self.offer().capacity_bytes);
             self.flash.check_written(&self.stack, spans, memory_bytes())?;
@@ -185,7 +197,10 @@ impl Target for ModelTarget {
     }
 
     fn inspect(&mut self) -> Result<Vec<Warning>, TargetError> {
-        Ok(Vec::new())
+        let opened = self.opened.borrow();
+        // A file has its own way of knowing what was written.
+        let volume = opened.engine.managed().filter(|_| opened.engine.ram_bytes.is_none());
+        Ok(volume.and_then(|volume| unmapped(volume, self.span_bytes)).into_iter().collect())
     }
 
     fn cpu_clock(&self) -> fn() -> u64 {
@@ -196,6 +211,10 @@ impl Target for ModelTarget {
         let opened = self.opened.borrow();
         let witness = &opened.engine.engine;
         Some(Completions { hash: format!("{:016x}", witness.hash()), count: witness.count() })
+    }
+
+    fn managed_flash(&self) -> Option<ManagedFlash> {
+        self.opened.borrow().engine.managed().and_then(standing)
     }
 }
 

@@ -36,6 +36,7 @@ impl NullTarget {
             flags: Vec::new(),
             warnings: Vec::new(),
             completions: None,
+            managed_flash: None,
         };
         Self { clock, info }
     }

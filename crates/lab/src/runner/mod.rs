@@ -107,6 +107,7 @@ pub fn run(
     for (info, target) in record.targets.iter_mut().zip(runner.targets.iter()) {
         // A resumed run's own completions are not all of its record's.
         info.completions = target.completions().filter(|_| !resumed);
+        info.managed_flash = target.managed_flash();
     }
     sort_cells(record, plan);
     record.paired = pair(record, plan);

@@ -150,6 +150,7 @@ fn info() -> TargetInfo {
         flags: Vec::new(),
         warnings: Vec::new(),
         completions: None,
+        managed_flash: None,
     }
 }
 

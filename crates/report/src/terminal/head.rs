@@ -6,7 +6,7 @@ use super::{
     table::{Align, Table},
 };
 use crate::number;
-use record::{PairedVerdict, Record, State, TargetInfo, TargetKind};
+use record::{ManagedFlash, PairedVerdict, Record, State, TargetInfo, TargetKind};
 
 /// The run's identity, its targets, and how it ended if not well.
 pub(super) fn header(page: &mut Page, record: &Record) {
@@ -17,6 +17,9 @@ pub(super) fn header(page: &mut Page, record: &Record) {
             format!("target {number} ")
         };
         page.hanging(&label, &target_line(target), Paint::Plain);
+        if let Some(volume) = &target.managed_flash {
+            page.hanging("flash  ", &managed_line(volume), Paint::Plain);
+        }
     }
     if is_virtual(record) {
         page.hanging("time   ", &virtual_line(record), Paint::Plain);
@@ -68,10 +71,27 @@ fn target_line(target: &TargetInfo) -> String {
         words.extend(drive.is_virtual.then(|| "virtual".to_owned()));
         parts.push(words.join(" "));
     }
-    if target.stack.iter().any(|layer| layer.kind == "array") {
+    if target.stack.iter().any(|layer| ["array", "managed_flash"].contains(&layer.kind.as_str())) {
         parts.push(format!("volume {}", number::capacity(target.capacity_bytes)));
     }
     parts.join("; ")
+}
+
+/// How full the volume is, what it wrote on top of the host's, and what is left before cleaning must run.
+fn managed_line(volume: &ManagedFlash) -> String {
+    let mapped = 100.0 * volume.mapped_bytes as f64 / volume.exported_bytes.max(1) as f64;
+    let mut parts = vec![
+        format!("{mapped:.1} % of {} mapped at the end", number::capacity(volume.exported_bytes)),
+        format!("{} of {} segments free", volume.free_segments, volume.segments),
+    ];
+    if let Some(amplification) = volume.write_amplification {
+        let written = number::size(volume.host_bytes);
+        parts.push(format!("write amplification {amplification:.3} over {written} written"));
+    }
+    if volume.checksum_errors > 0 {
+        parts.push(format!("{} checksum errors", volume.checksum_errors));
+    }
+    parts.join(", ")
 }
 
 fn host_line(record: &Record) -> String {

@@ -55,6 +55,17 @@ impl DriveEntry {
         })
     }
 
+    /// What the drive erases, or writes anew, at once, bytes; none for a disk that writes wherever it is.
+    pub fn erase_unit_bytes(&self) -> Option<u64> {
+        match self.kind {
+            DriveKind::BlockMapped => Some(self.entry.get("unit")),
+            DriveKind::PageMapped => {
+                Some(self.entry.get("nand_page") * self.entry.get("pages_per_block"))
+            }
+            DriveKind::Disk => self.entry.ask("shingled_zone"),
+        }
+    }
+
     /// Commands that the drive takes at a time, for its port.
     pub fn commands(&self, settings: &DriveSettings) -> u32 {
         settings.command_queue.unwrap_or(match self.kind {

@@ -10,6 +10,7 @@
 //!   Opened          an engine, and what it is
 //! ```
 
+mod managed;
 mod memory;
 mod meter;
 mod open;
@@ -17,8 +18,10 @@ mod resolve;
 mod settings;
 mod text;
 
+pub use managed::{Managed, SPARE_PER_MILLE};
+pub(crate) use managed::{standing, unmapped};
 pub use memory::Flash;
 pub use meter::Traffic;
-pub use open::{LayerInfo, Opened, QUEUE_DEPTH, Top, open};
+pub use open::{Below, LayerInfo, Opened, QUEUE_DEPTH, Top, open};
 pub use resolve::{CHUNK_BYTES, RAM_BYTES};
 pub use text::{BadStack, DRIVES_MAX, Member, Part, Stack};

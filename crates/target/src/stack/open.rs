@@ -1,6 +1,7 @@
-//! Machines on a virtual clock: drives in a bank, a port over them, then an array, then a file system.
+//! Machines on a virtual clock: drives in a bank, a port over them, then an array, a managed volume, a file system.
 
 use super::{
+    managed::{Managed, with_flash},
     meter::{Metered, Traffic},
     resolve::{Resolved, ResolvedArray, resolve},
     text::{BadStack, Stack as StackText},
@@ -33,56 +34,72 @@ pub struct Opened {
 /// What lies on top. A file system is kept in reach: files are opened and cut, and its cache is dropped, beside the
 /// requests.
 pub enum Top {
-    /// A drive or an array.
-    Volume(Box<dyn Engine>),
+    /// A drive, an array or a managed volume.
+    Volume(Below),
     /// A file on a file system.
-    Files(Box<Stack<FileSystem, Box<dyn Engine>>>),
+    Files(Box<Stack<FileSystem, Below>>),
 }
 
-impl Top {
-    fn engine(&self) -> &dyn Engine {
-        match self {
-            Self::Volume(engine) => engine,
-            Self::Files(stack) => stack,
+/// What a file system may lie on. A managed volume is kept in reach: its counters are asked for.
+pub enum Below {
+    /// A drive or an array.
+    Plain(Box<dyn Engine>),
+    /// A managed volume.
+    Managed(Box<Managed>),
+}
+
+/// An engine that is one of two.
+macro_rules! either {
+    ($either:ident, $one:ident, $other:ident) => {
+        impl $either {
+            fn engine(&self) -> &dyn Engine {
+                match self {
+                    Self::$one(engine) => engine,
+                    Self::$other(stack) => stack,
+                }
+            }
+
+            fn engine_mut(&mut self) -> &mut dyn Engine {
+                match self {
+                    Self::$one(engine) => engine,
+                    Self::$other(stack) => stack,
+                }
+            }
         }
-    }
 
-    fn engine_mut(&mut self) -> &mut dyn Engine {
-        match self {
-            Self::Volume(engine) => engine,
-            Self::Files(stack) => stack,
+        impl Engine for $either {
+            fn geometry(&self, drive: Drive) -> Geometry {
+                self.engine().geometry(drive)
+            }
+
+            fn now(&self) -> Instant {
+                self.engine().now()
+            }
+
+            fn submit(&mut self, request: Request) {
+                self.engine_mut().submit(request);
+            }
+
+            fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
+                self.engine_mut().wait(until, done);
+            }
+
+            fn next_wakeup(&self) -> Instant {
+                self.engine().next_wakeup()
+            }
         }
-    }
+    };
 }
 
-impl Engine for Top {
-    fn geometry(&self, drive: Drive) -> Geometry {
-        self.engine().geometry(drive)
-    }
-
-    fn now(&self) -> Instant {
-        self.engine().now()
-    }
-
-    fn submit(&mut self, request: Request) {
-        self.engine_mut().submit(request);
-    }
-
-    fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
-        self.engine_mut().wait(until, done);
-    }
-
-    fn next_wakeup(&self) -> Instant {
-        self.engine().next_wakeup()
-    }
-}
+either!(Top, Volume, Files);
+either!(Below, Plain, Managed);
 
 /// What a layer is, for records.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LayerInfo {
     /// As a STACK names it, with its settings.
     pub text: String,
-    /// `drive`, `port`, `array`, `file_system`.
+    /// `drive`, `port`, `array`, `managed_flash`, `file_system`.
     pub kind: &'static str,
     /// Its size, of each drive where there are several, bytes; 0 where it has none of its own.
     pub bytes: u64,
@@ -127,6 +144,18 @@ impl Opened {
             Top::Volume(_) => None,
         }
     }
+
+    /// The managed volume, if there is one: its counters.
+    pub fn managed(&self) -> Option<&flash::Volume> {
+        let below = match &self.engine.engine {
+            Top::Files(stack) => &stack.engine,
+            Top::Volume(below) => below,
+        };
+        match below {
+            Below::Managed(stack) => Some(&stack.machine),
+            Below::Plain(_) => None,
+        }
+    }
 }
 
 /// Builds `stack` of what the catalog has; all random choices come from `seed`.
@@ -141,6 +170,10 @@ pub fn open(stack: &StackText, catalog: &Catalog, seed: u64) -> Result<Opened, B
     let engine = match &resolved.array {
         Some(array) => with_array(engine, array, resolved.drives.len(), &mut layers)?,
         None => engine,
+    };
+    let engine = match &resolved.flash {
+        Some(layer) => Below::Managed(Box::new(with_flash(engine, layer, seed, &mut layers)?)),
+        None => Below::Plain(engine),
     };
     let top = match resolved.files {
         Some(files) => {

@@ -1,6 +1,8 @@
 //! Names and settings become what they stand for; everything that cannot be built is refused here, in a sentence.
 
 use super::{
+    managed::{ResolvedFlash, resolve_flash},
+    open::QUEUE_DEPTH,
     settings::Settings,
     text::{BadStack, Member, Part, Stack},
 };
@@ -26,6 +28,7 @@ pub(super) struct Resolved<'c> {
     pub drives: Vec<ResolvedDrive<'c>>,
     pub port: &'c HostEntry,
     pub array: Option<ResolvedArray<'c>>,
+    pub flash: Option<ResolvedFlash>,
     pub files: Option<ResolvedFiles>,
     /// Memory of the file system's page cache, bytes.
     pub ram_bytes: Option<u64>,
@@ -91,17 +94,13 @@ pub(super) fn resolve<'c>(
     let (drives, port, mut notes) = drives(stack, catalog, seed)?;
     let families = stack.layers.iter().map(family).collect::<Result<Vec<_>, _>>()?;
     check_order(stack, &families)?;
-    let (mut array, mut files) = (None, None);
+    let (mut array, mut flash, mut files) = (None, None, None);
     for (layer, family) in stack.layers.iter().zip(families) {
         match family {
             Family::Array(level) => array = Some(resolve_array(layer, level, &drives, catalog)?),
             Family::Files => files = Some(resolve_files(layer, &drives)?),
             Family::Flash => {
-                return Err(BadStack(
-                    "`flash`, the managed-flash layer, is not built yet: it comes with a later release; leave \
-                     `/flash` out"
-                        .to_owned(),
-                ));
+                flash = Some(resolve_flash(layer, &drives, array.as_ref(), QUEUE_DEPTH)?);
             }
         }
     }
@@ -109,14 +108,13 @@ pub(super) fn resolve<'c>(
         notes.extend(unequal(&drives));
     }
     let ram_bytes = files.as_ref().map(|files: &ResolvedFiles| files.params.ram_bytes);
-    Ok(Resolved { drives, port, array, files, ram_bytes, notes })
+    Ok(Resolved { drives, port, array, flash, files, ram_bytes, notes })
 }
 
 fn family(layer: &Part) -> Result<Family, BadStack> {
     let found = LAYERS.iter().find(|(name, _)| *name == layer.name);
     found.map(|(_, family)| *family).ok_or_else(|| {
-        let built = LAYERS.iter().filter(|(_, family)| *family != Family::Flash);
-        let names = || built.clone().map(|(name, _)| *name);
+        let names = || LAYERS.iter().map(|(name, _)| *name);
         let near = did_you_mean(&layer.name, names());
         BadStack(format!(
             "there is no layer `{}`.{near} Layers: {}",
@@ -126,7 +124,7 @@ fn family(layer: &Part) -> Result<Family, BadStack> {
     })
 }
 
-/// Drives, then at most one array, then at most one file system.
+/// Drives, then at most one array, then at most one managed volume, then at most one file system.
 fn check_order(stack: &Stack, families: &[Family]) -> Result<(), BadStack> {
     let mut below: Option<(&str, Family)> = None;
     let mut single = stack.drives() == 1;
@@ -142,6 +140,17 @@ fn check_order(stack: &Stack, families: &[Family]) -> Result<(), BadStack> {
             (Family::Files, Some((lower, Family::Files))) => {
                 return Err(BadStack(format!(
                     "`{name}` on `{lower}`: one file system is enough; leave one of them out"
+                )));
+            }
+            (Family::Flash, Some((lower, Family::Files))) => {
+                return Err(BadStack(format!(
+                    "`{lower}` lies below `{name}`: a managed volume takes the whole drive, and the file system \
+                     stands on top of it; write `/{name}/{lower}`"
+                )));
+            }
+            (Family::Flash, Some((lower, Family::Flash))) => {
+                return Err(BadStack(format!(
+                    "`{name}` on `{lower}`: one managed volume is enough; leave one of them out"
                 )));
             }
             (Family::Array(_), _) if single => {
