@@ -15,13 +15,13 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
-#[cfg(test)]
+#[cfg(any(test, feature = "crash"))]
 extern crate self as flash;
 
 mod broken;
 mod buffers;
-#[cfg(test)]
-mod crash;
+#[cfg(any(test, feature = "crash"))]
+pub mod crash;
 mod down;
 mod format;
 mod layout;

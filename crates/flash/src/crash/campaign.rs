@@ -1,169 +1,250 @@
-//! Seeded campaigns: lives that end with a power cut, in the middle of whatever was going on.
+//! Seeded campaigns: lives that end with a power cut, and at many moments of each life the cuts that could have
+//! ended it.
+//!
+//! ```text
+//!   life:  open --- serve --- serve --- ... --- cut --> the next life opens what is left
+//!                     |         |
+//!                     |         '-- a clone of the media, cut in several ways: crash points
+//!                     '-- and some of these recoveries, cut at every event in their turn
+//! ```
 
-use super::bench::{
-    Bench, Caller, Mix, classed, create, cut, flush, media, open, read_all, run_until, small,
-    striped,
+use super::{
+    bench::{Caller, ID, flush},
+    ground::Below,
+    point::{Reading, Subsets, cut_recovery, mend, recover},
+    scenario::Scenario,
+    tally::{Doing, Tally},
 };
-use block::{Engine, Instant, Rng};
-use flash::{Cleaning, Settings, Shape, Step};
+use block::{Drive, Engine, IoError, Rng, Stack};
+use flash::{Step, Volume};
 use model::Media;
-use std::collections::BTreeMap;
 
-/// Classes are told apart where the volume has them.
-fn settings() -> Settings {
-    Settings {
-        queue_depth: 16,
-        answer_ns: 500,
-        chunks: 6,
-        cleaning: Cleaning::SepBit,
-        ..Settings::default()
+/// Ways to cut one moment of a life.
+const CUTS: usize = 10;
+/// Ways to cut one moment of a recovery.
+const CUTS_OF_RECOVERY: usize = 5;
+/// One recovery in so many is cut too.
+const RECOVERIES_ONE_IN: u64 = 100;
+/// One point in so many is also read through the volume.
+const END_TO_END_ONE_IN: u64 = 16;
+
+type Bench = Stack<Volume, Box<dyn Below>>;
+
+struct Campaign {
+    scenario: Scenario,
+    rng: Rng,
+    caller: Caller,
+    tally: Tally,
+}
+
+/// Runs the scenario until so many crash points were tried.
+///
+/// # Panics
+/// When a volume does what it must not.
+pub fn campaign(scenario: &Scenario, points: u64) -> Tally {
+    let sectors = scenario.shape.exported_bytes / 512;
+    let mut campaign = Campaign {
+        scenario: *scenario,
+        rng: Rng::new(scenario.seed, 7),
+        caller: Caller::new(scenario.seed, sectors, scenario.mix),
+        tally: Tally { campaigns: 1, ..Tally::default() },
+    };
+    let mut media = None;
+    while campaign.tally.total() < points {
+        media = Some(campaign.life(media));
     }
+    campaign.tally.acknowledged = campaign.caller.acknowledged;
+    campaign.tally.refused = campaign.caller.failed.len() as u64;
+    campaign.tally
 }
 
-#[derive(Debug, Default)]
-pub struct Tally {
-    cuts: BTreeMap<String, u64>,
-    acknowledged: u64,
-    replayed: u64,
-    cut_chunks: u64,
-    cut_entries: u64,
-    walked_most: u64,
-}
-
-/// What the volume was doing.
-fn doing(bench: &Bench) -> String {
-    let volume = &bench.machine;
-    match volume.step() {
-        Step::Open if volume.is_cleaning() && volume.is_checkpointing() => "both".to_owned(),
-        Step::Open if volume.is_cleaning() => "cleaning".to_owned(),
-        Step::Open if volume.is_checkpointing() => "checkpoint".to_owned(),
-        Step::Open => "writing".to_owned(),
-        step => format!("opening: {step:?}"),
-    }
-}
-
-/// Opens what a power cut left, holds it against the oracle, and opens it once more.
-fn check(medium: &Media, caller: &mut Caller, sectors: u64, seed: u64, tally: &mut Tally) -> Media {
-    let mut bench = open(medium.clone(), settings(), seed);
-    flush(&mut bench)
-        .unwrap_or_else(|error| panic!("seed {seed}: {error:?} {:?}", bench.machine.open_error()));
-    let report = *bench.machine.open_report().expect("it is open");
-    assert_eq!((report.chunks_missing, report.pages_lost), (0, 0), "seed {seed}: {report:?}");
-    let layout = *bench.machine.layout().expect("it is open");
-    let streams = layout.shape.classes.streams();
-    let bound = u64::from(layout.window + 2 * layout.map_segments + 8 + streams);
-    assert!(report.segments_walked <= bound, "seed {seed}: {report:?}");
-    tally.replayed += report.chunks_replayed;
-    tally.cut_chunks += report.chunks_cut;
-    tally.cut_entries += report.entries_cut;
-    tally.walked_most = tally.walked_most.max(report.segments_walked);
-    bench.machine.audit();
-    let values = read_all(&mut bench, sectors).expect("nothing is damaged");
-    if let Err(complaint) = caller.oracle.admits(&values) {
-        panic!("seed {seed}: {complaint}; {report:?}");
-    }
-    let medium = cut(bench, seed ^ 1);
-    let mut again = open(medium.clone(), settings(), seed ^ 2);
-    flush(&mut again).expect("it opens again");
-    let twice = read_all(&mut again, sectors).expect("nothing is damaged");
-    assert!(twice == values, "seed {seed}: recovered twice, and not the same");
-    caller.oracle.restart(values);
-    caller.forget();
-    medium
-}
-
-pub fn campaign(seed: u64, shape: Shape, mix: Mix, lives: u64, tally: &mut Tally) {
-    let sectors = shape.exported_bytes / 512;
-    let mut rng = Rng::new(seed, 7);
-    let mut caller = Caller::new(seed, sectors, mix);
-    let mut medium = None;
-    for life in 0..lives {
-        let seed = seed.wrapping_mul(1000).wrapping_add(life);
-        let mut bench = match medium.take() {
-            None => create(media(&shape), shape, settings(), seed),
-            Some(left) => open(left, settings(), seed),
-        };
-        if life > 0 && rng.below(3) == 0 {
-            // Somewhere in recovery, more than once.
-            for round in 0..rng.below(3) {
-                run_until(&mut bench, Instant(rng.below(900_000)));
-                bench = open(cut(bench, seed ^ round << 40), settings(), seed ^ round);
+impl Campaign {
+    /// From one power cut to the next.
+    fn life(&mut self, media: Option<Vec<Media>>) -> Vec<Media> {
+        let mut bench = match media {
+            None => self.create(),
+            Some(left) => {
+                let left = self.cut_while_opening(left);
+                self.open(left)
             }
-            run_until(&mut bench, Instant(rng.below(900_000)));
-        } else {
-            flush(&mut bench).expect("it opens");
-            let depth = 1 + rng.below(12) as usize;
-            let end = bench.now().after(rng.below(12_000_000));
-            caller.work(&mut bench, depth, end);
-            assert_eq!(caller.failed.first(), None, "seed {seed}");
-            bench.machine.audit();
+        };
+        flush(&mut bench).expect("it opens");
+        let events = 20 + self.rng.below(600);
+        let (mut done, mut revision) = (Vec::new(), bench.engine.revision());
+        for _ in 0..events {
+            self.caller.fill(&mut bench, self.scenario.depth);
+            let next = bench.next_wakeup().max(bench.now().after(1));
+            bench.wait(next, &mut done);
+            self.caller.take(&mut done);
+            let now = bench.engine.revision();
+            if now != revision && self.is_worth_a_look(&bench) {
+                self.look(&bench);
+            }
+            revision = now;
         }
-        *tally.cuts.entry(doing(&bench)).or_default() += 1;
-        let left = cut(bench, seed);
-        medium = Some(check(&left, &mut caller, sectors, seed, tally));
+        let unexpected = self.caller.failed.iter().find(|error| **error != IoError::Os(28));
+        assert_eq!(unexpected, None, "a healthy drive, and a request failed");
+        bench.machine.audit();
+        self.end(bench)
     }
-    tally.acknowledged += caller.acknowledged;
-}
 
-#[test]
-fn nothing_that_was_flushed_is_lost_in_any_of_many_power_cuts() {
-    let mut tally = Tally::default();
-    for seed in 0..16 {
-        let mix = Mix { unaligned: false, flush_one_in: 4 + seed % 3 * 30, skewed: seed % 2 == 1 };
-        campaign(seed, small(), mix, 14, &mut tally);
+    fn create(&mut self) -> Bench {
+        let Scenario { ground, shape, sector_bytes, settings, .. } = self.scenario;
+        let below = ground.stand(ground.media(shape.device_bytes, sector_bytes), self.rng.next());
+        let volume = Volume::create(below.geometry(Drive(0)), shape, ID, settings);
+        Stack::new(volume.expect("it fits"), below)
     }
-    eprintln!("{tally:?}");
-}
 
-#[test]
-fn nor_where_short_lived_blocks_lie_apart() {
-    let mut tally = Tally::default();
-    for seed in 300..312 {
-        let mix = Mix { unaligned: false, flush_one_in: 4 + seed % 3 * 30, skewed: seed % 4 > 0 };
-        campaign(seed, classed(), mix, 12, &mut tally);
+    fn open(&mut self, media: Vec<Media>) -> Bench {
+        let below = self.scenario.ground.stand(media, self.rng.next());
+        Stack::new(Volume::open(below.geometry(Drive(0)), self.scenario.settings), below)
     }
-    eprintln!("{tally:?}");
-    assert!(tally.cut_entries > 0, "no chunk was ever younger than what was lost before it");
-}
 
-#[test]
-fn nor_with_requests_that_split_blocks() {
-    let mut tally = Tally::default();
-    for seed in 100..106 {
-        let mix = Mix { unaligned: true, flush_one_in: 20, skewed: seed % 2 == 1 };
-        campaign(seed, small(), mix, 10, &mut tally);
+    /// Sometimes recovery is cut, and the next one too.
+    fn cut_while_opening(&mut self, mut media: Vec<Media>) -> Vec<Media> {
+        while self.rng.below(3) == 0 {
+            let mut bench = self.open(media);
+            let (mut done, events) = (Vec::new(), self.rng.below(120));
+            for _ in 0..events {
+                let next = bench.next_wakeup().max(bench.now().after(1));
+                bench.wait(next, &mut done);
+                if bench.machine.step() >= Step::Open {
+                    break;
+                }
+            }
+            media = self.lose_power(bench);
+        }
+        media
     }
-    eprintln!("{tally:?}");
-}
 
-#[test]
-fn nor_on_stripes_of_192_kib_with_parity() {
-    let mut tally = Tally::default();
-    for seed in 200..204 {
-        let mix = Mix { unaligned: false, flush_one_in: 20, skewed: seed % 2 == 1 };
-        campaign(seed, striped(), mix, 6, &mut tally);
+    fn lose_power(&mut self, mut bench: Bench) -> Vec<Media> {
+        bench.engine.lose_power(self.rng.next());
+        let mut media: Vec<Media> = bench.engine.media().into_iter().cloned().collect();
+        mend(self.scenario.ground, &mut media, self.rng.next());
+        media
     }
-    eprintln!("{tally:?}");
-}
 
-/// Minutes, not seconds: `cargo test -p flash --release -- --ignored soak`.
-#[test]
-#[ignore = "takes minutes"]
-fn soak() {
-    let mut tally = Tally::default();
-    for seed in 1_000..1_600 {
-        let mix = Mix {
-            unaligned: seed % 3 == 0,
-            flush_one_in: 4 + seed % 4 * 20,
-            skewed: seed % 2 == 1,
+    /// Chance, weighed by what the volume is doing: most of the time it only serves.
+    fn is_worth_a_look(&mut self, bench: &Bench) -> bool {
+        let one_in = match Doing::of(&bench.machine) {
+            Doing::Serving | Doing::Checkpoint | Doing::Recovery(_) => 40,
+            Doing::Cleaning => 10,
+            Doing::CleaningAndCheckpoint => 20,
         };
-        let shape = match seed % 5 {
-            0 => striped(),
-            1 => Shape { checksums: flash::Checksums::OnCleaning, ..small() },
-            2 => classed(),
-            _ => small(),
-        };
-        campaign(seed, shape, mix, 20, &mut tally);
+        self.rng.below(one_in) == 0
     }
-    eprintln!("{tally:?}");
+
+    /// Cuts clones of the media as they are now, and recovers each.
+    fn look(&mut self, bench: &Bench) {
+        let doing = Doing::of(&bench.machine);
+        let media = bench.engine.media();
+        self.tally.positions += 1;
+        let seed = self.rng.next();
+        for (_, state) in Subsets::new(&media, seed).draw(&media, CUTS) {
+            self.point(doing, state.clone());
+            if self.rng.below(RECOVERIES_ONE_IN) == 0 {
+                self.look_into_recovery(state);
+            }
+        }
+    }
+
+    /// Tries one point and says what was there.
+    fn point(&mut self, doing: Doing, mut state: Vec<Media>) -> Vec<u64> {
+        let seed = self.rng.next();
+        mend(self.scenario.ground, &mut state, seed);
+        let reading = match self.rng.below(END_TO_END_ONE_IN) {
+            0 => Reading::EndToEnd,
+            _ => Reading::FromTheMedium,
+        };
+        let medium = self.scenario.ground.flatten(&state);
+        let found = recover(&medium, self.scenario.settings, &self.caller.oracle, reading, seed);
+        *self.tally.points.entry(doing).or_default() += 1;
+        self.tally.replayed += found.report.chunks_replayed;
+        self.tally.torn += found.report.chunks_cut;
+        self.tally.end_to_end += u64::from(reading == Reading::EndToEnd);
+        found.values
+    }
+
+    /// Cuts the recovery of a state at every event. Nobody has been answered by then, so that the next one may find
+    /// another of the admissible states than this one would have.
+    fn look_into_recovery(&mut self, mut state: Vec<Media>) {
+        let seed = self.rng.next();
+        let (ground, settings) = (self.scenario.ground, self.scenario.settings);
+        mend(ground, &mut state, seed);
+        cut_recovery(ground, state, settings, seed, |step, revision, media| {
+            self.tally.positions += 1;
+            for (_, state) in Subsets::new(media, seed ^ revision).draw(media, CUTS_OF_RECOVERY) {
+                self.point(Doing::Recovery(step), state);
+            }
+        });
+    }
+
+    /// The life's own power cut.
+    fn end(&mut self, bench: Bench) -> Vec<Media> {
+        let doing = Doing::of(&bench.machine);
+        let media = self.lose_power(bench);
+        self.tally.positions += 1;
+        let values = self.point(doing, media.clone());
+        self.caller.oracle.restart(values);
+        self.caller.forget();
+        media
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Twenty thousand over all of these.
+    fn points(kind: &'static str, points: u64) {
+        let tally = campaign(&Scenario::named(kind, 1), points);
+        eprintln!("{kind}: {tally}");
+        assert!(tally.total() >= points && tally.inside() * 2 >= points, "{tally}");
+        assert!(tally.replayed > 0 && tally.torn > 0 && tally.end_to_end > 0, "{tally}");
+    }
+
+    #[test]
+    fn nothing_that_was_flushed_is_lost_in_any_of_many_power_cuts() {
+        points("4 KiB", 4_000);
+    }
+
+    #[test]
+    fn nor_where_the_map_has_no_checksums() {
+        points("4 KiB, checksums on cleaning", 4_000);
+    }
+
+    #[test]
+    fn nor_where_short_lived_blocks_lie_apart() {
+        points("classes of SepBIT", 3_000);
+    }
+
+    #[test]
+    fn nor_where_a_block_can_be_torn() {
+        points("4 KiB on sectors of 512 B", 2_000);
+    }
+
+    #[test]
+    fn nor_with_requests_that_split_blocks() {
+        points("requests that split blocks", 4_000);
+    }
+
+    #[test]
+    fn nor_on_a_thin_volume_that_is_full() {
+        points("thin", 4_000);
+    }
+
+    #[test]
+    fn nor_on_stripes_of_192_kib_with_parity() {
+        points("stripes of 192 KiB with parity", 300);
+    }
+
+    #[test]
+    fn nor_on_an_array_of_four_that_loses_one() {
+        points("RAID-5 of 3+1", 300);
+    }
+
+    #[test]
+    fn nor_on_an_array_of_five_that_loses_one() {
+        points("RAID-5 of 4+1", 300);
+    }
 }

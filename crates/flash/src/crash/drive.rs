@@ -9,7 +9,8 @@ pub struct Shuffling {
     rng: Rng,
 }
 
-pub const DEPTH: u32 = 16;
+/// Enough for an array on top.
+pub const DEPTH: u32 = 1024;
 
 impl Shuffling {
     pub fn new(capacity_bytes: u64, seed: u64) -> Self {

@@ -3,7 +3,7 @@
 
 use super::{
     bench::{Bench, create, extent, flush, media, open, read_all, small, write},
-    oracle::Oracle,
+    oracle::{Covered, Oracle, Order},
 };
 use block::{Actor, Command, Drive, Durability, Engine, Instant, Request, Tag};
 use flash::{Cleaning, Settings, Shape};
@@ -45,14 +45,14 @@ fn tiny() -> Shape {
 
 enum Issued {
     Change(Range<usize>, bool),
-    Flush(BTreeSet<usize>),
+    Flush(Covered),
 }
 
 /// Runs the sequence and looks at every state that a cut at any event can leave. How many there were.
 fn cut_everywhere(steps: &[Step], seed: u64) -> u64 {
     let mut bench = create(media(&tiny()), tiny(), settings(), seed);
     flush(&mut bench).expect("healthy");
-    let mut oracle = Oracle::new(SECTORS, true);
+    let mut oracle = Oracle::new(SECTORS, Order::Submission);
     let (mut cuts, mut done, mut value) = (0, Vec::new(), 0);
     for &step in steps {
         value += 1;
@@ -79,12 +79,8 @@ fn cut_everywhere(steps: &[Step], seed: u64) -> u64 {
         }
         done.clear();
         match issued {
-            Issued::Change(changes, fua) => {
-                oracle.acknowledge(changes.clone());
-                if fua {
-                    oracle.end_flush(&changes.collect());
-                }
-            }
+            Issued::Change(changes, true) => oracle.end_fua(changes),
+            Issued::Change(changes, false) => oracle.acknowledge(changes),
             Issued::Flush(covered) => oracle.end_flush(&covered),
         }
     }
@@ -127,15 +123,14 @@ fn every_sequence_of_three_requests_survives_every_cut() {
 fn recovery_cut_at_every_event_in_every_way_finds_the_same_again() {
     let mut bench = create(media(&tiny()), tiny(), settings(), 3);
     flush(&mut bench).expect("healthy");
-    let mut oracle = Oracle::new(SECTORS, true);
+    let mut oracle = Oracle::new(SECTORS, Order::Submission);
     for (block, value) in [(0, 1), (1, 2), (0, 3)] {
         let range = block * 8..block * 8 + 8;
         let changes = oracle.issue(range.clone(), value);
         super::bench::ask(&mut bench, write(range, value, Durability::Fua))
             .result
             .expect("healthy");
-        oracle.acknowledge(changes.clone());
-        oracle.end_flush(&changes.collect());
+        oracle.end_fua(changes);
     }
     let medium = super::bench::cut(bench, 1);
     let mut recovering = open(medium, settings(), 1);

@@ -1,21 +1,19 @@
 //! Every rule, broken on purpose, must be noticed.
 
-use super::{
-    bench::{Mix, classed, small},
-    campaign::{self, Tally},
-    faults, requests,
-};
+use super::{bench::Mix, campaign::campaign, faults, requests, scenario::Scenario};
 use crate::broken::{Rule, break_rule};
 use std::panic::catch_unwind;
 
 fn cuts(seed: u64, flush_one_in: u64) {
-    let mix = Mix { unaligned: false, flush_one_in, skewed: seed % 2 == 1 };
-    campaign::campaign(seed, small(), mix, 14, &mut Tally::default());
+    let mut scenario = Scenario::named("4 KiB", seed);
+    scenario.mix = Mix { flush_one_in, ..scenario.mix };
+    campaign(&scenario, 300);
 }
 
 fn cuts_of_classes(seed: u64) {
-    let mix = Mix { unaligned: false, flush_one_in: 60, skewed: true };
-    campaign::campaign(seed, classed(), mix, 14, &mut Tally::default());
+    let mut scenario = Scenario::named("classes of SepBIT", seed);
+    scenario.mix = Mix { unaligned: false, flush_one_in: 60, skewed: true };
+    campaign(&scenario, 300);
 }
 
 /// Whether the check fails for one of the seeds once the rule is broken, having passed for that seed

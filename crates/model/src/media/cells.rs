@@ -52,6 +52,17 @@ impl Cells {
         }
     }
 
+    /// Takes over a cell of other cells of the same size: whole pages are shared.
+    pub(super) fn copy(&mut self, sector: u64, from: &Self, of: u64) {
+        if self.cell_bytes < PAGE_BYTES {
+            return self.set(sector, from.get(of));
+        }
+        match from.pages.get(&of) {
+            Some(page) => self.pages.insert(sector, Arc::clone(page)),
+            None => self.pages.remove(&sector),
+        };
+    }
+
     /// The sectors of `range` that may hold something else than zeroes: those of resident pages.
     pub(super) fn resident(&self, range: Range<u64>) -> impl Iterator<Item = u64> + '_ {
         let of_page = (PAGE_BYTES / self.cell_bytes) as u64;

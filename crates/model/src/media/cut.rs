@@ -24,6 +24,8 @@ pub struct Loss {
     pub sectors_at_risk: u64,
     /// Sectors that no longer read as they did before the cut.
     pub sectors_changed: u64,
+    /// A hash of what stayed in the sectors at risk: tells apart the states that cuts of one moment left.
+    pub survivors: u64,
 }
 
 /// Where a version of a sector stands.
@@ -73,8 +75,12 @@ impl Media {
         let sectors_at_risk = candidates.len() as u64;
         let sectors_changed =
             sectors_at_risk - candidates.keys().filter(|s| stays(s)).count() as u64;
+        let survivors = candidates.keys().fold(0, |hash, &sector| {
+            let now = kept.get(&sector).copied().unwrap_or(Source::Durable);
+            mix(mix(hash, sector), self.cell(sector, now).map_or(0, hash_of))
+        });
         self.keep(&kept);
-        Loss { sectors_at_risk, sectors_changed }
+        Loss { sectors_at_risk, sectors_changed, survivors }
     }
 
     /// In how many ways a power cut could go now; `u64::MAX` for more than that. At [`Grain::Sector`] each
@@ -173,6 +179,7 @@ impl Media {
                 (sector, cell.to_vec())
             })
             .collect();
+        self.revision += 1;
         self.versions.clear();
         self.cached.clear();
         self.cached_bytes = 0;
@@ -182,6 +189,17 @@ impl Media {
             self.damaged.remove(&sector);
         }
     }
+}
+
+/// A word more in a hash: one round of FNV-1a over 64 bits, its high bits folded back.
+fn mix(hash: u64, word: u64) -> u64 {
+    let product = (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
+    product.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+fn hash_of(cell: &[u8]) -> u64 {
+    let (words, _) = cell.as_chunks::<8>();
+    words.iter().fold(cell.len() as u64, |hash, word| mix(hash, u64::from_le_bytes(*word)))
 }
 
 /// All ways to answer a series of questions, one after the other: an odometer whose wheels are as many and

@@ -82,6 +82,7 @@ pub struct Media {
     next_cached: u64,
     in_flight: BTreeMap<u64, Change>,
     next_write: u64,
+    revision: u64,
 }
 
 /// What a write or discard puts where.
@@ -147,6 +148,7 @@ impl Media {
             next_cached: 0,
             in_flight: BTreeMap::new(),
             next_write: 0,
+            revision: 0,
         }
     }
 
@@ -176,6 +178,18 @@ impl Media {
     /// Memory taken by what is on the medium, bytes.
     pub fn resident_bytes(&self) -> u64 {
         self.durable.resident_bytes()
+    }
+
+    /// Grows whenever what a power cut may leave can have changed: two looks at one revision are looks at one
+    /// state.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// What a read of `sector` would see, where it lies; none if it cannot be read.
+    pub fn sector(&self, sector: u64) -> Option<&[u8]> {
+        let lost = self.damaged.contains(&sector) && self.newest(sector).is_none();
+        (!lost).then(|| self.visible(sector))
     }
 
     /// How many writes and discards have begun and not ended.
@@ -220,6 +234,7 @@ impl Media {
     fn begin(&mut self, change: Change) -> WriteId {
         let id = self.next_write;
         self.next_write += 1;
+        self.revision += 1;
         self.in_flight.insert(id, change);
         WriteId(id)
     }
@@ -230,6 +245,7 @@ impl Media {
     /// If it is not in flight.
     pub fn complete_write(&mut self, id: WriteId) {
         let change = self.in_flight.remove(&id.0).expect("the write is in flight");
+        self.revision += 1;
         if self.contents == Contents::Nothing {
             remove_range(&mut self.damaged, change.sectors);
         } else {
@@ -251,6 +267,7 @@ impl Media {
     /// If it is not in flight.
     pub fn fail_write(&mut self, id: WriteId, rng: &mut Rng) {
         let change = self.in_flight.remove(&id.0).expect("the write is in flight");
+        self.revision += 1;
         if self.contents == Contents::Nothing {
             return;
         }
@@ -271,6 +288,7 @@ impl Media {
     /// The flush is acknowledged: what had completed before it began is on the medium.
     pub fn complete_flush(&mut self, mark: FlushMark) {
         while self.cached.front().is_some_and(|oldest| oldest.number < mark.0) {
+            self.revision += 1;
             self.destage_oldest();
         }
     }
@@ -313,15 +331,32 @@ impl Media {
     /// A latent error: the sectors of `at` cannot be read until they are written again. What the cache held
     /// of them has been destaged and is lost with the rest.
     pub fn damage(&mut self, at: Extent) {
+        self.revision += 1;
         for sector in self.sectors(at.offset, u64::from(at.bytes)) {
             self.forget_versions(sector);
             self.damaged.insert(sector);
         }
     }
 
+    /// Puts `sector` durably to what `of` of another medium durably holds, which must have sectors of the same size and
+    /// the same contents. For taking apart and putting together what an array holds.
+    ///
+    /// # Panics
+    /// If they differ in that, or if either sector is damaged or has versions in a cache.
+    pub fn copy_sector(&mut self, sector: u64, from: &Self, of: u64) {
+        assert_eq!((self.sector_bytes, self.contents), (from.sector_bytes, from.contents));
+        let settled = |medium: &Self, sector| {
+            medium.newest(sector).is_none() && !medium.damaged.contains(&sector)
+        };
+        assert!(settled(self, sector) && settled(from, of), "sectors {sector} and {of} at risk");
+        self.revision += 1;
+        self.durable.copy(sector, &from.durable, of);
+    }
+
     /// Bit rot: one bit of the sector at `offset`, as `rng` draws, is no longer what it was; nobody is told.
     pub fn rot(&mut self, offset: u64, rng: &mut Rng) {
         let sector = self.sectors(offset, u64::from(self.sector_bytes)).start;
+        self.revision += 1;
         if self.contents == Contents::Nothing {
             return;
         }

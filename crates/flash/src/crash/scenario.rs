@@ -1,0 +1,153 @@
+//! What a campaign is about: all of it follows from a seed.
+
+use super::{
+    bench::{small, striped},
+    caller::Mix,
+    ground::Ground,
+};
+use block::Rng;
+use flash::{Checksums, Classes, Cleaning, Parity, Settings, Shape};
+use std::fmt;
+
+/// A volume, what it stands on, and what is done to it.
+#[derive(Clone, Copy, Debug)]
+pub struct Scenario {
+    /// All else follows from it.
+    pub seed: u64,
+    /// Its kind.
+    pub name: &'static str,
+    pub(super) shape: Shape,
+    pub(super) ground: Ground,
+    pub(super) sector_bytes: u32,
+    pub(super) settings: Settings,
+    pub(super) mix: Mix,
+    /// Requests outstanding.
+    pub(super) depth: usize,
+}
+
+/// What there is, and how often: what is cheap to crash is crashed more.
+const KINDS: [(&str, u64); 9] = [
+    ("4 KiB", 6),
+    ("4 KiB, checksums on cleaning", 4),
+    ("classes of SepBIT", 4),
+    ("4 KiB on sectors of 512 B", 3),
+    ("requests that split blocks", 4),
+    ("thin", 4),
+    ("stripes of 192 KiB with parity", 1),
+    ("RAID-5 of 3+1", 1),
+    ("RAID-5 of 4+1", 1),
+];
+
+/// Small, so that a crash point is cheap and every segment is used many times over.
+pub fn cramped() -> Shape {
+    Shape {
+        device_bytes: 2 << 20,
+        exported_bytes: 704 << 10,
+        segment_bytes: 32 << 10,
+        chunk_bytes: 16 << 10,
+        ..small()
+    }
+}
+
+/// On an array of so many data drives, 16 KiB in a row on each.
+fn on_array(data: u64) -> (Shape, Ground) {
+    let stripe_bytes = data * (16 << 10);
+    let shape = Shape {
+        device_bytes: stripe_bytes * 96,
+        exported_bytes: 768 << 10,
+        stripe_bytes,
+        erase_unit_bytes: 4096,
+        segment_bytes: stripe_bytes * 2,
+        chunk_bytes: stripe_bytes,
+        ring_bytes: 0,
+        parity: Parity::Protected,
+        checksums: Checksums::OnRead,
+        classes: Classes::TWO,
+    };
+    (shape, Ground::Raid5 { members: data as u16 + 1, chunk_bytes: 16 << 10 })
+}
+
+impl Scenario {
+    /// The one that the seed draws.
+    pub fn of(seed: u64) -> Self {
+        let mut rng = Rng::new(seed, 0x7363_656e);
+        let mut draw = rng.below(KINDS.iter().map(|(_, share)| share).sum());
+        let (name, _) = *KINDS
+            .iter()
+            .find(|(_, share)| {
+                let found = draw < *share;
+                draw = draw.saturating_sub(*share);
+                found
+            })
+            .expect("the draw is below the sum");
+        let mut scenario = Self::named(name, seed);
+        scenario.settings.cleaning =
+            [Cleaning::SepBit, Cleaning::Fifo, Cleaning::Greedy, Cleaning::CostBenefit]
+                [rng.below(4) as usize];
+        scenario.settings.chunks = 4 + rng.below(5) as u32;
+        scenario.mix.flush_one_in = [3, 12, 40, 150][rng.below(4) as usize];
+        scenario.mix.skewed = rng.below(2) == 0;
+        scenario.depth = 1 + rng.below(14) as usize;
+        scenario
+    }
+
+    /// One of the kinds, everything else as usual.
+    ///
+    /// # Panics
+    /// Without a kind of that name.
+    pub fn named(name: &'static str, seed: u64) -> Self {
+        let mut scenario = Self {
+            seed,
+            name,
+            shape: cramped(),
+            ground: Ground::Single,
+            sector_bytes: 4096,
+            settings: Settings {
+                queue_depth: 16,
+                answer_ns: 500,
+                chunks: 6,
+                ..Settings::default()
+            },
+            mix: Mix { unaligned: false, flush_one_in: 20, skewed: seed % 2 == 1 },
+            depth: 8,
+        };
+        match name {
+            "4 KiB" => {}
+            "4 KiB, checksums on cleaning" => scenario.shape.checksums = Checksums::OnCleaning,
+            "classes of SepBIT" => {
+                let device_bytes = 3 << 20;
+                scenario.shape = Shape { device_bytes, classes: Classes::SEPBIT, ..scenario.shape };
+                scenario.settings.cleaning = Cleaning::SepBit;
+            }
+            "4 KiB on sectors of 512 B" => scenario.sector_bytes = 512,
+            "requests that split blocks" => scenario.mix.unaligned = true,
+            "thin" => scenario.shape.exported_bytes = 2 << 20,
+            "stripes of 192 KiB with parity" => scenario.shape = striped(),
+            "RAID-5 of 3+1" => (scenario.shape, scenario.ground) = on_array(3),
+            "RAID-5 of 4+1" => (scenario.shape, scenario.ground) = on_array(4),
+            _ => panic!("there is no kind `{name}`"),
+        }
+        scenario
+    }
+
+    /// The names of all kinds.
+    pub fn kinds() -> impl Iterator<Item = &'static str> {
+        KINDS.iter().map(|(name, _)| *name)
+    }
+}
+
+impl fmt::Display for Scenario {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "seed {}: {}, {:?}, {} chunks, depth {}, a flush in {}{}",
+            self.seed,
+            self.name,
+            self.settings.cleaning,
+            self.settings.chunks,
+            self.depth,
+            self.mix.flush_one_in,
+            if self.mix.skewed { ", skewed" } else { "" }
+        )
+    }
+}
