@@ -25,6 +25,8 @@ pub enum Verb {
     Run(Box<RunArguments>),
     #[command(about = "Re-run a published study, on its own drives modelled or on yours", long_about = study::ABOUT)]
     Study(Box<study::StudyArguments>),
+    #[command(about = "Serve a target as a network block device (NBD)", long_about = SERVE_ABOUT)]
+    Serve(ServeArguments),
     /// List the runs in the store, newest first
     History(HistoryArguments),
     /// Print a run's table again
@@ -161,6 +163,59 @@ const KEPT_BY_RESUME: [&str; 16] = [
     "seed",
     "dry_run",
 ];
+
+/// What `serve --help` opens with.
+const SERVE_ABOUT: &str = "\
+Serve a target to NBD clients - qemu, nbdkit, libnbd, the Linux kernel - until SIGTERM or Ctrl-C, which answer what is \
+under way, flush everything, and remove the socket. A second signal ends it at once.
+
+TARGET is a file or a block device; it is changed only if its name is given with --destroy as well. What is served \
+is locked against a second server, and a device must not be mounted.
+
+What FLUSH and FUA cover is durable when they are answered, on whichever connection it was written. If a flush ever \
+fails, no change is acknowledged any more.";
+
+/// What `serve --help` ends with.
+const SERVE_HELP: &str = "\
+Examples:
+  truncate -s 10G disk.img
+  drivelab serve disk.img --destroy disk.img --nbd unix:/tmp/disk.sock
+  drivelab serve /dev/sdb --read-only --nbd tcp:127.0.0.1:10809
+
+A Unix socket is its owner's alone. TCP listens on the named address only,
+and whoever reaches that may read and write: NBD has no passwords.
+
+Exit codes: 0 stopped by a signal with everything durable, 2 could not serve,
+or a flush failed.";
+
+/// `drivelab serve`.
+#[derive(Args, Debug)]
+#[command(after_long_help = SERVE_HELP)]
+pub struct ServeArguments {
+    /// What to serve
+    #[arg(value_name = "TARGET")]
+    pub target: String,
+
+    /// Where: unix:PATH or tcp:HOST:PORT (port 0: any that is free)
+    #[arg(long, value_name = "ADDRESS")]
+    pub nbd: String,
+
+    /// Let clients read, and change nothing
+    #[arg(long, conflicts_with = "destroy")]
+    pub read_only: bool,
+
+    /// Let clients change the file of this name, or the device with this serial (without one: this name)
+    #[arg(long, value_name = "NAME")]
+    pub destroy: Vec<String>,
+
+    /// What clients may call the export; the empty name always works
+    #[arg(long, value_name = "NAME", default_value = "")]
+    pub name: String,
+
+    /// No status and no summary, only errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
 
 /// What `drives --help` opens with.
 const DRIVES_ABOUT: &str = "\

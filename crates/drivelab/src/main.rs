@@ -1,7 +1,8 @@
 //! drivelab: is this drive, volume or array as fast as its data sheet says, for my workload?
 //!
 //! ```text
-//!   cli (words)  ->  run | study | show | history | drives  ->  stdout: tables and data, stderr: talk
+//!   cli (words)  ->  run | study | serve | show | history | drives
+//!   ->  stdout: tables and data, stderr: talk
 //! ```
 //!
 //! Exit codes: 0 the plan completed, 2 could not run, 130 interrupted.
@@ -16,6 +17,7 @@ mod interrupt;
 mod output;
 mod progress;
 mod run;
+mod serve;
 mod show;
 mod study;
 
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
     };
     let outcome = match cli.verb {
         cli::Verb::Run(arguments) => run::run(*arguments),
+        cli::Verb::Serve(arguments) => serve::serve(&arguments),
         cli::Verb::History(arguments) => history::history(&arguments),
         cli::Verb::Show(arguments) => show::show(&arguments),
         cli::Verb::Study(arguments) => study::study(&arguments),

@@ -111,10 +111,37 @@ impl Cleared {
 /// # Errors
 /// A [`Refusal`] for anything that is in use, holds data or could not be examined.
 pub fn judge_destruction(path: &Path, roots: &Roots) -> Result<Cleared, Refusal> {
-    judge(path, roots).map_err(|reason| Refusal { path: path.to_owned(), reason })
+    judge(path, Holding::Nothing, roots).map_err(|reason| Refusal { path: path.to_owned(), reason })
 }
 
-fn judge(path: &Path, roots: &Roots) -> Result<Cleared, Reason> {
+/// As [`judge_destruction`], for a device that is handed to others who read and write it: what it holds is theirs to
+/// keep or change, so nothing is refused for being there.
+///
+/// # Errors
+/// A [`Refusal`] for anything that is in use or could not be examined.
+pub fn judge_lending(path: &Path, roots: &Roots) -> Result<Cleared, Refusal> {
+    judge(path, Holding::Anything, roots)
+        .map_err(|reason| Refusal { path: path.to_owned(), reason })
+}
+
+/// Whether a regular file may be handed to others who write it: no loop device and no swap may be on it.
+///
+/// # Errors
+/// A [`Refusal`] that says what is.
+pub fn judge_file(path: &Path, roots: &Roots) -> Result<(), Refusal> {
+    let refuse = |reason| Refusal { path: path.to_owned(), reason };
+    let canonical = fs::canonicalize(path).map_err(|error| refuse(unreadable(error)))?;
+    claims::claim_on_file(&canonical, roots).map_or(Ok(()), |reason| Err(refuse(reason)))
+}
+
+/// What a device may hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Holding {
+    Nothing,
+    Anything,
+}
+
+fn judge(path: &Path, holding: Holding, roots: &Roots) -> Result<Cleared, Reason> {
     let canonical = fs::canonicalize(path).map_err(unreadable)?;
     let meta = fs::metadata(&canonical).map_err(unreadable)?;
     if !meta.file_type().is_block_device() {
@@ -130,7 +157,9 @@ fn judge(path: &Path, roots: &Roots) -> Result<Cleared, Reason> {
     }
     // Whoever was quicker than the exclusive open is seen now; nobody can come later.
     check_claims(&device, roots)?;
-    check_signatures(&device, &canonical, &file, roots)?;
+    if holding == Holding::Nothing {
+        check_signatures(&device, &canonical, &file, roots)?;
+    }
     let disk = device.parent().unwrap_or_else(|| device.clone());
     let serial = identity_of(&disk, roots).serial.filter(|_| is_one_drive(&disk));
     Ok(Cleared {

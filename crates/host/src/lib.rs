@@ -30,7 +30,9 @@ pub mod watch;
 pub use contents::{FileContents, ZeroSample, file_contents, sample_zeros};
 pub use environment::environment;
 pub use error::{ErrorKind, HostError};
-pub use guard::{Cleared, Permit, Reason, Refusal, judge_claims, judge_destruction};
+pub use guard::{
+    Cleared, Permit, Reason, Refusal, judge_claims, judge_destruction, judge_file, judge_lending,
+};
 pub use identify::{ask_tools, target_info};
 pub use mountinfo::{Mount, parse_mountinfo, unescape_octal};
 pub use roots::{DeviceNumber, Roots};

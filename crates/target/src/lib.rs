@@ -18,6 +18,7 @@ mod model;
 mod null;
 mod path;
 mod propose;
+pub mod serve;
 pub mod stack;
 mod text;
 

@@ -10,6 +10,7 @@ use crate::{
     roots::{DeviceNumber, Roots, read_text},
     sysfs::{BlockDevice, closure, disks},
 };
+use std::path::Path;
 
 /// The first claim found on the device, on what it contains, or on what contains it.
 pub(crate) fn claim_on(device: &BlockDevice, roots: &Roots) -> Option<Reason> {
@@ -20,6 +21,18 @@ pub(crate) fn claim_on(device: &BlockDevice, roots: &Roots) -> Option<Reason> {
         .or_else(|| looped(&relatives, roots))
         .or_else(|| shared_file(device, roots))
         .or_else(|| pooled(&relatives, roots))
+}
+
+/// The first claim found on a regular file at its canonical path.
+pub(crate) fn claim_on_file(path: &Path, roots: &Roots) -> Option<Reason> {
+    let is_it = |other: &str| Path::new(other) == path;
+    let swaps = read_text(&roots.proc.join("swaps")).unwrap_or_default();
+    if let Some(device) = swap_paths(&swaps).into_iter().find(|swap| is_it(swap)) {
+        return Some(Reason::Swap { device });
+    }
+    let disk =
+        disks(roots).into_iter().find(|disk| disk.backing_file().is_some_and(|f| is_it(&f)))?;
+    Some(Reason::SharedFile { file: path.display().to_string(), loop_device: disk.name })
 }
 
 /// Devices whose contents change when one device is overwritten, and those whose owner would mind. The

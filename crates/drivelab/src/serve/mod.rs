@@ -1,0 +1,72 @@
+//! `drivelab serve`: a target behind a socket.
+//!
+//! ```text
+//!   target::serve -> Served: an engine, a hold      words    what to connect with
+//!   nbd::Server   -> until a signal                 status   a line on a terminal, a summary
+//! ```
+
+mod status;
+mod words;
+
+use crate::{cli::ServeArguments, interrupt, output};
+use anyhow::{Context, Result, bail};
+use block::{Drive, Engine};
+use nbd::{
+    Address, Listener, Options, Server,
+    protocol::{Access, Discarded, Export, NAME_BYTES_MAX},
+};
+use status::Status;
+use std::{io::IsTerminal, process::ExitCode};
+use target::{
+    TargetText,
+    serve::{Served, Sharing, Wishes},
+};
+
+/// Serves the target until a signal comes.
+pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
+    let address: Address = arguments.nbd.parse().context("--nbd")?;
+    if arguments.name.len() > NAME_BYTES_MAX {
+        bail!("--name: NBD allows names of {NAME_BYTES_MAX} bytes at most: choose a shorter one");
+    }
+    let target: TargetText = arguments.target.parse()?;
+    let sharing = if arguments.read_only { Sharing::ReadOnly } else { Sharing::ReadWrite };
+    let wishes = Wishes { sharing, destroy: arguments.destroy.clone() };
+    // From here on a signal ends it in order, however far it came.
+    let stop = interrupt::flag()?;
+    let served = target::serve::serve(&target, &wishes, engine::Clock::start())?;
+    let listener = Listener::bind(&address)?;
+    let export = export(&served, sharing, &arguments.name);
+    output::print(&words::ready(&arguments.target, listener.address(), &export))?;
+    let Served { engine, hold, .. } = served;
+    let mut server = Server::new(engine, export, listener, Options::default());
+    let shows = !arguments.quiet && std::io::stderr().is_terminal();
+    let mut status = Status::new(shows);
+    let outcome = server.run(&stop, |engine, traffic| status.turn(engine.now(), traffic));
+    status.finish();
+    outcome?;
+    let traffic = server.traffic();
+    drop(server.into_engine());
+    drop(hold);
+    if !arguments.quiet {
+        output::print(&words::summary(&traffic, status.seconds()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn export(served: &Served, sharing: Sharing, name: &str) -> Export {
+    let reach = Export::of(&served.engine.geometry(Drive(0)));
+    Export {
+        name: name.to_owned(),
+        description: served.description.clone(),
+        size_bytes: served.bytes.min(reach.size_bytes),
+        access: match sharing {
+            Sharing::ReadOnly => Access::ReadOnly,
+            Sharing::ReadWrite => Access::ReadWrite,
+        },
+        discarded: match served.discarded {
+            target::serve::Discarded::ReadsZero => Discarded::ReadsZero,
+            target::serve::Discarded::Unknown => Discarded::Unknown,
+        },
+        ..reach
+    }
+}

@@ -1,0 +1,90 @@
+//! A line on the terminal while a server works: what it does now.
+
+use block::{Instant, display_bytes};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use nbd::Traffic;
+
+/// The line changes so often, in nanoseconds.
+const INTERVAL_NS: u64 = 1_000_000_000;
+
+/// The line, and the time.
+pub struct Status {
+    line: Option<ProgressBar>,
+    started: Option<Instant>,
+    /// When the line was last written, and what had been asked for then.
+    last: (Instant, Traffic),
+    now: Instant,
+}
+
+impl Status {
+    /// A line that is shown, or none.
+    pub fn new(shows: bool) -> Self {
+        let line = shows.then(|| {
+            let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            line.set_style(ProgressStyle::with_template("{wide_msg}").expect("it is valid"));
+            line
+        });
+        let last = (Instant(0), Traffic::default());
+        Self { line, started: None, last, now: Instant(0) }
+    }
+
+    /// Looks at the clock; writes the line anew when it is time.
+    pub fn turn(&mut self, now: Instant, traffic: &Traffic) {
+        self.now = now;
+        if self.started.is_none() {
+            self.started = Some(now);
+            self.last.0 = now;
+        }
+        let ns = now.since(self.last.0);
+        if ns < INTERVAL_NS {
+            return;
+        }
+        if let Some(line) = &self.line {
+            line.set_message(rates(&self.last.1, traffic, ns as f64 / 1e9));
+        }
+        self.last = (now, *traffic);
+    }
+
+    /// Takes the line away.
+    pub fn finish(&self) {
+        if let Some(line) = &self.line {
+            line.finish_and_clear();
+        }
+    }
+
+    /// How long it has served.
+    pub fn seconds(&self) -> f64 {
+        self.started.map_or(0.0, |started| self.now.since(started) as f64 / 1e9)
+    }
+}
+
+/// What was asked for since then, a second.
+fn rates(before: &Traffic, now: &Traffic, seconds: f64) -> String {
+    let rate = |before: u64, now: u64| (now - before) as f64 / seconds;
+    let side = |verb: &str, count: f64, bytes: f64| {
+        format!("{verb} {count:.0}/s, {}/s", display_bytes(bytes as u64))
+    };
+    format!(
+        "{}   {}   {:.0} flushes/s",
+        side("read", rate(before.reads, now.reads), rate(before.read_bytes, now.read_bytes)),
+        side(
+            "write",
+            rate(before.writes, now.writes),
+            rate(before.written_bytes, now.written_bytes)
+        ),
+        rate(before.flushes, now.flushes),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_those_since_the_last_line() {
+        let before = Traffic { reads: 100, read_bytes: 409_600, ..Traffic::default() };
+        let now = Traffic { reads: 300, read_bytes: 1_228_800, flushes: 4, ..before };
+        let text = rates(&before, &now, 2.0);
+        assert_eq!(text, "read 100/s, 400 KiB/s   write 0/s, 0 B/s   2 flushes/s");
+    }
+}
