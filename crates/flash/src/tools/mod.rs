@@ -8,10 +8,13 @@
 //!   resize   another size for the volume, or for its drive              resize.rs
 //! ```
 
+mod check;
+mod scan;
 mod status;
 #[cfg(test)]
 mod tests;
 
+pub use check::{CheckReport, Finding, Severity, Verdict, check};
 pub use status::{SegmentCounts, Status, status};
 
 use crate::volume::{Look, OpenError, Opening};

@@ -1,5 +1,6 @@
 //! The tools on simulated drives, whole and damaged on purpose.
 
+mod check;
 mod status;
 mod superblocks;
 

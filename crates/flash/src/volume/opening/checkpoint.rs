@@ -75,6 +75,7 @@ impl Opening {
             let good = read.is_ok_and(|buffer| map.decode(&layout, page, buffer.bytes()));
             if !good {
                 self.report.pages_lost += 1;
+                self.pages_lost.push(page);
                 if !broken(Rule::LostPages) {
                     map.lose(page, layout.exported_blocks);
                 }

@@ -27,6 +27,10 @@ pub(crate) struct Look {
     pub root: Root,
     /// With what was rolled forward.
     pub map: Map,
+    /// Pages that could not be read: their blocks are lost.
+    pub pages_lost: Vec<u32>,
+    /// Segments that are free by the root and hold live blocks by the map.
+    pub contradictory: Vec<u32>,
     /// With live blocks counted.
     pub segments: Segments,
     pub report: OpenReport,
@@ -46,6 +50,7 @@ impl Opening {
         let Located { superblock, layout } = self.volume.take().expect("the superblock was read");
         let map = self.map.take().expect("the pages were read");
         let (segments, _, _) = self.segments(&layout, &map);
-        Ok(Look { superblock, layout, root: self.root, map, segments, report: self.report })
+        let Self { root, pages_lost, contradictory, report, .. } = self;
+        Ok(Look { superblock, layout, root, map, pages_lost, contradictory, segments, report })
     }
 }

@@ -111,6 +111,8 @@ pub(crate) struct Opening {
     volume: Option<Located>,
     root: Root,
     map: Option<Map>,
+    pages_lost: Vec<u32>,
+    contradictory: Vec<u32>,
     walks: BTreeMap<u32, Walk>,
     candidates: BTreeMap<u64, Candidate>,
     durable_seq: u64,
@@ -169,6 +171,8 @@ impl Opening {
             volume: None,
             root: Root::default(),
             map: None,
+            pages_lost: Vec::new(),
+            contradictory: Vec::new(),
             walks: BTreeMap::new(),
             candidates: BTreeMap::new(),
             durable_seq: 0,
@@ -423,7 +427,9 @@ impl Opening {
         }
         for (&(segment, at), place) in self.root.open.iter().zip(&mut places) {
             if segment != u32::MAX && segments.get(segment).state != State::Retired {
-                segments.get_mut(segment).state = State::Open;
+                // The table is younger than C: what it counts beyond may not have arrived.
+                let entry = segments.get_mut(segment);
+                (entry.state, entry.blocks) = (State::Open, at);
                 *place = Some((segment, at));
             }
         }
@@ -456,6 +462,7 @@ impl Opening {
             if entry.state == State::Free && entry.live > 0 {
                 // Root and map cannot both be right: nobody writes there.
                 self.report.segments_contradictory += 1;
+                self.contradictory.push(segment);
                 segments.get_mut(segment).state = State::Closed;
             } else if entry.state == State::Open && !going_on.contains(&segment) {
                 segments.close(segment);

@@ -1,0 +1,239 @@
+//! What a check can find, and how bad it is.
+
+use crate::{
+    layout::BLOCK_BYTES,
+    volume::{CopyState, OpenError},
+};
+use block::IoError;
+use std::{fmt, ops::Range};
+
+/// How bad a finding is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Severity {
+    /// Nothing is lost and nothing needs to be done.
+    Harmless,
+    /// The next opening, or the checkpoints after it, put it right.
+    Repaired,
+    /// It cannot be told whether data were lost.
+    Doubtful,
+    /// Data were lost.
+    Lost,
+}
+
+/// One thing that is not as it should be. Blocks are of 4,096 B and counted from the volume's start, offsets
+/// are the drive's.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Finding {
+    /// The volume cannot be opened at all.
+    Unopenable(OpenError),
+    /// A copy of the superblock.
+    Superblock {
+        /// Which, 0 to 3.
+        copy: u32,
+        /// How it was found.
+        state: CopyState,
+    },
+    /// A page of the map cannot be read, or is not the one that the root means.
+    Page {
+        /// Where.
+        offset: u64,
+        /// What it maps.
+        blocks: Range<u32>,
+    },
+    /// What no flush had covered when the volume stopped, and is not whole.
+    TailCut {
+        /// First number that is missing.
+        seq: u64,
+        /// Whole ones behind it.
+        chunks: u64,
+    },
+    /// Chunks that a flush had covered are not there.
+    ChunksMissing {
+        /// How many.
+        chunks: u64,
+    },
+    /// Free by the root, with live blocks by the map.
+    FreeSegment {
+        /// Where it begins.
+        offset: u64,
+        /// How many of them.
+        live_blocks: u32,
+    },
+    /// Two blocks, or a block and a page, are mapped to the same place.
+    SharedLocation {
+        /// That place.
+        offset: u64,
+        /// One of the blocks.
+        block: u32,
+    },
+    /// A block is mapped to a place in its segment that was not written yet.
+    Unwritten {
+        /// That place.
+        offset: u64,
+        /// The block.
+        block: u32,
+    },
+    /// No chunk is where one should be, in a segment with live blocks.
+    Header {
+        /// Where.
+        offset: u64,
+    },
+    /// Data that do not fit their checksum.
+    Checksum {
+        /// Whose.
+        blocks: Range<u32>,
+        /// Where they begin.
+        offset: u64,
+    },
+    /// Data that the drive does not give.
+    Unreadable {
+        /// Whose.
+        blocks: Range<u32>,
+        /// Where they begin.
+        offset: u64,
+        /// What it says.
+        error: IoError,
+    },
+    /// Data that can be read, and whose checksums were in a header that is damaged.
+    Unverified {
+        /// Whose.
+        blocks: Range<u32>,
+        /// Where they begin.
+        offset: u64,
+    },
+    /// Blocks that the cleaner, or an earlier recovery, found lost. Reading them is an error.
+    KnownLost {
+        /// Which.
+        blocks: Range<u32>,
+    },
+}
+
+impl Finding {
+    /// How bad it is.
+    pub fn severity(&self) -> Severity {
+        match self {
+            Self::Superblock { .. } => Severity::Repaired,
+            Self::TailCut { .. } | Self::Header { .. } => Severity::Harmless,
+            Self::FreeSegment { .. } | Self::Unwritten { .. } | Self::Unverified { .. } => {
+                Severity::Doubtful
+            }
+            Self::Unopenable(_)
+            | Self::Page { .. }
+            | Self::ChunksMissing { .. }
+            | Self::SharedLocation { .. }
+            | Self::Checksum { .. }
+            | Self::Unreadable { .. }
+            | Self::KnownLost { .. } => Severity::Lost,
+        }
+    }
+
+    /// Takes the next finding in where it only goes on with this one.
+    pub(super) fn absorb(&mut self, next: &Self) -> bool {
+        let goes_on = |from: u64, blocks: &Range<u32>, next: u64, more: &Range<u32>| {
+            let bytes = u64::from(blocks.end - blocks.start) * BLOCK_BYTES;
+            blocks.end == more.start && from + bytes == next
+        };
+        match (self, next) {
+            (Self::Checksum { blocks, offset }, Self::Checksum { blocks: more, offset: next })
+            | (
+                Self::Unverified { blocks, offset },
+                Self::Unverified { blocks: more, offset: next },
+            ) if goes_on(*offset, blocks, *next, more) => blocks.end = more.end,
+            (
+                Self::Unreadable { blocks, offset, error },
+                Self::Unreadable { blocks: more, offset: next, error: other },
+            ) if error == other && goes_on(*offset, blocks, *next, more) => blocks.end = more.end,
+            (Self::KnownLost { blocks }, Self::KnownLost { blocks: more })
+                if blocks.end == more.start =>
+            {
+                blocks.end = more.end;
+            }
+            _ => return false,
+        }
+        true
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Harmless => "harmless",
+            Self::Repaired => "repaired at the next opening",
+            Self::Doubtful => "doubtful",
+            Self::Lost => "data lost",
+        })
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unopenable(error) => error.fmt(formatter),
+            Self::Superblock { copy, state } => {
+                let what = match state {
+                    CopyState::Good => "is good",
+                    CopyState::Older => "is older than it should be",
+                    CopyState::Damaged => "is damaged",
+                    CopyState::OtherVolume => "belongs to another volume",
+                };
+                write!(formatter, "superblock copy {copy} of 0 to 3 {what}")
+            }
+            Self::Page { offset, blocks } => write!(
+                formatter,
+                "the page of the map at offset {offset} is damaged: {} are lost",
+                Blocks(blocks)
+            ),
+            Self::TailCut { seq, chunks } => write!(
+                formatter,
+                "the log ends before chunk {seq}; {chunks} chunks behind it, which no flush had covered, \
+                 do not count"
+            ),
+            Self::ChunksMissing { chunks } => write!(
+                formatter,
+                "{chunks} chunks that a flush had covered are missing: what was written in them reads as \
+                 it was before"
+            ),
+            Self::FreeSegment { offset, live_blocks } => write!(
+                formatter,
+                "the segment at offset {offset} is free by the root and holds {live_blocks} live \
+                 blocks by the map"
+            ),
+            Self::SharedLocation { offset, block } => {
+                write!(formatter, "block {block} is mapped to offset {offset}, and so is another")
+            }
+            Self::Unwritten { offset, block } => write!(
+                formatter,
+                "block {block} is mapped to offset {offset}, which was not written yet"
+            ),
+            Self::Header { offset } => write!(
+                formatter,
+                "no chunk at offset {offset}, where one should be: its blocks are found by the map"
+            ),
+            Self::Checksum { blocks, offset } => write!(
+                formatter,
+                "{} at offset {offset} do not fit their checksums",
+                Blocks(blocks)
+            ),
+            Self::Unreadable { blocks, offset, error } => {
+                write!(formatter, "{} at offset {offset} cannot be read: {error:?}", Blocks(blocks))
+            }
+            Self::Unverified { blocks, offset } => write!(
+                formatter,
+                "{} at offset {offset} cannot be verified: the header with their checksums is damaged",
+                Blocks(blocks)
+            ),
+            Self::KnownLost { blocks } => {
+                write!(formatter, "{} were found lost before", Blocks(blocks))
+            }
+        }
+    }
+}
+
+/// A range of blocks, as a reader counts.
+struct Blocks<'a>(&'a Range<u32>);
+
+impl fmt::Display for Blocks<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "blocks {} to {}", self.0.start, self.0.end - 1)
+    }
+}
