@@ -1,8 +1,8 @@
 //! Check on healthy volumes finds nothing; on damaged ones, everything that was planted.
 
-use super::{End, block_at, flush, open, patient, reading, settings, used};
+use super::{End, block_at, classed, flush, open, patient, reading, settings, used};
 use crate::{
-    crash::bench::{classed, small, striped},
+    crash::bench::{small, striped},
     layout::copies,
     tools::{CheckReport, Finding, Severity, Verdict, check, look},
 };

@@ -5,9 +5,9 @@ mod status;
 mod superblocks;
 
 use super::Progress;
-use crate::crash::bench::{Caller, Mix, create, cut, flush, media, open, read_all, sim};
+use crate::crash::bench::{Caller, Mix, create, cut, flush, media, open, read_all, sim, small};
 use block::{Command, Completion, Drive, Engine, Extent, Geometry, Instant, Request};
-use flash::{Cleaning, Settings, Shape};
+use flash::{Classes, Cleaning, Settings, Shape};
 use model::Media;
 use std::ops::ControlFlow;
 
@@ -16,9 +16,14 @@ pub fn settings() -> Settings {
         queue_depth: 16,
         answer_ns: 500,
         chunks: 6,
-        cleaning: Cleaning::Greedy,
+        cleaning: Cleaning::SepBit,
         ..Settings::default()
     }
+}
+
+/// [`small`] with all classes of SepBIT.
+pub fn classed() -> Shape {
+    Shape { device_bytes: 5 << 20, classes: Classes::SEPBIT, ..small() }
 }
 
 /// Goes on to the end.
