@@ -6,6 +6,7 @@ mod bench;
 mod check;
 mod fit;
 mod picture;
+mod soak;
 
 use anyhow::{Result, bail};
 use std::{env, process::ExitCode};
@@ -45,6 +46,15 @@ cargo xtask fit [--dry-run] [UNIT...]
     Finds the catalog's fitted numbers again from the printed figures, prints each drive's cells, and
     writes catalog/*.toml. Without a name all of them, which takes some minutes.
 
+cargo xtask soak MINUTES [--seed N] [--threads N]
+    Crashes managed flash volumes of all shapes on simulated drives, in as many ways as the time allows: one seed
+    after the other from N (1) on, on N (1) threads. Prints how many distinct crash points were tried, where
+    they lay, and every violation with the command that replays it; ends with an error if there was one.
+    Ctrl-C ends it with what was found so far.
+
+cargo xtask soak --replay SEED
+    One seed again, alone, until it panics where it did.
+
 cargo xtask picture
     Draws the README's picture, docs/picture.svg, from the run in docs/example-run.json.
 
@@ -67,6 +77,7 @@ fn carry_out(arguments: &[String]) -> Result<()> {
         Some((verb, rest)) if verb == "accuracy" => accuracy::run(rest),
         Some((verb, rest)) if verb == "bench" => bench::run(rest),
         Some((verb, rest)) if verb == "fit" => fit::run(rest),
+        Some((verb, rest)) if verb == "soak" => soak::run(rest),
         Some((verb, [])) if verb == "check" => check::run(),
         Some((verb, [])) if verb == "picture" => picture::run(),
         None => {

@@ -6,7 +6,7 @@ use super::{
     ground::Ground,
 };
 use block::Rng;
-use flash::{Checksums, Classes, Cleaning, Parity, Settings, Shape};
+use flash::{Checksums, Classes, Cleaning, Discards, IdleCleaning, Parity, Settings, Shape};
 use std::fmt;
 
 /// A volume, what it stands on, and what is done to it.
@@ -85,6 +85,9 @@ impl Scenario {
             [Cleaning::SepBit, Cleaning::Fifo, Cleaning::Greedy, Cleaning::CostBenefit]
                 [rng.below(4) as usize];
         scenario.settings.chunks = 4 + rng.below(5) as u32;
+        scenario.settings.discards = [Discards::Kept, Discards::Sent][rng.below(2) as usize];
+        let idle = IdleCleaning { after_ns: 50_000 + rng.below(400_000), free_share: rng.unit() };
+        scenario.settings.idle = (rng.below(3) == 0).then_some(idle);
         scenario.mix.flush_one_in = [3, 12, 40, 150][rng.below(4) as usize];
         scenario.mix.skewed = rng.below(2) == 0;
         scenario.depth = 1 + rng.below(14) as usize;
@@ -140,14 +143,16 @@ impl fmt::Display for Scenario {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "seed {}: {}, {:?}, {} chunks, depth {}, a flush in {}{}",
+            "seed {}: {}, {:?}, {} chunks, depth {}, a flush in {}{}{}{}",
             self.seed,
             self.name,
             self.settings.cleaning,
             self.settings.chunks,
             self.depth,
             self.mix.flush_one_in,
-            if self.mix.skewed { ", skewed" } else { "" }
+            if self.mix.skewed { ", skewed" } else { "" },
+            if self.settings.discards == Discards::Sent { ", discards sent" } else { "" },
+            if self.settings.idle.is_some() { ", idle cleaning" } else { "" }
         )
     }
 }
