@@ -21,6 +21,22 @@ pub(crate) enum Rule {
     Epoch,
     /// A flush waits for the chunks.
     Flush,
+    /// A chunk with FUA is durable only where all before it are.
+    FuaAlone,
+    /// A record's slot is used again when its chunk is durable, not before.
+    Absorbed,
+    /// What a chunk of the log holds is not replayed from the ring.
+    ReplayAbsorbed,
+    /// Records of another epoch do not count.
+    RecordEpoch,
+    /// A record is begun when the one before it is durable.
+    RecordOrder,
+    /// What is missing among the records that were flushed is said to be.
+    RecordMissing,
+    /// A record whose data are torn does not count.
+    RecordTorn,
+    /// What a record holds counts, though the other class's chunk is lost.
+    RecordedSure,
     /// FUA is a flush.
     Fua,
     /// A failed flush ends it all.

@@ -372,6 +372,12 @@ impl Layout {
         2 * self.unit_bytes + generation % 2 * self.root_bytes
     }
 
+    /// Offset of the ring's slot that a record of that number goes to.
+    pub(crate) fn slot_offset(&self, number: u64) -> u64 {
+        let slot = number % u64::from(self.ring_slots);
+        2 * (self.unit_bytes + self.root_bytes) + slot * self.shape.stripe_bytes
+    }
+
     /// Offsets of the four copies of the superblock.
     pub(crate) fn copies(&self) -> [u64; 4] {
         copies(self.shape.device_bytes, self.unit_bytes)

@@ -161,6 +161,8 @@ impl Campaign {
         *self.tally.points.entry(doing).or_default() += 1;
         self.tally.replayed += found.report.chunks_replayed;
         self.tally.torn += found.report.chunks_cut;
+        self.tally.records += found.report.records_replayed;
+        self.tally.records_torn += found.report.records_cut;
         self.tally.end_to_end += u64::from(reading == Reading::EndToEnd);
         found.values
     }
@@ -231,6 +233,15 @@ mod tests {
     #[test]
     fn nor_on_a_thin_volume_that_is_full() {
         points("thin", 4_000);
+    }
+
+    #[test]
+    fn nor_what_only_the_ring_holds() {
+        for kind in ["ring", "ring, classes of SepBIT"] {
+            let tally = campaign(&Scenario::named(kind, 1), 2_000);
+            eprintln!("{kind}: {tally}");
+            assert!(tally.records > 100 && tally.records_torn > 10, "{tally}");
+        }
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod ground;
 mod oracle;
 mod point;
 mod scan;
+mod scan_ring;
 mod scenario;
 mod tally;
 
@@ -32,6 +33,8 @@ mod faults;
 mod mutations;
 #[cfg(test)]
 mod requests;
+#[cfg(test)]
+mod ring;
 
 pub use campaign::campaign;
 pub use scenario::Scenario;

@@ -9,8 +9,9 @@ use block::{
     Actor, Allocation, Command, Completion, Drive, Durability, Engine, Geometry, Instant, IoError,
     Request, Rng, Stack, Tag,
 };
-use flash::{Checksums, Cleaning, Parity, Refusal, Settings, Shape, Volume};
+use flash::{BLOCK_BYTES, Checksums, Cleaning, Layout, Parity, Refusal, Settings, Shape, Volume};
 use model::{Fault, FaultPlan, Sim, When};
+use std::ops::Range;
 
 fn settings() -> Settings {
     Settings {
@@ -76,7 +77,9 @@ fn a_segment_is_not_used_again_while_it_is_read() {
 struct Watch<E> {
     engine: E,
     stripe_bytes: u64,
+    segments: Range<u64>,
     appends: u64,
+    records: u64,
 }
 
 impl<E: Engine> Engine for Watch<E> {
@@ -89,13 +92,22 @@ impl<E: Engine> Engine for Watch<E> {
     }
 
     fn submit(&mut self, request: Request) {
-        if let Command::Write { at, durability: Durability::Cached, .. } = &request.command {
-            assert!(at.offset.is_multiple_of(self.stripe_bytes), "{at:?} begins within a stripe");
-            // The root is shorter than its area, which is never written twice in a row.
-            let bytes = u64::from(at.bytes);
-            if at.offset >= self.stripe_bytes * 20 {
+        if let Command::Write { at, .. } = &request.command {
+            let (bytes, end) = (u64::from(at.bytes), at.offset + u64::from(at.bytes));
+            // Roots, records of the ring and superblocks are shorter than their stripes.
+            if self.segments.contains(&at.offset) && end <= self.segments.end {
+                assert!(
+                    at.offset.is_multiple_of(self.stripe_bytes),
+                    "{at:?} begins within a stripe"
+                );
                 assert!(bytes.is_multiple_of(self.stripe_bytes), "{at:?} ends within a stripe");
                 self.appends += 1;
+            } else if bytes > BLOCK_BYTES {
+                assert!(
+                    at.offset.is_multiple_of(self.stripe_bytes),
+                    "{at:?} begins within a stripe"
+                );
+                self.records += u64::from(end <= self.segments.start);
             }
         }
         self.engine.submit(request);
@@ -118,14 +130,18 @@ fn every_append_on_parity_is_of_whole_stripes() {
 pub fn every_append_is_of_whole_stripes() {
     // A unit of one stripe, so that root areas and segments are easily told apart.
     let shape = Shape { erase_unit_bytes: 4096, ..striped() };
+    let layout = Layout::new(shape, 1 << 20).expect("it can be");
+    let start = u64::from(layout.first_block) * BLOCK_BYTES;
+    let segments = start..start + u64::from(layout.segments) * shape.segment_bytes;
     let medium = media(&shape);
     let sim = Sim::with_media(Shuffling::new(shape.device_bytes, 1), vec![medium]);
-    let watch = Watch { engine: sim, stripe_bytes: shape.stripe_bytes, appends: 0 };
+    let (stripe_bytes, appends, records) = (shape.stripe_bytes, 0, 0);
+    let watch = Watch { engine: sim, stripe_bytes, segments, appends, records };
     let below = watch.geometry(Drive(0));
     let volume = Volume::create(below, shape, super::bench::ID, settings()).expect("it fits");
     let mut stack = Stack::new(volume, watch);
     let mut rng = Rng::new(1, 1);
-    for tag in 0..1500 {
+    for tag in 0..9_000 {
         let first = rng.below(500) * 8;
         let flush = rng.below(6) == 0;
         let command = if flush {
@@ -136,7 +152,8 @@ pub fn every_append_is_of_whole_stripes() {
         submit(&mut stack, tag, command);
         assert!(wait_for(&mut stack, 1)[0].result.is_ok());
     }
-    assert!(stack.engine.appends > 200, "{} appends", stack.engine.appends);
+    let Watch { appends, records, .. } = stack.engine;
+    assert!(appends > 200 && records > 500, "{appends} appends, {records} records");
     let counters = stack.machine.counters().expect("it is open");
     assert!(counters.cleaned > 5, "{counters:?}");
 }

@@ -4,6 +4,7 @@
 //! for a chunk, wherever the free queue says that chunks may be; the data of every chunk that counts are
 //! held against their checksums; and every location in the map must lie in a whole chunk that says so.
 
+use super::scan_ring;
 use crate::{
     format::{Entry, Found, Header, Kind, Superblock, block_crc, decode_chunk, decode_root},
     layout::{BLOCK_BYTES, Checksums, Layout, copies},
@@ -15,9 +16,9 @@ use std::collections::BTreeMap;
 /// What the drive holds, where transfers do not matter.
 const TRANSFER_BYTES_MAX: u64 = 1 << 30;
 
-struct Chunk {
-    header: Header,
-    entries: Vec<Entry>,
+pub(super) struct Chunk {
+    pub header: Header,
+    pub entries: Vec<Entry>,
     /// First location.
     place: u32,
 }
@@ -28,7 +29,23 @@ pub struct Scan {
     pub map: Vec<(u32, u32)>,
     /// Sequence numbers up to D that are nowhere.
     pub missing: u64,
+    /// Blocks whose newest data only the ring has: opening moves them into the log.
+    ring: Vec<u32>,
     pub layout: Layout,
+}
+
+impl Scan {
+    /// Whether an open volume has everything where the scan found it. What only the ring had is in the log by now.
+    pub fn agrees_with(&self, mappings: impl Iterator<Item = (u32, u32)>) -> bool {
+        let moved = |block: u32, location: u32| self.ring.contains(&block) && location > LOST;
+        let mut found = self.map.iter();
+        let same = mappings.into_iter().all(|(block, location)| {
+            found.next().is_some_and(|&(expected, place)| {
+                expected == block && (place == location || moved(block, location))
+            })
+        });
+        same && found.next().is_none()
+    }
 }
 
 /// Looks at a medium that nobody is writing to.
@@ -52,19 +69,28 @@ pub fn scan(medium: &Media) -> Result<Scan, String> {
             take_page(&layout, page, &good, &mut map);
         }
     }
-    let mut missing = 0;
+    let (mut missing, mut ring) = (0, Vec::new());
     if !superblock.clean {
-        let (counted, gaps) = roll(medium, &superblock, &layout, root.seq, &chunks);
+        let records = scan_ring::records(medium, &superblock, &layout);
+        let told = records.iter().map(|record| record.header.durable_seq).max().unwrap_or(0);
+        let durable_seq = superblock.durable_seq.max(root.seq).max(told);
+        let (counted, gaps) = roll(medium, &superblock, &layout, root.seq, durable_seq, &chunks);
         missing = gaps;
-        for (chunk, entries) in with_what_is_sure(&counted) {
+        let end = counted.last().map_or(root.seq, |chunk| chunk.header.seq);
+        let records = scan_ring::counted(records, root.seq, end)?;
+        for (chunk, entries) in with_what_is_sure(&counted, &records) {
             replay(&layout, chunk, entries, &mut map);
         }
+        hold_against_chunks(medium, &layout, &chunks, &map)?;
+        ring = scan_ring::replay(&records, &counted, &mut map);
     }
     let mapped = (0..).zip(&map).filter(|(_, (location, _))| *location != UNMAPPED);
     let scanned: Vec<(u32, u32)> =
         mapped.map(|(block, &(location, _))| (block, location)).collect();
-    hold_against_chunks(medium, &layout, &chunks, &map)?;
-    Ok(Scan { map: scanned, missing, layout })
+    if ring.is_empty() {
+        hold_against_chunks(medium, &layout, &chunks, &map)?;
+    }
+    Ok(Scan { map: scanned, missing, ring, layout })
 }
 
 /// The superblock of the highest generation, and where that puts everything.
@@ -93,7 +119,7 @@ fn newest(medium: &Media) -> Result<(Superblock, Layout), String> {
 }
 
 /// Sectors one after the other; none if one of them cannot be read.
-fn bytes_at(medium: &Media, offset: u64, length: u64) -> Option<Vec<u8>> {
+pub(super) fn bytes_at(medium: &Media, offset: u64, length: u64) -> Option<Vec<u8>> {
     let sector_bytes = u64::from(medium.sector_bytes());
     let mut bytes = Vec::with_capacity(length as usize);
     for sector in offset / sector_bytes..(offset + length) / sector_bytes {
@@ -141,10 +167,10 @@ fn roll<'a>(
     superblock: &Superblock,
     layout: &Layout,
     checkpoint_seq: u64,
+    mut durable_seq: u64,
     chunks: &'a BTreeMap<u32, Chunk>,
 ) -> (Vec<&'a Chunk>, u64) {
     let mut behind: BTreeMap<u64, &Chunk> = BTreeMap::new();
-    let mut durable_seq = superblock.durable_seq.max(checkpoint_seq);
     for chunk in chunks.values() {
         let header = &chunk.header;
         if header.epoch != superblock.epoch || header.seq <= checkpoint_seq {
@@ -171,7 +197,10 @@ fn roll<'a>(
 
 /// The host's two streams fill side by side: of a chunk with no chunk of the other behind it, only those entries
 /// count that are sure.
-fn with_what_is_sure<'a>(counted: &[&'a Chunk]) -> Vec<(&'a Chunk, &'a [Entry])> {
+fn with_what_is_sure<'a>(
+    counted: &[&'a Chunk],
+    records: &[scan_ring::Found],
+) -> Vec<(&'a Chunk, &'a [Entry])> {
     let entries = |(at, chunk): (usize, &&'a Chunk)| {
         let other = match chunk.header.stream {
             0 => 1,
@@ -179,7 +208,8 @@ fn with_what_is_sure<'a>(counted: &[&'a Chunk]) -> Vec<(&'a Chunk, &'a [Entry])>
             _ => return (*chunk, &chunk.entries[..]),
         };
         let followed = counted[at..].iter().any(|later| later.header.stream == other);
-        let sure = usize::from(chunk.header.sure).min(chunk.entries.len());
+        let recorded = scan_ring::sure(records, chunk, counted);
+        let sure = usize::from(chunk.header.sure).max(recorded).min(chunk.entries.len());
         (*chunk, if followed { &chunk.entries[..] } else { &chunk.entries[..sure] })
     };
     counted.iter().enumerate().map(entries).collect()
@@ -196,7 +226,7 @@ fn is_whole(medium: &Media, layout: &Layout, chunk: &Chunk) -> bool {
         .all(|(location, entry)| crc_at(medium, location, entry.block) == Some(entry.crc))
 }
 
-fn crc_at(medium: &Media, location: u32, block: u32) -> Option<u32> {
+pub(super) fn crc_at(medium: &Media, location: u32, block: u32) -> Option<u32> {
     if u64::from(medium.sector_bytes()) == BLOCK_BYTES {
         return Some(block_crc(block, medium.sector(u64::from(location))?));
     }

@@ -26,13 +26,15 @@ pub struct Scenario {
 }
 
 /// What there is, and how often: what is cheap to crash is crashed more.
-const KINDS: [(&str, u64); 9] = [
+const KINDS: [(&str, u64); 11] = [
     ("4 KiB", 6),
     ("4 KiB, checksums on cleaning", 4),
     ("classes of SepBIT", 4),
     ("4 KiB on sectors of 512 B", 3),
     ("requests that split blocks", 4),
     ("thin", 4),
+    ("ring", 3),
+    ("ring, classes of SepBIT", 3),
     ("stripes of 192 KiB with parity", 1),
     ("RAID-5 of 3+1", 1),
     ("RAID-5 of 4+1", 1),
@@ -49,6 +51,19 @@ pub fn cramped() -> Shape {
     }
 }
 
+/// Stripes of 32 KiB and a ring of few slots, so that all of it is used many times over.
+pub fn ringed() -> Shape {
+    Shape {
+        device_bytes: 4 << 20,
+        stripe_bytes: 32 << 10,
+        segment_bytes: 64 << 10,
+        chunk_bytes: 64 << 10,
+        ring_bytes: 5 * (32 << 10),
+        parity: Parity::Protected,
+        ..cramped()
+    }
+}
+
 /// On an array of so many data drives, 16 KiB in a row on each.
 fn on_array(data: u64) -> (Shape, Ground) {
     let stripe_bytes = data * (16 << 10);
@@ -59,7 +74,7 @@ fn on_array(data: u64) -> (Shape, Ground) {
         erase_unit_bytes: 4096,
         segment_bytes: stripe_bytes * 2,
         chunk_bytes: stripe_bytes,
-        ring_bytes: 0,
+        ring_bytes: 6 * stripe_bytes,
         parity: Parity::Protected,
         checksums: Checksums::OnRead,
         classes: Classes::TWO,
@@ -125,6 +140,16 @@ impl Scenario {
             "4 KiB on sectors of 512 B" => scenario.sector_bytes = 512,
             "requests that split blocks" => scenario.mix.unaligned = true,
             "thin" => scenario.shape.exported_bytes = 2 << 20,
+            "ring" => {
+                scenario.shape = ringed();
+                (scenario.mix.flush_one_in, scenario.depth) = (2 + seed % 3, 2);
+            }
+            "ring, classes of SepBIT" => {
+                let device_bytes = 7 << 20;
+                scenario.shape = Shape { device_bytes, classes: Classes::SEPBIT, ..ringed() };
+                scenario.settings.cleaning = Cleaning::SepBit;
+                (scenario.mix.flush_one_in, scenario.depth) = (2 + seed % 3, 2);
+            }
             "stripes of 192 KiB with parity" => scenario.shape = striped(),
             "RAID-5 of 3+1" => (scenario.shape, scenario.ground) = on_array(3),
             "RAID-5 of 4+1" => (scenario.shape, scenario.ground) = on_array(4),

@@ -62,6 +62,10 @@ pub struct Tally {
     pub replayed: u64,
     /// Chunks that recoveries cut off.
     pub torn: u64,
+    /// Records of the ring whose entries no chunk held.
+    pub records: u64,
+    /// Records that were torn.
+    pub records_torn: u64,
     /// Points whose volume was also read through itself, twice.
     pub end_to_end: u64,
 }
@@ -88,6 +92,8 @@ impl Tally {
         self.refused += other.refused;
         self.replayed += other.replayed;
         self.torn += other.torn;
+        self.records += other.records;
+        self.records_torn += other.records_torn;
         self.end_to_end += other.end_to_end;
     }
 }
@@ -113,8 +119,14 @@ impl fmt::Display for Tally {
         write!(
             formatter,
             "{} requests acknowledged, {} refused for want of room; {} chunks rolled forward, {} torn \
-             off; {} points read through the volume too",
-            self.acknowledged, self.refused, self.replayed, self.torn, self.end_to_end
+             off; {} records of the ring replayed, {} torn; {} points read through the volume too",
+            self.acknowledged,
+            self.refused,
+            self.replayed,
+            self.torn,
+            self.records,
+            self.records_torn,
+            self.end_to_end
         )
     }
 }

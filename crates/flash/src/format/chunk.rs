@@ -55,6 +55,22 @@ pub(crate) struct Entry {
     pub crc: u32,
 }
 
+impl Entry {
+    pub fn read(bytes: &[u8], at: usize) -> Option<Self> {
+        let kind = Kind::from_code(bytes[at + 4])?;
+        let (block, argument, crc) =
+            (u32_at(bytes, at), u32_at(bytes, at + 8), u32_at(bytes, at + 12));
+        Some(Self { block, kind, argument, crc })
+    }
+}
+
+pub(super) fn put_entry(fields: &mut Fields<'_>, at: usize, entry: &Entry) {
+    fields.u32(at, entry.block);
+    fields.put(at + 4, &[entry.kind.code()]);
+    fields.u32(at + 8, entry.argument);
+    fields.u32(at + 12, entry.crc);
+}
+
 /// A chunk's header, without its entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Header {
@@ -93,11 +109,7 @@ pub(crate) fn encode_chunk(
     fields.put(54, &header.sure.to_le_bytes());
     fields.u32(56, header.blocks);
     for (entry, index) in entries.iter().zip(0..) {
-        let at = HEADER_BYTES + index * ENTRY_BYTES;
-        fields.u32(at, entry.block);
-        fields.put(at + 4, &[entry.kind.code()]);
-        fields.u32(at + 8, entry.argument);
-        fields.u32(at + 12, entry.crc);
+        put_entry(&mut fields, HEADER_BYTES + index * ENTRY_BYTES, entry);
     }
     let end = HEADER_BYTES + entries.len() * ENTRY_BYTES;
     let crc = structure_crc(id, offset, &bytes[..end], CRC_AT);
@@ -122,13 +134,8 @@ pub(crate) fn decode_chunk(
     {
         return None;
     }
-    let entry = |at: usize| {
-        let kind = Kind::from_code(bytes[at + 4])?;
-        let (block, argument, crc) =
-            (u32_at(bytes, at), u32_at(bytes, at + 8), u32_at(bytes, at + 12));
-        Some(Entry { block, kind, argument, crc })
-    };
-    let entries: Option<Vec<_>> = (HEADER_BYTES..end).step_by(ENTRY_BYTES).map(entry).collect();
+    let entries: Option<Vec<_>> =
+        (HEADER_BYTES..end).step_by(ENTRY_BYTES).map(|at| Entry::read(bytes, at)).collect();
     let header = Header {
         stream: bytes[6],
         attempt: bytes[7],

@@ -2,14 +2,17 @@
 //! knows where they came from.
 
 mod chunk;
+mod record;
 mod root;
 mod superblock;
 
 use std::fmt;
 
+use chunk::put_entry;
 pub(crate) use chunk::{
     ENTRY_BYTES, Entry, HEADER_BYTES, Header, Kind, decode_chunk, encode_chunk,
 };
+pub(crate) use record::{RECORD_ENTRIES, RecordHeader, decode_record, encode_record};
 pub(crate) use root::{PAYLOAD_BYTES, Root, SegmentRecord, decode_root, encode_root};
 pub(crate) use superblock::{Found, Superblock};
 

@@ -135,6 +135,9 @@ impl Core {
             self.settling = false;
             return;
         }
+        if !self.ring.replays.is_empty() {
+            return;
+        }
         if self.checkpoint.is_none() {
             if !self.checkpoint_is_due() || self.log.is_relocating() || self.is_stopped() {
                 return;

@@ -4,10 +4,11 @@ use super::{
     checkpoint::Checkpoint,
     classes::Lifespan,
     cleaner::{Cleaner, Cleaning},
-    flushes::Flushes,
+    flushes::{Flushes, Mark},
     log::{Log, Stream},
     opening::OpenReport,
     reads::ReadOp,
+    ring::{Replay, Ring},
     writes::WriteOp,
 };
 use crate::{
@@ -130,6 +131,14 @@ pub struct Counters {
     pub checksum_errors: u64,
     /// Writes found nothing left to wait for: too many segments are bad.
     pub stuck: u64,
+    /// Records written to the ring.
+    pub records: u64,
+    /// Their blocks.
+    pub record_blocks: u64,
+    /// Records whose entries are in durable chunks.
+    pub absorbed: u64,
+    /// Flushes of the drive for those who waited for them; checkpoints have their own.
+    pub flushes: u64,
     /// Blocks of zeroes that were not written.
     pub zero_blocks: u64,
     /// Blocks mapped now.
@@ -167,8 +176,10 @@ pub(super) enum Why {
     },
     /// The chunk of this sequence number.
     Chunk(u64),
-    /// A flush that covers every chunk up to this one.
-    Flush(u64),
+    /// A record of the ring.
+    Record(u64),
+    /// A flush that covers every chunk and record up to these.
+    Flush(Mark),
     /// A part of the root.
     Root,
     RootFlush,
@@ -218,6 +229,7 @@ pub(super) struct Core {
     pub segments: Segments,
     pub log: Log,
     pub flushes: Flushes,
+    pub ring: Ring,
     pub checkpoint: Option<Checkpoint>,
     pub cleaner: Cleaner,
     pub lifespan: Lifespan,
@@ -265,6 +277,8 @@ pub(super) struct Start {
     pub opened: Opened,
     pub lifetime: Lifetime,
     pub needs_checkpoint: bool,
+    /// What the ring held, newer than the log.
+    pub replays: Vec<Replay>,
 }
 
 impl Core {
@@ -282,6 +296,7 @@ impl Core {
             segments,
             log,
             flushes: Flushes::default(),
+            ring: Ring::new(start.replays),
             checkpoint: None,
             cleaner: Cleaner::default(),
             lifespan: Lifespan::default(),
@@ -302,7 +317,7 @@ impl Core {
             up: Vec::new(),
         };
         core.flushes.durable_seq = superblock.durable_seq.min(core.log.last_seq);
-        if core.settling {
+        if core.settling && core.ring.replays.is_empty() {
             core.begin_checkpoint();
         }
         core
@@ -385,6 +400,7 @@ impl Core {
             Why::Piece { op, piece } => self.piece_read(op, piece, result, payload),
             Why::Old { op, at, location } => self.old_read(op, at, location, result, payload),
             Why::Chunk(seq) => self.chunk_written(seq, result, payload),
+            Why::Record(number) => self.record_written(number, result, payload),
             Why::Flush(mark) => self.flushed(mark, result),
             Why::Root => self.root_written(result, payload),
             Why::RootFlush => self.root_flushed(result),
@@ -399,6 +415,7 @@ impl Core {
         self.now = now;
         loop {
             let before = self.progress();
+            self.pump_replays();
             self.pump_relocation();
             self.pump_parked();
             self.pump_stalled();
@@ -414,7 +431,8 @@ impl Core {
     /// Writes wait, and nothing is under way that they could wait for: too many segments were retired. What
     /// was promised cannot be kept.
     fn is_stuck(&mut self) -> bool {
-        let stuck = !self.stalled.is_empty() && self.down.is_idle();
+        let waiting = !self.stalled.is_empty() || !self.ring.replays.is_empty();
+        let stuck = waiting && self.down.is_idle();
         if stuck {
             self.counters.stuck += 1;
             self.latch(IoError::Os(5));

@@ -1,22 +1,63 @@
-//! Flushes: who waits for which chunk to be durable.
+//! Flushes: who waits for what to be durable, and how it becomes so.
+//!
+//! ```text
+//!   arrived --commit--> waiting --durable--> answered
+//!             | closes the host's chunks, or writes a record of the ring; whoever arrives
+//!             | while that is being written shares the next one
+//! ```
+//!
+//! Where every chunk before it is durable, a chunk that a flush closes goes down with FUA, and the drive need not
+//! be flushed.
 
 use super::core::{Core, Gate, Op, Why};
+use super::ring::Way;
 use crate::broken::{Rule, broken};
 use block::{Command, IoError, Payload};
 
 #[derive(Debug, Default)]
 pub(super) struct Flushes {
-    /// Operations, and the chunk up to which all must be durable.
-    waiting: Vec<(u64, u32)>,
+    /// Operations whose entries may be in open chunks.
+    arrived: Vec<u32>,
+    /// Operations, and what must be durable before they are answered.
+    waiting: Vec<(Mark, u32)>,
+    /// The last chunk that was closed for them.
+    closed_seq: u64,
     flying: bool,
     pub durable_seq: u64,
+    /// Every chunk behind `durable_seq` and up to this one went down with FUA.
+    pub fua_seq: u64,
+}
+
+/// Every chunk and every record up to these.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Mark {
+    pub seq: u64,
+    pub record: u64,
+}
+
+impl Mark {
+    const STOPPED: Self = Self { seq: u64::MAX, record: u64::MAX };
+
+    fn covers(self, other: Self) -> bool {
+        other.seq <= self.seq && other.record <= self.record
+    }
+}
+
+impl Flushes {
+    /// The record failed: whoever waited for it waits for the chunks that hold the same.
+    pub fn wait_for_chunks(&mut self, mark: Mark) {
+        let those = self.waiting.iter_mut().filter(|(target, _)| target.record >= mark.record);
+        for (target, _) in those.filter(|(target, _)| *target != Mark::STOPPED) {
+            target.seq = mark.seq;
+        }
+    }
 }
 
 impl Core {
     pub fn accept_flush(&mut self, slot: u32) {
         if self.gate == Gate::ShutDown {
             // Answered when the last checkpoint is.
-            self.flushes.waiting.push((u64::MAX, slot));
+            self.flushes.waiting.push((Mark::STOPPED, slot));
         } else if let Some(error) = self.refusal().filter(|_| self.gate != Gate::ReadOnly) {
             self.finish(slot, Err(error), Payload::None);
         } else {
@@ -27,45 +68,80 @@ impl Core {
     /// The operation is answered when every write acknowledged before it is durable, and its own entries
     /// are.
     pub fn wait_durable(&mut self, slot: u32) {
-        self.close_host_chunks();
-        self.flushes.waiting.push((self.log.last_seq, slot));
+        self.flushes.arrived.push(slot);
     }
 
     pub fn pump_flushes(&mut self) {
-        if let Gate::Latched(error) = self.gate {
-            self.answer_flushes(u64::MAX, Err(error));
+        if self.flushes.arrived.is_empty() && self.flushes.waiting.is_empty() {
             return;
         }
-        self.answer_flushes(self.flushes.durable_seq, Ok(()));
-        let mark = match broken(Rule::Flush) {
+        if let Gate::Latched(error) = self.gate {
+            return self.answer_all(Err(error));
+        }
+        self.commit();
+        let durable = Mark { seq: self.flushes.durable_seq, record: self.ring.durable };
+        self.answer_flushes(durable, Ok(()));
+        let seq = match broken(Rule::Flush) {
             false => self.log.completed(),
             true => self.log.last_seq,
         };
-        let due = self.flushes.waiting.iter().any(|&(target, _)| target <= mark);
+        let mark = Mark { seq, record: self.ring.written };
+        let due = self.flushes.waiting.iter().any(|&(target, _)| mark.covers(target));
         if due && !self.flushes.flying {
             self.flushes.flying = true;
             self.log.sent += 1;
+            self.counters.flushes += 1;
             self.down.send(Why::Flush(mark), Command::Flush);
         }
     }
 
-    pub fn flushed(&mut self, mark: u64, result: Result<(), IoError>) {
+    /// Sees to it that what the arrived operations wait for goes to the drive.
+    fn commit(&mut self) {
+        if self.flushes.arrived.is_empty() {
+            return;
+        }
+        if self.gate != Gate::ReadOnly && self.has_unrecorded() {
+            if self.log.completed() < self.flushes.closed_seq {
+                return;
+            }
+            match self.way_down() {
+                Way::Wait => return,
+                Way::Record => self.write_record(),
+                Way::Close => {
+                    self.close_host_chunks();
+                    self.flushes.closed_seq = self.log.last_seq;
+                }
+            }
+        }
+        let target = Mark { seq: self.log.last_seq, record: self.ring.last };
+        self.flushes.waiting.extend(self.flushes.arrived.drain(..).map(|slot| (target, slot)));
+    }
+
+    pub fn flushed(&mut self, mark: Mark, result: Result<(), IoError>) {
         self.flushes.flying = false;
         match result {
-            Ok(()) => self.flushes.durable_seq = self.flushes.durable_seq.max(mark),
-            Err(_) if broken(Rule::Latch) => self.flushes.durable_seq = mark,
-            Err(error) => self.latch(error),
+            Err(error) if !broken(Rule::Latch) => self.latch(error),
+            _ => {
+                self.flushes.durable_seq = self.flushes.durable_seq.max(mark.seq);
+                self.ring.durable = self.ring.durable.max(mark.record);
+            }
         }
     }
 
     /// The volume is stopped: whoever waited for that is told.
     pub fn stopped(&mut self) {
-        self.answer_flushes(u64::MAX, Ok(()));
+        self.answer_all(Ok(()));
     }
 
-    fn answer_flushes(&mut self, durable: u64, result: Result<(), IoError>) {
+    fn answer_all(&mut self, result: Result<(), IoError>) {
+        let arrived = self.flushes.arrived.drain(..).map(|slot| (Mark::STOPPED, slot));
+        self.flushes.waiting.extend(arrived);
+        self.answer_flushes(Mark::STOPPED, result);
+    }
+
+    fn answer_flushes(&mut self, durable: Mark, result: Result<(), IoError>) {
         let mut waiting = std::mem::take(&mut self.flushes.waiting);
-        for (_, slot) in waiting.extract_if(.., |(target, _)| *target <= durable) {
+        for (_, slot) in waiting.extract_if(.., |(target, _)| durable.covers(*target)) {
             self.finish(slot, result, Payload::None);
         }
         self.flushes.waiting = waiting;

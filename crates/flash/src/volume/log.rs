@@ -74,13 +74,32 @@ pub(super) struct Chunk {
     capacity: u32,
     /// Blocks that it has, once closed.
     blocks: u32,
-    entries: Vec<Entry>,
-    data: u32,
+    pub entries: Vec<Entry>,
+    /// Blocks of data.
+    pub data: u32,
+    /// What of it the ring's records hold.
+    pub recorded: Recorded,
     /// Entries that are older than the first in the open chunk of the host's other class.
     sure: usize,
     attempt: u8,
     pub flight: Flight,
-    buffer: Payload,
+    durability: Durability,
+    pub buffer: Payload,
+}
+
+/// The first entries of a chunk, and their data in blocks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Recorded {
+    pub entries: usize,
+    pub data: u32,
+}
+
+impl Chunk {
+    /// Whether there is no room for one more entry.
+    fn is_full(&self, kind: Kind, layout: &Layout) -> bool {
+        self.entries.len() as u32 == layout.entries_max
+            || kind.has_data() && layout.header_blocks + self.data == self.capacity
+    }
 }
 
 #[derive(Debug, Default)]
@@ -96,6 +115,8 @@ pub(super) struct Log {
     pub streams: [Appender; STREAMS],
     pub flying: BTreeMap<u64, Chunk>,
     pub last_seq: u64,
+    /// The last chunk of the host's with entries that the open chunk of the other class decides about.
+    pub unsure_seq: u64,
     pub epoch: u32,
     /// Retired segments with chunks that must move.
     relocating: Vec<u32>,
@@ -127,6 +148,7 @@ impl Log {
             streams: places.map(|place| Appender { place, open: None }),
             flying: BTreeMap::new(),
             last_seq,
+            unsure_seq: 0,
             epoch,
             relocating: Vec::new(),
             spare_entries: Vec::new(),
@@ -149,6 +171,27 @@ impl Log {
     fn other_open(&mut self, stream: Stream) -> Option<&mut Chunk> {
         let Stream::Host(class) = stream else { return None };
         self.streams[Stream::Host(1 - class).index()].open.as_mut()
+    }
+
+    /// What is filling with the host's entries.
+    pub fn open_host_chunks(&self) -> impl Iterator<Item = &Chunk> {
+        let hosts = &self.streams[..usize::from(HOST_CLASSES_MAX)];
+        hosts.iter().filter_map(|stream| stream.open.as_ref())
+    }
+
+    /// A record holds all their entries. Their streams, bit by bit.
+    pub fn mark_recorded(&mut self) -> u8 {
+        let hosts = self.streams[..usize::from(HOST_CLASSES_MAX)].iter_mut();
+        hosts.filter_map(|stream| stream.open.as_mut()).fold(0, |bits, chunk| {
+            chunk.recorded = Recorded { entries: chunk.entries.len(), data: chunk.data };
+            bits | 1 << chunk.stream.number()
+        })
+    }
+
+    /// Whether a stream's open chunk takes one more entry with data.
+    pub fn has_room(&self, stream: Stream, layout: &Layout) -> bool {
+        let open = self.streams[stream.index()].open.as_ref();
+        open.is_none_or(|chunk| !chunk.is_full(Kind::Write, layout))
     }
 
     /// The stream of the host's in whose open chunk a location is.
@@ -244,11 +287,8 @@ impl Core {
 
     /// Sees to it that the stream's open chunk has room for one more entry.
     fn make_room(&mut self, stream: Stream, kind: Kind) -> Result<(), NoRoom> {
-        let (header_blocks, entries_max) = (self.layout.header_blocks, self.layout.entries_max);
         if let Some(chunk) = &self.log.streams[stream.index()].open {
-            let full = chunk.entries.len() as u32 == entries_max
-                || kind.has_data() && header_blocks + chunk.data == chunk.capacity;
-            if !full {
+            if !chunk.is_full(kind, &self.layout) {
                 return Ok(());
             }
             self.close_chunk(stream);
@@ -286,9 +326,11 @@ impl Core {
             blocks: 0,
             entries,
             data: 0,
+            recorded: Recorded::default(),
             sure: 0,
             attempt: 0,
             flight: Flight::Open,
+            durability: Durability::Cached,
             buffer,
         });
         Ok(())
@@ -316,7 +358,8 @@ impl Core {
     fn may_open(&mut self, stream: Stream) -> Result<(), NoRoom> {
         let free = self.segments.queue.len();
         let floor = match stream {
-            Stream::Host(_) if broken(Rule::Reserve) => 0,
+            // What recovery found in the ring had its segment before.
+            Stream::Host(_) if self.settling || broken(Rule::Reserve) => 0,
             Stream::Host(_) => self.layout.host_floor(),
             Stream::Cleaner(_) => self.layout.cleaner_floor(),
             Stream::Meta => 0,
@@ -332,9 +375,18 @@ impl Core {
         if free > floor && in_window { Ok(()) } else { Err(NoRoom) }
     }
 
-    /// Closes what holds the host's entries.
+    /// Closes what holds the host's entries. Where all chunks before it are durable, a chunk goes down with FUA.
     pub fn close_host_chunks(&mut self) {
-        (0..HOST_CLASSES_MAX).for_each(|class| self.close_chunk(Stream::Host(class)));
+        for class in 0..HOST_CLASSES_MAX {
+            let Some(seq) = self.seal(Stream::Host(class)) else { continue };
+            let reached = self.flushes.durable_seq.max(self.flushes.fua_seq);
+            if reached + 1 == seq || broken(Rule::FuaAlone) {
+                self.flushes.fua_seq = seq;
+                let chunk = self.log.flying.get_mut(&seq).expect("it was just closed");
+                chunk.durability = Durability::Fua;
+            }
+            self.send_chunk(seq);
+        }
     }
 
     /// Gives the stream's open chunk its number and sends it down.
@@ -364,6 +416,12 @@ impl Core {
         self.lifetime.count_chunk(&chunk.entries, self.layout.header_blocks, chunk.blocks);
         self.log.last_seq += 1;
         let seq = self.log.last_seq;
+        if let Stream::Host(_) = stream {
+            self.ring.sealed(stream, seq);
+            if chunk.sure < chunk.entries.len() {
+                self.log.unsure_seq = seq;
+            }
+        }
         let appender = &mut self.log.streams[stream.index()];
         let (segment, next) = appender.place.expect("an open chunk has a place");
         assert_eq!(segment, chunk.segment);
@@ -404,7 +462,7 @@ impl Core {
         let from = std::mem::replace(&mut chunk.buffer, Payload::None);
         let at = Extent { offset, bytes: chunk.blocks * BLOCK_BYTES as u32 };
         self.log.sent += 1;
-        let durability = Durability::Cached;
+        let durability = chunk.durability;
         self.down.send(Why::Chunk(seq), Command::Write { at, from, durability });
     }
 
@@ -418,6 +476,7 @@ impl Core {
         if let Err(error) = result
             && !broken(Rule::Elsewhere)
         {
+            self.flushes.fua_seq = 0;
             if error == IoError::Offline || attempt + 1 >= ATTEMPTS {
                 self.latch(error);
             } else {
@@ -425,6 +484,8 @@ impl Core {
             }
         }
         self.release(segment);
+        let done = self.log.completed().min(self.flushes.fua_seq);
+        self.flushes.durable_seq = self.flushes.durable_seq.max(done);
     }
 
     /// A write to the segment failed: nothing more goes there, and what did not arrive will move.
@@ -494,6 +555,7 @@ impl Core {
         let chunk = self.log.flying.get_mut(&seq).expect("it was just found");
         let (old_segment, old_place) = (chunk.segment, chunk.place);
         (chunk.segment, chunk.place, chunk.attempt) = (segment, place, chunk.attempt + 1);
+        chunk.durability = Durability::Cached;
         let entries = std::mem::take(&mut chunk.entries);
         let shift = |location: u32| location - old_place + place;
         let with_data = entries.iter().filter(|entry| entry.kind.has_data());

@@ -5,7 +5,8 @@
 //!            |      | a map, a segment table, a place to go on
 //!            `-> Core: reads and writes        reads.rs, writes.rs
 //!                  |-- chunks, map changes     log.rs
-//!                  |-- flushes, superblocks    flushes.rs, checkpoint.rs
+//!                  |-- flushes, their ring      flushes.rs, ring.rs
+//!                  |-- superblocks              checkpoint.rs
 //!                  |-- which stream            classes.rs
 //!                  `-- copies                  cleaner.rs
 //! ```
@@ -18,6 +19,7 @@ mod flushes;
 mod log;
 mod opening;
 mod reads;
+mod ring;
 mod writes;
 
 pub(crate) use self::opening::{Look, Opening};

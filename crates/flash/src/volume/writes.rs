@@ -282,17 +282,21 @@ impl Core {
     }
 
     /// Unmaps `from..end`, as far as anything of it is mapped.
-    fn append_trim(&mut self, from: u32, end: u32) -> Result<(), NoRoom> {
+    pub fn append_trim(&mut self, from: u32, end: u32) -> Result<(), NoRoom> {
         let Some(first) = self.map.next_mapped(from, end) else { return Ok(()) };
         let entry = Entry { block: first, kind: Kind::Trim, argument: end - first, crc: 0 };
         let stream = self.stream_of_trim(first, end);
         self.append(stream, entry, |_| unreachable!("a trim has no data"))?;
-        let mut next = Some(first);
+        self.unmap(first, end);
+        Ok(())
+    }
+
+    pub fn unmap(&mut self, from: u32, end: u32) {
+        let mut next = self.map.next_mapped(from, end);
         while let Some(block) = next {
             self.remap(block, UNMAPPED, 0);
             next = self.map.next_mapped(block + 1, end);
         }
-        Ok(())
     }
 
     /// Lets others at what the write had to itself.

@@ -118,7 +118,7 @@ impl Opening {
     pub(super) fn take_walks(&mut self) -> Result<Step, OpenError> {
         let offline = self.read.values().any(|read| matches!(read, Err(IoError::Offline)));
         self.read.clear();
-        if offline { Err(OpenError::Io(IoError::Offline)) } else { Ok(Step::Verify) }
+        if offline { Err(OpenError::Io(IoError::Offline)) } else { Ok(Step::Ring) }
     }
 
     /// The data of what no flush is known to cover, as far as the numbers have no gap.
@@ -163,33 +163,36 @@ impl Opening {
         self.report.first_seq = end + 1;
         let cut = self.candidates.split_off(&(end + 1));
         self.report.chunks_cut = cut.len() as u64;
-        self.cut_unsure();
         let behind = end - self.root.seq.min(end);
         self.report.chunks_missing = behind - self.candidates.len() as u64;
-        Ok(Step::Replay)
+        Ok(Step::Records)
     }
 
     /// Where the last chunk of one of the host's classes is gone, what the other holds of later writes goes too:
     /// what is left must be as it was at one moment.
-    fn cut_unsure(&mut self) {
-        let last = |class: u8| {
-            let of_class = self.candidates.iter().rev();
-            let stream = Stream::Host(class).number();
-            of_class.map(|(&seq, chunk)| (seq, chunk.header.stream)).find(|last| last.1 == stream)
-        };
-        let last = [last(0), last(1)].map(|last| last.map_or(0, |(seq, _)| seq));
-        for (&seq, chunk) in &mut self.candidates {
+    pub(super) fn cut_unsure(&mut self) {
+        let last = self.last_host_chunks();
+        let sure: Vec<usize> = self.candidates.keys().map(|&seq| self.sure(seq)).collect();
+        for ((&seq, chunk), sure) in self.candidates.iter_mut().zip(sure) {
             let other = match chunk.header.stream {
                 0 => last[1],
                 1 => last[0],
                 _ => continue,
             };
-            let sure = usize::from(chunk.header.sure);
             if other < seq && sure < chunk.entries.len() {
                 self.report.entries_cut += (chunk.entries.len() - sure) as u64;
                 chunk.entries.truncate(sure);
             }
         }
+    }
+
+    /// The last chunk of each of the host's classes, 0 for none behind the checkpoint.
+    pub(super) fn last_host_chunks(&self) -> [u64; 2] {
+        [0, 1].map(|class| {
+            let stream = Stream::Host(class).number();
+            let mut of_class = self.candidates.iter().rev();
+            of_class.find(|(_, chunk)| chunk.header.stream == stream).map_or(0, |(&seq, _)| seq)
+        })
     }
 
     pub(super) fn replay(&mut self) -> Result<Step, OpenError> {

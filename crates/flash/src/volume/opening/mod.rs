@@ -5,6 +5,7 @@
 //!   superblocks (-> probe)            superblocks.rs
 //!        -> root -> pages             checkpoint.rs
 //!        -> walk -> verify -> replay  forward.rs
+//!           ring -> records           ring.rs, after walk and after verify
 //!        -> epoch -> checkpoint       here, and the open volume itself
 //! ```
 
@@ -12,14 +13,17 @@ mod checkpoint;
 mod forward;
 mod look;
 mod report;
+mod ring;
 mod superblocks;
 
 pub(crate) use look::{Look, Purpose};
 pub use report::{OpenError, OpenReport};
 pub use superblocks::CopyState;
 
+use self::ring::Record;
 use super::core::{Core, Gate, Opened, Settings, Start};
 use super::log::{Log, Stream};
+use super::ring::Replay;
 use crate::{
     down::Down,
     format::{Entry, Found, Header, Root, Superblock, VolumeId, encode_root},
@@ -56,8 +60,12 @@ pub enum Step {
     Pages,
     /// Headers behind the checkpoint.
     Walk,
+    /// Headers of the ring's records.
+    Ring,
     /// Data of chunks that no flush is known to cover.
     Verify,
+    /// Data of the records that no chunk holds.
+    Records,
     /// The map takes in what was found; reads nothing.
     Replay,
     /// A superblock that reserves the epoch.
@@ -115,6 +123,10 @@ pub(crate) struct Opening {
     contradictory: Vec<u32>,
     walks: BTreeMap<u32, Walk>,
     candidates: BTreeMap<u64, Candidate>,
+    /// Records of the ring, by number.
+    records: BTreeMap<u64, Record>,
+    newest_record: u64,
+    replays: Vec<Replay>,
     durable_seq: u64,
     start: Option<Start>,
     error: Option<OpenError>,
@@ -175,6 +187,9 @@ impl Opening {
             contradictory: Vec::new(),
             walks: BTreeMap::new(),
             candidates: BTreeMap::new(),
+            records: BTreeMap::new(),
+            newest_record: 0,
+            replays: Vec::new(),
             durable_seq: 0,
             start: None,
             error: None,
@@ -262,7 +277,9 @@ impl Opening {
             Step::Root => self.ask_root(),
             Step::Pages => self.ask_pages(),
             Step::Walk => self.ask_heads(),
+            Step::Ring => self.ask_ring(),
             Step::Verify => self.ask_tail(),
+            Step::Records => self.ask_records(),
             Step::Replay => {}
             Step::Epoch => self.write_superblocks(),
             Step::Checkpoint | Step::Open | Step::Failed => unreachable!("not a step of opening"),
@@ -286,7 +303,9 @@ impl Opening {
             Step::Root => self.take_root(),
             Step::Pages => self.take_pages(),
             Step::Walk => self.take_walks(),
+            Step::Ring => self.take_ring(),
             Step::Verify => self.take_tail(),
+            Step::Records => self.take_records(),
             Step::Replay => self.replay(),
             Step::Checkpoint | Step::Open | Step::Failed => unreachable!("not a step of opening"),
         };
@@ -405,6 +424,7 @@ impl Opening {
             opened,
             lifetime: self.root.lifetime,
             needs_checkpoint: unclean,
+            replays: std::mem::take(&mut self.replays),
         });
     }
 

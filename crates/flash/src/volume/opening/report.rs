@@ -115,6 +115,14 @@ pub struct OpenReport {
     pub entries_cut: u64,
     /// Chunks that a flush had covered and that are not there.
     pub chunks_missing: u64,
+    /// Records of the ring whose entries no chunk held.
+    pub records_replayed: u64,
+    /// Records that were not whole and that nobody had been told of: the ring's torn tail.
+    pub records_cut: u64,
+    /// Records that a flush had covered and that are not there.
+    pub records_missing: u64,
+    /// Blocks in such records whose data are damaged: they are lost.
+    pub record_blocks_lost: u64,
     /// First sequence number of this epoch: where the tail was cut.
     pub first_seq: u64,
     /// Segments that are free by the root and hold live blocks by the map.
@@ -124,7 +132,8 @@ pub struct OpenReport {
 impl OpenReport {
     /// Whether the volume was opened for reading only, because something of it does not make sense.
     pub fn is_doubtful(&self) -> bool {
-        self.pages_lost > 0 || self.chunks_missing > 0 || self.segments_contradictory > 0
+        let missing = self.chunks_missing + self.records_missing;
+        self.pages_lost + missing + self.segments_contradictory > 0
     }
 
     /// What the user should hear of, a sentence each; none if all was well. That recovery rolled forward
@@ -151,6 +160,19 @@ impl OpenReport {
                 "{} chunks that a flush had covered are missing: blocks written in them read as they \
                  were before",
                 self.chunks_missing
+            ));
+        }
+        if self.records_missing > 0 {
+            warnings.push(format!(
+                "{} records of the synchronous ring that a flush had covered are missing: blocks written in \
+                 them read as they were before",
+                self.records_missing
+            ));
+        }
+        if self.record_blocks_lost > 0 {
+            warnings.push(format!(
+                "{} blocks in the synchronous ring are damaged: they are lost",
+                self.record_blocks_lost
             ));
         }
         if self.segments_contradictory > 0 {

@@ -1,0 +1,106 @@
+//! A record of the synchronous ring: what open chunks of the host hold and no earlier record does.
+
+use super::{
+    ENTRY_BYTES, Entry, Fields, Kind, VERSION, VolumeId, put_entry, structure_crc, u16_at, u32_at,
+    u64_at,
+};
+
+const MAGIC: u32 = u32::from_le_bytes(*b"DLrc");
+const CRC_AT: usize = 84;
+const HEADER_BYTES: usize = 96;
+const BLOCK_BYTES: usize = 4096;
+/// Entries that a record's header has room for.
+pub(crate) const RECORD_ENTRIES: usize = (BLOCK_BYTES - HEADER_BYTES) / ENTRY_BYTES;
+
+/// A record's header, without its entries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct RecordHeader {
+    /// 1, 2, 3, ... in an epoch.
+    pub number: u64,
+    /// The last chunk that had its number when this was written: the entries are newer than those of all the
+    /// host's chunks up to it.
+    pub after: u64,
+    /// This record and all from here on are needed until their chunks are durable.
+    pub first: u64,
+    /// Every chunk up to this one was durable, and every record before this one.
+    pub durable_seq: u64,
+    /// So many entries of the open chunk of each of the host's streams are in this record and those before it.
+    pub recorded: [u16; 2],
+    pub epoch: u32,
+    /// Length: the header and the data.
+    pub blocks: u32,
+}
+
+/// Puts header and entries, each with the number of its stream, into the first block of the record that goes to
+/// `offset`.
+pub(crate) fn encode_record<'a>(
+    id: VolumeId,
+    offset: u64,
+    header: &RecordHeader,
+    entries: impl Iterator<Item = (u8, &'a Entry)>,
+    bytes: &mut [u8],
+) {
+    let bytes = &mut bytes[..BLOCK_BYTES];
+    bytes.fill(0);
+    let mut fields = Fields(bytes);
+    let mut end = HEADER_BYTES;
+    for (stream, entry) in entries {
+        put_entry(&mut fields, end, entry);
+        fields.put(end + 5, &[stream]);
+        end += ENTRY_BYTES;
+    }
+    fields.u32(0, MAGIC);
+    fields.put(4, &(VERSION as u16).to_le_bytes());
+    fields.put(8, &id.0);
+    fields.u64(24, offset);
+    fields.u64(32, header.number);
+    fields.u64(40, header.after);
+    fields.u64(48, header.first);
+    fields.u64(56, header.durable_seq);
+    fields.put(64, &header.recorded[0].to_le_bytes());
+    fields.put(66, &header.recorded[1].to_le_bytes());
+    fields.u32(72, header.epoch);
+    fields.u32(76, ((end - HEADER_BYTES) / ENTRY_BYTES) as u32);
+    fields.u32(80, header.blocks);
+    let crc = structure_crc(id, offset, &bytes[..end], CRC_AT);
+    Fields(bytes).u32(CRC_AT, crc);
+}
+
+/// The header and entries of the record at `offset`, if there is one. `bytes` holds at least its first block.
+pub(crate) fn decode_record(
+    id: VolumeId,
+    offset: u64,
+    bytes: &[u8],
+) -> Option<(RecordHeader, Vec<(u8, Entry)>)> {
+    if u32_at(bytes, 0) != MAGIC || u32::from(u16_at(bytes, 4)) != VERSION {
+        return None;
+    }
+    let count = u32_at(bytes, 76) as usize;
+    let end = HEADER_BYTES + count * ENTRY_BYTES;
+    if count > RECORD_ENTRIES
+        || u64_at(bytes, 24) != offset
+        || bytes[8..24] != id.0
+        || structure_crc(id, offset, &bytes[..end], CRC_AT) != u32_at(bytes, CRC_AT)
+    {
+        return None;
+    }
+    let entry = |at: usize| {
+        let entry = Entry::read(bytes, at)?;
+        matches!(entry.kind, Kind::Write | Kind::Trim).then_some((bytes[at + 5], entry))
+    };
+    let entries: Option<Vec<_>> = (HEADER_BYTES..end).step_by(ENTRY_BYTES).map(entry).collect();
+    let header = RecordHeader {
+        number: u64_at(bytes, 32),
+        after: u64_at(bytes, 40),
+        first: u64_at(bytes, 48),
+        durable_seq: u64_at(bytes, 56),
+        recorded: [u16_at(bytes, 64), u16_at(bytes, 66)],
+        epoch: u32_at(bytes, 72),
+        blocks: u32_at(bytes, 80),
+    };
+    let with_data = |entries: &Vec<(u8, Entry)>| {
+        entries.iter().filter(|(_, entry)| entry.kind.has_data()).count()
+    };
+    let entries = entries.filter(|entries| with_data(entries) + 1 == header.blocks as usize)?;
+    Some((header, entries))
+}
