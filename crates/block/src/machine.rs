@@ -121,6 +121,9 @@ impl<M: Machine, E: Engine> Engine for Stack<M, E> {
     }
 
     fn next_wakeup(&self) -> Instant {
+        if !self.effects.up.is_empty() {
+            return self.engine.now(); // Answers wait for whoever asks.
+        }
         self.machine.next_wakeup().min(self.engine.next_wakeup())
     }
 

@@ -14,6 +14,7 @@
 //!      |
 //!   Bank            several drives under one clock                     bank.rs
 //!      |
+//!   VolatileCache   in front of a real drive, so that a kill is a power cut
 //!   flash, disk     page-mapped and block-mapped flash, disks          flash/, disk/
 //! ```
 //!
@@ -35,6 +36,7 @@ mod paced;
 mod paced_lateness;
 mod port;
 mod sim;
+mod volatile;
 mod witness;
 
 pub use array::{Array, ArrayParams, Level, Rebuild};
@@ -53,4 +55,5 @@ pub use paced::{Paced, WallClock};
 pub use paced_lateness::{Lateness, STALL_NS};
 pub use port::{Attached, Fua, Port, PortParams};
 pub use sim::Sim;
+pub use volatile::{CELL_BYTES, VolatileCache};
 pub use witness::Witness;
