@@ -1,0 +1,315 @@
+//! Serving, through the real binary, to the clients that people use: libnbd's, QEMU's, nbdkit's, fio's, and the
+//! kernel's file systems.
+
+mod common;
+
+use common::{
+    Bench, LoopDevice, MIB, Mounted, fill,
+    serving::{Fuse, Serving, client, good, qemu_io},
+    system,
+};
+use std::{
+    fs,
+    io::{Read, Write},
+    os::unix::{
+        fs::PermissionsExt,
+        net::{UnixListener, UnixStream},
+    },
+    thread,
+    time::Duration,
+};
+
+/// No multiple of a block, as guests' disks are.
+const SIZE: u64 = 16 * MIB - 4096 + 512;
+
+/// A server of a file `disk.img` in the bench, all zeroes.
+fn serve_file(bench: &Bench, bytes: u64) -> Serving {
+    fs::File::create(bench.path("disk.img")).and_then(|file| file.set_len(bytes)).expect("a file");
+    Serving::start(bench, &["disk.img", "--destroy", "disk.img"])
+}
+
+#[test]
+fn what_cannot_be_served_is_refused_in_a_sentence_and_left_alone() {
+    let bench = Bench::new();
+    fill(&bench.path("data"), MIB);
+    bench.file("empty", "");
+    let before = fs::read(bench.path("data")).expect("data");
+    let refused = |words: &[&str], said: &[&str]| {
+        let nbd = format!("unix:{}", bench.path("s").display());
+        let call = bench.drivelab_without_store(["serve"]).and(words);
+        let call = if words.contains(&"--nbd") { call } else { call.and(["--nbd", &nbd]) };
+        call.done().refused(said);
+    };
+    refused(&["data"], &["data exists", "--destroy data", "--read-only"]);
+    refused(&["data", "--destroy", "other"], &["--destroy data"]);
+    refused(&["area"], &["directory", "truncate -s 10G area/disk.img"]);
+    refused(&["absent"], &["no such file", "truncate"]);
+    refused(&["empty", "--read-only"], &["empty", "truncate"]);
+    refused(&["null:"], &["keeps no bytes"]);
+    refused(&["data", "--read-only", "--nbd", "x"], &["--nbd", "unix:PATH"]);
+    refused(&["data", "--read-only", "--nbd", "tcp:10809"], &["port is missing", "tcp:HOST:PORT"]);
+    refused(&["data", "--read-only", "--nbd", "unix:data"], &["no socket", "another path"]);
+    refused(&["data", "--read-only", "--destroy", "data"], &["cannot be used with"]);
+    refused(&["data", "--read-only", "--name", &"n".repeat(4097)], &["--name", "4096"]);
+    assert!(fs::read(bench.path("data")).expect("data") == before);
+    assert!(!bench.path("s").exists());
+}
+
+#[test]
+fn a_device_in_use_is_not_served() {
+    let device = need!(LoopDevice::of_zeros(32 * MIB), common::ROOT);
+    let mounted = need!(device.mounted("mkfs.ext4", &[]), common::ROOT);
+    let bench = Bench::new();
+    let nbd = format!("unix:{}", bench.path("s").display());
+    let serve = |words: &[&str]| {
+        bench.drivelab_without_store(["serve", device.text(), "--nbd", &nbd]).and(words).done()
+    };
+    serve(&["--destroy", device.name()]).refused(&["mounted", "umount"]);
+    serve(&["--read-only"]).refused(&["mounted", "out of use"]);
+    drop(mounted);
+    serve(&[]).refused(&["--destroy", device.name(), "--read-only"]);
+    let image = device.image.to_str().expect("plain");
+    let words = ["serve", image, "--destroy", image, "--nbd", &nbd];
+    bench.drivelab_without_store(words).done().refused(&["losetup -d", "--read-only"]);
+}
+
+#[test]
+fn a_device_is_served_with_its_contents_and_cannot_be_mounted_meanwhile() {
+    need_programs!("nbdcopy", "mkfs.ext4");
+    let device = need!(LoopDevice::of_zeros(32 * MIB), common::ROOT);
+    need!(system("mkfs.ext4", &["-q", device.text()]), "mkfs.ext4");
+    let bench = Bench::new();
+    let server = Serving::start(&bench, &[device.text(), "--destroy", device.name()]);
+    assert!(Mounted::new(&device.path, &[]).is_none(), "it is held");
+    let copy = bench.path("copy");
+    good("nbdcopy", &[&server.uri, copy.to_str().expect("plain")]);
+    server.stop();
+    assert!(fs::read(copy).expect("a copy") == fs::read(&device.path).expect("the device"));
+    assert!(Mounted::new(&device.path, &[]).is_some(), "it is let go");
+}
+
+#[test]
+fn the_ready_line_says_where_and_the_summary_what_happened() {
+    need_programs!("nbdinfo", "qemu-io");
+    let bench = Bench::new();
+    let server = serve_file(&bench, 4 * MIB);
+    let mode = fs::metadata(&server.socket).expect("a socket").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    qemu_io(&server.uri, &["write 0 1M", "read 0 2M", "flush"]);
+    let said = server.stop().stdout;
+    let socket = bench.path("nbd.sock");
+    assert!(said.starts_with(&format!("serving disk.img at unix:{}", socket.display())), "{said}");
+    assert!(said.contains("4 MiB, read-write\n"), "{said}");
+    assert!(
+        said.contains(&format!("nbdinfo 'nbd+unix:///?socket={}'", socket.display())),
+        "{said}"
+    );
+    assert!(said.contains("everything flushed") && said.contains("1 write (1 MiB)"), "{said}");
+}
+
+#[test]
+fn a_target_is_served_once_and_a_dead_servers_socket_is_replaced() {
+    need_programs!("nbdinfo");
+    let bench = Bench::new();
+    let server = serve_file(&bench, MIB);
+    let other = format!("unix:{}", bench.path("other").display());
+    let again = ["serve", "disk.img", "--read-only", "--nbd", &other];
+    bench.drivelab_without_store(again).done().refused(&["in use by"]);
+    let same = format!("unix:{}", server.socket.display());
+    bench.file("second.img", "second");
+    let taken = ["serve", "second.img", "--read-only", "--nbd", &same];
+    bench.drivelab_without_store(taken).done().refused(&["another server listens"]);
+    server.kill();
+    assert!(bench.path("nbd.sock").exists(), "a kill cleans up nothing");
+    let server = serve_file(&bench, MIB);
+    assert_eq!(good("nbdinfo", &["--size", &server.uri]).trim(), MIB.to_string());
+    server.stop();
+    let live = UnixListener::bind(bench.path("nbd.sock")).expect("the path is free again");
+    drop(live);
+}
+
+#[test]
+fn a_read_only_export_by_tcp_and_by_name() {
+    need_programs!("nbdinfo", "qemu-io");
+    let bench = Bench::new();
+    bench.file("data", vec![7; 8192]);
+    let words = ["serve", "data", "--read-only", "--name", "a disk", "--nbd", "tcp:127.0.0.1:0"];
+    // The port is in the ready line, which a pipe gives out at the end only: so it is found by its process.
+    let mut server = bench.drivelab_without_store(words).start();
+    let mut port = None;
+    let id = server.id();
+    server.wait_until("it listens", || {
+        port = listening_port(id);
+        port.is_some()
+    });
+    let uri = format!("nbd://127.0.0.1:{}/a%20disk", port.expect("just found"));
+    let told = good("nbdinfo", &[&uri]);
+    assert!(told.contains("is_read_only: true") && told.contains("export-size: 8192"), "{told}");
+    assert!(!client("qemu-io", &["-f", "raw", &uri, "-c", "write 0 4k"]).status.success());
+    server.signal("INT");
+    let said = server.wait().succeeded().stdout;
+    assert!(said.contains(&uri) && said.contains("read-only"), "{said}");
+}
+
+/// The port at which a process listens: its sockets' inodes in /proc/net/tcp (proc(5)).
+fn listening_port(process: u32) -> Option<u16> {
+    let links = fs::read_dir(format!("/proc/{process}/fd")).ok()?.flatten();
+    let sockets: Vec<String> = links
+        .filter_map(|link| Some(fs::read_link(link.path()).ok()?.to_str()?.to_owned()))
+        .filter_map(|to| Some(to.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned()))
+        .collect();
+    let table = fs::read_to_string("/proc/net/tcp").ok()?;
+    table.lines().skip(1).find_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let listens = fields[3] == "0A" && sockets.iter().any(|inode| inode == fields[9]);
+        listens.then(|| u16::from_str_radix(fields[1].split_once(':')?.1, 16).ok())?
+    })
+}
+
+#[test]
+fn nbdcopy_brings_back_what_it_brought() {
+    need_programs!("nbdcopy", "qemu-img");
+    let bench = Bench::new();
+    let (there, back) = (bench.path("there"), bench.path("back"));
+    fill(&there, SIZE);
+    let server = serve_file(&bench, SIZE);
+    let (there, back) = (there.to_str().expect("plain"), back.to_str().expect("plain"));
+    good("nbdcopy", &["--flush", there, &server.uri]);
+    good("qemu-img", &["compare", "-f", "raw", "-F", "raw", there, &server.uri]);
+    good("nbdcopy", &["--connections=4", &server.uri, back]);
+    assert!(fs::read(back).expect("a copy") == fs::read(there).expect("an image"));
+    server.stop();
+    assert!(fs::read(bench.path("disk.img")).expect("it") == fs::read(there).expect("an image"));
+}
+
+#[test]
+fn holes_of_a_file_are_told_and_punched() {
+    need_programs!("nbdinfo", "qemu-io");
+    let bench = Bench::new();
+    let server = serve_file(&bench, 4 * MIB);
+    qemu_io(
+        &server.uri,
+        &[
+            "write -P 0xaa 1M 1M",
+            "write -f -P 0xbb 512 1k",
+            "write -z -u 1088k 64k",
+            "discard 1216k 64k",
+            "flush",
+            "read -P 0xbb 512 1k",
+            "read -P 0 1088k 64k",
+            "read -P 0 1216k 64k",
+            "read -P 0xaa 1152k 64k",
+        ],
+    );
+    let map = good("nbdinfo", &["--map", "--json", &server.uri]);
+    let map: serde_json::Value = serde_json::from_str(&map).expect("JSON");
+    let state = |offset: u64| {
+        let extents = map.as_array().expect("a list").iter();
+        let number =
+            |extent: &serde_json::Value, key: &str| extent[key].as_u64().expect("a number");
+        let mut covering = extents.filter(|extent| {
+            let start = number(extent, "offset");
+            (start..start + number(extent, "length")).contains(&offset)
+        });
+        number(covering.next().expect("all is covered"), "type")
+    };
+    assert_eq!(state(1024 << 10), 0, "data in {map}");
+    assert_eq!([1088, 1216, 3072].map(|kib| state(kib << 10)), [3; 3], "holes in {map}");
+    server.stop();
+}
+
+#[test]
+fn flush_and_fua_pass_a_proxy_and_are_answered() {
+    need_programs!("nbdkit", "qemu-io");
+    let bench = Bench::new();
+    let server = serve_file(&bench, 4 * MIB);
+    let log = bench.path("log");
+    let (log_text, uri) = (format!("logfile={}", log.display()), format!("uri={}", server.uri));
+    let commands = "qemu-io -t writeback -f raw $uri -c 'write -P 1 0 8k' -c 'write -f -P 2 8k 4k' \
+                    -c 'write -z 64k 64k' -c 'discard 1M 64k' -c 'flush' -c 'read -P 2 8k 4k'";
+    let words = ["--exit-with-parent", "-U", "-", "--filter=log", "nbd", &uri, &log_text];
+    let said = good("nbdkit", &[&words[..], &["--run", commands]].concat());
+    assert!(!said.contains("failed"), "{said}");
+    let log = fs::read_to_string(log).expect("a log");
+    for request in ["Write ", "fua=1", "Flush", "Zero", "Trim", "Read "] {
+        assert!(log.contains(request), "no {request} in\n{log}");
+    }
+    assert!(!log.contains("error="), "{log}");
+    let summary = server.stop().stdout;
+    assert!(summary.contains("1 trim") && !summary.contains(" 0 flushes"), "{summary}");
+}
+
+#[test]
+fn fio_finds_every_byte_it_wrote() {
+    need_programs!("fio:nbd");
+    let bench = Bench::new();
+    let server = serve_file(&bench, 16 * MIB);
+    verify(&server.uri, &["--bs=4k", "--iodepth=32"]);
+    verify(&server.uri, &["--bsrange=512-200k", "--bs_unaligned", "--iodepth=16"]);
+    server.stop();
+}
+
+fn verify(uri: &str, more: &[&str]) {
+    let uri = format!("--uri={uri}");
+    let words = ["--name=verify", "--ioengine=nbd", "--rw=randwrite", "--size=8m", &uri];
+    let checks = ["--verify=crc32c", "--verify_fatal=1", "--verify_state_save=0", "--fsync=64"];
+    let said = good("fio", &[&words[..], &checks, more].concat());
+    assert!(said.contains("err= 0"), "{said}");
+}
+
+#[test]
+fn file_systems_live_on_it() {
+    need_programs!("nbdfuse", "losetup", "fio", "fstrim");
+    // 300 MiB is the least that XFS makes a file system of.
+    let fsck: [(&str, &[&str], &[&str]); 2] = [
+        ("mkfs.ext4", &["-q"], &["e2fsck", "-f", "-n"]),
+        ("mkfs.xfs", &["-q"], &["xfs_repair", "-n"]),
+    ];
+    for (mkfs, options, fsck) in fsck {
+        need_programs!(mkfs, fsck[0]);
+        let bench = Bench::new();
+        let server = serve_file(&bench, 320 * MIB);
+        {
+            let fuse = need!(Fuse::mount(&bench, &server.uri), "/dev/fuse");
+            let device = need!(LoopDevice::over(fuse.file(), &[]), common::ROOT);
+            good(mkfs, &[options, &[device.text()]].concat());
+            {
+                let mounted = need!(Mounted::new(&device.path, &[]), common::ROOT);
+                let directory = format!("--directory={}", mounted.text());
+                let words = ["--name=v", "--rw=randwrite", "--bs=4k", "--size=24m", &directory];
+                let checks = ["--verify=crc32c", "--verify_fatal=1", "--verify_state_save=0"];
+                good("fio", &[&words[..], &checks, &["--end_fsync=1"]].concat());
+                fs::remove_file(mounted.path().join("v.0.0")).expect("fio's file");
+                fill(&mounted.path().join("kept"), MIB);
+                good("sync", &["-f", mounted.text()]);
+                good("fstrim", &["-v", mounted.text()]);
+            }
+            good(fsck[0], &[&fsck[1..], &[device.text()]].concat());
+        }
+        let summary = server.stop().stdout;
+        assert!(!summary.contains(" 0 trims") && !summary.contains("failed"), "{mkfs}: {summary}");
+        let image = LoopDevice::over(bench.path("disk.img"), &[]);
+        let image = need!(image, common::ROOT);
+        let mounted = need!(Mounted::new(&image.path, &["-o", "ro"]), common::ROOT);
+        fill(&bench.path("kept"), MIB);
+        let kept = fs::read(mounted.path().join("kept")).expect("it was flushed");
+        assert!(kept == fs::read(bench.path("kept")).expect("the same"), "{mkfs}");
+    }
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    let bench = Bench::new();
+    let server = serve_file(&bench, MIB);
+    // A client that sends half a write keeps the end waiting for five seconds.
+    let mut client = UnixStream::connect(&server.socket).expect("it listens");
+    let export_name = [&[0, 0, 0, 3][..], b"IHAVEOPT", &[0, 0, 0, 1, 0, 0, 0, 0]].concat();
+    let half = [&[0x25, 0x60, 0x95, 0x13, 0, 0, 0, 1][..], &[0; 16], &[0, 0, 16, 0], &[7; 100]];
+    client.write_all(&export_name).expect("it reads");
+    client.read_exact(&mut [0; 18 + 10]).expect("it answers");
+    client.write_all(&half.concat()).expect("it reads");
+    server.signal("TERM");
+    thread::sleep(Duration::from_millis(300)); // The first signal is seen.
+    server.signal("TERM");
+    assert_eq!(server.wait().code, Some(130));
+}
