@@ -31,6 +31,8 @@ pub enum Verb {
     History(HistoryArguments),
     /// Print a run's table again
     Show(ShowArguments),
+    #[command(about = "Write runs as pictures and tables", long_about = REPORT_ABOUT)]
+    Report(ReportArguments),
     #[command(about = "List the drives that can be modelled, show one, or propose one from a run")]
     #[command(long_about = DRIVES_ABOUT)]
     Drives(DrivesArguments),
@@ -312,6 +314,52 @@ pub struct ShowArguments {
 
     /// The history to read
     #[arg(long, value_name = "PATH")]
+    pub store: Option<PathBuf>,
+}
+
+/// What `report --help` opens with.
+const REPORT_ABOUT: &str = "\
+Write one or more runs as pictures and tables, for people and for programs. Several runs stand side by side: those of one \
+method share their charts, and what differed between their machines is named first.";
+
+/// What `report --help` ends with.
+const REPORT_HELP: &str = "\
+A file that exists is overwritten when it is a report of drivelab's, or with --force. `-` is stdout. Every file appears \
+whole or not at all.
+
+Examples:
+  drivelab report last --csv - | head
+  drivelab report last --svg pictures
+  drivelab report last~1 last --price last~1=89EUR --price last=129EUR --svg .
+
+docs/report-formats.md describes the columns of the CSV.";
+
+/// `drivelab report`.
+#[derive(Args, Debug)]
+#[command(after_long_help = REPORT_HELP)]
+pub struct ReportArguments {
+    /// Which runs: an id or the beginning of one, `last`, `last~1`, a label, a record file
+    #[arg(value_name = "RUN", num_args = 0.., default_value = "last")]
+    pub runs: Vec<String>,
+
+    /// A table in long form, one row a value
+    #[arg(long, value_name = "FILE", help_heading = "What to write")]
+    pub csv: Option<PathBuf>,
+
+    /// One drawing a chart, in a directory that is made if need be
+    #[arg(long, value_name = "DIR", help_heading = "What to write")]
+    pub svg: Option<PathBuf>,
+
+    /// What a run's drives cost, for charts of performance against price; modelled drives bring theirs along
+    #[arg(long, value_name = "RUN=129EUR", help_heading = "What to know")]
+    pub price: Vec<String>,
+
+    /// Overwrite files that are no reports of drivelab's
+    #[arg(long, help_heading = "What to know")]
+    pub force: bool,
+
+    /// The history to read
+    #[arg(long, value_name = "PATH", help_heading = "What to know")]
     pub store: Option<PathBuf>,
 }
 

@@ -1,7 +1,7 @@
 //! drivelab: is this drive, volume or array as fast as its data sheet says, for my workload?
 //!
 //! ```text
-//!   cli (words)  ->  run | study | serve | show | history | drives
+//!   cli (words)  ->  run | study | serve | show | history | report | drives
 //!   ->  stdout: tables and data, stderr: talk
 //! ```
 //!
@@ -16,6 +16,7 @@ mod history;
 mod interrupt;
 mod output;
 mod progress;
+mod report;
 mod run;
 mod serve;
 mod show;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         cli::Verb::History(arguments) => history::history(&arguments),
         cli::Verb::Show(arguments) => show::show(&arguments),
         cli::Verb::Study(arguments) => study::study(&arguments),
+        cli::Verb::Report(arguments) => report::report(&arguments),
         cli::Verb::Drives(arguments) => drives::drives(&arguments),
     };
     match outcome {

@@ -63,8 +63,13 @@ pub fn hanging(label: &str, text: &str) -> String {
 
 /// Writes to stdout; a reader that went away is no error of ours.
 pub fn print(text: &str) -> Result<()> {
+    print_bytes(text.as_bytes())
+}
+
+/// Likewise, for what is no text.
+pub fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
+    stdout.write_all(bytes)?;
     stdout.flush()?;
     Ok(())
 }

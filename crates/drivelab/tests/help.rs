@@ -6,7 +6,7 @@ use common::Call;
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Every verb there is; grow it with `cli::Verb`.
-const VERBS: [&str; 6] = ["run", "study", "serve", "history", "show", "drives"];
+const VERBS: [&str; 7] = ["run", "study", "serve", "history", "show", "report", "drives"];
 
 fn help(words: &[&str]) -> String {
     // A terminal wider than any text should be.

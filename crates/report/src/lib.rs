@@ -1,9 +1,11 @@
-//! Tables rendered from records: a record and a style in, text out.
+//! Tables and charts rendered from records and studies: data and a style in, text out.
 //!
 //! ```text
 //!   Record ---> terminal::run         by the layout its method names
 //!   Cell -----> terminal::cell_line   while a run goes on
 //!   summaries > terminal::history
+//!   Record ---> runs::figures --> chart::Figure --> svg::file, svg::element
+//!   Record ---> long_form         one row a value
 //! ```
 //!
 //! This crate sees only `record`. It does no I/O, asks no terminal and no environment: the caller decides on
@@ -11,5 +13,13 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod chart;
+pub mod long_form;
+mod markup;
 pub mod number;
+pub mod runs;
+pub mod svg;
 pub mod terminal;
+
+/// Stands in every SVG file of ours, so that it can be told from others.
+pub const SVG_MARK: &str = "<!-- drivelab report -->";

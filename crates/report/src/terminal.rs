@@ -10,9 +10,9 @@ mod oltp;
 mod page;
 mod saturation;
 mod snia;
-mod style;
+pub(crate) mod style;
 mod table;
-mod words;
+pub(crate) mod words;
 
 pub use style::{Characters, Color, Style, WIDTH_MIN};
 

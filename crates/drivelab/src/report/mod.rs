@@ -1,0 +1,71 @@
+//! `drivelab report`: runs as pictures and tables for people and programs.
+//!
+//! ```text
+//!   RUN...        -> records, prices                prices.rs
+//!   records       -> texts of all files             report (the crate)
+//!   texts         -> files, all or none refused     save.rs
+//! ```
+
+mod prices;
+mod save;
+
+use crate::{cli::ReportArguments, output};
+use anyhow::{Result, bail};
+use record::Record;
+use report::{
+    runs::{self, Run},
+    svg,
+};
+use save::{Format, Outputs};
+use std::{path::Path, process::ExitCode};
+
+/// Writes what was asked for; nothing when any of it may not be written.
+pub fn report(arguments: &ReportArguments) -> Result<ExitCode> {
+    let asked = [&arguments.csv, &arguments.svg];
+    if asked.iter().all(|path| path.is_none()) {
+        bail!("nothing to write: add one or more of --csv FILE, --svg DIR");
+    }
+    let mut store = output::open_store(arguments.store.as_deref())?;
+    store.close_orphans()?;
+    let records: Vec<Record> =
+        arguments.runs.iter().map(|run| Ok(store.resolve(run)?)).collect::<Result<_>>()?;
+    let prices = prices::of(&arguments.runs, &records, &arguments.price)?;
+    let runs: Vec<Run<'_>> =
+        records.iter().zip(prices).map(|(record, prices)| Run { record, prices }).collect();
+
+    let mut outputs = Outputs::new(arguments.force);
+    if let Some(path) = &arguments.csv {
+        let records: Vec<&Record> = records.iter().collect();
+        outputs.add(path, Format::Csv, report::long_form::csv(&records).into_bytes())?;
+    }
+    if let Some(directory) = &arguments.svg {
+        add_drawings(&mut outputs, directory, &runs)?;
+    }
+    for line in outputs.write()? {
+        eprintln!("{line}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One file a figure; two for what has a second form.
+fn add_drawings(outputs: &mut Outputs, directory: &Path, runs: &[Run<'_>]) -> Result<()> {
+    outputs.directory(directory)?;
+    for group in runs::by_method(runs) {
+        for figure in runs::figures(&group).all() {
+            let views = svg::views(figure);
+            let first = views.first().copied();
+            // Linear or logarithmic is a matter of taste; a surface shows something else.
+            for view in
+                views.into_iter().filter(|view| Some(*view) == first || *view == svg::View::Surface)
+            {
+                let name = match view {
+                    svg::View::Surface => format!("{}-surface.svg", figure.id),
+                    _ => format!("{}.svg", figure.id),
+                };
+                let text = svg::file(figure, view);
+                outputs.add(&directory.join(name), Format::Svg, text.into_bytes())?;
+            }
+        }
+    }
+    Ok(())
+}

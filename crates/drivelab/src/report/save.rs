@@ -1,0 +1,199 @@
+//! Files that appear whole or not at all, and never in place of somebody else's.
+
+use crate::output;
+use anyhow::{Context, Result, bail, ensure};
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Write},
+    path::{Path, PathBuf},
+};
+
+/// What a file is written as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// A table in long form.
+    Csv,
+    /// A drawing.
+    Svg,
+}
+
+impl Format {
+    /// What a report of ours of this format has near its beginning.
+    fn mark(self) -> &'static str {
+        match self {
+            Self::Csv => report::long_form::HEAD,
+            Self::Svg => report::SVG_MARK,
+        }
+    }
+}
+
+/// Bytes read to see whose a file is.
+const HEAD_BYTES: u64 = 4096;
+
+/// Everything that one command writes. All of it is checked before any of it is written.
+pub struct Outputs {
+    force: bool,
+    files: Vec<(PathBuf, Format, Vec<u8>)>,
+    stdout: Option<Vec<u8>>,
+    directories: Vec<PathBuf>,
+}
+
+impl Outputs {
+    /// Nothing yet; `force` overwrites whatever is there.
+    pub fn new(force: bool) -> Self {
+        Self { force, files: Vec::new(), stdout: None, directories: Vec::new() }
+    }
+
+    /// A directory that is made when its parent exists.
+    pub fn directory(&mut self, path: &Path) -> Result<()> {
+        if path.is_dir() {
+            return Ok(());
+        }
+        ensure!(
+            !path.exists(),
+            "{} is a file, but a report of several files needs a directory: name another",
+            path.display()
+        );
+        parent_exists(path)?;
+        self.directories.push(path.to_owned());
+        Ok(())
+    }
+
+    /// A file, or stdout when the path is `-`.
+    pub fn add(&mut self, path: &Path, format: Format, bytes: Vec<u8>) -> Result<()> {
+        if path == Path::new("-") {
+            ensure!(self.stdout.is_none(), "two reports cannot share stdout: name a file for one");
+            self.stdout = Some(bytes);
+            return Ok(());
+        }
+        let named_twice = self.files.iter().any(|(other, _, _)| other == path);
+        ensure!(!named_twice, "{} is named twice: name two files", path.display());
+        if !self.directories.iter().any(|made| path.starts_with(made)) {
+            parent_exists(path)?;
+        }
+        ensure!(!path.is_dir(), "{} is a directory: name a file in it", path.display());
+        if path.is_file() && !self.force && !is_ours(path, format)? {
+            bail!(
+                "{} exists and is no report of drivelab's: name another file, or add --force to overwrite it",
+                path.display()
+            );
+        }
+        self.files.push((path.to_owned(), format, bytes));
+        Ok(())
+    }
+
+    /// Writes everything and says what: a line a file, one for all drawings.
+    pub fn write(self) -> Result<Vec<String>> {
+        for directory in &self.directories {
+            fs::create_dir(directory)
+                .with_context(|| format!("cannot make the directory {}", directory.display()))?;
+        }
+        let mut lines = Vec::new();
+        let mut drawings = 0;
+        for (path, format, bytes) in &self.files {
+            write_whole(path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+            match format {
+                Format::Svg => drawings += 1,
+                Format::Csv => {
+                    let size = report::number::size(bytes.len() as u64);
+                    lines.push(format!("wrote {} ({size})", path.display()));
+                }
+            }
+        }
+        if let Some((path, _, _)) = self.files.iter().find(|file| file.1 == Format::Svg) {
+            let directory = path.parent().unwrap_or(Path::new("."));
+            lines.push(format!("wrote {drawings} drawings to {}", directory.display()));
+        }
+        if let Some(bytes) = &self.stdout {
+            output::print_bytes(bytes)?;
+        }
+        Ok(lines)
+    }
+}
+
+fn parent_exists(path: &Path) -> Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    if let Some(parent) = parent.filter(|parent| !parent.is_dir()) {
+        bail!(
+            "the directory {} does not exist: make it with `mkdir -p {}`, or name another",
+            parent.display(),
+            parent.display()
+        );
+    }
+    Ok(())
+}
+
+/// Empty files are nobody's.
+fn is_ours(path: &Path, format: Format) -> Result<bool> {
+    let mut head = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head))
+        .with_context(|| format!("cannot read {} to see what it is", path.display()))?;
+    Ok(head.is_empty() || String::from_utf8_lossy(&head).contains(format.mark()))
+}
+
+/// Through a file beside it, so that a full disk leaves what was there. A link is followed; what is no regular
+/// file, such as a pipe, is written directly.
+fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let path = match fs::canonicalize(path) {
+        Ok(path) if path.is_file() => path,
+        Ok(path) => return OpenOptions::new().write(true).open(path)?.write_all(bytes),
+        Err(_) => path.to_owned(),
+    };
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let beside = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
+    let written = File::create(&beside)
+        .and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()
+        })
+        .and_then(|()| fs::rename(&beside, &path));
+    if written.is_err() {
+        // The error that counts is the one above.
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(outputs: &mut Outputs, path: &Path) -> String {
+        outputs.add(path, Format::Csv, b"x".to_vec()).expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn only_a_report_of_ours_is_overwritten_without_force() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("report.csv");
+        let bytes = || format!("{}\n", report::long_form::HEAD).into_bytes();
+        let write = |force: bool| {
+            let mut outputs = Outputs::new(force);
+            outputs.add(&path, Format::Csv, bytes())?;
+            outputs.write()
+        };
+        write(false).expect("a new file");
+        write(false).expect("a file of ours");
+        fs::write(&path, "my thesis").expect("a file");
+        assert!(write(false).expect_err("refused").to_string().contains("--force"));
+        assert_eq!(fs::read(&path).expect("a file"), b"my thesis");
+        write(true).expect("forced");
+        assert_eq!(fs::read(&path).expect("a file"), bytes());
+        let names = fs::read_dir(directory.path()).expect("a directory").count();
+        assert_eq!(names, 1, "nothing is left beside the report");
+    }
+
+    #[test]
+    fn everything_is_checked_before_anything_is_written() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut outputs = Outputs::new(false);
+        outputs.add(&directory.path().join("a.csv"), Format::Csv, Vec::new()).expect("fine");
+        assert!(refusal(&mut outputs, &directory.path().join("no/b.csv")).contains("mkdir -p"));
+        assert!(refusal(&mut outputs, directory.path()).contains("is a directory"));
+        assert!(refusal(&mut outputs, &directory.path().join("a.csv")).contains("named twice"));
+        outputs.add(Path::new("-"), Format::Csv, Vec::new()).expect("fine");
+        assert!(refusal(&mut outputs, Path::new("-")).contains("cannot share stdout"));
+        assert_eq!(fs::read_dir(directory.path()).expect("a directory").count(), 0);
+    }
+}

@@ -1,0 +1,183 @@
+//! All numbers of records in long form: CSV, one row a value, described in `docs/report-formats.md`.
+//!
+//! Numbers are written as they are recorded, in the shortest form that reads back as the same double.
+
+use record::{Cell, Latency, Record};
+
+/// The first row, by which a file of ours is known.
+pub const HEAD: &str = "run,method,target,cell,op,pattern,block_bytes,threads,queue_depth,engine,io,coordinates,pass,metric,value,unit,ci95_low,ci95_high,n,flags";
+
+/// Every value of every cell, in the order of the records.
+pub fn csv(records: &[&Record]) -> String {
+    let mut text = format!("{HEAD}\n");
+    for record in records {
+        for cell in &record.cells {
+            let mut rows = Rows { text: &mut text, head: head(record, cell), flags: flags(cell) };
+            of_cell(&mut rows, cell);
+        }
+    }
+    text
+}
+
+/// What is the same in all rows of a cell.
+fn head(record: &Record, cell: &Cell) -> String {
+    let target = record.targets.get(cell.target).map_or("", |target| target.text.as_str());
+    let coordinates = cell.coordinates.iter().map(|(key, value)| {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        format!("{key}={value}")
+    });
+    let words = [&record.id, &record.method.name, target, &cell.name, &cell.op, &cell.pattern];
+    let numbers = [cell.block_bytes, u64::from(cell.threads), u64::from(cell.queue_depth)];
+    let mut fields: Vec<String> = words.map(field).into();
+    fields.extend(numbers.map(|number| number.to_string()));
+    fields.extend([&cell.engine, &cell.io].map(|text| field(text)));
+    fields.push(field(&coordinates.collect::<Vec<_>>().join(";")));
+    fields.join(",")
+}
+
+fn flags(cell: &Cell) -> String {
+    cell.flags.iter().map(|flag| flag.name()).collect::<Vec<_>>().join(";")
+}
+
+/// Text as one field: quoted where it must be (RFC 4180), and never a formula: a spreadsheet would carry out what begins
+/// with one of `=+-@`, so an apostrophe stands before it.
+pub fn field(text: &str) -> String {
+    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let text = if is_formula { format!("'{text}") } else { text.to_owned() };
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text
+    }
+}
+
+/// One value of a cell.
+struct Row<'v> {
+    pass: Option<u32>,
+    metric: &'v str,
+    value: f64,
+    unit: &'v str,
+    ci95: Option<[f64; 2]>,
+    n: Option<u64>,
+}
+
+struct Rows<'t> {
+    text: &'t mut String,
+    head: String,
+    flags: String,
+}
+
+impl Rows<'_> {
+    fn push(&mut self, row: &Row<'_>) {
+        let optional = |value: Option<String>| value.unwrap_or_default();
+        let [low, high] = row.ci95.map_or([None, None], |[low, high]| [Some(low), Some(high)]);
+        let fields = [
+            self.head.clone(),
+            optional(row.pass.map(|pass| pass.to_string())),
+            row.metric.to_owned(),
+            row.value.to_string(),
+            row.unit.to_owned(),
+            optional(low.map(|value| value.to_string())),
+            optional(high.map(|value| value.to_string())),
+            optional(row.n.map(|n| n.to_string())),
+            self.flags.clone(),
+        ];
+        *self.text += &fields.join(",");
+        self.text.push('\n');
+    }
+
+    /// A number without interval.
+    fn plain(&mut self, metric: &str, value: f64, unit: &str, n: Option<u64>) {
+        self.push(&Row { pass: None, metric, value, unit, ci95: None, n });
+    }
+}
+
+fn of_cell(rows: &mut Rows<'_>, cell: &Cell) {
+    let passes = Some(cell.passes.len() as u64);
+    let headlines = [
+        ("iops", cell.iops, "1/s", cell.iops_ci95),
+        ("bytes_per_s", cell.bytes_per_s, "B/s", cell.bytes_per_s_ci95),
+    ];
+    for (metric, value, unit, ci95) in headlines {
+        rows.push(&Row { pass: None, metric, value, unit, ci95, n: passes });
+    }
+    rows.plain("iops_mean", cell.iops_mean, "1/s", passes);
+    if let Some(deviation) = cell.iops_stddev {
+        rows.plain("iops_stddev", deviation, "1/s", passes);
+    }
+    for (name, latency) in [("latency", &cell.latency), ("flush_latency", &cell.flush_latency)] {
+        if let Some(latency) = latency {
+            of_latency(rows, name, latency);
+        }
+    }
+    if let Some(depth) = cell.depth_achieved {
+        rows.plain("depth_achieved", depth, "", passes);
+    }
+    if let Some(cpu) = cell.cpu {
+        rows.plain("cpu_per_operation", cpu.ns_per_operation, "ns", passes);
+        rows.plain("cpu_busy", cpu.busy, "", passes);
+    }
+    let total = cell.total;
+    let counts =
+        [("operations", total.operations), ("bytes", total.bytes), ("errors", total.errors)];
+    for (metric, count) in counts {
+        rows.plain(metric, count as f64, if metric == "bytes" { "B" } else { "" }, passes);
+    }
+    rows.plain("seconds", total.seconds, "s", passes);
+    for pass in &cell.passes {
+        let n = Some(pass.total.operations);
+        let around = |value: f64| {
+            pass.half_width_relative.map(|half| [value * (1.0 - half), value * (1.0 + half)])
+        };
+        for (metric, value, unit) in
+            [("iops", pass.iops, "1/s"), ("bytes_per_s", pass.bytes_per_s, "B/s")]
+        {
+            let ci95 = around(value);
+            rows.push(&Row { pass: Some(pass.pass), metric, value, unit, ci95, n });
+        }
+    }
+}
+
+fn of_latency(rows: &mut Rows<'_>, name: &str, latency: &Latency) {
+    let n = Some(latency.n);
+    rows.plain(&format!("{name}_mean"), latency.mean_ns, "ns", n);
+    rows.plain(&format!("{name}_min"), latency.min_ns as f64, "ns", n);
+    for at in &latency.percentiles {
+        rows.plain(&format!("{name}_p{}", at.percent), at.ns as f64, "ns", n);
+    }
+    rows.plain(&format!("{name}_max"), latency.max_ns as f64, "ns", n);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example() -> Record {
+        let text = include_str!("../../record/tests/example.json");
+        Record::from_json(text, "example.json").expect("a record")
+    }
+
+    #[test]
+    fn every_row_has_as_many_fields_as_the_head_and_numbers_are_not_rounded() {
+        let text = csv(&[&example()]);
+        let mut lines = text.lines();
+        assert_eq!(lines.next(), Some(HEAD));
+        let columns = HEAD.split(',').count();
+        assert!(lines.clone().count() > 30);
+        for line in lines {
+            assert_eq!(line.split(',').count(), columns, "{line}");
+        }
+        let row = "0badcafe,quick,/mnt/a,random-read-4K-t1-q32,read,random,4096,1,32,";
+        let rate = text.lines().find(|line| line.starts_with(row)).expect("the cell is there");
+        assert!(rate.contains(",,iops,52109.4,1/s,51340.2,52878.6,"), "{rate}");
+        assert!(text.contains(",latency_p99,1523712,ns,,,"), "{text}");
+    }
+
+    #[test]
+    fn what_a_user_types_is_neither_a_further_field_nor_a_formula() {
+        assert_eq!(field("plain"), "plain");
+        assert_eq!(field("a,b \"c\"\nd"), "\"a,b \"\"c\"\"\nd\"");
+        assert_eq!(field("=cmd|' /C calc'!A0"), "'=cmd|' /C calc'!A0");
+        assert_eq!(field("@x,y"), "\"'@x,y\"");
+    }
+}

@@ -1,0 +1,130 @@
+//! Values of named things, lying down, so that names of any length can be read.
+
+use super::{
+    Legend, View,
+    canvas::{Anchor, Canvas, FONT, WIDTH},
+    frame::Frame,
+    lines::{reach, value_words, whisker},
+    mark::{self, Swatch},
+    scale::{Origin, Ruler},
+    style,
+};
+use crate::{
+    chart::{Bars, Scale, Value},
+    markup::{Px, fitted, text_px},
+};
+
+/// The names' share of the width, at most.
+const NAMES_MAX: f64 = 0.40;
+/// Room for the value in words at a bar's end, px.
+const VALUE_WIDTH: f64 = 86.0;
+/// Thickness of a bar and its room, px.
+const BAR: f64 = 13.0;
+const ROW: f64 = 17.0;
+const GROUP_GAP: f64 = 9.0;
+
+pub(super) fn draw(bars: &Bars, view: View, legend: Legend) -> Canvas {
+    let several = bars.series.len() > 1;
+    let names: Vec<(&str, Swatch)> =
+        bars.series.iter().map(|series| (series.name.as_str(), Swatch::Letter)).collect();
+    let placed = mark::place(if legend == Legend::Inside && several { &names } else { &[] });
+    let scale = if view == View::Log { Scale::Log } else { Scale::Linear };
+    let values = bars.series.iter().flat_map(|series| &series.values).flatten();
+    let ruler = Ruler::new(&bars.value, scale, Origin::Zero, values.flat_map(reach));
+
+    let widest = bars.groups.iter().map(|name| text_px(name, FONT)).fold(0.0, f64::max);
+    let names_width = widest.min(WIDTH * NAMES_MAX);
+    let group_height = ROW * bars.series.len() as f64 + GROUP_GAP;
+    let top = placed.height + 8.0;
+    let left = 16.0 + names_width + if several { 30.0 } else { 10.0 };
+    let bottom = top + group_height * bars.groups.len() as f64;
+    let frame = Frame { left, right: WIDTH - VALUE_WIDTH, top, bottom };
+    let mut canvas = Canvas::new(bottom + 50.0);
+    placed.draw(&mut canvas);
+
+    let ticks = ruler.ticks(((frame.right - frame.left) / 75.0) as usize);
+    for tick in &ticks {
+        let x = frame.x(tick.at);
+        canvas.line("g", (x, top), (x, bottom));
+    }
+    frame.x_axis(&mut canvas, &ticks, &bars.value.title);
+    let plot = Plot { frame, ruler, bars, view, names_width };
+    for group in 0..bars.groups.len() {
+        plot.group(&mut canvas, group, top + group_height * group as f64);
+    }
+    canvas
+}
+
+struct Plot<'b> {
+    frame: Frame,
+    ruler: Ruler,
+    bars: &'b Bars,
+    view: View,
+    names_width: f64,
+}
+
+impl Plot<'_> {
+    fn group(&self, canvas: &mut Canvas, group: usize, top: f64) {
+        let Self { bars, frame, .. } = self;
+        let height = ROW * bars.series.len() as f64 + GROUP_GAP;
+        if group % 2 == 1 {
+            canvas.rect("row", 8.0, top, WIDTH - 16.0, height);
+        }
+        let name = fitted(&bars.groups[group], self.names_width + 2.0, FONT);
+        let several = bars.series.len() > 1;
+        let name_end = frame.left - if several { 30.0 } else { 10.0 };
+        canvas.text(name_end, top + height / 2.0 + 4.5, "", Anchor::End, &name);
+        for (at, series) in bars.series.iter().enumerate() {
+            let middle = top + GROUP_GAP / 2.0 + ROW * (at as f64 + 0.5);
+            if several {
+                canvas.text(frame.left - 6.0, middle + 4.0, "k v", Anchor::End, &mark::letter(at));
+            }
+            let Some(value) = series.values.get(group).and_then(Option::as_ref) else { continue };
+            if self.ruler.shows(value.value) {
+                let words = format!("{}, {}", bars.groups[group], value_words(&bars.value, value));
+                let words = if several { format!("{}: {words}", series.name) } else { words };
+                self.bar(canvas, at, middle, value, &words);
+            }
+        }
+    }
+
+    fn bar(&self, canvas: &mut Canvas, series: usize, middle: f64, value: &Value, words: &str) {
+        let place = |value: f64| self.frame.x(self.ruler.at(value));
+        let end = place(value.value);
+        let from = if self.view == View::Log { self.frame.left } else { place(0.0) };
+        canvas.open_series(series);
+        canvas.mark(words, |canvas| {
+            if self.view == View::Log {
+                canvas.line("g", (from, middle), (end, middle));
+                canvas.path("o", &mark::marker(series, end, middle), "");
+            } else {
+                canvas.rect("b", from.min(end), middle - BAR / 2.0, (end - from).abs(), BAR);
+            }
+        });
+        canvas.close();
+        let mut outermost = end.max(from);
+        if let Some(ends) = value.ci95 {
+            let [low, high] = ends.map(place);
+            canvas.open("iv");
+            let across = |canvas: &mut Canvas| whisker(canvas, (low, middle), (high, middle));
+            canvas.open(&format!("s{}", style::color(series)));
+            if self.view == View::Log {
+                across(canvas)
+            } else {
+                interval_on_bar(canvas, low, high, middle)
+            }
+            canvas.close();
+            canvas.close();
+            outermost = outermost.max(high);
+        }
+        let text = self.bars.value.unit.text(value.value);
+        canvas.text(outermost + 7.0, middle + 4.0, "v", Anchor::Start, &text);
+    }
+}
+
+/// In the colour of text, so that it shows on the bar and beside it.
+fn interval_on_bar(canvas: &mut Canvas, low: f64, high: f64, middle: f64) {
+    let cap = |x: f64| format!("M{} {}v7", Px(x), Px(middle - 3.5));
+    let bar = format!("M{} {}H{}", Px(low), Px(middle), Px(high));
+    canvas.path("w", &format!("{bar}{}{}", cap(low), cap(high)), "");
+}

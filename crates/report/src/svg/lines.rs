@@ -1,0 +1,160 @@
+//! Lines over a quantity, with intervals, markers, bands and limits.
+
+use super::{
+    Legend, View,
+    canvas::{Anchor, Canvas, WIDTH},
+    frame::{Frame, ticks_across},
+    mark::{self, Swatch},
+    scale::{Origin, Ruler},
+};
+use crate::{
+    chart::{Axis, Line, Lines, Point, Scale, Stroke, Value},
+    markup::{Escaped, Px},
+};
+
+const HEIGHT: f64 = 300.0;
+
+struct Plot<'l> {
+    frame: Frame,
+    x: Ruler,
+    y: Ruler,
+    lines: &'l Lines,
+}
+
+pub(super) fn draw(lines: &Lines, view: View, legend: Legend) -> Canvas {
+    let names: Vec<(&str, Swatch)> =
+        lines.series.iter().map(|line| (line.name.as_str(), Swatch::Line(line.stroke))).collect();
+    let placed = mark::place(if legend == Legend::Inside { &names } else { &[] });
+    let y_scale = match (view, lines.y.scale) {
+        (View::Linear, _) => Scale::Linear,
+        (_, Scale::Linear) => Scale::Log,
+        (_, scale) => scale,
+    };
+    let points = || lines.series.iter().flat_map(|line| &line.points);
+    let bands = || lines.bands.iter().flat_map(|band| [band.from, band.to]);
+    let x = Ruler::new(
+        &lines.x,
+        lines.x.scale,
+        Origin::Data,
+        points().map(|point| point.x).chain(bands()),
+    );
+    let y = Ruler::new(&lines.y, y_scale, Origin::Zero, points().flat_map(|point| reach(&point.y)));
+    let y_ticks = y.ticks(7);
+    let frame = Frame::new(placed.height + 12.0, HEIGHT, &y_ticks, &lines.y.title);
+    let mut canvas = Canvas::new(frame.bottom + 50.0);
+    placed.draw(&mut canvas);
+    let plot = Plot { frame, x, y, lines };
+    plot.bands(&mut canvas);
+    plot.frame.y_axis(&mut canvas, &y_ticks, &lines.y.title);
+    let across = ticks_across(&plot.x, plot.frame.right - plot.frame.left);
+    plot.frame.x_axis(&mut canvas, &across, &lines.x.title);
+    for (series, line) in lines.series.iter().enumerate() {
+        plot.line(&mut canvas, series, line);
+    }
+    canvas
+}
+
+/// The value and the ends of its interval.
+pub(super) fn reach(value: &Value) -> [f64; 3] {
+    let [low, high] = value.ci95.unwrap_or([value.value; 2]);
+    [low, value.value, high]
+}
+
+/// `275 MB/s (270 MB/s to 280 MB/s); drifting`.
+pub(super) fn value_words(axis: &Axis, value: &Value) -> String {
+    let mut words = axis.unit.text(value.value);
+    if let Some([low, high]) = value.ci95 {
+        words += &format!(" (95 %: {} to {})", axis.unit.text(low), axis.unit.text(high));
+    }
+    if !value.note.is_empty() {
+        words += &format!("; {}", value.note);
+    }
+    words
+}
+
+impl Plot<'_> {
+    fn place(&self, point: &Point) -> Option<(f64, f64)> {
+        let is_shown = self.x.shows(point.x) && self.y.shows(point.y.value);
+        is_shown.then(|| (self.frame.x(self.x.at(point.x)), self.frame.y(self.y.at(point.y.value))))
+    }
+
+    fn bands(&self, canvas: &mut Canvas) {
+        for band in &self.lines.bands {
+            let [from, to] = [band.from, band.to].map(|x| self.frame.x(self.x.at(x)));
+            let height = self.frame.bottom - self.frame.top;
+            canvas.rect("band", from, self.frame.top, to - from, height);
+            let (x, anchor) = match (from + to) / 2.0 {
+                middle if middle > WIDTH * 0.8 => (to - 6.0, Anchor::End),
+                _ => (from + 6.0, Anchor::Start),
+            };
+            canvas.text(x, self.frame.top + 15.0, "a v", anchor, &band.name);
+        }
+    }
+
+    fn line(&self, canvas: &mut Canvas, series: usize, line: &Line) {
+        canvas.open_series(series);
+        if line.stroke != Stroke::Points {
+            self.stroke(canvas, series, line);
+        }
+        if matches!(line.stroke, Stroke::Marked | Stroke::Points) {
+            for point in &line.points {
+                self.marked(canvas, series, line, point);
+            }
+        }
+        canvas.close();
+    }
+
+    /// The path, with the words of its corners where no marker carries them.
+    fn stroke(&self, canvas: &mut Canvas, series: usize, line: &Line) {
+        let mut path = String::new();
+        let mut words = [String::new(), String::new()];
+        let mut pen = "M";
+        for point in &line.points {
+            let Some((x, y)) = self.place(point) else {
+                pen = "M";
+                continue;
+            };
+            path += &format!("{pen}{} {}", Px(x), Px(y));
+            pen = "L";
+            let separator = if words[0].is_empty() { "" } else { "|" };
+            let texts = [self.lines.x.unit.text(point.x), value_words(&self.lines.y, &point.y)];
+            for (all, text) in words.iter_mut().zip(texts) {
+                *all += &format!("{separator}{}", text.replace('|', "/"));
+            }
+        }
+        if path.is_empty() {
+            return;
+        }
+        let mut attributes = mark::dashes(series, line.stroke).to_owned();
+        if matches!(line.stroke, Stroke::Plain | Stroke::Limit) {
+            let name = Escaped(&line.name);
+            let [x, y] = words.each_ref().map(Escaped);
+            attributes += &format!(" data-n=\"{name}\" data-x=\"{x}\" data-y=\"{y}\"");
+        }
+        canvas.path(if line.stroke == Stroke::Limit { "e lim" } else { "l" }, &path, &attributes);
+    }
+
+    fn marked(&self, canvas: &mut Canvas, series: usize, line: &Line, point: &Point) {
+        let Some((x, y)) = self.place(point) else { return };
+        let x_words = self.lines.x.unit.text(point.x);
+        let words = format!("{}, {x_words}: {}", line.name, value_words(&self.lines.y, &point.y));
+        canvas.mark(&words, |canvas| {
+            if let Some(ends) = point.y.ci95 {
+                let [low, high] = ends.map(|end| self.frame.y(self.y.at(end)));
+                whisker(canvas, (x, low), (x, high));
+            }
+            canvas.path("o", &mark::marker(series, x, y), "");
+        });
+    }
+}
+
+/// An interval from end to end, with caps across.
+pub(super) fn whisker(canvas: &mut Canvas, from: (f64, f64), to: (f64, f64)) {
+    const CAP: f64 = 3.5;
+    let (dx, dy) = if from.0 == to.0 { (CAP, 0.0) } else { (0.0, CAP) };
+    let cap = |(x, y): (f64, f64)| {
+        format!("M{} {}L{} {}", Px(x - dx), Px(y - dy), Px(x + dx), Px(y + dy))
+    };
+    let bar = format!("M{} {}L{} {}", Px(from.0), Px(from.1), Px(to.0), Px(to.1));
+    canvas.path("e", &format!("{bar}{}{}", cap(from), cap(to)), "");
+}

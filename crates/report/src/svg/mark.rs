@@ -1,0 +1,154 @@
+//! Markers, dashes and legends: what tells one series from the next without its colour.
+
+use super::{
+    canvas::{Anchor, Canvas, FONT, WIDTH},
+    style,
+};
+use crate::{
+    chart::Stroke,
+    markup::{Px, fitted, text_px},
+};
+
+/// Half of a marker's size, px.
+const RADIUS: f64 = 4.2;
+/// Room between the entries of a legend, px.
+const GAP: f64 = 18.0;
+/// Room for a swatch, px.
+const SWATCH: f64 = 30.0;
+const LEGEND_LINE: f64 = 21.0;
+
+/// The marker of a series around a place, as a path.
+pub(super) fn marker(series: usize, x: f64, y: f64) -> String {
+    let r = RADIUS;
+    let polygon = |points: &[(f64, f64)]| {
+        let place = |(dx, dy): &(f64, f64)| format!("{} {}", Px(x + dx * r), Px(y + dy * r));
+        format!("M{}Z", points.iter().map(place).collect::<Vec<_>>().join("L"))
+    };
+    // Nine shapes and seven colours repeat together only after 63 series.
+    match series % 9 {
+        0 => format!(
+            "M{} {}a{r} {r} 0 1 0 {} 0a{r} {r} 0 1 0 -{} 0Z",
+            Px(x - r),
+            Px(y),
+            2.0 * r,
+            2.0 * r
+        ),
+        1 => polygon(&[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)]),
+        2 => polygon(&[(0.0, -1.2), (1.1, 0.8), (-1.1, 0.8)]),
+        3 => polygon(&[(0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)]),
+        4 => polygon(&[(0.0, 1.2), (1.1, -0.8), (-1.1, -0.8)]),
+        5 => polygon(&[
+            (-0.35, -1.1),
+            (0.35, -1.1),
+            (0.35, -0.35),
+            (1.1, -0.35),
+            (1.1, 0.35),
+            (0.35, 0.35),
+            (0.35, 1.1),
+            (-0.35, 1.1),
+            (-0.35, 0.35),
+            (-1.1, 0.35),
+            (-1.1, -0.35),
+            (-0.35, -0.35),
+        ]),
+        6 => polygon(&[(-1.2, 0.0), (0.8, -1.1), (0.8, 1.1)]),
+        7 => polygon(&[(1.2, 0.0), (-0.8, -1.1), (-0.8, 1.1)]),
+        _ => {
+            polygon(&[(-0.6, -1.1), (0.6, -1.1), (1.2, 0.0), (0.6, 1.1), (-0.6, 1.1), (-1.2, 0.0)])
+        }
+    }
+}
+
+/// The dashes of a series' line, as an attribute; the first is drawn through.
+pub(super) fn dashes(series: usize, stroke: Stroke) -> &'static str {
+    match (stroke, series % 5) {
+        (Stroke::Limit, _) => " stroke-dasharray=\"3 4\"",
+        (_, 0) => "",
+        (_, 1) => " stroke-dasharray=\"8 3\"",
+        (_, 2) => " stroke-dasharray=\"3 3\"",
+        (_, 3) => " stroke-dasharray=\"9 3 2 3\"",
+        _ => " stroke-dasharray=\"14 4\"",
+    }
+}
+
+/// How the legend shows a series.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Swatch {
+    /// A filled box with a letter.
+    Letter,
+    /// The line as it is drawn.
+    Line(Stroke),
+}
+
+/// `A`, `B`, ... `Z`, `AA`...
+pub(super) fn letter(series: usize) -> String {
+    let last = char::from(b'A' + (series % 26) as u8).to_string();
+    if series < 26 { last } else { letter(series / 26 - 1) + &last }
+}
+
+/// Where the names of series stand: a line after another, as many as it takes.
+pub(super) struct Placed {
+    entries: Vec<(usize, f64, f64, String, Swatch)>,
+    pub(super) height: f64,
+}
+
+pub(super) fn place(names: &[(&str, Swatch)]) -> Placed {
+    let (mut x, mut y) = (16.0, 16.0);
+    let mut entries = Vec::new();
+    for (series, (name, swatch)) in names.iter().enumerate() {
+        let name = fitted(name, WIDTH - 80.0, FONT);
+        let width = SWATCH + text_px(&name, FONT) + GAP;
+        if x + width > WIDTH - 8.0 && x > 16.0 {
+            (x, y) = (16.0, y + LEGEND_LINE);
+        }
+        entries.push((series, x, y, name, *swatch));
+        x += width;
+    }
+    let height = if entries.is_empty() { 0.0 } else { y + 12.0 };
+    Placed { entries, height }
+}
+
+impl Placed {
+    pub(super) fn draw(&self, canvas: &mut Canvas) {
+        for (series, x, y, name, swatch) in &self.entries {
+            canvas.open(&format!("s{}", style::color(*series)));
+            draw_swatch(canvas, *series, *swatch, *x, *y);
+            canvas.close();
+            canvas.text(x + SWATCH, y + 4.5, "", Anchor::Start, name);
+        }
+    }
+}
+
+/// A swatch of 24 by 14 px whose middle line is at `y`.
+pub(super) fn draw_swatch(canvas: &mut Canvas, series: usize, swatch: Swatch, x: f64, y: f64) {
+    match swatch {
+        Swatch::Letter => {
+            canvas.rect("b", x, y - 6.0, 12.0, 12.0);
+            canvas.text(x + 15.0, y + 4.5, "k", Anchor::Start, &letter(series));
+        }
+        Swatch::Line(stroke) => {
+            if stroke != Stroke::Points {
+                let class = if stroke == Stroke::Limit { "e lim" } else { "l" };
+                let path = format!("M{} {}H{}", Px(x), Px(y), Px(x + 24.0));
+                canvas.path(class, &path, dashes(series, stroke));
+            }
+            if matches!(stroke, Stroke::Marked | Stroke::Points) {
+                canvas.path("o", &marker(series, x + 12.0, y), "");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn series_look_different_for_longer_than_anybody_can_follow() {
+        let look = |series| (style::color(series), marker(series, 0.0, 0.0));
+        let looks: BTreeSet<_> = (0..63).map(look).collect();
+        assert_eq!(looks.len(), 63);
+        assert_eq!([0, 25, 26, 52].map(letter), ["A", "Z", "AA", "BA"]);
+    }
+}

@@ -1,0 +1,112 @@
+//! Colours and type. Series are told apart by colour, and again by marker, dash or letter: no information is in the
+//! colour alone.
+
+/// Colours of series on a light and on a dark page, after Okabe and Ito's palette for every kind of colour vision
+/// ("Color Universal Design", 2008): its yellow is left out, and each colour is darkened or lightened until it
+/// stands out from the page by 3 to 1 (WCAG 2.2, 1.4.11).
+pub const SERIES_COLORS: [(&str, &str); 7] = [
+    ("#0072b2", "#56a9e8"),
+    ("#d55e00", "#ff8a3d"),
+    ("#00855f", "#2ec79a"),
+    ("#b3588d", "#e29cc4"),
+    ("#9a6b00", "#e6b030"),
+    ("#2b8cbe", "#8fd3f7"),
+    ("#4d4d4d", "#c8c8c8"),
+];
+
+/// The colour of a page, light and dark.
+pub const PAGE_COLORS: (&str, &str) = ("#ffffff", "#14181f");
+
+/// The rules that every drawing needs, for light, dark and paper. Selectors begin with `.chart`, so that they can stand in
+/// any page.
+pub const CSS: &str = include_str!("style.css");
+
+/// Which colour a series has.
+pub(super) fn color(series: usize) -> usize {
+    series % SERIES_COLORS.len()
+}
+
+/// Colours along a scale from 0 to 1: viridis (van der Walt and Smith, 2015, CC0), nine of its points. Even in lightness,
+/// so that it prints in grey and reads with any colour vision.
+const VIRIDIS: [[u8; 3]; 9] = [
+    [68, 1, 84],
+    [71, 44, 122],
+    [59, 81, 139],
+    [44, 113, 142],
+    [33, 144, 141],
+    [39, 173, 129],
+    [92, 200, 99],
+    [170, 220, 50],
+    [253, 231, 37],
+];
+
+/// The colour of a share from 0 to 1.
+pub(super) fn viridis(share: f64) -> [u8; 3] {
+    let place = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 } * 8.0;
+    let below = (place.floor() as usize).min(7);
+    let part = place - below as f64;
+    let [from, to] = [VIRIDIS[below], VIRIDIS[below + 1]];
+    std::array::from_fn(|at| {
+        let [from, to] = [f64::from(from[at]), f64::from(to[at])];
+        (from + (to - from) * part).round() as u8
+    })
+}
+
+/// As `#rrggbb`.
+pub(super) fn hex(color: [u8; 3]) -> String {
+    format!("#{:02x}{:02x}{:02x}", color[0], color[1], color[2])
+}
+
+/// Relative luminance after WCAG 2.2, 0 for black to 1 for white.
+pub(super) fn luminance(color: [u8; 3]) -> f64 {
+    let linear = |value: u8| {
+        let value = f64::from(value) / 255.0;
+        if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+    };
+    0.2126 * linear(color[0]) + 0.7152 * linear(color[1]) + 0.0722 * linear(color[2])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(color: &str) -> [u8; 3] {
+        let part = |at: usize| u8::from_str_radix(&color[at..at + 2], 16).expect("two digits");
+        [part(1), part(3), part(5)]
+    }
+
+    fn contrast(one: &str, other: &str) -> f64 {
+        let [one, other] = [one, other].map(|color| luminance(parsed(color)));
+        (one.max(other) + 0.05) / (one.min(other) + 0.05)
+    }
+
+    #[test]
+    fn every_series_stands_out_from_the_page_by_three_to_one() {
+        for (light, dark) in SERIES_COLORS {
+            let [on_light, on_dark] =
+                [contrast(light, PAGE_COLORS.0), contrast(dark, PAGE_COLORS.1)];
+            assert!(
+                on_light >= 3.0 && on_dark >= 3.0,
+                "{light} {on_light:.2}, {dark} {on_dark:.2}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_style_sheet_has_the_colours_that_the_drawings_name() {
+        for (at, (light, dark)) in SERIES_COLORS.into_iter().enumerate() {
+            for color in [light, dark] {
+                assert!(CSS.contains(&format!(".s{at}{{color:{color}}}")), "s{at} {color}");
+            }
+        }
+        assert!(CSS.contains(PAGE_COLORS.0) && CSS.contains(PAGE_COLORS.1));
+    }
+
+    #[test]
+    fn the_scale_of_colours_only_gets_lighter() {
+        let steps: Vec<f64> =
+            (0..=100).map(|at| luminance(viridis(f64::from(at) / 100.0))).collect();
+        assert!(steps.windows(2).all(|pair| pair[0] <= pair[1] + 1e-3), "{steps:?}");
+        assert_eq!((hex(viridis(0.0)), hex(viridis(1.0))), ("#440154".into(), "#fde725".into()));
+    }
+}
