@@ -55,6 +55,10 @@ cargo xtask soak MINUTES [--seed N] [--threads N]
 cargo xtask soak --replay SEED
     One seed again, alone, until it panics where it did.
 
+cargo xtask soak --sequences N [--threads N]
+    All sequences of up to N operations (4 takes minutes), one by one and all in flight together, cut at every
+    event in every way.
+
 cargo xtask picture
     Draws the README's picture, docs/picture.svg, from the run in docs/example-run.json.
 

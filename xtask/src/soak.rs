@@ -2,7 +2,7 @@
 //! replays it.
 
 use anyhow::{Context, Result, bail, ensure};
-use flash::crash::{Scenario, Tally, campaign};
+use flash::crash::{Pace, Prologue, Scenario, Tally, campaign, sequences};
 use std::{
     cell::RefCell,
     panic,
@@ -23,12 +23,21 @@ struct Options {
     minutes: f64,
     seed: u64,
     threads: usize,
-    replay: Option<u64>,
+    what: What,
+}
+
+enum What {
+    /// One seed after the other.
+    Seeds,
+    /// This one alone.
+    Replay(u64),
+    /// All sequences of up to so many operations.
+    Sequences(u32),
 }
 
 impl Options {
     fn parse(arguments: &[String]) -> Result<Self> {
-        let mut options = Self { minutes: 0.0, seed: 1, threads: 1, replay: None };
+        let mut options = Self { minutes: 0.0, seed: 1, threads: 1, what: What::Seeds };
         let mut words = arguments.iter();
         while let Some(word) = words.next() {
             let mut number = |what: &str| {
@@ -38,7 +47,8 @@ impl Options {
             match word.as_str() {
                 "--seed" => options.seed = number("--seed")?,
                 "--threads" => options.threads = number("--threads")?.max(1) as usize,
-                "--replay" => options.replay = Some(number("--replay")?),
+                "--replay" => options.what = What::Replay(number("--replay")?),
+                "--sequences" => options.what = What::Sequences(number("--sequences")? as u32),
                 minutes => {
                     options.minutes = minutes.parse().with_context(|| {
                         format!("`{minutes}` is neither an option nor a number of minutes")
@@ -47,7 +57,7 @@ impl Options {
             }
         }
         ensure!(
-            options.replay.is_some() || options.minutes > 0.0,
+            !matches!(options.what, What::Seeds) || options.minutes > 0.0,
             "say for how many minutes: cargo xtask soak 10"
         );
         Ok(options)
@@ -58,39 +68,51 @@ impl Options {
 #[derive(Default)]
 struct Found {
     tally: Tally,
-    /// Seeds, and what their volumes did that they must not.
-    violations: Vec<(u64, String)>,
+    /// The commands that replay them.
+    violations: Vec<String>,
 }
 
 /// `cargo xtask soak`.
 pub fn run(arguments: &[String]) -> Result<()> {
     let options = Options::parse(arguments)?;
-    if let Some(seed) = options.replay {
-        let scenario = Scenario::of(seed);
-        println!("{scenario}");
-        println!("{}\nNo violation.", campaign(&scenario, POINTS));
-        return Ok(());
-    }
+    let (minutes, sequences) = match options.what {
+        What::Replay(seed) => {
+            let scenario = Scenario::of(seed);
+            println!("{scenario}");
+            println!("{}\nNo violation.", campaign(&scenario, POINTS));
+            return Ok(());
+        }
+        What::Seeds => (options.minutes, None),
+        What::Sequences(length) => (f64::INFINITY, Some(all_sequences(length))),
+    };
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [libc::SIGINT, libc::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop)).context("signal handler")?;
     }
     let begun = Instant::now();
-    let end = begun + Duration::from_secs_f64(options.minutes * 60.0);
-    let (next, found) = (AtomicU64::new(options.seed), Mutex::new(Found::default()));
-    let is_over = || Instant::now() >= end || stop.load(Ordering::Relaxed);
+    let first = if sequences.is_some() { 0 } else { options.seed };
+    let (next, found) = (AtomicU64::new(first), Mutex::new(Found::default()));
+    let is_over = |number: u64| {
+        let is_last = sequences.as_ref().is_some_and(|all| number >= all.len() as u64);
+        is_last || begun.elapsed().as_secs_f64() >= minutes * 60.0 || stop.load(Ordering::Relaxed)
+    };
     keep_panics_quiet();
+    let work = || {
+        let prologue = Prologue::default();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if is_over(number) {
+                return;
+            }
+            match &sequences {
+                None => try_seed(number, &found),
+                Some(all) => try_sequence(&prologue, all[number as usize], &found),
+            }
+        }
+    };
     thread::scope(|scope| {
-        let workers: Vec<_> = (0..options.threads)
-            .map(|_| {
-                scope.spawn(|| {
-                    while !is_over() {
-                        try_seed(next.fetch_add(1, Ordering::Relaxed), &found);
-                    }
-                })
-            })
-            .collect();
-        let mut reported = begun;
+        let workers: Vec<_> = (0..options.threads).map(|_| scope.spawn(work)).collect();
+        let mut reported = Instant::now();
         while !workers.iter().all(|worker| worker.is_finished()) {
             thread::sleep(Duration::from_millis(200));
             if reported.elapsed() >= REPORT_EVERY {
@@ -103,27 +125,46 @@ pub fn run(arguments: &[String]) -> Result<()> {
         }
     });
     let found = found.into_inner().expect("no worker panics with it");
-    let last = next.into_inner();
-    println!("seeds {} to {}, {:.0} s", options.seed, last - 1, begun.elapsed().as_secs_f64());
-    println!("{}", found.tally);
-    println!("{} violations", found.violations.len());
+    let tried = next.into_inner() - first - options.threads as u64;
+    let seconds = begun.elapsed().as_secs_f64();
+    match &sequences {
+        None => println!("seeds {first} to {}, {seconds:.0} s", first + tried - 1),
+        Some(all) => println!("{tried} of {} sequences, {seconds:.0} s", all.len()),
+    }
+    println!("{}\n{} violations", found.tally, found.violations.len());
     match found.violations.first() {
-        Some((seed, _)) => bail!("a violation; replay it with `cargo xtask soak --replay {seed}`"),
+        Some(violation) => bail!("a violation; replay it with `{violation}`"),
         None => Ok(()),
     }
+}
+
+/// Sequences of one operation, of two, ... as their length, their number and their pace.
+fn all_sequences(length: u32) -> Vec<(u32, u64, Pace)> {
+    let numbers = (1..=length).flat_map(|length| (0..sequences(length)).map(move |n| (length, n)));
+    let paces = [Pace::OneByOne, Pace::Together];
+    numbers.flat_map(|(length, n)| paces.map(|pace| (length, n, pace))).collect()
+}
+
+fn try_sequence(prologue: &Prologue, of: (u32, u64, Pace), found: &Mutex<Found>) {
+    let (length, number, pace) = of;
+    let outcome = panic::catch_unwind(|| prologue.sequence(length, number, pace));
+    let name = format!("sequence {number} of {length} operations, {pace:?}");
+    settle(outcome, &name, &format!("cargo xtask soak --sequences {length}"), found);
 }
 
 fn try_seed(seed: u64, found: &Mutex<Found>) {
     let scenario = Scenario::of(seed);
     let outcome = panic::catch_unwind(|| campaign(&scenario, POINTS));
+    settle(outcome, &scenario.to_string(), &format!("cargo xtask soak --replay {seed}"), found);
+}
+
+fn settle(outcome: thread::Result<Tally>, name: &str, replay: &str, found: &Mutex<Found>) {
     let mut found = found.lock().expect("no worker panics with it");
     match outcome {
         Ok(tally) => found.tally.add(&tally),
         Err(_) => {
-            let complaint = COMPLAINT.take();
-            println!("VIOLATION, {scenario}\n  {complaint}");
-            println!("  replay it with: cargo xtask soak --replay {seed}");
-            found.violations.push((seed, complaint));
+            println!("VIOLATION, {name}\n  {}\n  replay it with: {replay}", COMPLAINT.take());
+            found.violations.push(replay.to_owned());
         }
     }
 }

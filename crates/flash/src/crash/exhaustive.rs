@@ -1,36 +1,67 @@
-//! Short sequences of requests, all of them; each cut at every event, in every way there is to cut whole
-//! writes and tear them; each cut state recovered and held against the oracle.
+//! Short sequences of operations, all of them; each cut at every event, in every way there is to lose, tear and keep
+//! what was at risk.
+//!
+//! Operations come one by one, or all in flight together, overlapping ones too. A sequence is cut from its last
+//! operation on: what comes before is another, shorter sequence.
 
 use super::{
-    bench::{Bench, create, extent, flush, media, open, read_all, small, write},
+    bench::{Bench, cut, extent, flush, media, open, read_all, small, write},
+    ground::{Below, Ground},
     oracle::{Covered, Oracle, Order},
+    point::{Reading, cut_recovery, every_state, recover},
+    tally::{Doing, Tally},
 };
-use block::{Actor, Command, Drive, Durability, Engine, Instant, Request, Tag};
+use block::{Actor, Command, Completion, Drive, Durability, Engine, Instant, Request, Tag};
 use flash::{Cleaning, Settings, Shape};
-use model::{Choices, Grain};
-use std::{collections::BTreeSet, ops::Range};
+use model::Media;
+use std::{collections::BTreeMap, ops::Range};
 
-#[derive(Clone, Copy, Debug)]
+/// One operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
     Write(u64),
+    /// Blocks 0 and 1: overlaps the others.
+    Long,
     Fua(u64),
     Trim(u64),
     Flush,
+    /// Two sectors in the middle of block 0.
+    Split,
+    /// The cleaner empties a segment.
+    Clean,
+    Checkpoint,
 }
 
-const STEPS: [Step; 6] =
-    [Step::Write(0), Step::Write(1), Step::Fua(0), Step::Fua(1), Step::Trim(0), Step::Flush];
+const STEPS: [Step; 9] = [
+    Step::Write(0),
+    Step::Write(1),
+    Step::Long,
+    Step::Fua(0),
+    Step::Trim(0),
+    Step::Flush,
+    Step::Split,
+    Step::Clean,
+    Step::Checkpoint,
+];
 
-const SECTORS: u64 = 16;
+/// How operations follow each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pace {
+    /// Each when the one before has been answered.
+    OneByOne,
+    /// All in flight. Without operations that split blocks: those may be overtaken.
+    Together,
+}
+
+/// One recovery in so many is cut at each of its events too, in every way.
+const RECOVERIES_ONE_IN: u64 = 64;
+
+const BLOCKS: u64 = 16;
+const SECTORS: u64 = BLOCKS * 8;
 
 fn settings() -> Settings {
-    Settings {
-        queue_depth: 4,
-        answer_ns: 500,
-        chunks: 4,
-        cleaning: Cleaning::Greedy,
-        ..Settings::default()
-    }
+    let (queue_depth, answer_ns, chunks) = (8, 500, 4);
+    Settings { queue_depth, answer_ns, chunks, cleaning: Cleaning::Greedy, ..Settings::default() }
 }
 
 fn tiny() -> Shape {
@@ -43,110 +74,229 @@ fn tiny() -> Shape {
     }
 }
 
+/// How many sequences of so many operations there are.
+pub fn sequences(length: u32) -> u64 {
+    (STEPS.len() as u64).pow(length)
+}
+
+/// A volume on which there is something to overwrite, to trim and to clean, all of it durable.
+#[derive(Clone, Debug)]
+pub struct Prologue(Media);
+
 enum Issued {
-    Change(Range<usize>, bool),
+    Change(Range<usize>, Durability),
     Flush(Covered),
+    /// Asked so that the volume moves.
+    Nudge,
 }
 
-/// Runs the sequence and looks at every state that a cut at any event can leave. How many there were.
-fn cut_everywhere(steps: &[Step], seed: u64) -> u64 {
-    let mut bench = create(media(&tiny()), tiny(), settings(), seed);
-    flush(&mut bench).expect("healthy");
-    let mut oracle = Oracle::new(SECTORS, Order::Submission);
-    let (mut cuts, mut done, mut value) = (0, Vec::new(), 0);
-    for &step in steps {
-        value += 1;
-        let range = |block: u64| block * 8..block * 8 + 8;
-        let (command, issued) = match step {
-            Step::Flush => (Command::Flush, Issued::Flush(oracle.begin_flush())),
+/// A volume at work on a sequence.
+struct Run {
+    bench: Bench,
+    oracle: Oracle,
+    open: BTreeMap<u64, Issued>,
+    next: u64,
+    done: Vec<Completion>,
+}
+
+impl Default for Prologue {
+    fn default() -> Self {
+        let mut bench = super::bench::create(media(&tiny()), tiny(), settings(), 1);
+        for value in 1..20 {
+            let block = value % 11;
+            let at = write(block * 8..block * 8 + 8, value, Durability::Fua);
+            super::bench::ask(&mut bench, at).result.expect("healthy");
+        }
+        bench.machine.ask_for_checkpoint();
+        flush(&mut bench).expect("healthy");
+        let mut run = Run::new(bench, Oracle::new(SECTORS, Order::Submission));
+        run.finish(&mut |_| {});
+        Self(cut(run.bench, 1))
+    }
+}
+
+impl Run {
+    fn new(bench: Bench, oracle: Oracle) -> Self {
+        Self { bench, oracle, open: BTreeMap::new(), next: 1, done: Vec::new() }
+    }
+
+    fn begin(&mut self, step: Step) {
+        let value = 1000 + self.next;
+        let blocks = |first: u64, count: u64| first * 8..(first + count) * 8;
+        let cached = Durability::Cached;
+        match step {
+            Step::Write(block) => self.write(blocks(block, 1), value, cached),
+            Step::Long => self.write(blocks(0, 2), value, cached),
+            Step::Fua(block) => self.write(blocks(block, 1), value, Durability::Fua),
+            Step::Split => self.write(3..5, value, cached),
             Step::Trim(block) => {
-                let offset = extent(range(block)).offset;
-                let changes = oracle.issue(range(block), 0);
-                (Command::Discard { offset, len: 4096 }, Issued::Change(changes, false))
+                let offset = block * 4096;
+                let issued = Issued::Change(self.oracle.issue(blocks(block, 1), 0), cached);
+                self.submit(Command::Discard { offset, len: 4096 }, issued);
             }
-            Step::Write(block) | Step::Fua(block) => {
-                let fua = matches!(step, Step::Fua(_));
-                let durability = if fua { Durability::Fua } else { Durability::Cached };
-                let changes = oracle.issue(range(block), value);
-                (write(range(block), value, durability), Issued::Change(changes, fua))
+            Step::Flush => {
+                let covered = self.oracle.begin_flush();
+                self.submit(Command::Flush, Issued::Flush(covered));
             }
-        };
-        bench.submit(Request { tag: Tag(0), actor: Actor(0), drive: Drive(0), command });
-        while done.is_empty() {
-            cuts += cut_here(&bench, &oracle, steps);
-            let next = bench.next_wakeup();
-            bench.wait(next, &mut done);
-        }
-        done.clear();
-        match issued {
-            Issued::Change(changes, true) => oracle.end_fua(changes),
-            Issued::Change(changes, false) => oracle.acknowledge(changes),
-            Issued::Flush(covered) => oracle.end_flush(&covered),
-        }
-    }
-    cuts + cut_here(&bench, &oracle, steps)
-}
-
-fn cut_here(bench: &Bench, oracle: &Oracle, steps: &[Step]) -> u64 {
-    let (mut choices, mut cuts) = (Choices::default(), 0);
-    loop {
-        let mut medium = bench.engine.machine.media(Drive(0)).clone();
-        medium.power_cut_with(Grain::Sector, &mut |count| choices.pick(count));
-        let mut again = open(medium, settings(), 1);
-        flush(&mut again).expect("it opens");
-        let values = read_all(&mut again, SECTORS).expect("nothing is damaged");
-        oracle.admits(&values).unwrap_or_else(|complaint| panic!("{steps:?}: {complaint}"));
-        again.machine.audit();
-        cuts += 1;
-        if !choices.advance() {
-            return cuts;
-        }
-    }
-}
-
-#[test]
-fn every_sequence_of_three_requests_survives_every_cut() {
-    let mut cuts = 0;
-    for (number, first) in (0..).zip(STEPS) {
-        for second in STEPS {
-            for third in STEPS {
-                cuts += cut_everywhere(&[first, second, third], number);
+            Step::Clean => {
+                self.bench.machine.ask_for_cleaning();
+                self.nudge();
+            }
+            Step::Checkpoint => {
+                self.bench.machine.ask_for_checkpoint();
+                self.nudge();
             }
         }
     }
-    eprintln!("{cuts} cuts");
-    assert!(cuts > 1_500, "{cuts} cuts");
+
+    fn nudge(&mut self) {
+        let read =
+            Command::Read { at: extent(SECTORS - 8..SECTORS), into: super::bench::image(8, 77) };
+        self.submit(read, Issued::Nudge);
+    }
+
+    fn write(&mut self, sectors: Range<u64>, value: u64, durability: Durability) {
+        let issued = Issued::Change(self.oracle.issue(sectors.clone(), value), durability);
+        self.submit(write(sectors, value, durability), issued);
+    }
+
+    fn submit(&mut self, command: Command, issued: Issued) {
+        let tag = self.next;
+        self.next += 1;
+        self.open.insert(tag, issued);
+        self.bench.submit(Request { tag: Tag(tag), actor: Actor(0), drive: Drive(0), command });
+    }
+
+    fn is_quiet(&self) -> bool {
+        let volume = &self.bench.machine;
+        self.open.is_empty() && !volume.is_cleaning() && !volume.is_checkpointing()
+    }
+
+    /// Goes on until nothing is under way; `look` sees every state on the way, the first and the last too.
+    fn finish(&mut self, look: &mut dyn FnMut(&Self)) {
+        let mut revision = None;
+        loop {
+            let now = self.bench.engine.revision();
+            if revision != Some(now) {
+                revision = Some(now);
+                look(self);
+            }
+            if self.is_quiet() {
+                return;
+            }
+            let next = self.bench.next_wakeup();
+            assert!(next < Instant::NEVER, "nothing will ever happen");
+            let mut done = std::mem::take(&mut self.done);
+            self.bench.wait(next.max(self.bench.now().after(1)), &mut done);
+            done.drain(..).for_each(|completion| self.take(&completion));
+            self.done = done;
+        }
+    }
+
+    fn take(&mut self, completion: &Completion) {
+        assert_eq!(completion.result, Ok(()));
+        match self.open.remove(&completion.tag.0).expect("it was asked for") {
+            Issued::Change(changes, Durability::Fua) => self.oracle.end_fua(changes),
+            Issued::Change(changes, Durability::Cached) => self.oracle.acknowledge(changes),
+            Issued::Flush(covered) => self.oracle.end_flush(&covered),
+            Issued::Nudge => {}
+        }
+    }
 }
 
-/// Recovery itself, cut at every event in every way: what it leaves is what it would have found.
-#[test]
-fn recovery_cut_at_every_event_in_every_way_finds_the_same_again() {
-    let mut bench = create(media(&tiny()), tiny(), settings(), 3);
-    flush(&mut bench).expect("healthy");
-    let mut oracle = Oracle::new(SECTORS, Order::Submission);
-    for (block, value) in [(0, 1), (1, 2), (0, 3)] {
-        let range = block * 8..block * 8 + 8;
-        let changes = oracle.issue(range.clone(), value);
-        super::bench::ask(&mut bench, write(range, value, Durability::Fua))
-            .result
-            .expect("healthy");
-        oracle.end_fua(changes);
+impl Prologue {
+    /// Runs the sequence of that number and looks at every state that a cut from its last operation on can leave.
+    ///
+    /// # Panics
+    /// When one of them is not as it should be.
+    pub fn sequence(&self, length: u32, number: u64, pace: Pace) -> Tally {
+        let digits = (0..length).scan(number, |rest, _| {
+            let step = STEPS[(*rest % STEPS.len() as u64) as usize];
+            *rest /= STEPS.len() as u64;
+            Some(step)
+        });
+        self.run(&digits.collect::<Vec<_>>(), pace)
     }
-    let medium = super::bench::cut(bench, 1);
-    let mut recovering = open(medium, settings(), 1);
-    let (mut done, mut cuts, mut steps) = (Vec::new(), 0, BTreeSet::new());
-    recovering.submit(Request {
-        tag: Tag(0),
-        actor: Actor(0),
-        drive: Drive(0),
-        command: Command::Flush,
-    });
-    while done.is_empty() {
-        steps.insert(recovering.machine.step());
-        cuts += cut_here(&recovering, &oracle, &[]);
-        let next = recovering.next_wakeup().max(Instant(recovering.now().0 + 1));
-        recovering.wait(next, &mut done);
+
+    fn run(&self, steps: &[Step], pace: Pace) -> Tally {
+        let mut tally = Tally { campaigns: 1, ..Tally::default() };
+        if pace == Pace::Together && (steps.len() < 2 || steps.contains(&Step::Split)) {
+            return tally;
+        }
+        let mut bench = open(self.0.clone(), settings(), 1);
+        flush(&mut bench).expect("it opens");
+        let mut oracle = Oracle::new(SECTORS, Order::Submission);
+        oracle.restart(read_all(&mut bench, SECTORS).expect("healthy"));
+        let mut run = Run::new(bench, oracle);
+        let (last, before) = steps.split_last().expect("a sequence of something");
+        for &step in before {
+            run.begin(step);
+            if pace == Pace::OneByOne {
+                run.finish(&mut |_| {});
+            }
+        }
+        run.begin(*last);
+        run.finish(&mut |run| cut_here(run, &mut tally));
+        tally.acknowledged = steps.len() as u64;
+        tally
     }
-    eprintln!("{cuts} cuts in {steps:?}");
-    assert!(cuts > 20 && steps.len() >= 5, "{cuts} cuts in {steps:?}");
+}
+
+fn cut_here(run: &Run, tally: &mut Tally) {
+    let doing = Doing::of(&run.bench.machine);
+    for state in every_state(&run.bench.engine.media()) {
+        try_state(run, doing, &state, tally);
+        if tally.total().is_multiple_of(RECOVERIES_ONE_IN) {
+            cut_recovery(Ground::Single, state, settings(), 1, |step, _, media| {
+                tally.positions += 1;
+                for state in every_state(media) {
+                    try_state(run, Doing::Recovery(step), &state, tally);
+                }
+            });
+        }
+    }
+    tally.positions += 1;
+}
+
+fn try_state(run: &Run, doing: Doing, state: &[Media], tally: &mut Tally) {
+    let medium = Ground::Single.flatten(state);
+    let found = recover(&medium, settings(), &run.oracle, Reading::FromTheMedium, 1);
+    *tally.points.entry(doing).or_default() += 1;
+    tally.replayed += found.report.chunks_replayed;
+    tally.torn += found.report.chunks_cut;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(lengths: std::ops::RangeInclusive<u32>, pace: Pace) {
+        let (prologue, mut tally) = (Prologue::default(), Tally::default());
+        for length in lengths {
+            for number in 0..sequences(length) {
+                tally.add(&prologue.sequence(length, number, pace));
+            }
+        }
+        eprintln!("{pace:?}: {tally}");
+        assert!(tally.total() > 25_000 && tally.inside() * 2 > tally.total(), "{tally}");
+        for doing in [
+            Doing::Serving,
+            Doing::Cleaning,
+            Doing::Checkpoint,
+            Doing::Recovery(flash::Step::Epoch),
+            Doing::Recovery(flash::Step::Checkpoint),
+        ] {
+            assert!(tally.points.contains_key(&doing), "no cut while {doing}");
+        }
+    }
+
+    #[test]
+    fn every_sequence_of_three_operations_survives_every_cut() {
+        all(1..=3, Pace::OneByOne);
+    }
+
+    #[test]
+    fn every_three_operations_in_flight_together_survive_every_cut() {
+        all(2..=3, Pace::Together);
+    }
 }

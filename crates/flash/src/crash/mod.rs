@@ -15,6 +15,7 @@ pub(crate) mod bench;
 mod caller;
 mod campaign;
 mod drive;
+mod exhaustive;
 mod ground;
 mod oracle;
 mod point;
@@ -26,8 +27,6 @@ mod tally;
 #[cfg(test)]
 mod amplification;
 #[cfg(test)]
-mod exhaustive;
-#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod mutations;
@@ -37,5 +36,6 @@ mod requests;
 mod ring;
 
 pub use campaign::campaign;
+pub use exhaustive::{Pace, Prologue, sequences};
 pub use scenario::Scenario;
 pub use tally::{Doing, Tally};

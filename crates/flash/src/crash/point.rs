@@ -9,7 +9,7 @@ use super::{
 };
 use block::{Engine, Rng};
 use flash::{OpenReport, Settings};
-use model::{Grain, Media};
+use model::{Choices, Grain, Media};
 
 /// Subsets of what is at risk in all the media, each drawn or thought out; no two leave the same.
 pub struct Subsets {
@@ -128,6 +128,43 @@ impl Subsets {
             state.push(medium);
         }
         (survivors, state)
+    }
+}
+
+/// Sector by sector where that makes no more states than this.
+const BY_SECTOR_MAX: u64 = 64;
+/// Else write by write: lost, torn once, or kept; where that makes no more than this.
+const BY_WRITE_MAX: u64 = 243;
+/// Else so many drawn ones.
+const DRAWN: usize = 128;
+
+/// Every state that a cut can leave of the medium, each once.
+pub fn every_state(media: &[&Media]) -> Vec<Vec<Media>> {
+    let ways = |grain| {
+        media.iter().fold(1u64, |ways, medium| ways.saturating_mul(medium.ways_to_cut(grain)))
+    };
+    let grain = if ways(Grain::Sector) <= BY_SECTOR_MAX { Grain::Sector } else { Grain::Write };
+    if ways(grain) > BY_WRITE_MAX {
+        let drawn = Subsets::new(media, 1).draw(media, DRAWN);
+        return drawn.into_iter().map(|(_, state)| state).collect();
+    }
+    let (mut choices, mut seen, mut states) = (Choices::default(), Vec::new(), Vec::new());
+    loop {
+        let mut survivors = Vec::new();
+        let cut = media.iter().map(|&medium| {
+            let mut medium = medium.clone();
+            let loss = medium.power_cut_with(grain, &mut |count| choices.pick(count));
+            survivors.push(loss.survivors);
+            medium
+        });
+        let state = cut.collect();
+        if !seen.contains(&survivors) {
+            seen.push(survivors);
+            states.push(state);
+        }
+        if !choices.advance() {
+            return states;
+        }
     }
 }
 

@@ -37,6 +37,9 @@ pub(super) struct Cleaner {
     victim: Option<Victim>,
     /// Grows with everything that happens here.
     pub progress: u64,
+    /// A test wants a segment emptied, due or not.
+    #[cfg(any(test, feature = "crash"))]
+    pub asked: bool,
 }
 
 #[derive(Debug)]
@@ -69,7 +72,11 @@ impl Cleaner {
 
 impl Core {
     /// Cleans while fewer segments are free, or will be, than the host can use until the next checkpoint.
-    fn cleaning_is_due(&self) -> bool {
+    fn cleaning_is_due(&mut self) -> bool {
+        #[cfg(any(test, feature = "crash"))]
+        if std::mem::take(&mut self.cleaner.asked) {
+            return true;
+        }
         let coming = self.segments.queue.len() + self.segments.prefree.len();
         coming < self.layout.host_floor() + self.layout.ahead()
     }

@@ -171,6 +171,24 @@ impl Volume {
         }
     }
 
+    /// Empties a segment with the next request, whether that is due or not.
+    #[cfg(any(test, feature = "crash"))]
+    pub(crate) fn ask_for_cleaning(&mut self) {
+        if let Phase::Open(core) = &mut self.phase {
+            core.cleaner.asked = true;
+        }
+    }
+
+    /// Begins a checkpoint with the next request, whether that is due or not.
+    #[cfg(any(test, feature = "crash"))]
+    pub(crate) fn ask_for_checkpoint(&mut self) {
+        if let Phase::Open(core) = &mut self.phase
+            && core.checkpoint.is_none()
+        {
+            core.begin_checkpoint();
+        }
+    }
+
     fn core(&self) -> Option<&Core> {
         match &self.phase {
             Phase::Open(core) => Some(core),
