@@ -144,6 +144,8 @@ pub enum TargetKind {
     Model,
     /// `flash:PATH`, a managed flash volume.
     Flash,
+    /// `memory:SIZE`, a drive of RAM, or a managed flash volume on it.
+    Memory,
 }
 
 /// The file system under a path.

@@ -7,6 +7,8 @@
 //!   "/dev/sdb"     device       read cells; write cells with --destroy SERIAL
 //!   "null:"        the engine's own cost
 //!   "model:STACK"  modelled drives and layers, in virtual time
+//!   "flash:PATH"   a managed volume in a file or on a device
+//!   "memory:SIZE"  a drive of RAM, or a managed volume on it
 //! ```
 //!
 //! It gives `lab` its [`Target`]: seats with engines, the guard's permit, the machine's counters.
@@ -14,6 +16,9 @@
 
 pub mod catalog;
 mod clock;
+mod kept;
+mod lent;
+mod memory;
 mod model;
 mod null;
 mod path;
@@ -21,8 +26,10 @@ mod propose;
 pub mod serve;
 pub mod stack;
 mod text;
+pub mod volume;
 
 pub use clock::RealClock;
+pub use memory::MemoryText;
 pub use null::calibrate;
 pub use propose::{NoProposal, propose};
 pub use text::{BadTarget, TargetText};
@@ -52,6 +59,8 @@ pub fn open(
     match text {
         TargetText::Null => Ok(Box::new(null::NullTarget::new(clock))),
         TargetText::Model(stack) => Ok(Box::new(model::ModelTarget::new(stack, seed)?)),
+        TargetText::Flash(path) => Ok(Box::new(kept::KeptTarget::volume(path, permission, clock)?)),
+        TargetText::Memory(text) => Ok(Box::new(kept::KeptTarget::memory(text, clock, seed)?)),
         TargetText::Path(path) => {
             Ok(Box::new(path::PathTarget::new(path, permission, clock, seed)?))
         }

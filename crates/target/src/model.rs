@@ -4,31 +4,30 @@
 
 use crate::{
     catalog::{BadCatalog, Catalog},
+    lent::{Lent, Shared},
     stack::{BadStack, Flash, LayerInfo, Opened, Stack, open, standing, unmapped},
 };
 use block::{Command, Drive, Engine, Instant, IoError};
 use host::Roots;
 use lab::{
     target::{
-        Access, Crew, Drivable, Named, Need, Observation, Offer, Reset, Target, TargetError,
-        TargetErrorKind, Time,
+        Access, Crew, Named, Need, Observation, Offer, Reset, Target, TargetError, TargetErrorKind,
+        Time,
     },
-    workload::{Caching, Recorder, Stream, Syncing, Worker, WorkerPlan},
+    workload::{Caching, Stream, Syncing},
 };
 use model::fs::{self, FileSystem};
 use record::{
     BlockLayer, Completions, DriveIdentity, ManagedFlash, Queue, TargetInfo, TargetKind, Warning,
 };
-use std::{cell::RefCell, rc::Rc, sync::atomic::AtomicBool};
-
-type Shared = Rc<RefCell<Named<Opened>>>;
+use std::{cell::RefCell, rc::Rc};
 
 /// A stack of models as a target.
 pub struct ModelTarget {
     info: TargetInfo,
     stack: Stack,
     flash: Flash,
-    opened: Shared,
+    opened: Shared<Opened>,
     /// The tested area of a plan whose cells read what was written.
     span_bytes: u64,
 }
@@ -227,39 +226,6 @@ fn once(engine: &mut impl Engine, command: Command) -> Result<(), IoError> {
         engine.wait(Instant::NEVER, &mut done);
     }
     done[0].result
-}
-
-/// The one engine, for a pass. Borrowed once a call, not once an operation.
-struct Lent(Shared);
-
-impl Drivable for Lent {
-    fn worker(&mut self, plan: &WorkerPlan, recorder: Recorder) -> Worker {
-        self.0.borrow_mut().worker(plan, recorder)
-    }
-
-    fn drive(&mut self, workers: &mut [Worker], until: Instant, stop: &AtomicBool) {
-        self.0.borrow_mut().drive(workers, until, stop);
-    }
-
-    fn drain(&mut self, workers: &mut [Worker]) {
-        self.0.borrow_mut().drain(workers);
-    }
-
-    fn now(&mut self) -> Instant {
-        self.0.borrow_mut().now()
-    }
-
-    fn reached(&self) -> Instant {
-        self.0.borrow().reached()
-    }
-
-    fn flush(&mut self) -> Result<Instant, IoError> {
-        self.0.borrow_mut().flush()
-    }
-
-    fn describe(&self) -> (String, Vec<String>) {
-        self.0.borrow().describe()
-    }
 }
 
 impl From<BadCatalog> for TargetError {

@@ -1,6 +1,6 @@
 //! TARGET as users write it.
 
-use crate::stack::Stack;
+use crate::{memory::MemoryText, stack::Stack};
 use std::{fmt, path::PathBuf, str::FromStr};
 
 /// What a TARGET names, before anything is opened.
@@ -10,6 +10,10 @@ pub enum TargetText {
     Null,
     /// `model:STACK`: modelled drives.
     Model(Stack),
+    /// `flash:PATH`: a managed volume in a file or on a block device.
+    Flash(PathBuf),
+    /// `memory:SIZE`: a drive of RAM, alone or with a managed volume on it.
+    Memory(MemoryText),
     /// A directory, file or block device.
     Path(PathBuf),
 }
@@ -46,15 +50,25 @@ impl FromStr for TargetText {
                 Ok(stack) => Ok(Self::Model(stack)),
                 Err(bad) => Err(BadTarget(format!("{bad}"))),
             },
+            "flash" if rest.is_empty() => Err(BadTarget(
+                "`flash:` names no volume: write the file or device that it is on, such as `flash:/dev/sdb`; `drivelab \
+                 flash create` makes one"
+                    .to_owned(),
+            )),
+            "flash" => Ok(Self::Flash(PathBuf::from(rest))),
+            "memory" => match rest.parse() {
+                Ok(text) => Ok(Self::Memory(text)),
+                Err(bad) => Err(BadTarget(format!("{bad}"))),
+            },
             // A path may hold a colon: `disk:by-id` does not, but `./a:b` and `/dev/disk/by-path/pci-0000:00` do.
             _ if !is_word || std::path::Path::new(text).exists() => {
                 Ok(Self::Path(PathBuf::from(text)))
             }
             _ => {
-                let near = lab::names::did_you_mean(scheme, ["null", "model"]);
+                let near = lab::names::did_you_mean(scheme, ["null", "model", "flash", "memory"]);
                 Err(BadTarget(format!(
                     "`{text}`: there are no `{scheme}:` targets.{near} A TARGET is a directory, a file, a \
-                     block device, `null:` or `model:STACK`; a path with a colon starts with `./`"
+                     block device, `flash:PATH`, `model:STACK`, `memory:SIZE` or `null:`; a path with a colon starts with `./`"
                 )))
             }
         }
@@ -79,5 +93,7 @@ mod tests {
         assert!(refusal.contains("`null`") && refusal.contains("./"), "{refusal}");
         assert!("".parse::<TargetText>().is_err());
         assert!("null:x".parse::<TargetText>().is_err());
+        assert!("flash:".parse::<TargetText>().is_err());
+        assert_eq!("flash:a:b".parse(), Ok(TargetText::Flash("a:b".into())));
     }
 }

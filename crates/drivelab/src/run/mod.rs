@@ -74,7 +74,7 @@ fn must_ask(plan: &Plan, targets: &[Box<dyn Target>]) -> bool {
 
 /// Whether there is anything that writing could wear.
 fn wears(targets: &[Box<dyn Target>]) -> bool {
-    let unworn = [TargetKind::Null, TargetKind::Model];
+    let unworn = [TargetKind::Null, TargetKind::Model, TargetKind::Memory];
     targets.iter().any(|target| !unworn.contains(&target.info().kind))
 }
 

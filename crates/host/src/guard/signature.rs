@@ -6,9 +6,8 @@
 
 use std::{fs::File, io, os::unix::fs::FileExt};
 
-/// The first bytes of a managed flash volume of drivelab's own; reserved here so that no run overwrites
-/// one.
-pub const FLASH_MAGIC: [u8; 8] = *b"dlflash\0";
+/// The first bytes of a managed flash volume of drivelab's own (docs/flash-format.md): no run overwrites one.
+pub const FLASH_MAGIC: [u8; 8] = *b"DLFLASH\0";
 
 /// How much of each end is read. The outermost mark is a ZFS label, within 768 KiB of the end.
 const END_BYTES: u64 = 1 << 20;

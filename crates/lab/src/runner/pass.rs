@@ -410,7 +410,7 @@ impl Drop for StopOnPanic {
     }
 }
 
-/// A virtual run: one engine drives all workers, a tick at a time.
+/// One engine drives all workers, a tick at a time, on this thread: its processor time is the first worker's.
 fn shared(
     order: &PassOrder<'_>,
     plans: Vec<(usize, WorkerPlan)>,
@@ -424,7 +424,8 @@ fn shared(
     let mut workers: Vec<Worker> = Vec::new();
     for (stream, plan) in &plans {
         let number = usize::from(plan.actor.0);
-        let recorder = Recorder::new(*stream, number, TICK_NS, sink.clone(), order.cpu_clock);
+        let cpu_clock = if number == 0 { order.cpu_clock } else { || 0 };
+        let recorder = Recorder::new(*stream, number, TICK_NS, sink.clone(), cpu_clock);
         workers.push(engine.worker(plan, recorder));
     }
     let start = engine.now();

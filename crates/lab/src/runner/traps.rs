@@ -185,8 +185,9 @@ fn fits_in_memory(scene: &Scene<'_>) -> Option<Warning> {
 /// Sectors beyond ours. A write through a file system brings metadata along, so only what cannot be ours counts:
 /// reads while we write, writes while we read, and an excess in the direction that nothing explains.
 fn foreign_io(scene: &Scene<'_>) -> Option<Warning> {
-    // Nobody else knows of a model's drives; an array's own reads for its parity are its own.
-    if scene.target.kind == TargetKind::Model {
+    // Nobody else knows of a model's drives; an array's own reads for its parity are its own, and so are the
+    // copies and the map of a managed volume.
+    if matches!(scene.target.kind, TargetKind::Model | TargetKind::Flash) {
         return None;
     }
     let delta = |after: Option<u64>, before: Option<u64>| Some(after?.saturating_sub(before?));
@@ -249,9 +250,10 @@ fn volatile_cache(scene: &Scene<'_>) -> Option<Warning> {
 fn lying_flush(scene: &Scene<'_>) -> Option<Warning> {
     let in_memory = [Flag::MemoryBacked, Flag::LoopDevice];
     // A model keeps what it acknowledges, unless it is told to lie.
-    let excused = matches!(scene.target.kind, TargetKind::Null | TargetKind::Model)
-        || has_power_loss_protection(scene.target)
-        || scene.target.flags.iter().any(|flag| in_memory.contains(flag));
+    let excused =
+        matches!(scene.target.kind, TargetKind::Null | TargetKind::Model | TargetKind::Memory)
+            || has_power_loss_protection(scene.target)
+            || scene.target.flags.iter().any(|flag| in_memory.contains(flag));
     // The reads of a mix would answer for its writes.
     let is_mix = matches!(scene.stream.op, Op::Mixed { .. });
     let durable = (is_durable(scene.stream) && !is_mix).then_some(&scene.pass.latencies);
@@ -284,7 +286,8 @@ fn write_cliff(scene: &Scene<'_>) -> Option<Warning> {
 
 fn credit(scene: &Scene<'_>) -> Option<Warning> {
     // Nobody sells credit for a model's time, and its rate may well sit still.
-    let unlimited = matches!(scene.target.kind, TargetKind::Null | TargetKind::Model);
+    let unlimited =
+        matches!(scene.target.kind, TargetKind::Null | TargetKind::Model | TargetKind::Memory);
     if scene.stream.rate.is_some() || unlimited {
         return None;
     }

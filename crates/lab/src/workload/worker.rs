@@ -186,6 +186,11 @@ impl Worker {
         }
     }
 
+    /// Every write is durable before it counts as done, as if the file had been opened with `O_DSYNC`.
+    pub fn write_durably(&mut self) {
+        self.durability = Durability::Fua;
+    }
+
     /// The pass begins: ticks and an open loop's schedule count from `start`.
     pub fn start(&mut self, start: Instant) {
         self.recorder.start(start);

@@ -123,6 +123,20 @@ fn erase_unit_bytes(drives: &[ResolvedDrive<'_>], array: Option<&ResolvedArray<'
     }
 }
 
+/// A new volume on a drive of memory.
+///
+/// # Errors
+/// What cannot be, in a sentence.
+pub(crate) fn on_memory(
+    below: Box<dyn Engine>,
+    layer: &Part,
+    seed: u64,
+) -> Result<Managed, BadStack> {
+    let mut resolved = resolve_flash(layer, &[], None, crate::volume::QUEUE_DEPTH)?;
+    resolved.settings.answer_ns = 1;
+    with_flash(below, &resolved, seed, &mut Vec::new())
+}
+
 /// Sets a new volume on `below` and waits until it is open.
 pub(super) fn with_flash(
     below: Box<dyn Engine>,

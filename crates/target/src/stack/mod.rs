@@ -19,9 +19,10 @@ mod settings;
 mod text;
 
 pub use managed::{Managed, SPARE_PER_MILLE};
-pub(crate) use managed::{standing, unmapped};
+pub(crate) use managed::{on_memory, standing, unmapped};
 pub use memory::Flash;
 pub use meter::Traffic;
 pub use open::{Below, LayerInfo, Opened, QUEUE_DEPTH, Top, open};
 pub use resolve::{CHUNK_BYTES, RAM_BYTES};
+pub(crate) use text::part;
 pub use text::{BadStack, DRIVES_MAX, Member, Part, Stack};

@@ -94,7 +94,7 @@ fn member(whole: &str, text: &str) -> Result<Member, BadStack> {
 }
 
 /// `name` or `name:key=value,key=value`.
-fn part(whole: &str, text: &str) -> Result<Part, BadStack> {
+pub(crate) fn part(whole: &str, text: &str) -> Result<Part, BadStack> {
     let (name, settings) = match text.split_once(':') {
         Some((name, settings)) => (name, Some(settings)),
         None => (text, None),

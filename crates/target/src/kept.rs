@@ -1,0 +1,293 @@
+//! Targets of one engine that all workers share, on the wall clock: managed volumes and drives of memory.
+
+use crate::{
+    Permission,
+    lent::{Lent, Shared},
+    memory::MemoryText,
+    stack::{standing, unmapped},
+    volume::{HeldDrive, ManagedVolume, Use},
+};
+use block::{Command, Completion, Drive, Engine, Geometry, Instant, Request};
+use engine::{Clock, Memory, raw};
+use flash::tools::{Status, status};
+use host::{Roots, Watch};
+use lab::{
+    target::{
+        Access, Crew, Named, Need, Observation, Offer, Reset, Target, TargetError, TargetErrorKind,
+        Time,
+    },
+    workload::Stream,
+};
+use record::{Flag, ManagedFlash, TargetInfo, TargetKind, Warning};
+use std::{cell::RefCell, ops::ControlFlow, path::Path, path::PathBuf, rc::Rc};
+
+/// What all workers share.
+pub(crate) enum Kept {
+    Memory(Memory),
+    Volume(ManagedVolume),
+}
+
+impl Kept {
+    fn engine(&self) -> &dyn Engine {
+        match self {
+            Self::Memory(engine) => engine,
+            Self::Volume(engine) => engine,
+        }
+    }
+
+    fn engine_mut(&mut self) -> &mut dyn Engine {
+        match self {
+            Self::Memory(engine) => engine,
+            Self::Volume(engine) => engine,
+        }
+    }
+
+    fn volume(&self) -> Option<&flash::Volume> {
+        match self {
+            Self::Memory(_) => None,
+            Self::Volume(managed) => Some(managed.volume()),
+        }
+    }
+}
+
+impl Engine for Kept {
+    fn geometry(&self, drive: Drive) -> Geometry {
+        self.engine().geometry(drive)
+    }
+
+    fn now(&self) -> Instant {
+        self.engine().now()
+    }
+
+    fn submit(&mut self, request: Request) {
+        self.engine_mut().submit(request);
+    }
+
+    fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
+        self.engine_mut().wait(until, done);
+    }
+
+    fn next_wakeup(&self) -> Instant {
+        self.engine().next_wakeup()
+    }
+}
+
+/// A target whose bytes stay where they are between passes.
+pub(crate) struct KeptTarget {
+    info: TargetInfo,
+    access: Access,
+    /// What is opened when the first byte may be written.
+    later: Option<PathBuf>,
+    kept: Option<Shared<Kept>>,
+    capacity_bytes: u64,
+    watch: Option<Watch>,
+    clock: Clock,
+    span_bytes: u64,
+}
+
+impl KeptTarget {
+    /// `flash:PATH`. Looks at the volume and writes nothing yet.
+    ///
+    /// # Errors
+    /// A sentence with the cure.
+    pub fn volume(path: &Path, permission: &Permission, clock: Clock) -> Result<Self, TargetError> {
+        let refused = |error: host::HostError| TargetError::refused(error.to_string());
+        let roots = Roots::default();
+        let text = format!("flash:{}", path.display());
+        let seen = look(path, clock)?;
+        let mut info = host::target_info(path, &text, &roots).map_err(refused)?;
+        let capacity_bytes = seen.layout.shape.exported_bytes;
+        (info.kind, info.capacity_bytes) = (TargetKind::Flash, capacity_bytes);
+        info.free_bytes = None;
+        let note = |text: String| Warning { flag: None, text };
+        info.warnings.extend(seen.report.warnings().into_iter().map(note));
+        Ok(Self {
+            watch: Some(Watch::new(&info.stack, &roots)),
+            access: access(path, &seen, permission),
+            info,
+            later: Some(path.to_owned()),
+            kept: None,
+            capacity_bytes,
+            clock,
+            span_bytes: 0,
+        })
+    }
+
+    /// `memory:SIZE`, or a managed volume on it.
+    ///
+    /// # Errors
+    /// What does not fit, in a sentence.
+    pub fn memory(text: &MemoryText, clock: Clock, seed: u64) -> Result<Self, TargetError> {
+        text.check(memory_bytes())?;
+        let (kept, name) = match &text.flash {
+            None => (Kept::Memory(text.engine(clock)), "memory"),
+            Some(_) => {
+                let managed = ManagedVolume::in_memory(text, clock, seed)?;
+                let carrier = managed.carrier();
+                (Kept::Volume(managed), carrier)
+            }
+        };
+        let capacity_bytes = kept.geometry(Drive(0)).capacity_bytes;
+        let flag = Flag::MemoryBacked;
+        let info = TargetInfo {
+            text: format!("memory:{text}"),
+            kind: TargetKind::Memory,
+            path: None,
+            capacity_bytes,
+            free_bytes: None,
+            file_system: None,
+            stack: Vec::new(),
+            direct_alignment_bytes: Some(kept.geometry(Drive(0)).block_bytes),
+            flags: vec![flag],
+            warnings: vec![Warning {
+                flag: Some(flag),
+                text: format!("the drive is memory of this process: {}", flag.cure()),
+            }],
+            completions: None,
+            managed_flash: None,
+        };
+        Ok(Self {
+            info,
+            access: Access::ReadWrite,
+            later: None,
+            kept: Some(shared(kept, name)),
+            capacity_bytes,
+            watch: None,
+            clock,
+            span_bytes: 0,
+        })
+    }
+
+    fn kept(&self) -> &Shared<Kept> {
+        self.kept.as_ref().expect("a target is prepared before it is opened")
+    }
+}
+
+fn shared(kept: Kept, name: &'static str) -> Shared<Kept> {
+    Rc::new(RefCell::new(Named { engine: kept, name, features: Vec::new() }))
+}
+
+fn memory_bytes() -> u64 {
+    host::environment::memory_total(&Roots::default()).unwrap_or(u64::MAX)
+}
+
+/// How the volume at `path` stands, without opening it for writing.
+fn look(path: &Path, clock: Clock) -> Result<Status, TargetError> {
+    let mut drive = HeldDrive::open(path, Use::Read, clock)?;
+    status(&mut *drive.engine, &mut |_| ControlFlow::Continue(()))
+        .map_err(|error| TargetError::refused(format!("{}: {error}", path.display())))
+}
+
+/// An empty volume may be written; one that holds data, when its path was typed.
+fn access(path: &Path, seen: &Status, permission: &Permission) -> Access {
+    let same = |typed: &String| {
+        let typed = Path::new(typed);
+        typed == path
+            || typed
+                .canonicalize()
+                .ok()
+                .is_some_and(|typed| path.canonicalize().ok() == Some(typed))
+    };
+    if seen.mapped_blocks == 0 || permission.destroy.iter().any(same) {
+        return Access::ReadWrite;
+    }
+    let shown = path.display();
+    Access::ReadOnly(format!(
+        "it writes, and the volume holds {} of data, which would be overwritten: agree with `--destroy {shown}`, or \
+         create a new one",
+        block::display_bytes(seen.mapped_blocks * flash::BLOCK_BYTES)
+    ))
+}
+
+impl Target for KeptTarget {
+    fn info(&self) -> &TargetInfo {
+        &self.info
+    }
+
+    fn offer(&self) -> Offer {
+        Offer {
+            capacity_bytes: self.capacity_bytes,
+            block_bytes: 512,
+            access: self.access.clone(),
+            uring: Ok(()),
+            direct: Ok(()),
+            buffered: Err(format!(
+                "`{}` has no page cache in front: use --io direct",
+                self.info.text
+            )),
+            stdio: Err(format!("`{}` has no stdio: use --engine auto", self.info.text)),
+            time: Time::Wall,
+            memory_bytes: 0,
+        }
+    }
+
+    fn prepare(&mut self, need: &Need) -> Result<(), TargetError> {
+        self.span_bytes = need.span_bytes;
+        if let Some(path) = self.later.take() {
+            let managed = ManagedVolume::open(&path, self.clock)?;
+            let carrier = managed.carrier();
+            self.kept = Some(shared(Kept::Volume(managed), carrier));
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, streams: &[Stream]) -> Result<Crew, TargetError> {
+        let depth = streams.iter().map(|s| u64::from(s.threads) * u64::from(s.queue_depth));
+        // One more for the flush at the end.
+        let asked = depth.sum::<u64>() + 1;
+        let held = u64::from(self.kept().borrow().engine.geometry(Drive(0)).queue_depth);
+        if asked > held {
+            return Err(TargetError::refused(format!(
+                "{asked} operations in flight are more than the {held} that `{}` holds: use fewer threads or a lower \
+                 depth",
+                self.info.text
+            )));
+        }
+        Ok(Crew::Shared(Box::new(Lent(Rc::clone(self.kept())))))
+    }
+
+    fn reset(&mut self, reset: Reset) -> Result<(), TargetError> {
+        if reset != Reset::Purge {
+            return Ok(());
+        }
+        let mut kept = self.kept().borrow_mut();
+        let (tag, actor, drive) = (block::Tag(u64::MAX), block::Actor(0), Drive(0));
+        let command = Command::Discard { offset: 0, len: self.capacity_bytes };
+        kept.engine.submit(Request { tag, actor, drive, command });
+        let mut done: Vec<Completion> = Vec::new();
+        while done.is_empty() {
+            kept.engine.wait(Instant::NEVER, &mut done);
+        }
+        done[0].result.map_err(|error| TargetError {
+            kind: TargetErrorKind::Io,
+            message: format!("{}: {error:?}", self.info.text),
+        })
+    }
+
+    fn watch(&mut self) -> Observation {
+        let Some(watch) = &mut self.watch else { return Observation::default() };
+        let sample = watch.sample();
+        Observation {
+            cpu_total: sample.cpu.map_or(0, |cpu| cpu.user + cpu.system + cpu.idle + cpu.steal),
+            cpu_steal: sample.cpu.map_or(0, |cpu| cpu.steal),
+            drive_read_bytes: sample.traffic.map(|traffic| traffic.read_bytes),
+            drive_written_bytes: sample.traffic.map(|traffic| traffic.written_bytes),
+            temperature_celsius: sample.temperature_celsius,
+            resident_bytes: None,
+        }
+    }
+
+    fn inspect(&mut self) -> Result<Vec<Warning>, TargetError> {
+        let kept = self.kept().borrow();
+        let found = kept.engine.volume().and_then(|volume| unmapped(volume, self.span_bytes));
+        Ok(found.into_iter().collect())
+    }
+
+    fn cpu_clock(&self) -> fn() -> u64 {
+        raw::thread_cpu_ns
+    }
+
+    fn managed_flash(&self) -> Option<ManagedFlash> {
+        self.kept.as_ref()?.borrow().engine.volume().and_then(standing)
+    }
+}
