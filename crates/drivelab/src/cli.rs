@@ -1,6 +1,8 @@
 //! The command line, as `--help` shows it.
 
-use crate::{duration::parse_seconds, output::hanging, study::arguments as study};
+use crate::{
+    duration::parse_seconds, flash::arguments as flash, output::hanging, study::arguments as study,
+};
 use block::parse_bytes;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -25,6 +27,8 @@ pub enum Verb {
     Run(Box<RunArguments>),
     #[command(about = "Re-run a published study, on its own drives modelled or on yours", long_about = study::ABOUT)]
     Study(Box<study::StudyArguments>),
+    #[command(about = "Managed flash volumes: make, look at, check, predict", long_about = flash::ABOUT)]
+    Flash(Box<flash::FlashArguments>),
     #[command(about = "Serve a target as a network block device (NBD)", long_about = SERVE_ABOUT)]
     Serve(ServeArguments),
     /// List the runs in the store, newest first

@@ -12,6 +12,7 @@ mod cli;
 mod complaint;
 mod drives;
 mod duration;
+mod flash;
 mod history;
 mod interrupt;
 mod output;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
     let outcome = match cli.verb {
         cli::Verb::Run(arguments) => run::run(*arguments),
         cli::Verb::Serve(arguments) => serve::serve(&arguments),
+        cli::Verb::Flash(arguments) => flash::flash(&arguments),
         cli::Verb::History(arguments) => history::history(&arguments),
         cli::Verb::Show(arguments) => show::show(&arguments),
         cli::Verb::Study(arguments) => study::study(&arguments),

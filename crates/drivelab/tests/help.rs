@@ -6,7 +6,7 @@ use common::Call;
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Every verb there is; grow it with `cli::Verb`.
-const VERBS: [&str; 7] = ["run", "study", "serve", "history", "show", "report", "drives"];
+const VERBS: [&str; 8] = ["run", "study", "flash", "serve", "history", "show", "report", "drives"];
 
 fn help(words: &[&str]) -> String {
     // A terminal wider than any text should be.
@@ -43,6 +43,11 @@ fn no_help_is_wider_than_a_hundred_columns() {
         &[][..],
         &["run"],
         &["study"],
+        &["flash"],
+        &["flash", "create"],
+        &["flash", "status"],
+        &["flash", "check"],
+        &["flash", "predict"],
         &["serve"],
         &["history"],
         &["show"],

@@ -12,7 +12,8 @@ pub use device::{
 };
 pub use extents::{ExtentFlags, FileExtent, allocation, extents, holes};
 pub use file::{
-    Advice, DirectAlignment, FileLock, advise, direct_alignment, discard, punch_hole, try_lock,
+    Advice, DirectAlignment, FileLock, advise, allocate, direct_alignment, discard, punch_hole,
+    try_lock,
 };
 pub use residency::{Residency, residency};
 pub use thread::{CpuTime, own_descriptors, pin_to_cpu, process_cpu, thread_cpu_ns};

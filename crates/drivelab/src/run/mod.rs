@@ -7,6 +7,8 @@
 mod dry;
 mod order;
 
+pub use order::entropy;
+
 use crate::{
     cli::RunArguments,
     interrupt, output,

@@ -78,6 +78,14 @@ pub fn punch_hole(file: &File, offset: u64, len: u64) -> io::Result<()> {
     Ok(fallocate(file, mode, offset, len)?)
 }
 
+/// Gives a file its size, with all its space taken: writes into it do not fail for want of room.
+///
+/// # Errors
+/// ENOSPC where there is not so much; EOPNOTSUPP where the file system cannot promise.
+pub fn allocate(file: &File, len: u64) -> io::Result<()> {
+    Ok(fallocate(file, FallocateFlags::empty(), 0, len)?)
+}
+
 /// Gives a range up: punches a hole in a file, sends a discard (TRIM, UNMAP) to a block device.
 ///
 /// # Errors

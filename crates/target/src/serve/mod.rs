@@ -1,6 +1,7 @@
 //! A target as one engine that keeps bytes, for whoever hands it to others: the NBD server.
 //!
 //! ```text
+//!   flash, memory  as they are: they are there to be written
 //!   file, device   read-only, or with --destroy: direct I/O through io_uring, locked against others
 //! ```
 //!
@@ -8,11 +9,11 @@
 
 mod path;
 
-use crate::TargetText;
-use block::Engine;
+use crate::{MemoryText, TargetText, volume::ManagedVolume};
+use block::{Drive, Engine};
 use engine::Clock;
 use lab::target::TargetError;
-use std::fs::File;
+use std::{fs::File, path::Path};
 
 /// Requests that may be outstanding at a real drive: what a client of one connection may have under way, and as many
 /// again for others.
@@ -68,6 +69,8 @@ pub enum Hold {
     File(File),
     /// Exclusive use of a device, and a lock on it.
     Device(host::Permit, File),
+    /// The engine holds what it needs itself.
+    Within,
 }
 
 /// Opens what `text` names, to be served.
@@ -82,6 +85,30 @@ pub fn serve(text: &TargetText, wishes: &Wishes, clock: Clock) -> Result<Served,
         TargetText::Model(stack) => Err(TargetError::refused(format!(
             "`model:{stack}` cannot be served yet: name a file or a block device"
         ))),
+        TargetText::Flash(path) => managed(path, clock),
+        TargetText::Memory(text) => memory(text, clock),
         TargetText::Path(path) => path::serve(path, wishes, clock),
     }
+}
+
+/// A managed volume: what clients write to it is what it is for, so nobody has to agree. Opening recovers it.
+fn managed(path: &Path, clock: Clock) -> Result<Served, TargetError> {
+    let volume = ManagedVolume::open(path, clock)?;
+    Ok(kept(Box::new(volume), format!("the managed volume in {}", path.display())))
+}
+
+fn memory(text: &MemoryText, clock: Clock) -> Result<Served, TargetError> {
+    let memory_bytes = host::environment::memory_total(&host::Roots::default());
+    text.check(memory_bytes.unwrap_or(u64::MAX))?;
+    let engine: Box<dyn Engine> = match &text.flash {
+        None => Box::new(text.engine(clock)),
+        Some(_) => Box::new(ManagedVolume::in_memory(text, clock, 0)?),
+    };
+    Ok(kept(engine, format!("memory:{text}, gone when this process ends")))
+}
+
+/// What holds itself, and reads zeroes where nothing is.
+fn kept(engine: Box<dyn Engine>, description: String) -> Served {
+    let bytes = engine.geometry(Drive(0)).capacity_bytes;
+    Served { engine, bytes, discarded: Discarded::ReadsZero, description, hold: Hold::Within }
 }

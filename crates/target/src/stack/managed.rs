@@ -36,6 +36,8 @@ pub(super) struct ResolvedFlash {
     /// Whether the user chose the erase unit.
     erase_unit_is_set: bool,
     parity: Parity,
+    /// Only so much of what lies below is used.
+    drive_bytes: Option<u64>,
     settings: flash::Settings,
 }
 
@@ -82,6 +84,7 @@ pub(super) fn resolve_flash(
         erase_unit_bytes: erase_unit.unwrap_or_else(|| erase_unit_bytes(drives, array)),
         erase_unit_is_set: erase_unit.is_some(),
         parity,
+        drive_bytes: settings.bytes("drive-size", 16 << 20..=1 << 44)?,
         settings: flash::Settings { queue_depth, answer_ns: ANSWER_NS, cleaning, ..defaults },
     };
     settings.finish()?;
@@ -147,7 +150,8 @@ pub(super) fn with_flash(
     let refused = |why: &dyn std::fmt::Display| BadStack(format!("`{}`: {why}", layer.text));
     let geometry = below.geometry(Drive(0));
     // A rest that is no whole block is nobody's.
-    let whole = geometry.capacity_bytes / BLOCK_BYTES * BLOCK_BYTES;
+    let bytes = layer.drive_bytes.unwrap_or(u64::MAX).min(geometry.capacity_bytes);
+    let whole = bytes / BLOCK_BYTES * BLOCK_BYTES;
     let geometry = block::Geometry { capacity_bytes: whole, ..geometry };
     let fits = layer.erase_unit_is_set || layer.erase_unit_bytes <= whole / UNITS_MIN;
     let ground = Ground {

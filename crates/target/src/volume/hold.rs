@@ -6,6 +6,7 @@ use engine::{
     open_file, raw,
 };
 use flash::BLOCK_BYTES;
+use host::Permit;
 use lab::target::{TargetError, TargetErrorKind};
 use std::{
     fmt::Write as _,
@@ -40,7 +41,14 @@ pub struct HeldDrive {
     /// Whether it is a block device.
     pub is_device: bool,
     /// Closing it lets others in.
-    pub lock: File,
+    pub lock: HeldLock,
+}
+
+/// What keeps others away as long as it lives.
+#[derive(Debug)]
+pub struct HeldLock {
+    _file: File,
+    _permit: Option<Permit>,
 }
 
 impl HeldDrive {
@@ -56,13 +64,32 @@ impl HeldDrive {
                 path.display()
             )));
         }
-        let is_device = facts.file_type().is_block_device();
         let access = match r#use {
             Use::Read => Access::Read,
             Use::Write => Access::ReadWrite,
         };
-        let (file, is_direct) = open(path, access)?;
+        Self::opened(path, open(path, access, Create::Existing)?, None, clock)
+    }
+
+    /// The device that a permit holds.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn permitted(permit: Permit, clock: Clock) -> Result<Self, TargetError> {
+        let file = open(&permit.held_path(), Access::ReadWrite, Create::Held)?;
+        let path = permit.path().to_owned();
+        Self::opened(&path, file, Some(permit), clock)
+    }
+
+    fn opened(
+        path: &Path,
+        (file, is_direct): (File, bool),
+        permit: Option<Permit>,
+        clock: Clock,
+    ) -> Result<Self, TargetError> {
         lock(&file, path)?;
+        let facts = file.metadata().map_err(|error| io_error("look at", path, &error))?;
+        let is_device = facts.file_type().is_block_device();
         let bytes = if is_device { raw::device_bytes(&file) } else { Ok(facts.len()) };
         let bytes = bytes.map_err(|error| io_error("measure", path, &error))?;
         let whole = bytes / BLOCK_BYTES * BLOCK_BYTES;
@@ -76,12 +103,13 @@ impl HeldDrive {
         let again = file.try_clone().map_err(|error| io_error("open", path, &error))?;
         let (engine, carrier) = engine(file, whole, block_bytes, clock)
             .map_err(|error| io_error("open", path, &error))?;
-        Ok(Self { engine, path: path.to_owned(), carrier, is_device, lock: again })
+        let lock = HeldLock { _file: again, _permit: permit };
+        Ok(Self { engine, path: path.to_owned(), carrier, is_device, lock })
     }
 }
 
-fn open(path: &Path, access: Access) -> Result<(File, bool), TargetError> {
-    let open = |caching| open_file(path, access, caching, Syncing::None, Create::Existing);
+fn open(path: &Path, access: Access, create: Create) -> Result<(File, bool), TargetError> {
+    let open = |caching| open_file(path, access, caching, Syncing::None, create);
     match open(Caching::Direct) {
         Ok(file) => Ok((file, true)),
         Err(error) if error.kind == OpenErrorKind::DirectRefused => {

@@ -1,14 +1,17 @@
 //! Managed flash volumes in files, on block devices and in memory, as engines that hold what they stand on.
 //!
 //! ```text
-//!   HeldDrive       a file or device, locked: O_DIRECT, io_uring          hold.rs
+//!   Site            where a new one may go: the guard's word, what the host says      site.rs
+//!   HeldDrive       a file or device, locked: O_DIRECT, io_uring                     hold.rs
 //!     `- Stack      flash::Volume on it
 //!   ManagedVolume   open; dropping it stops it cleanly
 //! ```
 
 mod hold;
+mod site;
 
-pub use hold::{HeldDrive, Use};
+pub use hold::{HeldDrive, HeldLock, Use};
+pub use site::{Order, Site};
 
 use crate::{
     memory::MemoryText,
@@ -21,7 +24,7 @@ use block::{
 use engine::Clock;
 use flash::{Cleaning, Discards, IdleCleaning, Settings, Shape, Volume, VolumeId};
 use lab::target::{TargetError, TargetErrorKind};
-use std::{fs::File, os::fd::BorrowedFd, path::Path};
+use std::{os::fd::BorrowedFd, path::Path};
 
 /// Requests that a volume takes at a time: more than any method or client asks.
 pub const QUEUE_DEPTH: u32 = 4096;
@@ -42,8 +45,9 @@ pub fn settings(is_device: bool) -> Settings {
 pub struct ManagedVolume {
     stack: Managed,
     carrier: &'static str,
+    is_stopped: bool,
     /// Dropped after the volume has stopped.
-    _lock: Option<File>,
+    _lock: Option<HeldLock>,
 }
 
 impl ManagedVolume {
@@ -75,12 +79,13 @@ impl ManagedVolume {
     pub fn in_memory(text: &MemoryText, clock: Clock, seed: u64) -> Result<Self, TargetError> {
         let layer = text.flash.as_ref().expect("a layer was named");
         let stack = on_memory(Box::new(text.engine(clock)), layer, seed)?;
-        Ok(Self { stack, carrier: "flash on memory", _lock: None })
+        Ok(Self { stack, carrier: "flash on memory", is_stopped: false, _lock: None })
     }
 
     fn started(volume: Volume, drive: HeldDrive) -> Result<Self, TargetError> {
         let HeldDrive { engine, path, carrier, lock, .. } = drive;
-        let mut managed = Self { stack: Stack::new(volume, engine), carrier, _lock: Some(lock) };
+        let stack = Stack::new(volume, engine);
+        let mut managed = Self { stack, carrier, is_stopped: false, _lock: Some(lock) };
         let opened = managed.flush();
         if let Some(error) = managed.volume().open_error() {
             return Err(TargetError::refused(format!("{}: {error}", path.display())));
@@ -111,6 +116,7 @@ impl ManagedVolume {
     }
 
     fn shut_down(&mut self) -> Result<(), IoError> {
+        self.is_stopped = true;
         self.stack.machine.shut_down();
         self.flush()
     }
@@ -132,7 +138,7 @@ impl ManagedVolume {
 
 impl Drop for ManagedVolume {
     fn drop(&mut self) {
-        if self.volume().open_error().is_none() {
+        if !self.is_stopped && self.volume().open_error().is_none() {
             // Whoever needs to know calls `stop`.
             let _ = self.shut_down();
         }

@@ -1,0 +1,177 @@
+//! The command line of `drivelab flash`.
+
+use block::parse_bytes;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// What `flash --help` opens with.
+pub const ABOUT: &str = "\
+Managed flash volumes: a layer that turns random writes into linear ones. Every write goes to the head of a log in \
+large, aligned pieces, a map remembers where each block lies, and a cleaner makes space. On a drive whose random \
+writes are slow (old flash, QLC, SMR, RAID-5, cheap cloud volumes) they come near the linear rate, as far as space \
+that holds no data allows: `predict` says how far, and where the layer harms.
+
+A volume lives in a file or on a block device, together with all it needs. What was flushed survives a power cut; \
+docs/fault-model.md says what that means, docs/flash-format.md what lies where.";
+
+/// What `flash --help` ends with.
+pub const HELP: &str = "\
+Examples:
+  drivelab flash predict model:qlc                 is it worth it?
+  drivelab flash create vol.img --drive-size 10G   a volume in a new file
+  drivelab flash create /dev/sdb --destroy S3Z9NX0M
+  drivelab flash status vol.img
+  drivelab flash check vol.img
+  drivelab run flash:vol.img                       measure it, in process
+
+Exit codes: 0 done, 1 `check` found something, 2 could not be done,
+130 interrupted.";
+
+const CREATE_ABOUT: &str = "\
+Make a managed volume, empty, on a block device or in a file; what was there is lost. Prints how it is laid out, the \
+memory it will need, and what share of the drive's linear write rate random writes will have, by how full it is.
+
+A file that does not exist is made with --drive-size. What exists must be named by --destroy: a device by its serial \
+(without one: its name), a file that holds data by its path. A device that is mounted, in use, or holds anything but \
+an older volume is refused.";
+
+/// What to do.
+#[derive(Subcommand, Debug)]
+pub enum FlashVerb {
+    #[command(about = "Make a volume on a block device or in a file", long_about = CREATE_ABOUT)]
+    Create(CreateArguments),
+    /// Say how a volume stands: fill, clean pool, write amplification, wear, errors; writes nothing
+    Status(StatusArguments),
+    /// Verify everything that is alive against its checksums; writes nothing, exit code 1 on findings
+    Check(CheckArguments),
+    #[command(about = "Say where the layer helps a drive and where it harms", long_about = super::predict::ABOUT)]
+    Predict(PredictArguments),
+}
+
+/// `drivelab flash`.
+#[derive(Args, Debug)]
+#[command(after_long_help = HELP)]
+pub struct FlashArguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: FlashVerb,
+}
+
+/// `drivelab flash create`.
+#[derive(Args, Debug)]
+pub struct CreateArguments {
+    /// A block device, or a file
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+
+    /// Make a file of this size, with all its space taken
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "Where")]
+    pub drive_size: Option<u64>,
+
+    /// Overwrite the device with this serial, or the file at this path
+    #[arg(long, value_name = "NAME", help_heading = "Where")]
+    pub destroy: Vec<String>,
+
+    /// Share of the drive that the volume does not export [default: 28%]
+    #[arg(long, value_name = "PERCENT", value_parser = per_mille, conflicts_with = "size",
+          help_heading = "Size")]
+    pub spare: Option<u32>,
+
+    /// The volume's size instead; more than the drive holds is thin provisioning
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "Size")]
+    pub size: Option<u64>,
+
+    /// The array's full stripe, without parity [default: as an md array says it]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "Layout")]
+    pub stripe: Option<u64>,
+
+    /// Whether the drive below is RAID-5 or RAID-6: `protected` or `none` [default: as md says it]
+    #[arg(long, value_name = "WORD", value_parser = ["none", "protected"], help_heading = "Layout")]
+    pub parity: Option<String>,
+
+    /// What the drive erases at once [default: 1 MiB, where partitions begin]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "Layout")]
+    pub erase_unit: Option<u64>,
+
+    /// What is cleaned at once [default: near 32 MiB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "Layout")]
+    pub segment: Option<u64>,
+
+    /// The longest append [default: near 1 MiB, in whole stripes]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "Layout")]
+    pub chunk: Option<u64>,
+
+    /// Where small synchronous writes go under parity; 0 for none
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "Layout")]
+    pub ring: Option<u64>,
+
+    /// When checksums are looked at: at every `read` (2 GiB of memory a TiB), or at `cleaning` and check (1 GiB)
+    #[arg(long, value_name = "WORD", value_parser = ["read", "cleaning"], default_value = "read",
+          hide_possible_values = true, help_heading = "Layout")]
+    pub checksums: String,
+
+    /// Print what would be made, and stop
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// `drivelab flash status`.
+#[derive(Args, Debug)]
+pub struct StatusArguments {
+    /// The file or device that the volume is on
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+
+    /// One JSON object instead
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `drivelab flash check`.
+#[derive(Args, Debug)]
+pub struct CheckArguments {
+    /// The file or device that the volume is on
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+
+    /// How many findings are listed
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub findings: usize,
+
+    /// No progress, only the result and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `drivelab flash predict`.
+#[derive(Args, Debug)]
+#[command(after_long_help = super::predict::HELP)]
+pub struct PredictArguments {
+    /// `model:STACK`, or a RUN of a real target that measured its random and linear rates
+    #[arg(value_name = "STACK|RUN")]
+    pub drive: String,
+
+    /// Share of the operations that write
+    #[arg(long, value_name = "PERCENT", value_parser = per_mille, default_value = "100%")]
+    pub write_share: u32,
+
+    /// Measure managed volumes on the model, too, at 25, 50 and 72 % fill
+    #[arg(long)]
+    pub measure: bool,
+
+    /// Draw the curve into FILE
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+
+    /// The history to read
+    #[arg(long, value_name = "PATH")]
+    pub store: Option<PathBuf>,
+}
+
+/// A percentage, in thousandths.
+fn per_mille(text: &str) -> Result<u32, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>().ok();
+    let number = number.filter(|percent| (0.0..=100.0).contains(percent));
+    let number = number.ok_or("write a percentage from 0% to 100%, such as 28%")?;
+    Ok((number * 10.0).round() as u32)
+}

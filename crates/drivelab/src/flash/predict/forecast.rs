@@ -1,0 +1,202 @@
+//! Fill by fill, from closed forms.
+
+use super::{rates::Rates, words};
+use anyhow::{Result, anyhow};
+use flash::{
+    BLOCK_BYTES, Checksums, Classes, Ground, Layout, Parity, Shape, Size, Wishes,
+    predict::{Point, point},
+};
+use report::number;
+use target::{
+    catalog::Catalog,
+    stack::{self, Part, SPARE_PER_MILLE, Stack},
+};
+
+/// Shares of the drive that are mapped, in hundredths, as far as a volume can be so full.
+const FILLS: [u32; 10] = [10, 20, 30, 40, 50, 60, 70, 80, 90, 95];
+/// Steps of the search for the break-even.
+const STEPS: u32 = 40;
+/// The longest chunk.
+const TRANSFER_BYTES_MAX: u64 = 16 << 20;
+
+/// What managed volumes of a drive would do, by fill.
+pub struct Forecast {
+    /// By fill.
+    pub points: Vec<Point>,
+    ground: Ground,
+    wishes: Wishes,
+    /// The one volume that is spoken of, where its spare was chosen: then each point is that volume so full. Else each
+    /// point is a full volume of that size.
+    chosen: Option<Layout>,
+    fullest: f64,
+    write_over_read: f64,
+}
+
+impl Forecast {
+    /// Of the volumes that a stack could have, or of the one that its own layer names.
+    pub fn of_stack(rates: &Rates, stack: &Stack) -> Result<Self> {
+        let layered = with_layer(stack, &[]);
+        let opened = stack::open(&layered, &Catalog::load()?, 0)?;
+        let layout = opened.managed().and_then(flash::Volume::layout);
+        let layout = *layout.ok_or_else(|| anyhow!("`model:{stack}` has no managed volume"))?;
+        let flash = layered.layers.iter().find(|layer| layer.name == "flash").expect("it has one");
+        let is_chosen = flash.settings.iter().any(|(key, _)| key == "spare");
+        let shape = layout.shape;
+        let ground = Ground {
+            device_bytes: shape.device_bytes,
+            transfer_bytes_max: TRANSFER_BYTES_MAX.max(shape.chunk_bytes),
+            stripe_bytes: shape.stripe_bytes,
+            erase_unit_bytes: shape.erase_unit_bytes,
+            parity: shape.parity,
+        };
+        let wishes = Wishes {
+            size: Size::Spare(SPARE_PER_MILLE),
+            segment_bytes: Some(shape.segment_bytes),
+            chunk_bytes: Some(shape.chunk_bytes),
+            ring_bytes: None,
+            checksums: shape.checksums,
+            classes: shape.classes,
+        };
+        Self::new(rates, ground, wishes, is_chosen.then_some(layout))
+    }
+
+    /// Of plain volumes on a drive of that size.
+    pub fn of_drive(rates: &Rates) -> Result<Self> {
+        let ground = Ground {
+            device_bytes: rates.device_bytes / BLOCK_BYTES * BLOCK_BYTES,
+            transfer_bytes_max: TRANSFER_BYTES_MAX,
+            stripe_bytes: BLOCK_BYTES,
+            erase_unit_bytes: BLOCK_BYTES,
+            parity: Parity::None,
+        };
+        let wishes = Wishes {
+            size: Size::Spare(SPARE_PER_MILLE),
+            segment_bytes: None,
+            chunk_bytes: None,
+            ring_bytes: None,
+            checksums: Checksums::OnRead,
+            classes: Classes::SEPBIT,
+        };
+        Self::new(rates, ground, wishes, None)
+    }
+
+    fn new(rates: &Rates, ground: Ground, wishes: Wishes, chosen: Option<Layout>) -> Result<Self> {
+        let mut forecast = Self {
+            points: Vec::new(),
+            ground,
+            wishes,
+            chosen,
+            fullest: 0.0,
+            write_over_read: rates.write_over_read(),
+        };
+        let fits = |live: &f64| forecast.layout(*live).is_some();
+        let fullest = match &forecast.chosen {
+            Some(layout) => {
+                u64::from(layout.mapped_max) as f64 * BLOCK_BYTES as f64
+                    / ground.device_bytes as f64
+            }
+            None => (1..1000).rev().map(|share| f64::from(share) / 1000.0).find(fits).ok_or_else(
+                || anyhow!("the drive is too small for a managed volume: a larger one is needed"),
+            )?,
+        };
+        forecast.fullest = fullest;
+        let fills = FILLS.iter().map(|percent| f64::from(*percent) / 100.0);
+        forecast.points =
+            fills.filter(|live| *live <= fullest).map(|live| forecast.at(live)).collect();
+        Ok(forecast)
+    }
+
+    /// The volume that is so full.
+    fn layout(&self, live: f64) -> Option<Layout> {
+        if let Some(layout) = self.chosen {
+            return Some(layout);
+        }
+        let size = Size::Spare(((1.0 - live) * 1000.0).round() as u32);
+        let shape = Shape::propose(&self.ground, &Wishes { size, ..self.wishes }).ok()?;
+        Layout::new(shape, self.ground.transfer_bytes_max).ok()
+    }
+
+    /// The point at a share of the drive; at the fullest that can be, if that is less.
+    pub fn at(&self, live: f64) -> Point {
+        let live = live.clamp(0.001, self.fullest);
+        let layout = self.layout(live).expect("a volume with more spare than the fullest can be");
+        let blocks = (live * self.ground.device_bytes as f64 / BLOCK_BYTES as f64) as u64;
+        point(&layout, blocks.min(layout.mapped_max.into()), self.write_over_read)
+    }
+
+    /// How full it can be.
+    pub fn fullest(&self) -> f64 {
+        self.fullest
+    }
+
+    /// The fill beyond which a bare drive writes faster: `None` where that never is, 0 where it always is.
+    pub fn break_even(&self, rates: &Rates) -> Option<f64> {
+        let helps =
+            |live| rates.managed_writes_per_s(self.at(live).efficiency) > rates.random_writes_per_s;
+        if helps(self.fullest()) {
+            return None;
+        }
+        if !helps(0.0) {
+            return Some(0.0);
+        }
+        let (mut low, mut high) = (0.0, self.fullest());
+        for _ in 0..STEPS {
+            let middle = (low + high) / 2.0;
+            if helps(middle) { low = middle } else { high = middle }
+        }
+        Some(low)
+    }
+
+    /// What it comes to, in sentences.
+    pub fn verdict(&self, rates: &Rates) -> Vec<String> {
+        let usual = 1.0 - f64::from(SPARE_PER_MILLE) / 1000.0;
+        let gain = |live| {
+            let managed = rates.managed_writes_per_s(self.at(live).efficiency);
+            number::significant(managed / rates.random_writes_per_s)
+        };
+        let mut sentences = vec![match self.break_even(rates) {
+            None => format!(
+                "Helps random writes at every fill: {} times as many at 25 %, {} times at {} (a full volume of the usual \
+                 spare).",
+                gain(0.25),
+                gain(usual),
+                words::percent(usual)
+            ),
+            Some(0.0) => {
+                "Harms: this drive writes at random as fast as in line; leave the layer out."
+                    .to_owned()
+            }
+            Some(fill) => format!(
+                "Helps random writes up to a fill of {} of the drive, {} times as many at 25 %; harms beyond.",
+                words::percent(fill),
+                gain(0.25)
+            ),
+        }];
+        let after = rates.line_after_random();
+        sentences.push(format!(
+            "Reading in line what was written at random goes at {} of the bare rate, at worst{}.",
+            words::percent(after),
+            if after < 0.1 {
+                ": do not put it under what is written at random and then scanned"
+            } else {
+                ""
+            }
+        ));
+        sentences
+    }
+}
+
+/// The stack with a managed volume on it: its own, with what it leaves open set so.
+pub fn with_layer(stack: &Stack, settings: &[(&str, String)]) -> Stack {
+    let mut layered = stack.clone();
+    if !layered.layers.iter().any(|layer| layer.name == "flash") {
+        layered.layers.push(Part { name: "flash".to_owned(), settings: Vec::new() });
+    }
+    let flash = layered.layers.iter_mut().find(|layer| layer.name == "flash").expect("it has one");
+    for (key, value) in settings {
+        if !flash.settings.iter().any(|(known, _)| known == key) {
+            flash.settings.push(((*key).to_owned(), value.clone()));
+        }
+    }
+    layered
+}

@@ -1,0 +1,98 @@
+//! Managed volumes on the model, measured beside the limit.
+
+use super::{
+    forecast::with_layer,
+    rates::{BLOCK_BYTES, Rates, keep_busy, write},
+};
+use anyhow::{Result, anyhow};
+use block::{Command, Instant, Rng};
+use flash::predict::{limit, point};
+use std::io::IsTerminal;
+use target::{
+    catalog::Catalog,
+    stack::{self, Opened, Stack},
+};
+
+/// Shares of the drive that are mapped.
+const FILLS: [f64; 3] = [0.25, 0.5, 0.72];
+/// So much of the drive is enough: what counts are shares.
+const PART: &str = "2G";
+/// How often the mapped blocks are overwritten, and after how many of these times counting begins.
+const ROUNDS: (u64, u64) = (10, 8);
+const LINE_BYTES: u64 = 1 << 20;
+const SEED: u64 = 2;
+
+/// One fill.
+pub struct Measured {
+    /// Mapped share of the drive.
+    pub live: f64,
+    /// 4 KiB writes a second of virtual time.
+    pub writes_per_s: f64,
+    /// What the limit says, with write amplification and metadata as they were counted.
+    pub limit_writes_per_s: f64,
+    /// Blocks written for each of the host's, metadata not counted, as counted.
+    pub write_amplification: f64,
+}
+
+/// Overwrites volumes at random until they are steady.
+pub fn measure(stack: &Stack, rates: &Rates) -> Result<Vec<Measured>> {
+    let shows = std::io::stderr().is_terminal();
+    let mut measured = Vec::new();
+    for live in FILLS {
+        if shows {
+            eprint!("\rmeasuring at {:.0} % ...", live * 100.0);
+        }
+        // A hundredth more than is mapped, for whole segments; a volume that is full.
+        let spare = format!("{}%", (99.0 - live * 100.0).floor());
+        let layered = with_layer(stack, &[("drive-size", PART.to_owned()), ("spare", spare)]);
+        measured.extend(at(&layered, live, rates)?);
+    }
+    if shows {
+        eprint!("\r\x1b[K");
+    }
+    Ok(measured)
+}
+
+/// `None` where the volume cannot be so full.
+fn at(stack: &Stack, live: f64, rates: &Rates) -> Result<Option<Measured>> {
+    let mut opened = stack::open(stack, &Catalog::load()?, SEED)?;
+    let volume = opened.managed().and_then(flash::Volume::layout);
+    let layout = *volume.ok_or_else(|| anyhow!("`model:{stack}` has no managed volume"))?;
+    let blocks = (live * layout.shape.device_bytes as f64 / BLOCK_BYTES as f64) as u64;
+    let blocks = blocks / (LINE_BYTES / BLOCK_BYTES) * (LINE_BYTES / BLOCK_BYTES);
+    if blocks > u64::from(layout.mapped_max) {
+        return Ok(None);
+    }
+    let lines = blocks * BLOCK_BYTES / LINE_BYTES;
+    keep_busy(&mut opened, lines, Instant::NEVER, &mut |number| {
+        write(number * LINE_BYTES, LINE_BYTES)
+    });
+    let mut rng = Rng::new(SEED, 0x3ea5);
+    let mut anywhere = |_| write(rng.below(blocks) * BLOCK_BYTES, BLOCK_BYTES);
+    let (rounds, warm) = ROUNDS;
+    keep_busy(&mut opened, warm * blocks, Instant::NEVER, &mut anywhere);
+    let (before, start) = (counters(&opened), opened_now(&opened));
+    let counted = keep_busy(&mut opened, (rounds - warm) * blocks, Instant::NEVER, &mut anywhere);
+    keep_busy(&mut opened, 1, Instant::NEVER, &mut |_| Command::Flush);
+    let (after, end) = (counters(&opened), opened_now(&opened));
+    let host = (after.host_blocks - before.host_blocks) as f64;
+    let copied = (after.copied_blocks - before.copied_blocks) as f64;
+    let rest = |of: fn(&flash::Counters) -> u64| (of(&after) - of(&before)) as f64;
+    let metadata = rest(|c| c.page_blocks) + rest(|c| c.header_blocks) + rest(|c| c.padding_blocks);
+    let write_amplification = (host + copied) / host;
+    let share = limit(write_amplification, metadata / (host + copied), rates.write_over_read());
+    Ok(Some(Measured {
+        live: point(&layout, blocks, 0.0).live,
+        writes_per_s: counted as f64 * 1e9 / end.since(start).max(1) as f64,
+        limit_writes_per_s: rates.managed_writes_per_s(share),
+        write_amplification,
+    }))
+}
+
+fn counters(opened: &Opened) -> flash::Counters {
+    opened.managed().and_then(flash::Volume::counters).expect("the volume is open")
+}
+
+fn opened_now(opened: &Opened) -> Instant {
+    block::Engine::now(opened)
+}

@@ -1,0 +1,146 @@
+//! `drivelab flash predict`: where the layer helps a drive, and where it harms.
+//!
+//! ```text
+//!   STACK -> rates: the model, asked in virtual time      rates.rs
+//!   RUN   -> rates: its cells
+//!     `-> forecast: flash::predict, fill by fill          forecast.rs
+//!           |- measured beside it, on request             measured.rs
+//!           `- a table, a picture                         picture.rs
+//! ```
+
+mod forecast;
+mod measured;
+mod picture;
+mod rates;
+
+use super::{arguments::PredictArguments, words};
+use crate::output::{self, hanging};
+use anyhow::{Context, Result, bail};
+use forecast::Forecast;
+use measured::Measured;
+use rates::Rates;
+use report::number;
+use std::{fs, process::ExitCode};
+use target::TargetText;
+
+pub const ABOUT: &str = "\
+Say what a managed volume would make of a drive, before there is one: by how much of the drive holds data, the write \
+amplification of uniform random writes (the closed form), the share of the linear write rate that is left (the limit), \
+and the operations a second with and without the layer. Below the break-even fill the layer helps; above, or where a \
+drive writes at random as fast as in line, it harms.
+
+A model is asked for its rates in virtual time; of a real drive a stored run tells them that has random and sequential \
+4 KiB and 1 MiB cells, such as one of method `quick`. Skew makes it better than said here, small flushed writes make \
+it worse.";
+
+pub const HELP: &str = "\
+Examples:
+  drivelab flash predict model:mtron-pro-32
+  drivelab flash predict model:qlc:state=steady --write-share 30%
+  drivelab flash predict model:4xmtron-pro-32/raid5:chunk=64K --measure
+  drivelab flash predict last --svg curve.svg";
+
+/// Prints what the layer would do.
+pub fn predict(arguments: &PredictArguments) -> Result<ExitCode> {
+    let (rates, stack) = match arguments.drive.parse::<TargetText>() {
+        Ok(TargetText::Model(stack)) => (rates::of_model(&stack)?, Some(stack)),
+        Ok(TargetText::Path(path)) => {
+            let store = output::open_store(arguments.store.as_deref())?;
+            let named = path.to_string_lossy();
+            let record = store.resolve(&named).with_context(|| {
+                format!("`{named}` is neither `model:STACK` nor a RUN of the store; measure it first with `drivelab run`")
+            })?;
+            (rates::of_record(&record)?, None)
+        }
+        Ok(_) => bail!(
+            "`{}` has no rates of its own to predict from: name `model:STACK` or a RUN",
+            arguments.drive
+        ),
+        Err(bad) => bail!("{bad}"),
+    };
+    let forecast = match &stack {
+        Some(stack) => Forecast::of_stack(&rates, stack)?,
+        None => Forecast::of_drive(&rates)?,
+    };
+    let measured = match (&stack, arguments.measure) {
+        (Some(stack), true) => measured::measure(stack, &rates)?,
+        (None, true) => bail!(
+            "--measure is for models: a real drive is measured with `drivelab flash create` and `drivelab run flash:PATH`"
+        ),
+        (_, false) => Vec::new(),
+    };
+    let write_share = f64::from(arguments.write_share) / 1000.0;
+    output::print(&described(&arguments.drive, &rates, &forecast, &measured, write_share))?;
+    if let Some(path) = &arguments.svg {
+        let picture = picture::svg(&arguments.drive, &rates, &forecast, &measured);
+        fs::write(path, picture)
+            .with_context(|| format!("--svg: cannot write {}", path.display()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn described(
+    drive: &str,
+    rates: &Rates,
+    forecast: &Forecast,
+    measured: &[Measured],
+    write_share: f64,
+) -> String {
+    let mut text = hanging("drive  ", &format!("{drive}; {}", rates.source));
+    text += &hanging(
+        "bare   ",
+        &format!(
+            "random 4 KiB: {} writes/s, {} reads/s; in line: {} written, {} read",
+            number::iops(rates.random_writes_per_s),
+            number::iops(rates.random_reads_per_s),
+            number::rate(rates.write_bytes_per_s),
+            number::rate(rates.read_bytes_per_s)
+        ),
+    );
+    text += "\n";
+    text += &table(rates, forecast, write_share);
+    text += "\n";
+    for sentence in forecast.verdict(rates) {
+        text += &hanging("", &sentence);
+    }
+    if !measured.is_empty() {
+        text += "\nMeasured on the model: mapped blocks overwritten ten times over, the last fifth counted.\n\n";
+        text += "  of the drive      writes/s      limit  measured/limit  write amplification\n";
+    }
+    for point in measured {
+        text += &format!(
+            "{:>14} {:>13} {:>10} {:>15.3} {:>20.3}\n",
+            words::percent(point.live),
+            number::iops(point.writes_per_s),
+            number::iops(point.limit_writes_per_s),
+            point.writes_per_s / point.limit_writes_per_s,
+            point.write_amplification
+        );
+    }
+    text
+}
+
+/// Fill by fill: what is written, what is left, what comes of it.
+fn table(rates: &Rates, forecast: &Forecast, write_share: f64) -> String {
+    let operations = if write_share >= 1.0 { "writes/s" } else { "ops/s" };
+    let bare = rates.mixed(rates.random_writes_per_s, write_share);
+    let mut text =
+        format!("of the drive  write amplif.  of linear  {operations:>9}  against bare\n");
+    for point in &forecast.points {
+        let managed = rates.mixed(rates.managed_writes_per_s(point.efficiency), write_share);
+        let amplification = match point.write_amplification {
+            huge if huge >= 100.0 => ">100".to_owned(),
+            amplification => format!("{amplification:.2}"),
+        };
+        text += &format!(
+            "{:>12} {:>14} {:>10} {:>10} {:>13}  {}\n",
+            words::percent(point.live),
+            amplification,
+            words::percent(point.efficiency),
+            number::iops(managed),
+            format!("{} x", number::significant(managed / bare)),
+            words::bar(point.efficiency, 12)
+        );
+    }
+    text
+}

@@ -1,0 +1,184 @@
+//! What a drive can do without the layer: the four rates that everything follows from.
+
+use anyhow::{Result, bail};
+use block::{
+    Actor, Command, Completion, Drive, Durability, Engine, Extent, Instant, Payload, Request, Rng,
+    Tag,
+};
+use record::Record;
+use target::{
+    catalog::Catalog,
+    stack::{self, Stack},
+};
+
+pub const BLOCK_BYTES: u64 = 4096;
+const LINE_BYTES: u64 = 1 << 20;
+/// Filled, and then asked: some times more than any write cache of the catalog.
+const SPAN_BYTES: u64 = 4 << 30;
+/// Virtual time after which a slow drive has said enough.
+const ENOUGH_NS: u64 = 4_000_000_000;
+const OPERATIONS_MAX: u64 = 100_000;
+/// Operations in flight: more than any drive of the catalog takes at a time is no faster.
+const DEPTH: u64 = 32;
+const SEED: u64 = 1;
+
+/// Of a drive or an array as it is.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Rates {
+    /// 4 KiB, many in flight.
+    pub random_writes_per_s: f64,
+    /// The same.
+    pub random_reads_per_s: f64,
+    /// 1 MiB at a time.
+    pub write_bytes_per_s: f64,
+    /// The same.
+    pub read_bytes_per_s: f64,
+    /// Its size.
+    pub device_bytes: u64,
+    /// Where these come from, in words.
+    pub source: String,
+}
+
+impl Rates {
+    /// What is left of the linear rate as 4 KiB writes.
+    pub fn managed_writes_per_s(&self, efficiency: f64) -> f64 {
+        efficiency * self.write_bytes_per_s / BLOCK_BYTES as f64
+    }
+
+    /// Operations a second of a mix: reads go as fast as without the layer, and the drive does one thing at a time.
+    pub fn mixed(&self, writes_per_s: f64, write_share: f64) -> f64 {
+        1.0 / (write_share / writes_per_s + (1.0 - write_share) / self.random_reads_per_s)
+    }
+
+    /// Bw/Br of the limit.
+    pub fn write_over_read(&self) -> f64 {
+        self.write_bytes_per_s / self.read_bytes_per_s
+    }
+
+    /// Reading in line what was written at random, over reading it in line from a bare drive.
+    pub fn line_after_random(&self) -> f64 {
+        (self.random_reads_per_s * BLOCK_BYTES as f64 / self.read_bytes_per_s).min(1.0)
+    }
+}
+
+/// Asks a model, without the managed layer if the stack has one.
+pub fn of_model(stack: &Stack) -> Result<Rates> {
+    let mut bare = stack.clone();
+    bare.layers.retain(|layer| layer.name != "flash");
+    let mut opened = stack::open(&bare, &Catalog::load()?, SEED)?;
+    if opened.ram_bytes.is_some() {
+        bail!(
+            "`model:{bare}` has a file system on it, and the layer lies on drives and arrays: leave the file system out"
+        );
+    }
+    let device_bytes = opened.contract().capacity_bytes;
+    let rotates = opened.layers.iter().any(|layer| layer.rotational == Some(true));
+    let span_bytes = SPAN_BYTES.min(device_bytes) / LINE_BYTES * LINE_BYTES;
+    // A disk seeks over all of itself, and needs no filling.
+    let area_bytes = if rotates { device_bytes } else { span_bytes };
+    let lines = span_bytes / LINE_BYTES;
+    let engine = &mut opened;
+    let in_line = |number: u64| number % lines * LINE_BYTES;
+    let write_bytes_per_s =
+        LINE_BYTES as f64 * per_second(engine, lines, |number| write(in_line(number), LINE_BYTES));
+    let read_bytes_per_s =
+        LINE_BYTES as f64 * per_second(engine, lines, |number| read(in_line(number), LINE_BYTES));
+    let mut rng = Rng::new(SEED, 0x9ed);
+    let mut anywhere = || rng.below(area_bytes / BLOCK_BYTES) * BLOCK_BYTES;
+    let random_reads_per_s = per_second(engine, OPERATIONS_MAX, |_| read(anywhere(), BLOCK_BYTES));
+    let random_writes_per_s =
+        per_second(engine, OPERATIONS_MAX, |_| write(anywhere(), BLOCK_BYTES));
+    Ok(Rates {
+        random_writes_per_s,
+        random_reads_per_s,
+        write_bytes_per_s,
+        read_bytes_per_s,
+        device_bytes,
+        source: "the model's own rates, 32 in flight, in virtual time".to_owned(),
+    })
+}
+
+pub fn write(offset: u64, bytes: u64) -> Command {
+    let at = Extent { offset, bytes: bytes as u32 };
+    Command::Write { at, from: Payload::None, durability: Durability::Cached }
+}
+
+pub fn read(offset: u64, bytes: u64) -> Command {
+    Command::Read { at: Extent { offset, bytes: bytes as u32 }, into: Payload::None }
+}
+
+/// Completions a second of virtual time, over as many operations or until enough time has passed; what is cached at
+/// the end is flushed and counts.
+fn per_second(
+    engine: &mut impl Engine,
+    operations: u64,
+    mut next: impl FnMut(u64) -> Command,
+) -> f64 {
+    let start = engine.now();
+    let done = keep_busy(engine, operations, start.after(ENOUGH_NS), &mut next);
+    keep_busy(engine, 1, Instant::NEVER, &mut |_| Command::Flush);
+    done as f64 * 1e9 / engine.now().since(start).max(1) as f64
+}
+
+/// Keeps operations in flight until so many were issued or the time has come, and waits for all; how many completed.
+///
+/// # Panics
+/// When one fails: a model's drive does not.
+pub fn keep_busy(
+    engine: &mut impl Engine,
+    operations: u64,
+    until: Instant,
+    next: &mut dyn FnMut(u64) -> Command,
+) -> u64 {
+    let (mut issued, mut completed) = (0, 0);
+    let mut done: Vec<Completion> = Vec::new();
+    loop {
+        while issued < operations && issued - completed < DEPTH && engine.now() < until {
+            let (tag, actor, drive) = (Tag(issued), Actor(0), Drive(0));
+            engine.submit(Request { tag, actor, drive, command: next(issued) });
+            issued += 1;
+        }
+        if issued == completed {
+            return completed;
+        }
+        engine.wait(Instant::NEVER, &mut done);
+        for completion in done.drain(..) {
+            completion.result.expect("a model without faults completes everything");
+            completed += 1;
+        }
+    }
+}
+
+/// Of a stored run: the fastest of its cells of each kind.
+pub fn of_record(record: &Record) -> Result<Rates> {
+    let fastest = |op: &str, pattern: &str, bytes: u64| {
+        let fits = |cell: &&record::Cell| {
+            cell.op == op
+                && cell.pattern == pattern
+                && cell.block_bytes == bytes
+                && cell.target == 0
+                && cell.io == "direct"
+        };
+        let cells = record.cells.iter().filter(fits);
+        let best = cells.map(|cell| cell.iops).fold(f64::NAN, f64::max);
+        if best > 0.0 {
+            return Ok(best);
+        }
+        let kind = if pattern == "seq" { "sequential" } else { pattern };
+        let size = block::display_bytes(bytes);
+        bail!(
+            "run {} has no direct {kind} {op} of {size}: `drivelab run TARGET --method quick` measures all that is needed",
+            record.id
+        );
+    };
+    let target = record.targets.first();
+    let text = target.map_or("", |target| target.text.as_str());
+    Ok(Rates {
+        random_writes_per_s: fastest("write", "random", BLOCK_BYTES)?,
+        random_reads_per_s: fastest("read", "random", BLOCK_BYTES)?,
+        write_bytes_per_s: fastest("write", "seq", LINE_BYTES)? * LINE_BYTES as f64,
+        read_bytes_per_s: fastest("read", "seq", LINE_BYTES)? * LINE_BYTES as f64,
+        device_bytes: target.map_or(0, |target| target.capacity_bytes),
+        source: format!("run {} of {text}, its fastest cells", record.id),
+    })
+}

@@ -1,0 +1,252 @@
+//! Where a new volume may go: what is there, whether it may be overwritten, and what the host says of it.
+
+use super::hold::{HeldDrive, io_error};
+use engine::{Clock, raw};
+use flash::{BLOCK_BYTES, Parity};
+use host::{Permit, Reason, Roots};
+use lab::target::{TargetError, TargetErrorKind};
+use record::{TargetInfo, TargetKind};
+use std::{
+    fs::{self, File, OpenOptions},
+    io,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+/// Where partitions begin, by the habit of all partitioning programs: on any drive's erase blocks or close to them.
+const ALIGNMENT_BYTES: u64 = 1 << 20;
+/// So many alignments a drive has at least.
+const ALIGNMENTS_MIN: u64 = 1024;
+
+/// What the user says about the place.
+#[derive(Clone, Debug, Default)]
+pub struct Order {
+    /// The file or device.
+    pub path: PathBuf,
+    /// The size of a file that is made.
+    pub drive_bytes: Option<u64>,
+    /// What was typed after `--destroy`.
+    pub destroy: Vec<String>,
+}
+
+/// A place that may be written over. Nothing was written yet.
+pub struct Site {
+    /// Its size in whole blocks.
+    pub device_bytes: u64,
+    /// The full stripe of an md array, if it is one.
+    pub stripe_bytes: u64,
+    /// Whether it has parity.
+    pub parity: Parity,
+    /// What a segment's place should be a multiple of, where nobody says what the drive erases.
+    pub erase_unit_bytes: u64,
+    /// What it is, in a few words.
+    pub what: String,
+    place: Place,
+}
+
+enum Place {
+    New(PathBuf),
+    File(PathBuf),
+    Device(Permit),
+}
+
+impl Site {
+    /// Looks at the place that was named.
+    ///
+    /// # Errors
+    /// A sentence with the cure: in use, holds data that nobody agreed to lose, no size given.
+    pub fn survey(order: &Order) -> Result<Self, TargetError> {
+        let roots = Roots::default();
+        let path = &order.path;
+        let text = path.to_string_lossy();
+        let info = host::target_info(path, &text, &roots)
+            .map_err(|error| TargetError::refused(error.to_string()))?;
+        let shown = path.display();
+        match info.kind {
+            TargetKind::NewFile => new_file(order, &info),
+            TargetKind::File => existing_file(order, &roots),
+            TargetKind::BlockDevice => device(order, &info, &roots),
+            _ => Err(TargetError::refused(format!(
+                "{shown} is a directory, and a managed volume is in a file or on a block device: name a new file in \
+                 it, such as {}",
+                path.join("volume.img").display()
+            ))),
+        }
+    }
+
+    /// Makes the file if there is to be a new one, and takes hold of it.
+    ///
+    /// # Errors
+    /// No room for a new file, or somebody was quicker.
+    pub fn take(self, clock: Clock) -> Result<HeldDrive, TargetError> {
+        match self.place {
+            Place::New(path) => {
+                make_file(&path, self.device_bytes)?;
+                HeldDrive::open(&path, super::Use::Write, clock)
+                    .inspect_err(|_| drop(fs::remove_file(&path)))
+            }
+            Place::File(path) => HeldDrive::open(&path, super::Use::Write, clock),
+            Place::Device(permit) => HeldDrive::permitted(permit, clock),
+        }
+    }
+
+    /// The file that [`take`](Self::take) makes, if it makes one.
+    pub fn new_file(&self) -> Option<&Path> {
+        match &self.place {
+            Place::New(path) => Some(path),
+            _ => None,
+        }
+    }
+
+    fn plain(bytes: u64, what: String, place: Place) -> Self {
+        let device_bytes = bytes / BLOCK_BYTES * BLOCK_BYTES;
+        let suits = (device_bytes / ALIGNMENTS_MIN).max(BLOCK_BYTES);
+        Self {
+            device_bytes,
+            stripe_bytes: BLOCK_BYTES,
+            parity: Parity::None,
+            erase_unit_bytes: ALIGNMENT_BYTES.min(1 << suits.ilog2()),
+            what,
+            place,
+        }
+    }
+}
+
+fn new_file(order: &Order, info: &TargetInfo) -> Result<Site, TargetError> {
+    let path = order.path.clone();
+    let Some(bytes) = order.drive_bytes else {
+        return Err(TargetError::refused(format!(
+            "{0} does not exist: add --drive-size, such as `--drive-size 10G`, to make a file of that size",
+            path.display()
+        )));
+    };
+    if info.free_bytes.is_some_and(|free| free < bytes) {
+        return Err(TargetError {
+            kind: TargetErrorKind::NoSpace,
+            message: format!(
+                "a file of {} does not fit: {} are free on its file system; lower --drive-size",
+                block::display_bytes(bytes),
+                block::display_bytes(info.free_bytes.unwrap_or(0))
+            ),
+        });
+    }
+    let what = format!("a new file of {}", block::display_bytes(bytes));
+    Ok(Site::plain(bytes, what, Place::New(path)))
+}
+
+fn existing_file(order: &Order, roots: &Roots) -> Result<Site, TargetError> {
+    let path = &order.path;
+    let shown = path.display();
+    host::judge_file(path, roots).map_err(|refusal| TargetError::refused(refusal.to_string()))?;
+    let facts = fs::metadata(path).map_err(|error| io_error("look at", path, &error))?;
+    if let Some(bytes) = order.drive_bytes {
+        return Err(TargetError::refused(format!(
+            "--drive-size {} is for a file that is made, and {shown} exists: leave it out, or name another file",
+            block::display_bytes(bytes)
+        )));
+    }
+    if facts.len() < BLOCK_BYTES {
+        return Err(TargetError::refused(format!(
+            "{shown} is empty: give it a size with `truncate -s 10G {shown}`, or name a new file with --drive-size"
+        )));
+    }
+    let is_agreed = order.destroy.iter().any(|typed| is_named(typed, path));
+    if facts.blocks() > 0 && !is_agreed {
+        let holds = if starts_as_volume(path) { "a managed volume" } else { "data" };
+        return Err(TargetError::refused(format!(
+            "{shown} exists and holds {holds}, all of which would be lost: to confirm, type `--destroy {shown}`"
+        )));
+    }
+    let what = format!("the file {shown}, {}", block::display_bytes(facts.len()));
+    Ok(Site::plain(facts.len(), what, Place::File(path.clone())))
+}
+
+fn device(order: &Order, info: &TargetInfo, roots: &Roots) -> Result<Site, TargetError> {
+    let path = &order.path;
+    let shown = path.display();
+    if order.drive_bytes.is_some() {
+        return Err(TargetError::refused(format!(
+            "--drive-size is for a file that is made, and {shown} is a block device: leave it out"
+        )));
+    }
+    let cleared = match host::judge_destruction(path, roots) {
+        // What one agrees to lose may be an older volume of our own; anything else must be wiped first.
+        Err(refusal) if is_only_a_volume(&refusal.reason) => host::judge_lending(path, roots),
+        judged => judged,
+    };
+    let cleared = cleared.map_err(|refusal| TargetError::refused(refusal.to_string()))?;
+    let same = |typed: &&String| **typed == cleared.expected() || is_named(typed, path);
+    let typed = order.destroy.iter().find(same).map(|_| cleared.expected().to_owned());
+    let typed = typed.or_else(|| order.destroy.first().cloned());
+    let permit = cleared
+        .confirm(typed.as_deref())
+        .map_err(|refusal| TargetError::refused(refusal.to_string()))?;
+    let kind = info.stack.first().map_or("", |layer| layer.kind.as_str());
+    let what = format!("the block device {shown}, {}", block::display_bytes(permit.bytes()));
+    let file = File::open(permit.held_path()).map_err(|error| io_error("open", path, &error))?;
+    let stripe = md_stripe_bytes(kind, &file);
+    let site = Site::plain(permit.bytes(), what, Place::Device(permit));
+    Ok(match stripe {
+        None => site,
+        Some(stripe_bytes) => Site {
+            stripe_bytes,
+            parity: match kind {
+                "md-raid4" | "md-raid5" | "md-raid6" => Parity::Protected,
+                _ => Parity::None,
+            },
+            // Whole stripes; each member gets whole alignments once a segment is large.
+            erase_unit_bytes: BLOCK_BYTES,
+            what: format!(
+                "{} ({kind}, full stripe {})",
+                site.what,
+                block::display_bytes(stripe_bytes)
+            ),
+            ..site
+        },
+    })
+}
+
+/// md tells its full stripe as the optimal size of a request (Documentation/ABI/stable/sysfs-block).
+fn md_stripe_bytes(kind: &str, file: &File) -> Option<u64> {
+    let bytes = u64::from(raw::optimal_io_bytes(file).ok()?);
+    let is_stripe = kind.starts_with("md-raid") && bytes > BLOCK_BYTES;
+    (is_stripe && bytes.is_multiple_of(BLOCK_BYTES)).then_some(bytes)
+}
+
+fn is_only_a_volume(reason: &Reason) -> bool {
+    match reason {
+        Reason::Signature { found } => {
+            found.iter().all(|(_, name)| name == "a drivelab flash volume")
+        }
+        _ => false,
+    }
+}
+
+fn starts_as_volume(path: &Path) -> bool {
+    use std::io::Read;
+    let mut start = [0; 8];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && start == host::guard::FLASH_MAGIC
+}
+
+/// Whether what was typed after `--destroy` means this path.
+fn is_named(typed: &str, path: &Path) -> bool {
+    let typed = Path::new(typed);
+    typed == path
+        || typed.canonicalize().ok().is_some_and(|typed| path.canonicalize().ok() == Some(typed))
+}
+
+/// All its space is taken at once: a full file system is no news for later.
+fn make_file(path: &Path, bytes: u64) -> Result<(), TargetError> {
+    let made = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path);
+    let file = made.map_err(|error| io_error("make", path, &error))?;
+    let sized = raw::allocate(&file, bytes).or_else(|error| match error.kind() {
+        // A file system that cannot promise space: the file has holes then.
+        io::ErrorKind::Unsupported => file.set_len(bytes),
+        _ => Err(error),
+    });
+    sized.map_err(|error| {
+        let _ = fs::remove_file(path);
+        io_error("make room for", path, &error)
+    })
+}
