@@ -14,13 +14,13 @@ pub(crate) mod style;
 mod table;
 pub(crate) mod words;
 
-pub use style::{Characters, Color, Style, WIDTH_MIN};
+pub use page::Page;
+pub use style::{Characters, Color, Paint, Style, WIDTH_MIN};
+pub use table::{Align, Table};
 
 use crate::number;
-use page::Page;
 use record::{Cell, Flag, Headline, Record, RunSummary, State};
-use style::{Paint, shorten};
-use table::{Align, Table};
+use style::shorten;
 
 /// The whole run: header, results in the layout that the method names, verdicts, footnotes, warnings, and what was
 /// not measured. An unknown layout is shown as a list. Ends with a line feed.

@@ -1,6 +1,6 @@
 //! Which model and which trial stand for a printed figure, and whether the model was fitted on it.
 
-use crate::{Figure, Study};
+use crate::{Cell, Figure, Study};
 
 /// A printed figure with the trial that should give it.
 #[derive(Clone, PartialEq, Debug)]
@@ -106,6 +106,13 @@ pub enum Trial {
         /// Threads, one operation in flight each.
         threads: u16,
     },
+    /// Aligned, direct operations of one thread from the front on.
+    Linear {
+        /// Reads or writes.
+        op: Op,
+        /// Bytes each.
+        block_bytes: u32,
+    },
     /// One pass over a file through the page cache.
     File {
         /// Reads or writes.
@@ -138,7 +145,10 @@ impl Trial {
     /// Which way its bytes go.
     pub fn op(&self) -> Op {
         match *self {
-            Self::Direct { op, .. } | Self::File { op, .. } | Self::FilePercent { op, .. } => op,
+            Self::Direct { op, .. }
+            | Self::Linear { op, .. }
+            | Self::File { op, .. }
+            | Self::FilePercent { op, .. } => op,
             Self::SyncWrites | Self::SyncBandwidth => Op::Write,
         }
     }
@@ -176,6 +186,58 @@ pub fn cases() -> Vec<Case> {
     let figures = Study::ALL.into_iter().flat_map(Study::figures);
     figures.filter_map(case).collect()
 }
+
+/// A stack, and what is done with it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Setup {
+    /// The STACK, without `model:`.
+    pub stack: String,
+    /// What to do with it.
+    pub trial: Trial,
+}
+
+/// What stands for a cell of a table, if anything does.
+pub fn setup(cell: &Cell) -> Option<Setup> {
+    let figure = &cell.figure;
+    if let Some(stack) = &cell.stack {
+        let (op, block_bytes) = (op_of(figure)?, figure.block_bytes? as u32);
+        let trial = match order_of(figure) {
+            Order::Sequential => Trial::Linear { op, block_bytes },
+            Order::Random => Trial::Direct { op, block_bytes, threads: figure.threads? },
+        };
+        return Some(Setup { stack: stack.clone(), trial });
+    }
+    if let Some(case) = case(figure.clone()) {
+        return Some(Setup { stack: case.stack, trial: case.trial });
+    }
+    managed_flash(figure)
+}
+
+/// EasyCo's tables of managed flash: the same trials through the layer `/flash`. No accuracy is counted for
+/// them, for the layer is ours and not a model of theirs.
+fn managed_flash(figure: &Figure) -> Option<Setup> {
+    let below = match (figure.study, figure.table.as_str()) {
+        (Study::Easyco2007, "MFT single") => "mtron-pro-32".to_owned(),
+        (Study::Easyco2007, "MFT 4-drive RAID-5") => {
+            "4xmtron-pro-32/raid5:chunk=64K,driver=md".to_owned()
+        }
+        (Study::Easyco2007, "MFT 8-drive RAID-5") => format!("{EIGHT}md"),
+        _ => return None,
+    };
+    let trial = direct(figure)?;
+    (figure.metric == "iops").then(|| Setup { stack: format!("{below}/flash"), trial })
+}
+
+fn direct(figure: &Figure) -> Option<Trial> {
+    Some(Trial::Direct {
+        op: op_of(figure)?,
+        block_bytes: figure.block_bytes? as u32,
+        threads: figure.threads?,
+    })
+}
+
+/// EasyCo's eight drives, but for the driver's name.
+const EIGHT: &str = "4xmtron-pro-32+4xmtron-mobi-32/raid5:chunk=64K,driver=";
 
 fn case(figure: Figure) -> Option<Case> {
     let (group, basis, stack, trial) = match figure.study {
@@ -257,12 +319,7 @@ fn easyco(figure: &Figure) -> Option<Parts> {
     if figure.metric != "iops" {
         return None;
     }
-    let trial = Trial::Direct {
-        op: op_of(figure)?,
-        block_bytes: figure.block_bytes? as u32,
-        threads: figure.threads?,
-    };
-    const EIGHT: &str = "4xmtron-pro-32+4xmtron-mobi-32/raid5:chunk=64K,driver=";
+    let trial = direct(figure)?;
     let (group, basis, stack) = match figure.table.as_str() {
         "Mtron PRO bare" | "Mtron MOBI bare" => {
             (Group::EasycoDrives, fitted_on(&figure.device), figure.device.clone())

@@ -102,8 +102,16 @@ pub struct TableFile {
     pub title: String,
     /// Its name in `published.csv`; none for a table that is added.
     pub published: Option<String>,
+    /// The study that printed it, if it is another one; then it is read by expressions and not shown.
+    pub of: Option<String>,
+    /// Facts of the devices, which are its cells.
+    #[serde(default)]
+    pub facts: Vec<String>,
     /// Unit of the values, for the eye.
     pub unit: String,
+    /// What stands beside the printed figures.
+    #[serde(default)]
+    pub beside: Beside,
     /// Digits behind the point of computed and modelled values.
     #[serde(default)]
     pub decimals: usize,
@@ -122,6 +130,17 @@ pub struct TableFile {
     /// In an added table: what is modelled for each row.
     #[serde(default, rename = "stack")]
     pub stacks: Vec<StackFile>,
+}
+
+/// What stands beside printed figures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Beside {
+    /// A model of what was measured: its error counts.
+    #[default]
+    Model,
+    /// Something of ours that does the same job in its own way: the ratio counts.
+    Ours,
 }
 
 /// Cells of a table that follow from others.
@@ -144,8 +163,8 @@ pub struct StackFile {
     /// The cells' configuration.
     #[serde(default)]
     pub config: String,
-    /// The STACK, without `model:`.
-    pub stack: String,
+    /// The STACK, without `model:`; none where the cells are derived.
+    pub stack: Option<String>,
 }
 
 /// A contradiction or a misprint, where it stands.
@@ -177,8 +196,9 @@ pub struct ClaimFile {
     /// The printed numbers.
     #[serde(default)]
     pub value: Vec<f64>,
-    /// One unit of the last printed digit.
-    pub step: Option<f64>,
+    /// One unit of the last printed digit that is no trailing zero; one for all values, or one each.
+    #[serde(default)]
+    pub step: Vec<f64>,
     /// The expression over what the study printed.
     pub compute: Option<String>,
     /// The expression over modelled values.

@@ -4,23 +4,38 @@
 //!   studies/NAME/published.csv -> Figure -> Case {stack, trial} -> target::stack -> model
 //!                                    |                                              |
 //!                                 published                 accuracy             modelled
+//!
+//!   studies/NAME/study.toml -> StudyFile -> Dossier: cells, book of figures, claims
+//!                                              |-> Models: the same cells, modelled
+//!                                              `-> Claim::judge -> Judgement: a computed verdict
 //! ```
 #![forbid(unsafe_code)]
 
+mod book;
 mod case;
+mod cell;
+mod claim;
 pub mod closed_loop;
+mod dossier;
 mod error;
+pub mod expression;
 mod file;
+mod models;
 mod published;
 mod resist;
 mod trial;
 
-pub use case::{Basis, Case, Flush, Group, Op, Order, Trial, cases};
+pub use book::Book;
+pub use case::{Basis, Case, Flush, Group, Op, Order, Setup, Trial, cases, setup};
+pub use cell::{Cell, Printed};
+pub use claim::{Claim, Judgement, Verdict};
+pub use dossier::Dossier;
 pub use error::{ErrorSummary, relative_error};
 pub use file::{
-    BadStudy, ClaimFile, ClaimKind, Derived, Device, NoteFile, On, Relation, StackFile, Step,
-    StudyFile, TableFile,
+    BadStudy, Beside, ClaimFile, ClaimKind, Derived, Device, NoteFile, On, Relation, StackFile,
+    Step, StudyFile, TableFile,
 };
+pub use models::Models;
 pub use published::{BadFigure, Figure, Study, read};
 pub use resist::{Resist, resists};
 pub use trial::{Effort, Outcome, TrialError, run};

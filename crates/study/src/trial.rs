@@ -1,7 +1,7 @@
 //! A trial on a stack: what the study's program did, in its order, on a model in virtual time.
 
 use crate::{
-    Case, Flush, Op, Order, Study, Trial,
+    Case, Figure, Flush, Op, Order, Setup, Study, Trial,
     closed_loop::{self, Length},
 };
 use block::{Actor, Command, Durability, Engine, Extent, IoError, Payload, Rng, parse_bytes};
@@ -73,38 +73,56 @@ impl Effort {
 /// # Errors
 /// When the stack cannot be built, or fails.
 pub fn run(case: &Case, catalog: &Catalog, effort: Effort) -> Result<Outcome, TrialError> {
+    let setup = Setup { stack: case.stack.clone(), trial: case.trial };
+    measure(&setup, &case.figure, catalog, effort)
+}
+
+/// Does a trial on its stack; the value is in the unit of `figure`.
+///
+/// # Errors
+/// When the stack cannot be built, or fails.
+pub(crate) fn measure(
+    setup: &Setup,
+    figure: &Figure,
+    catalog: &Catalog,
+    effort: Effort,
+) -> Result<Outcome, TrialError> {
+    let stack = setup.stack.as_str();
     let bench = Bench { catalog, effort };
-    let unit = unit(case)?;
-    let (rate, hash) = match case.trial {
+    let unit = unit(figure, setup.trial)?;
+    let (rate, hash) = match setup.trial {
         Trial::Direct { op, block_bytes, threads } => {
-            bench.direct(&case.stack, op, block_bytes, threads)?
+            bench.direct(stack, op, block_bytes, threads)?
         }
+        Trial::Linear { op, block_bytes } => bench.linear(stack, op, block_bytes)?,
         Trial::File { op, order, block_bytes, file_bytes, flush } => {
             let pass = FilePass { op, order, block_bytes, file_bytes, flush };
-            bench.file(&case.stack, pass)?
+            bench.file(stack, pass)?
         }
         Trial::FilePercent { op, block_bytes, file_bytes } => {
             let pass =
                 |order| FilePass { op, order, block_bytes, file_bytes, flush: Flush::Untimed };
-            let (sequential, first) = bench.file(&case.stack, pass(Order::Sequential))?;
-            let (random, second) = bench.file(&case.stack, pass(Order::Random))?;
+            let (sequential, first) = bench.file(stack, pass(Order::Sequential))?;
+            let (random, second) = bench.file(stack, pass(Order::Random))?;
             (100.0 * random / sequential, first.rotate_left(1) ^ second)
         }
-        Trial::SyncWrites => bench.sync_writes(&case.stack)?,
-        Trial::SyncBandwidth => bench.sync_bandwidth(&case.stack)?,
+        Trial::SyncWrites => bench.sync_writes(stack)?,
+        Trial::SyncBandwidth => bench.sync_bandwidth(stack)?,
     };
     Ok(Outcome { value: rate / unit, hash })
 }
 
 /// What the trial's own unit (bytes per second, operations per second, percent, seconds) has to be
 /// divided by.
-fn unit(case: &Case) -> Result<f64, TrialError> {
-    let metric = case.figure.metric.as_str();
-    match (metric, case.trial) {
+fn unit(figure: &Figure, trial: Trial) -> Result<f64, TrialError> {
+    let metric = figure.metric.as_str();
+    match (metric, trial) {
         ("iops", Trial::Direct { .. }) | ("percent", Trial::FilePercent { .. }) => Ok(1.0),
         ("iops", Trial::File { block_bytes, .. }) => Ok(f64::from(block_bytes)),
         // IOPS x size = MB/s only with 2^20 (CMU).
-        ("mb_per_s", Trial::File { .. }) if case.figure.study == Study::Cmu2009 => Ok(1048576.0),
+        ("mb_per_s", Trial::File { .. }) if figure.study == Study::Cmu2009 => Ok(1048576.0),
+        // EasyCo's M is 2^20.
+        ("mb_per_s", Trial::Linear { .. }) => Ok(1048576.0),
         ("mb_per_s", Trial::File { .. } | Trial::SyncBandwidth) => Ok(1e6),
         ("ms", Trial::SyncWrites) => Ok(1e-3),
         _ => Err(TrialError::Unit(metric.to_owned())),
@@ -155,6 +173,25 @@ impl Bench<'_> {
             transfer(op, rng.below(blocks) * u64::from(block_bytes), block_bytes)
         })?;
         Ok((pace.iops(), opened.engine.hash()))
+    }
+
+    /// Aligned operations from the front on; bytes per second.
+    fn linear(&self, stack: &str, op: Op, block_bytes: u32) -> Seen {
+        let mut opened = self.open(stack)?;
+        let block = u64::from(block_bytes);
+        let capacity_bytes = opened.contract().capacity_bytes;
+        let counted = self.effort.file_bytes_max.min(capacity_bytes / 2) / block;
+        if op == Op::Read {
+            fill_in_order(&mut opened, 2 * counted * block)?;
+        }
+        // What a write leaves in buffers would count as done.
+        let length = Length { before: counted, counted };
+        let mut offset = 0;
+        let pace = closed_loop::run(&mut opened, 1, length, &mut || {
+            offset += block;
+            transfer(op, offset - block, block_bytes)
+        })?;
+        Ok(((counted * block) as f64 / pace.seconds, opened.engine.hash()))
     }
 
     /// A pass over a file, from a cold cache; bytes per second.

@@ -1,14 +1,32 @@
-//! `drivelab study`: published studies, listed and run again.
+//! `drivelab study`: published studies, listed, run again, and judged.
+//!
+//! ```text
+//!   study             list.rs     what each asks
+//!   study NAME        tables.rs   every table: published, computed, modelled, error
+//!   study --claims    claims.rs   every claim with its verdict
+//!   study --json      json.rs     the same values, one object each
+//! ```
 
 pub mod arguments;
+mod claims;
+mod json;
 mod list;
+mod tables;
 
 use crate::output;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use arguments::StudyArguments;
 use lab::names::did_you_mean;
-use std::process::ExitCode;
-use study::Study;
+use report::terminal::Page;
+use std::{
+    fs,
+    io::{IsTerminal, Write, stderr},
+    path::Path,
+    process::ExitCode,
+    thread,
+};
+use study::{Dossier, Models, Study, TableFile};
+use target::catalog::Catalog;
 
 /// Lists the studies, or runs one again.
 pub fn study(arguments: &StudyArguments) -> Result<ExitCode> {
@@ -16,16 +34,103 @@ pub fn study(arguments: &StudyArguments) -> Result<ExitCode> {
         output::print(&list::list())?;
         return Ok(ExitCode::SUCCESS);
     };
-    let _study = named(name)?;
-    bail!("this release lists the studies and does not run them again yet: see `drivelab study`")
+    let dossier = Dossier::open(named(name)?);
+    let tables = chosen(&dossier, arguments.table.as_deref())?;
+    let models = modelled(&dossier, arguments.quiet)?;
+    if let Some(path) = &arguments.json {
+        let rows = if arguments.claims {
+            json::claims(&dossier, &models).map_err(anyhow::Error::msg)?
+        } else {
+            json::cells(&dossier, &models)
+        };
+        let text = serde_json::to_string_pretty(&rows)? + "\n";
+        if path == Path::new("-") {
+            output::print(&text)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        fs::write(path, text)
+            .with_context(|| format!("--json: cannot write {}", path.display()))?;
+    }
+    let style = output::style();
+    let mut page = Page::new(&style);
+    head(&mut page, &dossier);
+    if arguments.claims {
+        claims::claims(&mut page, &dossier, &models).map_err(anyhow::Error::msg)?;
+    } else {
+        for table in &tables {
+            tables::table(&mut page, &dossier, &models, table);
+        }
+        if arguments.table.is_none() {
+            tables::summary(&mut page, &dossier, &models);
+            foot(&mut page, &dossier);
+        }
+    }
+    output::print(&page.finish())?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn named(name: &str) -> Result<Study> {
-    Study::named(name).map_or_else(
-        || {
-            let near = did_you_mean(name, Study::ALL.into_iter().map(Study::name));
-            bail!("there is no study `{name}`.{near} `drivelab study` lists them")
-        },
-        Ok,
-    )
+    Study::named(name).ok_or_else(|| {
+        let near = did_you_mean(name, Study::ALL.into_iter().map(Study::name));
+        anyhow!("there is no study `{name}`.{near} `drivelab study` lists them")
+    })
+}
+
+/// The tables to print: one, or all that are the study's own or added.
+fn chosen<'d>(dossier: &'d Dossier, id: Option<&str>) -> Result<Vec<&'d TableFile>> {
+    let shown = || dossier.file.tables.iter().filter(|table| table.of.is_none());
+    let Some(id) = id else { return Ok(shown().collect()) };
+    match shown().find(|table| table.id == id) {
+        Some(table) => Ok(vec![table]),
+        None => {
+            let ids: Vec<&str> = shown().map(|table| table.id.as_str()).collect();
+            bail!(
+                "--table: {} has no table `{id}`: there are {}",
+                dossier.study.name(),
+                ids.join(", ")
+            )
+        }
+    }
+}
+
+/// The study on modelled drives, on all processors; how far it is on stderr.
+fn modelled(dossier: &Dossier, quiet: bool) -> Result<Models> {
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let talks = !quiet && stderr().is_terminal();
+    let progress = |done: usize, of: usize| {
+        if talks {
+            let end = if done == of { "\r\x1b[K" } else { "" };
+            let _ = write!(stderr(), "\rmodelling: {done} of {of} cells{end}");
+        }
+    };
+    Ok(Models::run(dossier, &Catalog::load()?, threads, &progress))
+}
+
+/// What was asked, by whom, and how it was and is done.
+fn head(page: &mut Page, dossier: &Dossier) {
+    let file = &dossier.file;
+    let by = file.authors.as_ref().map(|authors| format!("{authors}: ")).unwrap_or_default();
+    page.heading(&format!("{by}{}. {}", file.title, file.source));
+    page.line(&file.asks);
+    if let Some(text) = &file.lacking {
+        page.line(text);
+    }
+    page.gap();
+    tables::steps(page, dossier);
+}
+
+/// Where the study contradicts itself outside its tables.
+fn foot(page: &mut Page, dossier: &Dossier) {
+    let notes: Vec<_> = dossier.file.notes.iter().filter(|note| note.at.is_none()).collect();
+    if !notes.is_empty() {
+        page.heading("Also");
+    }
+    for note in notes {
+        page.hanging("- ", &note.text, report::terminal::Paint::Plain);
+    }
+    page.gap();
+    page.line(&format!(
+        "The first line of a row is as printed. `drivelab study {} --claims` judges what the study says.",
+        dossier.study.name()
+    ));
 }

@@ -7,7 +7,8 @@ use super::{
 use record::Flag;
 
 /// Text so far, and the flags that want a footnote.
-pub(crate) struct Page<'s> {
+pub struct Page<'s> {
+    /// How it looks.
     pub style: &'s Style,
     text: String,
     notes: Vec<Flag>,
@@ -15,6 +16,7 @@ pub(crate) struct Page<'s> {
 }
 
 impl<'s> Page<'s> {
+    /// An empty page.
     pub fn new(style: &'s Style) -> Self {
         Self { style, text: String::new(), notes: Vec::new(), whole_run: Vec::new() }
     }
@@ -59,6 +61,7 @@ impl<'s> Page<'s> {
         self.text.push('\n');
     }
 
+    /// A table, unless it is empty.
     pub fn table(&mut self, table: &Table) {
         if !table.is_empty() {
             self.text.push_str(&table.render(self.style));
@@ -107,6 +110,7 @@ impl<'s> Page<'s> {
         std::mem::take(&mut self.notes)
     }
 
+    /// The text.
     pub fn finish(self) -> String {
         self.text
     }

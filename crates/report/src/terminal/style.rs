@@ -34,7 +34,7 @@ pub enum Characters {
 
 /// What a piece of text is for; a colour when there are colours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Paint {
+pub enum Paint {
     /// As it is.
     Plain,
     /// A heading.

@@ -10,7 +10,7 @@ const TEXT_MIN: usize = 8;
 
 /// Which side a column leans on; text may also wrap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Align {
+pub enum Align {
     /// Text: leans left, wraps.
     Left,
     /// Numbers: lean right, never wrap.
@@ -18,7 +18,7 @@ pub(crate) enum Align {
 }
 
 /// Rows under a heading.
-pub(crate) struct Table {
+pub struct Table {
     heads: Vec<(String, Align)>,
     rows: Vec<Vec<(String, Paint)>>,
 }
@@ -37,15 +37,18 @@ impl Table {
         table
     }
 
+    /// A row; a field for every column.
     pub fn row(&mut self, fields: Vec<String>) {
         self.painted_row(fields.into_iter().map(|field| (field, Paint::Plain)).collect());
     }
 
+    /// A row whose fields are painted.
     pub fn painted_row(&mut self, fields: Vec<(String, Paint)>) {
         assert_eq!(fields.len(), self.heads.len(), "a field for every column");
         self.rows.push(fields);
     }
 
+    /// Whether it has no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

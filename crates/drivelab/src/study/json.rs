@@ -1,0 +1,64 @@
+//! Every value of a study as one JSON object; `docs/study-format.md` describes them.
+
+use super::claims::because;
+use serde_json::{Value, json};
+use study::{Dossier, Models, Printed};
+
+/// All cells: published, computed and modelled values.
+pub fn cells(dossier: &Dossier, models: &Models) -> Vec<Value> {
+    let mut rows = Vec::new();
+    for (at, cell) in dossier.cells.iter().enumerate() {
+        let id = cell.coordinate("table").expect("a cell stands in a table");
+        let table = dossier.file.table(id).expect("of the file");
+        if table.of.is_some() {
+            continue;
+        }
+        let mut coordinates = cell.at.clone();
+        coordinates.remove("table");
+        let notes = dossier.notes[at].iter().map(|note| dossier.file.notes[*note].text.as_str());
+        let notes: Vec<&str> = notes.collect();
+        let row = |kind: &str, value: Option<f64>, text: Option<&str>| {
+            json!({
+                "study": dossier.study.name(), "table": id, "coordinates": coordinates, "kind": kind,
+                "value": value, "unit": table.unit, "text": text, "interval": null, "notes": notes,
+            })
+        };
+        rows.extend(match &cell.printed {
+            Printed::Figure(number, text) => Some(row("published", Some(*number), Some(text))),
+            Printed::Blank => Some(row("published", None, Some("left blank"))),
+            Printed::NotHandedOver => Some(row("published", None, Some("not handed over"))),
+            Printed::Added => None,
+        });
+        rows.extend(dossier.computed[at].map(|value| row("computed", Some(value), None)));
+        rows.extend(models.values[at].as_ref().map(|value| match value {
+            Ok(value) => row("modelled", Some(*value), None),
+            Err(reason) => row("modelled", None, Some(reason)),
+        }));
+    }
+    rows
+}
+
+/// All claims with their verdicts.
+///
+/// # Errors
+/// A claim's expression that is wrong.
+pub fn claims(dossier: &Dossier, models: &Models) -> Result<Vec<Value>, String> {
+    let one = |claim: &study::Claim| {
+        let judgement = claim.judge(&dossier.printed, Some(&models.book))?;
+        let numbers = |values: &[study::expression::Value]| -> Vec<f64> {
+            values.iter().map(|value| value.number).collect()
+        };
+        Ok(json!({
+            "study": dossier.study.name(),
+            "id": claim.file.id,
+            "text": claim.file.text,
+            "kind": claim.file.kind.name(),
+            "printed": claim.file.printed,
+            "verdict": judgement.verdict.name(),
+            "computed": numbers(&judgement.values),
+            "modelled": judgement.modelled.as_ref().map(|(_, values)| numbers(values)),
+            "because": because(dossier, &judgement),
+        }))
+    };
+    dossier.claims.iter().map(one).collect()
+}

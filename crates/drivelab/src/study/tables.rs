@@ -1,0 +1,257 @@
+//! The tables of a study: what is printed, and beside it what was computed and modelled.
+
+use report::{
+    number,
+    terminal::{Align, Page, Paint, Table},
+};
+use study::{Beside, Cell, Dossier, ErrorSummary, Models, Printed, TableFile, relative_error};
+
+/// An error beyond this is painted.
+const FAR: f64 = 0.1;
+
+/// One table: its panels, its notes, and why cells have no model.
+pub fn table(page: &mut Page, dossier: &Dossier, models: &Models, table: &TableFile) {
+    page.heading(&format!("{}  {} ({})", table.id, table.title, table.unit));
+    let cells: Vec<usize> = dossier.of_table(&table.id).collect();
+    let mut notes = Vec::new();
+    let sheet = Sheet { dossier, models, table };
+    for panel in sheet.distinct(&cells, &table.panels.iter().collect::<Vec<_>>()) {
+        let of_panel: Vec<usize> = cells
+            .iter()
+            .copied()
+            .filter(|at| sheet.keys(*at, &table.panels.iter().collect::<Vec<_>>()) == panel)
+            .collect();
+        if table.panels.is_some() {
+            page.gap();
+            page.line(&sheet.named(&panel, &table.panels.iter().cloned().collect::<Vec<_>>()));
+        }
+        let grid = sheet.grid(&of_panel, &mut notes);
+        page.table(&grid);
+    }
+    for (number, note) in notes.iter().enumerate() {
+        page.hanging(&format!("[{}] ", number + 1), &dossier.file.notes[*note].text, Paint::Plain);
+    }
+    let mut reasons: Vec<&String> = Vec::new();
+    for reason in cells.iter().filter_map(|at| models.values[*at].as_ref()?.as_ref().err()) {
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    for reason in reasons {
+        page.hanging("not modelled: ", reason, Paint::Alert);
+    }
+}
+
+/// How far the models are, over all printed cells that have one.
+pub fn summary(page: &mut Page, dossier: &Dossier, models: &Models) {
+    let mut errors = Vec::new();
+    for (at, cell) in dossier.cells.iter().enumerate() {
+        let table = cell.coordinate("table").and_then(|table| dossier.file.table(table));
+        let is_model =
+            table.is_some_and(|table| table.beside == Beside::Model && table.of.is_none());
+        if let (true, Some(error)) = (is_model, error(dossier, models, at)) {
+            errors.push(error);
+        }
+    }
+    if let Some(all) = ErrorSummary::of(&errors) {
+        page.gap();
+        page.line(&format!(
+            "{} printed figures have a model: median error {}, mean {}, {} within 10 %.",
+            all.cells,
+            number::percent(all.median),
+            number::percent(all.mean),
+            number::percent(all.within_tenth)
+        ));
+    }
+}
+
+/// Modelled over published less 1.
+fn error(dossier: &Dossier, models: &Models, at: usize) -> Option<f64> {
+    let Printed::Figure(published, _) = dossier.cells[at].printed else { return None };
+    let modelled = models.values[at].as_ref()?.as_ref().ok()?;
+    Some(relative_error(*modelled, published))
+}
+
+/// A value of `table` as it prints them.
+pub fn text(table: &TableFile, cell: &Cell, value: f64) -> String {
+    match cell.coordinate("metric") {
+        Some("bytes_per_s") => number::bm_flash_bandwidth(value),
+        _ => {
+            // Halves go up, as people round: a price of 23.125 is printed as 23.13.
+            let scale = 10f64.powi(table.decimals as i32);
+            format!("{:.*}", table.decimals, (value * scale + 1e-7).round() / scale)
+        }
+    }
+}
+
+type Keys = Vec<Option<String>>;
+
+struct Sheet<'s> {
+    dossier: &'s Dossier,
+    models: &'s Models,
+    table: &'s TableFile,
+}
+
+impl Sheet<'_> {
+    fn keys(&self, at: usize, of: &[&String]) -> Keys {
+        of.iter().map(|key| self.dossier.cells[at].at.get(*key).cloned()).collect()
+    }
+
+    /// The keys that occur: sizes and counts in their order, others as they come.
+    fn distinct(&self, cells: &[usize], of: &[&String]) -> Vec<Keys> {
+        let mut seen: Vec<Keys> = Vec::new();
+        for at in cells {
+            let keys = self.keys(*at, of);
+            if !seen.contains(&keys) {
+                seen.push(keys);
+            }
+        }
+        let came = seen.clone();
+        let rank = |keys: &Keys| {
+            let one = |(place, (key, name)): (usize, (&Option<String>, &&String))| {
+                let counted = ["block", "threads"].contains(&name.as_str());
+                let number = key.as_ref().and_then(|key| key.parse::<usize>().ok());
+                let first = came.iter().position(|other| other[place] == *key);
+                number.filter(|_| counted).or(first)
+            };
+            keys.iter().zip(of).enumerate().map(one).collect::<Vec<_>>()
+        };
+        seen.sort_by_key(rank);
+        seen
+    }
+
+    fn grid(&self, cells: &[usize], notes: &mut Vec<usize>) -> Table {
+        let (row_keys, column_keys): (Vec<_>, Vec<_>) =
+            (self.table.rows.iter().collect(), self.table.columns.iter().collect());
+        let columns = self.distinct(cells, &column_keys);
+        let heads: Vec<String> =
+            columns.iter().map(|keys| self.named(keys, &self.table.columns)).collect();
+        let mut table = Table::of_numbers("", heads.iter().map(String::as_str));
+        for row in self.distinct(cells, &row_keys) {
+            let find = |column: &Keys| {
+                let here = |at: &&usize| {
+                    self.keys(**at, &row_keys) == row && self.keys(**at, &column_keys) == *column
+                };
+                cells.iter().find(here).copied()
+            };
+            let found: Vec<Option<usize>> = columns.iter().map(find).collect();
+            self.row(&mut table, &self.named(&row, &self.table.rows), &found, notes);
+        }
+        table
+    }
+
+    /// What a row, a column or a panel is called.
+    fn named(&self, keys: &Keys, of: &[String]) -> String {
+        let one = |(value, key): (&Option<String>, &String)| {
+            Some(self.dossier.word(key, value.as_ref()?))
+        };
+        keys.iter().zip(of).filter_map(one).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The lines of a row, each only if it says something.
+    fn row(&self, table: &mut Table, name: &str, found: &[Option<usize>], notes: &mut Vec<usize>) {
+        let cells = || found.iter().flatten().copied();
+        let is = |printed: &Printed| cells().any(|at| self.dossier.cells[at].printed == *printed);
+        let common = self.common_notes(found);
+        let name = &(name.to_owned() + &marks(&common, notes));
+        let mut published = Vec::new();
+        for at in found {
+            published.push(at.map_or_else(String::new, |at| self.published(at, &common, notes)));
+        }
+        let value = |value: fn(&Self, usize) -> Option<String>| -> Vec<String> {
+            found.iter().map(|at| at.and_then(|at| value(self, at)).unwrap_or_default()).collect()
+        };
+        let (beside, against) = match self.table.beside {
+            Beside::Model => ("- modelled", "- error"),
+            Beside::Ours => ("- ours", "- ratio"),
+        };
+        let added = is(&Printed::Added);
+        let mut lines = Vec::new();
+        if is(&Printed::NotHandedOver) {
+            lines.push((format!("{name}, not handed over"), published, Paint::Plain));
+        } else if !added {
+            lines.push((name.to_owned(), published, Paint::Plain));
+        }
+        lines.push(("- computed".to_owned(), value(Self::computed), Paint::Plain));
+        lines.push((beside.to_owned(), value(Self::modelled), Paint::Plain));
+        let far =
+            cells().filter_map(|at| error(self.dossier, self.models, at)).any(|e| e.abs() > FAR);
+        let paint =
+            if far && self.table.beside == Beside::Model { Paint::Alert } else { Paint::Faint };
+        lines.push((against.to_owned(), value(Self::against), paint));
+        lines.retain(|(_, fields, _)| fields.iter().any(|field| !field.is_empty()));
+        if added && let Some(first) = lines.first_mut() {
+            first.0 = name.to_owned();
+        }
+        for (label, fields, paint) in lines {
+            let fields = [label].into_iter().chain(fields);
+            table.painted_row(fields.map(|field| (field, paint)).collect());
+        }
+    }
+
+    /// Notes that stand at every figure of a row: they are marked at its name.
+    fn common_notes(&self, found: &[Option<usize>]) -> Vec<usize> {
+        let is_figure = |at: &usize| matches!(self.dossier.cells[*at].printed, Printed::Figure(..));
+        let mut figures = found.iter().flatten().copied().filter(is_figure);
+        let Some(first) = figures.next() else { return Vec::new() };
+        let mut common = self.dossier.notes[first].clone();
+        let mut several = false;
+        for at in figures {
+            common.retain(|note| self.dossier.notes[at].contains(note));
+            several = true;
+        }
+        if several { common } else { Vec::new() }
+    }
+
+    fn published(&self, at: usize, common: &[usize], notes: &mut Vec<usize>) -> String {
+        let text = match &self.dossier.cells[at].printed {
+            Printed::Figure(_, text) => text.clone(),
+            Printed::Blank | Printed::NotHandedOver => "-".to_owned(),
+            Printed::Added => String::new(),
+        };
+        let own = self.dossier.notes[at].iter().copied().filter(|note| !common.contains(note));
+        text + &marks(&own.collect::<Vec<_>>(), notes)
+    }
+
+    fn computed(&self, at: usize) -> Option<String> {
+        self.dossier.computed[at].map(|value| text(self.table, &self.dossier.cells[at], value))
+    }
+
+    /// Not where it is what was computed: nothing in it was modelled then.
+    fn modelled(&self, at: usize) -> Option<String> {
+        let value = *self.models.values[at].as_ref()?.as_ref().ok()?;
+        let is_new = self.dossier.computed[at] != Some(value);
+        is_new.then(|| text(self.table, &self.dossier.cells[at], value))
+    }
+
+    fn against(&self, at: usize) -> Option<String> {
+        self.modelled(at)?;
+        let error = error(self.dossier, self.models, at)?;
+        Some(match self.table.beside {
+            Beside::Model => format!("{:+.1} %", 100.0 * error),
+            Beside::Ours => format!("{:.2}x", 1.0 + error),
+        })
+    }
+}
+
+/// `[1][2]`: the numbers of notes under the table, in the order in which they come.
+fn marks(own: &[usize], notes: &mut Vec<usize>) -> String {
+    let mut text = String::new();
+    for note in own {
+        let number = notes.iter().position(|known| known == note).unwrap_or_else(|| {
+            notes.push(*note);
+            notes.len() - 1
+        });
+        text += &format!("[{}]", number + 1);
+    }
+    text
+}
+
+/// A table of words: the steps of a method.
+pub fn steps(page: &mut Page, dossier: &Dossier) {
+    let mut table = Table::new(&[("the study", Align::Left), ("here", Align::Left)]);
+    for step in &dossier.file.steps {
+        table.row(vec![step.did.clone(), step.ours.clone()]);
+    }
+    page.table(&table);
+}

@@ -1,0 +1,175 @@
+//! A study opened: its cells, the book of what it printed, and what follows from that.
+
+use crate::{
+    BadStudy, Book, Cell, Claim, Figure, Printed, Study, StudyFile, TableFile,
+    book::passes,
+    cell::{ADDED, NOT_HANDED_OVER, cells},
+    expression::{Coordinates, Expression, Filter, Reading, Series, Trouble, filters},
+};
+
+/// A study, ready to be printed, modelled and judged.
+#[derive(Clone, Debug)]
+pub struct Dossier {
+    /// Which.
+    pub study: Study,
+    /// Its words.
+    pub file: StudyFile,
+    /// The cells of its tables, table by table.
+    pub cells: Vec<Cell>,
+    /// Its claims, read.
+    pub claims: Vec<Claim>,
+    /// What it printed.
+    pub printed: Book,
+    /// Beside each cell, what follows from other printed figures.
+    pub computed: Vec<Option<f64>>,
+    /// Beside each cell, the numbers of the notes that stand at it, from 0.
+    pub notes: Vec<Vec<usize>>,
+}
+
+impl Dossier {
+    /// Opens the study as it is carried.
+    pub fn open(study: Study) -> Self {
+        Self::with_figures(study, study.file(), &study.figures())
+            .unwrap_or_else(|error| panic!("a test opens it: {error}"))
+    }
+
+    /// Opens a study with other words or figures than the carried ones.
+    ///
+    /// # Errors
+    /// An expression that cannot be read or finds nothing, named by its table, note or claim.
+    pub fn with_figures(
+        study: Study,
+        file: StudyFile,
+        figures: &[Figure],
+    ) -> Result<Self, BadStudy> {
+        let bad = |complaint: String| BadStudy::new(study, complaint);
+        let unknown = figures.iter().find(|figure| {
+            !file.tables.iter().any(|table| table.published.as_ref() == Some(&figure.table))
+        });
+        if let Some(figure) = unknown {
+            return Err(bad(format!("no [[table]] has published = \"{}\"", figure.table)));
+        }
+        let cells = cells(study, &file, figures).map_err(bad)?;
+        let printed = printed_book(&file, &cells);
+        let computed = derive(&file, &cells, &printed)
+            .map_err(bad)?
+            .into_iter()
+            .map(|value| value.and_then(Result::ok))
+            .collect();
+        let notes = notes(&file, &cells, &printed).map_err(bad)?;
+        let claims = file.claims.iter().map(Claim::read).collect::<Result<_, _>>().map_err(bad)?;
+        Ok(Self { study, file, cells, claims, printed, computed, notes })
+    }
+
+    /// The cells of a table, by their numbers.
+    pub fn of_table<'d>(&'d self, table: &'d str) -> impl Iterator<Item = usize> + 'd {
+        let numbered = self.cells.iter().enumerate();
+        numbered.filter(move |(_, cell)| cell.coordinate("table") == Some(table)).map(|(at, _)| at)
+    }
+
+    /// How the value of a coordinate is printed.
+    pub fn word(&self, key: &str, value: &str) -> String {
+        let words = &self.file.words;
+        if let Some(word) = words.get(&format!("{key}={value}")).or_else(|| words.get(value)) {
+            return word.clone();
+        }
+        match key {
+            "device" => self.file.device(value).map_or(value, |device| &device.short).to_owned(),
+            "block" => value.parse().map_or(value.to_owned(), report::number::size),
+            _ => value.to_owned(),
+        }
+    }
+}
+
+fn printed_book(file: &StudyFile, cells: &[Cell]) -> Book {
+    let mut book = Book::new(file);
+    for cell in cells {
+        match &cell.printed {
+            Printed::Figure(number, _) => book.put(cell.at.clone(), Ok(*number)),
+            Printed::NotHandedOver => book.put(cell.at.clone(), Err(NOT_HANDED_OVER.to_owned())),
+            Printed::Added => book.put(cell.at.clone(), Err(ADDED.to_owned())),
+            Printed::Blank => {}
+        }
+    }
+    book
+}
+
+/// Beside each cell that a table derives: its value from the figures of `book`, or why there is none.
+pub(crate) fn derive(
+    file: &StudyFile,
+    cells: &[Cell],
+    book: &Book,
+) -> Result<Vec<Option<Result<f64, String>>>, String> {
+    let mut derived = vec![None; cells.len()];
+    for table in &file.tables {
+        let about = |complaint: String| format!("table {}: {complaint}", table.id);
+        for rule in &table.derived {
+            let only = book.expand(&filters(&rule.filter).map_err(about)?).map_err(about)?;
+            let expression: Expression = rule.value.parse().map_err(about)?;
+            let mine = |cell: &Cell| {
+                cell.coordinate("table") == Some(&table.id) && passes(&only, &cell.at)
+            };
+            let series = match Reading::new(book).evaluate(&expression) {
+                Ok(series) => Ok(series),
+                Err(Trouble::Missing(reason)) => Err(reason),
+                Err(Trouble::Wrong(complaint)) => return Err(about(complaint)),
+            };
+            for (at, cell) in cells.iter().enumerate().filter(|(_, cell)| mine(cell)) {
+                if derived[at].is_none() && cell.printed != Printed::Blank {
+                    derived[at] = match &series {
+                        Ok(series) => found(table, &only, cell, series).map_err(about)?.map(Ok),
+                        Err(reason) => Some(Err(reason.clone())),
+                    };
+                }
+            }
+        }
+    }
+    Ok(derived)
+}
+
+/// The value of `series` that stands where `cell` does, in all that tells the table's cells apart.
+fn found(
+    table: &TableFile,
+    only: &[Filter],
+    cell: &Cell,
+    series: &Series,
+) -> Result<Option<f64>, String> {
+    let keys = table.rows.iter().chain(&table.columns).chain(&table.panels);
+    let keys: Vec<_> = keys.filter(|key| only.iter().all(|filter| filter.key != **key)).collect();
+    let stands = |at: &Coordinates| {
+        keys.iter().all(|key| match (at.get(*key), cell.at.get(*key)) {
+            (Some(seen), wanted) => Some(seen) == wanted,
+            (None, _) => true,
+        })
+    };
+    let mut fitting = series.values.iter().filter(|value| stands(&value.at));
+    match (fitting.next(), fitting.next()) {
+        (Some(_), Some(_)) => Err(format!("two derived values stand at {:?}", cell.at)),
+        (value, _) => Ok(value.map(|value| value.number)),
+    }
+}
+
+fn notes(file: &StudyFile, cells: &[Cell], book: &Book) -> Result<Vec<Vec<usize>>, String> {
+    let mut notes = vec![Vec::new(); cells.len()];
+    for (number, note) in file.notes.iter().enumerate() {
+        let Some(at) = &note.at else { continue };
+        let about = |complaint: String| format!("note at {at}: {complaint}");
+        let mut count = 0;
+        for part in at.split("; ") {
+            let selection: crate::expression::Selection = part.parse().map_err(about)?;
+            let only = book.expand(&selection.filters).map_err(about)?;
+            for (cell, notes) in cells.iter().zip(&mut notes) {
+                let in_table =
+                    cell.at.get("table").is_some_and(|table| selection.tables.contains(table));
+                if in_table && passes(&only, &cell.at) {
+                    notes.push(number);
+                    count += 1;
+                }
+            }
+        }
+        if count == 0 {
+            return Err(about("no cell is there".to_owned()));
+        }
+    }
+    Ok(notes)
+}
