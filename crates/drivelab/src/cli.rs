@@ -218,6 +218,11 @@ pub struct ServeArguments {
     #[arg(long, value_name = "NAME", default_value = "")]
     pub name: String,
 
+    /// For tests: keep writes in memory until a flush, as a drive's volatile cache does, so that `kill -9` is a power
+    /// cut. What reaches the drive early is drawn from SEED
+    #[arg(long, value_name = "SEED", conflicts_with = "read_only")]
+    pub volatile_cache: Option<u64>,
+
     /// No status and no summary, only errors
     #[arg(long, short)]
     pub quiet: bool,

@@ -30,7 +30,11 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
     }
     let target: TargetText = arguments.target.parse()?;
     let sharing = if arguments.read_only { Sharing::ReadOnly } else { Sharing::ReadWrite };
-    let wishes = Wishes { sharing, destroy: arguments.destroy.clone() };
+    let wishes = Wishes {
+        sharing,
+        destroy: arguments.destroy.clone(),
+        volatile_cache: arguments.volatile_cache,
+    };
     // From here on a signal ends it in order, however far it came.
     let stop = interrupt::flag()?;
     let served = target::serve::serve(&target, &wishes, engine::Clock::start())?;
@@ -41,14 +45,20 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
     let mut server = Server::new(engine, export, listener, Options::default());
     let shows = !arguments.quiet && std::io::stderr().is_terminal();
     let mut status = Status::new(shows);
-    let outcome = server.run(&stop, |engine, traffic| status.turn(engine.now(), traffic));
+    let outcome = server.run(&stop, |engine, traffic| status.turn(engine, traffic));
     status.finish();
     outcome?;
     let traffic = server.traffic();
-    drop(server.into_engine());
+    let engine = server.into_engine();
+    let standing = engine.standing();
+    if let Err(error) = engine.stop() {
+        bail!(
+            "the volume could not be stopped in order ({error:?}): it is recovered when it is opened again"
+        );
+    }
     drop(hold);
     if !arguments.quiet {
-        output::print(&words::summary(&traffic, status.seconds()))?;
+        output::print(&words::summary(&traffic, standing.as_ref(), status.seconds()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

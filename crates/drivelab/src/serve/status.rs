@@ -1,8 +1,10 @@
 //! A line on the terminal while a server works: what it does now.
 
-use block::{Instant, display_bytes};
+use block::{Engine, Instant, display_bytes};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use nbd::Traffic;
+use record::ManagedFlash;
+use target::serve::ServedEngine;
 
 /// The line changes so often, in nanoseconds.
 const INTERVAL_NS: u64 = 1_000_000_000;
@@ -29,7 +31,8 @@ impl Status {
     }
 
     /// Looks at the clock; writes the line anew when it is time.
-    pub fn turn(&mut self, now: Instant, traffic: &Traffic) {
+    pub fn turn(&mut self, engine: &ServedEngine, traffic: &Traffic) {
+        let now = engine.now();
         self.now = now;
         if self.started.is_none() {
             self.started = Some(now);
@@ -40,7 +43,11 @@ impl Status {
             return;
         }
         if let Some(line) = &self.line {
-            line.set_message(rates(&self.last.1, traffic, ns as f64 / 1e9));
+            let rates = rates(&self.last.1, traffic, ns as f64 / 1e9);
+            line.set_message(match engine.standing() {
+                Some(standing) => format!("{rates}   {}", gauge(&standing)),
+                None => rates,
+            });
         }
         self.last = (now, *traffic);
     }
@@ -74,6 +81,15 @@ fn rates(before: &Traffic, now: &Traffic, seconds: f64) -> String {
         ),
         rate(before.flushes, now.flushes),
     )
+}
+
+/// What decides how fast a managed volume goes on: its clean pool, and what it writes for each byte.
+fn gauge(standing: &ManagedFlash) -> String {
+    let free = 100.0 * standing.free_segments as f64 / standing.segments as f64;
+    match standing.write_amplification {
+        Some(factor) => format!("clean pool {free:.0} %, write amplification {factor:.2}"),
+        None => format!("clean pool {free:.0} %"),
+    }
 }
 
 #[cfg(test)]

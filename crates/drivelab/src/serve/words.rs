@@ -5,6 +5,7 @@ use nbd::{
     Address, Traffic,
     protocol::{Access, Export},
 };
+use record::ManagedFlash;
 
 /// Where it is, and a command line for each common client.
 pub fn ready(target: &str, address: &Address, export: &Export) -> String {
@@ -49,7 +50,7 @@ fn escaped(bytes: &[u8]) -> String {
 }
 
 /// What was asked for in all, on one line.
-pub fn summary(traffic: &Traffic, seconds: f64) -> String {
+pub fn summary(traffic: &Traffic, volume: Option<&ManagedFlash>, seconds: f64) -> String {
     let Traffic { clients, reads, read_bytes, writes, written_bytes, .. } = *traffic;
     let plural = |count: u64, noun: &str| match count {
         1 => format!("1 {noun}"),
@@ -71,7 +72,20 @@ pub fn summary(traffic: &Traffic, seconds: f64) -> String {
     if traffic.failures > 0 {
         text += &format!("; {} failed", plural(traffic.failures, "request"));
     }
-    text + "\n"
+    text.push('\n');
+    if let Some(volume) = volume {
+        let factor = volume
+            .write_amplification
+            .map_or_else(|| "nothing written".to_owned(), |factor| format!("{factor:.2}"));
+        text += &format!(
+            "the volume is stopped cleanly: {} of {} mapped, {} of {} segments clean, write amplification {factor}\n",
+            display_bytes(volume.mapped_bytes),
+            display_bytes(volume.exported_bytes),
+            volume.free_segments,
+            volume.segments,
+        );
+    }
+    text
 }
 
 #[cfg(test)]
@@ -90,7 +104,7 @@ mod tests {
     fn one_is_no_plural() {
         let traffic =
             Traffic { clients: 1, reads: 2, flushes: 1, failures: 1, ..Traffic::default() };
-        let text = summary(&traffic, 1.4);
+        let text = summary(&traffic, None, 1.4);
         assert!(text.contains("after 1 s, everything flushed: 1 client, 2 reads (0 B), 0 writes"));
         assert!(text.ends_with("1 flush, 0 trims; 1 request failed\n"), "{text}");
     }

@@ -9,11 +9,17 @@
 
 mod path;
 
-use crate::{MemoryText, TargetText, volume::ManagedVolume};
-use block::{Drive, Engine};
+use crate::{
+    MemoryText, TargetText,
+    volume::{HeldDrive, ManagedVolume, Use},
+};
+use block::{
+    Allocation, Buf, Completion, Drive, Engine, Geometry, Instant, IoError, Request, Stack,
+};
 use engine::Clock;
 use lab::target::TargetError;
-use std::{fs::File, path::Path};
+use model::VolatileCache;
+use std::{fs::File, os::fd::BorrowedFd, path::Path};
 
 /// Requests that may be outstanding at a real drive: what a client of one connection may have under way, and as many
 /// again for others.
@@ -28,6 +34,22 @@ pub struct Wishes {
     pub sharing: Sharing,
     /// What was typed after `--destroy`: names of files, serials or names of devices that may be changed.
     pub destroy: Vec<String>,
+    /// Keeps what no flush covered in memory, so that killing the process is a power cut; what goes down early is
+    /// drawn from this seed.
+    pub volatile_cache: Option<u64>,
+}
+
+impl Wishes {
+    /// The drive, behind a volatile write cache if one is wished for.
+    fn cached(&self, drive: Box<dyn Engine>) -> Box<dyn Engine> {
+        match self.volatile_cache {
+            Some(seed) => {
+                let cache = VolatileCache::new(drive.geometry(Drive(0)), seed);
+                Box::new(Stack::new(cache, drive))
+            }
+            None => drive,
+        }
+    }
 }
 
 /// Whether a target may be changed by those who are served.
@@ -51,7 +73,7 @@ pub enum Discarded {
 /// A target that can be served, and the hold on it: nobody else may use it until this is dropped.
 pub struct Served {
     /// Drive 0 is the target.
-    pub engine: Box<dyn Engine>,
+    pub engine: ServedEngine,
     /// Its size in bytes, no multiple of anything; the engine's blocks may not reach all of it.
     pub bytes: u64,
     /// What its discarded ranges read as.
@@ -60,6 +82,89 @@ pub struct Served {
     pub description: String,
     /// What keeps others away.
     pub hold: Hold,
+}
+
+/// What serves it. A managed volume is kept in reach: it is asked how it stands, and stopped.
+pub enum ServedEngine {
+    /// A drive.
+    Plain(Box<dyn Engine>),
+    /// A managed volume.
+    Managed(Box<ManagedVolume>),
+}
+
+impl ServedEngine {
+    /// The managed volume, if it is one.
+    pub fn volume(&self) -> Option<&flash::Volume> {
+        match self {
+            Self::Managed(managed) => Some(managed.volume()),
+            Self::Plain(_) => None,
+        }
+    }
+
+    /// How the managed volume stands, if it is one.
+    pub fn standing(&self) -> Option<record::ManagedFlash> {
+        self.volume().and_then(crate::stack::standing)
+    }
+
+    /// Stops it in order, when everything is flushed and nothing is under way: a managed volume has nothing to recover
+    /// then.
+    ///
+    /// # Errors
+    /// The drive's; nothing is lost that a flush covered.
+    pub fn stop(self) -> Result<(), IoError> {
+        match self {
+            Self::Managed(managed) => managed.stop(),
+            Self::Plain(_) => Ok(()),
+        }
+    }
+
+    fn engine(&self) -> &dyn Engine {
+        match self {
+            Self::Plain(engine) => engine,
+            Self::Managed(managed) => &**managed,
+        }
+    }
+
+    fn engine_mut(&mut self) -> &mut dyn Engine {
+        match self {
+            Self::Plain(engine) => engine,
+            Self::Managed(managed) => &mut **managed,
+        }
+    }
+}
+
+impl Engine for ServedEngine {
+    fn geometry(&self, drive: Drive) -> Geometry {
+        self.engine().geometry(drive)
+    }
+
+    fn now(&self) -> Instant {
+        self.engine().now()
+    }
+
+    fn submit(&mut self, request: Request) {
+        self.engine_mut().submit(request);
+    }
+
+    fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
+        self.engine_mut().wait(until, done);
+    }
+
+    fn next_wakeup(&self) -> Instant {
+        self.engine().next_wakeup()
+    }
+
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.engine().poll_fd()
+    }
+
+    fn allocation(&self, drive: Drive, offset: u64, len: u64) -> (Allocation, u64) {
+        self.engine().allocation(drive, offset, len)
+    }
+
+    fn pool(&mut self, count: usize, bytes: usize) -> Vec<Buf> {
+        self.engine_mut().pool(count, bytes)
+    }
 }
 
 /// Keeps others from a target as long as it lives.
@@ -85,30 +190,33 @@ pub fn serve(text: &TargetText, wishes: &Wishes, clock: Clock) -> Result<Served,
         TargetText::Model(stack) => Err(TargetError::refused(format!(
             "`model:{stack}` cannot be served yet: name a file or a block device"
         ))),
-        TargetText::Flash(path) => managed(path, clock),
+        TargetText::Flash(path) => managed(path, wishes, clock),
         TargetText::Memory(text) => memory(text, clock),
         TargetText::Path(path) => path::serve(path, wishes, clock),
     }
 }
 
 /// A managed volume: what clients write to it is what it is for, so nobody has to agree. Opening recovers it.
-fn managed(path: &Path, clock: Clock) -> Result<Served, TargetError> {
-    let volume = ManagedVolume::open(path, clock)?;
-    Ok(kept(Box::new(volume), format!("the managed volume in {}", path.display())))
+fn managed(path: &Path, wishes: &Wishes, clock: Clock) -> Result<Served, TargetError> {
+    let mut drive = HeldDrive::polled(path, Use::Write, clock)?;
+    drive.engine = wishes.cached(drive.engine);
+    let volume = ManagedVolume::open_on(drive)?;
+    let engine = ServedEngine::Managed(Box::new(volume));
+    Ok(kept(engine, format!("the managed volume in {}", path.display())))
 }
 
 fn memory(text: &MemoryText, clock: Clock) -> Result<Served, TargetError> {
     let memory_bytes = host::environment::memory_total(&host::Roots::default());
     text.check(memory_bytes.unwrap_or(u64::MAX))?;
-    let engine: Box<dyn Engine> = match &text.flash {
-        None => Box::new(text.engine(clock)),
-        Some(_) => Box::new(ManagedVolume::in_memory(text, clock, 0)?),
+    let engine = match &text.flash {
+        None => ServedEngine::Plain(Box::new(text.engine(clock))),
+        Some(_) => ServedEngine::Managed(Box::new(ManagedVolume::in_memory(text, clock, 0)?)),
     };
     Ok(kept(engine, format!("memory:{text}, gone when this process ends")))
 }
 
 /// What holds itself, and reads zeroes where nothing is.
-fn kept(engine: Box<dyn Engine>, description: String) -> Served {
+fn kept(engine: ServedEngine, description: String) -> Served {
     let bytes = engine.geometry(Drive(0)).capacity_bytes;
     Served { engine, bytes, discarded: Discarded::ReadsZero, description, hold: Hold::Within }
 }

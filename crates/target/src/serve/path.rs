@@ -1,6 +1,9 @@
 //! Files and block devices, as they are.
 
-use super::{Discarded, Hold, QUEUE_DEPTH, Served, Sharing, TRANSFER_BYTES_MAX, Wishes};
+use super::{
+    Discarded, Hold, QUEUE_DEPTH, Served, ServedEngine, Sharing, TRANSFER_BYTES_MAX, Wishes,
+};
+use crate::volume::lock;
 use block::{Data, Engine, Geometry};
 use engine::{
     Access, Caching, Clock, Create, OpenError, OpenErrorKind, Sync, Syncing, Uring, UringOptions,
@@ -63,7 +66,7 @@ fn serve_file(path: &Path, wishes: &Wishes, clock: Clock) -> Result<Served, Targ
     };
     let engine = engine(file, bytes, block_bytes, clock).map_err(|error| io_error(path, &error))?;
     Ok(Served {
-        engine,
+        engine: ServedEngine::Plain(wishes.cached(engine)),
         bytes,
         discarded: if punches { Discarded::ReadsZero } else { Discarded::Unknown },
         description: format!("the file {shown}"),
@@ -78,7 +81,7 @@ fn serve_device(path: &Path, wishes: &Wishes, clock: Clock) -> Result<Served, Ta
         lock(&file, path)?;
         let hold = Hold::File(file.try_clone().map_err(|error| io_error(path, &error))?);
         refuse_if_used(path, &file)?;
-        return serve_open_device(path, file, caching, hold, clock);
+        return serve_open_device(path, (file, caching), hold, wishes, clock);
     }
     let cleared = host::judge_lending(path, &Roots::default()).map_err(refused)?;
     let expected = cleared.expected().to_owned();
@@ -92,7 +95,7 @@ fn serve_device(path: &Path, wishes: &Wishes, clock: Clock) -> Result<Served, Ta
     let (file, caching) = open(&permit.held_path(), wishes.sharing, Create::Held)?;
     lock(&file, path)?;
     let lock = file.try_clone().map_err(|error| io_error(path, &error))?;
-    serve_open_device(path, file, caching, Hold::Device(permit, lock), clock)
+    serve_open_device(path, (file, caching), Hold::Device(permit, lock), wishes, clock)
 }
 
 /// What changes while it is read shows nobody a state that ever was.
@@ -112,9 +115,9 @@ fn refuse_if_used(path: &Path, file: &File) -> Result<(), TargetError> {
 
 fn serve_open_device(
     path: &Path,
-    file: File,
-    caching: Caching,
+    (file, caching): (File, Caching),
     hold: Hold,
+    wishes: &Wishes,
     clock: Clock,
 ) -> Result<Served, TargetError> {
     let bytes = raw::device_bytes(&file).map_err(|error| io_error(path, &error))?;
@@ -125,7 +128,7 @@ fn serve_open_device(
     };
     let engine = engine(file, bytes, block_bytes, clock).map_err(|error| io_error(path, &error))?;
     Ok(Served {
-        engine,
+        engine: ServedEngine::Plain(wishes.cached(engine)),
         bytes,
         discarded: Discarded::Unknown,
         description: format!("the block device {}", path.display()),
@@ -185,18 +188,6 @@ fn engine(
         Ok(engine) => Box::new(engine),
         Err(_) => Box::new(Sync::new(clock, again, geometry(1))),
     })
-}
-
-/// Nobody else that drivelab is run by may have it.
-fn lock(file: &File, path: &Path) -> Result<(), TargetError> {
-    match raw::try_lock(file).map_err(|error| io_error(path, &error))? {
-        raw::FileLock::Acquired => Ok(()),
-        raw::FileLock::HeldByAnother => Err(TargetError::refused(format!(
-            "{} is in use by another process, perhaps served already: `fuser -v {}` tells which",
-            path.display(),
-            path.display()
-        ))),
-    }
 }
 
 /// Whether what was typed after `--destroy` means this path.

@@ -57,18 +57,19 @@ impl HeldDrive {
     /// # Errors
     /// A sentence with the cure: not there, in use, a directory, smaller than a block.
     pub fn open(path: &Path, r#use: Use, clock: Clock) -> Result<Self, TargetError> {
-        let facts = fs::metadata(path).map_err(|error| io_error("open", path, &error))?;
-        if facts.is_dir() {
-            return Err(TargetError::refused(format!(
-                "{} is a directory, and a managed volume is in a file or on a block device: name one",
-                path.display()
-            )));
-        }
-        let access = match r#use {
-            Use::Read => Access::Read,
-            Use::Write => Access::ReadWrite,
-        };
-        Self::opened(path, open(path, access, Create::Existing)?, None, clock)
+        refuse_directory(path)?;
+        let file = open(path, access(r#use), Create::Existing)?;
+        Self::opened(path, file, None, UringOptions::default(), clock)
+    }
+
+    /// As [`open`](Self::open), for whoever sleeps on the engine's descriptor: a server.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn polled(path: &Path, r#use: Use, clock: Clock) -> Result<Self, TargetError> {
+        refuse_directory(path)?;
+        let file = open(path, access(r#use), Create::Existing)?;
+        Self::opened(path, file, None, UringOptions::pollable(), clock)
     }
 
     /// The device that a permit holds.
@@ -78,13 +79,14 @@ impl HeldDrive {
     pub fn permitted(permit: Permit, clock: Clock) -> Result<Self, TargetError> {
         let file = open(&permit.held_path(), Access::ReadWrite, Create::Held)?;
         let path = permit.path().to_owned();
-        Self::opened(&path, file, Some(permit), clock)
+        Self::opened(&path, file, Some(permit), UringOptions::default(), clock)
     }
 
     fn opened(
         path: &Path,
         (file, is_direct): (File, bool),
         permit: Option<Permit>,
+        options: UringOptions,
         clock: Clock,
     ) -> Result<Self, TargetError> {
         lock(&file, path)?;
@@ -101,10 +103,28 @@ impl HeldDrive {
         }
         let block_bytes = block_bytes(&file, is_device, is_direct);
         let again = file.try_clone().map_err(|error| io_error("open", path, &error))?;
-        let (engine, carrier) = engine(file, whole, block_bytes, clock)
+        let (engine, carrier) = engine(file, whole, block_bytes, options, clock)
             .map_err(|error| io_error("open", path, &error))?;
         let lock = HeldLock { _file: again, _permit: permit };
         Ok(Self { engine, path: path.to_owned(), carrier, is_device, lock })
+    }
+}
+
+fn refuse_directory(path: &Path) -> Result<(), TargetError> {
+    let facts = fs::metadata(path).map_err(|error| io_error("open", path, &error))?;
+    if facts.is_dir() {
+        return Err(TargetError::refused(format!(
+            "{} is a directory, and a managed volume is in a file or on a block device: name one",
+            path.display()
+        )));
+    }
+    Ok(())
+}
+
+fn access(r#use: Use) -> Access {
+    match r#use {
+        Use::Read => Access::Read,
+        Use::Write => Access::ReadWrite,
     }
 }
 
@@ -137,6 +157,7 @@ fn engine(
     file: File,
     capacity_bytes: u64,
     block_bytes: u32,
+    options: UringOptions,
     clock: Clock,
 ) -> io::Result<(Box<dyn Engine>, &'static str)> {
     let geometry = |queue_depth| Geometry {
@@ -147,21 +168,21 @@ fn engine(
         data: Data::Stored,
     };
     let again = file.try_clone()?;
-    Ok(match Uring::new(clock, file, geometry(QUEUE_DEPTH), UringOptions::default()) {
+    Ok(match Uring::new(clock, file, geometry(QUEUE_DEPTH), options) {
         Ok(engine) => (Box::new(engine), "flash on uring"),
         Err(_) => (Box::new(Sync::new(clock, again, geometry(1))), "flash on sync"),
     })
 }
 
 /// One process at a time; whoever comes second is told who was first.
-fn lock(file: &File, path: &Path) -> Result<(), TargetError> {
+pub(crate) fn lock(file: &File, path: &Path) -> Result<(), TargetError> {
     match raw::try_lock(file).map_err(|error| io_error("lock", path, &error))? {
         raw::FileLock::Acquired => Ok(()),
         raw::FileLock::HeldByAnother => {
             let shown = path.display();
             let who = holder(file).unwrap_or_else(|| "another process".to_owned());
             Err(TargetError::refused(format!(
-                "{shown} is in use by {who}, and a volume is used by one process at a time: wait for its end, or \
+                "{shown} is in use by {who}, and it is used by one process at a time: wait for its end, or \
                  stop it"
             )))
         }

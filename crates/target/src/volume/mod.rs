@@ -10,6 +10,7 @@
 mod hold;
 mod site;
 
+pub(crate) use hold::lock;
 pub use hold::{HeldDrive, HeldLock, Use};
 pub use site::{Order, Site};
 
@@ -56,7 +57,14 @@ impl ManagedVolume {
     /// # Errors
     /// A sentence with the cure: no volume, in use, damaged beyond opening.
     pub fn open(path: &Path, clock: Clock) -> Result<Self, TargetError> {
-        let drive = HeldDrive::open(path, Use::Write, clock)?;
+        Self::open_on(HeldDrive::open(path, Use::Write, clock)?)
+    }
+
+    /// Opens the volume on a drive that is held.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_on(drive: HeldDrive) -> Result<Self, TargetError> {
         let volume = Volume::open(drive.engine.geometry(Drive(0)), settings(drive.is_device));
         Self::started(volume, drive)
     }
