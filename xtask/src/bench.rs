@@ -7,6 +7,7 @@ mod agreement;
 mod case;
 mod child;
 mod contender;
+mod flash;
 mod hand;
 mod machine;
 mod model;
@@ -40,6 +41,9 @@ pub fn run(arguments: &[String]) -> Result<()> {
     }
     if let Some((_, rest)) = arguments.split_first().filter(|(first, _)| *first == "model") {
         return model::run(rest);
+    }
+    if let Some((_, rest)) = arguments.split_first().filter(|(first, _)| *first == "flash") {
+        return flash::run(rest);
     }
     if let Some((_, rest)) = arguments.split_first().filter(|(first, _)| *first == "paced") {
         return paced::run(rest);
@@ -84,7 +88,7 @@ impl Options {
                         case::CASES.iter().filter(|case| case.letter == letter).collect();
                     ensure!(
                         !named.is_empty(),
-                        "`{letter}` is unknown: there are a, b, c, d, agreement, model, paced, --seconds, --rounds"
+                        "`{letter}` is unknown: there are a, b, c, d, agreement, flash, model, paced, --seconds, --rounds"
                     );
                     options.cases.extend(named);
                 }

@@ -32,6 +32,10 @@ cargo xtask bench model [--rounds N]
     their limits; then the whole method bm-flash on an array of eight drives. It prints and asserts
     nothing; two minutes.
 
+cargo xtask bench flash [--rounds N]
+    Processor time of a managed flash volume in process, on a drive of RAM, beside the drive alone. It prints
+    and asserts nothing; half a minute.
+
 cargo xtask bench paced [--seconds N]
     By how much modelled drives on the real clock answer late, at depth 1 and 8. It prints and asserts
     nothing; takes N seconds (5) a measurement.

@@ -1,6 +1,6 @@
 //! Every rule, broken on purpose, must be noticed.
 
-use super::{bench::Mix, campaign::campaign, faults, requests, scenario::Scenario};
+use super::{bench::Mix, campaign::campaign, faults, requests, ring, scenario::Scenario};
 use crate::broken::{Rule, break_rule};
 use std::panic::catch_unwind;
 
@@ -132,4 +132,51 @@ fn pages_of_the_map_that_are_lost_in_silence_are_noticed() {
 #[test]
 fn a_log_that_is_cut_at_corruption_is_noticed() {
     assert_noticed(Rule::NoCutBelowDurable, 1, |_| faults::corruption_is_not_cut_off());
+}
+
+/// Lives with a ring, many flushes, and few requests at a time.
+fn cuts_of_a_ring(kind: &'static str, seed: u64) {
+    campaign(&Scenario::named(kind, seed), 300);
+}
+
+#[test]
+fn chunks_with_fua_that_are_taken_for_a_flush_are_noticed() {
+    assert_noticed(Rule::FuaAlone, 20, |seed| cuts(seed, 5));
+}
+
+#[test]
+fn slots_that_are_used_again_before_their_chunk_is_durable_are_noticed() {
+    assert_noticed(Rule::Absorbed, 40, |seed| cuts_of_a_ring("ring", seed));
+}
+
+#[test]
+fn records_that_are_replayed_onto_later_chunks_are_noticed() {
+    assert_noticed(Rule::ReplayAbsorbed, 20, |seed| cuts_of_a_ring("ring", seed));
+}
+
+#[test]
+fn records_of_older_epochs_that_count_are_noticed() {
+    assert_noticed(Rule::RecordEpoch, 40, |seed| cuts_of_a_ring("ring", seed));
+}
+
+#[test]
+fn records_begun_before_the_last_one_is_durable_are_noticed() {
+    assert_noticed(Rule::RecordOrder, 40, |seed| cuts_of_a_ring("ring", seed));
+}
+
+#[test]
+fn torn_records_that_are_taken_for_whole_are_noticed() {
+    assert_noticed(Rule::RecordTorn, 20, |seed| cuts_of_a_ring("ring", seed));
+}
+
+#[test]
+fn entries_that_a_record_covers_and_that_are_cut_are_noticed() {
+    assert_noticed(Rule::RecordedSure, 40, |seed| {
+        cuts_of_a_ring("ring, classes of SepBIT", seed);
+    });
+}
+
+#[test]
+fn records_that_are_lost_in_silence_are_noticed() {
+    assert_noticed(Rule::RecordMissing, 1, |_| ring::missing_records_are_told());
 }

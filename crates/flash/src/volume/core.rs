@@ -7,7 +7,7 @@ use super::{
     flushes::{Flushes, Mark},
     log::{Log, Stream},
     opening::OpenReport,
-    reads::ReadOp,
+    reads::{Pieces, ReadOp},
     ring::{Replay, Ring},
     writes::WriteOp,
 };
@@ -234,6 +234,7 @@ pub(super) struct Core {
     pub cleaner: Cleaner,
     pub lifespan: Lifespan,
     pub ops: Slots<Op>,
+    pub spare_pieces: Vec<Pieces>,
     /// Writes that wait for room in a chunk, in their order.
     pub stalled: VecDeque<u32>,
     /// Writes that wait for a block that another one locked, and whatever waits for a chunk on its way.
@@ -301,6 +302,7 @@ impl Core {
             cleaner: Cleaner::default(),
             lifespan: Lifespan::default(),
             ops: Slots::new(settings.queue_depth),
+            spare_pieces: Vec::new(),
             stalled: VecDeque::new(),
             parked: VecDeque::new(),
             locked: BTreeSet::new(),

@@ -151,7 +151,10 @@ impl Core {
     pub fn finish(&mut self, slot: u32, result: Result<(), IoError>, payload: Payload) {
         match self.ops.remove(slot) {
             Op::Flush { tag, issued } => self.answer(tag, issued, result, payload),
-            Op::Read(read) => self.answer(read.tag, read.issued, result, payload),
+            Op::Read(mut read) => {
+                (read.result, read.into) = (result, payload);
+                self.end_read(read);
+            }
             Op::Write(write) => self.end_write(write, result),
             Op::Busy => unreachable!("an operation ends when nobody works on it"),
         }

@@ -523,7 +523,7 @@ impl Core {
 
     /// Writes elsewhere what did not arrive, once nothing of its segment is on its way any more.
     pub fn pump_relocation(&mut self) {
-        if matches!(self.gate, Gate::Latched(_)) {
+        if self.log.relocating.is_empty() || matches!(self.gate, Gate::Latched(_)) {
             return;
         }
         for segment in self.log.relocating.clone() {

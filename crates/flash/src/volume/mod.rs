@@ -211,8 +211,11 @@ impl Volume {
             }
         }
         if let Phase::Open(core) = &mut self.phase {
-            core.pump(self.now);
-            if !core.is_settling() {
+            // A new request finds nothing to move: whatever came before it has been pumped.
+            if self.held.is_empty() || core.is_settling() {
+                core.pump(self.now);
+            }
+            if !core.is_settling() && !self.held.is_empty() {
                 while let Some((_, request)) = self.held.pop_front() {
                     core.accept(self.now, request);
                 }

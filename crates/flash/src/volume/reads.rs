@@ -20,27 +20,51 @@ pub(super) struct ReadOp {
     pub tag: Tag,
     pub issued: Instant,
     at: Extent,
-    into: Payload,
-    runs: Vec<Run>,
+    pub into: Payload,
+    pieces: Pieces,
     left: u32,
-    result: Result<(), IoError>,
+    pub result: Result<(), IoError>,
+}
+
+/// Where on the drive the blocks of a read are. Taken from a store and given back, so that reads allocate nothing.
+#[derive(Debug, Default)]
+pub(super) struct Pieces {
+    runs: Vec<Run>,
+    /// Of all runs, as the map had them when the read began; empty without checksums in the map.
+    crcs: Vec<u32>,
 }
 
 /// Blocks that lie one after the other on the drive too.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Run {
     block: u32,
     location: u32,
-    /// As the map had them when the read began; empty without checksums in the map.
-    crcs: Vec<u32>,
     count: u32,
+    /// Its first block's place among the checksums.
+    crcs_at: usize,
 }
 
-impl Run {
+impl Pieces {
     /// Whether these are the data that the map meant.
-    fn verify(&self, data: &[u8]) -> bool {
-        let blocks = data.chunks_exact(BLOCK_BYTES as usize).zip(self.block..);
-        blocks.zip(&self.crcs).all(|((data, block), &crc)| block_crc(block, data) == crc)
+    fn verify(&self, run: &Run, data: &[u8]) -> bool {
+        let blocks = data.chunks_exact(BLOCK_BYTES as usize).zip(run.block..);
+        let crcs = self.crcs.iter().skip(run.crcs_at).take(run.count as usize);
+        blocks.zip(crcs).all(|((data, block), &crc)| block_crc(block, data) == crc)
+    }
+
+    fn extend(&mut self, block: u32, location: u32, crc: Option<u32>, layout: &Layout) {
+        let last = self.runs.last_mut().filter(|run| {
+            run.block + run.count == block
+                && run.location + run.count == location
+                && layout.segment_of(run.location) == layout.segment_of(location)
+        });
+        match last {
+            Some(run) => run.count += 1,
+            None => {
+                self.runs.push(Run { block, location, count: 1, crcs_at: self.crcs.len() });
+            }
+        }
+        self.crcs.extend(crc);
     }
 }
 
@@ -50,7 +74,8 @@ impl Core {
             return self.answer(tag, self.now, Err(EINVAL), into);
         }
         let issued = self.now;
-        let read = ReadOp { tag, issued, at, into, runs: Vec::new(), left: 0, result: Ok(()) };
+        let pieces = self.spare_pieces.pop().unwrap_or_default();
+        let read = ReadOp { tag, issued, at, into, pieces, left: 0, result: Ok(()) };
         let slot = self.ops.insert(Op::Read(read));
         self.begin_read(slot);
     }
@@ -123,31 +148,31 @@ impl Core {
                     }
                 }
                 (_, None) if !matches!(held, Held::OnDrive) => {} // In memory, of a run that only times.
-                (_, None) => read.extend(block, location, self.map.get(block).1, &self.layout),
+                (_, None) => {
+                    read.pieces.extend(block, location, self.map.get(block).1, &self.layout);
+                }
             }
         }
         self.send_read(slot, read, blocks.len() as u32);
     }
 
     fn send_read(&mut self, slot: u32, mut read: ReadOp, blocks: u32) {
-        if read.runs.is_empty() || read.result.is_err() {
-            self.answer(read.tag, read.issued, read.result, read.into);
+        if read.pieces.runs.is_empty() || read.result.is_err() {
             self.ops.remove(slot);
-            return;
+            return self.end_read(read);
         }
-        read.left = read.runs.len() as u32;
-        for run in &read.runs {
+        let runs = &read.pieces.runs;
+        read.left = runs.len() as u32;
+        for run in runs {
             self.segments.get_mut(self.layout.segment_of(run.location)).pins += 1;
         }
-        if read.runs[0].count == blocks
-            && u64::from(read.at.bytes) == u64::from(blocks) * BLOCK_BYTES
-        {
-            let location = read.runs[0].location;
+        if runs[0].count == blocks && u64::from(read.at.bytes) == u64::from(blocks) * BLOCK_BYTES {
+            let location = runs[0].location;
             let into = std::mem::replace(&mut read.into, Payload::None);
             let at = Extent { offset: Layout::offset(location), bytes: read.at.bytes };
             self.down.send(Why::Whole { op: slot, location }, Command::Read { at, into });
         } else {
-            for (run, piece) in read.runs.iter().zip(0..) {
+            for (run, piece) in runs.iter().zip(0..) {
                 let bytes = run.count * BLOCK_BYTES as u32;
                 let into = self.buffers.take(u64::from(bytes));
                 let at = Extent { offset: Layout::offset(run.location), bytes };
@@ -161,19 +186,23 @@ impl Core {
         &mut self,
         slot: u32,
         location: u32,
-        mut result: Result<(), IoError>,
+        result: Result<(), IoError>,
         payload: Payload,
     ) {
         self.unpin(location);
-        let Op::Read(read) = self.ops.remove(slot) else { unreachable!("the slot is a read's") };
+        let Op::Read(mut read) = self.ops.remove(slot) else {
+            unreachable!("the slot is a read's")
+        };
+        read.result = result;
         if let Some(data) = bytes(&payload)
             && result.is_ok()
-            && !read.runs[0].verify(&data[..read.at.bytes as usize])
+            && !read.pieces.verify(&read.pieces.runs[0], &data[..read.at.bytes as usize])
         {
             self.counters.checksum_errors += 1;
-            result = Err(IoError::Medium);
+            read.result = Err(IoError::Medium);
         }
-        self.answer(read.tag, read.issued, result, payload);
+        read.into = payload;
+        self.end_read(read);
     }
 
     pub fn piece_read(
@@ -184,13 +213,15 @@ impl Core {
         payload: Payload,
     ) {
         let Op::Read(read) = self.ops.get_mut(slot) else { unreachable!("the slot is a read's") };
-        let run = &read.runs[piece as usize];
+        let run = read.pieces.runs[piece as usize];
         let location = run.location;
         let (start, end) = (read.at.offset, read.at.offset + u64::from(read.at.bytes));
         match (result, bytes(&payload)) {
             (Err(error), _) => read.result = Err(error),
             (Ok(()), Some(data))
-                if !run.verify(&data[..(run.count as u64 * BLOCK_BYTES) as usize]) =>
+                if !read
+                    .pieces
+                    .verify(&run, &data[..(run.count as u64 * BLOCK_BYTES) as usize]) =>
             {
                 self.counters.checksum_errors += 1;
                 read.result = Err(IoError::Medium);
@@ -216,8 +247,16 @@ impl Core {
             let Op::Read(read) = self.ops.remove(slot) else {
                 unreachable!("the slot is a read's")
             };
-            self.answer(read.tag, read.issued, read.result, read.into);
+            self.end_read(read);
         }
+    }
+
+    pub fn end_read(&mut self, read: ReadOp) {
+        let ReadOp { tag, issued, into, mut pieces, result, .. } = read;
+        pieces.runs.clear();
+        pieces.crcs.clear();
+        self.spare_pieces.push(pieces);
+        self.answer(tag, issued, result, into);
     }
 
     pub fn unpin(&mut self, location: u32) {
@@ -241,23 +280,4 @@ impl Core {
 pub(super) fn span(block: u32, start: u64, end: u64) -> (usize, usize) {
     let first = u64::from(block) * BLOCK_BYTES;
     ((first.max(start) - start) as usize, ((first + BLOCK_BYTES).min(end) - start) as usize)
-}
-
-impl ReadOp {
-    fn extend(&mut self, block: u32, location: u32, crc: Option<u32>, layout: &Layout) {
-        let last = self.runs.last_mut().filter(|run| {
-            run.block + run.count == block
-                && run.location + run.count == location
-                && layout.segment_of(run.location) == layout.segment_of(location)
-        });
-        match last {
-            Some(run) => {
-                run.count += 1;
-                run.crcs.extend(crc);
-            }
-            None => {
-                self.runs.push(Run { block, location, crcs: Vec::from_iter(crc), count: 1 });
-            }
-        }
-    }
 }

@@ -123,11 +123,11 @@ impl Core {
         }
         // The slot after the last one may be half written when the power fails.
         let full = self.ring.needed.len() + 1 >= slots;
+        let Ring { written, durable, .. } = self.ring;
+        let reached = if broken(Rule::RecordOrder) { written } else { durable };
         if full || entries > RECORD_ENTRIES || 3 * blocks > waste {
             Way::Close
-        } else if self.ring.durable < self.ring.last && !broken(Rule::RecordOrder)
-            || self.flushes.durable_seq < self.ring.resume_seq
-        {
+        } else if reached < self.ring.last || self.flushes.durable_seq < self.ring.resume_seq {
             Way::Wait
         } else {
             Way::Record

@@ -1,0 +1,213 @@
+//! `cargo xtask bench flash`: what a managed flash volume costs the processor, in process, on a drive of RAM. One
+//! thread, the closed loop of a worker, beside the same loop on the drive alone.
+
+use super::{machine, sample::median};
+use anyhow::{Context, Result, bail, ensure};
+use block::{
+    Actor, Buf, Command, Completion, Data, Drive, Durability, Engine, Extent, Geometry, Instant,
+    Payload, Request, Rng, Stack, Tag,
+};
+use engine::{Clock, Memory};
+use flash::{BLOCK_BYTES, Checksums, Classes, Parity, Settings, Shape, Volume, VolumeId};
+use rustix::time::{ClockId, clock_gettime};
+
+const DEVICE_BYTES: u64 = 1 << 30;
+/// Half of it stays spare: writing at random costs no cleaning until that is used up.
+const EXPORTED_BYTES: u64 = 512 << 20;
+const BLOCKS: u64 = EXPORTED_BYTES / BLOCK_BYTES;
+const DEPTH: usize = 32;
+
+/// A measurement: its name, what is asked, how often before it is timed and then, and what it should cost on
+/// top of the drive, ns.
+struct Row {
+    name: &'static str,
+    kind: Kind,
+    before: u64,
+    timed: u64,
+    aim_ns: f64,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Read,
+    Write(Durability),
+}
+
+const CACHED: Kind = Kind::Write(Durability::Cached);
+
+/// In their order: each finds the volume as the one before has left it.
+const ROWS: [Row; 4] = [
+    Row {
+        name: "random write, clean pool",
+        kind: CACHED,
+        before: 0,
+        timed: 80_000,
+        aim_ns: 1_500.0,
+    },
+    Row { name: "random read", kind: Kind::Read, before: 1_000, timed: 400_000, aim_ns: 700.0 },
+    Row {
+        name: "random write, cleaning",
+        kind: CACHED,
+        before: 400_000,
+        timed: 200_000,
+        aim_ns: 3_000.0,
+    },
+    Row {
+        name: "random write with FUA",
+        kind: Kind::Write(Durability::Fua),
+        before: 1_000,
+        timed: 50_000,
+        aim_ns: 3_000.0,
+    },
+];
+
+/// Runs it `--rounds` times and prints the medians.
+pub fn run(arguments: &[String]) -> Result<()> {
+    let rounds: usize = match arguments {
+        [] => 5,
+        [flag, count] if flag == "--rounds" => count
+            .parse()
+            .ok()
+            .filter(|count| (1..=100).contains(count))
+            .with_context(|| format!("--rounds `{count}`: a whole number, 1 to 100"))?,
+        _ => bail!("`bench flash` takes nothing but --rounds"),
+    };
+    println!(
+        "4 KiB at depth {DEPTH}, ns of processor time each, medians of {rounds}. {} MiB of RAM, {} MiB exported.",
+        DEVICE_BYTES >> 20,
+        EXPORTED_BYTES >> 20
+    );
+    let measured: Vec<_> = (0..rounds).map(|_| round()).collect::<Result<_>>()?;
+    println!("{:<28}{:>8}{:>8}{:>7}{:>8}{:>7}", "", "drive", "volume", "ratio", "on top", "aim");
+    for (number, row) in ROWS.iter().enumerate() {
+        let of = |side: usize| {
+            median(
+                &measured
+                    .iter()
+                    .map(|round: &[Vec<f64>; 2]| round[side][number])
+                    .collect::<Vec<_>>(),
+            )
+        };
+        let (drive, volume) = (of(0), of(1));
+        println!(
+            "{:<28}{drive:>8.0}{volume:>8.0}{:>7.2}{:>8.0}{:>7.0}",
+            row.name,
+            volume / drive,
+            volume - drive,
+            row.aim_ns
+        );
+    }
+    println!("Load {}", machine::load());
+    Ok(())
+}
+
+/// What each row costs on the drive and on the volume.
+fn round() -> Result<[Vec<f64>; 2]> {
+    Ok([measure(memory())?, measure(volume()?)?])
+}
+
+fn memory() -> Memory {
+    let geometry = Geometry {
+        capacity_bytes: DEVICE_BYTES,
+        block_bytes: 4096,
+        transfer_bytes_max: 1 << 20,
+        queue_depth: 64,
+        data: Data::Stored,
+    };
+    Memory::new(Clock::start(), geometry)
+}
+
+/// On memory that was written before: what the kernel does for a first write is not measured.
+fn volume() -> Result<Stack<Volume, Memory>> {
+    let shape = Shape {
+        device_bytes: DEVICE_BYTES,
+        exported_bytes: EXPORTED_BYTES,
+        stripe_bytes: 4096,
+        erase_unit_bytes: 4096,
+        segment_bytes: 4 << 20,
+        chunk_bytes: 512 << 10,
+        ring_bytes: 0,
+        parity: Parity::None,
+        checksums: Checksums::OnRead,
+        classes: Classes::SEPBIT,
+    };
+    let mut worker = Worker::new(memory());
+    let mut at = 0;
+    worker.run(DEVICE_BYTES / BLOCK_BYTES, || {
+        at += 1;
+        (at - 1, CACHED)
+    })?;
+    let memory = worker.engine;
+    let settings = Settings { queue_depth: DEPTH as u32, ..Settings::default() };
+    let volume = Volume::create(memory.geometry(Drive(0)), shape, VolumeId([1; 16]), settings)?;
+    Ok(Stack::new(volume, memory))
+}
+
+fn measure(engine: impl Engine) -> Result<Vec<f64>> {
+    let mut worker = Worker::new(engine);
+    let mut at = 0;
+    worker.run(BLOCKS, || {
+        at += 1;
+        (at - 1, CACHED)
+    })?;
+    let mut rng = Rng::new(1, 2);
+    let timed = |row: &Row| {
+        worker.run(row.before, || (rng.below(BLOCKS), row.kind))?;
+        let before_ns = processor_ns();
+        worker.run(row.timed, || (rng.below(BLOCKS), row.kind))?;
+        Ok((processor_ns() - before_ns) as f64 / row.timed as f64)
+    };
+    ROWS.iter().map(timed).collect()
+}
+
+/// Keeps `DEPTH` requests outstanding.
+struct Worker<E> {
+    engine: E,
+    buffers: Vec<Buf>,
+    done: Vec<Completion>,
+}
+
+impl<E: Engine> Worker<E> {
+    fn new(mut engine: E) -> Self {
+        let mut buffers = engine.pool(DEPTH, BLOCK_BYTES as usize);
+        let mut rng = Rng::new(1, 1);
+        buffers.iter_mut().for_each(|buffer| rng.fill(buffer.bytes_mut()));
+        Self { engine, buffers, done: Vec::with_capacity(DEPTH) }
+    }
+
+    fn run(&mut self, count: u64, mut next: impl FnMut() -> (u64, Kind)) -> Result<()> {
+        let (mut sent, mut answered) = (0, 0);
+        while answered < count {
+            while sent < count
+                && let Some(buffer) = self.buffers.pop()
+            {
+                let (block, kind) = next();
+                let at = Extent { offset: block * BLOCK_BYTES, bytes: BLOCK_BYTES as u32 };
+                let payload = Payload::Bytes(buffer);
+                let command = match kind {
+                    Kind::Read => Command::Read { at, into: payload },
+                    Kind::Write(durability) => Command::Write { at, from: payload, durability },
+                };
+                sent += 1;
+                let (tag, actor, drive) = (Tag(sent), Actor(0), Drive(0));
+                self.engine.submit(Request { tag, actor, drive, command });
+            }
+            self.engine.wait(Instant::NEVER, &mut self.done);
+            for completion in self.done.drain(..) {
+                answered += 1;
+                ensure!(completion.result.is_ok(), "a request failed: {:?}", completion.result);
+                let Payload::Bytes(buffer) = completion.payload else {
+                    bail!("memory comes back with its request")
+                };
+                self.buffers.push(buffer);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Processor time of this thread, ns.
+fn processor_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
