@@ -5,6 +5,7 @@ mod accuracy;
 mod bench;
 mod check;
 mod fit;
+mod flash;
 mod picture;
 mod soak;
 
@@ -63,6 +64,10 @@ cargo xtask soak --sequences N [--threads N]
     All sequences of up to N operations (4 takes minutes), one by one and all in flight together, cut at every
     event in every way.
 
+cargo xtask flash [sync]
+    A managed flash volume on modelled drives, in tables: one flush for each 4 KiB write, with the
+    synchronous ring and without.
+
 cargo xtask picture
     Draws the README's picture, docs/picture.svg, from the run in docs/example-run.json.
 
@@ -85,6 +90,7 @@ fn carry_out(arguments: &[String]) -> Result<()> {
         Some((verb, rest)) if verb == "accuracy" => accuracy::run(rest),
         Some((verb, rest)) if verb == "bench" => bench::run(rest),
         Some((verb, rest)) if verb == "fit" => fit::run(rest),
+        Some((verb, rest)) if verb == "flash" => flash::run(rest),
         Some((verb, rest)) if verb == "soak" => soak::run(rest),
         Some((verb, [])) if verb == "check" => check::run(),
         Some((verb, [])) if verb == "picture" => picture::run(),

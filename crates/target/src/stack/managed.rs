@@ -205,6 +205,7 @@ pub(crate) fn standing(volume: &Volume) -> Option<ManagedFlash> {
     let on_top = counters.copied_blocks
         + counters.page_blocks
         + counters.header_blocks
+        + counters.record_blocks
         + counters.padding_blocks;
     let host = counters.host_blocks;
     Some(ManagedFlash {
