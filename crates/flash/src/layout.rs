@@ -8,6 +8,8 @@ use std::fmt;
 pub const BLOCK_BYTES: u64 = 4096;
 /// Host, cleaner, meta: numbers of streams, whether a volume uses them or not.
 pub(crate) const STREAMS: usize = (HOST_CLASSES_MAX + CLEANER_CLASSES_MAX) as usize + 1;
+/// The number of the stream of pages of the map.
+pub(crate) const META: u8 = STREAMS as u8 - 1;
 /// More would make the order of what two of them hold hard to tell.
 pub(crate) const HOST_CLASSES_MAX: u8 = 2;
 /// As many as SepBIT tells apart.
@@ -237,6 +239,17 @@ pub struct Layout {
     pub root_bytes: u64,
 }
 
+/// How many segments are kept empty.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Levels {
+    /// Free segments below which the host opens none.
+    pub floor: usize,
+    /// Segments that wait for a checkpoint when it is due.
+    pub interval: usize,
+    /// Beyond those: the host's writes are paced by the cleaner's, and none waits long.
+    pub margin: usize,
+}
+
 impl Layout {
     /// Works out `shape` for a drive that takes transfers of up to `transfer_bytes_max`.
     ///
@@ -333,10 +346,25 @@ impl Layout {
         self.cleaner_floor() + usize::from(self.shape.classes.cleaner) + 1
     }
 
-    /// Segments that are kept empty beyond those, or on their way to be free: what the host writes while one
-    /// checkpoint follows the other.
-    pub(crate) fn ahead(&self) -> usize {
-        (self.window as usize / 2).max(2)
+    /// Segments that are not needed for so many mapped blocks.
+    pub(crate) fn spare_segments(&self, mapped_blocks: u32) -> u32 {
+        let needed = mapped_blocks.div_ceil(self.data_blocks()) + self.map_segments;
+        self.segments.saturating_sub(needed)
+    }
+
+    /// How many segments to keep empty where so many blocks are mapped.
+    ///
+    /// A checkpoint writes the pages of the map, M segments where writes are random; the i segments that are emptied
+    /// between two of them are no spare. With WA about 1/2s the loss is i/s + M/i, least at i = sqrt(M s).
+    pub(crate) fn levels(&self, mapped_blocks: u32) -> Levels {
+        let window = self.window as usize;
+        let pages = f64::from(self.map_segments);
+        let best = (pages * f64::from(self.spare_segments(mapped_blocks))).sqrt();
+        let interval = (best as usize).clamp(1, (window / 2).max(1));
+        // While a checkpoint writes its pages the host may write as much; and each data stream opens a segment.
+        let streams = self.shape.classes.streams() as usize - 1;
+        let margin = (self.map_segments as usize + streams + 2).min(window - interval).max(1);
+        Levels { floor: self.host_floor(), interval, margin }
     }
 
     /// Free segments below which the cleaner opens none: a checkpoint's pages.

@@ -6,6 +6,7 @@
 //!   volume/     the machine: opening, reads, writes, log, flushes, checkpoints, cleaning
 //!   tools/      what is done to a volume that nobody uses: status, check, rescue, resize
 //!   segments    which are free, and when they may be taken again
+//!   victims     which segments could be emptied, by fullness and age
 //!   predict     what a volume will be able to do, from closed forms
 //!   map         where every block is
 //!   layout      where things are on the drive, and how much must stay free
@@ -31,6 +32,7 @@ pub mod predict;
 mod proposal;
 mod segments;
 pub mod tools;
+mod victims;
 mod volume;
 
 pub use format::VolumeId;

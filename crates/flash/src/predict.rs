@@ -78,29 +78,32 @@ impl Layout {
         crate::layout::data_blocks(self.segment_blocks, self.chunk_blocks, self.header_blocks)
     }
 
-    /// What of its segments is not there for data while it is being written at random.
-    pub fn idle(&self) -> Idle {
+    /// What of its segments is not there for data while so many blocks are being written at random.
+    pub fn idle(&self, mapped_blocks: u64) -> Idle {
+        let levels = self.levels(mapped_blocks.min(u64::from(self.mapped_max)) as u32);
         Idle {
             open: f64::from(self.shape.classes.streams()) / 2.0,
             meta: f64::from(self.map_segments) * 1.5,
             floor: self.host_floor() as f64,
-            ahead: self.ahead() as f64,
+            // Half of the interval on average; the host is paced to half of the margin.
+            ahead: (levels.interval + levels.margin) as f64 / 2.0,
         }
     }
 
     /// The spare, all counted: the share of the space for data that is not mapped, where so many blocks are.
     pub fn spare(&self, mapped_blocks: u64) -> f64 {
-        let segments = (f64::from(self.segments) - self.idle().segments()).max(0.0);
+        let segments = (f64::from(self.segments) - self.idle(mapped_blocks).segments()).max(0.0);
         let blocks = segments * f64::from(self.data_blocks());
         (1.0 - mapped_blocks as f64 / blocks.max(1.0)).clamp(0.0, 1.0)
     }
 
-    /// m of [`limit`]: headers, and all pages of the map once in half a window; padding where every write is
-    /// flushed is not in it.
-    pub fn metadata_share(&self) -> f64 {
+    /// m of [`limit`] where so many blocks are mapped: headers, and all pages of the map at every checkpoint;
+    /// padding where every write is flushed is not in it.
+    pub fn metadata_share(&self, mapped_blocks: u64) -> f64 {
         let data = f64::from(self.data_blocks());
         let headers = (f64::from(self.segment_blocks) - data) / data;
-        let between = f64::from(self.window.div_ceil(2)) * data;
+        let levels = self.levels(mapped_blocks.min(u64::from(self.mapped_max)) as u32);
+        let between = levels.interval as f64 * data;
         headers + f64::from(self.pages) * (1.0 + headers) / between
     }
 }
@@ -135,7 +138,11 @@ pub fn point(layout: &Layout, mapped_blocks: u64, write_over_read: f64) -> Point
         live: (mapped_blocks * BLOCK_BYTES) as f64 / layout.shape.device_bytes as f64,
         spare,
         write_amplification,
-        efficiency: limit(write_amplification, layout.metadata_share(), write_over_read),
+        efficiency: limit(
+            write_amplification,
+            layout.metadata_share(mapped_blocks),
+            write_over_read,
+        ),
     }
 }
 

@@ -8,6 +8,8 @@
 
 use crate::broken::{Rule, broken};
 use crate::format::SegmentRecord;
+use crate::layout::{Layout, META};
+use crate::victims::Victims;
 use std::collections::VecDeque;
 
 /// Memory for each segment: its entry here, and in the queue.
@@ -38,10 +40,20 @@ pub(crate) struct Segment {
     pub pins: u32,
     /// Chunks open or on their way.
     pub held: u32,
+    /// The cleaner is at it.
+    pub emptying: bool,
 }
 
-const FREE: Segment =
-    Segment { state: State::Free, stream: 0, blocks: 0, last_seq: 0, live: 0, pins: 0, held: 0 };
+const FREE: Segment = Segment {
+    state: State::Free,
+    stream: 0,
+    blocks: 0,
+    last_seq: 0,
+    live: 0,
+    pins: 0,
+    held: 0,
+    emptying: false,
+};
 
 #[derive(Debug)]
 pub(crate) struct Segments {
@@ -49,12 +61,52 @@ pub(crate) struct Segments {
     /// In the order in which they will be opened.
     pub queue: VecDeque<u32>,
     pub prefree: Vec<u32>,
+    pub victims: Victims,
 }
 
 impl Segments {
-    pub fn new(count: u32) -> Self {
-        let table = vec![FREE; count as usize];
-        Self { table, queue: (0..count).collect(), prefree: Vec::new() }
+    pub fn new(layout: &Layout) -> Self {
+        let count = layout.segments;
+        Self {
+            table: vec![FREE; count as usize],
+            queue: (0..count).collect(),
+            prefree: Vec::new(),
+            victims: Victims::new(count, layout.data_blocks()),
+        }
+    }
+
+    /// Lists what could be emptied: the table was filled from a root.
+    pub fn list_victims(&mut self) {
+        (0..self.table.len() as u32).for_each(|segment| self.list(segment));
+    }
+
+    /// Keeps the list of victims: full segments with all of them on the drive, and no pages of the map.
+    fn list(&mut self, segment: u32) {
+        let entry = self.table[segment as usize];
+        let is_victim = matches!(entry.state, State::Closed | State::Retired)
+            && entry.held == 0
+            && entry.live > 0
+            && !entry.emptying
+            && entry.stream != META;
+        if is_victim {
+            let retired = entry.state == State::Retired;
+            self.victims.list(segment, entry.last_seq, entry.live, retired);
+        } else {
+            self.victims.strike(segment, entry.last_seq);
+        }
+    }
+
+    /// The cleaner begins with a segment: nobody uses it again before the cleaner ends.
+    pub fn begin_emptying(&mut self, segment: u32) {
+        let entry = self.get_mut(segment);
+        (entry.emptying, entry.pins) = (true, entry.pins + 1);
+        self.list(segment);
+    }
+
+    pub fn end_emptying(&mut self, segment: u32) {
+        let entry = self.get_mut(segment);
+        (entry.emptying, entry.pins) = (false, entry.pins - 1);
+        self.list(segment);
     }
 
     pub fn get(&self, segment: u32) -> &Segment {
@@ -86,6 +138,7 @@ impl Segments {
     pub fn retire(&mut self, segment: u32) {
         self.get_mut(segment).state = State::Retired;
         self.prefree.retain(|&other| other != segment);
+        self.list(segment);
     }
 
     /// How many a stream has, and nobody waits for to be free.
@@ -96,6 +149,7 @@ impl Segments {
 
     pub fn gain(&mut self, segment: u32) {
         self.get_mut(segment).live += 1;
+        self.list(segment);
     }
 
     pub fn lose(&mut self, segment: u32) {
@@ -120,6 +174,7 @@ impl Segments {
                 self.set_free(&[segment]);
             }
         }
+        self.list(segment);
     }
 
     /// The prefree ones that a checkpoint at `seq` sets free, in order of their last chunk. Those being read
@@ -143,7 +198,8 @@ impl Segments {
             *entry = Segment { pins, ..FREE };
             self.queue.push_back(segment);
         }
-        self.prefree.retain(|segment| !freed.contains(segment));
+        let table = &self.table;
+        self.prefree.retain(|&segment| table[segment as usize].state == State::Prefree);
     }
 
     /// The table for the root, `freed` already free.

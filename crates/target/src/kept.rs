@@ -24,7 +24,7 @@ use std::{cell::RefCell, ops::ControlFlow, path::Path, path::PathBuf, rc::Rc};
 /// What all workers share.
 pub(crate) enum Kept {
     Memory(Memory),
-    Volume(ManagedVolume),
+    Volume(Box<ManagedVolume>),
 }
 
 impl Kept {
@@ -124,7 +124,7 @@ impl KeptTarget {
             Some(_) => {
                 let managed = ManagedVolume::in_memory(text, clock, seed)?;
                 let carrier = managed.carrier();
-                (Kept::Volume(managed), carrier)
+                (Kept::Volume(Box::new(managed)), carrier)
             }
         };
         let capacity_bytes = kept.geometry(Drive(0)).capacity_bytes;
@@ -226,7 +226,7 @@ impl Target for KeptTarget {
         if let Some(path) = self.later.take() {
             let managed = ManagedVolume::open(&path, self.clock)?;
             let carrier = managed.carrier();
-            self.kept = Some(shared(Kept::Volume(managed), carrier));
+            self.kept = Some(shared(Kept::Volume(Box::new(managed)), carrier));
         }
         Ok(())
     }

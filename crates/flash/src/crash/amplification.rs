@@ -22,18 +22,64 @@ enum Skew {
     Uniform,
     /// So many per cent of the blocks take the rest of the writes: 20 take 80.
     Hot(u64),
+    /// The nth block is written in proportion to n^-0.99; n has nothing to do with its place.
+    Zipf,
 }
 
-impl Skew {
-    fn draw(self, rng: &mut Rng, blocks: u64) -> u64 {
-        let Self::Hot(share) = self else { return rng.below(blocks) };
-        let hot = blocks * share / 100;
-        if rng.below(100) >= share { rng.below(hot) } else { hot + rng.below(blocks - hot) }
+/// Draws blocks.
+struct Draw {
+    skew: Skew,
+    blocks: u64,
+    rng: Rng,
+    /// Of a Zipf distribution: sums of weights, and the block of each rank.
+    sums: Vec<f64>,
+    ranks: Vec<u64>,
+}
+
+impl Draw {
+    fn new(skew: Skew, blocks: u64) -> Self {
+        let mut draw =
+            Self { skew, blocks, rng: Rng::new(1, 1), sums: Vec::new(), ranks: Vec::new() };
+        if let Skew::Zipf = skew {
+            draw.ranks = (0..blocks).collect();
+            for last in (1..blocks).rev() {
+                draw.ranks.swap(last as usize, draw.rng.below(last + 1) as usize);
+            }
+            let weights = (1..=blocks).map(|rank| (rank as f64).powf(-0.99));
+            draw.sums = weights
+                .scan(0.0, |sum, weight| {
+                    Some({
+                        *sum += weight;
+                        *sum
+                    })
+                })
+                .collect();
+        }
+        draw
+    }
+
+    fn next(&mut self) -> u64 {
+        match self.skew {
+            Skew::Uniform => self.rng.below(self.blocks),
+            Skew::Hot(share) => {
+                let hot = self.blocks * share / 100;
+                if self.rng.below(100) >= share {
+                    self.rng.below(hot)
+                } else {
+                    hot + self.rng.below(self.blocks - hot)
+                }
+            }
+            Skew::Zipf => {
+                let all = self.sums.last().expect("there are blocks");
+                let at = self.rng.below(1 << 53) as f64 / (1u64 << 53) as f64 * all;
+                self.ranks[self.sums.partition_point(|&sum| sum <= at)]
+            }
+        }
     }
 }
 
 /// Overwrites everything at random, on a drive that only times, and counts in the steady state.
-fn overwrite(cleaning: Cleaning, exported_bytes: u64, skew: Skew) -> Measured {
+fn overwrite(cleaning: Cleaning, classes: Classes, exported_bytes: u64, skew: Skew) -> Measured {
     let shape = Shape {
         device_bytes: 256 << 20,
         exported_bytes,
@@ -44,7 +90,7 @@ fn overwrite(cleaning: Cleaning, exported_bytes: u64, skew: Skew) -> Measured {
         ring_bytes: 0,
         parity: Parity::None,
         checksums: Checksums::OnCleaning,
-        classes: Classes::TWO,
+        classes,
     };
     let settings =
         Settings { queue_depth: 32, answer_ns: 500, chunks: 12, cleaning, ..Settings::default() };
@@ -53,7 +99,7 @@ fn overwrite(cleaning: Cleaning, exported_bytes: u64, skew: Skew) -> Measured {
     let volume = Volume::create(below, shape, VolumeId([7; 16]), settings).expect("it fits");
     let mut stack = Stack::new(volume, sim);
     let blocks = exported_bytes / BLOCK_BYTES;
-    let (mut rng, mut done) = (Rng::new(1, 1), Vec::new());
+    let (mut draw, mut done) = (Draw::new(skew, blocks), Vec::new());
     let mut write = |stack: &mut Stack<Volume, Sim<Shuffling>>, block: u64| {
         let at = Extent { offset: block * BLOCK_BYTES, bytes: BLOCK_BYTES as u32 };
         let durability = Durability::Cached;
@@ -65,12 +111,12 @@ fn overwrite(cleaning: Cleaning, exported_bytes: u64, skew: Skew) -> Measured {
         assert!(done.drain(..).all(|answer| answer.result.is_ok()));
     };
     (0..blocks).for_each(|block| write(&mut stack, block));
-    (0..blocks * 5).for_each(|_| write(&mut stack, skew.draw(&mut rng, blocks)));
+    (0..blocks * 5).for_each(|_| write(&mut stack, draw.next()));
     let before = stack.machine.counters().expect("it is open");
     let layout = *stack.machine.layout().expect("it is open");
     let (mut idle, samples) = (0.0, 64);
     for _ in 0..samples {
-        (0..blocks * 3 / samples).for_each(|_| write(&mut stack, skew.draw(&mut rng, blocks)));
+        (0..blocks * 3 / samples).for_each(|_| write(&mut stack, draw.next()));
         let now = stack.machine.counters().expect("it is open");
         let empty = now.free_segments + now.prefree_segments + now.meta_segments;
         idle += empty as f64 / samples as f64;
@@ -90,7 +136,8 @@ fn overwrite(cleaning: Cleaning, exported_bytes: u64, skew: Skew) -> Measured {
     };
     let ((data, all), (data_before, all_before)) = (appended(&now), appended(&before));
     let share = (data - data_before) / (all - all_before);
-    let segments = f64::from(layout.segments) - idle - 1.0;
+    let open = f64::from(classes.streams() - 1) / 2.0;
+    let segments = f64::from(layout.segments) - idle - open;
     let in_use = segments * f64::from(layout.segment_blocks) * share;
     Measured { counters, in_use }
 }
@@ -100,7 +147,7 @@ fn cleaning_costs_what_the_closed_form_says() {
     for exported_mib in [128u64, 176, 200] {
         let [fifo, greedy, cost_benefit] =
             [Cleaning::Fifo, Cleaning::Greedy, Cleaning::CostBenefit].map(|cleaning| {
-                let measured = overwrite(cleaning, exported_mib << 20, Skew::Uniform);
+                let measured = overwrite(cleaning, Classes::TWO, exported_mib << 20, Skew::Uniform);
                 let mapped = measured.counters.mapped_blocks as f64;
                 let expected = write_amplification(1.0 - mapped / measured.in_use);
                 let Counters { host_blocks, copied_blocks, .. } = measured.counters;
@@ -118,16 +165,27 @@ fn cleaning_costs_what_the_closed_form_says() {
     }
 }
 
-/// With the cleaner's blocks apart. The reference values were simulated without a format: 1.89 where 20 % of
-/// the blocks take 80 % of the writes, 1.51 where 10 % take 90 %, at a spare of 28 %.
+/// The reference values were simulated without a format, at a spare of 28 %: one stream 2.31, 2.71 and 2.91. Those of
+/// the Zipf distribution hold for large volumes, 1.86 and 1.65; on 43,000 blocks the same simulation gives 1.90 and 1.73.
 #[test]
-fn under_skew_cost_benefit_with_the_cleaners_blocks_apart_beats_one_stream() {
-    for (share, reference) in [(20, 1.89), (10, 1.51)] {
-        let measured = overwrite(Cleaning::CostBenefit, 176 << 20, Skew::Hot(share));
+fn under_skew_separation_and_choice_by_cost_and_benefit_win_together() {
+    let cases = [
+        (Skew::Hot(20), Classes::TWO, 1.89),
+        (Skew::Hot(20), Classes::SEPBIT, 1.77),
+        (Skew::Hot(10), Classes::TWO, 1.51),
+        (Skew::Hot(10), Classes::SEPBIT, 1.41),
+        (Skew::Zipf, Classes::TWO, 1.90),
+        (Skew::Zipf, Classes::SEPBIT, 1.73),
+    ];
+    for (skew, classes, reference) in cases {
+        let exported_mib = if classes == Classes::TWO { 171 } else { 168 };
+        let measured = overwrite(Cleaning::Auto, classes, exported_mib << 20, skew);
         let Counters { host_blocks, copied_blocks, mapped_blocks, .. } = measured.counters;
         let seen = 1.0 + copied_blocks as f64 / host_blocks as f64;
         let spare = 1.0 - mapped_blocks as f64 / measured.in_use;
-        eprintln!("{share} % hot, spare {spare:.3}: {seen:.3}, reference {reference}");
-        assert!(seen < reference * 1.05, "{share} % hot, spare {spare:.3}: {seen:.3}");
+        let line =
+            format!("{skew:?} {classes:?} spare {spare:.3}: {seen:.3}, reference {reference}");
+        eprintln!("{line}");
+        assert!(spare < 0.285 && seen < reference * 1.05, "{line}");
     }
 }

@@ -112,7 +112,7 @@ pub fn after_a_failed_flush_nothing_more_is_acknowledged() {
         let mut bench = open_with(used.clone(), settings(), nth, plan);
         let mut value = 1000;
         while flush(&mut bench).is_ok() {
-            assert!(value < 1040, "the failure is told");
+            assert!(value < 1400, "the failure is told");
             value += 1;
             let at = write(0..8, value, Durability::Cached);
             super::bench::ask(&mut bench, at).result.expect("not latched yet");
@@ -190,9 +190,15 @@ fn rotten_blocks_are_errors_and_never_wrong_data() {
 
 pub fn rotten_blocks_are_errors() {
     let (used, caller) = used(9);
-    let mut rng = Rng::new(9, 9);
+    // Stopped cleanly: the last flushed chunk, rotten before any later one, could not be told from a torn tail.
+    let mut bench = open(used, settings(), 9);
+    flush(&mut bench).expect("healthy");
+    bench.machine.shut_down();
+    flush(&mut bench).expect("healthy");
+    let used = cut(bench, 9);
+    let mut rng = Rng::new(9, 10);
     let (mut errors, mut right) = (0, 0);
-    for _ in 0..40 {
+    for _ in 0..80 {
         let mut medium = used.clone();
         for _ in 0..20 {
             medium.rot(rng.below(1024) * 4096, &mut rng);

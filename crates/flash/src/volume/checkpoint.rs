@@ -13,7 +13,7 @@ use crate::broken::{Rule, broken};
 use crate::{
     buffers::bytes_mut,
     format::{Entry, Kind, Root, Superblock, encode_root},
-    layout::BLOCK_BYTES,
+    layout::{BLOCK_BYTES, Levels},
     lifetime::Lifetime,
 };
 use block::{Command, Durability, Extent, IoError, Payload};
@@ -67,13 +67,14 @@ impl Checkpoint {
 }
 
 impl Core {
-    /// Begins one if the window is half used, if free segments wait for it, or if the volume stops.
+    /// Begins one if the window is half used, if enough free segments wait for it, or if the volume stops.
     fn checkpoint_is_due(&self) -> bool {
-        let waiting = self.segments.prefree.len();
-        let low = self.segments.queue.len() <= self.layout.host_floor() + 1 && waiting > 0;
-        let half = self.layout.window.div_ceil(2);
-        let used = self.opened.window >= half;
-        let starved = low && !self.cleaner.is_busy() || waiting as u32 >= half;
+        let Levels { floor, interval, margin } = self.pacer.levels;
+        let (free, waiting) = (self.segments.queue.len(), self.segments.prefree.len());
+        let used = self.opened.window >= self.layout.window.div_ceil(2);
+        let worth_it = waiting >= interval.div_ceil(2) || !self.cleaner.is_busy();
+        let starved = free <= floor + 1 && waiting > 0 && worth_it
+            || free <= floor + margin && waiting >= interval;
         used || starved || self.gate == Gate::ShutDown && self.ops_are_quiet()
     }
 
@@ -346,6 +347,7 @@ impl Core {
         self.opened.all -= checkpoint.opened.all;
         self.opened.window -= checkpoint.opened.window;
         self.counters.checkpoints += 1;
+        self.choose_policy();
         self.settling = false;
         if self.superblock.clean {
             self.stopped();

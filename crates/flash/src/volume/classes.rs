@@ -41,7 +41,7 @@ impl Lifespan {
 
 impl Core {
     fn separates(&self) -> bool {
-        self.settings.cleaning == Cleaning::SepBit
+        self.policy() == Cleaning::SepBit
     }
 
     /// Chunks since the segment's last one.

@@ -1,21 +1,35 @@
-//! The cleaner: takes a segment, copies what is alive in it to a stream of its own, chunk by chunk.
+//! The cleaner: takes a segment, copies what is alive in it to streams of its own.
+//!
+//! ```text
+//!   victim:  chunk -- header read --> runs -- read, a few at a time --> copied in order, as far as there is room
+//!            chunk -- header read --> ...      several chunks at once, so that the drive is never idle
+//! ```
 //!
 //! What a chunk holds is read from its header; where that is damaged, the map is searched. A copy is appended
-//! only if the map still points to its source, and says where that was.
+//! only if the map still points to its source, and says where that was. When a victim is taken, and how fast the
+//! host may go on meanwhile, is in pacing.rs.
 
 use super::core::{Core, Gate, Why};
 use super::log::NoRoom;
+use super::runs::{Live, Reading, Run};
 use crate::{
     buffers::bytes,
     format::{Entry, Kind, block_crc, decode_chunk},
     layout::{BLOCK_BYTES, Layout},
     map::LOST,
-    segments::State,
+    predict,
 };
 use block::{Command, Data, Extent, IoError, Payload};
+use std::collections::VecDeque;
 
 /// A block that could not be read so often is lost.
 const ATTEMPTS: u8 = 3;
+/// Reads in flight at the same time. 16 of 8 KiB in 100 us each are 1.3 GB/s, and on a drive that serves one
+/// request after the other the host's read waits for no more than these.
+const READS: u32 = 16;
+/// Below this write amplification greedy without classes is as good as anything (the flash literature's
+/// policies differ by less than their classes cost).
+const AUTO_AMPLIFICATION: f64 = 1.2;
 
 /// How the next victim is chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,16 +44,24 @@ pub enum Cleaning {
     /// By cost and benefit, and with classes by age: where the volume has them, writes of short-lived blocks go
     /// apart, and so do copies (Wang et al., SepBIT, FAST 2022).
     SepBit,
+    /// SepBIT, or greedy without classes while a write amplification below 1.2 is predicted. Victim choice and
+    /// separation change together: either alone gains nothing.
+    Auto,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Cleaner {
-    victim: Option<Victim>,
+    /// Being emptied. A second one is begun while the last blocks of the first are copied.
+    victims: VecDeque<Victim>,
+    next_piece: u32,
+    /// Reads in flight.
+    reading: u32,
     /// Grows with everything that happens here.
     pub progress: u64,
     /// A test wants a segment emptied, due or not.
-    #[cfg(any(test, feature = "crash"))]
     pub asked: bool,
+    /// The one that is emptied for that.
+    obeying: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -47,121 +69,195 @@ struct Victim {
     segment: u32,
     /// Block of the segment at which the next chunk begins.
     at: u32,
-    reading: u32,
-    runs: Vec<Run>,
-    /// The next block to be copied: a run, and a block of it.
-    next: (usize, usize),
+    header_asked: bool,
+    pieces: VecDeque<Piece>,
+    /// Blocks it gives back for each one that is copied.
+    gain: f64,
+    /// Those that were not credited yet.
+    gain_left: f64,
 }
 
-/// Live blocks that lie one after the other.
+/// What is alive of a chunk.
 #[derive(Debug)]
-struct Run {
-    location: u32,
-    /// Blocks and their checksums; none where neither header nor map knows one.
-    blocks: Vec<(u32, Option<u32>)>,
-    data: Payload,
-    error: Option<IoError>,
-    attempts: u8,
+struct Piece {
+    number: u32,
+    runs: Vec<Run>,
+    /// All runs before this one were asked for.
+    next_read: usize,
+    /// The next block to be copied: a run, and a block of it.
+    next_copy: (usize, usize),
 }
 
 impl Cleaner {
     pub fn is_busy(&self) -> bool {
-        self.victim.is_some()
+        !self.victims.is_empty()
+    }
+
+    fn pieces(&self) -> usize {
+        let pieces = |victim: &Victim| victim.pieces.len() + usize::from(victim.header_asked);
+        self.victims.iter().map(pieces).sum()
+    }
+
+    fn piece(&mut self, number: u32) -> Option<&mut Piece> {
+        let mut pieces = self.victims.iter_mut().flat_map(|victim| &mut victim.pieces);
+        pieces.find(|piece| piece.number == number)
+    }
+}
+
+impl Victim {
+    /// Whether nothing of it is being read.
+    fn is_quiet(&self) -> bool {
+        let mut runs = self.pieces.iter().flat_map(|piece| &piece.runs);
+        !self.header_asked && runs.all(|run| run.state != Reading::Asked)
     }
 }
 
 impl Core {
-    /// Cleans while fewer segments are free, or will be, than the host can use until the next checkpoint.
-    fn cleaning_is_due(&mut self) -> bool {
-        #[cfg(any(test, feature = "crash"))]
-        if std::mem::take(&mut self.cleaner.asked) {
-            return true;
-        }
-        let coming = self.segments.queue.len() + self.segments.prefree.len();
-        coming < self.layout.host_floor() + self.layout.ahead()
-    }
-
     pub fn pump_cleaner(&mut self) {
         if self.gate != Gate::Open || self.is_settling() {
             return;
         }
-        if self.cleaner.victim.is_none() {
-            let due = self.cleaning_is_due();
-            let Some(segment) = due.then(|| self.choose_victim()).flatten() else { return };
-            self.cleaner.victim =
-                Some(Victim { segment, at: 0, reading: 0, runs: Vec::new(), next: (0, 0) });
+        while self.begin_victim() || self.copy_pieces() || self.end_victims() || self.read_ahead() {
             self.cleaner.progress += 1;
-            self.read_header();
-        }
-        let victim = self.cleaner.victim.as_ref().expect("there is one now");
-        if victim.reading == 0 {
-            let mut victim = self.cleaner.victim.take().expect("there is one");
-            let copied = self.copy_runs(&mut victim);
-            self.cleaner.victim = Some(victim);
-            if copied.is_ok() {
-                self.cleaner.progress += 1;
-                self.read_header();
-            }
         }
     }
 
+    /// Takes one more victim where that is due and all of the last one is under way.
+    fn begin_victim(&mut self) -> bool {
+        let under_way = |victim: &Victim| self.is_scanned(victim);
+        let room = self.cleaner.victims.len() < 2
+            && self.cleaner.victims.back().is_none_or(under_way)
+            && self.cleaner.pieces() < self.settings.victim_chunks() as usize;
+        if !room || !(self.may_clean() || self.cleaner.asked) {
+            return false;
+        }
+        let Some(segment) = self.choose_victim() else { return false };
+        if std::mem::take(&mut self.cleaner.asked) {
+            self.cleaner.obeying = Some(segment);
+        }
+        let live = self.segments.get(segment).live;
+        let gain_left = f64::from(self.layout.data_blocks().saturating_sub(live));
+        self.segments.begin_emptying(segment);
+        self.cleaner.victims.push_back(Victim {
+            segment,
+            at: 0,
+            header_asked: false,
+            pieces: VecDeque::new(),
+            gain: gain_left / f64::from(live),
+            gain_left,
+        });
+        true
+    }
+
     fn choose_victim(&self) -> Option<u32> {
-        let victims = (0..self.layout.segments).filter(|&segment| self.is_victim(segment));
-        let live = |segment: u32| self.segments.get(segment).live;
-        let low = self.segments.queue.len() <= self.layout.cleaner_floor();
-        // Full ones give nothing back: only FIFO may take them, as long as there is no need.
-        let full = self.layout.segment_blocks / self.layout.chunk_blocks
-            * (self.layout.chunk_blocks - self.layout.header_blocks);
-        let worth = |&segment: &u32| {
-            live(segment) < full || self.segments.get(segment).state == State::Retired
-        };
-        match self.settings.cleaning {
-            Cleaning::Fifo if !low => {
-                victims.min_by_key(|&segment| (self.segments.get(segment).last_seq, segment))
-            }
+        let (segments, victims) = (&self.segments, &self.segments.victims);
+        let live = |segment: u32| segments.get(segment).live;
+        // With the last free segments at stake only what gives most back will do.
+        let low = segments.queue.len() <= self.layout.cleaner_floor();
+        let chosen = match self.policy() {
+            Cleaning::Fifo if !low => victims.oldest(),
             Cleaning::CostBenefit | Cleaning::SepBit if !low => {
                 let now = self.log.last_seq;
                 let all = u64::from(self.layout.segment_blocks);
                 let benefit = |&segment: &u32| {
-                    let (entry, live) = (self.segments.get(segment), u64::from(live(segment)));
+                    let (entry, live) = (segments.get(segment), u64::from(live(segment)));
                     let age = now - entry.last_seq + 1;
                     u128::from(all - live) * u128::from(age) * (1 << 32) / u128::from(all + live)
                 };
-                victims.filter(worth).max_by_key(benefit)
+                victims.oldest_of_each().max_by_key(benefit)
             }
-            _ => victims.filter(worth).min_by_key(|&segment| (live(segment), segment)),
+            _ => victims.emptiest(live),
+        };
+        chosen.filter(|&segment| self.cleaner.asked || self.is_worth_it(segment))
+    }
+
+    /// What [`Cleaning::Auto`] comes to now.
+    pub fn policy(&self) -> Cleaning {
+        match self.settings.cleaning {
+            Cleaning::Auto => self.automatic,
+            chosen => chosen,
         }
     }
 
-    /// On to the victim's next chunk, or to its end.
-    fn read_header(&mut self) {
-        let Some(victim) = &mut self.cleaner.victim else { return };
+    /// Predicts write amplification anew.
+    pub fn choose_policy(&mut self) {
+        let spare = self.layout.spare(u64::from(self.map.mapped()));
+        let predicted = predict::write_amplification(spare);
+        self.automatic =
+            if predicted < AUTO_AMPLIFICATION { Cleaning::Greedy } else { Cleaning::SepBit };
+    }
+
+    fn is_scanned(&self, victim: &Victim) -> bool {
         let entry = self.segments.get(victim.segment);
-        if entry.live == 0 || victim.at >= entry.blocks {
-            let emptied = entry.live == 0;
-            self.counters.cleaned += u64::from(emptied);
-            if !emptied {
-                // Its headers did not tell all: what the map knows of it is copied without them.
-                let segment = victim.segment;
-                let runs = self.runs_by_map(segment);
-                return self.send_runs(runs);
-            }
-            self.cleaner.victim = None;
-            return;
+        !victim.header_asked && (entry.live == 0 || victim.at >= entry.blocks)
+    }
+
+    /// Asks for one more run, or the header of the next chunk.
+    fn read_ahead(&mut self) -> bool {
+        if self.cleaner.reading >= READS || !(self.may_clean() || self.cleaner.obeying.is_some()) {
+            return false;
         }
-        victim.reading = 1;
-        let location = self.layout.location(victim.segment) + victim.at;
+        for at in 0..self.cleaner.victims.len() {
+            let pieces = &mut self.cleaner.victims[at].pieces;
+            let waiting = pieces.iter_mut().find(|piece| piece.next_read < piece.runs.len());
+            if let Some(piece) = waiting {
+                let number = piece.number;
+                return self.ask_run(number);
+            }
+        }
+        if self.cleaner.pieces() >= self.settings.victim_chunks() as usize {
+            return false;
+        }
+        match self.cleaner.victims.back() {
+            Some(victim) if !victim.header_asked && !self.is_scanned(victim) => self.ask_header(),
+            _ => false,
+        }
+    }
+
+    fn ask_header(&mut self) -> bool {
+        let victim = self.cleaner.victims.back_mut().expect("the caller looked");
+        victim.header_asked = true;
+        let segment = victim.segment;
+        let location = self.layout.location(segment) + victim.at;
         let bytes = self.layout.header_blocks * BLOCK_BYTES as u32;
         let into = self.buffers.take(u64::from(bytes));
         let at = Extent { offset: Layout::offset(location), bytes };
-        self.down.send(Why::VictimHeader, Command::Read { at, into });
+        self.cleaner.reading += 1;
+        self.down.send(Why::VictimHeader { segment }, Command::Read { at, into });
+        true
     }
 
-    pub fn victim_header_read(&mut self, result: Result<(), IoError>, payload: Payload) {
-        let Some(victim) = &mut self.cleaner.victim else { return };
-        victim.reading = 0;
+    /// Asks for the piece's next run. Whether there was one that was waiting.
+    fn ask_run(&mut self, number: u32) -> bool {
+        let piece = self.cleaner.piece(number).expect("the piece is being read");
+        let index = piece.next_read;
+        piece.next_read += 1;
+        let run = &mut piece.runs[index];
+        if run.state == Reading::Waiting {
+            run.state = Reading::Asked;
+            let at = run.extent();
+            self.counters.victim_reads += 1;
+            self.counters.victim_read_blocks += u64::from(run.length);
+            self.cleaner.reading += 1;
+            let into = self.buffers.take(u64::from(at.bytes));
+            let why = Why::VictimRun { piece: number, run: index as u32 };
+            self.down.send(why, Command::Read { at, into });
+        }
+        true
+    }
+
+    pub fn victim_header_read(
+        &mut self,
+        segment: u32,
+        result: Result<(), IoError>,
+        payload: Payload,
+    ) {
+        self.cleaner.reading -= 1;
         self.cleaner.progress += 1;
-        let (segment, at) = (victim.segment, victim.at);
+        let victim = self.cleaner.victims.back_mut().expect("its header was asked for");
+        assert_eq!(victim.segment, segment);
+        victim.header_asked = false;
+        let at = victim.at;
         let place = self.layout.location(segment) + at;
         let header = bytes(&payload).filter(|_| result.is_ok()).and_then(|bytes| {
             let length = self.layout.header_blocks as usize * BLOCK_BYTES as usize;
@@ -176,124 +272,104 @@ impl Core {
             None => (self.runs_by_map(segment), self.layout.segment_blocks),
         };
         self.buffers.give(payload);
-        let victim = self.cleaner.victim.as_mut().expect("it was there before");
+        let victim = self.cleaner.victims.back_mut().expect("it was there before");
         victim.at = next.max(at + 1);
-        self.send_runs(runs);
+        self.add_piece(segment, runs);
     }
 
-    /// What is alive of a chunk with these entries.
-    fn runs_of_chunk(&self, place: u32, entries: &[Entry]) -> Vec<Run> {
-        let with_data = entries.iter().filter(|entry| entry.kind.has_data());
-        let blocks = with_data.zip(place + self.layout.header_blocks..);
-        let live = blocks.filter(|(entry, location)| {
-            entry.block < self.layout.exported_blocks && self.map.get(entry.block).0 == *location
-        });
-        runs(live.map(|(entry, location)| (location, entry.block, Some(entry.crc))))
+    fn add_piece(&mut self, segment: u32, runs: Vec<Run>) {
+        let number = self.cleaner.next_piece;
+        self.cleaner.next_piece = number.wrapping_add(1);
+        let mut victims = self.cleaner.victims.iter_mut();
+        let victim = victims.find(|victim| victim.segment == segment).expect("runs are a victim's");
+        victim.pieces.push_back(Piece { number, runs, next_read: 0, next_copy: (0, 0) });
     }
 
-    fn runs_by_owner(&self, segment: u32, from: u32, end: u32) -> Vec<Run> {
-        let owners = self.owners.as_ref().expect("a run that only times knows the owners");
-        let first = self.layout.location(segment);
-        let live = (first + from..first + end).filter_map(|location| {
-            let block = owners[(location - self.layout.first_block) as usize];
-            (self.map.get(block).0 == location).then_some((location, block, None))
-        });
-        runs(live)
-    }
-
-    /// What the map has in a segment whose headers are damaged.
-    fn runs_by_map(&self, segment: u32) -> Vec<Run> {
-        let within = self.map.iter().filter(|&(_, location)| {
-            location > LOST && self.layout.segment_of(location) == segment
-        });
-        let mut live: Vec<(u32, u32, Option<u32>)> =
-            within.map(|(block, location)| (location, block, self.map.get(block).1)).collect();
-        live.sort_unstable();
-        runs(live.into_iter())
-    }
-
-    fn send_runs(&mut self, runs: Vec<Run>) {
-        let victim = self.cleaner.victim.as_mut().expect("runs are a victim's");
-        (victim.runs, victim.next, victim.reading) = (runs, (0, 0), 0);
-        for run in 0..victim.runs.len() {
-            self.send_run(run);
-        }
-    }
-
-    fn send_run(&mut self, number: usize) {
-        let victim = self.cleaner.victim.as_mut().expect("runs are a victim's");
-        victim.reading += 1;
-        let run = &victim.runs[number];
-        let bytes = run.blocks.len() as u32 * BLOCK_BYTES as u32;
-        let at = Extent { offset: Layout::offset(run.location), bytes };
-        let into = self.buffers.take(u64::from(bytes));
-        self.down.send(Why::VictimRun { run: number as u32 }, Command::Read { at, into });
-    }
-
-    pub fn victim_run_read(&mut self, run: u32, result: Result<(), IoError>, payload: Payload) {
-        let Some(victim) = &mut self.cleaner.victim else { return };
+    pub fn victim_run_read(
+        &mut self,
+        piece: u32,
+        number: u32,
+        result: Result<(), IoError>,
+        payload: Payload,
+    ) {
+        self.cleaner.reading -= 1;
         self.cleaner.progress += 1;
-        victim.reading -= 1;
-        let number = run as usize;
-        let run = &mut victim.runs[number];
+        if result == Err(IoError::Offline) {
+            self.latch(IoError::Offline);
+        }
+        let piece = self.cleaner.piece(piece).expect("a piece stays until it is read");
+        let index = number as usize;
+        let run = &mut piece.runs[index];
         run.attempts += 1;
+        run.state = Reading::Here;
         run.data = payload;
-        run.error = result.err();
-        let Some(error) = run.error.filter(|&error| error != IoError::Offline) else {
-            if result.is_err() {
-                self.latch(IoError::Offline);
-            }
+        if result.is_ok() {
             return;
-        };
-        if run.blocks.len() > 1 {
+        }
+        if run.length > 1 {
             // One bad block does not take its neighbours with it.
-            let singles: Vec<Run> = run
-                .blocks
-                .drain(..)
-                .zip(run.location..)
-                .map(|(block, location)| Run::new(location, vec![block]))
-                .collect();
-            let first = victim.runs.len();
-            let count = singles.len();
-            victim.runs.extend(singles);
-            (first..first + count).for_each(|single| self.send_run(single));
+            let singles: Vec<Run> = run.live.drain(..).map(Run::new).collect();
+            piece.runs.extend(singles);
         } else if run.attempts < ATTEMPTS {
-            self.send_run(number);
+            run.state = Reading::Waiting;
+            let data = std::mem::replace(&mut run.data, Payload::None);
+            piece.next_read = piece.next_read.min(index);
+            self.buffers.give(data);
         } else {
-            run.error = Some(error);
+            run.error = result.err();
         }
     }
 
-    /// Appends copies of what is still alive, as far as there is room.
-    fn copy_runs(&mut self, victim: &mut Victim) -> Result<(), NoRoom> {
-        while let Some(run) = victim.runs.get(victim.next.0) {
-            let Some(&(block, crc)) = run.blocks.get(victim.next.1) else {
-                let run = &mut victim.runs[victim.next.0];
+    /// Copies what has been read, in order, as far as there is room. Whether anything moved.
+    fn copy_pieces(&mut self) -> bool {
+        let mut victims = std::mem::take(&mut self.cleaner.victims);
+        let mut moved = false;
+        for victim in &mut victims {
+            let mut done = Ok(true);
+            while let Some(piece) = victim.pieces.front_mut() {
+                let before = piece.next_copy;
+                done = self.copy_piece(piece, victim.gain, &mut victim.gain_left);
+                moved |= piece.next_copy != before;
+                if done != Ok(true) {
+                    break;
+                }
+                victim.pieces.pop_front();
+                moved = true;
+            }
+            if done != Ok(true) {
+                break;
+            }
+        }
+        self.cleaner.victims = victims;
+        moved
+    }
+
+    /// Whether all of the piece is copied.
+    fn copy_piece(&mut self, piece: &mut Piece, gain: f64, left: &mut f64) -> Result<bool, NoRoom> {
+        while let Some(run) = piece.runs.get_mut(piece.next_copy.0) {
+            if run.state != Reading::Here {
+                return Ok(false);
+            }
+            let Some(&live) = run.live.get(piece.next_copy.1) else {
                 self.buffers.give(std::mem::replace(&mut run.data, Payload::None));
-                victim.next = (victim.next.0 + 1, 0);
+                piece.next_copy = (piece.next_copy.0 + 1, 0);
                 continue;
             };
-            let at = victim.next.1;
-            if self.map.get(block).0 == run.location + at as u32 {
-                self.copy_block(run, at, block, crc)?;
-                self.cleaner.progress += 1;
+            if self.map.get(live.block).0 == live.location {
+                self.copy_block(run, live)?;
             }
-            victim.next.1 += 1;
+            let credit = gain.min(*left);
+            *left -= credit;
+            self.credit_host(credit);
+            piece.next_copy.1 += 1;
         }
-        victim.runs.clear();
-        Ok(())
+        Ok(true)
     }
 
-    fn copy_block(
-        &mut self,
-        run: &Run,
-        at: usize,
-        block: u32,
-        crc: Option<u32>,
-    ) -> Result<(), NoRoom> {
-        let argument = run.location + at as u32;
+    fn copy_block(&mut self, run: &Run, live: Live) -> Result<(), NoRoom> {
+        let Live { location: argument, block, crc } = live;
         let stream = self.stream_of_copy(self.layout.segment_of(argument));
-        let start = at * BLOCK_BYTES as usize;
+        let start = (argument - run.location) as usize * BLOCK_BYTES as usize;
         let data = bytes(&run.data).map(|data| &data[start..start + BLOCK_BYTES as usize]);
         let seen = data.map_or(0, |data| block_crc(block, data));
         let damaged = data.is_some() && crc.is_some_and(|crc| crc != seen);
@@ -309,27 +385,33 @@ impl Core {
             |into: &mut [u8]| into.copy_from_slice(data.expect("a run that stores has data"));
         let (location, crc) = self.append(stream, entry, fill)?;
         self.counters.copied_blocks += 1;
+        self.pacer.copied(self.now);
         self.remap(block, location, crc);
         Ok(())
     }
-}
 
-impl Run {
-    fn new(location: u32, blocks: Vec<(u32, Option<u32>)>) -> Self {
-        Self { location, blocks, data: Payload::None, error: None, attempts: 0 }
-    }
-}
-
-/// Joins what lies one after the other: (location, block, checksum) in order of location.
-fn runs(live: impl Iterator<Item = (u32, u32, Option<u32>)>) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
-    for (location, block, crc) in live {
-        match runs.last_mut() {
-            Some(run) if run.location + run.blocks.len() as u32 == location => {
-                run.blocks.push((block, crc));
+    /// Lets go of a victim that is empty. One whose headers did not tell all is copied by the map.
+    fn end_victims(&mut self) -> bool {
+        let Some(victim) = self.cleaner.victims.front_mut() else { return false };
+        let segment = victim.segment;
+        let empty = self.segments.get(segment).live == 0;
+        if empty && victim.is_quiet() {
+            let victim = self.cleaner.victims.pop_front().expect("it was just looked at");
+            for run in victim.pieces.into_iter().flat_map(|piece| piece.runs) {
+                self.buffers.give(run.data);
             }
-            _ => runs.push(Run::new(location, vec![(block, crc)])),
+            self.credit_host(victim.gain_left);
+            self.counters.cleaned += 1;
+            self.segments.end_emptying(segment);
+            self.cleaner.obeying.take_if(|asked| *asked == segment);
+            return true;
         }
+        let at_its_end = victim.pieces.is_empty() && !empty;
+        if !at_its_end || !self.is_scanned(&self.cleaner.victims[0]) {
+            return false;
+        }
+        let runs = self.runs_by_map(segment);
+        self.add_piece(segment, runs);
+        true
     }
-    runs
 }

@@ -9,9 +9,8 @@ use crate::broken::{Rule, broken};
 use crate::{
     buffers::{bytes, bytes_mut},
     format::{Entry, Header, Kind, block_crc, encode_chunk},
-    layout::{BLOCK_BYTES, HOST_CLASSES_MAX, Layout, STREAMS},
+    layout::{BLOCK_BYTES, HOST_CLASSES_MAX, Layout, META, STREAMS},
     map::UNMAPPED,
-    segments::State,
 };
 use block::{Command, Durability, Extent, IoError, Payload};
 use std::collections::BTreeMap;
@@ -45,7 +44,7 @@ impl Stream {
         match self {
             Self::Host(class) => class,
             Self::Cleaner(class) => HOST_CLASSES_MAX + class,
-            Self::Meta => STREAMS as u8 - 1,
+            Self::Meta => META,
         }
     }
 
@@ -623,14 +622,5 @@ impl Core {
         if let Some(owners) = &mut self.owners {
             owners[(location - self.layout.first_block) as usize] = block;
         }
-    }
-
-    /// Whether the segment may be emptied: full, and all of it on the drive.
-    pub fn is_victim(&self, segment: u32) -> bool {
-        let entry = self.segments.get(segment);
-        matches!(entry.state, State::Closed | State::Retired)
-            && entry.held == 0
-            && entry.live > 0
-            && entry.stream != Stream::Meta.number()
     }
 }

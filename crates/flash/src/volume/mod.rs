@@ -8,7 +8,8 @@
 //!                  |-- flushes, their ring      flushes.rs, ring.rs
 //!                  |-- superblocks              checkpoint.rs
 //!                  |-- which stream            classes.rs
-//!                  `-- copies                  cleaner.rs
+//!                  |-- copies                  cleaner.rs, runs.rs
+//!                  `-- how much of them, when  pacing.rs
 //! ```
 
 mod checkpoint;
@@ -18,8 +19,10 @@ mod core;
 mod flushes;
 mod log;
 mod opening;
+mod pacing;
 mod reads;
 mod ring;
+mod runs;
 mod writes;
 
 pub(crate) use self::opening::{Look, Opening};
@@ -293,7 +296,7 @@ impl Machine for Volume {
         }
         let refused = self.refused.iter().map(|(due, _)| *due).min().unwrap_or(Instant::NEVER);
         match &self.phase {
-            Phase::Open(core) => core.next_answer(),
+            Phase::Open(core) => core.next_wakeup(),
             _ => refused,
         }
     }

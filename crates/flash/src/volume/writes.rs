@@ -223,6 +223,7 @@ impl Core {
             };
             let durable = write.durability == Durability::Fua;
             *self.ops.get_mut(slot) = Op::Write(write);
+            self.write_waits(done.is_err());
             let Ok(result) = done else { return };
             self.stalled.pop_front();
             if result.is_ok() && durable && !broken(Rule::Fua) {
@@ -274,9 +275,13 @@ impl Core {
         let entry = Entry { block, kind: Kind::Write, argument: 0, crc: 0 };
         let fill =
             |into: &mut [u8]| into.copy_from_slice(data.expect("a run that stores has data"));
+        if !self.may_write() {
+            return Err(NoRoom);
+        }
         let stream = self.stream_of_write(block);
         let (location, crc) = self.append(stream, entry, fill)?;
         self.counters.host_blocks += 1;
+        self.host_appended();
         self.remap(block, location, crc);
         Ok(())
     }

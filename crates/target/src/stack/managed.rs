@@ -47,6 +47,7 @@ pub(crate) const CLEANINGS: &[(&str, Cleaning)] = &[
     ("greedy", Cleaning::Greedy),
     ("cost-benefit", Cleaning::CostBenefit),
     ("sepbit", Cleaning::SepBit),
+    ("auto", Cleaning::Auto),
 ];
 /// The words of `checksums=`.
 const CHECKSUMS: &[(&str, Checksums)] =
@@ -76,7 +77,7 @@ pub(super) fn resolve_flash(
             ring_bytes: settings.bytes("ring", 0..=1 << 40)?,
             checksums: settings.word("checksums", CHECKSUMS)?.unwrap_or(Checksums::OnRead),
             classes: match cleaning {
-                Cleaning::SepBit => Classes::SEPBIT,
+                Cleaning::SepBit | Cleaning::Auto => Classes::SEPBIT,
                 Cleaning::Fifo | Cleaning::Greedy | Cleaning::CostBenefit => Classes::TWO,
             },
         },

@@ -151,7 +151,7 @@ impl Opening {
             durable_seq: 0,
             clean: false,
         };
-        let segments = Segments::new(layout.segments);
+        let segments = Segments::new(&layout);
         let mut root = Root {
             seq: 0,
             lifetime: Lifetime::default(),
@@ -434,7 +434,7 @@ impl Opening {
         layout: &Layout,
         map: &Map,
     ) -> (Segments, [Option<(u32, u32)>; STREAMS], Opened) {
-        let mut segments = Segments::new(layout.segments);
+        let mut segments = Segments::new(layout);
         for (entry, record) in segments.table.iter_mut().zip(&self.root.segments) {
             *entry = Segment::from_record(record).unwrap_or(*entry);
         }
