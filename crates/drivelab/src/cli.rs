@@ -337,9 +337,10 @@ A file that exists is overwritten when it is a report of drivelab's, or with --f
 whole or not at all.
 
 Examples:
+  drivelab report last --html report.html
   drivelab report last --csv - | head
   drivelab report last --svg pictures
-  drivelab report last~1 last --price last~1=89EUR --price last=129EUR --svg .
+  drivelab report last~1 last --price last~1=89EUR --price last=129EUR --html two.html
 
 docs/report-formats.md describes the columns of the CSV.";
 
@@ -350,6 +351,10 @@ pub struct ReportArguments {
     /// Which runs: an id or the beginning of one, `last`, `last~1`, a label, a record file
     #[arg(value_name = "RUN", num_args = 0.., default_value = "last")]
     pub runs: Vec<String>,
+
+    /// One page for a browser, with charts; it needs nothing else and no network
+    #[arg(long, value_name = "FILE", help_heading = "What to write")]
+    pub html: Option<PathBuf>,
 
     /// A table in long form, one row a value
     #[arg(long, value_name = "FILE", help_heading = "What to write")]

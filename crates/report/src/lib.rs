@@ -5,7 +5,8 @@
 //!   Cell -----> terminal::cell_line   while a run goes on
 //!   summaries > terminal::history
 //!   Record ---> runs::figures --> chart::Figure --> svg::file, svg::element
-//!   Record ---> long_form         one row a value
+//!   Record ---> runs::document > html::page
+//!   Record ---> long_form::csv    one row a value
 //! ```
 //!
 //! This crate sees only `record`. It does no I/O, asks no terminal and no environment: the caller decides on
@@ -14,12 +15,17 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod chart;
+pub mod document;
+pub mod html;
 pub mod long_form;
 mod markup;
 pub mod number;
 pub mod runs;
 pub mod svg;
 pub mod terminal;
+
+/// Stands in every page of ours, so that it can be told from others.
+pub const HTML_MARK: &str = "<meta name=\"generator\" content=\"drivelab report\">";
 
 /// Stands in every SVG file of ours, so that it can be told from others.
 pub const SVG_MARK: &str = "<!-- drivelab report -->";

@@ -9,6 +9,8 @@
 //!   with prices                        price.rs    performance against price
 //! ```
 
+mod document;
+mod facts;
 mod files;
 mod latency;
 mod price;
@@ -17,6 +19,7 @@ mod subject;
 mod sweeps;
 mod time;
 
+pub use document::document;
 pub use price::Money;
 pub use subject::{Run, Subject, subjects};
 

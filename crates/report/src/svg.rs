@@ -11,10 +11,11 @@ mod scale;
 mod style;
 mod surface;
 
-pub use style::{CSS, PAGE_COLORS, SERIES_COLORS};
+pub use style::{CSS, CSS_DARK, PAGE_COLORS, SERIES_COLORS};
 
 use crate::chart::{Bars, Chart, Figure, Lines, Scale};
 use canvas::Canvas;
+use mark::Swatch;
 
 /// One way to draw a figure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,6 +106,29 @@ pub fn element(figure: &Figure, view: View, legend: Legend) -> String {
 /// The drawing as a file of its own: title, legend, colours for light and dark.
 pub fn file(figure: &Figure, view: View) -> String {
     canvas(figure, view, Legend::Inside).file(figure)
+}
+
+/// The names of a figure's series, each with its swatch as an `<svg>` element: for a legend outside the drawing. Empty
+/// where there is nothing to tell apart.
+pub fn legend(figure: &Figure) -> Vec<(String, String)> {
+    let entries: Vec<(&str, Swatch)> = match &figure.chart {
+        Chart::Bars(bars) => {
+            bars.series.iter().map(|series| (series.name.as_str(), Swatch::Letter)).collect()
+        }
+        Chart::Lines(lines) => lines
+            .series
+            .iter()
+            .map(|line| (line.name.as_str(), Swatch::Line(line.stroke)))
+            .collect(),
+        Chart::Grid(_) => Vec::new(),
+    };
+    if entries.len() < 2 {
+        return Vec::new();
+    }
+    let swatch = |(series, (name, swatch)): (usize, &(&str, Swatch))| {
+        ((*name).to_owned(), mark::swatch_element(series, *swatch))
+    };
+    entries.iter().enumerate().map(swatch).collect()
 }
 
 fn canvas(figure: &Figure, view: View, legend: Legend) -> Canvas {

@@ -21,9 +21,9 @@ use std::{path::Path, process::ExitCode};
 
 /// Writes what was asked for; nothing when any of it may not be written.
 pub fn report(arguments: &ReportArguments) -> Result<ExitCode> {
-    let asked = [&arguments.csv, &arguments.svg];
+    let asked = [&arguments.html, &arguments.csv, &arguments.svg];
     if asked.iter().all(|path| path.is_none()) {
-        bail!("nothing to write: add one or more of --csv FILE, --svg DIR");
+        bail!("nothing to write: add one or more of --html FILE, --csv FILE, --svg DIR");
     }
     let mut store = output::open_store(arguments.store.as_deref())?;
     store.close_orphans()?;
@@ -34,6 +34,10 @@ pub fn report(arguments: &ReportArguments) -> Result<ExitCode> {
         records.iter().zip(prices).map(|(record, prices)| Run { record, prices }).collect();
 
     let mut outputs = Outputs::new(arguments.force);
+    if let Some(path) = &arguments.html {
+        let page = report::html::page(&runs::document(&runs));
+        outputs.add(path, Format::Html, page.into_bytes())?;
+    }
     if let Some(path) = &arguments.csv {
         let records: Vec<&Record> = records.iter().collect();
         outputs.add(path, Format::Csv, report::long_form::csv(&records).into_bytes())?;

@@ -11,6 +11,8 @@ use std::{
 /// What a file is written as.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
+    /// A page.
+    Html,
     /// A table in long form.
     Csv,
     /// A drawing.
@@ -21,6 +23,7 @@ impl Format {
     /// What a report of ours of this format has near its beginning.
     fn mark(self) -> &'static str {
         match self {
+            Self::Html => report::HTML_MARK,
             Self::Csv => report::long_form::HEAD,
             Self::Svg => report::SVG_MARK,
         }
@@ -94,7 +97,7 @@ impl Outputs {
             write_whole(path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
             match format {
                 Format::Svg => drawings += 1,
-                Format::Csv => {
+                Format::Html | Format::Csv => {
                     let size = report::number::size(bytes.len() as u64);
                     lines.push(format!("wrote {} ({size})", path.display()));
                 }

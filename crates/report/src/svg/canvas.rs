@@ -35,6 +35,11 @@ impl Canvas {
         Self { height, body: String::new(), attributes: String::new() }
     }
 
+    /// What was drawn so far.
+    pub(super) fn body(&self) -> &str {
+        &self.body
+    }
+
     pub(super) fn open(&mut self, class: &str) {
         let _ = write!(self.body, "<g class=\"{class}\">");
     }
@@ -135,13 +140,14 @@ impl Canvas {
              aria-labelledby=\"title note\" width=\"{WIDTH}\" height=\"{height}\" \
              viewBox=\"0 0 {WIDTH} {height}\">\n\
              <title id=\"title\">{title}</title>\n<desc id=\"note\">{note}</desc>\n\
-             <style>{css}</style>\n<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n\
+             <style>{css}@media (prefers-color-scheme:dark){{{dark}}}</style>\n<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n\
              <text x=\"16\" y=\"26\" class=\"t\">{shown}</text>\n\
              <g transform=\"translate(0 {TITLE_HEIGHT})\">{body}</g>\n</svg>\n",
             mark = super::super::SVG_MARK,
             note = Escaped(&figure.note),
             shown = Escaped(shown),
             css = style::CSS,
+            dark = style::CSS_DARK,
             height = Px(height),
         )
     }

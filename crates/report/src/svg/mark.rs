@@ -139,6 +139,20 @@ pub(super) fn draw_swatch(canvas: &mut Canvas, series: usize, swatch: Swatch, x:
     }
 }
 
+/// A swatch as a small drawing of its own.
+pub(super) fn swatch_element(series: usize, swatch: Swatch) -> String {
+    let mut canvas = Canvas::new(14.0);
+    draw_swatch(&mut canvas, series, swatch, 1.0, 7.0);
+    let color = style::color(series);
+    let width =
+        if swatch == Swatch::Letter { 15.0 + 10.0 * letter(series).len() as f64 } else { 26.0 };
+    format!(
+        "<svg class=\"chart s{color}\" aria-hidden=\"true\" width=\"{width}\" height=\"14\" \
+         viewBox=\"0 0 {width} 14\"><g class=\"s{color}\">{}</g></svg>",
+        canvas.body()
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,9 +17,12 @@ pub const SERIES_COLORS: [(&str, &str); 7] = [
 /// The colour of a page, light and dark.
 pub const PAGE_COLORS: (&str, &str) = ("#ffffff", "#14181f");
 
-/// The rules that every drawing needs, for light, dark and paper. Selectors begin with `.chart`, so that they can stand in
-/// any page.
+/// The rules that every drawing needs, with the colours of a light page. Selectors begin with `.chart`, so that they
+/// can stand in any page.
 pub const CSS: &str = include_str!("style.css");
+
+/// The colours of a dark page, to be added where it is dark. Every selector begins with `.chart`.
+pub const CSS_DARK: &str = include_str!("dark.css");
 
 /// Which colour a series has.
 pub(super) fn color(series: usize) -> usize {
@@ -95,11 +98,11 @@ mod tests {
     #[test]
     fn the_style_sheet_has_the_colours_that_the_drawings_name() {
         for (at, (light, dark)) in SERIES_COLORS.into_iter().enumerate() {
-            for color in [light, dark] {
-                assert!(CSS.contains(&format!(".s{at}{{color:{color}}}")), "s{at} {color}");
+            for (sheet, color) in [(CSS, light), (CSS_DARK, dark)] {
+                assert!(sheet.contains(&format!(".s{at}{{color:{color}}}")), "s{at} {color}");
             }
         }
-        assert!(CSS.contains(PAGE_COLORS.0) && CSS.contains(PAGE_COLORS.1));
+        assert!(CSS.contains(PAGE_COLORS.0) && CSS_DARK.contains(PAGE_COLORS.1));
     }
 
     #[test]

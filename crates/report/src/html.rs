@@ -1,0 +1,253 @@
+//! A document as one HTML file that asks nothing of anybody: styles, script and drawings are inside, a policy in the
+//! page forbids every request. Without the script all is there, but still.
+
+use crate::{
+    HTML_MARK,
+    chart::{Column, Entry, Figure, Table, slug},
+    document::{Block, Document, Doubt, Section},
+    markup::Escaped,
+    svg::{self, Legend},
+};
+use std::fmt::Write;
+
+/// The page as text.
+pub fn page(document: &Document) -> String {
+    let title = Escaped(&document.title);
+    let mut page = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n{HTML_MARK}\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
+         script-src 'unsafe-inline'; img-src data:\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n<style>{}</style>\n</head>\n<body>\n\
+         <a class=\"skip\" href=\"#content\">To the content</a>\n\
+         <header><div><h1>{title}</h1><p class=\"origin\">{}</p></div>\
+         <button id=\"theme\" class=\"js\" type=\"button\">Dark</button></header>\n",
+        style(),
+        Escaped(&document.origin)
+    );
+    contents(&mut page, document);
+    page += "<main id=\"content\">\n";
+    summary(&mut page, document);
+    for section in &document.sections {
+        self::section(&mut page, section);
+    }
+    page += "</main>\n<div id=\"tip\" aria-hidden=\"true\" hidden></div>\n\
+             <div id=\"said\" class=\"unseen\" role=\"status\" aria-live=\"polite\"></div>\n";
+    let _ = write!(page, "<script>{}</script>\n</body>\n</html>\n", include_str!("html/script.js"));
+    page
+}
+
+/// The page's rules and the drawings', light, dark where the reader's system or the reader says so, light on paper.
+fn style() -> String {
+    let under =
+        |selector: &str, rules: &str| rules.replace(".chart", &format!("{selector} .chart"));
+    let (dark, page_dark) = (svg::CSS_DARK, include_str!("html/dark.css"));
+    let system = ":root:not([data-theme=light])";
+    let chosen = ":root[data-theme=dark]";
+    format!(
+        "{}{}@media screen and (prefers-color-scheme:dark){{{system}{{{page_dark}}}{}}}\
+         @media screen{{{chosen}{{{page_dark}}}{}}}",
+        include_str!("html/style.css"),
+        svg::CSS,
+        under(system, dark),
+        under(chosen, dark)
+    )
+}
+
+fn contents(page: &mut String, document: &Document) {
+    *page += "<nav aria-label=\"Contents\"><ul><li><a href=\"#summary\">Summary</a></li>";
+    for section in &document.sections {
+        let (id, title) = (slug(&section.title), Escaped(&section.title));
+        let _ = write!(page, "<li><a href=\"#{id}\">{title}</a></li>");
+    }
+    *page += "</ul></nav>\n";
+}
+
+fn summary(page: &mut String, document: &Document) {
+    *page +=
+        "<section id=\"summary\" aria-labelledby=\"summary-h\"><h2 id=\"summary-h\">Summary</h2>\n";
+    for paragraph in &document.summary {
+        let _ = writeln!(page, "<p>{}</p>", Escaped(paragraph));
+    }
+    if !document.highlights.is_empty() {
+        *page += "<dl class=\"tiles\">";
+        for highlight in &document.highlights {
+            let [name, value, note] =
+                [&highlight.name, &highlight.value, &highlight.note].map(Escaped);
+            let _ =
+                write!(page, "<div><dt>{name}</dt><dd>{value} <small>{note}</small></dd></div>");
+        }
+        *page += "</dl>\n";
+    }
+    doubts(page, &document.doubts);
+    *page += "</section>\n";
+}
+
+fn doubts(page: &mut String, doubts: &[Doubt]) {
+    if doubts.is_empty() {
+        *page += "<p class=\"fine\"><b>No flags.</b> No automatic check found a reason to doubt these numbers.</p>\n";
+        return;
+    }
+    *page += "<h3>What to know before trusting these numbers</h3>\n<ul class=\"doubts\">";
+    for doubt in doubts {
+        let [name, meaning, cure, places] =
+            [&doubt.name, &doubt.meaning, &doubt.cure, &doubt.places].map(Escaped);
+        let _ = write!(
+            page,
+            "<li><b><code>{name}</code></b> {meaning} <span>Seen: {places}. To do: {cure}.</span></li>"
+        );
+    }
+    *page += "</ul>\n";
+}
+
+fn section(page: &mut String, section: &Section) {
+    let (id, title) = (slug(&section.title), Escaped(&section.title));
+    let _ = writeln!(
+        page,
+        "<section id=\"{id}\" aria-labelledby=\"{id}-h\"><h2 id=\"{id}-h\">{title}</h2>"
+    );
+    let mut in_figures = false;
+    for block in &section.blocks {
+        let is_figure = matches!(block, Block::Figure(_));
+        if is_figure != in_figures {
+            *page += if is_figure { "<div class=\"figures\">\n" } else { "</div>\n" };
+            in_figures = is_figure;
+        }
+        match block {
+            Block::Text(text) => {
+                let _ = writeln!(page, "<p>{}</p>", Escaped(text));
+            }
+            Block::Figure(figure) => self::figure(page, figure),
+            Block::Table(table) => {
+                if !table.title.is_empty() {
+                    let _ = writeln!(page, "<h3>{}</h3>", Escaped(&table.title));
+                }
+                let name = if table.title.is_empty() { &section.title } else { &table.title };
+                self::table(page, table, name);
+            }
+            Block::Verbatim { title, text } => {
+                // The lines of a file are its meaning: they stay.
+                let lines: Vec<String> =
+                    text.lines().map(|line| Escaped(line).to_string()).collect();
+                let (title, text) = (Escaped(title), lines.join("\n"));
+                let _ = writeln!(
+                    page,
+                    "<details><summary>{title}</summary><pre tabindex=\"0\">{text}</pre></details>"
+                );
+            }
+        }
+    }
+    if in_figures {
+        *page += "</div>\n";
+    }
+    *page += "</section>\n";
+}
+
+fn figure(page: &mut String, figure: &Figure) {
+    let (id, title) = (&figure.id, Escaped(&figure.title));
+    let views = svg::views(figure);
+    let _ = write!(
+        page,
+        "<figure id=\"{id}\" data-values=\"{}\"><figcaption><h3>{title}</h3>",
+        figure.values()
+    );
+    if !figure.note.is_empty() {
+        let _ = write!(page, "<p>{}</p>", Escaped(&figure.note));
+    }
+    *page += "</figcaption>";
+    if views.len() > 1 {
+        let _ = write!(
+            page,
+            "<div class=\"views js\" role=\"group\" aria-label=\"How to draw: {title}\">"
+        );
+        for (at, view) in views.iter().enumerate() {
+            let (name, title) = (view.name(), view.title());
+            let pressed = at == 0;
+            let _ = write!(
+                page,
+                "<button type=\"button\" data-v=\"{name}\" aria-pressed=\"{pressed}\">{title}</button>"
+            );
+        }
+        *page += "</div>";
+    }
+    keys(page, figure);
+    for (at, view) in views.iter().enumerate() {
+        let hidden = if at == 0 { "" } else { " hidden" };
+        let _ = write!(
+            page,
+            "<div class=\"plot\" data-v=\"{}\" tabindex=\"0\" role=\"group\" aria-roledescription=\"chart\" aria-label=\"{title}: \
+             arrow keys go through its values, the table below lists them\"{hidden}>{}</div>",
+            view.name(),
+            svg::element(figure, *view, Legend::Outside)
+        );
+    }
+    let _ = write!(page, "<details><summary>Table of {} values</summary>", figure.values());
+    table(page, &figure.table(), &figure.title);
+    *page += "</details></figure>\n";
+}
+
+/// The legend, whose entries show and hide their series.
+fn keys(page: &mut String, figure: &Figure) {
+    let legend = svg::legend(figure);
+    if legend.is_empty() {
+        return;
+    }
+    *page += "<div class=\"keys\" role=\"group\" aria-label=\"Series shown\">";
+    for (series, (name, swatch)) in legend.iter().enumerate() {
+        let name = Escaped(name);
+        let _ = write!(
+            page,
+            "<button type=\"button\" data-s=\"{series}\" aria-pressed=\"true\">{swatch}<span>{name}</span></button>"
+        );
+    }
+    *page += "</div>";
+}
+
+fn table(page: &mut String, table: &Table, name: &str) {
+    let name = Escaped(name);
+    let _ = write!(
+        page,
+        "<div class=\"save js\"><button type=\"button\">Save as CSV</button></div>\
+         <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table: {name}\"><table><thead><tr>"
+    );
+    for column in &table.columns {
+        let class = if column.unit.is_some() { " class=\"n\"" } else { "" };
+        let (name, unit) = (Escaped(&column.name), Escaped(column.name_with_unit()));
+        let _ = write!(page, "<th scope=\"col\"{class} data-h=\"{unit}\">{name}</th>");
+    }
+    *page += "</tr></thead><tbody>";
+    for row in &table.rows {
+        *page += "<tr>";
+        for (at, (entry, column)) in row.iter().zip(&table.columns).enumerate() {
+            field(page, at, entry, column);
+        }
+        *page += "</tr>";
+    }
+    *page += "</tbody></table></div>\n";
+}
+
+fn field(page: &mut String, at: usize, entry: &Entry, column: &Column) {
+    let tag = if at == 0 { "th scope=\"row\"" } else { "td" };
+    let end = if at == 0 { "th" } else { "td" };
+    match (entry, &column.unit) {
+        (Entry::Empty, _) => {
+            let _ = write!(page, "<{tag}></{end}>");
+        }
+        (Entry::Text(text), _) => {
+            let _ = write!(page, "<{tag}>{}</{end}>", Escaped(text));
+        }
+        (Entry::Number(value), Some(unit)) => {
+            let _ = write!(
+                page,
+                "<{tag} class=\"n\" data-v=\"{value}\">{}</{end}>",
+                Escaped(unit.text(*value))
+            );
+        }
+        (Entry::Number(value), None) => {
+            let _ = write!(page, "<{tag} class=\"n\">{value}</{end}>");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
