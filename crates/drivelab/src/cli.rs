@@ -356,6 +356,10 @@ pub struct ReportArguments {
     #[arg(long, value_name = "FILE", help_heading = "What to write")]
     pub html: Option<PathBuf>,
 
+    /// A workbook: a sheet for every table, with charts of the spreadsheet's own
+    #[arg(long, value_name = "FILE", help_heading = "What to write")]
+    pub xlsx: Option<PathBuf>,
+
     /// A table in long form, one row a value
     #[arg(long, value_name = "FILE", help_heading = "What to write")]
     pub csv: Option<PathBuf>,

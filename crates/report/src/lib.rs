@@ -5,7 +5,7 @@
 //!   Cell -----> terminal::cell_line   while a run goes on
 //!   summaries > terminal::history
 //!   Record ---> runs::figures --> chart::Figure --> svg::file, svg::element
-//!   Record ---> runs::document > html::page
+//!   Record ---> runs::document > html::page, xlsx::workbook
 //!   Record ---> long_form::csv    one row a value
 //! ```
 //!
@@ -23,6 +23,7 @@ pub mod number;
 pub mod runs;
 pub mod svg;
 pub mod terminal;
+pub mod xlsx;
 
 /// Stands in every page of ours, so that it can be told from others.
 pub const HTML_MARK: &str = "<meta name=\"generator\" content=\"drivelab report\">";

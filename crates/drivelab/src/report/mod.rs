@@ -10,7 +10,7 @@ mod prices;
 mod save;
 
 use crate::{cli::ReportArguments, output};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use record::Record;
 use report::{
     runs::{self, Run},
@@ -21,9 +21,11 @@ use std::{path::Path, process::ExitCode};
 
 /// Writes what was asked for; nothing when any of it may not be written.
 pub fn report(arguments: &ReportArguments) -> Result<ExitCode> {
-    let asked = [&arguments.html, &arguments.csv, &arguments.svg];
+    let asked = [&arguments.html, &arguments.xlsx, &arguments.csv, &arguments.svg];
     if asked.iter().all(|path| path.is_none()) {
-        bail!("nothing to write: add one or more of --html FILE, --csv FILE, --svg DIR");
+        bail!(
+            "nothing to write: add one or more of --html FILE, --xlsx FILE, --csv FILE, --svg DIR"
+        );
     }
     let mut store = output::open_store(arguments.store.as_deref())?;
     store.close_orphans()?;
@@ -34,9 +36,15 @@ pub fn report(arguments: &ReportArguments) -> Result<ExitCode> {
         records.iter().zip(prices).map(|(record, prices)| Run { record, prices }).collect();
 
     let mut outputs = Outputs::new(arguments.force);
-    if let Some(path) = &arguments.html {
-        let page = report::html::page(&runs::document(&runs));
-        outputs.add(path, Format::Html, page.into_bytes())?;
+    if arguments.html.is_some() || arguments.xlsx.is_some() {
+        let document = runs::document(&runs);
+        if let Some(path) = &arguments.html {
+            outputs.add(path, Format::Html, report::html::page(&document).into_bytes())?;
+        }
+        if let Some(path) = &arguments.xlsx {
+            let workbook = report::xlsx::workbook(&document);
+            outputs.add(path, Format::Xlsx, workbook.context("cannot make the workbook")?)?;
+        }
     }
     if let Some(path) = &arguments.csv {
         let records: Vec<&Record> = records.iter().collect();

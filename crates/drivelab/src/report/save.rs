@@ -13,6 +13,8 @@ use std::{
 pub enum Format {
     /// A page.
     Html,
+    /// A workbook.
+    Xlsx,
     /// A table in long form.
     Csv,
     /// A drawing.
@@ -24,6 +26,7 @@ impl Format {
     fn mark(self) -> &'static str {
         match self {
             Self::Html => report::HTML_MARK,
+            Self::Xlsx => report::xlsx::MARK,
             Self::Csv => report::long_form::HEAD,
             Self::Svg => report::SVG_MARK,
         }
@@ -97,7 +100,7 @@ impl Outputs {
             write_whole(path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
             match format {
                 Format::Svg => drawings += 1,
-                Format::Html | Format::Csv => {
+                Format::Html | Format::Xlsx | Format::Csv => {
                     let size = report::number::size(bytes.len() as u64);
                     lines.push(format!("wrote {} ({size})", path.display()));
                 }
@@ -128,11 +131,30 @@ fn parent_exists(path: &Path) -> Result<()> {
 
 /// Empty files are nobody's.
 fn is_ours(path: &Path, format: Format) -> Result<bool> {
+    if format == Format::Xlsx {
+        return Ok(fs::metadata(path).is_ok_and(|file| file.len() == 0) || is_our_workbook(path));
+    }
     let mut head = Vec::new();
     File::open(path)
         .and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head))
         .with_context(|| format!("cannot read {} to see what it is", path.display()))?;
     Ok(head.is_empty() || String::from_utf8_lossy(&head).contains(format.mark()))
+}
+
+/// Whether a workbook's properties carry the mark; what is no workbook has none.
+fn is_our_workbook(path: &Path) -> bool {
+    let properties = || {
+        let mut archive = zip::ZipArchive::new(File::open(path).ok()?).ok()?;
+        let mut text = String::new();
+        archive
+            .by_name("docProps/core.xml")
+            .ok()?
+            .take(HEAD_BYTES)
+            .read_to_string(&mut text)
+            .ok()?;
+        Some(text)
+    };
+    properties().is_some_and(|text| text.contains(Format::Xlsx.mark()))
 }
 
 /// Through a file beside it, so that a full disk leaves what was there. A link is followed; what is no regular

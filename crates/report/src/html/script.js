@@ -170,8 +170,8 @@
     const label = (p, text) => add('text', { class: 'k v', 'text-anchor': 'middle', x: p[0], y: p[1] + 10 }, text);
     for (let i = 0; i <= li; i += Math.ceil((li + 1) / 8)) label(place(i, nearJ, 0), s.x[i]);
     for (let j = 0; j <= lj; j += Math.ceil((lj + 1) / 8)) label(place(nearI, j, 0), s.y[j]);
-    label(place(li / 2, c > 0 ? lj * 1.25 : -lj * 0.25, 0), s.xt);
-    label(place(n > 0 ? li * 1.25 : -li * 0.25, lj / 2, 0), s.yt);
+    label(place(li / 2, c > 0 ? lj * 1.28 : -lj * 0.28, 0), s.xt);
+    label(place(n > 0 ? li * 1.28 : -li * 0.28, lj / 2, 0), s.yt);
     const faces = [];
     for (let j = 0; j < lj; j++) for (let i = 0; i < li; i++) {
       const corners = [[i, j], [i + 1, j], [i + 1, j + 1], [i, j + 1]], z = corners.map(([i, j]) => s.z[j][i]);

@@ -1,6 +1,6 @@
 //! Runs as a report: the summary first, the differences, the figures, all cells, environment and method.
 
-use super::{Run, Subject, by_method, facts, figures, rates};
+use super::{Run, Subject, by_method, facts, figures, rates, subject::typed};
 use crate::{
     chart::{Column, Entry, Figure, Table, Unit},
     document::{Block, Document, Doubt, Highlight, Section},
@@ -85,23 +85,26 @@ fn summary(group: &[Subject<'_>]) -> Vec<String> {
 }
 
 fn of_record(record: &Record) -> String {
-    let targets: Vec<&str> = record.targets.iter().map(|target| target.text.as_str()).collect();
+    let targets: Vec<&str> = record.targets.iter().map(typed).collect();
     let method = &record.method;
     let passes = if method.passes == 1 {
         "one pass".to_owned()
     } else {
         format!("{} passes", method.passes)
     };
+    let several = targets.len() > 1;
     let mut text = format!(
-        "{} was measured with the method {} (grade {}, {passes}) over {}: {} cells.",
+        "{} {} measured with the method {} (grade {}, {passes}) over {}: {} cells.",
         targets.join(" and "),
+        if several { "were" } else { "was" },
         method.name,
         method.grade,
         number::size(method.span_bytes),
         record.cells.len()
     );
     if record.time == "virtual" {
-        text += " It is a model: its seconds are virtual, and the same seed gives the same numbers on any machine.";
+        text += if several { " They are models: their" } else { " It is a model: its" };
+        text += " seconds are virtual, and the same seed gives the same numbers on any machine.";
     }
     match (record.state, &record.error) {
         (State::Complete, _) => {}
@@ -177,15 +180,16 @@ fn doubts(runs: &[Run<'_>], several: bool) -> Vec<Doubt> {
         let mut places = Vec::new();
         for run in runs {
             let record = run.record;
-            let of_run = record.flags.contains(&flag)
-                || record.targets.iter().any(|t| t.flags.contains(&flag));
+            let of_target = record.targets.iter().any(|target| target.flags.contains(&flag));
             let cells: Vec<&Cell> =
                 record.cells.iter().filter(|cell| cell.flags.contains(&flag)).collect();
-            if !of_run && cells.is_empty() {
+            if !of_target && cells.is_empty() && !record.flags.contains(&flag) {
                 continue;
             }
-            let where_in = if of_run || cells.len() == record.cells.len() {
+            let where_in = if of_target || cells.len() == record.cells.len() {
                 "all cells".to_owned()
+            } else if cells.is_empty() {
+                "the run as a whole".to_owned()
             } else if cells.len() > PLACES_MAX {
                 format!("{} of {} cells", cells.len(), record.cells.len())
             } else {

@@ -1,7 +1,7 @@
 //! What is compared: a target of a run, under a short name.
 
 use super::Money;
-use record::{Cell, Record};
+use record::{Cell, Record, TargetInfo};
 
 /// A record and what the report knows beside it.
 #[derive(Clone, Debug)]
@@ -46,6 +46,12 @@ pub fn subjects<'r>(runs: &[Run<'r>]) -> Vec<Subject<'r>> {
     subjects
 }
 
+/// As it was typed; `.` and its like say nothing outside the place where they were typed.
+pub(super) fn typed(target: &TargetInfo) -> &str {
+    let is_relative = target.text.starts_with('.');
+    target.path.as_deref().filter(|_| is_relative).unwrap_or(&target.text)
+}
+
 fn of_run<'r>(run: &Run<'r>) -> Vec<Subject<'r>> {
     let record = run.record;
     let mut targets: Vec<usize> = record.cells.iter().map(|cell| cell.target).collect();
@@ -53,7 +59,7 @@ fn of_run<'r>(run: &Run<'r>) -> Vec<Subject<'r>> {
     targets.dedup();
     let several = targets.len() > 1;
     let subject = |target: usize| {
-        let typed = record.targets.get(target).map_or("", |target| target.text.as_str());
+        let typed = record.targets.get(target).map_or("", typed);
         let label = record.labels.get("label").map(String::as_str);
         let name = match (label, several) {
             (Some(label), false) => label.to_owned(),

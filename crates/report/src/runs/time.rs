@@ -9,8 +9,10 @@ use record::{Bound, Cell, Flag, Pass};
 
 /// Charts over time in one report: those of cells that were not steady first.
 const CHARTS_MAX: usize = 12;
-/// Points a pass: more than pixels are seen by nobody.
-const POINTS_MAX: usize = 240;
+/// Points of a chart, all passes together: more than pixels are seen by nobody.
+const POINTS_MAX: usize = 300;
+/// Points of a pass at least, however many passes there are.
+const POINTS_MIN: usize = 60;
 /// Rounds that steady state is judged over (SNIA PTS 2.0).
 const WINDOW: u32 = 5;
 
@@ -125,7 +127,8 @@ fn rate_over_time(cell: &Cell, pass: &Pass) -> Vec<Point> {
         return Vec::new();
     }
     let factor = if cell.is_large_block() { cell.block_bytes as f64 } else { 1.0 };
-    let per_point = ticks.len().div_ceil(POINTS_MAX);
+    let points_max = (POINTS_MAX / cell.passes.len().max(1)).max(POINTS_MIN);
+    let per_point = ticks.len().div_ceil(points_max);
     let stretch = |(at, ticks): (usize, &[u64])| {
         let operations: f64 = ticks.iter().map(|tick| *tick as f64).sum();
         let seconds = ticks.len() as f64 * tick_s;

@@ -8,7 +8,7 @@ use crate::{
 use std::fmt::Write;
 
 /// Width of every drawing, px. A page scales it to the room there is.
-pub(super) const WIDTH: f64 = 760.0;
+pub(super) const WIDTH: f64 = 620.0;
 /// Size of text, px.
 pub(super) const FONT: f64 = 13.0;
 /// Room for the title of a file of its own.

@@ -10,8 +10,8 @@ pub const SERIES_COLORS: [(&str, &str); 7] = [
     ("#00855f", "#2ec79a"),
     ("#b3588d", "#e29cc4"),
     ("#9a6b00", "#e6b030"),
-    ("#2b8cbe", "#8fd3f7"),
     ("#4d4d4d", "#c8c8c8"),
+    ("#2b8cbe", "#8fd3f7"),
 ];
 
 /// The colour of a page, light and dark.

@@ -16,12 +16,12 @@ use crate::{
     markup::{Escaped, Px},
 };
 
-const HEIGHT: f64 = 420.0;
+const HEIGHT: f64 = 380.0;
 /// The view that a page opens with, radians.
 const YAW: f64 = -0.65;
 const PITCH: f64 = 0.5;
 /// Pixels a unit of the cube, whose sides are 2 and whose height is 1.1.
-const SIZE: f64 = 190.0;
+const SIZE: f64 = 165.0;
 const RISE: f64 = 1.1;
 
 /// The eye looks from above the near corner; far things are drawn first.
@@ -113,7 +113,7 @@ fn faces(grid: &Grid, shades: &Shades, projection: &Projection) -> Vec<(String, 
     faces.into_iter().map(|(_, path, share)| (path, share)).collect()
 }
 
-/// The ground with its edges, and labels along the two near ones.
+/// The ground with its edges, and labels along the two near ones, as the script places them.
 fn floor(canvas: &mut Canvas, grid: &Grid, projection: &Projection) {
     let (last_i, last_j) = ((grid.xs.len().max(2) - 1) as f64, (grid.ys.len().max(2) - 1) as f64);
     let corner = |i: f64, j: f64, height: f64| {
@@ -124,18 +124,19 @@ fn floor(canvas: &mut Canvas, grid: &Grid, projection: &Projection) {
         .map(|(i, j)| corner(i, j, 0.0))
         .into();
     canvas.path("x", &format!("M{}Z", ground.join("L")), "");
+    // The edges nearest to the eye at this yaw are the last row's and the first column's.
+    let mut label = |i: f64, j: f64, text: &str| {
+        let (x, y, _) = projection.place(i, j, 0.0);
+        canvas.text(x, y + 10.0, "k v", Anchor::Middle, text);
+    };
     for (i, x) in grid.xs.iter().enumerate().step_by(grid.xs.len().div_ceil(8).max(1)) {
-        let (at_x, at_y, _) = projection.place(i as f64, last_j + 0.04 * last_j, 0.0);
-        canvas.text(at_x - 4.0, at_y + 14.0, "k v", Anchor::End, &grid.x.unit.text(*x));
+        label(i as f64, last_j * 1.08, &grid.x.unit.text(*x));
     }
     for (j, y) in grid.ys.iter().enumerate().step_by(grid.ys.len().div_ceil(8).max(1)) {
-        let (at_x, at_y, _) = projection.place(last_i + 0.04 * last_i, j as f64, 0.0);
-        canvas.text(at_x + 6.0, at_y + 12.0, "k v", Anchor::Start, &grid.y.unit.text(*y));
+        label(-0.08 * last_i, j as f64, &grid.y.unit.text(*y));
     }
-    let (x, y, _) = projection.place(last_i / 2.0, last_j * 1.25, 0.0);
-    canvas.text(x - 14.0, y + 30.0, "a", Anchor::End, &grid.x.title);
-    let (x, y, _) = projection.place(last_i * 1.25, last_j / 2.0, 0.0);
-    canvas.text(x + 10.0, y + 24.0, "a", Anchor::Start, &grid.y.title);
+    label(last_i / 2.0, last_j * 1.28, &grid.x.title);
+    label(-0.28 * last_i, last_j / 2.0, &grid.y.title);
 }
 
 /// What the script needs to draw it again from another side, as JSON.

@@ -1,0 +1,172 @@
+//! A sheet that is filled from the top.
+
+use crate::chart::{Column, Entry, Table};
+use rust_xlsxwriter::{Format, Workbook, Worksheet, XlsxError};
+use std::collections::BTreeSet;
+
+/// What Excel allows: characters of a sheet's name, and of a field.
+const NAME_MAX: usize = 31;
+const FIELD_MAX: usize = 32_000;
+
+/// Names of sheets so far: no two may be the same, whatever their case.
+#[derive(Default)]
+pub(super) struct Names {
+    taken: BTreeSet<String>,
+}
+
+impl Names {
+    /// The title as far as a sheet's name can hold it.
+    fn from_title(&mut self, title: &str) -> String {
+        let allowed = |letter: char| if "[]:*?/\\'".contains(letter) { ' ' } else { letter };
+        let title: String = cleaned(title).chars().map(allowed).collect();
+        let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut number = 1;
+        loop {
+            let end = if number == 1 { String::new() } else { format!(" {number}") };
+            let name: String = title.chars().take(NAME_MAX - end.len()).collect();
+            let name = format!("{}{end}", if name.is_empty() { "Sheet" } else { name.trim_end() });
+            if self.taken.insert(name.to_lowercase()) {
+                return name;
+            }
+            number += 1;
+        }
+    }
+}
+
+/// Text without what a workbook's XML cannot hold, and no longer than a field.
+pub(super) fn cleaned(text: &str) -> String {
+    let clean = |letter: char| match letter {
+        '\n' | '\t' | '\r' => ' ',
+        _ if letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}') => '\u{fffd}',
+        _ => letter,
+    };
+    text.chars().take(FIELD_MAX).map(clean).collect()
+}
+
+/// A sheet and the row that is written next.
+pub(super) struct Sheet<'w> {
+    pub(super) worksheet: &'w mut Worksheet,
+    pub(super) name: String,
+    pub(super) row: u32,
+}
+
+impl<'w> Sheet<'w> {
+    pub(super) fn new(
+        workbook: &'w mut Workbook,
+        names: &mut Names,
+        title: &str,
+    ) -> Result<Self, XlsxError> {
+        let name = names.from_title(title);
+        let worksheet = workbook.add_worksheet().set_name(&name)?;
+        Ok(Self { worksheet, name, row: 0 })
+    }
+
+    pub(super) fn gap(&mut self) {
+        self.row += 1;
+    }
+
+    pub(super) fn heading(&mut self, text: &str) -> Result<(), XlsxError> {
+        let format = Format::new().set_bold().set_font_size(14);
+        self.worksheet.write_string_with_format(self.row, 0, cleaned(text), &format)?;
+        self.row += 1;
+        Ok(())
+    }
+
+    pub(super) fn head(&mut self, names: &[&str]) -> Result<(), XlsxError> {
+        let format = Format::new().set_bold().set_background_color(0x00F0_F2F5);
+        for (column, name) in names.iter().enumerate() {
+            self.worksheet.write_string_with_format(
+                self.row,
+                column as u16,
+                cleaned(name),
+                &format,
+            )?;
+        }
+        self.row += 1;
+        Ok(())
+    }
+
+    pub(super) fn line(&mut self, texts: &[&str]) -> Result<(), XlsxError> {
+        for (column, text) in texts.iter().enumerate() {
+            self.worksheet.write_string(self.row, column as u16, cleaned(text))?;
+        }
+        self.row += 1;
+        Ok(())
+    }
+
+    /// A number, or a dash for what a sheet cannot hold.
+    pub(super) fn number(&mut self, row: u32, column: u16, value: f64) -> Result<(), XlsxError> {
+        if value.is_finite() {
+            self.worksheet.write_number_with_format(row, column, value, &number_format(value))?;
+        } else {
+            self.worksheet.write_string(row, column, "-")?;
+        }
+        Ok(())
+    }
+
+    /// A table below what is there; numbers of a column share a unit.
+    pub(super) fn table(&mut self, table: &Table) -> Result<(), XlsxError> {
+        let scales: Vec<(f64, String)> =
+            (0..table.columns.len()).map(|at| scale(table, at)).collect();
+        let heads: Vec<String> = table
+            .columns
+            .iter()
+            .zip(&scales)
+            .map(|(column, (_, unit))| head(column, unit))
+            .collect();
+        self.head(&heads.iter().map(String::as_str).collect::<Vec<_>>())?;
+        for entries in &table.rows {
+            for (column, (entry, (factor, _))) in entries.iter().zip(&scales).enumerate() {
+                match entry {
+                    Entry::Empty => {}
+                    Entry::Text(text) => {
+                        self.worksheet.write_string(self.row, column as u16, cleaned(text))?;
+                    }
+                    Entry::Number(value) => self.number(self.row, column as u16, value / factor)?,
+                }
+            }
+            self.row += 1;
+        }
+        Ok(())
+    }
+
+    pub(super) fn widths(&mut self, widths: &[f64]) -> Result<(), XlsxError> {
+        for (column, width) in widths.iter().enumerate() {
+            self.worksheet.set_column_width(column as u16, *width)?;
+        }
+        Ok(())
+    }
+
+    /// Columns as wide as their contents, up to a limit.
+    pub(super) fn finish(&mut self) -> Result<(), XlsxError> {
+        self.worksheet.set_autofit_max_width(320);
+        self.worksheet.autofit();
+        Ok(())
+    }
+}
+
+fn head(column: &Column, unit: &str) -> String {
+    if unit.is_empty() { column.name.clone() } else { format!("{}, {unit}", column.name) }
+}
+
+/// The unit that the largest number of a column asks for.
+fn scale(table: &Table, at: usize) -> (f64, String) {
+    let Some(unit) = &table.columns[at].unit else { return (1.0, String::new()) };
+    let largest = table.rows.iter().map(|row| match row[at] {
+        Entry::Number(value) if value.is_finite() => value.abs(),
+        _ => 0.0,
+    });
+    unit.common(largest.fold(0.0, f64::max))
+}
+
+/// Three digits where they say something; the value itself is kept whole.
+fn number_format(value: f64) -> Format {
+    let pattern = match value.abs() {
+        size if size == 0.0 || size.fract() == 0.0 && size < 1e6 => "0",
+        size if size >= 100.0 => "#,##0",
+        size if size >= 1.0 => "0.00",
+        size if size >= 0.001 => "0.0000",
+        _ => "0.00E+00",
+    };
+    Format::new().set_num_format(pattern)
+}
