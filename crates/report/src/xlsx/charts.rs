@@ -34,7 +34,7 @@ pub(super) fn sheet(
         sheet.worksheet.insert_chart(3, column, &chart)?;
     }
     // The note would widen the first column beyond reason.
-    sheet.widths(&[30.0])
+    sheet.widths(&[30.0, 14.0, 14.0, 14.0, 14.0, 14.0])
 }
 
 /// Lying bars need room for each of them.
@@ -126,9 +126,9 @@ fn of_bars(sheet: &mut Sheet<'_>, bars: &Bars) -> Result<Placed, XlsxError> {
             added.set_y_error_bars(&error_bars(&below, &above));
         }
     }
-    // As in the table: the first group on top. Excel turns the axis of values around with it.
-    chart.x_axis().set_reverse();
-    chart.y_axis().set_name(&spoken(&titled(&bars.value, &unit)));
+    // As in the table: the first group on top. The upright axis is y here, though the groups stand along it.
+    chart.y_axis().set_reverse();
+    chart.x_axis().set_name(&spoken(&titled(&bars.value, &unit)));
     if bars.series.len() == 1 {
         chart.legend().set_hidden();
     }

@@ -58,6 +58,8 @@ impl<'w> Sheet<'w> {
     ) -> Result<Self, XlsxError> {
         let name = names.from_title(title);
         let worksheet = workbook.add_worksheet().set_name(&name)?;
+        // On paper: as wide as the page, as long as it takes.
+        worksheet.set_landscape().set_print_fit_to_pages(1, 0);
         Ok(Self { worksheet, name, row: 0 })
     }
 
@@ -73,7 +75,7 @@ impl<'w> Sheet<'w> {
     }
 
     pub(super) fn head(&mut self, names: &[&str]) -> Result<(), XlsxError> {
-        let format = Format::new().set_bold().set_background_color(0x00F0_F2F5);
+        let format = Format::new().set_bold().set_text_wrap().set_background_color(0x00F0_F2F5);
         for (column, name) in names.iter().enumerate() {
             self.worksheet.write_string_with_format(
                 self.row,
