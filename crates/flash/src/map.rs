@@ -32,10 +32,19 @@ struct Page {
 
 impl Map {
     pub fn new(layout: &Layout) -> Self {
-        let pages = layout.pages as usize;
+        let (pages, entries) = (layout.pages as usize, layout.page_entries);
+        Self::empty(pages, entries, layout.shape.checksums)
+    }
+
+    /// Of so many blocks, with checksums, whatever the volume's own map has.
+    pub fn for_rescue(blocks: u32) -> Self {
+        Self::empty(blocks.div_ceil(512) as usize, 512, Checksums::OnRead)
+    }
+
+    fn empty(pages: usize, page_entries: u32, checksums: Checksums) -> Self {
         Self {
-            page_entries: layout.page_entries,
-            checksums: layout.shape.checksums,
+            page_entries,
+            checksums,
             pages: (0..pages).map(|_| None).collect(),
             dirty: vec![false; pages],
             directory: vec![(0, 0); pages],

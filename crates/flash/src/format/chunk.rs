@@ -29,6 +29,11 @@ impl Kind {
         matches!(self, Self::Write | Self::Copy | Self::Page)
     }
 
+    /// Whether it is a block of the volume's.
+    pub fn is_of_host(self) -> bool {
+        matches!(self, Self::Write | Self::Copy)
+    }
+
     fn code(self) -> u8 {
         match self {
             Self::Write => 1,

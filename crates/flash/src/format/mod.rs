@@ -13,7 +13,9 @@ pub(crate) use chunk::{
     ENTRY_BYTES, Entry, HEADER_BYTES, Header, Kind, decode_chunk, encode_chunk,
 };
 pub(crate) use record::{RECORD_ENTRIES, RecordHeader, decode_record, encode_record};
-pub(crate) use root::{PAYLOAD_BYTES, Root, SegmentRecord, decode_root, encode_root};
+pub(crate) use root::{
+    PAYLOAD_BYTES, Root, SegmentRecord, decode_root, encode_root, root_block_generation,
+};
 pub(crate) use superblock::{Found, Superblock};
 
 /// Tells volumes apart: random, chosen at creation.

@@ -81,9 +81,12 @@ impl Superblock {
     /// What the block read at `offset` is.
     pub fn decode(offset: u64, bytes: &[u8]) -> Found {
         let bytes = &bytes[..BYTES];
+        if &bytes[..8] != MAGIC {
+            return Found::Nothing;
+        }
         let id = VolumeId(bytes[16..32].try_into().expect("16 bytes"));
         let sealed = structure_crc(id, offset, bytes, CRC_AT) == u32_at(bytes, CRC_AT);
-        if &bytes[..8] != MAGIC || !sealed || u64_at(bytes, 32) != offset {
+        if !sealed || u64_at(bytes, 32) != offset {
             return Found::Nothing;
         }
         let (version, features) = (u32_at(bytes, 8), u32_at(bytes, 12));

@@ -8,13 +8,16 @@
 //!   resize   another size for the volume, or for its drive              resize.rs
 //! ```
 
+mod bits;
 mod check;
+mod rescue;
 mod scan;
 mod status;
 #[cfg(test)]
 mod tests;
 
 pub use check::{CheckReport, Finding, Severity, Verdict, check};
+pub use rescue::{Basis, Destination, Plan, RescueReport, Survey, survey};
 pub use status::{SegmentCounts, Status, status};
 
 use crate::volume::{Look, OpenError, Opening};
@@ -41,6 +44,8 @@ pub type Watch<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
 pub enum ToolError {
     /// The volume cannot be opened.
     Open(OpenError),
+    /// On the whole drive nothing of a volume, or nothing of the one that was named, was found.
+    NothingLeft,
     /// [`Watch`] said so.
     Stopped,
     /// The drive, or what is written to, failed.
@@ -51,6 +56,10 @@ impl fmt::Display for ToolError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Open(error) => error.fmt(formatter),
+            Self::NothingLeft => formatter.write_str(
+                "nothing of such a volume was found on the whole drive: name the drive or file that it was \
+                 created on",
+            ),
             Self::Stopped => formatter.write_str("stopped before the end"),
             Self::Io(error) => OpenError::Io(*error).fmt(formatter),
         }

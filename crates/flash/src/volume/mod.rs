@@ -25,11 +25,14 @@ mod ring;
 mod runs;
 mod writes;
 
-pub(crate) use self::opening::{Look, Opening};
 pub use self::{
     cleaner::Cleaning,
     core::{Counters, Discards, IdleCleaning, Settings},
     opening::{CopyState, OpenError, OpenReport, Step},
+};
+pub(crate) use self::{
+    log::Stream,
+    opening::{Look, Opening},
 };
 
 use self::core::Core;

@@ -7,7 +7,7 @@ mod segments;
 pub use findings::{Finding, Severity};
 
 use self::segments::Segments;
-use super::{Status, ToolError, Watch, look, scan::Reader};
+use super::{Status, ToolError, Watch, bits::Bits, look, scan::Reader};
 use crate::{
     layout::{BLOCK_BYTES, Layout},
     map::LOST,
@@ -166,7 +166,7 @@ fn check_map(look: &Look, report: &mut CheckReport) {
             live_blocks: look.segments.get(segment).live,
         });
     }
-    let mut taken = Places::new(layout);
+    let mut taken = places(layout);
     for &(location, _) in look.root.directory.iter().filter(|page| page.0 != 0) {
         taken.insert(location);
     }
@@ -189,31 +189,9 @@ fn check_map(look: &Look, report: &mut CheckReport) {
     }
 }
 
-/// A set of locations, a bit each.
-struct Places {
-    first: u32,
-    words: Vec<u64>,
-}
-
-impl Places {
-    fn new(layout: &Layout) -> Self {
-        let blocks = layout.segments as usize * layout.segment_blocks as usize;
-        Self { first: layout.first_block, words: vec![0; blocks.div_ceil(64)] }
-    }
-
-    /// Whether it was not there before.
-    fn insert(&mut self, location: u32) -> bool {
-        let at = (location - self.first) as usize;
-        let (word, bit) = (&mut self.words[at / 64], 1 << (at % 64));
-        let new = *word & bit == 0;
-        *word |= bit;
-        new
-    }
-
-    fn contains(&self, location: u32) -> bool {
-        let at = (location - self.first) as usize;
-        self.words[at / 64] & 1 << (at % 64) != 0
-    }
+/// A set of locations.
+fn places(layout: &Layout) -> Bits {
+    Bits::new(layout.first_block, layout.segments as usize * layout.segment_blocks as usize)
 }
 
 /// Bytes of a block, as an index.

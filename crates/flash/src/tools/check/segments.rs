@@ -1,13 +1,13 @@
 //! Segments with live blocks, read from their first block to their last: chunk after chunk, header against map
 //! and data against checksum. What no header speaks of is read once more and held against the map alone.
 
-use super::{BLOCK, CheckReport, Finding, Places};
+use super::{BLOCK, CheckReport, Finding, places};
 use crate::{
     format::{Entry, Kind, block_crc, decode_chunk},
     layout::Layout,
     map::LOST,
     segments::State,
-    tools::{Progress, ToolError, Watch, scan::Reader},
+    tools::{Progress, ToolError, Watch, bits::Bits, scan::Reader},
     volume::Look,
 };
 use block::IoError;
@@ -18,7 +18,7 @@ pub(super) struct Segments<'a> {
     look: &'a Look,
     report: &'a mut CheckReport,
     /// Live locations that a header spoke of.
-    known: Places,
+    known: Bits,
 }
 
 /// Where in a segment the reading is.
@@ -37,7 +37,7 @@ struct Walk {
 
 impl<'a> Segments<'a> {
     pub fn new(look: &'a Look, report: &'a mut CheckReport) -> Self {
-        Self { look, report, known: Places::new(&look.layout) }
+        Self { look, report, known: places(&look.layout) }
     }
 
     pub fn read(&mut self, reader: &mut Reader, watch: &mut Watch) -> Result<(), ToolError> {

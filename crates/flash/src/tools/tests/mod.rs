@@ -1,6 +1,7 @@
 //! The tools on simulated drives, whole and damaged on purpose.
 
 mod check;
+mod rescue;
 mod status;
 mod superblocks;
 

@@ -1,0 +1,169 @@
+//! Rescue: whatever is damaged, what it calls recovered is right, and nothing that is there is left behind.
+
+use super::{End, block_at, classed, patient, reading, sectors, used};
+use crate::{
+    crash::bench::{ID, small, striped},
+    layout::copies,
+    tools::{Basis, Plan, RescueReport, ToolError, look, survey},
+};
+use block::Rng;
+use flash::{Checksums, Shape, VolumeId};
+use model::Media;
+use std::ops::Range;
+
+/// What comes out: by block, the values of its sectors; and the report.
+fn rescue(medium: &Media, shape: Shape) -> (Vec<u64>, RescueReport) {
+    let found =
+        survey(&mut reading(medium), &Plan::default(), &mut patient()).expect("much is left");
+    let mut values = vec![0; sectors(shape) as usize];
+    let mut put = |offset: u64, data: &[u8]| {
+        for (sector, bytes) in (offset as usize / 512..).zip(data.chunks(512)) {
+            values[sector] = u64::from_le_bytes(bytes[..8].try_into().expect("eight bytes"));
+        }
+        Ok(())
+    };
+    let report = found.copy_out(&mut reading(medium), &mut put, &mut patient()).expect("healthy");
+    (values, report)
+}
+
+fn is_in(ranges: &[Range<u32>], block: u32) -> bool {
+    ranges.iter().any(|range| range.contains(&block))
+}
+
+fn without_superblocks(medium: &mut Media, shape: Shape) {
+    for place in copies(shape.device_bytes, shape.unit_bytes()) {
+        medium.damage(block_at(place));
+    }
+}
+
+/// What is not doubtful is right; what is lost is listed.
+fn hold(values: &[u64], expected: &[u64], report: &RescueReport, what: &str) {
+    for (block, (seen, expected)) in (0..).zip(values.chunks(8).zip(expected.chunks(8))) {
+        let excused = is_in(&report.doubtful, block) || is_in(&report.lost, block);
+        assert!(seen == expected || excused, "{what}: block {block} {seen:?} not {expected:?}");
+    }
+}
+
+fn unchecked_on_read() -> Shape {
+    Shape { checksums: Checksums::OnCleaning, ..small() }
+}
+
+fn lives() -> impl Iterator<Item = (u64, Shape, Media, Vec<u64>)> {
+    (0..8).map(|seed| {
+        let shape = [small(), striped(), unchecked_on_read(), classed()][seed as usize % 4];
+        let end = if seed < 4 { End::Clean } else { End::Unclean };
+        let (medium, values) = used(shape, seed, end);
+        (seed, shape, medium, values)
+    })
+}
+
+#[test]
+fn without_superblocks_exactly_what_the_volume_held_comes_out() {
+    for (seed, shape, mut medium, values) in lives() {
+        without_superblocks(&mut medium, shape);
+        let (seen, report) = rescue(&medium, shape);
+        assert_eq!(report.basis, Basis::Root, "seed {seed}");
+        assert_eq!((&report.doubtful, &report.lost), (&vec![], &vec![]), "seed {seed}");
+        assert_eq!(seen, values, "seed {seed}");
+        assert_eq!((report.chunks_missing, report.pages_damaged), (0, 0));
+    }
+}
+
+#[test]
+fn without_a_root_nothing_is_left_behind_and_what_came_back_is_listed_as_doubtful() {
+    let (mut sure, mut doubtful) = (0, 0);
+    for (seed, shape, mut medium, values) in lives() {
+        let layout = look(&mut reading(&medium), &mut patient()).expect("healthy").layout;
+        without_superblocks(&mut medium, shape);
+        for area in 0..2 {
+            medium.damage(block_at(layout.root_offset(area)));
+        }
+        let (seen, report) = rescue(&medium, shape);
+        assert_eq!(report.basis, Basis::Pages, "seed {seed}");
+        hold(&seen, &values, &report, &format!("seed {seed}"));
+        left_behind(&seen, &values, seed);
+        assert_eq!(report.lost, [], "seed {seed}");
+        sure += RescueReport::blocks(&report.recovered);
+        doubtful += RescueReport::blocks(&report.doubtful);
+    }
+    assert!(sure > 10 * doubtful, "{sure} sure, {doubtful} doubtful");
+}
+
+/// Whatever held data comes out, at its newest.
+fn left_behind(seen: &[u64], values: &[u64], seed: u64) {
+    for (block, (seen, expected)) in seen.chunks(8).zip(values.chunks(8)).enumerate() {
+        let written = expected.iter().any(|&value| value != 0);
+        assert!(!written || seen == expected, "seed {seed}: block {block}");
+    }
+}
+
+#[test]
+fn from_chunks_alone_everything_comes_out_and_only_trims_are_forgotten() {
+    let mut whole = 0;
+    for (seed, shape, mut medium, values) in lives() {
+        let found = look(&mut reading(&medium), &mut patient()).expect("healthy");
+        without_superblocks(&mut medium, shape);
+        for area in 0..2 {
+            medium.damage(block_at(found.layout.root_offset(area)));
+        }
+        // Headers of the meta stream are damaged too: no page is known.
+        let meta = crate::volume::Stream::Meta.number();
+        for (number, segment) in (0..).zip(&found.segments.table) {
+            for at in 0..found.layout.segment_blocks {
+                if segment.stream == meta && segment.blocks > 0 {
+                    let location = u64::from(found.layout.location(number) + at);
+                    medium.damage(block_at(location * 4096));
+                }
+            }
+        }
+        let (seen, report) = rescue(&medium, shape);
+        hold(&seen, &values, &report, &format!("seed {seed}, {:?}", report.basis));
+        if report.chunks_cut == 0 {
+            whole += 1;
+            left_behind(&seen, &values, seed);
+        }
+    }
+    assert!(whole > 0, "in every life a damaged number was taken for the end of the log");
+}
+
+/// A life's drive with places damaged at random: never is anything wrong called recovered.
+#[test]
+fn rot_anywhere_never_makes_wrong_data_look_right() {
+    let (mut held, mut lost) = (0, 0);
+    for (seed, shape, medium, values) in lives() {
+        let blocks = shape.device_bytes / 4096;
+        let mut rng = Rng::new(seed, 4);
+        for round in 0..6 {
+            let mut medium = medium.clone();
+            without_superblocks(&mut medium, shape);
+            for _ in 0..20 {
+                medium.rot(rng.below(blocks) * 4096, &mut rng);
+                medium.damage(block_at(rng.below(blocks) * 4096));
+            }
+            let (seen, report) = rescue(&medium, shape);
+            // Where headers are gone, nobody knows what was written in their chunks; where they were the last ones,
+            // not even that they were there.
+            let known = report.chunks_missing == 0 && report.basis == Basis::Root;
+            if known && seed < 4 {
+                held += 1;
+                hold(&seen, &values, &report, &format!("seed {seed}, round {round}"));
+            }
+            lost += RescueReport::blocks(&report.lost) + RescueReport::blocks(&report.doubtful);
+        }
+    }
+    assert!(held > 10 && lost > 20, "{held} held, {lost} lost");
+}
+
+#[test]
+fn a_drive_that_never_held_a_volume_has_nothing_to_rescue() {
+    let medium = crate::crash::bench::media(&small());
+    let nothing = survey(&mut reading(&medium), &Plan::default(), &mut patient());
+    assert_eq!(nothing.map(|_| ()), Err(ToolError::NothingLeft));
+    let (medium, _) = used(small(), 1, End::Clean);
+    let other = Plan { volume: Some(VolumeId(*b"another volume..")), ..Plan::default() };
+    let nothing = survey(&mut reading(&medium), &other, &mut patient());
+    assert_eq!(nothing.map(|_| ()), Err(ToolError::NothingLeft));
+    let named = Plan { volume: Some(ID), ..Plan::default() };
+    let found = survey(&mut reading(&medium), &named, &mut patient()).expect("it is there");
+    assert_eq!(found.exported_bytes(), small().exported_bytes);
+}
