@@ -51,7 +51,8 @@ pub fn media(shape: &Shape) -> Media {
     Media::new(shape.device_bytes, 4096, Contents::Bytes)
 }
 
-fn rig(media: Media, seed: u64) -> Rig<Shuffling> {
+/// That medium behind a drive whose answers overtake each other.
+pub fn rig(media: Media, seed: u64) -> Rig<Shuffling> {
     Rig::new(Shuffling::new(media.capacity_bytes(), seed), vec![media])
 }
 

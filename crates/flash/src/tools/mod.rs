@@ -11,6 +11,7 @@
 mod bits;
 mod check;
 mod rescue;
+mod resize;
 mod scan;
 mod status;
 #[cfg(test)]
@@ -18,9 +19,13 @@ mod tests;
 
 pub use check::{CheckReport, Finding, Severity, Verdict, check};
 pub use rescue::{Basis, Destination, Plan, RescueReport, Survey, survey};
+pub use resize::{Beyond, DeviceUse, NewSize, Resized, resize};
 pub use status::{SegmentCounts, Status, status};
 
-use crate::volume::{Look, OpenError, Opening};
+use crate::{
+    layout::Refusal,
+    volume::{Look, OpenError, Opening},
+};
 use block::{Data, Drive, Effects, Engine, Instant, IoError};
 use std::{fmt, ops::ControlFlow};
 
@@ -46,6 +51,24 @@ pub enum ToolError {
     Open(OpenError),
     /// On the whole drive nothing of a volume, or nothing of the one that was named, was found.
     NothingLeft,
+    /// Of a resize: a size that cannot be.
+    Refused(Refusal),
+    /// Of a resize: there are data beyond the new end.
+    InUseBeyond {
+        /// So many blocks.
+        blocks: u64,
+        /// The smallest size that keeps them.
+        least_bytes: u64,
+    },
+    /// Of a resize: so much must stay free that what the volume holds has no room.
+    TooFull {
+        /// What it holds.
+        mapped_blocks: u64,
+        /// What it could.
+        blocks_max: u64,
+    },
+    /// Of a resize: the volume does not make sense to its own recovery.
+    Doubtful,
     /// [`Watch`] said so.
     Stopped,
     /// The drive, or what is written to, failed.
@@ -59,6 +82,21 @@ impl fmt::Display for ToolError {
             Self::NothingLeft => formatter.write_str(
                 "nothing of such a volume was found on the whole drive: name the drive or file that it was \
                  created on",
+            ),
+            Self::Refused(refusal) => refusal.fmt(formatter),
+            Self::InUseBeyond { blocks, least_bytes } => write!(
+                formatter,
+                "{blocks} blocks beyond the new end hold data: take {least_bytes} B or more, or say that they may \
+                 be discarded"
+            ),
+            Self::TooFull { mapped_blocks, blocks_max } => write!(
+                formatter,
+                "the volume holds {mapped_blocks} blocks of 4 KiB and could hold {blocks_max} then, as the rest \
+                 must stay free for cleaning: discard something first, or choose a smaller size"
+            ),
+            Self::Doubtful => formatter.write_str(
+                "the volume is damaged, and so is left as it is: see `drivelab flash check`, and copy it with \
+                 `drivelab flash rescue`",
             ),
             Self::Stopped => formatter.write_str("stopped before the end"),
             Self::Io(error) => OpenError::Io(*error).fmt(formatter),

@@ -89,14 +89,15 @@ pub fn status(engine: &mut dyn Engine, watch: &mut Watch) -> Result<Status, Tool
 
 impl Status {
     pub(super) fn of(look: &Look) -> Self {
-        let lost_blocks = look.map.iter().filter(|&(_, location)| location == LOST).count() as u64;
+        let lost = look.map.iter().filter(|&(_, location)| location == LOST).count() as u64;
+        let lost_blocks = lost + look.report.record_blocks_lost;
         Self {
             id: look.superblock.id,
             layout: look.layout,
             report: look.report,
             lifetime: look.root.lifetime,
             openings: look.superblock.epoch_reserved,
-            mapped_blocks: u64::from(look.map.mapped()) - lost_blocks,
+            mapped_blocks: look.mapped_blocks.saturating_sub(lost_blocks),
             lost_blocks,
             segments: SegmentCounts::of(&look.segments),
             last_seq: look.report.first_seq - 1,

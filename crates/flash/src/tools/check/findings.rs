@@ -52,6 +52,18 @@ pub enum Finding {
         /// How many.
         chunks: u64,
     },
+    /// The newest record of the ring, which no flush had covered, is not whole.
+    RecordCut,
+    /// Records of the ring that a flush had covered are not there.
+    RecordsMissing {
+        /// How many.
+        records: u64,
+    },
+    /// Blocks in the ring whose data do not fit their checksum.
+    RecordBlocks {
+        /// How many.
+        blocks: u64,
+    },
     /// Free by the root, with live blocks by the map.
     FreeSegment {
         /// Where it begins.
@@ -113,13 +125,15 @@ impl Finding {
     pub fn severity(&self) -> Severity {
         match self {
             Self::Superblock { .. } => Severity::Repaired,
-            Self::TailCut { .. } | Self::Header { .. } => Severity::Harmless,
+            Self::TailCut { .. } | Self::RecordCut | Self::Header { .. } => Severity::Harmless,
             Self::FreeSegment { .. } | Self::Unwritten { .. } | Self::Unverified { .. } => {
                 Severity::Doubtful
             }
             Self::Unopenable(_)
             | Self::Page { .. }
             | Self::ChunksMissing { .. }
+            | Self::RecordsMissing { .. }
+            | Self::RecordBlocks { .. }
             | Self::SharedLocation { .. }
             | Self::Checksum { .. }
             | Self::Unreadable { .. }
@@ -193,6 +207,16 @@ impl fmt::Display for Finding {
                 "{chunks} chunks that a flush had covered are missing: what was written in them reads as \
                  it was before"
             ),
+            Self::RecordCut => formatter
+                .write_str("the ring's newest record is not whole; no flush had covered it"),
+            Self::RecordsMissing { records } => write!(
+                formatter,
+                "{records} records of the ring that a flush had covered are missing: what was written in them \
+                 reads as it was before"
+            ),
+            Self::RecordBlocks { blocks } => {
+                write!(formatter, "{blocks} blocks in the ring do not fit their checksums")
+            }
             Self::FreeSegment { offset, live_blocks } => write!(
                 formatter,
                 "the segment at offset {offset} is free by the root and holds {live_blocks} live \

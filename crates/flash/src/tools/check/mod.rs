@@ -155,6 +155,15 @@ fn check_opening(look: &Look, report: &mut CheckReport) {
     if opened.chunks_missing > 0 {
         report.find(Finding::ChunksMissing { chunks: opened.chunks_missing });
     }
+    if opened.records_cut > 0 {
+        report.find(Finding::RecordCut);
+    }
+    if opened.records_missing > 0 {
+        report.find(Finding::RecordsMissing { records: opened.records_missing });
+    }
+    if opened.record_blocks_lost > 0 {
+        report.find(Finding::RecordBlocks { blocks: opened.record_blocks_lost });
+    }
 }
 
 /// The map against itself and against the segment table.

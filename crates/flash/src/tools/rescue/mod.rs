@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   survey    every block of the drive: superblocks, roots, chunks       survey.rs
-//!   rebuild   the newest map: pages, and the log over them               pages.rs, rebuild.rs
+//!   rebuild   the newest map: pages, the log over them, the ring         pages.rs, rebuild.rs, ring.rs
 //!   copy out  every block that fits its checksum; else an older version  copy.rs
 //! ```
 //!
@@ -15,6 +15,7 @@
 mod copy;
 mod pages;
 mod rebuild;
+mod ring;
 mod survey;
 
 use self::rebuild::Rebuilt;

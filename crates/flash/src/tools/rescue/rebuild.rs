@@ -4,7 +4,8 @@
 use super::{
     Basis, Plan,
     pages::{self, Version},
-    survey::{ChunkAt, Debris, HEADER_BLOCKS_MAX, Remains},
+    ring,
+    survey::{ChunkAt, Debris, HEADER_BLOCKS_MAX, RecordAt, Remains},
 };
 use crate::{
     format::{
@@ -33,8 +34,8 @@ pub(super) struct Counted {
     pub void: u64,
     /// Beyond the end of the log.
     pub cut: Vec<ChunkAt>,
-    /// Numbers of which the last entries do not count, for what was lost with the tail.
-    pub unsure: BTreeSet<u64>,
+    /// Of these numbers only so many entries count, for what was lost with the tail.
+    pub unsure: BTreeMap<u64, usize>,
     /// Behind the last number that is missing everything is there.
     pub gapless_from: u64,
 }
@@ -159,7 +160,14 @@ impl Rebuilt {
             places.map(|chunk| (chunk.location, chunk.header.blocks, chunk.header.seq)).collect();
         rebuilt.places.sort_unstable();
         rebuilt.load(reader, checksums, blocks, device_blocks)?;
+        let records = {
+            let Counted { chunks, .. } = &rebuilt.counted;
+            let behind = (basis == Basis::Root).then_some(checkpoint);
+            ring::counted(reader, remains, superblock.as_ref(), chunks, behind, end)?
+        };
+        rebuilt.counted.mark_unsure(records.last());
         rebuilt.roll_forward(reader, id, blocks)?;
+        records.iter().for_each(|record| rebuilt.apply_record(record, blocks));
         rebuilt.judge();
         rebuilt.doubt_what_was_cut(reader, id, blocks)?;
         Ok((rebuilt, exported_bytes))
@@ -208,8 +216,8 @@ impl Rebuilt {
             if header_blocks + data > chunk.header.blocks {
                 return;
             }
-            if self.counted.unsure.contains(&chunk.header.seq) {
-                entries.truncate(usize::from(chunk.header.sure));
+            if let Some(&sure) = self.counted.unsure.get(&chunk.header.seq) {
+                entries.truncate(sure);
             }
             let before = last.insert(chunk.header.stream, chunk.header.seq).unwrap_or(0);
             let at = At { seq: chunk.header.seq, before, blocks };
@@ -276,6 +284,30 @@ impl Rebuilt {
         let younger = self.seq_of(meant).is_some_and(|seq| seq > at.before);
         let mut recent = self.trims.iter().rev().take_while(|(_, seq)| *seq > at.before);
         !source_is_there && !younger && !recent.any(|(blocks, _)| blocks.contains(&entry.block))
+    }
+
+    /// What a record of the ring says is newer than all chunks.
+    fn apply_record(&mut self, record: &RecordAt, blocks: u32) {
+        let mut location = record.location + 1;
+        for &(stream, entry) in &record.entries {
+            let here = location;
+            location += u32::from(entry.kind.has_data());
+            if stream == ring::VOID || entry.block >= blocks {
+                continue;
+            }
+            if entry.kind == Kind::Write {
+                self.doubtful.remove(entry.block);
+                self.unverified.remove(entry.block);
+                self.map.set(entry.block, here, entry.crc);
+                continue;
+            }
+            let end = entry.block.saturating_add(entry.argument).min(blocks);
+            let mut next = self.map.next_mapped(entry.block, end);
+            while let Some(block) = next {
+                self.map.set(block, UNMAPPED, 0);
+                next = self.map.next_mapped(block + 1, end);
+            }
+        }
     }
 
     /// Floor and seal of what is known of the block's page.
@@ -367,7 +399,9 @@ impl Counted {
             }
             None => tell_header_blocks(reader, id, &chunks)?,
         };
-        let durable = chunks.iter().map(|chunk| chunk.header.durable_seq).max().unwrap_or(0);
+        let by_chunks = chunks.iter().map(|chunk| chunk.header.durable_seq);
+        let by_records = remains.records.iter().map(|record| record.header.durable_seq);
+        let durable = by_chunks.chain(by_records).max().unwrap_or(0);
         let durable = durable
             .max(superblock.map_or(0, |superblock| superblock.durable_seq))
             .max(root.map_or(0, |root| root.seq));
@@ -381,12 +415,29 @@ impl Counted {
             }
             gapless_from -= 1;
         }
-        let unsure = unsure(&chunks, gapless_from);
-        Ok(Self { chunks, header_blocks, void, cut, unsure, gapless_from })
+        Ok(Self { chunks, header_blocks, void, cut, unsure: BTreeMap::new(), gapless_from })
     }
 
     fn end(&self) -> u64 {
         self.chunks.last().map_or(0, |chunk| chunk.header.seq)
+    }
+
+    /// Of a chunk of one of the host's two streams behind which none of the other is left only the sure entries count,
+    /// if that is not because its segment was used again: then a number would be missing.
+    fn mark_unsure(&mut self, newest: Option<&RecordAt>) {
+        let classes = [Stream::Host(0).number(), Stream::Host(1).number()];
+        let last = classes.map(|stream| {
+            let of_class = self.chunks.iter().rev().find(|chunk| chunk.header.stream == stream);
+            of_class.map_or(0, |chunk| chunk.header.seq)
+        });
+        let first = self.chunks.partition_point(|chunk| chunk.header.seq < self.gapless_from);
+        for chunk in &self.chunks[first..] {
+            let class = classes.iter().position(|&stream| stream == chunk.header.stream);
+            if class.is_some_and(|class| last[1 - class] < chunk.header.seq) {
+                let sure = ring::sure(chunk, &self.chunks[first..], newest);
+                self.unsure.insert(chunk.header.seq, sure);
+            }
+        }
     }
 
     /// Whether pages have checksums, by what makes more sense of some of them.
@@ -530,26 +581,4 @@ fn end_of_log(
         end = chunk.header.seq;
     }
     Ok(end)
-}
-
-/// Chunks of one of the host's two streams behind which none of the other is left, and not because its segment was
-/// used again: then a number would be missing.
-fn unsure(chunks: &[ChunkAt], gapless_from: u64) -> BTreeSet<u64> {
-    let last = |class: u8| {
-        let stream = Stream::Host(class).number();
-        let of_class = chunks.iter().rev().find(|chunk| chunk.header.stream == stream);
-        of_class.map_or(0, |chunk| chunk.header.seq)
-    };
-    let last = [last(0), last(1)];
-    let classes = [Stream::Host(0).number(), Stream::Host(1).number()];
-    let other = |chunk: &ChunkAt| {
-        let class = classes.iter().position(|&stream| stream == chunk.header.stream)?;
-        Some(last[1 - class])
-    };
-    chunks
-        .iter()
-        .filter(|chunk| chunk.header.seq >= gapless_from)
-        .filter(|chunk| other(chunk).is_some_and(|other| other < chunk.header.seq))
-        .map(|chunk| chunk.header.seq)
-        .collect()
 }

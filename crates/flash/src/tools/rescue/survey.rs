@@ -2,7 +2,10 @@
 //! says itself where it belongs, so nothing needs to be known beforehand.
 
 use crate::{
-    format::{Found, Header, Superblock, VolumeId, decode_chunk, root_block_generation},
+    format::{
+        Entry, Found, Header, RecordHeader, Superblock, VolumeId, decode_chunk, decode_record,
+        root_block_generation,
+    },
     layout::BLOCK_BYTES,
     tools::{Progress, ToolError, Watch, scan::Reader},
 };
@@ -21,11 +24,22 @@ pub(super) struct ChunkAt {
     pub location: u32,
 }
 
+/// A record of the ring, wherever it is.
+#[derive(Clone, Debug)]
+pub(super) struct RecordAt {
+    pub header: RecordHeader,
+    /// Each with the number of its stream.
+    pub entries: Vec<(u8, Entry)>,
+    /// Its first block on the drive.
+    pub location: u32,
+}
+
 /// What is left of one volume.
 #[derive(Default, Debug)]
 pub(super) struct Remains {
     pub superblocks: Vec<Superblock>,
     pub chunks: Vec<ChunkAt>,
+    pub records: Vec<RecordAt>,
     /// The highest block that an entry with data names, and 1.
     pub blocks: u32,
 }
@@ -88,12 +102,24 @@ impl Debris {
             self.of(superblock.id).superblocks.push(superblock);
         } else if let Some(generation) = root_block_generation(offset, &bytes[..BLOCK]) {
             self.roots.push((offset, generation));
-        } else if !self.take_chunk(offset, bytes)
+        } else if !self.take_record(offset, bytes)
+            && !self.take_chunk(offset, bytes)
             && bytes.starts_with(b"DLch")
             && bytes.len() < (HEADER_BLOCKS_MAX * BLOCK_BYTES) as usize
         {
             self.long.push(offset);
         }
+    }
+
+    fn take_record(&mut self, offset: u64, bytes: &[u8]) -> bool {
+        let id = VolumeId(bytes[8..24].try_into().expect("16 bytes"));
+        let Some((header, entries)) = decode_record(id, offset, bytes) else { return false };
+        let remains = self.of(id);
+        let named = entries.iter().filter(|(_, entry)| entry.kind.is_of_host());
+        remains.blocks = named.map(|(_, entry)| entry.block + 1).fold(remains.blocks, u32::max);
+        let location = (offset / BLOCK_BYTES) as u32;
+        remains.records.push(RecordAt { header, entries, location });
+        true
     }
 
     fn take_chunk(&mut self, offset: u64, bytes: &[u8]) -> bool {

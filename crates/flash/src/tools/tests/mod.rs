@@ -2,6 +2,7 @@
 
 mod check;
 mod rescue;
+mod resize;
 mod status;
 mod superblocks;
 

@@ -40,6 +40,23 @@ fn a_volume_opens_as_long_as_one_superblock_is_left() {
     }
 }
 
+/// Opening a cleanly stopped volume wrote one pair of superblocks, and the other went on saying that nothing need
+/// be rolled forward. With the newest pair gone, all that was flushed since was silently forgotten.
+#[test]
+fn nothing_flushed_is_forgotten_when_the_newest_pair_of_superblocks_is_lost() {
+    for pair in [[0, 2], [1, 3]] {
+        let shape = small();
+        let (medium, _) = used(shape, 9, End::Clean);
+        let mut volume = open(medium, settings(), 1);
+        let command = crate::crash::bench::write(0..8, 4711, block::Durability::Fua);
+        crate::crash::bench::ask(&mut volume, command).result.expect("healthy");
+        let mut medium = crate::crash::bench::cut(volume, 1);
+        let places = copies(shape.device_bytes, shape.unit_bytes());
+        pair.iter().for_each(|&copy: &usize| medium.damage(block_at(places[copy])));
+        assert_eq!(contents(medium, shape)[..8], [4711; 8], "copies {pair:?}");
+    }
+}
+
 #[test]
 fn with_all_four_superblocks_gone_the_error_names_rescue() {
     let shape: Shape = striped();

@@ -5,10 +5,12 @@ use super::{Located, OpenError, OpenReport, Opening, Step};
 use crate::{
     format::{Root, Superblock},
     layout::Layout,
-    map::Map,
+    map::{Map, UNMAPPED},
     segments::Segments,
+    volume::ring::Replay,
 };
 use block::Geometry;
+use std::collections::BTreeMap;
 
 /// What a volume is opened for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +36,8 @@ pub(crate) struct Look {
     /// With live blocks counted.
     pub segments: Segments,
     pub report: OpenReport,
+    /// Blocks that hold data once the ring's records are in the log too, which only an opening that writes does.
+    pub mapped_blocks: u64,
 }
 
 impl Opening {
@@ -50,7 +54,40 @@ impl Opening {
         let Located { superblock, layout } = self.volume.take().expect("the superblock was read");
         let map = self.map.take().expect("the pages were read");
         let (segments, _, _) = self.segments(&layout, &map);
+        let mapped_blocks = mapped_with(&map, &self.replays);
         let Self { root, pages_lost, contradictory, report, .. } = self;
-        Ok(Look { superblock, layout, root, map, pages_lost, contradictory, segments, report })
+        Ok(Look {
+            superblock,
+            layout,
+            root,
+            map,
+            pages_lost,
+            contradictory,
+            segments,
+            report,
+            mapped_blocks,
+        })
     }
+}
+
+fn mapped_with(map: &Map, replays: &[Replay]) -> u64 {
+    let mut changed = BTreeMap::new();
+    for replay in replays {
+        match *replay {
+            Replay::Write(block, _) | Replay::Lost(block) => _ = changed.insert(block, true),
+            Replay::Trim(first, end) => {
+                changed.range_mut(first..end).for_each(|(_, mapped)| *mapped = false);
+                let mut next = map.next_mapped(first, end);
+                while let Some(block) = next {
+                    changed.insert(block, false);
+                    next = map.next_mapped(block + 1, end);
+                }
+            }
+        }
+    }
+    let before = |block: u32| u64::from(map.get(block).0 != UNMAPPED);
+    let changes = changed.iter();
+    changes.fold(u64::from(map.mapped()), |mapped, (&block, &now)| {
+        mapped + u64::from(now) - before(block)
+    })
 }

@@ -128,6 +128,8 @@ pub(crate) struct Opening {
     newest_record: u64,
     replays: Vec<Replay>,
     durable_seq: u64,
+    /// The second pair of copies says so too.
+    all_in_use: bool,
     start: Option<Start>,
     error: Option<OpenError>,
     report: OpenReport,
@@ -191,6 +193,7 @@ impl Opening {
             newest_record: 0,
             replays: Vec::new(),
             durable_seq: 0,
+            all_in_use: false,
             start: None,
             error: None,
             report: OpenReport::default(),
@@ -297,6 +300,13 @@ impl Opening {
         let next = match self.step {
             Step::CreateRoot => Ok(Step::CreateFlush),
             Step::CreateFlush => Ok(Step::CreateSuperblocks),
+            Step::Epoch if self.report.clean && !self.all_in_use => {
+                // No copy may go on saying that the volume was stopped: if those of the newest generation were
+                // lost, everything since would be. After an unclean stop a checkpoint writes the other two.
+                self.all_in_use = true;
+                self.located().superblock.generation += 1;
+                Ok(Step::Epoch)
+            }
             Step::CreateSuperblocks | Step::Epoch => return self.hand_over(),
             Step::Superblocks => self.take_superblocks(),
             Step::Probe => self.take_probe(),
@@ -356,6 +366,10 @@ impl Opening {
         };
         let at = Extent { offset, bytes: image.len() as u32 };
         self.down.send(0, Command::Write { at, from, durability });
+    }
+
+    fn located(&mut self) -> &mut Located {
+        self.volume.as_mut().expect("the superblock was read")
     }
 
     fn layout(&self) -> &Layout {
