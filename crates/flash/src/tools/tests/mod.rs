@@ -1,6 +1,7 @@
 //! The tools on simulated drives, whole and damaged on purpose.
 
 mod check;
+mod refusals;
 mod rescue;
 mod resize;
 mod status;
@@ -8,7 +9,10 @@ mod superblocks;
 
 use super::Progress;
 use crate::crash::bench::{Caller, Mix, create, cut, flush, media, open, read_all, sim, small};
-use block::{Command, Completion, Drive, Engine, Extent, Geometry, Instant, Request};
+use block::{
+    Actor, Buf, Command, Completion, Drive, Durability, Engine, Extent, Geometry, Instant, Payload,
+    Request, Tag,
+};
 use flash::{Classes, Cleaning, Settings, Shape};
 use model::Media;
 use std::ops::ControlFlow;
@@ -74,6 +78,49 @@ pub fn contents(medium: Media, shape: Shape) -> Vec<u64> {
 
 pub fn block_at(offset: u64) -> Extent {
     Extent { offset, bytes: 4096 }
+}
+
+fn one(engine: &mut dyn Engine, command: Command) -> Payload {
+    engine.submit(Request { tag: Tag(0), actor: Actor(0), drive: Drive(0), command });
+    let mut done = Vec::new();
+    while done.is_empty() {
+        engine.wait(Instant::NEVER, &mut done);
+    }
+    done.remove(0).payload
+}
+
+/// What is at that place.
+pub fn read_at(medium: &Media, offset: u64, bytes: usize) -> Vec<u8> {
+    let at = Extent { offset, bytes: bytes as u32 };
+    let into = Payload::Bytes(Buf::zeroed(bytes));
+    let Payload::Bytes(read) = one(&mut sim(medium.clone(), 1), Command::Read { at, into }) else {
+        unreachable!("bytes come back")
+    };
+    read.bytes()[..bytes].to_vec()
+}
+
+/// The medium with that written to it, durably.
+pub fn overwrite(medium: Media, offset: u64, bytes: &[u8]) -> Media {
+    let mut drive = sim(medium, 1);
+    for (part, number) in bytes.chunks(1 << 20).zip(0..) {
+        let mut buffer = Buf::zeroed(part.len());
+        buffer.bytes_mut()[..part.len()].copy_from_slice(part);
+        let at = Extent { offset: offset + (number << 20), bytes: part.len() as u32 };
+        let from = Payload::Bytes(buffer);
+        one(&mut drive, Command::Write { at, from, durability: Durability::Fua });
+    }
+    drive.into_media().remove(0)
+}
+
+/// The same contents on a drive of another size.
+pub fn moved(from: Media, bytes: u64) -> Media {
+    let whole = from.capacity_bytes().min(bytes);
+    let mut onto = media(&Shape { device_bytes: bytes, ..small() });
+    for offset in (0..whole).step_by(1 << 20) {
+        let part = read_at(&from, offset, (whole - offset).min(1 << 20) as usize);
+        onto = overwrite(onto, offset, &part);
+    }
+    onto
 }
 
 /// A healthy drive that nothing may be written to.

@@ -1,11 +1,11 @@
 //! Resizing, and what a power cut in the middle of it leaves.
 
-use super::{End, contents, patient, sectors, settings, sim, used};
+use super::{End, contents, moved, patient, sectors, settings, sim, used};
 use crate::{
-    crash::bench::{ask, flush, media, open, read_all, small, striped, write},
+    crash::bench::{ask, flush, open, read_all, small, striped, write},
     tools::{Beyond, DeviceUse, NewSize, Resized, ToolError, check, resize},
 };
-use block::{Actor, Command, Drive, Durability, Engine, Instant, Payload, Request, Tag};
+use block::{Drive, Durability, Engine};
 use flash::{Refusal, Shape};
 use model::{Choices, Fault, FaultPlan, Faults, Grain, Media, Sim, When};
 
@@ -17,28 +17,6 @@ fn resized(medium: Media, size: NewSize) -> (Media, Result<Resized, ToolError>) 
     let mut drive = sim(medium, 1);
     let result = resize(&mut drive, &size, &mut patient());
     (drive.into_media().remove(0), result)
-}
-
-/// The same contents on a larger drive.
-fn moved(from: Media, bytes: u64) -> Media {
-    let whole = from.capacity_bytes();
-    let mut from = sim(from, 1);
-    let mut onto = sim(media(&Shape { device_bytes: bytes, ..small() }), 1);
-    let mut one = |engine: &mut dyn Engine, command| {
-        engine.submit(Request { tag: Tag(0), actor: Actor(0), drive: Drive(0), command });
-        let mut done = Vec::new();
-        while done.is_empty() {
-            engine.wait(Instant::NEVER, &mut done);
-        }
-        done.remove(0).payload
-    };
-    for offset in (0..whole).step_by(1 << 20) {
-        let at = block::Extent { offset, bytes: (whole - offset).min(1 << 20) as u32 };
-        let into = Payload::Bytes(block::Buf::zeroed(1 << 20));
-        let from = one(&mut from, Command::Read { at, into });
-        one(&mut onto, Command::Write { at, from, durability: Durability::Fua });
-    }
-    onto.into_media().remove(0)
 }
 
 fn healthy(medium: &Media) {
