@@ -82,12 +82,19 @@ pub fn resize(
     if shape == before.shape {
         return Ok(Resized { before, after, blocks_discarded: 0 });
     }
-    let beyond = refuse_what_does_not_fit(&found, &after, size.beyond)?;
-    drop(found);
-    stop_cleanly(engine, shape.exported_bytes, watch)?;
-    let stopped = look(engine, watch)?;
-    // What only the ring had held is in the log by now.
-    refuse_what_does_not_fit(&stopped, &after, Beyond::Refuse)?;
+    refuse_what_does_not_fit(&found, &after, size.beyond)?;
+    let mut stopped = found;
+    if !stopped.superblock.clean {
+        // What only the ring holds is in the log afterwards, and is counted too.
+        stop_cleanly(engine, None, watch)?;
+        stopped = look(engine, watch)?;
+    }
+    let beyond = refuse_what_does_not_fit(&stopped, &after, size.beyond)?;
+    if beyond > 0 {
+        stop_cleanly(engine, Some(shape.exported_bytes), watch)?;
+        stopped = look(engine, watch)?;
+        refuse_what_does_not_fit(&stopped, &after, Beyond::Refuse)?;
+    }
     assert!(stopped.superblock.clean, "the volume was stopped");
     commit(engine, &stopped, &after, watch)?;
     Ok(Resized { before, after, blocks_discarded: beyond })
@@ -133,10 +140,10 @@ fn refuse_what_does_not_fit(
     Ok(count)
 }
 
-/// Opens the volume, with recovery if need be; discards what is beyond the end; stops it.
+/// Opens the volume, with recovery if need be; discards what is beyond an end; stops it.
 fn stop_cleanly(
     engine: &mut dyn Engine,
-    exported_bytes: u64,
+    end_bytes: Option<u64>,
     watch: &mut Watch,
 ) -> Result<(), ToolError> {
     let below = engine.geometry(Drive(0));
@@ -150,8 +157,8 @@ fn stop_cleanly(
     let old_bytes = stack.geometry(Drive(0)).capacity_bytes;
     let progress = Progress { doing: "stopping the volume", done: 0, total: 0 };
     let stop = watch(progress).is_break();
-    if exported_bytes < old_bytes && !stop {
-        let (offset, len) = (exported_bytes, old_bytes - exported_bytes);
+    if let Some(offset) = end_bytes.filter(|_| !stop) {
+        let len = old_bytes - offset;
         ask(&mut stack, Command::Discard { offset, len }).map_err(ToolError::Io)?;
     }
     stack.machine.shut_down();
