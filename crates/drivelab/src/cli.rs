@@ -49,8 +49,9 @@ less than it seems. The run is kept in the store.
 
 TARGET is a directory (a scratch file is made in it and removed), a file that does not exist yet (made and \
 removed), a file that exists (read cells only: it is never written), a block device (see --destroy), `model:STACK` \
-(drives that are not on the bench, in virtual time: see `drivelab drives --help`), or `null:` (the engine's own \
-cost). Two targets are compared: their passes alternate, and the table ends with a verdict for \
+(drives that are not on the bench, in virtual time: see `drivelab drives --help`), `flash:PATH` (a managed volume: see \
+`drivelab flash --help`), `memory:SIZE` (a drive of RAM, or with `/flash` behind it a managed volume on one), or \
+`null:` (the engine's own cost). Two targets are compared: their passes alternate, and the table ends with a verdict for \
 each cell.";
 
 /// `drivelab run`.
@@ -250,11 +251,17 @@ STACK is read from the bottom to the top: drives, then layers, parted by `/`.
                            read-ahead=128K discard=on|off barrier=on|off
                            kernel=VERSION; ext3 has data=ordered|writeback,
                            xfs has lazy-count=0|1
+  /flash                   spare=28% cleaning=fifo|greedy|cost-benefit|sepbit
+                           segment=SIZE chunk=SIZE ring=SIZE stripe=SIZE
+                           erase-unit=SIZE checksums=read|cleaning
+                           drive-size=SIZE: a managed volume (`drivelab flash`)
+                           on the drive or array below it
 
 Examples:
   drivelab drives intel-x25e-32
   drivelab run model:mtron-pro-32:port=onboard --method bm-flash
   drivelab run model:4xmtron-pro-32/raid5:chunk=64K --method bm-flash
+  drivelab run model:mtron-pro-32/flash:spare=28% --method bm-flash
   drivelab run model:hdd-7200-cmr/ext4:ram=4G --io buffered
 
 Your own drives: one TOML each in ~/.config/drivelab/drives (or below

@@ -47,6 +47,7 @@ fn no_help_is_wider_than_a_hundred_columns() {
         &["flash", "create"],
         &["flash", "status"],
         &["flash", "check"],
+        &["flash", "rescue"],
         &["flash", "predict"],
         &["serve"],
         &["history"],

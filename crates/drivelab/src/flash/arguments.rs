@@ -22,9 +22,10 @@ Examples:
   drivelab flash create /dev/sdb --destroy S3Z9NX0M
   drivelab flash status vol.img
   drivelab flash check vol.img
+  drivelab flash rescue vol.img --to image.raw
   drivelab run flash:vol.img                       measure it, in process
 
-Exit codes: 0 done, 1 `check` found something, 2 could not be done,
+Exit codes: 0 done, 1 `check` or `rescue` found damage, 2 could not be done,
 130 interrupted.";
 
 const CREATE_ABOUT: &str = "\
@@ -35,6 +36,13 @@ A file that does not exist is made with --drive-size. What exists must be named 
 (without one: its name), a file that holds data by its path. A device that is mounted, in use, or holds anything but \
 an older volume is refused.";
 
+const RESCUE_ABOUT: &str = "\
+Copy what is readable of a damaged volume to a new file, whatever is left of its superblocks, its root and its map: all \
+of the drive is read and searched for parts of the log. The drive is never written.
+
+What comes out is a plain image of the volume, with holes where nothing was. What may be older than what was written \
+last is listed as doubtful, what cannot be read as lost; exit code 1 if there is either.";
+
 /// What to do.
 #[derive(Subcommand, Debug)]
 pub enum FlashVerb {
@@ -44,6 +52,8 @@ pub enum FlashVerb {
     Status(StatusArguments),
     /// Verify everything that is alive against its checksums; writes nothing, exit code 1 on findings
     Check(CheckArguments),
+    #[command(about = "Copy out what is readable of a damaged volume", long_about = RESCUE_ABOUT)]
+    Rescue(RescueArguments),
     #[command(about = "Say where the layer helps a drive and where it harms", long_about = super::predict::ABOUT)]
     Predict(PredictArguments),
 }
@@ -137,6 +147,30 @@ pub struct CheckArguments {
     /// How many findings are listed
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub findings: usize,
+
+    /// No progress, only the result and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `drivelab flash rescue`.
+#[derive(Args, Debug)]
+pub struct RescueArguments {
+    /// The file or device that the volume is on
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+
+    /// The image that is made; it must not exist
+    #[arg(long, value_name = "FILE")]
+    pub to: PathBuf,
+
+    /// Which volume, where parts of several are found; else the one of which most is left
+    #[arg(long, value_name = "ID")]
+    pub volume: Option<String>,
+
+    /// The volume's size, where no superblock is left to say it
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub size: Option<u64>,
 
     /// No progress, only the result and errors
     #[arg(long, short)]

@@ -1,6 +1,6 @@
 //! `drivelab flash check`.
 
-use super::{arguments::CheckArguments, words};
+use super::{arguments::CheckArguments, watch::Watcher, words};
 use crate::{
     interrupt,
     output::{self, hanging},
@@ -8,33 +8,22 @@ use crate::{
 use anyhow::{Result, bail};
 use block::display_bytes;
 use engine::Clock;
-use flash::tools::{self, CheckReport, Progress, Severity, ToolError, Verdict};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::{
-    io::IsTerminal, ops::ControlFlow, path::Path, process::ExitCode, sync::atomic::Ordering,
-};
+use flash::tools::{self, CheckReport, Severity, ToolError, Verdict};
+use std::{path::Path, process::ExitCode};
 use target::volume::{HeldDrive, Use};
 
 /// Exit code of a finding.
-const FOUND: u8 = 1;
+pub const FOUND: u8 = 1;
 
 /// Verifies a volume and says what is wrong with it.
 pub fn check(arguments: &CheckArguments) -> Result<ExitCode> {
     let path = &arguments.path;
     let mut drive = HeldDrive::open(path, Use::Read, Clock::start())?;
-    let stop = interrupt::flag()?;
-    let bar = bar(arguments.quiet);
-    let mut watch = |progress: Progress| {
-        bar.set_message(progress.doing);
-        bar.set_length(progress.total);
-        bar.set_position(progress.done);
-        match stop.load(Ordering::Relaxed) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
-    };
-    let outcome = tools::check(&mut *drive.engine, arguments.findings, &mut watch);
-    bar.finish_and_clear();
+    let watcher = Watcher::new(arguments.quiet)?;
+    let outcome = tools::check(&mut *drive.engine, arguments.findings, &mut |progress| {
+        watcher.see(progress)
+    });
+    watcher.finish();
     let report = match outcome {
         Ok(report) => report,
         Err(ToolError::Stopped) => {
@@ -48,16 +37,6 @@ pub fn check(arguments: &CheckArguments) -> Result<ExitCode> {
         Verdict::Healthy => Ok(ExitCode::SUCCESS),
         Verdict::Repairable | Verdict::Damaged | Verdict::Unusable => Ok(ExitCode::from(FOUND)),
     }
-}
-
-fn bar(quiet: bool) -> ProgressBar {
-    if quiet || !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
-    let look = ProgressStyle::with_template("{bar:24} {percent:>3}%  {eta:>4} left  {wide_msg}");
-    bar.set_style(look.expect("the template is valid").progress_chars("=> "));
-    bar
 }
 
 fn described(path: &Path, report: &CheckReport) -> String {

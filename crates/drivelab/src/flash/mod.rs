@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   create    target::volume::Site -> flash::Shape -> a volume
-//!   status, check    target::volume::HeldDrive -> flash::tools
+//!   status, check, rescue    target::volume::HeldDrive -> flash::tools
 //!   predict   a drive's rates -> flash::predict, and models beside it
 //! ```
 
@@ -10,7 +10,9 @@ pub mod arguments;
 mod check;
 mod create;
 mod predict;
+mod rescue;
 mod status;
+mod watch;
 mod words;
 
 use anyhow::Result;
@@ -23,6 +25,7 @@ pub fn flash(arguments: &FlashArguments) -> Result<ExitCode> {
         FlashVerb::Create(arguments) => create::create(arguments),
         FlashVerb::Status(arguments) => status::status(arguments),
         FlashVerb::Check(arguments) => check::check(arguments),
+        FlashVerb::Rescue(arguments) => rescue::rescue(arguments),
         FlashVerb::Predict(arguments) => predict::predict(arguments),
     }
 }
