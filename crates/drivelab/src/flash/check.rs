@@ -20,9 +20,8 @@ pub fn check(arguments: &CheckArguments) -> Result<ExitCode> {
     let path = &arguments.path;
     let mut drive = HeldDrive::open(path, Use::Read, Clock::start())?;
     let watcher = Watcher::new(arguments.quiet)?;
-    let outcome = tools::check(&mut *drive.engine, arguments.findings, &mut |progress| {
-        watcher.see(progress)
-    });
+    let outcome =
+        tools::check(&mut *drive.engine, arguments.findings, &mut |progress| watcher.see(progress));
     watcher.finish();
     let report = match outcome {
         Ok(report) => report,

@@ -49,7 +49,8 @@ pub fn rescue(arguments: &RescueArguments) -> Result<ExitCode> {
             IoError::Os(errno)
         })
     };
-    let outcome = found.copy_out(&mut *drive.engine, &mut put, &mut |progress| watcher.see(progress));
+    let outcome =
+        found.copy_out(&mut *drive.engine, &mut put, &mut |progress| watcher.see(progress));
     if let Some(error) = failed {
         let _ = fs::remove_file(to);
         bail!("--to: cannot write {}: {error}; it was removed again", to.display());
@@ -136,9 +137,8 @@ fn described(path: &Path, to: &Path, exported_bytes: u64, report: &RescueReport)
 fn offsets(ranges: &[Range<u32>]) -> String {
     let bytes = |block: u32| u64::from(block) * flash::BLOCK_BYTES;
     let each = ranges.iter().take(RANGES_MAX);
-    let shown: Vec<String> = each
-        .map(|range| format!("{}..{}", bytes(range.start), bytes(range.end)))
-        .collect();
+    let shown: Vec<String> =
+        each.map(|range| format!("{}..{}", bytes(range.start), bytes(range.end))).collect();
     let rest = ranges.len().saturating_sub(RANGES_MAX);
     let more = if rest > 0 { format!(" and {rest} more ranges") } else { String::new() };
     format!("bytes {}{more}", shown.join(", "))
