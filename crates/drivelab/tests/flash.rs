@@ -233,6 +233,30 @@ fn one_damaged_superblock_is_said_and_four_are_the_end_of_opening_but_not_of_the
     assert_eq!(hash(&path), before, "the source is only read");
 }
 
+#[test]
+fn a_volume_shrinks_only_with_leave_and_grows_with_its_drive() {
+    let bench = Bench::new();
+    let path = a_volume(&bench);
+    used(&bench);
+    flash(&bench, &["resize", "vol.img"]).refused(&["--size"]);
+    flash(&bench, &["resize", "vol.img", "--size", "8M"]).refused(&["vol.img"]);
+    assert_eq!(status(&bench)["mapped_bytes"], 16 * MIB, "untouched");
+    flash(&bench, &["resize", "vol.img", "--size", "100M"]).succeeded();
+    assert_eq!(status(&bench)["exported_bytes"], 100 * MIB);
+    let discarded = flash(&bench, &["resize", "vol.img", "--size", "8M", "--discard"]).succeeded();
+    assert!(discarded.stdout.contains("discarded 8 MiB"), "{}", discarded.stdout);
+    let file = OpenOptions::new().write(true).open(&path).expect("the file opens");
+    file.set_len(300 * MIB).expect("grown");
+    flash(&bench, &["resize", "vol.img", "--size", "200M", "--whole-drive"]).succeeded();
+    let told = status(&bench);
+    assert_eq!(
+        (&told["exported_bytes"], &told["mapped_bytes"]),
+        (&(200 * MIB).into(), &(8 * MIB).into())
+    );
+    flash(&bench, &["check", "vol.img"]).succeeded();
+    bench.small_run(["flash:vol.img"]).done().succeeded();
+}
+
 /// CRC-32C, bit by bit (RFC 3720, appendix B.4).
 fn crc32c(bytes: impl IntoIterator<Item = u8>) -> u32 {
     let mut crc = !0u32;

@@ -48,6 +48,7 @@ fn no_help_is_wider_than_a_hundred_columns() {
         &["flash", "status"],
         &["flash", "check"],
         &["flash", "rescue"],
+        &["flash", "resize"],
         &["flash", "predict"],
         &["serve"],
         &["history"],

@@ -23,6 +23,7 @@ Examples:
   drivelab flash status vol.img
   drivelab flash check vol.img
   drivelab flash rescue vol.img --to image.raw
+  drivelab flash resize vol.img --size 6G
   drivelab run flash:vol.img                       measure it, in process
 
 Exit codes: 0 done, 1 `check` or `rescue` found damage, 2 could not be done,
@@ -43,6 +44,12 @@ of the drive is read and searched for parts of the log. The drive is never writt
 What comes out is a plain image of the volume, with holes where nothing was. What may be older than what was written \
 last is listed as doubtful, what cannot be read as lost; exit code 1 if there is either.";
 
+const RESIZE_ABOUT: &str = "\
+Give a volume that nobody uses another size, or let it use all of a drive that has grown. Nothing moves, so it takes a \
+moment; whenever it is cut short, the volume has its old size or the new one.
+
+A smaller size is refused while there is data beyond it, unless --discard says that it may go.";
+
 /// What to do.
 #[derive(Subcommand, Debug)]
 pub enum FlashVerb {
@@ -54,6 +61,8 @@ pub enum FlashVerb {
     Check(CheckArguments),
     #[command(about = "Copy out what is readable of a damaged volume", long_about = RESCUE_ABOUT)]
     Rescue(RescueArguments),
+    #[command(about = "Give a volume another size", long_about = RESIZE_ABOUT)]
+    Resize(ResizeArguments),
     #[command(about = "Say where the layer helps a drive and where it harms", long_about = super::predict::ABOUT)]
     Predict(PredictArguments),
 }
@@ -171,6 +180,31 @@ pub struct RescueArguments {
     /// The volume's size, where no superblock is left to say it
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub size: Option<u64>,
+
+    /// No progress, only the result and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `drivelab flash resize`.
+#[derive(Args, Debug)]
+#[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
+pub struct ResizeArguments {
+    /// The file or device that the volume is on
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+
+    /// The volume's new size
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, group = "what")]
+    pub size: Option<u64>,
+
+    /// Use all of a file or device that is larger than before
+    #[arg(long, group = "what")]
+    pub whole_drive: bool,
+
+    /// Lose the data beyond a smaller end
+    #[arg(long, requires = "size")]
+    pub discard: bool,
 
     /// No progress, only the result and errors
     #[arg(long, short)]

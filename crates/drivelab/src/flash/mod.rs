@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   create    target::volume::Site -> flash::Shape -> a volume
-//!   status, check, rescue    target::volume::HeldDrive -> flash::tools
+//!   status, check, rescue, resize    target::volume::HeldDrive -> flash::tools
 //!   predict   a drive's rates -> flash::predict, and models beside it
 //! ```
 
@@ -11,6 +11,7 @@ mod check;
 mod create;
 mod predict;
 mod rescue;
+mod resize;
 mod status;
 mod watch;
 mod words;
@@ -26,6 +27,7 @@ pub fn flash(arguments: &FlashArguments) -> Result<ExitCode> {
         FlashVerb::Status(arguments) => status::status(arguments),
         FlashVerb::Check(arguments) => check::check(arguments),
         FlashVerb::Rescue(arguments) => rescue::rescue(arguments),
+        FlashVerb::Resize(arguments) => resize::resize(arguments),
         FlashVerb::Predict(arguments) => predict::predict(arguments),
     }
 }
