@@ -14,6 +14,7 @@ mod model;
 mod paced;
 mod sample;
 mod scratch;
+mod serve;
 
 use crate::check::root;
 use anyhow::{Context, Result, bail, ensure};
@@ -47,6 +48,9 @@ pub fn run(arguments: &[String]) -> Result<()> {
     }
     if let Some((_, rest)) = arguments.split_first().filter(|(first, _)| *first == "paced") {
         return paced::run(rest);
+    }
+    if let Some((_, rest)) = arguments.split_first().filter(|(first, _)| *first == "serve") {
+        return serve::run(rest);
     }
     let options = Options::parse(arguments)?;
     child::catch_signals()?;
@@ -88,7 +92,7 @@ impl Options {
                         case::CASES.iter().filter(|case| case.letter == letter).collect();
                     ensure!(
                         !named.is_empty(),
-                        "`{letter}` is unknown: there are a, b, c, d, agreement, flash, model, paced, --seconds, --rounds"
+                        "`{letter}` is unknown: there are a, b, c, d, agreement, flash, model, paced, serve, --seconds, --rounds"
                     );
                     options.cases.extend(named);
                 }

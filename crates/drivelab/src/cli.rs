@@ -176,8 +176,10 @@ const SERVE_ABOUT: &str = "\
 Serve a target to NBD clients - qemu, nbdkit, libnbd, the Linux kernel - until SIGTERM or Ctrl-C, which answer what is \
 under way, flush everything, and remove the socket. A second signal ends it at once.
 
-TARGET is a file or a block device; it is changed only if its name is given with --destroy as well. What is served \
-is locked against a second server, and a device must not be mounted.
+TARGET is a file or a block device, changed only if its name is given with --destroy as well; `flash:PATH`, a managed \
+volume; `memory:SIZE` or `memory:SIZE/flash`; or `model:STACK`, drives that are not on the bench and answer when they \
+would: see `drivelab drives --help`. Memory and models forget everything when the server ends. What is served is locked \
+against a second server, and a device must not be mounted.
 
 What FLUSH and FUA cover is durable when they are answered, on whichever connection it was written. If a flush ever \
 fails, no change is acknowledged any more.";
@@ -188,6 +190,8 @@ Examples:
   truncate -s 10G disk.img
   drivelab serve disk.img --destroy disk.img --nbd unix:/tmp/disk.sock
   drivelab serve /dev/sdb --read-only --nbd tcp:127.0.0.1:10809
+  drivelab serve flash:volume --nbd unix:/tmp/volume.sock
+  drivelab serve model:hdd-7200-cmr --nbd unix:/tmp/slow.sock
 
 A Unix socket is its owner's alone. TCP listens on the named address only,
 and whoever reaches that may read and write: NBD has no passwords.

@@ -131,6 +131,7 @@ fn fio(uri: &str, round: u64, more: &[&str]) -> Vec<String> {
     let mut words: Vec<String> = vec![
         "--name=killed".into(),
         "--ioengine=nbd".into(),
+        "--thread".into(), // A killed process leaves no other behind.
         format!("--uri={uri}"),
         "--rw=randwrite".into(),
         "--bs=4k".into(),
@@ -219,4 +220,40 @@ fn a_power_cut_of_a_file_takes_only_what_was_not_flushed() {
     file(&bench, 16 * MIB);
     let (answered, lost) = killed(&bench, &FILE, true, 3);
     assert!(answered > 0 && lost > 0, "{answered} answered, {lost} lost: no cut at all");
+}
+
+/// A managed volume in a file, small enough that its cleaner has work.
+fn volume(bench: &Bench) {
+    let words = ["flash", "create", "volume", "--drive-size", "48M"];
+    bench.drivelab_without_store(words).done().succeeded();
+}
+
+#[test]
+fn a_power_cut_of_a_managed_volume_takes_only_what_was_not_flushed() {
+    need_programs!("fio:nbd");
+    let bench = Bench::new();
+    volume(&bench);
+    let (answered, lost) = killed(&bench, &["flash:volume"], true, 3);
+    assert!(answered > 0 && lost > 0, "{answered} answered, {lost} lost: no cut at all");
+    bench.drivelab_without_store(["flash", "check", "volume"]).done().succeeded();
+}
+
+#[test]
+#[ignore = "takes minutes: 50 kills of each kind"]
+fn fifty_kills_of_every_kind() {
+    for (target, volatile) in [
+        (&FILE[..], false),
+        (&FILE[..], true),
+        (&["flash:volume"], false),
+        (&["flash:volume"], true),
+    ] {
+        let bench = Bench::new();
+        file(&bench, 16 * MIB);
+        volume(&bench);
+        let (answered, lost) = killed(&bench, target, volatile, 50);
+        println!(
+            "{target:?}, {}: 50 kills, {answered} requests answered, {lost} blocks lacked what no flush covered",
+            if volatile { "unflushed writes forgotten" } else { "page cache kept" }
+        );
+    }
 }

@@ -239,14 +239,57 @@ fn flush_and_fua_pass_a_proxy_and_are_answered() {
     assert!(summary.contains("1 trim") && !summary.contains(" 0 flushes"), "{summary}");
 }
 
+/// A managed volume `volume` in the bench.
+fn serve_volume(bench: &Bench, drive_size: &str) -> Serving {
+    let words = ["flash", "create", "volume", "--drive-size", drive_size];
+    bench.drivelab_without_store(words).done().succeeded();
+    Serving::start(bench, &["flash:volume"])
+}
+
 #[test]
 fn fio_finds_every_byte_it_wrote() {
     need_programs!("fio:nbd");
     let bench = Bench::new();
-    let server = serve_file(&bench, 16 * MIB);
-    verify(&server.uri, &["--bs=4k", "--iodepth=32"]);
-    verify(&server.uri, &["--bsrange=512-200k", "--bs_unaligned", "--iodepth=16"]);
+    for target in ["disk.img", "volume", "memory", "managed memory"] {
+        let server = match target {
+            "disk.img" => serve_file(&bench, 16 * MIB),
+            "volume" => serve_volume(&bench, "48M"),
+            "memory" => Serving::start(&bench, &["memory:16M"]),
+            _ => Serving::start(&bench, &["memory:48M/flash"]),
+        };
+        verify(&server.uri, &["--bs=4k", "--iodepth=32"]);
+        verify(&server.uri, &["--bsrange=512-200k", "--bs_unaligned", "--iodepth=16"]);
+        server.stop();
+    }
+}
+
+#[test]
+fn a_managed_volume_is_served_thin_and_stopped_cleanly() {
+    need_programs!("nbdinfo", "nbdcopy", "qemu-io");
+    let bench = Bench::new();
+    let server = serve_volume(&bench, "64M");
+    let hole = good("nbdinfo", &["--map", &server.uri]);
+    assert!(hole.lines().count() == 1 && hole.contains("hole,zero"), "{hole}");
+    let commands = ["write -P 7 1M 128k", "write -P 8 1000k 512", "discard 1088k 4k", "flush"];
+    qemu_io(&server.uri, &commands);
+    let map = good("nbdinfo", &["--map", &server.uri]);
+    let kinds: Vec<&str> = map.lines().filter_map(|line| line.split_whitespace().last()).collect();
+    let expected = ["hole,zero", "data", "hole,zero", "data", "hole,zero", "data", "hole,zero"];
+    assert_eq!(kinds, expected, "{map}");
+    let second = ["serve", "flash:volume", "--nbd", "unix:other"];
+    bench.drivelab_without_store(second).done().refused(&["in use by", "one process at a time"]);
+    let summary = server.stop().stdout;
+    assert!(summary.contains("stopped cleanly: 128 KiB of"), "{summary}");
+    let check = bench.drivelab_without_store(["flash", "check", "volume"]).done().succeeded();
+    assert!(!check.stdout.is_empty());
+    let server = Serving::start(&bench, &["flash:volume", "--read-only"]);
+    qemu_io_reads(&server.uri, "read -P 7 1092k 60k");
     server.stop();
+}
+
+fn qemu_io_reads(uri: &str, command: &str) {
+    let said = good("qemu-io", &["-r", "-f", "raw", uri, "-c", command]);
+    assert!(!said.contains("failed"), "{said}");
 }
 
 fn verify(uri: &str, more: &[&str]) {
@@ -268,7 +311,7 @@ fn file_systems_live_on_it() {
     for (mkfs, options, fsck) in fsck {
         need_programs!(mkfs, fsck[0]);
         let bench = Bench::new();
-        let server = serve_file(&bench, 320 * MIB);
+        let server = serve_volume(&bench, "480M");
         {
             let fuse = need!(Fuse::mount(&bench, &server.uri), "/dev/fuse");
             let device = need!(LoopDevice::over(fuse.file(), &[]), common::ROOT);
@@ -288,13 +331,58 @@ fn file_systems_live_on_it() {
         }
         let summary = server.stop().stdout;
         assert!(!summary.contains(" 0 trims") && !summary.contains("failed"), "{mkfs}: {summary}");
-        let image = LoopDevice::over(bench.path("disk.img"), &[]);
-        let image = need!(image, common::ROOT);
-        let mounted = need!(Mounted::new(&image.path, &["-o", "ro"]), common::ROOT);
-        fill(&bench.path("kept"), MIB);
-        let kept = fs::read(mounted.path().join("kept")).expect("it was flushed");
-        assert!(kept == fs::read(bench.path("kept")).expect("the same"), "{mkfs}");
+        bench.drivelab_without_store(["flash", "check", "volume"]).done().succeeded();
+        let server = Serving::start(&bench, &["flash:volume"]);
+        {
+            let fuse = need!(Fuse::mount(&bench, &server.uri), "/dev/fuse");
+            let device = need!(LoopDevice::over(fuse.file(), &["-r"]), common::ROOT);
+            let mounted = need!(Mounted::new(&device.path, &["-o", "ro"]), common::ROOT);
+            fill(&bench.path("kept"), MIB);
+            let kept = fs::read(mounted.path().join("kept")).expect("it was flushed");
+            assert!(kept == fs::read(bench.path("kept")).expect("the same"), "{mkfs}");
+        }
+        server.stop();
     }
+}
+
+#[test]
+fn what_the_readme_shows_is_what_is_said() {
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md"));
+    let readme = readme.expect("the readme");
+    let (_, rest) = readme.split_once("<!-- serve: memory:1G -->\n```text\n").expect("the block");
+    let (shown, _) = rest.split_once("```").expect("its end");
+    let bench = Bench::new();
+    let call = bench.drivelab_without_store(["serve", "memory:1G", "--nbd", "unix:nbd.sock"]);
+    let mut server = call.start();
+    server.wait_until("it listens", || UnixStream::connect(bench.path("nbd.sock")).is_ok());
+    server.signal("TERM");
+    let said = server.wait().succeeded().stdout;
+    let here = bench.path("nbd.sock").canonicalize().unwrap_or_else(|_| bench.path("nbd.sock"));
+    let said = said.replace(here.to_str().expect("plain"), "/home/me/nbd.sock");
+    assert!(said.starts_with(shown), "{said}");
+}
+
+#[test]
+fn modelled_drives_answer_in_their_own_time_and_keep_bytes() {
+    need_programs!("qemu-io", "nbdinfo");
+    let bench = Bench::new();
+    for stack in ["hdd-7200-cmr", "4xmtron-pro-32/raid5:chunk=64K", "mtron-pro-32/flash"] {
+        let server = Serving::start(&bench, &[&format!("model:{stack}")]);
+        qemu_io(
+            &server.uri,
+            &[
+                "write -P 5 1M 300k",
+                "write -f -P 6 64k 512",
+                "flush",
+                "read -P 5 1M 300k",
+                "read -P 6 64k 512",
+            ],
+        );
+        server.stop();
+    }
+    let nbd = format!("unix:{}", bench.path("s").display());
+    let words = ["serve", "model:hdd-7200-cmr/ext4", "--nbd", &nbd];
+    bench.drivelab_without_store(words).done().refused(&["ext4", "only times", "leave it out"]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   flash, memory  as they are: they are there to be written
+//!   model          on the wall clock, with bytes
 //!   file, device   read-only, or with --destroy: direct I/O through io_uring, locked against others
 //! ```
 //!
@@ -11,6 +12,8 @@ mod path;
 
 use crate::{
     MemoryText, TargetText,
+    catalog::Catalog,
+    stack::{Opened, Purpose, open_for},
     volume::{HeldDrive, ManagedVolume, Use},
 };
 use block::{
@@ -90,6 +93,8 @@ pub enum ServedEngine {
     Plain(Box<dyn Engine>),
     /// A managed volume.
     Managed(Box<ManagedVolume>),
+    /// Modelled drives, perhaps with a managed volume on them.
+    Modelled(Box<Opened>),
 }
 
 impl ServedEngine {
@@ -97,6 +102,7 @@ impl ServedEngine {
     pub fn volume(&self) -> Option<&flash::Volume> {
         match self {
             Self::Managed(managed) => Some(managed.volume()),
+            Self::Modelled(opened) => opened.managed(),
             Self::Plain(_) => None,
         }
     }
@@ -114,7 +120,7 @@ impl ServedEngine {
     pub fn stop(self) -> Result<(), IoError> {
         match self {
             Self::Managed(managed) => managed.stop(),
-            Self::Plain(_) => Ok(()),
+            Self::Plain(_) | Self::Modelled(_) => Ok(()),
         }
     }
 
@@ -122,6 +128,7 @@ impl ServedEngine {
         match self {
             Self::Plain(engine) => engine,
             Self::Managed(managed) => &**managed,
+            Self::Modelled(opened) => &**opened,
         }
     }
 
@@ -129,6 +136,7 @@ impl ServedEngine {
         match self {
             Self::Plain(engine) => engine,
             Self::Managed(managed) => &mut **managed,
+            Self::Modelled(opened) => &mut **opened,
         }
     }
 }
@@ -187,9 +195,7 @@ pub fn serve(text: &TargetText, wishes: &Wishes, clock: Clock) -> Result<Served,
         TargetText::Null => Err(TargetError::refused(
             "`null:` keeps no bytes, so there is nothing to serve: name a file or a block device",
         )),
-        TargetText::Model(stack) => Err(TargetError::refused(format!(
-            "`model:{stack}` cannot be served yet: name a file or a block device"
-        ))),
+        TargetText::Model(stack) => model(stack, clock),
         TargetText::Flash(path) => managed(path, wishes, clock),
         TargetText::Memory(text) => memory(text, clock),
         TargetText::Path(path) => path::serve(path, wishes, clock),
@@ -203,6 +209,18 @@ fn managed(path: &Path, wishes: &Wishes, clock: Clock) -> Result<Served, TargetE
     let volume = ManagedVolume::open_on(drive)?;
     let engine = ServedEngine::Managed(Box::new(volume));
     Ok(kept(engine, format!("the managed volume in {}", path.display())))
+}
+
+/// Modelled drives that answer when real ones would, and keep in memory what is written to them.
+fn model(stack: &crate::stack::Stack, clock: Clock) -> Result<Served, TargetError> {
+    let opened = open_for(Purpose::Served(clock), stack, &Catalog::load()?, 0)?;
+    let discarded = match opened.managed() {
+        Some(_) => Discarded::ReadsZero,
+        None => Discarded::Unknown,
+    };
+    let engine = ServedEngine::Modelled(Box::new(opened));
+    let description = format!("model:{stack}, gone when this process ends");
+    Ok(Served { discarded, ..kept(engine, description) })
 }
 
 fn memory(text: &MemoryText, clock: Clock) -> Result<Served, TargetError> {

@@ -22,7 +22,7 @@ pub use managed::{Managed, SPARE_PER_MILLE};
 pub(crate) use managed::{on_memory, standing, unmapped};
 pub use memory::Flash;
 pub use meter::Traffic;
-pub use open::{Below, LayerInfo, Opened, QUEUE_DEPTH, Top, open};
+pub use open::{Below, LayerInfo, Opened, Purpose, QUEUE_DEPTH, Top, open, open_for};
 pub use resolve::{CHUNK_BYTES, RAM_BYTES};
 pub(crate) use text::part;
 pub use text::{BadStack, DRIVES_MAX, Member, Part, Stack};

@@ -6,9 +6,16 @@ use super::{
     resolve::{Resolved, ResolvedArray, resolve},
     text::{BadStack, Stack as StackText},
 };
-use crate::catalog::{Catalog, DriveKind};
-use block::{Completion, Drive, Engine, Geometry, Instant, Machine, Request, Stack};
-use model::{Array, Bank, Port, Sim, Witness, fs::FileSystem};
+use crate::{
+    catalog::{Catalog, DriveKind},
+    clock::RealClock,
+};
+use block::{Completion, Data, Drive, Engine, Geometry, Instant, Machine, Request, Stack};
+use engine::Clock;
+use model::{
+    Array, Attached, Bank, Contents, Media, Paced, Port, Rig, Sim, Witness, WriteCache,
+    fs::FileSystem,
+};
 
 /// Requests that a stack takes at a time, at least.
 pub const QUEUE_DEPTH: u32 = 1024;
@@ -17,9 +24,18 @@ const MEMBER_DEPTH: u32 = 8192;
 /// What a member's queue never exceeds: arrays of small chunks take fewer requests at a time.
 const MEMBER_DEPTH_MAX: u32 = 65_536;
 
+/// What a stack is set up for.
+#[derive(Clone, Copy, Debug)]
+pub enum Purpose {
+    /// To be measured: in virtual time, and nothing is kept.
+    Measured,
+    /// To be served: answers come when the drives would give them, by this clock, and bytes are kept in memory.
+    Served(Clock),
+}
+
 /// A stack, ready to be asked. It is an engine itself, and remembers in one number what completed.
 pub struct Opened {
-    /// The top of the stack, under one virtual clock that starts at 0.
+    /// The top of the stack, under one clock.
     pub engine: Witness<Top>,
     /// The layers from the top down to the drives.
     pub layers: Vec<LayerInfo>,
@@ -163,10 +179,29 @@ impl Opened {
 /// # Errors
 /// One sentence: an unknown name, a setting that cannot be, layers that do not fit.
 pub fn open(stack: &StackText, catalog: &Catalog, seed: u64) -> Result<Opened, BadStack> {
+    open_for(Purpose::Measured, stack, catalog, seed)
+}
+
+/// As [`open`], for a purpose. To be served, no layer may only time.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_for(
+    purpose: Purpose,
+    stack: &StackText,
+    catalog: &Catalog,
+    seed: u64,
+) -> Result<Opened, BadStack> {
     let resolved = resolve(stack, catalog, seed)?;
+    if let (Some(files), Purpose::Served(_)) = (&resolved.files, purpose) {
+        return Err(BadStack(format!(
+            "`{}` only times and keeps no bytes: leave it out, and make a file system on what is served",
+            files.text
+        )));
+    }
     let mut layers = drive_layers(stack, catalog);
     let traffic = Traffic::default();
-    let engine = drives_and_port(&resolved, traffic.clone(), &mut layers)?;
+    let engine = drives_and_port(&resolved, purpose, traffic.clone(), &mut layers)?;
     let engine = match &resolved.array {
         Some(array) => with_array(engine, array, resolved.drives.len(), &mut layers)?,
         None => engine,
@@ -216,6 +251,7 @@ fn drive_layers(stack: &StackText, catalog: &Catalog) -> Vec<LayerInfo> {
 
 fn drives_and_port(
     resolved: &Resolved<'_>,
+    purpose: Purpose,
     traffic: Traffic,
     layers: &mut Vec<LayerInfo>,
 ) -> Result<Box<dyn Engine>, BadStack> {
@@ -224,7 +260,11 @@ fn drives_and_port(
     for drive in &resolved.drives {
         let machine = drive.entry.build(&drive.settings, QUEUE_DEPTH);
         let machine = machine.map_err(|bad| BadStack(bad.to_string()))?;
-        attachments.push(drive.entry.attached(&*machine, &drive.settings));
+        let mut attached = drive.entry.attached(&*machine, &drive.settings);
+        if let Purpose::Served(_) = purpose {
+            attached.geometry.data = Data::Stored;
+        }
+        attachments.push(attached);
         machines.push(machine);
     }
     let serial_ns = resolved.array.as_ref().map(|array| array.driver.serial_ns());
@@ -241,7 +281,20 @@ fn drives_and_port(
         rotational: None,
     });
     let drives = Metered { machine: Bank::new(machines), traffic };
-    Ok(Box::new(Stack::new(port, Sim::new(drives))))
+    Ok(match purpose {
+        Purpose::Measured => Box::new(Stack::new(port, Sim::new(drives))),
+        Purpose::Served(clock) => {
+            let rig = Rig::new(drives, attachments.iter().map(medium).collect());
+            Box::new(Stack::new(port, Paced::new(rig, RealClock(clock))))
+        }
+    })
+}
+
+/// What the drive keeps: all that completes, since the process is not what is crashed here.
+fn medium(drive: &Attached) -> Media {
+    let Geometry { capacity_bytes, block_bytes, .. } = drive.geometry;
+    let sector_bytes = if block_bytes < 4096 { 512 } else { 4096 };
+    Media::new(capacity_bytes, sector_bytes, Contents::Bytes).with_cache(WriteCache::Protected)
 }
 
 /// How many requests a member must take so that the array above takes [`QUEUE_DEPTH`].

@@ -14,6 +14,8 @@ use std::{
     io,
     os::unix::fs::{FileTypeExt, MetadataExt},
     path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
 
 /// Requests outstanding at the drive: chunks, reads, and what a cleaner has in flight.
@@ -176,17 +178,26 @@ fn engine(
 
 /// One process at a time; whoever comes second is told who was first.
 pub(crate) fn lock(file: &File, path: &Path) -> Result<(), TargetError> {
-    match raw::try_lock(file).map_err(|error| io_error("lock", path, &error))? {
-        raw::FileLock::Acquired => Ok(()),
-        raw::FileLock::HeldByAnother => {
-            let shown = path.display();
-            let who = holder(file).unwrap_or_else(|| "another process".to_owned());
-            Err(TargetError::refused(format!(
-                "{shown} is in use by {who}, and it is used by one process at a time: wait for its end, or \
-                 stop it"
-            )))
+    // The ring of a process that was killed lets go of its files a moment after the process is gone. Then the lock is
+    // nobody's.
+    const TRIES: u32 = 40;
+    let mut taken = true;
+    for _ in 0..TRIES {
+        taken = raw::try_lock(file).map_err(|error| io_error("lock", path, &error))?
+            == raw::FileLock::HeldByAnother;
+        if !taken || holder(file).is_some() {
+            break;
         }
+        thread::sleep(Duration::from_millis(25));
     }
+    if !taken {
+        return Ok(());
+    }
+    let shown = path.display();
+    let who = holder(file).unwrap_or_else(|| "another process".to_owned());
+    Err(TargetError::refused(format!(
+        "{shown} is in use by {who}, and it is used by one process at a time: wait for its end, or stop it"
+    )))
 }
 
 /// Who holds a lock on the file: the kernel lists them by device and inode (proc(5), /proc/locks).
