@@ -8,8 +8,8 @@ use crate::{
 /// Counts over the volume's whole life, across openings. A block is 4,096 B.
 ///
 /// Chunks are counted when they get their number, so the root's counts are those of exactly the chunks that its
-/// map holds; what recovery rolls forward it counts anew. Only `checksum_errors` met since the last checkpoint
-/// are forgotten by a power cut.
+/// map holds; what recovery rolls forward it counts anew. Only `checksum_errors` and records of
+/// the ring since the last checkpoint are forgotten by a power cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Lifetime {
     /// Blocks that the host wrote, zeroes not counted.

@@ -103,10 +103,10 @@ impl Core {
 
     /// Whether what is in open chunks goes into a record.
     ///
-    /// Closing wastes the padding of each chunk and the header of the next one. A record is written in addition,
-    /// and in RAID-5 each block of it costs four transfers (old data and old parity read, both written),
-    /// each block of padding one and its part of the parity, which is half of one or less: so padding must be
-    /// three times the record.
+    /// Closing wastes the padding of each chunk and the header of the next one. A record is written in addition, and
+    /// in RAID-5 each block of it costs four transfers: old data and old parity read, both written. A block of
+    /// padding costs one and its part of the parity, 1 + 1/n on n data drives. So padding must be 4 / (1 + 1/n)
+    /// times the record, which is three times for n = 3, and between 2.7 and 4 for any other.
     pub fn way_down(&mut self) -> Way {
         let slots = self.layout.ring_slots as usize;
         if slots == 0 {
@@ -153,6 +153,7 @@ impl Core {
             epoch: self.log.epoch,
             blocks: 1 + data_blocks,
         };
+        assert!(header.blocks <= self.layout.append_blocks, "a record fits its slot: {header:?}");
         let length = header.blocks * BLOCK_BYTES as u32;
         let mut from = self.buffers.take(u64::from(length));
         if let Some(record) = bytes_mut(&mut from) {
