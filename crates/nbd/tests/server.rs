@@ -306,6 +306,20 @@ fn a_failed_forced_write_ends_all_promises_too() {
 }
 
 #[test]
+fn a_drive_that_knows_no_trim_has_not_failed() {
+    const EOPNOTSUPP: i32 = 95;
+    let (server, view) = Running::of_memory(geometry(MIB), Pace::AtOnce);
+    let mut client = Client::connect(&server.path, Replies::Simple);
+    view.look().bad_byte = Some((0, IoError::Os(EOPNOTSUPP)));
+    assert_eq!(client.ask(FUA, TRIM, 0, 8192, &[]).error, 0);
+    assert_eq!(client.ask(0, TRIM, 8192, 8192, &[]).error, 0);
+    view.look().bad_byte = Some((0, IoError::Os(5)));
+    assert_eq!(client.ask(0, TRIM, 0, 8192, &[]).error, ErrorCode::Io as u32);
+    drop(client);
+    assert_eq!(server.stop(), Ok(()));
+}
+
+#[test]
 fn a_read_only_export_is_not_changed() {
     let (engine, view) = Memory::new(geometry(MIB), Pace::AtOnce);
     let export = Export { access: Access::ReadOnly, ..Export::of(&geometry(MIB)) };

@@ -37,7 +37,12 @@ impl<E: Engine> Service<E> {
                 self.note(number, failure);
                 self.release(&mut connection.held, memory(payload));
             }
-            Work::Discard => self.note(number, failure),
+            Work::Discard => {
+                // A trim is a hint: a drive that cannot take it has not failed.
+                let is_hint = operation.request.command == Command::Trim;
+                let ignored = is_hint && failure == Some(ErrorCode::NotSupported);
+                self.note(number, failure.filter(|_| !ignored));
+            }
             Work::MergeRead { piece, from } => {
                 self.merge_read(number, connection, piece, from, memory(payload), failure);
             }
