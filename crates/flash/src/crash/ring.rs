@@ -138,8 +138,13 @@ fn synchronous(ring_bytes: u64, shape: Shape) -> Counters {
     let shape = Shape { device_bytes: 1 << 30, ring_bytes, ..shape };
     let mut bench = create(media(&shape), shape, settings(), 1);
     flush(&mut bench).expect("healthy");
+    let drive_blocks = |bench: &Bench| bench.machine.lifetime().expect("it is open").drive_blocks;
+    let before = drive_blocks(&bench);
     (0..430).for_each(|number| fua(&mut bench, number % 100, number + 1));
-    counters(&bench)
+    let counters = counters(&bench);
+    let written = appended(&counters) + counters.record_blocks;
+    assert_eq!(drive_blocks(&bench) - before, written, "the lifetime counts each block once");
+    counters
 }
 
 fn appended(counters: &Counters) -> u64 {

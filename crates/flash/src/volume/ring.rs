@@ -179,7 +179,6 @@ impl Core {
         self.counters.records += 1;
         self.counters.record_blocks += u64::from(header.blocks);
         self.lifetime.drive_blocks += u64::from(header.blocks);
-        self.lifetime.drive_blocks += u64::from(header.blocks);
         self.log.sent += 1;
         let at = Extent { offset, bytes: length };
         self.down.send(Why::Record(number), Command::Write { at, from, durability });
