@@ -13,6 +13,22 @@ pub(crate) enum Rule {
     Prefree,
     /// What a checkpoint frees was emptied before it closed its chunks.
     FreedBeforeDrain,
+    /// A checkpoint comes before more segments are opened than recovery looks at.
+    Window,
+    /// The data of a read are held against their checksum.
+    ReadChecksum,
+    /// An opening takes an epoch that no earlier one, cut off, has written with.
+    EpochReserved,
+    /// A root is not written over the one before.
+    RootTurns,
+    /// No chunk is let go that may have to move.
+    ReleaseInOrder,
+    /// On doubt nothing is changed.
+    ReadOnlyOnDoubt,
+    /// Overwriting needs no room.
+    OverwriteHasRoom,
+    /// Writes under way have been promised theirs.
+    Promise,
     /// The data of the tail are verified.
     TornTail,
     /// Corruption of what was flushed is not cut off.

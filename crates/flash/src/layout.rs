@@ -1,5 +1,6 @@
 //! Where things are on the drive, and how much of it must stay free: the arithmetic that `create` refuses by.
 
+use crate::broken::{Rule, broken};
 use crate::format::{ENTRY_BYTES, HEADER_BYTES, PAYLOAD_BYTES, Root};
 use block::display_bytes;
 use std::fmt;
@@ -296,7 +297,7 @@ impl Layout {
         // Streams with a segment each; the map twice; what lets the cleaner begin; and what waits for a
         // checkpoint.
         let streams = u64::from(shape.classes.streams());
-        let reserve = streams + 2 * map_segments + u64::from(shape.classes.cleaner) + 1 + window;
+        let reserve = streams + 2 * map_segments + u64::from(shape.classes.cleaner) + 2 + window;
         // Of what may be full of live blocks, so much more must be garbage that the emptiest segment
         // always has some.
         let slack = segments.div_ceil(u64::from(per_segment)) + 1;
@@ -341,9 +342,10 @@ impl Layout {
     }
 
     /// Free segments below which the host opens none: a checkpoint's pages, and for the cleaner one for each
-    /// class that a victim's blocks may overflow, and one more.
+    /// class that a victim's blocks may overflow, and one more; and one that a checkpoint may begin for its pages
+    /// while a victim is only half empty.
     pub(crate) fn host_floor(&self) -> usize {
-        self.cleaner_floor() + usize::from(self.shape.classes.cleaner) + 1
+        self.cleaner_floor() + usize::from(self.shape.classes.cleaner) + 2
     }
 
     /// Segments that are not needed for so many mapped blocks.
@@ -397,13 +399,20 @@ impl Layout {
 
     /// Offset of root area 0 or 1.
     pub(crate) fn root_offset(&self, generation: u64) -> u64 {
-        2 * self.unit_bytes + generation % 2 * self.root_bytes
+        let area = if broken(Rule::RootTurns) { 0 } else { generation % 2 };
+        2 * self.unit_bytes + area * self.root_bytes
     }
 
     /// Offset of the ring's slot that a record of that number goes to.
     pub(crate) fn slot_offset(&self, number: u64) -> u64 {
         let slot = number % u64::from(self.ring_slots);
         2 * (self.unit_bytes + self.root_bytes) + slot * self.shape.stripe_bytes
+    }
+
+    /// Offsets of the two copies that a generation of the superblock is written to.
+    pub(crate) fn copies_of(&self, generation: u64) -> [u64; 2] {
+        let turn = (generation % 2) as usize;
+        [turn, 2 + turn].map(|copy| self.copies()[copy])
     }
 
     /// Offsets of the four copies of the superblock.
@@ -482,7 +491,7 @@ impl Shape {
         }
         // Whatever is no longer than the drive is far from overflowing.
         if self.segment_bytes.max(self.ring_bytes) > self.device_bytes {
-            return Err(Refusal::NoRoom { segments: 0, reserve: STREAMS as u64 + 6 });
+            return Err(Refusal::NoRoom { segments: 0, reserve: STREAMS as u64 + 7 });
         }
         aligned("a segment", self.segment_bytes, self.unit_bytes())?;
         self.check_ring()?;

@@ -244,6 +244,18 @@ mod tests {
         }
     }
 
+    /// The volume was full, its cleaner in the middle of a victim, and a checkpoint took one more segment for its pages:
+    /// nobody could go on, and writes that had been promised room failed. The reserve was one segment too small.
+    #[test]
+    fn nor_does_a_full_volume_whose_map_fills_a_segment_come_to_a_stand() {
+        for seed in [20, 21] {
+            let mut scenario = Scenario::named("a map of many pages", seed);
+            scenario.mix.flush_one_in = 30;
+            let tally = campaign(&scenario, 300);
+            assert!(tally.refused > 0, "it was never full");
+        }
+    }
+
     #[test]
     fn nor_on_stripes_of_192_kib_with_parity() {
         points("stripes of 192 KiB with parity", 300);

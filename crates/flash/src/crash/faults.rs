@@ -4,8 +4,10 @@ use super::bench::{
     Bench, Caller, Mix, create, cut, extent, flush, image, media, open, open_with, read, read_all,
     small, write,
 };
+use super::point::{Reading, recover};
+use super::scan::pages;
 use block::{Command, Drive, Durability, Engine, IoError, Rng};
-use flash::{Cleaning, OpenError, Settings, Step};
+use flash::{Cleaning, OpenError, Settings, Shape, Step};
 use model::{Fault, FaultPlan, Media, Operation, When};
 
 const EIO: IoError = IoError::Os(5);
@@ -53,17 +55,17 @@ fn check(medium: Media, caller: &Caller, what: &str) {
 }
 
 /// Fails the nth request of a life for every n, until a life ends with nothing having failed.
-fn fail_at_every_nth(operation: Operation, step: usize) -> u64 {
+fn fail_at_every_nth(operation: Operation) -> u64 {
     let (used, caller) = used(5);
     let mut lives = 0;
-    for nth in (1..).step_by(step) {
+    for nth in 1.. {
         let plan = FaultPlan::new(nth).with(Fault::Error(operation), When::Nth(nth));
         let what = plan.to_string();
         let mut caller = caller.clone();
         let mut bench = open_with(used.clone(), settings(), nth, plan);
         let opened = flush(&mut bench);
         if opened.is_ok() {
-            caller.requests(&mut bench, 150, 6);
+            caller.requests(&mut bench, 100, 6);
             bench.machine.audit();
             let counters = bench.machine.counters().expect("it is open");
             assert_eq!(counters.stuck, 0, "{what}");
@@ -80,13 +82,17 @@ fn fail_at_every_nth(operation: Operation, step: usize) -> u64 {
 
 #[test]
 fn a_failure_of_any_one_request_loses_nothing() {
-    let lives = fail_at_every_nth(Operation::Any, 3);
-    assert!(lives > 50, "{lives} lives");
+    let lives = fail_at_every_nth(Operation::Any);
+    assert!(lives > 100, "{lives} lives");
 }
 
 #[test]
-pub fn a_failed_write_is_written_elsewhere_and_nobody_is_told() {
-    let (used, caller) = used(6);
+fn a_failed_write_is_written_elsewhere_and_nobody_is_told() {
+    failed_writes_are_written_elsewhere(6);
+}
+
+pub fn failed_writes_are_written_elsewhere(seed: u64) {
+    let (used, caller) = used(seed);
     let mut relocated = 0;
     for nth in 1..60 {
         let plan = FaultPlan::new(nth).with(Fault::Error(Operation::Write), When::Nth(nth));
@@ -198,6 +204,9 @@ pub fn rotten_blocks_are_errors() {
     let used = cut(bench, 9);
     let mut rng = Rng::new(9, 10);
     let (mut errors, mut right) = (0, 0);
+    let mut healthy = open(used.clone(), settings(), 1);
+    flush(&mut healthy).expect("healthy");
+    let end = healthy.machine.open_report().expect("it is open").first_seq;
     for _ in 0..80 {
         let mut medium = used.clone();
         for _ in 0..20 {
@@ -207,6 +216,9 @@ pub fn rotten_blocks_are_errors() {
         if flush(&mut bench).is_err() && bench.machine.open_error().is_some() {
             continue;
         }
+        // Where a chunk's header is gone, what it held is not known: opening says so.
+        let report = *bench.machine.open_report().expect("it is open");
+        let is_told = report.chunks_missing > 0 || report.first_seq < end;
         for block in 0..sectors() / 8 {
             match read(&mut bench, block * 8..block * 8 + 8) {
                 Err(error) => {
@@ -215,8 +227,9 @@ pub fn rotten_blocks_are_errors() {
                 }
                 Ok(values) => {
                     let expected = caller.oracle.visible(block * 8).expect("nothing failed");
-                    assert_eq!(values, vec![expected; 8], "block {block}");
-                    right += 1;
+                    let is_right = values == [expected; 8];
+                    assert!(is_right || is_told, "block {block}: {values:?}, {report:?}");
+                    right += u64::from(is_right);
                 }
             }
         }
@@ -264,4 +277,185 @@ pub fn corruption_is_not_cut_off() {
     let erofs = Err(IoError::Os(30));
     let refused = super::bench::ask(&mut bench, write(0..8, 9, Durability::Cached)).result;
     assert_eq!(refused, erofs);
+}
+
+/// The first header of a segment that no checkpoint knew of was damaged, though it had been flushed. The segment was
+/// taken for one that was never begun, everything in it for a torn tail, and flushed data were gone in silence.
+#[test]
+fn a_damaged_first_header_of_a_segment_costs_no_more_than_its_chunk() {
+    let mut bench = create(media(&small()), small(), settings(), 1);
+    flush(&mut bench).expect("healthy");
+    for number in 0..4 {
+        let at = write(number * 8..number * 8 + 8, number + 1, Durability::Fua);
+        super::bench::ask(&mut bench, at).result.expect("healthy");
+    }
+    let first = bench.machine.mappings().next().expect("block 0 is mapped").1;
+    let used = cut(bench, 1);
+    for kind in 0..2 {
+        let (mut medium, header) = (used.clone(), u64::from(first - 1) * 4096);
+        match kind {
+            0 => medium.damage(block::Extent { offset: header, bytes: 4096 }),
+            _ => (0..500).for_each(|seed| medium.rot(header, &mut Rng::new(seed, 1))),
+        }
+        let mut bench = open(medium, settings(), 1);
+        assert_eq!(flush(&mut bench), Ok(()));
+        let report = bench.machine.open_report().expect("it is open");
+        assert_eq!((report.chunks_missing, report.chunks_cut), (1, 0), "{report:?}");
+        for number in 1..4 {
+            let range = number * 8..number * 8 + 8;
+            assert_eq!(read(&mut bench, range), Ok(vec![number + 1; 8]), "block {number}");
+        }
+        let refused = super::bench::ask(&mut bench, write(0..8, 9, Durability::Cached)).result;
+        assert_eq!(refused, Err(IoError::Os(30)), "EROFS");
+    }
+}
+
+/// One write of many lands somewhere else, or nowhere, and is acknowledged. What is read afterwards is right or an
+/// error; where it is old, opening has said so: that chunks are missing, or that the log ends before the last chunk that
+/// was appended. (Of a torn tail no more can be known: `docs/fault-model.md`.)
+fn one_write_that_is_not_where_it_should_be(fault: Fault) {
+    let (used, caller) = used(10);
+    let (mut right, mut errors, mut told) = (0, 0, 0);
+    for nth in 1..100 {
+        let plan = FaultPlan::new(nth).with(fault, When::Nth(nth));
+        let mut caller = caller.clone();
+        let mut bench = open_with(used.clone(), settings(), nth, plan);
+        flush(&mut bench).expect("nobody was told");
+        caller.requests(&mut bench, 100, 4);
+        flush(&mut bench).expect("nobody was told");
+        assert!(caller.failed.iter().all(|error| *error == IoError::Medium), "write {nth}");
+        let appended = bench.machine.counters().expect("it is open").last_seq;
+        let mut bench = open(cut(bench, nth), settings(), 1);
+        if flush(&mut bench).is_err() {
+            assert!(bench.machine.open_error().is_some(), "write {nth}");
+            told += 1;
+            continue;
+        }
+        let report = *bench.machine.open_report().expect("it is open");
+        let is_told = report.is_doubtful() || report.first_seq <= appended;
+        told += u64::from(is_told);
+        for block in 0..sectors() / 8 {
+            let expected = caller.oracle.visible(block * 8);
+            match read(&mut bench, block * 8..block * 8 + 8) {
+                Err(error) => {
+                    assert_eq!(error, IoError::Medium);
+                    errors += 1;
+                }
+                Ok(values) if expected.is_none_or(|expected| values == [expected; 8]) => right += 1,
+                Ok(values) => {
+                    let what = format!("write {nth}, block {block}: {values:?}, not {expected:?}");
+                    assert!(is_told, "{what}: {report:?}");
+                }
+            }
+        }
+    }
+    eprintln!("{fault:?}: {right} right, {errors} errors, {told} told");
+    assert!(right > 20_000 && errors + told > 20, "{right} right, {errors} errors, {told} told");
+}
+
+#[test]
+fn misdirected_writes_are_never_wrong_data_in_silence() {
+    one_write_that_is_not_where_it_should_be(Fault::MisdirectedWrite);
+}
+
+#[test]
+fn lost_writes_are_never_wrong_data_in_silence() {
+    one_write_that_is_not_where_it_should_be(Fault::LostWrite);
+}
+
+/// Sectors that cannot be read, or have rotted, where recovery reads: it opens with what is left, or says what keeps it
+/// from that; what it then reads is right or an error.
+#[test]
+fn recovery_on_a_drive_that_cannot_read_everything_ends_in_a_clear_state() {
+    let (_, mut caller) = used(11);
+    let mut bench = create(media(&small()), small(), settings(), 11);
+    caller.oracle.restart(vec![0; sectors() as usize]);
+    caller.requests(&mut bench, 500, 6);
+    flush(&mut bench).expect("healthy");
+    let appended = bench.machine.counters().expect("it is open").last_seq;
+    let unclean = cut(bench, 11);
+    let (mut opened, mut read_only, mut refused) = (0, 0, 0);
+    for nth in 1..60 {
+        for fault in [Fault::LatentError { sectors: 2 }, Fault::BitRot] {
+            let plan = FaultPlan::new(nth).with(fault, When::Nth(nth));
+            let mut bench = open_with(unclean.clone(), settings(), nth, plan);
+            if flush(&mut bench).is_err() {
+                assert!(bench.machine.open_error().is_some(), "{fault:?} {nth}");
+                refused += 1;
+                continue;
+            }
+            let report = *bench.machine.open_report().expect("it is open");
+            let is_told = report.is_doubtful() || report.first_seq <= appended;
+            opened += 1;
+            read_only += u64::from(report.is_doubtful());
+            for block in 0..sectors() / 8 {
+                let expected = caller.oracle.visible(block * 8).expect("nothing failed");
+                match read(&mut bench, block * 8..block * 8 + 8) {
+                    Err(error) => assert_eq!(error, IoError::Medium),
+                    Ok(values) if values == [expected; 8] => {}
+                    Ok(values) => assert!(is_told, "{fault:?} {nth}: {values:?}: {report:?}"),
+                }
+            }
+            bench.machine.audit();
+        }
+    }
+    eprintln!("{opened} opened, {read_only} of them read-only, {refused} refused");
+    assert!(opened > 80 && read_only > 0, "{opened} opened, {read_only} read-only");
+}
+
+/// Some requests take very long, those of a checkpoint too, and the host goes on meanwhile: it must not come further
+/// than recovery looks, nor into segments that the checkpoint has not freed yet.
+pub fn slow_checkpoints(seed: u64) {
+    // So little of it is exported that much is free: nothing else keeps the host from running ahead.
+    let shape = Shape { exported_bytes: 256 << 10, ..small() };
+    let mut bench = create(media(&shape), shape, settings(), seed);
+    flush(&mut bench).expect("healthy");
+    let plan = FaultPlan::new(seed).with(Fault::Slow { times: 400 }, When::OneIn(25));
+    let mut bench = open_with(cut(bench, seed), settings(), seed, plan);
+    let mut caller = Caller::new(seed, shape.exported_bytes / 512, mix());
+    flush(&mut bench).expect("healthy");
+    let mut done = Vec::new();
+    for event in 0..6_000 {
+        caller.fill(&mut bench, 12);
+        let next = bench.next_wakeup();
+        bench.wait(next, &mut done);
+        caller.take(&mut done);
+        if event % 60 == 0 {
+            let mut medium = bench.engine.machine.media(Drive(0)).clone();
+            medium.power_cut(seed ^ event);
+            recover(&medium, settings(), &caller.oracle, Reading::FromTheMedium, event);
+        }
+    }
+    assert_eq!(caller.failed, []);
+}
+
+#[test]
+fn slow_checkpoints_hold_up_the_host() {
+    (0..3).for_each(slow_checkpoints);
+}
+
+#[test]
+fn blocks_of_a_page_that_cannot_be_read_are_errors() {
+    lost_pages_are_errors();
+}
+
+pub fn lost_pages_are_errors() {
+    let (mut medium, caller) = used(12);
+    let page = pages(&medium)[0];
+    medium.damage(block::Extent { offset: u64::from(page) * 4096, bytes: 4096 });
+    let mut bench = open(medium, settings(), 1);
+    flush(&mut bench).expect("it opens to be read");
+    assert_eq!(bench.machine.open_report().expect("it is open").pages_lost, 1);
+    let mut errors = 0;
+    for block in 0..sectors() / 8 {
+        match read(&mut bench, block * 8..block * 8 + 8) {
+            Err(error) => {
+                assert_eq!(error, IoError::Medium);
+                errors += 1;
+            }
+            // It was rolled forward since.
+            Ok(values) => assert_eq!(Some(values[0]), caller.oracle.visible(block * 8)),
+        }
+    }
+    assert!(errors > 50, "{errors} errors");
 }

@@ -5,7 +5,11 @@ use crate::broken::{Rule, break_rule};
 use std::panic::catch_unwind;
 
 fn cuts(seed: u64, flush_one_in: u64) {
-    let mut scenario = Scenario::named("4 KiB", seed);
+    cuts_of("4 KiB", seed, flush_one_in);
+}
+
+fn cuts_of(kind: &'static str, seed: u64, flush_one_in: u64) {
+    let mut scenario = Scenario::named(kind, seed);
     scenario.mix = Mix { flush_one_in, ..scenario.mix };
     campaign(&scenario, 300);
 }
@@ -93,7 +97,7 @@ fn failed_flushes_that_are_acknowledged_are_noticed() {
 #[test]
 fn failed_writes_that_are_forgotten_are_noticed() {
     assert_noticed(Rule::Elsewhere, 1, |_| {
-        faults::a_failed_write_is_written_elsewhere_and_nobody_is_told();
+        faults::failed_writes_are_written_elsewhere(6);
     });
 }
 
@@ -122,11 +126,14 @@ fn blocks_that_are_not_locked_are_noticed() {
 #[test]
 fn partial_stripes_are_noticed() {
     assert_noticed(Rule::Stripe, 1, |_| requests::every_append_is_of_whole_stripes());
+    assert_noticed(Rule::Stripe, 10, |seed| {
+        campaign(&Scenario::named("RAID-5 of 3+1", seed), 60);
+    });
 }
 
 #[test]
 fn pages_of_the_map_that_are_lost_in_silence_are_noticed() {
-    assert_noticed(Rule::LostPages, 1, |_| faults::rotten_blocks_are_errors());
+    assert_noticed(Rule::LostPages, 1, |_| faults::lost_pages_are_errors());
 }
 
 #[test]
@@ -177,6 +184,48 @@ fn entries_that_a_record_covers_and_that_are_cut_are_noticed() {
 }
 
 #[test]
+fn more_segments_than_recovery_looks_at_are_noticed() {
+    assert_noticed(Rule::Window, 10, faults::slow_checkpoints);
+}
+
+#[test]
+fn reads_that_are_not_verified_are_noticed() {
+    assert_noticed(Rule::ReadChecksum, 1, |_| faults::rotten_blocks_are_errors());
+}
+
+#[test]
+fn epochs_that_are_given_twice_are_noticed() {
+    assert_noticed(Rule::EpochReserved, 1, |_| requests::epochs_of_openings_that_were_cut());
+}
+
+#[test]
+fn roots_that_are_written_over_the_one_before_are_noticed() {
+    assert_noticed(Rule::RootTurns, 10, |seed| cuts(seed, 30));
+}
+
+#[test]
+fn chunks_that_are_let_go_and_should_have_moved_are_noticed() {
+    assert_noticed(Rule::ReleaseInOrder, 12, faults::failed_writes_are_written_elsewhere);
+}
+
+#[test]
+fn a_doubtful_volume_that_is_written_to_is_noticed() {
+    assert_noticed(Rule::ReadOnlyOnDoubt, 1, |_| faults::corruption_is_not_cut_off());
+}
+
+#[test]
+fn overwriting_that_is_refused_for_want_of_room_is_noticed() {
+    assert_noticed(Rule::OverwriteHasRoom, 1, |_| {
+        requests::a_thin_volume_refuses_new_blocks_when_full_and_nothing_else();
+    });
+}
+
+#[test]
 fn records_that_are_lost_in_silence_are_noticed() {
     assert_noticed(Rule::RecordMissing, 1, |_| ring::missing_records_are_told());
+}
+
+#[test]
+fn room_that_is_promised_twice_is_noticed() {
+    assert_noticed(Rule::Promise, 20, |seed| cuts_of("thin", seed, 30));
 }

@@ -5,12 +5,15 @@ use super::bench::{
     read_all, small, striped, write,
 };
 use super::drive::Shuffling;
+use super::ground::Ground;
+use super::point::cut_recovery;
+use super::scan::epochs;
 use block::{
     Actor, Allocation, Command, Completion, Drive, Durability, Engine, Geometry, Instant, IoError,
     Request, Rng, Stack, Tag,
 };
 use flash::{BLOCK_BYTES, Checksums, Cleaning, Layout, Parity, Refusal, Settings, Shape, Volume};
-use model::{Fault, FaultPlan, Sim, When};
+use model::{Fault, FaultPlan, Grain, Sim, When};
 use std::ops::Range;
 
 fn settings() -> Settings {
@@ -189,7 +192,7 @@ fn after_a_clean_stop_nothing_is_rolled_forward() {
 }
 
 #[test]
-fn a_thin_volume_refuses_new_blocks_when_full_and_nothing_else() {
+pub fn a_thin_volume_refuses_new_blocks_when_full_and_nothing_else() {
     let shape = Shape { exported_bytes: 16 << 20, ..small() };
     let mut bench = create(media(&shape), shape, settings(), 1);
     flush(&mut bench).expect("healthy");
@@ -217,6 +220,26 @@ fn a_thin_volume_refuses_new_blocks_when_full_and_nothing_else() {
     assert_eq!(ask(write(block(room + 8), 5, Durability::Cached)), enospc);
     assert_eq!(ask(Command::Read { at: extent(0..8), into: image(8, 1) }), Ok(()));
     bench.machine.audit();
+}
+
+/// A write of several new blocks had its room twice while it was being appended: as promised and as mapped. On a slow
+/// drive a volume that was nearly all mapped refused to write again what had been trimmed, with ENOSPC.
+#[test]
+fn writes_under_way_have_their_room_once() {
+    let shape = Shape { exported_bytes: 256 << 10, ..small() };
+    let mut bench = create(media(&shape), shape, settings(), 1);
+    flush(&mut bench).expect("healthy");
+    for round in 0..20 {
+        let trim = Command::Discard { offset: 0, len: 48 * 4096 };
+        assert_eq!(ask(&mut bench, trim).result, Ok(()));
+        for tag in 0..12 {
+            let first = tag * 5 % 60 * 8;
+            let value = 1 + round * 100 + tag;
+            submit(&mut bench, tag, write(first..first + 32, value, Durability::Fua));
+        }
+        let done = wait_for(&mut bench, 12);
+        assert!(done.iter().all(|done| done.result == Ok(())), "round {round}");
+    }
 }
 
 #[test]
@@ -275,4 +298,32 @@ fn a_seed_replays() {
     };
     assert_eq!(run(1), run(1));
     assert_ne!(run(1), run(2));
+}
+
+/// An opening had written chunks when it was cut; the next one must not take them for its own.
+#[test]
+fn an_opening_takes_an_epoch_that_no_earlier_one_has_written_with() {
+    epochs_of_openings_that_were_cut();
+}
+
+pub fn epochs_of_openings_that_were_cut() {
+    let mut bench = create(media(&small()), small(), settings(), 1);
+    flush(&mut bench).expect("healthy");
+    ask(&mut bench, write(0..8, 1, Durability::Fua)).result.expect("healthy");
+    let mut media = vec![cut(bench, 1)];
+    let mut highest = epochs(&media[0]).1;
+    for opening in 0..4 {
+        let mut newest = None;
+        cut_recovery(Ground::Single, media, settings(), opening, |_, _, media| {
+            let mut medium = media[0].clone();
+            medium.power_cut_with(Grain::Write, &mut |choices| choices - 1);
+            let (current, written) = epochs(&medium);
+            // Not yet at its end, and something of it is on the drive.
+            if written > current && written > highest && newest.is_none() {
+                newest = Some((medium, written));
+            }
+        });
+        let (medium, written) = newest.expect("an opening writes chunks with an epoch of its own");
+        (media, highest) = (vec![medium], written);
+    }
 }

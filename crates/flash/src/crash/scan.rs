@@ -286,3 +286,21 @@ pub fn values(medium: &Media, scan: &Scan) -> Vec<u64> {
     }
     values
 }
+
+/// The superblock's epoch, and the highest of any chunk.
+pub fn epochs(medium: &Media) -> (u32, u32) {
+    let (superblock, layout) = newest(medium).expect("there is a superblock");
+    let chunks = chunks(medium, &superblock, &layout);
+    let highest = chunks.values().map(|chunk| chunk.header.epoch).max();
+    (superblock.epoch, highest.unwrap_or(0))
+}
+
+/// Where the pages of the newest checkpoint's map are.
+pub fn pages(medium: &Media) -> Vec<u32> {
+    let (superblock, layout) = newest(medium).expect("there is a superblock");
+    let offset = layout.root_offset(superblock.root_generation);
+    let image = bytes_at(medium, offset, layout.root_bytes).expect("healthy");
+    let root = decode_root(superblock.id, offset, superblock.root_generation, &image);
+    let directory = root.expect("healthy").directory.into_iter();
+    directory.map(|(location, _)| location).filter(|&location| location != 0).collect()
+}

@@ -26,13 +26,14 @@ pub struct Scenario {
 }
 
 /// What there is, and how often: what is cheap to crash is crashed more.
-const KINDS: [(&str, u64); 11] = [
+const KINDS: [(&str, u64); 12] = [
     ("4 KiB", 6),
     ("4 KiB, checksums on cleaning", 4),
     ("classes of SepBIT", 4),
     ("4 KiB on sectors of 512 B", 3),
     ("requests that split blocks", 4),
     ("thin", 4),
+    ("a map of many pages", 3),
     ("ring", 3),
     ("ring, classes of SepBIT", 3),
     ("stripes of 192 KiB with parity", 1),
@@ -140,6 +141,8 @@ impl Scenario {
             "4 KiB on sectors of 512 B" => scenario.sector_bytes = 512,
             "requests that split blocks" => scenario.mix.unaligned = true,
             "thin" => scenario.shape.exported_bytes = 2 << 20,
+            // Of each page a few blocks; more pages than go into a chunk.
+            "a map of many pages" => scenario.shape.exported_bytes = 12 << 20,
             "ring" => {
                 scenario.shape = ringed();
                 (scenario.mix.flush_one_in, scenario.depth) = (2 + seed % 3, 2);

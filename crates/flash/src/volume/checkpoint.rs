@@ -316,8 +316,7 @@ impl Core {
     fn send_superblock(&mut self, checkpoint: &mut Checkpoint) {
         let superblock = checkpoint.superblock.expect("it was made before");
         checkpoint.left = 2;
-        for copy in [superblock.generation % 2, 2 + superblock.generation % 2] {
-            let offset = self.layout.copies()[copy as usize];
+        for offset in self.layout.copies_of(superblock.generation) {
             let mut from = self.buffers.take(BLOCK_BYTES);
             if let Some(bytes) = bytes_mut(&mut from) {
                 superblock.encode(offset, bytes);

@@ -545,6 +545,7 @@ impl Core {
             live[self.layout.segment_of(location) as usize] += 1;
         }
         assert_eq!(mapped, self.map.mapped(), "blocks mapped");
+        assert!(mapped <= self.layout.mapped_max, "{mapped} blocks mapped: more than have room");
         for (number, segment) in (0..).zip(&self.segments.table) {
             assert_eq!(live[number as usize], segment.live, "live blocks of segment {number}");
             let queued = self.segments.queue.contains(&number);

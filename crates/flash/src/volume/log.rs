@@ -363,14 +363,17 @@ impl Core {
             Stream::Cleaner(_) => self.layout.cleaner_floor(),
             Stream::Meta => 0,
         };
-        if self.opened.all >= self.layout.scan_bound() || free == 0 {
+        let bounded = self.opened.all >= self.layout.scan_bound() && !broken(Rule::Window);
+        if bounded || free == 0 {
             // Only failures lead here: every other use has been provided for.
             if stream == Stream::Meta {
                 self.latch(IoError::Os(5));
             }
             return Err(NoRoom);
         }
-        let in_window = stream == Stream::Meta || self.opened.window < self.layout.window;
+        let in_window = stream == Stream::Meta
+            || self.opened.window < self.layout.window
+            || broken(Rule::Window);
         if free > floor && in_window { Ok(()) } else { Err(NoRoom) }
     }
 
@@ -510,7 +513,10 @@ impl Core {
     fn release(&mut self, segment: u32) {
         loop {
             let of_segment = self.log.flying.iter().filter(|(_, chunk)| chunk.segment == segment);
-            let first = of_segment.min_by_key(|(_, chunk)| chunk.place);
+            let first = match broken(Rule::ReleaseInOrder) {
+                false => of_segment.min_by_key(|(_, chunk)| chunk.place),
+                true => of_segment.max_by_key(|(_, chunk)| chunk.flight == Flight::Done),
+            };
             let Some((&seq, Chunk { flight: Flight::Done, .. })) = first else { return };
             let mut chunk = self.log.flying.remove(&seq).expect("it was just found");
             chunk.entries.clear();

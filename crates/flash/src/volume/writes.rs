@@ -126,12 +126,19 @@ impl Core {
         }
     }
 
-    /// Sees to it that the new mappings of the write will have room; overwriting always has.
+    /// Sees to it that the new mappings of the write will have room; overwriting always has, and so has everything
+    /// where the whole volume can be mapped.
     fn promise(&mut self, write: &mut WriteOp) -> bool {
         let Some(from) = &write.from else { return true };
+        let thin = self.layout.mapped_max < self.layout.exported_blocks;
+        if !thin && !broken(Rule::OverwriteHasRoom) {
+            return true;
+        }
         let blocks = write.first()..=write.last();
-        let new = |block: &u32| self.map.get(*block).0 == UNMAPPED;
-        let room = self.layout.mapped_max.saturating_sub(self.map.mapped() + self.promised);
+        let overwrites = broken(Rule::OverwriteHasRoom);
+        let new = |block: &u32| self.map.get(*block).0 == UNMAPPED || overwrites;
+        let promised = if broken(Rule::Promise) { 0 } else { self.promised };
+        let room = self.layout.mapped_max.saturating_sub(self.map.mapped() + promised);
         let mut count = blocks.clone().filter(new).count() as u32;
         if count > room {
             // Zeroes need none.
@@ -282,6 +289,12 @@ impl Core {
         let (location, crc) = self.append(stream, entry, fill)?;
         self.counters.host_blocks += 1;
         self.host_appended();
+        if self.map.get(block).0 == UNMAPPED {
+            // From now on it counts as mapped.
+            let kept = write.promised.min(1);
+            write.promised -= kept;
+            self.promised -= kept;
+        }
         self.remap(block, location, crc);
         Ok(())
     }

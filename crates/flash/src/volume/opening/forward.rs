@@ -8,13 +8,17 @@ use crate::{
     layout::{BLOCK_BYTES, Layout, STREAMS},
     map::{LOST, Map, UNMAPPED},
 };
-use block::IoError;
+use block::{Buf, IoError};
 
 impl Opening {
-    /// The next header of each segment that may have been appended to.
+    /// The next header of each segment that may have been appended to; and when all of them have been followed to their
+    /// ends, the segments that may have lost their first.
     pub(super) fn ask_heads(&mut self) {
         if self.superblock().clean {
             return;
+        }
+        if !self.walks.is_empty() {
+            return self.search_doubtful();
         }
         let bound = self.layout().scan_bound() as usize;
         let mut starts: Vec<(u32, u32, bool)> =
@@ -23,7 +27,29 @@ impl Opening {
         starts.extend(open.map(|&(segment, at)| (segment, at, true)));
         for (segment, at, known) in starts {
             self.report.segments_walked += 1;
-            self.walks.insert(segment, Walk { at, known, searching: false });
+            let walk = Walk { at, known, searching: false, doubtful: false };
+            self.walks.insert(segment, walk);
+            self.ask_next(segment);
+        }
+    }
+
+    /// Segments whose first header is damaged, as far as streams may have come: they take them in the order of the
+    /// queue, so no more than one for each stream lie behind the last that is known to be begun.
+    fn doubtful(&self) -> Vec<u32> {
+        let front = self.root.free.iter().take(self.layout().scan_bound() as usize);
+        let walks: Vec<(u32, &Walk)> =
+            front.filter_map(|segment| Some((*segment, self.walks.get(segment)?))).collect();
+        let begun = walks.iter().rposition(|(_, walk)| walk.known).map_or(0, |last| last + 1);
+        let reach = begun + self.layout().shape.classes.streams() as usize;
+        let doubtful = walks.iter().take(reach).filter(|(_, walk)| walk.doubtful && !walk.known);
+        doubtful.map(|(segment, _)| *segment).collect()
+    }
+
+    fn search_doubtful(&mut self) {
+        for segment in self.doubtful() {
+            let append_blocks = self.layout().append_blocks;
+            let walk = self.walks.get_mut(&segment).expect("it was walked");
+            *walk = Walk { at: append_blocks, known: true, searching: true, doubtful: false };
             self.ask_next(segment);
         }
     }
@@ -50,7 +76,10 @@ impl Opening {
         let (at, searching, known) = (walk.at, walk.searching, walk.known);
         let stretch = if searching { layout.chunk_blocks } else { 1 };
         let end = (at + stretch).min(layout.segment_blocks);
-        let found = read.ok().and_then(|buffer| {
+        let read = read.ok();
+        let doubtful =
+            !known && read.as_ref().is_none_or(|buffer| self.is_damaged(segment, buffer));
+        let found = read.and_then(|buffer| {
             let mut places = (at..end).step_by(layout.append_blocks as usize);
             places.find_map(|place| {
                 let start = (place - at) as usize * BLOCK_BYTES as usize;
@@ -68,7 +97,10 @@ impl Opening {
                 self.take_chunk(segment, place, header, entries);
             }
             // Behind a damaged header there may be good ones; in a segment never begun there are none.
-            None if !known => return,
+            None if !known => {
+                walk.doubtful = doubtful;
+                return;
+            }
             None if searching => walk.at = end.next_multiple_of(layout.append_blocks),
             None => {
                 walk.searching = true;
@@ -76,6 +108,15 @@ impl Opening {
             }
         }
         self.ask_next(segment);
+    }
+
+    /// Whether the block at a segment's front is something else than zeroes or the header of an earlier use.
+    fn is_damaged(&self, segment: u32, buffer: &Buf) -> bool {
+        let offset = Layout::offset(self.layout().location(segment));
+        let length = self.layout().header_blocks as usize * BLOCK_BYTES as usize;
+        let bytes = &buffer.bytes()[..length];
+        let blank = bytes.iter().all(|&byte| byte == 0);
+        !blank && decode_chunk(self.superblock().id, offset, bytes).is_none()
     }
 
     /// The chunk there, if it is one that was appended behind the checkpoint.
@@ -118,7 +159,10 @@ impl Opening {
     pub(super) fn take_walks(&mut self) -> Result<Step, OpenError> {
         let offline = self.read.values().any(|read| matches!(read, Err(IoError::Offline)));
         self.read.clear();
-        if offline { Err(OpenError::Io(IoError::Offline)) } else { Ok(Step::Ring) }
+        if offline {
+            return Err(OpenError::Io(IoError::Offline));
+        }
+        Ok(if self.doubtful().is_empty() { Step::Ring } else { Step::Walk })
     }
 
     /// The data of what no flush is known to cover, as far as the numbers have no gap.
@@ -213,7 +257,10 @@ impl Opening {
             return Ok(Step::Open);
         }
         let volume = self.volume.as_mut().expect("the superblock was read");
-        let epoch = volume.superblock.epoch_reserved + 1;
+        let epoch = match broken(Rule::EpochReserved) {
+            false => volume.superblock.epoch_reserved + 1,
+            true => volume.superblock.epoch + 1,
+        };
         volume.superblock.epoch_reserved = epoch;
         volume.superblock.generation += 1;
         if volume.superblock.clean {
@@ -224,7 +271,7 @@ impl Opening {
     }
 
     pub(super) fn damaged(&self) -> bool {
-        self.report.is_doubtful()
+        self.report.is_doubtful() && !broken(Rule::ReadOnlyOnDoubt)
     }
 
     /// On doubt nothing is written at all.

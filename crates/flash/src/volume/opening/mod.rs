@@ -100,6 +100,8 @@ struct Walk {
     /// Something valid was found, or must be: then the rest is searched too.
     known: bool,
     searching: bool,
+    /// The first block is neither blank nor of an earlier use: a header that was damaged, or somebody else's data.
+    doubtful: bool,
 }
 
 #[derive(Debug)]
@@ -391,8 +393,7 @@ impl Opening {
 
     /// Of a new volume generation 0 and 1; of an opened one the next, with its epoch reserved.
     fn write_superblocks(&mut self) {
-        let places = self.layout().copies();
-        let superblock = *self.superblock();
+        let (layout, superblock) = (*self.layout(), *self.superblock());
         let generations: Vec<Superblock> = match self.step {
             Step::CreateSuperblocks => {
                 vec![superblock, Superblock { generation: superblock.generation + 1, ..superblock }]
@@ -403,10 +404,10 @@ impl Opening {
             }
         };
         for superblock in generations {
-            for copy in [superblock.generation % 2, 2 + superblock.generation % 2] {
+            for offset in layout.copies_of(superblock.generation) {
                 let mut image = [0; BLOCK_BYTES as usize];
-                superblock.encode(places[copy as usize], &mut image);
-                self.send_write(places[copy as usize], &image, Durability::Fua);
+                superblock.encode(offset, &mut image);
+                self.send_write(offset, &image, Durability::Fua);
             }
         }
     }
