@@ -21,8 +21,6 @@ pub(crate) enum Rule {
     EpochReserved,
     /// A root is not written over the one before.
     RootTurns,
-    /// No chunk is let go that may have to move.
-    ReleaseInOrder,
     /// On doubt nothing is changed.
     ReadOnlyOnDoubt,
     /// Overwriting needs no room.

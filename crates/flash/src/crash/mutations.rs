@@ -204,11 +204,6 @@ fn roots_that_are_written_over_the_one_before_are_noticed() {
 }
 
 #[test]
-fn chunks_that_are_let_go_and_should_have_moved_are_noticed() {
-    assert_noticed(Rule::ReleaseInOrder, 12, faults::failed_writes_are_written_elsewhere);
-}
-
-#[test]
 fn a_doubtful_volume_that_is_written_to_is_noticed() {
     assert_noticed(Rule::ReadOnlyOnDoubt, 1, |_| faults::corruption_is_not_cut_off());
 }

@@ -513,10 +513,7 @@ impl Core {
     fn release(&mut self, segment: u32) {
         loop {
             let of_segment = self.log.flying.iter().filter(|(_, chunk)| chunk.segment == segment);
-            let first = match broken(Rule::ReleaseInOrder) {
-                false => of_segment.min_by_key(|(_, chunk)| chunk.place),
-                true => of_segment.max_by_key(|(_, chunk)| chunk.flight == Flight::Done),
-            };
+            let first = of_segment.min_by_key(|(_, chunk)| chunk.place);
             let Some((&seq, Chunk { flight: Flight::Done, .. })) = first else { return };
             let mut chunk = self.log.flying.remove(&seq).expect("it was just found");
             chunk.entries.clear();
