@@ -392,7 +392,8 @@ pub struct ReportArguments {
     pub store: Option<PathBuf>,
 }
 
-fn key_value(text: &str) -> Result<(String, String), String> {
+/// Reads `key=value`.
+pub fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() && !value.is_empty() => {
             Ok((key.to_owned(), value.to_owned()))

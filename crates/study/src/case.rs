@@ -113,6 +113,17 @@ pub enum Trial {
         /// Bytes each.
         block_bytes: u32,
     },
+    /// As [`Self::Direct`], on a managed volume that holds data.
+    Managed {
+        /// Reads or writes.
+        op: Op,
+        /// Bytes each.
+        block_bytes: u32,
+        /// Threads, one operation in flight each.
+        threads: u16,
+        /// What was written before.
+        before: Before,
+    },
     /// One pass over a file through the page cache.
     File {
         /// Reads or writes.
@@ -147,11 +158,21 @@ impl Trial {
         match *self {
             Self::Direct { op, .. }
             | Self::Linear { op, .. }
+            | Self::Managed { op, .. }
             | Self::File { op, .. }
             | Self::FilePercent { op, .. } => op,
             Self::SyncWrites | Self::SyncBandwidth => Op::Write,
         }
     }
+}
+
+/// What was written to a managed volume before.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Before {
+    /// Everything once, in order: writes find free space.
+    Filled,
+    /// Everything once, in order, and as much again twice over at random: every write is paid for by cleaning.
+    Overwritten,
 }
 
 /// Which way the bytes go.
@@ -200,12 +221,7 @@ pub struct Setup {
 pub fn setup(cell: &Cell) -> Option<Setup> {
     let figure = &cell.figure;
     if let Some(stack) = &cell.stack {
-        let (op, block_bytes) = (op_of(figure)?, figure.block_bytes? as u32);
-        let trial = match order_of(figure) {
-            Order::Sequential => Trial::Linear { op, block_bytes },
-            Order::Random => Trial::Direct { op, block_bytes, threads: figure.threads? },
-        };
-        return Some(Setup { stack: stack.clone(), trial });
+        return Some(Setup { stack: stack.clone(), trial: added(figure, stack)? });
     }
     if let Some(case) = case(figure.clone()) {
         return Some(Setup { stack: case.stack, trial: case.trial });
@@ -213,19 +229,36 @@ pub fn setup(cell: &Cell) -> Option<Setup> {
     managed_flash(figure)
 }
 
-/// EasyCo's tables of managed flash: the same trials through the layer `/flash`. No accuracy is counted for
-/// them, for the layer is ours and not a model of theirs.
+/// What a cell of an added table asks for.
+fn added(figure: &Figure, stack: &str) -> Option<Trial> {
+    let (op, block_bytes) = (op_of(figure)?, figure.block_bytes? as u32);
+    if order_of(figure) == Order::Sequential {
+        return Some(Trial::Linear { op, block_bytes });
+    }
+    let threads = figure.threads?;
+    if !stack.contains("/flash") {
+        return Some(Trial::Direct { op, block_bytes, threads });
+    }
+    let sustained = figure.op.starts_with("sustained");
+    let before = if sustained { Before::Overwritten } else { Before::Filled };
+    Some(Trial::Managed { op, block_bytes, threads, before })
+}
+
+/// EasyCo's tables of managed flash: the same trials through the layer `/flash`, on 2 GiB a drive of data, for no
+/// distance counts on these drives. No accuracy is counted for them: the layer is ours and no model of theirs.
 fn managed_flash(figure: &Figure) -> Option<Setup> {
     let below = match (figure.study, figure.table.as_str()) {
-        (Study::Easyco2007, "MFT single") => "mtron-pro-32".to_owned(),
+        (Study::Easyco2007, "MFT single") => "mtron-pro-32/flash:drive-size=2G".to_owned(),
         (Study::Easyco2007, "MFT 4-drive RAID-5") => {
-            "4xmtron-pro-32/raid5:chunk=64K,driver=md".to_owned()
+            "4xmtron-pro-32/raid5:chunk=64K,driver=md/flash:drive-size=6G".to_owned()
         }
-        (Study::Easyco2007, "MFT 8-drive RAID-5") => format!("{EIGHT}md"),
+        (Study::Easyco2007, "MFT 8-drive RAID-5") => format!("{EIGHT}md/flash:drive-size=14G"),
         _ => return None,
     };
-    let trial = direct(figure)?;
-    (figure.metric == "iops").then(|| Setup { stack: format!("{below}/flash"), trial })
+    if figure.metric != "iops" {
+        return None;
+    }
+    Some(Setup { trial: added(figure, &below)?, stack: below })
 }
 
 fn direct(figure: &Figure) -> Option<Trial> {

@@ -138,8 +138,8 @@ fn found(
     let keys: Vec<_> = keys.filter(|key| only.iter().all(|filter| filter.key != **key)).collect();
     let stands = |at: &Coordinates| {
         keys.iter().all(|key| match (at.get(*key), cell.at.get(*key)) {
-            (Some(seen), wanted) => Some(seen) == wanted,
-            (None, _) => true,
+            (Some(seen), Some(wanted)) => seen == wanted,
+            _ => true,
         })
     };
     let mut fitting = series.values.iter().filter(|value| stands(&value.at));

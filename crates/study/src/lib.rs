@@ -26,7 +26,7 @@ mod resist;
 mod trial;
 
 pub use book::Book;
-pub use case::{Basis, Case, Flush, Group, Op, Order, Setup, Trial, cases, setup};
+pub use case::{Basis, Before, Case, Flush, Group, Op, Order, Setup, Trial, cases, setup};
 pub use cell::{Cell, Printed};
 pub use claim::{Claim, Judgement, Verdict};
 pub use dossier::Dossier;

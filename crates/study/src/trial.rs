@@ -1,7 +1,7 @@
 //! A trial on a stack: what the study's program did, in its order, on a model in virtual time.
 
 use crate::{
-    Case, Figure, Flush, Op, Order, Setup, Study, Trial,
+    Before, Case, Figure, Flush, Op, Order, Setup, Study, Trial,
     closed_loop::{self, Length},
 };
 use block::{Actor, Command, Durability, Engine, Extent, IoError, Payload, Rng, parse_bytes};
@@ -94,6 +94,9 @@ pub(crate) fn measure(
         Trial::Direct { op, block_bytes, threads } => {
             bench.direct(stack, op, block_bytes, threads)?
         }
+        Trial::Managed { op, block_bytes, threads, before } => {
+            bench.managed(stack, op, block_bytes, threads, before)?
+        }
         Trial::Linear { op, block_bytes } => bench.linear(stack, op, block_bytes)?,
         Trial::File { op, order, block_bytes, file_bytes, flush } => {
             let pass = FilePass { op, order, block_bytes, file_bytes, flush };
@@ -117,7 +120,8 @@ pub(crate) fn measure(
 fn unit(figure: &Figure, trial: Trial) -> Result<f64, TrialError> {
     let metric = figure.metric.as_str();
     match (metric, trial) {
-        ("iops", Trial::Direct { .. }) | ("percent", Trial::FilePercent { .. }) => Ok(1.0),
+        ("iops", Trial::Direct { .. } | Trial::Managed { .. })
+        | ("percent", Trial::FilePercent { .. }) => Ok(1.0),
         ("iops", Trial::File { block_bytes, .. }) => Ok(f64::from(block_bytes)),
         // IOPS x size = MB/s only with 2^20 (CMU).
         ("mb_per_s", Trial::File { .. }) if figure.study == Study::Cmu2009 => Ok(1048576.0),
@@ -160,7 +164,28 @@ impl Bench<'_> {
 
     /// Random aligned operations over the whole stack; operations per second.
     fn direct(&self, stack: &str, op: Op, block_bytes: u32, threads: u16) -> Seen {
+        let opened = self.open(stack)?;
+        self.at_random(opened, op, block_bytes, threads)
+    }
+
+    /// The same on a managed volume. It answers at once for blocks that nothing was written to, and cleans only
+    /// when free space is short: what was written before decides.
+    fn managed(&self, stack: &str, op: Op, block_bytes: u32, threads: u16, before: Before) -> Seen {
         let mut opened = self.open(stack)?;
+        let capacity_bytes = opened.contract().capacity_bytes;
+        fill_in_order(&mut opened, capacity_bytes)?;
+        if before == Before::Overwritten {
+            let blocks = capacity_bytes / u64::from(block_bytes);
+            let mut rng = Rng::new(SEED, 11);
+            let length = Length { before: 0, counted: 2 * blocks };
+            closed_loop::run(&mut opened, threads, length, &mut || {
+                transfer(Op::Write, rng.below(blocks) * u64::from(block_bytes), block_bytes)
+            })?;
+        }
+        self.at_random(opened, op, block_bytes, threads)
+    }
+
+    fn at_random(&self, mut opened: Opened, op: Op, block_bytes: u32, threads: u16) -> Seen {
         let blocks = opened.contract().capacity_bytes / u64::from(block_bytes);
         let counted = match op {
             Op::Read => self.effort.operations,

@@ -28,14 +28,28 @@ use record::{FORMAT, MethodInfo, Record, State, Store, TargetKind, Tool, VERSION
 use std::{cell::RefCell, fs, path::Path, process::ExitCode, rc::Rc};
 use target::{Permission, TargetText};
 
-/// Measures.
+/// Measures, and prints what was measured.
 pub fn run(arguments: RunArguments) -> Result<ExitCode> {
+    let Some(measured) = measure(&arguments)? else { return Ok(ExitCode::SUCCESS) };
+    give_out(&arguments, &measured.record, &output::style())?;
+    measured.conclude()
+}
+
+/// A run that has ended, whatever its end was; it is in the store.
+pub struct Measured {
+    /// What it left.
+    pub record: Record,
+    outcome: Result<(), RunError>,
+}
+
+/// Measures and keeps the run. `None` where only the plan was asked for: it is printed.
+pub fn measure(arguments: &RunArguments) -> Result<Option<Measured>> {
     let mut store = output::open_store(arguments.store.as_deref())?;
     clean_up_after_killed_runs(&mut store)?;
     let earlier = arguments.resume.as_deref().map(|run| store.resolve(run)).transpose()?;
     let order = match &earlier {
         Some(record) => Order::resume(record)?,
-        None => Order::new(&arguments)?,
+        None => Order::new(arguments)?,
     };
     let clock = Clock::start();
     let permission = Permission {
@@ -47,7 +61,7 @@ pub fn run(arguments: RunArguments) -> Result<ExitCode> {
     let plan = Plan::new(order.method.clone(), &order.options, &offers)?;
     if arguments.dry_run {
         output::print(&dry::describe(&plan, &targets))?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(None);
     }
     check_json_path(arguments.json.as_deref())?;
     if arguments.purge {
@@ -66,7 +80,7 @@ pub fn run(arguments: RunArguments) -> Result<ExitCode> {
         Some(record) => record,
         None => new_record(&order, &plan, &targets, &store, clock)?,
     };
-    carry_out(&arguments, &plan, &mut targets, record, store)
+    carry_out(arguments, &plan, &mut targets, record, store).map(Some)
 }
 
 /// Whether the plan writes so much, to something that wears, that the user must agree first.
@@ -111,14 +125,14 @@ fn check_json_path(path: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// Runs the plan and gives out what it found, however it ended.
+/// Runs the plan and keeps what it found, however it ended.
 fn carry_out(
     arguments: &RunArguments,
     plan: &Plan,
     targets: &mut Vec<Box<dyn Target>>,
     mut record: Record,
     mut store: Store,
-) -> Result<ExitCode> {
+) -> Result<Measured> {
     record.state = State::Running;
     store.save(&record)?;
     // A note without a run would be taken for an orphan by whoever starts meanwhile.
@@ -142,15 +156,25 @@ fn carry_out(
     if let Some(error) = save_error {
         eprintln!("drivelab: at first the record could not be kept: {error}");
     }
-    give_out(arguments, &record, &style)?;
-    match outcome {
-        Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(RunError::Interrupted) => {
-            eprintln!("drivelab: interrupted; go on with `drivelab run --resume {}`", record.id);
-            Ok(ExitCode::from(interrupt::EXIT_CODE))
+    Ok(Measured { record, outcome })
+}
+
+impl Measured {
+    /// The run's end as an exit code, or as an error with the way to go on.
+    pub fn conclude(self) -> Result<ExitCode> {
+        let record = self.record;
+        match self.outcome {
+            Ok(()) => Ok(ExitCode::SUCCESS),
+            Err(RunError::Interrupted) => {
+                eprintln!(
+                    "drivelab: interrupted; go on with `drivelab run --resume {}`",
+                    record.id
+                );
+                Ok(ExitCode::from(interrupt::EXIT_CODE))
+            }
+            Err(error) if record.cells.is_empty() => bail!("{error}"),
+            Err(error) => bail!("{error}; then go on with `drivelab run --resume {}`", record.id),
         }
-        Err(error) if record.cells.is_empty() => bail!("{error}"),
-        Err(error) => bail!("{error}; then go on with `drivelab run --resume {}`", record.id),
     }
 }
 

@@ -1,5 +1,7 @@
 //! The command line of `drivelab study`.
 
+use crate::{cli::key_value, duration::parse_seconds};
+use block::parse_bytes;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -9,7 +11,8 @@ Five published studies of drives, carried whole: what they asked, how they measu
 and where they contradict themselves. Without NAME, lists them.
 
 With NAME, runs the study again on its own drives, modelled, and prints each of its tables with published, computed and \
-modelled values and the model's error.";
+modelled values and the model's error. With --on, runs its method on a target of yours, as `drivelab run` would, and \
+prints your column beside the published drives.";
 
 /// What `study --help` ends with.
 pub const HELP: &str = "\
@@ -18,6 +21,8 @@ Examples:
   drivelab study cmu2009                  every table, run again
   drivelab study cmu2009 --table VI       one of them
   drivelab study cmu2009 --claims         what it says, and whether its own figures say so
+  drivelab study easyco2007 --on .        its method on the drive under this directory
+  drivelab study easyco2007 --on model:sata-tlc
   drivelab study cmu2009 --json all.json  every value, one object each
 
 docs/study-format.md describes the files in studies/ and the JSON.";
@@ -38,6 +43,50 @@ pub struct StudyArguments {
     /// model
     #[arg(long, requires = "name")]
     pub claims: bool,
+
+    /// Run the study's method on TARGET: a directory, a file, a device, `model:STACK`
+    #[arg(long, value_name = "TARGET", requires = "name", conflicts_with_all = ["claims", "table"],
+          help_heading = "On a target of yours")]
+    pub on: Option<String>,
+
+    /// Change a setting of every cell, as in `drivelab run`
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value, requires = "on",
+          help_heading = "On a target of yours")]
+    pub set: Vec<(String, String)>,
+
+    /// Size of the tested area
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, requires = "on",
+          help_heading = "On a target of yours")]
+    pub size: Option<u64>,
+
+    /// Passes over the whole method
+    #[arg(long, value_name = "N", requires = "on", help_heading = "On a target of yours")]
+    pub passes: Option<u32>,
+
+    /// Time for all cells of a method together, such as 90s, 10m, 2h
+    #[arg(long, value_name = "TIME", value_parser = parse_seconds, requires = "on",
+          help_heading = "On a target of yours")]
+    pub max_time: Option<f64>,
+
+    /// Let write cells overwrite the block device with this serial
+    #[arg(long, value_name = "SERIAL", requires = "on", help_heading = "On a target of yours")]
+    pub destroy: Vec<String>,
+
+    /// Agree to a plan that writes many times the tested area
+    #[arg(long, requires = "on", help_heading = "On a target of yours")]
+    pub yes: bool,
+
+    /// Print the plan - cells, bytes, time - and stop
+    #[arg(long, requires = "on", help_heading = "On a target of yours")]
+    pub dry_run: bool,
+
+    /// Where all random choices come from
+    #[arg(long, value_name = "N", requires = "on", help_heading = "On a target of yours")]
+    pub seed: Option<u64>,
+
+    /// The history to keep the run in
+    #[arg(long, value_name = "PATH", requires = "on", help_heading = "On a target of yours")]
+    pub store: Option<PathBuf>,
 
     /// No progress, only the result and errors
     #[arg(long, short)]

@@ -1,6 +1,9 @@
 //! Every value of a study as one JSON object; `docs/study-format.md` describes them.
 
-use super::claims::because;
+use super::{
+    claims::because,
+    on::{Part, Yours},
+};
 use serde_json::{Value, json};
 use study::{Dossier, Models, Printed};
 
@@ -36,6 +39,23 @@ pub fn cells(dossier: &Dossier, models: &Models) -> Vec<Value> {
         }));
     }
     rows
+}
+
+/// The user's values, each beside the printed cell that it compares with.
+pub fn yours(dossier: &Dossier, part: &Part) -> Vec<Value> {
+    let one = |yours: Yours| {
+        let cell = &dossier.cells[yours.cell];
+        let table = cell.coordinate("table").and_then(|id| dossier.file.table(id));
+        let table = table.expect("a cell stands in a table");
+        let mut coordinates = cell.at.clone();
+        coordinates.remove("table");
+        json!({
+            "study": dossier.study.name(), "table": table.id, "coordinates": coordinates, "kind": "yours",
+            "value": yours.value, "unit": table.unit, "text": part.record().id, "interval": yours.interval,
+            "notes": [],
+        })
+    };
+    part.yours(dossier).into_iter().map(one).collect()
 }
 
 /// All claims with their verdicts.

@@ -4,6 +4,7 @@
 //!   study             list.rs     what each asks
 //!   study NAME        tables.rs   every table: published, computed, modelled, error
 //!   study --claims    claims.rs   every claim with its verdict
+//!   study --on        on.rs       its method on the user's target, the user's column beside
 //!   study --json      json.rs     the same values, one object each
 //! ```
 
@@ -11,6 +12,7 @@ pub mod arguments;
 mod claims;
 mod json;
 mod list;
+mod on;
 mod tables;
 
 use crate::output;
@@ -35,38 +37,85 @@ pub fn study(arguments: &StudyArguments) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     };
     let dossier = Dossier::open(named(name)?);
-    let tables = chosen(&dossier, arguments.table.as_deref())?;
-    let models = modelled(&dossier, arguments.quiet)?;
+    match &arguments.on {
+        Some(target) => on_target(&dossier, target, arguments),
+        None => on_models(&dossier, arguments),
+    }
+}
+
+/// The study on its own drives.
+fn on_models(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> {
+    let tables = chosen(dossier, arguments.table.as_deref())?;
+    let models = modelled(dossier, arguments.quiet)?;
     if let Some(path) = &arguments.json {
         let rows = if arguments.claims {
-            json::claims(&dossier, &models).map_err(anyhow::Error::msg)?
+            json::claims(dossier, &models).map_err(anyhow::Error::msg)?
         } else {
-            json::cells(&dossier, &models)
+            json::cells(dossier, &models)
         };
-        let text = serde_json::to_string_pretty(&rows)? + "\n";
-        if path == Path::new("-") {
-            output::print(&text)?;
+        if write_json(path, &rows)? == Written::ToStdout {
             return Ok(ExitCode::SUCCESS);
         }
-        fs::write(path, text)
-            .with_context(|| format!("--json: cannot write {}", path.display()))?;
     }
     let style = output::style();
     let mut page = Page::new(&style);
-    head(&mut page, &dossier);
+    head(&mut page, dossier);
     if arguments.claims {
-        claims::claims(&mut page, &dossier, &models).map_err(anyhow::Error::msg)?;
+        claims::claims(&mut page, dossier, &models).map_err(anyhow::Error::msg)?;
     } else {
         for table in &tables {
-            tables::table(&mut page, &dossier, &models, table);
+            tables::table(&mut page, dossier, &models, table);
         }
         if arguments.table.is_none() {
-            tables::summary(&mut page, &dossier, &models);
-            foot(&mut page, &dossier);
+            tables::summary(&mut page, dossier, &models);
+            foot(&mut page, dossier);
         }
     }
     output::print(&page.finish())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The study's method on the user's target.
+fn on_target(dossier: &Dossier, target: &str, arguments: &StudyArguments) -> Result<ExitCode> {
+    let Some(parts) = on::measure(dossier, target, arguments)? else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    if let Some(path) = &arguments.json {
+        let rows: Vec<_> = parts.iter().flat_map(|part| json::yours(dossier, part)).collect();
+        if write_json(path, &rows)? == Written::ToStdout {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+    let style = output::style();
+    let mut page = Page::new(&style);
+    for part in &parts {
+        on::print(&mut page, dossier, part);
+    }
+    output::print(&page.finish())?;
+    for part in parts {
+        let code = part.conclude()?;
+        if code != ExitCode::SUCCESS {
+            return Ok(code);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Where JSON went: with nothing beside it, or to a file.
+#[derive(PartialEq, Eq)]
+enum Written {
+    ToStdout,
+    ToFile,
+}
+
+fn write_json(path: &Path, rows: &[serde_json::Value]) -> Result<Written> {
+    let text = serde_json::to_string_pretty(rows)? + "\n";
+    if path == Path::new("-") {
+        output::print(&text)?;
+        return Ok(Written::ToStdout);
+    }
+    fs::write(path, text).with_context(|| format!("--json: cannot write {}", path.display()))?;
+    Ok(Written::ToFile)
 }
 
 fn named(name: &str) -> Result<Study> {
