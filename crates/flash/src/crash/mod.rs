@@ -29,6 +29,8 @@ mod amplification;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod images;
+#[cfg(test)]
 mod mutations;
 #[cfg(test)]
 mod requests;
