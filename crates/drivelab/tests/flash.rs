@@ -400,7 +400,7 @@ fn a_full_file_system_below_ends_the_run_and_loses_nothing() {
     let outcome = run.done();
     assert_eq!(outcome.code, Some(2), "{outcome:?}");
     let last = outcome.stderr.lines().last().unwrap_or_default().to_owned() + "\n";
-    assert_one_sentence(&last, &["flash:vol.img", "failed"]);
+    assert_one_sentence(&last, &["flash:vol.img", "No space left on device", "free some space"]);
     let checked = flash(&bench, &["check", "vol.img"]);
     assert!(checked.code.is_some_and(|code| code < 2), "{checked:?}");
     assert!(!checked.stdout.contains("\nlost"), "{checked:?}");
