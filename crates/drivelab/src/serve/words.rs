@@ -76,9 +76,9 @@ pub fn summary(traffic: &Traffic, volume: Option<&ManagedFlash>, seconds: f64) -
     if let Some(volume) = volume {
         let factor = volume
             .write_amplification
-            .map_or_else(|| "nothing written".to_owned(), |factor| format!("{factor:.2}"));
+            .map_or_else(String::new, |factor| format!(", write amplification {factor:.2}"));
         text += &format!(
-            "the volume is stopped cleanly: {} of {} mapped, {} of {} segments clean, write amplification {factor}\n",
+            "the volume is stopped cleanly: {} of {} mapped, {} of {} segments clean{factor}\n",
             display_bytes(volume.mapped_bytes),
             display_bytes(volume.exported_bytes),
             volume.free_segments,
