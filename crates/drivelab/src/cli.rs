@@ -255,7 +255,7 @@ STACK is read from the bottom to the top: drives, then layers, parted by `/`.
                            read-ahead=128K discard=on|off barrier=on|off
                            kernel=VERSION; ext3 has data=ordered|writeback,
                            xfs has lazy-count=0|1
-  /flash                   spare=28% cleaning=fifo|greedy|cost-benefit|sepbit
+  /flash                   spare=28% cleaning=auto|greedy|cost-benefit|sepbit|fifo
                            segment=SIZE chunk=SIZE ring=SIZE stripe=SIZE
                            erase-unit=SIZE checksums=read|cleaning
                            drive-size=SIZE: a managed volume (`drivelab flash`)

@@ -34,7 +34,7 @@ pub const QUEUE_DEPTH: u32 = 4096;
 pub fn settings(is_device: bool) -> Settings {
     Settings {
         queue_depth: QUEUE_DEPTH,
-        cleaning: Cleaning::SepBit,
+        cleaning: Cleaning::Auto,
         idle: Some(IdleCleaning::default()),
         // A hole in a file is no hint but a loss of the space that the file was given.
         discards: if is_device { Discards::Sent } else { Discards::Kept },
