@@ -58,7 +58,7 @@ pub enum Block {
     /// A paragraph.
     Text(String),
     /// A chart with its table.
-    Figure(Figure),
+    Figure(Box<Figure>),
     /// A table alone.
     Table(Table),
     /// Text as it is, such as a method file, under a line that opens it.
@@ -74,7 +74,7 @@ impl Document {
     /// Every figure, in order.
     pub fn figures(&self) -> impl Iterator<Item = &Figure> {
         self.sections.iter().flat_map(|section| &section.blocks).filter_map(|block| match block {
-            Block::Figure(figure) => Some(figure),
+            Block::Figure(figure) => Some(figure.as_ref()),
             _ => None,
         })
     }

@@ -30,3 +30,6 @@ pub const HTML_MARK: &str = "<meta name=\"generator\" content=\"drivelab report\
 
 /// Stands in every SVG file of ours, so that it can be told from others.
 pub const SVG_MARK: &str = "<!-- drivelab report -->";
+
+#[cfg(test)]
+mod tests;

@@ -142,6 +142,3 @@ fn flags(cell: &Cell) -> String {
 fn figure(title: String, note: &str, chart: crate::chart::Chart) -> Figure {
     Figure { id: String::new(), title, note: note.to_owned(), chart }
 }
-
-#[cfg(test)]
-mod tests;

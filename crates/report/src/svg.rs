@@ -139,6 +139,3 @@ fn canvas(figure: &Figure, view: View, legend: Legend) -> Canvas {
         Chart::Grid(grid) => heat::draw(grid),
     }
 }
-
-#[cfg(test)]
-mod tests;

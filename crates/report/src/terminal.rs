@@ -199,4 +199,4 @@ fn headline_rate(headline: &Headline) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

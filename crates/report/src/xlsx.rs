@@ -89,6 +89,3 @@ fn summary(
     }
     sheet.widths(&[34.0, 40.0, 34.0, 34.0])
 }
-
-#[cfg(test)]
-mod tests;

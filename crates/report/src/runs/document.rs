@@ -225,7 +225,7 @@ fn of_method(group: &[Subject<'_>], several: bool) -> Vec<Section> {
     ];
     for (title, figures) in parts {
         if !figures.is_empty() {
-            let blocks = figures.into_iter().map(Block::Figure).collect();
+            let blocks = figures.into_iter().map(Box::new).map(Block::Figure).collect();
             sections.push(Section { title: titled(title), blocks });
         }
     }

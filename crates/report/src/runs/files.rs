@@ -11,7 +11,7 @@ use record::Cell;
 pub(super) fn names(cells: &[&Cell]) -> Vec<String> {
     let with_files: Vec<&Cell> =
         cells.iter().filter(|cell| file_bytes(cell).is_some()).copied().collect();
-    let is_grid = words::distinct(&with_files, |cell| file_bytes(cell)).len() > 1
+    let is_grid = words::distinct(&with_files, file_bytes).len() > 1
         && words::distinct(&with_files, |cell| cell.block_bytes).len() > 1;
     if is_grid { with_files.iter().map(|cell| cell.name.clone()).collect() } else { Vec::new() }
 }

@@ -44,7 +44,7 @@ fn bars(
         name: subject.name.clone(),
         values: names
             .iter()
-            .map(|name| cells.iter().find(|cell| cell.name == *name).and_then(|cell| value(cell)))
+            .map(|name| cells.iter().filter(|cell| cell.name == *name).find_map(|cell| value(cell)))
             .collect(),
     });
     let has_values = |series: &BarSeries| series.values.iter().any(Option::is_some);

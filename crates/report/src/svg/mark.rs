@@ -9,54 +9,27 @@ use crate::{
     markup::{Px, fitted, text_px},
 };
 
-/// Half of a marker's size, px.
-const RADIUS: f64 = 4.2;
 /// Room between the entries of a legend, px.
 const GAP: f64 = 18.0;
 /// Room for a swatch, px.
 const SWATCH: f64 = 30.0;
 const LEGEND_LINE: f64 = 21.0;
 
-/// The marker of a series around a place, as a path.
+/// The marker of a series around a place, as a path: where it begins, and its outline from there.
 pub(super) fn marker(series: usize, x: f64, y: f64) -> String {
-    let r = RADIUS;
-    let polygon = |points: &[(f64, f64)]| {
-        let place = |(dx, dy): &(f64, f64)| format!("{} {}", Px(x + dx * r), Px(y + dy * r));
-        format!("M{}Z", points.iter().map(place).collect::<Vec<_>>().join("L"))
-    };
     // Nine shapes and seven colours repeat together only after 63 series.
-    match series % 9 {
-        0 => format!(
-            "M{} {}a{r} {r} 0 1 0 {} 0a{r} {r} 0 1 0 -{} 0Z",
-            Px(x - r),
-            Px(y),
-            2.0 * r,
-            2.0 * r
-        ),
-        1 => polygon(&[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)]),
-        2 => polygon(&[(0.0, -1.2), (1.1, 0.8), (-1.1, 0.8)]),
-        3 => polygon(&[(0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)]),
-        4 => polygon(&[(0.0, 1.2), (1.1, -0.8), (-1.1, -0.8)]),
-        5 => polygon(&[
-            (-0.35, -1.1),
-            (0.35, -1.1),
-            (0.35, -0.35),
-            (1.1, -0.35),
-            (1.1, 0.35),
-            (0.35, 0.35),
-            (0.35, 1.1),
-            (-0.35, 1.1),
-            (-0.35, 0.35),
-            (-1.1, 0.35),
-            (-1.1, -0.35),
-            (-0.35, -0.35),
-        ]),
-        6 => polygon(&[(-1.2, 0.0), (0.8, -1.1), (0.8, 1.1)]),
-        7 => polygon(&[(1.2, 0.0), (-0.8, -1.1), (-0.8, 1.1)]),
-        _ => {
-            polygon(&[(-0.6, -1.1), (0.6, -1.1), (1.2, 0.0), (0.6, 1.1), (-0.6, 1.1), (-1.2, 0.0)])
-        }
-    }
+    let (dx, dy, outline) = match series % 9 {
+        0 => (-4.2, 0.0, "a4.2 4.2 0 1 0 8.4 0a4.2 4.2 0 1 0-8.4 0Z"),
+        1 => (-3.8, -3.8, "h7.6v7.6h-7.6Z"),
+        2 => (0.0, -5.0, "l4.6 8.4h-9.2Z"),
+        3 => (0.0, -5.2, "l5.2 5.2-5.2 5.2-5.2-5.2Z"),
+        4 => (0.0, 5.0, "l4.6-8.4h-9.2Z"),
+        5 => (-1.5, -4.6, "h3v3.1h3.1v3h-3.1v3.1h-3v-3.1h-3.1v-3h3.1Z"),
+        6 => (-5.0, 0.0, "l8.4-4.6v9.2Z"),
+        7 => (5.0, 0.0, "l-8.4-4.6v9.2Z"),
+        _ => (-2.5, -4.6, "h5l2.5 4.6-2.5 4.6h-5l-2.5-4.6Z"),
+    };
+    format!("M{} {}{outline}", Px(x + dx), Px(y + dy))
 }
 
 /// The dashes of a series' line, as an attribute; the first is drawn through.

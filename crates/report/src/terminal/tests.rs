@@ -8,7 +8,7 @@ const LAYOUTS: [&str; 9] =
     ["list", "bm-flash", "iozone", "iozone-cmu", "dd", "oltp", "snia", "saturation", "unknown"];
 
 /// Two targets, every field filled somewhere.
-fn example() -> Record {
+pub(crate) fn example() -> Record {
     let text = include_str!("../../../record/tests/example.json");
     Record::from_json(text, "example.json").expect("a record")
 }
@@ -23,7 +23,7 @@ fn results_of(layout: &str, cells: Vec<Cell>) -> String {
 }
 
 /// A cell without notes; `iops` and `bytes_per_s` agree.
-fn cell(op: &str, pattern: &str, block_bytes: u64, threads: u32, iops: f64) -> Cell {
+pub(crate) fn cell(op: &str, pattern: &str, block_bytes: u64, threads: u32, iops: f64) -> Cell {
     Cell {
         op: op.to_owned(),
         pattern: pattern.to_owned(),
@@ -320,7 +320,7 @@ fn number() -> impl Strategy<Value = f64> {
     ]
 }
 
-fn name() -> impl Strategy<Value = String> {
+pub(crate) fn name() -> impl Strategy<Value = String> {
     prop_oneof![
         Just(String::new()),
         "[a-z]{200}",
@@ -337,7 +337,7 @@ fn name() -> impl Strategy<Value = String> {
 
 prop_compose! {
     /// The example's cell with anything in the places that layouts read.
-    fn any_cell()(
+    pub(crate) fn any_cell()(
         target in 0..3usize,
         names in prop::array::uniform6(name()),
         sizes in prop::array::uniform3(any::<u64>()),

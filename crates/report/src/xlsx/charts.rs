@@ -110,7 +110,7 @@ fn of_bars(sheet: &mut Sheet<'_>, bars: &Bars) -> Result<Placed, XlsxError> {
         sheet.row += 1;
     }
     let next_column = 2 + step * bars.series.len() as u16;
-    if bars.groups.is_empty() || bars.series.len() > SERIES_MAX {
+    if bars.groups.is_empty() || !(1..=SERIES_MAX).contains(&bars.series.len()) {
         return Ok((None, next_column));
     }
     let rows = (first, sheet.row - 1);

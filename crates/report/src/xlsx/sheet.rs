@@ -16,14 +16,14 @@ pub(super) struct Names {
 
 impl Names {
     /// The title as far as a sheet's name can hold it.
-    fn from_title(&mut self, title: &str) -> String {
+    fn taken_from(&mut self, title: &str) -> String {
         let allowed = |letter: char| if "[]:*?/\\'".contains(letter) { ' ' } else { letter };
         let title: String = cleaned(title).chars().map(allowed).collect();
         let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
         let mut number = 1;
         loop {
             let end = if number == 1 { String::new() } else { format!(" {number}") };
-            let name: String = title.chars().take(NAME_MAX - end.len()).collect();
+            let name = beginning(&title, NAME_MAX - end.len());
             let name = format!("{}{end}", if name.is_empty() { "Sheet" } else { name.trim_end() });
             if self.taken.insert(name.to_lowercase()) {
                 return name;
@@ -33,6 +33,16 @@ impl Names {
     }
 }
 
+/// As many letters as fit; Excel counts in units of UTF-16.
+fn beginning(text: &str, units_max: usize) -> String {
+    let mut units = 0;
+    let fits = |letter: &char| {
+        units += letter.len_utf16();
+        units <= units_max
+    };
+    text.chars().take_while(fits).collect()
+}
+
 /// Text without what a workbook's XML cannot hold, and no longer than a field.
 pub(super) fn cleaned(text: &str) -> String {
     let clean = |letter: char| match letter {
@@ -40,7 +50,7 @@ pub(super) fn cleaned(text: &str) -> String {
         _ if letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}') => '\u{fffd}',
         _ => letter,
     };
-    text.chars().take(FIELD_MAX).map(clean).collect()
+    beginning(text, FIELD_MAX).chars().map(clean).collect()
 }
 
 /// A sheet and the row that is written next.
@@ -56,7 +66,7 @@ impl<'w> Sheet<'w> {
         names: &mut Names,
         title: &str,
     ) -> Result<Self, XlsxError> {
-        let name = names.from_title(title);
+        let name = names.taken_from(title);
         let worksheet = workbook.add_worksheet().set_name(&name)?;
         // On paper: as wide as the page, as long as it takes.
         worksheet.set_landscape().set_print_fit_to_pages(1, 0);

@@ -1,0 +1,141 @@
+//! `drivelab report`: the files it writes, and those it refuses to write.
+
+mod common;
+
+use common::{Bench, Call, assert_one_sentence, names_in};
+use std::{fs, path::Path, process::Command};
+
+const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/example-run.json");
+
+fn report(bench: &Bench, words: &[&str]) -> Call {
+    bench.drivelab(["report"]).and(words)
+}
+
+#[test]
+fn one_command_writes_every_format_and_may_write_them_again() {
+    let bench = Bench::new();
+    let words =
+        [EXAMPLE, "--html", "r.html", "--xlsx", "r.xlsx", "--csv", "r.csv", "--svg", "pictures"];
+    for _ in 0..2 {
+        let said = report(&bench, &words).done().succeeded();
+        assert_eq!(said.stdout, "");
+        assert!(
+            said.stderr.contains("wrote r.html") && said.stderr.contains("drawings to pictures")
+        );
+    }
+    let page = fs::read_to_string(bench.path("r.html")).expect("a page");
+    assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
+    assert!(fs::read(bench.path("r.xlsx")).expect("a workbook").starts_with(b"PK"));
+    let drawings = names_in(&bench.path("pictures"));
+    assert!(
+        drawings.len() > 3 && drawings.iter().all(|name| name.ends_with(".svg")),
+        "{drawings:?}"
+    );
+}
+
+#[test]
+fn a_dash_is_stdout_with_nothing_else_there() {
+    let bench = Bench::new();
+    let said = report(&bench, &[EXAMPLE, "--csv", "-"]).done().succeeded();
+    assert!(said.stdout.starts_with("run,method,target,cell,"), "{}", said.stdout);
+    assert!(said.stdout.lines().count() > 50);
+    let page = report(&bench, &[EXAMPLE, "--html", "-"]).done().succeeded().stdout;
+    assert!(page.ends_with("</html>\n"));
+}
+
+#[test]
+fn bad_input_gets_one_sentence_with_the_cure() {
+    let bench = Bench::new();
+    bench.file("thesis.html", "years of work");
+    for (words, cure) in [
+        (&[EXAMPLE][..], "--html FILE"),
+        (&[EXAMPLE, "--html", "absent/r.html"], "mkdir -p absent"),
+        (&[EXAMPLE, "--svg", "absent/pictures"], "mkdir -p absent"),
+        (&[EXAMPLE, "--html", "thesis.html"], "--force"),
+        (&[EXAMPLE, "--html", "-", "--csv", "-"], "cannot share stdout"),
+        (&[EXAMPLE, "--csv", "-", "--price", "last=129EUR"], "write one of"),
+    ] {
+        let outcome = report(&bench, words).done();
+        assert_eq!(outcome.code, Some(2), "{words:?}");
+        assert_one_sentence(&outcome.stderr, &[cure]);
+    }
+    let price = format!("{EXAMPLE}=129");
+    let outcome = report(&bench, &[EXAMPLE, "--csv", "-", "--price", &price]).done();
+    assert!(outcome.stderr.contains("has no currency"), "{}", outcome.stderr);
+    assert_eq!(fs::read_to_string(bench.path("thesis.html")).expect("a file"), "years of work");
+}
+
+/// `/dev/full` answers every write with "No space left on device".
+#[test]
+fn a_full_disk_is_named() {
+    let bench = Bench::new();
+    let outcome = report(&bench, &[EXAMPLE, "--csv", "/dev/full", "--force"]).done();
+    assert_eq!(outcome.code, Some(2));
+    assert!(
+        outcome.stderr.contains("/dev/full") && outcome.stderr.contains("No space left"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+/// What a reader's browser does: every chart answers to the keyboard and to the mouse, and nothing complains.
+const READER: &str = "<script>
+const out = [];
+addEventListener('error', event => out.push('error: ' + event.message));
+const tip = document.getElementById('tip');
+for (const plot of document.querySelectorAll('.plot:not([hidden])')) {
+  plot.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight' }));
+  if (tip.hidden) out.push('error: no value by keyboard: ' + plot.closest('figure').id);
+  plot.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape' }));
+  const box = plot.querySelector('svg').getBoundingClientRect();
+  let found = false;
+  for (let x = 0; x < 1; x += .02) for (let y = 0; y < 1; y += .02) {
+    const place = { clientX: box.left + box.width * x, clientY: box.top + box.height * y, bubbles: true };
+    plot.dispatchEvent(new PointerEvent('pointermove', place));
+    found = found || !tip.hidden;
+  }
+  if (!found) out.push('error: no value by pointing: ' + plot.closest('figure').id);
+}
+if (document.documentElement.scrollWidth > innerWidth) out.push('error: wider than the window');
+out.push('charts: ' + document.querySelectorAll('figure').length);
+document.title = out.join('; ');
+</script></body>";
+
+#[test]
+fn a_browser_shows_every_value_and_asks_for_nothing() {
+    let bench = Bench::new();
+    let is_there = Command::new("chromium").arg("--version").output().is_ok();
+    if !is_there {
+        return common::skip("chromium");
+    }
+    report(&bench, &[EXAMPLE, "--html", "r.html"]).done().succeeded();
+    let page = fs::read_to_string(bench.path("r.html")).expect("a page");
+    let figures = page.matches("<figure").count();
+    bench.file("read.html", page.replace("</body>", READER));
+    for width in ["500", "1400"] {
+        let (title, complaints) = opened(&bench.path("read.html"), width, &bench.path("profile"));
+        assert_eq!(title, format!("charts: {figures}"), "{complaints}");
+        assert!(!complaints.contains("CONSOLE"), "{complaints}");
+    }
+}
+
+/// The page's title after its scripts have run, and what the browser said meanwhile.
+fn opened(page: &Path, width: &str, profile: &Path) -> (String, String) {
+    let output = Command::new("chromium")
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--enable-logging=stderr",
+            "--dump-dom",
+        ])
+        .args(["--virtual-time-budget=3000".to_owned(), format!("--window-size={width},900")])
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .expect("chromium runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let title = text.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>"));
+    let title = title.map_or_else(String::new, |(title, _)| title.to_owned());
+    (title, String::from_utf8_lossy(&output.stderr).into_owned())
+}

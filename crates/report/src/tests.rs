@@ -1,0 +1,213 @@
+//! Properties of all reports: whatever the record, a page is a page, a drawing a drawing, and nothing that a user
+//! typed is anything but text.
+
+use crate::{
+    html,
+    runs::{self, Money, Run},
+    svg,
+    terminal::tests::{any_cell, cell, example, name},
+    xlsx,
+};
+use proptest::prelude::*;
+use record::Record;
+
+/// Tags that HTML never closes.
+const VOID: [&str; 2] = ["meta", "!DOCTYPE"];
+
+fn run(record: &Record) -> Run<'_> {
+    let price = Money { amount: 129.0, currency: "EUR".to_owned() };
+    Run { record, prices: vec![Some(price), None] }
+}
+
+/// Every tag is closed by its like; returns how often each was opened.
+fn balanced(page: &str) -> Result<Vec<String>, String> {
+    let (mut open, mut seen) = (Vec::<String>::new(), Vec::new());
+    let mut rest = page;
+    while let Some(at) = rest.find('<') {
+        rest = &rest[at + 1..];
+        let end = rest.find('>').ok_or("a tag without an end")?;
+        let tag = &rest[..end];
+        rest = &rest[end + 1..];
+        let name: String =
+            tag.chars().take_while(|letter| !letter.is_whitespace() && *letter != '/').collect();
+        if let Some(name) = tag.strip_prefix('/') {
+            let last = open.pop().ok_or_else(|| format!("</{name}> closes nothing"))?;
+            if last != name {
+                return Err(format!("</{name}> closes <{last}>"));
+            }
+        } else if !tag.ends_with('/') && !VOID.contains(&name.as_str()) {
+            // What stands in a script or a style sheet is no markup.
+            if name == "script" || name == "style" {
+                let close = format!("</{name}>");
+                rest = &rest[rest.find(&close).ok_or("never closed")? + close.len()..];
+            } else {
+                open.push(name.clone());
+            }
+            seen.push(name);
+        } else {
+            seen.push(name);
+        }
+    }
+    if open.is_empty() { Ok(seen) } else { Err(format!("left open: {open:?}")) }
+}
+
+/// The page, every drawing in it and every drawing as a file are well-formed, and draw all values.
+fn check(runs: &[Run<'_>]) -> Result<(), String> {
+    let document = runs::document(runs);
+    let page = html::page(&document);
+    let tags = balanced(&page)?;
+    if tags.iter().any(|tag| ["img", "b2", "iframe", "link", "object"].contains(&tag.as_str())) {
+        return Err("a tag that no report has".to_owned());
+    }
+    if tags.iter().filter(|tag| *tag == "script").count() != 1 {
+        return Err("a script that is not ours".to_owned());
+    }
+    for figure in document.figures() {
+        for view in svg::views(figure) {
+            for text in [svg::file(figure, view), svg::element(figure, view, svg::Legend::Outside)]
+            {
+                roxmltree::Document::parse(&text).map_err(|error| format!("{error}: {text}"))?;
+            }
+        }
+    }
+    xlsx::workbook(&document).map_err(|error| error.to_string())?;
+    Ok(())
+}
+
+/// What a user can type into a label, a path, a method.
+const HOSTILE: &str = "</title></svg></script><script>alert(1)</script><img src=x onerror='a'>\" onload=\"b\" ]]> &lt; =1+1!A1\u{0}";
+
+#[test]
+fn a_hostile_name_is_only_text() {
+    let mut record = example();
+    record.labels.insert("label".to_owned(), HOSTILE.to_owned());
+    for target in &mut record.targets {
+        target.text = HOSTILE.to_owned();
+    }
+    record.method.name = HOSTILE.to_owned();
+    record.method.text = HOSTILE.to_owned();
+    record.command_line = vec![HOSTILE.to_owned()];
+    record.paired[0].name = HOSTILE.to_owned();
+    for cell in &mut record.cells {
+        (cell.name, cell.op, cell.io) =
+            (HOSTILE.to_owned(), HOSTILE.to_owned(), HOSTILE.to_owned());
+        cell.coordinates.insert("test".to_owned(), HOSTILE.into());
+    }
+    check(&[run(&record)]).expect("all is text");
+    let page = html::page(&runs::document(&[run(&record)]));
+    assert!(page.contains("&lt;img src=x onerror=&#39;a&#39;&gt;"), "the name is shown");
+}
+
+#[test]
+fn a_page_asks_nothing_of_anybody() {
+    let page = html::page(&runs::document(&[run(&example())]));
+    let addresses: Vec<&str> = page.split("http").skip(1).map(|rest| &rest[..20]).collect();
+    // The name of SVG is no request: it stands in the script, which makes elements by it.
+    assert!(
+        addresses
+            .iter()
+            .all(|rest| rest.starts_with("://www.w3.org/2000/") || rest.starts_with("-equiv")),
+        "{addresses:?}"
+    );
+    assert!(
+        page.contains("default-src 'none'") && !page.contains("@import") && !page.contains("src=")
+    );
+}
+
+/// The 2007 study's kind of run: three lines over the block sizes, everything drawn twice, and nothing lost.
+#[test]
+fn every_value_is_drawn() {
+    let mut record = example();
+    record.targets.truncate(1);
+    record.paired.clear();
+    record.cells = Vec::new();
+    for (power, threads) in
+        (9..=22u32).flat_map(|power| [1u32, 10, 40].map(|threads| (power, threads)))
+    {
+        let mut cell =
+            cell("read", "random", 1 << power, threads, 1e6 / f64::from(power * threads));
+        cell.name = format!("{power} {threads}");
+        record.cells.push(cell);
+    }
+    let document = runs::document(&[run(&record)]);
+    let swept =
+        document.figures().find(|figure| figure.title == "IOPS over block size: random read");
+    let swept = swept.expect("a chart over the block sizes");
+    assert_eq!(swept.values(), 14 * 3);
+    for view in svg::views(swept) {
+        let drawn = svg::element(swept, view, svg::Legend::Outside);
+        assert_eq!(drawn.matches("<g class=\"m\">").count(), 14 * 3, "{view:?}");
+    }
+    assert_eq!(svg::legend(swept).len(), 3);
+    assert_eq!(swept.table().rows.len(), 14 * 3);
+}
+
+#[test]
+fn runs_of_one_method_share_their_charts_and_their_differences_come_first() {
+    let (one, mut other) = (example(), example());
+    other.id = "12345678".to_owned();
+    other.environment.host.kernel = "6.19.0".to_owned();
+    let document = runs::document(&[run(&one), run(&other)]);
+    let first = &document.sections[0];
+    assert_eq!(first.title, "What differs between the runs");
+    assert!(
+        format!("{first:?}").contains("6.19.0") && !format!("{first:?}").contains("EXAMPLE SSD")
+    );
+    let bars =
+        document.figures().find(|figure| figure.title.starts_with("Bandwidth of")).expect("bars");
+    // Two runs of two targets; the second target has no cell of large blocks.
+    assert_eq!(svg::legend(bars).len(), 2);
+    let ids: std::collections::BTreeSet<&str> =
+        document.figures().map(|figure| figure.id.as_str()).collect();
+    assert_eq!(ids.len(), document.figures().count(), "ids are unique");
+}
+
+/// Two thousand cells with four charts of two thousand values each are still one page that a mail carries.
+#[test]
+fn a_run_with_two_thousand_cells_is_still_a_page() {
+    let mut record = example();
+    record.cells = Vec::new();
+    for at in 0..2000u32 {
+        let mut cell =
+            cell("read", "random", 512 << (at % 10), 1 + at / 10 % 20, f64::from(at + 1));
+        cell.name = format!("cell-{at}");
+        cell.queue_depth = 1 + at / 200;
+        record.cells.push(cell);
+    }
+    let page = html::page(&runs::document(&[run(&record)]));
+    assert!(page.len() < 4 << 20, "{} bytes", page.len());
+    assert!(page.len() > 100_000);
+}
+
+#[test]
+fn the_same_record_gives_the_same_workbook() {
+    let document = runs::document(&[run(&example())]);
+    let [one, other] = [(); 2].map(|()| xlsx::workbook(&document).expect("a workbook"));
+    assert!(one == other && one.starts_with(b"PK"));
+}
+
+/// A method named in pictures made a sheet's name of 33 units where Excel allows 31.
+#[test]
+fn a_sheets_name_is_counted_as_excel_counts() {
+    let mut record = example();
+    record.method.name = "\u{1f600}".repeat(40);
+    assert!(xlsx::workbook(&runs::document(&[run(&record)])).is_ok());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn no_record_breaks_a_page_a_drawing_or_a_workbook(
+        cells in prop::collection::vec(any_cell(), 0..8),
+        text in name(),
+    ) {
+        let mut record = Record { cells, ..example() };
+        record.targets[0].text.clone_from(&text);
+        record.method.name.clone_from(&text);
+        record.method.text.clone_from(&text);
+        record.labels.insert("label".to_owned(), text);
+        let checked = check(&[run(&record), run(&example())]);
+        prop_assert!(checked.is_ok(), "{}", checked.unwrap_err());
+    }
+}
