@@ -64,9 +64,12 @@ cargo xtask soak --sequences N [--threads N]
     All sequences of up to N operations (4 takes minutes), one by one and all in flight together, cut at every
     event in every way.
 
-cargo xtask flash [sync]
-    A managed flash volume on modelled drives, in tables: one flush for each 4 KiB write, with the
-    synchronous ring and without.
+cargo xtask flash [--quick] [drive] [arrays] [sync]
+    A managed flash volume on modelled drives, in tables. It prints and asserts nothing; --quick uses an eighth
+    of the drive and takes seconds.
+      drive   random writes of one drive: bursts, and what is sustained against the limit; reads
+      arrays  bursts of RAID-5 of four and eight such drives
+      sync    one flush for each 4 KiB write, with the synchronous ring and without
 
 cargo xtask picture
     Draws the README's picture, docs/picture.svg, from the run in docs/example-run.json.

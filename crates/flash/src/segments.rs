@@ -42,6 +42,8 @@ pub(crate) struct Segment {
     pub held: u32,
     /// The cleaner is at it.
     pub emptying: bool,
+    /// The drive is being told that it is free.
+    pub discarding: bool,
 }
 
 const FREE: Segment = Segment {
@@ -53,6 +55,7 @@ const FREE: Segment = Segment {
     pins: 0,
     held: 0,
     emptying: false,
+    discarding: false,
 };
 
 #[derive(Debug)]
@@ -124,6 +127,19 @@ impl Segments {
         assert!(entry.state == State::Free && entry.live == 0, "{entry:?}");
         *entry = Segment { state: State::Open, stream, pins: entry.pins, ..FREE };
         segment
+    }
+
+    /// Whether a segment is still free, and nobody has told the drive yet: then somebody does now.
+    pub fn begin_discard(&mut self, segment: u32) -> bool {
+        let entry = self.get_mut(segment);
+        let begins = entry.state == State::Free && !entry.discarding;
+        entry.discarding |= begins;
+        begins
+    }
+
+    /// Whether the next free one may be opened now.
+    pub fn next_is_ready(&self) -> bool {
+        self.queue.front().is_none_or(|&segment| !self.get(segment).discarding)
     }
 
     /// Nothing more is appended to it.

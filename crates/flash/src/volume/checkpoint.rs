@@ -343,6 +343,7 @@ impl Core {
     fn end_checkpoint(&mut self, checkpoint: Checkpoint) {
         self.superblock = checkpoint.superblock.expect("it was written");
         self.segments.set_free(&checkpoint.freed);
+        self.announce_free(&checkpoint.freed);
         self.opened.all -= checkpoint.opened.all;
         self.opened.window -= checkpoint.opened.window;
         self.counters.checkpoints += 1;

@@ -4,6 +4,7 @@ use super::{
     checkpoint::Checkpoint,
     classes::Lifespan,
     cleaner::{Cleaner, Cleaning},
+    discards::Announcements,
     flushes::{Flushes, Mark},
     log::{Log, Stream},
     opening::OpenReport,
@@ -213,6 +214,10 @@ pub(super) enum Why {
     VictimHeader {
         segment: u32,
     },
+    /// A segment that is free.
+    Discard {
+        segment: u32,
+    },
     /// Live blocks of the victim.
     VictimRun {
         piece: u32,
@@ -260,6 +265,7 @@ pub(super) struct Core {
     pub checkpoint: Option<Checkpoint>,
     pub cleaner: Cleaner,
     pub lifespan: Lifespan,
+    pub announcements: Announcements,
     pub pacer: Pacer,
     /// What [`Cleaning::Auto`] comes to.
     pub automatic: Cleaning,
@@ -332,6 +338,7 @@ impl Core {
             checkpoint: None,
             cleaner: Cleaner::default(),
             lifespan: Lifespan::default(),
+            announcements: Announcements::default(),
             pacer,
             automatic: Cleaning::Greedy,
             ops: Slots::new(settings.queue_depth),
@@ -450,6 +457,7 @@ impl Core {
             Why::Root => self.root_written(result, payload),
             Why::RootFlush => self.root_flushed(result),
             Why::Super => self.superblock_written(result, payload),
+            Why::Discard { segment } => self.discarded(segment, result),
             Why::VictimHeader { segment } => self.victim_header_read(segment, result, payload),
             Why::VictimRun { piece, run } => self.victim_run_read(piece, run, result, payload),
         }
@@ -467,6 +475,7 @@ impl Core {
             self.pump_stalled();
             self.pump_checkpoint();
             self.pump_cleaner();
+            self.pump_discards();
             self.pump_flushes();
             if self.progress() == before && !self.is_stuck() {
                 self.set_alarm();

@@ -355,6 +355,9 @@ impl Core {
     /// Whether the stream may take a free segment: the rest is for those on whom it will wait, and
     /// recovery looks no further than a bound.
     fn may_open(&mut self, stream: Stream) -> Result<(), NoRoom> {
+        if !self.segments.next_is_ready() {
+            return Err(NoRoom);
+        }
         let free = self.segments.queue.len();
         let floor = match stream {
             // What recovery found in the ring had its segment before.

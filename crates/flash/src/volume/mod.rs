@@ -8,6 +8,7 @@
 //!                  |-- flushes, their ring      flushes.rs, ring.rs
 //!                  |-- superblocks              checkpoint.rs
 //!                  |-- which stream            classes.rs
+//!                  |-- what is free            discards.rs
 //!                  |-- copies                  cleaner.rs, runs.rs
 //!                  `-- how much of them, when  pacing.rs
 //! ```
@@ -16,6 +17,7 @@ mod checkpoint;
 mod classes;
 mod cleaner;
 mod core;
+mod discards;
 mod flushes;
 mod log;
 mod opening;
