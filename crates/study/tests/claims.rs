@@ -37,9 +37,12 @@ fn verdicts_from_printed_figures_alone_are_these() {
     assert_eq!(count(Study::Martin2008), [1, 2, 1, 0, 10]);
 }
 
+/// A claim, the figure that is changed, its new value, and the verdict that follows.
+type Flip = (Study, &'static str, &'static [(&'static str, &'static str)], f64, Verdict);
+
 #[test]
 fn one_changed_figure_changes_a_verdict_in_every_study() {
-    let flips: [(Study, &str, &[(&str, &str)], f64, Verdict); 5] = [
+    let flips: [Flip; 5] = [
         // 135 times the 7200 rpm disk's 320.75.
         (
             Study::Cmu2009,

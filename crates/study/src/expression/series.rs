@@ -42,11 +42,11 @@ impl Series {
     pub(super) fn pair(&self, other: &Self, operator: Operator) -> Result<Self, String> {
         let matched = self.matched(other);
         let meet = |left: &Value, right: &Value| {
-            let same = |key: &&String| match (left.at.get(*key), right.at.get(*key)) {
+            let same = |key: &String| match (left.at.get(key), right.at.get(key)) {
                 (Some(left), Some(right)) => left == right,
                 _ => true,
             };
-            matched.iter().all(|key| same(&key))
+            matched.iter().all(|key| same(key))
         };
         let mut values = Vec::new();
         for left in &self.values {
