@@ -277,11 +277,13 @@ pub fn values(medium: &Media, scan: &Scan) -> Vec<u64> {
     let mut values = vec![0; sectors as usize];
     for &(block, location) in &scan.map {
         assert!(location > LOST, "block {block} is lost");
-        let bytes = bytes_at(medium, Layout::offset(location), BLOCK_BYTES);
-        let bytes = bytes.expect("the scan has read it");
         let first = block as usize * 8;
-        for (value, sector) in values[first..].iter_mut().zip(bytes.chunks(512)) {
-            *value = u64::from_le_bytes(sector[..8].try_into().expect("eight bytes"));
+        let of_block = BLOCK_BYTES / u64::from(medium.sector_bytes());
+        let sectors = u64::from(location) * of_block..(u64::from(location) + 1) * of_block;
+        let bytes = sectors.map(|sector| medium.sector(sector).expect("the scan has read it"));
+        let words = bytes.flat_map(|bytes| bytes.chunks(512));
+        for (value, word) in values[first..].iter_mut().zip(words) {
+            *value = u64::from_le_bytes(word[..8].try_into().expect("eight bytes"));
         }
     }
     values

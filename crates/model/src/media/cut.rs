@@ -3,7 +3,7 @@
 
 use super::Media;
 use block::Rng;
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, mem};
 
 /// How finely a power cut may part what was written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -172,21 +172,19 @@ impl Media {
 
     /// Puts the chosen versions on the medium and forgets the rest.
     fn keep(&mut self, kept: &BTreeMap<u64, Source>) {
-        let chosen = kept.iter().filter(|(_, source)| !matches!(source, Source::Durable));
-        let cells: Vec<(u64, Vec<u8>)> = chosen
-            .map(|(&sector, &source)| {
-                let cell = self.cell(sector, source).expect("only the durable one is damaged");
-                (sector, cell.to_vec())
-            })
-            .collect();
         self.revision += 1;
         self.versions.clear();
-        self.cached.clear();
         self.cached_bytes = 0;
-        self.in_flight.clear();
-        for (sector, cell) in cells {
-            self.durable.set(sector, &cell);
-            self.damaged.remove(&sector);
+        let (cached, in_flight) = (mem::take(&mut self.cached), mem::take(&mut self.in_flight));
+        let oldest = cached.front().map_or(0, |oldest| oldest.number);
+        for (&sector, &source) in kept {
+            match source {
+                Source::Durable => {}
+                Source::Cached(number) => {
+                    self.settle(sector, &cached[(number - oldest) as usize].change);
+                }
+                Source::InFlight(id) => self.settle(sector, &in_flight[&id]),
+            }
         }
     }
 }
@@ -197,9 +195,16 @@ fn mix(hash: u64, word: u64) -> u64 {
     product.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
+/// In four lanes, so that the processor need not wait for one product before the next.
 fn hash_of(cell: &[u8]) -> u64 {
     let (words, _) = cell.as_chunks::<8>();
-    words.iter().fold(cell.len() as u64, |hash, word| mix(hash, u64::from_le_bytes(*word)))
+    let mut lanes = [cell.len() as u64, 1, 2, 3];
+    for words in words.chunks(lanes.len()) {
+        for (lane, word) in lanes.iter_mut().zip(words) {
+            *lane = mix(*lane, u64::from_le_bytes(*word));
+        }
+    }
+    lanes.into_iter().fold(0, mix)
 }
 
 /// All ways to answer a series of questions, one after the other: an odometer whose wheels are as many and
