@@ -61,8 +61,8 @@ cargo xtask soak --replay SEED
     One seed again, alone, until it panics where it did.
 
 cargo xtask soak --sequences N [--threads N]
-    All sequences of up to N operations (4 takes minutes), one by one and all in flight together, cut at every
-    event in every way.
+    All sequences of up to N operations (4 takes minutes), one by one and all in flight together, on a bare drive
+    and with a synchronous ring, cut at every event in every way.
 
 cargo xtask flash [--quick] [drive] [arrays] [sync]
     A managed flash volume on modelled drives, in tables. It prints and asserts nothing; --quick uses an eighth

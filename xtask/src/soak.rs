@@ -98,7 +98,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     };
     keep_panics_quiet();
     let work = || {
-        let prologue = Prologue::default();
+        let prologues = [Prologue::default(), Prologue::with_ring()];
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             if is_over(number) {
@@ -106,7 +106,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
             }
             match &sequences {
                 None => try_seed(number, &found),
-                Some(all) => try_sequence(&prologue, all[number as usize], &found),
+                Some(all) => try_sequence(&prologues, all[number as usize], &found),
             }
         }
     };
@@ -138,17 +138,41 @@ pub fn run(arguments: &[String]) -> Result<()> {
     }
 }
 
-/// Sequences of one operation, of two, ... as their length, their number and their pace.
-fn all_sequences(length: u32) -> Vec<(u32, u64, Pace)> {
-    let numbers = (1..=length).flat_map(|length| (0..sequences(length)).map(move |n| (length, n)));
-    let paces = [Pace::OneByOne, Pace::Together];
-    numbers.flat_map(|(length, n)| paces.map(|pace| (length, n, pace))).collect()
+/// A sequence of operations by its length and its number.
+#[derive(Clone, Copy)]
+struct Sequence {
+    length: u32,
+    number: u64,
+    pace: Pace,
+    ground: Ground,
 }
 
-fn try_sequence(prologue: &Prologue, of: (u32, u64, Pace), found: &Mutex<Found>) {
-    let (length, number, pace) = of;
+/// What a sequence runs on; also its place in the list of prologues.
+#[derive(Clone, Copy, Debug)]
+enum Ground {
+    Bare,
+    Ring,
+}
+
+/// Sequences of one operation, of two, ...
+fn all_sequences(length: u32) -> Vec<Sequence> {
+    let mut all = Vec::new();
+    for length in 1..=length {
+        for number in 0..sequences(length) {
+            for pace in [Pace::OneByOne, Pace::Together] {
+                let on = |ground| Sequence { length, number, pace, ground };
+                all.extend([Ground::Bare, Ground::Ring].map(on));
+            }
+        }
+    }
+    all
+}
+
+fn try_sequence(prologues: &[Prologue; 2], of: Sequence, found: &Mutex<Found>) {
+    let Sequence { length, number, pace, ground } = of;
+    let prologue = &prologues[ground as usize];
     let outcome = panic::catch_unwind(|| prologue.sequence(length, number, pace));
-    let name = format!("sequence {number} of {length} operations, {pace:?}");
+    let name = format!("sequence {number} of {length} operations, {pace:?}, {ground:?}");
     settle(outcome, &name, &format!("cargo xtask soak --sequences {length}"), found);
 }
 
