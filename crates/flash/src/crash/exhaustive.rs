@@ -56,15 +56,15 @@ pub enum Pace {
 /// One recovery in so many is cut at each of its events too, in every way.
 const RECOVERIES_ONE_IN: u64 = 64;
 
-const BLOCKS: u64 = 16;
+pub(super) const BLOCKS: u64 = 16;
 const SECTORS: u64 = BLOCKS * 8;
 
-fn settings() -> Settings {
+pub(super) fn settings() -> Settings {
     let (queue_depth, answer_ns, chunks) = (8, 500, 4);
     Settings { queue_depth, answer_ns, chunks, cleaning: Cleaning::Greedy, ..Settings::default() }
 }
 
-fn tiny() -> Shape {
+pub(super) fn tiny() -> Shape {
     Shape {
         device_bytes: 1 << 20,
         exported_bytes: SECTORS * 512,
@@ -76,7 +76,7 @@ fn tiny() -> Shape {
 
 /// Stripes of 32 KiB: the shortest power of two where a record of the ring is cheaper than closing a chunk. And the
 /// fewest slots that are of use, so that a sequence fills the ring.
-fn tiny_with_ring() -> Shape {
+pub(super) fn tiny_with_ring() -> Shape {
     Shape {
         device_bytes: 3 << 19,
         stripe_bytes: 32 << 10,

@@ -6,6 +6,7 @@
 //!   point      one cut: recovered, scanned, recovered again         mutations   every rule broken on purpose
 //!   oracle     what may be there        scan   what is there        requests    what is owed with the power on
 //!   ground     a drive or a RAID-5      tally  what was tried       amplification  what cleaning costs
+//!   forged     drives that say anything, with good checksums
 //! ```
 
 // The campaigns alone do without some of what the tests use.
@@ -16,6 +17,7 @@ mod caller;
 mod campaign;
 mod drive;
 mod exhaustive;
+mod forged;
 mod ground;
 mod oracle;
 mod point;
@@ -39,5 +41,6 @@ mod ring;
 
 pub use campaign::campaign;
 pub use exhaustive::{Pace, Prologue, sequences};
+pub use forged::{Forge, Structure};
 pub use scenario::Scenario;
 pub use tally::{Doing, Tally};

@@ -94,7 +94,7 @@ pub fn scan(medium: &Media) -> Result<Scan, String> {
 }
 
 /// The superblock of the highest generation, and where that puts everything.
-fn newest(medium: &Media) -> Result<(Superblock, Layout), String> {
+pub(super) fn newest(medium: &Media) -> Result<(Superblock, Layout), String> {
     let mut newest: Option<Superblock> = None;
     for round in 0..2 {
         let unit = newest.map_or(BLOCK_BYTES, |superblock| superblock.shape.unit_bytes());

@@ -1,9 +1,9 @@
 //! The chunk: what is appended to the log in one write.
 
-use super::{Fields, VERSION, VolumeId, structure_crc, u16_at, u32_at, u64_at};
+use super::{Fields, NUMBER_MAX, VERSION, VolumeId, structure_crc, u16_at, u32_at, u64_at};
 
 const MAGIC: u32 = u32::from_le_bytes(*b"DLch");
-const CRC_AT: usize = 60;
+pub(super) const CRC_AT: usize = 60;
 /// The header without its entries.
 pub(crate) const HEADER_BYTES: usize = 64;
 /// One entry.
@@ -150,5 +150,6 @@ pub(crate) fn decode_chunk(
         blocks: u32_at(bytes, 56),
         sure: u16_at(bytes, 54),
     };
-    Some((header, entries?))
+    let possible = header.seq.max(header.durable_seq) < NUMBER_MAX;
+    Some((header, entries.filter(|_| possible)?))
 }

@@ -32,6 +32,10 @@ impl fmt::Display for VolumeId {
 /// The version of the format that this code writes and reads.
 pub const VERSION: u32 = 1;
 
+/// Sequence numbers, generations and counts on the drive are below this: at a thousand million a second nobody gets there
+/// in a hundred years, and who adds one need not look.
+const NUMBER_MAX: u64 = 1 << 62;
+
 /// A structure's CRC: over its identity (volume, own offset) and its bytes, the field at `field` taken as 0.
 fn structure_crc(id: VolumeId, offset: u64, bytes: &[u8], field: usize) -> u32 {
     let crc = crc32c::crc32c_append(crc32c::crc32c(&id.0), &offset.to_le_bytes());
@@ -43,6 +47,26 @@ fn structure_crc(id: VolumeId, offset: u64, bytes: &[u8], field: usize) -> u32 {
 /// A block's CRC: over its number and its data, so that another block's data are no substitute.
 pub(crate) fn block_crc(block: u32, data: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&u64::from(block).to_le_bytes()), data)
+}
+
+/// Gives the structure that a block seems to be a good checksum, as that volume's in that place: what a forger can
+/// do, and a fuzzer must.
+#[cfg(any(test, feature = "crash"))]
+pub(crate) fn reseal(id: VolumeId, offset: u64, block: &mut [u8]) {
+    let with_entries = |start: usize, count: usize| start + count * ENTRY_BYTES;
+    let (crc_at, end) = match &block[..4] {
+        b"DLFL" => (superblock::CRC_AT, block.len()),
+        b"DLrt" => (root::CRC_AT, block.len()),
+        b"DLch" => (chunk::CRC_AT, with_entries(HEADER_BYTES, u16_at(block, 52).into())),
+        b"DLrc" => (
+            record::CRC_AT,
+            with_entries(record::HEADER_BYTES, (u32_at(block, 76) as usize).min(block.len())),
+        ),
+        _ => return,
+    };
+    let end = end.min(block.len());
+    let crc = structure_crc(id, offset, &block[..end], crc_at);
+    Fields(block).u32(crc_at, crc);
 }
 
 /// Numbers at fixed places.

@@ -1,13 +1,13 @@
 //! A record of the synchronous ring: what open chunks of the host hold and no earlier record does.
 
 use super::{
-    ENTRY_BYTES, Entry, Fields, Kind, VERSION, VolumeId, put_entry, structure_crc, u16_at, u32_at,
-    u64_at,
+    ENTRY_BYTES, Entry, Fields, Kind, NUMBER_MAX, VERSION, VolumeId, put_entry, structure_crc,
+    u16_at, u32_at, u64_at,
 };
 
 const MAGIC: u32 = u32::from_le_bytes(*b"DLrc");
-const CRC_AT: usize = 84;
-const HEADER_BYTES: usize = 96;
+pub(super) const CRC_AT: usize = 84;
+pub(super) const HEADER_BYTES: usize = 96;
 const BLOCK_BYTES: usize = 4096;
 /// Entries that a record's header has room for.
 pub(crate) const RECORD_ENTRIES: usize = (BLOCK_BYTES - HEADER_BYTES) / ENTRY_BYTES;
@@ -98,6 +98,10 @@ pub(crate) fn decode_record(
         epoch: u32_at(bytes, 72),
         blocks: u32_at(bytes, 80),
     };
+    let numbers = [header.number, header.after, header.first, header.durable_seq];
+    if numbers.into_iter().any(|number| number >= NUMBER_MAX) {
+        return None;
+    }
     let with_data = |entries: &Vec<(u8, Entry)>| {
         entries.iter().filter(|(_, entry)| entry.kind.has_data()).count()
     };

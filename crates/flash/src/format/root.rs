@@ -1,12 +1,12 @@
 //! The root of a checkpoint: where the pages of the map are, and how the segments stand.
 
-use super::{Fields, VERSION, VolumeId, structure_crc, u32_at, u64_at};
+use super::{Fields, NUMBER_MAX, VERSION, VolumeId, structure_crc, u32_at, u64_at};
 use crate::lifetime::{LIFETIME_WORDS, Lifetime};
 
 const MAGIC: u32 = u32::from_le_bytes(*b"DLrt");
 const BLOCK_BYTES: usize = 4096;
 const HEADER_BYTES: usize = 32;
-const CRC_AT: usize = 28;
+pub(super) const CRC_AT: usize = 28;
 /// What a block of the root carries.
 pub(crate) const PAYLOAD_BYTES: usize = BLOCK_BYTES - HEADER_BYTES;
 const LIFETIME_AT: usize = 32;
@@ -80,6 +80,9 @@ impl Root {
             return None;
         }
         let words = std::array::from_fn(|word| u64_at(payload, LIFETIME_AT + word * 8));
+        if u64_at(payload, 0).max(words.into_iter().max()?) >= NUMBER_MAX {
+            return None;
+        }
         let mut at = FIXED_BYTES;
         let mut pairs = |count: usize| -> Vec<(u32, u32)> {
             let pairs = (0..count).map(|index| {

@@ -1,10 +1,10 @@
 //! The superblock: what a volume is, and where its newest checkpoint lies.
 
-use super::{Fields, VERSION, VolumeId, structure_crc, u32_at, u64_at};
+use super::{Fields, NUMBER_MAX, VERSION, VolumeId, structure_crc, u32_at, u64_at};
 use crate::layout::{Checksums, Classes, Parity, Shape};
 
 const MAGIC: &[u8; 8] = b"DLFLASH\0";
-const CRC_AT: usize = 132;
+pub(super) const CRC_AT: usize = 132;
 const BYTES: usize = 4096;
 
 /// A generation of the superblock, without its place.
@@ -108,6 +108,10 @@ impl Superblock {
         };
         let unit =
             |bytes: u64| bytes > 0 && bytes.is_multiple_of(4096) && bytes <= shape.device_bytes;
+        let possible = |at| wide(at) < NUMBER_MAX;
+        if ![40, 104, 112, 120].into_iter().all(possible) || u32_at(bytes, 100) == u32::MAX {
+            return Found::Nothing;
+        }
         if !unit(shape.stripe_bytes) || !unit(shape.erase_unit_bytes) {
             return Found::Nothing;
         }

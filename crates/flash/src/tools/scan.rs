@@ -22,6 +22,7 @@ pub(super) type Sink<'a, T> = dyn FnMut(&T, u64, Result<&[u8], IoError>) -> Cont
 /// Reads in flight on an engine. Waits for them when it is dropped.
 pub(super) struct Reader<'a> {
     engine: &'a mut dyn Engine,
+    capacity_bytes: u64,
     piece_bytes: u64,
     ahead: usize,
     next_tag: u64,
@@ -37,6 +38,7 @@ impl<'a> Reader<'a> {
         let ahead = (below.queue_depth as usize).min(AHEAD);
         Self {
             engine,
+            capacity_bytes: below.capacity_bytes / BLOCK_BYTES * BLOCK_BYTES,
             piece_bytes: transfer_bytes.min(PIECE_BYTES_MAX),
             ahead,
             next_tag: 0,
@@ -79,27 +81,38 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads `ranges` in order and hands over each piece, or each block of one that cannot be read as a whole,
-    /// with what its range belongs to.
+    /// with what its range belongs to. What lies beyond the drive's end is one piece that cannot be read: a damaged
+    /// structure may name any place.
     pub fn scan<T: Clone>(
         &mut self,
         ranges: impl Iterator<Item = (T, Range<u64>)>,
         sink: &mut Sink<T>,
     ) -> Result<(), ToolError> {
-        let piece_bytes = self.piece_bytes;
+        let (piece_bytes, capacity_bytes) = (self.piece_bytes, self.capacity_bytes);
         let mut pieces = ranges.flat_map(|(owner, range)| {
-            let end = range.end;
-            range
+            let end = range.end.min(capacity_bytes);
+            let beyond = (range.end > end).then_some((range.start.max(end), 0));
+            (range.start..end)
                 .step_by(piece_bytes as usize)
-                .map(move |offset| (owner.clone(), offset, piece_bytes.min(end - offset)))
+                .map(move |offset| (offset, piece_bytes.min(end - offset)))
+                .chain(beyond)
+                .map(move |(offset, bytes)| (owner.clone(), offset, bytes))
         });
         let mut flying = VecDeque::new();
         loop {
             while flying.len() < self.ahead
                 && let Some((owner, offset, bytes)) = pieces.next()
             {
-                flying.push_back((self.submit(offset, bytes), owner, offset, bytes));
+                let tag = (bytes > 0).then(|| self.submit(offset, bytes));
+                flying.push_back((tag, owner, offset, bytes));
             }
             let Some((tag, owner, offset, bytes)) = flying.pop_front() else { return Ok(()) };
+            let Some(tag) = tag else {
+                match sink(&owner, offset, Err(IoError::Medium)) {
+                    ControlFlow::Continue(()) => continue,
+                    ControlFlow::Break(()) => return Err(ToolError::Stopped),
+                }
+            };
             let (buffer, result) = self.take(tag);
             let flow = match result {
                 Ok(()) => sink(&owner, offset, Ok(&buffer.bytes()[..bytes as usize])),

@@ -83,7 +83,8 @@ pub(super) fn headers(
     sink: &mut dyn FnMut(&ChunkAt, Vec<Entry>),
 ) -> Result<(), ToolError> {
     let ranges = chunks.iter().map(|chunk| {
-        (*chunk, Layout::offset(chunk.location)..Layout::offset(chunk.location + header_blocks))
+        let start = Layout::offset(chunk.location);
+        (*chunk, start..start + u64::from(header_blocks) * BLOCK_BYTES)
     });
     reader.scan(ranges, &mut |chunk, offset, read| {
         let decoded = read.ok().and_then(|bytes| decode_chunk(id, offset, bytes));

@@ -6,7 +6,7 @@ use crate::{
         Entry, Found, Header, RecordHeader, Superblock, VolumeId, decode_chunk, decode_record,
         root_block_generation,
     },
-    layout::BLOCK_BYTES,
+    layout::{BLOCK_BYTES, Layout},
     tools::{Progress, ToolError, Watch, scan::Reader},
 };
 use block::{Drive, Engine};
@@ -98,7 +98,9 @@ pub(super) fn survey(source: &mut dyn Engine, watch: &mut Watch) -> Result<Debri
 impl Debris {
     /// The block at `offset`; `bytes` may hold some of those behind it.
     fn take(&mut self, offset: u64, bytes: &[u8]) {
-        if let Found::Valid(superblock) = Superblock::decode(offset, bytes) {
+        if let Found::Valid(superblock) = Superblock::decode(offset, bytes)
+            && Layout::with_root_areas(superblock.shape, superblock.root_bytes, u64::MAX).is_ok()
+        {
             self.of(superblock.id).superblocks.push(superblock);
         } else if let Some(generation) = root_block_generation(offset, &bytes[..BLOCK]) {
             self.roots.push((offset, generation));
@@ -116,7 +118,8 @@ impl Debris {
         let Some((header, entries)) = decode_record(id, offset, bytes) else { return false };
         let remains = self.of(id);
         let named = entries.iter().filter(|(_, entry)| entry.kind.is_of_host());
-        remains.blocks = named.map(|(_, entry)| entry.block + 1).fold(remains.blocks, u32::max);
+        remains.blocks =
+            named.map(|(_, entry)| entry.block.saturating_add(1)).fold(remains.blocks, u32::max);
         let location = (offset / BLOCK_BYTES) as u32;
         remains.records.push(RecordAt { header, entries, location });
         true
@@ -127,7 +130,8 @@ impl Debris {
         let Some((header, entries)) = decode_chunk(id, offset, bytes) else { return false };
         let remains = self.of(id);
         let named = entries.iter().filter(|entry| entry.kind.is_of_host());
-        remains.blocks = named.map(|entry| entry.block + 1).fold(remains.blocks, u32::max);
+        remains.blocks =
+            named.map(|entry| entry.block.saturating_add(1)).fold(remains.blocks, u32::max);
         remains.chunks.push(ChunkAt { header, location: (offset / BLOCK_BYTES) as u32 });
         true
     }

@@ -3,9 +3,10 @@
 use super::{OpenError, Opening, Step};
 use crate::{
     broken::{Rule, broken},
-    format::decode_root,
+    format::{SegmentRecord, decode_root},
     layout::{BLOCK_BYTES, Layout, STREAMS},
     map::Map,
+    segments::Segment,
 };
 
 impl Opening {
@@ -34,6 +35,11 @@ impl Opening {
         }
         let root = decode_root(superblock.id, offset, superblock.root_generation, &image)
             .map_err(|offset| OpenError::Root { offset })?;
+        let possible = |record: &SegmentRecord| {
+            Segment::from_record(record).is_some_and(|segment| {
+                segment.blocks <= layout.segment_blocks && usize::from(segment.stream) < STREAMS
+            })
+        };
         let known = |&segment: &u32| segment < layout.segments;
         let open = || root.open.iter().filter(|(segment, _)| *segment != u32::MAX);
         let mut listed: Vec<u32> = open().map(|place| place.0).chain(root.free.clone()).collect();
@@ -42,6 +48,7 @@ impl Opening {
         listed.dedup();
         let sane = root.directory.len() == layout.pages as usize
             && root.segments.len() == layout.segments as usize
+            && root.segments.iter().all(possible)
             && root.open.len() == STREAMS
             && listed.len() == all
             && listed.iter().all(known)

@@ -44,7 +44,11 @@ impl Opening {
                 continue;
             };
             let of_epoch = header.epoch == superblock.epoch || broken(Rule::RecordEpoch);
-            if of_epoch && layout.slot_offset(header.number) == offset {
+            // Of those that are needed together no two are in one slot.
+            let before = header.number.checked_sub(header.first);
+            let possible = before.is_some_and(|before| before < u64::from(layout.ring_slots))
+                && header.blocks <= layout.append_blocks;
+            if possible && of_epoch && layout.slot_offset(header.number) == offset {
                 self.durable_seq = self.durable_seq.max(header.durable_seq);
                 self.newest_record = self.newest_record.max(header.number);
                 self.records.insert(header.number, Record { header, entries });

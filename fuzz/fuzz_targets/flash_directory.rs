@@ -1,0 +1,12 @@
+//! A managed flash volume on a drive with other bytes in lifetime, lengths and directory in the root, and a good checksum:
+//! opened, used, checked and rescued, or refused.
+#![no_main]
+
+use flash::crash::{Forge, Structure};
+use libfuzzer_sys::fuzz_target;
+
+thread_local! {
+    static FORGE: Forge = Forge::default();
+}
+
+fuzz_target!(|input: &[u8]| FORGE.with(|forge| forge.structure(Structure::Directory, input)));
