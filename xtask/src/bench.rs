@@ -6,7 +6,9 @@
 mod agreement;
 mod case;
 mod child;
+mod closed_loop;
 mod contender;
+mod directory;
 mod flash;
 mod hand;
 mod machine;
@@ -45,6 +47,9 @@ pub fn run(arguments: &[String]) -> Result<()> {
     }
     if let Some((_, rest)) = arguments.split_first().filter(|(first, _)| *first == "flash") {
         return flash::run(rest);
+    }
+    if let Some((_, rest)) = arguments.split_first().filter(|(first, _)| *first == "directory") {
+        return directory::run(rest);
     }
     if let Some((_, rest)) = arguments.split_first().filter(|(first, _)| *first == "paced") {
         return paced::run(rest);
@@ -92,7 +97,7 @@ impl Options {
                         case::CASES.iter().filter(|case| case.letter == letter).collect();
                     ensure!(
                         !named.is_empty(),
-                        "`{letter}` is unknown: there are a, b, c, d, agreement, flash, model, paced, serve, --seconds, --rounds"
+                        "`{letter}` is unknown: there are a, b, c, d, agreement, directory, flash, model, paced, serve, --seconds, --rounds"
                     );
                     options.cases.extend(named);
                 }

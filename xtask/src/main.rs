@@ -37,6 +37,11 @@ cargo xtask bench flash [--rounds N]
     Processor time of a managed flash volume in process, on a drive of RAM, beside the drive alone. It prints
     and asserts nothing; half a minute.
 
+cargo xtask bench directory [DIRECTORY] [--seconds N] [--rounds N]
+    Random 4 KiB writes to a managed volume in a file beside the same to a plain file in the same directory (below the
+    target directory), by O_DIRECT, in N (9) alternated pairs of N seconds (1), each with its clean pool. It prints
+    and asserts nothing; needs 6 GiB free and removes what it makes; a minute.
+
 cargo xtask bench paced [--seconds N]
     By how much modelled drives on the real clock answer late, at depth 1 and 8. It prints and asserts
     nothing; takes N seconds (5) a measurement.

@@ -1,12 +1,13 @@
 //! `cargo xtask bench flash`: what a managed flash volume costs the processor, in process, on a drive of RAM. One
 //! thread, the closed loop of a worker, beside the same loop on the drive alone.
 
-use super::{machine, sample::median};
-use anyhow::{Context, Result, bail, ensure};
-use block::{
-    Actor, Buf, Command, Completion, Data, Drive, Durability, Engine, Extent, Geometry, Instant,
-    Payload, Request, Rng, Stack, Tag,
+use super::{
+    closed_loop::{CACHED, ClosedLoop, DEPTH, Kind},
+    machine,
+    sample::median,
 };
+use anyhow::{Context, Result, bail};
+use block::{Data, Drive, Durability, Engine, Geometry, Rng, Stack};
 use engine::{Clock, Memory};
 use flash::{BLOCK_BYTES, Checksums, Classes, Parity, Settings, Shape, Volume, VolumeId};
 use rustix::time::{ClockId, clock_gettime};
@@ -15,7 +16,6 @@ const DEVICE_BYTES: u64 = 1 << 30;
 /// Half of it stays spare: writing at random costs no cleaning until that is used up.
 const EXPORTED_BYTES: u64 = 512 << 20;
 const BLOCKS: u64 = EXPORTED_BYTES / BLOCK_BYTES;
-const DEPTH: usize = 32;
 
 /// A measurement: its name, what is asked, how often before it is timed and then, and what it should cost on
 /// top of the drive, ns.
@@ -26,14 +26,6 @@ struct Row {
     timed: u64,
     aim_ns: f64,
 }
-
-#[derive(Clone, Copy)]
-enum Kind {
-    Read,
-    Write(Durability),
-}
-
-const CACHED: Kind = Kind::Write(Durability::Cached);
 
 /// In their order: each finds the volume as the one before has left it.
 const ROWS: [Row; 4] = [
@@ -131,7 +123,7 @@ fn volume() -> Result<Stack<Volume, Memory>> {
         checksums: Checksums::OnRead,
         classes: Classes::SEPBIT,
     };
-    let mut worker = Worker::new(memory());
+    let mut worker = ClosedLoop::new(memory());
     let mut at = 0;
     worker.run(DEVICE_BYTES / BLOCK_BYTES, || {
         at += 1;
@@ -144,7 +136,7 @@ fn volume() -> Result<Stack<Volume, Memory>> {
 }
 
 fn measure(engine: impl Engine) -> Result<Vec<f64>> {
-    let mut worker = Worker::new(engine);
+    let mut worker = ClosedLoop::new(engine);
     let mut at = 0;
     worker.run(BLOCKS, || {
         at += 1;
@@ -158,52 +150,6 @@ fn measure(engine: impl Engine) -> Result<Vec<f64>> {
         Ok((processor_ns() - before_ns) as f64 / row.timed as f64)
     };
     ROWS.iter().map(timed).collect()
-}
-
-/// Keeps `DEPTH` requests outstanding.
-struct Worker<E> {
-    engine: E,
-    buffers: Vec<Buf>,
-    done: Vec<Completion>,
-}
-
-impl<E: Engine> Worker<E> {
-    fn new(mut engine: E) -> Self {
-        let mut buffers = engine.pool(DEPTH, BLOCK_BYTES as usize);
-        let mut rng = Rng::new(1, 1);
-        buffers.iter_mut().for_each(|buffer| rng.fill(buffer.bytes_mut()));
-        Self { engine, buffers, done: Vec::with_capacity(DEPTH) }
-    }
-
-    fn run(&mut self, count: u64, mut next: impl FnMut() -> (u64, Kind)) -> Result<()> {
-        let (mut sent, mut answered) = (0, 0);
-        while answered < count {
-            while sent < count
-                && let Some(buffer) = self.buffers.pop()
-            {
-                let (block, kind) = next();
-                let at = Extent { offset: block * BLOCK_BYTES, bytes: BLOCK_BYTES as u32 };
-                let payload = Payload::Bytes(buffer);
-                let command = match kind {
-                    Kind::Read => Command::Read { at, into: payload },
-                    Kind::Write(durability) => Command::Write { at, from: payload, durability },
-                };
-                sent += 1;
-                let (tag, actor, drive) = (Tag(sent), Actor(0), Drive(0));
-                self.engine.submit(Request { tag, actor, drive, command });
-            }
-            self.engine.wait(Instant::NEVER, &mut self.done);
-            for completion in self.done.drain(..) {
-                answered += 1;
-                ensure!(completion.result.is_ok(), "a request failed: {:?}", completion.result);
-                let Payload::Bytes(buffer) = completion.payload else {
-                    bail!("memory comes back with its request")
-                };
-                self.buffers.push(buffer);
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Processor time of this thread, ns.

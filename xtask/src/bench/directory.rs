@@ -1,0 +1,172 @@
+//! `cargo xtask bench directory`: random writes to a managed volume in a file, beside the same writes to a plain file.
+//!
+//! Both files lie in one directory of a real disk, were written wholly before, and are asked by the same loop in this
+//! process, past the page cache by io_uring: 4 KiB at random over the same span, at depth 32. They take turns, and a
+//! turn ends with a flush that counts. What the volume could still take before it has to clean stands beside
+//! each pair: the ratio means little without it.
+
+use super::{
+    child,
+    closed_loop::{CACHED, ClosedLoop, DEPTH},
+    machine,
+    sample::median,
+    scratch::{Scratch, write_file},
+};
+use anyhow::{Context, Result, bail, ensure};
+use block::{Drive, Engine, Rng};
+use engine::Clock;
+use flash::{BLOCK_BYTES, Checksums, Classes, Ground, Parity, Shape, Size, VolumeId, Wishes};
+use rustix::time::{ClockId, clock_gettime};
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+use target::volume::{HeldDrive, ManagedVolume, Use};
+
+/// The file that the volume is in.
+const DRIVE_BYTES: u64 = 4 << 30;
+/// What is written over and over, in either file: a quarter of the drive is live then.
+const SPAN_BYTES: u64 = 1 << 30;
+const PAIRS: usize = 9;
+const SECONDS: u64 = 1;
+
+/// Measures, prints, asserts nothing.
+pub fn run(arguments: &[String]) -> Result<()> {
+    let (mut seconds, mut pairs, mut parent) = (SECONDS, PAIRS, None);
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let mut count = || {
+            let text = words.next().map_or("", String::as_str);
+            let count = text.parse().ok().filter(|n: &u64| (1..=3600).contains(n));
+            count.with_context(|| format!("{word} `{text}`: a whole number, 1 to 3600"))
+        };
+        match word.as_str() {
+            "--seconds" => seconds = count()?,
+            "--rounds" => pairs = count()? as usize,
+            flag if flag.starts_with('-') => {
+                bail!("`{flag}` is unknown: there are a directory, --seconds N and --rounds N")
+            }
+            path => parent = Some(PathBuf::from(path)),
+        }
+    }
+    child::catch_signals()?;
+    let own = std::env::current_exe()?;
+    let built = own.parent().and_then(Path::parent).context("the target directory")?;
+    let scratch = Scratch::create(parent.as_deref().unwrap_or(built))?;
+    compare(&scratch, seconds, pairs)
+}
+
+fn compare(scratch: &Scratch, seconds: u64, pairs: usize) -> Result<()> {
+    println!(
+        "Writing {} MiB in {} ...",
+        (DRIVE_BYTES + SPAN_BYTES) >> 20,
+        scratch.path().display()
+    );
+    let (raw, managed) = (scratch.path().join("raw"), scratch.path().join("managed"));
+    write_file(&raw, SPAN_BYTES)?;
+    write_file(&managed, DRIVE_BYTES)?;
+    let clock = Clock::start();
+    let raw = HeldDrive::open(&raw, Use::Write, clock)?;
+    println!("{}, beside the same engine on a plain file", raw.carrier);
+    let mut raw = ClosedLoop::new(raw.engine);
+    let mut managed = ClosedLoop::new(volume(HeldDrive::open(&managed, Use::Write, clock)?)?);
+    let mut at = 0;
+    managed.run(SPAN_BYTES / BLOCK_BYTES, || {
+        at += 1;
+        (at - 1, CACHED)
+    })?;
+    println!(
+        "4 KiB random writes at depth {DEPTH} over {} MiB, {pairs} pairs of {seconds} s.\n",
+        SPAN_BYTES >> 20
+    );
+    println!(
+        "{:<8}{:>10}{:>12}{:>8}{:>14}{:>14}{:>18}",
+        "pair", "raw/s", "managed/s", "ratio", "raw CPU ns", "managed", "clean pool, MiB"
+    );
+    let mut rng = Rng::new(1, 3);
+    let mut columns: [Vec<f64>; 5] = Default::default();
+    for pair in 1..=pairs {
+        let before = clean_pool(&managed.engine);
+        let (plain, volume);
+        if pair % 2 == 1 {
+            plain = turn(&mut raw, seconds, &mut rng)?;
+            volume = turn(&mut managed, seconds, &mut rng)?;
+        } else {
+            volume = turn(&mut managed, seconds, &mut rng)?;
+            plain = turn(&mut raw, seconds, &mut rng)?;
+        }
+        let row = [plain.0, volume.0, volume.0 / plain.0, plain.1, volume.1];
+        let pool = format!("{before} to {}", clean_pool(&managed.engine));
+        print_row(&pair.to_string(), row, &pool);
+        columns.iter_mut().zip(row).for_each(|(column, value)| column.push(value));
+    }
+    print_row("median", std::array::from_fn(|column| median(&columns[column])), "");
+    println!("\nLoad {}", machine::load());
+    managed.engine.stop().map_err(|error| anyhow::anyhow!("the volume's drive: {error:?}"))
+}
+
+fn print_row(name: &str, [plain, managed, ratio, plain_ns, managed_ns]: [f64; 5], pool: &str) {
+    println!(
+        "{name:<8}{plain:>10.0}{managed:>12.0}{ratio:>8.2}{plain_ns:>14.0}{managed_ns:>14.0}{pool:>18}"
+    );
+}
+
+/// A new volume with the usual spare and checksums on read.
+fn volume(drive: HeldDrive) -> Result<ManagedVolume> {
+    let below = drive.engine.geometry(Drive(0));
+    ensure!(below.capacity_bytes == DRIVE_BYTES, "the file has another size");
+    let ground = Ground {
+        device_bytes: DRIVE_BYTES,
+        transfer_bytes_max: u64::from(below.transfer_bytes_max),
+        stripe_bytes: BLOCK_BYTES,
+        erase_unit_bytes: BLOCK_BYTES,
+        parity: Parity::None,
+    };
+    let wishes = Wishes {
+        size: Size::Spare(280),
+        segment_bytes: None,
+        chunk_bytes: None,
+        ring_bytes: None,
+        checksums: Checksums::OnRead,
+        classes: Classes::SEPBIT,
+    };
+    let shape = Shape::propose(&ground, &wishes)?;
+    Ok(ManagedVolume::create(drive, shape, VolumeId([7; 16]))?)
+}
+
+/// What the host may still write before cleaning has to begin, MiB.
+fn clean_pool(volume: &ManagedVolume) -> u64 {
+    let counters = volume.volume().counters().expect("it is open");
+    counters.clean_pool_bytes >> 20
+}
+
+/// Writes for so long: writes a second, the flush included, and this process' processor time for each, ns.
+fn turn(worker: &mut ClosedLoop<impl Engine>, seconds: u64, rng: &mut Rng) -> Result<(f64, f64)> {
+    child::go_on()?;
+    let (start, cpu_ns) = (Instant::now(), processor_ns());
+    let deadline = start + Duration::from_secs(seconds);
+    let next = || (rng.below(SPAN_BYTES / BLOCK_BYTES), CACHED);
+    let count = worker.run_while(|_| Instant::now() < deadline, next)?;
+    worker.flush()?;
+    let cpu_ns = (processor_ns() - cpu_ns) as f64;
+    Ok((count as f64 / start.elapsed().as_secs_f64(), cpu_ns / count as f64))
+}
+
+/// Processor time of this process: the kernel may write by threads of its own, which count as ours.
+fn processor_ns() -> u64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_flag_is_refused_before_anything_is_written() {
+        for arguments in [&["--seconds", "0"][..], &["--second", "3"], &["--rounds"]] {
+            let arguments: Vec<String> = arguments.iter().map(|&text| text.to_owned()).collect();
+            assert!(run(&arguments).is_err(), "{arguments:?}");
+        }
+    }
+}
