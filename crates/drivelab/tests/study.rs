@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{Call, assert_one_sentence};
+use common::{Bench, Call, assert_one_sentence, names_in};
+use std::fs;
 use tempfile::tempdir;
 
 #[test]
@@ -24,6 +25,7 @@ fn what_cannot_be_run_is_refused_with_a_cure() {
         (&["study", "martin2008", "--on", "model:sata-tlc"], "trees of files"),
         (&["study", "--claims"], "NAME"),
         (&["study", "cmu2009", "--size", "1G"], "--on"),
+        (&["study", "martin2008", "--html", "absent/m.html"], "mkdir -p absent"),
     ] {
         let outcome = Call::new(words, place.path()).done();
         assert_eq!(outcome.code, Some(2), "{words:?}: {}", outcome.stderr);
@@ -53,4 +55,43 @@ fn a_study_on_a_model_puts_the_users_column_beside_the_published_drives() {
     let history =
         Call::new(["history", "--json", "--store", "h.db"], place.path()).done().succeeded().stdout;
     assert_eq!(history.lines().filter(|line| line.contains("latency2016")).count(), 2, "{history}");
+}
+
+#[test]
+fn a_study_on_a_directory_puts_the_users_column_beside_the_published_drives() {
+    let bench = Bench::new();
+    fs::create_dir(bench.path("area")).expect("a directory");
+    let words =
+        ["study", "easyco2007", "--on", "area", "--size", "16M", "--max-time", "4s", "--quiet"];
+    // Two sizes and one thread: a share of the time that each of six cells can be measured in.
+    let few = ["--set", "block=4K,64K", "--set", "threads=1"];
+    let text = bench.drivelab(words).and(few).done().succeeded().stdout;
+    assert!(text.contains("Yours: area by method bm-flash"), "{text}");
+    let row = |name: &str| {
+        let found = text.lines().find(|line| line.starts_with(name));
+        found.unwrap_or_else(|| panic!("no row `{name}`: {text}")).to_owned()
+    };
+    // The study's figures, behind two columns of the user's.
+    assert!(row("read 4 KiB").ends_with("10337   9784"), "{text}");
+    assert!(row("write 64 KiB").ends_with("121    117"), "{text}");
+    let rate = row("read 4 KiB").split_whitespace().nth(3).map(str::to_owned);
+    assert!(rate.is_some_and(|rate| rate.parse::<f64>().is_ok_and(|rate| rate > 0.0)), "{text}");
+    assert!(names_in(&bench.path("area")).is_empty(), "the scratch file is gone");
+}
+
+#[test]
+fn a_study_as_a_page_has_its_charts_tables_claims_and_method() {
+    let bench = Bench::new();
+    let words = ["study", "latency2016", "--quiet", "--html", "l.html", "--svg", "pictures"];
+    bench.drivelab(words).done().succeeded();
+    let page = fs::read_to_string(bench.path("l.html")).expect("a page");
+    for part in
+        ["modelled", "0.048", "10.5", "hdparm", "contradicted", "Not the mean, which is 40.7"]
+    {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(page.len() < 3_000_000, "{} bytes", page.len());
+    let drawings = names_in(&bench.path("pictures"));
+    assert_eq!(drawings.len(), page.matches("<figure").count(), "{drawings:?}");
+    common::browser::reads(&bench, "l.html");
 }

@@ -13,8 +13,8 @@ pub struct Document {
     pub summary: Vec<String>,
     /// The figures that matter most, at a glance.
     pub highlights: Vec<Highlight>,
-    /// What to know before trusting the numbers.
-    pub doubts: Vec<Doubt>,
+    /// What to know before trusting the numbers; `None` where no check looked for it, for nothing was measured.
+    pub doubts: Option<Vec<Doubt>>,
     /// The rest, in order.
     pub sections: Vec<Section>,
 }

@@ -82,7 +82,9 @@ fn summary(page: &mut String, document: &Document) {
         }
         *page += "</dl>\n";
     }
-    doubts(page, &document.doubts);
+    if let Some(all) = &document.doubts {
+        doubts(page, all);
+    }
     *page += "</section>\n";
 }
 

@@ -71,12 +71,16 @@ fn summary(
         }
     }
     sheet.gap();
-    if document.doubts.is_empty() {
-        sheet.line(&["No flags: no automatic check found a reason to doubt these numbers."])?;
-    } else {
-        sheet.head(&["flag", "what it means", "seen in", "what to do"])?;
-        for doubt in &document.doubts {
-            sheet.line(&[&doubt.name, &doubt.meaning, &doubt.places, &doubt.cure])?;
+    match document.doubts.as_deref() {
+        None => {}
+        Some([]) => {
+            sheet.line(&["No flags: no automatic check found a reason to doubt these numbers."])?;
+        }
+        Some(doubts) => {
+            sheet.head(&["flag", "what it means", "seen in", "what to do"])?;
+            for doubt in doubts {
+                sheet.line(&[&doubt.name, &doubt.meaning, &doubt.places, &doubt.cure])?;
+            }
         }
     }
     // Where and how: the facts of the last section, so that nobody has to look for them.

@@ -169,9 +169,9 @@ impl Trial {
 /// What was written to a managed volume before.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Before {
-    /// Everything once, in order: writes find free space.
+    /// Everything once, in order. Writes are a burst into half of the free space, with the flush that ends it.
     Filled,
-    /// Everything once, in order, and as much again twice over at random: every write is paid for by cleaning.
+    /// Everything once, in order, and as much again four times over at random: every write is paid for by cleaning.
     Overwritten,
 }
 

@@ -55,10 +55,21 @@ pub struct Judgement {
     pub values: Vec<Value>,
     /// Of comparisons: how many hold, of how many.
     pub holds: Option<(usize, usize)>,
-    /// What the model's values say: whether the relation holds for them.
-    pub modelled: Option<(bool, Vec<Value>)>,
+    /// What the model's values say.
+    pub modelled: Option<Modelled>,
     /// How it was rounded, what was missing, or why nothing can be computed.
     pub because: Vec<String>,
+}
+
+/// An experiment's outcome.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Modelled {
+    /// Whether the relation holds for the model's values, rounded if need be.
+    pub agrees: bool,
+    /// The values.
+    pub values: Vec<Value>,
+    /// Of comparisons: how many hold, of how many.
+    pub holds: Option<(usize, usize)>,
 }
 
 /// How numbers were rounded when they met the printed ones.
@@ -150,7 +161,8 @@ impl Claim {
         };
         if let Some(Seen::Values { series, holds, .. }) = answer {
             let verdict = self.compared(series.clone(), holds, Vec::new()).verdict;
-            judgement.modelled = Some((verdict < Verdict::Contradicted, series.values));
+            let agrees = verdict < Verdict::Contradicted;
+            judgement.modelled = Some(Modelled { agrees, values: series.values, holds });
         }
         judgement.because.retain(|text| !text.is_empty());
         judgement.because.extend(why);

@@ -1,11 +1,13 @@
 //! A study opened: its cells, the book of what it printed, and what follows from that.
 
 use crate::{
-    BadStudy, Book, Cell, Claim, Figure, Printed, Study, StudyFile, TableFile,
+    BadStudy, Book, Cell, Claim, Figure, FigureFile, FigureKind, Printed, Study, StudyFile,
+    TableFile,
     book::passes,
     cell::{ADDED, NOT_HANDED_OVER, cells},
-    expression::{Coordinates, Expression, Filter, Reading, Series, Trouble, filters},
+    expression::{Coordinates, Expression, Filter, Reading, Selection, Series, Trouble, filters},
 };
+use std::collections::BTreeSet;
 
 /// A study, ready to be printed, modelled and judged.
 #[derive(Clone, Debug)]
@@ -24,6 +26,8 @@ pub struct Dossier {
     pub computed: Vec<Option<f64>>,
     /// Beside each cell, the numbers of the notes that stand at it, from 0.
     pub notes: Vec<Vec<usize>>,
+    /// Beside each figure of the file, its cells by their numbers.
+    pub figures: Vec<Vec<usize>>,
 }
 
 impl Dossier {
@@ -57,8 +61,10 @@ impl Dossier {
             .map(|value| value.and_then(Result::ok))
             .collect();
         let notes = notes(&file, &cells, &printed).map_err(bad)?;
+        let figures = file.figures.iter().map(|figure| drawn(figure, &cells, &printed));
+        let figures = figures.collect::<Result<_, _>>().map_err(bad)?;
         let claims = file.claims.iter().map(Claim::read).collect::<Result<_, _>>().map_err(bad)?;
-        Ok(Self { study, file, cells, claims, printed, computed, notes })
+        Ok(Self { study, file, cells, claims, printed, computed, notes, figures })
     }
 
     /// The cells of a table, by their numbers.
@@ -154,22 +160,49 @@ fn notes(file: &StudyFile, cells: &[Cell], book: &Book) -> Result<Vec<Vec<usize>
     for (number, note) in file.notes.iter().enumerate() {
         let Some(at) = &note.at else { continue };
         let about = |complaint: String| format!("note at {at}: {complaint}");
-        let mut count = 0;
-        for part in at.split("; ") {
-            let selection: crate::expression::Selection = part.parse().map_err(about)?;
-            let only = book.expand(&selection.filters).map_err(about)?;
-            for (cell, notes) in cells.iter().zip(&mut notes) {
-                let in_table =
-                    cell.at.get("table").is_some_and(|table| selection.tables.contains(table));
-                if in_table && passes(&only, &cell.at) {
-                    notes.push(number);
-                    count += 1;
-                }
-            }
+        let found = at.split("; ").map(|part| selected(part, cells, book));
+        let found: Vec<usize> = found.collect::<Result<Vec<_>, _>>().map_err(about)?.concat();
+        for at in &found {
+            notes[*at].push(number);
         }
-        if count == 0 {
+        if found.is_empty() {
             return Err(about("no cell is there".to_owned()));
         }
     }
     Ok(notes)
+}
+
+/// The cells that a selection names, in the order of their tables.
+fn selected(text: &str, cells: &[Cell], book: &Book) -> Result<Vec<usize>, String> {
+    let selection: Selection = text.parse()?;
+    let only = book.expand(&selection.filters)?;
+    let is_meant = |cell: &Cell| {
+        cell.at.get("table").is_some_and(|table| selection.tables.contains(table))
+            && passes(&only, &cell.at)
+    };
+    let numbered = cells.iter().enumerate();
+    Ok(numbered.filter(|(_, cell)| is_meant(cell)).map(|(at, _)| at).collect())
+}
+
+/// The cells of a chart.
+fn drawn(figure: &FigureFile, cells: &[Cell], book: &Book) -> Result<Vec<usize>, String> {
+    let about = |complaint: String| format!("figure {}: {complaint}", figure.id);
+    let found = selected(&figure.of, cells, book).map_err(about)?;
+    if found.is_empty() {
+        return Err(about(format!("`{}` selects nothing", figure.of)));
+    }
+    let counted = ["block", "threads"];
+    let runs_over_one = matches!(&figure.over[..], [one] if counted.contains(&one.as_str()));
+    if figure.kind == FigureKind::Lines && !runs_over_one {
+        return Err(about("lines run over `block` or `threads`".to_owned()));
+    }
+    let keys: Vec<&String> = figure.over.iter().chain(&figure.series).collect();
+    let mut places = BTreeSet::new();
+    for at in &found {
+        let place: Vec<_> = keys.iter().map(|key| cells[*at].at.get(*key)).collect();
+        if !places.insert(place) {
+            return Err(about(format!("two cells stand at {:?}", cells[*at].at)));
+        }
+    }
+    Ok(found)
 }

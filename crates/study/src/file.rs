@@ -36,6 +36,9 @@ pub struct StudyFile {
     /// Its tables, and those that are added.
     #[serde(default, rename = "table")]
     pub tables: Vec<TableFile>,
+    /// Its charts, and those that are added.
+    #[serde(default, rename = "figure")]
+    pub figures: Vec<FigureFile>,
     /// Where it contradicts itself.
     #[serde(default, rename = "note")]
     pub notes: Vec<NoteFile>,
@@ -165,6 +168,59 @@ pub struct StackFile {
     pub config: String,
     /// The STACK, without `model:`; none where the cells are derived.
     pub stack: Option<String>,
+}
+
+/// A chart of cells.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FigureFile {
+    /// In file names and links; unique in the study.
+    pub id: String,
+    /// What the study calls it: `Fig. 1`; none for a chart that is added.
+    pub printed: Option<String>,
+    /// In our words.
+    pub title: String,
+    /// The cells: a selection.
+    pub of: String,
+    /// How it is drawn.
+    #[serde(default)]
+    pub kind: FigureKind,
+    /// The coordinates that tell groups of bars apart; for lines the one they run over.
+    pub over: Vec<String>,
+    /// The coordinates that tell series apart. Without, what is printed and what is modelled are the two series of
+    /// one chart; with, they are two charts.
+    #[serde(default)]
+    pub series: Vec<String>,
+    /// Of the values.
+    #[serde(default)]
+    pub scale: FigureScale,
+    /// The values' unit in the chart, if the metric does not say it.
+    pub unit: Option<String>,
+    /// How to read it.
+    #[serde(default)]
+    pub note: String,
+}
+
+/// How a chart is drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FigureKind {
+    /// Named things side by side.
+    #[default]
+    Bars,
+    /// Values over sizes or counts.
+    Lines,
+}
+
+/// How the values of a chart are spaced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FigureScale {
+    /// In equal steps.
+    #[default]
+    Linear,
+    /// In equal ratios.
+    Log,
 }
 
 /// A contradiction or a misprint, where it stands.

@@ -28,12 +28,12 @@ mod trial;
 pub use book::Book;
 pub use case::{Basis, Before, Case, Flush, Group, Op, Order, Setup, Trial, cases, setup};
 pub use cell::{Cell, Printed};
-pub use claim::{Claim, Judgement, Verdict};
+pub use claim::{Claim, Judgement, Modelled, Verdict};
 pub use dossier::Dossier;
 pub use error::{ErrorSummary, relative_error};
 pub use file::{
-    BadStudy, Beside, ClaimFile, ClaimKind, Derived, Device, NoteFile, On, Relation, StackFile,
-    Step, StudyFile, TableFile,
+    BadStudy, Beside, ClaimFile, ClaimKind, Derived, Device, FigureFile, FigureKind, FigureScale,
+    NoteFile, On, Relation, StackFile, Step, StudyFile, TableFile,
 };
 pub use models::Models;
 pub use published::{BadFigure, Figure, Study, read};

@@ -1,8 +1,8 @@
 //! A study's cells on modelled drives: every trial, in parallel, and what follows from them.
 
 use crate::{
-    Book, Cell, Dossier, Effort, Printed, Setup, dossier::derive, expression::Coordinates, setup,
-    trial,
+    Book, Cell, Dossier, Effort, Printed, Setup, Trial, dossier::derive, expression::Coordinates,
+    setup, trial,
 };
 use std::{
     collections::BTreeMap,
@@ -30,23 +30,13 @@ impl Models {
         threads: usize,
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Self {
-        let setups: Vec<(usize, Setup)> = dossier
-            .cells
-            .iter()
-            .enumerate()
-            .filter(|(_, cell)| {
-                cell.printed != Printed::Blank && cell.figure.study == dossier.study
-            })
-            .filter_map(|(at, cell)| setup(cell).map(|setup| (at, setup)))
-            .collect();
-        let outcomes = in_parallel(&setups, threads, progress, |(at, setup)| {
-            let figure = &dossier.cells[*at].figure;
-            let outcome = trial::measure(setup, figure, catalog, Effort::REPORT);
-            outcome.map(|outcome| outcome.value).map_err(|error| error.to_string())
+        let batches: Vec<Batch> = batches(dossier);
+        let outcomes = in_parallel(&batches, threads, progress, Batch::cells, |batch| {
+            batch.measure(dossier, catalog)
         });
         let mut values = vec![None; dossier.cells.len()];
-        for ((at, _), outcome) in setups.iter().zip(outcomes) {
-            values[*at] = Some(outcome);
+        for (at, outcome) in outcomes.into_iter().flatten() {
+            values[at] = Some(outcome);
         }
         bandwidths(&dossier.cells, &mut values);
         let book = book(dossier, &values);
@@ -55,6 +45,62 @@ impl Models {
             *value = value.take().or(derived);
         }
         Self { book: self::book(dossier, &values), values }
+    }
+}
+
+/// Trials that are done on one stack.
+struct Batch {
+    stack: String,
+    /// Each trial with the cells that it gives, of one unit.
+    trials: BTreeMap<(Trial, String), Vec<usize>>,
+}
+
+/// Every cell in one batch: trials that several tables share are done once, and those that leave a stack as they found
+/// it share that.
+fn batches(dossier: &Dossier) -> Vec<Batch> {
+    let mut batches: BTreeMap<(String, Option<Trial>), Batch> = BTreeMap::new();
+    for (at, cell) in dossier.cells.iter().enumerate() {
+        if cell.printed == Printed::Blank || cell.figure.study != dossier.study {
+            continue;
+        }
+        let Some(setup) = setup(cell) else { continue };
+        let metric = cell.figure.metric.clone();
+        let own = !trial::leaves_as_found(&setup) || metric != "iops";
+        let batch = batches.entry((setup.stack.clone(), own.then_some(setup.trial)));
+        let batch = batch.or_insert_with(|| Batch { stack: setup.stack, trials: BTreeMap::new() });
+        batch.trials.entry((setup.trial, metric)).or_default().push(at);
+    }
+    batches.into_values().collect()
+}
+
+impl Batch {
+    /// How many cells it gives.
+    fn cells(&self) -> usize {
+        self.trials.values().map(Vec::len).sum()
+    }
+
+    /// The cells by their numbers, and what the model says of each.
+    fn measure(&self, dossier: &Dossier, catalog: &Catalog) -> Vec<(usize, Result<f64, String>)> {
+        let trials: Vec<Trial> = self.trials.keys().map(|(trial, _)| *trial).collect();
+        let values: Result<Vec<f64>, _> = match trials[..] {
+            [trial] => {
+                let setup = Setup { stack: self.stack.clone(), trial };
+                let first = self.trials.values().flatten().next().expect("a batch has cells");
+                let figure = &dossier.cells[*first].figure;
+                let outcome = trial::measure(&setup, figure, catalog, Effort::REPORT);
+                outcome.map(|outcome| vec![outcome.value])
+            }
+            _ => trial::measure_together(&self.stack, &trials, catalog, Effort::REPORT),
+        };
+        let value = |number: usize| match &values {
+            Ok(values) => Ok(values[number]),
+            Err(error) => Err(error.to_string()),
+        };
+        let cells = self.trials.values().enumerate();
+        cells
+            .flat_map(|(number, at)| at.iter().map(move |&at| (at, number)))
+            .map(|(at, number)| (at, value(number)))
+            .collect()
     }
 }
 
@@ -98,13 +144,15 @@ fn book(dossier: &Dossier, values: &[Option<Result<f64, String>>]) -> Book {
     book
 }
 
-/// `work` on every item, in the items' order whoever does it.
+/// `work` on every item, in the items' order whoever does it; `progress` hears the weight that is done, and of all.
 fn in_parallel<T: Sync, R: Send>(
     items: &[T],
     threads: usize,
     progress: &(dyn Fn(usize, usize) + Sync),
+    weight: impl Fn(&T) -> usize + Sync,
     work: impl Fn(&T) -> R + Sync,
 ) -> Vec<R> {
+    let all: usize = items.iter().map(&weight).sum();
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let take = || {
         let mut mine = Vec::new();
@@ -112,7 +160,7 @@ fn in_parallel<T: Sync, R: Send>(
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(item) = items.get(at) else { return mine };
             mine.push((at, work(item)));
-            progress(done.fetch_add(1, Ordering::Relaxed) + 1, items.len());
+            progress(done.fetch_add(weight(item), Ordering::Relaxed) + weight(item), all);
         }
     };
     let mut results = thread::scope(|scope| {

@@ -2,7 +2,7 @@
 
 use crate::{
     Before, Case, Figure, Flush, Op, Order, Setup, Study, Trial,
-    closed_loop::{self, Length},
+    closed_loop::{self, Length, Pace},
 };
 use block::{Actor, Command, Durability, Engine, Extent, IoError, Payload, Rng, parse_bytes};
 use lab::workload::{Area, Offsets, Pattern, Share};
@@ -115,6 +115,48 @@ pub(crate) fn measure(
     Ok(Outcome { value: rate / unit, hash })
 }
 
+/// Whether trials leave the stack to the next one as they found it, so that several can be done on one. Then
+/// only the first pays for the past that is planted or written.
+pub(crate) fn leaves_as_found(setup: &Setup) -> bool {
+    match setup.trial {
+        // Random writes keep a drive in the steady state in which they found it.
+        Trial::Direct { .. } => setup.stack.contains("state=steady"),
+        Trial::Managed { op, before, .. } => op == Op::Read && before == Before::Filled,
+        _ => false,
+    }
+}
+
+/// Does trials that leave the stack as they found it, one after the other on one stack; operations per second of each.
+///
+/// # Errors
+/// When the stack cannot be built, or fails.
+pub(crate) fn measure_together(
+    stack: &str,
+    trials: &[Trial],
+    catalog: &Catalog,
+    effort: Effort,
+) -> Result<Vec<f64>, TrialError> {
+    let bench = Bench { catalog, effort };
+    let mut opened = bench.open(stack)?;
+    let mut rates = Vec::with_capacity(trials.len());
+    let mut is_filled = false;
+    for trial in trials {
+        let (op, block_bytes, threads) = match *trial {
+            Trial::Direct { op, block_bytes, threads } => (op, block_bytes, threads),
+            Trial::Managed { op, block_bytes, threads, .. } => {
+                if !is_filled {
+                    fill_in_order(&mut opened, u64::MAX)?;
+                    is_filled = true;
+                }
+                (op, block_bytes, threads)
+            }
+            other => unreachable!("{other:?} needs a stack of its own"),
+        };
+        rates.push(bench.at_random(&mut opened, op, block_bytes, threads)?);
+    }
+    Ok(rates)
+}
+
 /// What the trial's own unit (bytes per second, operations per second, percent, seconds) has to be
 /// divided by.
 fn unit(figure: &Figure, trial: Trial) -> Result<f64, TrialError> {
@@ -164,40 +206,38 @@ impl Bench<'_> {
 
     /// Random aligned operations over the whole stack; operations per second.
     fn direct(&self, stack: &str, op: Op, block_bytes: u32, threads: u16) -> Seen {
-        let opened = self.open(stack)?;
-        self.at_random(opened, op, block_bytes, threads)
+        let mut opened = self.open(stack)?;
+        let rate = self.at_random(&mut opened, op, block_bytes, threads)?;
+        Ok((rate, opened.engine.hash()))
     }
 
     /// The same on a managed volume. It answers at once for blocks that nothing was written to, and cleans only
     /// when free space is short: what was written before decides.
     fn managed(&self, stack: &str, op: Op, block_bytes: u32, threads: u16, before: Before) -> Seen {
         let mut opened = self.open(stack)?;
-        let capacity_bytes = opened.contract().capacity_bytes;
-        fill_in_order(&mut opened, capacity_bytes)?;
-        if before == Before::Overwritten {
-            let blocks = capacity_bytes / u64::from(block_bytes);
-            let mut rng = Rng::new(SEED, 11);
-            let length = Length { before: 0, counted: 2 * blocks };
-            closed_loop::run(&mut opened, threads, length, &mut || {
-                transfer(Op::Write, rng.below(blocks) * u64::from(block_bytes), block_bytes)
-            })?;
-        }
-        self.at_random(opened, op, block_bytes, threads)
+        fill_in_order(&mut opened, u64::MAX)?;
+        let rate = match (op, before) {
+            (Op::Read, _) => self.at_random(&mut opened, op, block_bytes, threads)?,
+            (Op::Write, Before::Filled) => burst(&mut opened, block_bytes, threads)?,
+            (Op::Write, Before::Overwritten) => sustained(&mut opened, block_bytes, threads)?,
+        };
+        Ok((rate, opened.engine.hash()))
     }
 
-    fn at_random(&self, mut opened: Opened, op: Op, block_bytes: u32, threads: u16) -> Seen {
-        let blocks = opened.contract().capacity_bytes / u64::from(block_bytes);
+    fn at_random(
+        &self,
+        opened: &mut Opened,
+        op: Op,
+        block_bytes: u32,
+        threads: u16,
+    ) -> Result<f64, TrialError> {
         let counted = match op {
             Op::Read => self.effort.operations,
             // An array's buffers take thousands of writes before its slowest drive is felt.
             Op::Write => 2 * self.effort.operations,
         };
         let length = Length { before: counted / 4 + 8 * u64::from(threads), counted };
-        let mut rng = Rng::new(SEED, 7);
-        let pace = closed_loop::run(&mut opened, threads, length, &mut || {
-            transfer(op, rng.below(blocks) * u64::from(block_bytes), block_bytes)
-        })?;
-        Ok((pace.iops(), opened.engine.hash()))
+        Ok(scattered(opened, op, block_bytes, threads, length)?.iops())
     }
 
     /// Aligned operations from the front on; bytes per second.
@@ -338,15 +378,49 @@ fn sync_write(opened: &mut Opened, is_raw: bool, offset: u64, bytes: u32) -> Res
     closed_loop::once(opened, command).map(|_| ())
 }
 
+/// Random aligned operations over the whole stack.
+fn scattered(
+    opened: &mut Opened,
+    op: Op,
+    block_bytes: u32,
+    threads: u16,
+    length: Length,
+) -> Result<Pace, TrialError> {
+    let blocks = opened.contract().capacity_bytes / u64::from(block_bytes);
+    let mut rng = Rng::new(SEED, 7);
+    Ok(closed_loop::run(opened, threads, length, &mut || {
+        transfer(op, rng.below(blocks) * u64::from(block_bytes), block_bytes)
+    })?)
+}
+
+/// Random writes into half of a managed volume's free space; a second. What is in memory or in a drive's
+/// buffer is not done: the clock stops after a flush.
+fn burst(opened: &mut Opened, block_bytes: u32, threads: u16) -> Result<f64, TrialError> {
+    let counters = opened.managed().and_then(|volume| volume.counters());
+    let pool_bytes = counters.expect("a managed volume that is open").clean_pool_bytes;
+    let counted = (pool_bytes / 2 / u64::from(block_bytes)).max(1);
+    let length = Length { before: 0, counted };
+    let pace = scattered(opened, Op::Write, block_bytes, threads, length)?;
+    let flush_ns = closed_loop::once(opened, Command::Flush)?;
+    Ok(counted as f64 / (pace.seconds + flush_ns as f64 / 1e9))
+}
+
+/// Random writes, as many as there are blocks, after four times as many; a second.
+fn sustained(opened: &mut Opened, block_bytes: u32, threads: u16) -> Result<f64, TrialError> {
+    let blocks = opened.contract().capacity_bytes / u64::from(block_bytes);
+    let length = Length { before: 4 * blocks, counted: blocks };
+    Ok(scattered(opened, Op::Write, block_bytes, threads, length)?.iops())
+}
+
 /// The name of a stack's first drive.
 fn first_name(stack: &str) -> &str {
     stack.split([':', '/']).next().expect("a split has a first part")
 }
 
-/// Writes the first `file_bytes` of the file from front to end.
+/// Writes the first `file_bytes` of the file, or all there is, from front to end.
 fn fill_in_order(opened: &mut Opened, file_bytes: u64) -> Result<(), IoError> {
     const BYTES: u32 = 1 << 20;
-    let calls = file_bytes / u64::from(BYTES);
+    let calls = file_bytes.min(opened.contract().capacity_bytes) / u64::from(BYTES);
     let length = Length { before: 0, counted: calls };
     let mut offset = 0;
     closed_loop::run(opened, 1, length, &mut || {
@@ -379,6 +453,21 @@ fn transfer(op: Op, offset: u64, bytes: u32) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn trials_on_one_steady_drive_give_what_they_give_on_drives_of_their_own() {
+        let catalog = Catalog::built_in().expect("a catalog");
+        let stack = "intel-x25e-32:state=steady";
+        let trial = |op, threads| Trial::Direct { op, block_bytes: 4096, threads };
+        let trials = [trial(Op::Read, 1), trial(Op::Read, 8), trial(Op::Write, 4)];
+        let together = measure_together(stack, &trials, &catalog, Effort::SEARCH).expect("rates");
+        for (trial, rate) in trials.iter().zip(together) {
+            let alone = measure_together(stack, &[*trial], &catalog, Effort::SEARCH);
+            let alone = alone.expect("a rate")[0];
+            // Other victims are cleaned: what differs is chance.
+            assert!((rate / alone - 1.0).abs() < 0.01, "{trial:?}: {rate} and {alone}");
+        }
+    }
 
     #[test]
     fn memory_is_made_smaller_where_it_stands() {

@@ -145,3 +145,28 @@ fn a_fuller_file_of_figures_loads_unchanged() {
     assert_eq!(verdict(&carried), (Verdict::Supported, true));
     assert_eq!(verdict(&fuller).0, Verdict::Contradicted, "the made-up row is far too fast");
 }
+
+#[test]
+fn every_study_has_charts_and_a_chart_of_two_cells_at_one_place_is_refused() {
+    for study in Study::ALL {
+        let dossier = Dossier::open(study);
+        assert!(!dossier.figures.is_empty(), "{}", study.name());
+        let mut ids: Vec<&str> = dossier.file.figures.iter().map(|figure| &*figure.id).collect();
+        ids.sort_unstable();
+        assert!(ids.windows(2).all(|pair| pair[0] != pair[1]), "{ids:?}");
+    }
+    let study = Study::Cmu2009;
+    let refusal = |change: fn(&mut study::FigureFile)| {
+        let mut file = study.file();
+        change(&mut file.figures[0]);
+        Dossier::with_figures(study, file, &study.figures()).expect_err("refused").to_string()
+    };
+    let two = refusal(|figure| figure.series.clear());
+    assert!(two.contains("figure fig-1") && two.contains("two cells"), "{two}");
+    let none = refusal(|figure| figure.of = "II[block=128K]".to_owned());
+    assert!(none.contains("selects nothing"), "{none}");
+    let lines = refusal(|figure| {
+        (figure.kind, figure.over) = (study::FigureKind::Lines, vec!["device".to_owned()]);
+    });
+    assert!(lines.contains("`block` or `threads`"), "{lines}");
+}

@@ -7,17 +7,14 @@
 //! ```
 
 mod prices;
-mod save;
+pub mod save;
 
 use crate::{cli::ReportArguments, output};
 use anyhow::{Context, Result, bail};
 use record::Record;
-use report::{
-    runs::{self, Run},
-    svg,
-};
+use report::runs::{self, Run};
 use save::{Format, Outputs};
-use std::{path::Path, process::ExitCode};
+use std::process::ExitCode;
 
 /// Writes what was asked for; nothing when any of it may not be written.
 pub fn report(arguments: &ReportArguments) -> Result<ExitCode> {
@@ -51,33 +48,12 @@ pub fn report(arguments: &ReportArguments) -> Result<ExitCode> {
         outputs.add(path, Format::Csv, report::long_form::csv(&records).into_bytes())?;
     }
     if let Some(directory) = &arguments.svg {
-        add_drawings(&mut outputs, directory, &runs)?;
+        let groups = runs::by_method(&runs);
+        let figures: Vec<_> = groups.iter().map(|group| runs::figures(group)).collect();
+        outputs.drawings(directory, figures.iter().flat_map(|figures| figures.all()))?;
     }
     for line in outputs.write()? {
         eprintln!("{line}");
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// One file a figure; two for what has a second form.
-fn add_drawings(outputs: &mut Outputs, directory: &Path, runs: &[Run<'_>]) -> Result<()> {
-    outputs.directory(directory)?;
-    for group in runs::by_method(runs) {
-        for figure in runs::figures(&group).all() {
-            let views = svg::views(figure);
-            let first = views.first().copied();
-            // Linear or logarithmic is a matter of taste; a surface shows something else.
-            for view in
-                views.into_iter().filter(|view| Some(*view) == first || *view == svg::View::Surface)
-            {
-                let name = match view {
-                    svg::View::Surface => format!("{}-surface.svg", figure.id),
-                    _ => format!("{}.svg", figure.id),
-                };
-                let text = svg::file(figure, view);
-                outputs.add(&directory.join(name), Format::Svg, text.into_bytes())?;
-            }
-        }
-    }
-    Ok(())
 }

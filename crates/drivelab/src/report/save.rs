@@ -2,6 +2,10 @@
 
 use crate::output;
 use anyhow::{Context, Result, bail, ensure};
+use report::{
+    chart::Figure,
+    svg::{self, View},
+};
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read, Write},
@@ -85,6 +89,31 @@ impl Outputs {
             );
         }
         self.files.push((path.to_owned(), format, bytes));
+        Ok(())
+    }
+
+    /// One file a figure into a directory; two for what has a second form.
+    pub fn drawings<'f>(
+        &mut self,
+        directory: &Path,
+        figures: impl IntoIterator<Item = &'f Figure>,
+    ) -> Result<()> {
+        self.directory(directory)?;
+        for figure in figures {
+            let views = svg::views(figure);
+            let first = views.first().copied();
+            // Linear or logarithmic is a matter of taste; a surface shows something else.
+            for view in
+                views.into_iter().filter(|view| Some(*view) == first || *view == View::Surface)
+            {
+                let name = match view {
+                    View::Surface => format!("{}-surface.svg", figure.id),
+                    _ => format!("{}.svg", figure.id),
+                };
+                let text = svg::file(figure, view);
+                self.add(&directory.join(name), Format::Svg, text.into_bytes())?;
+            }
+        }
         Ok(())
     }
 

@@ -24,6 +24,7 @@ Examples:
   drivelab study easyco2007 --on .        its method on the drive under this directory
   drivelab study easyco2007 --on model:sata-tlc
   drivelab study cmu2009 --json all.json  every value, one object each
+  drivelab study cmu2009 --html cmu.html  its charts, redrawn with the models beside them
 
 docs/study-format.md describes the files in studies/ and the JSON.";
 
@@ -91,6 +92,21 @@ pub struct StudyArguments {
     /// No progress, only the result and errors
     #[arg(long, short)]
     pub quiet: bool,
+
+    /// Write the study as a page to FILE: its charts with published and modelled values side by side, its tables, its
+    /// claims with verdicts, its method; `-` is stdout
+    #[arg(long, value_name = "FILE", requires = "name", conflicts_with_all = ["claims", "table", "on"],
+          help_heading = "As pictures")]
+    pub html: Option<PathBuf>,
+
+    /// Write its charts as SVG files into DIR
+    #[arg(long, value_name = "DIR", requires = "name", conflicts_with_all = ["claims", "table", "on"],
+          help_heading = "As pictures")]
+    pub svg: Option<PathBuf>,
+
+    /// Overwrite files that are no reports of drivelab's
+    #[arg(long, requires = "name", help_heading = "As pictures")]
+    pub force: bool,
 
     /// Write every value to FILE as JSON, one object each; `-` is stdout, with nothing else there
     #[arg(long, value_name = "FILE", requires = "name")]

@@ -17,8 +17,7 @@ pub fn claims(page: &mut Page, dossier: &Dossier, models: &Models) -> Result<(),
     let mut counts = [0; Verdict::ALL.len()];
     for claim in &dossier.claims {
         let judgement = claim.judge(&dossier.printed, Some(&models.book))?;
-        let place = Verdict::ALL.iter().position(|verdict| *verdict == judgement.verdict);
-        counts[place.expect("all verdicts are listed")] += 1;
+        counts[judgement.verdict as usize] += 1;
         page.gap();
         let paint = match judgement.verdict {
             Verdict::Supported => Paint::Good,
@@ -35,12 +34,15 @@ pub fn claims(page: &mut Page, dossier: &Dossier, models: &Models) -> Result<(),
         }
     }
     page.gap();
-    let told = Verdict::ALL
-        .iter()
-        .zip(counts)
-        .map(|(verdict, count)| format!("{count} {}", verdict.name()));
-    page.line(&format!("{} claims: {}", dossier.claims.len(), told.collect::<Vec<_>>().join(", ")));
+    page.line(&format!("{} claims: {}", dossier.claims.len(), tally(&counts)));
     Ok(())
+}
+
+/// `13 supported, 11 rounded, ...`: `counts` in the order of [`Verdict::ALL`].
+pub fn tally(counts: &[usize; Verdict::ALL.len()]) -> String {
+    let pairs = Verdict::ALL.iter().zip(counts);
+    let told = pairs.map(|(verdict, count)| format!("{count} {}", verdict.name()));
+    told.collect::<Vec<_>>().join(", ")
 }
 
 fn sentence(claim: &Claim) -> String {
@@ -58,23 +60,28 @@ fn sentence(claim: &Claim) -> String {
 /// What the verdict rests on, in one sentence.
 pub fn because(dossier: &Dossier, judgement: &Judgement) -> String {
     let mut parts = Vec::new();
-    match judgement.holds {
-        Some((holding, count)) => {
-            parts.push(format!("{holding} of {count} comparisons hold"));
-            let failing = judgement.values.first().filter(|_| holding < count);
-            parts.extend(failing.map(|value| format!("not {}", place(dossier, &value.from))));
-        }
-        None if !judgement.values.is_empty() => {
-            parts.push(format!("Computed: {}", values(dossier, &judgement.values)));
-        }
-        None => {}
+    if let Some(text) = told(dossier, &judgement.values, judgement.holds) {
+        parts.push(if judgement.holds.is_some() { text } else { format!("Computed: {text}") });
     }
-    if let Some((holds, seen)) = &judgement.modelled {
-        let word = if *holds { "agrees" } else { "does not agree" };
-        parts.push(format!("the model {word}: {}", values(dossier, seen)));
+    if let Some(seen) = &judgement.modelled {
+        let word = if seen.agrees { "agrees" } else { "does not agree" };
+        let text = told(dossier, &seen.values, seen.holds);
+        parts.push(format!("the model {word}: {}", text.unwrap_or_default()));
     }
     parts.extend(judgement.because.iter().cloned());
     parts.join("; ")
+}
+
+/// Values in words; of comparisons, how many hold, and one that does not.
+fn told(dossier: &Dossier, values: &[Value], holds: Option<(usize, usize)>) -> Option<String> {
+    let Some((holding, count)) = holds else {
+        return (!values.is_empty()).then(|| self::values(dossier, values));
+    };
+    let mut text = format!("{holding} of {count} comparisons hold");
+    if let Some(value) = values.first().filter(|_| holding < count) {
+        text += &format!("; not {}", place(dossier, &value.from));
+    }
+    Some(text)
 }
 
 fn values(dossier: &Dossier, values: &[Value]) -> String {
@@ -107,9 +114,11 @@ fn place(dossier: &Dossier, from: &[Coordinates]) -> String {
     for key in ["device", "op", "fs", "wc", "trim", "block", "threads"] {
         let mut seen: Vec<String> = Vec::new();
         for value in from.iter().filter_map(|at| at.get(key)) {
-            let word = match key {
-                "threads" => format!("{value} threads"),
-                _ => dossier.word(key, value),
+            let word = match (key, value.as_str()) {
+                // What almost every cell of the studies says needs no word.
+                ("threads", "1") => continue,
+                ("threads", _) => format!("{value} threads"),
+                (_, value) => dossier.word(key, value),
             };
             if !seen.contains(&word) {
                 seen.push(word);

@@ -76,7 +76,7 @@ pub fn claims(dossier: &Dossier, models: &Models) -> Result<Vec<Value>, String> 
             "printed": claim.file.printed,
             "verdict": judgement.verdict.name(),
             "computed": numbers(&judgement.values),
-            "modelled": judgement.modelled.as_ref().map(|(_, values)| numbers(values)),
+            "modelled": judgement.modelled.as_ref().map(|seen| numbers(&seen.values)),
             "because": because(dossier, &judgement),
         }))
     };

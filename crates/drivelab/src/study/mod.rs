@@ -6,16 +6,22 @@
 //!   study --claims    claims.rs   every claim with its verdict
 //!   study --on        on.rs       its method on the user's target, the user's column beside
 //!   study --json      json.rs     the same values, one object each
+//!   study --html      page.rs     the same as a page: charts (charts.rs), tables, claims, method
 //! ```
 
 pub mod arguments;
+mod charts;
 mod claims;
 mod json;
 mod list;
 mod on;
+mod page;
 mod tables;
 
-use crate::output;
+use crate::{
+    output,
+    report::save::{Format, Outputs},
+};
 use anyhow::{Context, Result, anyhow, bail};
 use arguments::StudyArguments;
 use lab::names::did_you_mean;
@@ -57,6 +63,12 @@ fn on_models(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> 
             return Ok(ExitCode::SUCCESS);
         }
     }
+    if arguments.html.is_some() || arguments.svg.is_some() {
+        for line in drawn(dossier, &models, arguments)?.write()? {
+            eprintln!("{line}");
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     let style = output::style();
     let mut page = Page::new(&style);
     head(&mut page, dossier);
@@ -67,12 +79,28 @@ fn on_models(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> 
             tables::table(&mut page, dossier, &models, table);
         }
         if arguments.table.is_none() {
-            tables::summary(&mut page, dossier, &models);
+            if let Some(text) = tables::summary(dossier, &models) {
+                page.gap();
+                page.line(&text);
+            }
             foot(&mut page, dossier);
         }
     }
     output::print(&page.finish())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The page and the drawings that were asked for.
+fn drawn(dossier: &Dossier, models: &Models, arguments: &StudyArguments) -> Result<Outputs> {
+    let mut outputs = Outputs::new(arguments.force);
+    let document = page::document(dossier, models).map_err(anyhow::Error::msg)?;
+    if let Some(path) = &arguments.html {
+        outputs.add(path, Format::Html, report::html::page(&document).into_bytes())?;
+    }
+    if let Some(directory) = &arguments.svg {
+        outputs.drawings(directory, document.figures())?;
+    }
+    Ok(outputs)
 }
 
 /// The study's method on the user's target.

@@ -9,41 +9,89 @@ use study::{Beside, Cell, Dossier, ErrorSummary, Models, Printed, TableFile, rel
 /// An error beyond this is painted.
 const FAR: f64 = 0.1;
 
-/// One table: its panels, its notes, and why cells have no model.
+/// A table ready to be shown anywhere.
+pub struct Printout<'d> {
+    /// Its grids, each under a title that may be empty.
+    pub panels: Vec<(String, Grid)>,
+    /// What the marks `[1]`, `[2]` stand for.
+    pub notes: Vec<&'d str>,
+    /// Why cells have no model, each reason once.
+    pub reasons: Vec<&'d str>,
+}
+
+/// Lines of fields under heads.
+pub struct Grid {
+    /// Over the fields.
+    pub heads: Vec<String>,
+    /// In order: what is printed, and under it what is beside it.
+    pub lines: Vec<Line>,
+}
+
+/// A line of a grid.
+pub struct Line {
+    /// What it says: the row's name, or `- modelled`.
+    pub label: String,
+    /// As many as there are heads.
+    pub fields: Vec<String>,
+    /// How it stands out.
+    pub paint: Paint,
+}
+
+/// One table on a terminal: its panels, its notes, and why cells have no model.
 pub fn table(page: &mut Page, dossier: &Dossier, models: &Models, table: &TableFile) {
     page.heading(&format!("{}  {} ({})", table.id, table.title, table.unit));
+    let printout = printout(dossier, models, table);
+    for (title, grid) in &printout.panels {
+        if !title.is_empty() {
+            page.gap();
+            page.line(title);
+        }
+        let mut shown = Table::of_numbers("", grid.heads.iter().map(String::as_str));
+        for line in &grid.lines {
+            let fields = [&line.label].into_iter().chain(&line.fields);
+            shown.painted_row(fields.map(|field| (field.clone(), line.paint)).collect());
+        }
+        page.table(&shown);
+    }
+    for (number, note) in printout.notes.iter().enumerate() {
+        page.hanging(&format!("[{}] ", number + 1), note, Paint::Plain);
+    }
+    for reason in printout.reasons {
+        page.hanging("not modelled: ", reason, Paint::Alert);
+    }
+}
+
+/// A table's panels and what stands under them.
+pub fn printout<'d>(
+    dossier: &'d Dossier,
+    models: &'d Models,
+    table: &'d TableFile,
+) -> Printout<'d> {
     let cells: Vec<usize> = dossier.of_table(&table.id).collect();
     let mut notes = Vec::new();
     let sheet = Sheet { dossier, models, table };
+    let mut panels = Vec::new();
     for panel in sheet.distinct(&cells, &table.panels.iter().collect::<Vec<_>>()) {
         let of_panel: Vec<usize> = cells
             .iter()
             .copied()
             .filter(|at| sheet.keys(*at, &table.panels.iter().collect::<Vec<_>>()) == panel)
             .collect();
-        if table.panels.is_some() {
-            page.gap();
-            page.line(&sheet.named(&panel, &table.panels.iter().cloned().collect::<Vec<_>>()));
-        }
-        let grid = sheet.grid(&of_panel, &mut notes);
-        page.table(&grid);
+        let title = sheet.named(&panel, &table.panels.iter().cloned().collect::<Vec<_>>());
+        panels.push((title, sheet.grid(&of_panel, &mut notes)));
     }
-    for (number, note) in notes.iter().enumerate() {
-        page.hanging(&format!("[{}] ", number + 1), &dossier.file.notes[*note].text, Paint::Plain);
-    }
-    let mut reasons: Vec<&String> = Vec::new();
+    let mut reasons: Vec<&str> = Vec::new();
     for reason in cells.iter().filter_map(|at| models.values[*at].as_ref()?.as_ref().err()) {
-        if !reasons.contains(&reason) {
+        if !reasons.contains(&reason.as_str()) {
             reasons.push(reason);
         }
     }
-    for reason in reasons {
-        page.hanging("not modelled: ", reason, Paint::Alert);
-    }
+    let notes = notes.into_iter().map(|note| dossier.file.notes[note].text.as_str()).collect();
+    Printout { panels, notes, reasons }
 }
 
 /// How far the models are, over all printed cells that have one.
-pub fn summary(page: &mut Page, dossier: &Dossier, models: &Models) {
+pub fn errors(dossier: &Dossier, models: &Models) -> Option<ErrorSummary> {
     let mut errors = Vec::new();
     for (at, cell) in dossier.cells.iter().enumerate() {
         let table = cell.coordinate("table").and_then(|table| dossier.file.table(table));
@@ -53,16 +101,20 @@ pub fn summary(page: &mut Page, dossier: &Dossier, models: &Models) {
             errors.push(error);
         }
     }
-    if let Some(all) = ErrorSummary::of(&errors) {
-        page.gap();
-        page.line(&format!(
+    ErrorSummary::of(&errors)
+}
+
+/// The same in a sentence, if there is anything to say.
+pub fn summary(dossier: &Dossier, models: &Models) -> Option<String> {
+    errors(dossier, models).map(|all| {
+        format!(
             "{} printed figures have a model: median error {}, mean {}, {} within 10 %.",
             all.cells,
             number::percent(all.median),
             number::percent(all.mean),
             number::percent(all.within_tenth)
-        ));
-    }
+        )
+    })
 }
 
 /// Modelled over published less 1.
@@ -120,13 +172,13 @@ impl Sheet<'_> {
         seen
     }
 
-    fn grid(&self, cells: &[usize], notes: &mut Vec<usize>) -> Table {
+    fn grid(&self, cells: &[usize], notes: &mut Vec<usize>) -> Grid {
         let (row_keys, column_keys): (Vec<_>, Vec<_>) =
             (self.table.rows.iter().collect(), self.table.columns.iter().collect());
         let columns = self.distinct(cells, &column_keys);
         let heads: Vec<String> =
             columns.iter().map(|keys| self.named(keys, &self.table.columns)).collect();
-        let mut table = Table::of_numbers("", heads.iter().map(String::as_str));
+        let mut lines = Vec::new();
         for row in self.distinct(cells, &row_keys) {
             let find = |column: &Keys| {
                 let here = |at: &&usize| {
@@ -135,9 +187,9 @@ impl Sheet<'_> {
                 cells.iter().find(here).copied()
             };
             let found: Vec<Option<usize>> = columns.iter().map(find).collect();
-            self.row(&mut table, &self.named(&row, &self.table.rows), &found, notes);
+            lines.extend(self.row(&self.named(&row, &self.table.rows), &found, notes));
         }
-        table
+        Grid { heads, lines }
     }
 
     /// What a row, a column or a panel is called.
@@ -149,7 +201,7 @@ impl Sheet<'_> {
     }
 
     /// The lines of a row, each only if it says something.
-    fn row(&self, table: &mut Table, name: &str, found: &[Option<usize>], notes: &mut Vec<usize>) {
+    fn row(&self, name: &str, found: &[Option<usize>], notes: &mut Vec<usize>) -> Vec<Line> {
         let cells = || found.iter().flatten().copied();
         let is = |printed: &Printed| cells().any(|at| self.dossier.cells[at].printed == *printed);
         let common = self.common_notes(found);
@@ -183,10 +235,7 @@ impl Sheet<'_> {
         if added && let Some(first) = lines.first_mut() {
             first.0 = name.to_owned();
         }
-        for (label, fields, paint) in lines {
-            let fields = [label].into_iter().chain(fields);
-            table.painted_row(fields.map(|field| (field, paint)).collect());
-        }
+        lines.into_iter().map(|(label, fields, paint)| Line { label, fields, paint }).collect()
     }
 
     /// Notes that stand at every figure of a row: they are marked at its name.

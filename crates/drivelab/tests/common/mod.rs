@@ -1,6 +1,7 @@
 //! A place to run the real binary in as a user would, and devices that are gone again whatever happens.
 #![allow(dead_code, unused_imports)] // Each test file uses its own part.
 
+pub mod browser;
 mod call;
 mod device;
 pub mod serving;

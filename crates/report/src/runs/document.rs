@@ -29,7 +29,7 @@ pub fn document(runs: &[Run<'_>]) -> Document {
         origin: origin(runs),
         summary: groups.iter().flat_map(|group| summary(group)).collect(),
         highlights: highlights(&subjects),
-        doubts: doubts(runs, subjects.len() > 1),
+        doubts: Some(doubts(runs, subjects.len() > 1)),
         sections,
     }
 }

@@ -1,0 +1,231 @@
+//! The charts of a study: what it printed, and what the models say, side by side.
+//!
+//! ```text
+//!   [[figure]] without series ---> one chart: printed | modelled, a bar or a line each
+//!   [[figure]] with series ------> two charts: the series as printed, the same series modelled
+//! ```
+
+use report::chart::{
+    Axis, BarSeries, Bars, Chart, Figure, Line, Lines, Point, Scale, Stroke, Unit, Value,
+};
+use study::{Beside, Dossier, FigureFile, FigureKind, FigureScale, Models, Printed};
+
+/// Where a value comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// Printed; in a table that drivelab adds, computed from what is printed.
+    Theirs,
+    /// Modelled.
+    Ours,
+}
+
+/// The charts that one figure of the file stands for, each with values: none, one or two.
+pub fn charts(dossier: &Dossier, models: &Models, number: usize) -> Vec<Figure> {
+    let file = &dossier.file.figures[number];
+    let drawing = Drawing { dossier, models, file, cells: &dossier.figures[number] };
+    if file.series.is_empty() {
+        return drawing.together().into_iter().collect();
+    }
+    [Source::Theirs, Source::Ours].into_iter().filter_map(|source| drawing.apart(source)).collect()
+}
+
+/// One line of a chart, as places over which it has values.
+struct Series {
+    name: String,
+    values: Vec<Option<Value>>,
+}
+
+struct Drawing<'d> {
+    dossier: &'d Dossier,
+    models: &'d Models,
+    file: &'d FigureFile,
+    cells: &'d [usize],
+}
+
+type Keys = Vec<Option<String>>;
+
+impl Drawing<'_> {
+    /// Printed and modelled as the series of one chart.
+    fn together(&self) -> Option<Figure> {
+        let series: Vec<Series> = [Source::Theirs, Source::Ours]
+            .into_iter()
+            .map(|source| Series {
+                name: self.name(source).to_owned(),
+                values: self.along(source, &[]),
+            })
+            .filter(|series| series.values.iter().any(Option::is_some))
+            .collect();
+        let what: Vec<&str> = series.iter().map(|series| series.name.as_str()).collect();
+        let what = what.join(" and ");
+        (!series.is_empty()).then(|| self.figure(&self.file.id, &what, series))
+    }
+
+    /// The series of one source.
+    fn apart(&self, source: Source) -> Option<Figure> {
+        let mut series = Vec::new();
+        for keys in self.distinct(&self.file.series) {
+            let values = self.along(source, &keys);
+            if values.iter().any(Option::is_some) {
+                series.push(Series { name: self.named(&keys, &self.file.series), values });
+            }
+        }
+        let name = self.name(source);
+        let id = format!("{}-{name}", self.file.id);
+        (!series.is_empty()).then(|| self.figure(&id, name, series))
+    }
+
+    fn figure(&self, id: &str, what: &str, series: Vec<Series>) -> Figure {
+        let file = self.file;
+        let printed = file.printed.as_ref().map_or(String::new(), |name| format!("{name}. "));
+        let chart = match file.kind {
+            FigureKind::Bars => Chart::Bars(self.bars(series)),
+            FigureKind::Lines => Chart::Lines(self.lines(series)),
+        };
+        let title = format!("{printed}{}: {what}", file.title);
+        Figure { id: id.to_owned(), title, note: file.note.clone(), chart }
+    }
+
+    fn bars(&self, series: Vec<Series>) -> Bars {
+        let groups = self.distinct(&self.file.over);
+        Bars {
+            group_title: self.file.over.join(", "),
+            groups: groups.iter().map(|keys| self.named(keys, &self.file.over)).collect(),
+            value: self.axis(),
+            series: series
+                .into_iter()
+                .map(|series| BarSeries { name: series.name, values: series.values })
+                .collect(),
+        }
+    }
+
+    fn lines(&self, series: Vec<Series>) -> Lines {
+        let key = &self.file.over[0];
+        let x = match key.as_str() {
+            "block" => Axis::sizes("block size"),
+            word => Axis { title: word.to_owned(), unit: Unit::Number, scale: Scale::Binary },
+        };
+        let places: Vec<f64> = self.distinct(&self.file.over).iter().map(place).collect();
+        let line = |series: Series| Line {
+            name: series.name,
+            points: places
+                .iter()
+                .zip(series.values)
+                .filter_map(|(&x, value)| Some(Point { x, y: value? }))
+                .collect(),
+            stroke: Stroke::Marked,
+        };
+        Lines {
+            x,
+            y: self.axis(),
+            series: series.into_iter().map(line).collect(),
+            bands: Vec::new(),
+        }
+    }
+
+    fn axis(&self) -> Axis {
+        let first = &self.dossier.cells[self.cells[0]];
+        let metric = first.coordinate("metric").unwrap_or_default();
+        let unit = match (&self.file.unit, metric) {
+            (Some(text), _) => Unit::Other(text.clone()),
+            (None, "iops") => Unit::Iops,
+            (None, "percent") => Unit::Percent,
+            (None, metric) => Unit::Other(self.dossier.word("metric", metric)),
+        };
+        let title = match unit {
+            Unit::Iops | Unit::Percent => "rate",
+            _ => "value",
+        };
+        match self.file.scale {
+            FigureScale::Linear => Axis::linear(title, unit),
+            FigureScale::Log => Axis::log(title, unit),
+        }
+    }
+
+    /// What a source is called here.
+    fn name(&self, source: Source) -> &'static str {
+        let table = self.dossier.cells[self.cells[0]].coordinate("table");
+        let beside = table.and_then(|id| self.dossier.file.table(id)).map(|table| table.beside);
+        let is_added =
+            || self.cells.iter().all(|at| self.dossier.cells[*at].printed == Printed::Added);
+        match (source, beside) {
+            (Source::Theirs, _) if is_added() => "computed",
+            (Source::Theirs, _) => "published",
+            (Source::Ours, Some(Beside::Ours)) => "ours",
+            (Source::Ours, _) => "modelled",
+        }
+    }
+
+    /// The values of a source over all places, of the series with these keys.
+    fn along(&self, source: Source, series: &[Option<String>]) -> Vec<Option<Value>> {
+        let of_series: Vec<usize> = self
+            .cells
+            .iter()
+            .copied()
+            .filter(|at| self.keys(*at, &self.file.series) == series)
+            .collect();
+        let value = |over: &Keys| {
+            let at = of_series.iter().find(|at| self.keys(**at, &self.file.over) == *over)?;
+            self.value(*at, source)
+        };
+        self.distinct(&self.file.over).iter().map(value).collect()
+    }
+
+    fn value(&self, at: usize, source: Source) -> Option<Value> {
+        let dossier = self.dossier;
+        let value = match (source, &dossier.cells[at].printed) {
+            (Source::Theirs, Printed::Figure(number, _)) => *number,
+            (Source::Theirs, Printed::Added) => dossier.computed[at]?,
+            (Source::Theirs, _) => return None,
+            (Source::Ours, _) => {
+                let value = *self.models.values[at].as_ref()?.as_ref().ok()?;
+                // Nothing in it was modelled then.
+                if dossier.computed[at] == Some(value) {
+                    return None;
+                }
+                value
+            }
+        };
+        let notes = dossier.notes[at].iter().filter(|_| source == Source::Theirs);
+        let notes: Vec<&str> = notes.map(|note| dossier.file.notes[*note].text.as_str()).collect();
+        Some(Value { value, ci95: None, note: notes.join(" ") })
+    }
+
+    fn keys(&self, at: usize, of: &[String]) -> Keys {
+        of.iter().map(|key| self.dossier.cells[at].at.get(key).cloned()).collect()
+    }
+
+    /// The values of these coordinates: sizes and counts ascending, others as they come.
+    fn distinct(&self, of: &[String]) -> Vec<Keys> {
+        let mut seen: Vec<Keys> = Vec::new();
+        for at in self.cells {
+            let keys = self.keys(*at, of);
+            if !seen.contains(&keys) {
+                seen.push(keys);
+            }
+        }
+        if let [key] = of
+            && ["block", "threads"].contains(&key.as_str())
+        {
+            seen.sort_by(|one, other| place(one).total_cmp(&place(other)));
+        }
+        seen
+    }
+
+    fn named(&self, keys: &Keys, of: &[String]) -> String {
+        let one = |(value, key): (&Option<String>, &String)| {
+            let word = self.dossier.word(key, value.as_ref()?);
+            Some(match (key.as_str(), word.as_str()) {
+                ("threads", "1") => "1 thread".to_owned(),
+                ("threads", _) => format!("{word} threads"),
+                _ => word,
+            })
+        };
+        keys.iter().zip(of).filter_map(one).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// A size or a count as a number.
+fn place(keys: &Keys) -> f64 {
+    let number = keys.iter().flatten().next().and_then(|text| text.parse().ok());
+    number.expect("sizes and counts are numbers: the study's file was checked")
+}
