@@ -60,22 +60,20 @@ fn a_study_on_a_model_puts_the_users_column_beside_the_published_drives() {
 #[test]
 fn a_study_on_a_directory_puts_the_users_column_beside_the_published_drives() {
     let bench = Bench::new();
-    fs::create_dir(bench.path("area")).expect("a directory");
     let words =
         ["study", "easyco2007", "--on", "area", "--size", "16M", "--max-time", "4s", "--quiet"];
-    // Two sizes and one thread: a share of the time that each of six cells can be measured in.
-    let few = ["--set", "block=4K,64K", "--set", "threads=1"];
+    // Two sizes and one thread, of the study's ten and three: time enough for each of six cells.
+    let few = ["--set", "block=4K..8K", "--set", "threads=1"];
     let text = bench.drivelab(words).and(few).done().succeeded().stdout;
     assert!(text.contains("Yours: area by method bm-flash"), "{text}");
-    let row = |name: &str| {
-        let found = text.lines().find(|line| line.starts_with(name));
-        found.unwrap_or_else(|| panic!("no row `{name}`: {text}")).to_owned()
-    };
-    // The study's figures, behind two columns of the user's.
-    assert!(row("read 4 KiB").ends_with("10337   9784"), "{text}");
-    assert!(row("write 64 KiB").ends_with("121    117"), "{text}");
-    let rate = row("read 4 KiB").split_whitespace().nth(3).map(str::to_owned);
-    assert!(rate.is_some_and(|rate| rate.parse::<f64>().is_ok_and(|rate| rate > 0.0)), "{text}");
+    for (row, printed) in [("read 4 KiB", ["10337", "9784"]), ("write 8 KiB", ["124", "125"])] {
+        let line = text.lines().find_map(|line| line.strip_prefix(row));
+        let fields: Vec<&str> =
+            line.unwrap_or_else(|| panic!("{row}: {text}")).split_whitespace().collect();
+        // The user's rate first, where there are enough of them half of its interval; then the study's drives.
+        assert!(fields[0].parse::<f64>().is_ok_and(|rate| rate > 0.0), "{text}");
+        assert!(fields.ends_with(&printed), "{text}");
+    }
     assert!(names_in(&bench.path("area")).is_empty(), "the scratch file is gone");
 }
 
