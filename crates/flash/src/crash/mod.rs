@@ -6,7 +6,7 @@
 //!   point      one cut: recovered, scanned, recovered again         mutations   every rule broken on purpose
 //!   oracle     what may be there        scan   what is there        requests    what is owed with the power on
 //!   ground     a drive or a RAID-5      tally  what was tried       amplification  what cleaning costs
-//!   forged     drives that say anything, with good checksums
+//!   forged     drives that say anything, with good checksums           limits  what cleaner and host are held to
 //! ```
 
 // The campaigns alone do without some of what the tests use.
@@ -32,6 +32,8 @@ mod amplification;
 mod faults;
 #[cfg(test)]
 mod images;
+#[cfg(test)]
+mod limits;
 #[cfg(test)]
 mod mutations;
 #[cfg(test)]

@@ -297,6 +297,16 @@ pub fn epochs(medium: &Media) -> (u32, u32) {
     (superblock.epoch, highest.unwrap_or(0))
 }
 
+/// Offsets of the segments that the newest checkpoint has in its free queue.
+pub fn free_segments(medium: &Media) -> Vec<u64> {
+    let (superblock, layout) = newest(medium).expect("there is a superblock");
+    let offset = layout.root_offset(superblock.root_generation);
+    let image = bytes_at(medium, offset, layout.root_bytes).expect("healthy");
+    let root = decode_root(superblock.id, offset, superblock.root_generation, &image);
+    let free = root.expect("healthy").free.into_iter();
+    free.map(|segment| Layout::offset(layout.location(segment))).collect()
+}
+
 /// Where the pages of the newest checkpoint's map are.
 pub fn pages(medium: &Media) -> Vec<u32> {
     let (superblock, layout) = newest(medium).expect("there is a superblock");
