@@ -39,6 +39,17 @@ impl Bits {
         }
     }
 
+    /// Those that are in it, upwards.
+    pub fn iter(&self) -> impl Iterator<Item = u32> {
+        let parts = self.parts.iter().enumerate();
+        let parts = parts.filter_map(|(number, part)| Some((number, part.as_ref()?)));
+        let words = parts.flat_map(|(number, part)| (number * PART..).step_by(64).zip(part.iter()));
+        words.flat_map(move |(first, &word)| {
+            let set = (0..64).filter(move |bit| word >> bit & 1 == 1);
+            set.map(move |bit| self.first + (first + bit) as u32)
+        })
+    }
+
     pub fn contains(&self, number: u32) -> bool {
         let (part, word, bit) = self.place(number);
         self.parts[part].as_ref().is_some_and(|words| words[word] & bit != 0)

@@ -4,7 +4,7 @@ use super::{Destination, RescueReport, Survey, rebuild::headers};
 use crate::{
     format::block_crc,
     layout::{BLOCK_BYTES, Layout},
-    map::LOST,
+    map::{LOST, UNMAPPED},
     tools::{Progress, ToolError, Watch, scan::Reader},
 };
 use block::IoError;
@@ -90,7 +90,9 @@ pub(super) fn copy_out(
         });
         out.outcome(put)?;
     }
-    report.doubtful.extend(rebuilt.unmapped_doubtful.iter().map(|&block| block..block + 1));
+    for block in rebuilt.doubtful.iter().filter(|&block| map.get(block).0 == UNMAPPED) {
+        push(&mut report.doubtful, block);
+    }
     report.doubtful.sort_unstable_by_key(|range| range.start);
     join(&mut report.doubtful);
     lost.into_iter().for_each(|block| push(&mut report.lost, block));

@@ -81,7 +81,7 @@ pub struct RescueReport {
     /// Blocks that were copied out and are what was written last, as far as can be known.
     pub recovered: Vec<Range<u32>>,
     /// Blocks that may be older than what was written last, or trimmed since. All were copied out but those that are
-    /// not mapped, of which a version lies behind the end of the log.
+    /// not mapped: of these a version lies behind the end of the log, or the page that said so is damaged.
     pub doubtful: Vec<Range<u32>>,
     /// Blocks that were mapped and of which no version can be read.
     pub lost: Vec<Range<u32>>,
@@ -125,7 +125,8 @@ impl RescueReport {
         }
         if self.pages_damaged > 0 {
             notes.push(format!(
-                "{} pages of the map are damaged: their blocks were found by the log alone",
+                "{} pages of the map are damaged: their blocks were found by the log alone, and those that it \
+                 does not speak of are listed as doubtful",
                 self.pages_damaged
             ));
         }
@@ -173,7 +174,7 @@ pub fn survey(
         chunks_void: rebuilt.counted.void,
         chunks_cut: rebuilt.counted.cut.len() as u64,
         chunks_missing: rebuilt.missing,
-        pages_damaged: rebuilt.pages_damaged,
+        pages_damaged: rebuilt.pages_damaged.len() as u64,
         bytes_unreadable: debris.bytes_unreadable,
         recovered: Vec::new(),
         doubtful: Vec::new(),

@@ -110,18 +110,18 @@ pub(super) fn read(
     device_blocks: u32,
     mapping: &mut dyn FnMut(u32, u32, Option<u32>),
 ) -> Result<Vec<u32>, ToolError> {
-    let mut damaged = Vec::new();
-    let ranges =
-        versions.iter().filter(|(_, version)| version.location != 0).map(|(&page, version)| {
-            let offset = Layout::offset(version.location);
-            ((page, version.crc), offset..offset + BLOCK_BYTES)
-        });
-    let inside = ranges.filter(|(_, range)| range.end <= Layout::offset(device_blocks));
-    reader.scan(inside, &mut |&(page, crc), _, read| {
+    let meant = versions.iter().filter(|(_, version)| version.location != 0);
+    let (inside, beyond): (Vec<_>, Vec<_>) =
+        meant.partition(|(_, version)| version.location < device_blocks);
+    let mut damaged: Vec<u32> = beyond.into_iter().map(|(&page, _)| page).collect();
+    let ranges = inside.into_iter().map(|(&page, version)| {
+        let offset = Layout::offset(version.location);
+        ((page, version.crc), offset..offset + BLOCK_BYTES)
+    });
+    reader.scan(ranges, &mut |&(page, crc), _, read| {
         match read.ok().filter(|bytes| block_crc(page, bytes) == crc) {
             None => damaged.push(page),
             Some(bytes) => mappings(page, bytes, checksums)
-                .filter(|&(_, location, _)| location < device_blocks)
                 .for_each(|(block, location, crc)| mapping(block, location, crc)),
         }
         ControlFlow::Continue(())

@@ -17,7 +17,7 @@ use crate::{
     volume::Stream,
 };
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     ops::{ControlFlow, Range},
 };
 
@@ -46,15 +46,14 @@ pub(super) struct Rebuilt {
     pub map: Map,
     pub basis: Basis,
     pub counted: Counted,
-    /// Blocks whose newest version may not be what the map says.
+    /// Blocks whose newest version may not be what the map says; of those that are not mapped, that there is one.
     pub doubtful: Bits,
-    /// Those of them that are not mapped.
-    pub unmapped_doubtful: BTreeSet<u32>,
     /// Blocks of which no checksum is known.
     pub unverified: Bits,
     /// Numbers behind the checkpoint that are nowhere.
     pub missing: u64,
-    pub pages_damaged: u64,
+    /// Pages that were meant and are damaged.
+    pub pages_damaged: Vec<u32>,
     /// Trims so far, with their numbers.
     trims: Vec<(Range<u32>, u64)>,
     /// The same chunks by place.
@@ -62,6 +61,8 @@ pub(super) struct Rebuilt {
     /// The page's version for each page that is known.
     versions: BTreeMap<u32, Version>,
     page_entries: u32,
+    /// Of the volume.
+    blocks: u32,
 }
 
 /// Where in the log an entry is.
@@ -70,8 +71,6 @@ struct At {
     seq: u64,
     /// Number of the chunk before, in the same stream.
     before: u64,
-    /// Of the volume.
-    blocks: u32,
 }
 
 /// Reads the headers of `chunks` again and hands over their entries.
@@ -146,31 +145,31 @@ impl Rebuilt {
             map: Map::for_rescue(blocks),
             basis,
             doubtful: Bits::new(0, blocks as usize),
-            unmapped_doubtful: BTreeSet::new(),
             unverified: Bits::new(0, blocks as usize),
             missing: end.saturating_sub(checkpoint).saturating_sub(there),
-            pages_damaged: 0,
+            pages_damaged: Vec::new(),
             trims: Vec::new(),
             places: Vec::new(),
             versions,
             page_entries,
+            blocks,
             counted,
         };
         let places = rebuilt.counted.chunks.iter();
         rebuilt.places =
             places.map(|chunk| (chunk.location, chunk.header.blocks, chunk.header.seq)).collect();
         rebuilt.places.sort_unstable();
-        rebuilt.load(reader, checksums, blocks, device_blocks)?;
+        rebuilt.load(reader, checksums, device_blocks)?;
         let records = {
             let Counted { chunks, .. } = &rebuilt.counted;
             let behind = (basis == Basis::Root).then_some(checkpoint);
             ring::counted(reader, remains, superblock.as_ref(), chunks, behind, end)?
         };
         rebuilt.counted.mark_unsure(records.last());
-        rebuilt.roll_forward(reader, id, blocks)?;
-        records.iter().for_each(|record| rebuilt.apply_record(record, blocks));
+        rebuilt.roll_forward(reader, id)?;
+        records.iter().for_each(|record| rebuilt.apply_record(record));
         rebuilt.judge();
-        rebuilt.doubt_what_was_cut(reader, id, blocks)?;
+        rebuilt.doubt_what_was_cut(reader, id)?;
         Ok((rebuilt, exported_bytes))
     }
 
@@ -178,17 +177,18 @@ impl Rebuilt {
         &mut self,
         reader: &mut Reader,
         checksums: Checksums,
-        blocks: u32,
         device_blocks: u32,
     ) -> Result<(), ToolError> {
-        let Self { map, unverified, versions, .. } = self;
+        let Self { map, unverified, versions, blocks, .. } = self;
         let damaged = pages::read(
             reader,
             versions,
             checksums,
             device_blocks,
             &mut |block, location, crc| {
-                if block < blocks {
+                if block < *blocks {
+                    // What was beyond the end of a drive that was cut short is lost, and not unmapped.
+                    let location = if location < device_blocks { location } else { LOST };
                     map.set(block, location, crc.unwrap_or(0));
                     if crc.is_none() && location != LOST {
                         unverified.insert(block);
@@ -196,19 +196,14 @@ impl Rebuilt {
                 }
             },
         )?;
-        self.pages_damaged = damaged.len() as u64;
-        for page in damaged {
-            self.versions.remove(&page);
+        for page in &damaged {
+            self.versions.remove(page);
         }
+        self.pages_damaged = damaged;
         Ok(())
     }
 
-    fn roll_forward(
-        &mut self,
-        reader: &mut Reader,
-        id: VolumeId,
-        blocks: u32,
-    ) -> Result<(), ToolError> {
+    fn roll_forward(&mut self, reader: &mut Reader, id: VolumeId) -> Result<(), ToolError> {
         let chunks = self.counted.chunks.clone();
         let mut last = BTreeMap::new();
         let header_blocks = self.counted.header_blocks;
@@ -221,7 +216,7 @@ impl Rebuilt {
                 entries.truncate(sure);
             }
             let before = last.insert(chunk.header.stream, chunk.header.seq).unwrap_or(0);
-            let at = At { seq: chunk.header.seq, before, blocks };
+            let at = At { seq: chunk.header.seq, before };
             let mut location = chunk.location + header_blocks;
             for entry in &entries {
                 self.apply(entry, at, location);
@@ -232,16 +227,12 @@ impl Rebuilt {
 
     fn apply(&mut self, entry: &Entry, at: At, location: u32) {
         let block = entry.block;
-        if entry.kind == Kind::Page || block >= at.blocks {
+        if entry.kind == Kind::Page || block >= self.blocks {
             return;
         }
         if entry.kind == Kind::Trim {
-            return self.trim(
-                block,
-                block.saturating_add(entry.argument).min(at.blocks),
-                at,
-                location,
-            );
+            let end = block.saturating_add(entry.argument).min(self.blocks);
+            return self.trim(block, end, at, location);
         }
         let (meant, _) = self.map.get(block);
         let applies = match entry.kind {
@@ -255,7 +246,7 @@ impl Rebuilt {
         if !applies {
             return;
         }
-        if meant == UNMAPPED && at.seq <= self.version(block).1 {
+        if self.is_doubtful(entry, at, meant) {
             self.doubtful.insert(block);
         } else {
             self.doubtful.remove(block);
@@ -265,12 +256,29 @@ impl Rebuilt {
         self.map.set(block, if lost { LOST } else { location }, entry.crc);
     }
 
+    /// Whether something younger may be gone that an entry, which applies to `meant`, does not know of. A write knows all.
+    /// A copy only knows what came before the last chunk of its stream: it is as sure as its source is, unless nothing
+    /// that is younger can be gone.
+    fn is_doubtful(&self, entry: &Entry, at: At, meant: u32) -> bool {
+        let gapless_from = self.counted.gapless_from;
+        let known = self.versions.get(&(entry.block / self.page_entries));
+        let returned = known.is_some_and(|page| meant == UNMAPPED && at.seq <= page.seal);
+        if entry.kind == Kind::Write {
+            return returned;
+        }
+        let all_there_since = known.map_or(gapless_from - 1, |page| page.seal);
+        let old_source = || self.seq_of(meant).is_none_or(|seq| seq < gapless_from);
+        at.before < all_there_since
+            && (returned || self.doubtful.contains(entry.block) || known.is_none() && old_source())
+    }
+
     fn trim(&mut self, first: u32, end: u32, at: At, location: u32) {
         self.trims.push((first..end, at.seq));
         let mut next = self.map.next_mapped(first, end);
         while let Some(block) = next {
             let (meant, _) = self.map.get(block);
             if self.is_news(block, at.seq, meant, location) {
+                self.doubtful.remove(block);
                 self.map.set(block, UNMAPPED, 0);
             }
             next = self.map.next_mapped(block + 1, end);
@@ -288,12 +296,12 @@ impl Rebuilt {
     }
 
     /// What a record of the ring says is newer than all chunks.
-    fn apply_record(&mut self, record: &RecordAt, blocks: u32) {
+    fn apply_record(&mut self, record: &RecordAt) {
         let mut location = record.location + 1;
         for &(stream, entry) in &record.entries {
             let here = location;
             location += u32::from(entry.kind.has_data());
-            if stream == ring::VOID || entry.block >= blocks {
+            if stream == ring::VOID || entry.block >= self.blocks {
                 continue;
             }
             if entry.kind == Kind::Write {
@@ -302,9 +310,10 @@ impl Rebuilt {
                 self.map.set(entry.block, here, entry.crc);
                 continue;
             }
-            let end = entry.block.saturating_add(entry.argument).min(blocks);
+            let end = entry.block.saturating_add(entry.argument).min(self.blocks);
             let mut next = self.map.next_mapped(entry.block, end);
             while let Some(block) = next {
+                self.doubtful.remove(block);
                 self.map.set(block, UNMAPPED, 0);
                 next = self.map.next_mapped(block + 1, end);
             }
@@ -336,8 +345,9 @@ impl Rebuilt {
         (location < first + blocks).then_some(seq)
     }
 
-    /// Without a page, an old version may have been trimmed by a chunk that is gone. And where a page points into a
-    /// chunk that does not say so, another block has the place by now.
+    /// Without a page, an old version may have been trimmed by a chunk that is gone, and what no chunk speaks of may
+    /// have been in one that is. And where a page points into a chunk that does not say so, another block has the
+    /// place by now.
     fn judge(&mut self) {
         let from = self.counted.gapless_from;
         let mut gone = Vec::new();
@@ -352,23 +362,24 @@ impl Rebuilt {
             }
         }
         gone.into_iter().for_each(|block| _ = self.map.set(block, LOST, 0));
+        for &page in self.pages_damaged.iter().filter(|_| from > 1) {
+            let first = page.saturating_mul(self.page_entries);
+            let blocks = first..first.saturating_add(self.page_entries).min(self.blocks);
+            let unmapped = blocks.filter(|&block| self.map.get(block).0 == UNMAPPED);
+            unmapped.for_each(|block| _ = self.doubtful.insert(block));
+        }
     }
 }
 
 impl Rebuilt {
     /// A newer version of these blocks lies behind the end of the log. If the end is where a chunk is damaged, and
     /// not where the power went, a flush may have covered it.
-    fn doubt_what_was_cut(
-        &mut self,
-        reader: &mut Reader,
-        id: VolumeId,
-        blocks: u32,
-    ) -> Result<(), ToolError> {
+    fn doubt_what_was_cut(&mut self, reader: &mut Reader, id: VolumeId) -> Result<(), ToolError> {
         let cut = self.counted.cut.clone();
         headers(reader, id, self.counted.header_blocks, &cut, &mut |_, entries| {
-            for entry in entries.iter().filter(|entry| entry.block < blocks) {
+            for entry in entries.iter().filter(|entry| entry.block < self.blocks) {
                 if entry.kind == Kind::Trim {
-                    let end = entry.block.saturating_add(entry.argument).min(blocks);
+                    let end = entry.block.saturating_add(entry.argument).min(self.blocks);
                     let mut next = self.map.next_mapped(entry.block, end);
                     while let Some(block) = next {
                         self.doubtful.insert(block);
@@ -376,9 +387,6 @@ impl Rebuilt {
                     }
                 } else if entry.kind.is_of_host() {
                     self.doubtful.insert(entry.block);
-                    if self.map.get(entry.block).0 == UNMAPPED {
-                        self.unmapped_doubtful.insert(entry.block);
-                    }
                 }
             }
         })
