@@ -354,7 +354,8 @@ impl Core {
         }
     }
 
-    fn is_stopped(&self) -> bool {
+    /// Nothing is acknowledged any more that could be missing.
+    pub fn is_stopped(&self) -> bool {
         self.superblock.clean
     }
 }

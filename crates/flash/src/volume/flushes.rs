@@ -55,7 +55,9 @@ impl Flushes {
 
 impl Core {
     pub fn accept_flush(&mut self, slot: u32) {
-        if self.gate == Gate::ShutDown {
+        if self.gate == Gate::ShutDown && self.is_stopped() {
+            self.finish(slot, Ok(()), Payload::None);
+        } else if self.gate == Gate::ShutDown {
             // Answered when the last checkpoint is.
             self.flushes.waiting.push((Mark::STOPPED, slot));
         } else if let Some(error) = self.refusal().filter(|_| self.gate != Gate::ReadOnly) {

@@ -147,7 +147,8 @@ impl Volume {
         self.core().map(|core| &core.layout)
     }
 
-    /// From now on writes are refused, and the next flush completes when the volume is stopped cleanly.
+    /// From now on writes are refused, those that wait for room included, and flushes complete when the volume is stopped
+    /// cleanly.
     pub fn shut_down(&mut self) {
         if let Phase::Open(core) = &mut self.phase {
             core.shut_down();

@@ -1,7 +1,7 @@
 //! Writes and trims: into the host's open chunk, block by block. A request that splits a block reads what
 //! it does not write first, and keeps the block locked until then.
 
-use super::core::{Core, Gate, Op, Why};
+use super::core::{Core, Op, Why};
 use super::log::NoRoom;
 use super::reads::span;
 use crate::broken::{Rule, broken};
@@ -220,10 +220,8 @@ impl Core {
     pub fn pump_stalled(&mut self) {
         while let Some(&slot) = self.stalled.front() {
             let mut write = self.take_write(slot);
-            let refusal = match self.gate {
-                Gate::Latched(error) => Some(error),
-                _ => write.error,
-            };
+            // A volume that stops does not clean: there is no room to wait for.
+            let refusal = self.refusal().or(write.error);
             let done = match refusal {
                 Some(error) => Ok(Err(error)),
                 None => self.append_write(&mut write).map(Ok),
