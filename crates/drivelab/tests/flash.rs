@@ -385,7 +385,6 @@ fn an_interrupted_run_stops_the_volume_cleanly() {
 
 /// A volume in a file with holes, on a file system that has no room for all of it.
 #[test]
-#[ignore = "an open defect: it fails now and then, the cause is not known yet"]
 fn a_full_file_system_below_ends_the_run_and_loses_nothing() {
     let Some(device) = LoopDevice::of_zeros(96 * MIB) else { return skip(ROOT) };
     let Some(mounted) = device.mounted("mkfs.ext4", &[]) else { return skip(ROOT) };

@@ -15,6 +15,8 @@ use std::{
         unix::fs::{FileTypeExt, MetadataExt},
     },
     path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
 use thiserror::Error;
 
@@ -117,8 +119,13 @@ fn bind_unix(path: &Path, address: &Address) -> Result<Listener, ListenError> {
     let place = SocketAddrUnix::new(path)
         .map_err(|error| complaint("the path is too long for a socket", Some(error.into())))?;
     // Two servers that find the same dead socket must not remove each other's new one.
-    let _turn = lock_directory_of(path)
-        .map_err(|error| complaint("its directory could not be locked", Some(error)))?;
+    let _turn = lock_directory_of(path).map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => complaint(
+            "another program keeps its directory locked: end that one or name a path in another directory",
+            None,
+        ),
+        _ => complaint("its directory could not be locked", Some(error)),
+    })?;
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
     let socket = socket.map_err(refused)?;
@@ -161,13 +168,22 @@ fn remove_dead(path: &Path, place: &SocketAddrUnix) -> Result<(), &'static str> 
     }
 }
 
+/// Waits for another server that is binding, which takes less than a millisecond, and not for who has other reasons.
 fn lock_directory_of(path: &Path) -> io::Result<File> {
+    const TRIES: u32 = 80;
+    const PAUSE: Duration = Duration::from_millis(25);
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let parent = parent.unwrap_or(Path::new("."));
     let directory = File::from(rustix::fs::open(parent, flags, Mode::empty())?);
-    rustix::fs::flock(&directory, FlockOperation::LockExclusive)?;
-    Ok(directory)
+    let mut attempt = 1;
+    loop {
+        match rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) if attempt < TRIES => thread::sleep(PAUSE),
+            outcome => return outcome.map(|()| directory).map_err(Into::into),
+        }
+        attempt += 1;
+    }
 }
 
 #[cfg(test)]
@@ -210,6 +226,21 @@ mod tests {
         let complaint = Listener::bind(&unix(directory.path())).expect_err("taken").to_string();
         assert!(complaint.contains("no socket"), "{complaint}");
         assert_eq!(fs::read(directory.path().join("socket")).expect("still there"), b"precious");
+    }
+
+    /// A server waited for ever where the directory was locked for other reasons, as temporary ones are against tidying.
+    #[test]
+    fn a_directory_that_stays_locked_is_told_and_not_waited_for() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let other = File::open(directory.path()).expect("it opens");
+        other.lock().expect("nobody else has it");
+        let complaint = Listener::bind(&unix(directory.path())).expect_err("locked").to_string();
+        assert!(
+            complaint.contains("locked") && complaint.contains("another directory"),
+            "{complaint}"
+        );
+        drop(other);
+        Listener::bind(&unix(directory.path())).expect("free again");
     }
 
     #[test]
