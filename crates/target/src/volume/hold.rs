@@ -178,14 +178,14 @@ fn engine(
 
 /// One process at a time; whoever comes second is told who was first.
 pub(crate) fn lock(file: &File, path: &Path) -> Result<(), TargetError> {
-    // The ring of a process that was killed lets go of its files a moment after the process is gone. Then the lock is
-    // nobody's.
-    const TRIES: u32 = 40;
+    // A ring lets go of its files a moment after it is closed: then the lock is that of a process that is gone, or our
+    // own, from when we looked at the file.
+    const TRIES: u32 = 200;
     let mut taken = true;
     for _ in 0..TRIES {
         taken = raw::try_lock(file).map_err(|error| io_error("lock", path, &error))?
             == raw::FileLock::HeldByAnother;
-        if !taken || holder(file).is_some() {
+        if !taken || holder(file).is_some_and(|process| process != std::process::id()) {
             break;
         }
         thread::sleep(Duration::from_millis(25));
@@ -194,14 +194,14 @@ pub(crate) fn lock(file: &File, path: &Path) -> Result<(), TargetError> {
         return Ok(());
     }
     let shown = path.display();
-    let who = holder(file).unwrap_or_else(|| "another process".to_owned());
+    let who = holder(file).map_or_else(|| "another process".to_owned(), named);
     Err(TargetError::refused(format!(
         "{shown} is in use by {who}, and it is used by one process at a time: wait for its end, or stop it"
     )))
 }
 
-/// Who holds a lock on the file: the kernel lists them by device and inode (proc(5), /proc/locks).
-fn holder(file: &File) -> Option<String> {
+/// The living process that holds a lock on the file: the kernel lists them by device and inode (proc(5), /proc/locks).
+fn holder(file: &File) -> Option<u32> {
     let facts = file.metadata().ok()?;
     let (major, minor) = (major_of(facts.dev()), minor_of(facts.dev()));
     let place = format!("{major:02x}:{minor:02x}:{}", facts.ino());
@@ -210,11 +210,15 @@ fn holder(file: &File) -> Option<String> {
         line.contains(" FLOCK ") && line.split_whitespace().any(|word| word == place)
     })?;
     let process = line.split_whitespace().nth(4)?.parse::<u32>().ok()?;
+    Path::new(&format!("/proc/{process}")).exists().then_some(process)
+}
+
+fn named(process: u32) -> String {
     let mut who = format!("process {process}");
     if let Ok(name) = fs::read_to_string(format!("/proc/{process}/comm")) {
         let _ = write!(who, " ({})", name.trim());
     }
-    Some(who)
+    who
 }
 
 /// As glibc's makedev(3) puts them together.

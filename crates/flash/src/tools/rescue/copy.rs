@@ -61,10 +61,12 @@ pub(super) fn copy_out(
         let (_, location, count) = run;
         (run, Layout::offset(location)..Layout::offset(location + count))
     });
-    let copied = reader.scan(ranges, &mut |&(first, location, _), offset, read| {
+    let copied = reader.scan(ranges, &mut |&(first, location, count), offset, read| {
         let block = first + (offset / BLOCK_BYTES) as u32 - location;
         let Ok(bytes) = read else {
-            lost.insert(block);
+            // Beyond the end of the drive the rest comes in one piece.
+            let is_beyond = offset >= Layout::offset(rebuilt.device_blocks);
+            lost.extend(block..if is_beyond { first + count } else { block + 1 });
             return ControlFlow::Continue(());
         };
         for (data, block) in bytes.chunks_exact(BLOCK).zip(block..) {

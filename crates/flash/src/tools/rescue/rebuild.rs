@@ -63,6 +63,8 @@ pub(super) struct Rebuilt {
     page_entries: u32,
     /// Of the volume.
     blocks: u32,
+    /// Of the drive as it is.
+    pub device_blocks: u32,
 }
 
 /// Where in the log an entry is.
@@ -153,13 +155,14 @@ impl Rebuilt {
             versions,
             page_entries,
             blocks,
+            device_blocks,
             counted,
         };
         let places = rebuilt.counted.chunks.iter();
         rebuilt.places =
             places.map(|chunk| (chunk.location, chunk.header.blocks, chunk.header.seq)).collect();
         rebuilt.places.sort_unstable();
-        rebuilt.load(reader, checksums, device_blocks)?;
+        rebuilt.load(reader, checksums)?;
         let records = {
             let Counted { chunks, .. } = &rebuilt.counted;
             let behind = (basis == Basis::Root).then_some(checkpoint);
@@ -173,13 +176,9 @@ impl Rebuilt {
         Ok((rebuilt, exported_bytes))
     }
 
-    fn load(
-        &mut self,
-        reader: &mut Reader,
-        checksums: Checksums,
-        device_blocks: u32,
-    ) -> Result<(), ToolError> {
-        let Self { map, unverified, versions, blocks, .. } = self;
+    fn load(&mut self, reader: &mut Reader, checksums: Checksums) -> Result<(), ToolError> {
+        let Self { map, unverified, versions, blocks, device_blocks, .. } = self;
+        let device_blocks = *device_blocks;
         let damaged = pages::read(
             reader,
             versions,
