@@ -68,7 +68,8 @@ pub struct Server<E> {
     export: Export,
     options: Options,
     listener: Option<Listener>,
-    /// The last place is for those who are sent away because all others are taken.
+    /// Up to the last place that is taken, so that a turn passes over no empty ones behind. The place after all
+    /// others is for those who are sent away because these are taken.
     connections: Vec<Option<Connection>>,
     done: Vec<Completion>,
     /// The first connection to go on in the next turn, so that none is always last.
@@ -95,7 +96,7 @@ impl<E: Engine> Server<E> {
             service,
             export,
             listener: Some(listener),
-            connections: (0..places).map(|_| None).collect(),
+            connections: Vec::with_capacity(places),
             options,
             done: Vec::with_capacity(1024),
             first: 0,
@@ -124,7 +125,7 @@ impl<E: Engine> Server<E> {
         self.listener = None;
         self.finish_requests()?;
         self.finish_engine()?;
-        self.connections.iter_mut().for_each(|connection| *connection = None);
+        self.connections.clear();
         match self.service.trust() {
             Trust::Sound => Ok(()),
             Trust::Lost(error) => Err(ServeError::NotDurable(error)),
@@ -297,13 +298,15 @@ impl<E: Engine> Server<E> {
     /// The place of the next client: a free one or, while all others have shaken hands, the last. Who has
     /// not will have to hurry or go.
     fn place(&self) -> Option<usize> {
-        let (last, places) = self.connections.split_last().expect("there is a last place");
-        let free = places.iter().position(Option::is_none);
+        let most = self.options.connections_max;
+        let taken = self.connections.len();
         let settled = |place: &Option<Connection>| {
             place.as_ref().is_some_and(|connection| connection.session.is_transmitting())
         };
-        let full = last.is_none() && places.iter().all(settled);
-        free.or(full.then_some(places.len()))
+        let free = self.connections.iter().take(most).position(Option::is_none);
+        let free = free.or((taken < most).then_some(taken));
+        let full = taken == most && self.connections.iter().all(settled);
+        free.or(full.then_some(most))
     }
 
     fn accept(&mut self) {
@@ -318,7 +321,10 @@ impl<E: Engine> Server<E> {
                 } else {
                     self.service.traffic.clients += 1;
                 }
-                self.connections[number] = Some(connection);
+                match self.connections.get_mut(number) {
+                    Some(place) => *place = Some(connection),
+                    None => self.connections.push(Some(connection)),
+                }
             }
             Ok(None) => {}
             Err(_) => {
@@ -341,7 +347,7 @@ impl<E: Engine> Server<E> {
                 interrupted |= need == Need::Turn;
             }
         }
-        self.first = (self.first + 1) % count;
+        self.first = (self.first + 1) % count.max(1);
         (stuck, interrupted)
     }
 
@@ -434,6 +440,7 @@ impl<E: Engine> Server<E> {
                 assert!(gone.held == 0, "{} buffers leave with a connection", gone.held);
             }
         }
+        while self.connections.pop_if(|place| place.is_none()).is_some() {}
     }
 }
 
