@@ -35,6 +35,8 @@ pub enum Verb {
     History(HistoryArguments),
     /// Print a run's table again
     Show(ShowArguments),
+    #[command(about = "Compare runs, cell by cell, with intervals", long_about = COMPARE_ABOUT)]
+    Compare(CompareArguments),
     #[command(about = "Write runs as pictures and tables", long_about = REPORT_ABOUT)]
     Report(ReportArguments),
     #[command(about = "List the drives that can be modelled, show one, or propose one from a run")]
@@ -138,6 +140,10 @@ pub struct RunArguments {
     #[arg(long, value_name = "KEY=VALUE|NAME", help_heading = "Record")]
     pub label: Vec<String>,
 
+    /// What the drives under the target cost; kept in the record, for `report` and `compare`. TARGET=129EUR for one of two
+    #[arg(long, value_name = "129EUR", help_heading = "Record")]
+    pub price: Vec<String>,
+
     /// Where all random choices come from; the record names it
     #[arg(long, value_name = "N", help_heading = "Record")]
     pub seed: Option<u64>,
@@ -149,10 +155,27 @@ pub struct RunArguments {
     /// No progress, only the result and errors
     #[arg(long, short, help_heading = "Record")]
     pub quiet: bool,
+
+    /// Data sheets and findings.
+    #[command(flatten)]
+    pub decide: DecideArguments,
+}
+
+/// What a run is held against, and what of it is a finding.
+#[derive(Args, Debug)]
+pub struct DecideArguments {
+    /// Hold the run against a data sheet: a file (docs/spec-format.md), a drive of the catalog, or `catalog` for what it has
+    /// of the drive measured. TARGET=FILE for one of several
+    #[arg(long, value_name = "FILE|NAME", help_heading = "Decide")]
+    pub spec: Vec<String>,
+
+    /// End with exit code 1 when this is found: `spec`, an entry of the data sheet that fails, or flags by name
+    #[arg(long, value_name = "spec|FLAG,...", help_heading = "Decide")]
+    pub fail_on: Vec<String>,
 }
 
 /// What a resumed run takes from its record, so that all its cells are of one kind.
-const KEPT_BY_RESUME: [&str; 16] = [
+const KEPT_BY_RESUME: [&str; 17] = [
     "targets",
     "method",
     "set",
@@ -167,6 +190,7 @@ const KEPT_BY_RESUME: [&str; 16] = [
     "reads_only",
     "purge",
     "label",
+    "price",
     "seed",
     "dry_run",
 ];
@@ -335,6 +359,61 @@ pub struct ShowArguments {
     /// The history to read
     #[arg(long, value_name = "PATH")]
     pub store: Option<PathBuf>,
+
+    /// Data sheets and findings.
+    #[command(flatten)]
+    pub decide: DecideArguments,
+}
+
+/// What `compare --help` opens with.
+const COMPARE_ABOUT: &str = "\
+Compare runs with the first one named, the baseline: what differs between machines and methods first, then every cell \
+that both have, as the ratio of their rates with its 95 % interval and a verdict. Cells belong together when operation, \
+pattern, block, threads, depth, kind of I/O and every other coordinate are the same.
+
+A verdict is `faster` or `slower` when the whole interval lies beyond 2 %, `same` when all of it lies within, and \
+`undecided` otherwise. The targets of one run are compared in pairs, for their passes alternated. Runs made apart are \
+not: the interval is wider, and what changed on the machine in between stays in the difference.";
+
+/// What `compare --help` ends with.
+const COMPARE_HELP: &str = "\
+Examples:
+  drivelab compare before-upgrade last
+  drivelab compare last                        the two targets of one run
+  drivelab compare base.json last --json > verdicts.json
+
+In continuous integration: keep the record of a run you trust, and compare
+with it. `undecided` is no finding, so that noise alone breaks no build; what
+must be decided needs passes (run --grade normal or publish).
+  drivelab run /mnt/scratch --label now
+  drivelab compare base.json now --fail-on slower
+
+Exit codes: 0 compared, 1 a finding that --fail-on names, 2 nothing to compare.";
+
+/// `drivelab compare`.
+#[derive(Args, Debug)]
+#[command(after_long_help = COMPARE_HELP)]
+pub struct CompareArguments {
+    /// Which runs, the baseline first; one alone if it has two targets
+    #[arg(value_name = "RUN", required = true, num_args = 1..)]
+    pub runs: Vec<String>,
+
+    /// One JSON document instead of tables
+    #[arg(long)]
+    pub json: bool,
+
+    /// What a run's drives cost, for ratios for the money; what `run --price` kept need not be said
+    #[arg(long, value_name = "RUN=129EUR")]
+    pub price: Vec<String>,
+
+    /// End with exit code 1 when this is found: `slower`, a cell that is slower than the baseline's, or flags by name,
+    /// in any run but the baseline
+    #[arg(long, value_name = "slower|FLAG,...")]
+    pub fail_on: Vec<String>,
+
+    /// The history to read
+    #[arg(long, value_name = "PATH")]
+    pub store: Option<PathBuf>,
 }
 
 /// What `report --help` opens with.
@@ -342,22 +421,26 @@ const REPORT_ABOUT: &str = "\
 Write one or more runs as pictures and tables, for people and for programs. Several runs stand side by side: those of one \
 method share their charts, and what differed between their machines is named first.";
 
-/// What `report --help` ends with.
-const REPORT_HELP: &str = "\
-A file that exists is overwritten when it is a report of drivelab's, or with --force. `-` is stdout. Every file appears \
-whole or not at all.
-
-Examples:
-  drivelab report last --html report.html
-  drivelab report last --csv - | head
-  drivelab report last --svg pictures
-  drivelab report last~1 last --price last~1=89EUR --price last=129EUR --html two.html
-
-docs/report-formats.md describes the columns of the CSV.";
+/// What `report --help` ends with: the tables from their own list, so that it cannot go stale.
+fn report_help() -> String {
+    let mut text = String::from("Tables:\n");
+    for kind in report::derive::KINDS {
+        text += &hanging(&format!("  {:<14} ", kind.name), kind.about);
+    }
+    text + "\nA file that exists is overwritten when it is a report of drivelab's, or with\n--force. `-` is \
+            stdout. Every file appears whole or not at all.\n\nExamples:\n  \
+            drivelab report last --html report.html\n  \
+            drivelab report last --csv - | head\n  \
+            drivelab report last --svg pictures\n  \
+            drivelab report last~1 last --price last~1=89EUR --price last=129EUR --html two.html\n  \
+            drivelab report disk ssd --baseline disk --table price,same-money\n  \
+            drivelab report last --spec sheet.toml --table specification\n\n\
+            docs/report-formats.md describes the columns of the CSV, docs/derived-tables.md\nthe tables."
+}
 
 /// `drivelab report`.
 #[derive(Args, Debug)]
-#[command(after_long_help = REPORT_HELP)]
+#[command(after_long_help = report_help())]
 pub struct ReportArguments {
     /// Which runs: an id or the beginning of one, `last`, `last~1`, a label, a record file
     #[arg(value_name = "RUN", num_args = 0.., default_value = "last")]
@@ -379,9 +462,21 @@ pub struct ReportArguments {
     #[arg(long, value_name = "DIR", help_heading = "What to write")]
     pub svg: Option<PathBuf>,
 
-    /// What a run's drives cost, for charts of performance against price; modelled drives bring theirs along
+    /// What a run's drives cost; what `run --price` kept and what the catalog prints of modelled drives need not be said
     #[arg(long, value_name = "RUN=129EUR", help_heading = "What to know")]
     pub price: Vec<String>,
+
+    /// A data sheet to hold the runs against: a file, a drive of the catalog, or `catalog`. RUN=FILE for one of several
+    #[arg(long, value_name = "FILE|NAME", help_heading = "What to know")]
+    pub spec: Vec<String>,
+
+    /// Tables to derive, printed and added to --html, --xlsx, --csv: names from the list below, or `all`
+    #[arg(long, value_name = "NAME,...", help_heading = "What to derive")]
+    pub table: Vec<String>,
+
+    /// What others are held against: a RUN that is named, or one of their targets; else the first
+    #[arg(long, value_name = "RUN", help_heading = "What to derive")]
+    pub baseline: Option<String>,
 
     /// Overwrite files that are no reports of drivelab's
     #[arg(long, help_heading = "What to know")]
@@ -416,7 +511,8 @@ fn run_help() -> String {
             drivelab run /dev/sdb --method bm-flash --destroy S3Z9NX0M\n  \
             drivelab run . --method saturation --dry-run   what it would write\n  \
             drivelab run model:intel-x25e-32/ext3:ram=4G   a drive not here\n\n\
-            Exit codes: 0 the plan completed (flags or not), 2 could not run,\n130 interrupted."
+            Exit codes: 0 the plan completed (flags or not), 1 a finding that\n\
+            --fail-on names, 2 could not run, 130 interrupted."
 }
 
 #[cfg(test)]

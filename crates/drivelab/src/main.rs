@@ -1,20 +1,22 @@
 //! drivelab: is this drive, volume or array as fast as its data sheet says, for my workload?
 //!
 //! ```text
-//!   cli (words)  ->  run | study | serve | show | history | report | drives
+//!   cli (words)  ->  run | study | serve | show | history | compare | report | drives
 //!   ->  stdout: tables and data, stderr: talk
 //! ```
 //!
-//! Exit codes: 0 the plan completed, 2 could not run, 130 interrupted.
+//! Exit codes: 0 the plan completed, 1 a finding, 2 could not run, 130 interrupted.
 #![forbid(unsafe_code)]
 
 mod cli;
+mod compare;
 mod complaint;
 mod drives;
 mod duration;
 mod flash;
 mod history;
 mod interrupt;
+mod known;
 mod output;
 mod progress;
 mod report;
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         cli::Verb::History(arguments) => history::history(&arguments),
         cli::Verb::Show(arguments) => show::show(&arguments),
         cli::Verb::Study(arguments) => study::study(&arguments),
+        cli::Verb::Compare(arguments) => compare::compare(&arguments),
         cli::Verb::Report(arguments) => report::report(&arguments),
         cli::Verb::Drives(arguments) => drives::drives(&arguments),
     };

@@ -1,19 +1,30 @@
 //! `drivelab show`.
 
-use crate::{cli::ShowArguments, output};
+use crate::{
+    cli::ShowArguments,
+    known::{Named, fail_on, sheets},
+    output,
+};
 use anyhow::Result;
-use std::process::ExitCode;
+use std::{process::ExitCode, slice};
 
-/// Prints a run's table, or its record.
+/// Prints a run's table, or its record; a data sheet is held against it.
 pub fn show(arguments: &ShowArguments) -> Result<ExitCode> {
+    let kinds = fail_on::parse(&arguments.decide.fail_on, &[("spec", fail_on::Kind::Spec)])?;
+    fail_on::check(&kinds, !arguments.decide.spec.is_empty())?;
     let mut store = output::open_store(arguments.store.as_deref())?;
     store.close_orphans()?;
     let record = store.resolve(&arguments.run)?;
+    let words = slice::from_ref(&arguments.run);
+    let named = Named::all(words, slice::from_ref(&record));
+    let sheets = sheets::of(&named, &arguments.decide.spec)?.concat();
+    let held = sheets::held(&record, &sheets);
+    let style = output::style();
     let text = if arguments.json {
         serde_json::to_string_pretty(&record)? + "\n"
     } else {
-        report::terminal::run(&record, &output::style())
+        report::terminal::run(&record, &style) + &sheets::text(&held, &style)
     };
     output::print(&text)?;
-    Ok(ExitCode::SUCCESS)
+    fail_on::outcome(&kinds, &record, &held)
 }

@@ -6,7 +6,8 @@ use common::Call;
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Every verb there is; grow it with `cli::Verb`.
-const VERBS: [&str; 8] = ["run", "study", "flash", "serve", "history", "show", "report", "drives"];
+const VERBS: [&str; 9] =
+    ["run", "study", "flash", "serve", "history", "show", "compare", "report", "drives"];
 
 /// Every page of the help.
 const PAGES: &[&[&str]] = &[
@@ -23,6 +24,7 @@ const PAGES: &[&[&str]] = &[
     &["serve"],
     &["history"],
     &["show"],
+    &["compare"],
     &["report"],
     &["drives"],
     &["drives", "fit"],

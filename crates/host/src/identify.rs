@@ -68,6 +68,7 @@ pub fn target_info(path: &Path, text: &str, roots: &Roots) -> Result<TargetInfo,
         warnings: findings.warnings,
         completions: None,
         managed_flash: None,
+        price: None,
     })
 }
 
@@ -108,6 +109,7 @@ fn device_info(
         warnings: findings.warnings,
         completions: None,
         managed_flash: None,
+        price: None,
     }
 }
 

@@ -8,8 +8,8 @@
 
 use block::Rng;
 use lab::statistics::{
-    Assessment, Grade, Looks, Stop, StopRule, TICK_NS, Temperatures, Tick, assess, burst_credit,
-    cliff, falling_slope, warm_up,
+    Assessment, Grade, Looks, Passes, Stop, StopRule, TICK_NS, Temperatures, Tick, Verdict, assess,
+    burst_credit, cliff, falling_slope, unpaired, warm_up,
 };
 
 const PER_TICK: f64 = 1000.0;
@@ -248,4 +248,63 @@ fn true_shapes_are_found_in_the_same_noise() {
     }
     println!("of 200: cliffs {cliffs}, slopes {slopes}, alarms {alarms}");
     assert!(cliffs >= 195 && slopes >= 190 && alarms >= 170);
+}
+
+/// Pairs of runs that are made apart.
+const PAIRS: u64 = 200;
+/// Share by which a drive's rate moves from pass to pass, standard deviation: what a quarter of an hour changes.
+const PASS_TO_PASS: f64 = 0.005;
+
+/// One cell of a run: passes of the simulated drive at `speed`, each with its own ticks under the stop rule.
+fn run(drive: Drive, grade: Grade, passes: u64, speed: f64, seed: u64) -> Passes {
+    let mut rng = Rng::new(seed, 0xa9a7);
+    let of_pass = |pass: u64| {
+        let level = speed * (1.0 + PASS_TO_PASS * normal(&mut rng));
+        let (_, seen, _) = measure(&drive.ticks(seed * 100 + pass, 3000), grade);
+        (seen.operations_per_second * level, seen.half_width_relative.expect("a window"))
+    };
+    let (rates, widths): (Vec<_>, Vec<_>) = (0..passes).map(of_pass).unzip();
+    Passes { rates, half_width_relative: widths.into_iter().max_by(f64::total_cmp) }
+}
+
+/// Shares of pairs whose interval holds the true ratio, that are called different, and that are called faster.
+fn apart(drive: Drive, grade: Grade, passes: u64, ratio: f64) -> [f64; 3] {
+    let (mut covered, mut different, mut faster) = (0, 0, 0);
+    for pair in 0..PAIRS {
+        let a = run(drive, grade, passes, 1.0, 2 * pair);
+        let b = run(drive, grade, passes, ratio, 2 * pair + 1);
+        let seen = unpaired(&a, &b);
+        let [low, high] = seen.ci95.expect("half-widths");
+        covered += u64::from(low <= ratio && ratio <= high);
+        different += u64::from(matches!(seen.verdict, Verdict::Faster | Verdict::Slower));
+        faster += u64::from(seen.verdict == Verdict::Faster);
+    }
+    let shares = [covered, different, faster].map(|count| count as f64 / PAIRS as f64);
+    println!(
+        "{drive:?} {grade:?}, {passes} passes, ratio {ratio}: covered, different, faster {shares:.3?}"
+    );
+    shares
+}
+
+/// Whoever runs a drive today and again tomorrow must not be told that it changed.
+#[test]
+fn two_runs_of_the_same_drive_made_apart_show_no_difference() {
+    let restless = Drive { autocorrelation: 0.9, ..Drive::LEVEL };
+    let waves = Drive { habit: Habit::LongWaves, ..Drive::LEVEL };
+    for drive in [Drive::LEVEL, restless, waves] {
+        for (grade, passes) in [(Grade::Quick, 1), (Grade::Normal, 3), (Grade::Publish, 5)] {
+            let [covered, different, _] = apart(drive, grade, passes, 1.0);
+            assert!(covered >= 0.95 && different <= 0.05, "{drive:?} {grade:?}");
+        }
+    }
+}
+
+#[test]
+fn five_percent_are_found_where_the_precision_allows() {
+    let quiet = Drive { variation: [0.01, 0.05], ..Drive::LEVEL };
+    let [covered, _, faster] = apart(quiet, Grade::Publish, 5, 1.05);
+    assert!(covered >= 0.95 && faster >= 0.90);
+    // The usual noise at the usual grade: mostly undecided, never the wrong way round.
+    let [covered, different, faster] = apart(Drive::LEVEL, Grade::Normal, 3, 1.05);
+    assert!(covered >= 0.95 && different == faster);
 }

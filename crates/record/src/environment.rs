@@ -79,6 +79,18 @@ pub struct TargetInfo {
     /// How a managed flash volume stood at the end, and what it had done since it was opened.
     #[serde(default)]
     pub managed_flash: Option<ManagedFlash>,
+    /// What the drives under it cost, all together, as the user said.
+    #[serde(default)]
+    pub price: Option<Money>,
+}
+
+/// An amount of a currency. Amounts of different currencies are never added or compared.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Money {
+    /// How much.
+    pub amount: f64,
+    /// Three letters, as in ISO 4217: `USD`, `EUR`...
+    pub currency: String,
 }
 
 /// A managed flash volume's state and counters. All that was written since it was opened, fills included:

@@ -22,7 +22,7 @@ mod summary;
 pub use cell::{Bound, Cell, CpuCost, Latency, Operations, Pass, Percentile, Series, Transition};
 pub use environment::{
     BlockLayer, Completions, Cpu, DriveIdentity, Environment, FileSystem, HostFacts, Link,
-    ManagedFlash, Queue, TargetInfo, TargetKind,
+    ManagedFlash, Money, Queue, TargetInfo, TargetKind,
 };
 pub use file::FileError;
 pub use flag::Flag;

@@ -9,18 +9,21 @@
 //!   Record ---> long_form::csv    one row a value
 //! ```
 //!
-//! This crate sees only `record`. It does no I/O, asks no terminal and no environment: the caller decides on
-//! width, colours and characters.
+//! This crate sees records, and of the laboratory only its statistics and names. It does no I/O, asks no terminal and no
+//! environment: the caller decides on width, colours and characters.
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod chart;
+pub mod comparison;
+pub mod derive;
 pub mod document;
 pub mod html;
 pub mod long_form;
 mod markup;
 pub mod number;
 pub mod runs;
+pub mod specification;
 pub mod svg;
 pub mod terminal;
 pub mod xlsx;

@@ -2,6 +2,7 @@
 //!
 //! Numbers are written as they are recorded, in the shortest form that reads back as the same double.
 
+use crate::chart::{Entry, Table, Unit};
 use record::{Cell, Latency, Record};
 
 /// The first row, by which a file of ours is known.
@@ -18,6 +19,45 @@ pub fn csv(records: &[&Record]) -> String {
     }
     text
 }
+
+/// A derived table as further rows: `metric` is the table's name and the column's, what is neither target nor cell stands
+/// under `coordinates`.
+pub fn derived(name: &str, table: &Table) -> String {
+    table.rows.iter().map(|row| derived_row(name, table, row)).collect()
+}
+
+fn derived_row(name: &str, table: &Table, row: &[Entry]) -> String {
+    let (mut target, mut cell, mut others) = (String::new(), String::new(), Vec::new());
+    for (column, entry) in table.columns.iter().zip(row) {
+        match (column.name.as_str(), entry) {
+            ("target", Entry::Text(text)) => target = field(text),
+            ("cell" | "cells", Entry::Text(text)) => cell = field(text),
+            (key, Entry::Text(text)) => others.push(format!("{key}={text}")),
+            _ => {}
+        }
+    }
+    let number = |at: usize, wanted: &str| match (table.columns.get(at), row.get(at)) {
+        (Some(column), Some(Entry::Number(value))) if column.name == wanted => value.to_string(),
+        _ => String::new(),
+    };
+    let mut text = String::new();
+    for (at, (column, entry)) in table.columns.iter().zip(row).enumerate() {
+        let Entry::Number(value) = entry else { continue };
+        if INTERVAL.contains(&column.name.as_str()) {
+            continue;
+        }
+        let metric = field(&format!("{name}: {}", column.name));
+        let unit = field(column.unit.as_ref().map_or("", Unit::name));
+        let others = field(&others.join(";"));
+        let [low, high] = [number(at + 1, INTERVAL[0]), number(at + 2, INTERVAL[1])];
+        text +=
+            &format!(",,{target},{cell},,,,,,,,{others},,{metric},{value},{unit},{low},{high},,\n");
+    }
+    text
+}
+
+/// The columns behind a value that hold its interval.
+const INTERVAL: [&str; 2] = ["95 % from", "to"];
 
 /// What is the same in all rows of a cell.
 fn head(record: &Record, cell: &Cell) -> String {
@@ -171,6 +211,25 @@ mod tests {
         let rate = text.lines().find(|line| line.starts_with(row)).expect("the cell is there");
         assert!(rate.contains(",,iops,52109.4,1/s,51340.2,52878.6,"), "{rate}");
         assert!(text.contains(",latency_p99,1523712,ns,,,"), "{text}");
+    }
+
+    #[test]
+    fn a_derived_table_adds_rows_of_the_same_form() {
+        use crate::chart::Column;
+        let unit = Unit::Other("USD per IOPS".to_owned());
+        let numbers = ["price", "95 % from", "to"].map(|name| Column::number(name, unit.clone()));
+        let columns = [vec![Column::text("target"), Column::text("as")], numbers.to_vec()].concat();
+        let row = vec![
+            Entry::text("a,b"),
+            Entry::text("RAID-5"),
+            Entry::Number(0.2),
+            Entry::Number(0.1),
+            Entry::Number(0.3),
+        ];
+        let table = Table { title: String::new(), columns, rows: vec![row] };
+        let text = derived("price", &table);
+        assert_eq!(text, ",,\"a,b\",,,,,,,,,as=RAID-5,,price: price,0.2,USD per IOPS,0.1,0.3,,\n");
+        assert_eq!(text.replace("\"a,b\"", "x").matches(',').count(), HEAD.matches(',').count());
     }
 
     #[test]

@@ -25,6 +25,19 @@ pub fn significant(value: f64) -> String {
     }
 }
 
+/// Three significant digits without a unit, small ones too: `0.00817`, where [`significant`] keeps to three decimals.
+pub fn three_digits(value: f64) -> String {
+    let size = value.abs();
+    // From 0.9995 on rounding gives a digit before the point.
+    if !(1e-4..0.9995).contains(&size) {
+        return significant(value);
+    }
+    let decimals = 2 - size.log10().floor() as i32;
+    // What rounds up to the next power of ten has a digit more than it needs.
+    let rounds_up = size * 10f64.powi(decimals) >= 999.5;
+    format!("{value:.*}", (decimals - i32::from(rounds_up)) as usize)
+}
+
 /// Three significant digits of a value of at least 99.95.
 fn round_to_three(value: f64) -> f64 {
     let step = 10f64.powi((value.abs().log10().floor() as i32 - 2).max(0));
@@ -154,6 +167,22 @@ mod tests {
             (f64::NAN, "-"),
         ] {
             assert_eq!(significant(value), text, "{value}");
+        }
+    }
+
+    #[test]
+    fn small_numbers_keep_three_digits() {
+        for (value, text) in [
+            (0.129_73, "0.130"),
+            (0.008_166, "0.00817"),
+            (0.099_96, "0.100"),
+            (0.000_154, "0.000154"),
+            (0.9996, "1.00"),
+            (12.34, "12.3"),
+            (0.0, "0.00"),
+            (-0.008_166, "-0.00817"),
+        ] {
+            assert_eq!(three_digits(value), text, "{value}");
         }
     }
 

@@ -20,7 +20,8 @@ mod sweeps;
 mod time;
 
 pub use document::document;
-pub use price::Money;
+pub(crate) use facts::differing;
+pub use record::Money;
 pub use subject::{Run, Subject, subjects};
 
 use crate::chart::{Figure, Value, slug};

@@ -8,6 +8,7 @@ mod list;
 mod notes;
 mod oltp;
 mod page;
+mod plain;
 mod saturation;
 mod snia;
 pub(crate) mod style;
@@ -15,6 +16,7 @@ mod table;
 pub(crate) mod words;
 
 pub use page::Page;
+pub use plain::put_table;
 pub use style::{Characters, Color, Paint, Style, WIDTH_MIN};
 pub use table::{Align, Table};
 

@@ -145,6 +145,7 @@ impl KeptTarget {
             }],
             completions: None,
             managed_flash: None,
+            price: None,
         };
         Ok(Self {
             info,

@@ -107,6 +107,7 @@ fn info(stack: &Stack, opened: &Opened) -> TargetInfo {
         warnings: opened.notes.iter().map(note).collect(),
         completions: None,
         managed_flash: None,
+        price: None,
     }
 }
 

@@ -37,6 +37,7 @@ impl NullTarget {
             warnings: Vec::new(),
             completions: None,
             managed_flash: None,
+            price: None,
         };
         Self { clock, info }
     }

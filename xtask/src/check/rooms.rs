@@ -15,7 +15,7 @@ const SIGHT: &[(&str, &[&str])] = &[
     ("record", &[]),
     ("lab", &["block", "record"]),
     ("target", &["block", "engine", "host", "model", "flash", "lab", "record"]),
-    ("report", &["record"]),
+    ("report", &["block", "lab", "record"]),
     ("study", &["block", "model", "target", "lab", "record", "report"]),
     (
         "drivelab",

@@ -1,40 +1,61 @@
 //! `drivelab report`: runs as pictures and tables for people and programs.
 //!
 //! ```text
-//!   RUN...        -> records, prices                prices.rs
+//!   RUN...        -> records; prices, data sheets   known (beside it)
 //!   records       -> texts of all files             report (the crate)
 //!   texts         -> files, all or none refused     save.rs
 //! ```
 
-mod prices;
+mod derived;
 pub mod save;
 
-use crate::{cli::ReportArguments, output};
+use crate::{
+    cli::ReportArguments,
+    known::{Named, prices, sheets},
+    output,
+};
 use anyhow::{Context, Result, bail};
 use record::Record;
-use report::runs::{self, Run};
+use report::{
+    derive,
+    runs::{self, Run},
+    specification,
+};
 use save::{Format, Outputs};
-use std::process::ExitCode;
+use std::{path::Path, process::ExitCode};
 
 /// Writes what was asked for; nothing when any of it may not be written.
 pub fn report(arguments: &ReportArguments) -> Result<ExitCode> {
     let asked = [&arguments.html, &arguments.xlsx, &arguments.csv, &arguments.svg];
-    if asked.iter().all(|path| path.is_none()) {
+    let kinds = derived::kinds(&arguments.table)?;
+    if asked.iter().all(|path| path.is_none()) && kinds.is_empty() {
         bail!(
-            "nothing to write: add one or more of --html FILE, --xlsx FILE, --csv FILE, --svg DIR"
+            "nothing to write: add one or more of --html FILE, --xlsx FILE, --csv FILE, --svg DIR, --table NAME"
         );
     }
     let mut store = output::open_store(arguments.store.as_deref())?;
     store.close_orphans()?;
     let records: Vec<Record> =
         arguments.runs.iter().map(|run| Ok(store.resolve(run)?)).collect::<Result<_>>()?;
-    let prices = prices::of(&arguments.runs, &records, &arguments.price)?;
+    let named = Named::all(&arguments.runs, &records);
+    let prices = prices::of(&named, &arguments.price)?;
+    let sheets = sheets::of(&named, &arguments.spec)?;
     let runs: Vec<Run<'_>> =
         records.iter().zip(prices).map(|(record, prices)| Run { record, prices }).collect();
 
+    let evidence = derived::evidence(&runs, &sheets, &named, arguments.baseline.as_deref())?;
+
     let mut outputs = Outputs::new(arguments.force);
     if arguments.html.is_some() || arguments.xlsx.is_some() {
-        let document = runs::document(&runs);
+        let mut document = runs::document(&runs);
+        let held = records.iter().zip(&sheets).flat_map(|(record, s)| sheets::held(record, s));
+        for held in held {
+            let section = specification::section(held.specification, &held.findings, &held.of);
+            document.sections.insert(document.sections.len().saturating_sub(1), section);
+        }
+        if let Some(section) = derive::section(&kinds, &evidence) {
+            document.sections.insert(document.sections.len().saturating_sub(1), section);
+        }
         if let Some(path) = &arguments.html {
             outputs.add(path, Format::Html, report::html::page(&document).into_bytes())?;
         }
@@ -45,15 +66,25 @@ pub fn report(arguments: &ReportArguments) -> Result<ExitCode> {
     }
     if let Some(path) = &arguments.csv {
         let records: Vec<&Record> = records.iter().collect();
-        outputs.add(path, Format::Csv, report::long_form::csv(&records).into_bytes())?;
+        let mut text = report::long_form::csv(&records);
+        for kind in &kinds {
+            for table in kind.derive(&evidence).unwrap_or_default() {
+                text += &report::long_form::derived(kind.name, &table);
+            }
+        }
+        outputs.add(path, Format::Csv, text.into_bytes())?;
     }
     if let Some(directory) = &arguments.svg {
         let groups = runs::by_method(&runs);
         let figures: Vec<_> = groups.iter().map(|group| runs::figures(group)).collect();
         outputs.drawings(directory, figures.iter().flat_map(|figures| figures.all()))?;
     }
+    let stdout_is_taken = asked.iter().any(|path| path.as_deref() == Some(Path::new("-")));
     for line in outputs.write()? {
         eprintln!("{line}");
+    }
+    if !stdout_is_taken {
+        output::print(&derive::text(&kinds, &evidence, &output::style()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -11,7 +11,9 @@ pub use order::entropy;
 
 use crate::{
     cli::RunArguments,
-    interrupt, output,
+    interrupt,
+    known::{Named, fail_on, prices, sheets},
+    output,
     progress::{Progress, Talk},
 };
 use anyhow::{Context, Result, bail};
@@ -24,15 +26,23 @@ use lab::{
     target::{Access, Reset, Target},
 };
 use order::Order;
-use record::{FORMAT, MethodInfo, Record, State, Store, TargetKind, Tool, VERSION, Warning};
+use record::{
+    FORMAT, MethodInfo, Record, State, Store, TargetInfo, TargetKind, Tool, VERSION, Warning,
+};
 use std::{cell::RefCell, fs, path::Path, process::ExitCode, rc::Rc};
 use target::{Permission, TargetText};
 
 /// Measures, and prints what was measured.
 pub fn run(arguments: RunArguments) -> Result<ExitCode> {
+    let kinds = fail_on::parse(&arguments.decide.fail_on, &[("spec", fail_on::Kind::Spec)])?;
+    fail_on::check(&kinds, !arguments.decide.spec.is_empty())?;
     let Some(measured) = measure(&arguments)? else { return Ok(ExitCode::SUCCESS) };
-    give_out(&arguments, &measured.record, &output::style())?;
-    measured.conclude()
+    let record = measured.record.clone();
+    let sheets = sheets::of(&Named::of_targets(&record.targets), &arguments.decide.spec)?.concat();
+    let held = sheets::held(&record, &sheets);
+    give_out(&arguments, &record, &held, &output::style())?;
+    let ended = measured.conclude()?;
+    if ended != ExitCode::SUCCESS { Ok(ended) } else { fail_on::outcome(&kinds, &record, &held) }
 }
 
 /// A run that has ended, whatever its end was; it is in the store.
@@ -57,6 +67,11 @@ pub fn measure(arguments: &RunArguments) -> Result<Option<Measured>> {
         reads_only: order.options.reads_only || !order.writes(),
     };
     let mut targets = open_targets(&order, &permission, clock)?;
+    // What the user says of the targets is read before the first byte, not after the last.
+    let infos: Vec<TargetInfo> = targets.iter().map(|target| target.info().clone()).collect();
+    let named = Named::of_targets(&infos);
+    sheets::of(&named, &arguments.decide.spec)?;
+    let prices = prices::given(&named, &arguments.price)?;
     let offers: Vec<_> = targets.iter().map(|target| target.offer()).collect();
     let plan = Plan::new(order.method.clone(), &order.options, &offers)?;
     if arguments.dry_run {
@@ -76,10 +91,13 @@ pub fn measure(arguments: &RunArguments) -> Result<Option<Measured>> {
             display_bytes(plan.span_bytes)
         );
     }
-    let record = match earlier {
+    let mut record = match earlier {
         Some(record) => record,
         None => new_record(&order, &plan, &targets, &store, clock)?,
     };
+    for (_, target, money) in prices {
+        record.targets[target].price = Some(money);
+    }
     carry_out(arguments, &plan, &mut targets, record, store).map(Some)
 }
 
@@ -182,6 +200,7 @@ impl Measured {
 fn give_out(
     arguments: &RunArguments,
     record: &Record,
+    held: &[sheets::Held<'_>],
     style: &report::terminal::Style,
 ) -> Result<()> {
     let json = || serde_json::to_string_pretty(record).map(|text| text + "\n");
@@ -191,7 +210,7 @@ fn give_out(
             .with_context(|| format!("--json: cannot write {}", path.display()))?,
         None => {}
     }
-    output::print(&report::terminal::run(record, style))
+    output::print(&(report::terminal::run(record, style) + &sheets::text(held, style)))
 }
 
 fn open_targets(

@@ -24,7 +24,9 @@ use allowance::{Allowance, written_bytes};
 use block::{IoError, display_bytes};
 use fold::Place;
 use pass::{PassError, PassOrder};
-use record::{Cell, Flag, Paired, PairedVerdict, Record, Rounds, State, TargetKind, Warning};
+use record::{
+    Cell, Flag, Paired, PairedVerdict, Record, Rounds, State, TargetInfo, TargetKind, Warning,
+};
 use std::{collections::BTreeMap, time::Instant as WallInstant};
 
 /// Whoever watches a run: the terminal, a test.
@@ -139,7 +141,9 @@ impl Runner<'_> {
         let need = Need { span_bytes: self.plan.span_bytes, writes };
         for target in 0..self.targets.len() {
             self.targets[target].prepare(&need)?;
-            record.targets[target] = self.targets[target].info().clone();
+            // What the user paid is no property of the target.
+            let price = record.targets[target].price.take();
+            record.targets[target] = TargetInfo { price, ..self.targets[target].info().clone() };
             self.observer.save(record);
             if self.targets[target].offer().access == Access::ReadWrite {
                 (0..self.plan.fill).try_for_each(|round| self.fill(target, round))?;

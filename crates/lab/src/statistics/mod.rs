@@ -8,7 +8,7 @@
 //!   latency  -> Histogram --drain_delta--> Delta --add_delta--> the cell's Histogram -> percentiles
 //!   ticks    -> coalesce -> warm-up cut -> batch means -> half-width, steadiness, alarm = Assessment
 //!   Assessment at t, 1.15 t, ...  -> Looks -> Stop          (StopRule: quick, normal, publish)
-//!   passes   -> headline (one drive)   paired (A against B)   snia_steady (rounds)
+//!   passes   -> headline (one drive)   paired (A against B)   unpaired (made apart)   snia_steady (rounds)
 //!   ticks    -> cliff, burst_credit, falling_slope            (the shapes of known traps)
 //! ```
 //!
@@ -24,6 +24,7 @@ mod shapes;
 mod snia;
 mod stop;
 mod tick;
+mod unpaired;
 
 pub use assess::{Assessment, assess};
 pub use distribution::{normal_quantile, student_t_975};
@@ -36,3 +37,4 @@ pub use shapes::{
 pub use snia::{SniaVerdict, snia_steady};
 pub use stop::{Grade, Looks, Stop, StopRule};
 pub use tick::{TICK_NS, Tick, WarmUp, coalesce, warm_up};
+pub use unpaired::{Passes, Unpaired, unpaired};

@@ -89,13 +89,17 @@ pub fn paired(a: &[f64], b: &[f64]) -> Paired {
         let half = student_t_975(n - 1) * (moments::variance(&logs) / n as f64).sqrt();
         [(centre - half).exp(), (centre + half).exp()]
     });
-    let verdict = match ci95 {
+    Paired { ratio: centre.exp(), ci95, verdict: verdict(ci95), n }
+}
+
+/// What an interval of a ratio says.
+pub(super) fn verdict(ci95: Option<[f64; 2]>) -> Verdict {
+    match ci95 {
         Some([low, _]) if low > BAND => Verdict::Faster,
         Some([_, high]) if high < 1.0 / BAND => Verdict::Slower,
         Some([low, high]) if low >= 1.0 / BAND && high <= BAND => Verdict::Same,
         _ => Verdict::Undecided,
-    };
-    Paired { ratio: centre.exp(), ci95, verdict, n }
+    }
 }
 
 #[cfg(test)]

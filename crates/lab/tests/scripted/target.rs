@@ -151,6 +151,7 @@ fn info() -> TargetInfo {
         warnings: Vec::new(),
         completions: None,
         managed_flash: None,
+        price: None,
     }
 }
 

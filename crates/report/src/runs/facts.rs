@@ -25,9 +25,7 @@ pub(super) fn differences(runs: &[Run<'_>]) -> Option<Section> {
         return None;
     }
     let title = "What differs between the runs".to_owned();
-    let table = of(runs, |name, values| {
-        !IDENTITY.contains(&name) && values.windows(2).any(|pair| pair[0] != pair[1])
-    });
+    let table = differing(runs);
     let blocks = if table.rows.is_empty() {
         vec![Block::Text(
             "Nothing but their time: machine, targets, method and options are the same.".to_owned(),
@@ -36,6 +34,13 @@ pub(super) fn differences(runs: &[Run<'_>]) -> Option<Section> {
         vec![Block::Table(table)]
     };
     Some(Section { title, blocks })
+}
+
+/// The facts that are not the same in all runs.
+pub(crate) fn differing(runs: &[Run<'_>]) -> Table {
+    of(runs, |name, values| {
+        !IDENTITY.contains(&name) && values.windows(2).any(|pair| pair[0] != pair[1])
+    })
 }
 
 fn of(runs: &[Run<'_>], is_wanted: impl Fn(&str, &[&str]) -> bool) -> Table {

@@ -4,15 +4,6 @@ use super::{Subject, figure, rates};
 use crate::chart::{Axis, BarSeries, Bars, Chart, Figure, Line, Lines, Point, Stroke, Unit, Value};
 use record::Cell;
 
-/// An amount of a currency.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Money {
-    /// How much.
-    pub amount: f64,
-    /// `USD`, `EUR`...
-    pub currency: String,
-}
-
 /// For every currency: performance against price, and operations for a unit of money.
 pub(super) fn figures(subjects: &[Subject<'_>]) -> Vec<Figure> {
     let mut currencies: Vec<&str> = Vec::new();

@@ -100,15 +100,10 @@ pub(super) fn mix(reads: &Series, writes: &Series, shares: &Series) -> Result<Se
 fn intercept(values: &[Value]) -> Result<f64, String> {
     let point = |value: &Value| {
         let block = value.at.get("block").and_then(|text| text.parse::<f64>().ok());
-        block.map(|block| (block, value.number))
+        block.map(|block| [block, value.number, 1.0])
     };
-    let points: Option<Vec<(f64, f64)>> = values.iter().map(point).collect();
-    let points = points.filter(|points| points.len() >= 2);
-    let points = points.ok_or("a line needs two values with block sizes at least")?;
-    let count = points.len() as f64;
-    let mean_x = points.iter().map(|(x, _)| x).sum::<f64>() / count;
-    let mean_y = points.iter().map(|(_, y)| y).sum::<f64>() / count;
-    let spread = points.iter().map(|(x, _)| (x - mean_x).powi(2)).sum::<f64>();
-    let common = points.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum::<f64>();
-    Ok(mean_y - common / spread * mean_x)
+    let points: Option<Vec<[f64; 3]>> = values.iter().map(point).collect();
+    let line = points.and_then(|points| report::derive::fit(&points));
+    let line = line.ok_or("a line needs two values with different block sizes at least")?;
+    Ok(line.intercept)
 }

@@ -184,7 +184,8 @@ pub(super) fn data_sheet(top: &Section<'_>) -> Result<DataSheet, BadCatalog> {
     };
     let source = section.text("source")?.0;
     let mut lines = Vec::new();
-    for key in section.keys().into_iter().filter(|key| *key != "source") {
+    // `entry` is for `report::specification`, which reads it strictly.
+    for key in section.keys().into_iter().filter(|key| !["source", "entry"].contains(key)) {
         lines.push((key.to_owned(), section.text(key)?.0));
     }
     Ok(DataSheet { source, lines })

@@ -1,0 +1,141 @@
+//! Data sheets: a file of the user's, or the figures that the catalog has of a drive.
+
+use super::{Named, places};
+use anyhow::{Context, Result, bail};
+use lab::names::did_you_mean;
+use record::{Record, TargetInfo};
+use report::{
+    runs::{self, Run},
+    specification::{self, Finding, Specification},
+    terminal::Style,
+};
+use std::{fs, path::Path};
+use target::catalog::{Catalog, DriveEntry};
+
+/// The word for the figures that the catalog has of what was measured.
+const CATALOG: &str = "catalog";
+
+/// For each record the data sheet of each target, where there is one. `given` are `FILE`, a catalog's drive or `catalog`,
+/// with `NAME=` in front for one run or target alone.
+pub fn of(named: &[Named<'_>], given: &[String]) -> Result<Vec<Vec<Option<Specification>>>> {
+    let mut sheets: Vec<Vec<Option<Specification>>> =
+        named.iter().map(|run| vec![None; run.targets.len()]).collect();
+    for text in given {
+        let (name, source) = parted(named, text);
+        for (run, target) in places(named, name, &format!("--spec {text}"))? {
+            sheets[run][target] = Some(load(source, &named[run].targets[target])?);
+        }
+    }
+    Ok(sheets)
+}
+
+/// `NAME=SOURCE`, where NAME is known and may hold a `=` of its own, as a STACK does; else SOURCE.
+fn parted<'t>(named: &[Named<'_>], text: &'t str) -> (Option<&'t str>, &'t str) {
+    let of_run = |run: &Named<'_>| {
+        let targets = run.targets.iter().map(|target| target.text.len());
+        targets.chain([run.word.len(), run.id.len()]).collect::<Vec<_>>()
+    };
+    let mut lengths: Vec<usize> = named.iter().flat_map(of_run).collect();
+    lengths.sort_unstable();
+    for length in lengths.into_iter().rev() {
+        let Some((name, rest)) = text.split_at_checked(length) else { continue };
+        let is_known = named.iter().any(|run| !run.targets_of(name).is_empty());
+        if let Some(source) = rest.strip_prefix('=').filter(|_| is_known) {
+            return (Some(name), source);
+        }
+    }
+    match text.split_once('=') {
+        Some((name, source)) if !Path::new(text).is_file() && !name.contains('/') => {
+            (Some(name), source)
+        }
+        _ => (None, text),
+    }
+}
+
+fn load(source: &str, target: &TargetInfo) -> Result<Specification> {
+    if source == CATALOG {
+        let catalog = Catalog::load()?;
+        return of_drive(drive_of(target, &catalog)?);
+    }
+    if Path::new(source).is_file() || source.contains('/') || source.ends_with(".toml") {
+        let text = fs::read_to_string(source)
+            .with_context(|| format!("--spec: cannot read the data sheet {source}"))?;
+        return Ok(Specification::parse(source, &text)?);
+    }
+    let catalog = Catalog::load()?;
+    let Some(drive) = catalog.drive(source) else {
+        let near = did_you_mean(source, catalog.drive_names());
+        bail!(
+            "--spec {source} is no file, and the catalog has no drive of this name.{near} `drivelab drives` lists \
+             them, and docs/spec-format.md says how to write a file"
+        );
+    };
+    of_drive(drive)
+}
+
+fn of_drive(drive: &DriveEntry) -> Result<Specification> {
+    let sheet = Specification::of_catalog(&drive.entry.file, drive.entry.text())?;
+    sheet.with_context(|| {
+        format!(
+            "the catalog has no figures of {}'s data sheet: write them into a file, as docs/spec-format.md says",
+            drive.name()
+        )
+    })
+}
+
+/// The catalog's drive that lies under a target: by the name in a STACK, or the model that a drive gives.
+fn drive_of<'c>(target: &TargetInfo, catalog: &'c Catalog) -> Result<&'c DriveEntry> {
+    let layers: Vec<_> = target.stack.iter().filter(|layer| layer.drive.is_some()).collect();
+    let [layer] = layers[..] else {
+        bail!(
+            "--spec catalog wants one drive, and {} has {}: name the sheet's drive instead, or a file",
+            target.text,
+            layers.len()
+        );
+    };
+    let model = layer.drive.as_ref().and_then(|drive| drive.model.as_deref());
+    let of_model = |drive: &&DriveEntry| {
+        let printed = drive.data_sheet.lines.iter().find(|(key, _)| key == "model");
+        printed.is_some_and(|(_, printed)| Some(printed.as_str()) == model)
+    };
+    let drive = catalog.drive(&layer.name).or_else(|| catalog.drives().iter().find(of_model));
+    drive.with_context(|| {
+        format!(
+            "the catalog does not have the drive under {} ({}): name one of `drivelab drives`, or a file",
+            target.text,
+            model.unwrap_or(&layer.name)
+        )
+    })
+}
+
+/// A data sheet held against each target of a record that has one.
+pub struct Held<'s> {
+    /// What is promised.
+    pub specification: &'s Specification,
+    /// The target's short name where there are several; else empty.
+    pub of: String,
+    /// What became of each entry.
+    pub findings: Vec<Finding<'s>>,
+}
+
+/// All targets of a record against their sheets.
+pub fn held<'s>(record: &Record, sheets: &'s [Option<Specification>]) -> Vec<Held<'s>> {
+    let subjects = runs::subjects(&[Run { record, prices: Vec::new() }]);
+    let several = subjects.len() > 1;
+    let held = subjects.iter().filter_map(|subject| {
+        let specification = sheets.get(subject.target)?.as_ref()?;
+        let findings = specification::judge(specification, subject);
+        let of = if several { subject.name.clone() } else { String::new() };
+        Some(Held { specification, of, findings })
+    });
+    held.collect()
+}
+
+/// What stands below a run's table.
+pub fn text(held: &[Held<'_>], style: &Style) -> String {
+    let one = |held: &Held<'_>| {
+        let of = if held.of.is_empty() { String::new() } else { format!("{}\n", held.of) };
+        format!("\n{of}{}", specification::text(held.specification, &held.findings, style))
+    };
+    held.iter().map(one).collect()
+}

@@ -1,0 +1,220 @@
+//! Runs against a baseline: what differs around them, then cell by cell.
+//!
+//! ```text
+//!   cells of two subjects  -> pairs with the same coordinates   join.rs
+//!   passes of a pair       -> ratio, interval, verdict          lab::statistics
+//!   Comparison             -> text, section                     show.rs
+//! ```
+
+mod join;
+mod show;
+#[cfg(test)]
+mod tests;
+
+pub use show::{section, text};
+
+use crate::{
+    chart::Table,
+    runs::{self, Run, Subject},
+};
+pub(crate) use join::{Key, keyed};
+use lab::statistics::{Passes, Verdict, paired, unpaired};
+use record::{Cell, PairedVerdict, Record};
+use std::collections::BTreeMap;
+
+/// Everything that was measured against the first of it.
+#[derive(Clone, Debug)]
+pub struct Comparison<'r> {
+    /// The first target of the first run.
+    pub baseline: Subject<'r>,
+    /// What differs between the runs' machines and methods; no rows where nothing does.
+    pub differences: Table,
+    /// All others, in order.
+    pub others: Vec<Other<'r>>,
+}
+
+/// One target of one run against the baseline.
+#[derive(Clone, Debug)]
+pub struct Other<'r> {
+    /// What is compared.
+    pub subject: Subject<'r>,
+    /// How its passes lay against the baseline's.
+    pub design: Design,
+    /// Cells that both have, in the baseline's order.
+    pub rows: Vec<Row<'r>>,
+    /// Cells that only the baseline has.
+    pub only_in_baseline: Vec<&'r Cell>,
+    /// Cells that the baseline lacks.
+    pub only_in_other: Vec<&'r Cell>,
+}
+
+/// How the passes of two targets lay in time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Design {
+    /// In one run, next to each other, in alternating order: what drifts slowly cancels.
+    Paired,
+    /// In runs made apart.
+    Unpaired,
+}
+
+impl Design {
+    /// The word in tables and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Paired => "paired",
+            Self::Unpaired => "unpaired",
+        }
+    }
+}
+
+/// One cell of both.
+#[derive(Clone, Debug)]
+pub struct Row<'r> {
+    /// The baseline's.
+    pub baseline: &'r Cell,
+    /// The other's.
+    pub other: &'r Cell,
+    /// Rate of the other over that of the baseline; none where either did nothing.
+    pub ratio: Option<Ratio>,
+}
+
+/// How two rates compare.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Ratio {
+    /// The other over the baseline, geometric mean.
+    pub ratio: f64,
+    /// 95 % interval.
+    pub ci95: Option<[f64; 2]>,
+    /// What the interval says, against the band of 2 %.
+    pub verdict: PairedVerdict,
+    /// Passes of the baseline and of the other that went into it.
+    pub passes: [usize; 2],
+}
+
+/// Why runs cannot be compared.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct NotComparable(pub String);
+
+/// Compares every target of every run with the first target of the first.
+///
+/// # Errors
+/// When there are not two, or when one of them has no cell in common with the baseline.
+pub fn compare<'r>(all: &[Run<'r>]) -> Result<Comparison<'r>, NotComparable> {
+    let mut subjects = runs::subjects(all).into_iter();
+    let Some(baseline) = subjects.next() else {
+        return Err(NotComparable("the first run has no cells: measure it again".to_owned()));
+    };
+    let others: Vec<Other<'r>> = subjects.map(|subject| against(&baseline, subject)).collect();
+    if others.is_empty() {
+        return Err(NotComparable(format!(
+            "compare needs two targets, and run {} has one: name another run, or measure two targets in turn with \
+             `drivelab run A B`",
+            baseline.record.id
+        )));
+    }
+    for other in &others {
+        if other.rows.is_empty() {
+            return Err(NotComparable(nothing_in_common(&baseline, &other.subject)));
+        }
+    }
+    Ok(Comparison { differences: runs::differing(all), baseline, others })
+}
+
+fn nothing_in_common(baseline: &Subject<'_>, other: &Subject<'_>) -> String {
+    let [one, two] = [baseline, other].map(|subject| subject.record.method.name.as_str());
+    let cure = if one == two {
+        "give both the same --set, --io and --size".to_owned()
+    } else {
+        format!("measure both with one method, such as --method {one}")
+    };
+    format!(
+        "{} (method {one}) and {} (method {two}) have no cell in common: {cure}",
+        baseline.name, other.name
+    )
+}
+
+fn against<'r>(baseline: &Subject<'r>, subject: Subject<'r>) -> Other<'r> {
+    let design = if std::ptr::eq(baseline.record, subject.record) {
+        Design::Paired
+    } else {
+        Design::Unpaired
+    };
+    let (ours, theirs) = (keyed(&baseline.cells), keyed(&subject.cells));
+    let index: BTreeMap<&Key, &'r Cell> = theirs.iter().map(|(key, cell)| (key, *cell)).collect();
+    let (mut rows, mut only_in_baseline) = (Vec::new(), Vec::new());
+    for (key, cell) in &ours {
+        match index.get(key) {
+            Some(other) => {
+                let ratio = match design {
+                    Design::Paired => of_pairs(cell, other),
+                    Design::Unpaired => of_apart(baseline.record, cell, subject.record, other),
+                };
+                rows.push(Row { baseline: cell, other, ratio });
+            }
+            None => only_in_baseline.push(*cell),
+        }
+    }
+    let known: BTreeMap<&Key, ()> = ours.iter().map(|(key, _)| (key, ())).collect();
+    let is_new = |(key, _): &&(Key, &'r Cell)| !known.contains_key(key);
+    let only_in_other = theirs.iter().filter(is_new).map(|(_, cell)| *cell).collect();
+    Other { design, rows, only_in_baseline, only_in_other, subject }
+}
+
+/// Pass by pass, where both have the pass.
+fn of_pairs(baseline: &Cell, other: &Cell) -> Option<Ratio> {
+    let theirs: BTreeMap<u32, f64> =
+        other.passes.iter().map(|pass| (pass.pass, pass.iops)).collect();
+    let pairs =
+        baseline.passes.iter().filter_map(|pass| Some((pass.iops, *theirs.get(&pass.pass)?)));
+    let (a, b): (Vec<f64>, Vec<f64>) = pairs.filter(|(a, b)| is_rate(*a) && is_rate(*b)).unzip();
+    if a.is_empty() {
+        return None;
+    }
+    let seen = paired(&a, &b);
+    let (ratio, ci95, verdict) = (seen.ratio, seen.ci95, word(seen.verdict));
+    Some(Ratio { ratio, ci95, verdict, passes: [seen.n, seen.n] })
+}
+
+fn of_apart(ours: &Record, baseline: &Cell, theirs: &Record, other: &Cell) -> Option<Ratio> {
+    let (a, b) = (passes(ours, baseline)?, passes(theirs, other)?);
+    let seen = unpaired(&a, &b);
+    let (ratio, ci95, verdict) = (seen.ratio, seen.ci95, word(seen.verdict));
+    Some(Ratio { ratio, ci95, verdict, passes: [a.rates.len(), b.rates.len()] })
+}
+
+/// The passes that make a cell's headline. Rounds before the steady window are no passes of the same thing.
+fn passes(record: &Record, cell: &Cell) -> Option<Passes> {
+    let window = if record.rounds.is_some() { STEADY_ROUNDS } else { cell.passes.len() };
+    let judged = &cell.passes[cell.passes.len().saturating_sub(window)..];
+    let rates: Vec<f64> =
+        judged.iter().map(|pass| pass.iops).filter(|rate| is_rate(*rate)).collect();
+    let widths = judged.iter().filter_map(|pass| pass.half_width_relative);
+    let half_width_relative =
+        widths.filter(|width| width.is_finite() && *width >= 0.0).max_by(f64::total_cmp);
+    (!rates.is_empty()).then_some(Passes { rates, half_width_relative })
+}
+
+/// Rounds that must agree: SNIA's window.
+const STEADY_ROUNDS: usize = 5;
+
+fn is_rate(rate: f64) -> bool {
+    rate.is_finite() && rate > 0.0
+}
+
+fn word(verdict: Verdict) -> PairedVerdict {
+    match verdict {
+        Verdict::Faster => PairedVerdict::Faster,
+        Verdict::Slower => PairedVerdict::Slower,
+        Verdict::Same => PairedVerdict::Same,
+        Verdict::Undecided => PairedVerdict::Undecided,
+    }
+}
+
+impl Comparison<'_> {
+    /// How many rows have this verdict, over all others.
+    pub fn count(&self, verdict: PairedVerdict) -> usize {
+        let rows = self.others.iter().flat_map(|other| &other.rows);
+        rows.filter(|row| row.ratio.is_some_and(|ratio| ratio.verdict == verdict)).count()
+    }
+}

@@ -1,0 +1,170 @@
+//! A comparison for terminals and for reports.
+
+use super::{Comparison, Design, Other, Ratio, Row};
+use crate::{
+    chart::{Column, Entry, Table, Unit},
+    document::{Block, Section},
+    number,
+    runs::Subject,
+    terminal::{self, Align, Characters, Page, Paint, Style, words},
+};
+use record::{Cell, PairedVerdict};
+
+/// Cells that are named one by one where only one side has them.
+const NAMED_MAX: usize = 4;
+
+/// What a paired and an unpaired comparison may say.
+fn about(other: &Other<'_>) -> &'static str {
+    match other.design {
+        Design::Paired => {
+            "Paired: in one run, passes in turn; what drifted slowly hit both and cancels."
+        }
+        Design::Unpaired => {
+            "Unpaired: the runs were made apart. The interval is the wider for it, and still does not know what changed on \
+             the machine between them; `drivelab run A B` measures two targets in turn."
+        }
+    }
+}
+
+fn word(verdict: PairedVerdict) -> (&'static str, Paint) {
+    match verdict {
+        PairedVerdict::Faster => ("faster", Paint::Good),
+        PairedVerdict::Slower => ("slower", Paint::Alert),
+        PairedVerdict::Same => ("same", Paint::Plain),
+        PairedVerdict::Undecided => ("undecided", Paint::Faint),
+    }
+}
+
+fn interval(ratio: Option<Ratio>) -> String {
+    let ends = ratio.and_then(|ratio| ratio.ci95);
+    ends.map_or_else(|| "-".to_owned(), |[low, high]| format!("{} to {}", three(low), three(high)))
+}
+
+/// A ratio to three decimals: 1.02 and 1.023 lie on two sides of the band.
+fn three(ratio: f64) -> String {
+    if (0.1..100.0).contains(&ratio) { format!("{ratio:.3}") } else { number::significant(ratio) }
+}
+
+fn rate(cell: &Cell) -> String {
+    words::headline(cell)
+}
+
+/// For a terminal: environment first, then each target's cells.
+pub fn text(comparison: &Comparison<'_>, style: &Style) -> String {
+    let mut page = Page::new(style);
+    page.hanging("baseline ", &comparison.baseline.name, Paint::Plain);
+    page.gap();
+    if comparison.differences.rows.is_empty() {
+        page.line("Environment and method are the same.");
+    } else {
+        page.heading("What differs around the runs");
+        terminal::put_table(&mut page, &comparison.differences);
+    }
+    for other in &comparison.others {
+        page.heading(&format!("{} against {}", other.subject.name, comparison.baseline.name));
+        let mut table = terminal::Table::new(&[
+            ("cell", Align::Left),
+            ("baseline", Align::Right),
+            ("this", Align::Right),
+            ("ratio", Align::Right),
+            ("95 % interval", Align::Right),
+            ("verdict", Align::Left),
+        ]);
+        let cells: Vec<&Cell> = other.rows.iter().map(|row| row.baseline).collect();
+        for (row, name) in other.rows.iter().zip(words::distinct_names(&cells, style)) {
+            let (verdict, paint) =
+                row.ratio.map_or(("-", Paint::Faint), |ratio| word(ratio.verdict));
+            let ratio = row.ratio.map_or_else(|| "-".to_owned(), |ratio| three(ratio.ratio));
+            let plain = [name, rate(row.baseline), rate(row.other), ratio, interval(row.ratio)];
+            let mut fields: Vec<_> = plain.into_iter().map(|text| (text, Paint::Plain)).collect();
+            fields.push((verdict.to_owned(), paint));
+            table.painted_row(fields);
+        }
+        page.table(&table);
+        page.gap();
+        page.line(about(other));
+        if let Some(line) = money(&comparison.baseline, &other.subject) {
+            page.line(&line);
+        }
+        for line in alone(other, &comparison.baseline.name, style) {
+            page.line(&line);
+        }
+    }
+    page.gap();
+    page.line("Ratio: rate over the baseline's. Same: all of its 95 % interval within 2 %; faster, slower: all of it beyond.");
+    page.finish()
+}
+
+/// What the prices make of a ratio, where both are known.
+fn money(baseline: &Subject<'_>, other: &Subject<'_>) -> Option<String> {
+    let (ours, theirs) = (baseline.price.as_ref()?, other.price.as_ref()?);
+    if ours.currency != theirs.currency {
+        return Some(format!(
+            "Prices in {} and {} are not compared: give both in one currency with --price.",
+            ours.currency, theirs.currency
+        ));
+    }
+    let factor = ours.amount / theirs.amount;
+    Some(format!(
+        "{} {} against {} {}: for the money, every ratio times {}.",
+        number::significant(theirs.amount),
+        theirs.currency,
+        number::significant(ours.amount),
+        ours.currency,
+        three(factor)
+    ))
+}
+
+/// What only one side has.
+fn alone(other: &Other<'_>, baseline: &str, style: &Style) -> Vec<String> {
+    let line = |cells: &[&Cell], name: &str| {
+        let mut names = words::distinct_names(cells, style);
+        let more = names.len().saturating_sub(NAMED_MAX);
+        names.truncate(NAMED_MAX);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        (!cells.is_empty()).then(|| format!("Only in {name}: {}{more}.", names.join("; ")))
+    };
+    let ours = line(&other.only_in_baseline, baseline);
+    ours.into_iter().chain(line(&other.only_in_other, &other.subject.name)).collect()
+}
+
+/// The same for a report.
+pub fn section(comparison: &Comparison<'_>) -> Section {
+    let mut blocks = Vec::new();
+    for other in &comparison.others {
+        let columns = vec![
+            Column::text("cell"),
+            Column::number("baseline", Unit::Iops),
+            Column::number("this", Unit::Iops),
+            Column::number("ratio", Unit::Number),
+            Column::number("95 % from", Unit::Number),
+            Column::number("to", Unit::Number),
+            Column::number("passes of the baseline", Unit::Number),
+            Column::number("passes of this", Unit::Number),
+            Column::text("verdict"),
+        ];
+        let cells: Vec<&Cell> = other.rows.iter().map(|row| row.baseline).collect();
+        let style = Style { characters: Characters::Unicode, ..Style::PLAIN };
+        let names = words::distinct_names(&cells, &style);
+        let row = |(row, name): (&Row<'_>, String)| {
+            let ends = row.ratio.and_then(|ratio| ratio.ci95);
+            let passes = |at: usize| Entry::number(row.ratio.map(|ratio| ratio.passes[at] as f64));
+            vec![
+                Entry::text(&name),
+                Entry::Number(row.baseline.iops),
+                Entry::Number(row.other.iops),
+                Entry::number(row.ratio.map(|ratio| ratio.ratio)),
+                Entry::number(ends.map(|[low, _]| low)),
+                Entry::number(ends.map(|[_, high]| high)),
+                passes(0),
+                passes(1),
+                Entry::text(row.ratio.map_or("", |ratio| word(ratio.verdict).0)),
+            ]
+        };
+        let rows = other.rows.iter().zip(names).map(row).collect();
+        let title = format!("{} against {}", other.subject.name, comparison.baseline.name);
+        blocks.push(Block::Table(Table { title, columns, rows }));
+        blocks.push(Block::Text(about(other).to_owned()));
+    }
+    Section { title: "Against the baseline".to_owned(), blocks }
+}

@@ -1,0 +1,164 @@
+//! What is compared with what, and what is said of it.
+
+use super::*;
+use crate::terminal::{
+    Style,
+    tests::{cell, example},
+};
+use record::Pass;
+
+/// A cell with these passes, each known within 1 %.
+fn measured(name: &str, op: &str, depth: u32, rates: &[f64]) -> Cell {
+    let mut cell = Cell { queue_depth: depth, ..cell(op, "random", 4096, 1, rates[0]) };
+    (cell.name, cell.group) = (name.to_owned(), name.to_owned());
+    let pass = cell.passes[0].clone();
+    let passes = rates.iter().enumerate().map(|(at, iops)| Pass {
+        pass: at as u32,
+        iops: *iops,
+        half_width_relative: Some(0.01),
+        ..pass.clone()
+    });
+    cell.passes = passes.collect();
+    cell
+}
+
+/// A run of one target.
+fn record(id: &str, cells: Vec<Cell>) -> Record {
+    let mut record =
+        Record { id: id.to_owned(), cells, rounds: None, paired: Vec::new(), ..example() };
+    record.labels.clear();
+    record.targets.truncate(1);
+    for cell in &mut record.cells {
+        cell.target = 0;
+    }
+    record
+}
+
+fn runs<'r>(records: &[&'r Record]) -> Vec<Run<'r>> {
+    records.iter().map(|record| Run { record, prices: Vec::new() }).collect()
+}
+
+fn verdicts(comparison: &Comparison<'_>) -> Vec<PairedVerdict> {
+    let rows = comparison.others.iter().flat_map(|other| &other.rows);
+    rows.filter_map(|row| row.ratio.map(|ratio| ratio.verdict)).collect()
+}
+
+#[test]
+fn cells_are_joined_by_what_they_do_and_not_by_their_names() {
+    let ours = record(
+        "aaaaaaaa",
+        vec![
+            measured("one", "read", 1, &[100.0, 101.0, 99.0]),
+            measured("deep", "read", 32, &[1000.0, 1001.0, 999.0]),
+            measured("gone", "write", 1, &[50.0]),
+        ],
+    );
+    let theirs = record(
+        "bbbbbbbb",
+        vec![
+            measured("renamed deep", "read", 32, &[1200.0, 1201.0, 1199.0]),
+            measured("new", "commit", 1, &[7.0]),
+            measured("renamed one", "read", 1, &[100.0, 101.0, 99.0]),
+        ],
+    );
+    let runs = runs(&[&ours, &theirs]);
+    let comparison = compare(&runs).expect("cells in common");
+    let other = &comparison.others[0];
+    assert_eq!(other.design, Design::Unpaired);
+    let joined: Vec<_> = other
+        .rows
+        .iter()
+        .map(|row| (row.baseline.name.as_str(), row.other.name.as_str()))
+        .collect();
+    assert_eq!(joined, [("one", "renamed one"), ("deep", "renamed deep")]);
+    assert_eq!(verdicts(&comparison), [PairedVerdict::Undecided, PairedVerdict::Faster]);
+    let names = |cells: &[&Cell]| cells.iter().map(|cell| cell.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&other.only_in_baseline), ["gone"]);
+    assert_eq!(names(&other.only_in_other), ["new"]);
+}
+
+/// `--set` makes twins of a method's cells: the first goes with the first, and no cell is used twice.
+#[test]
+fn twins_are_joined_in_their_order_and_streams_only_with_their_like() {
+    let twins = || vec![measured("a", "read", 1, &[100.0]), measured("b", "read", 1, &[300.0])];
+    let (ours, theirs) = (record("aaaaaaaa", twins()), record("bbbbbbbb", twins()));
+    let all = runs(&[&ours, &theirs]);
+    let comparison = compare(&all).expect("cells in common");
+    let ratios: Vec<f64> =
+        comparison.others[0].rows.iter().map(|row| row.ratio.expect("rates").ratio).collect();
+    assert_eq!(ratios, [1.0, 1.0]);
+    // A stream beside others is not the same as that stream alone.
+    let mut beside =
+        vec![measured("g/reads", "read", 1, &[100.0]), measured("g/log", "commit", 1, &[10.0])];
+    for cell in &mut beside {
+        cell.group = "g".to_owned();
+    }
+    let grouped = record("cccccccc", beside);
+    assert!(compare(&runs(&[&ours, &grouped])).is_err());
+}
+
+#[test]
+fn targets_of_one_run_are_paired_and_runs_made_apart_are_wider() {
+    // Both drift by the same 20 %: in pairs it cancels.
+    let (a, b) = ([100.0, 110.0, 120.0, 130.0], [105.0, 115.5, 126.0, 136.5]);
+    let mut both = Record { paired: Vec::new(), rounds: None, ..example() };
+    both.cells = vec![measured("one", "read", 1, &a), measured("one", "read", 1, &b)];
+    (both.cells[0].target, both.cells[1].target) = (0, 1);
+    let pair = runs(&[&both]);
+    let paired = compare(&pair).expect("two targets");
+    assert_eq!(paired.others[0].design, Design::Paired);
+    assert_eq!(verdicts(&paired), [PairedVerdict::Faster]);
+
+    let (ours, theirs) = (
+        record("aaaaaaaa", vec![measured("one", "read", 1, &a)]),
+        record("bbbbbbbb", vec![measured("one", "read", 1, &b)]),
+    );
+    let apart_runs = runs(&[&ours, &theirs]);
+    let apart = compare(&apart_runs).expect("cells in common");
+    assert_eq!(verdicts(&apart), [PairedVerdict::Undecided]);
+    let width = |comparison: &Comparison<'_>| {
+        let ends = comparison.others[0].rows[0].ratio.and_then(|ratio| ratio.ci95);
+        ends.map_or(f64::INFINITY, |[low, high]| high / low)
+    };
+    assert!(width(&apart) > width(&paired));
+    assert!(text(&apart, &Style::PLAIN).contains("Unpaired: the runs were made apart."));
+}
+
+#[test]
+fn what_cannot_be_compared_is_one_sentence_with_the_cure() {
+    let reads = record("aaaaaaaa", vec![measured("one", "read", 1, &[100.0])]);
+    let mut writes = record("bbbbbbbb", vec![measured("one", "write", 1, &[100.0])]);
+    let same_method = compare(&runs(&[&reads, &writes])).expect_err("no cell").to_string();
+    assert!(
+        same_method.contains("no cell in common") && same_method.contains("--set"),
+        "{same_method}"
+    );
+    writes.method.name = "oltp".to_owned();
+    let other_method = compare(&runs(&[&reads, &writes])).expect_err("no cell").to_string();
+    assert!(other_method.contains("with one method, such as --method"), "{other_method}");
+    let alone = compare(&runs(&[&reads])).expect_err("one target").to_string();
+    assert!(alone.contains("drivelab run A B"), "{alone}");
+    let empty = record("cccccccc", Vec::new());
+    assert!(compare(&runs(&[&empty, &empty])).is_err());
+}
+
+#[test]
+fn the_page_says_what_differs_first_and_money_only_in_one_currency() {
+    let ours = record("aaaaaaaa", vec![measured("one", "read", 1, &[100.0, 101.0, 99.0])]);
+    let mut theirs = record("bbbbbbbb", vec![measured("one", "read", 1, &[150.0, 151.0, 149.0])]);
+    theirs.environment.host.kernel = "7.0.0".to_owned();
+    let money = |amount: f64, currency: &str| {
+        vec![Some(record::Money { amount, currency: currency.to_owned() })]
+    };
+    let mut all = runs(&[&ours, &theirs]);
+    all[0].prices = money(100.0, "EUR");
+    all[1].prices = money(200.0, "EUR");
+    let page = text(&compare(&all).expect("cells"), &Style::PLAIN);
+    let (kernel, table) = (page.find("Linux 7.0.0"), page.find("95 % interval"));
+    assert!(kernel.is_some() && kernel < table, "{page}");
+    assert!(page.contains("faster") && page.contains("every ratio times 0.500"), "{page}");
+    assert!(page.lines().all(|line| line.len() <= 80), "{page}");
+    all[1].prices = money(200.0, "USD");
+    let page = text(&compare(&all).expect("cells"), &Style::PLAIN);
+    assert!(page.contains("Prices in EUR and USD are not compared"), "{page}");
+}
