@@ -45,6 +45,11 @@ struct Run {
 }
 
 impl Pieces {
+    fn clear(&mut self) {
+        self.runs.clear();
+        self.crcs.clear();
+    }
+
     /// Whether these are the data that the map meant.
     fn verify(&self, run: &Run, data: &[u8]) -> bool {
         let blocks = data.chunks_exact(BLOCK_BYTES as usize).zip(run.block..);
@@ -126,13 +131,15 @@ impl Core {
         };
         let (start, end) = (read.at.offset, read.at.offset + u64::from(read.at.bytes));
         let blocks = (start / BLOCK_BYTES) as u32..end.div_ceil(BLOCK_BYTES) as u32;
-        if blocks.clone().any(|block| self.locate(block).is_none()) {
-            *self.ops.get_mut(slot) = Op::Read(read);
-            self.parked.push_back(slot);
-            return;
-        }
         for block in blocks.clone() {
-            let (location, held) = self.locate(block).expect("it was just looked up");
+            let Some((location, held)) = self.locate(block) else {
+                // All of it is looked up again: until then blocks may have moved.
+                read.pieces.clear();
+                read.result = Ok(());
+                *self.ops.get_mut(slot) = Op::Read(read);
+                self.parked.push_back(slot);
+                return;
+            };
             let (from, to) = span(block, start, end);
             let within = (u64::from(block) * BLOCK_BYTES).max(start) % BLOCK_BYTES;
             match (location, self.log.block(&held)) {
@@ -254,8 +261,7 @@ impl Core {
 
     pub fn end_read(&mut self, read: ReadOp) {
         let ReadOp { tag, issued, into, mut pieces, result, .. } = read;
-        pieces.runs.clear();
-        pieces.crcs.clear();
+        pieces.clear();
         self.spare_pieces.push(pieces);
         self.answer(tag, issued, result, into);
     }
