@@ -73,6 +73,37 @@ fn the_catalog_s_figures_are_a_data_sheet() {
 }
 
 #[test]
+fn a_figure_within_the_interval_is_inconclusive_and_no_finding() {
+    let bench = Bench::new();
+    measure(&bench, "model:hdd-7200-cmr", &[]).succeeded();
+    let writes = common::cell(&bench.record("last"), "writes")["iops"].as_f64().expect("a rate");
+    let sheet = sheet(&format!("{writes:.0}"), "").replace("\"read\"", "\"write\"");
+    bench.file("exact.toml", sheet);
+    let shown = bench.drivelab(["show", "--spec", "exact.toml", "--fail-on", "spec"]).done();
+    let page = shown.succeeded().stdout;
+    assert!(page.contains("inconclusive (1)"), "{page}");
+    assert!(page.contains("(1) the 95 % interval holds the figure: raise --grade"), "{page}");
+}
+
+/// A STACK has `=` of its own: the sheet is what stands behind the whole of it.
+#[test]
+fn each_of_two_targets_can_have_its_own_sheet_and_price() {
+    let bench = Bench::new();
+    bench.file("low.toml", sheet("100", ""));
+    let (one, two) = ("model:intel-x25e-32", "model:intel-x25e-32:write-cache=off");
+    let words =
+        ["--passes", "4", "--price", "model:intel-x25e-32:write-cache=off=90EUR", "--method"];
+    let run = bench.drivelab(["run", one, two, "--spec", &format!("{two}=low.toml")]).and(words);
+    let run = run.and([bench.path("small.toml")]).done().succeeded();
+    assert_eq!(run.stdout.matches("Data sheet:").count(), 1, "{}", run.stdout);
+    let record = bench.record("last");
+    assert!(record["targets"][0]["price"].is_null());
+    assert_eq!(record["targets"][1]["price"]["amount"], 90.0);
+    let refused = bench.drivelab(["run", one, two, "--price", "90EUR"]).done();
+    refused.refused(&["fits 2 targets", "write a price for each"]);
+}
+
+#[test]
 fn bad_sheets_prices_and_findings_are_refused_before_anything_is_measured() {
     let bench = Bench::new();
     bench.file("metric.toml", sheet("1", "").replace("iops", "iopps"));

@@ -2,9 +2,14 @@
 //! typed is anything but text.
 
 use crate::{
+    comparison,
+    derive::{self, Evidence},
+    document::Document,
     html,
     runs::{self, Money, Run},
+    specification::Specification,
     svg,
+    terminal::Style,
     terminal::tests::{any_cell, cell, example, name},
     xlsx,
 };
@@ -210,4 +215,42 @@ proptest! {
         let checked = check(&[run(&record), run(&example())]);
         prop_assert!(checked.is_ok(), "{}", checked.unwrap_err());
     }
+
+    /// Whatever was recorded, it can be compared and derived from, within the width.
+    #[test]
+    fn no_record_breaks_a_comparison_or_a_derived_table(
+        cells in prop::collection::vec(any_cell(), 0..8),
+        text in name(),
+    ) {
+        let mut record = Record { cells, ..example() };
+        record.targets[0].text.clone_from(&text);
+        let sheet = Specification::parse("s", SHEET).expect("a sheet");
+        let other = example();
+        let runs = [run(&record), run(&other), run(&record)];
+        let subjects = runs::subjects(&runs);
+        let sheets = vec![Some(&sheet); subjects.len()];
+        let evidence = Evidence { subjects, sheets, baseline: 0 };
+        let kinds: Vec<&derive::Kind> = derive::KINDS.iter().collect();
+        let style = Style { width: 60, ..Style::PLAIN };
+        let mut page = derive::text(&kinds, &evidence, &style);
+        if let Ok(comparison) = comparison::compare(&runs) {
+            page += &comparison::text(&comparison, &style);
+            let document = Document {
+                sections: vec![comparison::section(&comparison)],
+                ..Document::default()
+            };
+            prop_assert!(balanced(&html::page(&document)).is_ok());
+        }
+        prop_assert!(page.lines().all(|line| line.len() <= 60), "{}", page);
+    }
 }
+
+/// A sheet with an entry of every metric.
+const SHEET: &str = "name = \"n\"\nsource = \"s\"\n\
+    [[entry]]\nmetric = \"iops\"\nop = \"read\"\npattern = \"random\"\nvalue = 20\nunit = \"IOPS\"\nup_to = true\n\
+    [[entry]]\nmetric = \"bandwidth\"\nop = \"write\"\npattern = \"seq\"\nvalue = 2\nunit = \"MB/s\"\n\
+    [[entry]]\nmetric = \"latency\"\nop = \"read\"\npattern = \"random\"\nvalue = 2\nunit = \"ms\"\npercentile = 99\n\
+    [[entry]]\nmetric = \"access_time\"\nvalue = 2\nunit = \"ms\"\n\
+    [[entry]]\nmetric = \"capacity\"\nvalue = 2\nunit = \"TB\"\n\
+    [[entry]]\nmetric = \"endurance\"\nvalue = 2\nunit = \"TB\"\n\
+    [[entry]]\nmetric = \"power\"\nvalue = 2\nunit = \"W\"\n";

@@ -72,7 +72,7 @@ pub struct Paired {
 
 /// Differences under this ratio (either way round) are called the same: +2 % and, so that swapping A and B
 /// mirrors the verdict, -1.96 %.
-const BAND: f64 = 1.02;
+pub(super) const BAND: f64 = 1.02;
 
 /// Compares rates pair by pair: `a[i]` and `b[i]` were measured next to each other, in alternating
 /// order, so that what drifts slowly hits both and cancels in `ln(b / a)`. A t interval over the

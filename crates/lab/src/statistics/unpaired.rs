@@ -3,7 +3,7 @@
 use super::{
     distribution::student_t_975,
     moments,
-    passes::{Verdict, verdict},
+    passes::{BAND, Verdict, verdict},
 };
 
 /// One cell of one run: its passes, and how well each was known by itself.
@@ -31,8 +31,8 @@ pub struct Unpaired {
 /// Two uncertainties are added as squares: Welch's half-width over passes (Welch, Biometrika 34, 1947), which knows what
 /// changed from pass to pass, and each run's own half-width within a pass, which knows of slow waves that a few passes may
 /// all have met alike. A run of a single pass is taken to scatter from pass to pass as the other one does; of two such runs
-/// only the half-widths are known, and these then add up plainly. What changed on the machine *between* the runs is in no
-/// interval: that is what interleaved passes are for.
+/// nobody knows how they scatter: their half-widths add up plainly, and the band of 2 % on top. What changed on the machine
+/// *between* the runs is in no interval: that is what interleaved passes are for.
 ///
 /// # Panics
 /// Without passes, or with a rate that is not positive.
@@ -47,7 +47,8 @@ pub fn unpaired(a: &Passes, b: &Passes) -> Unpaired {
             let within = within.map(|half| half.unwrap_or(0.0).powi(2));
             Some((welch.powi(2) + within[0] + within[1]).sqrt())
         }
-        (None, [Some(one), Some(other)]) => Some(one + other),
+        // How far passes lie apart is not known: as far as what is still called the same.
+        (None, [Some(one), Some(other)]) => Some(one + other + BAND.ln()),
         (None, _) => None,
     };
     let ci95 = half.map(|half| [(centre - half).exp(), (centre + half).exp()]);
@@ -109,9 +110,9 @@ mod tests {
     fn single_passes_are_compared_by_their_own_half_widths_or_not_at_all() {
         let one = unpaired(&passes(&[100.0], Some(0.01)), &passes(&[110.0], Some(0.02)));
         let [low, high] = one.ci95.expect("half-widths");
-        assert!(
-            (low - 1.1 / 1.01 / 1.02).abs() < 1e-12 && (high - 1.1 * 1.01 * 1.02).abs() < 1e-12
-        );
+        // The first runs' half-widths, 1 % and 2 %, and the band of 2 %.
+        let all = 1.01 * 1.02 * 1.02;
+        assert!((low - 1.1 / all).abs() < 1e-12 && (high - 1.1 * all).abs() < 1e-12);
         assert_eq!(one.verdict, Verdict::Faster);
         let bare = unpaired(&passes(&[100.0], None), &passes(&[200.0], Some(0.01)));
         assert_eq!((bare.ci95, bare.verdict), (None, Verdict::Undecided));

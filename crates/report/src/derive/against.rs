@@ -104,10 +104,11 @@ pub(super) fn write_cache(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
             if drive != other {
                 continue;
             }
+            let names: BTreeMap<&str, String> =
+                named(on).into_iter().map(|(cell, name)| (cell.name.as_str(), name)).collect();
             for (with, without) in joined(on, off).into_iter().filter(|(cell, _)| cell.op != "read")
             {
-                let cell_name = named(on).into_iter().find(|(cell, _)| std::ptr::eq(*cell, with));
-                let labels = [drive.as_str(), &cell_name.expect("its own cell").1];
+                let labels = [drive.as_str(), &names[with.name.as_str()]];
                 if let Some(ratio) = Figure::bandwidth(with).over(Figure::bandwidth(without)) {
                     lost.push(&labels, ratio);
                 }

@@ -9,12 +9,12 @@ use crate::{
 };
 use record::Cell;
 
-/// Everything that makes two cells alike but for pattern and block: operation, threads, depth, kind of I/O, coordinates.
+/// Everything that makes two cells alike but for operation, pattern and block: threads, depth, kind of I/O, coordinates.
 fn setting(cell: &Cell) -> String {
-    // The name of IOzone's test says the pattern once more.
+    // The name of IOzone's test says operation and pattern once more.
     let others = cell.coordinates.iter().filter(|(key, _)| *key != "test");
     let others: Vec<String> = others.map(|(key, value)| format!("{key} {value}")).collect();
-    format!("{} {} {} {} {}", cell.op, cell.threads, cell.queue_depth, cell.io, others.join(" "))
+    format!("{} {} {} {}", cell.threads, cell.queue_depth, cell.io, others.join(" "))
 }
 
 /// `random read, 10 threads`
@@ -38,6 +38,7 @@ pub(super) fn random(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
         for (cell, cell_name) in named(subject).into_iter().filter(|(cell, _)| is_random(cell)) {
             let alike = |other: &&&Cell| {
                 other.pattern == "seq"
+                    && other.op == cell.op
                     && other.block_bytes == cell.block_bytes
                     && setting(other) == setting(cell)
             };
@@ -55,7 +56,10 @@ pub(super) fn random(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
 fn sweeps<'r>(subject: &Subject<'r>) -> Vec<Vec<&'r Cell>> {
     let mut sweeps: Vec<(String, Vec<&'r Cell>)> = Vec::new();
     for cell in subject.cells.iter().copied().filter(|cell| cell.iops > 0.0) {
-        let key = format!("{} {} {:?}", setting(cell), cell.pattern, cell.coordinates.get("test"));
+        let key = {
+            let test = cell.coordinates.get("test");
+            format!("{} {} {} {test:?}", cell.op, cell.pattern, setting(cell))
+        };
         match sweeps.iter_mut().find(|(known, _)| *known == key) {
             Some((_, cells)) => cells.push(cell),
             None => sweeps.push((key, vec![cell])),
@@ -136,9 +140,8 @@ pub(super) fn mixes(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
             move |cell: &&&Cell| cell.op == op && is_random(cell) && cell.iops > 0.0
         };
         for read in subject.cells.iter().filter(is("read")) {
-            let as_read = |cell: &Cell| setting(&Cell { op: "read".to_owned(), ..cell.clone() });
             let alike = |cell: &&&Cell| {
-                cell.block_bytes == read.block_bytes && as_read(cell) == as_read(read)
+                cell.block_bytes == read.block_bytes && setting(cell) == setting(read)
             };
             let Some(write) = subject.cells.iter().filter(is("write")).find(alike) else {
                 continue;

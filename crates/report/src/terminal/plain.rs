@@ -37,6 +37,10 @@ pub fn put_table(page: &mut Page<'_>, table: &chart::Table) {
                 Entry::Empty => "-".to_owned(),
                 Entry::Text(text) => page.style.clean(text),
                 Entry::Number(value) => match &column.unit {
+                    // Drives, sizes, passes: counts are whole.
+                    Some(Unit::Number) if value.fract() == 0.0 && value.abs() < 1e6 => {
+                        format!("{value:.0}")
+                    }
                     Some(Unit::Other(_) | Unit::Number) | None => number::three_digits(*value),
                     Some(unit) => unit.text(*value),
                 },
