@@ -69,12 +69,18 @@ cargo xtask soak --sequences N [--threads N]
     All sequences of up to N operations (4 takes minutes), one by one and all in flight together, on a bare drive
     and with a synchronous ring, cut at every event in every way.
 
-cargo xtask flash [--quick] [drive] [arrays] [sync]
-    A managed flash volume on modelled drives, in tables. It prints and asserts nothing; --quick uses an eighth
-    of the drive and takes seconds.
+cargo xtask flash [--quick] [drive] [scan] [arrays] [sync] [amplification] [skew]
+    A managed flash volume on modelled drives, in tables. It prints and asserts nothing; without a name all
+    of them, which takes some ten minutes; --quick uses a part of each drive and takes one.
       drive   random writes of one drive: bursts, and what is sustained against the limit; reads
+      scan    reading in line what was written at random: flash and disks
       arrays  bursts of RAID-5 of four and eight such drives
       sync    one flush for each 4 KiB write, with the synchronous ring and without
+      amplification  uniform writes beside the closed form, by spare
+      skew    the same under skew, by policy
+
+cargo xtask flash --write
+    Makes docs/flash.md of them.
 
 cargo xtask picture
     Draws the README's picture, docs/picture.svg, from the run in docs/example-run.json.

@@ -85,8 +85,9 @@ impl Layout {
             open: f64::from(self.shape.classes.streams()) / 2.0,
             meta: f64::from(self.map_segments) * 1.5,
             floor: self.host_floor() as f64,
-            // Half of the interval on average; the host is paced to half of the margin.
-            ahead: (levels.interval + levels.margin) as f64 / 2.0,
+            // What is free and what waits for a checkpoint are together the whole interval at any time; the host is
+            // paced to half of the margin.
+            ahead: levels.interval as f64 + levels.margin as f64 / 2.0,
         }
     }
 

@@ -24,7 +24,7 @@ const SIGHT: &[(&str, &[&str])] = &[
             "report", "study",
         ],
     ),
-    ("xtask", &["block", "engine", "flash", "model", "study", "target"]),
+    ("xtask", &["block", "engine", "flash", "lab", "model", "study", "target"]),
 ];
 
 /// Compares the workspace's dependencies, those of tests included, with [`SIGHT`].

@@ -1,65 +1,61 @@
 //! RAID-5 of four and of eight such drives: bursts beside (n-1) single drives, and whether any stripe was partial.
 
-use super::bed::{Bed, MIB, Plan, bare};
+use super::Table;
+use super::bed::{Bed, MIB};
+use super::drive::{DRIVE, REST_SECONDS};
 use anyhow::Result;
 use block::Rng;
-use flash::{BLOCK_BYTES, Parity};
-use std::fmt::Write as _;
+use flash::BLOCK_BYTES;
 use target::catalog::Catalog;
 
-const DRIVE: &str = "mtron-pro-32";
-/// A member's part of a stripe.
-const MEMBER_BYTES: u64 = 64 << 10;
+/// Mapped, as for the single drive in the middle of its table.
+const SPARE: &str = "spare=50%";
 
-/// The section of the page.
-pub fn run(catalog: &Catalog, device_bytes: u64) -> Result<String> {
-    let mut page = String::new();
-    writeln!(
-        page,
-        "| drives | host | burst/s | of (n-1) managed drives | drives read for a byte written | pool |"
-    )?;
-    writeln!(page, "|---:|---|---:|---:|---:|---:|")?;
-    let plan = super::drive::plan(device_bytes, 0.50);
-    let (single, _, _) = burst(catalog, DRIVE, &plan)?;
-    for members in [4u64, 8] {
-        for (host, driver) in [("unlimited", "host"), ("of 2007", "md")] {
-            let text = format!("{members}x{DRIVE}/raid5:chunk=64K,driver={driver}");
-            let stripe_bytes = MEMBER_BYTES * (members - 1);
-            // The next multiples of a stripe: 8 MiB and 4 MiB a member.
-            let plan = Plan {
-                device_bytes: device_bytes * (members - 1) / stripe_bytes * stripe_bytes,
-                stripe_bytes,
-                segment_bytes: 8 * MIB * (members - 1),
-                chunk_bytes: 4 * MIB * (members - 1),
-                parity: Parity::Protected,
-                ..plan
-            };
-            let (seen, read, pool) = burst(catalog, &text, &plan)?;
-            let line = format!(
-                "| {members} | {host} | {seen:.0} | {:.1} % | {read:.3} | {} MiB |",
-                100.0 * seen / single / (members - 1) as f64,
-                pool / MIB
-            );
-            eprintln!("{line}");
-            writeln!(page, "{line}")?;
-        }
+/// The members of four and of eight, data members, the driver, and whether there is more of it in the study.
+const STACKS: [(&str, u64, &str); 6] = [
+    ("4xmtron-pro-32", 3, "host"),
+    ("8xmtron-pro-32", 7, "host"),
+    ("4xmtron-pro-32", 3, "md"),
+    ("8xmtron-pro-32", 7, "md"),
+    ("4xmtron-pro-32+4xmtron-mobi-32", 7, "host"),
+    ("4xmtron-pro-32+4xmtron-mobi-32", 7, "md"),
+];
+
+/// The section of the page; of so many bytes a member.
+pub fn run(catalog: &Catalog, member_bytes: u64) -> Result<String> {
+    let mut table = Table::new(
+        "| stack | burst writes/s | of (n-1) managed drives | blocks of padding | drives read | checkpoints | clean pool |",
+    );
+    let size = |members: u64| format!("drive-size={}M", (member_bytes * members) >> 20);
+    let text = format!("{DRIVE}/flash:{SPARE},{}", size(1));
+    let single = burst(catalog, &text, None, &mut table)?;
+    for (members, data, driver) in STACKS {
+        let text =
+            format!("{members}/raid5:chunk=64K,driver={driver}/flash:{SPARE},{}", size(data));
+        burst(catalog, &text, Some(single * data as f64), &mut table)?;
     }
-    writeln!(
-        page,
-        "\nOne managed drive: {single:.0} writes/s. A partial stripe would have to be read before it is written."
-    )?;
-    Ok(page)
+    Ok(table.text)
 }
 
-/// Writes a second on the pool of a volume written once, bytes that the drives read for each of the host's, and the
-/// pool.
-fn burst(catalog: &Catalog, text: &str, plan: &Plan) -> Result<(f64, f64, u64)> {
-    let mut bed = Bed::new(bare(catalog, text)?, plan)?;
-    bed.rest(60);
-    let pool = bed.counters()?.clean_pool_bytes;
-    let before = bed.stack.engine.traffic.read_bytes();
-    let count = pool / BLOCK_BYTES / 2;
-    let rate = bed.burst(count, &mut Rng::new(1, 1))?;
-    let read = bed.stack.engine.traffic.read_bytes() - before;
-    Ok((rate, read as f64 / (count * BLOCK_BYTES) as f64, pool))
+/// How many a second, beside what all its drives would do alone.
+fn burst(catalog: &Catalog, text: &str, alone: Option<f64>, table: &mut Table) -> Result<f64> {
+    let mut bed = Bed::new(catalog, text)?;
+    bed.rest(REST_SECONDS);
+    let before = (bed.counters(), bed.opened.traffic.read_bytes());
+    let pool = before.0.clean_pool_bytes;
+    let rate = bed.overwrite(pool / BLOCK_BYTES, &mut Rng::new(1, 1))?;
+    let now = bed.counters();
+    let read = (bed.opened.traffic.read_bytes() - before.1) as f64 / MIB;
+    table.line(
+        &format!("`{text}`"),
+        &[
+            format!("{rate:.0}"),
+            alone.map_or("-".to_owned(), |alone| format!("{:.1} %", 100.0 * rate / alone)),
+            format!("{}", now.padding_blocks - before.0.padding_blocks),
+            format!("{read:.1} MiB"),
+            format!("{}", now.checkpoints - before.0.checkpoints),
+            format!("{} MiB", pool >> 20),
+        ],
+    );
+    Ok(rate)
 }

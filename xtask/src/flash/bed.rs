@@ -1,114 +1,102 @@
-//! A managed volume on a stack of the catalog's, and the closed loop that measures it.
+//! A stack of the catalog's in virtual time, and the closed loops that measure it.
 
 use anyhow::{Context, Result, ensure};
 use block::{
-    Actor, Command, Completion, Drive, Durability, Engine, Extent, Geometry, Instant, Payload,
-    Request, Rng, Stack, Tag,
+    Actor, Command, Completion, Drive, Durability, Engine, Extent, Instant, Payload, Request, Rng,
+    Tag,
 };
-use flash::{BLOCK_BYTES, Checksums, Classes, Counters, Parity, Settings, Shape, Volume, VolumeId};
+use flash::{BLOCK_BYTES, Counters, Layout, Volume};
 use target::{
     catalog::Catalog,
-    stack::{Opened, open},
+    stack::{self, Opened},
 };
 
-/// Callers of random requests.
+/// Callers of requests of 4 KiB, where nothing else is said.
 pub const DEPTH: usize = 32;
-pub const MIB: u64 = 1 << 20;
+/// Callers of long requests.
+const LINEAR_DEPTH: usize = 4;
+/// A request in line.
+pub const LINE_BYTES: u64 = 1 << 20;
+pub const MIB: f64 = 1_048_576.0;
 
-/// The stack without a volume.
-pub fn bare(catalog: &Catalog, text: &str) -> Result<Opened> {
-    Ok(open(&text.parse()?, catalog, 1)?)
+/// A stack, opened; its volume new.
+pub fn open(catalog: &Catalog, text: &str) -> Result<Opened> {
+    let stack = text.parse().with_context(|| format!("`model:{text}`"))?;
+    Ok(stack::open(&stack, catalog, 1)?)
 }
 
-/// What a volume is made like, on the front of a stack.
-#[derive(Clone, Copy)]
-pub struct Plan {
-    /// So much of the drive is used.
-    pub device_bytes: u64,
-    /// Of it, so much is exported, and all of that written.
-    pub live: f64,
-    pub stripe_bytes: u64,
-    pub segment_bytes: u64,
-    pub chunk_bytes: u64,
-    pub parity: Parity,
-    pub classes: Classes,
-    pub settings: Settings,
-}
-
-impl Plan {
-    fn shape(&self) -> Shape {
-        let exported = (self.device_bytes as f64 * self.live) as u64;
-        Shape {
-            device_bytes: self.device_bytes,
-            exported_bytes: exported / BLOCK_BYTES * BLOCK_BYTES,
-            stripe_bytes: self.stripe_bytes,
-            erase_unit_bytes: BLOCK_BYTES,
-            segment_bytes: self.segment_bytes,
-            chunk_bytes: self.chunk_bytes,
-            parity: self.parity,
-            checksums: Checksums::OnCleaning,
-            classes: self.classes,
-            ring_bytes: 0,
-        }
-    }
-}
-
-/// A volume, written from end to end once.
-pub struct Bed<E> {
-    pub stack: Stack<Volume, E>,
+/// A managed volume, written from end to end once.
+pub struct Bed {
+    pub opened: Opened,
+    /// All of them mapped.
     pub blocks: u64,
 }
 
-impl<E: Engine> Bed<E> {
-    pub fn new(engine: E, plan: &Plan) -> Result<Self> {
-        let shape = plan.shape();
-        let below = Geometry { capacity_bytes: plan.device_bytes, ..engine.geometry(Drive(0)) };
-        let volume = Volume::create(below, shape, VolumeId([1; 16]), plan.settings)?;
-        let mut bed =
-            Self { stack: Stack::new(volume, engine), blocks: shape.exported_bytes / BLOCK_BYTES };
-        let blocks = bed.blocks;
-        closed_loop(&mut bed.stack, DEPTH, blocks, |number| write(number, 1))?;
+impl Bed {
+    pub fn new(catalog: &Catalog, text: &str) -> Result<Self> {
+        let mut opened = open(catalog, text)?;
+        let bytes = opened.contract().capacity_bytes;
+        let lines = bytes / LINE_BYTES;
+        closed_loop(&mut opened, LINEAR_DEPTH, lines, |number| {
+            write(number * LINE_BYTES, LINE_BYTES)
+        })?;
+        let rest = (bytes - lines * LINE_BYTES) / BLOCK_BYTES;
+        closed_loop(&mut opened, DEPTH, rest, |number| {
+            write(lines * LINE_BYTES + number * BLOCK_BYTES, BLOCK_BYTES)
+        })?;
+        let bed = Self { opened, blocks: bytes / BLOCK_BYTES };
+        ensure!(bed.counters().mapped_blocks == bed.blocks, "`model:{text}` is not all mapped");
         Ok(bed)
     }
 
-    pub fn counters(&self) -> Result<Counters> {
-        self.stack.machine.counters().context("the volume is open")
+    fn volume(&self) -> &Volume {
+        self.opened.managed().expect("the stack has a managed volume")
     }
 
-    /// Writes random blocks; how many a second.
-    pub fn write_at_random(&mut self, count: u64, rng: &mut Rng) -> Result<f64> {
+    pub fn counters(&self) -> Counters {
+        self.volume().counters().expect("it is open")
+    }
+
+    pub fn layout(&self) -> &Layout {
+        self.volume().layout().expect("it is open")
+    }
+
+    /// Overwrites random blocks, so many; how many a second, up to the end of a flush: what is in memory or in the
+    /// drive's buffer is not done.
+    pub fn overwrite(&mut self, count: u64, rng: &mut Rng) -> Result<f64> {
         let blocks = self.blocks;
-        rate(&mut self.stack, DEPTH, count, |_| write(rng.below(blocks), 1))
-    }
-
-    /// The same up to the end of a flush: what is in memory or in the drive's buffer is not done.
-    pub fn burst(&mut self, count: u64, rng: &mut Rng) -> Result<f64> {
-        let begun = self.stack.now();
-        self.write_at_random(count, rng)?;
-        closed_loop(&mut self.stack, 1, 1, |_| Command::Flush)?;
-        Ok(count as f64 * 1e9 / self.stack.now().since(begun) as f64)
+        rate(&mut self.opened, DEPTH, count, |_| random_write(rng, blocks))
     }
 
     /// Nothing is asked for so long.
     pub fn rest(&mut self, seconds: u64) {
-        let until = self.stack.now().after(seconds * 1_000_000_000);
-        while self.stack.now() < until {
-            self.stack.wait(until, &mut Vec::new());
+        let until = self.opened.now().after(seconds * 1_000_000_000);
+        while self.opened.now() < until {
+            self.opened.wait(until, &mut Vec::new());
         }
     }
 }
 
-pub fn write(block: u64, blocks: u64) -> Command {
-    let at = Extent { offset: block * BLOCK_BYTES, bytes: (blocks * BLOCK_BYTES) as u32 };
+pub fn write(offset: u64, bytes: u64) -> Command {
+    let at = Extent { offset, bytes: bytes as u32 };
     Command::Write { at, from: Payload::None, durability: Durability::Cached }
 }
 
-pub fn read(block: u64, blocks: u64) -> Command {
-    let at = Extent { offset: block * BLOCK_BYTES, bytes: (blocks * BLOCK_BYTES) as u32 };
-    Command::Read { at, into: Payload::None }
+pub fn read(offset: u64, bytes: u64) -> Command {
+    Command::Read { at: Extent { offset, bytes: bytes as u32 }, into: Payload::None }
 }
 
-/// Requests a second of so many, by callers who ask again when they are answered.
+/// 4 KiB somewhere in the first so many blocks.
+pub fn random_write(rng: &mut Rng, blocks: u64) -> Command {
+    write(rng.below(blocks) * BLOCK_BYTES, BLOCK_BYTES)
+}
+
+/// The same, read.
+pub fn random_read(rng: &mut Rng, blocks: u64) -> Command {
+    read(rng.below(blocks) * BLOCK_BYTES, BLOCK_BYTES)
+}
+
+/// Requests a second of so many, by callers who ask again when they are answered; then a flush, which counts.
 pub fn rate(
     engine: &mut impl Engine,
     depth: usize,
@@ -117,10 +105,24 @@ pub fn rate(
 ) -> Result<f64> {
     let begun = engine.now();
     closed_loop(engine, depth, count, next)?;
+    closed_loop(engine, 1, 1, |_| Command::Flush)?;
     Ok(count as f64 * 1e9 / engine.now().since(begun) as f64)
 }
 
-fn closed_loop(
+/// MiB/s of requests in line over the first so many bytes.
+pub fn linear(
+    engine: &mut impl Engine,
+    command: fn(u64, u64) -> Command,
+    bytes: u64,
+) -> Result<f64> {
+    let count = bytes / LINE_BYTES;
+    let rate =
+        rate(engine, LINEAR_DEPTH, count, |number| command(number * LINE_BYTES, LINE_BYTES))?;
+    Ok(rate * LINE_BYTES as f64 / MIB)
+}
+
+/// So many requests, each caller asking again when answered.
+pub fn closed_loop(
     engine: &mut impl Engine,
     depth: usize,
     count: u64,
@@ -141,15 +143,4 @@ fn closed_loop(
         }
     }
     Ok(())
-}
-
-/// MiB/s of reading or writing one after the other, so many blocks at a time.
-pub fn linear(
-    engine: &mut impl Engine,
-    command: fn(u64, u64) -> Command,
-    blocks: u64,
-    count: u64,
-) -> Result<f64> {
-    let rate = rate(engine, 4, count, |number| command(number * blocks, blocks))?;
-    Ok(rate * (blocks * BLOCK_BYTES) as f64 / MIB as f64)
 }

@@ -1,125 +1,142 @@
 //! One drive of 2007 whose random writes merge: bursts, what is sustained against the limit, reads.
 
-use super::bed::{Bed, DEPTH, MIB, Plan, bare, linear, rate, read, write};
+use super::Table;
+use super::bed::{Bed, DEPTH, MIB, linear, open, random_read, random_write, rate, read, write};
 use anyhow::Result;
 use block::Rng;
 use flash::{
-    BLOCK_BYTES, Classes, Cleaning, Counters, IdleCleaning, Parity, Settings,
+    BLOCK_BYTES, Counters,
     predict::{limit, write_amplification},
 };
 use std::fmt::Write as _;
 use target::catalog::Catalog;
 
-const DRIVE: &str = "mtron-pro-32";
+pub const DRIVE: &str = "mtron-pro-32";
+/// Mapped shares of the drive, in per cent.
+const FILLS: [u32; 3] = [25, 50, 72];
+/// Callers of reads.
+const READ_DEPTHS: [usize; 3] = [1, 4, 32];
+/// So much is read at each depth.
+const READS: u64 = 20_000;
+/// How often the mapped bytes are overwritten before anything counts.
+const ROUNDS: u64 = 10;
+/// Quiet for so long, idle cleaning has come to its limit.
+pub const REST_SECONDS: u64 = 3_600;
 
-/// Chunks and segments of the volumes here. On this drive a change of streams costs 2.3 ms: 5 % of a chunk of 4 MiB.
-pub fn plan(device_bytes: u64, live: f64) -> Plan {
-    Plan {
-        device_bytes,
-        live,
-        stripe_bytes: BLOCK_BYTES,
-        segment_bytes: 8 * MIB,
-        chunk_bytes: 4 * MIB,
-        parity: Parity::None,
-        classes: Classes::TWO,
-        settings: Settings {
-            queue_depth: 256,
-            answer_ns: 1_000,
-            cleaning: Cleaning::Greedy,
-            idle: Some(IdleCleaning::default()),
-            ..Settings::default()
-        },
-    }
+/// What the drive does without a volume.
+struct Bare {
+    write_mib_per_s: f64,
+    read_mib_per_s: f64,
+    random_writes_per_s: f64,
+    /// By depth.
+    random_reads_per_s: [f64; 3],
 }
 
 /// The section of the page.
-pub fn run(catalog: &Catalog, device_bytes: u64) -> Result<String> {
+pub fn run(catalog: &Catalog, device_bytes: Option<u64>) -> Result<String> {
     let mut page = String::new();
-    let mut drive = bare(catalog, DRIVE)?;
-    let count = device_bytes / MIB / 2;
-    let linear_write = linear(&mut drive, write, 256, count)?;
-    let linear_read = linear(&mut drive, read, 256, count)?;
-    let span = device_bytes / BLOCK_BYTES;
-    let mut rng = Rng::new(2, 2);
-    let bare_write = rate(&mut drive, DEPTH, 2_000, |_| write(rng.below(span), 1))?;
-    let bare_read = rate(&mut drive, DEPTH, 20_000, |_| read(rng.below(span), 1))?;
+    let bare = bare(catalog, device_bytes)?;
     writeln!(
         page,
-        "The drive alone: linear writes {linear_write:.1} MiB/s, linear reads {linear_read:.1} MiB/s (1 MiB each); 4 KiB at depth \
-         {DEPTH}: {bare_write:.0} random writes/s, {bare_read:.0} random reads/s.\n"
+        "`model:{DRIVE}` alone: linear writes {:.1} MiB/s, linear reads {:.1} MiB/s (1 MiB each); 4 KiB at depth \
+         {DEPTH}: {:.0} random writes/s.\n",
+        bare.write_mib_per_s, bare.read_mib_per_s, bare.random_writes_per_s
     )?;
-    writeln!(
-        page,
-        "| live | spare | writes/s | % of linear | WA | closed form | m | read at a time | limit, Br linear | of it | limit, Br as read | of it | pool | burst/s | % of linear | reads of bare | longest wait |"
-    )?;
-    writeln!(page, "|{}", "---:|".repeat(17))?;
-    for live in [0.25, 0.50, 0.72] {
-        let mut bed = Bed::new(bare(catalog, DRIVE)?, &plan(device_bytes, live))?;
-        let line = one_fill(catalog, &mut bed, live, linear_write, linear_read, bare_read)?;
-        eprintln!("{line}");
-        writeln!(page, "{line}")?;
+    let part = device_bytes.map_or(String::new(), |bytes| format!(",drive-size={}M", bytes >> 20));
+    let stack = |live: u32| format!("{DRIVE}/flash:spare={}%{part}", 100 - live);
+    writeln!(page, "With a volume, `model:{}` and so on:\n", stack(FILLS[0]))?;
+    let mut sustained = Table::new(
+        "| live | spare | writes/s | % of linear | WA | closed form | m | limit | of the limit | if reads were free | longest wait |",
+    );
+    let mut burst = Table::new("| live | clean pool | burst writes/s | % of linear |");
+    let mut reads = Table::new(&format!(
+        "| live |{}",
+        READ_DEPTHS.map(|depth| format!(" depth {depth}, reads/s | of bare |")).concat()
+    ));
+    for live in FILLS {
+        let mut bed = Bed::new(catalog, &stack(live))?;
+        let mut rng = Rng::new(1, 1);
+        sustained.line(&format!("{live} %"), &steady(&mut bed, &bare, &mut rng)?);
+        burst.line(&format!("{live} %"), &burst_of(&mut bed, &bare, &mut rng)?);
+        reads.line(&format!("{live} %"), &reads_of(&mut bed, &bare, &mut rng)?);
     }
+    writeln!(page, "### Sustained\n\n{}", sustained.text)?;
+    writeln!(page, "### Bursts\n\n{}", burst.text)?;
+    writeln!(page, "### Reads\n\n{}", reads.text)?;
     Ok(page)
 }
 
-fn one_fill(
-    catalog: &Catalog,
-    bed: &mut Bed<target::stack::Opened>,
-    live: f64,
-    linear_write: f64,
-    linear_read: f64,
-    bare_read: f64,
-) -> Result<String> {
-    let mut rng = Rng::new(1, 1);
-    bed.write_at_random(bed.blocks * 10, &mut rng)?;
-    let before = bed.counters()?;
-    let writes = bed.write_at_random(bed.blocks, &mut rng)?;
-    let now = bed.counters()?;
+fn bare(catalog: &Catalog, device_bytes: Option<u64>) -> Result<Bare> {
+    let mut drive = open(catalog, DRIVE)?;
+    let bytes = device_bytes.unwrap_or(drive.contract().capacity_bytes);
+    let blocks = bytes / BLOCK_BYTES;
+    let write_mib_per_s = linear(&mut drive, write, bytes)?;
+    let read_mib_per_s = linear(&mut drive, read, bytes)?;
+    let mut rng = Rng::new(2, 2);
+    let random_writes_per_s = rate(&mut drive, DEPTH, 2_000, |_| random_write(&mut rng, blocks))?;
+    let mut random_reads_per_s = [0.0; 3];
+    for (depth, seen) in READ_DEPTHS.into_iter().zip(&mut random_reads_per_s) {
+        *seen = rate(&mut drive, depth, READS, |_| random_read(&mut rng, blocks))?;
+    }
+    Ok(Bare { write_mib_per_s, read_mib_per_s, random_writes_per_s, random_reads_per_s })
+}
+
+impl Bare {
+    /// Linear writes as blocks.
+    fn blocks_per_s(&self) -> f64 {
+        self.write_mib_per_s * MIB / BLOCK_BYTES as f64
+    }
+}
+
+fn steady(bed: &mut Bed, bare: &Bare, rng: &mut Rng) -> Result<Vec<String>> {
+    bed.overwrite(bed.blocks * ROUNDS, rng)?;
+    let before = bed.counters();
+    let writes = bed.overwrite(bed.blocks, rng)?;
+    let now = bed.counters();
     let of = |field: fn(&Counters) -> u64| (field(&now) - field(&before)) as f64;
     let (host, copied) = (of(|c| c.host_blocks), of(|c| c.copied_blocks));
     let data = host + copied;
     let seen = data / host;
     let metadata = of(|c| c.page_blocks + c.header_blocks + c.padding_blocks) / data;
-    let (reads, read_blocks) = (of(|c| c.victim_reads), of(|c| c.victim_read_blocks));
-    let linear_blocks = linear_write * MIB as f64 / BLOCK_BYTES as f64;
-    // What a live block costs as it was really read: scattered, with the holes that were read along.
-    let run = (read_blocks / reads.max(1.0)).round().max(1.0) as u64;
-    let scattered = scattered_read(catalog, run)? * copied / read_blocks.max(1.0);
-    let ideal = limit(seen, metadata, linear_write / linear_read);
-    let fair = limit(seen, metadata, linear_write / scattered.max(1.0));
-    let layout = *bed.stack.machine.layout().expect("it is open");
-    let spare = layout.spare(now.mapped_blocks);
-    let efficiency = writes / linear_blocks;
-    // Quiet, until idle cleaning ends at its limit.
-    bed.rest(3_600);
-    let pool = bed.counters()?.clean_pool_bytes;
-    let burst = bed.burst((pool / BLOCK_BYTES).max(1), &mut rng)?;
-    let span = bed.blocks;
-    bed.rest(3_600);
-    let managed_read = rate(&mut bed.stack, DEPTH, 20_000, |_| read(rng.below(span), 1))?;
-    Ok(format!(
-        "| {:.0} % | {:.1} % | {writes:.0} | {:.1} | {seen:.3} | {:.3} | {:.2} % | {:.1} KiB | {:.1} % | {:.1} % | {:.1} % | {:.1} % | {} MiB | {burst:.0} | {:.1} | {:.3} | {:.0} ms |",
-        100.0 * live,
-        100.0 * spare,
-        100.0 * efficiency,
-        write_amplification(spare),
-        100.0 * metadata,
-        4.0 * read_blocks / reads.max(1.0),
-        100.0 * ideal,
-        100.0 * efficiency / ideal,
-        100.0 * fair,
-        100.0 * efficiency / fair,
-        pool / MIB,
-        100.0 * burst / linear_blocks,
-        managed_read / bare_read,
-        now.write_wait_ns_max as f64 / 1e6,
-    ))
+    let serial = limit(seen, metadata, bare.write_mib_per_s / bare.read_mib_per_s);
+    let free = limit(seen, metadata, 0.0);
+    let spare = bed.layout().spare(now.mapped_blocks);
+    let efficiency = writes / bare.blocks_per_s();
+    Ok(vec![
+        format!("{:.1} %", 100.0 * spare),
+        format!("{writes:.0}"),
+        format!("{:.1}", 100.0 * efficiency),
+        format!("{seen:.3}"),
+        format!("{:.3}", write_amplification(spare)),
+        format!("{:.2} %", 100.0 * metadata),
+        format!("{:.1} %", 100.0 * serial),
+        format!("{:.1} %", 100.0 * efficiency / serial),
+        format!("{:.1} %", 100.0 * efficiency / free),
+        format!("{:.0} ms", now.write_wait_ns_max as f64 / 1e6),
+    ])
 }
 
-/// MiB/s of random reads of so many blocks, on the drive alone.
-fn scattered_read(catalog: &Catalog, blocks: u64) -> Result<f64> {
-    let mut drive = bare(catalog, DRIVE)?;
-    let mut rng = Rng::new(3, 3);
-    let rate = rate(&mut drive, 16, 5_000, |_| read(rng.below(1 << 18), blocks))?;
-    Ok(rate * (blocks * BLOCK_BYTES) as f64 / MIB as f64)
+/// As many writes as the pool takes, after idle cleaning has come to its limit.
+fn burst_of(bed: &mut Bed, bare: &Bare, rng: &mut Rng) -> Result<Vec<String>> {
+    bed.rest(REST_SECONDS);
+    let pool = bed.counters().clean_pool_bytes;
+    let rate = bed.overwrite((pool / BLOCK_BYTES).max(1), rng)?;
+    Ok(vec![
+        format!("{} MiB", pool >> 20),
+        format!("{rate:.0}"),
+        format!("{:.1}", 100.0 * rate / bare.blocks_per_s()),
+    ])
+}
+
+/// Of mapped blocks, at rest.
+fn reads_of(bed: &mut Bed, bare: &Bare, rng: &mut Rng) -> Result<Vec<String>> {
+    bed.rest(REST_SECONDS);
+    let mut cells = Vec::new();
+    for (depth, alone) in READ_DEPTHS.into_iter().zip(bare.random_reads_per_s) {
+        let blocks = bed.blocks;
+        let seen = rate(&mut bed.opened, depth, READS, |_| random_read(rng, blocks))?;
+        cells.push(format!("{seen:.0}"));
+        cells.push(format!("{:.3}", seen / alone));
+    }
+    Ok(cells)
 }

@@ -1,30 +1,102 @@
-//! `cargo xtask flash`: what a managed flash volume does on modelled drives, in tables.
+//! `cargo xtask flash`: what a managed flash volume does on modelled drives, in tables; docs/flash.md is made of them.
 
+mod amplification;
 mod arrays;
 mod bed;
 mod drive;
+mod scan;
 mod sync;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use std::{env, fs};
 use target::catalog::Catalog;
 
-/// Prints the parts that `arguments` name; all of them without a name.
+const PAGE: &str = "docs/flash.md";
+/// Beside this file, what stands around the tables, so that words can change without a build: its head, one text for each part,
+/// and its end.
+const TEXTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/flash/text");
+const PARTS: [&str; 6] = ["drive", "scan", "arrays", "sync", "amplification", "skew"];
+
+/// How much of a drive is used.
+#[derive(Clone, Copy)]
+struct Sizes {
+    /// Of the one drive; all of it where there is none.
+    drive_bytes: Option<u64>,
+    /// Of an array's members, and of drives that are read in line.
+    member_bytes: u64,
+    /// Of the one that only counts.
+    counting_bytes: u64,
+}
+
+const FULL: Sizes = Sizes { drive_bytes: None, member_bytes: 8 << 30, counting_bytes: 4 << 30 };
+const QUICK: Sizes =
+    Sizes { drive_bytes: Some(2 << 30), member_bytes: 1 << 30, counting_bytes: 512 << 20 };
+
+/// Prints the parts that `arguments` name, all of them without a name; with `--write` makes the page of them.
 pub fn run(arguments: &[String]) -> Result<()> {
-    let (quick, parts): (Vec<&String>, Vec<&String>) =
-        arguments.iter().partition(|argument| *argument == "--quick");
-    let device_bytes = if quick.is_empty() { 8 << 30 } else { 1 << 30 };
-    let parts: Vec<&str> = match parts[..] {
-        [] => vec!["drive", "arrays", "sync"],
-        _ => parts.iter().map(|part| part.as_str()).collect(),
-    };
+    let is_set = |flag: &str| arguments.iter().any(|argument| argument == flag);
+    let sizes = if is_set("--quick") { QUICK } else { FULL };
+    let words = arguments.iter().filter(|word| !["--quick", "--write"].contains(&word.as_str()));
+    let words: Vec<&str> = words.map(String::as_str).collect();
+    if let Some(unknown) = words.iter().find(|word| !PARTS.contains(word)) {
+        let names = PARTS.map(|name| format!("`{name}`")).join(", ");
+        bail!("`{unknown}` is unknown: there are {names}");
+    }
+    if is_set("--write") && (!words.is_empty() || is_set("--quick")) {
+        bail!("--write makes the whole page at its full size: name no part, and leave --quick out");
+    }
     let catalog = Catalog::built_in()?;
-    for part in parts {
-        match part {
-            "drive" => println!("{}", drive::run(&catalog, device_bytes)?),
-            "arrays" => println!("{}", arrays::run(&catalog, device_bytes / 4)?),
-            "sync" => sync::run()?,
-            _ => bail!("`{part}` is unknown: there are `drive`, `arrays` and `sync`"),
-        }
+    let mut page = text("head")?;
+    for name in PARTS.into_iter().filter(|name| words.is_empty() || words.contains(name)) {
+        let tables = tables(name, &catalog, sizes)?;
+        page += "\n";
+        page += &text(name)?.replace("{tables}", tables.trim_end());
+    }
+    page += "\n";
+    page += &text("curve")?;
+    if is_set("--write") {
+        let path = env::current_dir()?.join(PAGE);
+        fs::write(&path, page).with_context(|| format!("{}", path.display()))?;
+        println!("Written: {PAGE}");
+    } else {
+        println!("{page}");
     }
     Ok(())
+}
+
+fn text(name: &str) -> Result<String> {
+    let path = format!("{TEXTS}/{name}.md");
+    fs::read_to_string(&path).with_context(|| path)
+}
+
+fn tables(part: &str, catalog: &Catalog, sizes: Sizes) -> Result<String> {
+    match part {
+        "drive" => drive::run(catalog, sizes.drive_bytes),
+        "scan" => scan::run(catalog, sizes.member_bytes),
+        "arrays" => arrays::run(catalog, sizes.member_bytes),
+        "sync" => sync::run(catalog),
+        "amplification" => amplification::uniform(sizes.counting_bytes),
+        "skew" => amplification::skewed(sizes.counting_bytes),
+        _ => unreachable!("the words were looked at"),
+    }
+}
+
+/// A table that is also shown line by line as it grows.
+struct Table {
+    text: String,
+}
+
+impl Table {
+    fn new(head: &str) -> Self {
+        let columns = head.matches('|').count() - 1;
+        eprintln!("{head}");
+        Self { text: format!("{head}\n|{}\n", "---:|".repeat(columns)) }
+    }
+
+    fn line(&mut self, name: &str, cells: &[String]) {
+        let line = format!("| {name} | {} |", cells.join(" | "));
+        eprintln!("{line}");
+        self.text += &line;
+        self.text += "\n";
+    }
 }

@@ -1,6 +1,7 @@
 //! One flush for each 4 KiB write, as a database's log asks for: how many a second, and what they cost the drives;
 //! at a unit of 4 KiB, and on stripes of 192 KiB with the synchronous ring and without.
 
+use super::Table;
 use anyhow::{Result, ensure};
 use block::{
     Actor, Command, Completion, Drive, Durability, Engine, Extent, Instant, Payload, Request, Rng,
@@ -8,15 +9,16 @@ use block::{
 };
 use target::{catalog::Catalog, stack};
 
-/// One whose random writes cost a read-modify-erase cycle, one with a page map, one that loses no acknowledged write.
-const DRIVES: [&str; 3] = ["mtron-pro-32", "sata-tlc", "nvme-plp"];
+/// One whose random writes cost a read-modify-erase cycle, one with a page map, one that loses no acknowledged write, a
+/// disk.
+const DRIVES: [&str; 4] = ["mtron-pro-32", "sata-tlc", "nvme-plp", "generic-15k-sas-hdd"];
 /// What stands on it, in the table's words.
 const STACKS: [(&str, &str); 5] = [
     ("the drive", "D"),
     ("managed, unit 4 KiB", "D/flash"),
     ("RAID-5 of 3+1", "4xD/raid5:chunk=64K"),
     ("managed, no ring", "4xD/raid5:chunk=64K/flash:ring=0"),
-    ("managed, with the ring", "4xD/raid5:chunk=64K/flash"),
+    ("managed, ring", "4xD/raid5:chunk=64K/flash:ring=48M"),
 ];
 const DEPTHS: [usize; 2] = [1, 16];
 const COUNT: u64 = 2_000;
@@ -24,39 +26,37 @@ const COUNT: u64 = 2_000;
 const SPAN_BLOCKS: u64 = 65_536;
 const BLOCK_BYTES: u32 = 4096;
 
-/// Prints the table.
-pub fn run() -> Result<()> {
-    let catalog = Catalog::built_in()?;
-    println!("{COUNT} random writes of 4 KiB, each followed by a flush; virtual time.");
-    println!(
-        "volume: blocks that the volume writes for each of the host's; drives: bytes that they write and read"
-    );
-    println!("for each byte of the host's, parity included.");
+/// The section of the page.
+pub fn run(catalog: &Catalog) -> Result<String> {
+    let mut page = String::new();
     for drive in DRIVES {
-        println!(
-            "\n{drive:<24}{:>6}{:>12}{:>9}{:>9}{:>8}{:>9}{:>9}",
-            "depth", "writes/s", "volume", "drives", "read", "records", "flushes"
+        let mut table = Table::new(
+            "| stack | callers | writes/s | volume wrote | drives wrote | drives read | records | flushes |",
         );
         for (name, stack) in STACKS {
+            let stack = stack.replacen('D', drive, 1);
             for depth in DEPTHS {
-                let stack = stack.replacen('D', drive, 1);
-                let seen = measure(&catalog, &stack, depth)?;
-                let volume =
-                    seen.volume.map_or("-".to_owned(), |[blocks, ..]| format!("{blocks:.2}"));
-                let [records, flushes] = [1, 2].map(|at| {
-                    seen.volume.map_or("-".to_owned(), |seen| format!("{:.0}", seen[at]))
-                });
-                println!(
-                    "{:<24}{depth:>6}{:>12.0}{volume:>9}{:>9.2}{:>8.2}{records:>9}{flushes:>9}",
-                    if depth == DEPTHS[0] { name } else { "" },
-                    seen.rate,
-                    seen.written,
-                    seen.read
+                let seen = measure(catalog, &stack, depth)?;
+                let of_volume = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+                let volume = seen.volume.as_ref();
+                table.line(
+                    &format!("{name}, `{stack}`"),
+                    &[
+                        format!("{depth}"),
+                        format!("{:.0}", seen.rate),
+                        of_volume(volume.map(|volume| format!("{:.2}", volume.written))),
+                        format!("{:.2}", seen.written),
+                        format!("{:.2}", seen.read),
+                        of_volume(volume.map(|volume| volume.records.to_string())),
+                        of_volume(volume.map(|volume| volume.flushes.to_string())),
+                    ],
                 );
             }
         }
+        page += &table.text;
+        page += "\n";
     }
-    Ok(())
+    Ok(page)
 }
 
 struct Seen {
@@ -65,8 +65,16 @@ struct Seen {
     /// Bytes of the drives for each of the host's.
     written: f64,
     read: f64,
-    /// Of a managed volume: blocks written for each of the host's; records of the ring; flushes of the drive.
-    volume: Option<[f64; 3]>,
+    volume: Option<OfVolume>,
+}
+
+struct OfVolume {
+    /// Blocks for each of the host's.
+    written: f64,
+    /// Of the ring.
+    records: u64,
+    /// Of the drive, for those who waited.
+    flushes: u64,
 }
 
 fn measure(catalog: &Catalog, text: &str, depth: usize) -> Result<Seen> {
@@ -79,8 +87,8 @@ fn measure(catalog: &Catalog, text: &str, depth: usize) -> Result<Seen> {
     let per_byte = |bytes: u64| bytes as f64 / (COUNT * u64::from(BLOCK_BYTES)) as f64;
     let volume = opened.managed().and_then(|volume| {
         let (life, counters) = (volume.lifetime()?, volume.counters()?);
-        let blocks = (life.drive_blocks - blocks?) as f64 / COUNT as f64;
-        Some([blocks, counters.records as f64, counters.flushes as f64])
+        let written = (life.drive_blocks - blocks?) as f64 / COUNT as f64;
+        Some(OfVolume { written, records: counters.records, flushes: counters.flushes })
     });
     Ok(Seen {
         rate: COUNT as f64 / seconds,

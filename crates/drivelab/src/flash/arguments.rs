@@ -2,6 +2,7 @@
 
 use block::parse_bytes;
 use clap::{Args, Subcommand};
+use lab::workload::Pattern;
 use std::path::PathBuf;
 
 /// What `flash --help` opens with.
@@ -223,9 +224,17 @@ pub struct PredictArguments {
     #[arg(long, value_name = "PERCENT", value_parser = per_mille, default_value = "100%")]
     pub write_share: u32,
 
-    /// Measure managed volumes on the model, too, at 25, 50 and 72 % fill
+    /// Measure managed volumes on the model, too
     #[arg(long)]
     pub measure: bool,
+
+    /// Shares of the drive that hold data where it is measured; 25%,50%,72% if none is named
+    #[arg(long, value_name = "PERCENT,...", value_delimiter = ',', value_parser = per_mille, requires = "measure")]
+    pub fill: Vec<u32>,
+
+    /// Which blocks are overwritten where it is measured: `uniform`, `20/80` (20 % take 80 % of the writes), `zipf:0.99`
+    #[arg(long, value_name = "SKEW", value_parser = skew, default_value = "uniform", requires = "measure")]
+    pub skew: Pattern,
 
     /// Draw the curve into FILE
     #[arg(long, value_name = "FILE")]
@@ -234,6 +243,16 @@ pub struct PredictArguments {
     /// The history to read
     #[arg(long, value_name = "PATH")]
     pub store: Option<PathBuf>,
+}
+
+/// `uniform`, `20/80`, `zipf:0.99`.
+fn skew(text: &str) -> Result<Pattern, String> {
+    let named = match text {
+        "uniform" => Some(Pattern::Random),
+        _ if text.contains('/') => Pattern::parse(&format!("hot_cold:{text}")),
+        _ => Pattern::parse(text).filter(|pattern| matches!(pattern, Pattern::Zipf { .. })),
+    };
+    named.ok_or_else(|| "write `uniform`, a pair such as `20/80`, or `zipf:0.99`".to_owned())
 }
 
 /// A percentage, in thousandths.

@@ -5,18 +5,20 @@ use super::{
     rates::{BLOCK_BYTES, Rates, keep_busy, write},
 };
 use anyhow::{Result, anyhow};
-use block::{Command, Instant, Rng};
+use block::{Command, Instant};
 use flash::predict::{limit, point};
+use lab::workload::{Area, Offsets, Pattern, Share};
 use std::io::IsTerminal;
 use target::{
     catalog::Catalog,
     stack::{self, Opened, Stack},
 };
 
-/// Shares of the drive that are mapped.
-const FILLS: [f64; 3] = [0.25, 0.5, 0.72];
-/// So much of the drive is enough: what counts are shares.
-const PART: &str = "2G";
+/// Shares of the drive that are mapped, in thousandths, where none was named.
+const FILLS: [u32; 3] = [250, 500, 720];
+/// So much of the drive is enough: what counts are shares. On much less, checkpoints come so often that what a drive
+/// takes to go there and back counts.
+const PART: &str = "8G";
 /// How often the mapped blocks are overwritten, and after how many of these times counting begins.
 const ROUNDS: (u64, u64) = (10, 8);
 const LINE_BYTES: u64 = 1 << 20;
@@ -35,17 +37,27 @@ pub struct Measured {
 }
 
 /// Overwrites volumes at random until they are steady.
-pub fn measure(stack: &Stack, rates: &Rates) -> Result<Vec<Measured>> {
+pub fn measure(
+    stack: &Stack,
+    rates: &Rates,
+    fills: &[u32],
+    skew: Pattern,
+) -> Result<Vec<Measured>> {
     let shows = std::io::stderr().is_terminal();
     let mut measured = Vec::new();
-    for live in FILLS {
+    for &fill in if fills.is_empty() { &FILLS } else { fills } {
+        let live = f64::from(fill) / 1000.0;
         if shows {
             eprint!("\rmeasuring at {:.0} % ...", live * 100.0);
         }
         // A hundredth more than is mapped, for whole segments; a volume that is full.
         let spare = format!("{}%", (99.0 - live * 100.0).floor());
-        let layered = with_layer(stack, &[("drive-size", PART.to_owned()), ("spare", spare)]);
-        measured.extend(at(&layered, live, rates)?);
+        let mut settings = vec![("drive-size", PART.to_owned()), ("spare", spare)];
+        if skew != Pattern::Random {
+            // As a volume on a real drive chooses.
+            settings.push(("cleaning", "auto".to_owned()));
+        }
+        measured.extend(at(&with_layer(stack, &settings), live, rates, skew)?);
     }
     if shows {
         eprint!("\r\x1b[K");
@@ -54,7 +66,7 @@ pub fn measure(stack: &Stack, rates: &Rates) -> Result<Vec<Measured>> {
 }
 
 /// `None` where the volume cannot be so full.
-fn at(stack: &Stack, live: f64, rates: &Rates) -> Result<Option<Measured>> {
+fn at(stack: &Stack, live: f64, rates: &Rates, skew: Pattern) -> Result<Option<Measured>> {
     let mut opened = stack::open(stack, &Catalog::load()?, SEED)?;
     let volume = opened.managed().and_then(flash::Volume::layout);
     let layout = *volume.ok_or_else(|| anyhow!("`model:{stack}` has no managed volume"))?;
@@ -67,8 +79,9 @@ fn at(stack: &Stack, live: f64, rates: &Rates) -> Result<Option<Measured>> {
     keep_busy(&mut opened, lines, Instant::NEVER, &mut |number| {
         write(number * LINE_BYTES, LINE_BYTES)
     });
-    let mut rng = Rng::new(SEED, 0x3ea5);
-    let mut anywhere = |_| write(rng.below(blocks) * BLOCK_BYTES, BLOCK_BYTES);
+    let area = Area { offset: 0, bytes: blocks * BLOCK_BYTES };
+    let mut offsets = Offsets::new(skew, area, BLOCK_BYTES, Share { worker: 0, of: 1 }, SEED);
+    let mut anywhere = |_| write(offsets.next(), BLOCK_BYTES);
     let (rounds, warm) = ROUNDS;
     keep_busy(&mut opened, warm * blocks, Instant::NEVER, &mut anywhere);
     let (before, start) = (counters(&opened), opened_now(&opened));

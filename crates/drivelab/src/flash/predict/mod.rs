@@ -17,6 +17,7 @@ use super::{arguments::PredictArguments, words};
 use crate::output::{self, hanging};
 use anyhow::{Context, Result, bail};
 use forecast::Forecast;
+use lab::workload::Pattern;
 use measured::Measured;
 use rates::Rates;
 use report::number;
@@ -38,6 +39,7 @@ Examples:
   drivelab flash predict model:mtron-pro-32
   drivelab flash predict model:qlc:state=steady --write-share 30%
   drivelab flash predict model:4xmtron-pro-32/raid5:chunk=64K --measure
+  drivelab flash predict model:mtron-pro-32 --measure --skew 20/80 --fill 60%,80%
   drivelab flash predict last --svg curve.svg";
 
 /// Prints what the layer would do.
@@ -63,14 +65,15 @@ pub fn predict(arguments: &PredictArguments) -> Result<ExitCode> {
         None => Forecast::of_drive(&rates)?,
     };
     let measured = match (&stack, arguments.measure) {
-        (Some(stack), true) => measured::measure(stack, &rates)?,
+        (Some(stack), true) => measured::measure(stack, &rates, &arguments.fill, arguments.skew)?,
         (None, true) => bail!(
             "--measure is for models: a real drive is measured with `drivelab flash create` and `drivelab run flash:PATH`"
         ),
         (_, false) => Vec::new(),
     };
     let write_share = f64::from(arguments.write_share) / 1000.0;
-    output::print(&described(&arguments.drive, &rates, &forecast, &measured, write_share))?;
+    let seen = Seen { points: &measured, skew: arguments.skew };
+    output::print(&described(&arguments.drive, &rates, &forecast, &seen, write_share))?;
     if let Some(path) = &arguments.svg {
         let picture = picture::svg(&arguments.drive, &rates, &forecast, &measured);
         fs::write(path, picture)
@@ -79,11 +82,17 @@ pub fn predict(arguments: &PredictArguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// What was measured, and under what.
+struct Seen<'m> {
+    points: &'m [Measured],
+    skew: Pattern,
+}
+
 fn described(
     drive: &str,
     rates: &Rates,
     forecast: &Forecast,
-    measured: &[Measured],
+    &Seen { points: measured, skew }: &Seen<'_>,
     write_share: f64,
 ) -> String {
     let mut text = hanging("drive  ", &format!("{drive}; {}", rates.source));
@@ -104,7 +113,13 @@ fn described(
         text += &hanging("", &sentence);
     }
     if !measured.is_empty() {
-        text += "\nMeasured on the model: mapped blocks overwritten ten times over, the last fifth counted.\n\n";
+        let order = match skew {
+            Pattern::Random => String::new(),
+            skew => format!(" in the order of `{skew}`"),
+        };
+        text += &format!(
+            "\nMeasured on the model: mapped blocks overwritten ten times over{order}, the last fifth counted.\n\n"
+        );
         text += "  of the drive      writes/s      limit  measured/limit  write amplification\n";
     }
     for point in measured {

@@ -42,7 +42,12 @@ pub fn svg(drive: &str, rates: &Rates, forecast: &Forecast, measured: &[Measured
         "<polyline fill=\"none\" stroke=\"#1f5fa8\" stroke-width=\"2\" points=\"{points}\"/>"
     );
     let beside = forecast.at(0.55);
-    text(&mut svg, (x(0.55) + 8.0, y(beside.efficiency) - 6.0), "start", "the limit");
+    text(
+        &mut svg,
+        (x(0.55) + 8.0, y(beside.efficiency) - 6.0),
+        "start",
+        "the limit, uniform random",
+    );
     for point in measured {
         let share = point.writes_per_s / rates.managed_writes_per_s(1.0);
         let _ = writeln!(
