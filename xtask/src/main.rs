@@ -79,8 +79,8 @@ cargo xtask flash [--quick] [drive] [scan] [arrays] [sync] [amplification] [skew
       amplification  uniform writes beside the closed form, by spare
       skew    the same under skew, by policy
 
-cargo xtask flash --write
-    Makes docs/flash.md of them.
+cargo xtask flash --write [PART...]
+    Puts them into docs/flash.md; what is not named stays as it is there.
 
 cargo xtask picture
     Draws the README's picture, docs/picture.svg, from the run in docs/example-run.json.

@@ -24,7 +24,7 @@ struct Sizes {
     drive_bytes: Option<u64>,
     /// Of an array's members, and of drives that are read in line.
     member_bytes: u64,
-    /// Of the one that only counts.
+    /// Of the one that only counts, under skew: references hold for large volumes. Uniform writing needs no more than 512 MiB.
     counting_bytes: u64,
 }
 
@@ -32,7 +32,8 @@ const FULL: Sizes = Sizes { drive_bytes: None, member_bytes: 8 << 30, counting_b
 const QUICK: Sizes =
     Sizes { drive_bytes: Some(2 << 30), member_bytes: 1 << 30, counting_bytes: 512 << 20 };
 
-/// Prints the parts that `arguments` name, all of them without a name; with `--write` makes the page of them.
+/// Prints the parts that `arguments` name, all of them without a name; with `--write` the page gets them, and keeps what was
+/// not named.
 pub fn run(arguments: &[String]) -> Result<()> {
     let is_set = |flag: &str| arguments.iter().any(|argument| argument == flag);
     let sizes = if is_set("--quick") { QUICK } else { FULL };
@@ -42,26 +43,41 @@ pub fn run(arguments: &[String]) -> Result<()> {
         let names = PARTS.map(|name| format!("`{name}`")).join(", ");
         bail!("`{unknown}` is unknown: there are {names}");
     }
-    if is_set("--write") && (!words.is_empty() || is_set("--quick")) {
-        bail!("--write makes the whole page at its full size: name no part, and leave --quick out");
+    if is_set("--write") && is_set("--quick") {
+        bail!("--write makes the page at its full size: leave --quick out");
     }
     let catalog = Catalog::built_in()?;
-    let mut page = text("head")?;
+    let mut sections = Vec::new();
     for name in PARTS.into_iter().filter(|name| words.is_empty() || words.contains(name)) {
         let tables = tables(name, &catalog, sizes)?;
-        page += "\n";
-        page += &text(name)?.replace("{tables}", tables.trim_end());
+        let section = text(name)?.replace("{tables}", tables.trim_end());
+        println!("{section}");
+        sections.push(section);
     }
-    page += "\n";
-    page += &text("curve")?;
     if is_set("--write") {
         let path = env::current_dir()?.join(PAGE);
-        fs::write(&path, page).with_context(|| format!("{}", path.display()))?;
+        let before = fs::read_to_string(&path).with_context(|| format!("{}", path.display()))?;
+        fs::write(&path, page(&before, &sections)?)?;
         println!("Written: {PAGE}");
-    } else {
-        println!("{page}");
     }
     Ok(())
+}
+
+/// The page of these sections, and of those of the page before that are not among them.
+fn page(before: &str, sections: &[String]) -> Result<String> {
+    let title = |text: &str| text.lines().next().unwrap_or_default().to_owned();
+    let kept =
+        before.split("\n\n## ").skip(1).map(|section| format!("## {}\n", section.trim_end()));
+    let known: Vec<String> = sections.iter().cloned().chain(kept).collect();
+    let mut page = text("head")?;
+    for name in PARTS {
+        let wanted = title(&text(name)?);
+        if let Some(section) = known.iter().find(|section| title(section) == wanted) {
+            page += "\n";
+            page += section;
+        }
+    }
+    Ok(page + "\n" + &text("curve")?)
 }
 
 fn text(name: &str) -> Result<String> {
@@ -75,7 +91,7 @@ fn tables(part: &str, catalog: &Catalog, sizes: Sizes) -> Result<String> {
         "scan" => scan::run(catalog, sizes.member_bytes),
         "arrays" => arrays::run(catalog, sizes.member_bytes),
         "sync" => sync::run(catalog),
-        "amplification" => amplification::uniform(sizes.counting_bytes),
+        "amplification" => amplification::uniform(QUICK.counting_bytes),
         "skew" => amplification::skewed(sizes.counting_bytes),
         _ => unreachable!("the words were looked at"),
     }
