@@ -180,7 +180,8 @@ impl Claim {
             Expression::Call(Function::All | Function::Any, arguments) => {
                 reading.evaluate(&arguments[0]).ok()
             }
-            _ => None,
+            // Whatever is to be true is a comparison.
+            _ => (self.file.is == Relation::True).then(|| series.clone()),
         };
         let holds = inner.map(|inner| {
             let holding = inner.values.iter().filter(|value| value.number != 0.0).count();

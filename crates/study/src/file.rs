@@ -194,7 +194,9 @@ pub struct FigureFile {
     /// Of the values.
     #[serde(default)]
     pub scale: FigureScale,
-    /// The values' unit in the chart, if the metric does not say it.
+    /// What is measured, at the axis of the values; the unit without.
+    pub measure: Option<String>,
+    /// The values' unit, short, if the metric does not say it.
     pub unit: Option<String>,
     /// How to read it.
     #[serde(default)]

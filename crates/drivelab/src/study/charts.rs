@@ -131,13 +131,14 @@ impl Drawing<'_> {
             (None, "percent") => Unit::Percent,
             (None, metric) => Unit::Other(self.dossier.word("metric", metric)),
         };
-        let title = match unit {
-            Unit::Iops | Unit::Percent => "rate",
-            _ => "value",
+        let title = match (&self.file.measure, &unit) {
+            (Some(text), _) => text.clone(),
+            (None, Unit::Iops) => "operations a second".to_owned(),
+            (None, unit) => unit.name().to_owned(),
         };
         match self.file.scale {
-            FigureScale::Linear => Axis::linear(title, unit),
-            FigureScale::Log => Axis::log(title, unit),
+            FigureScale::Linear => Axis::linear(&title, unit),
+            FigureScale::Log => Axis::log(&title, unit),
         }
     }
 
@@ -194,7 +195,8 @@ impl Drawing<'_> {
         of.iter().map(|key| self.dossier.cells[at].at.get(key).cloned()).collect()
     }
 
-    /// The values of these coordinates: sizes and counts ascending, others as they come.
+    /// The values of these coordinates, by the first of them, then the next: sizes and counts ascending, others in the
+    /// order in which they first come.
     fn distinct(&self, of: &[String]) -> Vec<Keys> {
         let mut seen: Vec<Keys> = Vec::new();
         for at in self.cells {
@@ -203,11 +205,17 @@ impl Drawing<'_> {
                 seen.push(keys);
             }
         }
-        if let [key] = of
-            && ["block", "threads"].contains(&key.as_str())
-        {
-            seen.sort_by(|one, other| place(one).total_cmp(&place(other)));
-        }
+        let came = seen.clone();
+        let rank = |keys: &Keys| {
+            let one = |(at, (value, key)): (usize, (&Option<String>, &String))| {
+                let counted = ["block", "threads"].contains(&key.as_str());
+                let number = value.as_ref().and_then(|text| text.parse().ok());
+                let first = came.iter().position(|other| other[at] == *value);
+                number.filter(|_| counted).or(first)
+            };
+            keys.iter().zip(of).enumerate().map(one).collect::<Vec<Option<usize>>>()
+        };
+        seen.sort_by_key(rank);
         seen
     }
 

@@ -77,8 +77,12 @@ fn told(dossier: &Dossier, values: &[Value], holds: Option<(usize, usize)>) -> O
     let Some((holding, count)) = holds else {
         return (!values.is_empty()).then(|| self::values(dossier, values));
     };
-    let mut text = format!("{holding} of {count} comparisons hold");
-    if let Some(value) = values.first().filter(|_| holding < count) {
+    let mut text = match (holding, count) {
+        (1, 1) => "the comparison holds".to_owned(),
+        (0, 1) => "the comparison does not hold".to_owned(),
+        _ => format!("{holding} of {count} comparisons hold"),
+    };
+    if let Some(value) = values.iter().find(|value| holding < count && value.number == 0.0) {
         text += &format!("; not {}", place(dossier, &value.from));
     }
     Some(text)
