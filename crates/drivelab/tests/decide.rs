@@ -72,6 +72,17 @@ fn the_catalog_s_figures_are_a_data_sheet() {
     assert!(sheets >= 8, "{sheets} drives have figures");
 }
 
+/// A drive with settings had no price and no data sheet: it was looked up as `memoright-gt-16:port=onboard`.
+#[test]
+fn a_drive_with_settings_is_the_catalog_s_drive() {
+    let bench = Bench::new();
+    let target = "model:memoright-gt-16:port=onboard";
+    let run = measure(&bench, target, &["--spec", "catalog"]).succeeded();
+    assert!(run.stdout.contains("500 IOPS"), "{}", run.stdout);
+    let table = bench.drivelab(["report", "last", "--table", "capacity"]).done().succeeded().stdout;
+    assert!(table.contains("Price per GB, USD"), "{table}");
+}
+
 #[test]
 fn a_figure_within_the_interval_is_inconclusive_and_no_finding() {
     let bench = Bench::new();

@@ -22,7 +22,7 @@ mod time;
 pub use document::document;
 pub(crate) use facts::differing;
 pub use record::Money;
-pub use subject::{Run, Subject, subjects};
+pub use subject::{Drives, Run, Subject, drives, subjects};
 
 use crate::chart::{Figure, Value, slug};
 use record::Cell;

@@ -45,13 +45,11 @@ fn printed(target: &TargetInfo, catalog: &Catalog) -> Option<Money> {
     if target.kind != TargetKind::Model {
         return None;
     }
-    let drives: Vec<&str> = target
-        .stack
-        .iter()
-        .filter(|layer| layer.drive.is_some())
-        .map(|layer| layer.name.as_str())
-        .collect();
-    let each = drives.iter().map(|name| catalog.drive(name)?.price.as_ref()?.usd);
+    let drives = report::runs::drives(target);
+    let each = drives.iter().map(|drives| {
+        let usd = catalog.drive(&drives.name)?.price.as_ref()?.usd?;
+        Some(usd * drives.count as f64)
+    });
     let amount: f64 = each.collect::<Option<Vec<f64>>>()?.iter().sum();
     (amount > 0.0).then(|| Money { amount, currency: "USD".to_owned() })
 }

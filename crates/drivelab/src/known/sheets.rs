@@ -85,28 +85,28 @@ fn of_drive(drive: &DriveEntry) -> Result<Specification> {
 
 /// The catalog's drive that lies under a target: by the name in a STACK, or the model that a drive gives.
 fn drive_of<'c>(target: &TargetInfo, catalog: &'c Catalog) -> Result<&'c DriveEntry> {
-    let layers: Vec<_> = target.stack.iter().filter(|layer| layer.drive.is_some()).collect();
-    let [layer] = layers[..] else {
-        bail!(
-            "--spec catalog wants one drive, and {} has {}: name the sheet's drive instead, or a file",
-            target.text,
-            layers.len()
-        );
+    let drives = runs::drives(target);
+    let [only] = &drives[..] else {
+        bail!("--spec catalog wants one drive, and {} has {}: {A_NAME}", target.text, drives.len());
     };
-    let model = layer.drive.as_ref().and_then(|drive| drive.model.as_deref());
+    if only.count > 1 {
+        bail!("--spec catalog wants one drive, and {} has {}: {A_NAME}", target.text, only.count);
+    }
     let of_model = |drive: &&DriveEntry| {
         let printed = drive.data_sheet.lines.iter().find(|(key, _)| key == "model");
-        printed.is_some_and(|(_, printed)| Some(printed.as_str()) == model)
+        printed.is_some_and(|(_, printed)| *printed == only.name)
     };
-    let drive = catalog.drive(&layer.name).or_else(|| catalog.drives().iter().find(of_model));
+    let drive = catalog.drive(&only.name).or_else(|| catalog.drives().iter().find(of_model));
     drive.with_context(|| {
         format!(
-            "the catalog does not have the drive under {} ({}): name one of `drivelab drives`, or a file",
-            target.text,
-            model.unwrap_or(&layer.name)
+            "the catalog does not have the drive under {} ({}): {A_NAME}",
+            target.text, only.name
         )
     })
 }
+
+/// What to write instead.
+const A_NAME: &str = "write --spec with the name of one of `drivelab drives`, or with a file";
 
 /// A data sheet held against each target of a record that has one.
 pub struct Held<'s> {

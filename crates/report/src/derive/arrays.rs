@@ -3,20 +3,17 @@
 use super::{Evidence, Figure, Lack, Rows, against::joined, is_bandwidth, named, or_lack};
 use crate::{
     chart::{Table, Unit},
-    runs::Subject,
+    runs::{self, Subject},
     specification,
 };
 use record::Cell;
 
-/// The names of the drives under a subject.
-fn drives<'r>(subject: &Subject<'r>) -> Vec<&'r str> {
-    let target = subject.record.targets.get(subject.target);
-    let layers = target.into_iter().flat_map(|target| &target.stack);
-    let name = |layer: &'r record::BlockLayer| {
-        let drive = layer.drive.as_ref()?;
-        Some(drive.model.as_deref().unwrap_or(&layer.name))
-    };
-    layers.filter_map(name).collect()
+/// The name and number of the drives under a subject, where they are all of one kind.
+fn drives(subject: &Subject<'_>) -> Option<(String, u64)> {
+    let drives = runs::drives(subject.record.targets.get(subject.target)?);
+    let name = drives.first()?.name.clone();
+    let is_uniform = drives.iter().all(|other| other.name == name);
+    is_uniform.then(|| (name, drives.iter().map(|other| other.count).sum()))
 }
 
 /// An array's rate over that of one of its drives, and over that of all of them.
@@ -30,11 +27,11 @@ pub(super) fn scaling(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
         Unit::Percent,
     );
     for array in &evidence.subjects {
-        let members = drives(array);
-        let count = members.len();
-        let is_uniform = members.windows(2).all(|pair| pair[0] == pair[1]);
-        let single = evidence.subjects.iter().find(|one| drives(one) == members[..count.min(1)]);
-        let Some(single) = single.filter(|_| count > 1 && is_uniform) else { continue };
+        let Some((name, count)) = drives(array).filter(|(_, count)| *count > 1) else { continue };
+        let one = Some((name, 1));
+        let Some(single) = evidence.subjects.iter().find(|other| drives(other) == one) else {
+            continue;
+        };
         let names = named(array);
         for (cell, one) in joined(array, single) {
             let cell_name = names.iter().find(|(other, _)| std::ptr::eq(*other, cell));
@@ -131,12 +128,13 @@ pub(super) fn same_money(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
         };
         let itself = "itself".to_owned();
         if let Some(bytes) = bytes(subject) {
-            capacity.push(&[&subject.name, &itself, ""], Figure::exact(bytes / 1e9));
+            capacity.push_exact(&[&subject.name, &itself, ""], bytes / 1e9);
         }
         for level in &LEVELS {
             if let Some((drives, bytes)) = level.drives_of(count).zip(bytes(baseline)) {
-                let total = Figure::exact(bytes / 1e9 * (level.data)(drives));
-                capacity.push(&[&subject.name, &format!("{} of {drives}", level.name), ""], total);
+                let what = format!("{} of {drives}", level.name);
+                capacity
+                    .push_exact(&[&subject.name, &what, ""], bytes / 1e9 * (level.data)(drives));
             }
         }
         let names = named(subject);

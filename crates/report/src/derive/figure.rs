@@ -12,11 +12,6 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// What is counted or agreed upon: a price, a capacity.
-    pub fn exact(value: f64) -> Self {
-        Self { value, ci95: Some([value, value]) }
-    }
-
     /// Operations per second.
     pub fn iops(cell: &Cell) -> Self {
         Self { value: cell.iops, ci95: cell.iops_ci95 }

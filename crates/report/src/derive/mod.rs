@@ -163,6 +163,11 @@ impl Rows {
         self.rows.push(row);
     }
 
+    /// A value that has no interval because it is exact.
+    fn push_exact(&mut self, labels: &[&str], value: f64) {
+        self.push(labels, Figure { value, ci95: None });
+    }
+
     /// The table, if anything stands in it.
     fn table(self) -> Option<Table> {
         let table = Table { title: self.title, columns: self.columns, rows: self.rows };

@@ -77,11 +77,10 @@ pub(super) fn advertised(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
                 let labels = [name(evidence, subject), &promised];
                 match entry.metric {
                     Metric::Bandwidth => {
-                        bandwidth
-                            .push(&labels, Figure::exact(entry.value).times(1e-6).under(*amount));
+                        bandwidth.push_exact(&labels, amount / (entry.value / 1e6));
                     }
                     Metric::Iops => {
-                        operations.push(&labels, Figure::exact(entry.value).under(*amount));
+                        operations.push_exact(&labels, amount / entry.value);
                     }
                     _ => {}
                 }
@@ -104,7 +103,7 @@ pub(super) fn capacity(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
             let target = subject.record.targets.get(subject.target);
             let Some(bytes) = target.and_then(specification::capacity) else { continue };
             let labels = [subject.name.as_str(), &Metric::Capacity.text(bytes)];
-            rows.push(&labels, Figure::exact(amount / (bytes / 1e9)));
+            rows.push_exact(&labels, amount / (bytes / 1e9));
         }
         vec![rows.table()]
     });

@@ -28,7 +28,12 @@ fn record(id: &str, stack: &str, drives: usize, cells: Vec<Cell>) -> Record {
     target.capacity_bytes = 32_000_000_000 * drives as u64;
     let mut layer = target.stack.iter().find(|layer| layer.drive.is_some()).expect("one").clone();
     layer.bytes = 32_000_000_000;
-    target.stack = vec![layer; drives];
+    // As a model's record has it: one layer for all drives of a kind.
+    let name = stack.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == 'x');
+    let name = name.split('/').next().unwrap_or_default();
+    layer.name = if drives == 1 { name.to_owned() } else { format!("{drives}x{name}") };
+    layer.drive.as_mut().expect("a drive").transport = Some("model".to_owned());
+    target.stack = vec![layer];
     for cell in &mut record.cells {
         cell.target = 0;
     }

@@ -1,7 +1,7 @@
 //! What is compared: a target of a run, under a short name.
 
 use super::Money;
-use record::{Cell, Record, TargetInfo};
+use record::{BlockLayer, Cell, Record, TargetInfo};
 
 /// A record and what the report knows beside it.
 #[derive(Clone, Debug)]
@@ -44,6 +44,38 @@ pub fn subjects<'r>(runs: &[Run<'r>]) -> Vec<Subject<'r>> {
         }
     }
     subjects
+}
+
+/// Drives of one kind under a target.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Drives {
+    /// A model's name in the catalog, without its settings; else the model that the drive gives, or its device.
+    pub name: String,
+    /// How many.
+    pub count: u64,
+    /// Size of each.
+    pub bytes: u64,
+}
+
+/// The drives under a target. A model's record has a layer for each kind of drive, `4xNAME:port=...`; a machine's one for
+/// each drive.
+pub fn drives(target: &TargetInfo) -> Vec<Drives> {
+    target.stack.iter().filter_map(drives_of).collect()
+}
+
+fn drives_of(layer: &BlockLayer) -> Option<Drives> {
+    let drive = layer.drive.as_ref()?;
+    let bytes = layer.bytes;
+    if drive.transport.as_deref() != Some("model") {
+        let name = drive.model.as_ref().unwrap_or(&layer.name).clone();
+        return Some(Drives { name, count: 1, bytes });
+    }
+    let text = layer.name.split(':').next().unwrap_or_default();
+    let (count, name) = match text.split_once('x').map(|(count, name)| (count.parse(), name)) {
+        Some((Ok(count), name)) => (count, name),
+        _ => (1, text),
+    };
+    Some(Drives { name: name.to_owned(), count, bytes })
 }
 
 /// As it was typed; `.` and its like say nothing outside the place where they were typed.

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::{
     number,
-    runs::Subject,
+    runs::{self, Subject},
     terminal::words::{coordinate_number, read_percent},
 };
 use record::{Cell, Flag, Record, TargetInfo, TargetKind};
@@ -103,8 +103,12 @@ fn one<'s>(entry: &'s Entry, subject: &Subject<'_>) -> Finding<'s> {
         return open(what, options(entry, &Missing::all()));
     }
     let missing = |cell: &Cell| Missing::between(entry, cell, subject);
-    let fitting: Vec<&Cell> =
+    let mut fitting: Vec<&Cell> =
         candidates.iter().filter(|cell| missing(cell).is_empty()).copied().collect();
+    if entry.metric == Metric::AccessTime {
+        let smallest = fitting.iter().map(|cell| cell.block_bytes).min();
+        fitting.retain(|cell| Some(cell.block_bytes) == smallest);
+    }
     if fitting.is_empty() {
         let nearest =
             candidates.iter().map(|cell| missing(cell)).min_by_key(|missing| missing.0.len());
@@ -209,14 +213,8 @@ fn exact<'s>(entry: &'s Entry, value: Option<f64>, missing: &str) -> Finding<'s>
 
 /// The drive's size; the volume's where several drives lie under it.
 pub(crate) fn capacity(target: &TargetInfo) -> Option<f64> {
-    let drives: Vec<u64> = target
-        .stack
-        .iter()
-        .filter(|layer| layer.drive.is_some())
-        .map(|layer| layer.bytes)
-        .collect();
-    let bytes = match drives[..] {
-        [bytes] => bytes,
+    let bytes = match &runs::drives(target)[..] {
+        [only] if only.count == 1 => only.bytes,
         // A directory's free space is nobody's capacity.
         [] if target.kind == TargetKind::Directory => return None,
         _ => target.capacity_bytes,

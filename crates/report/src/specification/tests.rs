@@ -225,6 +225,19 @@ fn a_latency_is_held_by_mean_and_by_percentile() {
     assert_eq!(within(200, "percentile = 99.99"), Verdict::NotComparable);
 }
 
+/// A sweep over block sizes failed an access time by its largest small block, whose transfer takes time of its own.
+#[test]
+fn an_access_time_is_that_of_the_smallest_block() {
+    let with_mean = |block_bytes: u64, mean_ns: f64| {
+        let mut cell = Cell { block_bytes, op: "read".to_owned(), ..writes(1.0, 0.01, 1) };
+        cell.latency.as_mut().expect("latencies").mean_ns = mean_ns;
+        cell
+    };
+    let sheet = entry("metric = \"access_time\"\nvalue = 0.10\nunit = \"ms\"");
+    let cells = vec![with_mean(4096, 200_000.0), with_mean(512, 99_000.0), with_mean(65536, 9e6)];
+    assert_eq!(verdict(&sheet, &record(cells, 1 << 30)), Verdict::Pass);
+}
+
 #[test]
 fn capacity_and_endurance_are_exact() {
     let record = record(vec![writes(1.0, 0.1, 1)], 1 << 30);
