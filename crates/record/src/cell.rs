@@ -1,6 +1,6 @@
 //! One cell of a run: the headline numbers of one stream, and everything they were made of.
 
-use crate::{Flag, Warning};
+use crate::{Flag, ManagedFlash, Warning};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -156,6 +156,40 @@ pub struct Pass {
     pub series: Series,
     /// Sudden lasting changes of the rate that were found.
     pub transitions: Vec<Transition>,
+    /// What a managed flash volume below did meanwhile, for all streams of the cell together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub managed_flash: Option<ManagedPass>,
+}
+
+/// What a managed flash volume did during a pass.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ManagedPass {
+    /// What could be written without cleaning when the pass began.
+    pub clean_pool_before_bytes: u64,
+    /// What could be when it had ended: as long as some is left, the pass was a burst.
+    pub clean_pool_after_bytes: u64,
+    /// Written by the host, zeroes not counted.
+    pub host_bytes: u64,
+    /// Copied by the cleaner.
+    pub copied_bytes: u64,
+    /// Map, headers, records and padding.
+    pub metadata_bytes: u64,
+}
+
+impl ManagedPass {
+    /// What happened between two looks at the same volume.
+    pub fn between(before: &ManagedFlash, after: &ManagedFlash) -> Self {
+        let metadata = |volume: &ManagedFlash| {
+            volume.map_bytes + volume.header_bytes + volume.record_bytes + volume.padding_bytes
+        };
+        Self {
+            clean_pool_before_bytes: before.clean_pool_bytes,
+            clean_pool_after_bytes: after.clean_pool_bytes,
+            host_bytes: after.host_bytes - before.host_bytes,
+            copied_bytes: after.copied_bytes - before.copied_bytes,
+            metadata_bytes: metadata(after) - metadata(before),
+        }
+    }
 }
 
 /// A rate over time.

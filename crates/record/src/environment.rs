@@ -94,7 +94,8 @@ pub struct Money {
 }
 
 /// A managed flash volume's state and counters. All that was written since it was opened, fills included:
-/// `host_bytes` + `copied_bytes` + `map_bytes` + `header_bytes` + `padding_bytes`.
+/// `host_bytes` + `copied_bytes` + `map_bytes` + `header_bytes` + `padding_bytes` +
+/// `record_bytes`.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct ManagedFlash {
     /// The volume's size.
@@ -109,6 +110,9 @@ pub struct ManagedFlash {
     pub free_segments: u64,
     /// Of them, free when the next checkpoint is done.
     pub prefree_segments: u64,
+    /// What the host can write before the cleaner must have made room.
+    #[serde(default)]
+    pub clean_pool_bytes: u64,
     /// Written by the host, zeroes not counted.
     pub host_bytes: u64,
     /// Copied by the cleaner.
@@ -119,6 +123,9 @@ pub struct ManagedFlash {
     pub header_bytes: u64,
     /// Padding of chunks.
     pub padding_bytes: u64,
+    /// Records of the ring for small synchronous writes.
+    #[serde(default)]
+    pub record_bytes: u64,
     /// All that was written for each byte of the host's; none where the host wrote nothing.
     pub write_amplification: Option<f64>,
     /// Segments that the cleaner emptied.

@@ -19,7 +19,9 @@ mod run;
 mod store;
 mod summary;
 
-pub use cell::{Bound, Cell, CpuCost, Latency, Operations, Pass, Percentile, Series, Transition};
+pub use cell::{
+    Bound, Cell, CpuCost, Latency, ManagedPass, Operations, Pass, Percentile, Series, Transition,
+};
 pub use environment::{
     BlockLayer, Completions, Cpu, DriveIdentity, Environment, FileSystem, HostFacts, Link,
     ManagedFlash, Money, Queue, TargetInfo, TargetKind,

@@ -5,6 +5,7 @@ mod dd;
 mod head;
 mod iozone;
 mod list;
+mod managed;
 mod notes;
 mod oltp;
 mod page;
@@ -70,6 +71,7 @@ fn results(page: &mut Page, record: &Record) {
             page.heading(&format!("Target {target}: {text}"));
         }
         layout(page, &cells);
+        managed::gauge(page, &cells);
     }
     if let Some(rounds) = &record.rounds {
         page.gap();

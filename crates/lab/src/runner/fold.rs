@@ -7,7 +7,8 @@ use crate::{
     workload::Stream,
 };
 use record::{
-    Bound, Cell, CpuCost, Flag, Latency, Operations, Pass, Percentile, Series, Transition, Warning,
+    Bound, Cell, CpuCost, Flag, Latency, ManagedPass, Operations, Pass, Percentile, Series,
+    Transition, Warning,
 };
 use std::collections::BTreeMap;
 
@@ -23,6 +24,8 @@ pub(super) struct Place {
     pub started_s: f64,
     /// How many passes, the last ones, make the headline.
     pub window: usize,
+    /// What a managed flash volume below did meanwhile.
+    pub managed_flash: Option<ManagedPass>,
 }
 
 /// Adds one pass to the cell of each stream, making it when it is the first.
@@ -162,6 +165,7 @@ fn one_pass(spec: &CellSpec, place: Place, pass: &StreamPass) -> Pass {
             operations: pass.ticks.iter().map(|tick| tick.operations).collect(),
         },
         transitions: transitions.into_iter().collect(),
+        managed_flash: place.managed_flash,
     }
 }
 

@@ -25,7 +25,8 @@ use block::{IoError, display_bytes};
 use fold::Place;
 use pass::{PassError, PassOrder};
 use record::{
-    Cell, Flag, Paired, PairedVerdict, Record, Rounds, State, TargetInfo, TargetKind, Warning,
+    Cell, Flag, ManagedPass, Paired, PairedVerdict, Record, Rounds, State, TargetInfo, TargetKind,
+    Warning,
 };
 use std::{collections::BTreeMap, time::Instant as WallInstant};
 
@@ -221,10 +222,12 @@ impl Runner<'_> {
             Time::Virtual => self.virtual_s,
         };
         let before = self.targets[step.target].watch();
+        let volume_before = self.targets[step.target].managed_flash();
         let seed = seed_of(plan, step);
         let show = |observer: &mut dyn Observer, live| observer.event(Event::Live(live));
         let done = self.pass(step.target, spec, areas.clone(), seed, written_max, show)?;
         let after = self.targets[step.target].watch();
+        let volume_after = self.targets[step.target].managed_flash();
         self.count_written(step.target, spec, &done);
         let found = self.find(record, step, &areas, &done, (before, after));
         let place = Place {
@@ -233,6 +236,9 @@ impl Runner<'_> {
             order: order as u32,
             started_s,
             window: if plan.method.file.rounds.is_some() { STEADY_ROUNDS } else { usize::MAX },
+            managed_flash: volume_before
+                .zip(volume_after)
+                .map(|(before, after)| ManagedPass::between(&before, &after)),
         };
         fold::add_pass(&mut record.cells, spec, place, &done, found);
         let cells: Vec<&Cell> = record

@@ -408,3 +408,33 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_burst_and_what_came_after_it_are_told_apart() {
+    let written = |order: u32, pool: [u64; 2], copied_bytes| Pass {
+        order,
+        managed_flash: Some(record::ManagedPass {
+            clean_pool_before_bytes: pool[0] << 20,
+            clean_pool_after_bytes: pool[1] << 20,
+            host_bytes: 1000,
+            copied_bytes,
+            metadata_bytes: 20,
+        }),
+        ..example().cells[1].passes[0].clone()
+    };
+    let of = |passes: Vec<Pass>| {
+        results_of("list", vec![Cell { passes, ..cell("write", "random", 4096, 1, 100.0) }])
+    };
+    let burst = of(vec![written(7, [512, 256], 0), written(3, [768, 512], 0)]);
+    assert!(
+        burst.contains("clean pool 768 MiB, then 256 MiB: a burst; write\n  amplification 1.02"),
+        "{burst}"
+    );
+    let sustained = of(vec![written(0, [256, 0], 480)]);
+    assert!(
+        sustained.contains(
+            "256 MiB, then 0 B: used up, the cleaner at\n  work; write amplification 1.50"
+        ),
+        "{sustained}"
+    );
+}
