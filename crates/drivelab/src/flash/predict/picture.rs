@@ -56,8 +56,9 @@ pub fn svg(drive: &str, rates: &Rates, forecast: &Forecast, measured: &[Measured
             x(point.live),
             y(share)
         );
-        let label = format!("{:.1} %", share * 100.0);
-        text(&mut svg, (x(point.live), y(share) + 18.0), "middle", &label);
+        let label = format!("{:.1} % measured", share * 100.0);
+        // The curve falls to the right: below on the left there is room.
+        text(&mut svg, (x(point.live) - 8.0, y(share) + 14.0), "end", &label);
     }
     svg + "</svg>\n"
 }
