@@ -37,6 +37,12 @@ struct Campaign {
     tally: Tally,
 }
 
+/// What a power cut left, and the values that a recovery finds there.
+struct Left {
+    media: Vec<Media>,
+    values: Vec<u64>,
+}
+
 /// Runs the scenario until so many crash points were tried.
 ///
 /// # Panics
@@ -49,9 +55,9 @@ pub fn campaign(scenario: &Scenario, points: u64) -> Tally {
         caller: Caller::new(scenario.seed, sectors, scenario.mix),
         tally: Tally { campaigns: 1, ..Tally::default() },
     };
-    let mut media = None;
+    let mut left = None;
     while campaign.tally.total() < points {
-        media = Some(campaign.life(media));
+        left = Some(campaign.life(left));
     }
     campaign.tally.acknowledged = campaign.caller.acknowledged;
     campaign.tally.refused = campaign.caller.failed.len() as u64;
@@ -60,12 +66,14 @@ pub fn campaign(scenario: &Scenario, points: u64) -> Tally {
 
 impl Campaign {
     /// From one power cut to the next.
-    fn life(&mut self, media: Option<Vec<Media>>) -> Vec<Media> {
-        let mut bench = match media {
+    fn life(&mut self, left: Option<Left>) -> Left {
+        let mut bench = match left {
             None => self.create(),
             Some(left) => {
-                let left = self.cut_while_opening(left);
-                self.open(left)
+                let Left { media, values } = self.cut_while_opening(left);
+                self.caller.oracle.restart(values);
+                self.caller.forget();
+                self.open(media)
             }
         };
         flush(&mut bench).expect("it opens");
@@ -85,7 +93,7 @@ impl Campaign {
         let unexpected = self.caller.failed.iter().find(|error| **error != IoError::Os(28));
         assert_eq!(unexpected, None, "a healthy drive, and a request failed");
         bench.machine.audit();
-        self.end(bench)
+        self.power_cut(bench)
     }
 
     fn create(&mut self) -> Bench {
@@ -100,10 +108,12 @@ impl Campaign {
         Stack::new(Volume::open(below.geometry(Drive(0)), self.scenario.settings), below)
     }
 
-    /// Sometimes recovery is cut, and the next one too.
-    fn cut_while_opening(&mut self, mut media: Vec<Media>) -> Vec<Media> {
+    /// Sometimes recovery is cut, and the next one too. What the next one finds may be another of the admissible
+    /// states: a checkpoint's page, written again where a torn chunk lay, once made that chunk whole, and the one behind
+    /// it counted. Nobody had been answered in between, and a soak took it for a write come back from the dead.
+    fn cut_while_opening(&mut self, mut left: Left) -> Left {
         while self.rng.below(3) == 0 {
-            let mut bench = self.open(media);
+            let mut bench = self.open(left.media);
             let (mut done, events) = (Vec::new(), self.rng.below(120));
             for _ in 0..events {
                 let next = bench.next_wakeup().max(bench.now().after(1));
@@ -112,9 +122,17 @@ impl Campaign {
                     break;
                 }
             }
-            media = self.lose_power(bench);
+            left = self.power_cut(bench);
         }
-        media
+        left
+    }
+
+    fn power_cut(&mut self, bench: Bench) -> Left {
+        let doing = Doing::of(&bench.machine);
+        let media = self.lose_power(bench);
+        self.tally.positions += 1;
+        let values = self.point(doing, media.clone());
+        Left { media, values }
     }
 
     fn lose_power(&mut self, mut bench: Bench) -> Vec<Media> {
@@ -179,17 +197,6 @@ impl Campaign {
                 self.point(Doing::Recovery(step), state);
             }
         });
-    }
-
-    /// The life's own power cut.
-    fn end(&mut self, bench: Bench) -> Vec<Media> {
-        let doing = Doing::of(&bench.machine);
-        let media = self.lose_power(bench);
-        self.tally.positions += 1;
-        let values = self.point(doing, media.clone());
-        self.caller.oracle.restart(values);
-        self.caller.forget();
-        media
     }
 }
 
