@@ -82,5 +82,5 @@ fn a_full_disk_is_named() {
 fn a_browser_shows_every_value_and_asks_for_nothing() {
     let bench = Bench::new();
     report(&bench, &[EXAMPLE, "--html", "r.html"]).done().succeeded();
-    common::browser::reads(&bench, "r.html");
+    common::browser::reads_file(&bench, "r.html");
 }

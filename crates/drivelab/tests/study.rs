@@ -91,5 +91,5 @@ fn a_study_as_a_page_has_its_charts_tables_claims_and_method() {
     assert!(page.len() < 3_000_000, "{} bytes", page.len());
     let drawings = names_in(&bench.path("pictures"));
     assert_eq!(drawings.len(), page.matches("<figure").count(), "{drawings:?}");
-    common::browser::reads(&bench, "l.html");
+    common::browser::reads_file(&bench, "l.html");
 }

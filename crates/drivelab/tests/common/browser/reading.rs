@@ -1,0 +1,99 @@
+//! What every report must be in a browser, whatever it reports.
+
+use super::{Browser, Scheme};
+use crate::common::Bench;
+use std::{env, fs, path::Path};
+
+/// Both ends of what people read reports on: a telephone, and a window on a large screen.
+const WIDTHS: [u32; 2] = [390, 1400];
+/// The issue's bound for one report.
+const PAGE_BYTES_MAX: u64 = 3_000_000;
+/// From asking to loaded, on a machine that is busy with other things. The goal, 2 s, is printed and looked at.
+const OPEN_MS_MAX: f64 = 20_000.0;
+
+/// What is wrong with the charts as they stand in the window: each is drawn, inside its frame, with a mark for every
+/// value of its table.
+const CHARTS: &str = "(() => {
+  const wrong = [];
+  for (const figure of document.querySelectorAll('figure')) {
+    const plot = figure.querySelector('.plot:not([hidden])'), svg = plot && plot.querySelector('svg');
+    const say = text => wrong.push(figure.id + ': ' + text);
+    if (!svg) { say('no drawing'); continue; }
+    const box = svg.getBoundingClientRect();
+    if (box.width < 200 || box.height < 40) say('drawn on ' + box.width + ' x ' + box.height);
+    const marks = [...svg.querySelectorAll('.m')].length;
+    const points = [...svg.querySelectorAll('path[data-x]')];
+    const onPaths = points.reduce((sum, path) => sum + (path.getAttribute('d').match(/[ML]/g) || []).length, 0);
+    const listed = points.reduce((sum, path) => sum + path.dataset.x.split('|').length, 0);
+    if (marks + onPaths !== Number(figure.dataset.values)) say((marks + onPaths) + ' marks of ' + figure.dataset.values + ' values');
+    if (listed !== onPaths) say(listed + ' labels of ' + onPaths + ' points');
+  }
+  return wrong;
+})()";
+
+/// Opens the file `name` of the bench and reads it.
+pub fn reads_file(bench: &Bench, name: &str) {
+    let Some(mut browser) = Browser::start() else { return crate::common::skip("chromium") };
+    let page = bench.path(name);
+    let bytes = fs::metadata(&page).expect("a page").len();
+    assert!(bytes < PAGE_BYTES_MAX, "{name} has {bytes} bytes");
+    reads(&mut browser, &format!("file://{}", page.display()));
+}
+
+/// Opens a report and reads it, light and dark, on narrow and wide windows: every chart is drawn and answers to mouse and
+/// keys, nothing is wider than the window, nothing complains, nothing is asked of anybody.
+pub fn reads(browser: &mut Browser, url: &str) {
+    for width in WIDTHS {
+        for scheme in [Scheme::Light, Scheme::Dark] {
+            browser.window(width, 900);
+            browser.scheme(scheme);
+            browser.open(url);
+            let case = format!("{url} {width} {scheme:?}");
+            let took = browser.number("performance.getEntriesByType('navigation')[0].loadEventEnd");
+            println!("{case}: {took:.0} ms");
+            assert!(took < OPEN_MS_MAX, "{case}: {took} ms");
+            keep_picture(browser, width, scheme);
+            assert_eq!(browser.value(CHARTS).to_string(), "[]", "{case}");
+            let over = browser.number("document.documentElement.scrollWidth - innerWidth");
+            assert!(over <= 0.0, "{case}: {over} pixels wider than the window");
+            every_chart_answers(browser, &case);
+            assert_eq!(browser.complaints(), [""; 0], "{case}");
+            assert_eq!(browser.requests(), [""; 0], "{case}");
+        }
+    }
+}
+
+fn every_chart_answers(browser: &mut Browser, case: &str) {
+    let plots = browser.number("document.querySelectorAll('.plot:not([hidden])').length");
+    assert!(plots > 0.0, "{case}: no chart");
+    for plot in 0..plots as usize {
+        let on = format!("document.querySelectorAll('.plot:not([hidden])')[{plot}]");
+        browser.value(&format!("{on}.focus()"));
+        browser.press("End");
+        let by_key = browser.text("tip.hidden ? '' : tip.textContent");
+        assert!(!by_key.is_empty(), "{case}: chart {plot} has no value by keyboard");
+        browser.press("Escape");
+        // Its first value, wherever that is drawn.
+        let place = browser.value(&format!(
+            "(() => {{ const plot = {on}, svg = plot.querySelector('svg'); \
+             plot.scrollIntoView({{ block: 'center', behavior: 'instant' }}); \
+             const mark = svg.querySelector('.m'), path = svg.querySelector('path[data-x]'); \
+             if (mark) {{ const box = mark.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; }} \
+             const at = path.getPointAtLength(0); const point = new DOMPoint(at.x, at.y).matrixTransform(svg.getScreenCTM()); \
+             return [point.x, point.y]; }})()"
+        ));
+        let [x, y] = [0, 1].map(|at| place[at].as_f64().expect("a place"));
+        browser.point_at(x, y);
+        let by_mouse = browser.text("tip.hidden ? '' : tip.textContent");
+        assert!(!by_mouse.is_empty(), "{case}: chart {plot} has no value by pointing at {x}, {y}");
+        browser.point_at(0.0, 0.0);
+    }
+}
+
+/// For eyes: the whole page as a PNG in `DRIVELAB_PICTURES`.
+fn keep_picture(browser: &mut Browser, width: u32, scheme: Scheme) {
+    let Some(directory) = env::var_os("DRIVELAB_PICTURES") else { return };
+    let name = browser.text("location.pathname.split('/').pop()");
+    let scheme = format!("{scheme:?}").to_lowercase();
+    browser.picture(&Path::new(&directory).join(format!("{name}-{width}-{scheme}.png")));
+}
