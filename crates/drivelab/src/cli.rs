@@ -352,7 +352,7 @@ pub struct ShowArguments {
     #[arg(value_name = "RUN", default_value = "last")]
     pub run: String,
 
-    /// Print the record itself
+    /// Print the record itself; with --spec, what became of each entry of the data sheet (docs/spec-format.md)
     #[arg(long)]
     pub json: bool,
 

@@ -79,6 +79,21 @@ pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }
 
+/// ` --store PATH`, as a shell takes it, for the commands that a message names; nothing for the user's own store.
+pub fn store_option(named: Option<&Path>) -> String {
+    named.map_or_else(String::new, |path| format!(" --store {}", word_of_shell(path)))
+}
+
+/// One word of a POSIX shell.
+fn word_of_shell(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./~+:@%,=".contains(letter);
+    if !text.is_empty() && !text.starts_with('~') && text.chars().all(is_plain) {
+        return text.into_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 /// The store that was named, or the user's own.
 pub fn open_store(named: Option<&Path>) -> Result<Store> {
     let path = match named {
@@ -86,4 +101,19 @@ pub fn open_store(named: Option<&Path>) -> Result<Store> {
         None => record::default_path(|name| std::env::var_os(name))?,
     };
     Ok(Store::open(&path)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_in_a_command_is_one_word_for_a_shell() {
+        let option = |path: &str| store_option(Some(Path::new(path)));
+        assert_eq!(store_option(None), "");
+        assert_eq!(option("a/h.db"), " --store a/h.db");
+        assert_eq!(option("my runs.db"), " --store 'my runs.db'");
+        assert_eq!(option("it's"), r" --store 'it'\''s'");
+        assert_eq!(option("~x"), " --store '~x'");
+    }
 }

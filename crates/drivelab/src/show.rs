@@ -2,7 +2,7 @@
 
 use crate::{
     cli::ShowArguments,
-    known::{Named, fail_on, sheets},
+    known::{Named, fail_on, sheets, verdicts},
     output,
 };
 use anyhow::Result;
@@ -20,7 +20,9 @@ pub fn show(arguments: &ShowArguments) -> Result<ExitCode> {
     let sheets = sheets::of(&named, &arguments.decide.spec)?.concat();
     let held = sheets::held(&record, &sheets);
     let style = output::style();
-    let text = if arguments.json {
+    let text = if arguments.json && !arguments.decide.spec.is_empty() {
+        serde_json::to_string_pretty(&verdicts::document(&record, &held))? + "\n"
+    } else if arguments.json {
         serde_json::to_string_pretty(&record)? + "\n"
     } else {
         report::terminal::run(&record, &style) + &sheets::text(&held, &style)

@@ -35,6 +35,41 @@ fn a_data_sheet_is_held_against_a_run_while_it_is_made_and_afterwards() {
 }
 
 #[test]
+fn verdicts_for_programs_say_what_the_page_says() {
+    let bench = Bench::new();
+    bench.file("low.toml", sheet("100", "block = \"4KiB\""));
+    bench.file("deep.toml", sheet("100", "block = \"8KiB\"\ndepth = 32"));
+    measure(&bench, "model:intel-x25e-32", &[]).succeeded();
+    let read = |words: &[&str]| -> serde_json::Value {
+        let text = bench.drivelab(["show", "last", "--json"]).and(words).done().succeeded().stdout;
+        serde_json::from_str(&text).expect("one JSON document")
+    };
+    let record = read(&[]);
+    let low = read(&["--spec", "low.toml", "--fail-on", "spec"]);
+    assert_eq!(low["run"], record["id"]);
+    let sheet = &low["sheets"][0];
+    assert_eq!(
+        (&sheet["target"], &sheet["name"]),
+        (&"model:intel-x25e-32".into(), &"X25-E".into())
+    );
+    let entry = &sheet["entries"][0];
+    assert_eq!((&entry["verdict"], &entry["figure"]), (&"pass".into(), &"100 IOPS".into()));
+    assert_eq!(entry["measured"], common::cell(&record, "reads")["iops"]);
+    assert_eq!(entry["conditions"]["block_bytes"], 4096);
+    assert!(entry["conditions"].get("depth").is_none() && entry["cure"].is_null(), "{entry}");
+    let deep = read(&["--spec", "deep.toml"]);
+    let entry = &deep["sheets"][0]["entries"][0];
+    assert_eq!((&entry["verdict"], &entry["measured"]), (&"not comparable".into(), &().into()));
+    let cure = entry["cure"].as_str().expect("a cure");
+    assert!(cure.contains("drivelab run"), "{cure}");
+    let failed = bench.file("high.toml", self::sheet("9000000", "block = \"4KiB\""));
+    let words = ["show", "--json", "--fail-on", "spec", "--spec"];
+    let found = bench.drivelab(words).and([failed]).done();
+    assert_eq!(found.code, Some(1), "{found:?}");
+    assert!(found.stdout.contains("\"verdict\": \"fail\""), "{}", found.stdout);
+}
+
+#[test]
 fn a_sheet_that_nothing_can_be_compared_with_is_not_green_and_its_cure_makes_it_comparable() {
     let bench = Bench::new();
     bench.file("deep.toml", sheet("100", "block = \"8KiB\"\ndepth = 32\nspan = \"8GB\""));

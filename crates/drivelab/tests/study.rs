@@ -51,7 +51,11 @@ fn a_study_on_a_model_puts_the_users_column_beside_the_published_drives() {
     for part in ["Yours: model:intel-520-120", "yours", "850 PRO", "0.048", "run "] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    // The run is kept like any other.
+    // The run is kept like any other, and found where the text says: it named the user's own store.
+    let (_, command) = text.split_once(": `drivelab ").expect("how to show it");
+    let (command, _) = command.split_once('`').expect("the command's end");
+    let shown = Call::new(command.split_whitespace(), place.path()).done().succeeded().stdout;
+    assert!(shown.contains("model:intel-520-120"), "{shown}");
     let history =
         Call::new(["history", "--json", "--store", "h.db"], place.path()).done().succeeded().stdout;
     assert_eq!(history.lines().filter(|line| line.contains("latency2016")).count(), 2, "{history}");

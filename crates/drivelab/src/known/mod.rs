@@ -9,6 +9,7 @@
 pub mod fail_on;
 pub mod prices;
 pub mod sheets;
+pub mod verdicts;
 
 use anyhow::{Result, bail};
 use record::{Record, TargetInfo};

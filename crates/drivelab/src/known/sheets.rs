@@ -112,6 +112,8 @@ const A_NAME: &str = "write --spec with the name of one of `drivelab drives`, or
 pub struct Held<'s> {
     /// What is promised.
     pub specification: &'s Specification,
+    /// The target as it was typed.
+    pub target: String,
     /// The target's short name where there are several; else empty.
     pub of: String,
     /// What became of each entry.
@@ -126,7 +128,8 @@ pub fn held<'s>(record: &Record, sheets: &'s [Option<Specification>]) -> Vec<Hel
         let specification = sheets.get(subject.target)?.as_ref()?;
         let findings = specification::judge(specification, subject);
         let of = if several { subject.name.clone() } else { String::new() };
-        Some(Held { specification, of, findings })
+        let target = record.targets[subject.target].text.clone();
+        Some(Held { specification, target, of, findings })
     });
     held.collect()
 }

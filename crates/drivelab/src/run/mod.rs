@@ -29,7 +29,13 @@ use order::Order;
 use record::{
     FORMAT, MethodInfo, Record, State, Store, TargetInfo, TargetKind, Tool, VERSION, Warning,
 };
-use std::{cell::RefCell, fs, path::Path, process::ExitCode, rc::Rc};
+use std::{
+    cell::RefCell,
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    rc::Rc,
+};
 use target::{Permission, TargetText};
 
 /// Measures, and prints what was measured.
@@ -50,6 +56,8 @@ pub struct Measured {
     /// What it left.
     pub record: Record,
     outcome: Result<(), RunError>,
+    /// The store that was named: where to go on.
+    store: Option<PathBuf>,
 }
 
 /// Measures and keeps the run. `None` where only the plan was asked for: it is printed.
@@ -174,24 +182,26 @@ fn carry_out(
     if let Some(error) = save_error {
         eprintln!("drivelab: at first the record could not be kept: {error}");
     }
-    Ok(Measured { record, outcome })
+    Ok(Measured { record, outcome, store: arguments.store.clone() })
 }
 
 impl Measured {
     /// The run's end as an exit code, or as an error with the way to go on.
     pub fn conclude(self) -> Result<ExitCode> {
-        let record = self.record;
+        let (record, store) = (self.record, output::store_option(self.store.as_deref()));
         match self.outcome {
             Ok(()) => Ok(ExitCode::SUCCESS),
             Err(RunError::Interrupted) => {
                 eprintln!(
-                    "drivelab: interrupted; go on with `drivelab run --resume {}`",
+                    "drivelab: interrupted; go on with `drivelab run --resume {}{store}`",
                     record.id
                 );
                 Ok(ExitCode::from(interrupt::EXIT_CODE))
             }
             Err(error) if record.cells.is_empty() => bail!("{error}"),
-            Err(error) => bail!("{error}; then go on with `drivelab run --resume {}`", record.id),
+            Err(error) => {
+                bail!("{error}; then go on with `drivelab run --resume {}{store}`", record.id)
+            }
         }
     }
 }

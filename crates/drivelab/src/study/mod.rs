@@ -117,7 +117,7 @@ fn on_target(dossier: &Dossier, target: &str, arguments: &StudyArguments) -> Res
     let style = output::style();
     let mut page = Page::new(&style);
     for part in &parts {
-        on::print(&mut page, dossier, part);
+        on::print(&mut page, dossier, part, arguments.store.as_deref());
     }
     output::print(&page.finish())?;
     for part in parts {

@@ -8,12 +8,14 @@
 use super::{arguments::StudyArguments, tables::text};
 use crate::{
     cli::{Cli, Verb},
+    output,
     run::{self, Measured},
 };
 use anyhow::{Result, bail};
 use clap::Parser;
 use record::{Cell, Record};
 use report::terminal::{Page, Paint, Table};
+use std::path::Path;
 use study::{Dossier, On, Printed, Study};
 
 /// The coordinates that a cell of the user's shares with a printed one.
@@ -181,11 +183,12 @@ impl Scale {
 }
 
 /// The user's column beside the printed ones, a table for each metric.
-pub fn print(page: &mut Page, dossier: &Dossier, part: &Part) {
+pub fn print(page: &mut Page, dossier: &Dossier, part: &Part, store: Option<&Path>) {
     let yours = part.yours(dossier);
     let record = part.record();
     page.heading(&format!("Yours: {} by method {}", record.targets[0].text, part.on.method));
-    page.line(&format!("run {}: `drivelab show {}` prints it whole", record.id, record.id));
+    let store = output::store_option(store);
+    page.line(&format!("run {0}: `drivelab show {0}{store}` prints it whole", record.id));
     if yours.is_empty() {
         page.line("None of its cells compares with a printed one.");
         return;

@@ -19,8 +19,7 @@ pub(crate) use judge::{capacity, operation};
 pub use metric::Metric;
 pub use read::BadSpecification;
 pub use reading::Reading;
-pub(crate) use show::promise;
-pub use show::{section, text};
+pub use show::{promise, section, text};
 
 /// What a data sheet says.
 #[derive(Clone, PartialEq, Debug)]

@@ -8,8 +8,8 @@ use crate::{
     terminal::{self, Align, Page, Paint, Style},
 };
 
-/// `random read 4 KiB, 32 in flight, up to`
-pub(crate) fn promise(finding: &Finding<'_>) -> String {
+/// What is promised, in words: `random read 4 KiB, 32 in flight, up to`.
+pub fn promise(finding: &Finding<'_>) -> String {
     let entry = finding.entry;
     let mut text = match entry.metric {
         Metric::Iops | Metric::Bandwidth => operation(entry),
