@@ -33,5 +33,5 @@ pub use run::{
     VERSION, Warning,
 };
 #[cfg(feature = "store")]
-pub use store::{Orphan, Store, StoreError, default_path};
+pub use store::{Found, News, Orphan, Search, Store, StoreError, default_path};
 pub use summary::{Headline, LARGE_BLOCK_BYTES, RunSummary};

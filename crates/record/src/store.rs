@@ -14,8 +14,12 @@ mod error;
 mod owner;
 mod resolve;
 mod schema;
+mod search;
+mod watch;
 
 pub use error::StoreError;
+pub use search::{Found, Search};
+pub use watch::News;
 
 use crate::{Cell, FORMAT, Record, RunSummary, State, VERSION};
 use owner::{Life, Owner};
@@ -67,12 +71,25 @@ impl Store {
     /// # Errors
     /// [`StoreError`]: not ours, from a newer drivelab, locked, or not to be opened.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let owner = Owner::current().map_err(|error| StoreError::Open {
-            path: path.to_owned(),
-            reason: error.to_string(),
-        })?;
+        let owner = here(path)?;
         let connection = schema::open(path)?;
         Ok(Self { path: path.to_owned(), connection, owner, written: BTreeMap::new() })
+    }
+
+    /// Opens the history at `path` to look at it while others write; `None` where there is none yet. Nothing is created
+    /// and nothing changed, but that an older store is brought up to date. A killed run is told from a live one when it
+    /// is read ([`Store::search`], [`Store::news`]), so [`Store::close_orphans`] is not needed.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_to_read(path: &Path) -> Result<Option<Self>, StoreError> {
+        let Some(connection) = schema::open_to_read(path)? else { return Ok(None) };
+        Ok(Some(Self {
+            path: path.to_owned(),
+            connection,
+            owner: here(path)?,
+            written: BTreeMap::new(),
+        }))
     }
 
     /// The store's file.
@@ -120,7 +137,7 @@ impl Store {
         self.sql(self.connection.query_row(statement, [id], |row| row.get(0)))
     }
 
-    /// The whole record of the run `id`.
+    /// The whole record of the run `id`; interrupted when its process is gone.
     ///
     /// # Errors
     /// [`StoreError::NotFound`], [`StoreError::Damaged`], [`StoreError::NewerRecord`], or a failure of the
@@ -152,7 +169,17 @@ impl Store {
             .map(|cell| serde_json::from_str(cell))
             .collect::<Result<_, _>>()
             .map_err(damaged)?;
+        if record.state == State::Running && self.is_killed(id)? {
+            record.state = State::Interrupted;
+            record.error.get_or_insert_with(|| KILLED.to_owned());
+        }
         Ok(record)
+    }
+
+    /// Whether the process of a run that the store has running is gone.
+    fn is_killed(&self, id: &str) -> Result<bool, StoreError> {
+        let killed = self.sql(killed(&self.connection, &self.owner))?;
+        Ok(killed.iter().any(|killed| killed == id))
     }
 
     /// The newest `limit` runs, newest first.
@@ -241,6 +268,12 @@ impl Store {
     }
 }
 
+/// This process.
+fn here(path: &Path) -> Result<Owner, StoreError> {
+    Owner::current()
+        .map_err(|error| StoreError::Open { path: path.to_owned(), reason: error.to_string() })
+}
+
 /// All of one save, or nothing of it.
 fn write(
     connection: &mut Connection,
@@ -253,16 +286,17 @@ fn write(
     let summary = serde_json::to_string(&record.summary()).expect("only string keys");
     let targets: Vec<&str> = record.targets.iter().map(|target| target.text.as_str()).collect();
     let owner = (record.state == State::Running).then_some(owner);
-    let run: i64 = transaction.query_row(
+    let (run, save): (i64, i64) = transaction.query_row(
         "INSERT INTO run (id, started, state, method, target, summary, document,
-                          owner_pid, owner_started, owner_boot, owner_namespace)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+                          owner_pid, owner_started, owner_boot, owner_namespace, saves)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 1)
          ON CONFLICT (id) DO UPDATE SET
              started = excluded.started, state = excluded.state, method = excluded.method,
              target = excluded.target, summary = excluded.summary, document = excluded.document,
              owner_pid = excluded.owner_pid, owner_started = excluded.owner_started,
-             owner_boot = excluded.owner_boot, owner_namespace = excluded.owner_namespace
-         RETURNING sequence",
+             owner_boot = excluded.owner_boot, owner_namespace = excluded.owner_namespace,
+             saves = run.saves + 1
+         RETURNING sequence, saves",
         params![
             record.id,
             record.started,
@@ -276,13 +310,13 @@ fn write(
             owner.map(|owner| &owner.boot),
             owner.map(|owner| &owner.namespace),
         ],
-        |row| row.get(0),
+        |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
     for (position, document) in changed {
         transaction.execute(
-            "INSERT INTO cell (run, position, document) VALUES (?1, ?2, ?3)
-             ON CONFLICT (run, position) DO UPDATE SET document = excluded.document",
-            params![run, position, document],
+            "INSERT INTO cell (run, position, document, save) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (run, position) DO UPDATE SET document = excluded.document, save = excluded.save",
+            params![run, position, document, save],
         )?;
     }
     let cells = record.cells.len() as i64;
@@ -302,29 +336,32 @@ fn write(
 const KILLED: &str =
     "the process ended without closing the run: killed, crashed, or the power went";
 
+/// Ids of the runs whose process is gone, though the store has them running; oldest first.
+fn killed(connection: &Connection, here: &Owner) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare(
+        "SELECT id, owner_pid, owner_started, owner_boot, owner_namespace FROM run
+         WHERE state = 'running' ORDER BY sequence",
+    )?;
+    let rows = statement.query_map([], |row| {
+        let owner = Owner {
+            pid: row.get::<_, Option<u32>>(1)?.unwrap_or(0),
+            started_ticks: row.get::<_, Option<i64>>(2)?.unwrap_or(0).cast_unsigned(),
+            boot: row.get::<_, Option<String>>(3)?.unwrap_or_default(),
+            namespace: row.get::<_, Option<String>>(4)?.unwrap_or_default(),
+        };
+        Ok((row.get::<_, String>(0)?, owner.life(here)))
+    })?;
+    rows.filter_map(|row| match row {
+        Ok((id, Life::Dead)) => Some(Ok(id)),
+        Ok(_) => None,
+        Err(error) => Some(Err(error)),
+    })
+    .collect()
+}
+
 fn close_orphans(connection: &mut Connection, here: &Owner) -> rusqlite::Result<Vec<String>> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let dead: Vec<String> = {
-        let mut statement = transaction.prepare(
-            "SELECT id, owner_pid, owner_started, owner_boot, owner_namespace FROM run
-             WHERE state = 'running' ORDER BY sequence",
-        )?;
-        let rows = statement.query_map([], |row| {
-            let owner = Owner {
-                pid: row.get::<_, Option<u32>>(1)?.unwrap_or(0),
-                started_ticks: row.get::<_, Option<i64>>(2)?.unwrap_or(0).cast_unsigned(),
-                boot: row.get::<_, Option<String>>(3)?.unwrap_or_default(),
-                namespace: row.get::<_, Option<String>>(4)?.unwrap_or_default(),
-            };
-            Ok((row.get::<_, String>(0)?, owner.life(here)))
-        })?;
-        rows.filter_map(|row| match row {
-            Ok((id, Life::Dead)) => Some(Ok(id)),
-            Ok(_) => None,
-            Err(error) => Some(Err(error)),
-        })
-        .collect::<rusqlite::Result<_>>()?
-    };
+    let dead = killed(&transaction, here)?;
     for id in &dead {
         // By SQLite's own JSON functions: fields that this version does not know stay as they are.
         transaction.execute(

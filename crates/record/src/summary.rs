@@ -1,6 +1,6 @@
 //! One line of the history: what a run was, without its cells.
 
-use crate::{Cell, Record, State};
+use crate::{Cell, Flag, Record, State};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -27,6 +27,9 @@ pub struct RunSummary {
     pub cells: u64,
     /// At most two telling numbers: the first cell of large blocks, the first of small ones.
     pub headline: Vec<Headline>,
+    /// Every flag that stands on the run, a target or a cell, once, by name.
+    #[serde(default)]
+    pub flags: Vec<Flag>,
 }
 
 /// A cell's name and rates.
@@ -77,7 +80,18 @@ impl Record {
             labels: self.labels.clone(),
             cells: self.cells.len() as u64,
             headline: headline.collect(),
+            flags: self.all_flags(),
         }
+    }
+
+    fn all_flags(&self) -> Vec<Flag> {
+        let of_targets = self.targets.iter().flat_map(|target| &target.flags);
+        let of_cells = self.cells.iter().flat_map(|cell| &cell.flags);
+        let mut flags: Vec<Flag> =
+            self.flags.iter().chain(of_targets).chain(of_cells).copied().collect();
+        flags.sort_by_key(|flag| flag.name());
+        flags.dedup();
+        flags
     }
 
     /// A run's id from 32 random bits: eight hexadecimal digits. On a collision

@@ -2,7 +2,7 @@
 
 use super::StoreError;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
-use std::{fs, path::Path, time::Duration};
+use std::{fs, io::ErrorKind, path::Path, time::Duration};
 
 /// `application_id` of our files: the letters `DrLa` (SQLite file format, section 1.3.11).
 pub const APPLICATION_ID: i64 = 0x4472_4c61;
@@ -46,6 +46,21 @@ const STEPS: &[&str] = &[
          path BLOB PRIMARY KEY,  -- bytes: a path need not be UTF-8
          run_id TEXT NOT NULL
      ) STRICT;",
+    // 2: a run's flags in its summary; which save wrote a cell, so that who watches a run reads only what is new;
+    // methods without reading the runs.
+    "ALTER TABLE run ADD COLUMN saves INTEGER NOT NULL DEFAULT 0; -- how often the run was saved
+     ALTER TABLE cell ADD COLUMN save INTEGER NOT NULL DEFAULT 0; -- of those the one that wrote this cell
+     CREATE INDEX run_method ON run (method);
+     UPDATE run SET summary = json_set(summary, '$.flags', json((
+         SELECT json_group_array(flag) FROM (
+             SELECT value AS flag FROM json_each(run.document, '$.flags')
+             UNION
+             SELECT flag.value FROM json_each(run.document, '$.targets') AS target,
+                 json_each(target.value, '$.flags') AS flag
+             UNION
+             SELECT flag.value FROM cell, json_each(cell.document, '$.flags') AS flag
+             WHERE cell.run = run.sequence
+             ORDER BY flag))));",
 ];
 
 /// The schema version that the last step leads to.
@@ -69,6 +84,32 @@ pub fn open(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
+/// Opens the store to look at it: nothing is created, and nothing of it changed. `None` where there is none yet, or one
+/// that another drivelab is just making.
+pub fn open_to_read(path: &Path) -> Result<Option<Connection>, StoreError> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Ok(found) if found.is_dir() => {
+            let reason = "it is a directory".to_owned();
+            return Err(StoreError::Open { path: path.to_owned(), reason });
+        }
+        _ => {}
+    }
+    let failed = |source| sqlite_error(path, source);
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
+    let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    connection.busy_timeout(Duration::from_secs(BUSY_SECONDS)).map_err(failed)?;
+    match recognise(&connection, path)? {
+        0 => Ok(None),
+        KNOWN => Ok(Some(connection)),
+        _ => {
+            // An older store: every verb brings it up to date, and so does looking at it.
+            drop(connection);
+            open(path).map(Some)
+        }
+    }
+}
+
 fn set_up(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let failed = |source| sqlite_error(path, source);
     connection.busy_timeout(Duration::from_secs(BUSY_SECONDS)).map_err(failed)?;
@@ -80,8 +121,8 @@ fn set_up(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     migrate(connection, path)
 }
 
-/// Refuses what is not ours before anything is changed in it.
-fn recognise(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+/// Refuses what is not ours before anything is changed in it; tells the schema's version, 0 of a blank file.
+fn recognise(connection: &Connection, path: &Path) -> Result<i64, StoreError> {
     // All questions within one read transaction: another drivelab may be making the store right now.
     let snapshot =
         connection.unchecked_transaction().map_err(|source| sqlite_error(path, source))?;
@@ -108,7 +149,8 @@ fn recognise(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     if found > KNOWN {
         return Err(StoreError::Newer { path: path.to_owned(), found, known: KNOWN });
     }
-    snapshot.commit().map_err(|source| sqlite_error(path, source))
+    snapshot.commit().map_err(|source| sqlite_error(path, source))?;
+    Ok(found)
 }
 
 /// Switches to the write-ahead log, where readers and one writer do not wait for each other. SQLite does

@@ -152,9 +152,25 @@ fn a_killed_run_is_closed_and_a_live_one_is_left_alone() {
     let mut next = Store::open(store.path()).expect("opens");
     let orphan =
         Orphan { id: "00000002".to_owned(), scratch: vec![PathBuf::from("/mnt/a/scratch")] };
+    let looking = Store::open_to_read(store.path()).expect("opens").expect("is there");
+    let seen = looking.load("00000002").expect("loads");
+    let interrupted = Search { state: Some(State::Interrupted), ..Search::default() };
+    let found = looking.search(&interrupted, 0, 9).expect("searches");
+    let ids = |found: &Found| found.runs.iter().map(|run| run.id.clone()).collect::<Vec<_>>();
+    assert_eq!(
+        (ids(&found), found.runs[0].state),
+        (vec!["00000002".to_owned()], State::Interrupted)
+    );
+    let running = Search { state: Some(State::Running), ..Search::default() };
+    assert_eq!(ids(&looking.search(&running, 0, 9).expect("searches")), ["00000001"]);
+    let states = ["00000001", "00000002"]
+        .map(|id| looking.news(id, 1).expect("reads").expect("is there").state);
+    assert_eq!(states, [State::Running, State::Interrupted]);
+
     assert_eq!(next.close_orphans().expect("closes"), [orphan]);
     assert_eq!(next.close_orphans().expect("closes"), []);
     let closed = next.load("00000002").expect("loads");
+    assert_eq!(closed, seen, "as who only looked saw it");
     assert_eq!(closed.error.as_deref(), Some(KILLED));
     assert_eq!(closed, Record { state: State::Interrupted, error: closed.error.clone(), ..killed });
     assert_eq!(next.load("00000001").expect("loads"), living);
@@ -229,4 +245,114 @@ fn stores_opened_and_written_at_once_lose_nothing() {
         }
     });
     assert_eq!(Store::open(&path).expect("opens").list(100).expect("lists").len(), 30);
+}
+
+#[test]
+fn runs_are_found_by_every_field_and_counted_over_all_pages() {
+    let (_directory, mut store) = scratch_store();
+    for number in 0..25 {
+        let mut record = run(&format!("{number:08}"), if number % 2 == 0 { "Even" } else { "odd" });
+        record.started = format!("2026-11-{:02}T10:00:00+01:00", number + 1);
+        record.method.name = if number < 5 { "oltp" } else { "quick" }.to_owned();
+        record.targets[0].text = format!("/mnt/disk_{number}");
+        for cell in &mut record.cells {
+            cell.flags = if number == 7 { vec![crate::Flag::Drifting] } else { Vec::new() };
+        }
+        record.state = if number == 3 { State::Failed } else { State::Complete };
+        store.save(&record).expect("saves");
+    }
+    let ids = |search: &Search, skip, limit| {
+        let found = store.search(search, skip, limit).expect("searches");
+        let numbers = found.runs.iter().map(|run| run.id.parse::<u64>().expect("a number"));
+        (numbers.collect::<Vec<_>>(), found.count)
+    };
+    let all = Search::default();
+    assert_eq!(ids(&all, 0, 3), (vec![24, 23, 22], 25));
+    assert_eq!(ids(&all, 24, 3), (vec![0], 25));
+    assert_eq!(ids(&all, 25, 3), (vec![], 25));
+    let words = |words: &str| Search { words: words.to_owned(), ..Search::default() };
+    assert_eq!(ids(&words("even OLTP"), 0, 9), (vec![4, 2, 0], 3));
+    assert_eq!(ids(&words("label=odd disk_1"), 0, 2), (vec![19, 17], 6), "1, 11, 13... 19");
+    assert_eq!(ids(&words("disk%"), 0, 9), (vec![], 0), "a percent sign is no pattern");
+    assert_eq!(ids(&words("drifting"), 0, 9), (vec![7], 1));
+    assert_eq!(ids(&words("00000011"), 0, 9), (vec![11], 1));
+    let with = |change: &dyn Fn(&mut Search)| {
+        let mut search = Search::default();
+        change(&mut search);
+        ids(&search, 0, 2)
+    };
+    assert_eq!(with(&|search| search.method = "oltp".to_owned()), (vec![4, 3], 5));
+    assert_eq!(with(&|search| search.target = "disk_12".to_owned()), (vec![12], 1));
+    assert_eq!(with(&|search| search.label = "EVEN".to_owned()), (vec![24, 22], 13));
+    assert_eq!(with(&|search| search.state = Some(State::Failed)), (vec![3], 1));
+    assert_eq!(with(&|search| search.from = "2026-11-25".to_owned()), (vec![24], 1));
+    let week = |search: &mut Search| {
+        (search.from, search.to) = ("2026-11-03".to_owned(), "2026-11-09".to_owned());
+    };
+    assert_eq!(with(&week), (vec![8, 7], 7));
+    assert_eq!(store.methods().expect("lists"), ["oltp", "quick"]);
+}
+
+#[test]
+fn who_watches_a_run_reads_only_the_cells_that_changed() {
+    let (_directory, mut store) = scratch_store();
+    let looking = |path: &Path| Store::open_to_read(path).expect("opens").expect("is there");
+    let full = example::full();
+    let id = full.id.clone();
+    assert_eq!(store.news(&id, 0).expect("reads"), None);
+    let mut record = Record { cells: Vec::new(), state: State::Running, ..full.clone() };
+    store.save(&record).expect("saves");
+    let news = |seen| looking(store.path()).news(&id, seen).expect("reads").expect("is there");
+    let first = News { saves: 1, state: State::Running, cells: 0, changed: Vec::new() };
+    assert_eq!(news(0), first);
+    record.cells = full.cells[..2].to_vec();
+    store.save(&record).expect("saves");
+    let news = |seen| looking(store.path()).news(&id, seen).expect("reads").expect("is there");
+    assert_eq!(news(1).changed, [(0, full.cells[0].clone()), (1, full.cells[1].clone())]);
+    assert_eq!(news(2), News { saves: 2, cells: 2, ..first.clone() });
+    record.cells[1].iops = 7.0;
+    record.state = State::Complete;
+    store.save(&record).expect("saves");
+    let news = |seen| looking(store.path()).news(&id, seen).expect("reads").expect("is there");
+    assert_eq!(news(2).changed, [(1, record.cells[1].clone())]);
+    assert_eq!((news(2).saves, news(2).state), (3, State::Complete));
+    assert_eq!(news(0).changed.len(), 2);
+    assert_eq!(news(u64::MAX).changed, []);
+}
+
+#[test]
+fn looking_at_a_history_makes_none() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("history.sqlite");
+    assert!(Store::open_to_read(&path).expect("nothing is there").is_none());
+    assert_eq!(fs::read_dir(directory.path()).expect("lists").count(), 0);
+    fs::write(&path, "").expect("writes");
+    assert!(Store::open_to_read(&path).expect("blank").is_none());
+    assert_eq!(fs::read(&path).expect("reads"), b"", "left as it was");
+    fs::write(&path, "dear diary, ".repeat(100)).expect("writes");
+    assert!(refusal(Store::open_to_read(&path).map(drop)).contains("not a drivelab history"));
+    assert!(refusal(Store::open_to_read(directory.path()).map(drop)).contains("directory"));
+}
+
+/// A store of schema 1, as drivelab made them before it kept flags in the summaries.
+#[test]
+fn an_older_store_gets_the_flags_of_its_runs() {
+    let (_directory, mut store) = scratch_store();
+    let record = example::full();
+    store.save(&record).expect("saves");
+    let bare = Record { id: "00000001".to_owned(), cells: Vec::new(), ..record.clone() };
+    store.save(&bare).expect("saves");
+    assert!(record.summary().flags.len() > bare.summary().flags.len(), "cells have flags, too");
+    let back = "UPDATE run SET summary = json_remove(summary, '$.flags');
+                DROP INDEX run_method;
+                ALTER TABLE run DROP COLUMN saves;
+                ALTER TABLE cell DROP COLUMN save;
+                PRAGMA user_version = 1";
+    store.connection.execute_batch(back).expect("goes back");
+    let path = store.path().to_owned();
+    drop(store);
+    let newer = Store::open_to_read(&path).expect("opens").expect("is there");
+    assert_eq!(newer.list(9).expect("lists"), [bare.summary(), record.summary()]);
+    let news = newer.news(&record.id, 0).expect("reads").expect("is there");
+    assert_eq!(news.changed.len(), record.cells.len());
 }
