@@ -37,7 +37,8 @@ pub fn compare(arguments: &CompareArguments) -> Result<ExitCode> {
         match kind {
             fail_on::Kind::Slower => {
                 let slower = comparison.count(PairedVerdict::Slower);
-                found.extend((slower > 0).then(|| format!("{slower} cells are slower")));
+                let cells = if slower == 1 { "cell is" } else { "cells are" };
+                found.extend((slower > 0).then(|| format!("{slower} {cells} slower")));
             }
             fail_on::Kind::Flag(flag) => {
                 let with_flag =

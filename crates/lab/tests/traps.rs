@@ -72,6 +72,25 @@ fn a_fast_cache_that_runs_full_is_a_write_cliff_and_says_after_how_much() {
     assert!(!flags(&read).contains(&Flag::WriteCliff), "a read fills no cache");
 }
 
+/// A shingled disk that wrote 27 GB into its media cache and then a few at a tenth of the rate was said to have 3.1 of
+/// 8 operations in flight: its rate was that of the slow part, its latency that of all.
+#[test]
+fn a_fast_cache_that_ran_full_lends_the_slow_part_neither_rate_nor_latency() {
+    let cached = streamer(|at| at.written_bytes >= 3 << 29);
+    let cell =
+        "[[cell]]\nop = 'write'\npattern = 'seq'\nblock = '1MiB'\ndepth = 8\nbound = 'exhaust'";
+    let record = Lab::new(&cached, cell).head("written_max = '6GiB'").once().run();
+    let cell = &record.cells[0];
+    assert!(
+        cell.passes[0].warm_up_s > 0.0,
+        "the fast part is cut off: {:?}",
+        cell.passes[0].warm_up_s
+    );
+    let depth = cell.depth_achieved.expect("a closed loop");
+    assert!((depth - 8.0).abs() < 0.4, "{depth}");
+    assert!(!flags(&record).contains(&Flag::DepthNotReached), "{:?}", flags(&record));
+}
+
 #[test]
 fn a_rate_that_steps_down_to_a_quota_is_spent_credit() {
     let limited = Scripted::new(|at| at.about(if at.number < 40_000 { 91_000 } else { 333_333 }));

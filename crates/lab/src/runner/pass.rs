@@ -488,8 +488,8 @@ fn finish(
         let board = course.board.stream(index);
         let ticks = board.ticks(complete);
         let assessment = assess(&ticks, TICK_NS, &order.rule);
-        let by_rule = course.bound == CellBound::Time;
-        let warm_up = if by_rule { assessment.warm_up_ticks } else { 0 };
+        // Rate and latency are of the same time, or they do not belong together.
+        let warm_up = if course.timed { assessment.warm_up_ticks } else { 0 };
         let in_the_end = match assessment {
             seen if seen.satisfies(&order.rule) => Stop::Converged,
             seen if seen.sufficient => Stop::NotConverged,

@@ -27,7 +27,7 @@ pub(super) fn render(page: &mut Page, cells: &[&Cell]) {
         }
         let (rate, interval) =
             (number::rate(cell.bytes_per_s), words::bracketed_interval(cell, page.style));
-        page.line(&format!("rate of the whole: {rate} {interval}"));
+        page.line(&format!("rate {}: {rate} {interval}", judged_time(&cell.passes)));
         let marks = page.marks(&cell.flags);
         if !marks.is_empty() {
             page.line(&format!("notes {marks}"));
@@ -86,6 +86,15 @@ fn bar(value: f64, peak: f64, row: usize, characters: Characters) -> char {
         (1..4, Characters::Ascii) => '.',
         (4..8, Characters::Ascii) => ':',
         (_, Characters::Ascii) => '#',
+    }
+}
+
+/// What the headline speaks of: the warm-up is not in it, and a fast cache may be all of that.
+fn judged_time(passes: &[Pass]) -> String {
+    match passes {
+        passes if passes.iter().all(|pass| pass.warm_up_s == 0.0) => "of the whole".to_owned(),
+        [pass] => format!("after the first {} s", number::significant(pass.warm_up_s)),
+        passes => format!("after the warm-up, median of {} passes", passes.len()),
     }
 }
 

@@ -177,8 +177,10 @@ fn a_cliff_is_told_in_words_and_seen_in_the_picture() {
         before_bytes_per_s: 524.288e6,
         after_bytes_per_s: 262.144e6,
     }];
+    pass.warm_up_s = 2.0;
     cell.passes = vec![pass];
     let text = results_of("saturation", vec![cell]);
+    assert!(text.contains("rate after the first 2.00 s: "), "{text}");
     let words = "cliff after 1.05 GB (2.00 s): the rate fell from 524 MB/s to 262 MB/s, 50 % of it";
     assert!(text.replace('\n', " ").contains(words), "{text}");
     assert!(text.contains(&format!(" 524 MB/s |{}\n", "#".repeat(20))), "{text}");
