@@ -1,7 +1,7 @@
 //! drivelab: is this drive, volume or array as fast as its data sheet says, for my workload?
 //!
 //! ```text
-//!   cli (words)  ->  run | study | serve | show | history | compare | report | drives
+//!   cli (words)  ->  run | study | serve | show | history | compare | report | drives | web
 //!   ->  stdout: tables and data, stderr: talk
 //! ```
 //!
@@ -24,6 +24,7 @@ mod run;
 mod serve;
 mod show;
 mod study;
+mod web;
 
 use clap::{Parser, error::ErrorKind};
 use std::process::ExitCode;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         cli::Verb::Compare(arguments) => compare::compare(&arguments),
         cli::Verb::Report(arguments) => report::report(&arguments),
         cli::Verb::Drives(arguments) => drives::drives(&arguments),
+        cli::Verb::Web(arguments) => web::web(&arguments),
     };
     match outcome {
         Ok(code) => code,

@@ -6,8 +6,8 @@ use common::Call;
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Every verb there is; grow it with `cli::Verb`.
-const VERBS: [&str; 9] =
-    ["run", "study", "flash", "serve", "history", "show", "compare", "report", "drives"];
+const VERBS: [&str; 10] =
+    ["run", "study", "flash", "serve", "history", "show", "compare", "report", "drives", "web"];
 
 /// Every page of the help.
 const PAGES: &[&[&str]] = &[
@@ -28,6 +28,7 @@ const PAGES: &[&[&str]] = &[
     &["report"],
     &["drives"],
     &["drives", "fit"],
+    &["web"],
 ];
 
 fn help(words: &[&str]) -> String {

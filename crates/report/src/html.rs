@@ -13,19 +13,47 @@ use std::fmt::Write;
 /// A figure of more values is drawn in one way: a second drawing would be half a megabyte.
 const BOTH_VIEWS_MAX: usize = 500;
 
-/// The page as text.
+/// The script of pages, as a file of its own.
+pub const SCRIPT: &str = include_str!("html/script.js");
+
+/// Where a page stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place<'a> {
+    /// In a file: everything is inside, and a policy in the page forbids every request.
+    File,
+    /// Below a server of ours, which sends the policy and gives out [`rules`] and [`SCRIPT`]. `head` is markup for the page's
+    /// head that fetches them, `top` markup that leads to its other pages.
+    Server {
+        /// Goes into the head.
+        head: &'a str,
+        /// Stands above the heading.
+        top: &'a str,
+    },
+}
+
+/// The page as the text of a file.
 pub fn page(document: &Document) -> String {
+    page_in(document, Place::File)
+}
+
+/// The page as text.
+pub fn page_in(document: &Document, place: Place<'_>) -> String {
     let title = Escaped(&document.title);
+    let (policy, rules, top) = match place {
+        Place::File => {
+            let policy = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+                          style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n";
+            (policy, format!("<style>{}</style>", rules()), "")
+        }
+        Place::Server { head, top } => ("", head.to_owned(), top),
+    };
     let mut page = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n{HTML_MARK}\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
-         script-src 'unsafe-inline'; img-src data:\">\n\
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n{HTML_MARK}\n{policy}\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n<style>{}</style>\n</head>\n<body>\n\
-         <a class=\"skip\" href=\"#content\">To the content</a>\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n{rules}\n</head>\n<body>\n\
+         <a class=\"skip\" href=\"#content\">To the content</a>\n{top}\
          <header><div><h1>{title}</h1><p class=\"origin\">{}</p></div>\
          <button id=\"theme\" class=\"js\" type=\"button\">Dark</button></header>\n",
-        style(),
         Escaped(&document.origin)
     );
     contents(&mut page, document);
@@ -36,12 +64,14 @@ pub fn page(document: &Document) -> String {
     }
     page += "</main>\n<div id=\"tip\" aria-hidden=\"true\" hidden></div>\n\
              <div id=\"said\" class=\"unseen\" role=\"status\" aria-live=\"polite\"></div>\n";
-    let _ = write!(page, "<script>{}</script>\n</body>\n</html>\n", include_str!("html/script.js"));
-    page
+    if place == Place::File {
+        let _ = writeln!(page, "<script>{SCRIPT}</script>");
+    }
+    page + "</body>\n</html>\n"
 }
 
 /// The page's rules and the drawings', light, dark where the reader's system or the reader says so, light on paper.
-fn style() -> String {
+pub fn rules() -> String {
     let under =
         |selector: &str, rules: &str| rules.replace(".chart", &format!("{selector} .chart"));
     let (dark, page_dark) = (svg::CSS_DARK, include_str!("html/dark.css"));

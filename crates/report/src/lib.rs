@@ -7,6 +7,7 @@
 //!   Record ---> runs::figures --> chart::Figure --> svg::file, svg::element
 //!   Record ---> runs::document > html::page, xlsx::workbook
 //!   Record ---> long_form::csv    one row a value
+//!   summary, cell -> brief        a line of a list, for pages that draw their own
 //! ```
 //!
 //! This crate sees records, and of the laboratory only its statistics and names. It does no I/O, asks no terminal and no
@@ -14,6 +15,7 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod brief;
 pub mod chart;
 pub mod comparison;
 pub mod derive;
@@ -27,6 +29,8 @@ pub mod specification;
 pub mod svg;
 pub mod terminal;
 pub mod xlsx;
+
+pub use markup::Escaped;
 
 /// Stands in every page of ours, so that it can be told from others.
 pub const HTML_MARK: &str = "<meta name=\"generator\" content=\"drivelab report\">";

@@ -5,7 +5,7 @@ use std::fmt::{self, Display};
 /// Writes text for a place between tags or in a quoted attribute, in HTML and XML alike. What XML cannot hold
 /// (control characters, non-characters) becomes U+FFFD; marks that turn the direction of text are dropped, so that
 /// a name reads as it is spelled.
-pub(crate) struct Escaped<T>(pub T);
+pub struct Escaped<T>(pub T);
 
 impl<T: AsRef<str>> Display for Escaped<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

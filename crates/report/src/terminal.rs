@@ -164,12 +164,12 @@ fn history_table(runs: &[RunSummary], style: &Style, headline: fn(&[Headline]) -
 }
 
 /// `2026-11-21 20:15` of an RFC 3339 time stamp.
-fn short_time(started: &str) -> String {
+pub(crate) fn short_time(started: &str) -> String {
     started.chars().take(16).map(|letter| if letter == 'T' { ' ' } else { letter }).collect()
 }
 
 /// `seq read 1 MiB 275 MB/s, random read 4 KiB 52.1k IOPS`.
-fn headline(headlines: &[Headline]) -> String {
+pub(crate) fn headline(headlines: &[Headline]) -> String {
     let each = |headline: &Headline| {
         let Headline { pattern, op, block_bytes, .. } = headline;
         format!("{pattern} {op} {} {}", number::size(*block_bytes), headline_rate(headline))

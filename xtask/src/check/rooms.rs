@@ -16,12 +16,13 @@ const SIGHT: &[(&str, &[&str])] = &[
     ("lab", &["block", "record"]),
     ("target", &["block", "engine", "host", "model", "flash", "lab", "record"]),
     ("report", &["block", "lab", "record"]),
+    ("web", &["record", "report"]),
     ("study", &["block", "model", "target", "lab", "record", "report"]),
     (
         "drivelab",
         &[
             "block", "engine", "host", "model", "flash", "nbd", "lab", "target", "record",
-            "report", "study",
+            "report", "study", "web",
         ],
     ),
     ("xtask", &["block", "engine", "flash", "lab", "model", "study", "target"]),

@@ -58,16 +58,19 @@ impl Store {
             ),
             rusqlite::params_from_iter(&values),
         )?;
-        let read = |text: &String| {
-            let mut run: RunSummary = serde_json::from_str(text)
-                .map_err(|source| StoreError::Damaged { id: "in a summary".to_owned(), source })?;
-            if killed.contains(&run.id) {
-                run.state = State::Interrupted;
-            }
-            Ok(run)
-        };
-        let runs = summaries.iter().map(read).collect::<Result<_, StoreError>>()?;
+        let runs = summaries.iter().map(|text| summary(text, &killed));
+        let runs = runs.collect::<Result<_, StoreError>>()?;
         Ok(Found { runs, count: count.unsigned_abs() })
+    }
+
+    /// The run `id` in a line; interrupted when its process is gone. `None` where there is no such run.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] or a failure of the store.
+    pub fn summary(&self, id: &str) -> Result<Option<RunSummary>, StoreError> {
+        let found = self.texts("SELECT summary FROM run WHERE id = ?1", [id])?;
+        let killed = self.sql(killed(&self.connection, &self.owner))?;
+        found.first().map(|text| summary(text, &killed)).transpose()
     }
 
     /// Names of the methods of all runs, in their order.
@@ -77,6 +80,28 @@ impl Store {
     pub fn methods(&self) -> Result<Vec<String>, StoreError> {
         self.texts("SELECT DISTINCT method FROM run ORDER BY method", [])
     }
+
+    /// Those of the runs `ids` that are stored, oldest first.
+    ///
+    /// # Errors
+    /// A failure of the store.
+    pub fn oldest_first(&self, ids: &[&str]) -> Result<Vec<String>, StoreError> {
+        let ids = serde_json::to_string(ids).expect("a list of texts");
+        self.texts(
+            "SELECT id FROM run WHERE id IN (SELECT value FROM json_each(?1)) ORDER BY sequence",
+            [ids],
+        )
+    }
+}
+
+/// A stored summary as it is seen now.
+fn summary(text: &str, killed: &[String]) -> Result<RunSummary, StoreError> {
+    let mut run: RunSummary = serde_json::from_str(text)
+        .map_err(|source| StoreError::Damaged { id: "in a summary".to_owned(), source })?;
+    if killed.contains(&run.id) {
+        run.state = State::Interrupted;
+    }
+    Ok(run)
 }
 
 /// A condition of SQL with its values, in the order of their question marks.

@@ -291,6 +291,8 @@ fn runs_are_found_by_every_field_and_counted_over_all_pages() {
     };
     assert_eq!(with(&week), (vec![8, 7], 7));
     assert_eq!(store.methods().expect("lists"), ["oltp", "quick"]);
+    let ids = ["00000009", "absent", "00000002"];
+    assert_eq!(store.oldest_first(&ids).expect("lists"), ["00000002", "00000009"]);
 }
 
 #[test]

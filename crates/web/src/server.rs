@@ -1,0 +1,204 @@
+//! Sockets around a site: one request a connection, one thread a connection, everything bounded.
+
+use crate::http::{Answer, HEAD_BYTES_MAX, Method, Refusal, Request, head_length, host};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::{
+    io::{self, ErrorKind, Read, Write},
+    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Connections at once: a browser opens six.
+pub const CONNECTIONS_MAX: usize = 32;
+/// For a whole head to come.
+const HEAD_TIME: Duration = Duration::from_secs(5);
+/// For an answer to be taken.
+const ANSWER_TIME: Duration = Duration::from_secs(30);
+/// For a client to close, so that its last answer is not lost with bytes that it still sends.
+const CLOSE_TIME: Duration = Duration::from_secs(1);
+/// How often a waiting thread looks whether the server is to end.
+const GLANCE: Duration = Duration::from_millis(200);
+
+/// Answers requests, from several threads.
+pub trait Site: Sync {
+    /// The answer to a request that is well formed and for this server.
+    fn answer(&self, request: &Request) -> Answer;
+}
+
+/// A server that listens.
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Server {
+    /// Listens on `address`; with port 0 on any port that is free.
+    ///
+    /// # Errors
+    /// The port is taken, or the address is not this machine's.
+    pub fn bind(address: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        Ok(Self { listener, address })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `stop` is raised; what is under way then is cut short.
+    ///
+    /// # Errors
+    /// The listening socket fails.
+    pub fn run(&self, site: &dyn Site, stop: &AtomicBool) -> io::Result<()> {
+        let open = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            while !stop.load(SeqCst) {
+                let Some(stream) = self.next()? else { continue };
+                if open.fetch_add(1, SeqCst) >= CONNECTIONS_MAX {
+                    turn_away(&stream);
+                    open.fetch_sub(1, SeqCst);
+                    continue;
+                }
+                let open = &open;
+                scope.spawn(move || {
+                    // A client that goes away is its own affair.
+                    let _ = Connection { stream, address: self.address, stop }.serve(site);
+                    open.fetch_sub(1, SeqCst);
+                });
+            }
+            Ok(())
+        })
+    }
+
+    /// The next connection; `None` after a while without one.
+    fn next(&self) -> io::Result<Option<TcpStream>> {
+        let glance = Timespec::try_from(GLANCE).expect("a fraction of a second");
+        let mut waiting = [PollFd::new(&self.listener, PollFlags::IN)];
+        match poll(&mut waiting, Some(&glance)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(None),
+            Ok(_) => {}
+            Err(error) => return Err(error.into()),
+        }
+        match self.listener.accept() {
+            Ok((stream, _)) => Ok(Some(stream)),
+            // The client was gone before it was taken; or this process has no file left, which passes.
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
+            Err(_) => {
+                thread::sleep(Duration::from_millis(10));
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// Tells a client that there is no room, as far as that can be done without waiting for it.
+fn turn_away(mut stream: &TcpStream) {
+    let _ = stream.set_nonblocking(true);
+    let _ = stream.read(&mut [0; 4096]);
+    let _ = stream.write(&Answer::refused(Refusal::TooMany).bytes(Method::Get));
+}
+
+/// One client.
+struct Connection<'s> {
+    stream: TcpStream,
+    address: SocketAddr,
+    stop: &'s AtomicBool,
+}
+
+impl Connection<'_> {
+    fn serve(mut self, site: &dyn Site) -> io::Result<()> {
+        let request = match self.head()?.map(|head| Request::parse(&head)) {
+            Ok(Ok(request)) => request,
+            Ok(Err(refusal)) | Err(refusal) => return self.refuse(refusal),
+        };
+        if !host::is_ours(&request.host, self.address) {
+            return self.refuse(Refusal::Host);
+        }
+        let answer = catch_unwind(AssertUnwindSafe(|| site.answer(&request)));
+        let answer = answer.unwrap_or_else(|_| Answer {
+            status: "500 Internal Server Error",
+            ..Answer::of(crate::http::Kind::Text, "This page failed; please report it as a bug.\n")
+        });
+        self.send(&answer, request.method)
+    }
+
+    fn refuse(mut self, refusal: Refusal) -> io::Result<()> {
+        self.send(&Answer::refused(refusal), Method::Get)
+    }
+
+    /// The bytes of a whole head. The outer error is the connection's, the inner one the client's.
+    fn head(&mut self) -> io::Result<Result<Vec<u8>, Refusal>> {
+        let end = Instant::now() + HEAD_TIME;
+        let mut head = Vec::new();
+        let mut piece = [0; 4096];
+        loop {
+            match self.read(&mut piece, end)? {
+                None => return Ok(Err(Refusal::TooSlow)),
+                Some(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Some(bytes) => head.extend_from_slice(&piece[..bytes]),
+            }
+            if let Some(length) = head_length(&head) {
+                head.truncate(length);
+                return Ok(if length > HEAD_BYTES_MAX { Err(Refusal::TooLong) } else { Ok(head) });
+            }
+            if head.len() > HEAD_BYTES_MAX {
+                return Ok(Err(Refusal::TooLong));
+            }
+        }
+    }
+
+    /// Reads what is there; `None` when nothing came until `end`.
+    fn read(&mut self, piece: &mut [u8], end: Instant) -> io::Result<Option<usize>> {
+        while let Some(glance) = self.glance(end)? {
+            self.stream.set_read_timeout(Some(glance))?;
+            match self.stream.read(piece) {
+                Err(error) if is_early(&error) => {}
+                outcome => return outcome.map(Some),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Writes the answer, then waits a moment for the client to close: closing with unread bytes would take back what
+    /// it has not read yet.
+    fn send(&mut self, answer: &Answer, method: Method) -> io::Result<()> {
+        let bytes = answer.bytes(method);
+        let mut rest = &bytes[..];
+        let end = Instant::now() + ANSWER_TIME;
+        while !rest.is_empty() {
+            let Some(glance) = self.glance(end)? else { return Err(ErrorKind::TimedOut.into()) };
+            self.stream.set_write_timeout(Some(glance))?;
+            match self.stream.write(rest) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(bytes) => rest = &rest[bytes..],
+                Err(error) if is_early(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.stream.shutdown(Shutdown::Write)?;
+        let end = Instant::now() + CLOSE_TIME;
+        let mut piece = [0; 4096];
+        while self.read(&mut piece, end)?.is_some_and(|bytes| bytes > 0) {}
+        Ok(())
+    }
+
+    /// How long to wait at most before looking again; `None` at `end`, an error when the server is to end.
+    fn glance(&self, end: Instant) -> io::Result<Option<Duration>> {
+        if self.stop.load(SeqCst) {
+            return Err(ErrorKind::Interrupted.into());
+        }
+        let left = end.saturating_duration_since(Instant::now());
+        Ok((!left.is_zero()).then_some(left.min(GLANCE)))
+    }
+}
+
+/// Nothing happened within a glance, or a signal came.
+fn is_early(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}
