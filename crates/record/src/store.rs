@@ -154,7 +154,11 @@ impl Store {
             [id],
         )?;
         let Some((header, cells)) = documents.split_first() else {
-            return Err(StoreError::NotFound { text: id.to_owned(), nearest: Vec::new() });
+            return Err(StoreError::NotFound {
+                text: id.to_owned(),
+                nearest: Vec::new(),
+                newest: self.list(1)?.into_iter().map(|run| run.id).next(),
+            });
         };
         let damaged = |source| StoreError::Damaged { id: id.to_owned(), source };
         let head: serde_json::Value = serde_json::from_str(header).map_err(damaged)?;

@@ -90,12 +90,14 @@ pub enum StoreError {
         source: serde_json::Error,
     },
     /// No run answers to the text.
-    #[error("no run `{text}`{}; `drivelab history` lists them all", hint(nearest))]
+    #[error("no run `{text}`{}", hint(nearest, newest.as_deref()))]
     NotFound {
         /// As the user wrote it.
         text: String,
-        /// Ids and labels that look alike; or the newest run's id; empty in an empty history.
+        /// Ids and labels that look alike.
         nearest: Vec<String>,
+        /// The newest run's id; none in an empty history.
+        newest: Option<String>,
     },
     /// `last~N` reaches behind the first run.
     #[error("no run `{text}`: the history holds {stored} runs; `drivelab history` lists them")]
@@ -118,10 +120,16 @@ pub enum StoreError {
     File(#[from] FileError),
 }
 
-fn hint(nearest: &[String]) -> String {
-    match nearest {
-        [] => ": the history is empty".to_owned(),
-        [only] => format!(": did you mean `{only}`?"),
-        several => format!(": did you mean one of `{}`?", several.join("`, `")),
+fn hint(nearest: &[String], newest: Option<&str>) -> String {
+    match (nearest, newest) {
+        ([], None) => ": the history is empty, `drivelab run` makes a first one".to_owned(),
+        ([], Some(newest)) => {
+            format!("; the newest is `{newest}`, `drivelab history` lists them all")
+        }
+        ([only], _) => format!(": did you mean `{only}`? `drivelab history` lists them all"),
+        (several, _) => format!(
+            ": did you mean one of `{}`? `drivelab history` lists them all",
+            several.join("`, `")
+        ),
     }
 }

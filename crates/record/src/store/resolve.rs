@@ -32,7 +32,11 @@ impl Store {
         }
         match self.ids_beginning_with(text)?.as_slice() {
             [] if path.is_file() => Ok(Record::read(path)?),
-            [] => Err(StoreError::NotFound { text: text.to_owned(), nearest: self.nearest(text)? }),
+            [] => Err(StoreError::NotFound {
+                text: text.to_owned(),
+                nearest: self.nearest(text)?,
+                newest: self.list(1)?.into_iter().map(|newest| newest.id).next(),
+            }),
             [only] => self.load(only),
             candidates => Err(StoreError::Ambiguous {
                 text: text.to_owned(),
@@ -85,7 +89,7 @@ impl Store {
         )
     }
 
-    /// Ids and labels within two typing errors, nearest first; without any, the newest run.
+    /// Ids and labels within two typing errors, nearest first.
     fn nearest(&self, text: &str) -> Result<Vec<String>, StoreError> {
         let names = self.texts(
             "SELECT name FROM (
@@ -98,9 +102,6 @@ impl Store {
         let mut near: Vec<(usize, &String)> =
             names.iter().map(|name| (edits(text, name), name)).filter(|near| near.0 <= 2).collect();
         near.sort_by_key(|near| near.0); // Stable: newest first among equals.
-        if near.is_empty() {
-            return Ok(self.list(1)?.into_iter().map(|newest| newest.id).collect());
-        }
         Ok(near.into_iter().take(NAMES_MAX).map(|(_, name)| name.clone()).collect())
     }
 }
