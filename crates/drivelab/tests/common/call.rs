@@ -3,6 +3,7 @@
 use serde_json::Value;
 use std::{
     ffi::{OsStr, OsString},
+    io::Read,
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
     thread,
@@ -97,6 +98,15 @@ impl Living {
     pub fn signal(&self, name: &str) {
         let sent = Command::new("kill").args(["-s", name, &self.id().to_string()]).status();
         assert!(sent.is_ok_and(|status| status.success()), "kill -s {name}");
+    }
+
+    /// The next line of its stdout, without the line feed.
+    pub fn line(&mut self) -> String {
+        let stdout = self.child.as_mut().and_then(|child| child.stdout.as_mut());
+        // Byte by byte, so that nothing behind the line is taken from it.
+        let bytes = stdout.expect("stdout is piped").bytes().map(|byte| byte.expect("it is read"));
+        let line = bytes.take_while(|byte| *byte != b'\n').collect();
+        String::from_utf8(line).expect("text is UTF-8")
     }
 
     /// Waits for its end.

@@ -49,7 +49,7 @@ pub fn json(history: &History<'_>, request: &Request) -> Result<Answer, Trouble>
 fn empty(history: &History<'_>, origin: &str) -> Answer {
     let body = format!(
         "<p>There are no runs yet. Make a first one, and it appears here:</p>\n\
-         <pre tabindex=\"0\">{}</pre>\n<p id=\"news\" role=\"status\" data-first=\"\" data-count=\"0\"></p>\n",
+         <pre tabindex=\"0\">{}</pre>\n<p id=\"news\" role=\"status\" data-count=\"0\"></p>\n",
         Escaped(history.first_run)
     );
     frame::page_below("", TITLE, origin, &body)
@@ -58,18 +58,21 @@ fn empty(history: &History<'_>, origin: &str) -> Answer {
 /// `51 to 100 of 1,000 runs`, and where the page says that there are more.
 fn count(body: &mut String, query: &Query, found: &Found) {
     let (first, last) = (query.skip() + 1, query.skip() + found.runs.len() as u64);
-    let what = if query.is_everything() { "runs" } else { "runs that fit" };
+    let what = match (found.count, query.is_everything()) {
+        (1, true) => "run",
+        (1, false) => "run that fits",
+        (_, true) => "runs",
+        (_, false) => "runs that fit",
+    };
     let all = thousands(found.count);
     let text = match (found.count, first, last) {
         (0, ..) => format!("0 {what}"),
         (count, 1, last) if last == count => format!("{all} {what}"),
         _ => format!("{} to {} of {all} {what}", thousands(first), thousands(last)),
     };
-    let newest = found.runs.first().map_or("", |run| run.id.as_str());
     let _ = write!(
         body,
-        "<p class=\"count\">{text}</p>\n<p id=\"news\" role=\"status\" data-first=\"{}\" data-count=\"{}\"></p>\n",
-        Escaped(newest),
+        "<p class=\"count\">{text}</p>\n<p id=\"news\" role=\"status\" data-count=\"{}\"></p>\n",
         found.count
     );
 }

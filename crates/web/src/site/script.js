@@ -55,18 +55,20 @@
     show(false);
   }
 
-  // The list: runs in progress grow, and new ones are told of; nothing moves under the reader.
+  // The list: runs in progress grow, and new ones are told of; nothing moves under the reader. Where nothing runs, the
+  // number of runs is all that is asked for.
   const news = at('news');
   if (news) every(2000, async () => {
-    const found = await asked('/runs.json' + location.search);
-    const first = found.runs.length ? found.runs[0].run.id : '';
-    if (!news.firstChild && (first !== news.dataset.first || String(found.count) !== news.dataset.count)) {
+    const address = new URLSearchParams(location.search), grow = runs && runs.querySelector('.state.running');
+    if (!grow) { address.set('show', 1); address.delete('page'); }
+    const found = await asked('/runs.json?' + address);
+    if (!news.firstChild && String(found.count) !== news.dataset.count) {
       const link = document.createElement('a');
       link.href = location.href;
       link.textContent = 'Show them';
       news.append('There are new runs. ', link);
     }
-    for (const { run, cells, headline } of runs ? found.runs : []) {
+    if (grow) for (const { run, cells, headline } of found.runs) {
       const row = [...runs.tBodies[0].rows].find(row => row.dataset.run === run.id);
       if (!row) continue;
       const state = row.querySelector('.state');

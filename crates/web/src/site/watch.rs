@@ -31,8 +31,9 @@ pub fn page(store: &Store, id: &str) -> Result<Option<Answer>, Trouble> {
         row(&mut body, &run, cell);
     }
     body += "</tbody></table></div>\n";
-    let origin = format!("run {id} of {}, method {}", brief::started(&run), run.method);
-    Ok(Some(frame::page(&run.targets.join(" and "), &origin, &body)))
+    let title = format!("{} on {}", run.method, run.targets.join(" and "));
+    let origin = format!("run {id} of {}", brief::started(&run));
+    Ok(Some(frame::page(&title, &origin, &body)))
 }
 
 /// Heads of the table, and the key of each column's words in the news.
@@ -77,7 +78,11 @@ fn words(run: &RunSummary, cell: &Cell) -> Value {
 
 /// `Running: 3 cells so far.`
 fn standing(state: State, cells: u64) -> String {
-    let cells = if cells == 1 { "one cell".to_owned() } else { format!("{cells} cells") };
+    let cells = match cells {
+        0 => "no cell".to_owned(),
+        1 => "one cell".to_owned(),
+        more => format!("{more} cells"),
+    };
     match state {
         State::Running => format!("Running: {cells} so far."),
         State::Complete => format!("Complete: {cells}."),
