@@ -45,22 +45,39 @@ pub struct Axis {
     pub unit: Unit,
     /// How they are spaced.
     pub scale: Scale,
+    /// Values that it shows whatever the chart holds, so that charts side by side have the same ends.
+    pub shows: Option<[f64; 2]>,
 }
 
 impl Axis {
+    /// An axis that ends where its chart's values do.
+    pub fn new(title: &str, unit: Unit, scale: Scale) -> Self {
+        Self { title: title.to_owned(), unit, scale, shows: None }
+    }
+
     /// An axis in equal steps.
     pub fn linear(title: &str, unit: Unit) -> Self {
-        Self { title: title.to_owned(), unit, scale: Scale::Linear }
+        Self::new(title, unit, Scale::Linear)
     }
 
     /// An axis in equal ratios.
     pub fn log(title: &str, unit: Unit) -> Self {
-        Self { title: title.to_owned(), unit, scale: Scale::Log }
+        Self::new(title, unit, Scale::Log)
     }
 
     /// Block, record or file sizes: equal ratios, labelled at powers of two.
     pub fn sizes(title: &str) -> Self {
-        Self { title: title.to_owned(), unit: Unit::Bytes, scale: Scale::Binary }
+        Self::new(title, Unit::Bytes, Scale::Binary)
+    }
+
+    /// The title, with the unit where the labels at ticks leave it out.
+    pub fn title_at_ticks(&self) -> String {
+        match &self.unit {
+            Unit::Iops | Unit::Other(_) if self.title != self.unit.name() => {
+                format!("{}, {}", self.title, self.unit.name())
+            }
+            _ => self.title.clone(),
+        }
     }
 }
 

@@ -219,7 +219,8 @@ fn figure(page: &mut String, figure: &Figure) {
             svg::element(figure, *view, Legend::Outside)
         );
     }
-    let _ = write!(page, "<details><summary>Table of {} values</summary>", figure.values());
+    let plural = if figure.values() == 1 { "" } else { "s" };
+    let _ = write!(page, "<details><summary>Table of {} value{plural}</summary>", figure.values());
     table(page, &figure.table(), &figure.title);
     *page += "</details></figure>\n";
 }
@@ -246,33 +247,52 @@ fn table(page: &mut String, table: &Table, name: &str) {
     let _ = write!(
         page,
         "<div class=\"save js\"><button type=\"button\">Save as CSV</button></div>\
-         <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table: {name}\"><table><thead><tr>"
+         <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table: {name}\"><table><caption>{name}</caption>\
+         <thead><tr>"
     );
-    for column in &table.columns {
-        let class = if column.unit.is_some() { " class=\"n\"" } else { "" };
+    let numeric: Vec<bool> = (0..table.columns.len()).map(|at| is_numeric(table, at)).collect();
+    for (column, is_numeric) in table.columns.iter().zip(&numeric) {
+        let class = if *is_numeric { " class=\"n\"" } else { "" };
         let (name, unit) = (Escaped(&column.name), Escaped(column.name_with_unit()));
         let _ = write!(page, "<th scope=\"col\"{class} data-h=\"{unit}\">{name}</th>");
     }
     *page += "</tr></thead><tbody>";
     for row in &table.rows {
-        *page += "<tr>";
+        // What belongs to the row above, as tables on a terminal have it, too.
+        let belongs = matches!(row.first(), Some(Entry::Text(text)) if text.starts_with("- "));
+        *page += if belongs { "<tr class=\"sub\">" } else { "<tr>" };
         for (at, (entry, column)) in row.iter().zip(&table.columns).enumerate() {
-            field(page, at, entry, column);
+            field(page, at, entry, column, numeric[at]);
         }
         *page += "</tr>";
     }
     *page += "</tbody></table></div>\n";
 }
 
-fn field(page: &mut String, at: usize, entry: &Entry, column: &Column) {
+/// Whether a column holds numbers, some of them as they are printed elsewhere: `$5.80`, `+7.2 %`, `14422[1]`.
+fn is_numeric(table: &Table, at: usize) -> bool {
+    let is_number = |entry: &Entry| match entry {
+        Entry::Text(text) => {
+            let digits = text.trim_start_matches(['+', '-', '$', '<', '>', '~', ' ']);
+            text == "-"
+                || text.len() < 24 && digits.starts_with(|letter: char| letter.is_ascii_digit())
+        }
+        Entry::Number(_) | Entry::Empty => true,
+    };
+    let mut entries = table.rows.iter().filter_map(|row| row.get(at));
+    table.columns[at].unit.is_some() || at > 0 && entries.all(is_number)
+}
+
+fn field(page: &mut String, at: usize, entry: &Entry, column: &Column, is_numeric: bool) {
     let tag = if at == 0 { "th scope=\"row\"" } else { "td" };
     let end = if at == 0 { "th" } else { "td" };
+    let class = if is_numeric { " class=\"n\"" } else { "" };
     match (entry, &column.unit) {
         (Entry::Empty, _) => {
             let _ = write!(page, "<{tag}></{end}>");
         }
         (Entry::Text(text), _) => {
-            let _ = write!(page, "<{tag}>{}</{end}>", Escaped(text));
+            let _ = write!(page, "<{tag}{class}>{}</{end}>", Escaped(text));
         }
         (Entry::Number(value), Some(unit)) => {
             let _ = write!(

@@ -139,6 +139,21 @@ fn flags(cell: &Cell) -> String {
     cell.flags.iter().map(|flag| flag.name()).collect::<Vec<_>>().join(", ")
 }
 
+/// At most `most` of these, as evenly as they come, the first and the last among them.
+fn thinned<T>(mut items: Vec<T>, most: usize) -> Vec<T> {
+    assert!(most > 1, "the first and the last");
+    let count = items.len();
+    if count > most {
+        let kept: Vec<usize> = (0..most).map(|at| at * (count - 1) / (most - 1)).collect();
+        let mut at = 0;
+        items.retain(|_| {
+            at += 1;
+            kept.contains(&(at - 1))
+        });
+    }
+    items
+}
+
 /// A figure without an id: [`figures`] gives it one.
 fn figure(title: String, note: &str, chart: crate::chart::Chart) -> Figure {
     Figure { id: String::new(), title, note: note.to_owned(), chart }

@@ -98,9 +98,13 @@ fn bar_values_are_positive(figure: &Figure) -> bool {
     }
 }
 
-/// The drawing as an `<svg>` element for a page that has [`CSS`].
+/// The drawing as an `<svg>` element for a page that has [`CSS`]. A surface is left to the page's script, which turns it.
 pub fn element(figure: &Figure, view: View, legend: Legend) -> String {
-    canvas(figure, view, legend).element(figure, view)
+    let canvas = match (&figure.chart, view) {
+        (Chart::Grid(grid), View::Surface) => surface::stage(grid),
+        _ => canvas(figure, view, legend),
+    };
+    canvas.element(figure, view)
 }
 
 /// The drawing as a file of its own: title, legend, colours for light and dark.

@@ -102,7 +102,7 @@ impl Drawing<'_> {
         let key = &self.file.over[0];
         let x = match key.as_str() {
             "block" => Axis::sizes("block size"),
-            word => Axis { title: word.to_owned(), unit: Unit::Number, scale: Scale::Binary },
+            word => Axis::new(word, Unit::Number, Scale::Binary),
         };
         let places: Vec<f64> = self.distinct(&self.file.over).iter().map(place).collect();
         let line = |series: Series| Line {
@@ -133,13 +133,24 @@ impl Drawing<'_> {
         };
         let title = match (&self.file.measure, &unit) {
             (Some(text), _) => text.clone(),
-            (None, Unit::Iops) => "operations a second".to_owned(),
+            (None, Unit::Iops) => "rate".to_owned(),
             (None, unit) => unit.name().to_owned(),
         };
-        match self.file.scale {
+        let axis = match self.file.scale {
             FigureScale::Linear => Axis::linear(&title, unit),
             FigureScale::Log => Axis::log(&title, unit),
-        }
+        };
+        Axis { shows: self.ends(), ..axis }
+    }
+
+    /// The smallest and the largest of what is printed and of what is modelled: the same lengths mean the same in both
+    /// charts.
+    fn ends(&self) -> Option<[f64; 2]> {
+        let of = |at: &usize| [Source::Theirs, Source::Ours].map(|source| self.value(*at, source));
+        let mut values: Vec<f64> =
+            self.cells.iter().flat_map(of).flatten().map(|value| value.value).collect();
+        values.sort_by(f64::total_cmp);
+        Some([*values.first()?, *values.last()?])
     }
 
     /// What a source is called here.

@@ -106,7 +106,11 @@
     for (const button of figure.querySelectorAll('.views button')) {
       button.onclick = () => {
         for (const other of figure.querySelectorAll('.views button')) other.setAttribute('aria-pressed', other === button);
-        for (const plot of figure.querySelectorAll('.plot')) plot.hidden = plot.dataset.v !== button.dataset.v;
+        for (const plot of figure.querySelectorAll('.plot')) {
+          plot.hidden = plot.dataset.v !== button.dataset.v;
+          const svg = plot.querySelector('svg[data-surface]');
+          if (svg && !plot.hidden && !svg.surface) turn(svg, 0, 0);
+        }
       };
     }
     for (const button of figure.querySelectorAll('.keys button')) {
@@ -145,7 +149,8 @@
   }
   function turn(svg, yaw, pitch) {
     const s = svg.surface = svg.surface || JSON.parse(svg.dataset.surface), g = svg.querySelector('.turn');
-    if (!s.words) s.words = hits(svg).map(hit => hit.words);
+    // The heat map has the same values in the same order.
+    if (!s.words) s.words = hits(svg.closest('figure').querySelector('.plot[data-v=heat-map] svg')).map(hit => hit.words);
     s.yaw += yaw;
     s.pitch = Math.max(0.1, Math.min(1.5, s.pitch + pitch));
     const [c, n, cp, np] = [Math.cos(s.yaw), Math.sin(s.yaw), Math.cos(s.pitch), Math.sin(s.pitch)];
@@ -166,12 +171,12 @@
     const li = s.x.length - 1, lj = s.y.length - 1;
     add('path', { class: 'x', d: path([[0, 0], [li, 0], [li, lj], [0, lj]].map(([i, j]) => place(i, j, 0))) });
     // Labels stand along the two edges that are nearest to the eye.
-    const nearJ = c > 0 ? lj * 1.08 : -lj * 0.08, nearI = n > 0 ? li * 1.08 : -li * 0.08;
+    const nearJ = c > 0 ? lj * 1.14 : -lj * 0.14, nearI = n > 0 ? li * 1.14 : -li * 0.14;
     const label = (p, text) => add('text', { class: 'k v', 'text-anchor': 'middle', x: p[0], y: p[1] + 10 }, text);
     for (let i = 0; i <= li; i += Math.ceil((li + 1) / 8)) label(place(i, nearJ, 0), s.x[i]);
     for (let j = 0; j <= lj; j += Math.ceil((lj + 1) / 8)) label(place(nearI, j, 0), s.y[j]);
-    label(place(li / 2, c > 0 ? lj * 1.28 : -lj * 0.28, 0), s.xt);
-    label(place(n > 0 ? li * 1.28 : -li * 0.28, lj / 2, 0), s.yt);
+    label(place(li / 2, c > 0 ? lj * 1.38 : -lj * 0.38, 0), s.xt);
+    label(place(n > 0 ? li * 1.38 : -li * 0.38, lj / 2, 0), s.yt);
     const faces = [];
     for (let j = 0; j < lj; j++) for (let i = 0; i < li; i++) {
       const corners = [[i, j], [i + 1, j], [i + 1, j + 1], [i, j + 1]], z = corners.map(([i, j]) => s.z[j][i]);

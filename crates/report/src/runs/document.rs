@@ -11,6 +11,8 @@ use record::{Cell, Flag, PairedVerdict, Record, State};
 
 /// Highlights of one subject.
 const HIGHLIGHTS_MAX: usize = 8;
+/// Rows of the table of all cells: more than a megabyte of a page.
+const ROWS_MAX: usize = 2500;
 /// Cells that a doubt names one by one.
 const PLACES_MAX: usize = 6;
 
@@ -94,13 +96,13 @@ fn of_record(record: &Record) -> String {
     };
     let several = targets.len() > 1;
     let mut text = format!(
-        "{} {} measured with the method {} (grade {}, {passes}) over {}: {} cells.",
+        "{} {} measured with the method {} (grade {}, {passes}) over {}: {}.",
         targets.join(" and "),
         if several { "were" } else { "was" },
         method.name,
         method.grade,
         number::size(method.span_bytes),
-        record.cells.len()
+        count(record.cells.len(), "cell")
     );
     if record.time == "virtual" {
         text += if several { " They are models: their" } else { " It is a model: its" };
@@ -114,9 +116,15 @@ fn of_record(record: &Record) -> String {
         (state, None) => text += &format!(" The run is {}: cells are missing.", state.name()),
     }
     if !record.left_out.is_empty() {
-        text += &format!(" {} cells were left out.", record.left_out.len());
+        let were = if record.left_out.len() == 1 { "was" } else { "were" };
+        text += &format!(" {} {were} left out.", count(record.left_out.len(), "cell"));
     }
     text
+}
+
+/// `1 cell`, `2 cells`.
+fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 fn paired(record: &Record) -> Option<String> {
@@ -239,8 +247,7 @@ fn of_method(group: &[Subject<'_>], several: bool) -> Vec<Section> {
             );
         }
     }
-    let blocks = vec![Block::Table(all_cells(group))];
-    sections.push(Section { title: titled("All cells"), blocks });
+    sections.push(Section { title: titled("All cells"), blocks: all_cells(group) });
     sections
 }
 
@@ -276,7 +283,21 @@ fn verdicts(record: &Record) -> Option<Vec<Block>> {
     Some(vec![Block::Table(Table { title: "Target 1 against target 0".to_owned(), columns, rows })])
 }
 
-fn all_cells(group: &[Subject<'_>]) -> Table {
+/// The table of all cells; of very many, each subject's first.
+fn all_cells(group: &[Subject<'_>]) -> Vec<Block> {
+    let of_all: usize = group.iter().map(|subject| subject.cells.len()).sum();
+    let most = (ROWS_MAX / group.len().max(1)).max(1);
+    let table = Block::Table(cells_table(group, most));
+    if of_all <= ROWS_MAX {
+        return vec![table];
+    }
+    let text = format!(
+        "The first {most} cells of each target, of {of_all} in all: `drivelab report ... --csv FILE` writes every one."
+    );
+    vec![Block::Text(text), table]
+}
+
+fn cells_table(group: &[Subject<'_>], most: usize) -> Table {
     let columns = vec![
         Column::text("target"),
         Column::text("cell"),
@@ -293,7 +314,7 @@ fn all_cells(group: &[Subject<'_>]) -> Table {
     let mut rows = Vec::new();
     for subject in group {
         let names = rates::cell_names(&subject.cells);
-        for (cell, name) in subject.cells.iter().zip(&names) {
+        for (cell, name) in subject.cells.iter().zip(&names).take(most) {
             let at = |percent| {
                 let ns = cell.latency.as_ref().and_then(|latency| latency.percentile(percent));
                 Entry::number(ns.map(|ns| ns as f64))

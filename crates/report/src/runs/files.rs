@@ -7,6 +7,9 @@ use crate::{
 };
 use record::Cell;
 
+/// Values in all grids of a method: about what a page of 3 MB holds beside its tables.
+const VALUES_MAX: usize = 3000;
+
 /// Names of the cells that have a file size and a block size, both in more than one value.
 pub(super) fn names(cells: &[&Cell]) -> Vec<String> {
     let with_files: Vec<&Cell> =
@@ -25,27 +28,46 @@ fn test(cell: &Cell) -> String {
     words::coordinate_text(cell, "test").unwrap_or_else(|| format!("{} {}", cell.pattern, cell.op))
 }
 
-/// A grid a test and subject.
+/// A grid a test and subject, of the first tests where there are too many.
 pub(super) fn figures(subjects: &[Subject<'_>], parts: &Parts) -> Vec<Figure> {
     let all: Vec<Vec<&Cell>> =
         subjects.iter().map(|subject| parts.cells(subject, Kind::Files)).collect();
     let joined: Vec<&Cell> = all.iter().flatten().copied().collect();
+    let tests = words::in_order(&joined, test);
+    let drawn = drawn(&tests, &joined);
+    let mut note = "Steps show where a file outgrows a cache.".to_owned();
+    if drawn < tests.len() {
+        let of_all = tests.len();
+        note += &format!(
+            " {drawn} of {of_all} tests are drawn, the method's first; the record has all."
+        );
+    }
     let mut figures = Vec::new();
-    for test in words::in_order(&joined, test) {
+    for test in &tests[..drawn] {
         for (subject, cells) in subjects.iter().zip(&all) {
             let of_test: Vec<&Cell> =
-                cells.iter().filter(|cell| self::test(cell) == test).copied().collect();
+                cells.iter().filter(|cell| self::test(cell) == *test).copied().collect();
             let title = match subjects.len() {
                 1 => format!("{test} by file and record size"),
                 _ => format!("{test} by file and record size: {}", subject.name),
             };
-            figures.extend(grid(title, &of_test));
+            figures.extend(grid(title, &note, &of_test));
         }
     }
     figures
 }
 
-fn grid(title: String, cells: &[&Cell]) -> Option<Figure> {
+/// How many tests have room; at least one.
+fn drawn(tests: &[String], cells: &[&Cell]) -> usize {
+    let mut values = 0;
+    let has_room = |test: &&String| {
+        values += cells.iter().filter(|cell| self::test(cell) == **test).count();
+        values <= VALUES_MAX
+    };
+    tests.iter().take_while(has_room).count().max(1).min(tests.len())
+}
+
+fn grid(title: String, note: &str, cells: &[&Cell]) -> Option<Figure> {
     if cells.is_empty() {
         return None;
     }
@@ -68,6 +90,5 @@ fn grid(title: String, cells: &[&Cell]) -> Option<Figure> {
         value: Axis::log("bandwidth", Unit::BytesPerS),
         values,
     });
-    let note = "Steps show where a file outgrows a cache.";
     Some(figure(title, note, chart))
 }

@@ -37,7 +37,7 @@ pub(super) fn figures(subjects: &[Subject<'_>]) -> Vec<Figure> {
     let shown = curves.len();
     let left_out = if cells.len() < of_all {
         format!(
-            " {shown} of {of_all} distributions are drawn: those of the block size nearest to 4 KiB, or the first; the record has all."
+            " {shown} of {of_all} distributions are drawn, evenly chosen from those of the block size nearest to 4 KiB; the record has all."
         )
     } else {
         String::new()
@@ -70,7 +70,7 @@ fn chosen<'c>(subjects: &[Subject<'c>]) -> (Vec<(usize, &'c Cell)>, usize) {
         let distance = |cell: &Cell| (cell.block_bytes.max(1) as f64 / 4096.0).log2().abs();
         let nearest = cells.iter().map(|(_, cell)| distance(cell)).fold(f64::INFINITY, f64::min);
         cells.retain(|(_, cell)| distance(cell) == nearest);
-        cells.truncate(CELLS_MAX);
+        cells = super::thinned(cells, CELLS_MAX);
     }
     // The same cell of all subjects stands together.
     let place = |cell: &Cell| {
@@ -124,7 +124,7 @@ fn line(curve: &Curve, point: impl Fn(&(f64, f64)) -> Point) -> Line {
 }
 
 fn percentiles(curves: &[Curve], number: &str, left_out: &str) -> Figure {
-    let nines = Axis { title: "percentile".to_owned(), unit: Unit::Percent, scale: Scale::Nines };
+    let nines = Axis::new("percentile", Unit::Percent, Scale::Nines);
     let point = |&(share, ns): &(f64, f64)| Point { x: share, y: ns.into() };
     let chart = Chart::Lines(Lines {
         x: nines,

@@ -7,6 +7,9 @@ use crate::{
 };
 use record::Cell;
 
+/// Groups in one chart: more would be a scroll of many pages.
+const GROUPS_MAX: usize = 60;
+
 /// Names without limits of a terminal.
 const STYLE: Style = Style { characters: Characters::Unicode, ..Style::PLAIN };
 
@@ -40,6 +43,9 @@ fn bars(
     if names.is_empty() {
         return None;
     }
+    let of_all = names.len();
+    names = super::thinned(names, GROUPS_MAX);
+    examples = super::thinned(examples, GROUPS_MAX);
     let series = subjects.iter().zip(all).map(|(subject, cells)| BarSeries {
         name: subject.name.clone(),
         values: names
@@ -54,8 +60,16 @@ fn bars(
         value: Axis::linear("rate", unit),
         series: series.filter(has_values).collect(),
     });
-    let note = "Each bar is the median of a cell's passes, the line across it the 95 % interval.";
-    Some(figure(title.to_owned(), note, chart))
+    let mut note =
+        "Each bar is the median of a cell's passes, the line across it the 95 % interval."
+            .to_owned();
+    if names.len() < of_all {
+        note += &format!(
+            " {} of {of_all} cells are drawn, evenly chosen; the table of all cells has the others.",
+            names.len()
+        );
+    }
+    Some(figure(title.to_owned(), &note, chart))
 }
 
 /// Names in words that tell the cells apart.

@@ -11,8 +11,10 @@ use std::collections::BTreeMap;
 
 /// Fewer values of a quantity make no line.
 const VALUES_MIN: usize = 3;
-/// More lines in a chart cannot be followed: then each setting gets a chart of its own.
+/// More lines in a chart cannot be followed: then each setting gets a chart of its own, if there is more than one subject.
 const LINES_MAX: usize = 9;
+/// More charts of the same thing are read by nobody.
+const SETTINGS_MAX: usize = 6;
 
 /// What cells can differ in.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -67,20 +69,23 @@ impl Quantity {
 }
 
 fn binary(title: &str) -> Axis {
-    Axis { title: title.to_owned(), unit: Unit::Number, scale: Scale::Binary }
+    Axis::new(title, Unit::Number, Scale::Binary)
 }
 
 fn in_words(key: &str) -> String {
     key.strip_suffix("_bytes").or(key.strip_suffix("_percent")).unwrap_or(key).replace('_', " ")
 }
 
+/// What the cells of a line have in common: `8 deep`, `2 threads`.
+type Setting = Vec<String>;
+
 /// Cells that do the same but for quantities.
 struct Facet<'c> {
     title: String,
     /// Along the x axis.
     along: Quantity,
-    /// By subject: its cells with the name of their line.
-    cells: Vec<Vec<(String, &'c Cell)>>,
+    /// By subject: its cells with the setting of their line, a word for each quantity that parts lines.
+    cells: Vec<Vec<(Setting, &'c Cell)>>,
 }
 
 /// The names of cells that belong into a sweep.
@@ -156,7 +161,7 @@ fn facet<'c>(title: String, cells: &[Vec<&'c Cell>]) -> Option<Facet<'c>> {
         if has_mixes && let Some(reads) = words::read_percent(cell) {
             parts.push(format!("{reads:.0} % reads"));
         }
-        parts.join(", ")
+        parts
     };
     let named = |cells: &Vec<&'c Cell>| {
         let is_placed = |cell: &&&Cell| along.of(cell).is_some();
@@ -230,8 +235,50 @@ fn of<'c>(subjects: &[Subject<'c>], parts: &Parts) -> Vec<Facet<'c>> {
     facets(&cells)
 }
 
+/// At most `most` settings that span all of them: of every quantity its first and last value and some between, so
+/// that lines differ in one thing at a time.
+fn outline(settings: Vec<&Setting>, most: usize) -> Vec<&Setting> {
+    if settings.len() <= most {
+        return settings;
+    }
+    let parts = settings.iter().map(|setting| setting.len()).min().unwrap_or(0);
+    let values = |part: usize| {
+        let mut values: Vec<&String> = Vec::new();
+        for setting in &settings {
+            if !values.contains(&&setting[part]) {
+                values.push(&setting[part]);
+            }
+        }
+        values
+    };
+    let values: Vec<Vec<&String>> = (0..parts).map(values).collect();
+    let mut counts: Vec<usize> = values.iter().map(Vec::len).collect();
+    while counts.iter().product::<usize>() > most {
+        let Some(longest) = counts.iter_mut().max().filter(|count| **count > 2) else { break };
+        *longest -= 1;
+    }
+    let values: Vec<Vec<&String>> = values
+        .into_iter()
+        .zip(counts)
+        .map(|(values, count)| super::thinned(values, count.max(2)))
+        .collect();
+    let is_kept = |setting: &&&Setting| {
+        values.iter().zip(**setting).all(|(values, part)| values.contains(&part))
+    };
+    let kept: Vec<&Setting> = settings.iter().filter(is_kept).copied().collect();
+    super::thinned(if kept.is_empty() { settings } else { kept }, most)
+}
+
+/// A line of a facet: whose, and what its cells have in common.
+struct Drawn {
+    subject: usize,
+    setting: Setting,
+    line: Line,
+}
+
 impl Facet<'_> {
-    /// One chart, or one a setting when there would be too many lines.
+    /// One chart, or one a setting when there would be too many lines; of too many settings the outermost and some
+    /// between.
     fn figures(
         &self,
         subjects: &[Subject<'_>],
@@ -241,64 +288,82 @@ impl Facet<'_> {
         y: Axis,
         value: impl Fn(&Cell) -> Option<Value>,
     ) -> Vec<Figure> {
-        let mut lines: Vec<(usize, String, Line)> = Vec::new();
-        for (at, cells) in self.cells.iter().enumerate() {
-            let mut by_name = BTreeMap::<&str, Vec<Point>>::new();
-            let mut order: Vec<&str> = Vec::new();
-            for (name, cell) in cells {
-                let (Some(x), Some(y)) = (self.along.of(cell), value(cell)) else { continue };
-                if !order.contains(&name.as_str()) {
-                    order.push(name);
-                }
-                by_name.entry(name).or_default().push(Point { x, y });
-            }
-            for name in order {
-                let mut points = by_name.remove(name).unwrap_or_default();
-                points.sort_by(|one, other| one.x.total_cmp(&other.x));
-                let shown = match (subjects.len() > 1, name.is_empty()) {
-                    (true, true) => subjects[at].name.clone(),
-                    (true, false) => format!("{}, {name}", subjects[at].name),
-                    (false, true) => what.to_lowercase(),
-                    (false, false) => name.to_owned(),
-                };
-                lines.push((
-                    at,
-                    name.to_owned(),
-                    Line { name: shown, points, stroke: Stroke::Marked },
-                ));
-            }
-        }
+        let lines = self.lines(subjects, what, value);
         let head = format!("{what} over {over}: {}", self.title);
         let chart = |lines: Vec<Line>| {
-            Chart::Lines(Lines {
-                x: self.along.axis(),
-                y: y.clone(),
-                series: lines,
-                bands: Vec::new(),
-            })
+            let x = self.along.axis();
+            Chart::Lines(Lines { x, y: y.clone(), series: lines, bands: Vec::new() })
         };
+        let mut settings: Vec<&Setting> = Vec::new();
+        for drawn in &lines {
+            if !settings.contains(&&drawn.setting) {
+                settings.push(&drawn.setting);
+            }
+        }
+        let of_all = settings.len();
+        let is_one_chart = subjects.len() == 1 || lines.len() <= LINES_MAX;
+        let settings = outline(settings, if is_one_chart { LINES_MAX } else { SETTINGS_MAX });
+        let mut note = note.to_owned();
+        if settings.len() < of_all {
+            note += &format!(
+                " {} of {of_all} settings are drawn: the outermost and some between; the table of all cells has the others.",
+                settings.len()
+            );
+        }
         if lines.is_empty() {
             return Vec::new();
         }
-        if subjects.len() == 1 || lines.len() <= LINES_MAX {
+        if is_one_chart {
+            let shown = lines.iter().filter(|drawn| settings.contains(&&drawn.setting));
             return vec![figure(
                 head,
-                note,
-                chart(lines.into_iter().map(|(_, _, line)| line).collect()),
+                &note,
+                chart(shown.map(|drawn| drawn.line.clone()).collect()),
             )];
         }
-        let mut settings: Vec<String> = Vec::new();
-        for (_, setting, _) in &lines {
-            if !settings.contains(setting) {
-                settings.push(setting.clone());
-            }
-        }
-        let of_setting = |setting: &String| {
-            let lines = lines.iter().filter(|(_, name, _)| name == setting);
-            let named = lines
-                .map(|(at, _, line)| Line { name: subjects[*at].name.clone(), ..line.clone() });
-            figure(format!("{head}, {setting}"), note, chart(named.collect()))
+        let of_setting = |setting: &&Setting| {
+            let lines = lines.iter().filter(|drawn| drawn.setting == **setting);
+            let named = lines.map(|drawn| Line {
+                name: subjects[drawn.subject].name.clone(),
+                ..drawn.line.clone()
+            });
+            figure(format!("{head}, {}", setting.join(", ")), &note, chart(named.collect()))
         };
         settings.iter().map(of_setting).collect()
+    }
+
+    /// Every line, subject after subject, in the order of the method.
+    fn lines(
+        &self,
+        subjects: &[Subject<'_>],
+        what: &str,
+        value: impl Fn(&Cell) -> Option<Value>,
+    ) -> Vec<Drawn> {
+        let mut lines = Vec::new();
+        for (subject, cells) in self.cells.iter().enumerate() {
+            let mut by_setting = BTreeMap::<&Setting, Vec<Point>>::new();
+            let mut order: Vec<&Setting> = Vec::new();
+            for (setting, cell) in cells {
+                let (Some(x), Some(y)) = (self.along.of(cell), value(cell)) else { continue };
+                if !by_setting.contains_key(setting) {
+                    order.push(setting);
+                }
+                by_setting.entry(setting).or_default().push(Point { x, y });
+            }
+            for setting in order {
+                let mut points = by_setting.remove(setting).unwrap_or_default();
+                points.sort_by(|one, other| one.x.total_cmp(&other.x));
+                let words = setting.join(", ");
+                let name = match (subjects.len() > 1, setting.is_empty()) {
+                    (true, true) => subjects[subject].name.clone(),
+                    (true, false) => format!("{}, {words}", subjects[subject].name),
+                    (false, true) => what.to_lowercase(),
+                    (false, false) => words,
+                };
+                let line = Line { name, points, stroke: Stroke::Marked };
+                lines.push(Drawn { subject, setting: setting.clone(), line });
+            }
+        }
+        lines
     }
 }

@@ -16,8 +16,8 @@ use crate::{
 
 /// The names' share of the width, at most.
 const NAMES_MAX: f64 = 0.40;
-/// Room for the value in words at a bar's end, px.
-const VALUE_WIDTH: f64 = 86.0;
+/// Room between a bar's end and its value in words, px.
+const VALUE_GAP: f64 = 7.0;
 /// Thickness of a bar and its room, px.
 const BAR: f64 = 13.0;
 const ROW: f64 = 17.0;
@@ -38,16 +38,19 @@ pub(super) fn draw(bars: &Bars, view: View, legend: Legend) -> Canvas {
     let top = placed.height + 8.0;
     let left = 16.0 + names_width + if several { 30.0 } else { 10.0 };
     let bottom = top + group_height * bars.groups.len() as f64;
-    let frame = Frame { left, right: WIDTH - VALUE_WIDTH, top, bottom };
+    let words = |value: &Value| text_px(&bars.value.unit.text(value.value), 12.0);
+    let values = bars.series.iter().flat_map(|series| &series.values).flatten();
+    let value_width = values.map(words).fold(30.0, f64::max) + VALUE_GAP + 2.0;
+    let frame = Frame { left, right: WIDTH - value_width, top, bottom, inset: 0.0 };
     let mut canvas = Canvas::new(bottom + 50.0);
     placed.draw(&mut canvas);
 
-    let ticks = ruler.ticks(((frame.right - frame.left) / 75.0) as usize);
+    let ticks = frame.ticks_across(&ruler);
     for tick in &ticks {
         let x = frame.x(tick.at);
         canvas.line("g", (x, top), (x, bottom));
     }
-    frame.x_axis(&mut canvas, &ticks, &bars.value.title);
+    frame.x_axis(&mut canvas, &ticks, &bars.value.title_at_ticks());
     let plot = Plot { frame, ruler, bars, view, names_width };
     for group in 0..bars.groups.len() {
         plot.group(&mut canvas, group, top + group_height * group as f64);
@@ -118,7 +121,7 @@ impl Plot<'_> {
             outermost = outermost.max(high);
         }
         let text = self.bars.value.unit.text(value.value);
-        canvas.text(outermost + 7.0, middle + 4.0, "v", Anchor::Start, &text);
+        canvas.text(outermost + VALUE_GAP, middle + 4.0, "v", Anchor::Start, &text);
     }
 }
 

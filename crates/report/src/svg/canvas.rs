@@ -8,7 +8,7 @@ use crate::{
 use std::fmt::Write;
 
 /// Width of every drawing, px. A page scales it to the room there is.
-pub(super) const WIDTH: f64 = 620.0;
+pub(super) const WIDTH: f64 = 520.0;
 /// Size of text, px.
 pub(super) const FONT: f64 = 13.0;
 /// Room for the title of a file of its own.
@@ -74,11 +74,11 @@ impl Canvas {
     }
 
     /// Text in a colour of its own, in the middle of its place.
-    pub(super) fn tinted(&mut self, x: f64, y: f64, color: &str, text: &str) {
+    pub(super) fn tinted(&mut self, x: f64, y: f64, class: &str, color: &str, text: &str) {
         let (x, y) = (Px(x), Px(y));
         let _ = write!(
             self.body,
-            "<text x=\"{x}\" y=\"{y}\" class=\"v\" text-anchor=\"middle\" style=\"fill:{color}\">{}</text>",
+            "<text x=\"{x}\" y=\"{y}\" class=\"{class}\" text-anchor=\"middle\" style=\"fill:{color}\">{}</text>",
             Escaped(text)
         );
     }

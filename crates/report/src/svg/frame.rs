@@ -12,18 +12,32 @@ pub(super) struct Frame {
     pub(super) right: f64,
     pub(super) top: f64,
     pub(super) bottom: f64,
+    /// Room between the left edge and the first place, so that a marker there does not stand on the labels.
+    pub(super) inset: f64,
 }
+
+/// Room between the labels of two ticks, px.
+const LABEL_GAP: f64 = 16.0;
+/// More ticks than this are a comb.
+const TICKS_MAX: usize = 9;
 
 impl Frame {
     /// A frame of `height` below `top`, with room for the labels of the ticks at its left.
     pub(super) fn new(top: f64, height: f64, y_ticks: &[Tick], y_title: &str) -> Self {
         let widest = y_ticks.iter().map(|tick| text_px(&tick.label, FONT)).fold(20.0, f64::max);
         let title = if y_title.is_empty() { 0.0 } else { 20.0 };
-        Self { left: 14.0 + title + widest, right: WIDTH - 34.0, top, bottom: top + height }
+        Self {
+            left: 14.0 + title + widest,
+            right: WIDTH - 30.0,
+            top,
+            bottom: top + height,
+            inset: 0.0,
+        }
     }
 
     pub(super) fn x(&self, at: f64) -> f64 {
-        self.left + at * (self.right - self.left)
+        let left = self.left + self.inset;
+        left + at * (self.right - left)
     }
 
     pub(super) fn y(&self, at: f64) -> f64 {
@@ -38,6 +52,19 @@ impl Frame {
         }
         let title = fitted(title, self.bottom - self.top, FONT);
         canvas.upright(15.0, (self.top + self.bottom) / 2.0, &title);
+    }
+
+    /// As many ticks as have room for their labels; where even two have none, two.
+    pub(super) fn ticks_across(&self, ruler: &Ruler) -> Vec<Tick> {
+        let fit = |ticks: &Vec<Tick>| {
+            let width = |tick: &Tick| text_px(&tick.label, FONT);
+            ticks.windows(2).all(|pair| {
+                let room = self.x(pair[1].at) - self.x(pair[0].at);
+                room >= (width(&pair[0]) + width(&pair[1])) / 2.0 + LABEL_GAP
+            })
+        };
+        let tries = (2..=TICKS_MAX).rev().map(|most| ruler.ticks(most));
+        tries.into_iter().find(fit).unwrap_or_else(|| ruler.ticks(2))
     }
 
     /// Ticks below, without those whose labels would touch.
@@ -55,9 +82,4 @@ impl Frame {
         let middle = (self.left + self.right) / 2.0;
         canvas.text(middle, self.bottom + 39.0, "a", Anchor::Middle, title);
     }
-}
-
-/// How many ticks fit beside each other.
-pub(super) fn ticks_across(ruler: &Ruler, width: f64) -> Vec<Tick> {
-    ruler.ticks((width / 70.0) as usize)
 }

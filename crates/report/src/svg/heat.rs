@@ -44,21 +44,20 @@ impl Shades {
 pub(super) fn draw(grid: &Grid) -> Canvas {
     let label = |y: &f64| grid.y.unit.text(*y);
     let widest = grid.ys.iter().map(|y| text_px(&label(y), FONT)).fold(0.0, f64::max);
-    let (left, top) = (40.0 + widest, 46.0);
-    let width = (WIDTH - 16.0 - left) / grid.xs.len().max(1) as f64;
+    let (left, top) = (34.0 + widest, 46.0);
+    let width = (WIDTH - 8.0 - left) / grid.xs.len().max(1) as f64;
     let bottom = top + FIELD_HEIGHT * grid.ys.len() as f64;
     let mut canvas = Canvas::new(bottom + 62.0);
     let right = left + width * grid.xs.len() as f64;
     canvas.text((left + right) / 2.0, 16.0, "a", Anchor::Middle, &grid.x.title);
     canvas.upright(15.0, (top + bottom) / 2.0, &fitted(&grid.y.title, bottom - top + 40.0, FONT));
-    let mut free_from = f64::NEG_INFINITY;
-    for (column, x) in grid.xs.iter().enumerate() {
-        let (middle, text) = (left + width * (column as f64 + 0.5), grid.x.unit.text(*x));
-        let half = text_px(&text, 12.0) / 2.0;
-        if middle - half > free_from {
-            canvas.text(middle, 38.0, "k v", Anchor::Middle, &text);
-            free_from = middle + half + 2.0;
-        }
+    let heads: Vec<String> = grid.xs.iter().map(|x| grid.x.unit.text(*x)).collect();
+    let widest = heads.iter().map(|text| text_px(text, 12.0) + 4.0).fold(0.0, f64::max);
+    // Every second or third head where there is no room for all.
+    let every = ((widest / width).ceil() as usize).max(1);
+    for (column, text) in heads.iter().enumerate().step_by(every) {
+        let middle = left + width * (column as f64 + 0.5);
+        canvas.text(middle, 38.0, "k v", Anchor::Middle, text);
     }
     let shades = Shades::of(grid);
     let largest = if shades.high.is_finite() { shades.high } else { 1.0 };
@@ -83,7 +82,13 @@ pub(super) fn draw(grid: &Grid) -> Canvas {
             field(&mut canvas, place, value, shades.share(value.value), &words, factor);
         }
     }
-    scale_of_colors(&mut canvas, grid, &shades, (left, right, bottom + 14.0), &unit);
+    scale_of_colors(
+        &mut canvas,
+        grid,
+        &shades,
+        (left, right, bottom + 14.0),
+        &format!("{unit}; colours"),
+    );
     canvas
 }
 
@@ -107,20 +112,22 @@ fn field(
         );
         canvas.filled(&path, &style::hex(color), "");
         let text = crate::number::significant(value.value / factor);
-        if text_px(&text, 12.0) < width {
+        let fits = |(class, font)| (text_px(&text, font) + 2.0 < width).then_some(class);
+        if let Some(class) = [("v", 12.0), ("f", 10.5)].into_iter().find_map(fits) {
             // Black on the lighter half, white on the darker: at least 4.5 to 1 on all of the scale.
             let ink = if style::luminance(color) > 0.18 { "#000" } else { "#fff" };
-            canvas.tinted(x + width / 2.0, y + 17.0, ink, &text);
+            canvas.tinted(x + width / 2.0, y + 17.0, class, ink, &text);
         }
     });
 }
 
-fn scale_of_colors(
+/// From the smallest value to the largest, and what stands for them: `words` are the unit and `colours`.
+pub(super) fn scale_of_colors(
     canvas: &mut Canvas,
     grid: &Grid,
     shades: &Shades,
     (left, right, top): (f64, f64, f64),
-    unit: &str,
+    words: &str,
 ) {
     if !shades.low.is_finite() {
         return;
@@ -143,10 +150,6 @@ fn scale_of_colors(
     canvas.text(from - 6.0, top + 9.5, "k v", Anchor::End, &low);
     canvas.text(to + 6.0, top + 9.5, "k v", Anchor::Start, &high);
     let spacing = if shades.scale == Scale::Log { "logarithmic" } else { "linear" };
-    let words = if unit.is_empty() {
-        format!("{}; colours {spacing}", grid.value.title)
-    } else {
-        format!("{}, {unit}; colours {spacing}", grid.value.title)
-    };
+    let words = format!("{}, {words} {spacing}", grid.value.title).replace(", ;", ";");
     canvas.text(left, top + 30.0, "a v", Anchor::Start, &words);
 }

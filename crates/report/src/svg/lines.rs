@@ -3,7 +3,7 @@
 use super::{
     Legend, View,
     canvas::{Anchor, Canvas, WIDTH},
-    frame::{Frame, ticks_across},
+    frame::Frame,
     mark::{self, Swatch},
     scale::{Origin, Ruler},
 };
@@ -32,22 +32,29 @@ pub(super) fn draw(lines: &Lines, view: View, legend: Legend) -> Canvas {
     };
     let points = || lines.series.iter().flat_map(|line| &line.points);
     let bands = || lines.bands.iter().flat_map(|band| [band.from, band.to]);
+    let is_marked = |line: &Line| {
+        matches!(line.stroke, Stroke::Marked | Stroke::Points) && !line.points.is_empty()
+    };
+    // In a scatter both ways are compared as lengths: half the price is half as far to the right.
+    let is_scatter = lines.series.iter().all(|line| line.stroke == Stroke::Points);
     let x = Ruler::new(
         &lines.x,
         lines.x.scale,
-        Origin::Data,
+        if is_scatter { Origin::Zero } else { Origin::Data },
         points().map(|point| point.x).chain(bands()),
     );
     let y = Ruler::new(&lines.y, y_scale, Origin::Zero, points().flat_map(|point| reach(&point.y)));
-    let y_ticks = y.ticks(7);
-    let frame = Frame::new(placed.height + 12.0, HEIGHT, &y_ticks, &lines.y.title);
+    let y_ticks = y.ticks(if y_scale == Scale::Linear { 7 } else { 10 });
+    let y_title = lines.y.title_at_ticks();
+    let mut frame = Frame::new(placed.height + 12.0, HEIGHT, &y_ticks, &y_title);
+    frame.inset = if lines.series.iter().any(is_marked) { 10.0 } else { 0.0 };
     let mut canvas = Canvas::new(frame.bottom + 50.0);
     placed.draw(&mut canvas);
     let plot = Plot { frame, x, y, lines };
     plot.bands(&mut canvas);
-    plot.frame.y_axis(&mut canvas, &y_ticks, &lines.y.title);
-    let across = ticks_across(&plot.x, plot.frame.right - plot.frame.left);
-    plot.frame.x_axis(&mut canvas, &across, &lines.x.title);
+    plot.frame.y_axis(&mut canvas, &y_ticks, &y_title);
+    let across = plot.frame.ticks_across(&plot.x);
+    plot.frame.x_axis(&mut canvas, &across, &lines.x.title_at_ticks());
     for (series, line) in lines.series.iter().enumerate() {
         plot.line(&mut canvas, series, line);
     }

@@ -47,7 +47,7 @@ impl Ruler {
             Scale::Log | Scale::Binary => value.is_finite() && *value > 0.0,
         };
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-        for value in values.filter(shown) {
+        for value in values.chain(axis.shows.into_iter().flatten()).filter(shown) {
             low = low.min(value.clamp(-LARGEST, LARGEST));
             high = high.max(value.clamp(-LARGEST, LARGEST));
         }
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn percentiles_are_as_far_apart_as_their_nines() {
-        let axis = Axis { title: String::new(), unit: Unit::Percent, scale: Scale::Nines };
+        let axis = Axis::new("", Unit::Percent, Scale::Nines);
         let ruler = Ruler::new(&axis, Scale::Nines, Origin::Data, [50.0, 99.9].into_iter());
         let at = [90.0, 99.0, 99.9].map(|value| ruler.at(value));
         assert!((at[1] - at[0] - (at[2] - at[1])).abs() < 1e-9 && at[2] == 1.0, "{at:?}");
@@ -270,7 +270,7 @@ mod tests {
         let odd =
             [f64::MAX, f64::MIN, f64::NAN, f64::INFINITY, 0.0, -0.0, f64::MIN_POSITIVE, 1e-320];
         for scale in [Scale::Linear, Scale::Log, Scale::Binary, Scale::Nines] {
-            let axis = Axis { title: String::new(), unit: Unit::Number, scale };
+            let axis = Axis::new("", Unit::Number, scale);
             for origin in [Origin::Zero, Origin::Data] {
                 let ruler = Ruler::new(&axis, scale, origin, odd.into_iter());
                 assert!(odd.iter().all(|value| (0.0..=1.0).contains(&ruler.at(*value))));

@@ -1,5 +1,5 @@
-//! Values over two quantities as a landscape. The page's script turns it: it draws the same projection, from the
-//! numbers in `data-surface`.
+//! Values over two quantities as a landscape: drawn here for a file; in a page the script draws the same projection
+//! from the numbers in `data-surface`, and turns it.
 //!
 //! ```text
 //!   index (i, j), height h  ->  centred cube  ->  turned by yaw  ->  tilted by pitch  ->  page
@@ -7,7 +7,7 @@
 
 use super::{
     canvas::{Anchor, Canvas, WIDTH},
-    heat::Shades,
+    heat::{Shades, scale_of_colors},
     lines::value_words,
     style,
 };
@@ -16,12 +16,12 @@ use crate::{
     markup::{Escaped, Px},
 };
 
-const HEIGHT: f64 = 380.0;
+const HEIGHT: f64 = 340.0;
 /// The view that a page opens with, radians.
 const YAW: f64 = -0.65;
 const PITCH: f64 = 0.5;
 /// Pixels a unit of the cube, whose sides are 2 and whose height is 1.1.
-const SIZE: f64 = 165.0;
+const SIZE: f64 = 135.0;
 const RISE: f64 = 1.1;
 
 /// The eye looks from above the near corner; far things are drawn first.
@@ -43,11 +43,27 @@ impl Projection {
     }
 }
 
+/// Where the script draws, and what.
+pub(super) fn stage(grid: &Grid) -> Canvas {
+    let shades = Shades::of(grid);
+    let mut canvas = ground(grid, &shades);
+    canvas.attributes = format!(" data-surface=\"{}\"", Escaped(numbers(grid, &shades)));
+    canvas.open("turn");
+    canvas.close();
+    canvas
+}
+
+fn ground(grid: &Grid, shades: &Shades) -> Canvas {
+    let mut canvas = Canvas::new(HEIGHT + 46.0);
+    let place = (24.0, WIDTH - 24.0, HEIGHT + 8.0);
+    scale_of_colors(&mut canvas, grid, shades, place, "; height and colours");
+    canvas
+}
+
 pub(super) fn draw(grid: &Grid) -> Canvas {
     let shades = Shades::of(grid);
     let projection = Projection { columns: grid.xs.len(), rows: grid.ys.len() };
-    let mut canvas = Canvas::new(HEIGHT + 24.0);
-    canvas.attributes = format!(" data-surface=\"{}\"", Escaped(numbers(grid, &shades)));
+    let mut canvas = ground(grid, &shades);
     canvas.open("turn");
     floor(&mut canvas, grid, &projection);
     for (path, share) in faces(grid, &shades, &projection) {
@@ -64,8 +80,6 @@ pub(super) fn draw(grid: &Grid) -> Canvas {
         }
     }
     canvas.close();
-    let text = format!("Height and colour: {}", grid.value.title);
-    canvas.text(16.0, HEIGHT + 14.0, "a v", Anchor::Start, &text);
     canvas
 }
 
@@ -130,13 +144,13 @@ fn floor(canvas: &mut Canvas, grid: &Grid, projection: &Projection) {
         canvas.text(x, y + 10.0, "k v", Anchor::Middle, text);
     };
     for (i, x) in grid.xs.iter().enumerate().step_by(grid.xs.len().div_ceil(8).max(1)) {
-        label(i as f64, last_j * 1.08, &grid.x.unit.text(*x));
+        label(i as f64, last_j * 1.14, &grid.x.unit.text(*x));
     }
     for (j, y) in grid.ys.iter().enumerate().step_by(grid.ys.len().div_ceil(8).max(1)) {
-        label(-0.08 * last_i, j as f64, &grid.y.unit.text(*y));
+        label(-0.14 * last_i, j as f64, &grid.y.unit.text(*y));
     }
-    label(last_i / 2.0, last_j * 1.28, &grid.x.title);
-    label(-0.28 * last_i, last_j / 2.0, &grid.y.title);
+    label(last_i / 2.0, last_j * 1.38, &grid.x.title);
+    label(-0.38 * last_i, last_j / 2.0, &grid.y.title);
 }
 
 /// What the script needs to draw it again from another side, as JSON.
