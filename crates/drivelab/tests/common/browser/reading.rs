@@ -31,6 +31,34 @@ const CHARTS: &str = "(() => {
   return wrong;
 })()";
 
+/// Scrolls to the first value of the chart `plot`; where it is in the window.
+const FIRST_VALUE: &str = "plot => {
+  const svg = plot.querySelector('svg'), mark = svg.querySelector('.m');
+  (mark || svg).scrollIntoView({ block: 'center', inline: 'center', behavior: 'instant' });
+  if (mark) {
+    const box = mark.getBoundingClientRect();
+    return [box.x + box.width / 2, box.y + box.height / 2];
+  }
+  const start = svg.querySelector('path[data-x]').getPointAtLength(0);
+  const point = new DOMPoint(start.x, start.y).matrixTransform(svg.getScreenCTM());
+  return [point.x, point.y];
+}";
+
+/// What is shown beside the mouse or the chosen value, when it is a value of the chart's table: all numbers of a row, or of
+/// a grid one of them.
+const SHOWN: &str = "plot => {
+  const tip = document.getElementById('tip');
+  if (tip.hidden) return 'nothing is shown';
+  const isGrid = plot.dataset.v === 'heat-map' || plot.dataset.v === 'surface';
+  const isThere = cell => tip.textContent.includes(cell.textContent);
+  const rows = [...plot.closest('figure').querySelector('tbody').rows];
+  const found = rows.some(row => {
+    const cells = [...row.querySelectorAll('[data-v]')];
+    return cells.length && (isGrid ? cells.some(isThere) : cells.every(isThere));
+  });
+  return found ? '' : 'not in the table: ' + tip.textContent;
+}";
+
 /// Opens the file `name` of the bench and reads it.
 pub fn reads_file(bench: &Bench, name: &str) {
     let Some(mut browser) = Browser::start() else { return crate::common::skip("chromium") };
@@ -70,22 +98,14 @@ fn every_chart_answers(browser: &mut Browser, case: &str) {
         let on = format!("document.querySelectorAll('.plot:not([hidden])')[{plot}]");
         browser.value(&format!("{on}.focus()"));
         browser.press("End");
-        let by_key = browser.text("tip.hidden ? '' : tip.textContent");
-        assert!(!by_key.is_empty(), "{case}: chart {plot} has no value by keyboard");
+        let by_key = browser.text(&format!("({SHOWN})({on})"));
+        assert_eq!(by_key, "", "{case}: chart {plot} by keyboard");
         browser.press("Escape");
-        // Its first value, wherever that is drawn.
-        let place = browser.value(&format!(
-            "(() => {{ const plot = {on}, svg = plot.querySelector('svg'); \
-             plot.scrollIntoView({{ block: 'center', behavior: 'instant' }}); \
-             const mark = svg.querySelector('.m'), path = svg.querySelector('path[data-x]'); \
-             if (mark) {{ const box = mark.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; }} \
-             const at = path.getPointAtLength(0); const point = new DOMPoint(at.x, at.y).matrixTransform(svg.getScreenCTM()); \
-             return [point.x, point.y]; }})()"
-        ));
+        let place = browser.value(&format!("({FIRST_VALUE})({on})"));
         let [x, y] = [0, 1].map(|at| place[at].as_f64().expect("a place"));
         browser.point_at(x, y);
-        let by_mouse = browser.text("tip.hidden ? '' : tip.textContent");
-        assert!(!by_mouse.is_empty(), "{case}: chart {plot} has no value by pointing at {x}, {y}");
+        let by_mouse = browser.text(&format!("({SHOWN})({on})"));
+        assert_eq!(by_mouse, "", "{case}: chart {plot} by pointing at {x}, {y}");
         browser.point_at(0.0, 0.0);
     }
 }
