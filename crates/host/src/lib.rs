@@ -7,11 +7,13 @@
 //!   contents   file        -> holes, unwritten extents, all-zero blocks
 //!   scratch    directory   -> a locked file that vanishes
 //!   watch      counters around a cell: processor time, sectors, temperature
+//!   setting    the drive's write cache, the kernel's queue
+//!   ledger     every change written down before it is made, and put back
 //! ```
 //!
 //! Everything that the kernel tells through files is read below [`Roots`], so tests build small
-//! fake trees. Nothing in this crate writes to a device: the guard only reads, and hands out a
-//! [`Permit`] that others need in order to write.
+//! fake trees. Nothing in this crate writes data to a device: the guard only reads, and hands out a
+//! [`Permit`] that others need in order to write. What it changes on the machine goes through the [`Ledger`].
 
 #![forbid(unsafe_code)]
 
@@ -24,7 +26,10 @@ pub mod contents;
 pub mod environment;
 pub mod guard;
 pub mod identify;
+pub mod ledger;
+pub mod program;
 pub mod scratch;
+pub mod setting;
 pub mod watch;
 
 pub use contents::{FileContents, ZeroSample, file_contents, sample_zeros};
@@ -34,7 +39,9 @@ pub use guard::{
     Cleared, Permit, Reason, Refusal, judge_claims, judge_destruction, judge_file, judge_lending,
 };
 pub use identify::{ask_tools, target_info};
+pub use ledger::Ledger;
 pub use mountinfo::{Mount, parse_mountinfo, unescape_octal};
+pub use program::Program;
 pub use roots::{DeviceNumber, Roots};
 pub use scratch::{Scratch, remove_orphans};
 pub use watch::{Sample, Watch};

@@ -2,7 +2,7 @@
 //!
 //! Their absence is no error, and none may hold a run up: each gets five seconds.
 
-use crate::roots::Roots;
+use crate::{program::search_path, roots::Roots};
 use record::{BlockLayer, DriveIdentity};
 use serde_json::Value;
 use std::{
@@ -149,10 +149,8 @@ fn device_words(text: &str) -> Vec<String> {
 /// Standard output of a program, even when it ends with a status (smartctl's is a bit set of findings);
 /// `None` when it is missing, says nothing or takes over five seconds.
 pub(crate) fn run(program: &str, arguments: &[&str]) -> Option<String> {
-    // The tools live in sbin, which the path of a plain user lacks.
-    let path = std::env::var("PATH").unwrap_or_default() + ":/usr/local/sbin:/usr/sbin:/sbin";
     let mut command = Command::new(program);
-    command.args(arguments).env("PATH", path).env("LC_ALL", "C");
+    command.args(arguments).env("PATH", search_path()).env("LC_ALL", "C");
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
     let text = output_in_time(child.ok()?, TIME_LIMIT)?;
     (!text.trim().is_empty()).then_some(text)

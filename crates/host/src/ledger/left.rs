@@ -1,0 +1,148 @@
+//! Ledgers whose process is gone: what `drivelab restore` finds.
+
+use super::{NotPutBack, append, boot, lines, put_back};
+use crate::{
+    error::{ErrorKind, HostError},
+    ledger::{Change, Head, lines::Line},
+    roots::Roots,
+};
+use engine::raw::{FileLock, try_lock};
+use std::{
+    fs::{self, File, OpenOptions},
+    io::Read,
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How long a program is waited for that a dead process had started.
+const PATIENCE: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A ledger that still lists changes.
+#[derive(Debug)]
+pub struct Left {
+    path: PathBuf,
+    file: File,
+    /// Who kept it.
+    pub head: Head,
+    /// What is not put back, oldest first.
+    pub standing: Vec<(u64, Change)>,
+    /// Whether its process still runs, and will put it back itself.
+    pub is_alive: bool,
+}
+
+/// All ledgers in `directory`, oldest first, each with what is left; those that cannot be read as errors. One without a
+/// process and without changes is removed on the way.
+///
+/// # Errors
+/// When the directory exists and cannot be read.
+pub fn left(directory: &Path) -> Result<Vec<Result<Left, HostError>>, HostError> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(|error| HostError::io("list", directory, error))?,
+    };
+    let is_ledger = |path: &PathBuf| path.extension().is_some_and(|end| end == "ledger");
+    let mut paths: Vec<PathBuf> =
+        entries.flatten().map(|entry| entry.path()).filter(is_ledger).collect();
+    paths.sort();
+    let mut found: Vec<_> = paths.iter().filter_map(|path| open(path).transpose()).collect();
+    found.sort_by_key(|one| one.as_ref().map_or(0, |left| left.head.started_unix_s));
+    Ok(found)
+}
+
+/// `None` when there is nothing in it to put back.
+fn open(path: &Path) -> Result<Option<Left>, HostError> {
+    let failed = |error| HostError::io("read the ledger", path, error);
+    let opened = OpenOptions::new().read(true).append(true).open(path);
+    let mut file = match opened {
+        // Its process has just removed it.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        opened => opened.map_err(failed)?,
+    };
+    let mut is_alive = try_lock(&file).map_err(failed)? == FileLock::HeldByAnother;
+    let mut text = Vec::new();
+    file.read_to_end(&mut text).map_err(failed)?;
+    let story = lines::read(&String::from_utf8_lossy(&text))
+        .map_err(|why| HostError::new(ErrorKind::Io, format!("{}: {why}", path.display())))?;
+    let deadline = Instant::now() + PATIENCE;
+    // Its process is gone and a program that it ran, such as mkfs, is not done yet.
+    while is_alive && story.as_ref().is_some_and(|story| !is_running(story.head.pid)) {
+        if Instant::now() >= deadline {
+            let sentence = format!(
+                "a program that process {} ran before it died still runs and holds {}: wait for it, or end it",
+                story.map_or(0, |story| story.head.pid),
+                path.display()
+            );
+            return Err(HostError::new(ErrorKind::Io, sentence));
+        }
+        thread::sleep(PAUSE);
+        is_alive = try_lock(&file).map_err(failed)? == FileLock::HeldByAnother;
+    }
+    match story {
+        Some(story) if is_alive || !story.standing.is_empty() => Ok(Some(Left {
+            path: path.to_owned(),
+            file,
+            head: story.head,
+            standing: story.standing,
+            is_alive,
+        })),
+        _ if is_alive => Ok(None),
+        _ => fs::remove_file(path).map(|()| None).map_err(failed),
+    }
+}
+
+impl Left {
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Puts back, newest first, what is left; the ledger is gone if that was possible.
+    ///
+    /// # Panics
+    /// When its process is alive: that one does it itself.
+    pub fn put_back(mut self, roots: &Roots, log: &mut dyn FnMut(&str)) -> Vec<NotPutBack> {
+        assert!(!self.is_alive, "a living process puts its own changes back");
+        let is_same_boot = self.head.boot == boot(roots);
+        let mut failures = Vec::new();
+        for (number, change) in std::mem::take(&mut self.standing).into_iter().rev() {
+            let done = if is_same_boot || outlives_a_boot(&change) {
+                put_back::put_back(&change, roots, log)
+            } else {
+                Ok(())
+            };
+            match done {
+                Ok(()) => {
+                    // A line that is lost has the change put back once more, which does nothing.
+                    let line = Line::PutBack { put_back: number };
+                    let _ = append(&mut self.file, &self.path, &line);
+                }
+                Err(error) => failures.push(NotPutBack { change, error }),
+            }
+        }
+        if failures.is_empty() {
+            let _ = fs::remove_file(&self.path);
+        }
+        failures
+    }
+}
+
+/// Whether there is such a process that does more than wait for its parent to notice its end.
+fn is_running(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name stands in parentheses and may hold any character; the state follows.
+    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
+    state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
+}
+
+/// Loop devices, mounts, processes and queue settings are gone with the kernel that had them.
+fn outlives_a_boot(change: &Change) -> bool {
+    match change {
+        Change::File { .. } | Change::Directory { .. } | Change::WriteCache { .. } => true,
+        Change::Loop { .. }
+        | Change::Mount { .. }
+        | Change::Queue { .. }
+        | Change::Process { .. } => false,
+    }
+}

@@ -1,0 +1,154 @@
+//! The ledger's lines: text to events and back. docs/ledger-format.md.
+
+use super::change::Change;
+use serde::{Deserialize, Serialize};
+
+/// The format's version.
+pub(super) const VERSION: u64 = 1;
+
+/// Who keeps the ledger.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Head {
+    /// The format's version.
+    pub ledger: u64,
+    /// The command line.
+    pub command: String,
+    /// The process.
+    pub pid: u32,
+    /// The kernel's boot id.
+    pub boot: String,
+    /// Seconds since 1970.
+    pub started_unix_s: u64,
+}
+
+/// One line.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Line {
+    Head(Head),
+    Change { change: u64, what: Change },
+    PutBack { put_back: u64 },
+}
+
+impl Line {
+    /// One line of text with its end.
+    ///
+    /// # Errors
+    /// A path that is no UTF-8.
+    pub(super) fn to_text(&self) -> Result<String, String> {
+        serde_json::to_string(self)
+            .map(|text| text + "\n")
+            .map_err(|error| format!("a path cannot be kept in the ledger: {error}; rename it"))
+    }
+}
+
+/// What a ledger says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Story {
+    pub(super) head: Head,
+    /// Changes that were not put back, oldest first.
+    pub(super) standing: Vec<(u64, Change)>,
+}
+
+/// Reads a ledger's text; `None` when not even the head was written, so that nothing was changed.
+///
+/// # Errors
+/// A sentence with the line that cannot be read.
+pub(super) fn read(text: &str) -> Result<Option<Story>, String> {
+    // What follows the last line's end was being written when the process died: it had not begun.
+    let Some((whole, _)) = text.rsplit_once('\n') else { return Ok(None) };
+    let mut story: Option<Story> = None;
+    for (index, line) in whole.lines().enumerate() {
+        let at = |what: &str| format!("line {} of the ledger {what}", index + 1);
+        let line: Line =
+            serde_json::from_str(line).map_err(|error| at(&format!("cannot be read: {error}")))?;
+        match (line, &mut story) {
+            (Line::Head(head), None) if head.ledger > VERSION => {
+                return Err(format!(
+                    "the ledger is of version {}, this drivelab reads {VERSION}: use a newer one",
+                    head.ledger
+                ));
+            }
+            (Line::Head(head), None) => story = Some(Story { head, standing: Vec::new() }),
+            (Line::Change { change, what }, Some(story)) => story.standing.push((change, what)),
+            (Line::PutBack { put_back }, Some(story)) => {
+                story.standing.retain(|(number, _)| *number != put_back);
+            }
+            (Line::Head(_), Some(_)) => return Err(at("is a second head")),
+            (_, None) => return Err(at("comes before the head")),
+        }
+    }
+    Ok(story)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::path::PathBuf;
+
+    fn head() -> Head {
+        Head {
+            ledger: VERSION,
+            command: "drivelab matrix --loop .".to_owned(),
+            pid: 7,
+            boot: "b".to_owned(),
+            started_unix_s: 1_764_000_000,
+        }
+    }
+
+    fn text(lines: &[Line]) -> String {
+        lines.iter().map(|line| line.to_text().expect("plain paths")).collect()
+    }
+
+    fn directory(name: &str) -> Change {
+        Change::Directory { path: PathBuf::from(name) }
+    }
+
+    #[test]
+    fn what_was_put_back_is_not_standing_and_a_torn_line_had_not_begun() {
+        let change = |change, name| Line::Change { change, what: directory(name) };
+        let whole = text(&[
+            Line::Head(head()),
+            change(1, "/a"),
+            change(2, "/b"),
+            Line::PutBack { put_back: 1 },
+            change(3, "/c"),
+        ]);
+        let torn = &whole[..whole.len() - 3];
+        let story = read(torn).expect("it is read").expect("it has a head");
+        assert_eq!(story.head, head());
+        assert_eq!(story.standing, [(2, directory("/b"))]);
+        let story = read(&whole).expect("it is read").expect("it has a head");
+        assert_eq!(story.standing, [(2, directory("/b")), (3, directory("/c"))]);
+        assert_eq!(read("{\"ledger\":1,"), Ok(None));
+    }
+
+    #[test]
+    fn damage_in_the_middle_is_named_by_its_line() {
+        let whole =
+            text(&[Line::Head(head())]) + "nonsense\n" + &text(&[Line::PutBack { put_back: 1 }]);
+        assert!(read(&whole).expect_err("damage").starts_with("line 2 of the ledger"));
+        let newer = text(&[Line::Head(Head { ledger: 2, ..head() })]);
+        assert!(read(&newer).expect_err("newer").contains("use a newer one"));
+        assert!(read("{\"put_back\":1}\n").expect_err("no head").contains("before the head"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "\\PC{0,200}(\n\\PC{0,80}){0,3}") {
+            let _ = read(&text);
+        }
+
+        #[test]
+        fn cut_anywhere_it_says_a_beginning_of_the_story(cut in 0usize..400) {
+            let lines: Vec<Line> = std::iter::once(Line::Head(head()))
+                .chain((1..6).map(|change| Line::Change { change, what: directory("/x") }))
+                .collect();
+            let whole = text(&lines);
+            let cut = &whole[..cut.min(whole.len())];
+            let standing = read(cut).expect("no damage").map_or(0, |story| story.standing.len());
+            prop_assert_eq!(standing, cut.matches('\n').count().saturating_sub(1));
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Putting one change back. Each asks first what is there now: it may have been done already, the change may never have begun, and
+//! what somebody else has set since is theirs.
+
+use super::change::Change;
+use crate::{
+    error::{ErrorKind, HostError},
+    mountinfo::{Mount, parse_mountinfo},
+    program::Program,
+    roots::{Roots, names_in, read_text},
+    setting::{Attribute, Switch, WriteCache},
+};
+use rustix::process::{Pid, Signal, kill_process};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How long something busy is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Puts `change` back, or finds that there is nothing to do.
+pub(super) fn put_back(
+    change: &Change,
+    roots: &Roots,
+    log: &mut dyn FnMut(&str),
+) -> Result<(), HostError> {
+    match change {
+        Change::File { path } => {
+            if path.exists() {
+                log(&format!("rm {}", path.display()));
+            }
+            gone(path, fs::remove_file(path))
+        }
+        Change::Directory { path } => {
+            if path.exists() {
+                log(&format!("rmdir {}", path.display()));
+            }
+            gone(path, fs::remove_dir(path))
+        }
+        Change::Loop { file } => detach(file, roots, log),
+        Change::Mount { source, at, fs, .. } => unmount(source, at, fs, roots, log),
+        Change::WriteCache { device, switch, was, now } => {
+            write_cache(device, *switch, *was, *now, log)
+        }
+        Change::Queue { device, attribute, was, now } => {
+            queue(device, *attribute, was, now, roots, log)
+        }
+        Change::Process { program, mark } => end_process(program, mark, roots, log),
+    }
+}
+
+fn gone(path: &Path, removed: io::Result<()>) -> Result<(), HostError> {
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(HostError::io("remove", path, error))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn detach(file: &Path, roots: &Roots, log: &mut dyn FnMut(&str)) -> Result<(), HostError> {
+    for device in loops_over(file, roots) {
+        let program = Program::new(["losetup", "--detach", &device.display().to_string()]);
+        log(&program.to_string());
+        program.run()?;
+    }
+    // The kernel lets go of it when the last opener has closed it.
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let Some(device) = loops_over(file, roots).into_iter().next() else { return Ok(()) };
+        if Instant::now() >= deadline {
+            return Err(in_use(&device));
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+/// The loop devices over `file`.
+pub(super) fn loops_over(file: &Path, roots: &Roots) -> Vec<PathBuf> {
+    let is_over = |name: &String| {
+        let backing = read_text(&roots.sys.join("block").join(name).join("loop/backing_file"));
+        backing.is_some_and(|backing| {
+            let backing = backing.strip_suffix(" (deleted)").unwrap_or(&backing);
+            Path::new(backing) == file
+        })
+    };
+    let names = names_in(&roots.sys.join("block")).into_iter();
+    names
+        .filter(|name| name.starts_with("loop"))
+        .filter(is_over)
+        .map(|name| roots.dev.join(name))
+        .collect()
+}
+
+fn unmount(
+    source: &str,
+    at: &Path,
+    fs: &str,
+    roots: &Roots,
+    log: &mut dyn FnMut(&str),
+) -> Result<(), HostError> {
+    let deadline = Instant::now() + PATIENCE;
+    let program = Program::new(["umount", &at.display().to_string()]);
+    let mut is_told = false;
+    while let Some(mount) = mounted_at(at, roots)? {
+        if !fs.starts_with("fuse") && mount.source != source {
+            let sentence =
+                format!("{} is mounted at {} now: drivelab leaves it", mount.source, at.display());
+            return Err(HostError::new(ErrorKind::Exists, sentence));
+        }
+        if !is_told {
+            log(&program.to_string());
+            is_told = true;
+        }
+        if let Err(error) = program.run()
+            && mounted_at(at, roots)?.is_some()
+        {
+            if Instant::now() >= deadline {
+                let sentence = format!("{error}; end what uses {}", at.display());
+                return Err(HostError::new(ErrorKind::Io, sentence));
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+    Ok(())
+}
+
+/// What is on top of the mounts at `at`.
+fn mounted_at(at: &Path, roots: &Roots) -> Result<Option<Mount>, HostError> {
+    let path = roots.proc.join("self/mountinfo");
+    let text = fs::read(&path).map_err(|error| HostError::io("read", &path, error))?;
+    let mounts = parse_mountinfo(&String::from_utf8_lossy(&text));
+    Ok(mounts.into_iter().rfind(|mount| Path::new(&mount.mount_point) == at))
+}
+
+fn write_cache(
+    device: &Path,
+    switch: Switch,
+    was: WriteCache,
+    now: WriteCache,
+    log: &mut dyn FnMut(&str),
+) -> Result<(), HostError> {
+    // A drive that is gone took its setting with it.
+    if !device.exists() || was == now || switch.read(device)? == was {
+        return Ok(());
+    }
+    log(&switch.telling(device, was).to_string());
+    switch.write(device, was)
+}
+
+fn queue(
+    device: &str,
+    attribute: Attribute,
+    was: &str,
+    now: &str,
+    roots: &Roots,
+    log: &mut dyn FnMut(&str),
+) -> Result<(), HostError> {
+    if !roots.sys.join("block").join(device).exists() {
+        return Ok(());
+    }
+    let found = attribute.read(device, roots)?;
+    if found == was {
+        return Ok(());
+    }
+    if found != now {
+        let sentence = format!(
+            "{attribute} of {device} was set to {found} by somebody else since; it was {was} before"
+        );
+        return Err(HostError::new(ErrorKind::Exists, sentence));
+    }
+    log(&format!("echo '{was}' > /sys/block/{device}/queue/{attribute}"));
+    attribute.write(device, was, roots)
+}
+
+fn end_process(
+    program: &str,
+    mark: &str,
+    roots: &Roots,
+    log: &mut dyn FnMut(&str),
+) -> Result<(), HostError> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut told = Vec::new();
+    loop {
+        let living = processes(program, mark, roots);
+        let Some(&first) = living.first() else { return Ok(()) };
+        let is_late = Instant::now() >= deadline;
+        for &pid in &living {
+            if is_late {
+                let _ = kill_process(pid, Signal::KILL);
+            } else if !told.contains(&pid) {
+                log(&format!("kill {}", pid.as_raw_nonzero()));
+                let _ = kill_process(pid, Signal::TERM);
+                told.push(pid);
+            }
+        }
+        if Instant::now() >= deadline + PATIENCE {
+            let sentence =
+                format!("{program}, process {}, cannot be killed", first.as_raw_nonzero());
+            return Err(HostError::new(ErrorKind::Io, sentence));
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+/// Living processes of `program` that have `mark` among their arguments; those that only wait for their parent
+/// to notice have no arguments left.
+fn processes(program: &str, mark: &str, roots: &Roots) -> Vec<Pid> {
+    let is_it = |name: &String| {
+        let words = fs::read(roots.proc.join(name).join("cmdline")).unwrap_or_default();
+        let mut words = words.split(|&byte| byte == 0);
+        let called = words.next().and_then(|word| std::str::from_utf8(word).ok());
+        called.and_then(|called| called.rsplit('/').next()) == Some(program)
+            && words.any(|word| word == mark.as_bytes())
+    };
+    let own = std::process::id().to_string();
+    let names = names_in(&roots.proc).into_iter();
+    names
+        .filter(|name| name.bytes().all(|digit| digit.is_ascii_digit()) && **name != own)
+        .filter(is_it)
+        .filter_map(|name| Pid::from_raw(name.parse().ok()?))
+        .collect()
+}
+
+fn in_use(path: &Path) -> HostError {
+    let sentence = format!("{} is in use: end what uses it", path.display());
+    HostError::new(ErrorKind::Io, sentence)
+}

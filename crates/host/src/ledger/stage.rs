@@ -1,0 +1,172 @@
+//! The changes themselves: each is made through the ledger, by the program or the file that a person would use.
+
+use super::{Change, Inherited, Ledger, inherit, put_back::loops_over};
+use crate::{
+    error::{ErrorKind, HostError},
+    program::Program,
+    setting::{Attribute, Switch, WriteCache},
+};
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    process::Child,
+};
+
+/// Attempts to take a free loop device: between finding one and taking it another process may be quicker.
+const LOOP_ATTEMPTS: u32 = 5;
+
+/// How a file system is mounted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mounting {
+    /// Its name: `ext4`.
+    pub fs: String,
+    /// As mount(8) takes them after `-o`; may be empty.
+    pub options: String,
+}
+
+impl Mounting {
+    /// The command that mounts `source` at `at`.
+    pub fn program(&self, source: &Path, at: &Path) -> Program {
+        let [source, at] = [source, at].map(|path| path.display().to_string());
+        let mut words = vec!["mount".to_owned(), "-t".to_owned(), self.fs.clone()];
+        if !self.options.is_empty() {
+            words.extend(["-o".to_owned(), self.options.clone()]);
+        }
+        words.extend([source, at]);
+        Program::new(words)
+    }
+}
+
+impl Ledger {
+    /// Makes an empty file that only its owner may read.
+    ///
+    /// # Errors
+    /// When there is something, or the system's.
+    pub fn file(&mut self, path: &Path) -> Result<File, HostError> {
+        refuse_existing(path)?;
+        self.make(Change::File { path: path.to_owned() }, || {
+            let mut options = OpenOptions::new();
+            let made = options.read(true).write(true).create_new(true).mode(0o600).open(path);
+            made.map_err(|error| HostError::io("create", path, error))
+        })
+    }
+
+    /// Makes a directory that only its owner may enter.
+    ///
+    /// # Errors
+    /// When there is something, or the system's.
+    pub fn new_directory(&mut self, path: &Path) -> Result<(), HostError> {
+        refuse_existing(path)?;
+        self.make(Change::Directory { path: path.to_owned() }, || {
+            let made = DirBuilder::new().mode(0o700).create(path);
+            made.map_err(|error| HostError::io("create", path, error))
+        })
+    }
+
+    /// Attaches a loop device to `file`, past the page cache where that is possible; its path.
+    ///
+    /// # Errors
+    /// When there is one over the file already, or losetup's.
+    pub fn loop_device(&mut self, file: &Path) -> Result<PathBuf, HostError> {
+        let file = fs::canonicalize(file).map_err(|error| HostError::io("look at", file, error))?;
+        if let Some(there) = loops_over(&file, self.roots()).first() {
+            let sentence =
+                format!("{} is over {} already: detach it", there.display(), file.display());
+            return Err(HostError::new(ErrorKind::Exists, sentence));
+        }
+        let text = file.display().to_string();
+        let program = Program::new(["losetup", "--find", "--show", "--direct-io=on", &text]);
+        self.say(&program.to_string());
+        self.make(Change::Loop { file }, || {
+            let mut made = program.run();
+            for _ in 1..LOOP_ATTEMPTS {
+                if made.is_ok() {
+                    break;
+                }
+                made = program.run();
+            }
+            made.map(|shown| PathBuf::from(shown.trim()))
+        })
+    }
+
+    /// Mounts `source` at the directory `at`.
+    ///
+    /// # Errors
+    /// mount's.
+    pub fn mount(&mut self, source: &Path, at: &Path, how: &Mounting) -> Result<(), HostError> {
+        let program = how.program(source, at);
+        self.say(&program.to_string());
+        let change = Change::Mount {
+            source: source.display().to_string(),
+            at: at.to_owned(),
+            fs: how.fs.clone(),
+            options: how.options.clone(),
+        };
+        self.make(change, || program.run().map(drop))
+    }
+
+    /// Switches a drive's own write cache; does nothing where it stands so already.
+    ///
+    /// # Errors
+    /// When the drive has no switch, or does not obey it.
+    pub fn write_cache(&mut self, device: &Path, wanted: WriteCache) -> Result<(), HostError> {
+        let (switch, was) = Switch::find(device)?;
+        if was == wanted {
+            return Ok(());
+        }
+        self.say(&switch.telling(device, wanted).to_string());
+        let device = device.to_owned();
+        let change = Change::WriteCache { device: device.clone(), switch, was, now: wanted };
+        self.make(change, || switch.write(&device, wanted))
+    }
+
+    /// Sets a setting of the kernel's queue; does nothing where it stands so already.
+    ///
+    /// # Errors
+    /// When the device has no such setting, or the kernel does not take it.
+    pub fn queue(
+        &mut self,
+        device: &str,
+        attribute: Attribute,
+        wanted: &str,
+    ) -> Result<(), HostError> {
+        let roots = self.roots().clone();
+        let was = attribute.read(device, &roots)?;
+        if was == wanted {
+            return Ok(());
+        }
+        self.say(&format!("echo '{wanted}' > /sys/block/{device}/queue/{attribute}"));
+        let (device, now) = (device.to_owned(), wanted.to_owned());
+        let change = Change::Queue { device: device.clone(), attribute, was, now };
+        self.make(change, || attribute.write(&device, wanted, &roots))
+    }
+
+    /// Starts a process by `start`; `mark` is an argument of it that no other process of `program` has.
+    ///
+    /// # Errors
+    /// Those of `start`.
+    pub fn process(
+        &mut self,
+        program: &str,
+        mark: &str,
+        start: impl FnOnce() -> Result<Child, HostError>,
+    ) -> Result<Child, HostError> {
+        let change = Change::Process { program: program.to_owned(), mark: mark.to_owned() };
+        let failed = |error| HostError::io("start", Path::new(program), error);
+        // It may outlive us, and must not be taken for us.
+        inherit(&self.file, Inherited::No).map_err(failed)?;
+        let started = self.make(change, start);
+        inherit(&self.file, Inherited::Yes).map_err(failed)?;
+        started
+    }
+}
+
+/// What is there already is not ours to remove later.
+fn refuse_existing(path: &Path) -> Result<(), HostError> {
+    if fs::symlink_metadata(path).is_err() {
+        return Ok(());
+    }
+    let sentence = format!("{} exists already: name another place", path.display());
+    Err(HostError::new(ErrorKind::Exists, sentence))
+}
