@@ -503,7 +503,8 @@ Examples:
   drivelab web
   drivelab web --port 0                        any port that is free; it prints which
   drivelab web --store lab.sqlite
-  ssh -L 3752:localhost:3752 lab drivelab web  the history of another machine,
+  ssh -t -L 3752:127.0.0.1:3752 lab drivelab web
+                                               the history of the machine `lab`,
                                                at http://localhost:3752/ here
 
 Only this machine can reach it. With --listen and --allow-remote others can, too,

@@ -442,6 +442,47 @@ fn assert_content(browser: &mut Browser, web: &Web) {
     assert!(wide <= room, "{wide} pixels in a window of {room}");
 }
 
+/// Text outside drawings whose contrast is under 4.5 to 1 (WCAG 2.2, 1.4.3); what is disabled does not count.
+const FAINT: &str = "(() => {
+  const parts = text => text.match(/[\\d.]+/g).map(Number);
+  const linear = part => (part /= 255) <= .04045 ? part / 12.92 : ((part + .055) / 1.055) ** 2.4;
+  const luminance = color => .2126 * linear(color[0]) + .7152 * linear(color[1]) + .0722 * linear(color[2]);
+  const behind = element => {
+    for (; element; element = element.parentElement) {
+      const color = parts(getComputedStyle(element).backgroundColor);
+      if (color.length < 4 || color[3] > 0) return color;
+    }
+    return [255, 255, 255];
+  };
+  const has_text = element => [...element.childNodes].some(node => node.nodeType === 3 && node.data.trim());
+  const faint = [];
+  for (const element of document.querySelectorAll('body *')) {
+    if (element.closest('svg, script, :disabled, [hidden]') || !has_text(element) || !element.getClientRects().length) continue;
+    const [one, other] = [parts(getComputedStyle(element).color), behind(element)].map(luminance).sort((a, b) => b - a);
+    const ratio = (one + .05) / (other + .05);
+    if (ratio < 4.5) faint.push(element.tagName + ' ' + element.className + ': ' + element.textContent.slice(0, 30) + ' ' + ratio);
+  }
+  return faint.slice(0, 5);
+})()";
+
+/// Fields that a screen reader has no name for, ids that are given twice, and headings that leave one out.
+const NAMELESS: &str = "(() => {
+  const wrong = [];
+  for (const field of document.querySelectorAll('input, select, button, a')) {
+    const named = field.ariaLabel || field.labels && field.labels.length || field.textContent.trim();
+    if (!named) wrong.push(field.outerHTML.slice(0, 80));
+  }
+  const ids = [...document.querySelectorAll('[id]')].map(element => element.id);
+  wrong.push(...ids.filter((id, at) => ids.indexOf(id) !== at));
+  let last = 0;
+  for (const heading of document.querySelectorAll('h1, h2, h3, h4')) {
+    const level = Number(heading.tagName[1]);
+    if (level > last + 1) wrong.push(heading.outerHTML);
+    last = level;
+  }
+  return wrong;
+})()";
+
 /// Widths and colours of readers; `DRIVELAB_PICTURES=DIR` keeps what they see.
 fn in_every_window(browser: &mut Browser, web: &Web, name: &str) {
     for (width, scheme, word) in [
@@ -453,6 +494,10 @@ fn in_every_window(browser: &mut Browser, web: &Web, name: &str) {
         browser.window(width, 900);
         browser.scheme(scheme);
         assert_content(browser, web);
+        let faint = browser.value(FAINT);
+        assert_eq!(faint, serde_json::json!([]), "{name}, {width} px, {word}: under 4.5 to 1");
+        let nameless = browser.value(NAMELESS);
+        assert_eq!(nameless, serde_json::json!([]), "{name}: fields without a name");
         if let Some(directory) = std::env::var_os("DRIVELAB_PICTURES") {
             browser.picture(&Path::new(&directory).join(format!("web-{name}-{width}-{word}.png")));
         }
@@ -485,6 +530,12 @@ fn a_reader_lists_a_thousand_runs_searches_and_compares_two() {
     );
     assert_eq!(browser.value("document.getElementById('compare').disabled"), true);
     in_every_window(&mut browser, &web, "list");
+    browser.value("void (document.querySelector('.count').style.color = '#949494')"); // 3.03 to 1 on white
+    assert_eq!(
+        browser.value(FAINT).as_array().map(Vec::len),
+        Some(1),
+        "the check sees what is faint"
+    );
     browser.follow(".pages a[rel=next]");
     assert_eq!(
         browser.text("document.querySelector('#runs tbody th').textContent"),

@@ -56,7 +56,8 @@ pub fn of_several(
             ))],
         },
     };
-    document.sections.insert(0, section);
+    // As `drivelab compare` does: first what differs around the runs, then the runs.
+    document.sections.insert(1, section);
     Ok(page(&document, &frame::top(&baselines(&ids))))
 }
 

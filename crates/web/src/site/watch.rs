@@ -46,6 +46,8 @@ fn columns(run: &RunSummary) -> impl Iterator<Item = (&'static str, &'static str
         ("p99", "p99"),
         ("passes", "passes"),
         ("flags", "flags"),
+        // Cells that look alike in words are told apart by it.
+        ("in the method", "own"),
     ];
     [("cell", "name")].into_iter().chain(target).chain(rest)
 }
@@ -66,6 +68,7 @@ fn words(run: &RunSummary, cell: &Cell) -> Value {
     let words = brief::cell(cell);
     json!({
         "name": words.name,
+        "own": cell.name,
         "target": run.targets.get(cell.target),
         "rate": words.rate,
         "interval": words.interval,
