@@ -512,6 +512,11 @@ fn a_reader_lists_a_thousand_runs_searches_and_compares_two() {
         if number % 3 == 0 {
             record.labels.insert("kernel".to_owned(), "6.1".to_owned());
         }
+        if number == 999 {
+            record.labels.insert("long".to_owned(), "x".repeat(400));
+            record.targets[0].text = format!("/{}", "y".repeat(300));
+            record.method.name = "z".repeat(80);
+        }
         if number == 640 {
             record
                 .labels
@@ -624,5 +629,8 @@ fn a_reader_watches_a_run_cell_by_cell() {
     browser.follow("#report");
     assert_eq!(browser.value("document.querySelectorAll('figure').length > 0"), true);
     in_every_window(&mut browser, &web, "report");
-    web.stop();
+    browser.open(&web.url("/"));
+    web.living.signal("TERM");
+    web.living.wait().succeeded();
+    browser.wait_until("document.getElementById('lost').textContent.startsWith('No answer')");
 }

@@ -118,7 +118,7 @@ impl Connection<'_> {
             Ok(Err(refusal)) | Err(refusal) => return self.refuse(refusal),
         };
         if !host::is_ours(&request.host, self.address) {
-            return self.refuse(Refusal::Host);
+            return self.send(&Answer::refused(Refusal::Host), request.method);
         }
         let answer = catch_unwind(AssertUnwindSafe(|| site.answer(&request)));
         let answer = answer.unwrap_or_else(|_| Answer {

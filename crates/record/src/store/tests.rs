@@ -295,6 +295,20 @@ fn runs_are_found_by_every_field_and_counted_over_all_pages() {
     assert_eq!(store.oldest_first(&ids).expect("lists"), ["00000002", "00000009"]);
 }
 
+/// A list of a thousand runs would otherwise read a gigabyte of histograms.
+#[test]
+fn a_search_reads_no_document() {
+    let (_directory, mut store) = scratch_store();
+    let record = example::full();
+    store.save(&record).expect("saves");
+    let blank = "UPDATE run SET document = ''; UPDATE cell SET document = ''";
+    store.connection.execute_batch(blank).expect("updates");
+    let found = store.search(&Search::default(), 0, 9).expect("searches");
+    assert_eq!(found, Found { runs: vec![record.summary()], count: 1 });
+    assert_eq!(store.summary(&record.id).expect("reads"), Some(record.summary()));
+    assert!(refusal(store.load(&record.id)).contains("damaged in the history"));
+}
+
 #[test]
 fn who_watches_a_run_reads_only_the_cells_that_changed() {
     let (_directory, mut store) = scratch_store();

@@ -33,7 +33,7 @@ pub fn page_below(top: &str, title: &str, origin: &str, body: &str) -> Answer {
              <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title} - drivelab</title>\n{HEAD}\n</head>\n<body>\n\
              <a class=\"skip\" href=\"#content\">To the content</a>\n{top}\
              <header><div><h1>{title}</h1><p class=\"origin\">{origin}</p></div></header>\n\
-             <main id=\"content\">\n{body}</main>\n</body>\n</html>\n"
+             <p id=\"lost\" role=\"status\"></p>\n<main id=\"content\">\n{body}</main>\n</body>\n</html>\n"
         ),
     )
 }

@@ -2,11 +2,15 @@
 // What the pages of `drivelab web` do by themselves: keep what was chosen, and ask for news while someone looks.
 (() => {
   const at = id => document.getElementById(id);
+  const put = (element, text) => { if (element && element.textContent !== text) element.textContent = text; };
   const every = (milliseconds, ask) => {
     const round = async () => {
       let wait = milliseconds;
       if (!document.hidden) {
-        try { if (await ask() === 'done') return; } catch { wait = 5000; }
+        let lost = '';
+        try { if (await ask() === 'done') wait = 0; } catch { wait = 5000; lost = 'No answer: has drivelab web ended? This page asks on.'; }
+        put(at('lost'), lost);
+        if (!wait) return;
       }
       setTimeout(round, wait);
     };
@@ -17,7 +21,6 @@
     if (!answer.ok) throw new Error(answer.status);
     return answer.json();
   };
-  const put = (element, text) => { if (element && element.textContent !== text) element.textContent = text; };
 
   // The list: what is chosen stays so while its reader searches on, as long as the tab is open.
   const runs = at('runs'), form = at('choose');
@@ -33,7 +36,7 @@
         drop.type = 'button';
         drop.textContent = '\u00d7';
         drop.setAttribute('aria-label', 'drop run ' + id);
-        drop.onclick = () => { choose(id, false); at('compare').focus(); };
+        drop.onclick = () => { choose(id, false); (at('chosen').querySelector('button') || at('q')).focus(); };
         entry.append(drop);
         return entry;
       });
