@@ -103,9 +103,12 @@ impl Living {
     /// The next line of its stdout, without the line feed.
     pub fn line(&mut self) -> String {
         let stdout = self.child.as_mut().and_then(|child| child.stdout.as_mut());
+        let stdout = stdout.expect("stdout is piped");
         // Byte by byte, so that nothing behind the line is taken from it.
-        let bytes = stdout.expect("stdout is piped").bytes().map(|byte| byte.expect("it is read"));
-        let line = bytes.take_while(|byte| *byte != b'\n').collect();
+        let (mut line, mut byte) = (Vec::new(), [0]);
+        while stdout.read(&mut byte).is_ok_and(|bytes| bytes == 1) && byte != *b"\n" {
+            line.push(byte[0]);
+        }
         String::from_utf8(line).expect("text is UTF-8")
     }
 
