@@ -2,7 +2,12 @@
 
 mod common;
 
-use common::{Bench, Call, assert_one_sentence, names_in};
+use common::{
+    Bench, Call, assert_one_sentence,
+    browser::{Browser, marks, reads_file},
+    names_in,
+};
+use serde_json::Value;
 use std::fs;
 
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/example-run.json");
@@ -78,9 +83,153 @@ fn a_full_disk_is_named() {
     );
 }
 
+/// Values that the cells of these records have, by what charts make of them.
+struct Expected {
+    cells: usize,
+    large: usize,
+    with_median: usize,
+}
+
+impl Expected {
+    fn of(records: &[Value]) -> Self {
+        let cells = || records.iter().flat_map(|record| record["cells"].as_array().expect("cells"));
+        let is_large = |cell: &&Value| cell["block_bytes"].as_u64() >= Some(64 << 10);
+        let has_median = |cell: &&Value| {
+            let percentiles = cell["latency"]["percentiles"].as_array();
+            percentiles.is_some_and(|all| all.iter().any(|of| of["percent"] == 50.0))
+        };
+        Self {
+            cells: cells().count(),
+            large: cells().filter(is_large).count(),
+            with_median: cells().filter(has_median).count(),
+        }
+    }
+}
+
+/// 14 block sizes by 1, 10 and 40 threads, in virtual time.
+const SWEEP: &str = r#"
+name = "sweep"
+title = "block sizes by threads"
+about = "For tests."
+order = "fixed"
+span = "64MiB"
+fill = 1
+grade = "quick"
+seconds_min = 0.02
+seconds_max = 0.05
+ask_above = 1e9
+[[cell]]
+op = ["read", "write"]
+pattern = "random"
+block = "512..4MiB"
+threads = [1, 2, 4, 8, 10, 16, 40]
+"#;
+
 #[test]
-fn a_browser_shows_every_value_and_asks_for_nothing() {
+fn a_browser_shows_every_value_of_a_real_run() {
+    let mut browser = need!(Browser::start(), "chromium");
     let bench = Bench::new();
-    report(&bench, &[EXAMPLE, "--html", "r.html"]).done().succeeded();
-    common::browser::reads_file(&bench, "r.html");
+    bench.small_run(["area"]).done().succeeded();
+    let quick = ["run", "area", "--size", "16M", "--max-time", "4s", "--quiet"];
+    bench.drivelab(quick).done().succeeded();
+    report(&bench, &["last", "--html", "r.html"]).done().succeeded();
+    reads_file(&mut browser, &bench, "r.html");
+    let expected = Expected::of(&[bench.record("last")]);
+    assert_eq!(expected.cells, 7);
+    assert_eq!(marks(&mut browser, &["Bandwidth of large blocks"]), expected.large);
+    let small = expected.cells - expected.large;
+    assert_eq!(marks(&mut browser, &["Operations of small blocks"]), small);
+
+    report(&bench, &["last~1", "last", "--html", "both.html"]).done().succeeded();
+    reads_file(&mut browser, &bench, "both.html");
+}
+
+#[test]
+fn a_browser_shows_every_value_of_a_comparison_with_prices() {
+    let mut browser = need!(Browser::start(), "chromium");
+    let bench = Bench::new();
+    let method = bench.file("sweep.toml", SWEEP.replace("[1, 2, 4, 8, 10, 16, 40]", "[1, 10, 40]"));
+    for drive in ["mtron-pro-32", "intel-x25e-32"] {
+        let run = ["run", &format!("model:{drive}"), "--label", drive, "--quiet", "--method"];
+        bench.drivelab(run).and([&method]).done().succeeded();
+    }
+    let prices = ["--price", "mtron-pro-32=500USD", "--price", "intel-x25e-32=810USD"];
+    let words = ["mtron-pro-32", "intel-x25e-32", "--html", "both.html"];
+    report(&bench, &words).and(prices).done().succeeded();
+    reads_file(&mut browser, &bench, "both.html");
+    let expected = Expected::of(&[bench.record("last~1"), bench.record("last")]);
+    assert_eq!(expected.cells, 2 * 2 * 14 * 3);
+    assert_eq!(marks(&mut browser, &["IOPS over block size"]), expected.cells);
+    assert_eq!(marks(&mut browser, &["Bandwidth over block size"]), expected.cells);
+    assert_eq!(marks(&mut browser, &["Median latency over"]), expected.with_median);
+    // Two drives in two charts; and operations of 4 KiB for the money, two by three cells of each drive.
+    assert_eq!(marks(&mut browser, &["Performance against price"]), 2 * 2);
+    assert_eq!(marks(&mut browser, &["Operations for the money"]), 2 * 2 * 3);
+}
+
+/// Of 14 x 7 x 2 cells all are drawn; of eleven times as many, 9 of 77 lines in a chart, and it says so.
+#[test]
+fn a_run_of_two_hundred_cells_and_one_of_two_thousand_have_readable_pages() {
+    let mut browser = need!(Browser::start(), "chromium");
+    let bench = Bench::new();
+    let method = bench.file("sweep.toml", SWEEP);
+    let run = ["run", "model:intel-x25e-32", "--quiet", "--method"];
+    bench.drivelab(run).and([method]).done().succeeded();
+    report(&bench, &["last", "--html", "many.html"]).done().succeeded();
+    reads_file(&mut browser, &bench, "many.html");
+    let mut record = bench.record("last");
+    let expected = Expected::of(std::slice::from_ref(&record));
+    assert_eq!(expected.cells, 196);
+    assert_eq!(marks(&mut browser, &["IOPS over block size"]), expected.cells);
+    assert_eq!(marks(&mut browser, &["Median latency over"]), expected.with_median);
+
+    let cells = record["cells"].as_array().expect("cells").clone();
+    let deeper = |depth: u64| {
+        cells.iter().map(move |cell| {
+            let mut cell = cell.clone();
+            cell["queue_depth"] = depth.into();
+            for key in ["name", "group"] {
+                cell[key] = format!("{}-q{depth}", cell[key].as_str().expect("a name")).into();
+            }
+            cell
+        })
+    };
+    record["cells"] = (1..=11).flat_map(deeper).collect();
+    bench.file("large.json", record.to_string());
+    report(&bench, &["large.json", "--html", "large.html"]).done().succeeded();
+    reads_file(&mut browser, &bench, "large.html");
+    assert_eq!(marks(&mut browser, &["IOPS over block size"]), 2 * 9 * 14);
+    let notes = browser.text("document.querySelector('figcaption p').textContent");
+    assert!(notes.contains("9 of 77 settings are drawn"), "{notes}");
+    let rows = "document.querySelector('#all-cells tbody').rows.length";
+    assert_eq!(browser.number(rows), 2156.0);
+}
+
+#[test]
+fn a_surface_has_every_field_of_its_heat_map_and_turns() {
+    let mut browser = need!(Browser::start(), "chromium");
+    let bench = Bench::new();
+    let words = ["run", "area", "--method", "iozone", "--size", "1M", "--quiet"];
+    let sets = ["--set", "file=64K..1M", "--set", "block=4K..64K", "--set", "test=write;read"];
+    bench.drivelab(words).and(sets).done().succeeded();
+    report(&bench, &["last", "--html", "files.html"]).done().succeeded();
+    reads_file(&mut browser, &bench, "files.html");
+    let cells = Expected::of(&[bench.record("last")]).cells;
+    assert_eq!(cells, 2 * 5 * 5);
+    let by_file = ["write by file", "read by file"];
+    assert_eq!(marks(&mut browser, &by_file), cells);
+    for chart in [1, 2] {
+        browser.click(&format!("figure:nth-of-type({chart}) button[data-v=surface]"));
+    }
+    assert_eq!(marks(&mut browser, &by_file), cells);
+    let surface = "figure:nth-of-type(1) .plot[data-v=surface]";
+    let drawn = format!("document.querySelector('{surface} .turn').innerHTML");
+    let before = browser.text(&drawn);
+    browser.drag(surface, 120.0, 30.0);
+    let dragged = browser.text(&drawn);
+    assert_ne!(before, dragged, "the mouse turns it");
+    browser.press("ArrowLeft");
+    assert_ne!(dragged, browser.text(&drawn), "keys turn it");
+    assert_eq!(marks(&mut browser, &by_file), cells);
+    assert_eq!(browser.complaints(), [""; 0]);
 }

@@ -2,7 +2,11 @@
 
 mod common;
 
-use common::{Bench, Call, assert_one_sentence, names_in};
+use common::{
+    Bench, Call, assert_one_sentence,
+    browser::{Browser, reads_file},
+    names_in,
+};
 use std::fs;
 use tempfile::tempdir;
 
@@ -95,5 +99,6 @@ fn a_study_as_a_page_has_its_charts_tables_claims_and_method() {
     assert!(page.len() < 3_000_000, "{} bytes", page.len());
     let drawings = names_in(&bench.path("pictures"));
     assert_eq!(drawings.len(), page.matches("<figure").count(), "{drawings:?}");
-    common::browser::reads_file(&bench, "l.html");
+    let mut browser = need!(Browser::start(), "chromium");
+    reads_file(&mut browser, &bench, "l.html");
 }

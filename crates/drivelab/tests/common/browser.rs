@@ -5,7 +5,7 @@
 mod pipe;
 mod reading;
 
-pub use reading::{reads, reads_file};
+pub use reading::{marks, reads, reads_file};
 
 use pipe::{DEADLINE, Pipe};
 use serde_json::{Value, json};

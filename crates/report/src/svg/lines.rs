@@ -44,7 +44,7 @@ pub(super) fn draw(lines: &Lines, view: View, legend: Legend) -> Canvas {
         points().map(|point| point.x).chain(bands()),
     );
     let y = Ruler::new(&lines.y, y_scale, Origin::Zero, points().flat_map(|point| reach(&point.y)));
-    let y_ticks = y.ticks(if y_scale == Scale::Linear { 7 } else { 10 });
+    let y_ticks = y.ticks(if y_scale == Scale::Linear { 7 } else { 12 });
     let y_title = lines.y.title_at_ticks();
     let mut frame = Frame::new(placed.height + 12.0, HEIGHT, &y_ticks, &y_title);
     frame.inset = if lines.series.iter().any(is_marked) { 10.0 } else { 0.0 };

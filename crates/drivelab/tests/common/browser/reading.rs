@@ -2,6 +2,7 @@
 
 use super::{Browser, Scheme};
 use crate::common::Bench;
+use serde_json::json;
 use std::{env, fs, path::Path};
 
 /// Both ends of what people read reports on: a telephone, and a window on a large screen.
@@ -59,13 +60,26 @@ const SHOWN: &str = "plot => {
   return found ? '' : 'not in the table: ' + tip.textContent;
 }";
 
-/// Opens the file `name` of the bench and reads it.
-pub fn reads_file(bench: &Bench, name: &str) {
-    let Some(mut browser) = Browser::start() else { return crate::common::skip("chromium") };
+/// Opens the file `name` of the bench and reads it; the page stays open.
+pub fn reads_file(browser: &mut Browser, bench: &Bench, name: &str) {
     let page = bench.path(name);
     let bytes = fs::metadata(&page).expect("a page").len();
+    println!("{name}: {bytes} bytes");
     assert!(bytes < PAGE_BYTES_MAX, "{name} has {bytes} bytes");
-    reads(&mut browser, &format!("file://{}", page.display()));
+    reads(browser, &format!("file://{}", page.display()));
+}
+
+/// Bars, points and fields in the charts whose title begins with one of `titles`, as they are drawn.
+pub fn marks(browser: &mut Browser, titles: &[&str]) -> usize {
+    let counted = browser.number(&format!(
+        "[...document.querySelectorAll('figure')]
+          .filter(figure => {}.some(title => figure.querySelector('h3').textContent.startsWith(title)))
+          .map(figure => figure.querySelector('.plot:not([hidden]) svg'))
+          .reduce((sum, svg) => sum + svg.querySelectorAll('.m').length
+            + [...svg.querySelectorAll('path[data-x]')].reduce((sum, path) => sum + path.getAttribute('d').match(/[ML]/g).length, 0), 0)",
+        json!(titles)
+    ));
+    counted as usize
 }
 
 /// Opens a report and reads it, light and dark, on narrow and wide windows: every chart is drawn and answers to mouse and
