@@ -4,6 +4,7 @@ use anyhow::Result;
 use record::Store;
 use report::terminal::{Characters, Color, Style};
 use std::{
+    fs::{self, File, OpenOptions},
     io::{self, ErrorKind, IsTerminal, Write},
     path::{Path, PathBuf},
 };
@@ -101,6 +102,29 @@ pub fn open_store(named: Option<&Path>) -> Result<Store> {
         None => record::default_path(|name| std::env::var_os(name))?,
     };
     Ok(Store::open(&path)?)
+}
+
+/// Writes a file through another beside it, so that a full disk leaves what was there. A link is followed; what is no regular
+/// file, such as a pipe, is written directly.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let path = match fs::canonicalize(path) {
+        Ok(path) if path.is_file() => path,
+        Ok(path) => return OpenOptions::new().write(true).open(path)?.write_all(bytes),
+        Err(_) => path.to_owned(),
+    };
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let beside = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
+    let written = File::create(&beside)
+        .and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()
+        })
+        .and_then(|()| fs::rename(&beside, &path));
+    if written.is_err() {
+        // The error that counts is the one above.
+        let _ = fs::remove_file(&beside);
+    }
+    written
 }
 
 #[cfg(test)]

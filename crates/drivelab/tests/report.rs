@@ -3,12 +3,12 @@
 mod common;
 
 use common::{
-    Bench, Call, assert_one_sentence,
+    Bench, Call, Mounted, assert_one_sentence,
     browser::{Browser, marks, reads_file},
     names_in,
 };
 use serde_json::Value;
-use std::fs;
+use std::{fs, io::Write, path::Path};
 
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/example-run.json");
 
@@ -124,6 +124,48 @@ pattern = "random"
 block = "512..4MiB"
 threads = [1, 2, 4, 8, 10, 16, 40]
 "#;
+
+/// `run --json` wrote into the file itself: a full disk left half a record where a whole one had been.
+#[test]
+fn a_full_disk_leaves_every_old_file_whole_and_no_half_one() {
+    let options = ["-t", "tmpfs", "-o", "size=4m"];
+    let disk = need!(Mounted::new(Path::new("none"), &options), "root, and a file system to mount");
+    let bench = Bench::new();
+    let run = ["run", "null:", "--method", "small.toml", "--max-time", "0.6s", "--quiet"];
+    let calls: Vec<(Call, &str)> = [
+        (report(&bench, &[EXAMPLE, "--force", "--html"]), "r.html"),
+        (report(&bench, &[EXAMPLE, "--force", "--xlsx"]), "r.xlsx"),
+        (report(&bench, &[EXAMPLE, "--force", "--csv"]), "r.csv"),
+        (report(&bench, &[EXAMPLE, "--force", "--svg"]), "pictures"),
+        (bench.drivelab(run.into_iter().chain(["--json"])), "record.json"),
+        (bench.drivelab_without_store(["study", "latency2016", "--quiet", "--json"]), "rows.json"),
+    ]
+    .into_iter()
+    .map(|(call, name)| (call.and([disk.path().join(name)]), name))
+    .collect();
+    calls.iter().for_each(|(call, _)| drop(call.done().succeeded()));
+    let files = || {
+        let in_all = [disk.path().to_owned(), disk.path().join("pictures")].map(|directory| {
+            let paths = names_in(&directory).into_iter().map(move |name| directory.join(name));
+            paths.filter(|path| path.is_file()).map(|path| (fs::read(&path).expect("a file"), path))
+        });
+        in_all.into_iter().flatten().collect::<Vec<_>>()
+    };
+    let mut ballast = fs::File::create(disk.path().join("ballast")).expect("a file");
+    while ballast.write_all(&[0; 4096]).is_ok() {}
+    let before = files();
+    assert!(before.len() > 8, "{} files", before.len());
+    for (call, name) in &calls {
+        let outcome = call.done();
+        assert_eq!(outcome.code, Some(2), "{name}: {outcome:?}");
+        let last = outcome.stderr.lines().last().unwrap_or_default();
+        assert_one_sentence(
+            last,
+            &["No space left", &disk.path().join(name).display().to_string()],
+        );
+        assert!(files() == before, "{name}: what was there is there, and nothing else");
+    }
+}
 
 #[test]
 fn a_browser_shows_every_value_of_a_real_run() {

@@ -7,8 +7,8 @@ use report::{
     svg::{self, View},
 };
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, Read, Write},
+    fs::{self, File},
+    io::Read,
     path::{Path, PathBuf},
 };
 
@@ -126,7 +126,8 @@ impl Outputs {
         let mut lines = Vec::new();
         let mut drawings = 0;
         for (path, format, bytes) in &self.files {
-            write_whole(path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+            output::write_whole(path, bytes)
+                .with_context(|| format!("cannot write {}", path.display()))?;
             match format {
                 Format::Svg => drawings += 1,
                 Format::Html | Format::Xlsx | Format::Csv => {
@@ -184,29 +185,6 @@ fn is_our_workbook(path: &Path) -> bool {
         Some(text)
     };
     properties().is_some_and(|text| text.contains(Format::Xlsx.mark()))
-}
-
-/// Through a file beside it, so that a full disk leaves what was there. A link is followed; what is no regular
-/// file, such as a pipe, is written directly.
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let path = match fs::canonicalize(path) {
-        Ok(path) if path.is_file() => path,
-        Ok(path) => return OpenOptions::new().write(true).open(path)?.write_all(bytes),
-        Err(_) => path.to_owned(),
-    };
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
-    let written = File::create(&beside)
-        .and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.sync_all()
-        })
-        .and_then(|()| fs::rename(&beside, &path));
-    if written.is_err() {
-        // The error that counts is the one above.
-        let _ = fs::remove_file(&beside);
-    }
-    written
 }
 
 #[cfg(test)]

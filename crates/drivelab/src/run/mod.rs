@@ -216,7 +216,7 @@ fn give_out(
     let json = || serde_json::to_string_pretty(record).map(|text| text + "\n");
     match arguments.json.as_deref() {
         Some(path) if path == Path::new("-") => return output::print(&json()?),
-        Some(path) => fs::write(path, json()?)
+        Some(path) => output::write_whole(path, json()?.as_bytes())
             .with_context(|| format!("--json: cannot write {}", path.display()))?,
         None => {}
     }

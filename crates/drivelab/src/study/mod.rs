@@ -27,7 +27,6 @@ use arguments::StudyArguments;
 use lab::names::did_you_mean;
 use report::terminal::Page;
 use std::{
-    fs,
     io::{IsTerminal, Write, stderr},
     path::Path,
     process::ExitCode,
@@ -142,7 +141,8 @@ fn write_json(path: &Path, rows: &[serde_json::Value]) -> Result<Written> {
         output::print(&text)?;
         return Ok(Written::ToStdout);
     }
-    fs::write(path, text).with_context(|| format!("--json: cannot write {}", path.display()))?;
+    output::write_whole(path, text.as_bytes())
+        .with_context(|| format!("--json: cannot write {}", path.display()))?;
     Ok(Written::ToFile)
 }
 

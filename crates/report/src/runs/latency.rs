@@ -6,6 +6,8 @@ use record::{Cell, Latency};
 
 /// More distributions than this are no report but an archive: the record and the CSV have them all.
 const CELLS_MAX: usize = 24;
+/// Of so many, this many are drawn: a curve with its table is 25 kB.
+const CELLS_OF_MANY: usize = 12;
 /// Curves in one chart.
 const CURVES_MAX: usize = 6;
 /// Buckets to a power of two, as `docs/record-format.md` has it.
@@ -70,7 +72,7 @@ fn chosen<'c>(subjects: &[Subject<'c>]) -> (Vec<(usize, &'c Cell)>, usize) {
         let distance = |cell: &Cell| (cell.block_bytes.max(1) as f64 / 4096.0).log2().abs();
         let nearest = cells.iter().map(|(_, cell)| distance(cell)).fold(f64::INFINITY, f64::min);
         cells.retain(|(_, cell)| distance(cell) == nearest);
-        cells = super::thinned(cells, CELLS_MAX);
+        cells = super::thinned(cells, CELLS_OF_MANY);
     }
     // The same cell of all subjects stands together.
     let place = |cell: &Cell| {

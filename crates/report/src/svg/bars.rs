@@ -125,9 +125,11 @@ impl Plot<'_> {
     }
 }
 
-/// In the colour of text, so that it shows on the bar and beside it.
+/// A thin shape in the colour of text with a rim in the page's, so that it shows on every bar and beside it.
 fn interval_on_bar(canvas: &mut Canvas, low: f64, high: f64, middle: f64) {
-    let cap = |x: f64| format!("M{} {}v7", Px(x), Px(middle - 3.5));
-    let bar = format!("M{} {}H{}", Px(low), Px(middle), Px(high));
-    canvas.path("w", &format!("{bar}{}{}", cap(low), cap(high)), "");
+    const HALF: f64 = 0.7;
+    let cap = |x: f64| format!("M{} {}h1.4v7h-1.4Z", Px(x - HALF), Px(middle - 3.5));
+    let (left, right) = (low.min(high), low.max(high));
+    let bar = format!("M{} {}H{}v1.4H{}Z", Px(left), Px(middle - HALF), Px(right), Px(left));
+    canvas.path("w", &format!("{bar}{}{}", cap(left), cap(right)), "");
 }

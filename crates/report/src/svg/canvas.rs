@@ -122,9 +122,10 @@ impl Canvas {
         let label = format!("{}, {}", figure.title, view.title().to_lowercase());
         format!(
             "<svg class=\"chart\" role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {WIDTH} {}\"{attributes}>\
-             {body}</svg>",
+             <desc>{note}</desc>{body}</svg>",
             Escaped(label),
-            Px(height)
+            Px(height),
+            note = Escaped(described(figure)),
         )
     }
 
@@ -151,4 +152,10 @@ impl Canvas {
             height = Px(height),
         )
     }
+}
+
+/// What a reader who does not see it needs to know of a chart: how to read it, and how much there is.
+fn described(figure: &Figure) -> String {
+    let values = figure.values();
+    format!("{} {values} values, listed in the table below.", figure.note).trim_start().to_owned()
 }

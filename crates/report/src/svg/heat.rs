@@ -114,9 +114,7 @@ fn field(
         let text = crate::number::significant(value.value / factor);
         let fits = |(class, font)| (text_px(&text, font) + 2.0 < width).then_some(class);
         if let Some(class) = [("v", 12.0), ("f", 10.5)].into_iter().find_map(fits) {
-            // Black on the lighter half, white on the darker: at least 4.5 to 1 on all of the scale.
-            let ink = if style::luminance(color) > 0.18 { "#000" } else { "#fff" };
-            canvas.tinted(x + width / 2.0, y + 17.0, class, ink, &text);
+            canvas.tinted(x + width / 2.0, y + 17.0, class, style::ink_on(color), &text);
         }
     });
 }

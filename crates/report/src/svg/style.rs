@@ -69,18 +69,117 @@ pub(super) fn luminance(color: [u8; 3]) -> f64 {
     0.2126 * linear(color[0]) + 0.7152 * linear(color[1]) + 0.0722 * linear(color[2])
 }
 
+/// Black on the lighter half, white on the darker.
+pub(super) fn ink_on(color: [u8; 3]) -> &'static str {
+    if luminance(color) > 0.18 { "#000" } else { "#fff" }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const PAGE: [(&str, &str); 2] =
+        [(include_str!("../html/style.css"), CSS), (include_str!("../html/dark.css"), CSS_DARK)];
+
+    /// `#rgb` or `#rrggbb`.
     fn parsed(color: &str) -> [u8; 3] {
-        let part = |at: usize| u8::from_str_radix(&color[at..at + 2], 16).expect("two digits");
-        [part(1), part(3), part(5)]
+        let digits: Vec<u8> =
+            color[1..].chars().map(|digit| digit.to_digit(16).expect("a digit") as u8).collect();
+        std::array::from_fn(|at| match digits.len() {
+            3 => digits[at] * 17,
+            _ => digits[at * 2] * 16 + digits[at * 2 + 1],
+        })
+    }
+
+    fn contrast_of(one: [u8; 3], other: [u8; 3]) -> f64 {
+        let [one, other] = [one, other].map(luminance);
+        (one.max(other) + 0.05) / (one.min(other) + 0.05)
     }
 
     fn contrast(one: &str, other: &str) -> f64 {
-        let [one, other] = [one, other].map(|color| luminance(parsed(color)));
-        (one.max(other) + 0.05) / (one.min(other) + 0.05)
+        contrast_of(parsed(one), parsed(other))
+    }
+
+    /// A colour of the page: what follows `--name:`; of a drawing: of the last rule for `.name` that has this property.
+    fn colour(sheet: &str, before: &str) -> [u8; 3] {
+        let rest = sheet.split_once(before).unwrap_or_else(|| panic!("no {before} in {sheet}")).1;
+        let rest = &rest[rest.find('#').expect("a colour")..];
+        let end = rest[1..].find(|letter: char| !letter.is_ascii_hexdigit()).expect("an end") + 1;
+        parsed(&rest[..end])
+    }
+
+    /// `shade` laid over `page` with this opacity.
+    fn laid_over(page: [u8; 3], shade: [u8; 3], opacity: f64) -> [u8; 3] {
+        std::array::from_fn(|at| {
+            let [page, shade] = [page[at], shade[at]].map(f64::from);
+            (page + (shade - page) * opacity).round() as u8
+        })
+    }
+
+    /// WCAG 2.2, 1.4.3 (AA) for text.
+    #[test]
+    fn all_text_of_a_page_has_a_contrast_of_four_and_a_half_light_and_dark() {
+        for (page, chart) in PAGE {
+            let of = |name: &str| colour(page, &format!("--{name}:"));
+            for (ink, grounds) in [
+                ("ink", &["page", "card", "wash", "alert-wash"][..]),
+                ("soft", &["page", "card", "wash", "alert-wash"]),
+                ("link", &["page"]),
+                ("alert", &["alert-wash"]),
+                ("fine", &["page"]),
+            ] {
+                for ground in grounds {
+                    let ratio = contrast_of(of(ink), of(ground));
+                    assert!(ratio >= 4.5, "{ink} on {ground}: {ratio:.2}");
+                }
+            }
+            // In a drawing, on the page, in a row and in the steady window, as `style.css` shades them.
+            let shade = parsed("#8a94a3");
+            for class in [".chart text{fill:", ".chart .k,.chart .a{fill:"] {
+                for opacity in [0.0, 0.06, 0.13] {
+                    let ground = laid_over(of("page"), shade, opacity);
+                    let ratio = contrast_of(colour(chart, class), ground);
+                    assert!(ratio >= 4.5, "{class} on {opacity}: {ratio:.2}");
+                }
+            }
+        }
+        assert!(
+            CSS.contains(".band{fill:#8a94a3;opacity:.13}"),
+            "what was tested is what is drawn"
+        );
+        assert!(CSS.contains(".row{fill:#8a94a3;opacity:.06}"), "what was tested is what is drawn");
+    }
+
+    /// WCAG 2.2, 1.4.11 for what carries a meaning; a line across the page does not.
+    #[test]
+    fn all_marks_of_a_page_have_a_contrast_of_three_light_and_dark() {
+        for (page, chart) in PAGE {
+            let of = |name: &str| colour(page, &format!("--{name}:"));
+            let shade = parsed("#8a94a3");
+            for opacity in [0.0, 0.06, 0.13] {
+                let ground = laid_over(of("page"), shade, opacity);
+                for series in 0..SERIES_COLORS.len() {
+                    let ratio = contrast_of(colour(chart, &format!(".s{series}{{color:")), ground);
+                    assert!(ratio >= 3.0, "series {series} on {opacity}: {ratio:.2}");
+                }
+                for class in [".chart .x{stroke:", ".chart .lim{stroke:"] {
+                    let ratio = contrast_of(colour(chart, class), of("page"));
+                    assert!(ratio >= 3.0, "{class}: {ratio:.2}");
+                }
+            }
+            // Whoever uses the keyboard sees where they are; an interval shows on a bar by its rim.
+            assert!(contrast_of(of("link"), of("page")) >= 3.0);
+            assert!(contrast_of(colour(chart, ".chart .w{fill:"), of("page")) >= 3.0);
+        }
+    }
+
+    #[test]
+    fn numbers_on_the_scale_of_colours_are_read_everywhere() {
+        for at in 0..=200 {
+            let ground = viridis(f64::from(at) / 200.0);
+            let ratio = contrast_of(parsed(ink_on(ground)), ground);
+            assert!(ratio >= 4.5, "{at}: {ratio:.2}");
+        }
     }
 
     #[test]

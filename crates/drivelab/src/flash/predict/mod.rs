@@ -21,7 +21,7 @@ use lab::workload::Pattern;
 use measured::Measured;
 use rates::Rates;
 use report::number;
-use std::{fs, process::ExitCode};
+use std::process::ExitCode;
 use target::TargetText;
 
 pub const ABOUT: &str = "\
@@ -76,7 +76,7 @@ pub fn predict(arguments: &PredictArguments) -> Result<ExitCode> {
     output::print(&described(&arguments.drive, &rates, &forecast, &seen, write_share))?;
     if let Some(path) = &arguments.svg {
         let picture = picture::svg(&arguments.drive, &rates, &forecast, &measured);
-        fs::write(path, picture)
+        output::write_whole(path, picture.as_bytes())
             .with_context(|| format!("--svg: cannot write {}", path.display()))?;
     }
     Ok(ExitCode::SUCCESS)

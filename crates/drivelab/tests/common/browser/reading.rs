@@ -60,6 +60,34 @@ const SHOWN: &str = "plot => {
   return found ? '' : 'not in the table: ' + tip.textContent;
 }";
 
+/// What a reader who does not see the page misses: names of drawings, tables, buttons and regions, the order of headings.
+const UNNAMED: &str = "(() => {
+  const wrong = [], name = element => element.getAttribute('aria-label') || element.textContent.trim();
+  let level = 0;
+  for (const heading of document.querySelectorAll('h1,h2,h3,h4,h5,h6')) {
+    const own = Number(heading.tagName[1]);
+    if (own > level + 1) wrong.push('h' + own + ' after h' + level + ': ' + heading.textContent);
+    level = own;
+  }
+  if (document.querySelectorAll('h1').length !== 1) wrong.push('more or less than one h1');
+  for (const svg of document.querySelectorAll('svg:not([aria-hidden=true])')) {
+    const desc = svg.querySelector('desc');
+    if (svg.getAttribute('role') !== 'img' || !svg.getAttribute('aria-label') || !desc || !desc.textContent) wrong.push('a drawing without role, name or description');
+  }
+  for (const table of document.querySelectorAll('table')) {
+    const of = table.caption && table.caption.textContent;
+    if (!of) wrong.push('a table without a caption');
+    if ([...table.tHead.rows[0].cells].some(cell => cell.tagName !== 'TH' || cell.scope !== 'col')) wrong.push('a head without scope: ' + of);
+    if ([...table.tBodies[0].rows].some(row => row.cells[0].tagName !== 'TH' || row.cells[0].scope !== 'row')) wrong.push('a row without a head: ' + of);
+  }
+  for (const element of document.querySelectorAll('button,a,[role=region],[role=group],summary')) if (!name(element)) wrong.push('without a name: ' + element.outerHTML);
+  for (const region of document.querySelectorAll('.scroll,.plot,pre')) if (region.tabIndex !== 0) wrong.push('cannot be scrolled by keys: ' + region.className);
+  const ids = [...document.querySelectorAll('[id]')].map(element => element.id);
+  if (new Set(ids).size !== ids.length) wrong.push('two elements with one id');
+  if (!document.documentElement.lang || !document.title) wrong.push('no language or no title');
+  return wrong;
+})()";
+
 /// Opens the file `name` of the bench and reads it; the page stays open.
 pub fn reads_file(browser: &mut Browser, bench: &Bench, name: &str) {
     let page = bench.path(name);
@@ -96,6 +124,7 @@ pub fn reads(browser: &mut Browser, url: &str) {
             assert!(took < OPEN_MS_MAX, "{case}: {took} ms");
             keep_picture(browser, width, scheme);
             assert_eq!(browser.value(CHARTS).to_string(), "[]", "{case}");
+            assert_eq!(browser.value(UNNAMED).to_string(), "[]", "{case}");
             let over = browser.number("document.documentElement.scrollWidth - innerWidth");
             assert!(over <= 0.0, "{case}: {over} pixels wider than the window");
             every_chart_answers(browser, &case);
