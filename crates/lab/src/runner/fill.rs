@@ -37,7 +37,7 @@ pub fn probe_bytes(grade: Grade, fill: u32, span_bytes: u64) -> u64 {
 impl Runner<'_> {
     /// Writes the whole area once, so that no block is answered from a map.
     pub(super) fn fill(&mut self, target: usize, round: u32) -> Result<(), RunError> {
-        let offer = self.targets[target].offer();
+        let offer = self.target(target).offer();
         let span_bytes = self.plan.span_bytes;
         let total_bytes = span_bytes * u64::from(self.plan.fill);
         let mut before_bytes = span_bytes * u64::from(round);
@@ -56,7 +56,7 @@ impl Runner<'_> {
     pub(super) fn probe_compression(&mut self, target: usize) -> Result<Option<Warning>, RunError> {
         let plan = self.plan;
         let bytes = probe_bytes(plan.grade, plan.fill, plan.span_bytes);
-        let offer = self.targets[target].offer();
+        let offer = self.target(target).offer();
         let asked = bytes > 0 && plan.cells.iter().any(CellSpec::writes);
         if !asked || offer.time == Time::Virtual {
             return Ok(None);

@@ -97,38 +97,79 @@ pub fn run(
     record: &mut Record,
     observer: &mut dyn Observer,
 ) -> Result<(), RunError> {
-    let mut runner = Runner {
-        plan,
-        targets,
-        observer,
-        started: WallInstant::now(),
-        virtual_s: 0.0,
-        allowance: Allowance::new(plan, record),
-    };
     let resumed = !record.cells.is_empty();
+    let mut runner = Runner::new(plan, Bench::All(targets), record, observer);
     let outcome = runner.run(record);
-    for (info, target) in record.targets.iter_mut().zip(runner.targets.iter()) {
+    for (info, target) in record.targets.iter_mut().zip(targets.iter()) {
         // A resumed run's own completions are not all of its record's.
         info.completions = target.completions().filter(|_| !resumed);
         info.managed_flash = target.managed_flash();
     }
-    sort_cells(record, plan);
     record.paired = pair(record, plan);
-    record.state = match &outcome {
+    conclude(plan, record, &outcome);
+    outcome
+}
+
+/// Carries out one pass on one of the plan's targets, which is there for this turn alone and was made ready by the
+/// caller: a file system just made, a cache just switched. The tested area is filled first. When all turns are over,
+/// or one failed, [`conclude`] closes the record.
+///
+/// # Errors
+/// [`RunError`].
+///
+/// # Panics
+/// When the method runs in rounds: their number is not known before.
+pub fn run_turn(
+    plan: &Plan,
+    turn: Turn,
+    target: &mut dyn Target,
+    record: &mut Record,
+    observer: &mut dyn Observer,
+) -> Result<(), RunError> {
+    assert!(plan.method.file.rounds.is_none(), "rounds decide by themselves when they end");
+    let bench = Bench::One { index: turn.target, target };
+    let mut runner = Runner::new(plan, bench, record, observer);
+    runner.make_ready(record, turn.target)?;
+    for (order, step) in plan.steps.iter().enumerate() {
+        if step.target == turn.target && step.pass == turn.pass && !is_done(record, plan, *step) {
+            runner.step_or_stop(record, order, *step)?;
+        }
+    }
+    Ok(())
+}
+
+/// A target's turn: one pass over all cells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Turn {
+    /// Index into the record's targets.
+    pub target: usize,
+    /// Which pass, from 0.
+    pub pass: u32,
+}
+
+/// Puts the record's cells into the method's order, and says in it how the run ended.
+pub fn conclude(plan: &Plan, record: &mut Record, outcome: &Result<(), RunError>) {
+    sort_cells(record, plan);
+    record.state = match outcome {
         Ok(()) => State::Complete,
         Err(RunError::Interrupted) => State::Interrupted,
         Err(_) => State::Failed,
     };
     record.error = outcome.as_ref().err().map(ToString::to_string);
-    outcome
 }
 
 /// Rounds that must agree for SNIA's steady state, and whose rates are then the result.
 const STEADY_ROUNDS: usize = 5;
 
+/// The targets that are there.
+enum Bench<'a> {
+    All(&'a mut [Box<dyn Target>]),
+    One { index: usize, target: &'a mut dyn Target },
+}
+
 struct Runner<'a> {
     plan: &'a Plan,
-    targets: &'a mut [Box<dyn Target>],
+    bench: Bench<'a>,
     observer: &'a mut dyn Observer,
     started: WallInstant,
     /// Seconds that all passes took together: the run's time on a virtual clock.
@@ -136,33 +177,41 @@ struct Runner<'a> {
     allowance: Allowance,
 }
 
-impl Runner<'_> {
-    fn run(&mut self, record: &mut Record) -> Result<(), RunError> {
-        let writes = self.plan.fill > 0 || self.plan.cells.iter().any(CellSpec::writes);
-        let need = Need { span_bytes: self.plan.span_bytes, writes };
-        for target in 0..self.targets.len() {
-            self.targets[target].prepare(&need)?;
-            // What the user paid is no property of the target.
-            let price = record.targets[target].price.take();
-            record.targets[target] = TargetInfo { price, ..self.targets[target].info().clone() };
-            self.observer.save(record);
-            if self.targets[target].offer().access == Access::ReadWrite {
-                (0..self.plan.fill).try_for_each(|round| self.fill(target, round))?;
+impl<'a> Runner<'a> {
+    fn new(
+        plan: &'a Plan,
+        bench: Bench<'a>,
+        record: &Record,
+        observer: &'a mut dyn Observer,
+    ) -> Self {
+        Self {
+            plan,
+            bench,
+            observer,
+            started: WallInstant::now(),
+            virtual_s: 0.0,
+            allowance: Allowance::new(plan, record),
+        }
+    }
+
+    fn target(&mut self, wanted: usize) -> &mut dyn Target {
+        match &mut self.bench {
+            Bench::All(targets) => targets[wanted].as_mut(),
+            Bench::One { index, target } => {
+                assert_eq!(*index, wanted, "only one target is there");
+                *target
             }
-            let probed = self.probe_compression(target)?;
-            let mut seen = self.targets[target].inspect()?;
-            seen.extend(probed);
-            record.targets[target].flags.extend(seen.iter().filter_map(|warning| warning.flag));
-            record.targets[target].warnings.extend(seen);
+        }
+    }
+
+    fn run(&mut self, record: &mut Record) -> Result<(), RunError> {
+        for target in 0..record.targets.len() {
+            self.make_ready(record, target)?;
         }
         self.rebuild_files(record)?;
         for (order, step) in self.plan.steps.iter().enumerate() {
             if !is_done(record, self.plan, *step) {
-                if self.observer.interrupted() {
-                    return Err(RunError::Interrupted);
-                }
-                self.step(record, order, *step)?;
-                self.observer.save(record);
+                self.step_or_stop(record, order, *step)?;
             }
             // A run may have been killed between its last round and this question.
             if rounds_are_over(record, self.plan, order) {
@@ -172,11 +221,46 @@ impl Runner<'_> {
         Ok(())
     }
 
+    /// Prepares a target, fills it, and looks at what the written area shows.
+    fn make_ready(&mut self, record: &mut Record, target: usize) -> Result<(), RunError> {
+        let writes = self.plan.fill > 0 || self.plan.cells.iter().any(CellSpec::writes);
+        let need = Need { span_bytes: self.plan.span_bytes, writes };
+        self.target(target).prepare(&need)?;
+        // What the user paid is no property of the target.
+        let price = record.targets[target].price.take();
+        record.targets[target] = TargetInfo { price, ..self.target(target).info().clone() };
+        self.observer.save(record);
+        if self.target(target).offer().access == Access::ReadWrite {
+            (0..self.plan.fill).try_for_each(|round| self.fill(target, round))?;
+        }
+        let probed = self.probe_compression(target)?;
+        let mut seen = self.target(target).inspect()?;
+        seen.extend(probed);
+        record.targets[target].flags.extend(seen.iter().filter_map(|warning| warning.flag));
+        record.targets[target].warnings.extend(seen);
+        Ok(())
+    }
+
+    /// One pass of one cell, unless the user wants to stop.
+    fn step_or_stop(
+        &mut self,
+        record: &mut Record,
+        order: usize,
+        step: Step,
+    ) -> Result<(), RunError> {
+        if self.observer.interrupted() {
+            return Err(RunError::Interrupted);
+        }
+        self.step(record, order, step)?;
+        self.observer.save(record);
+        Ok(())
+    }
+
     /// A resumed run may stand in the middle of a chain of cells on one growing file: the chain's writes so far
     /// are done again, unrecorded, so that the next cell finds the file it would have found.
     fn rebuild_files(&mut self, record: &Record) -> Result<(), RunError> {
         let plan = self.plan;
-        for target in 0..self.targets.len() {
+        for target in 0..record.targets.len() {
             let own = || plan.steps.iter().filter(|step| step.target == target);
             let Some(next) = own().position(|step| !is_done(record, plan, *step)) else { continue };
             let is_new = |step: &&Step| plan.cells[step.cell].file == FileState::New;
@@ -217,17 +301,17 @@ impl Runner<'_> {
             return Ok(());
         };
         self.reset(step.target, spec)?;
-        let started_s = match self.targets[step.target].offer().time {
+        let started_s = match self.target(step.target).offer().time {
             Time::Wall => self.started.elapsed().as_secs_f64(),
             Time::Virtual => self.virtual_s,
         };
-        let before = self.targets[step.target].watch();
-        let volume_before = self.targets[step.target].managed_flash();
+        let before = self.target(step.target).watch();
+        let volume_before = self.target(step.target).managed_flash();
         let seed = seed_of(plan, step);
         let show = |observer: &mut dyn Observer, live| observer.event(Event::Live(live));
         let done = self.pass(step.target, spec, areas.clone(), seed, written_max, show)?;
-        let after = self.targets[step.target].watch();
-        let volume_after = self.targets[step.target].managed_flash();
+        let after = self.target(step.target).watch();
+        let volume_after = self.target(step.target).managed_flash();
         self.count_written(step.target, spec, &done);
         let found = self.find(record, step, &areas, &done, (before, after));
         let place = Place {
@@ -252,10 +336,10 @@ impl Runner<'_> {
 
     fn reset(&mut self, target: usize, spec: &CellSpec) -> Result<(), RunError> {
         if spec.file == FileState::New {
-            self.targets[target].reset(Reset::NewFile)?;
+            self.target(target).reset(Reset::NewFile)?;
         }
         if spec.cache == CacheState::Dropped {
-            self.targets[target].reset(Reset::DropCache)?;
+            self.target(target).reset(Reset::DropCache)?;
         }
         Ok(())
     }
@@ -275,9 +359,9 @@ impl Runner<'_> {
             rule: self.plan.rule,
             written_max,
             seed,
-            cpu_clock: self.targets[target].cpu_clock(),
+            cpu_clock: self.target(target).cpu_clock(),
         };
-        let crew = self.targets[target].open(&spec.streams)?;
+        let crew = self.target(target).open(&spec.streams)?;
         let observer = &mut *self.observer;
         let mut watch = |live: Live| {
             show(observer, live);
@@ -287,7 +371,7 @@ impl Runner<'_> {
             PassError::Interrupted => RunError::Interrupted,
             PassError::Target(error) => RunError::Target(error),
             PassError::Failed(failure) => {
-                RunError::Failed(describe(failure, &self.targets[target].info().text))
+                RunError::Failed(describe(failure, &self.target(target).info().text))
             }
         })?;
         self.virtual_s += done.streams.iter().map(|pass| pass.seconds).fold(0.0, f64::max);
@@ -301,13 +385,14 @@ impl Runner<'_> {
     }
 
     fn find(
-        &self,
+        &mut self,
         record: &Record,
         step: Step,
         areas: &[Area],
         done: &pass::PassDone,
         (before, after): (Observation, Observation),
     ) -> Vec<Vec<Warning>> {
+        let offer = self.target(step.target).offer();
         let cell = &self.plan.cells[step.cell];
         let moved = |share: fn(Op) -> f64| {
             let each = cell.streams.iter().zip(&done.streams);
@@ -316,7 +401,7 @@ impl Runner<'_> {
         let read_share: fn(Op) -> f64 =
             |op| if op == Op::ReadModifyWrite { 1.0 } else { 1.0 - op.written_share() };
         // A model's seconds are not those that the engine's cost was measured in.
-        let engine_ns = match self.targets[step.target].offer().time {
+        let engine_ns = match offer.time {
             Time::Wall => record.calibration.first().map_or(0.0, |cost| cost.ns_per_operation),
             Time::Virtual => 0.0,
         };
@@ -332,7 +417,7 @@ impl Runner<'_> {
             busy: done.busy,
             engine_ns,
             memory_bytes: match record.targets[step.target].kind {
-                TargetKind::Model => self.targets[step.target].offer().memory_bytes,
+                TargetKind::Model => offer.memory_bytes,
                 _ => record.environment.host.memory_bytes,
             },
         };
