@@ -20,6 +20,7 @@ mod dossier;
 mod error;
 pub mod expression;
 mod file;
+pub mod matrix;
 mod models;
 mod published;
 mod resist;

@@ -1,0 +1,19 @@
+//! The configuration matrix, without a machine: which configurations there are, what each is to be told, what it promises after a
+//! power cut, and what the measured rates say about each setting.
+//!
+//! ```text
+//!   words -> Axes -> Configuration... -> (staged and measured elsewhere) -> Outcome...
+//!                        |-> wording: mkfs, mount options, or a refusal with the nearest equivalent
+//!                        |-> Durability: the class of what a power cut leaves
+//!   Outcome... -> pivot, effects, best of each class
+//! ```
+
+mod axis;
+mod durability;
+mod effect;
+mod wording;
+
+pub use axis::{Axes, Axis, BadAxis, Configuration};
+pub use durability::{Durability, Machine};
+pub use effect::{Best, Effect, Goal, Outcome, Pivot, best, effects, pivot};
+pub use wording::{Format, formatted, mount_options};

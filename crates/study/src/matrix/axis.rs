@@ -1,0 +1,273 @@
+//! Axes, their levels, and the configurations that they span.
+
+use super::wording;
+use std::fmt;
+
+/// A setting that the matrix varies, in the order in which the table shows them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Axis {
+    /// The file system; `raw` is the device itself.
+    Fs,
+    /// The drive's own write cache.
+    WriteCache,
+    /// Whether deleted blocks are told to the drive (TRIM) as they become free.
+    Discard,
+    /// Percent of the file system that is full, after churn.
+    Fill,
+    /// Options of mkfs.
+    Mkfs,
+    /// Options of mount.
+    Mount,
+    /// The kernel's scheduler.
+    Scheduler,
+    /// The kernel's read-ahead, in bytes as the user writes them.
+    ReadAhead,
+    /// Whether the kernel sends flushes to the drive at all. Without them it is fast and loses data.
+    KernelFlush,
+}
+
+/// A level of an axis that a configuration does not have, such as mount options of a raw device.
+const NONE: &str = "-";
+
+impl Axis {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Fs,
+        Self::WriteCache,
+        Self::Discard,
+        Self::Fill,
+        Self::Mkfs,
+        Self::Mount,
+        Self::Scheduler,
+        Self::ReadAhead,
+        Self::KernelFlush,
+    ];
+
+    /// As its option is spelled, and as a coordinate in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fs => "fs",
+            Self::WriteCache => "write-cache",
+            Self::Discard => "discard",
+            Self::Fill => "fill",
+            Self::Mkfs => "mkfs",
+            Self::Mount => "mount",
+            Self::Scheduler => "scheduler",
+            Self::ReadAhead => "read-ahead",
+            Self::KernelFlush => "kernel-flush",
+        }
+    }
+
+    /// Options hold commas themselves: their levels are parted by semicolons.
+    fn separator(self) -> char {
+        match self {
+            Self::Mkfs | Self::Mount => ';',
+            _ => ',',
+        }
+    }
+
+    /// Whether a raw device has it.
+    fn is_of_a_device(self) -> bool {
+        match self {
+            Self::Fs
+            | Self::WriteCache
+            | Self::Scheduler
+            | Self::ReadAhead
+            | Self::KernelFlush
+            | Self::Fill => true,
+            Self::Discard | Self::Mkfs | Self::Mount => false,
+        }
+    }
+
+    fn check(self, level: &str) -> Result<(), BadAxis> {
+        let on_or_off = |level: &str| matches!(level, "on" | "off");
+        let complaint = match self {
+            Self::WriteCache | Self::Discard | Self::KernelFlush if !on_or_off(level) => {
+                Some("on, off, or both as on,off".to_owned())
+            }
+            Self::Fill if level.parse::<u32>().is_ok_and(|percent| percent <= 95) => None,
+            Self::Fill => Some("percents from 0 to 95, such as 0,50,90".to_owned()),
+            Self::Fs => wording::refused_fs(level),
+            Self::Scheduler => wording::refused_scheduler(level),
+            Self::Mkfs => wording::refused_mkfs(level),
+            Self::Mount => wording::refused_mount(level),
+            Self::WriteCache | Self::Discard | Self::KernelFlush | Self::ReadAhead => None,
+        };
+        match complaint {
+            None => Ok(()),
+            Some(cure) => Err(BadAxis(format!("--{} {level}: write {cure}", self.name()))),
+        }
+    }
+}
+
+impl fmt::Display for Axis {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+/// Axes that cannot be had: one sentence with the cure.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct BadAxis(pub String);
+
+/// The axes that a matrix varies or holds, each with its levels.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Axes {
+    axes: Vec<(Axis, Vec<String>)>,
+}
+
+impl Axes {
+    /// Adds an axis from what was typed after its option.
+    ///
+    /// # Errors
+    /// [`BadAxis`] when a level is none, is not to be had on this kernel, or stands there twice.
+    pub fn add(&mut self, axis: Axis, text: &str) -> Result<(), BadAxis> {
+        let mut levels: Vec<String> = Vec::new();
+        for level in text.split(axis.separator()).map(str::trim) {
+            // No options at all is a level, too.
+            axis.check(level)?;
+            if levels.iter().any(|known| known == level) {
+                return Err(BadAxis(format!(
+                    "--{axis} {text}: {level} stands there twice: leave one out"
+                )));
+            }
+            levels.push(level.to_owned());
+        }
+        self.axes.push((axis, levels));
+        self.axes.sort_by_key(|(axis, _)| *axis);
+        Ok(())
+    }
+
+    /// Axes with their levels, in the order of the table.
+    pub fn iter(&self) -> impl Iterator<Item = (Axis, &[String])> {
+        self.axes.iter().map(|(axis, levels)| (*axis, levels.as_slice()))
+    }
+
+    /// Axes with more than one level: those that have an effect to measure.
+    pub fn varied(&self) -> Vec<Axis> {
+        self.axes.iter().filter(|(_, levels)| levels.len() > 1).map(|(axis, _)| *axis).collect()
+    }
+
+    /// Every configuration once, the last axis fastest. What does not apply to a raw device has the level `-` there,
+    /// so that a raw device is measured once and not once for each mount option.
+    pub fn configurations(&self) -> Vec<Configuration> {
+        let mut all = vec![Configuration { levels: Vec::new() }];
+        for (axis, levels) in &self.axes {
+            let mut next: Vec<Configuration> = Vec::new();
+            for one in &all {
+                let applies = axis.is_of_a_device() || !one.is_raw();
+                let count = if applies { levels.len() } else { 1 };
+                for level in &levels[..count] {
+                    let mut one = one.clone();
+                    one.levels.push((*axis, if applies { level } else { NONE }.to_owned()));
+                    next.push(one);
+                }
+            }
+            all = next;
+        }
+        all
+    }
+}
+
+/// One level of each axis.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Configuration {
+    levels: Vec<(Axis, String)>,
+}
+
+impl Configuration {
+    /// The level of an axis; `None` where the matrix does not name it, or it does not apply.
+    pub fn level(&self, axis: Axis) -> Option<&str> {
+        let (_, level) = self.levels.iter().find(|(known, _)| *known == axis)?;
+        (level != NONE).then_some(level)
+    }
+
+    /// Axes and levels, `-` where one does not apply.
+    pub fn levels(&self) -> impl Iterator<Item = (Axis, &str)> {
+        self.levels.iter().map(|(axis, level)| (*axis, level.as_str()))
+    }
+
+    /// The file system; a matrix without the axis measures the device itself.
+    pub fn fs(&self) -> &str {
+        self.level(Axis::Fs).unwrap_or("raw")
+    }
+
+    /// Whether there is no file system.
+    pub fn is_raw(&self) -> bool {
+        self.fs() == "raw"
+    }
+}
+
+impl fmt::Display for Configuration {
+    /// `fs=ext4,discard=on`; options with commas in quotes.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (axis, level)) in self.levels().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            match level.contains(',') {
+                true => write!(formatter, "{comma}{axis}=\"{level}\"")?,
+                false => write!(formatter, "{comma}{axis}={level}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axes(words: &[(Axis, &str)]) -> Axes {
+        let mut axes = Axes::default();
+        for (axis, text) in words {
+            axes.add(*axis, text).expect("levels");
+        }
+        axes
+    }
+
+    #[test]
+    fn a_raw_device_is_measured_once_and_not_once_a_mount_option() {
+        let axes = axes(&[(Axis::Discard, "on,off"), (Axis::Fs, "raw,ext4,xfs")]);
+        let names: Vec<String> = axes.configurations().iter().map(ToString::to_string).collect();
+        assert_eq!(
+            names,
+            [
+                "fs=raw,discard=-",
+                "fs=ext4,discard=on",
+                "fs=ext4,discard=off",
+                "fs=xfs,discard=on",
+                "fs=xfs,discard=off"
+            ]
+        );
+        assert_eq!(axes.varied(), [Axis::Fs, Axis::Discard]);
+        assert_eq!(axes.configurations()[0].level(Axis::Discard), None);
+    }
+
+    #[test]
+    fn options_with_commas_are_one_level() {
+        let axes = axes(&[(Axis::Fs, "ext4"), (Axis::Mount, "noatime,data=writeback;noatime")]);
+        let all = axes.configurations();
+        assert_eq!(all[0].level(Axis::Mount), Some("noatime,data=writeback"));
+        assert_eq!(all[0].to_string(), "fs=ext4,mount=\"noatime,data=writeback\"");
+        assert_eq!(all.len(), 2);
+    }
+
+    #[test]
+    fn a_level_that_is_none_is_refused_with_the_cure() {
+        let refused =
+            |axis, text| Axes::default().add(axis, text).expect_err("no level").to_string();
+        assert_eq!(
+            refused(Axis::WriteCache, "on,maybe"),
+            "--write-cache maybe: write on, off, or both as on,off"
+        );
+        assert!(refused(Axis::Fill, "0,100").contains("from 0 to 95"));
+        assert!(refused(Axis::Fs, "ext4,ext4").contains("twice"));
+    }
+
+    #[test]
+    fn without_axes_there_is_the_device_itself() {
+        let all = Axes::default().configurations();
+        assert_eq!(all.len(), 1);
+        assert!(all[0].is_raw());
+    }
+}
