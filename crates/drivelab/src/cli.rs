@@ -1,7 +1,8 @@
 //! The command line, as `--help` shows it.
 
 use crate::{
-    duration::parse_seconds, flash::arguments as flash, output::hanging, study::arguments as study,
+    duration::parse_seconds, flash::arguments as flash, matrix::arguments as matrix,
+    output::hanging, study::arguments as study,
 };
 use block::parse_bytes;
 use clap::{Args, Parser, Subcommand};
@@ -27,6 +28,10 @@ pub enum Verb {
     Run(Box<RunArguments>),
     #[command(about = "Re-run a published study, on its own drives modelled or on yours", long_about = study::ABOUT)]
     Study(Box<study::StudyArguments>),
+    #[command(about = "Measure every combination of file system, write cache, TRIM and other settings", long_about = matrix::ABOUT)]
+    Matrix(Box<matrix::MatrixArguments>),
+    #[command(about = "Put back what a killed run left changed on this machine", long_about = RESTORE_ABOUT)]
+    Restore(RestoreArguments),
     #[command(about = "Managed flash volumes: make, look at, check, predict", long_about = flash::ABOUT)]
     Flash(Box<flash::FlashArguments>),
     #[command(about = "Serve a target as a network block device (NBD)", long_about = SERVE_ABOUT)]
@@ -329,6 +334,22 @@ pub struct FitArguments {
     /// The history to read
     #[arg(long, value_name = "PATH")]
     pub store: Option<PathBuf>,
+}
+
+/// What `restore --help` opens with.
+const RESTORE_ABOUT: &str = "\
+Put back what a run left changed on this machine because it was killed or the machine went down: mounts, loop devices, write caches, \
+schedulers, read-ahead, servers, scratch files. Newest first, each after a look at what is there now; what somebody else has changed \
+since is left and said. A run that still runs is left alone.
+
+As root it finds what root's runs left, whatever HOME was (docs/ledger-format.md).";
+
+/// `drivelab restore`.
+#[derive(Args, Debug)]
+pub struct RestoreArguments {
+    /// Say what is changed, and change nothing
+    #[arg(long)]
+    pub list: bool,
 }
 
 /// `drivelab history`.

@@ -17,9 +17,11 @@ mod flash;
 mod history;
 mod interrupt;
 mod known;
+mod matrix;
 mod output;
 mod progress;
 mod report;
+mod restore;
 mod run;
 mod serve;
 mod show;
@@ -41,6 +43,8 @@ fn main() -> ExitCode {
     };
     let outcome = match cli.verb {
         cli::Verb::Run(arguments) => run::run(*arguments),
+        cli::Verb::Matrix(arguments) => matrix::matrix(&arguments),
+        cli::Verb::Restore(arguments) => restore::restore(&arguments),
         cli::Verb::Serve(arguments) => serve::serve(&arguments),
         cli::Verb::Flash(arguments) => flash::flash(&arguments),
         cli::Verb::History(arguments) => history::history(&arguments),

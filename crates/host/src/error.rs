@@ -58,6 +58,12 @@ impl HostError {
         Self { kind, context, source: Some(source) }
     }
 
+    /// A program could not be started.
+    pub fn starting(program: &str, source: io::Error) -> Self {
+        let context = format!("cannot start {program}: {source}; is it installed?");
+        Self { kind: ErrorKind::Io, context, source: Some(source) }
+    }
+
     /// What kind of failure it was.
     pub fn kind(&self) -> ErrorKind {
         self.kind

@@ -104,6 +104,11 @@ pub fn cell_line(cell: &Cell, known: &[Flag], style: &Style) -> String {
     shorten(&(text + &flags), style.columns())
 }
 
+/// What a cell does, in words: `random read 4 KiB, 32 deep`.
+pub fn cell_title(cell: &Cell) -> String {
+    words::name(cell, &Style::PLAIN)
+}
+
 /// ` [insufficient, drifting]`, or as many of them as fit and the number of the others.
 fn flags_within(flags: &[Flag], columns: usize) -> String {
     let shown = |count: usize| {

@@ -7,7 +7,7 @@
 mod dry;
 mod order;
 
-pub use order::entropy;
+pub use order::{Order, entropy};
 
 use crate::{
     cli::RunArguments,
@@ -23,9 +23,8 @@ use host::Roots;
 use lab::{
     plan::Plan,
     runner::{self, RunError},
-    target::{Access, Reset, Target},
+    target::{Access, Reset, Target, Time},
 };
-use order::Order;
 use record::{
     FORMAT, MethodInfo, Record, State, Store, TargetInfo, TargetKind, Tool, VERSION, Warning,
 };
@@ -101,7 +100,12 @@ pub fn measure(arguments: &RunArguments) -> Result<Option<Measured>> {
     }
     let mut record = match earlier {
         Some(record) => record,
-        None => new_record(&order, &plan, &targets, &store, clock)?,
+        None => {
+            let time = targets[0].offer().time;
+            let mut record = new_record(&order, &plan, infos, time, &store, clock)?;
+            record.method.not_measured = dry::not_measured(&plan, &targets);
+            record
+        }
     };
     for (_, target, money) in prices {
         record.targets[target].price = Some(money);
@@ -236,14 +240,15 @@ fn open_targets(
     Ok(targets)
 }
 
-fn new_record(
+/// A record without cells, for targets of which this is known.
+pub fn new_record(
     order: &Order,
     plan: &Plan,
-    targets: &[Box<dyn Target>],
+    mut infos: Vec<TargetInfo>,
+    time: Time,
     store: &Store,
     clock: Clock,
 ) -> Result<Record> {
-    let mut infos: Vec<_> = targets.iter().map(|target| target.info().clone()).collect();
     let mut environment = host::environment(&Roots::default());
     for info in &mut infos {
         environment.tools.extend(host::ask_tools(&mut info.stack, &Roots::default()));
@@ -260,7 +265,7 @@ fn new_record(
         labels: order.labels.clone(),
         started: now(),
         finished: None,
-        time: targets[0].offer().time.name().to_owned(),
+        time: time.name().to_owned(),
         seed: plan.seed,
         targets: infos,
         environment,
@@ -272,7 +277,7 @@ fn new_record(
             options: order.words.clone(),
             span_bytes: plan.span_bytes,
             passes: plan.passes,
-            not_measured: dry::not_measured(plan, targets),
+            not_measured: None,
         },
         calibration: vec![target::calibrate(clock)],
         cells: Vec::new(),
@@ -328,7 +333,7 @@ fn forget_scratch(store: &mut Store, record: &Record) -> Result<()> {
     scratch_places(record).try_for_each(|path| Ok(store.forget_scratch(path)?))
 }
 
-fn now() -> String {
+pub fn now() -> String {
     jiff::Timestamp::now()
         .round(jiff::Unit::Second)
         .map_or_else(|_| String::new(), |t| t.to_string())

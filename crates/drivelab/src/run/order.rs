@@ -1,6 +1,6 @@
 //! What the user ordered, from the command line or from the record of a run that goes on.
 
-use crate::{cli::RunArguments, duration::parse_seconds};
+use crate::{cli::RunArguments, duration::parse_seconds, matrix::MatrixArguments};
 use anyhow::{Context, Result, bail};
 use block::{Rng, parse_bytes};
 use lab::{
@@ -55,11 +55,28 @@ impl Order {
         keep("purge", arguments.purge.then(|| "true".to_owned()));
         let (name, text) = method_text(&arguments.method)?;
         let seed = arguments.seed.unwrap_or_else(|| entropy() >> 12);
-        let labels = arguments.label.iter().map(|label| match label.split_once('=') {
-            Some((key, value)) => (key.to_owned(), value.to_owned()),
-            None => ("label".to_owned(), label.clone()),
-        });
-        Self::from_words(&name, &text, words, seed, arguments.targets.clone(), labels.collect())
+        let labels = labels(&arguments.label);
+        Self::from_words(&name, &text, words, seed, arguments.targets.clone(), labels)
+    }
+
+    /// One method of a matrix.
+    pub fn of_matrix(arguments: &MatrixArguments, method: &str, seed: u64) -> Result<Self> {
+        let mut words = BTreeMap::new();
+        for (key, value) in &arguments.set {
+            words.insert(format!("set.{key}"), value.clone());
+        }
+        words.insert("passes".to_owned(), arguments.passes.to_string());
+        let size = arguments.size.map(|bytes| bytes.to_string());
+        let time = arguments.max_time.map(|seconds| format!("{seconds}s"));
+        for (key, value) in [("size", size), ("grade", arguments.grade.clone()), ("max-time", time)]
+        {
+            if let Some(value) = value {
+                words.insert(key.to_owned(), value);
+            }
+        }
+        let (name, text) = method_text(method)?;
+        let labels = labels(&arguments.label);
+        Self::from_words(&name, &text, words, seed, Vec::new(), labels)
     }
 
     /// From the record of a run that was interrupted.
@@ -119,6 +136,15 @@ impl Order {
     pub fn writes(&self) -> bool {
         self.method.cells.iter().any(lab::method::CellSpec::writes)
     }
+}
+
+/// `KEY=VALUE`, or a value alone.
+fn labels(given: &[String]) -> BTreeMap<String, String> {
+    let pair = |label: &String| match label.split_once('=') {
+        Some((key, value)) => (key.to_owned(), value.to_owned()),
+        None => ("label".to_owned(), label.clone()),
+    };
+    given.iter().map(pair).collect()
 }
 
 /// A built-in method's text, or a file's: a word with a dot or a slash is a file.

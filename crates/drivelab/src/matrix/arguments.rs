@@ -1,0 +1,185 @@
+//! The command line of `drivelab matrix`.
+
+use crate::cli::key_value;
+use crate::duration::parse_seconds;
+use block::parse_bytes;
+use clap::Args;
+use std::path::PathBuf;
+use study::matrix::{Axes, Axis, BadAxis};
+
+/// What `matrix --help` opens with.
+pub const ABOUT: &str = "\
+Measure a method under every combination of settings: file system, the drive's write cache, TRIM, fill, options of mkfs \
+and mount, scheduler, read-ahead. Prints every configuration, pivot tables, what each setting does with its 95 % interval, and the \
+best configuration - for each class of what a power cut may leave.
+
+TARGET is a block device that --destroy names: everything on it is lost. With `--loop DIR` it is a loop device over a scratch file in \
+that directory, safe to try, which ranks file systems over this host's own and not a device. `model:STACK` is served over NBD and \
+attached, so that real file systems run on a drive that is not here, in real time.
+
+Every change on the machine is written down before it is made and put back: at the end, after Ctrl-C, and by `drivelab restore` \
+after a kill. It needs root.";
+
+/// What `matrix --help` ends with.
+pub const HELP: &str = "\
+Examples:
+  drivelab matrix --loop . --fs raw,ext4,xfs,btrfs --discard on,off
+  drivelab matrix --loop . --fs ext4 --mount 'noatime;noatime,data=writeback'
+  drivelab matrix /dev/sdb --destroy S3Z9NX0M --fs ext4,xfs --write-cache on,off
+  drivelab matrix model:intel-520-120 --fs ext4,xfs --write-cache on,off
+  drivelab matrix --loop . --fs xfs --dry-run      every command, and nothing is done
+
+Levels are parted by commas; those of --mount and --mkfs, which hold commas
+themselves, by semicolons. An empty level, as in ';noatime', is one, too.
+
+--write-cache is the drive's own switch (hdparm, nvme, sdparm, or the model's).
+--kernel-flush off leaves the drive as it is and keeps the kernel from flushing
+it: fast, and unsafe unless the drive has no volatile cache.
+
+Exit codes: 0 the plan completed, 2 could not run, 130 interrupted.";
+
+/// `drivelab matrix`.
+#[derive(Args, Debug)]
+#[command(after_long_help = HELP)]
+pub struct MatrixArguments {
+    /// A block device, or model:STACK
+    #[arg(
+        value_name = "TARGET",
+        required_unless_present = "loop_directory",
+        conflicts_with = "loop_directory"
+    )]
+    pub target: Option<String>,
+
+    /// Make a loop device over a scratch file in this directory
+    #[arg(long = "loop", value_name = "DIR")]
+    pub loop_directory: Option<PathBuf>,
+
+    /// Size of that scratch file
+    #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = parse_bytes)]
+    pub loop_size: u64,
+
+    /// raw, ext2, ext3, ext4, xfs, btrfs, f2fs
+    #[arg(long, value_name = "NAMES", default_value = "raw,ext4,xfs", help_heading = "Settings")]
+    pub fs: String,
+
+    /// The drive's own write cache: on,off
+    #[arg(long, value_name = "ON,OFF", help_heading = "Settings")]
+    pub write_cache: Option<String>,
+
+    /// Tell the drive of free blocks as they come (TRIM): on,off
+    #[arg(long, value_name = "ON,OFF", help_heading = "Settings")]
+    pub discard: Option<String>,
+
+    /// Percent that is full before measuring, after churn: 0,50,90
+    #[arg(long, value_name = "PERCENTS", help_heading = "Settings")]
+    pub fill: Option<String>,
+
+    /// Options of mkfs, levels parted by semicolons
+    #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true, help_heading = "Settings")]
+    pub mkfs: Option<String>,
+
+    /// Options of mount, levels parted by semicolons
+    #[arg(long, value_name = "OPTIONS", help_heading = "Settings")]
+    pub mount: Option<String>,
+
+    /// The kernel's scheduler, such as none,mq-deadline
+    #[arg(long, value_name = "NAMES", help_heading = "Settings")]
+    pub scheduler: Option<String>,
+
+    /// The kernel's read-ahead in KiB, such as 128,4096
+    #[arg(long, value_name = "KIB", help_heading = "Settings")]
+    pub read_ahead: Option<String>,
+
+    /// Whether the kernel flushes the drive: on,off. Off is unsafe
+    #[arg(long, value_name = "ON,OFF", help_heading = "Settings")]
+    pub kernel_flush: Option<String>,
+
+    /// Methods, each measured under every configuration
+    #[arg(
+        long,
+        value_name = "NAMES",
+        default_value = "dd-latency,dd-bandwidth",
+        value_delimiter = ',',
+        help_heading = "What to run"
+    )]
+    pub method: Vec<String>,
+
+    /// Change a setting of every cell, as with `run`
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value, help_heading = "What to run")]
+    pub set: Vec<(String, String)>,
+
+    /// Size of the tested area
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "What to run")]
+    pub size: Option<u64>,
+
+    /// Rounds over all configurations, each in a new order
+    #[arg(long, value_name = "N", default_value_t = 3, help_heading = "What to run")]
+    pub passes: u32,
+
+    /// quick, normal or publish: how well each cell is measured
+    #[arg(long, value_name = "GRADE", help_heading = "What to run")]
+    pub grade: Option<String>,
+
+    /// Time for all cells of a method together
+    #[arg(long, value_name = "TIME", value_parser = parse_seconds, help_heading = "What to run")]
+    pub max_time: Option<f64>,
+
+    /// Where the order and all random choices come from
+    #[arg(long, value_name = "N", help_heading = "What to run")]
+    pub seed: Option<u64>,
+
+    /// Let everything on the device with this serial (without one: this name) be lost
+    #[arg(long, value_name = "SERIAL", help_heading = "Safety")]
+    pub destroy: Vec<String>,
+
+    /// Print every command that would be run, and stop
+    #[arg(long, help_heading = "Safety")]
+    pub dry_run: bool,
+
+    /// Two settings for a pivot table; may be given again
+    #[arg(long, value_name = "ROWS,COLUMNS", help_heading = "Output")]
+    pub pivot: Vec<String>,
+
+    /// Write the records, one a method, as a JSON list; `-` is stdout, with nothing else there
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub json: Option<PathBuf>,
+
+    /// A note in the records; also a name for RUN
+    #[arg(long, value_name = "KEY=VALUE|NAME", help_heading = "Output")]
+    pub label: Vec<String>,
+
+    /// The history to keep the runs in
+    #[arg(long, value_name = "PATH", help_heading = "Output")]
+    pub store: Option<PathBuf>,
+
+    /// No progress and no log of steps, only the result and errors
+    #[arg(long, short, help_heading = "Output")]
+    pub quiet: bool,
+}
+
+impl MatrixArguments {
+    /// The settings that were asked for.
+    ///
+    /// # Errors
+    /// A level that is none.
+    pub fn axes(&self) -> Result<Axes, BadAxis> {
+        let mut axes = Axes::default();
+        axes.add(Axis::Fs, &self.fs)?;
+        let others = [
+            (Axis::WriteCache, &self.write_cache),
+            (Axis::Discard, &self.discard),
+            (Axis::Fill, &self.fill),
+            (Axis::Mkfs, &self.mkfs),
+            (Axis::Mount, &self.mount),
+            (Axis::Scheduler, &self.scheduler),
+            (Axis::ReadAhead, &self.read_ahead),
+            (Axis::KernelFlush, &self.kernel_flush),
+        ];
+        for (axis, text) in others {
+            if let Some(text) = text {
+                axes.add(axis, text)?;
+            }
+        }
+        Ok(axes)
+    }
+}

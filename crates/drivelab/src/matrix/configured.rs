@@ -1,0 +1,65 @@
+//! A target under the name of its configuration.
+
+use lab::{
+    target::{Crew, Need, Observation, Offer, Reset, Target, TargetError},
+    workload::Stream,
+};
+use record::{Completions, ManagedFlash, TargetInfo, Warning};
+
+/// Whatever is measured, as the configuration that it stands for.
+pub struct Configured {
+    inner: Box<dyn Target>,
+    info: TargetInfo,
+}
+
+impl Configured {
+    /// Named `text` in the record.
+    pub fn new(inner: Box<dyn Target>, text: &str) -> Self {
+        let info = TargetInfo { text: text.to_owned(), ..inner.info().clone() };
+        Self { inner, info }
+    }
+}
+
+impl Target for Configured {
+    fn info(&self) -> &TargetInfo {
+        &self.info
+    }
+
+    fn offer(&self) -> Offer {
+        self.inner.offer()
+    }
+
+    fn prepare(&mut self, need: &Need) -> Result<(), TargetError> {
+        self.inner.prepare(need)?;
+        self.info = TargetInfo { text: self.info.text.clone(), ..self.inner.info().clone() };
+        Ok(())
+    }
+
+    fn open(&mut self, streams: &[Stream]) -> Result<Crew, TargetError> {
+        self.inner.open(streams)
+    }
+
+    fn reset(&mut self, reset: Reset) -> Result<(), TargetError> {
+        self.inner.reset(reset)
+    }
+
+    fn watch(&mut self) -> Observation {
+        self.inner.watch()
+    }
+
+    fn inspect(&mut self) -> Result<Vec<Warning>, TargetError> {
+        self.inner.inspect()
+    }
+
+    fn cpu_clock(&self) -> fn() -> u64 {
+        self.inner.cpu_clock()
+    }
+
+    fn completions(&self) -> Option<Completions> {
+        self.inner.completions()
+    }
+
+    fn managed_flash(&self) -> Option<ManagedFlash> {
+        self.inner.managed_flash()
+    }
+}

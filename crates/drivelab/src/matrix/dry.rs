@@ -1,0 +1,69 @@
+//! `--dry-run`: every command of every configuration, and nothing is done.
+
+use super::{ground::Ground, stage};
+use crate::run::Order;
+use std::path::Path;
+use study::matrix::{Axes, Axis, Configuration, Durability, Machine};
+
+/// The plan in the order of the table; the real order is drawn anew each round.
+pub fn describe(
+    ground: &Ground,
+    axes: &Axes,
+    orders: &[Order],
+    passes: u32,
+    place: &Path,
+) -> String {
+    let configurations = axes.configurations();
+    let methods: Vec<&str> = orders.iter().map(|order| order.method.file.name.as_str()).collect();
+    let mut text = format!(
+        "{}\n{} configurations, each measured with {} in {passes} rounds of random order\n",
+        ground.describe(),
+        configurations.len(),
+        methods.join(", ")
+    );
+    for configuration in &configurations {
+        let (class, why) = Durability::of(configuration, Machine::default());
+        text += &format!("\n{configuration}: {class}, {why}\n");
+        for line in commands(ground, configuration, place) {
+            text += &format!("  {line}\n");
+        }
+    }
+    text + "\nAfter each: all of it in reverse.\n"
+}
+
+fn commands(ground: &Ground, configuration: &Configuration, place: &Path) -> Vec<String> {
+    let mut lines = Vec::new();
+    let device = match ground {
+        Ground::Loop { directory, bytes } => {
+            let file = directory.join(".drivelab-matrix-PID");
+            lines.push(format!("truncate --size {bytes} {}", file.display()));
+            lines.push(format!("losetup --find --show --direct-io=on {}", file.display()));
+            Path::new("/dev/loopN")
+        }
+        Ground::Device { path, .. } => path.as_path(),
+        Ground::Model { text } => {
+            let text = super::ground::with_write_cache(text, configuration.level(Axis::WriteCache));
+            let (socket, nbd) = (place.join("nbd.sock"), place.join("nbd"));
+            let text = text.unwrap_or_else(|error| error.to_string());
+            lines.push(format!("drivelab serve {text} --nbd unix:{} --quiet", socket.display()));
+            lines.push(format!(
+                "nbdfuse {} 'nbd+unix:///?socket={}'",
+                nbd.display(),
+                socket.display()
+            ));
+            lines.push(format!(
+                "losetup --find --show --direct-io=on {}",
+                nbd.join("nbd").display()
+            ));
+            Path::new("/dev/loopN")
+        }
+    };
+    if let (Ground::Device { .. }, Some(level)) = (ground, configuration.level(Axis::WriteCache)) {
+        lines.push(format!("the drive's own switch: write cache {level}"));
+    }
+    lines.extend(stage::commands(configuration, device, &place.join("mount")));
+    if let Some(percent) = configuration.level(Axis::Fill).filter(|percent| *percent != "0") {
+        lines.push(format!("fill to {percent} %, after churn"));
+    }
+    lines
+}

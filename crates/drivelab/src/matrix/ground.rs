@@ -1,0 +1,305 @@
+//! What the configurations are put on: a loop device over a scratch file, a block device, or a model behind NBD, FUSE and a loop
+//! device, which is started anew for each configuration.
+
+use anyhow::{Context, Result, bail};
+use block::display_bytes;
+use host::{
+    HostError, Ledger, Program, Roots, judge_destruction,
+    ledger::{Change, Mark},
+    setting::Switch,
+};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+use study::matrix::{Axis, Configuration};
+use target::{Permission, TargetText, stack::Stack};
+
+/// How long a server or a file system in user space may take to come up.
+const PATIENCE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Where a matrix takes place.
+pub enum Ground {
+    /// A scratch file in this directory, of so many bytes.
+    Loop { directory: PathBuf, bytes: u64 },
+    /// A block device that may be overwritten.
+    Device { path: PathBuf, name: String },
+    /// Modelled drives.
+    Model { text: String },
+}
+
+/// What is there while one configuration is measured.
+pub struct Attached {
+    /// The block device.
+    pub device: PathBuf,
+    /// Processes of ours behind it.
+    children: Vec<Child>,
+}
+
+impl Ground {
+    /// From the command line: what is there, and whether it may be written. Nothing is changed.
+    pub fn choose(
+        target: Option<&str>,
+        directory: Option<&Path>,
+        loop_bytes: u64,
+        destroy: &[String],
+    ) -> Result<Self> {
+        if let Some(directory) = directory {
+            let directory = fs::canonicalize(directory)
+                .with_context(|| format!("--loop {}: name a directory", directory.display()))?;
+            let room = host::scratch::bytes_available(&directory)?;
+            if loop_bytes > room {
+                bail!(
+                    "--loop-size {} does not fit into {}, where {} may be taken: name less",
+                    display_bytes(loop_bytes),
+                    directory.display(),
+                    display_bytes(room)
+                );
+            }
+            return Ok(Self::Loop { directory, bytes: loop_bytes });
+        }
+        let text = target.expect("the command line has one or the other");
+        match text.parse::<TargetText>()? {
+            TargetText::Model(_) => Ok(Self::Model { text: text.to_owned() }),
+            TargetText::Path(path) => {
+                let cleared = judge_destruction(&path, &Roots::default())?;
+                let expected = cleared.expected().to_owned();
+                let typed = destroy.iter().find(|typed| **typed == expected);
+                let permit = cleared.confirm(typed.or(destroy.first()).map(String::as_str))?;
+                let path = permit.path().to_owned();
+                let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+                Ok(Self::Device { name: name.to_owned(), path })
+            }
+            _ => bail!(
+                "{text} is no block device: name one, or model:STACK, or use --loop DIR for a scratch file in a directory"
+            ),
+        }
+    }
+
+    /// What stands above the tables.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Loop { directory, bytes } => format!(
+                "a loop device of {} over a file in {}: this ranks file systems over this host's file system, not a device",
+                display_bytes(*bytes),
+                directory.display()
+            ),
+            Self::Device { path, .. } => path.display().to_string(),
+            Self::Model { text } => format!(
+                "{text}, served over NBD and attached by nbdfuse and a loop device, in real time"
+            ),
+        }
+    }
+
+    /// Refuses, before anything is touched, what cannot be had here.
+    pub fn check(&self, configurations: &[Configuration]) -> Result<()> {
+        if !rustix::process::geteuid().is_root() {
+            bail!(
+                "matrix attaches devices and mounts file systems: run it as root (`sudo drivelab matrix ...`)"
+            );
+        }
+        let mut programs = vec!["losetup", "mount", "umount", "wipefs"];
+        if matches!(self, Self::Model { .. }) {
+            programs.push("nbdfuse");
+        }
+        for name in programs {
+            require(&Program::new([name]))?;
+        }
+        let mut fs: Vec<&str> = configurations.iter().map(Configuration::fs).collect();
+        fs.sort_unstable();
+        fs.dedup();
+        for fs in fs.into_iter().filter(|fs| *fs != "raw") {
+            require(&Program::new([format!("mkfs.{fs}")]))?;
+        }
+        let has = |axis| configurations.iter().any(|one| one.level(axis).is_some());
+        if has(Axis::WriteCache) {
+            match self {
+                Self::Loop { .. } => bail!(
+                    "--write-cache: a loop device has no write cache of its own to switch, and the drive below it belongs to others; \
+                     name a block device or model:STACK, or leave it out"
+                ),
+                Self::Device { path, .. } => drop(Switch::find(path)?),
+                Self::Model { .. } => {}
+            }
+        }
+        if let Self::Device { name, .. } = self {
+            let choices = host::setting::Attribute::Scheduler.choices(name, &Roots::default());
+            let asked = configurations.iter().filter_map(|one| one.level(Axis::Scheduler));
+            for wanted in asked {
+                if !choices.iter().any(|known| known == wanted) {
+                    bail!(
+                        "--scheduler {wanted}: this kernel offers {} for {name}: name one of them, or load its module",
+                        choices.join(", ")
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the device ready for one configuration. `base` is a directory of this run's own.
+    pub fn attach(
+        &self,
+        ledger: &mut Ledger,
+        base: &Path,
+        configuration: &Configuration,
+    ) -> Result<Attached> {
+        match self {
+            Self::Loop { directory, bytes } => {
+                let path = directory.join(format!(".drivelab-matrix-{}", std::process::id()));
+                let file = ledger.file(&path)?;
+                ledger.say(&format!("truncate --size {bytes} {}", path.display()));
+                file.set_len(*bytes)
+                    .with_context(|| format!("cannot make {} that long", path.display()))?;
+                Ok(Attached { device: ledger.loop_device(&path)?, children: Vec::new() })
+            }
+            Self::Device { path, .. } => {
+                Ok(Attached { device: path.clone(), children: Vec::new() })
+            }
+            Self::Model { text } => {
+                let cache = configuration.level(Axis::WriteCache);
+                serve(ledger, base, &with_write_cache(text, cache)?)
+            }
+        }
+    }
+
+    /// A device that answers at once, by the same path: what the path itself costs. `None` where there is no such path.
+    pub fn floor(&self, ledger: &mut Ledger, base: &Path, bytes: u64) -> Result<Option<Attached>> {
+        match self {
+            Self::Model { .. } => serve(ledger, base, &format!("memory:{bytes}")).map(Some),
+            Self::Loop { .. } | Self::Device { .. } => Ok(None),
+        }
+    }
+
+    /// Leave to overwrite the device: on a loop device of our own it is given, elsewhere it was checked.
+    pub fn permission(&self, device: &Path, destroy: &[String]) -> Permission {
+        let mut destroy = destroy.to_vec();
+        if !matches!(self, Self::Device { .. }) {
+            destroy.push(device.display().to_string());
+        }
+        Permission { destroy, reads_only: false }
+    }
+}
+
+impl Attached {
+    /// Takes it away, and waits for the processes behind it.
+    pub fn detach(mut self, ledger: &mut Ledger, mark: Mark) -> Result<()> {
+        let failures = ledger.put_back_to(mark);
+        for child in &mut self.children {
+            let _ = child.wait();
+        }
+        match failures.first() {
+            None => Ok(()),
+            Some(failure) => bail!("{failure}; then `drivelab restore`"),
+        }
+    }
+}
+
+fn require(program: &Program) -> Result<()> {
+    if program.is_installed() {
+        return Ok(());
+    }
+    // What it says when it is run anyway names the package.
+    program.run().map(drop).map_err(anyhow::Error::from)
+}
+
+/// The stack's text with the write cache of every drive set.
+pub fn with_write_cache(text: &str, level: Option<&str>) -> Result<String> {
+    let Some(level) = level else { return Ok(text.to_owned()) };
+    let stack = text.strip_prefix("model:").expect("a model's text");
+    let parsed: Stack = stack.parse()?;
+    let set = |member: &target::stack::Member| {
+        let drive = &member.drive;
+        let mut settings: Vec<String> = drive
+            .settings
+            .iter()
+            .filter(|(key, _)| key != "write-cache")
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
+        settings.push(format!("write-cache={level}"));
+        let count = if member.count > 1 { format!("{}x", member.count) } else { String::new() };
+        format!("{count}{}:{}", drive.name, settings.join(","))
+    };
+    let members: Vec<String> = parsed.members.iter().map(set).collect();
+    let layers = stack.split_once('/').map_or(String::new(), |(_, layers)| format!("/{layers}"));
+    Ok(format!("model:{}{layers}", members.join("+")))
+}
+
+/// Serves a target and attaches it: `drivelab serve`, nbdfuse, losetup.
+fn serve(ledger: &mut Ledger, base: &Path, target: &str) -> Result<Attached> {
+    let (socket, place) = (base.join("nbd.sock"), base.join("nbd"));
+    let address = format!("unix:{}", socket.display());
+    ledger.make(Change::File { path: socket.clone() }, || Ok(()))?;
+    let own = std::env::current_exe().context("drivelab does not know where it is")?;
+    let name = own.file_name().and_then(|name| name.to_str()).unwrap_or("drivelab").to_owned();
+    ledger.say(&format!("drivelab serve {target} --nbd {address} --quiet"));
+    let mut server = ledger.process(&name, &address, || {
+        start(Command::new(&own).args(["serve", target, "--nbd", &address, "--quiet"]))
+    })?;
+    wait_for(&socket, &mut server, "drivelab serve")?;
+    ledger.new_directory(&place)?;
+    let uri = format!("nbd+unix:///?socket={}", socket.display());
+    let words = [place.display().to_string(), uri.clone()];
+    ledger.say(&Program::new(["nbdfuse", &words[0], &words[1]]).to_string());
+    let mounted = Change::Mount {
+        source: "nbdfuse".to_owned(),
+        at: place.clone(),
+        fs: "fuse".to_owned(),
+        options: String::new(),
+    };
+    ledger.make(mounted, || Ok(()))?;
+    let mut fuse =
+        ledger.process("nbdfuse", &uri, || start(Command::new("nbdfuse").args(&words)))?;
+    let file = place.join("nbd");
+    wait_for(&file, &mut fuse, "nbdfuse")?;
+    let device = ledger.loop_device(&file)?;
+    Ok(Attached { device, children: vec![server, fuse] })
+}
+
+fn start(command: &mut Command) -> Result<Child, HostError> {
+    // Ctrl-C is for us; they are ended in order.
+    use std::os::unix::process::CommandExt;
+    let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let name = command.get_program().display().to_string();
+    command.process_group(0).spawn().map_err(|error| HostError::starting(&name, error))
+}
+
+/// Until `path` is there; what the process said, if it ended instead.
+fn wait_for(path: &Path, child: &mut Child, name: &str) -> Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    while !path.exists() {
+        if let Some(status) = child.try_wait().context("a process of ours is lost")? {
+            let mut said = String::new();
+            if let Some(mut pipe) = child.stderr.take() {
+                let _ = std::io::Read::read_to_string(&mut pipe, &mut said);
+            }
+            let said = said.lines().last().unwrap_or_default().to_owned();
+            bail!("{name} ended with {status}: {said}");
+        }
+        if Instant::now() >= deadline {
+            bail!("{name} did not come up within {} s", PATIENCE.as_secs());
+        }
+        thread::sleep(PAUSE);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_write_cache_of_every_drive_is_set_once() {
+        let set = |text| with_write_cache(text, Some("off")).expect("a stack");
+        assert_eq!(set("model:intel-520-120"), "model:intel-520-120:write-cache=off");
+        assert_eq!(
+            set("model:2xa:port=esata,write-cache=on+b/raid5:chunk=64K/flash"),
+            "model:2xa:port=esata,write-cache=off+b:write-cache=off/raid5:chunk=64K/flash"
+        );
+        assert_eq!(with_write_cache("model:a", None).expect("a stack"), "model:a");
+    }
+}

@@ -1,0 +1,421 @@
+//! `drivelab matrix`: a method under every combination of settings.
+//!
+//! ```text
+//!   arguments -> study::matrix::Axes -> configurations, classes       matrix/arguments
+//!   Ground: loop device | block device | model over NBD               matrix/ground
+//!   for each round, in a new order, for each configuration:
+//!     attach, wipe, settings, mkfs, mount      through host::Ledger   matrix/ground, stage
+//!     fill to the wanted share                                        matrix/age
+//!     lab::runner::run_turn for each method -> its record             matrix/configured
+//!     all of it put back
+//!   records -> Outcome -> pivot, effects, best -> page                matrix/page
+//! ```
+
+mod age;
+pub mod arguments;
+mod configured;
+mod dry;
+mod ground;
+mod page;
+mod stage;
+mod watch;
+
+pub use arguments::MatrixArguments;
+
+use crate::{
+    interrupt, output,
+    progress::Talk,
+    run::{self, Order},
+};
+use anyhow::{Context, Result, bail};
+use block::Rng;
+use configured::Configured;
+use engine::Clock;
+use ground::Ground;
+use host::{Ledger, Roots};
+use lab::{
+    plan::Plan,
+    runner::{self, RunError, Turn},
+    target::Offer,
+};
+use record::{Record, State, TargetInfo};
+use std::{
+    cell::RefCell,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    rc::Rc,
+    sync::{Arc, atomic::AtomicBool},
+};
+use study::matrix::{Axes, Axis, Configuration};
+use target::TargetText;
+use watch::{Voice, Watch};
+
+/// Of a file system's size, what a tested area may take: the rest is for its own books.
+const USABLE_PERCENT: u64 = 85;
+/// Memory behind the path whose own floor is measured.
+const FLOOR_BYTES: u64 = 4 << 30;
+
+/// Measures the matrix and prints it.
+pub fn matrix(arguments: &MatrixArguments) -> Result<ExitCode> {
+    let axes = arguments.axes()?;
+    let pivots = page::pivots(&arguments.pivot, &axes)?;
+    let seed = arguments.seed.unwrap_or_else(|| run::entropy() >> 12);
+    let orders = orders(arguments, seed)?;
+    let ground = Ground::choose(
+        arguments.target.as_deref(),
+        arguments.loop_directory.as_deref(),
+        arguments.loop_size,
+        &arguments.destroy,
+    )?;
+    let configurations = axes.configurations();
+    let place = std::env::temp_dir().join(format!("drivelab-matrix-{}", std::process::id()));
+    if arguments.dry_run {
+        output::print(&dry::describe(&ground, &axes, &orders, arguments.passes, &place))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    ground.check(&configurations)?;
+    let talk = if arguments.quiet { Talk::Quiet } else { Talk::Normal };
+    let mut bench = Bench::new(arguments, &ground, &configurations, &orders, seed, place, talk)?;
+    let outcome = bench.rounds(arguments.passes, seed);
+    bench.voice.finish();
+    let left_changed = bench.close(&outcome)?;
+    let records = bench.records;
+    if let Err(error) = &outcome
+        && !matches!(error.downcast_ref(), Some(RunError::Interrupted))
+    {
+        bail!("{error}{}", left_changed.map_or(String::new(), |text| format!("; {text}")));
+    }
+    let page = page::Matrix {
+        ground: ground.describe(),
+        axes: &axes,
+        configurations: &configurations,
+        records: &records,
+        floors: &bench.floors,
+        pivots: &pivots,
+        seed,
+    };
+    give_out(arguments, &page, &records)?;
+    if let Some(text) = left_changed {
+        bail!("{text}");
+    }
+    match outcome {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(_) => {
+            eprintln!(
+                "drivelab: interrupted; everything is put back, what was measured stands above"
+            );
+            Ok(ExitCode::from(interrupt::EXIT_CODE))
+        }
+    }
+}
+
+fn give_out(
+    arguments: &MatrixArguments,
+    page: &page::Matrix<'_>,
+    records: &[Record],
+) -> Result<()> {
+    if let Some(path) = arguments.json.as_deref() {
+        let json = serde_json::to_string_pretty(records)? + "\n";
+        if path == Path::new("-") {
+            return output::print(&json);
+        }
+        std::fs::write(path, json)
+            .with_context(|| format!("--json: cannot write {}", path.display()))?;
+    }
+    output::print(&page.text(&output::style()))
+}
+
+fn orders(arguments: &MatrixArguments, seed: u64) -> Result<Vec<Order>> {
+    let orders: Vec<Order> = arguments
+        .method
+        .iter()
+        .map(|name| Order::of_matrix(arguments, name, seed))
+        .collect::<Result<_>>()?;
+    for order in &orders {
+        if order.method.file.rounds.is_some() {
+            bail!(
+                "--method {}: it runs in rounds until steady, and a matrix has rounds of its own: name another",
+                order.method.file.name
+            );
+        }
+    }
+    Ok(orders)
+}
+
+/// How fast the path itself is, where there is one: operations a second of one cell with nothing behind it.
+pub struct Floor {
+    /// Under which file system.
+    pub fs: String,
+    /// Which cell.
+    pub cell: String,
+    /// Operations a second.
+    pub iops: f64,
+}
+
+/// All that a running matrix holds.
+struct Bench<'a> {
+    arguments: &'a MatrixArguments,
+    ground: &'a Ground,
+    configurations: &'a [Configuration],
+    ledger: Ledger,
+    place: PathBuf,
+    plans: Vec<Plan>,
+    records: Vec<Record>,
+    floors: Vec<Floor>,
+    clock: Clock,
+    voice: Voice,
+    watch: Watch,
+    stop: Arc<AtomicBool>,
+    seed: u64,
+}
+
+impl<'a> Bench<'a> {
+    fn new(
+        arguments: &'a MatrixArguments,
+        ground: &'a Ground,
+        configurations: &'a [Configuration],
+        orders: &[Order],
+        seed: u64,
+        place: PathBuf,
+        talk: Talk,
+    ) -> Result<Self> {
+        let store = output::open_store(arguments.store.as_deref())?;
+        let stop = interrupt::flag()?;
+        let clock = Clock::start();
+        let cells: usize = orders.iter().map(|order| order.method.cells.len()).sum();
+        let all = (cells * configurations.len()) as u64 * u64::from(arguments.passes);
+        let voice = Voice::new(all, talk);
+        let log = voice.clone();
+        let command: Vec<String> = std::env::args().collect();
+        let mut ledger = Ledger::create(
+            &Ledger::directory(),
+            &command.join(" "),
+            &Roots::default(),
+            move |step| log.say(&format!("  {step}")),
+        )?;
+        ledger.new_directory(&place)?;
+        let (offer, info) =
+            look(ground, &mut ledger, &place, &configurations[0], arguments, clock)?;
+        let fullest = configurations.iter().map(fill_percent).max().unwrap_or(0);
+        let usable = offer.capacity_bytes / 100 * u64::from(100 - fullest) / 100 * USABLE_PERCENT;
+        let offer = Offer { capacity_bytes: usable, ..offer };
+        let offers = vec![offer; configurations.len()];
+        let plans: Vec<Plan> = orders
+            .iter()
+            .map(|order| Plan::new(order.method.clone(), &order.options, &offers))
+            .collect::<Result<_, _>>()?;
+        let infos: Vec<TargetInfo> = configurations
+            .iter()
+            .map(|one| TargetInfo { text: one.to_string(), ..info.clone() })
+            .collect();
+        let mut records = Vec::new();
+        for (order, plan) in orders.iter().zip(&plans) {
+            let mut record = run::new_record(
+                order,
+                plan,
+                infos.clone(),
+                lab::target::Time::Wall,
+                &store,
+                clock,
+            )?;
+            record.state = State::Running;
+            records.push(record);
+        }
+        let watch = Watch {
+            voice: voice.clone(),
+            style: output::style(),
+            store: Rc::new(RefCell::new(store)),
+            interrupted: Arc::clone(&stop),
+            label: String::new(),
+            save_error: None,
+        };
+        Ok(Self {
+            arguments,
+            ground,
+            configurations,
+            ledger,
+            place,
+            plans,
+            records,
+            floors: Vec::new(),
+            clock,
+            voice,
+            watch,
+            stop,
+            seed,
+        })
+    }
+
+    /// Every configuration once a round, each round in a new order.
+    fn rounds(&mut self, passes: u32, seed: u64) -> Result<()> {
+        self.floors()?;
+        let mut rng = Rng::new(seed, 0x3a7);
+        for pass in 0..passes {
+            let mut order: Vec<usize> = (0..self.configurations.len()).collect();
+            for last in (1..order.len()).rev() {
+                order.swap(last, (rng.next() % (last as u64 + 1)) as usize);
+            }
+            for index in order {
+                self.turn(index, pass)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self, index: usize, pass: u32) -> Result<()> {
+        let configuration = &self.configurations[index];
+        self.watch.label = configuration.to_string();
+        self.voice.say(&format!("round {}: {configuration}", pass + 1));
+        let mark = self.ledger.mark();
+        let attached = self.ground.attach(&mut self.ledger, &self.place, configuration)?;
+        let measured = self.measure(configuration, &attached.device, Turn { target: index, pass });
+        let detached = attached.detach(&mut self.ledger, mark);
+        measured.and(detached)
+    }
+
+    fn measure(&mut self, configuration: &Configuration, device: &Path, turn: Turn) -> Result<()> {
+        let path = self.set(configuration, device)?;
+        let permission = self.ground.permission(device, &self.arguments.destroy);
+        for at in 0..self.plans.len() {
+            let opened =
+                target::open(&TargetText::Path(path.clone()), &permission, self.clock, self.seed)?;
+            let mut target = Configured::new(opened, &configuration.to_string());
+            let (plan, record) = (&self.plans[at], &mut self.records[at]);
+            runner::run_turn(plan, turn, &mut target, record, &mut self.watch)?;
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, configuration: &Configuration, device: &Path) -> Result<PathBuf> {
+        let at = self.place.join("mount");
+        let switches = matches!(self.ground, Ground::Device { .. });
+        let path = stage::set(&mut self.ledger, configuration, device, &at, switches)?;
+        let percent = fill_percent(configuration);
+        let seed = self.seed;
+        let filled = match configuration.is_raw() {
+            true => age::device(device, percent, seed, &self.stop),
+            false => age::file_system(&at, percent, seed, &self.stop),
+        };
+        match filled {
+            Err(_) if self.stop.load(std::sync::atomic::Ordering::Relaxed) => {
+                Err(RunError::Interrupted.into())
+            }
+            filled => filled.map(|()| path),
+        }
+    }
+
+    /// The path's own cost, under each file system, with memory behind it that answers at once.
+    fn floors(&mut self) -> Result<()> {
+        let mut seen: Vec<&str> = Vec::new();
+        for configuration in self.configurations {
+            if seen.contains(&configuration.fs()) {
+                continue;
+            }
+            seen.push(configuration.fs());
+            let mark = self.ledger.mark();
+            let Some(attached) = self.ground.floor(&mut self.ledger, &self.place, FLOOR_BYTES)?
+            else {
+                return Ok(());
+            };
+            self.voice.say(&format!("the path's own floor, {}", configuration.fs()));
+            let measured = self.measure_floor(configuration, &attached.device);
+            let detached = attached.detach(&mut self.ledger, mark);
+            measured.and(detached)?;
+        }
+        Ok(())
+    }
+
+    fn measure_floor(&mut self, configuration: &Configuration, device: &Path) -> Result<()> {
+        let mut plain = Axes::default();
+        plain.add(Axis::Fs, configuration.fs())?;
+        let plain = plain.configurations().remove(0);
+        self.watch.label = format!("floor, {plain}");
+        let path = self.set(&plain, device)?;
+        let permission = self.ground.permission(device, &self.arguments.destroy);
+        for at in 0..self.plans.len() {
+            let opened =
+                target::open(&TargetText::Path(path.clone()), &permission, self.clock, self.seed)?;
+            let mut target = Configured::new(opened, "floor");
+            let mut record = Record { cells: Vec::new(), ..self.records[at].clone() };
+            let turn = Turn { target: 0, pass: 0 };
+            // It is no run of its own: nobody keeps it.
+            let mut apart = Apart(&mut self.watch);
+            runner::run_turn(&self.plans[at], turn, &mut target, &mut record, &mut apart)?;
+            for cell in record.cells {
+                let fs = configuration.fs().to_owned();
+                self.floors.push(Floor { fs, cell: cell.name, iops: cell.iops });
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts everything back and closes the records; a sentence where something is left changed.
+    fn close(&mut self, outcome: &Result<()>) -> Result<Option<String>> {
+        let failures = self.ledger.put_back_to(host::ledger::Mark::START);
+        let ended = match outcome {
+            Ok(()) => Ok(()),
+            Err(error) => Err(match error.downcast_ref::<RunError>() {
+                Some(RunError::Interrupted) => RunError::Interrupted,
+                _ => RunError::Failed(error.to_string()),
+            }),
+        };
+        for (plan, record) in self.plans.iter().zip(&mut self.records) {
+            for cell in &mut record.cells {
+                for (axis, level) in self.configurations[cell.target].levels() {
+                    cell.coordinates.insert(axis.name().to_owned(), level.into());
+                }
+            }
+            runner::conclude(plan, record, &ended);
+            record.flags = runner::flags_of(record);
+            record.finished = Some(run::now());
+            if !record.cells.is_empty() {
+                self.watch
+                    .store
+                    .borrow_mut()
+                    .save(record)
+                    .context("the record could not be kept")?;
+            }
+        }
+        Ok(failures.first().map(|failure| format!("{failure}; then `drivelab restore`")))
+    }
+}
+
+/// An observer that keeps nothing.
+struct Apart<'a>(&'a mut Watch);
+
+impl runner::Observer for Apart<'_> {
+    fn event(&mut self, event: runner::Event<'_>) {
+        if !matches!(event, runner::Event::End { .. }) {
+            self.0.event(event);
+        }
+    }
+
+    fn interrupted(&self) -> bool {
+        self.0.interrupted()
+    }
+
+    fn save(&mut self, _: &Record) {}
+}
+
+/// What the device offers, before any file system is on it.
+fn look(
+    ground: &Ground,
+    ledger: &mut Ledger,
+    place: &Path,
+    configuration: &Configuration,
+    arguments: &MatrixArguments,
+    clock: Clock,
+) -> Result<(Offer, TargetInfo)> {
+    let mark = ledger.mark();
+    let attached = ground.attach(ledger, place, configuration)?;
+    let permission = ground.permission(&attached.device, &arguments.destroy);
+    let text = TargetText::Path(attached.device.clone());
+    let seen = target::open(&text, &permission, clock, 0)
+        .map(|target| (target.offer(), target.info().clone()));
+    attached.detach(ledger, mark)?;
+    Ok(seen?)
+}
+
+fn fill_percent(configuration: &Configuration) -> u32 {
+    configuration.level(Axis::Fill).and_then(|level| level.parse().ok()).unwrap_or(0)
+}

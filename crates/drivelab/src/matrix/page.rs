@@ -1,0 +1,314 @@
+//! What a matrix found, as a page: every configuration, pivots, effects, the best of each class.
+
+use super::Floor;
+use anyhow::{Result, bail};
+use record::{Cell, Record};
+use report::{
+    chart::{Column, Entry, Table},
+    number,
+    terminal::{Page, Style, put_table},
+};
+use study::matrix::{
+    Axes, Axis, Best, Configuration, Durability, Effect, Goal, Machine, Outcome, best, effects,
+    pivot,
+};
+
+/// Below this share of the path's own floor a cell says more about the path than about the drive.
+const FLOOR_FACTOR: f64 = 5.0;
+
+/// All that the page is made of.
+pub struct Matrix<'a> {
+    /// Where it took place.
+    pub ground: String,
+    /// What was varied.
+    pub axes: &'a Axes,
+    /// In the table's order; a cell's target is an index into it.
+    pub configurations: &'a [Configuration],
+    /// One a method.
+    pub records: &'a [Record],
+    /// The path's own speed, where there is such a path.
+    pub floors: &'a [Floor],
+    /// Which tables of two axes.
+    pub pivots: &'a [(Axis, Axis)],
+    /// Where the order came from.
+    pub seed: u64,
+}
+
+/// The pivots that were asked for; else one of the first two settings that vary.
+pub fn pivots(given: &[String], axes: &Axes) -> Result<Vec<(Axis, Axis)>> {
+    let varied = axes.varied();
+    if given.is_empty() {
+        return Ok(match varied[..] {
+            [rows, columns, ..] => vec![(rows, columns)],
+            _ => Vec::new(),
+        });
+    }
+    let axis = |text: &str| Axis::ALL.into_iter().find(|axis| axis.name() == text.trim());
+    let mut found = Vec::new();
+    for text in given {
+        let both =
+            text.split_once(',').and_then(|(rows, columns)| Some((axis(rows)?, axis(columns)?)));
+        let known = |axis: &Axis| axes.iter().any(|(known, _)| known == *axis);
+        match both.filter(|(rows, columns)| rows != columns && known(rows) && known(columns)) {
+            Some(both) => found.push(both),
+            None => {
+                let names: Vec<&str> = axes.iter().map(|(axis, _)| axis.name()).collect();
+                bail!(
+                    "--pivot {text}: write two different settings of this matrix with a comma between, of {}",
+                    names.join(", ")
+                );
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// One cell of a method over all configurations.
+struct Across<'a> {
+    goal: Goal,
+    name: String,
+    cells: Vec<(&'a Configuration, &'a Cell)>,
+    outcomes: Vec<Outcome>,
+}
+
+impl Matrix<'_> {
+    /// The whole page.
+    pub fn text(&self, style: &Style) -> String {
+        let mut page = Page::new(style);
+        page.hanging("matrix  ", &self.ground, report::terminal::Paint::Plain);
+        for record in self.records {
+            let id = &record.id;
+            let (method, grade) = (&record.method.name, &record.method.grade);
+            page.line(&format!(
+                "run     {id}, method {method}, grade {grade}, {} rounds",
+                record.method.passes
+            ));
+        }
+        page.line(&format!("seed    {}", self.seed));
+        let all = self.across();
+        for across in &all {
+            self.put_cell(&mut page, across);
+        }
+        self.put_effects(&mut page, &all);
+        self.put_best(&mut page, &all);
+        self.put_floor(&mut page, &all);
+        page.finish()
+    }
+
+    fn across(&self) -> Vec<Across<'_>> {
+        let mut all: Vec<Across<'_>> = Vec::new();
+        for record in self.records {
+            let mut names: Vec<&str> = Vec::new();
+            for cell in &record.cells {
+                if !names.contains(&cell.name.as_str()) {
+                    names.push(&cell.name);
+                }
+            }
+            for name in names {
+                let cells: Vec<(&Configuration, &Cell)> = record
+                    .cells
+                    .iter()
+                    .filter(|cell| cell.name == name)
+                    .map(|cell| (&self.configurations[cell.target], cell))
+                    .collect();
+                let outcomes = cells.iter().map(|(one, cell)| outcome(one, cell)).collect();
+                let title = report::terminal::cell_title(cells[0].1);
+                all.push(Across { goal: goal(cells[0].1), name: title, cells, outcomes });
+            }
+        }
+        all
+    }
+
+    /// Every configuration of one cell, and its pivots.
+    fn put_cell(&self, page: &mut Page<'_>, across: &Across<'_>) {
+        let (unit, value) =
+            (across.unit(), |cell: &Cell| across.value(cell.iops, cell.block_bytes));
+        let mut columns: Vec<Column> =
+            self.axes.iter().map(|(axis, _)| Column::text(axis.name())).collect();
+        columns.extend(["", "95 %", "after a power cut", "notes"].map(Column::text));
+        let at = self.axes.iter().count();
+        columns[at].name = unit.to_owned();
+        let rows = across.cells.iter().zip(&across.outcomes).map(|((one, cell), outcome)| {
+            let mut row: Vec<Entry> = one.levels().map(|(_, level)| Entry::text(level)).collect();
+            let interval = cell.half_width_relative;
+            let interval =
+                interval.map_or("-".to_owned(), |half| format!("±{}", number::percent(half)));
+            let mut notes: Vec<&str> = cell.flags.iter().map(|flag| flag.name()).collect();
+            if self.is_near_the_floor(one, cell) {
+                notes.push("near the path's floor");
+            }
+            row.extend([
+                Entry::text(&value(cell)),
+                Entry::text(&interval),
+                Entry::text(&outcome.durability.to_string()),
+                Entry::text(&notes.join(", ")),
+            ]);
+            row
+        });
+        put_table(page, &Table { title: across.name.clone(), rows: rows.collect(), columns });
+        for (rows, columns) in self.pivots {
+            let table = pivot(*rows, *columns, &across.outcomes);
+            let block = across.cells[0].1.block_bytes;
+            let mut heads = vec![Column::text(&format!("{rows} \\ {columns}"))];
+            heads.extend(table.columns.iter().map(|level| Column::text(level)));
+            let lines = table.rows.iter().zip(&table.rates).map(|(level, rates)| {
+                let mut row = vec![Entry::text(level)];
+                let text = |rate: &Option<f64>| {
+                    rate.map_or("-".to_owned(), |rate| across.value(rate, block))
+                };
+                row.extend(rates.iter().map(|rate| Entry::text(&text(rate))));
+                row
+            });
+            let title = format!("{}: {rows} by {columns}", across.name);
+            put_table(page, &Table { title, rows: lines.collect(), columns: heads });
+        }
+    }
+
+    fn put_effects(&self, page: &mut Page<'_>, all: &[Across<'_>]) {
+        let varied = self.axes.varied();
+        if varied.is_empty() {
+            return;
+        }
+        let heads = ["setting", "cell", "effect", "95 % from", "to", "least", "most"];
+        let mut rows = Vec::new();
+        for axis in varied {
+            for across in all {
+                for effect in effects(&[axis], &across.outcomes) {
+                    rows.push(effect_row(&effect, across));
+                }
+            }
+        }
+        let columns = heads.map(Column::text).into();
+        put_table(page, &Table { title: "What each setting does".to_owned(), rows, columns });
+        page.line(
+            "Ratio of rates, everything else equal; its interval is that of the rounds. Least and most: of the configurations that differ \
+             in this setting alone.",
+        );
+    }
+
+    fn put_best(&self, page: &mut Page<'_>, all: &[Across<'_>]) {
+        let cells: Vec<(Goal, Vec<Outcome>)> =
+            all.iter().map(|across| (across.goal, across.outcomes.clone())).collect();
+        let row = |one: Best| {
+            let goal = match one.goal {
+                Goal::Latency => "latency",
+                Goal::Throughput => "throughput",
+                Goal::Both => "both",
+            };
+            [one.durability.to_string(), goal.to_owned(), one.configuration.to_string()]
+                .map(|text| Entry::text(&text))
+                .into()
+        };
+        let rows: Vec<Vec<Entry>> = best(&cells).into_iter().map(row).collect();
+        let columns = ["after a power cut", "best for", "configuration"].map(Column::text).into();
+        put_table(page, &Table { title: "The best of each class".to_owned(), rows, columns });
+    }
+
+    fn put_floor(&self, page: &mut Page<'_>, all: &[Across<'_>]) {
+        if self.floors.is_empty() {
+            return;
+        }
+        let mut rows = Vec::new();
+        for across in all {
+            let cell = across.cells[0].1;
+            for floor in self.floors.iter().filter(|floor| floor.cell == cell.name) {
+                let value = across.value(floor.iops, cell.block_bytes);
+                rows.push(
+                    [across.name.clone(), floor.fs.clone(), value]
+                        .map(|text| Entry::text(&text))
+                        .into(),
+                );
+            }
+        }
+        let columns = ["cell", "fs", "floor"].map(Column::text).into();
+        let title =
+            "The path's own floor: memory that answers at once, by the same NBD, FUSE and loop"
+                .to_owned();
+        put_table(page, &Table { title, rows, columns });
+        page.line("Nothing is subtracted; cells within five times of it are marked.");
+    }
+
+    fn is_near_the_floor(&self, configuration: &Configuration, cell: &Cell) -> bool {
+        let fits = |floor: &&Floor| floor.fs == configuration.fs() && floor.cell == cell.name;
+        self.floors.iter().find(fits).is_some_and(|floor| cell.iops * FLOOR_FACTOR > floor.iops)
+    }
+}
+
+impl Across<'_> {
+    fn unit(&self) -> &'static str {
+        match self.goal {
+            Goal::Latency => "latency",
+            Goal::Throughput | Goal::Both => "rate",
+        }
+    }
+
+    /// The rate in the words of the goal: the time of one operation, or bytes a second.
+    fn value(&self, iops: f64, block_bytes: u64) -> String {
+        match self.goal {
+            Goal::Latency if iops > 0.0 => number::duration_ns(1e9 / iops),
+            _ => number::rate(iops * block_bytes as f64),
+        }
+    }
+}
+
+/// Small operations one after another are a matter of latency, all others of throughput.
+fn goal(cell: &Cell) -> Goal {
+    let in_turn = cell.threads == 1 && cell.queue_depth == 1;
+    match in_turn && cell.block_bytes <= 64 << 10 {
+        true => Goal::Latency,
+        false => Goal::Throughput,
+    }
+}
+
+fn outcome(configuration: &Configuration, cell: &Cell) -> Outcome {
+    let (durability, _): (Durability, _) = Durability::of(configuration, Machine::default());
+    Outcome {
+        configuration: configuration.clone(),
+        durability,
+        passes: cell.passes.iter().map(|pass| (pass.pass, pass.iops)).collect(),
+    }
+}
+
+/// `write-cache off against on | sequential write 512 B | latency 2.9 x lower | 2.7 | 3.1 | ...`.
+fn effect_row(effect: &Effect, across: &Across<'_>) -> Vec<Entry> {
+    let latency = across.goal == Goal::Latency;
+    let what = if latency { "latency" } else { "rate" };
+    let (factor, word) = match (effect.ratio >= 1.0, latency) {
+        (true, true) | (false, false) => ("lower", effect.ratio),
+        (true, false) | (false, true) => ("higher", effect.ratio),
+    };
+    let size = if word >= 1.0 { word } else { 1.0 / word };
+    let in_words = format!("{what} {} x {factor}", number::significant(size));
+    let [low, high] = effect.ci95.map_or([None, None], |[low, high]| [Some(low), Some(high)]);
+    let text = |value: Option<f64>| {
+        Entry::text(&value.map_or("-".to_owned(), |value| format!("{value:.3}")))
+    };
+    vec![
+        Entry::text(&format!("{} {} against {}", effect.axis, effect.level, effect.baseline)),
+        Entry::text(&across.name),
+        Entry::text(&in_words),
+        text(low),
+        text(high),
+        text(Some(effect.range[0])),
+        text(Some(effect.range[1])),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pivot_of_something_that_is_not_varied_is_refused() {
+        let mut axes = Axes::default();
+        axes.add(Axis::Fs, "raw,ext4").expect("levels");
+        axes.add(Axis::Discard, "on,off").expect("levels");
+        assert_eq!(pivots(&[], &axes).expect("a default"), [(Axis::Fs, Axis::Discard)]);
+        let swapped = pivots(&["discard,fs".to_owned()], &axes).expect("both are there");
+        assert_eq!(swapped, [(Axis::Discard, Axis::Fs)]);
+        for wrong in ["fs", "fs,fs", "fs,scheduler", "fs,colour"] {
+            let error = pivots(&[wrong.to_owned()], &axes).expect_err(wrong).to_string();
+            assert!(error.contains("of fs, discard"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! One configuration made ready on a device: wiped, settings set, formatted, mounted, filled.
+
+use anyhow::{Result, bail};
+use host::{
+    Ledger, Program,
+    ledger::Mounting,
+    setting::{Attribute, WriteCache},
+};
+use std::path::{Path, PathBuf};
+use study::matrix::{Axis, Configuration, formatted, mount_options};
+
+/// The commands that lead to a configuration, without what attaches the device.
+pub fn commands(configuration: &Configuration, device: &Path, at: &Path) -> Vec<String> {
+    let mut lines: Vec<String> = wiping(device).iter().map(ToString::to_string).collect();
+    for (attribute, wanted) in queue_settings(configuration) {
+        let name = device.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        lines.push(format!("echo '{wanted}' > /sys/block/{name}/queue/{attribute}"));
+    }
+    if let Some(program) = formatting(configuration, device) {
+        lines.push(program.to_string());
+        lines.push(mounting(configuration).program(device, at).to_string());
+    }
+    lines
+}
+
+/// Does them. Gives what is to be measured: the mount point, or the device itself.
+pub fn set(
+    ledger: &mut Ledger,
+    configuration: &Configuration,
+    device: &Path,
+    at: &Path,
+    switches_cache: bool,
+) -> Result<PathBuf> {
+    for program in wiping(device) {
+        ledger.say(&program.to_string());
+        let done = program.run();
+        // A device that cannot discard is not emptied; its file systems are gone all the same.
+        if program.name() != "blkdiscard" {
+            done?;
+        }
+    }
+    if let Some(level) = configuration.level(Axis::WriteCache).filter(|_| switches_cache) {
+        let wanted = if level == "on" { WriteCache::On } else { WriteCache::Off };
+        ledger.write_cache(device, wanted)?;
+    }
+    let name = device.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+    for (attribute, wanted) in queue_settings(configuration) {
+        ledger.queue(&name, attribute, &wanted)?;
+    }
+    let Some(program) = formatting(configuration, device) else { return Ok(device.to_owned()) };
+    ledger.say(&program.to_string());
+    program.run()?;
+    ledger.new_directory(at)?;
+    ledger.mount(device, at, &mounting(configuration))?;
+    check_discard(configuration, at)?;
+    Ok(at.to_owned())
+}
+
+/// A mount option that the kernel drops without a word would make two levels the same.
+fn check_discard(configuration: &Configuration, at: &Path) -> Result<()> {
+    if configuration.level(Axis::Discard) != Some("on") {
+        return Ok(());
+    }
+    let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let mounts = host::parse_mountinfo(&table);
+    let mount = mounts.iter().rfind(|mount| Path::new(&mount.mount_point) == at);
+    if mount.is_none_or(|mount| !mount.has_option("discard")) {
+        bail!(
+            "{} took the option discard and does not have it: leave out --discard on",
+            configuration.fs()
+        );
+    }
+    Ok(())
+}
+
+fn wiping(device: &Path) -> [Program; 2] {
+    let device = device.display().to_string();
+    [
+        Program::new(["wipefs", "--all", "--quiet", &device]),
+        Program::new(["blkdiscard", "--force", &device]),
+    ]
+}
+
+fn queue_settings(configuration: &Configuration) -> Vec<(Attribute, String)> {
+    let flush = configuration.level(Axis::KernelFlush).map(|level| match level {
+        "off" => "write through",
+        _ => "write back",
+    });
+    [
+        (Attribute::Scheduler, configuration.level(Axis::Scheduler)),
+        (Attribute::ReadAheadKb, configuration.level(Axis::ReadAhead)),
+        (Attribute::WriteCache, flush),
+    ]
+    .into_iter()
+    .filter_map(|(attribute, level)| Some((attribute, level?.to_owned())))
+    .collect()
+}
+
+fn formatting(configuration: &Configuration, device: &Path) -> Option<Program> {
+    let format = formatted(configuration)?;
+    let mut words = vec![format.program];
+    words.extend(format.arguments);
+    words.push(device.display().to_string());
+    Some(Program::new(words))
+}
+
+fn mounting(configuration: &Configuration) -> Mounting {
+    Mounting { fs: configuration.fs().to_owned(), options: mount_options(configuration) }
+}

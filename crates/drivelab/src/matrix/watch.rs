@@ -1,0 +1,119 @@
+//! What a matrix says while it runs: a bar over all turns, a line a cell, each step as it would be typed.
+
+use crate::progress::Talk;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lab::runner::{Event, Observer};
+use record::{Record, Store};
+use report::{number, terminal::Style};
+use std::{
+    cell::RefCell,
+    io::{self, IsTerminal},
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+/// The bar and the lines above it; clones share it.
+#[derive(Clone)]
+pub struct Voice {
+    bar: Option<ProgressBar>,
+    talk: Talk,
+}
+
+impl Voice {
+    /// For so many cells in all.
+    pub fn new(cells: u64, talk: Talk) -> Self {
+        let bar = (talk == Talk::Normal && io::stderr().is_terminal()).then(|| {
+            let bar = ProgressBar::with_draw_target(Some(cells), ProgressDrawTarget::stderr());
+            let template = "{bar:24} {pos}/{len}  {eta:>4} left  {wide_msg}";
+            let look = ProgressStyle::with_template(template).expect("the template is valid");
+            bar.set_style(look.progress_chars("=> "));
+            bar
+        });
+        Self { bar, talk }
+    }
+
+    /// A line of its own.
+    pub fn say(&self, line: &str) {
+        match &self.bar {
+            _ if self.talk == Talk::Quiet => {}
+            Some(bar) => bar.println(line),
+            None => eprintln!("{line}"),
+        }
+    }
+
+    /// What is going on now.
+    pub fn show(&self, message: String) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(message);
+        }
+    }
+
+    /// Takes the bar away.
+    pub fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn forward(&self) {
+        if let Some(bar) = &self.bar {
+            bar.inc(1);
+        }
+    }
+}
+
+/// Shows one turn, keeps the record, listens for Ctrl-C.
+pub struct Watch {
+    /// Where it is said.
+    pub voice: Voice,
+    /// How lines look.
+    pub style: Style,
+    /// Where the record is kept.
+    pub store: Rc<RefCell<Store>>,
+    /// Raised by Ctrl-C.
+    pub interrupted: Arc<AtomicBool>,
+    /// The configuration whose turn it is.
+    pub label: String,
+    /// Why the record could not be kept.
+    pub save_error: Option<String>,
+}
+
+impl Observer for Watch {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Fill { done_bytes, total_bytes, .. } => {
+                let (done, total) = (number::size(done_bytes), number::size(total_bytes));
+                self.voice
+                    .show(format!("{}: writing the tested area: {done} of {total}", self.label));
+            }
+            Event::Begin { cell, .. } => self.voice.show(format!("{}: {}", self.label, cell.name)),
+            Event::Live(live) => {
+                let rate =
+                    format!("{}  {}", number::iops(live.iops), number::rate(live.bytes_per_s));
+                self.voice.show(format!("{}: {rate}", self.label));
+            }
+            Event::End { cells } => {
+                self.voice.forward();
+                for cell in cells {
+                    let width = self.style.width.saturating_sub(self.label.len() + 2).max(20);
+                    let style = Style { width, ..self.style };
+                    let line = report::terminal::cell_line(cell, &[], &style);
+                    self.voice.say(&format!("{}: {line}", self.label));
+                }
+            }
+        }
+    }
+
+    fn interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+
+    fn save(&mut self, record: &Record) {
+        if let Err(error) = self.store.borrow_mut().save(record) {
+            self.save_error = Some(error.to_string());
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! `drivelab restore`: puts back what a killed run left changed on this machine.
+
+use crate::{cli::RestoreArguments, output};
+use anyhow::{Result, bail};
+use host::{
+    Ledger, Roots,
+    ledger::{Left, left},
+};
+use std::process::ExitCode;
+
+/// Lists what is left, or puts it back.
+pub fn restore(arguments: &RestoreArguments) -> Result<ExitCode> {
+    let directory = Ledger::directory();
+    let found = left(&directory)?;
+    if found.is_empty() {
+        eprintln!("nothing to put back: no run has left anything changed on this machine");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut problems = 0;
+    for ledger in found {
+        match ledger {
+            Err(error) => {
+                eprintln!("drivelab: {error}");
+                problems += 1;
+            }
+            Ok(ledger) if arguments.list || ledger.is_alive => output::print(&listed(&ledger))?,
+            Ok(ledger) => {
+                output::print(&head(&ledger))?;
+                let failures = ledger.put_back(&Roots::default(), &mut |step| {
+                    let _ = output::print(&format!("  {step}\n"));
+                });
+                for failure in &failures {
+                    eprintln!("drivelab: {failure}");
+                }
+                problems += failures.len();
+            }
+        }
+    }
+    if problems > 0 {
+        bail!(
+            "{problems} of the changes are not put back: see to what is said above, then run `drivelab restore` again"
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `drivelab matrix --loop ., process 4711, 2026-11-22T09:30:00Z: still running`.
+fn head(ledger: &Left) -> String {
+    let head = &ledger.head;
+    let started = jiff::Timestamp::from_second(head.started_unix_s as i64)
+        .map_or_else(|_| "at an unknown time".to_owned(), |time| time.to_string());
+    let state = match ledger.is_alive {
+        true => ", still running: it puts this back itself",
+        false => "",
+    };
+    format!("{}, process {}, {started}{state}\n", head.command, head.pid)
+}
+
+/// The same with what is changed, newest first: the order in which it is put back.
+fn listed(ledger: &Left) -> String {
+    let changes = ledger.standing.iter().rev().map(|(_, change)| format!("  {change}\n"));
+    head(ledger) + &changes.collect::<String>()
+}
