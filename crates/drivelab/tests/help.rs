@@ -6,14 +6,18 @@ use common::Call;
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Every verb there is; grow it with `cli::Verb`.
-const VERBS: [&str; 10] =
-    ["run", "study", "flash", "serve", "history", "show", "compare", "report", "drives", "web"];
+const VERBS: [&str; 12] = [
+    "run", "study", "matrix", "restore", "flash", "serve", "history", "show", "compare", "report",
+    "drives", "web",
+];
 
 /// Every page of the help.
 const PAGES: &[&[&str]] = &[
     &[],
     &["run"],
     &["study"],
+    &["matrix"],
+    &["restore"],
     &["flash"],
     &["flash", "create"],
     &["flash", "status"],

@@ -109,6 +109,11 @@ pub fn cell_title(cell: &Cell) -> String {
     words::name(cell, &Style::PLAIN)
 }
 
+/// Half of its 95 % interval: `±1.5 %`, `-` where it has none.
+pub fn cell_interval(cell: &Cell, style: &Style) -> String {
+    words::interval(cell, style)
+}
+
 /// ` [insufficient, drifting]`, or as many of them as fit and the number of the others.
 fn flags_within(flags: &[Flag], columns: usize) -> String {
     let shown = |count: usize| {

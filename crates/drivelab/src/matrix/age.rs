@@ -37,13 +37,11 @@ pub fn file_system(at: &Path, percent: u32, seed: u64, stop: &AtomicBool) -> Res
         write_file(&name(number), file_bytes, &mut rng, stop)?;
         living.push(number);
     }
-    let mut next = full;
-    for _ in 0..full / 2 {
+    for next in full..full + full / 2 {
         let at = (rng.next() % living.len() as u64) as usize;
         remove(&name(living.swap_remove(at)))?;
         write_file(&name(next), file_bytes, &mut rng, stop)?;
         living.push(next);
-        next += 1;
     }
     let wanted = (total / 100 * u64::from(percent)).saturating_sub(used) / file_bytes;
     while living.len() as u64 > wanted {

@@ -87,7 +87,7 @@ impl Matrix<'_> {
         page.line(&format!("seed    {}", self.seed));
         let all = self.across();
         for across in &all {
-            self.put_cell(&mut page, across);
+            self.put_cell(&mut page, across, style);
         }
         self.put_effects(&mut page, &all);
         self.put_best(&mut page, &all);
@@ -120,7 +120,7 @@ impl Matrix<'_> {
     }
 
     /// Every configuration of one cell, and its pivots.
-    fn put_cell(&self, page: &mut Page<'_>, across: &Across<'_>) {
+    fn put_cell(&self, page: &mut Page<'_>, across: &Across<'_>, style: &Style) {
         let (unit, value) =
             (across.unit(), |cell: &Cell| across.value(cell.iops, cell.block_bytes));
         let mut columns: Vec<Column> =
@@ -130,9 +130,7 @@ impl Matrix<'_> {
         columns[at].name = unit.to_owned();
         let rows = across.cells.iter().zip(&across.outcomes).map(|((one, cell), outcome)| {
             let mut row: Vec<Entry> = one.levels().map(|(_, level)| Entry::text(level)).collect();
-            let interval = cell.half_width_relative;
-            let interval =
-                interval.map_or("-".to_owned(), |half| format!("±{}", number::percent(half)));
+            let interval = report::terminal::cell_interval(cell, style);
             let mut notes: Vec<&str> = cell.flags.iter().map(|flag| flag.name()).collect();
             if self.is_near_the_floor(one, cell) {
                 notes.push("near the path's floor");
@@ -169,17 +167,13 @@ impl Matrix<'_> {
         if varied.is_empty() {
             return;
         }
-        let heads = ["setting", "cell", "effect", "95 % from", "to", "least", "most"];
-        let mut rows = Vec::new();
-        for axis in varied {
-            for across in all {
-                for effect in effects(&[axis], &across.outcomes) {
-                    rows.push(effect_row(&effect, across));
-                }
-            }
+        let heads = ["setting", "level", "against", "effect", "95 % from", "to", "least", "most"];
+        for across in all {
+            let rows = effects(&varied, &across.outcomes);
+            let rows = rows.iter().map(|effect| effect_row(effect, across.goal)).collect();
+            let title = format!("What each setting does to {}", across.name);
+            put_table(page, &Table { title, rows, columns: heads.map(Column::text).into() });
         }
-        let columns = heads.map(Column::text).into();
-        put_table(page, &Table { title: "What each setting does".to_owned(), rows, columns });
         page.line(
             "Ratio of rates, everything else equal; its interval is that of the rounds. Least and most: of the configurations that differ \
              in this setting alone.",
@@ -269,29 +263,29 @@ fn outcome(configuration: &Configuration, cell: &Cell) -> Outcome {
     }
 }
 
-/// `write-cache off against on | sequential write 512 B | latency 2.9 x lower | 2.7 | 3.1 | ...`.
-fn effect_row(effect: &Effect, across: &Across<'_>) -> Vec<Entry> {
-    let latency = across.goal == Goal::Latency;
-    let what = if latency { "latency" } else { "rate" };
-    let (factor, word) = match (effect.ratio >= 1.0, latency) {
-        (true, true) | (false, false) => ("lower", effect.ratio),
-        (true, false) | (false, true) => ("higher", effect.ratio),
+/// `write-cache | off | on | latency 2.9 x lower | 2.7 | 3.1 | ...`.
+fn effect_row(effect: &Effect, goal: Goal) -> Vec<Entry> {
+    let size = effect.ratio.max(1.0 / effect.ratio);
+    let (what, word) = match (goal, effect.ratio >= 1.0) {
+        (Goal::Latency, true) => ("latency", "lower"),
+        (Goal::Latency, false) => ("latency", "higher"),
+        (_, true) => ("rate", "higher"),
+        (_, false) => ("rate", "lower"),
     };
-    let size = if word >= 1.0 { word } else { 1.0 / word };
-    let in_words = format!("{what} {} x {factor}", number::significant(size));
-    let [low, high] = effect.ci95.map_or([None, None], |[low, high]| [Some(low), Some(high)]);
-    let text = |value: Option<f64>| {
-        Entry::text(&value.map_or("-".to_owned(), |value| format!("{value:.3}")))
-    };
-    vec![
-        Entry::text(&format!("{} {} against {}", effect.axis, effect.level, effect.baseline)),
-        Entry::text(&across.name),
-        Entry::text(&in_words),
-        text(low),
-        text(high),
-        text(Some(effect.range[0])),
-        text(Some(effect.range[1])),
-    ]
+    let in_words = format!("{what} {} x {word}", number::significant(size));
+    let ratio = |value: f64| format!("{value:.3}");
+    let [low, high] = effect.ci95.map_or(["-".to_owned(), "-".to_owned()], |ci95| ci95.map(ratio));
+    let texts = [
+        effect.axis.to_string(),
+        effect.level.clone(),
+        effect.baseline.clone(),
+        in_words,
+        low,
+        high,
+        ratio(effect.range[0]),
+        ratio(effect.range[1]),
+    ];
+    texts.iter().map(|text| Entry::text(text)).collect()
 }
 
 #[cfg(test)]
