@@ -241,7 +241,10 @@ fn killed(rounds: u64) {
         if !left_behind(&bench, pid).is_empty() {
             left_something += 1;
             let listed = restore(&bench, &["--list"]).succeeded().stdout;
-            assert!(listed.contains("matrix") && listed.contains("loop device over"), "{listed}");
+            assert!(
+                listed.contains("matrix") && listed.contains("directory /tmp/drivelab-matrix-"),
+                "{listed}"
+            );
         }
         restore(&bench, &[]).succeeded();
         assert_eq!(left_behind(&bench, pid), [""; 0], "round {round}");
