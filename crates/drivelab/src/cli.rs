@@ -507,9 +507,9 @@ Examples:
                                                the history of the machine `lab`,
                                                at http://localhost:3752/ here
 
-Only this machine can reach it. With --listen and --allow-remote others can, too,
-by the machine's number: all of them may read all runs, with no password and no
-encryption. A tunnel as above is safer.
+Only this machine can reach it. With --listen and --allow-remote others can,
+too, by the machine's number: all of them may read all runs, with no password
+and no encryption. A tunnel as above is safer.
 
 Exit codes: 0 ended by a signal, 2 could not listen.";
 
