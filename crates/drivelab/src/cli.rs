@@ -1,7 +1,8 @@
 //! The command line, as `--help` shows it.
 
 use crate::{
-    duration::parse_seconds, flash::arguments as flash, output::hanging, study::arguments as study,
+    advise::arguments as advise, duration::parse_seconds, flash::arguments as flash,
+    output::hanging, study::arguments as study,
 };
 use block::parse_bytes;
 use clap::{Args, Parser, Subcommand};
@@ -37,6 +38,8 @@ pub enum Verb {
     Show(ShowArguments),
     #[command(about = "Compare runs, cell by cell, with intervals", long_about = COMPARE_ABOUT)]
     Compare(CompareArguments),
+    #[command(about = "Say what to buy for a mix of reads and writes", long_about = advise::ABOUT)]
+    Advise(Box<advise::AdviseArguments>),
     #[command(about = "Write runs as pictures and tables", long_about = REPORT_ABOUT)]
     Report(ReportArguments),
     #[command(about = "List the drives that can be modelled, show one, or propose one from a run")]

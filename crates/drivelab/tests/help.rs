@@ -6,8 +6,10 @@ use common::Call;
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Every verb there is; grow it with `cli::Verb`.
-const VERBS: [&str; 10] =
-    ["run", "study", "flash", "serve", "history", "show", "compare", "report", "drives", "web"];
+const VERBS: [&str; 11] = [
+    "run", "study", "flash", "serve", "history", "show", "compare", "advise", "report", "drives",
+    "web",
+];
 
 /// Every page of the help.
 const PAGES: &[&[&str]] = &[
@@ -25,6 +27,7 @@ const PAGES: &[&[&str]] = &[
     &["history"],
     &["show"],
     &["compare"],
+    &["advise"],
     &["report"],
     &["drives"],
     &["drives", "fit"],

@@ -8,10 +8,10 @@
 //!           `- a table, a chart                           picture.rs
 //! ```
 
-mod forecast;
+pub mod forecast;
 mod measured;
 mod picture;
-mod rates;
+pub mod rates;
 
 use super::{arguments::PredictArguments, words};
 use crate::{
