@@ -1,8 +1,8 @@
 //! The command line, as `--help` shows it.
 
 use crate::{
-    duration::parse_seconds, flash::arguments as flash, matrix::arguments as matrix,
-    output::hanging, study::arguments as study,
+    advise::arguments as advise, duration::parse_seconds, flash::arguments as flash,
+    matrix::arguments as matrix, output::hanging, study::arguments as study,
 };
 use block::parse_bytes;
 use clap::{Args, Parser, Subcommand};
@@ -42,6 +42,8 @@ pub enum Verb {
     Show(ShowArguments),
     #[command(about = "Compare runs, cell by cell, with intervals", long_about = COMPARE_ABOUT)]
     Compare(CompareArguments),
+    #[command(about = "Say what to buy for a mix of reads and writes", long_about = advise::ABOUT)]
+    Advise(Box<advise::AdviseArguments>),
     #[command(about = "Write runs as pictures and tables", long_about = REPORT_ABOUT)]
     Report(ReportArguments),
     #[command(about = "List the drives that can be modelled, show one, or propose one from a run")]
@@ -528,9 +530,9 @@ Examples:
                                                the history of the machine `lab`,
                                                at http://localhost:3752/ here
 
-Only this machine can reach it. With --listen and --allow-remote others can, too,
-by the machine's number: all of them may read all runs, with no password and no
-encryption. A tunnel as above is safer.
+Only this machine can reach it. With --listen and --allow-remote others can,
+too, by the machine's number: all of them may read all runs, with no password
+and no encryption. A tunnel as above is safer.
 
 Exit codes: 0 ended by a signal, 2 could not listen.";
 

@@ -1,13 +1,14 @@
 //! drivelab: is this drive, volume or array as fast as its data sheet says, for my workload?
 //!
 //! ```text
-//!   cli (words)  ->  run | study | serve | show | history | compare | report | drives | web
+//!   cli (words)  ->  run | study | serve | show | history | compare | advise | report | drives | web
 //!   ->  stdout: tables and data, stderr: talk
 //! ```
 //!
 //! Exit codes: 0 the plan completed, 1 a finding, 2 could not run, 130 interrupted.
 #![forbid(unsafe_code)]
 
+mod advise;
 mod cli;
 mod compare;
 mod complaint;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         cli::Verb::Show(arguments) => show::show(&arguments),
         cli::Verb::Study(arguments) => study::study(&arguments),
         cli::Verb::Compare(arguments) => compare::compare(&arguments),
+        cli::Verb::Advise(arguments) => advise::advise(&arguments),
         cli::Verb::Report(arguments) => report::report(&arguments),
         cli::Verb::Drives(arguments) => drives::drives(&arguments),
         cli::Verb::Web(arguments) => web::web(&arguments),

@@ -118,7 +118,8 @@ fn an_interrupted_run_keeps_its_cells_says_how_to_go_on_and_goes_on() {
     let outcome = living.wait();
     assert_eq!(outcome.code, Some(130), "{outcome:?}");
     let id = bench.history()[0]["id"].as_str().expect("an id").to_owned();
-    let cure = format!("`drivelab run --resume {id}`");
+    let store = bench.path("store.sqlite");
+    let cure = format!("`drivelab run --resume {id} --store {}`", store.display());
     assert!(outcome.stderr.trim_end().ends_with(&cure), "{}", outcome.stderr);
     assert!(outcome.stdout.contains("interrupted"), "{}", outcome.stdout);
     assert_eq!(bench.left_behind(), Vec::<String>::new());

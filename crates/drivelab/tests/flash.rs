@@ -3,7 +3,9 @@
 mod common;
 
 use common::{
-    Bench, LoopDevice, MIB, Mounted, Outcome, ROOT, assert_one_sentence, fill, hash, skip,
+    Bench, LoopDevice, MIB, Mounted, Outcome, ROOT, assert_one_sentence,
+    browser::{Browser, marks, reads_file},
+    fill, hash, skip,
 };
 use serde_json::Value;
 use std::{
@@ -472,6 +474,18 @@ fn a_model_with_the_layer_fills_first_and_keeps_its_counters() {
 }
 
 #[test]
+fn a_page_shows_the_measured_points_beside_the_limit() {
+    let mut browser = need!(Browser::start(), "chromium");
+    let bench = Bench::new();
+    let words = ["predict", "model:mtron-pro-32", "--measure", "--fill", "50%,70%"];
+    let html = ["--html", "curve.html"];
+    flash(&bench, &[&words[..], &html].concat()).succeeded();
+    reads_file(&mut browser, &bench, "curve.html");
+    // The curve's 61 points, two ends of the bare drive's level, two measured.
+    assert_eq!(marks(&mut browser, &["Efficiency against fill"]), 61 + 2 + 2);
+}
+
+#[test]
 fn a_prediction_says_where_the_layer_helps_and_draws_it() {
     let bench = Bench::new();
     let words = ["predict", "model:mtron-pro-32", "--svg", "curve.svg"];
@@ -480,7 +494,7 @@ fn a_prediction_says_where_the_layer_helps_and_draws_it() {
     assert!(text.contains("50.0 %           1."), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let picture = fs::read_to_string(bench.path("curve.svg")).expect("a picture");
-    assert!(picture.starts_with("<svg") && picture.contains("<polyline"), "{picture}");
+    assert!(picture.contains("the bare drive") && picture.contains("</svg>"), "{picture}");
     let disk = flash(&bench, &["predict", "model:hdd-7200-cmr"]).succeeded().stdout;
     assert!(disk.contains("do not put it under what is written at random"), "{disk}");
     let none = bench.drivelab_without_store(["flash", "predict", "last", "--store", "none.sqlite"]);

@@ -6,9 +6,9 @@ use common::Call;
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Every verb there is; grow it with `cli::Verb`.
-const VERBS: [&str; 12] = [
-    "run", "study", "matrix", "restore", "flash", "serve", "history", "show", "compare", "report",
-    "drives", "web",
+const VERBS: [&str; 13] = [
+    "run", "study", "matrix", "restore", "flash", "serve", "history", "show", "compare", "advise",
+    "report", "drives", "web",
 ];
 
 /// Every page of the help.
@@ -29,6 +29,7 @@ const PAGES: &[&[&str]] = &[
     &["history"],
     &["show"],
     &["compare"],
+    &["advise"],
     &["report"],
     &["drives"],
     &["drives", "fit"],

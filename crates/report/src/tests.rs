@@ -119,6 +119,34 @@ fn a_page_asks_nothing_of_anybody() {
     );
 }
 
+/// The report of a run that had only just begun said "No flags. No automatic check found a reason to doubt these numbers".
+#[test]
+fn a_run_without_cells_says_so_and_gets_no_all_clear() {
+    let mut record = example();
+    record.cells.clear();
+    record.state = record::State::Running;
+    record.flags.clear();
+    record.targets.iter_mut().for_each(|target| target.flags.clear());
+    let page = html::page(&runs::document(&[run(&record)]));
+    assert!(page.contains("0 cells. The run is running: cells are missing."), "{page}");
+    assert!(!page.contains("No flags."), "nothing was checked");
+    record.targets[0].flags = vec![record::Flag::VirtualDisk];
+    let page = html::page(&runs::document(&[run(&record)]));
+    assert!(page.contains("<code>virtual_disk</code>"), "what is known of the target is said");
+}
+
+/// A server sends the policy and gives out rules and script, so that nothing in a page may be a script.
+#[test]
+fn below_a_server_a_page_has_neither_script_nor_rules_of_its_own() {
+    let document = runs::document(&[run(&example())]);
+    let place = html::Place::Server { head: "<link>", top: "<nav>All</nav>" };
+    let page = html::page_in(&document, place);
+    assert!(!page.contains("<script") && !page.contains("<style") && !page.contains("http-equiv"));
+    assert!(page.contains("<link>\n</head>") && page.contains("<nav>All</nav><header>"));
+    let file = html::page(&document);
+    assert!(file.contains(html::SCRIPT) && file.contains(&html::rules()), "a file has them");
+}
+
 /// The 2007 study's kind of run: three lines over the block sizes, everything drawn twice, and nothing lost.
 #[test]
 fn every_value_is_drawn() {

@@ -38,20 +38,44 @@ pub fn run(
     length: Length,
     next: &mut dyn FnMut() -> Command,
 ) -> Result<Pace, IoError> {
+    keep_in_flight(engine, threads, Actor, length, next)
+}
+
+/// Keeps `depth` operations of a single actor in flight, else as [`run`].
+///
+/// # Errors
+/// The first operation that failed.
+pub fn run_deep(
+    engine: &mut dyn Engine,
+    depth: u16,
+    length: Length,
+    next: &mut dyn FnMut() -> Command,
+) -> Result<Pace, IoError> {
+    keep_in_flight(engine, depth, |_| Actor(0), length, next)
+}
+
+/// `slots` operations in flight, the one in each slot asked for by an actor.
+fn keep_in_flight(
+    engine: &mut dyn Engine,
+    slots: u16,
+    actor: fn(u16) -> Actor,
+    length: Length,
+    next: &mut dyn FnMut() -> Command,
+) -> Result<Pace, IoError> {
     let total = length.before + length.counted;
     let mut issued = 0;
     let mut completed = 0;
     let mut start = engine.now();
     let mut end = start;
-    let mut submit = |engine: &mut dyn Engine, actor: u64| {
-        let (tag, actor) = (Tag(actor), Actor(actor as u16));
+    let mut submit = |engine: &mut dyn Engine, slot: u64| {
+        let (tag, actor) = (Tag(slot), actor(slot as u16));
         engine.submit(Request { tag, actor, drive: Drive(0), command: next() });
     };
-    for actor in 0..u64::from(threads).min(total) {
-        submit(engine, actor);
+    for slot in 0..u64::from(slots).min(total) {
+        submit(engine, slot);
         issued += 1;
     }
-    let mut done = Vec::with_capacity(usize::from(threads));
+    let mut done = Vec::with_capacity(usize::from(slots));
     while completed < total {
         engine.wait(Instant::NEVER, &mut done);
         for completion in done.drain(..) {

@@ -8,9 +8,12 @@
 //!   studies/NAME/study.toml -> StudyFile -> Dossier: cells, book of figures, claims
 //!                                              |-> Models: the same cells, modelled
 //!                                              `-> Claim::judge -> Judgement: a computed verdict
+//!
+//!   what a stack does in its steady state -> steady: rates, write amplification -> advice: what to buy
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod advice;
 mod book;
 mod case;
 mod cell;
@@ -24,6 +27,7 @@ pub mod matrix;
 mod models;
 mod published;
 mod resist;
+pub mod steady;
 mod trial;
 
 pub use book::Book;
@@ -36,7 +40,7 @@ pub use file::{
     BadStudy, Beside, ClaimFile, ClaimKind, Derived, Device, FigureFile, FigureKind, FigureScale,
     NoteFile, On, Relation, StackFile, Step, StudyFile, TableFile,
 };
-pub use models::Models;
+pub use models::{Models, in_parallel};
 pub use published::{BadFigure, Figure, Study, read};
 pub use resist::{Resist, resists};
 pub use trial::{Effort, Outcome, TrialError, run};

@@ -145,7 +145,7 @@ fn book(dossier: &Dossier, values: &[Option<Result<f64, String>>]) -> Book {
 }
 
 /// `work` on every item, in the items' order whoever does it; `progress` hears the weight that is done, and of all.
-fn in_parallel<T: Sync, R: Send>(
+pub fn in_parallel<T: Sync, R: Send>(
     items: &[T],
     threads: usize,
     progress: &(dyn Fn(usize, usize) + Sync),

@@ -65,12 +65,16 @@ impl Server {
                     open.fetch_sub(1, SeqCst);
                     continue;
                 }
-                let open = &open;
-                scope.spawn(move || {
+                let count = &open;
+                let serve = move || {
                     // A client that goes away is its own affair.
                     let _ = Connection { stream, address: self.address, stop }.serve(site);
+                    count.fetch_sub(1, SeqCst);
+                };
+                // Where the system has no thread left, the client is dropped.
+                if thread::Builder::new().spawn_scoped(scope, serve).is_err() {
                     open.fetch_sub(1, SeqCst);
-                });
+                }
             }
             Ok(())
         })
@@ -87,8 +91,9 @@ impl Server {
         }
         match self.listener.accept() {
             Ok((stream, _)) => Ok(Some(stream)),
-            // The client was gone before it was taken; or this process has no file left, which passes.
+            // The client was gone before it was taken.
             Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
+            // Such as no file left for this process, which passes when a client goes.
             Err(_) => {
                 thread::sleep(Duration::from_millis(10));
                 Ok(None)

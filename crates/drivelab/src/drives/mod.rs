@@ -9,6 +9,8 @@
 mod list;
 mod page;
 
+pub use list::numbers;
+
 use crate::{
     cli::{DrivesArguments, DrivesVerb},
     output,

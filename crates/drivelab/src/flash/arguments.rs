@@ -240,6 +240,14 @@ pub struct PredictArguments {
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
 
+    /// A page with the curve, its table and the forecast
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
+    /// Overwrite files that are no reports of drivelab's
+    #[arg(long)]
+    pub force: bool,
+
     /// The history to read
     #[arg(long, value_name = "PATH")]
     pub store: Option<PathBuf>,

@@ -9,7 +9,7 @@
 pub mod arguments;
 mod check;
 mod create;
-mod predict;
+pub mod predict;
 mod rescue;
 mod resize;
 mod status;

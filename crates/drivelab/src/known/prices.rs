@@ -60,10 +60,15 @@ fn parsed(text: &str) -> Result<(Option<&str>, Money)> {
         Some((name, amount)) => (Some(name), amount),
         None => (None, text),
     };
+    Ok((name, money(&format!("--price {text}"), amount)?))
+}
+
+/// `129EUR`, `1,299.50 USD`; `whole` is the option with its value, for sentences.
+pub fn money(whole: &str, amount: &str) -> Result<Money> {
     let letters = amount.find(|letter: char| letter.is_ascii_alphabetic());
     let Some(at) = letters else {
         bail!(
-            "--price {text} has no currency: write its three letters behind the amount, such as {amount}EUR"
+            "{whole} has no currency: write its three letters behind the amount, such as {amount}EUR"
         );
     };
     let (number, currency) = amount.split_at(at);
@@ -72,12 +77,12 @@ fn parsed(text: &str) -> Result<(Option<&str>, Money)> {
     let currency = currency.trim().to_ascii_uppercase();
     ensure!(
         currency.len() == 3 && currency.bytes().all(|letter| letter.is_ascii_uppercase()),
-        "`{currency}` in --price {text} is no currency: write its three letters, such as EUR or USD"
+        "`{currency}` in {whole} is no currency: write its three letters, such as EUR or USD"
     );
     let amount = value.with_context(|| {
-        format!("`{number}` in --price {text} is no amount: write a number above zero, as 129EUR")
+        format!("`{number}` in {whole} is no amount: write a number above zero, as 129EUR")
     })?;
-    Ok((name, Money { amount, currency }))
+    Ok(Money { amount, currency })
 }
 
 #[cfg(test)]

@@ -26,12 +26,17 @@ pub fn document(runs: &[Run<'_>]) -> Document {
         sections.extend(of_method(group, groups.len() > 1));
     }
     sections.push(environment(runs));
+    let bare = runs.iter().filter(|run| run.record.cells.is_empty());
+    let of_bare = bare.map(|run| of_record(run.record));
+    let doubts = doubts(runs, subjects.len() > 1);
+    // Where nothing was measured nothing was checked: no flags are no good sign.
+    let is_checked = !subjects.is_empty() || !doubts.is_empty();
     Document {
         title: title(&subjects, runs),
         origin: origin(runs),
-        summary: groups.iter().flat_map(|group| summary(group)).collect(),
+        summary: groups.iter().flat_map(|group| summary(group)).chain(of_bare).collect(),
         highlights: highlights(&subjects),
-        doubts: Some(doubts(runs, subjects.len() > 1)),
+        doubts: is_checked.then_some(doubts),
         sections,
     }
 }

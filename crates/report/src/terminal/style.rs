@@ -82,7 +82,7 @@ impl Style {
     }
 
     /// Text from a record, which may have come from anywhere, without anything that would steer a terminal.
-    pub(crate) fn clean(&self, text: &str) -> String {
+    pub fn clean(&self, text: &str) -> String {
         text.chars()
             .map(|letter| match letter {
                 '\n' | '\r' | '\t' => ' ',

@@ -3,7 +3,7 @@
 use super::sheet::{Names, Sheet, cleaned};
 use crate::chart::{Axis, Bars, Chart, Figure, Grid, Lines, Scale, Stroke, Value};
 use rust_xlsxwriter::{
-    Chart as NativeChart, ChartErrorBars, ChartErrorBarsType, ChartRange, ChartType,
+    Chart as NativeChart, ChartErrorBars, ChartErrorBarsType, ChartLine, ChartRange, ChartType,
     ConditionalFormat3ColorScale, Workbook, XlsxError,
 };
 
@@ -72,6 +72,13 @@ fn reach(value: &Value) -> Option<[f64; 2]> {
     Some([value.value - low, high - value.value])
 }
 
+/// Lines that do not compete with the data.
+fn pale() -> ChartLine {
+    let mut line = ChartLine::new();
+    line.set_color(0x00D9_DEE6).set_width(0.75);
+    line
+}
+
 fn range(sheet: &Sheet<'_>, rows: (u32, u32), column: u16) -> ChartRange {
     ChartRange::new_from_range(&sheet.name, rows.0, column, rows.1, column)
 }
@@ -123,12 +130,14 @@ fn of_bars(sheet: &mut Sheet<'_>, bars: &Bars) -> Result<Placed, XlsxError> {
             .set_categories(&range(sheet, rows, 0))
             .set_values(&values);
         if has_intervals {
-            added.set_y_error_bars(&error_bars(&below, &above));
+            // Lying bars: what is measured goes along x.
+            added.set_x_error_bars(&error_bars(&below, &above));
         }
     }
     // As in the table: the first group on top. The upright axis is y here, though the groups stand along it.
     chart.y_axis().set_reverse();
     chart.x_axis().set_name(&spoken(&titled(&bars.value, &unit)));
+    chart.x_axis().set_major_gridlines_line(&pale());
     if bars.series.len() == 1 {
         chart.legend().set_hidden();
     }
@@ -188,6 +197,7 @@ fn of_lines(sheet: &mut Sheet<'_>, lines: &Lines) -> Result<Placed, XlsxError> {
     let is_positive = values().all(|value| value.value > 0.0);
     chart.x_axis().set_name(&spoken(&x_title));
     chart.y_axis().set_name(&spoken(&y_title));
+    chart.y_axis().set_major_gridlines_line(&pale());
     match lines.x.scale {
         Scale::Binary => drop(chart.x_axis().set_log_base(2)),
         Scale::Log => drop(chart.x_axis().set_log_base(10)),
@@ -222,9 +232,10 @@ fn of_grid(sheet: &mut Sheet<'_>, grid: &Grid) -> Result<Placed, XlsxError> {
         return Ok((None, next_column));
     }
     let last = sheet.row - 1;
+    // Viridis, lightened: the numbers in the fields are black whatever their colour.
     let colors = ConditionalFormat3ColorScale::new()
-        .set_minimum_color(0x0044_0154)
-        .set_midpoint_color(0x0021_908D)
+        .set_minimum_color(0x00D9_C6E3)
+        .set_midpoint_color(0x0096_D2CE)
         .set_maximum_color(0x00FD_E725);
     sheet.worksheet.add_conditional_format(first, 1, last, last_column, &colors)?;
     let mut chart = NativeChart::new(ChartType::Line);
@@ -237,5 +248,6 @@ fn of_grid(sheet: &mut Sheet<'_>, grid: &Grid) -> Result<Placed, XlsxError> {
     }
     chart.x_axis().set_name(&spoken(&grid.x.title));
     chart.y_axis().set_name(&spoken(&titled(&grid.value, &unit)));
+    chart.y_axis().set_major_gridlines_line(&pale());
     Ok((Some(chart), next_column))
 }

@@ -174,8 +174,8 @@ fn scale(table: &Table, at: usize) -> (f64, String) {
 /// Three digits where they say something; the value itself is kept whole.
 fn number_format(value: f64) -> Format {
     let pattern = match value.abs() {
-        size if size == 0.0 || size.fract() == 0.0 && size < 1e6 => "0",
-        size if size >= 100.0 => "#,##0",
+        size if size >= 1e4 => "#,##0",
+        size if size >= 100.0 || size.fract() == 0.0 => "0",
         size if size >= 1.0 => "0.00",
         size if size >= 0.001 => "0.0000",
         _ => "0.00E+00",

@@ -19,7 +19,8 @@ pub fn page(store: &Store, id: &str) -> Result<Option<Answer>, Trouble> {
          <p id=\"state\" role=\"status\">{}</p>\n\
          <p><a id=\"report\" href=\"/runs/{link}/report\">The report so far</a></p>\n\
          <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table: cells of run {name}\">\
-         <table id=\"cells\" class=\"cards\" data-run=\"{link}\" data-saves=\"{}\"><thead><tr>",
+         <table id=\"cells\" class=\"cards\" data-run=\"{link}\" data-saves=\"{}\">\
+         <caption class=\"unseen\">Cells of run {name}</caption><thead><tr>",
         standing(news.state, news.cells),
         news.saves
     );

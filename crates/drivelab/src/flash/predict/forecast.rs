@@ -124,6 +124,20 @@ impl Forecast {
         point(&layout, blocks.min(layout.mapped_max.into()), self.write_over_read)
     }
 
+    /// Blocks that the log takes for each that the host writes, copies, headers and pages of the map counted, at a share of
+    /// the drive.
+    pub fn log_per_host_byte(&self, live: f64) -> f64 {
+        let live = live.clamp(0.001, self.fullest);
+        let layout = self.layout(live).expect("a volume with more spare than the fullest can be");
+        let blocks = (live * self.ground.device_bytes as f64 / BLOCK_BYTES as f64) as u64;
+        self.at(live).write_amplification * (1.0 + layout.metadata_share(blocks))
+    }
+
+    /// Room of the one volume that is spoken of, where its spare was chosen, bytes.
+    pub fn exported_bytes(&self) -> Option<u64> {
+        self.chosen.map(|layout| layout.shape.exported_bytes)
+    }
+
     /// How full it can be.
     pub fn fullest(&self) -> f64 {
         self.fullest

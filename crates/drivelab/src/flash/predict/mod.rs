@@ -5,22 +5,25 @@
 //!   RUN   -> rates: its cells
 //!     `-> forecast: flash::predict, fill by fill          forecast.rs
 //!           |- measured beside it, on request             measured.rs
-//!           `- a table, a picture                         picture.rs
+//!           `- a table, a chart                           picture.rs
 //! ```
 
-mod forecast;
+pub mod forecast;
 mod measured;
 mod picture;
-mod rates;
+pub mod rates;
 
 use super::{arguments::PredictArguments, words};
-use crate::output::{self, hanging};
+use crate::{
+    output::{self, hanging},
+    report::save::{Format, Outputs},
+};
 use anyhow::{Context, Result, bail};
 use forecast::Forecast;
 use lab::workload::Pattern;
 use measured::Measured;
 use rates::Rates;
-use report::number;
+use report::{number, svg};
 use std::process::ExitCode;
 use target::TargetText;
 
@@ -40,6 +43,7 @@ Examples:
   drivelab flash predict model:qlc:state=steady --write-share 30%
   drivelab flash predict model:4xmtron-pro-32/raid5:chunk=64K --measure
   drivelab flash predict model:mtron-pro-32 --measure --skew 20/80 --fill 60%,80%
+  drivelab flash predict model:mtron-pro-32 --measure --html curve.html
   drivelab flash predict last --svg curve.svg";
 
 /// Prints what the layer would do.
@@ -73,12 +77,21 @@ pub fn predict(arguments: &PredictArguments) -> Result<ExitCode> {
     };
     let write_share = f64::from(arguments.write_share) / 1000.0;
     let seen = Seen { points: &measured, skew: arguments.skew };
-    output::print(&described(&arguments.drive, &rates, &forecast, &seen, write_share))?;
+    let text = described(&arguments.drive, &rates, &forecast, &seen, write_share);
+    let figure = picture::figure(&arguments.drive, &rates, &forecast, &measured);
+    let mut outputs = Outputs::new(arguments.force);
     if let Some(path) = &arguments.svg {
-        let picture = picture::svg(&arguments.drive, &rates, &forecast, &measured);
-        output::write_whole(path, picture.as_bytes())
-            .with_context(|| format!("--svg: cannot write {}", path.display()))?;
+        let picture = svg::file(&figure, svg::View::Linear);
+        outputs.add(path, Format::Svg, picture.into_bytes())?;
     }
+    if let Some(path) = &arguments.html {
+        let sentences = forecast.verdict(&rates);
+        let page = picture::document(&arguments.drive, sentences, text.clone(), figure);
+        outputs.add(path, Format::Html, report::html::page(&page).into_bytes())?;
+    }
+    let lines = outputs.write()?;
+    output::print(&text)?;
+    lines.iter().for_each(|line| eprintln!("{line}"));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,0 +1,387 @@
+//! What is considered: drives, arrays of them, managed volumes on both, and runs.
+//!
+//! ```text
+//!   nothing named -> every drive of the catalog    DRIVE -> the drive, its arrays, a volume on each
+//!   STACK -> as it stands                          RUN   -> recorded.rs
+//! ```
+
+use super::{
+    question::{Price, Question},
+    recorded::{self, Measured},
+};
+use anyhow::{Context, Result, bail, ensure};
+use flash::BLOCK_BYTES;
+use lab::names::did_you_mean;
+use record::Money;
+use std::path::Path;
+use study::{advice::Refusal, steady::Order};
+use target::{
+    catalog::{Catalog, DriveEntry, Price as Printed},
+    stack::{self, CHUNK_BYTES, Member, Part, SPARE_PER_MILLE, Stack},
+};
+
+/// Most drives of an array that is made up.
+const DRIVES_MAX: u16 = 8;
+
+/// One thing that could be bought.
+pub struct Candidate {
+    /// What a user would name it: a STACK, or a RUN's name.
+    pub name: String,
+    /// Where its rates come from.
+    pub source: Source,
+    /// What it costs.
+    pub price: Price,
+    /// Room for data, bytes.
+    pub capacity_bytes: u64,
+    /// How many drives may die, whichever they are, without loss.
+    pub spare_drives: u32,
+}
+
+/// Where rates come from.
+pub enum Source {
+    /// A stack to be modelled.
+    Modelled {
+        /// Drives and array, without a managed volume.
+        base: Stack,
+        /// Its size, bytes.
+        base_bytes: u64,
+        /// The managed volume on it, if there is one.
+        volume: Option<Part>,
+        /// What array of equal drives it is, if it was made up.
+        array: Option<Array>,
+    },
+    /// Cells of a run.
+    Recorded(Measured),
+}
+
+/// An array of equal drives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Array {
+    /// As a STACK names it.
+    pub level: &'static str,
+    /// Drives.
+    pub count: u16,
+}
+
+impl Array {
+    /// Numbers of drives, at most its own and at least its own, between which an array's rates are taken to go straight.
+    pub fn between(self) -> [u16; 2] {
+        let anchors: &[u16] = match self.level {
+            "raid5" => &[3, 5, 8],
+            "raid10" => &[4, 8],
+            _ => &[2, 4, 8],
+        };
+        let below = anchors.iter().rev().find(|anchor| **anchor <= self.count);
+        let above = anchors.iter().find(|anchor| **anchor >= self.count);
+        [*below.expect("the smallest is an anchor"), *above.expect("the largest is an anchor")]
+    }
+}
+
+/// Everything that is considered, and what was out of the question from the beginning.
+pub struct Field {
+    /// In the order in which they were named.
+    pub candidates: Vec<Candidate>,
+    /// Name and price of what is out of the question.
+    pub refused: Vec<(String, Option<f64>, Refusal)>,
+    /// What the user should know, a sentence each.
+    pub notes: Vec<String>,
+}
+
+impl Field {
+    /// Of what was named; the whole catalog without a name.
+    pub fn new(
+        names: &[String],
+        store: Option<&Path>,
+        catalog: &Catalog,
+        question: &Question,
+    ) -> Result<Self> {
+        let mut field = Self { candidates: Vec::new(), refused: Vec::new(), notes: Vec::new() };
+        let mut known: Vec<&str> = names.iter().map(String::as_str).collect();
+        if names.is_empty() {
+            known.extend(catalog.drive_names());
+            catalog.drives().iter().for_each(|drive| field.put_drive(drive, question));
+        }
+        for name in names {
+            if let Some(drive) = catalog.drive(name.strip_prefix("model:").unwrap_or(name)) {
+                known.push(drive.name());
+                field.put_drive(drive, question);
+            } else if let Some(stack) = as_stack(name)? {
+                field.put_stack(&stack, catalog, question).with_context(|| name.clone())?;
+                let drives = stack.members.iter();
+                let drives = drives.filter_map(|member| catalog.drive(&member.drive.name));
+                known.extend(drives.map(DriveEntry::name));
+            } else {
+                let runs = recorded::candidates(name, store, question)
+                    .map_err(|error| of_nothing(error, name, catalog))?;
+                for candidate in runs {
+                    field.put(candidate, question);
+                }
+            }
+        }
+        question.check_prices(&known)?;
+        if question.workload.order == Order::Random && !whole_blocks(question) {
+            field.notes.push(format!(
+                "Managed volumes are not considered: their blocks are of 4 KiB, and {} B are no multiple",
+                question.workload.block_bytes
+            ));
+        }
+        Ok(field)
+    }
+
+    /// A drive, every array of it, and a managed volume on each; of a drive without a price only the fewest that hold
+    /// what must find room.
+    fn put_drive(&mut self, drive: &DriveEntry, question: &Question) {
+        let price = price_of(drive, question);
+        let is_priced = price.amount().is_some();
+        for (count, level) in shapes() {
+            let base = array_of(drive.name(), count, level);
+            let array = (!level.is_empty()).then_some(Array { level, count });
+            let base_bytes = volume_bytes(drive.capacity_bytes, count, level);
+            if !is_priced {
+                let fewest = question
+                    .need
+                    .capacity_bytes
+                    .map_or(1, |bytes| bytes.div_ceil(drive.capacity_bytes).max(1));
+                let is_plain = level.is_empty() || level == "raid0";
+                if !is_plain || u64::from(count) != fewest.min(DRIVES_MAX.into()) {
+                    continue;
+                }
+            }
+            let price = times(&price, count);
+            let spare_drives = spare_drives(level, count);
+            let bare = Candidate {
+                name: base.to_string(),
+                source: Source::Modelled { base: base.clone(), base_bytes, volume: None, array },
+                price: price.clone(),
+                capacity_bytes: base_bytes,
+                spare_drives,
+            };
+            let too_dear = question.need.admits(price.amount(), u64::MAX).is_err();
+            self.put(bare, question);
+            // It costs as much as without.
+            if too_dear || question.workload.order != Order::Random || !whole_blocks(question) {
+                continue;
+            }
+            let spare = spare_per_mille(base_bytes, question.need.capacity_bytes);
+            let Some(spare) = spare else { continue };
+            let setting = ("spare".to_owned(), format!("{}%", f64::from(spare) / 10.0));
+            let volume = Part { name: "flash".to_owned(), settings: vec![setting] };
+            self.put(
+                Candidate {
+                    name: format!("{base}/{volume}"),
+                    capacity_bytes: base_bytes / 1000 * u64::from(1000 - spare),
+                    source: Source::Modelled { base, base_bytes, volume: Some(volume), array },
+                    price,
+                    spare_drives,
+                },
+                question,
+            );
+        }
+    }
+
+    /// A stack as it was named.
+    fn put_stack(&mut self, stack: &Stack, catalog: &Catalog, question: &Question) -> Result<()> {
+        let opened = stack::open(stack, catalog, question.seed)?;
+        ensure!(
+            opened.ram_bytes.is_none(),
+            "rates are those of drives, arrays and managed volumes: leave the file system out"
+        );
+        let capacity_bytes = opened.contract().capacity_bytes;
+        let volume = stack.layers.iter().find(|layer| layer.name == "flash").cloned();
+        ensure!(
+            volume.is_none() || question.workload.order == Order::Random && whole_blocks(question),
+            "a managed volume is judged for random operations of whole 4 KiB blocks: leave `/flash` out"
+        );
+        let mut base = stack.clone();
+        base.layers.retain(|layer| layer.name != "flash");
+        let base_bytes = stack::open(&base, catalog, question.seed)?.contract().capacity_bytes;
+        let (level, count) = (base.layers.first().map_or("", |layer| &layer.name), stack.drives());
+        let candidate = Candidate {
+            name: stack.to_string(),
+            price: price_of_stack(stack, catalog, question),
+            capacity_bytes,
+            spare_drives: spare_drives(level, count as u16),
+            source: Source::Modelled { base, base_bytes, volume, array: None },
+        };
+        self.put(candidate, question);
+        Ok(())
+    }
+
+    /// Keeps it, if price and room allow it. A stack that was named beside its drive is there already.
+    fn put(&mut self, candidate: Candidate, question: &Question) {
+        let is_there = self.candidates.iter().any(|known| known.name == candidate.name)
+            || self.refused.iter().any(|(known, ..)| *known == candidate.name);
+        if is_there {
+            return;
+        }
+        let price = candidate.price.amount();
+        match question.need.admits(price, candidate.capacity_bytes) {
+            Ok(()) => self.candidates.push(candidate),
+            Err(refusal) => self.refused.push((candidate.name, price, refusal)),
+        }
+    }
+}
+
+fn whole_blocks(question: &Question) -> bool {
+    u64::from(question.workload.block_bytes).is_multiple_of(BLOCK_BYTES)
+}
+
+/// `model:STACK`, or a word that can only be a STACK; a file's name is a RUN.
+fn as_stack(name: &str) -> Result<Option<Stack>> {
+    if let Some(text) = name.strip_prefix("model:") {
+        return Ok(Some(text.parse()?));
+    }
+    let counted = name.split_once('x').is_some_and(|(count, _)| count.parse::<u16>().is_ok());
+    let looks_so = counted || name.contains(['/', ':', '+']);
+    if !looks_so
+        || name.ends_with(".json")
+        || name.starts_with(['.', '/', '~'])
+        || Path::new(name).is_file()
+    {
+        return Ok(None);
+    }
+    Ok(Some(name.parse()?))
+}
+
+/// Neither a drive nor a run.
+fn of_nothing(error: anyhow::Error, name: &str, catalog: &Catalog) -> anyhow::Error {
+    match error.downcast_ref::<record::StoreError>() {
+        Some(record::StoreError::NotFound { .. }) => {
+            let near = did_you_mean(name, catalog.drive_names());
+            anyhow::anyhow!(
+                "`{name}` is no drive of the catalog, no STACK and no RUN.{near} `drivelab drives` lists drives, `drivelab \
+                 history` runs"
+            )
+        }
+        _ => error,
+    }
+}
+
+/// One drive, then every array of up to eight.
+fn shapes() -> Vec<(u16, &'static str)> {
+    let mut shapes = vec![(1, "")];
+    for count in 2..=DRIVES_MAX {
+        shapes.extend([(count, "raid0"), (count, "raid1")]);
+        if count >= 3 {
+            shapes.push((count, "raid5"));
+        }
+        if count >= 4 && count.is_multiple_of(2) {
+            shapes.push((count, "raid10"));
+        }
+    }
+    shapes
+}
+
+/// Equal drives, with an array on them if there is a level.
+pub fn array_of(drive: &str, count: u16, level: &str) -> Stack {
+    let part = |name: &str| Part { name: name.to_owned(), settings: Vec::new() };
+    let layers = if level.is_empty() { Vec::new() } else { vec![part(level)] };
+    Stack { members: vec![Member { count, drive: part(drive) }], layers }
+}
+
+/// Room of an array of equal drives, in whole chunks.
+fn volume_bytes(drive_bytes: u64, count: u16, level: &str) -> u64 {
+    let count = u64::from(count);
+    let each = if level.is_empty() { drive_bytes } else { drive_bytes / CHUNK_BYTES * CHUNK_BYTES };
+    match level {
+        "raid0" => count * each,
+        "raid5" => (count - 1) * each,
+        "raid10" => count / 2 * each,
+        _ => each,
+    }
+}
+
+/// Drives that may die, whichever they are.
+fn spare_drives(level: &str, count: u16) -> u32 {
+    match level {
+        "raid1" => u32::from(count) - 1,
+        "raid5" | "raid10" => 1,
+        "raid6" => 2,
+        _ => 0,
+    }
+}
+
+/// The spare that leaves the capacity asked for, in thousandths; none where nothing is left to spare.
+fn spare_per_mille(base_bytes: u64, capacity_bytes: Option<u64>) -> Option<u32> {
+    let Some(wanted) = capacity_bytes else { return Some(SPARE_PER_MILLE) };
+    let spare = 1000.0 * (1.0 - wanted as f64 / base_bytes as f64);
+    (spare >= 1.0).then_some(spare.floor() as u32)
+}
+
+fn price_of(drive: &DriveEntry, question: &Question) -> Price {
+    if let Some(amount) = question.given(drive.name()) {
+        return Price::Known { amount, source: "as given".to_owned() };
+    }
+    match &drive.price {
+        Some(Printed { usd: Some(usd), source, .. }) if question.currency == "USD" => {
+            Price::Known { amount: *usd, source: source.clone() }
+        }
+        Some(Printed { usd: Some(usd), .. }) => {
+            Price::Foreign(Money { amount: *usd, currency: "USD".to_owned() })
+        }
+        Some(Printed { usd: None, text, source }) => Price::Unknown(format!("{text} ({source})")),
+        None => Price::Unknown(String::new()),
+    }
+}
+
+fn times(price: &Price, count: u16) -> Price {
+    let count = f64::from(count);
+    match price {
+        Price::Known { amount, source } => {
+            Price::Known { amount: amount * count, source: source.clone() }
+        }
+        Price::Foreign(Money { amount, currency }) => {
+            Price::Foreign(Money { amount: amount * count, currency: currency.clone() })
+        }
+        unknown @ Price::Unknown(_) => unknown.clone(),
+    }
+}
+
+/// The sum over its drives, where the price of each is known in the same currency.
+fn price_of_stack(stack: &Stack, catalog: &Catalog, question: &Question) -> Price {
+    let mut sum: Option<Price> = None;
+    for member in &stack.members {
+        let drive = catalog.drive(&member.drive.name).expect("it was opened");
+        let one = times(&price_of(drive, question), member.count);
+        sum = Some(match (sum, one) {
+            (None, one) => one,
+            (
+                Some(Price::Known { amount, source }),
+                Price::Known { amount: more, source: other },
+            ) => {
+                let source = if source == other { source } else { format!("{source}; {other}") };
+                Price::Known { amount: amount + more, source }
+            }
+            (Some(unknown @ Price::Unknown(_)), _) | (_, unknown @ Price::Unknown(_)) => unknown,
+            (Some(Price::Foreign(a)), Price::Foreign(b)) if a.currency == b.currency => {
+                Price::Foreign(Money { amount: a.amount + b.amount, currency: a.currency })
+            }
+            _ => Price::Unknown("its drives are priced in two currencies".to_owned()),
+        });
+    }
+    sum.expect("a stack has drives")
+}
+
+impl Field {
+    /// Whether there is anything to measure or to read.
+    pub fn check(&self, question: &Question) -> Result<()> {
+        if !self.candidates.is_empty() {
+            return Ok(());
+        }
+        let count = |refusal| self.refused.iter().filter(|(.., found)| *found == refusal).count();
+        let cheapest = self.refused.iter().filter_map(|(name, price, refusal)| {
+            (*refusal == Refusal::Budget).then(|| (price.expect("it is too dear"), name))
+        });
+        let cheapest = cheapest.min_by(|a, b| a.0.total_cmp(&b.0));
+        let cheapest = cheapest.map_or_else(String::new, |(price, name)| {
+            format!("; the cheapest of these, {name}, costs {}", question.money(price))
+        });
+        bail!(
+            "nothing fits: {} hold too little and {} cost more than {}{cheapest}: raise --budget, lower --capacity, or name \
+             other drives",
+            count(Refusal::Capacity),
+            count(Refusal::Budget),
+            question.money(question.need.budget)
+        )
+    }
+}

@@ -1,0 +1,333 @@
+//! Candidates become offers: stacks are modelled, all in parallel; runs say what they measured.
+//!
+//! ```text
+//!   candidates -> by base stack: study::steady::Bench {bare, in_line}, once for a stack and the volume on it
+//!     -> bare: its rates     volume: the linear rate and the closed form of flash::predict
+//!     -> Answered {offer, check, basis}
+//! ```
+
+use super::{
+    candidates::{Array, Candidate, Source, array_of},
+    question::Question,
+    recorded::Measured,
+};
+use crate::flash::predict::{forecast::Forecast, rates};
+use anyhow::{Result, anyhow};
+use record::Flag;
+use report::derive::Figure;
+use std::{collections::BTreeMap, sync::Mutex, thread};
+use study::{
+    advice::{Endurance, Offer},
+    steady::{self, Bench, InLine, Order, Rates, Rating, Workload},
+};
+use target::{
+    catalog::{Catalog, DriveKind},
+    stack::{Part, Stack},
+};
+
+/// An offer, and what is known about how it came about.
+pub struct Answered {
+    /// For the ranking.
+    pub offer: Offer,
+    /// The mix itself, run on the model or found in the run, operations per second.
+    pub check: Option<f64>,
+    /// Where the rates come from.
+    pub basis: Basis,
+}
+
+/// Where an offer's rates come from.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Basis {
+    /// Both were modelled.
+    Modelled {
+        /// The stack, aged.
+        stack: String,
+        /// Arrays of so many drives were modelled, and rates are taken to go straight between them.
+        between: Option<[u16; 2]>,
+    },
+    /// Writes were computed from the linear rate, as those of a managed volume.
+    Computed {
+        /// The stack with its volume.
+        stack: String,
+        /// Share of the drives that holds data.
+        fill: f64,
+        /// Blocks that the log writes for each of the host's, all counted.
+        log_per_host_byte: f64,
+    },
+    /// Cells of a run.
+    Measured {
+        /// The run.
+        run: String,
+        /// What its rates are to be doubted for.
+        flags: Vec<Flag>,
+    },
+}
+
+/// What was found out about a stack, for it and for the volumes on it.
+#[derive(Clone)]
+struct Base {
+    rates: Rates,
+    in_line: Option<InLine>,
+}
+
+impl Base {
+    /// On the straight line from one to the other, `part` of the way (0 to 1).
+    fn between(low: &Self, high: &Self, part: f64) -> Self {
+        let at = |low: f64, high: f64| low + part * (high - low);
+        let (a, b) = (&low.rates, &high.rates);
+        let rates = Rates {
+            read: at(a.read, b.read),
+            write: at(a.write, b.write),
+            mixed: at(a.mixed, b.mixed),
+            read_anywhere: at(a.read_anywhere, b.read_anywhere),
+            sent_per_host_byte: at(a.sent_per_host_byte, b.sent_per_host_byte),
+        };
+        let in_line = low.in_line.zip(high.in_line).map(|(a, b)| InLine {
+            write_bytes_per_s: at(a.write_bytes_per_s, b.write_bytes_per_s),
+            read_bytes_per_s: at(a.read_bytes_per_s, b.read_bytes_per_s),
+            sent_per_host_byte: at(a.sent_per_host_byte, b.sent_per_host_byte),
+        });
+        Self { rates, in_line }
+    }
+}
+
+/// The stacks that are modelled for a candidate: its own; or, where drives take long to model, two arrays between which its
+/// own lies.
+fn modelled(candidate: &Candidate, catalog: &Catalog) -> Vec<Stack> {
+    let Source::Modelled { base, array, .. } = &candidate.source else { return Vec::new() };
+    let drive = &base.members[0].drive.name;
+    let kind = catalog.drive(drive).map(|drive| drive.kind);
+    match array.map(|array| (array, array.between())) {
+        Some((Array { level, .. }, [low, high]))
+            if low != high && kind == Some(DriveKind::PageMapped) =>
+        {
+            [low, high].map(|count| array_of(drive, count, level)).to_vec()
+        }
+        _ => vec![base.clone()],
+    }
+}
+
+/// All candidates, or for some why there is none; `progress` hears how many stacks of how many are done.
+pub fn answer(
+    candidates: &[Candidate],
+    catalog: &Catalog,
+    question: &Question,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Result<Vec<Result<Answered, String>>> {
+    let bench = Bench { catalog, workload: question.workload, seed: question.seed };
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    // Stacks that are modelled, and whether a log on them is asked for.
+    let mut wanted: BTreeMap<String, (Stack, bool)> = BTreeMap::new();
+    for candidate in candidates {
+        for stack in modelled(candidate, catalog) {
+            let has_log = matches!(&candidate.source, Source::Modelled { volume: Some(_), .. });
+            wanted.entry(stack.to_string()).or_insert((stack, false)).1 |= has_log;
+        }
+    }
+    let wanted: Vec<(String, (Stack, bool))> = wanted.into_iter().collect();
+    let measured = study::in_parallel(
+        &wanted,
+        threads,
+        progress,
+        |_| 1,
+        |(_, (stack, has_log))| {
+            let rates = bench.bare(stack, question.need.capacity_bytes)?;
+            let in_line = has_log.then(|| bench.in_line(stack)).transpose()?;
+            Ok::<_, study::TrialError>(Base { rates, in_line })
+        },
+    );
+    let mut bases = BTreeMap::new();
+    for ((name, _), base) in wanted.iter().zip(measured) {
+        bases.insert(name.as_str(), base.map_err(|error| anyhow!("model:{name}: {error}"))?);
+    }
+    let amplifications = Amplifications { catalog, question, known: Mutex::new(BTreeMap::new()) };
+    let one = |candidate: &Candidate| match &candidate.source {
+        Source::Recorded(measured) => Ok(Ok(recorded(candidate, measured))),
+        Source::Modelled { base, base_bytes, volume, array } => {
+            let stacks = modelled(candidate, catalog);
+            let ends: Vec<&Base> =
+                stacks.iter().map(|stack| &bases[stack.to_string().as_str()]).collect();
+            let between = array.map(Array::between).filter(|_| ends.len() > 1);
+            let found = match (between, array) {
+                (Some([low, high]), Some(array)) => {
+                    let part = f64::from(array.count - low) / f64::from(high - low);
+                    Base::between(ends[0], ends[1], part)
+                }
+                _ => ends[0].clone(),
+            };
+            let stack =
+                Modelled { candidate, base, base_bytes: *base_bytes, found, between, catalog };
+            match volume {
+                None => stack.bare(question, &amplifications).map(Ok),
+                Some(volume) => stack.managed(volume, question, &amplifications),
+            }
+        }
+    };
+    study::in_parallel(candidates, threads, &|_, _| (), |_| 1, one).into_iter().collect()
+}
+
+fn recorded(candidate: &Candidate, measured: &Measured) -> Answered {
+    let Measured { run, read, write, mixed, flags } = measured;
+    Answered {
+        offer: offer(candidate, *read, *write, Endurance::Unknown),
+        check: *mixed,
+        basis: Basis::Measured { run: run.clone(), flags: flags.clone() },
+    }
+}
+
+fn offer(candidate: &Candidate, read: Figure, write: Figure, endurance: Endurance) -> Offer {
+    Offer {
+        name: candidate.name.clone(),
+        price: candidate.price.amount(),
+        capacity_bytes: candidate.capacity_bytes,
+        read,
+        write,
+        endurance,
+        spare_drives: candidate.spare_drives,
+    }
+}
+
+/// Without an interval: virtual time repeats itself.
+fn exact(value: f64) -> Figure {
+    Figure { value, ci95: None }
+}
+
+/// A candidate that is modelled, and what its stack does.
+struct Modelled<'a> {
+    candidate: &'a Candidate,
+    base: &'a Stack,
+    base_bytes: u64,
+    found: Base,
+    /// The numbers of drives that were modelled instead of its own.
+    between: Option<[u16; 2]>,
+    catalog: &'a Catalog,
+}
+
+impl Modelled<'_> {
+    fn bare(&self, question: &Question, amplifications: &Amplifications<'_>) -> Result<Answered> {
+        let used =
+            question.need.capacity_bytes.unwrap_or(self.base_bytes) as f64 / self.base_bytes as f64;
+        let rates = &self.found.rates;
+        let endurance =
+            self.endurance(rates.sent_per_host_byte, used, question.workload, amplifications)?;
+        let stack = match question.workload.order {
+            Order::Random => steady::aged(self.base, self.catalog, used),
+            Order::Sequential => self.base.clone(),
+        };
+        Ok(Answered {
+            offer: offer(self.candidate, exact(rates.read), exact(rates.write), endurance),
+            check: self.between.is_none().then_some(rates.mixed),
+            basis: Basis::Modelled { stack: stack.to_string(), between: self.between },
+        })
+    }
+
+    /// A managed volume: reads as without it, wherever its blocks lie; writes from the linear rate.
+    fn managed(
+        &self,
+        volume: &Part,
+        question: &Question,
+        amplifications: &Amplifications<'_>,
+    ) -> Result<Result<Answered, String>> {
+        let (rates, line) = (&self.found.rates, self.found.in_line.expect("a log was asked for"));
+        let mut stack = self.base.clone();
+        stack.layers.push(volume.clone());
+        let of_drive = rates::Rates {
+            random_writes_per_s: rates.write,
+            random_reads_per_s: rates.read_anywhere,
+            write_bytes_per_s: line.write_bytes_per_s,
+            read_bytes_per_s: line.read_bytes_per_s,
+            device_bytes: self.base_bytes,
+            source: String::new(),
+        };
+        let forecast = match Forecast::of_stack(&of_drive, &stack) {
+            Ok(forecast) => forecast,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        let exported_bytes = forecast.exported_bytes().unwrap_or(self.candidate.capacity_bytes);
+        let wanted_bytes = question.need.capacity_bytes.unwrap_or(0);
+        if exported_bytes < wanted_bytes {
+            let holds = report::number::capacity(exported_bytes);
+            return Ok(Err(format!("a managed volume of it holds {holds} at most")));
+        }
+        let data_bytes = question.need.capacity_bytes.unwrap_or(exported_bytes);
+        let fill = (data_bytes as f64 / self.base_bytes as f64).min(forecast.fullest());
+        let point = forecast.at(fill);
+        let log_per_host_byte = forecast.log_per_host_byte(fill);
+        let write =
+            point.efficiency * line.write_bytes_per_s / f64::from(question.workload.block_bytes);
+        // What a log sends is in line, whatever the host writes.
+        let in_line =
+            Workload { order: Order::Sequential, block_bytes: 1 << 20, ..question.workload };
+        let sent = log_per_host_byte * line.sent_per_host_byte;
+        let endurance = self.endurance(sent, 1.0, in_line, amplifications)?;
+        Ok(Ok(Answered {
+            offer: Offer {
+                capacity_bytes: exported_bytes,
+                ..offer(self.candidate, exact(rates.read_anywhere), exact(write), endurance)
+            },
+            check: None,
+            basis: Basis::Computed { stack: stack.to_string(), fill, log_per_host_byte },
+        }))
+    }
+
+    /// All drives together: as many times what the weakest is rated for. `sent` bytes reach them for each of the host's.
+    fn endurance(
+        &self,
+        sent: f64,
+        used: f64,
+        workload: Workload,
+        amplifications: &Amplifications<'_>,
+    ) -> Result<Endurance> {
+        if amplifications.question.need.written_bytes_per_day.is_none() {
+            return Ok(Endurance::Unknown);
+        }
+        let mut weakest: Option<(f64, f64)> = None;
+        for member in &self.base.members {
+            let drive = self.catalog.drive(&member.drive.name).expect("it was opened");
+            let (bytes, amplification) = match steady::rating(drive) {
+                Rating::Unknown => return Ok(Endurance::Unknown),
+                Rating::Unbounded => continue,
+                // What its maker grants are the host's bytes.
+                Rating::Written { bytes } => (bytes, 1.0),
+                Rating::Cycles { cycles, .. } => (
+                    cycles * drive.capacity_bytes as f64,
+                    amplifications.of(drive.name(), workload, used)?,
+                ),
+            };
+            let is_weaker = weakest.is_none_or(|(known, by)| bytes / amplification < known / by);
+            if is_weaker {
+                weakest = Some((bytes, amplification));
+            }
+        }
+        let count = self.base.drives() as f64;
+        Ok(weakest.map_or(Endurance::Unbounded, |(bytes, amplification)| Endurance::Rated {
+            bytes: bytes * count,
+            per_host_byte: sent * amplification,
+        }))
+    }
+}
+
+/// Write amplifications inside drives, each found out once.
+struct Amplifications<'q> {
+    catalog: &'q Catalog,
+    question: &'q Question,
+    known: Mutex<BTreeMap<(String, bool, u32), f64>>,
+}
+
+impl Amplifications<'_> {
+    /// Of a drive with `used` of it holding data.
+    fn of(&self, name: &str, workload: Workload, used: f64) -> Result<f64> {
+        let per_mille = (used * 1000.0).ceil().min(1000.0);
+        let key = (name.to_owned(), workload.order == Order::Random, per_mille as u32);
+        let known = || self.known.lock().expect("nobody panicked");
+        if let Some(known) = known().get(&key) {
+            return Ok(*known);
+        }
+        let drive = self.catalog.drive(name).expect("it was opened");
+        let found =
+            steady::write_amplification(drive, &workload, per_mille / 1000.0, self.question.seed)?;
+        let found = found.unwrap_or(1.0);
+        known().insert(key, found);
+        Ok(found)
+    }
+}

@@ -1,0 +1,217 @@
+//! The answer on a terminal: a ranking, its reasons, and what is left out of it.
+
+use super::{
+    Advice,
+    question::{Price, money},
+    reasons,
+};
+use report::{
+    number,
+    terminal::{Align, Page, Paint, Style, Table},
+};
+use study::{
+    advice::{Lifetime, Place, Refusal, price_at_par},
+    steady::Order,
+};
+
+/// Names that a line about what is left out lists.
+const NAMES_MAX: usize = 4;
+
+/// Everything, in order.
+pub fn page(advice: &Advice<'_>, limit: usize, style: &Style) -> String {
+    let mut page = Page::new(style);
+    page.heading(&question(advice));
+    page.gap();
+    ranked(&mut page, advice, limit);
+    list(&mut page, "Why", reasons::because(advice));
+    list(&mut page, "What would change it", reasons::would_change(advice));
+    unpriced(&mut page, advice, limit);
+    list(&mut page, "Left out", left_out(advice));
+    list(&mut page, "Assumed", reasons::assumed(advice));
+    page.finish()
+}
+
+/// `70 % reads, 30 % writes of 8 KiB at random, 32 in flight; up to 1000 USD, 60 GB`
+fn question(advice: &Advice<'_>) -> String {
+    let (need, workload) = (&advice.question.need, &advice.question.workload);
+    let order = match workload.order {
+        Order::Random => "at random",
+        Order::Sequential => "in order",
+    };
+    let percent =
+        |share: f64| format!("{} %", number::significant(share * 100.0).trim_end_matches(".0"));
+    let mut text = format!(
+        "{} reads, {} writes of {} {order}, {} in flight; up to {}",
+        percent(need.reads),
+        percent(1.0 - need.reads),
+        number::size(workload.block_bytes.into()),
+        workload.depth,
+        advice.question.money(need.budget),
+    );
+    if let Some(bytes) = need.capacity_bytes {
+        text += &format!(", room for {}", number::capacity(bytes));
+    }
+    if let Some(a_day) = need.written_bytes_per_day {
+        text +=
+            &format!(", {} written a day for {} years", number::capacity(a_day as u64), need.years);
+    }
+    text
+}
+
+fn list(page: &mut Page<'_>, heading: &str, sentences: Vec<String>) {
+    if sentences.is_empty() {
+        return;
+    }
+    page.heading(heading);
+    for sentence in sentences {
+        page.hanging("- ", &sentence, Paint::Plain);
+    }
+}
+
+fn ranked(page: &mut Page<'_>, advice: &Advice<'_>, limit: usize) {
+    let places = &advice.ranking.ranked;
+    if places.is_empty() {
+        return;
+    }
+    let has_years = advice.question.need.written_bytes_per_day.is_some();
+    let per_iops = format!("{}/IOPS", advice.question.currency);
+    let mut heads = vec![
+        ("", Align::Right),
+        ("what", Align::Left),
+        (advice.question.currency.as_str(), Align::Right),
+        ("holds", Align::Right),
+        ("IOPS", Align::Right),
+        (per_iops.as_str(), Align::Right),
+    ];
+    heads.extend(has_years.then_some(("lasts", Align::Right)));
+    let mut table = Table::new(&heads);
+    for (at, place) in places.iter().take(limit).enumerate() {
+        let offer = &advice.offers[place.offer];
+        let price = offer.price.expect("it is ranked");
+        let mut row = vec![
+            (at + 1).to_string(),
+            page.style.clean(&offer.name),
+            money(price, "").trim_end().to_owned(),
+            number::capacity(offer.capacity_bytes),
+            number::iops(place.iops.value),
+            number::three_digits(place.price_per_iops.expect("it is ranked").value),
+        ];
+        row.extend(has_years.then(|| lasts(place.lifetime)));
+        let paint = if at == 0 { Paint::Strong } else { Paint::Plain };
+        table.painted_row(row.into_iter().map(|field| (field, paint)).collect());
+    }
+    page.table(&table);
+    if places.len() > limit {
+        page.line(&format!(
+            "and {} more: --limit {} prints all",
+            places.len() - limit,
+            places.len()
+        ));
+    }
+}
+
+/// Never more than it is.
+fn lasts(lifetime: Lifetime) -> String {
+    match lifetime {
+        Lifetime::Unknown => "not known".to_owned(),
+        Lifetime::Unbounded => "no wear".to_owned(),
+        Lifetime::Years(years) if years >= 100.0 => "> 100 y".to_owned(),
+        Lifetime::Years(years) => format!("{:.1} y", (years * 10.0).floor() / 10.0),
+    }
+}
+
+fn unpriced(page: &mut Page<'_>, advice: &Advice<'_>, limit: usize) {
+    let places = &advice.ranking.unpriced;
+    if places.is_empty() {
+        return;
+    }
+    page.heading(&format!("Not ranked: no price in {}", advice.question.currency));
+    let is_foreign =
+        |place: &Place| matches!(advice.answered[place.offer].0.price, Price::Foreign(_));
+    let elsewhere = places.iter().any(is_foreign);
+    let mut heads = vec![
+        ("what", Align::Left),
+        ("holds", Align::Right),
+        ("IOPS", Align::Right),
+        ("first below", Align::Right),
+    ];
+    heads.extend(elsewhere.then_some(("price", Align::Right)));
+    let mut table = Table::new(&heads);
+    let first = advice.ranking.ranked.first();
+    for place in places.iter().take(limit) {
+        let (candidate, answer) = &advice.answered[place.offer];
+        let at_par = first.and_then(|first| price_at_par(place, first));
+        let mut row = vec![
+            page.style.clean(&candidate.name),
+            number::capacity(answer.offer.capacity_bytes),
+            number::iops(place.iops.value),
+            at_par.map_or_else(|| "-".to_owned(), |price| format!("{:.0}", price.floor())),
+        ];
+        row.extend(elsewhere.then(|| match &candidate.price {
+            Price::Foreign(money) => self::money(money.amount, &money.currency),
+            _ => "-".to_owned(),
+        }));
+        table.row(row);
+    }
+    page.table(&table);
+    let rest = places.len().saturating_sub(limit);
+    let more = if rest > 0 { format!("and {rest} more; ") } else { String::new() };
+    page.line(&format!("{more}--price NAME=129{} ranks them", advice.question.currency));
+}
+
+/// A line for each reason.
+fn left_out(advice: &Advice<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    let of = |wanted: Refusal| {
+        let found = advice.refused.iter().filter(move |(.., refusal)| *refusal == wanted);
+        let mut found: Vec<_> = found.map(|(name, price, _)| (name.as_str(), *price)).collect();
+        // Single drives say most.
+        found.sort_by_key(|(name, _)| name.contains('/'));
+        found
+    };
+    let dear = of(Refusal::Budget);
+    let named = |(name, price): &(&str, Option<f64>)| {
+        let price =
+            price.map_or_else(String::new, |price| format!(" ({})", advice.question.money(price)));
+        format!("{name}{price}")
+    };
+    if !dear.is_empty() {
+        let names: Vec<String> = dear.iter().map(named).collect();
+        lines.push(format!("{} cost more than the budget: {}.", dear.len(), some(&names)));
+    }
+    let small = of(Refusal::Capacity);
+    if !small.is_empty() {
+        let names: Vec<String> = small.iter().map(|(name, _)| (*name).to_owned()).collect();
+        lines.push(format!("{} hold too little: {}.", small.len(), some(&names)));
+    }
+    let worn: Vec<String> = advice
+        .ranking
+        .refused
+        .iter()
+        .map(|(at, refusal)| match refusal {
+            Refusal::Lifetime(years) => {
+                format!("{} ({})", advice.offers[*at].name, lasts(Lifetime::Years(*years)))
+            }
+            _ => advice.offers[*at].name.clone(),
+        })
+        .collect();
+    if !worn.is_empty() {
+        let years = advice.question.need.years;
+        lines.push(format!("{} would not last {years} years: {}.", worn.len(), some(&worn)));
+    }
+    let odd: Vec<String> =
+        advice.impossible.iter().map(|(name, why)| format!("{name}, {why}")).collect();
+    if !odd.is_empty() {
+        lines.push(format!("{} cannot be made: {}.", odd.len(), some(&odd)));
+    }
+    lines
+}
+
+/// The first few of a list.
+fn some(names: &[String]) -> String {
+    let shown = names.iter().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMES_MAX) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}

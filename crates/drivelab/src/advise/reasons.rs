@@ -1,0 +1,350 @@
+//! Why the ranking is as it is, what would change it, and what it rests on: plain sentences.
+
+use super::{
+    Advice,
+    candidates::Source,
+    modelled::{Answered, Basis},
+    question::Price,
+};
+use crate::drives::numbers;
+use report::number;
+use std::collections::BTreeMap;
+use study::{
+    advice::{Crossing, Lifetime, Place, fastest, neighbours, price_at_par, sturdiest},
+    steady::{Order, Rating, rating},
+};
+use target::catalog::DriveEntry;
+
+/// What the models err by: between 1 and 9 % on average in what they were not fitted on (docs/accuracy.md). Costs that
+/// are closer are not told apart.
+const MODEL_ERROR: f64 = 0.1;
+/// How many of the first are checked in words.
+pub const CHECKED: usize = 3;
+
+/// Why the first is first.
+pub fn because(advice: &Advice<'_>) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let Some(first) = advice.ranking.ranked.first() else {
+        return vec![format!(
+            "Nothing is ranked, for nothing has a price in {}: give prices with --price NAME=129{}.",
+            advice.question.currency, advice.question.currency
+        )];
+    };
+    let (offer, reads) = (&advice.offers[first.offer], advice.question.need.reads);
+    sentences.push(format!(
+        "{} does {} operations a second for {}, {} each: it reads {} and writes {} a second, and {} of the mix.",
+        offer.name,
+        number::iops(first.iops.value),
+        advice.question.money(offer.price.expect("it is ranked")),
+        cost(advice, first),
+        number::iops(offer.read.value),
+        number::iops(offer.write.value),
+        formula(reads, offer.read.value, offer.write.value),
+    ));
+    sentences.extend(second(advice, first));
+    sentences.extend(checks(advice));
+    sentences
+}
+
+/// `1 / (0.70/21.3k + 0.30/11.2k)`
+fn formula(reads: f64, read: f64, write: f64) -> String {
+    format!(
+        "1 / ({:.2}/{} + {:.2}/{})",
+        reads,
+        number::iops(read),
+        1.0 - reads,
+        number::iops(write)
+    )
+}
+
+/// `0.0483 USD`
+fn cost(advice: &Advice<'_>, place: &Place) -> String {
+    let cost = place.price_per_iops.expect("it is ranked").value;
+    format!("{} {}", number::three_digits(cost), advice.question.currency)
+}
+
+fn second(advice: &Advice<'_>, first: &Place) -> Option<String> {
+    let second = advice.ranking.ranked.get(1)?;
+    let costs = [first, second].map(|place| place.price_per_iops.expect("it is ranked").value);
+    let more = costs[1] / costs[0] - 1.0;
+    let name = &advice.offers[second.offer].name;
+    let text = format!("{name} comes second and costs {} more for the same", number::percent(more));
+    Some(if more < MODEL_ERROR {
+        format!("{text}: less than the models err by, so take the two as equal.")
+    } else {
+        text + "."
+    })
+}
+
+/// The mix itself, of the first few.
+fn checks(advice: &Advice<'_>) -> Vec<String> {
+    let first = advice.ranking.ranked.iter().take(CHECKED);
+    let checked = |place: &Place| Some((*place, advice.answered[place.offer].1.check?));
+    let checked: Vec<(Place, f64)> = first.filter_map(checked).collect();
+    let words = |(place, check): &(Place, f64)| {
+        let off = number::percent((check / place.iops.value - 1.0).abs());
+        let way = if *check < place.iops.value { "less" } else { "more" };
+        let name = &advice.offers[place.offer].name;
+        format!("{} by {name} ({off} {way} than computed)", number::iops(*check))
+    };
+    if checked.is_empty() {
+        return Vec::new();
+    }
+    let list: Vec<String> = checked.iter().map(words).collect();
+    let mut sentences = vec![format!("Checked by the mix itself: {}.", list.join(", "))];
+    let price = |place: &Place| advice.offers[place.offer].price.expect("it is ranked");
+    let best = checked
+        .iter()
+        .min_by(|a, b| (price(&a.0) / a.1).total_cmp(&(price(&b.0) / b.1)))
+        .expect("one was checked");
+    if best.0.offer != checked[0].0.offer {
+        let name = &advice.offers[best.0.offer].name;
+        sentences.push(format!("By that check {name} is the cheapest of these."));
+    }
+    sentences
+}
+
+/// What would make another the first.
+pub fn would_change(advice: &Advice<'_>) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let ranked = &advice.ranking.ranked;
+    let Some(first) = ranked.first() else { return sentences };
+    let name = |place: &Place| advice.offers[place.offer].name.as_str();
+    let below = |amount: f64| advice.question.money(amount.floor());
+    // What stands on the same drives costs as much as they do.
+    let names = |place: &Place| -> Vec<&str> {
+        drives_of(advice, place).into_iter().map(DriveEntry::name).collect()
+    };
+    let is_other = |place: &&Place| names(place) != names(first) || names(place).is_empty();
+    if let Some(second) = ranked[1..].iter().find(is_other) {
+        let (dearer, cheaper) = (price_at_par(first, second), price_at_par(second, first));
+        sentences.push(format!(
+            "Prices: {} stays first up to {}, and as long as {} costs more than {}.",
+            name(first),
+            below(dearer.expect("it is ranked")),
+            name(second),
+            below(cheaper.expect("it is ranked"))
+        ));
+    }
+    sentences.push(mixes(advice));
+    if let Some(fastest) = fastest(&advice.ranking).filter(|place| place.offer != first.offer) {
+        sentences.push(format!(
+            "If speed counts and not its price: {} does {} a second for {}.",
+            name(fastest),
+            number::iops(fastest.iops.value),
+            advice.question.money(advice.offers[fastest.offer].price.expect("it is ranked"))
+        ));
+    }
+    if advice.offers[first.offer].spare_drives == 0 {
+        sentences.push(match sturdiest(&advice.offers, &advice.ranking) {
+            Some(place) => format!(
+                "If a drive may die: {} is the first that outlives one, at {} an operation a second.",
+                name(place),
+                cost(advice, place)
+            ),
+            None => "If a drive may die: nothing that is ranked outlives one.".to_owned(),
+        });
+    }
+    let par = |place: &Place| Some((*place, price_at_par(place, first)?));
+    let unpriced = advice.ranking.unpriced.iter().filter_map(par).next();
+    if let Some((place, price)) = unpriced {
+        sentences.push(format!(
+            "A price that is not known: {} would come first at less than {}.",
+            name(&place),
+            below(price)
+        ));
+    }
+    sentences
+}
+
+/// From which shares of reads on another comes first.
+fn mixes(advice: &Advice<'_>) -> String {
+    let first = &advice.offers[advice.ranking.ranked[0].offer].name;
+    let found = neighbours(&advice.question.need, &advice.offers, &advice.ranking);
+    let name = |crossing: Crossing| advice.offers[crossing.offer].name.as_str();
+    let percent = |crossing: Crossing| format!("{:.1} %", crossing.reads * 100.0);
+    let mut parts = Vec::new();
+    if let Some(crossing) = found.below {
+        parts.push(format!("with less than {} reads {}", percent(crossing), name(crossing)));
+    }
+    if let Some(crossing) = found.above {
+        parts.push(format!("with more than {} reads {}", percent(crossing), name(crossing)));
+    }
+    if parts.is_empty() {
+        return format!("The mix: {first} comes first at every share of reads.");
+    }
+    format!("The mix: {} would come first.", parts.join(", "))
+}
+
+/// What the answer rests on.
+pub fn assumed(advice: &Advice<'_>) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let is =
+        |kind: fn(&Basis) -> bool| advice.answered.iter().any(|(_, answer)| kind(&answer.basis));
+    if is(|basis| matches!(basis, Basis::Modelled { .. })) {
+        sentences.push(state(advice));
+    }
+    if is(|basis| matches!(basis, Basis::Modelled { between: Some(_), .. })) {
+        sentences.push(
+            "Arrays of flash drives are modelled with 2, 4 and 8 drives (RAID-5: 3, 5, 8; RAID-10: 4, 8); the rates of the others \
+             are interpolated."
+                .to_owned(),
+        );
+    }
+    if is(|basis| matches!(basis, Basis::Computed { .. })) {
+        sentences.push(
+            "Writes to managed volumes are not modelled one by one but computed: the drives' linear rate, times what uniform \
+             random overwriting leaves of it at that fill (docs/flash.md). The log's linear writes are taken not to make the \
+             drives copy."
+                .to_owned(),
+        );
+    }
+    sentences.extend(runs(advice));
+    sentences.extend(prices(advice));
+    sentences.extend(models(advice));
+    sentences.extend(lifetimes(advice));
+    sentences.extend(advice.notes.iter().map(|note| format!("{note}.")));
+    sentences
+}
+
+fn state(advice: &Advice<'_>) -> String {
+    let fullness = match advice.question.need.capacity_bytes {
+        Some(bytes) => format!(
+            "{} of data lie on each, and the rest was never written or is trimmed",
+            number::capacity(bytes)
+        ),
+        None => "every drive is full of data".to_owned(),
+    };
+    let past = match advice.question.workload.order {
+        Order::Random => "overwritten at random for long",
+        Order::Sequential => "overwritten in order",
+    };
+    format!(
+        "The state after a year: {fullness}; all of that was {past}, and fast caches are used up. Rates are those of models \
+         in virtual time, of one thread, without a file system."
+    )
+}
+
+fn runs(advice: &Advice<'_>) -> Vec<String> {
+    let of_run = |(_, answer): &(_, Answered)| match &answer.basis {
+        Basis::Measured { run, flags } if flags.is_empty() => Some(format!(
+            "{} is as run {run} measured it, in the state in which the drive was.",
+            answer.offer.name
+        )),
+        Basis::Measured { run, flags } => {
+            let flags: Vec<&str> = flags.iter().map(|flag| flag.name()).collect();
+            Some(format!(
+                "{} is as run {run} measured it, with flags: {}; `drivelab show {run}` explains them.",
+                answer.offer.name,
+                flags.join(", ")
+            ))
+        }
+        _ => None,
+    };
+    advice.answered.iter().filter_map(of_run).collect()
+}
+
+/// Whose prices, and of when.
+fn prices(advice: &Advice<'_>) -> Option<String> {
+    let mut sources: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for place in &advice.ranking.ranked {
+        let (candidate, _) = &advice.answered[place.offer];
+        if let Price::Known { source, .. } = &candidate.price {
+            let names = drives_of(advice, place).into_iter().map(DriveEntry::name);
+            let known = sources.entry(source.as_str()).or_default();
+            for name in names.chain(
+                matches!(candidate.source, Source::Recorded(_)).then_some(candidate.name.as_str()),
+            ) {
+                if !known.contains(&name) {
+                    known.push(name);
+                }
+            }
+        }
+    }
+    let lists: Vec<String> =
+        sources.iter().map(|(source, names)| format!("{source}: {}", names.join(", "))).collect();
+    let all_given = sources.keys().all(|source| *source == "as given");
+    let cure = if all_given {
+        ""
+    } else {
+        " Printed prices are of that year; --price NAME=AMOUNT gives today's."
+    };
+    (!lists.is_empty())
+        .then(|| format!("Prices, {} - {}.{cure}", advice.question.currency, lists.join("; ")))
+}
+
+/// How well the drives are known.
+fn models(advice: &Advice<'_>) -> Option<String> {
+    let mut weak: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut drives = Vec::new();
+    for place in advice.ranking.ranked.iter().chain(&advice.ranking.unpriced) {
+        drives.extend(drives_of(advice, place));
+    }
+    drives.sort_by_key(|drive| drive.name());
+    drives.dedup_by_key(|drive| drive.name());
+    for drive in &drives {
+        match numbers(drive).as_str() {
+            "generic" => {
+                weak.entry("typical of a kind and no product").or_default().push(drive.name())
+            }
+            "not fitted" => weak.entry("assumed").or_default().push(drive.name()),
+            _ => {}
+        }
+    }
+    let lists: Vec<String> =
+        weak.iter().map(|(kind, names)| format!("{kind}: {}", names.join(", "))).collect();
+    match (drives.is_empty(), lists.is_empty()) {
+        (true, _) => None,
+        (false, true) => {
+            Some("The models are fitted on published figures of these drives.".to_owned())
+        }
+        (false, false) => Some(format!(
+            "The models are fitted on published figures of these drives, but for those that are {}.",
+            lists.join("; ")
+        )),
+    }
+}
+
+/// What is known of wear.
+fn lifetimes(advice: &Advice<'_>) -> Option<String> {
+    let Some(a_day) = advice.question.need.written_bytes_per_day else {
+        return Some(
+            "No lifetime is judged: --writes-per-day 200GB says how much is written.".to_owned(),
+        );
+    };
+    let mut assumed: Vec<&str> = Vec::new();
+    let mut unknown = false;
+    for place in advice.ranking.ranked.iter().chain(&advice.ranking.unpriced) {
+        unknown |= place.lifetime == Lifetime::Unknown;
+        for drive in drives_of(advice, place) {
+            let is_assumed = matches!(rating(drive), Rating::Cycles { is_assumed: true, .. });
+            if is_assumed && !assumed.contains(&drive.name()) {
+                assumed.push(drive.name());
+            }
+        }
+    }
+    assumed.sort_unstable();
+    let mut text = format!(
+        "Lifetimes: capacity x erase cycles over write amplification x {} a day x 365.",
+        number::capacity(a_day as u64)
+    );
+    if !assumed.is_empty() {
+        text += &format!(" Cycles are typical, not the maker's, of {}.", assumed.join(", "));
+    }
+    if unknown {
+        text += " Where it says `not known`, neither cycles nor an endurance are: such a drive is not excluded.";
+    }
+    Some(text)
+}
+
+/// The catalog's drives under a place.
+fn drives_of<'a>(advice: &'a Advice<'_>, place: &Place) -> Vec<&'a DriveEntry> {
+    let (candidate, _) = &advice.answered[place.offer];
+    match &candidate.source {
+        Source::Modelled { base, .. } => {
+            let names = base.members.iter().map(|member| member.drive.name.as_str());
+            names.filter_map(|name| advice.catalog.drive(name)).collect()
+        }
+        Source::Recorded(_) => Vec::new(),
+    }
+}

@@ -1,0 +1,147 @@
+//! Rates of a run: what was measured, as it was measured.
+
+use super::{
+    candidates::{Candidate, Source},
+    question::{Price, Question},
+};
+use crate::{
+    known::{Named, prices},
+    output,
+};
+use anyhow::Result;
+use record::{Cell, Flag};
+use report::{
+    derive::Figure,
+    number,
+    runs::{self, Run, Subject},
+};
+use std::{path::Path, slice};
+use study::steady::Order;
+
+/// What the cells of a run say.
+pub struct Measured {
+    /// The run.
+    pub run: String,
+    /// Operations per second when all read.
+    pub read: Figure,
+    /// Operations per second when all write.
+    pub write: Figure,
+    /// The mix itself, where it was measured.
+    pub mixed: Option<f64>,
+    /// What the cells' rates are to be doubted for.
+    pub flags: Vec<Flag>,
+}
+
+/// The targets of a run.
+pub fn candidates(word: &str, store: Option<&Path>, question: &Question) -> Result<Vec<Candidate>> {
+    let mut store = output::open_store(store)?;
+    store.close_orphans()?;
+    let record = store.resolve(word)?;
+    let words = [word.to_owned()];
+    let prices = prices::of(&Named::all(&words, slice::from_ref(&record)), &[])?.concat();
+    let subjects = runs::subjects(&[Run { record: &record, prices }]);
+    subjects.iter().map(|subject| candidate(word, subject, question)).collect()
+}
+
+fn candidate(word: &str, subject: &Subject<'_>, question: &Question) -> Result<Candidate> {
+    let target = &subject.record.targets[subject.target];
+    let measured = measured(subject, question)?;
+    let given = question.given(word).or_else(|| question.given(&subject.name));
+    let price = match (given, &subject.price) {
+        (Some(amount), _) => Price::Known { amount, source: "as given".to_owned() },
+        (None, Some(money)) if money.currency == question.currency => {
+            let source = format!("run {}", subject.record.id);
+            Price::Known { amount: money.amount, source }
+        }
+        (None, Some(money)) => Price::Foreign(money.clone()),
+        (None, None) => Price::Unknown(String::new()),
+    };
+    let name =
+        if word == subject.name { word.to_owned() } else { format!("{word}: {}", subject.name) };
+    Ok(Candidate {
+        name,
+        source: Source::Recorded(measured),
+        price,
+        capacity_bytes: target.capacity_bytes,
+        spare_drives: 0,
+    })
+}
+
+/// The cells of the workload.
+fn measured(subject: &Subject<'_>, question: &Question) -> Result<Measured> {
+    let workload = &question.workload;
+    let is_of_workload = |cell: &&&Cell| {
+        let pattern = match workload.order {
+            Order::Random => ["random", "permutation"].contains(&cell.pattern.as_str()),
+            Order::Sequential => cell.pattern == "seq",
+        };
+        let in_flight = u64::from(cell.threads) * u64::from(cell.queue_depth);
+        pattern
+            && cell.block_bytes == u64::from(workload.block_bytes)
+            && in_flight == u64::from(workload.depth)
+            && cell.io == "direct"
+            && cell.iops > 0.0
+    };
+    let cells = || subject.cells.iter().filter(is_of_workload);
+    let of_op = |op: &str| cells().find(|cell| cell.op == op).copied();
+    let (Some(read), Some(write)) = (of_op("read"), of_op("write")) else {
+        return Err(lacks(subject, question));
+    };
+    let percent = workload.reads * 100.0;
+    let same_mix = |cell: &&&Cell| {
+        let read_percent = cell.coordinates.get("read_percent").and_then(|value| value.as_f64());
+        cell.op == format!("mixed:{percent}") || cell.op == "mixed" && read_percent == Some(percent)
+    };
+    let mixed = cells().find(same_mix).map(|cell| cell.iops);
+    let mut flags: Vec<Flag> =
+        [read, write].into_iter().flat_map(|cell| cell.flags.clone()).collect();
+    flags.sort_unstable();
+    flags.dedup();
+    Ok(Measured {
+        run: subject.record.id.clone(),
+        read: Figure::iops(read),
+        write: Figure::iops(write),
+        mixed,
+        flags,
+    })
+}
+
+/// What the run has instead, and how to measure what it lacks.
+fn lacks(subject: &Subject<'_>, question: &Question) -> anyhow::Error {
+    let workload = &question.workload;
+    let pattern = match workload.order {
+        Order::Random => "random",
+        Order::Sequential => "seq",
+    };
+    let block = number::size(workload.block_bytes.into());
+    let mut seen: Vec<String> = subject
+        .cells
+        .iter()
+        .filter(|cell| cell.io == "direct" && ["read", "write"].contains(&cell.op.as_str()))
+        .filter(|cell| {
+            cell.pattern == pattern || pattern == "random" && cell.pattern == "permutation"
+        })
+        .map(|cell| {
+            let in_flight = u64::from(cell.threads) * u64::from(cell.queue_depth);
+            format!("{} with {in_flight} in flight", number::size(cell.block_bytes))
+        })
+        .collect();
+    seen.sort();
+    seen.dedup();
+    let few = if seen.len() > 4 { seen.len() - 4 } else { 0 };
+    seen.truncate(4);
+    let seen = match (seen.is_empty(), few) {
+        (true, _) => "none at all".to_owned(),
+        (false, 0) => seen.join(", "),
+        (false, more) => format!("{} and {more} more", seen.join(", ")),
+    };
+    anyhow::anyhow!(
+        "run {} has no direct {pattern} reads and writes of {block} with {} in flight ({seen}): measure them with `drivelab \
+         run {} --method bm-flash --set pattern={pattern} --set block={} --set threads={}`, or ask for what it has",
+        subject.record.id,
+        workload.depth,
+        subject.record.targets[subject.target].text,
+        workload.block_bytes,
+        workload.depth
+    )
+}

@@ -1,0 +1,90 @@
+//! Small drives against whole ones, and against what must be.
+
+use super::*;
+use crate::{Effort, Op, Trial, trial};
+
+fn bench(catalog: &Catalog, depth: u16, order: Order) -> Bench<'_> {
+    let workload = Workload { reads: 0.7, block_bytes: 4096, depth, order };
+    Bench { catalog, workload, seed: 1 }
+}
+
+fn stack(text: &str) -> Stack {
+    text.parse().expect("a stack")
+}
+
+/// The oracle is the trial of the studies, on a drive of full size that was planted steady.
+#[test]
+fn a_shrunk_steady_drive_does_what_a_whole_one_does() {
+    let catalog = Catalog::built_in().expect("a catalog");
+    let name = "intel-x25e-32";
+    let seen = bench(&catalog, 1, Order::Random).bare(&stack(name), None).expect("rates");
+    let trials =
+        [Op::Read, Op::Write].map(|op| Trial::Direct { op, block_bytes: 4096, threads: 1 });
+    let name = format!("{name}:state=steady");
+    let whole = trial::measure_together(&name, &trials, &catalog, Effort::REPORT).expect("rates");
+    assert!((seen.read / whole[0] - 1.0).abs() < 0.02, "{} and {}", seen.read, whole[0]);
+    assert!((seen.write / whole[1] - 1.0).abs() < 0.05, "{} and {}", seen.write, whole[1]);
+}
+
+#[test]
+fn a_half_empty_drive_writes_faster_and_wears_less() {
+    let catalog = Catalog::built_in().expect("a catalog");
+    let bench = bench(&catalog, 8, Order::Random);
+    let drive = catalog.drive("intel-x25m-80").expect("a drive");
+    let at = |used: f64| {
+        let area = (drive.capacity_bytes as f64 * used) as u64;
+        let rates = bench.bare(&stack("intel-x25m-80"), Some(area)).expect("rates");
+        let wear = write_amplification(drive, &bench.workload, used, 1).expect("a drive");
+        (rates.write, wear.expect("flash"))
+    };
+    let ((full, full_wear), (half, half_wear)) = (at(1.0), at(0.5));
+    assert!(half > 1.5 * full, "{half} and {full}");
+    assert!(half_wear < 1.4 && full_wear > 2.0, "{half_wear} and {full_wear}");
+}
+
+#[test]
+fn drives_of_an_array_are_sent_what_its_level_takes() {
+    let catalog = Catalog::built_in().expect("a catalog");
+    let bench = bench(&catalog, 8, Order::Random);
+    for (text, random, in_line) in [
+        ("mtron-mobi-32", 1.0, 1.0),
+        ("4xmtron-mobi-32/raid0", 1.0, 1.0),
+        ("2xmtron-mobi-32/raid1", 2.0, 2.0),
+        ("4xmtron-mobi-32/raid10", 2.0, 2.0),
+        ("4xmtron-mobi-32/raid5", 2.0, 4.0 / 3.0),
+    ] {
+        let rates = bench.bare(&stack(text), None).expect("rates");
+        let line = bench.in_line(&stack(text)).expect("rates");
+        let sent = [rates.sent_per_host_byte, line.sent_per_host_byte];
+        for (sent, expected) in sent.into_iter().zip([random, in_line]) {
+            assert!((sent / expected - 1.0).abs() < 0.05, "{text}: {sent}, not {expected}");
+        }
+    }
+}
+
+/// A unit of 1 MiB is merged for every 4 KiB; in order each unit is erased once.
+#[test]
+fn a_block_mapped_drive_wears_by_the_unit() {
+    let catalog = Catalog::built_in().expect("a catalog");
+    let drive = catalog.drive("mtron-mobi-16").expect("a drive");
+    let unit = drive.entry.parameters["unit"].base();
+    let wear = |order| {
+        let workload = bench(&catalog, 1, order).workload;
+        write_amplification(drive, &workload, 1.0, 1).expect("a drive").expect("flash")
+    };
+    let (random, in_line) = (wear(Order::Random), wear(Order::Sequential));
+    assert!((random / (unit / 4096.0) - 1.0).abs() < 0.05, "{random}");
+    assert!((in_line - 1.0).abs() < 0.05, "{in_line}");
+}
+
+/// The maker's, of Table I of CMU 2009; a disk has none, and of others nobody says.
+#[test]
+fn a_rating_is_what_the_catalog_has_of_it() {
+    let catalog = Catalog::built_in().expect("a catalog");
+    let of = |name| rating(catalog.drive(name).expect("a drive"));
+    assert_eq!(of("intel-x25m-80"), Rating::Cycles { cycles: 10_000.0, is_assumed: false });
+    assert_eq!(of("mtron-mobi-16"), Rating::Cycles { cycles: 100_000.0, is_assumed: false });
+    assert_eq!(of("qlc"), Rating::Cycles { cycles: 700.0, is_assumed: true });
+    assert_eq!(of("sata-750"), Rating::Unbounded);
+    assert_eq!(of("mtron-pro-32"), Rating::Unknown);
+}

@@ -1,0 +1,143 @@
+//! What writing costs a drive of its life.
+
+use super::{
+    Order, Workload,
+    shrink::{divisor, shrink},
+    transfer,
+};
+use crate::{
+    TrialError,
+    closed_loop::{self, Length},
+};
+use block::{Engine, Rng};
+use model::{BlockMapped, PageMapped, Sim};
+use report::specification::{Metric, Specification};
+use target::{
+    catalog::{DriveEntry, DriveKind, DriveSettings, Origin, Past, Value},
+    stack::BadStack,
+};
+
+/// A block-mapped drive of this size, bytes, tells what one of any size does.
+const BYTES: u64 = 512 << 20;
+const QUEUE_DEPTH: u32 = 64;
+
+/// What a drive is rated for.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Rating {
+    /// Nobody says.
+    Unknown,
+    /// A disk: writing does not wear it.
+    Unbounded,
+    /// Its maker grants so many bytes of the host's, whatever becomes of them inside.
+    Written {
+        /// Bytes.
+        bytes: f64,
+    },
+    /// Its flash takes so many erasures.
+    Cycles {
+        /// Of each block.
+        cycles: f64,
+        /// Whether somebody printed it of this drive, or it is only typical of its kind.
+        is_assumed: bool,
+    },
+}
+
+/// What the catalog knows of a drive's endurance: the data sheet's written bytes, else erase cycles.
+pub fn rating(drive: &DriveEntry) -> Rating {
+    if drive.kind == DriveKind::Disk {
+        return Rating::Unbounded;
+    }
+    let sheet = Specification::of_catalog(&drive.entry.file, drive.entry.text()).ok().flatten();
+    let entries = sheet.iter().flat_map(|sheet| &sheet.entries);
+    if let Some(entry) = entries.filter(|entry| entry.metric == Metric::Endurance).next() {
+        return Rating::Written { bytes: entry.value };
+    }
+    if let Some(parameter) = drive.entry.parameters.get("endurance")
+        && let Value::Number(cycles) = parameter.value
+    {
+        return Rating::Cycles { cycles, is_assumed: parameter.from == Origin::Assumed };
+    }
+    let lines = &drive.data_sheet.lines;
+    let printed = lines.iter().find(|(key, _)| key == "erase_cycles");
+    match printed.and_then(|(_, text)| text.replace(',', "").parse().ok()) {
+        Some(cycles) => Rating::Cycles { cycles, is_assumed: false },
+        None => Rating::Unknown,
+    }
+}
+
+/// Bytes of flash that a drive erases or programs for each byte that it is sent, in the steady state with `used` of it (0 to
+/// 1) holding data. None for a drive whose inside nothing wears.
+///
+/// # Errors
+/// When its numbers contradict each other.
+pub fn write_amplification(
+    drive: &DriveEntry,
+    workload: &Workload,
+    used: f64,
+    seed: u64,
+) -> Result<Option<f64>, TrialError> {
+    let refused = |bad: &dyn std::fmt::Display| TrialError::Stack(BadStack(bad.to_string()));
+    let mut small = drive.clone();
+    let divisor = match drive.kind {
+        DriveKind::BlockMapped => (drive.capacity_bytes as f64 / BYTES as f64).max(1.0),
+        _ => divisor(drive),
+    };
+    shrink(&mut small, divisor).map_err(|bad| refused(&bad))?;
+    let used_bytes = (small.capacity_bytes as f64 * used) as u64;
+    match small.kind {
+        DriveKind::Disk => Ok(None),
+        DriveKind::BlockMapped => {
+            let params =
+                small.block_mapped(&DriveSettings::default()).map_err(|bad| refused(&bad))?;
+            let unit_bytes = params.unit_bytes;
+            let mut sim = Sim::new(BlockMapped::new(params, QUEUE_DEPTH));
+            let erased = |sim: &Sim<BlockMapped>| -> u64 {
+                sim.machine.erase_counts().iter().map(|count| u64::from(*count)).sum()
+            };
+            let written = overwrite(&mut sim, workload, used_bytes, seed)?;
+            let before = erased(&sim);
+            overwrite(&mut sim, workload, used_bytes, seed + 1)?;
+            Ok(Some((erased(&sim) - before) as f64 * unit_bytes as f64 / written as f64))
+        }
+        DriveKind::PageMapped => {
+            let past = match workload.order {
+                Order::Random => Past::Steady,
+                Order::Sequential => Past::Fresh,
+            };
+            let steady = past == Past::Steady;
+            let used_per_mille = steady.then_some((used * 1000.0).ceil().min(1000.0) as u32);
+            let settings =
+                DriveSettings { past: Some(past), used_per_mille, seed, ..Default::default() };
+            let params = small.page_mapped(&settings).map_err(|bad| refused(&bad))?;
+            let drive = PageMapped::new(&params, QUEUE_DEPTH, seed).map_err(|bad| refused(&bad))?;
+            let mut sim = Sim::new(drive);
+            overwrite(&mut sim, workload, used_bytes, seed)?;
+            let before = sim.machine.counters();
+            overwrite(&mut sim, workload, used_bytes, seed + 1)?;
+            Ok(Some(sim.machine.counters().since(&before).write_amplification()))
+        }
+    }
+}
+
+/// Overwrites the used part once; how many bytes that were.
+fn overwrite(
+    engine: &mut dyn Engine,
+    workload: &Workload,
+    used_bytes: u64,
+    seed: u64,
+) -> Result<u64, TrialError> {
+    let block = u64::from(workload.block_bytes);
+    let blocks = (used_bytes / block).max(1);
+    let mut rng = Rng::new(seed, 0x3ea4);
+    let mut number = 0;
+    let length = Length { before: 0, counted: blocks };
+    closed_loop::run_deep(engine, workload.depth.min(QUEUE_DEPTH as u16), length, &mut || {
+        number += 1;
+        let at = match workload.order {
+            Order::Random => rng.below(blocks),
+            Order::Sequential => number % blocks,
+        };
+        transfer(true, at * block, workload.block_bytes)
+    })?;
+    Ok(blocks * block)
+}
