@@ -71,13 +71,14 @@
   for (const plot of document.querySelectorAll('.plot')) {
     const svg = plot.querySelector('svg');
     let current = -1, drag = null;
-    plot.addEventListener('pointermove', event => {
+    const point = event => {
       if (drag) { turn(svg, (event.clientX - drag[0]) * 0.01, (event.clientY - drag[1]) * 0.006); drag = [event.clientX, event.clientY]; show(svg, null); return; }
-      const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+      const place = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
       const on = event.target.closest && event.target.closest('.m');
-      const hit = on && hits(svg).find(hit => hit.mark === on) || nearest(svg, point.x, point.y);
+      const hit = on && hits(svg).find(hit => hit.mark === on) || nearest(svg, place.x, place.y);
       show(svg, hit, [event.clientX, event.clientY]);
-    });
+    };
+    for (const kind of ['pointermove', 'pointerdown']) plot.addEventListener(kind, point); // A finger does not hover.
     plot.addEventListener('pointerleave', () => show(svg, null));
     plot.addEventListener('blur', () => { current = -1; show(svg, null); });
     if (svg.dataset.surface) {
@@ -152,7 +153,7 @@
     // The heat map has the same values in the same order.
     if (!s.words) s.words = hits(svg.closest('figure').querySelector('.plot[data-v=heat-map] svg')).map(hit => hit.words);
     s.yaw += yaw;
-    s.pitch = Math.max(0.1, Math.min(1.5, s.pitch + pitch));
+    s.pitch = Math.max(0.1, Math.min(1, s.pitch + pitch));
     const [c, n, cp, np] = [Math.cos(s.yaw), Math.sin(s.yaw), Math.cos(s.pitch), Math.sin(s.pitch)];
     const mid = (at, list) => at / (Math.max(list.length, 2) - 1) * 2 - 1;
     const place = (i, j, z) => {

@@ -16,7 +16,7 @@ use crate::{
     markup::{Escaped, Px},
 };
 
-const HEIGHT: f64 = 340.0;
+const HEIGHT: f64 = 320.0;
 /// The view that a page opens with, radians.
 const YAW: f64 = -0.65;
 const PITCH: f64 = 0.5;
@@ -54,8 +54,8 @@ pub(super) fn stage(grid: &Grid) -> Canvas {
 }
 
 fn ground(grid: &Grid, shades: &Shades) -> Canvas {
-    let mut canvas = Canvas::new(HEIGHT + 46.0);
-    let place = (24.0, WIDTH - 24.0, HEIGHT + 8.0);
+    let mut canvas = Canvas::new(HEIGHT + 66.0);
+    let place = (24.0, WIDTH - 24.0, HEIGHT + 28.0);
     scale_of_colors(&mut canvas, grid, shades, place, "; height and colours");
     canvas
 }
