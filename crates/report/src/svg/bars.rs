@@ -10,7 +10,7 @@ use super::{
     style,
 };
 use crate::{
-    chart::{Bars, Scale, Value},
+    chart::{Bars, Scale, Unit, Value},
     markup::{Px, fitted, text_px},
 };
 
@@ -38,7 +38,7 @@ pub(super) fn draw(bars: &Bars, view: View, legend: Legend) -> Canvas {
     let top = placed.height + 8.0;
     let left = 16.0 + names_width + if several { 30.0 } else { 10.0 };
     let bottom = top + group_height * bars.groups.len() as f64;
-    let words = |value: &Value| text_px(&bars.value.unit.text(value.value), 12.0);
+    let words = |value: &Value| text_px(&at_end(&bars.value.unit, value.value), 12.0);
     let values = bars.series.iter().flat_map(|series| &series.values).flatten();
     let value_width = values.map(words).fold(30.0, f64::max) + VALUE_GAP + 2.0;
     let frame = Frame { left, right: WIDTH - value_width, top, bottom, inset: 0.0 };
@@ -120,8 +120,16 @@ impl Plot<'_> {
             canvas.close();
             outermost = outermost.max(high);
         }
-        let text = self.bars.value.unit.text(value.value);
+        let text = at_end(&self.bars.value.unit, value.value);
         canvas.text(outermost + VALUE_GAP, middle + 4.0, "v", Anchor::Start, &text);
+    }
+}
+
+/// A value as it stands at a bar's end: a unit of many words is read at the axis.
+fn at_end(unit: &Unit, value: f64) -> String {
+    match unit {
+        Unit::Other(name) if name.len() > 6 => crate::number::significant(value),
+        _ => unit.text(value),
     }
 }
 
