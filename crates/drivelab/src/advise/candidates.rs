@@ -369,9 +369,8 @@ impl Field {
             return Ok(());
         }
         let count = |refusal| self.refused.iter().filter(|(.., found)| *found == refusal).count();
-        let cheapest = self.refused.iter().filter_map(|(name, price, refusal)| {
-            (*refusal == Refusal::Budget).then(|| (price.expect("it is too dear"), name))
-        });
+        let dear = self.refused.iter().filter(|(.., refusal)| *refusal == Refusal::Budget);
+        let cheapest = dear.map(|(name, price, _)| (price.expect("it is too dear"), name));
         let cheapest = cheapest.min_by(|a, b| a.0.total_cmp(&b.0));
         let cheapest = cheapest.map_or_else(String::new, |(price, name)| {
             format!("; the cheapest of these, {name}, costs {}", question.money(price))

@@ -39,7 +39,7 @@ const BEFORE: u64 = 2_000;
 const FILLS: u64 = 4;
 /// One write of a log.
 const LINE_BYTES: u32 = 1 << 20;
-/// A log fills one segment in order, then one elsewhere: of a managed volume's size.
+/// A log fills segments in order, one elsewhere after the other: of a managed volume's size.
 const SEGMENT_BYTES: u64 = 32 << 20;
 /// Segments that count: with one seek each they tell a disk's rate over all of its zones.
 const SEGMENTS: u64 = 24;
@@ -143,7 +143,7 @@ impl Bench<'_> {
         Ok(Rates { read, write, mixed, read_anywhere, sent_per_host_byte })
     }
 
-    /// What a log on `stack` has, that fills segment after segment in order.
+    /// What a log on `stack` has, that fills two segments at a time, each in order, then two others.
     ///
     /// # Errors
     /// When the stack cannot be built, or fails.
@@ -164,9 +164,14 @@ impl Bench<'_> {
         let mut sent = 0;
         for (rate, writes) in rates.iter_mut().zip([true, false]) {
             let mut number = 0;
+            // What the host writes and what the cleaner copies fill a segment each, chunk by chunk in turn; what is read is
+            // one segment after the other.
+            let heads = if writes { 2 } else { 1 };
             let mut next = || {
-                let segment = number / lines * step % segments;
-                let offset = segment * segment_bytes + number % lines * u64::from(LINE_BYTES);
+                let segment = number / (heads * lines) * heads + number % heads;
+                let line = number / heads % lines;
+                let offset =
+                    segment * step % segments * segment_bytes + line * u64::from(LINE_BYTES);
                 number += 1;
                 transfer(writes, offset, LINE_BYTES)
             };

@@ -48,8 +48,8 @@ pub fn rating(drive: &DriveEntry) -> Rating {
         return Rating::Unbounded;
     }
     let sheet = Specification::of_catalog(&drive.entry.file, drive.entry.text()).ok().flatten();
-    let entries = sheet.iter().flat_map(|sheet| &sheet.entries);
-    if let Some(entry) = entries.filter(|entry| entry.metric == Metric::Endurance).next() {
+    let mut entries = sheet.iter().flat_map(|sheet| &sheet.entries);
+    if let Some(entry) = entries.find(|entry| entry.metric == Metric::Endurance) {
         return Rating::Written { bytes: entry.value };
     }
     if let Some(parameter) = drive.entry.parameters.get("endurance")
