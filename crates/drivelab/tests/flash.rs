@@ -477,7 +477,7 @@ fn a_model_with_the_layer_fills_first_and_keeps_its_counters() {
 fn a_page_shows_the_measured_points_beside_the_limit() {
     let mut browser = need!(Browser::start(), "chromium");
     let bench = Bench::new();
-    let words = ["predict", "model:mtron-pro-32", "--measure", "--fill", "50%,70%"];
+    let words = ["predict", "model:mtron-mobi-16", "--measure", "--fill", "5%,10%"];
     let html = ["--html", "curve.html"];
     flash(&bench, &[&words[..], &html].concat()).succeeded();
     reads_file(&mut browser, &bench, "curve.html");
