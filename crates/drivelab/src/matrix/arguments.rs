@@ -30,11 +30,12 @@ Examples:
   drivelab matrix --loop . --fs xfs --dry-run      every command, and nothing is done
 
 Levels are parted by commas; those of --mount and --mkfs, which hold commas
-themselves, by semicolons. An empty level, as in ';noatime', is one, too.
+themselves, by semicolons. An empty level, as in ';noatime', is one, too;
+'noatime;ext4:data=writeback' has one that is ext4's alone.
 
 --write-cache is the drive's own switch (hdparm, nvme, sdparm, or the model's).
 --kernel-flush off leaves the drive as it is and keeps the kernel from flushing
-it: fast, and unsafe unless the drive has no volatile cache.
+it: fast, and no good unless the drive has no volatile cache.
 
 Exit codes: 0 the plan completed, 2 could not run, 130 interrupted.";
 
@@ -90,7 +91,7 @@ pub struct MatrixArguments {
     #[arg(long, value_name = "KIB", help_heading = "Settings")]
     pub read_ahead: Option<String>,
 
-    /// Whether the kernel flushes the drive: on,off. Off is unsafe
+    /// Whether the kernel flushes the drive: on,off. Off risks what is on it
     #[arg(long, value_name = "ON,OFF", help_heading = "Settings")]
     pub kernel_flush: Option<String>,
 

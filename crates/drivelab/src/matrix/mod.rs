@@ -270,7 +270,7 @@ impl<'a> Bench<'a> {
         let attached = self.ground.attach(&mut self.ledger, &self.place, configuration)?;
         let measured = self.measure(configuration, &attached.device, Turn { target: index, pass });
         let detached = attached.detach(&mut self.ledger, mark);
-        measured.and(detached)
+        measured.map_err(|error| named(configuration, error)).and(detached)
     }
 
     fn measure(&mut self, configuration: &Configuration, device: &Path, turn: Turn) -> Result<()> {
@@ -377,6 +377,14 @@ impl<'a> Bench<'a> {
             }
         }
         Ok(failures.first().map(|failure| format!("{failure}; then `drivelab restore`")))
+    }
+}
+
+/// Says under which configuration something failed; that the user stopped it needs no place.
+fn named(configuration: &Configuration, error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref::<RunError>() {
+        Some(RunError::Interrupted) => error,
+        _ => anyhow::anyhow!("{configuration}: {error}"),
     }
 }
 

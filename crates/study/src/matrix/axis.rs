@@ -79,6 +79,19 @@ impl Axis {
         }
     }
 
+    /// What a level is for the file system `fs`: `None` where it does not apply. Options may be one file system's alone, as in
+    /// `ext4:data=writeback`.
+    fn level_for<'a>(self, level: &'a str, fs: &str) -> Option<&'a str> {
+        if fs == "raw" && !self.is_of_a_device() {
+            return None;
+        }
+        let options = matches!(self, Self::Mkfs | Self::Mount);
+        match level.split_once(':').filter(|(named, _)| options && wording::is_fs(named)) {
+            Some((named, level)) => (named == fs).then_some(level),
+            None => Some(level),
+        }
+    }
+
     fn check(self, level: &str) -> Result<(), BadAxis> {
         let on_or_off = |level: &str| matches!(level, "on" | "off");
         let complaint = match self {
@@ -156,11 +169,14 @@ impl Axes {
         for (axis, levels) in &self.axes {
             let mut next: Vec<Configuration> = Vec::new();
             for one in &all {
-                let applies = axis.is_of_a_device() || !one.is_raw();
-                let count = if applies { levels.len() } else { 1 };
-                for level in &levels[..count] {
+                let mut own: Vec<&str> =
+                    levels.iter().filter_map(|level| axis.level_for(level, one.fs())).collect();
+                if own.is_empty() {
+                    own.push(NONE);
+                }
+                for level in own {
                     let mut one = one.clone();
-                    one.levels.push((*axis, if applies { level } else { NONE }.to_owned()));
+                    one.levels.push((*axis, level.to_owned()));
                     next.push(one);
                 }
             }
@@ -250,6 +266,22 @@ mod tests {
         assert_eq!(all[0].level(Axis::Mount), Some("noatime,data=writeback"));
         assert_eq!(all[0].to_string(), "fs=ext4,mount=\"noatime,data=writeback\"");
         assert_eq!(all.len(), 2);
+    }
+
+    #[test]
+    fn options_of_one_file_system_are_a_level_of_that_one_alone() {
+        let words = [(Axis::Fs, "raw,ext4,xfs"), (Axis::Mount, "noatime;ext4:data=writeback")];
+        let names: Vec<String> =
+            axes(&words).configurations().iter().map(ToString::to_string).collect();
+        assert_eq!(
+            names,
+            [
+                "fs=raw,mount=-",
+                "fs=ext4,mount=noatime",
+                "fs=ext4,mount=data=writeback",
+                "fs=xfs,mount=noatime"
+            ]
+        );
     }
 
     #[test]

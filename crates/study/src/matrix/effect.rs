@@ -389,10 +389,10 @@ mod tests {
             let one = found.iter().find(|one| one.durability == durability && one.goal == goal);
             one.map(|one| one.configuration.fs().to_owned())
         };
-        let (safe, unsafe_) = (Durability::SurvivesPowerLoss, Durability::MayCorrupt);
+        let (safe, risky) = (Durability::SurvivesPowerLoss, Durability::MayCorrupt);
         assert_eq!(name(safe, Goal::Latency).as_deref(), Some("xfs"));
         assert_eq!(name(safe, Goal::Throughput).as_deref(), Some("ext4"));
         assert_eq!(name(safe, Goal::Both).as_deref(), Some("ext4"));
-        assert_eq!(name(unsafe_, Goal::Both).as_deref(), Some("xfs"));
+        assert_eq!(name(risky, Goal::Both).as_deref(), Some("xfs"));
     }
 }

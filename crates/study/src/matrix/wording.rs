@@ -20,10 +20,10 @@ const OLD_MOUNT_OPTIONS: [(&str, &str); 4] = [
     ("bh", "nothing in its place; it is how ext4 works"),
     (
         "nobarrier",
-        "--kernel-flush off, which is as unsafe; XFS took nobarrier out in Linux 4.19, and it is no setting of a file \
+        "--kernel-flush off, which risks as much; XFS took nobarrier out in Linux 4.19, and it is no setting of a file \
          system but of the kernel's flushes",
     ),
-    ("barrier=0", "--kernel-flush off, which is as unsafe and said to be so"),
+    ("barrier=0", "--kernel-flush off, which risks as much and says so"),
 ];
 
 /// mkfs.xfs options that are gone.
@@ -32,8 +32,13 @@ const OLD_MKFS_OPTIONS: [(&str, &str); 1] = [(
     "nothing in its place; XFS of version 5 always counts lazily, and mkfs.xfs refuses lazy-count=0 there",
 )];
 
+/// Whether it is a file system that can be made.
+pub(super) fn is_fs(name: &str) -> bool {
+    KNOWN.contains(&name)
+}
+
 pub(super) fn refused_fs(level: &str) -> Option<String> {
-    let is_known = level == "raw" || KNOWN.contains(&level);
+    let is_known = level == "raw" || is_fs(level);
     (!is_known).then(|| format!("raw, or one of {}", KNOWN.join(", ")))
 }
 
@@ -42,9 +47,14 @@ pub(super) fn refused_scheduler(level: &str) -> Option<String> {
 }
 
 pub(super) fn refused_mount(level: &str) -> Option<String> {
-    level.split(',').find_map(|option| match option.trim() {
-        "discard" | "nodiscard" => Some("--discard on or off: it is an axis of its own".to_owned()),
-        option => nearest(&OLD_MOUNT_OPTIONS, option),
+    let options = level.split_once(':').filter(|(named, _)| is_fs(named));
+    options.map_or(level, |(_, options)| options).split(',').find_map(|option| {
+        match option.trim() {
+            "discard" | "nodiscard" => {
+                Some("--discard on or off: it is an axis of its own".to_owned())
+            }
+            option => nearest(&OLD_MOUNT_OPTIONS, option),
+        }
     })
 }
 
