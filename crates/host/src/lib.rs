@@ -29,6 +29,7 @@ pub mod identify;
 pub mod ledger;
 pub mod program;
 pub mod scratch;
+pub mod scratch_tree;
 pub mod setting;
 pub mod watch;
 
@@ -44,4 +45,5 @@ pub use mountinfo::{Mount, parse_mountinfo, unescape_octal};
 pub use program::Program;
 pub use roots::{DeviceNumber, Roots};
 pub use scratch::{Scratch, remove_orphans};
+pub use scratch_tree::ScratchTree;
 pub use watch::{Sample, Watch};

@@ -6,6 +6,7 @@
 use crate::{
     error::{ErrorKind, HostError},
     identify::free_bytes,
+    scratch_tree,
 };
 use block::display_bytes;
 use engine::raw::{FileLock, try_lock};
@@ -109,7 +110,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes the scratch files in `directory` that no living run holds; gives their paths and lengths. What
+/// Removes the scratch files and directories in `directory` that no living run holds; gives their paths and lengths. What
 /// cannot be removed is left out.
 ///
 /// # Errors
@@ -117,9 +118,12 @@ impl Drop for Scratch {
 pub fn remove_orphans(directory: &Path) -> Result<Vec<(PathBuf, u64)>, HostError> {
     let entries =
         fs::read_dir(directory).map_err(|error| HostError::io("list", directory, error))?;
-    let names = entries.flatten().filter(|entry| is_scratch_name(&entry.file_name()));
-    let mut removed: Vec<(PathBuf, u64)> =
-        names.filter_map(|entry| remove_orphan(&entry.path())).collect();
+    let orphan = |entry: fs::DirEntry| match entry.file_name() {
+        name if is_scratch_name(&name) => remove_orphan(&entry.path()),
+        name if scratch_tree::is_tree_name(&name) => scratch_tree::remove_orphan(&entry.path()),
+        _ => None,
+    };
+    let mut removed: Vec<(PathBuf, u64)> = entries.flatten().filter_map(orphan).collect();
     removed.sort();
     Ok(removed)
 }
@@ -142,7 +146,7 @@ fn remove_orphan(path: &Path) -> Option<(PathBuf, u64)> {
 }
 
 /// Whether the open file is the one at `path`.
-fn is_at(file: &File, path: &Path) -> bool {
+pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     let identity = |meta: &fs::Metadata| (meta.dev(), meta.ino());
     match (file.metadata(), fs::symlink_metadata(path)) {
         (Ok(open), Ok(there)) => identity(&open) == identity(&there),
@@ -190,7 +194,7 @@ fn reserve_of(total: u64) -> u64 {
 }
 
 /// A number that differs from run to run: a file name is no measurement, so it needs no seed.
-fn random() -> u64 {
+pub(crate) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 

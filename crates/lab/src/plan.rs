@@ -11,7 +11,7 @@ use crate::{
     runner::probe_bytes,
     statistics::{Grade, StopRule},
     target::{Access, Offer, Time},
-    workload::{Area, Caching, EngineChoice, Stream},
+    workload::{Area, Caching, EngineChoice, Stream, tree::TreeCell},
 };
 use block::{Rng, display_bytes};
 use record::LeftOut;
@@ -136,10 +136,12 @@ impl Plan {
             WrittenRule::Spans(factor) => (span_bytes as f64 * factor) as u64,
         };
         let steps = steps(&method, &cells, passes, offers.len(), options.seed);
-        let bytes: u64 =
-            cells.iter().map(|cell| written_max(cell, span_bytes, cell_written_max)).sum();
+        let bytes: u64 = cells
+            .iter()
+            .map(|cell| written_max(cell, span_bytes, cell_written_max, options.seed))
+            .sum();
         // Whether the target compresses matters to writes alone.
-        let probe = match cells.iter().any(CellSpec::writes) {
+        let probe = match cells.iter().any(|cell| cell.writes() && cell.tree.is_none()) {
             true => probe_bytes(grade, fill, span_bytes),
             false => 0,
         };
@@ -196,6 +198,11 @@ impl Plan {
         cell.written_max.unwrap_or(self.cell_written_max)
     }
 
+    /// The seed of names and sizes in trees: one for the whole run, so that all cells and passes agree about them.
+    pub fn tree_seed(&self) -> u64 {
+        self.seed
+    }
+
     /// The part of the tested area that a stream of a cell works on.
     pub fn area(&self, cell: &CellSpec, stream: &Stream) -> Area {
         area(cell, stream, self.span_bytes)
@@ -203,6 +210,9 @@ impl Plan {
 }
 
 fn area(cell: &CellSpec, stream: &Stream, span_bytes: u64) -> Area {
+    if cell.tree.is_some() {
+        return Area { offset: 0, bytes: 0 };
+    }
     let whole = cell.file_bytes.unwrap_or(span_bytes);
     let block = u64::from(stream.block_bytes);
     // The part starts on a multiple of 1 MiB and of the block, so that alignment never depends on it.
@@ -292,6 +302,9 @@ fn obstacle(cell: &CellSpec, offer: &Offer, options: &Options, span_bytes: u64) 
             return Some(reason.clone());
         }
     }
+    if let Some(tree) = &cell.tree {
+        return tree_obstacle(tree, offer, options, span_bytes);
+    }
     let buffers = buffer_bytes(cell);
     // Where only the time is real, operations carry no memory.
     let in_memory = offer.time == Time::Wall && offer.memory_bytes > 0;
@@ -339,6 +352,38 @@ fn obstacle(cell: &CellSpec, offer: &Offer, options: &Options, span_bytes: u64) 
         }
     }
     None
+}
+
+/// Why a tree cannot be made on a target, beside the scratch file.
+fn tree_obstacle(
+    tree: &TreeCell,
+    offer: &Offer,
+    options: &Options,
+    span_bytes: u64,
+) -> Option<String> {
+    let files_max = match &offer.files_max {
+        Ok(files) => *files,
+        Err(reason) => return Some(reason.clone()),
+    };
+    let layout = &tree.layout;
+    let inodes = layout.files + layout.directories_all() as u64 + 1;
+    if inodes > files_max {
+        return Some(format!(
+            "its tree has {inodes} files and directories, and the file system has room for {files_max} more: lower \
+             --set files="
+        ));
+    }
+    let room = offer.capacity_bytes.saturating_sub(span_bytes);
+    let space = layout.space_bytes(options.seed);
+    (space > room).then(|| {
+        format!(
+            "its tree of {} files takes up to {}, and there is room for {} beside the scratch file: lower --set \
+             files= or --set file_size=",
+            layout.files,
+            display_bytes(space),
+            display_bytes(room)
+        )
+    })
 }
 
 /// Memory of all operations in flight.
@@ -396,7 +441,10 @@ fn stop_rule(method: &Method, options: &Options, grade: Grade, steps: usize) -> 
 }
 
 /// Most bytes one pass of a cell writes.
-fn written_max(cell: &CellSpec, span_bytes: u64, cell_written_max: u64) -> u64 {
+fn written_max(cell: &CellSpec, span_bytes: u64, cell_written_max: u64, seed: u64) -> u64 {
+    if let Some(tree) = &cell.tree {
+        return tree_written(tree, cell, seed);
+    }
     let each = |stream: &Stream| {
         let operations = match cell.bound {
             CellBound::Time | CellBound::Exhaust => {
@@ -413,10 +461,23 @@ fn written_max(cell: &CellSpec, span_bytes: u64, cell_written_max: u64) -> u64 {
     cell.streams.iter().map(each).sum()
 }
 
+/// Bytes of files that one pass of a tree's cell writes.
+pub(crate) fn tree_written(tree: &TreeCell, cell: &CellSpec, seed: u64) -> u64 {
+    let once = tree.written_bytes(seed);
+    match cell.bound {
+        // Rounds that are begun count as whole ones.
+        CellBound::Operations(count) => {
+            let all = count * u64::from(cell.streams[0].threads);
+            once * all.div_ceil(tree.operations())
+        }
+        _ => once,
+    }
+}
+
 /// All passes over all cells on all targets. Targets alternate their order from pass to pass, and stand next
 /// to each other, so that what drifts hits both.
 fn steps(method: &Method, cells: &[CellSpec], passes: u32, targets: usize, seed: u64) -> Vec<Step> {
-    let chained = cells.iter().any(|cell| cell.file == FileState::New);
+    let chained = cells.iter().any(|cell| cell.file == FileState::New || cell.tree.is_some());
     let shuffled = method.file.order == crate::method::Order::Random && !chained;
     let mut steps = Vec::new();
     for pass in 0..passes {

@@ -1,7 +1,10 @@
 //! What the laboratory asks of whatever is measured. `target` implements it for files, directories and
 //! devices; a method never learns which it is.
 
-use crate::workload::{Recorder, Stream, Worker, WorkerPlan, drain, drive};
+use crate::workload::{
+    Recorder, Stream, Worker, WorkerPlan, drain, drive,
+    tree::{Tree, TreeLayout},
+};
 use block::{Command, Completion, Drive, Engine, Instant, IoError, Request, Tag};
 use record::{Completions, ManagedFlash, TargetInfo};
 use std::sync::atomic::AtomicBool;
@@ -25,6 +28,24 @@ pub trait Target {
     /// # Errors
     /// When the target cannot be opened as the streams ask.
     fn open(&mut self, streams: &[Stream]) -> Result<Crew, TargetError>;
+
+    /// One seat a worker on the target's file tree.
+    ///
+    /// # Errors
+    /// When there is none.
+    fn open_tree(&mut self, threads: u16) -> Result<Vec<TreeSeat>, TargetError> {
+        let _ = threads;
+        Err(TargetError::refused(NO_TREE))
+    }
+
+    /// Makes the tree new: its directories, and no file.
+    ///
+    /// # Errors
+    /// When there is no room, no permission, or no tree.
+    fn plant(&mut self, layout: &TreeLayout) -> Result<(), TargetError> {
+        let _ = layout;
+        Err(TargetError::refused(NO_TREE))
+    }
 
     /// Puts the target into the state a cell asks for before it starts.
     ///
@@ -72,6 +93,8 @@ pub struct Offer {
     pub buffered: Result<(), String>,
     /// Why stdio is not to be had, if it is not.
     pub stdio: Result<(), String>,
+    /// How many files can be made in it, or why no file tree is to be had.
+    pub files_max: Result<u64, String>,
     /// Whether its clock is the wall's.
     pub time: Time,
     /// Memory that can cache the target's data, bytes: the machine's, or a model's own.
@@ -147,12 +170,20 @@ pub struct Observation {
 pub enum Crew {
     /// One a worker; taken on the worker's own thread.
     Threads(Vec<Seat>),
+    /// One a worker, on a file tree.
+    Trees(Vec<TreeSeat>),
     /// One for all: a virtual clock.
     Shared(Box<dyn Drivable>),
 }
 
 /// Opens a worker's engine, on the thread that will use it.
 pub type Seat = Box<dyn FnOnce() -> Result<Box<dyn Drivable>, TargetError> + Send>;
+
+/// Opens a worker's view of the tree, on the thread that will use it.
+pub type TreeSeat = Box<dyn FnOnce() -> Result<Box<dyn Tree>, TargetError> + Send>;
+
+/// Why a target without a directory cannot run a cell on a file tree.
+pub const NO_TREE: &str = "it works on a file tree, and the target has no directory: name a directory on the file system to measure";
 
 /// Any engine, behind one dynamic call a pass instead of one an operation.
 pub trait Drivable {

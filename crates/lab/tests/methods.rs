@@ -35,6 +35,7 @@ fn big() -> Offer {
         direct: Ok(()),
         buffered: Ok(()),
         stdio: Ok(()),
+        files_max: Ok(1 << 30),
         time: Time::Wall,
         memory_bytes: 32 * GIB,
     }

@@ -217,6 +217,7 @@ impl Target for KeptTarget {
                 self.info.text
             )),
             stdio: Err(format!("`{}` has no stdio: use --engine auto", self.info.text)),
+            files_max: Err(lab::target::NO_TREE.to_owned()),
             time: Time::Wall,
             memory_bytes: 0,
         }

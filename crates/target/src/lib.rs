@@ -26,6 +26,7 @@ mod propose;
 pub mod serve;
 pub mod stack;
 mod text;
+mod tree;
 pub mod volume;
 
 pub use clock::RealClock;

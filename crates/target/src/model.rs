@@ -131,6 +131,7 @@ impl Target for ModelTarget {
             uring: Ok(()),
             direct: Ok(()),
             stdio: Err("a model has no stdio: use --engine auto with --io buffered".to_owned()),
+            files_max: Err(lab::target::NO_TREE.to_owned()),
             buffered,
             time: Time::Virtual,
             memory_bytes: opened.ram_bytes.unwrap_or(0),

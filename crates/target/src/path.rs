@@ -7,19 +7,22 @@
 //!   drop     scratch file removed, hold on the device released
 //! ```
 
-use crate::Permission;
+use crate::{Permission, tree::FileTree};
 use block::{Data, Geometry};
 use engine::{
     Access as OpenAccess, Caching as OpenCaching, Clock, Create, OpenError, OpenErrorKind, Stdio,
     Sync, Syncing as OpenSyncing, Uring, UringOptions, open_file, raw,
 };
-use host::{Permit, Roots, Scratch, Watch};
+use host::{Permit, Roots, Scratch, ScratchTree, Watch};
 use lab::{
     target::{
-        Access, Crew, Drivable, Named, Need, Observation, Offer, Reset, Seat, Target, TargetError,
-        TargetErrorKind, Time,
+        Access, Crew, Drivable, NO_TREE, Named, Need, Observation, Offer, Reset, Seat, Target,
+        TargetError, TargetErrorKind, Time, TreeSeat,
     },
-    workload::{Caching, EngineChoice, Io, Stream, Syncing},
+    workload::{
+        Caching, EngineChoice, Io, Stream, Syncing,
+        tree::{Tree, TreeLayout},
+    },
 };
 use record::{TargetInfo, TargetKind, Warning};
 use std::{
@@ -38,6 +41,7 @@ pub struct PathTarget {
     watch: Watch,
     access: Access,
     scratch: Option<Scratch>,
+    tree: Option<ScratchTree>,
     permit: Option<Permit>,
     span_bytes: u64,
     block_bytes: u32,
@@ -81,6 +85,7 @@ impl PathTarget {
             path,
             clock,
             scratch: None,
+            tree: None,
             permit,
             span_bytes: 0,
             block_bytes,
@@ -98,6 +103,16 @@ impl PathTarget {
             (Some(scratch), _) => scratch.path().to_owned(),
             (None, Some(permit)) => permit.held_path(),
             (None, None) => self.path.clone(),
+        }
+    }
+
+    /// How many files a tree may have here.
+    fn files_max(&self) -> Result<u64, String> {
+        match self.info.kind {
+            TargetKind::Directory => {
+                host::scratch_tree::files_available(&self.path).map_err(|error| error.to_string())
+            }
+            _ => Err(NO_TREE.to_owned()),
         }
     }
 
@@ -141,6 +156,7 @@ impl Target for PathTarget {
             direct: self.direct.clone(),
             buffered: Ok(()),
             stdio: Ok(()),
+            files_max: self.files_max(),
             time: Time::Wall,
             memory_bytes: host::environment::memory_total(&Roots::default()).unwrap_or(0),
         }
@@ -167,6 +183,39 @@ impl Target for PathTarget {
             .flat_map(|stream| (0..stream.threads).map(|_| self.seat(stream)))
             .collect();
         Ok(Crew::Threads(seats))
+    }
+
+    fn open_tree(&mut self, threads: u16) -> Result<Vec<TreeSeat>, TargetError> {
+        let tree = self.tree.as_ref().ok_or_else(|| TargetError::refused(NO_TREE))?;
+        let seat = |_| -> TreeSeat {
+            let (root, clock, seed) = (tree.path().to_owned(), self.clock, self.seed);
+            Box::new(move || {
+                raw::own_descriptors();
+                let opened = FileTree::open(&root, clock, seed);
+                let tree = opened.map_err(|error| {
+                    TargetError::refused(format!("{}: {error:?}", root.display()))
+                })?;
+                Ok(Box::new(tree) as Box<dyn Tree>)
+            })
+        };
+        Ok((0..threads).map(seat).collect())
+    }
+
+    fn plant(&mut self, layout: &TreeLayout) -> Result<(), TargetError> {
+        if self.info.kind != TargetKind::Directory {
+            return Err(TargetError::refused(NO_TREE));
+        }
+        let tree = match self.tree.take() {
+            Some(tree) => tree,
+            None => ScratchTree::create(&self.path).map_err(refused)?,
+        };
+        tree.clear().map_err(refused)?;
+        for path in layout.directory_paths() {
+            let path = tree.path().join(path);
+            std::fs::create_dir(&path).map_err(|error| io_error(&path, &error))?;
+        }
+        self.tree = Some(tree);
+        Ok(())
     }
 
     fn reset(&mut self, reset: Reset) -> Result<(), TargetError> {

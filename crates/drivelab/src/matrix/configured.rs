@@ -1,8 +1,8 @@
 //! A target under the name of its configuration.
 
 use lab::{
-    target::{Crew, Need, Observation, Offer, Reset, Target, TargetError},
-    workload::Stream,
+    target::{Crew, Need, Observation, Offer, Reset, Target, TargetError, TreeSeat},
+    workload::{Stream, tree::TreeLayout},
 };
 use record::{Completions, ManagedFlash, TargetInfo, Warning};
 
@@ -37,6 +37,14 @@ impl Target for Configured {
 
     fn open(&mut self, streams: &[Stream]) -> Result<Crew, TargetError> {
         self.inner.open(streams)
+    }
+
+    fn open_tree(&mut self, threads: u16) -> Result<Vec<TreeSeat>, TargetError> {
+        self.inner.open_tree(threads)
+    }
+
+    fn plant(&mut self, layout: &TreeLayout) -> Result<(), TargetError> {
+        self.inner.plant(layout)
     }
 
     fn reset(&mut self, reset: Reset) -> Result<(), TargetError> {

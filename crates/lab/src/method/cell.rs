@@ -1,9 +1,9 @@
 //! One cell, resolved: streams with every setting known.
 
-use super::{Axis, CellFile};
+use super::{Axis, CellFile, tree};
 use crate::{
     names::did_you_mean,
-    workload::{Contents, EngineChoice, Io, Op, Pattern, Stream},
+    workload::{Contents, EngineChoice, Io, Op, Pattern, Stream, tree::TreeCell},
 };
 use block::{display_bytes, parse_bytes};
 use std::collections::BTreeMap;
@@ -36,6 +36,8 @@ pub struct CellSpec {
     pub written_max: Option<u64>,
     /// Further coordinates for the table.
     pub coordinates: BTreeMap<String, String>,
+    /// The file tree it works on, when it does not work on blocks; it then has one stream.
+    pub tree: Option<TreeCell>,
 }
 
 /// How a pass of a cell ends.
@@ -89,9 +91,11 @@ impl CellSpec {
 
     /// Whether reads need data that was written before.
     pub fn reads(&self) -> bool {
-        self.streams
-            .iter()
-            .any(|stream| stream.op.written_share() < 1.0 || stream.op == Op::ReadModifyWrite)
+        self.tree.is_none()
+            && self
+                .streams
+                .iter()
+                .any(|stream| stream.op.written_share() < 1.0 || stream.op == Op::ReadModifyWrite)
     }
 }
 
@@ -149,6 +153,39 @@ fn along(mut cell: CellFile, name: &str) -> Vec<CellFile> {
 }
 
 fn resolve(cell: &CellFile) -> Result<CellSpec, String> {
+    match tree::tree_cell(cell)? {
+        Some(tree) => of_tree(cell, tree),
+        None => of_blocks(cell),
+    }
+}
+
+fn of_tree(cell: &CellFile, tree: TreeCell) -> Result<CellSpec, String> {
+    let threads = count("threads", &cell.threads, THREADS_MAX)? as u16;
+    let written = cell.bound.as_ref().map(|axis| bound(Some(axis))).transpose()?;
+    Ok(CellSpec {
+        name: cell.name.clone().unwrap_or_else(|| tree::name_of(&tree, threads)),
+        streams: vec![tree::stream(&tree, String::new(), threads)],
+        bound: tree::bound(&tree, written)?,
+        file_bytes: None,
+        file: FileState::AsIs,
+        cache: CacheState::AsIs,
+        flush: final_flush(cell)?,
+        written_max: None,
+        coordinates: cell.coordinates.clone().unwrap_or_default(),
+        tree: Some(tree),
+    })
+}
+
+fn final_flush(cell: &CellFile) -> Result<FinalFlush, String> {
+    match cell.flush.as_deref() {
+        None | Some("none") => Ok(FinalFlush::None),
+        Some("timed") => Ok(FinalFlush::Timed),
+        Some("untimed") => Ok(FinalFlush::Untimed),
+        Some(other) => Err(format!("flush = `{other}`: there are none, timed, untimed")),
+    }
+}
+
+fn of_blocks(cell: &CellFile) -> Result<CellSpec, String> {
     let mut own = cell.clone();
     own.streams.clear();
     let written: Vec<CellFile> = if cell.streams.is_empty() {
@@ -178,20 +215,14 @@ fn resolve(cell: &CellFile) -> Result<CellSpec, String> {
             true => CacheState::Dropped,
             false => CacheState::AsIs,
         },
-        flush: match cell.flush.as_deref() {
-            None | Some("none") => FinalFlush::None,
-            Some("timed") => FinalFlush::Timed,
-            Some("untimed") => FinalFlush::Untimed,
-            Some(other) => {
-                return Err(format!("flush = `{other}`: there are none, timed, untimed"));
-            }
-        },
+        flush: final_flush(cell)?,
         written_max: cell
             .written_max
             .as_deref()
             .map(|text| size("written_max", text))
             .transpose()?,
         coordinates: cell.coordinates.clone().unwrap_or_default(),
+        tree: None,
         streams,
     };
     Ok(spec)
@@ -200,6 +231,12 @@ fn resolve(cell: &CellFile) -> Result<CellSpec, String> {
 fn stream(cell: &CellFile) -> Result<Stream, String> {
     let op_text = required("op", &cell.op)?;
     let op = Op::parse(op_text).ok_or_else(|| unknown("op", op_text, Op::NAMES))?;
+    if let Op::Tree(op) = op {
+        return Err(format!(
+            "{} works on a file tree, which a cell does by itself: give it a cell of its own",
+            op.name()
+        ));
+    }
     let pattern_text = required("pattern", &cell.pattern)?;
     let pattern = Pattern::parse(pattern_text)
         .ok_or_else(|| unknown("pattern", pattern_text, Pattern::NAMES))?;
@@ -308,7 +345,7 @@ fn count(key: &str, axis: &Option<Axis>, max: u64) -> Result<u64, String> {
     }
 }
 
-fn one_of<T: Default>(
+pub(super) fn one_of<T: Default>(
     key: &str,
     written: &Option<String>,
     parse: impl Fn(&str) -> Option<T>,
@@ -320,7 +357,7 @@ fn one_of<T: Default>(
     }
 }
 
-fn unknown(key: &str, text: &str, names: &[&str]) -> String {
+pub(super) fn unknown(key: &str, text: &str, names: &[&str]) -> String {
     let near = did_you_mean(text, names.iter().copied());
     format!("{key} = `{text}` is unknown.{near} There are: {}.", names.join(", "))
 }

@@ -4,6 +4,7 @@ use super::{
     Axis, CellFile, CellSpec, MethodFile,
     cell::{self, suffix},
     complaint::cell_at,
+    tree,
 };
 use crate::names::did_you_mean;
 use std::collections::BTreeSet;
@@ -35,6 +36,22 @@ impl User {
     }
 }
 
+impl User {
+    /// What the user set for this cell. Where a method has cells of blocks and cells on trees, each kind takes what
+    /// is meant for it.
+    fn settings(&self, cell: &CellFile, has_blocks: bool) -> CellFile {
+        let user = self.cell.clone();
+        if !tree::is_tree(cell) {
+            return CellFile { tree: None, ..user };
+        }
+        if !has_blocks {
+            return user;
+        }
+        let CellFile { tree, threads, .. } = user;
+        CellFile { tree, threads, ..CellFile::default() }
+    }
+}
+
 /// The axes that may stand around the whole list of cells, outermost first.
 const OUTER_AXES: &[&str] = &["file", "op", "pattern", "block", "threads", "depth"];
 
@@ -46,10 +63,16 @@ pub(super) fn cells(file: &MethodFile, text: &str, user: &User) -> Result<Vec<Ce
     if file.cells.is_empty() {
         return Err("it has no [[cell]]".to_owned());
     }
+    let is_tree = |cell: &CellFile| tree::is_tree(&file.defaults.overlaid(cell));
+    let has_blocks = file.cells.iter().any(|cell| !is_tree(cell));
+    if user.cell.tree.is_some() && !file.cells.iter().any(is_tree) {
+        return Err("it has no cells on a file tree, which alone has files, file_size, directories, names and sync".to_owned());
+    }
     let mut cells = Vec::new();
     for (around, suffix) in &around(file)? {
         for (number, written) in (1..).zip(&file.cells) {
-            let mut whole = file.defaults.overlaid(around).overlaid(written).overlaid(&user.cell);
+            let mut whole = file.defaults.overlaid(around).overlaid(written);
+            whole = whole.overlaid(&user.settings(&whole, has_blocks));
             if let Some(name) = &mut whole.name {
                 *name += suffix;
             }
@@ -59,6 +82,7 @@ pub(super) fn cells(file: &MethodFile, text: &str, user: &User) -> Result<Vec<Ce
         }
     }
     keep_tests(&mut cells, user)?;
+    tree::follow(&mut cells)?;
     cells.retain(|cell| fits(cell, file.skip_small_records && !user.names_blocks));
     if cells.is_empty() {
         return Err("no record size fits any file size: raise --set file=, or lower --set block="

@@ -1,6 +1,6 @@
 //! A method as its author writes it: TOML, every key checked. `docs/methodology.md` explains the keys.
 
-use super::Axis;
+use super::{Axis, TreeFile, tree::TREE_KEYS};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -141,6 +141,8 @@ pub struct CellFile {
     pub before: Option<Vec<String>>,
     /// Further coordinates for the table.
     pub coordinates: Option<BTreeMap<String, String>>,
+    /// The file tree of an operation on trees.
+    pub tree: Option<TreeFile>,
     /// Several streams at the same time; they inherit the cell's settings.
     #[serde(default, rename = "stream")]
     pub streams: Vec<CellFile>,
@@ -159,7 +161,12 @@ impl CellFile {
             (under, over) => over.clone().or_else(|| under.clone()),
         };
         let under = self.clone();
+        let tree = match (under.tree, over.tree.clone()) {
+            (Some(under), Some(over)) => Some(under.overlaid(over)),
+            (under, over) => over.or(under),
+        };
         Self {
+            tree,
             name: name.or(under.name),
             op: op.or(under.op),
             pattern: pattern.or(under.pattern),
@@ -212,6 +219,9 @@ impl CellFile {
             "shift" => self.shift = Some(one()?),
             "rate" => self.rate = Some(number(one()?)?),
             "flush_every" => self.flush_every = Some(count(one()?)?),
+            _ if TREE_KEYS.contains(&key) => {
+                self.tree.get_or_insert_default().set(key, one()?)?;
+            }
             _ => {
                 let near = crate::names::did_you_mean(key, SET_KEYS.iter().copied());
                 return Err(format!("`{key}` cannot be set.{near} Keys: {}.", SET_KEYS.join(", ")));
@@ -237,4 +247,10 @@ pub const SET_KEYS: &[&str] = &[
     "rate",
     "flush_every",
     "shift",
+    "files",
+    "file_size",
+    "directories",
+    "levels",
+    "names",
+    "sync",
 ];

@@ -11,11 +11,13 @@ mod complaint;
 mod expand;
 mod file;
 mod rule;
+mod tree;
 
 pub use axis::Axis;
 pub use cell::{BLOCK_BYTES_MAX, CacheState, CellBound, CellSpec, FileState, FinalFlush};
 pub use file::{CellFile, MethodFile, Order, RoundsFile, SET_KEYS};
 pub use rule::{SpanRule, WrittenRule};
+pub use tree::TreeFile;
 
 use crate::{names::did_you_mean, statistics::Grade};
 use complaint::complaint;
@@ -37,6 +39,10 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("snia-throughput", include_str!("../../../../methods/snia-throughput.toml")),
     ("snia-latency", include_str!("../../../../methods/snia-latency.toml")),
     ("saturation", include_str!("../../../../methods/saturation.toml")),
+    ("bonnie", include_str!("../../../../methods/bonnie.toml")),
+    ("small-files", include_str!("../../../../methods/small-files.toml")),
+    ("maildir", include_str!("../../../../methods/maildir.toml")),
+    ("untar-build-delete", include_str!("../../../../methods/untar-build-delete.toml")),
 ];
 
 /// A method that cannot be used: which one, and why.

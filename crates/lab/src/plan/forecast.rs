@@ -1,10 +1,10 @@
 //! How long a plan may take: a range, from what a fast and a slow drive would need.
 
-use super::{Plan, area};
+use super::{Plan, area, tree_written};
 use crate::{
     method::{CellBound, CellSpec},
     statistics::StopRule,
-    workload::{Caching, Op, Pattern, Stream, Syncing},
+    workload::{Caching, Op, Pattern, Stream, Syncing, tree::TreeSync},
 };
 use std::fmt;
 
@@ -31,6 +31,8 @@ impl fmt::Display for Pace {
     }
 }
 
+/// Processor time that an operation on a name costs at least: a few system calls of about a microsecond each.
+const TREE_OPERATION_S: f64 = 5e-6;
 /// Rounds that a steady state takes at least: the window of the SNIA specification.
 const ROUNDS_LEAST: u32 = 5;
 /// The stop rule wants two good looks, the second 15 % later.
@@ -67,6 +69,17 @@ pub(super) fn pass(plan: &Plan, cell: &CellSpec) -> (f64, f64) {
 }
 
 fn seconds(plan: &Plan, cell: &CellSpec, stream: &Stream, pace: Pace) -> f64 {
+    if let Some(tree) = &cell.tree {
+        let operations = match cell.bound {
+            CellBound::Operations(count) => count as f64 * f64::from(stream.threads),
+            CellBound::Time => f64::INFINITY,
+            CellBound::Once | CellBound::Exhaust => tree.operations() as f64,
+        };
+        // Without fsync, names and bytes go to memory; what fsync waits for, it waits for each time.
+        let accesses = if tree.sync == TreeSync::None { 0.0 } else { 1.0 };
+        return operations * (accesses * pace.access_s + TREE_OPERATION_S)
+            + tree_written(tree, cell, plan.tree_seed()) as f64 / pace.bytes_per_s;
+    }
     let block = f64::from(stream.block_bytes);
     let operations = match cell.bound {
         CellBound::Once => (area(cell, stream, plan.span_bytes).bytes as f64 / block).floor(),

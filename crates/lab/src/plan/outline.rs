@@ -3,7 +3,10 @@
 use super::{FAST, Plan, SLOW, forecast, written_max};
 use crate::{
     method::{CacheState, CellBound, CellSpec, FileState, FinalFlush},
-    workload::{Caching, EngineChoice, Io, Op, Pattern, Stream, Syncing},
+    workload::{
+        Caching, EngineChoice, Io, Op, Pattern, Stream, Syncing,
+        tree::{TreeCell, TreeOp, TreeOrder, TreeState, TreeSync},
+    },
 };
 use block::display_bytes;
 
@@ -46,7 +49,9 @@ pub struct CellOutline {
 impl Plan {
     /// The plan in words and figures.
     pub fn outline(&self) -> Outline {
-        let written = |cell| written_max(cell, self.span_bytes, self.cell_written_max);
+        let written = |cell: &CellSpec| {
+            written_max(cell, self.span_bytes, self.cell_written_max, self.tree_seed())
+        };
         let all: u64 = self.cells.iter().map(written).sum();
         let by_bytes = self.fill > 0 || self.cells.iter().any(|cell| cell.bound != CellBound::Time);
         let cells = self.cells.iter().map(|cell| CellOutline {
@@ -77,6 +82,9 @@ impl Plan {
 
 /// What a cell does, all its streams.
 fn title(cell: &CellSpec) -> String {
+    if let Some(tree) = &cell.tree {
+        return tree_title(tree, cell.streams[0].threads);
+    }
     let streams: Vec<String> = cell.streams.iter().map(stream_title).collect();
     let mut text = streams.join(" beside ");
     if let Some(bytes) = cell.file_bytes {
@@ -85,6 +93,32 @@ fn title(cell: &CellSpec) -> String {
     match cell.coordinates.get("test") {
         Some(test) => format!("{test}: {text}"),
         None => text,
+    }
+}
+
+/// `stat as listed, 1000 files of 4 KiB in 10 directories, 4 threads`.
+fn tree_title(tree: &TreeCell, threads: u16) -> String {
+    let layout = &tree.layout;
+    let order = match tree.order {
+        TreeOrder::Creation => "in the order of creation",
+        TreeOrder::Readdir => "as listed",
+        TreeOrder::Random => "in random order",
+    };
+    let mut text = format!("{} {order}", tree.op.name());
+    text += &match tree.op {
+        TreeOp::Readdir => format!(", {} files", layout.files),
+        TreeOp::Mkdir | TreeOp::Rmdir => format!(", {} empty directories", layout.files),
+        _ => format!(", {} files of {}", layout.files, layout.size),
+    };
+    if layout.directories > 1 {
+        text += &format!(" in {} directories", layout.directories);
+    }
+    if threads > 1 {
+        text += &format!(", {threads} threads");
+    }
+    match tree.sync {
+        TreeSync::None => text,
+        sync => format!("{text}, fsync: {sync}"),
     }
 }
 
@@ -127,6 +161,7 @@ fn op(op: Op) -> String {
     match op {
         Op::Mixed { read_percent } => format!("{read_percent}/{} read/write", 100.0 - read_percent),
         Op::ReadModifyWrite => "read-modify-write".to_owned(),
+        Op::ReadDirty { dirty_percent } => format!("read ({dirty_percent} % written back)"),
         other => other.name().to_owned(),
     }
 }
@@ -155,8 +190,12 @@ fn course(cell: &CellSpec) -> String {
     if cell.cache == CacheState::Dropped {
         words.push("cache dropped first".to_owned());
     }
+    if cell.tree.as_ref().is_some_and(|tree| tree.tree == TreeState::New) {
+        words.push("a new tree".to_owned());
+    }
     words.push(match cell.bound {
         CellBound::Time => "until known well enough".to_owned(),
+        CellBound::Once if cell.tree.is_some() => "everything once".to_owned(),
         CellBound::Once => "the area once".to_owned(),
         CellBound::Operations(count) => format!("{count} operations"),
         CellBound::Exhaust => "until its bytes or seconds are spent".to_owned(),

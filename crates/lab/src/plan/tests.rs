@@ -11,6 +11,7 @@ fn offer() -> Offer {
         direct: Ok(()),
         buffered: Ok(()),
         stdio: Ok(()),
+        files_max: Ok(1 << 30),
         time: crate::target::Time::Wall,
         memory_bytes: 4 << 30,
     }

@@ -3,7 +3,7 @@
 
 use crate::{
     method::{CellBound, CellSpec},
-    plan::Plan,
+    plan::{Plan, tree_written},
     workload::{Area, Op, Stream},
 };
 use record::{Cell, Record, TargetInfo, TargetKind};
@@ -20,7 +20,7 @@ impl Allowance {
         let written = |target: usize| -> u64 {
             let cells = record.cells.iter().filter(|cell| cell.target == target);
             cells
-                .filter(|cell| cell.op != Op::Read.name())
+                .filter(|cell| Op::parse(&cell.op).is_none_or(Op::writes))
                 .map(|cell: &Cell| cell.total.bytes)
                 .sum()
         };
@@ -53,6 +53,10 @@ impl Allowance {
     ) -> Option<u64> {
         if !cell.writes() {
             return Some(0);
+        }
+        if let Some(tree) = &cell.tree {
+            let bytes = tree_written(tree, cell, plan.tree_seed());
+            return self.allows(target, bytes).then_some(bytes);
         }
         if let Some(bytes) = bound_bytes(cell, areas) {
             return self.allows(target, bytes).then_some(bytes);

@@ -19,6 +19,7 @@ pub(super) struct StreamBoard {
     flushes: Histogram,
     services: Histogram,
     operations: u64,
+    bytes: u64,
     cpu_ns: u64,
 }
 
@@ -39,6 +40,7 @@ impl Board {
             flushes: Histogram::new(),
             services: Histogram::new(),
             operations: 0,
+            bytes: 0,
             cpu_ns: 0,
         };
         let line = WorkerLine { next_tick: 0, done: false, cpu_ns: 0 };
@@ -52,7 +54,9 @@ impl Board {
         line.done |= part.last;
         let stream = &mut self.streams[part.stream];
         let operations = part.latencies.count();
+        let bytes = part.bytes.unwrap_or(operations * stream.block_bytes);
         stream.operations += operations;
+        stream.bytes += bytes;
         stream.cpu_ns += part.cpu_ns;
         stream.flushes.add_delta(&part.flushes);
         stream.services.add_delta(&part.services);
@@ -64,7 +68,7 @@ impl Board {
             }
             let tick = &mut stream.ticks[part.tick];
             tick.operations += operations;
-            tick.bytes += operations * stream.block_bytes;
+            tick.bytes += bytes;
         }
         if operations > 0 {
             stream.latencies.push((part.tick, part.latencies));
@@ -138,7 +142,7 @@ impl StreamBoard {
 
     /// Bytes they moved.
     pub fn bytes(&self) -> u64 {
-        self.operations * self.block_bytes
+        self.bytes
     }
 
     /// Processor time of all workers, ns.

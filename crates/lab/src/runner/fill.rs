@@ -172,6 +172,7 @@ fn writer(plan: &Plan, offer: &Offer, block_bytes: u64, contents: Contents) -> C
         flush: FinalFlush::Untimed,
         written_max: None,
         coordinates: BTreeMap::new(),
+        tree: None,
     }
 }
 

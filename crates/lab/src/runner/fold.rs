@@ -4,7 +4,7 @@ use super::pass::{PassDone, StreamPass, is_timed};
 use crate::{
     method::{CellSpec, FinalFlush},
     statistics::{Histogram, Stop, TICK_NS, cliff, headline},
-    workload::Stream,
+    workload::{Op, Stream, tree::TreeCell},
 };
 use record::{
     Bound, Cell, CpuCost, Flag, Latency, ManagedPass, Operations, Pass, Percentile, Series,
@@ -79,8 +79,14 @@ fn fresh(spec: &CellSpec, stream: &Stream, target: usize, name: &str) -> Cell {
     if let Some(bytes) = spec.file_bytes {
         coordinates.insert("file_bytes".to_owned(), bytes.into());
     }
-    if let crate::workload::Op::Mixed { read_percent } = stream.op {
+    if let Op::Mixed { read_percent } = stream.op {
         coordinates.insert("read_percent".to_owned(), read_percent.into());
+    }
+    if let Op::ReadDirty { dirty_percent } = stream.op {
+        coordinates.insert("dirty_percent".to_owned(), dirty_percent.into());
+    }
+    if let Some(tree) = &spec.tree {
+        coordinates.extend(of_tree(tree));
     }
     if let Some(rate) = stream.rate {
         coordinates.insert("rate".to_owned(), rate.into());
@@ -96,7 +102,10 @@ fn fresh(spec: &CellSpec, stream: &Stream, target: usize, name: &str) -> Cell {
         name: name.to_owned(),
         group: spec.name.clone(),
         op: stream.op.name().to_owned(),
-        pattern: stream.pattern.name().to_owned(),
+        pattern: match &spec.tree {
+            Some(tree) => tree.order.name().to_owned(),
+            None => stream.pattern.name().to_owned(),
+        },
         block_bytes: u64::from(stream.block_bytes),
         threads: u32::from(stream.threads),
         queue_depth: stream.queue_depth,
@@ -120,6 +129,22 @@ fn fresh(spec: &CellSpec, stream: &Stream, target: usize, name: &str) -> Cell {
         warnings: Vec::new(),
         passes: Vec::new(),
     }
+}
+
+/// What tells one tree from another.
+fn of_tree(tree: &TreeCell) -> Vec<(String, serde_json::Value)> {
+    let layout = &tree.layout;
+    let mut words: Vec<(&str, serde_json::Value)> = vec![("files", layout.files.into())];
+    if tree.op.moves_bytes() {
+        words.push(("file_size", layout.size.to_string().into()));
+    }
+    words.push(("directories", layout.directories.into()));
+    words.push(("levels", layout.depth.into()));
+    words.push(("names", layout.naming.to_string().into()));
+    if tree.op.writes() {
+        words.push(("sync", tree.sync.to_string().into()));
+    }
+    words.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
 fn one_pass(spec: &CellSpec, place: Place, pass: &StreamPass) -> Pass {
@@ -224,7 +249,11 @@ fn sum_up(cell: &mut Cell, stream: &Stream, window: usize) {
     let judged = &cell.passes[cell.passes.len().saturating_sub(window)..];
     let passes: Vec<_> = judged.iter().map(|pass| (pass.iops, pass.half_width_relative)).collect();
     let rates = headline(&passes);
-    let block = cell.block_bytes as f64;
+    // Files of a tree differ in size.
+    let block = match stream.op {
+        Op::Tree(_) => cell.total.bytes as f64 / cell.total.operations.max(1) as f64,
+        _ => cell.block_bytes as f64,
+    };
     cell.iops = rates.median;
     cell.iops_ci95 = rates.ci95;
     cell.bytes_per_s = rates.median * block;

@@ -17,8 +17,11 @@ use crate::{
     method::{CacheState, CellSpec, FileState},
     plan::{Plan, Step},
     statistics::{SniaVerdict, Verdict, paired, snia_steady},
-    target::{Access, Need, Observation, Reset, Target, TargetError, Time},
-    workload::{Area, Failure, Op},
+    target::{Access, Crew, Need, Observation, Reset, Target, TargetError, Time},
+    workload::{
+        Area, Failure, Op,
+        tree::{TreeCell, TreeOp, TreeState},
+    },
 };
 use allowance::{Allowance, written_bytes};
 use block::{IoError, display_bytes};
@@ -263,7 +266,11 @@ impl<'a> Runner<'a> {
         for target in 0..record.targets.len() {
             let own = || plan.steps.iter().filter(|step| step.target == target);
             let Some(next) = own().position(|step| !is_done(record, plan, *step)) else { continue };
-            let is_new = |step: &&Step| plan.cells[step.cell].file == FileState::New;
+            let is_new = |step: &&Step| {
+                let cell = &plan.cells[step.cell];
+                let plants = |tree: &TreeCell| tree.tree == TreeState::New;
+                cell.file == FileState::New || cell.tree.as_ref().is_some_and(plants)
+            };
             if own().nth(next).is_some_and(|step| is_new(&step)) {
                 continue;
             }
@@ -335,6 +342,9 @@ impl<'a> Runner<'a> {
     }
 
     fn reset(&mut self, target: usize, spec: &CellSpec) -> Result<(), RunError> {
+        if let Some(tree) = spec.tree.as_ref().filter(|tree| tree.tree == TreeState::New) {
+            self.target(target).plant(&tree.layout)?;
+        }
         if spec.file == FileState::New {
             self.target(target).reset(Reset::NewFile)?;
         }
@@ -359,9 +369,13 @@ impl<'a> Runner<'a> {
             rule: self.plan.rule,
             written_max,
             seed,
+            tree_seed: self.plan.tree_seed(),
             cpu_clock: self.target(target).cpu_clock(),
         };
-        let crew = self.target(target).open(&spec.streams)?;
+        let crew = match &spec.tree {
+            Some(_) => Crew::Trees(self.target(target).open_tree(spec.streams[0].threads)?),
+            None => self.target(target).open(&spec.streams)?,
+        };
         let observer = &mut *self.observer;
         let mut watch = |live: Live| {
             show(observer, live);
@@ -398,8 +412,10 @@ impl<'a> Runner<'a> {
             let each = cell.streams.iter().zip(&done.streams);
             each.map(|(stream, pass)| (pass.bytes as f64 * share(stream.op)) as u64).sum()
         };
-        let read_share: fn(Op) -> f64 =
-            |op| if op == Op::ReadModifyWrite { 1.0 } else { 1.0 - op.written_share() };
+        let read_share: fn(Op) -> f64 = |op| match op {
+            Op::ReadModifyWrite | Op::ReadDirty { .. } => 1.0,
+            _ => 1.0 - op.written_share(),
+        };
         // A model's seconds are not those that the engine's cost was measured in.
         let engine_ns = match offer.time {
             Time::Wall => record.calibration.first().map_or(0.0, |cost| cost.ns_per_operation),
@@ -531,9 +547,15 @@ fn describe(failure: Failure, target: &str) -> String {
     };
     let what = match operation {
         "flush" => "flush".to_owned(),
+        _ if TreeOp::parse(operation).is_some() => {
+            format!("{operation} number {offset} ({}) in a tree", display_bytes(u64::from(bytes)))
+        }
         _ => format!("{operation} of {} at offset {offset}", display_bytes(u64::from(bytes))),
     };
     let cure = match error {
+        IoError::Os(ENOSPC) if TreeOp::parse(operation).is_some() => {
+            "; free some space, or make fewer or smaller files: --set files=, --set file_size="
+        }
         IoError::Os(ENOSPC) => "; free some space, or pass a smaller --size",
         IoError::Os(EINVAL) => "; the target may need another alignment: try --io buffered",
         IoError::Short => {

@@ -5,14 +5,20 @@
 //!   this thread:              wait for all  | parts -> Board -> look -> stop flag | join
 //! ```
 
+mod hand;
+
 use super::board::Board;
 use crate::{
     method::{CellBound, CellSpec, FinalFlush},
     statistics::{Assessment, Histogram, Looks, Stop, StopRule, TICK_NS, Tick, assess},
-    target::{Crew, Drivable, Seat, TargetError},
-    workload::{Area, Budget, Failure, Recorder, Share, Stream, TickPart, Worker, WorkerPlan},
+    target::{Crew, Drivable, Seat, TargetError, TreeSeat},
+    workload::{
+        Area, Budget, Failure, Recorder, Share, Stream, TickPart, Worker, WorkerPlan,
+        tree::{TreeBudget, TreeCell, TreeWorkerPlan},
+    },
 };
 use block::{Actor, Instant, IoError};
+use hand::HandSeat;
 use std::{
     sync::{
         Arc,
@@ -35,6 +41,8 @@ pub(super) struct PassOrder<'a> {
     /// Most bytes each writing stream of a time-bounded cell writes.
     pub written_max: u64,
     pub seed: u64,
+    /// Of names and sizes in a tree.
+    pub tree_seed: u64,
     pub cpu_clock: fn() -> u64,
 }
 
@@ -115,6 +123,51 @@ impl PassOrder<'_> {
         plans
     }
 
+    fn tree_plan(&self, tree: &TreeCell, worker: u64, of: u64) -> TreeWorkerPlan {
+        TreeWorkerPlan {
+            cell: tree.clone(),
+            share: Share { worker, of },
+            budget: match self.cell.bound {
+                CellBound::Time | CellBound::Exhaust => TreeBudget::Endless,
+                CellBound::Once => TreeBudget::Once,
+                CellBound::Operations(count) => TreeBudget::Operations(count),
+            },
+            seed: self.seed,
+            tree_seed: self.tree_seed,
+        }
+    }
+
+    /// The workers' seats with their plans in hand.
+    fn hands(&self, crew: Crew, sink: &Sender<TickPart>) -> Result<Vec<Post>, Box<dyn Drivable>> {
+        let recorder =
+            |stream, number| Recorder::new(stream, number, TICK_NS, sink.clone(), self.cpu_clock);
+        Ok(match (crew, &self.cell.tree) {
+            (Crew::Shared(engine), _) => return Err(engine),
+            (Crew::Threads(seats), _) => {
+                let plans = self.plans();
+                assert_eq!(plans.len(), seats.len(), "a seat for every worker");
+                let post = |((stream, plan), seat): ((usize, WorkerPlan), Seat)| {
+                    let recorder = recorder(stream, usize::from(plan.actor.0));
+                    Post { stream, sit: hand::on_engine(seat, plan, recorder) }
+                };
+                plans.into_iter().zip(seats).map(post).collect()
+            }
+            (Crew::Trees(seats), Some(tree)) => {
+                let of = seats.len() as u64;
+                assert_eq!(of, u64::from(self.cell.streams[0].threads), "a seat for every worker");
+                let post = |(worker, seat): (u64, TreeSeat)| {
+                    let recorder = recorder(0, worker as usize);
+                    Post {
+                        stream: 0,
+                        sit: hand::on_tree(seat, self.tree_plan(tree, worker, of), recorder),
+                    }
+                };
+                (0..).zip(seats).map(post).collect()
+            }
+            (Crew::Trees(_), None) => unreachable!("only a cell with a tree asks for one"),
+        })
+    }
+
     fn budget(&self, stream: &Stream, area: Area, share: Share) -> Budget {
         let block = u64::from(stream.block_bytes);
         let end = |all: u64, worker| u128::from(all) * u128::from(worker) / u128::from(share.of);
@@ -137,10 +190,10 @@ pub(super) fn run(
     watch: &mut dyn FnMut(Live) -> bool,
 ) -> Result<PassDone, PassError> {
     let (sink, parts) = channel();
-    let plans = order.plans();
     let blocks: Vec<u32> = order.cell.streams.iter().map(|stream| stream.block_bytes).collect();
+    let workers: u32 = order.cell.streams.iter().map(|stream| u32::from(stream.threads)).sum();
     let mut course = Course {
-        board: Board::new(&blocks, plans.len()),
+        board: Board::new(&blocks, workers as usize),
         looks: vec![Looks::new(order.rule, TICK_NS); blocks.len()],
         stops: vec![None; blocks.len()],
         looked: 0,
@@ -149,9 +202,12 @@ pub(super) fn run(
         bound: order.cell.bound,
         timed: is_timed(order.cell),
     };
-    let (start, ends) = match crew {
-        Crew::Threads(seats) => threads(order, plans, seats, sink, &parts, &mut course, watch)?,
-        Crew::Shared(engine) => shared(order, plans, engine, sink, &parts, &mut course, watch)?,
+    let (start, ends) = match order.hands(crew, &sink) {
+        Ok(posts) => {
+            drop(sink);
+            threads(order, posts, &parts, &mut course, watch)?
+        }
+        Err(engine) => shared(order, order.plans(), engine, sink, &parts, &mut course, watch)?,
     };
     finish(order, course, start, &ends)
 }
@@ -241,33 +297,27 @@ type Ended = (Instant, Vec<End>);
 /// A real run: one thread a worker.
 fn threads(
     order: &PassOrder<'_>,
-    plans: Vec<(usize, WorkerPlan)>,
-    seats: Vec<Seat>,
-    sink: Sender<TickPart>,
+    posts: Vec<Post>,
     parts: &Receiver<TickPart>,
     course: &mut Course,
     watch: &mut dyn FnMut(Live) -> bool,
 ) -> Result<Ended, PassError> {
-    assert_eq!(plans.len(), seats.len(), "a seat for every worker");
     let stop = Arc::new(AtomicBool::new(false));
-    let flushers = Arc::new(AtomicUsize::new(plans.len()));
+    let flushers = Arc::new(AtomicUsize::new(posts.len()));
     let (ready, readiness) = channel();
     let mut crew = Vec::new();
-    for ((stream, plan), seat) in plans.into_iter().zip(seats) {
+    for (number, post) in posts.into_iter().enumerate() {
         let (go, signal) = channel();
-        let number = usize::from(plan.actor.0);
-        let recorder = Recorder::new(stream, number, TICK_NS, sink.clone(), order.cpu_clock);
-        let post = Post {
+        let duty = Duty {
             stop: Arc::clone(&stop),
             at_work: Arc::clone(&flushers),
             flush: order.cell.flush != FinalFlush::None && order.cell.writes(),
-            stream,
             ready: ready.clone(),
             go: signal,
         };
         let thread = Builder::new()
             .name(format!("worker-{number}"))
-            .spawn(move || post.work(seat, &plan, recorder))
+            .spawn(move || duty.work(post))
             .map_err(|error| {
                 PassError::Target(TargetError::refused(format!(
                     "cannot start worker {number} ({error}): use fewer threads"
@@ -275,7 +325,7 @@ fn threads(
             })?;
         crew.push((thread, go));
     }
-    drop((sink, ready));
+    drop(ready);
     let mut start = Some(Instant(0));
     for _ in &crew {
         // A worker that panics never reports; then the channel closes, nobody starts, and the join below tells.
@@ -353,49 +403,50 @@ fn gather(
     Ok(ends)
 }
 
-/// What a worker's thread needs besides its plan.
+/// One worker's place: its stream, and how it gets to work.
 struct Post {
+    stream: usize,
+    sit: HandSeat,
+}
+
+/// What a worker's thread needs besides its post.
+struct Duty {
     stop: Arc<AtomicBool>,
     at_work: Arc<AtomicUsize>,
     flush: bool,
-    stream: usize,
     ready: Sender<Result<Instant, TargetError>>,
     go: Receiver<Instant>,
 }
 
-impl Post {
-    fn work(self, seat: Seat, plan: &WorkerPlan, recorder: Recorder) -> Result<End, TargetError> {
+impl Duty {
+    fn work(self, post: Post) -> Result<End, TargetError> {
         let _guard = StopOnPanic(Arc::clone(&self.stop));
-        let mut engine = match seat() {
-            Ok(engine) => engine,
+        let mut hand = match (post.sit)() {
+            Ok(hand) => hand,
             Err(error) => {
                 let _ = self.ready.send(Err(error.clone()));
                 return Err(error);
             }
         };
-        let mut workers = [engine.worker(plan, recorder)];
-        let _ = self.ready.send(Ok(engine.now()));
+        let _ = self.ready.send(Ok(hand.now()));
         // Once all have reported or are gone, the channel must close.
         drop(self.ready);
-        let worker = &mut workers[0];
         let start = self.go.recv().unwrap_or(Instant::NEVER);
         if start != Instant::NEVER {
-            engine.now();
-            worker.start(start);
-            engine.drive(&mut workers, Instant::NEVER, &self.stop);
-            engine.drain(&mut workers);
+            hand.now();
+            hand.drive(start, &self.stop);
         }
-        let finished = engine.now();
+        let finished = hand.now();
         // Before the flush, whose processor time is not the operations'.
-        workers[0].finish();
-        if workers[0].failure().is_some() {
+        hand.finish();
+        if hand.failure().is_some() {
             self.stop.store(true, Ordering::Relaxed);
         }
         // The last worker to finish flushes for all.
         let is_last = self.at_work.fetch_sub(1, Ordering::AcqRel) == 1;
         let flush = (is_last && self.flush)
-            .then(|| (self.stream, engine.flush().map(|done| done.since(finished))));
-        Ok(End { failure: workers[0].failure(), finished, flush, engine: engine.describe() })
+            .then(|| (post.stream, hand.flush().map(|done| done.since(finished))));
+        Ok(End { failure: hand.failure(), finished, flush, engine: hand.describe() })
     }
 }
 

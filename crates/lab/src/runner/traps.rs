@@ -5,7 +5,10 @@ use crate::{
     method::CellSpec,
     statistics::{Cause, TICK_NS, Temperatures, burst_credit, cliff, falling_slope, little},
     target::Observation,
-    workload::{Area, Caching, Op, Pattern, Stream, Syncing},
+    workload::{
+        Area, Caching, Op, Pattern, Stream, Syncing,
+        tree::{TreeCell, TreeSync},
+    },
 };
 use block::display_bytes;
 use record::{Flag, TargetInfo, TargetKind, Warning};
@@ -176,8 +179,14 @@ fn cache_served(scene: &Scene<'_>) -> Option<Warning> {
 
 fn fits_in_memory(scene: &Scene<'_>) -> Option<Warning> {
     let buffered = scene.stream.io.caching == Caching::Buffered;
-    (buffered && scene.area.bytes < scene.memory_bytes).then(|| {
-        let (area, memory) = (display_bytes(scene.area.bytes), display_bytes(scene.memory_bytes));
+    let bytes = match &scene.cell.tree {
+        // Names and attributes are kept apart from the page cache; how many fit nobody can ask.
+        Some(tree) if !tree.op.moves_bytes() => return None,
+        Some(_) => scene.pass.bytes,
+        None => scene.area.bytes,
+    };
+    (buffered && bytes < scene.memory_bytes).then(|| {
+        let (area, memory) = (display_bytes(bytes), display_bytes(scene.memory_bytes));
         warn(Flag::FitsInMemory, format!("{area} fit into {memory} of memory"))
     })?
 }
@@ -243,7 +252,9 @@ fn has_power_loss_protection(target: &TargetInfo) -> bool {
 
 fn volatile_cache(scene: &Scene<'_>) -> Option<Warning> {
     let on = scene.target.flags.contains(&Flag::VolatileCache);
-    (on && scene.stream.op.writes() && !is_durable(scene.stream))
+    let synced = |tree: &TreeCell| tree.sync != TreeSync::None;
+    let durable = is_durable(scene.stream) || scene.cell.tree.as_ref().is_some_and(synced);
+    (on && scene.stream.op.writes() && !durable)
         .then(|| warn(Flag::VolatileCache, "the drive's volatile write cache was on".into()))?
 }
 

@@ -12,6 +12,7 @@ mod pattern;
 mod recorder;
 mod scatter;
 mod stream;
+pub mod tree;
 mod worker;
 mod zipf;
 

@@ -22,6 +22,8 @@ pub struct TickPart {
     pub flushes: Delta,
     /// Latencies of an open loop's operations from their submission, which hide the wait for a slot.
     pub services: Delta,
+    /// Bytes they moved where operations differ in size; `None` where each moves the stream's block.
+    pub bytes: Option<u64>,
     /// Processor time the worker used since its last part, ns.
     pub cpu_ns: u64,
     /// The worker's last part: no more will come.
@@ -33,6 +35,7 @@ pub struct Recorder {
     latencies: Histogram,
     flushes: Option<Histogram>,
     services: Option<Histogram>,
+    bytes: Option<u64>,
     tick_end: Instant,
     tick_ns: u64,
     tick: usize,
@@ -57,6 +60,7 @@ impl Recorder {
             latencies: Histogram::new(),
             flushes: None,
             services: None,
+            bytes: None,
             tick_end: Instant::NEVER,
             tick_ns,
             tick: 0,
@@ -81,6 +85,13 @@ impl Recorder {
             self.turn_to(finished);
         }
         self.latencies.record(latency_ns);
+    }
+
+    /// One operation of a size of its own finished. All of a worker's operations are told so, or none.
+    #[inline]
+    pub fn record_moved(&mut self, latency_ns: u64, finished: Instant, bytes: u64) {
+        self.record(latency_ns, finished);
+        *self.bytes.get_or_insert(0) += bytes;
     }
 
     /// One flush of the stream's own finished.
@@ -120,6 +131,7 @@ impl Recorder {
             latencies: Delta::new(),
             flushes: Delta::new(),
             services: Delta::new(),
+            bytes: self.bytes.as_mut().map(std::mem::take),
             cpu_ns: cpu_now.saturating_sub(self.cpu_ns),
             last,
         };

@@ -1,6 +1,6 @@
 //! One stream: the same kind of operation, over and over, by any number of workers.
 
-use super::{Contents, Pattern};
+use super::{Contents, Pattern, tree::TreeOp};
 use std::fmt;
 
 /// What one operation does. A latency covers all of it.
@@ -19,6 +19,13 @@ pub enum Op {
     ReadModifyWrite,
     /// Write a block, then flush: what a database's commit waits for.
     Commit,
+    /// Read a block; with this probability in percent change it and write it back, as Bonnie++'s seekers do.
+    ReadDirty {
+        /// Share of blocks that are written back, in percent.
+        dirty_percent: f64,
+    },
+    /// Something done to a whole file or a directory.
+    Tree(TreeOp),
 }
 
 impl Op {
@@ -30,29 +37,59 @@ impl Op {
             Self::Mixed { .. } => "mixed",
             Self::ReadModifyWrite => "read_modify_write",
             Self::Commit => "commit",
+            Self::ReadDirty { .. } => "read_dirty",
+            Self::Tree(op) => op.name(),
         }
     }
 
     /// Every name that [`Op::parse`] knows.
-    pub const NAMES: &[&str] = &["read", "write", "mixed:70", "read_modify_write", "commit"];
+    pub const NAMES: &[&str] = &[
+        "read",
+        "write",
+        "mixed:70",
+        "read_modify_write",
+        "commit",
+        "read_dirty:10",
+        "create",
+        "write_file",
+        "read_file",
+        "stat",
+        "readdir",
+        "rename",
+        "link",
+        "unlink",
+        "mkdir",
+        "rmdir",
+    ];
 
-    /// Reads `read`, `write`, `mixed:70` (percent of reads), `read_modify_write`, `commit`.
+    /// Reads `read`, `write`, `mixed:70` (percent of reads), `read_modify_write`, `commit`, `read_dirty:10` (percent
+    /// written back), or an operation on a tree.
     pub fn parse(text: &str) -> Option<Self> {
         Some(match text {
             "read" => Self::Read,
             "write" => Self::Write,
             "read_modify_write" => Self::ReadModifyWrite,
             "commit" => Self::Commit,
+            _ if TreeOp::parse(text).is_some() => Self::Tree(TreeOp::parse(text)?),
             _ => {
-                let percent = text.strip_prefix("mixed:")?.parse::<f64>().ok()?;
-                (0.0..=100.0).contains(&percent).then_some(Self::Mixed { read_percent: percent })?
+                let (word, percent) = text.split_once(':')?;
+                let percent =
+                    percent.parse().ok().filter(|percent| (0.0..=100.0).contains(percent))?;
+                match word {
+                    "mixed" => Self::Mixed { read_percent: percent },
+                    "read_dirty" => Self::ReadDirty { dirty_percent: percent },
+                    _ => return None,
+                }
             }
         })
     }
 
     /// Whether the target's bytes change.
     pub fn writes(self) -> bool {
-        self != Self::Read && self != Self::Mixed { read_percent: 100.0 }
+        match self {
+            Self::Tree(op) => op.writes(),
+            _ => self != Self::Read && self != Self::Mixed { read_percent: 100.0 },
+        }
     }
 
     /// The share of the operations' bytes that is written, 0 to 1.
@@ -61,6 +98,8 @@ impl Op {
             Self::Read => 0.0,
             Self::Write | Self::Commit | Self::ReadModifyWrite => 1.0,
             Self::Mixed { read_percent } => 1.0 - read_percent / 100.0,
+            Self::ReadDirty { dirty_percent } => dirty_percent / 100.0,
+            Self::Tree(op) => f64::from(u8::from(op.writes())),
         }
     }
 }
@@ -69,6 +108,7 @@ impl fmt::Display for Op {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Mixed { read_percent } => write!(formatter, "mixed:{read_percent}"),
+            Self::ReadDirty { dirty_percent } => write!(formatter, "read_dirty:{dirty_percent}"),
             other => formatter.write_str(other.name()),
         }
     }

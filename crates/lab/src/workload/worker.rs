@@ -44,9 +44,9 @@ pub struct WorkerPlan {
 /// Why a worker gave up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// `read`, `write` or `flush`.
+    /// `read`, `write` or `flush`; or the operation on a tree.
     pub operation: &'static str,
-    /// Byte offset on the target.
+    /// Byte offset on the target; of an operation on a tree the file's number.
     pub offset: u64,
     /// Length of the operation, bytes.
     pub bytes: u32,
@@ -280,6 +280,11 @@ impl Worker {
             }
             Op::ReadModifyWrite => (Phase::ReadToModify, false),
             Op::Commit => (Phase::WriteToCommit, true),
+            Op::ReadDirty { dirty_percent } if self.rng.unit() * 100.0 < dirty_percent => {
+                (Phase::ReadToModify, false)
+            }
+            Op::ReadDirty { .. } => (Phase::Transfer, false),
+            Op::Tree(_) => unreachable!("trees have workers of their own"),
         };
         let entry = &mut self.slots[usize::from(slot)];
         (entry.phase, entry.is_write, entry.offset) = (phase, is_write, offset);

@@ -85,6 +85,7 @@ impl Facts {
                 direct: Ok(()),
                 buffered: Ok(()),
                 stdio: Ok(()),
+                files_max: Ok(1 << 30),
                 time: Time::Virtual,
                 memory_bytes: 8 << 30,
             },

@@ -146,6 +146,7 @@ impl Target for Walled {
             direct: Ok(()),
             buffered: Ok(()),
             stdio: Ok(()),
+            files_max: Ok(1 << 30),
             time: Time::Wall,
             memory_bytes: 8 << 30,
         }

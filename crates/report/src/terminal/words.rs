@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 /// `sequential read 1 MiB, 8 deep`; threads, and an access that is not plain direct, are named when there
 /// is something to say.
 pub(crate) fn name(cell: &Cell, style: &Style) -> String {
+    if is_tree(cell) {
+        return style.clean(&tree_name(cell));
+    }
     let mut text = format!(
         "{} {} {}",
         pattern(&cell.pattern),
@@ -30,6 +33,33 @@ pub(crate) fn name(cell: &Cell, style: &Style) -> String {
         };
     }
     style.clean(&text)
+}
+
+/// Whether a cell's operations are on files of a tree, not on blocks.
+pub(crate) fn is_tree(cell: &Cell) -> bool {
+    cell.engine == "tree"
+}
+
+/// `stat as listed, 20000 files`; sizes where bytes of files are moved, threads and fsync where there are some.
+fn tree_name(cell: &Cell) -> String {
+    let order = match cell.pattern.as_str() {
+        "readdir" => " as listed",
+        "random" => " in random order",
+        _ => "",
+    };
+    let files = coordinate_text(cell, "files").unwrap_or_default();
+    let mut text = format!("{}{order}, {files} files", cell.op.replace('_', " "));
+    if let Some(size) = coordinate_text(cell, "file_size").filter(|size| size != "0 B") {
+        text += &format!(" of {size}");
+    }
+    if cell.threads > 1 {
+        text += &format!(", {} threads", cell.threads);
+    }
+    match coordinate_text(cell, "sync").as_deref() {
+        None | Some("none") => text,
+        Some("both") => format!("{text}, fsync of file and directory"),
+        Some(what) => format!("{text}, fsync of the {what}"),
+    }
 }
 
 /// Names that tell the cells apart: by their other coordinates, or else by the method's own names.
@@ -71,6 +101,10 @@ fn operation(cell: &Cell) -> String {
     match (cell.op.as_str(), read_percent(cell)) {
         ("mixed", Some(percent)) => format!("{percent:.0}/{:.0} read/write", 100.0 - percent),
         ("read_modify_write", _) => "read-modify-write".to_owned(),
+        ("read_dirty", _) => match coordinate_number(cell, "dirty_percent") {
+            Some(percent) => format!("read ({percent:.0} % written back)"),
+            None => "read (some written back)".to_owned(),
+        },
         (other, _) => other.to_owned(),
     }
 }
@@ -101,20 +135,18 @@ pub(crate) fn coordinate_text(cell: &Cell, key: &str) -> Option<String> {
 
 /// The headline: bandwidth of large blocks, operations of small ones.
 pub(crate) fn headline(cell: &Cell) -> String {
-    if cell.is_large_block() {
-        number::rate(cell.bytes_per_s)
-    } else {
-        format!("{} IOPS", number::iops(cell.iops))
-    }
+    if cell.is_large_block() { number::rate(cell.bytes_per_s) } else { operations(cell) }
+}
+
+/// Operations per second; those on whole files are no I/Os.
+fn operations(cell: &Cell) -> String {
+    let unit = if is_tree(cell) { "/s" } else { " IOPS" };
+    format!("{}{unit}", number::iops(cell.iops))
 }
 
 /// The other of the two.
 pub(crate) fn other_rate(cell: &Cell) -> String {
-    if cell.is_large_block() {
-        format!("{} IOPS", number::iops(cell.iops))
-    } else {
-        number::rate(cell.bytes_per_s)
-    }
+    if cell.is_large_block() { operations(cell) } else { number::rate(cell.bytes_per_s) }
 }
 
 /// Half of the 95 % interval, such as `+-1.6 %`; `-` when there is none.

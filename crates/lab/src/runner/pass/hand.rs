@@ -1,0 +1,113 @@
+//! A worker with what it works on: blocks of an engine, or files of a tree. Its thread need not know which.
+
+use crate::{
+    target::{Drivable, Seat, TargetError, TreeSeat},
+    workload::{
+        Failure, Recorder, Worker, WorkerPlan,
+        tree::{Tree, TreeWorker, TreeWorkerPlan},
+    },
+};
+use block::{Instant, IoError};
+use std::sync::atomic::AtomicBool;
+
+/// Puts a hand to its work, on the thread that will use it.
+pub(super) type HandSeat = Box<dyn FnOnce() -> Result<Box<dyn Hand>, TargetError> + Send>;
+
+/// One worker in its seat.
+pub(super) trait Hand {
+    /// The time now; with nothing in flight.
+    fn now(&mut self) -> Instant;
+    /// Works from `start` until its budget is spent, it fails, or `stop` is raised; nothing stays in flight.
+    fn drive(&mut self, start: Instant, stop: &AtomicBool);
+    /// Sends its last part.
+    fn finish(&mut self);
+    /// Why it gave up, if it did.
+    fn failure(&self) -> Option<Failure>;
+    /// Makes everything durable; gives the time when it was.
+    fn flush(&mut self) -> Result<Instant, IoError>;
+    /// The engine's name and features.
+    fn describe(&self) -> (String, Vec<String>);
+}
+
+/// A worker that moves blocks.
+pub(super) fn on_engine(seat: Seat, plan: WorkerPlan, recorder: Recorder) -> HandSeat {
+    Box::new(move || {
+        let mut engine = seat()?;
+        let workers = [engine.worker(&plan, recorder)];
+        Ok(Box::new(OnEngine { engine, workers }))
+    })
+}
+
+/// A worker on a file tree.
+pub(super) fn on_tree(seat: TreeSeat, plan: TreeWorkerPlan, recorder: Recorder) -> HandSeat {
+    Box::new(move || {
+        let mut tree = seat()?;
+        let worker = TreeWorker::new(plan, recorder, tree.as_mut());
+        Ok(Box::new(OnTree { tree, worker }))
+    })
+}
+
+struct OnEngine {
+    engine: Box<dyn Drivable>,
+    workers: [Worker; 1],
+}
+
+impl Hand for OnEngine {
+    fn now(&mut self) -> Instant {
+        self.engine.now()
+    }
+
+    fn drive(&mut self, start: Instant, stop: &AtomicBool) {
+        self.workers[0].start(start);
+        self.engine.drive(&mut self.workers, Instant::NEVER, stop);
+        self.engine.drain(&mut self.workers);
+    }
+
+    fn finish(&mut self) {
+        self.workers[0].finish();
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        self.workers[0].failure()
+    }
+
+    fn flush(&mut self) -> Result<Instant, IoError> {
+        self.engine.flush()
+    }
+
+    fn describe(&self) -> (String, Vec<String>) {
+        self.engine.describe()
+    }
+}
+
+struct OnTree {
+    tree: Box<dyn Tree>,
+    worker: TreeWorker,
+}
+
+impl Hand for OnTree {
+    fn now(&mut self) -> Instant {
+        self.tree.now()
+    }
+
+    fn drive(&mut self, start: Instant, stop: &AtomicBool) {
+        self.worker.start(start);
+        self.worker.drive(self.tree.as_mut(), stop);
+    }
+
+    fn finish(&mut self) {
+        self.worker.finish();
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        self.worker.failure()
+    }
+
+    fn flush(&mut self) -> Result<Instant, IoError> {
+        self.tree.flush()
+    }
+
+    fn describe(&self) -> (String, Vec<String>) {
+        ("tree".to_owned(), Vec::new())
+    }
+}
