@@ -11,9 +11,11 @@
 mod axis;
 mod durability;
 mod effect;
+mod published;
 mod wording;
 
 pub use axis::{Axes, Axis, BadAxis, Configuration};
 pub use durability::{Durability, Machine};
 pub use effect::{Best, Effect, Goal, Outcome, Pivot, best, effects, pivot};
+pub use published::{PrintedRate, STUDY, printed};
 pub use wording::{Format, formatted, mount_options};

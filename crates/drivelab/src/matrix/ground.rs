@@ -95,6 +95,16 @@ impl Ground {
         }
     }
 
+    /// The one modelled drive that it is, by its name in the catalog.
+    pub fn drive(&self) -> Option<String> {
+        let Self::Model { text } = self else { return None };
+        let stack: Stack = text.strip_prefix("model:")?.parse().ok()?;
+        match &stack.members[..] {
+            [only] if only.count == 1 && stack.layers.is_empty() => Some(only.drive.name.clone()),
+            _ => None,
+        }
+    }
+
     /// Refuses, before anything is touched, what cannot be had here.
     pub fn check(&self, configurations: &[Configuration]) -> Result<()> {
         if !rustix::process::geteuid().is_root() {

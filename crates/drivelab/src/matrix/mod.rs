@@ -91,6 +91,7 @@ pub fn matrix(arguments: &MatrixArguments) -> Result<ExitCode> {
         configurations: &configurations,
         records: &records,
         floors: &bench.floors,
+        drive: ground.drive(),
         pivots: &pivots,
         seed,
     };

@@ -9,8 +9,8 @@ use report::{
     terminal::{Page, Style, put_table},
 };
 use study::matrix::{
-    Axes, Axis, Best, Configuration, Durability, Effect, Goal, Machine, Outcome, best, effects,
-    pivot,
+    Axes, Axis, Best, Configuration, Durability, Effect, Goal, Machine, Outcome, STUDY, best,
+    effects, pivot, printed,
 };
 
 /// Below this share of the path's own floor a cell says more about the path than about the drive.
@@ -28,6 +28,8 @@ pub struct Matrix<'a> {
     pub records: &'a [Record],
     /// The path's own speed, where there is such a path.
     pub floors: &'a [Floor],
+    /// The one modelled drive below it, by its name in the catalog.
+    pub drive: Option<String>,
     /// Which tables of two axes.
     pub pivots: &'a [(Axis, Axis)],
     /// Where the order came from.
@@ -125,9 +127,8 @@ impl Matrix<'_> {
             (across.unit(), |cell: &Cell| across.value(cell.iops, cell.block_bytes));
         let mut columns: Vec<Column> =
             self.axes.iter().map(|(axis, _)| Column::text(axis.name())).collect();
-        columns.extend(["", "95 %", "after a power cut", "notes"].map(Column::text));
-        let at = self.axes.iter().count();
-        columns[at].name = unit.to_owned();
+        columns.extend([unit, "95 %", "printed", "after a power cut", "notes"].map(Column::text));
+        let mut is_printed = false;
         let rows = across.cells.iter().zip(&across.outcomes).map(|((one, cell), outcome)| {
             let mut row: Vec<Entry> = one.levels().map(|(_, level)| Entry::text(level)).collect();
             let interval = report::terminal::cell_interval(cell, style);
@@ -135,15 +136,30 @@ impl Matrix<'_> {
             if self.is_near_the_floor(one, cell) {
                 notes.push("near the path's floor");
             }
+            let printed =
+                self.drive.as_deref().and_then(|drive| printed(drive, one, cell.block_bytes));
+            is_printed |= printed.is_some();
             row.extend([
                 Entry::text(&value(cell)),
                 Entry::text(&interval),
+                Entry::text(&printed.map_or("-".to_owned(), |printed| printed.text)),
                 Entry::text(&outcome.durability.to_string()),
                 Entry::text(&notes.join(", ")),
             ]);
             row
         });
-        put_table(page, &Table { title: across.name.clone(), rows: rows.collect(), columns });
+        let mut rows: Vec<Vec<Entry>> = rows.collect();
+        if !is_printed {
+            let at = self.axes.iter().count() + 2;
+            columns.remove(at);
+            rows.iter_mut().for_each(|row| drop(row.remove(at)));
+        }
+        put_table(page, &Table { title: across.name.clone(), rows, columns });
+        if is_printed {
+            page.line(&format!(
+                "Printed: by the study {STUDY} (`drivelab study {STUDY}`), of the real drive on its own machine."
+            ));
+        }
         for (rows, columns) in self.pivots {
             let table = pivot(*rows, *columns, &across.outcomes);
             let block = across.cells[0].1.block_bytes;
