@@ -119,9 +119,11 @@ fn judged(cell: &Cell) -> Option<Band> {
 fn rate_over_time(cell: &Cell, pass: &Pass) -> Vec<Point> {
     let tick_s = pass.series.tick_ns as f64 / 1e9;
     let mut ticks = pass.series.operations.as_slice();
-    // The last tick is cut off where the pass ended.
-    if ticks.len() as f64 * tick_s > pass.total.seconds + tick_s * 1e-6 {
-        ticks = &ticks[..ticks.len() - 1];
+    // The last tick is cut off where the pass ended. A damaged record may have a time and no tick.
+    if let Some((_, whole)) = ticks.split_last()
+        && ticks.len() as f64 * tick_s > pass.total.seconds + tick_s * 1e-6
+    {
+        ticks = whole;
     }
     if tick_s <= 0.0 || ticks.is_empty() {
         return Vec::new();
