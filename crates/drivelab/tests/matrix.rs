@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Bench, Call, Outcome, assert_one_sentence, system};
+use common::{Bench, Call, LoopDevice, Outcome, assert_one_sentence, system};
 use serde_json::Value;
 use std::{fs, path::Path, process::Command, thread, time::Duration};
 
@@ -202,6 +202,35 @@ fn file_systems_and_trim_are_measured_on_a_loop_device_and_nothing_is_left() {
     // The history has it like any other run.
     let shown = bench.drivelab(["history"]).done().succeeded().stdout;
     assert!(shown.contains("two"), "{shown}");
+}
+
+#[test]
+fn a_device_is_measured_only_when_named_and_left_as_empty_as_it_was() {
+    if !can_run() {
+        return;
+    }
+    let bench = bench();
+    let Some(device) = LoopDevice::of_zeros(400 << 20) else {
+        return common::skip("a loop device");
+    };
+    let measured = |words: &[&str]| {
+        let call = matrix(&bench, &[device.text(), "--fs", "raw,ext4", "--passes", "1"]);
+        call.and(["--method", "two.toml"]).and(words).done()
+    };
+    let refused = measured(&[]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert_one_sentence(&refused.stderr, &["--destroy"]);
+    let done = measured(&["--destroy", device.name()]).succeeded();
+    assert!(done.stdout.contains("survives power loss  both"), "{}", done.stdout);
+    let seen = Command::new("/usr/sbin/wipefs").arg(device.text()).output().expect("wipefs");
+    assert!(seen.stdout.is_empty(), "{}", String::from_utf8_lossy(&seen.stdout));
+    // So the guard lets the next one in, and nobody in while it is mounted.
+    measured(&["--destroy", device.name()]).succeeded();
+    let Some(mounted) = device.mounted("mkfs.ext4", &[]) else { return common::skip("mkfs.ext4") };
+    fs::write(mounted.path().join("mine"), "kept").expect("room");
+    let refused = measured(&["--destroy", device.name()]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert_eq!(fs::read_to_string(mounted.path().join("mine")).expect("it is there"), "kept");
 }
 
 #[test]

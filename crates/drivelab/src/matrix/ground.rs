@@ -168,6 +168,8 @@ impl Ground {
                 Ok(Attached { device: ledger.loop_device(&path)?, children: Vec::new() })
             }
             Self::Device { path, .. } => {
+                // Somebody may have put it to use since the last turn.
+                judge_destruction(path, &Roots::default())?;
                 Ok(Attached { device: path.clone(), children: Vec::new() })
             }
             Self::Model { text } => {
@@ -183,6 +185,14 @@ impl Ground {
             Self::Model { .. } => serve(ledger, base, &format!("memory:{bytes}")).map(Some),
             Self::Loop { .. } | Self::Device { .. } => Ok(None),
         }
+    }
+
+    /// Takes the last file system off a device that stays, so that the guard finds it as empty as before.
+    pub fn clear(&self, ledger: &mut Ledger) -> Result<()> {
+        let Self::Device { path, .. } = self else { return Ok(()) };
+        let program = Program::new(["wipefs", "--all", "--quiet", &path.display().to_string()]);
+        ledger.say(&program.to_string());
+        Ok(program.run().map(drop)?)
     }
 
     /// Leave to overwrite the device: on a loop device of our own it is given, elsewhere it was checked.

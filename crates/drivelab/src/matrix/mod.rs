@@ -271,7 +271,8 @@ impl<'a> Bench<'a> {
         let attached = self.ground.attach(&mut self.ledger, &self.place, configuration)?;
         let measured = self.measure(configuration, &attached.device, Turn { target: index, pass });
         let detached = attached.detach(&mut self.ledger, mark);
-        measured.map_err(|error| named(configuration, error)).and(detached)
+        let cleared = detached.and_then(|()| self.ground.clear(&mut self.ledger));
+        measured.map_err(|error| named(configuration, error)).and(cleared)
     }
 
     fn measure(&mut self, configuration: &Configuration, device: &Path, turn: Turn) -> Result<()> {

@@ -77,7 +77,8 @@ fn wiping(device: &Path) -> [Program; 2] {
     let device = device.display().to_string();
     [
         Program::new(["wipefs", "--all", "--quiet", &device]),
-        Program::new(["blkdiscard", "--force", &device]),
+        // Without --force it opens the device exclusively: what somebody has mounted meanwhile is left alone.
+        Program::new(["blkdiscard", &device]),
     ]
 }
 
