@@ -185,11 +185,6 @@ impl Ledger {
         failures
     }
 
-    /// Puts everything back; the ledger is gone if that was possible.
-    pub fn close(mut self) -> Vec<NotPutBack> {
-        self.end()
-    }
-
     /// The machine's files.
     pub fn roots(&self) -> &Roots {
         &self.roots

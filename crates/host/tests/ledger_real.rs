@@ -255,7 +255,8 @@ fn a_setting_that_somebody_else_changed_since_is_theirs() {
     ledger.queue(&outer.name, Attribute::ReadAheadKb, "64").expect("it is taken");
     let path = format!("/sys/block/{}/queue/read_ahead_kb", outer.name);
     fs::write(&path, "256").expect("another changes it");
-    let failures = ledger.close();
+    let failures = ledger.put_back_to(Mark::START);
+    drop(ledger);
     let [failure] = &failures[..] else { panic!("one failure: {failures:?}") };
     assert!(failure.to_string().contains("set to 256 by somebody else"), "{failure}");
     assert_eq!(fs::read_to_string(&path).expect("a setting").trim(), "256");

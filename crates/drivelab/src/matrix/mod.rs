@@ -74,6 +74,7 @@ pub fn matrix(arguments: &MatrixArguments) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     ground.check(&configurations)?;
+    run::check_json_path(arguments.json.as_deref())?;
     let talk = if arguments.quiet { Talk::Quiet } else { Talk::Normal };
     let mut bench = Bench::new(arguments, &ground, &configurations, &orders, seed, place, talk)?;
     let outcome = bench.rounds(arguments.passes, seed);
@@ -120,7 +121,7 @@ fn give_out(
         if path == Path::new("-") {
             return output::print(&json);
         }
-        std::fs::write(path, json)
+        output::write_whole(path, json.as_bytes())
             .with_context(|| format!("--json: cannot write {}", path.display()))?;
     }
     output::print(&page.text(&output::style()))

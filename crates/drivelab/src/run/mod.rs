@@ -140,7 +140,7 @@ fn check_purge(targets: &[Box<dyn Target>]) -> Result<()> {
 }
 
 /// A record that cannot be written is no news for the end of a long run.
-fn check_json_path(path: Option<&Path>) -> Result<()> {
+pub fn check_json_path(path: Option<&Path>) -> Result<()> {
     let Some(path) = path.filter(|path| *path != Path::new("-")) else { return Ok(()) };
     let is_new = !path.exists();
     fs::OpenOptions::new()
