@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use nbd::protocol::{
-    Access, Command, Discarded, Event, Export, REQUEST_BYTES_MAX, Request, Session,
+    Access, Command, Discarded, Event, Export, Flushing, REQUEST_BYTES_MAX, Request, Session,
 };
 
 /// A handshake with structured replies and `base:allocation`, as libnbd shakes hands.
@@ -36,6 +36,7 @@ fn export(mode: u8) -> Export {
         block_bytes_preferred: 4096,
         access: if mode & 1 == 0 { Access::ReadWrite } else { Access::ReadOnly },
         discarded: if mode & 2 == 0 { Discarded::ReadsZero } else { Discarded::Unknown },
+        flushing: if mode & 4 == 0 { Flushing::Needed } else { Flushing::Unneeded },
     }
 }
 

@@ -178,7 +178,7 @@ fn file_systems_and_trim_are_measured_on_a_loop_device_and_nothing_is_left() {
     }
     for step in [
         "mkfs.xfs -q -f -K /dev/loop",
-        "-o nodiscard",
+        "-o noinit_itable,nodiscard",
         "umount /tmp/drivelab-matrix-",
         "losetup --detach",
     ] {

@@ -2,7 +2,7 @@
 
 use block::Allocation;
 use nbd::protocol::{
-    Access, Chunk, Command, Discarded, ErrorCode, Event, Export, Extents, Holes, Pieces,
+    Access, Chunk, Command, Discarded, ErrorCode, Event, Export, Extents, Flushing, Holes, Pieces,
     ReplyStyle, Session,
 };
 use proptest::prelude::*;
@@ -17,6 +17,7 @@ fn export() -> Export {
         block_bytes_preferred: 4096,
         access: Access::ReadWrite,
         discarded: Discarded::Unknown,
+        flushing: Flushing::Needed,
     }
 }
 
@@ -130,6 +131,14 @@ fn a_read_only_export_says_so_and_offers_no_change() {
     let read_only = Export { access: Access::ReadOnly, ..export() };
     let (out, _) = converse(read_only, &bytes(&format!("00000003 {}", option(1, ""))));
     assert_eq!(shown(&out), "0000000000100000050f"); // HAS_FLAGS READ_ONLY FLUSH FUA MULTI_CONN CACHE
+}
+
+#[test]
+fn an_export_whose_writes_are_durable_offers_no_flush() {
+    let through = Export { flushing: Flushing::Unneeded, ..export() };
+    let (out, _) = converse(through, &bytes(&format!("00000003 {}", option(1, ""))));
+    let flags = u16::from_be_bytes([out[out.len() - 2], out[out.len() - 1]]);
+    assert_eq!(FLAGS & !flags, 0b1100, "FLUSH and FUA are left out, nothing else");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::Floor;
 use anyhow::{Result, bail};
-use record::{Cell, Record};
+use record::{Cell, Flag, Record};
 use report::{
     chart::{Column, Entry, Table},
     number,
@@ -129,12 +129,14 @@ impl Matrix<'_> {
             self.axes.iter().map(|(axis, _)| Column::text(axis.name())).collect();
         columns.extend([unit, "95 %", "printed", "after a power cut", "notes"].map(Column::text));
         let mut is_printed = false;
+        let common = common_flags(across.cells.iter().map(|(_, cell)| *cell));
         let rows = across.cells.iter().zip(&across.outcomes).map(|((one, cell), outcome)| {
             let mut row: Vec<Entry> = one.levels().map(|(_, level)| Entry::text(level)).collect();
             let interval = report::terminal::cell_interval(cell, style);
-            let mut notes: Vec<&str> = cell.flags.iter().map(|flag| flag.name()).collect();
+            let own = cell.flags.iter().filter(|flag| !common.contains(flag));
+            let mut notes: Vec<String> = own.map(|flag| in_words(*flag)).collect();
             if self.is_near_the_floor(one, cell) {
-                notes.push("near the path's floor");
+                notes.push("near the path's floor".to_owned());
             }
             let printed =
                 self.drive.as_deref().and_then(|drive| printed(drive, one, cell.block_bytes));
@@ -159,6 +161,10 @@ impl Matrix<'_> {
             page.line(&format!(
                 "Printed: by the study {STUDY} (`drivelab study {STUDY}`), of the real drive on its own machine."
             ));
+        }
+        if !common.is_empty() {
+            let words: Vec<String> = common.iter().map(|flag| in_words(*flag)).collect();
+            page.line(&format!("All of them: {}.", words.join(", ")));
         }
         for (rows, columns) in self.pivots {
             let table = pivot(*rows, *columns, &across.outcomes);
@@ -261,6 +267,20 @@ impl Across<'_> {
     }
 }
 
+/// What holds for every configuration is said once.
+fn common_flags<'a>(mut cells: impl Iterator<Item = &'a Cell>) -> Vec<Flag> {
+    let mut common = cells.next().map_or_else(Vec::new, |cell| cell.flags.clone());
+    for cell in cells {
+        common.retain(|flag| cell.flags.contains(flag));
+    }
+    common
+}
+
+/// `loop device`: a name that can be wrapped.
+fn in_words(flag: Flag) -> String {
+    flag.name().replace('_', " ")
+}
+
 /// Small operations one after another are a matter of latency, all others of throughput.
 fn goal(cell: &Cell) -> Goal {
     let in_turn = cell.threads == 1 && cell.queue_depth == 1;
@@ -275,6 +295,7 @@ fn outcome(configuration: &Configuration, cell: &Cell) -> Outcome {
     Outcome {
         configuration: configuration.clone(),
         durability,
+        rate: cell.iops,
         passes: cell.passes.iter().map(|pass| (pass.pass, pass.iops)).collect(),
     }
 }

@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use block::{Drive, Engine};
 use nbd::{
     Address, Listener, Options, Server,
-    protocol::{Access, Discarded, Export, NAME_BYTES_MAX},
+    protocol::{Access, Discarded, Export, Flushing, NAME_BYTES_MAX},
 };
 use status::Status;
 use std::{io::IsTerminal, process::ExitCode};
@@ -76,6 +76,10 @@ fn export(served: &Served, sharing: Sharing, name: &str) -> Export {
         discarded: match served.discarded {
             target::serve::Discarded::ReadsZero => Discarded::ReadsZero,
             target::serve::Discarded::Unknown => Discarded::Unknown,
+        },
+        flushing: match served.write_cache {
+            target::serve::WriteCache::Volatile => Flushing::Needed,
+            target::serve::WriteCache::None => Flushing::Unneeded,
         },
         ..reach
     }

@@ -28,6 +28,16 @@ pub enum Discarded {
     Unknown,
 }
 
+/// Whether a write is durable once it is answered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Flushing {
+    /// Only when a flush, or FUA, was answered.
+    Needed,
+    /// At once. Clients are told of no flush then, as a disk without a write cache tells of none: Linux sends such
+    /// a disk none, and is faster for it.
+    Unneeded,
+}
+
 /// One thing to serve: a range of bytes with a name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Export {
@@ -43,6 +53,8 @@ pub struct Export {
     pub access: Access,
     /// What its discarded ranges read as.
     pub discarded: Discarded,
+    /// Whether clients have to flush.
+    pub flushing: Flushing,
 }
 
 impl Export {
@@ -62,6 +74,7 @@ impl Export {
             block_bytes_preferred: block_bytes.max(4096),
             access: Access::ReadWrite,
             discarded: Discarded::Unknown,
+            flushing: Flushing::Needed,
         }
     }
 
@@ -72,11 +85,11 @@ impl Export {
 
     /// The transmission flags. DF stands for structured replies, which not every client wants.
     pub(super) fn flags(&self, structured: bool) -> u16 {
-        let mut flags = transmission::HAS_FLAGS
-            | transmission::SEND_FLUSH
-            | transmission::SEND_FUA
-            | transmission::SEND_CACHE
-            | transmission::CAN_MULTI_CONN;
+        let mut flags =
+            transmission::HAS_FLAGS | transmission::SEND_CACHE | transmission::CAN_MULTI_CONN;
+        if self.flushing == Flushing::Needed {
+            flags |= transmission::SEND_FLUSH | transmission::SEND_FUA;
+        }
         flags |= match self.access {
             Access::ReadOnly => transmission::READ_ONLY,
             Access::ReadWrite => {

@@ -22,7 +22,7 @@ mod request;
 mod session;
 mod words;
 
-pub use export::{Access, Discarded, Export, NAME_BYTES_MAX, REQUEST_BYTES_MAX};
+pub use export::{Access, Discarded, Export, Flushing, NAME_BYTES_MAX, REQUEST_BYTES_MAX};
 pub use reply::{Chunk, HEAD_BYTES_MAX, ReplyStyle};
 pub use request::{Command, ErrorCode, Extents, Holes, Pieces, Request};
 pub use session::{Event, Session};

@@ -50,7 +50,7 @@ enum Refusal {
 /// it panic, and what it keeps of them is bounded.
 ///
 /// ```
-/// use nbd::protocol::{Access, Discarded, Event, Export, Session};
+/// use nbd::protocol::{Access, Discarded, Event, Export, Flushing, Session};
 /// let export = Export {
 ///     name: "volume".to_owned(),
 ///     description: String::new(),
@@ -58,6 +58,7 @@ enum Refusal {
 ///     block_bytes_preferred: 4096,
 ///     access: Access::ReadWrite,
 ///     discarded: Discarded::Unknown,
+///     flushing: Flushing::Needed,
 /// };
 /// let mut answers = Vec::new();
 /// let mut session = Session::new(export, &mut answers);

@@ -14,15 +14,10 @@ pub struct Outcome {
     pub configuration: Configuration,
     /// The class of what a power cut leaves.
     pub durability: Durability,
+    /// Operations a second over all passes, as the cell says it.
+    pub rate: f64,
     /// Operations a second, by pass; passes with the same number were measured in the same round.
     pub passes: BTreeMap<u32, f64>,
-}
-
-impl Outcome {
-    /// Geometric mean over passes, operations a second; `None` without a pass.
-    pub fn rate(&self) -> Option<f64> {
-        geometric_mean(self.passes.values().copied())
-    }
 }
 
 /// The effect of one level of an axis against its first, everything else equal.
@@ -166,7 +161,7 @@ pub fn pivot(rows: Axis, columns: Axis, outcomes: &[Outcome]) -> Pivot {
     let (row_levels, column_levels) = (levels(rows), levels(columns));
     let rate = |row: &String, column: &String| {
         let here = |one: &&Outcome| level(one, rows) == *row && level(one, columns) == *column;
-        geometric_mean(outcomes.iter().filter(here).filter_map(Outcome::rate))
+        geometric_mean(outcomes.iter().filter(here).map(|one| one.rate))
     };
     let rates = row_levels
         .iter()
@@ -228,10 +223,9 @@ fn best_of(cells: &[&Vec<Outcome>], durability: Durability) -> Option<Configurat
     let mut scores: Vec<(Configuration, f64, usize)> = Vec::new();
     for outcomes in cells {
         let own = || outcomes.iter().filter(|one| one.durability == durability);
-        let top = own().filter_map(Outcome::rate).fold(0.0, f64::max);
-        for one in own() {
-            let Some(rate) = one.rate() else { continue };
-            let log = (rate / top).ln();
+        let top = own().map(|one| one.rate).fold(0.0, f64::max);
+        for one in own().filter(|one| one.rate > 0.0) {
+            let log = (one.rate / top).ln();
             match scores.iter_mut().find(|(known, _, _)| *known == one.configuration) {
                 Some((_, sum, count)) => {
                     *sum += log;
@@ -273,6 +267,7 @@ mod tests {
         Outcome {
             configuration: configuration.clone(),
             durability: Durability::SurvivesPowerLoss,
+            rate: geometric_mean(rates.iter().copied()).expect("a pass"),
             passes: (0..).zip(rates.iter().copied()).collect(),
         }
     }

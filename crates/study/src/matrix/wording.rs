@@ -82,11 +82,13 @@ pub struct Format {
 /// How a configuration's file system is made; `None` for a raw device.
 ///
 /// mkfs discards the whole device by default. Here the device was wiped before, and a configuration without discard is
-/// one in which the drive never hears of free blocks: mkfs is told not to.
+/// one in which the drive never hears of free blocks: mkfs is told not to. The inode tables of ext4, 16 GB on a disk of 1 TB,
+/// are left as they are, and [`mount_options`] keeps the kernel from writing them during a measurement.
 pub fn formatted(configuration: &Configuration) -> Option<Format> {
     let fs = configuration.level(Axis::Fs).filter(|fs| *fs != "raw")?;
     let own: &[&str] = match fs {
-        "ext2" | "ext3" | "ext4" => &["-q", "-F", "-E", "nodiscard,lazy_itable_init=0"],
+        "ext2" | "ext3" => &["-q", "-F", "-E", "nodiscard,lazy_itable_init=0"],
+        "ext4" => &["-q", "-F", "-E", "nodiscard,lazy_itable_init=1"],
         "xfs" => &["-q", "-f", "-K"],
         "btrfs" => &["-q", "-f", "-K"],
         _ => &["-q", "-f", "-t", "0"],
@@ -101,6 +103,8 @@ pub fn formatted(configuration: &Configuration) -> Option<Format> {
 }
 
 /// What stands after `mount -o`; may be empty.
+///
+/// `noinit_itable`: ext4 does not zero its inode tables in the background (ext4(5)).
 pub fn mount_options(configuration: &Configuration) -> String {
     let discard = match configuration.level(Axis::Discard) {
         Some("on") => "discard",
@@ -108,7 +112,8 @@ pub fn mount_options(configuration: &Configuration) -> String {
         None => "",
     };
     let typed = configuration.level(Axis::Mount).unwrap_or_default();
-    let parts = [discard, typed];
+    let quiet = if configuration.fs() == "ext4" { "noinit_itable" } else { "" };
+    let parts = [quiet, discard, typed];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     parts.join(",")
 }
@@ -151,7 +156,7 @@ mod tests {
         assert_eq!(xfs.arguments, ["-q", "-f", "-K", "-m", "reflink=0"]);
         let ext4 = formatted(&one(&[(Axis::Fs, "ext4")])).expect("made");
         assert!(
-            ext4.arguments.contains(&"nodiscard,lazy_itable_init=0,lazy_journal_init=0".into())
+            ext4.arguments.contains(&"nodiscard,lazy_itable_init=1,lazy_journal_init=0".into())
         );
         assert_eq!(formatted(&one(&[(Axis::Fs, "raw")])), None);
     }
@@ -159,8 +164,8 @@ mod tests {
     #[test]
     fn discard_and_the_users_own_options_are_joined() {
         let words = [(Axis::Fs, "ext4"), (Axis::Discard, "off"), (Axis::Mount, "noatime")];
-        assert_eq!(mount_options(&one(&words)), "nodiscard,noatime");
-        assert_eq!(mount_options(&one(&[(Axis::Fs, "ext4")])), "");
+        assert_eq!(mount_options(&one(&words)), "noinit_itable,nodiscard,noatime");
+        assert_eq!(mount_options(&one(&[(Axis::Fs, "xfs")])), "");
         assert_eq!(mount_options(&one(&[(Axis::Fs, "raw"), (Axis::Discard, "on")])), "");
     }
 }

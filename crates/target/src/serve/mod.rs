@@ -73,6 +73,15 @@ pub enum Discarded {
     Unknown,
 }
 
+/// What an answered write is worth.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WriteCache {
+    /// It may be lost until a flush is answered.
+    Volatile,
+    /// It is durable: nobody has to flush.
+    None,
+}
+
 /// A target that can be served, and the hold on it: nobody else may use it until this is dropped.
 pub struct Served {
     /// Drive 0 is the target.
@@ -81,6 +90,8 @@ pub struct Served {
     pub bytes: u64,
     /// What its discarded ranges read as.
     pub discarded: Discarded,
+    /// Whether an answered write may still be lost.
+    pub write_cache: WriteCache,
     /// What it is, in a few words.
     pub description: String,
     /// What keeps others away.
@@ -218,9 +229,13 @@ fn model(stack: &crate::stack::Stack, clock: Clock) -> Result<Served, TargetErro
         Some(_) => Discarded::ReadsZero,
         None => Discarded::Unknown,
     };
+    let write_cache = match opened.managed() {
+        None if stack.writes_through() => WriteCache::None,
+        _ => WriteCache::Volatile,
+    };
     let engine = ServedEngine::Modelled(Box::new(opened));
     let description = format!("model:{stack}, gone when this process ends");
-    Ok(Served { discarded, ..kept(engine, description) })
+    Ok(Served { discarded, write_cache, ..kept(engine, description) })
 }
 
 fn memory(text: &MemoryText, clock: Clock) -> Result<Served, TargetError> {
@@ -236,5 +251,12 @@ fn memory(text: &MemoryText, clock: Clock) -> Result<Served, TargetError> {
 /// What holds itself, and reads zeroes where nothing is.
 fn kept(engine: ServedEngine, description: String) -> Served {
     let bytes = engine.geometry(Drive(0)).capacity_bytes;
-    Served { engine, bytes, discarded: Discarded::ReadsZero, description, hold: Hold::Within }
+    Served {
+        engine,
+        bytes,
+        discarded: Discarded::ReadsZero,
+        write_cache: WriteCache::Volatile,
+        description,
+        hold: Hold::Within,
+    }
 }

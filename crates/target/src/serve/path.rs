@@ -2,6 +2,7 @@
 
 use super::{
     Discarded, Hold, QUEUE_DEPTH, Served, ServedEngine, Sharing, TRANSFER_BYTES_MAX, Wishes,
+    WriteCache,
 };
 use crate::volume::lock;
 use block::{Data, Engine, Geometry};
@@ -69,6 +70,7 @@ fn serve_file(path: &Path, wishes: &Wishes, clock: Clock) -> Result<Served, Targ
         engine: ServedEngine::Plain(wishes.cached(engine)),
         bytes,
         discarded: if punches { Discarded::ReadsZero } else { Discarded::Unknown },
+        write_cache: WriteCache::Volatile,
         description: format!("the file {shown}"),
         hold,
     })
@@ -131,6 +133,7 @@ fn serve_open_device(
         engine: ServedEngine::Plain(wishes.cached(engine)),
         bytes,
         discarded: Discarded::Unknown,
+        write_cache: WriteCache::Volatile,
         description: format!("the block device {}", path.display()),
         hold,
     })

@@ -240,7 +240,7 @@ impl PageMapped {
 
     fn flush(&mut self, at: u64) -> u64 {
         let start = self.host.command(at);
-        if self.buffer_is_durable {
+        if self.buffer_is_durable || self.durable_by == DurableBy::Always {
             return start + self.flush_ns;
         }
         self.nand.begin_write(start);
