@@ -70,6 +70,7 @@ fn a_drive() -> impl Strategy<Value = String> {
         ":command-queue=1",
         ":command-queue=256",
         ":state=fresh",
+        ":capacity=3G",
     ]);
     (select(names), settings).prop_map(|(name, settings)| format!("{name}{settings}"))
 }

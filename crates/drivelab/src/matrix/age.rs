@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use block::Rng;
+use rustix::fs::{StatVfs, statvfs, syncfs};
 use std::{
     fs::{self, File, OpenOptions},
     io::{Seek, SeekFrom, Write},
@@ -16,67 +17,108 @@ const FILES: u64 = 256;
 /// How full the file system is while it is churned; a file system that is really full refuses.
 const CHURN_FULL_PERCENT: u64 = 95;
 
-/// Fills the file system at `at` to `percent` of its size. On the way it is filled to 95 %, and half of its files
-/// are deleted in random order and written again, so that free space is old space.
-pub fn file_system(at: &Path, percent: u32, seed: u64, stop: &AtomicBool) -> Result<()> {
-    if percent == 0 {
+/// How full a configuration is when it is measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Filling {
+    /// Of the file system's size; the tested area is part of it. 0: fresh, with nothing but that area.
+    pub percent: u32,
+    /// What the method will write there, bytes.
+    pub area_bytes: u64,
+    /// Where contents and order come from.
+    pub seed: u64,
+}
+
+/// Fills the file system at `at`, so that it is full to the wanted share once the tested area is there, too. On the way it is
+/// filled to 95 %, and half of its files are deleted in random order and written again, so that free space is old space.
+pub fn file_system(at: &Path, filling: Filling, stop: &AtomicBool) -> Result<()> {
+    if filling.percent == 0 {
         return Ok(());
     }
-    let usage = rustix::fs::statvfs(at).context("the file system cannot be asked for its size")?;
+    let usage = usage(at)?;
     let total = usage.f_blocks * usage.f_frsize;
-    let free = usage.f_bavail * usage.f_frsize;
-    let used = total - free;
-    let file_bytes = (total / FILES).max(1 << 20) & !0xfff;
-    let directory = at.join("aged");
-    fs::create_dir(&directory).context("the file system cannot be filled")?;
-    let name = |number: u64| directory.join(format!("{number}"));
-    let full = (total / 100 * CHURN_FULL_PERCENT).saturating_sub(used) / file_bytes;
-    let mut rng = Rng::new(seed, 0xa6e);
-    let mut living: Vec<u64> = Vec::new();
-    for number in 0..full {
-        write_file(&name(number), file_bytes, &mut rng, stop)?;
-        living.push(number);
+    let mut files = Files::new(at, total, filling.seed)?;
+    while available(at)? > total / 100 * (100 - CHURN_FULL_PERCENT) + files.bytes {
+        files.add(stop)?;
     }
-    for next in full..full + full / 2 {
-        let at = (rng.next() % living.len() as u64) as usize;
-        remove(&name(living.swap_remove(at)))?;
-        write_file(&name(next), file_bytes, &mut rng, stop)?;
-        living.push(next);
+    for _ in 0..files.living.len() / 2 {
+        files.remove_any()?;
+        files.add(stop)?;
     }
-    let wanted = (total / 100 * u64::from(percent)).saturating_sub(used) / file_bytes;
-    while living.len() as u64 > wanted {
-        let at = (rng.next() % living.len() as u64) as usize;
-        remove(&name(living.swap_remove(at)))?;
+    let wanted = total / 100 * u64::from(100 - filling.percent) + filling.area_bytes;
+    loop {
+        // Deleted blocks are free, and the drive is told of them, when the deletion is committed.
+        let root = File::open(at).context("the file system cannot be flushed")?;
+        syncfs(&root).context("the file system cannot be flushed")?;
+        let missing = wanted.saturating_sub(available(at)?).div_ceil(files.bytes);
+        if missing == 0 || files.living.is_empty() {
+            return Ok(());
+        }
+        for _ in 0..missing.min(files.living.len() as u64) {
+            files.remove_any()?;
+        }
     }
-    // Deleted blocks are told to the drive when the deletion is committed.
-    let root = File::open(at).context("the file system cannot be flushed")?;
-    rustix::fs::syncfs(&root).context("the file system cannot be flushed")?;
-    Ok(())
 }
 
-/// Writes the first `percent` of a device, in order.
-pub fn device(path: &Path, percent: u32, seed: u64, stop: &AtomicBool) -> Result<()> {
-    if percent == 0 {
+/// The files that a file system is full of.
+struct Files {
+    directory: PathBuf,
+    bytes: u64,
+    living: Vec<u64>,
+    next: u64,
+    rng: Rng,
+}
+
+impl Files {
+    fn new(at: &Path, total_bytes: u64, seed: u64) -> Result<Self> {
+        let directory = at.join("aged");
+        fs::create_dir(&directory).context("the file system cannot be filled")?;
+        let bytes = (total_bytes / FILES).max(1 << 20) & !0xfff;
+        Ok(Self { directory, bytes, living: Vec::new(), next: 0, rng: Rng::new(seed, 0xa6e) })
+    }
+
+    fn path(&self, number: u64) -> PathBuf {
+        self.directory.join(number.to_string())
+    }
+
+    fn add(&mut self, stop: &AtomicBool) -> Result<()> {
+        let failed = "the file system cannot be filled";
+        let mut file = File::create_new(self.path(self.next)).context(failed)?;
+        write(&mut file, self.bytes, &mut self.rng, stop).context(failed)?;
+        file.sync_data().context(failed)?;
+        self.living.push(self.next);
+        self.next += 1;
+        Ok(())
+    }
+
+    fn remove_any(&mut self) -> Result<()> {
+        let at = self.rng.below(self.living.len() as u64) as usize;
+        let number = self.living.swap_remove(at);
+        fs::remove_file(self.path(number)).context("the file system cannot be churned")
+    }
+}
+
+fn usage(at: &Path) -> Result<StatVfs> {
+    statvfs(at).context("the file system cannot be asked for its size")
+}
+
+/// What a user may still write, bytes: what is kept for root counts as taken.
+fn available(at: &Path) -> Result<u64> {
+    let usage = usage(at)?;
+    Ok(usage.f_bavail * usage.f_frsize)
+}
+
+/// Writes the first part of a device, in order.
+pub fn device(path: &Path, filling: Filling, stop: &AtomicBool) -> Result<()> {
+    if filling.percent == 0 {
         return Ok(());
     }
-    let mut file =
-        OpenOptions::new().write(true).open(path).context("the device cannot be filled")?;
+    let failed = "the device cannot be filled";
+    let mut file = OpenOptions::new().write(true).open(path).context(failed)?;
     let bytes = file.seek(SeekFrom::End(0)).context("the device has no size")?;
-    file.rewind().context("the device cannot be filled")?;
-    let mut rng = Rng::new(seed, 0xa6e);
-    write(&mut file, bytes / 100 * u64::from(percent), &mut rng, stop)
-        .context("the device cannot be filled")?;
-    file.sync_all().context("the device cannot be filled")
-}
-
-fn write_file(path: &PathBuf, bytes: u64, rng: &mut Rng, stop: &AtomicBool) -> Result<()> {
-    let mut file = File::create_new(path).context("the file system cannot be filled")?;
-    write(&mut file, bytes, rng, stop).context("the file system cannot be filled")?;
-    file.sync_data().context("the file system cannot be filled")
-}
-
-fn remove(path: &Path) -> Result<()> {
-    fs::remove_file(path).context("the file system cannot be churned")
+    file.rewind().context(failed)?;
+    let mut rng = Rng::new(filling.seed, 0xa6e);
+    write(&mut file, bytes / 100 * u64::from(filling.percent), &mut rng, stop).context(failed)?;
+    file.sync_all().context(failed)
 }
 
 /// Bytes that no drive compresses and no two pieces share.

@@ -198,8 +198,7 @@ impl<'a> Bench<'a> {
         ledger.new_directory(&place)?;
         let (offer, info) =
             look(ground, &mut ledger, &place, &configurations[0], arguments, clock)?;
-        let fullest = configurations.iter().map(fill_percent).max().unwrap_or(0);
-        let usable = offer.capacity_bytes / 100 * u64::from(100 - fullest) / 100 * USABLE_PERCENT;
+        let usable = offer.capacity_bytes / 100 * usable_percent(configurations);
         let offer = Offer { capacity_bytes: usable, ..offer };
         let offers = vec![offer; configurations.len()];
         let plans: Vec<Plan> = orders
@@ -293,11 +292,14 @@ impl<'a> Bench<'a> {
         let at = self.place.join("mount");
         let switches = matches!(self.ground, Ground::Device { .. });
         let path = stage::set(&mut self.ledger, configuration, device, &at, switches)?;
-        let percent = fill_percent(configuration);
-        let seed = self.seed;
+        let filling = age::Filling {
+            percent: fill_percent(configuration),
+            area_bytes: self.plans.iter().map(|plan| plan.span_bytes).max().unwrap_or(0),
+            seed: self.seed,
+        };
         let filled = match configuration.is_raw() {
-            true => age::device(device, percent, seed, &self.stop),
-            false => age::file_system(&at, percent, seed, &self.stop),
+            true => age::device(device, filling, &self.stop),
+            false => age::file_system(&at, filling, &self.stop),
         };
         match filled {
             Err(_) if self.stop.load(std::sync::atomic::Ordering::Relaxed) => {
@@ -425,6 +427,12 @@ fn look(
         .map(|target| (target.offer(), target.info().clone()));
     attached.detach(ledger, mark)?;
     Ok(seen?)
+}
+
+/// What of the device the tested area may take. Where there are old files, they are at least half of what there is.
+fn usable_percent(configurations: &[Configuration]) -> u64 {
+    let filled = configurations.iter().map(fill_percent).filter(|percent| *percent > 0).min();
+    filled.map_or(USABLE_PERCENT, |least| USABLE_PERCENT.min(u64::from(least) / 2))
 }
 
 fn fill_percent(configuration: &Configuration) -> u32 {

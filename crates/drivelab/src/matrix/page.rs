@@ -16,6 +16,9 @@ use study::matrix::{
 /// Below this share of the path's own floor a cell says more about the path than about the drive.
 const FLOOR_FACTOR: f64 = 5.0;
 
+const EFFECT_HEADS: [&str; 8] =
+    ["setting", "level", "against", "effect", "95 % from", "to", "least", "most"];
+
 /// All that the page is made of.
 pub struct Matrix<'a> {
     /// Where it took place.
@@ -189,12 +192,12 @@ impl Matrix<'_> {
         if varied.is_empty() {
             return;
         }
-        let heads = ["setting", "level", "against", "effect", "95 % from", "to", "least", "most"];
         for across in all {
             let rows = effects(&varied, &across.outcomes);
             let rows = rows.iter().map(|effect| effect_row(effect, across.goal)).collect();
             let title = format!("What each setting does to {}", across.name);
-            put_table(page, &Table { title, rows, columns: heads.map(Column::text).into() });
+            put_table(page, &Table { title, rows, columns: EFFECT_HEADS.map(Column::text).into() });
+            put_effects_by_fill(page, &varied, across);
         }
         page.line(
             "Ratio of rates, everything else equal; its interval is that of the rounds. Least and most: of the configurations that differ \
@@ -298,6 +301,31 @@ fn outcome(configuration: &Configuration, cell: &Cell) -> Outcome {
         rate: cell.iops,
         passes: cell.passes.iter().map(|pass| (pass.pass, pass.iops)).collect(),
     }
+}
+
+/// What the other settings do where the file system is so full: their average over all levels of fill says it of none.
+fn put_effects_by_fill(page: &mut Page<'_>, varied: &[Axis], across: &Across<'_>) {
+    let others: Vec<Axis> = varied.iter().copied().filter(|axis| *axis != Axis::Fill).collect();
+    if others.is_empty() || others.len() == varied.len() {
+        return;
+    }
+    let mut fills: Vec<&str> =
+        across.outcomes.iter().filter_map(|one| one.configuration.level(Axis::Fill)).collect();
+    fills.sort_by_key(|level| level.parse::<u32>().ok());
+    fills.dedup();
+    let mut rows = Vec::new();
+    for fill in fills {
+        let here = |one: &&Outcome| one.configuration.level(Axis::Fill) == Some(fill);
+        let outcomes: Vec<Outcome> = across.outcomes.iter().filter(here).cloned().collect();
+        for effect in effects(&others, &outcomes) {
+            let mut row = vec![Entry::text(fill)];
+            row.extend(effect_row(&effect, across.goal));
+            rows.push(row);
+        }
+    }
+    let mut columns = vec![Column::text("fill")];
+    columns.extend(EFFECT_HEADS.map(Column::text));
+    put_table(page, &Table { title: format!("The same, by fill: {}", across.name), rows, columns });
 }
 
 /// `write-cache | off | on | latency 2.9 x lower | 2.7 | 3.1 | ...`.

@@ -98,8 +98,8 @@ impl Axis {
             Self::WriteCache | Self::Discard | Self::KernelFlush if !on_or_off(level) => {
                 Some("on, off, or both as on,off".to_owned())
             }
-            Self::Fill if level.parse::<u32>().is_ok_and(|percent| percent <= 95) => None,
-            Self::Fill => Some("percents from 0 to 95, such as 0,50,90".to_owned()),
+            Self::Fill if level.parse::<u32>().is_ok_and(|percent| percent <= 90) => None,
+            Self::Fill => Some("percents from 0 to 90, such as 0,50,90: the rest is what a file system needs to breathe".to_owned()),
             Self::Fs => wording::refused_fs(level),
             Self::Scheduler => wording::refused_scheduler(level),
             Self::Mkfs => wording::refused_mkfs(level),
@@ -292,7 +292,7 @@ mod tests {
             refused(Axis::WriteCache, "on,maybe"),
             "--write-cache maybe: write on, off, or both as on,off"
         );
-        assert!(refused(Axis::Fill, "0,100").contains("from 0 to 95"));
+        assert!(refused(Axis::Fill, "0,100").contains("from 0 to 90"));
         assert!(refused(Axis::Fs, "ext4,ext4").contains("twice"));
     }
 

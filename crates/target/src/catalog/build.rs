@@ -19,6 +19,8 @@ pub struct DriveSettings {
     pub used_per_mille: Option<u32>,
     /// `command-queue=`.
     pub command_queue: Option<u32>,
+    /// `capacity=`: a flash drive with less flash behind the same controller, bytes.
+    pub capacity_bytes: Option<u64>,
     /// Where the drive's random choices come from.
     pub seed: u64,
 }
@@ -49,7 +51,8 @@ impl DriveEntry {
             DriveKind::PageMapped => {
                 let drive =
                     PageMapped::new(&self.page_mapped(settings)?, queue_depth, settings.seed);
-                Box::new(drive.map_err(|bad| self.contradiction(&bad.to_string()))?)
+                let cure = settings.capacity_bytes.map_or("", |_| "; name a larger `capacity=`");
+                Box::new(drive.map_err(|bad| self.contradiction(&format!("{bad}{cure}")))?)
             }
             DriveKind::Disk => Box::new(Disk::new(self.disk(settings)?, queue_depth)),
         })
@@ -64,6 +67,11 @@ impl DriveEntry {
             }
             DriveKind::Disk => self.entry.ask("shingled_zone"),
         }
+    }
+
+    /// Addressable bytes.
+    pub fn capacity(&self, settings: &DriveSettings) -> u64 {
+        settings.capacity_bytes.unwrap_or(self.capacity_bytes)
     }
 
     /// Commands that the drive takes at a time, for its port.
@@ -102,7 +110,7 @@ impl DriveEntry {
             return Err(self.no_past());
         }
         let params = BlockMappedParams {
-            capacity_bytes: self.capacity_bytes,
+            capacity_bytes: self.capacity(settings),
             command_ns: entry.get("command"),
             read_bytes_per_s: entry.get("read_rate"),
             granule_bytes: entry.ask("granule").unwrap_or(512) as u32,
@@ -162,7 +170,7 @@ impl DriveEntry {
         }
         let used_per_mille = settings.used_per_mille.or(per_mille("used")).unwrap_or(1000);
         Ok(PageMappedParams {
-            capacity_bytes: self.capacity_bytes,
+            capacity_bytes: self.capacity(settings),
             over_provisioning_per_mille: per_mille("over_provisioning").unwrap_or_default(),
             channels: entry.get("channels") as u32,
             dies_per_channel: entry.get("dies_per_channel") as u32,
@@ -212,6 +220,12 @@ impl DriveEntry {
         let entry = &self.entry;
         if settings.past.is_some() || settings.used_per_mille.is_some() {
             return Err(self.no_past());
+        }
+        if settings.capacity_bytes.is_some() {
+            return Err(BadCatalog(format!(
+                "`{}` is a disk, and a smaller one would seek faster: leave `capacity=` out, and test less of it with `--size`",
+                self.name()
+            )));
         }
         let write_cache_bytes = entry.get("write_cache");
         let shingling = match (entry.ask("shingled_zone"), entry.ask("media_cache")) {

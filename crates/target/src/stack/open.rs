@@ -199,7 +199,7 @@ pub fn open_for(
             files.text
         )));
     }
-    let mut layers = drive_layers(stack, catalog);
+    let mut layers = drive_layers(stack, &resolved);
     let traffic = Traffic::default();
     let engine = drives_and_port(&resolved, purpose, traffic.clone(), &mut layers)?;
     let engine = match &resolved.array {
@@ -231,14 +231,16 @@ pub fn open_for(
     Ok(Opened { engine: Witness::new(top), layers, ram_bytes, traffic, notes: resolved.notes })
 }
 
-fn drive_layers(stack: &StackText, catalog: &Catalog) -> Vec<LayerInfo> {
+fn drive_layers(stack: &StackText, resolved: &Resolved<'_>) -> Vec<LayerInfo> {
+    let mut drives = resolved.drives.iter();
     let layer = |member: &super::Member| {
-        let entry = catalog.drive(&member.drive.name).expect("it was resolved");
+        let drive = drives.nth(usize::from(member.count) - 1).expect("it was resolved");
+        let entry = drive.entry;
         let title = &entry.entry.title;
         LayerInfo {
             text: member.to_string(),
             kind: "drive",
-            bytes: entry.capacity_bytes,
+            bytes: entry.capacity(&drive.settings),
             title: Some(match member.count {
                 1 => title.clone(),
                 count => format!("{count} x {title}"),
@@ -246,7 +248,9 @@ fn drive_layers(stack: &StackText, catalog: &Catalog) -> Vec<LayerInfo> {
             rotational: Some(entry.kind == DriveKind::Disk),
         }
     };
-    stack.members.iter().rev().map(layer).collect()
+    let mut layers: Vec<LayerInfo> = stack.members.iter().map(layer).collect();
+    layers.reverse();
+    layers
 }
 
 fn drives_and_port(

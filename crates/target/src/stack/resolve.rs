@@ -218,7 +218,7 @@ fn drives<'c>(stack: &Stack, catalog: &'c Catalog, seed: u64) -> Result<Drives<'
         };
         ports.push(port);
         let own_seed = settings.count("seed", 0..=u64::MAX)?;
-        let common = drive_settings(&settings)?;
+        let common = drive_settings(&settings, entry)?;
         settings.finish()?;
         for number in 0..u64::from(member.count) {
             let mut rng = match own_seed {
@@ -283,7 +283,7 @@ fn find_port<'c>(name: &str, catalog: &'c Catalog) -> Result<&'c HostEntry, BadS
     })
 }
 
-fn drive_settings(settings: &Settings<'_>) -> Result<DriveSettings, BadStack> {
+fn drive_settings(settings: &Settings<'_>, entry: &DriveEntry) -> Result<DriveSettings, BadStack> {
     let caching = [("on", WriteCaching::On), ("off", WriteCaching::Off)];
     let past = [("fresh", Past::Fresh), ("steady", Past::Steady)];
     Ok(DriveSettings {
@@ -291,13 +291,27 @@ fn drive_settings(settings: &Settings<'_>) -> Result<DriveSettings, BadStack> {
         past: settings.word("state", &past)?,
         used_per_mille: settings.per_mille("used")?,
         command_queue: settings.count("command-queue", 1..=256)?.map(|count| count as u32),
+        capacity_bytes: capacity(settings, entry)?,
         seed: 0,
     })
 }
 
+/// A drive with less flash: some sectors at least, and never more than it has.
+fn capacity(settings: &Settings<'_>, entry: &DriveEntry) -> Result<Option<u64>, BadStack> {
+    const LEAST_BYTES: u64 = 1 << 20;
+    let asked = settings.bytes("capacity", LEAST_BYTES..=entry.capacity_bytes.max(LEAST_BYTES))?;
+    match asked.filter(|bytes| !bytes.is_multiple_of(512)) {
+        None => Ok(asked),
+        Some(_) => {
+            let text = settings.text("capacity").unwrap_or_default();
+            Err(settings.wrong("capacity", text, "is not of whole sectors of 512 B, such as 2G"))
+        }
+    }
+}
+
 /// Members of different size, said once.
 fn unequal(drives: &[ResolvedDrive<'_>]) -> Option<String> {
-    let sizes = || drives.iter().map(|drive| drive.entry.capacity_bytes);
+    let sizes = || drives.iter().map(|drive| drive.entry.capacity(&drive.settings));
     let (least, most) = (sizes().min()?, sizes().max()?);
     (least != most).then(|| {
         format!(
