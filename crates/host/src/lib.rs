@@ -27,6 +27,7 @@ pub mod environment;
 pub mod guard;
 pub mod identify;
 pub mod ledger;
+pub mod page_cache;
 pub mod program;
 pub mod scratch;
 pub mod scratch_tree;

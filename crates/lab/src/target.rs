@@ -6,8 +6,8 @@ use crate::workload::{
     tree::{Tree, TreeLayout},
 };
 use block::{Command, Completion, Drive, Engine, Instant, IoError, Request, Tag};
-use record::{Completions, ManagedFlash, TargetInfo};
-use std::sync::atomic::AtomicBool;
+use record::{CacheDrop, Completions, ManagedFlash, TargetInfo};
+use std::{ops::Range, sync::atomic::AtomicBool};
 
 /// Something that can be measured.
 pub trait Target {
@@ -53,8 +53,9 @@ pub trait Target {
     /// When the system refuses.
     fn reset(&mut self, reset: Reset) -> Result<(), TargetError>;
 
-    /// Looks at the machine and the drives now: cheap, called around every pass.
-    fn watch(&mut self) -> Observation;
+    /// Looks at the machine, the drives, and what the page cache holds of this range of bytes: cheap, called around
+    /// every pass.
+    fn watch(&mut self, area: Range<u64>) -> Observation;
 
     /// Flags that only the written area can show (holes left in it, zeroes read from a map).
     ///
@@ -143,8 +144,8 @@ pub struct Need {
 pub enum Reset {
     /// The area's file empty, as if just made.
     NewFile,
-    /// Nothing of the area in the page cache.
-    DropCache,
+    /// Nothing of the area in the page cache, by this means.
+    DropCache(CacheDrop),
     /// Everything forgotten: TRIM of the whole area.
     Purge,
 }
@@ -162,8 +163,13 @@ pub struct Observation {
     pub drive_written_bytes: Option<u64>,
     /// Drive temperature, degrees Celsius.
     pub temperature_celsius: Option<f64>,
-    /// Bytes of the area in the page cache.
+    /// Of the area in the page cache, bytes.
     pub resident_bytes: Option<u64>,
+    /// Of it newer than the drive, bytes.
+    pub dirty_bytes: Option<u64>,
+    /// Bytes that this program had read from storage since it began, read-ahead included and the page cache's answers
+    /// not.
+    pub fetched_bytes: Option<u64>,
 }
 
 /// The workers' seats.

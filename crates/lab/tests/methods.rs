@@ -145,7 +145,7 @@ fn the_cmu_command_has_thirteen_records_in_six_columns_and_312_gib_of_io() {
     assert_eq!((whole.cells.len(), moved_bytes(&whole)), (13 * 6, 312 * GIB));
     for cell in &whole.cells {
         assert!(
-            cell.cache == lab::method::CacheState::Dropped,
+            cell.cache == lab::method::CacheState::Dropped(record::CacheDrop::File),
             "{} reads from the cache",
             cell.name
         );

@@ -363,9 +363,15 @@ fn without_counters_pages_that_lay_in_the_cache_before_tell() {
 #[test]
 fn a_buffered_cell_smaller_than_memory_measures_memory() {
     let buffered = "[[cell]]\nop = 'read'\nio = 'buffered'";
-    assert_eq!(seen(&Scripted::calm(), buffered), [Flag::FitsInMemory]);
-    let small = Lab { memory_bytes: 1 << 29, ..Lab::new(&Scripted::calm(), buffered) };
+    let unseen = Scripted::calm().observed(|life| Observation {
+        resident_bytes: None,
+        dirty_bytes: None,
+        ..honest(life)
+    });
+    assert_eq!(seen(&unseen, buffered), [Flag::FitsInMemory], "nobody can look into the cache");
+    let small = Lab { memory_bytes: 1 << 29, ..Lab::new(&unseen, buffered) };
     assert_eq!(flags(&small.once().run()), []);
+    assert_eq!(seen(&Scripted::calm(), buffered), [], "the cache was empty, the drive read all");
 }
 
 #[test]

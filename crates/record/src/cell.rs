@@ -1,6 +1,6 @@
 //! One cell of a run: the headline numbers of one stream, and everything they were made of.
 
-use crate::{Flag, ManagedFlash, Warning};
+use crate::{CachePass, Flag, ManagedFlash, Meaning, Warning};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -53,6 +53,9 @@ pub struct Cell {
     pub depth_achieved: Option<f64>,
     /// Processor time per operation.
     pub cpu: Option<CpuCost>,
+    /// What the rate is the rate of, where the page cache lies in between: `from the page cache`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub means: Option<String>,
     /// How the passes ended.
     pub bound: Bound,
     /// Verdict flags, sorted.
@@ -61,6 +64,13 @@ pub struct Cell {
     pub warnings: Vec<Warning>,
     /// Each pass by itself, in the order of passes.
     pub passes: Vec<Pass>,
+}
+
+impl Cell {
+    /// What its rate is the rate of; `None` where no page cache was looked at.
+    pub fn meaning(&self) -> Option<Meaning> {
+        Meaning::of(&self.passes)
+    }
 }
 
 /// How a cell's passes ended.
@@ -159,6 +169,9 @@ pub struct Pass {
     /// What a managed flash volume below did meanwhile, for all streams of the cell together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_flash: Option<ManagedPass>,
+    /// What the page cache had to do with it, where the file was opened to go through it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_cache: Option<CachePass>,
 }
 
 /// What a managed flash volume did during a pass.

@@ -51,6 +51,8 @@ flags! {
     CacheServed "cache_served" cure "use --io direct";
     /// The data set fits into the host's memory and the cell is buffered.
     FitsInMemory "fits_in_memory" cure "raise --size above the memory, or use --io direct";
+    /// Some of what was written lay only in the page cache when the time was over: a power cut would lose it.
+    NotDurable "not_durable" cure "count the flush: --set flush=timed, or use --io direct";
     /// Other programs moved more than 2 % of the drive's sectors meanwhile.
     ForeignIo "foreign_io" cure "stop the other programs and run again";
     /// The hypervisor took more than 2 % of the CPU time meanwhile.

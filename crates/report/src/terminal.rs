@@ -6,6 +6,7 @@ mod head;
 mod iozone;
 mod list;
 mod managed;
+mod meaning;
 mod notes;
 mod oltp;
 mod page;
@@ -71,11 +72,21 @@ fn results(page: &mut Page, record: &Record) {
             page.heading(&format!("Target {target}: {text}"));
         }
         layout(page, &cells);
+        meaning::legend(page, &cells, shown(&record.method.layout));
         managed::gauge(page, &cells);
     }
     if let Some(rounds) = &record.rounds {
         page.gap();
         snia::tracked(page, rounds);
+    }
+}
+
+/// Where the layout's table says what its rates are of.
+fn shown(layout: &str) -> meaning::Shown {
+    match layout {
+        "iozone" => meaning::Shown::Letters,
+        "bm-flash" | "dd" | "oltp" | "snia" | "saturation" => meaning::Shown::Nowhere,
+        _ => meaning::Shown::Words,
     }
 }
 
@@ -86,6 +97,9 @@ pub fn cell_line(cell: &Cell, known: &[Flag], style: &Style) -> String {
     let mut text = format!("{}: {}", words::name(cell, style), words::headline(cell));
     if words::half_width(cell).is_some() {
         text += &format!(" {}", words::interval(cell, style));
+    }
+    if let Some(means) = &cell.means {
+        text += &format!(", {means}");
     }
     let news: Vec<Flag> = cell.flags.iter().copied().filter(|flag| !known.contains(flag)).collect();
     let room = |text: &str| style.columns().saturating_sub(style::columns_of(text));

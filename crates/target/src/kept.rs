@@ -19,7 +19,13 @@ use lab::{
     workload::Stream,
 };
 use record::{Flag, ManagedFlash, TargetInfo, TargetKind, Warning};
-use std::{cell::RefCell, ops::ControlFlow, path::Path, path::PathBuf, rc::Rc};
+use std::{
+    cell::RefCell,
+    ops::{ControlFlow, Range},
+    path::Path,
+    path::PathBuf,
+    rc::Rc,
+};
 
 /// What all workers share.
 pub(crate) enum Kept {
@@ -266,7 +272,7 @@ impl Target for KeptTarget {
         })
     }
 
-    fn watch(&mut self) -> Observation {
+    fn watch(&mut self, _: Range<u64>) -> Observation {
         let Some(watch) = &mut self.watch else { return Observation::default() };
         let sample = watch.sample();
         Observation {
@@ -275,7 +281,7 @@ impl Target for KeptTarget {
             drive_read_bytes: sample.traffic.map(|traffic| traffic.read_bytes),
             drive_written_bytes: sample.traffic.map(|traffic| traffic.written_bytes),
             temperature_celsius: sample.temperature_celsius,
-            resident_bytes: None,
+            ..Observation::default()
         }
     }
 

@@ -20,7 +20,7 @@ use model::fs::{self, FileSystem};
 use record::{
     BlockLayer, Completions, DriveIdentity, ManagedFlash, Queue, TargetInfo, TargetKind, Warning,
 };
-use std::{cell::RefCell, rc::Rc};
+use std::{cell::RefCell, ops::Range, rc::Rc};
 
 /// A stack of models as a target.
 pub struct ModelTarget {
@@ -174,12 +174,12 @@ impl Target for ModelTarget {
                 opened.file_system().into_iter().for_each(FileSystem::new_file);
                 Ok(())
             }
-            Reset::DropCache if opened.ram_bytes.is_some() => {
+            Reset::DropCache(_) if opened.ram_bytes.is_some() => {
                 let flushed = once(opened, Command::Flush);
                 opened.file_system().into_iter().for_each(FileSystem::drop_cache);
                 flushed
             }
-            Reset::DropCache => Ok(()),
+            Reset::DropCache(_) => Ok(()),
         };
         done.map_err(|error| TargetError {
             kind: TargetErrorKind::Io,
@@ -187,12 +187,18 @@ impl Target for ModelTarget {
         })
     }
 
-    fn watch(&mut self) -> Observation {
-        let opened = self.opened.borrow();
+    fn watch(&mut self, area: Range<u64>) -> Observation {
+        let mut opened = self.opened.borrow_mut();
+        let cached = opened
+            .engine
+            .file_system()
+            .map(|files| (files.cached_bytes(area.clone()), files.unwritten_bytes()));
         let traffic = &opened.engine.traffic;
         Observation {
             drive_read_bytes: Some(traffic.read_bytes()),
             drive_written_bytes: Some(traffic.written_bytes()),
+            resident_bytes: cached.map(|(resident, _)| resident),
+            dirty_bytes: cached.map(|(_, dirty)| dirty),
             ..Observation::default()
         }
     }

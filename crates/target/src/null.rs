@@ -11,6 +11,7 @@ use lab::{
     workload::{EngineChoice, Stream},
 };
 use record::{Calibration, TargetInfo, TargetKind, Warning};
+use std::ops::Range;
 
 /// Pretended size: larger than any file of a method, and filled in seconds by one that asks for all there is.
 const CAPACITY_BYTES: u64 = 1 << 40;
@@ -98,7 +99,7 @@ impl Target for NullTarget {
         Ok(())
     }
 
-    fn watch(&mut self) -> Observation {
+    fn watch(&mut self, _: Range<u64>) -> Observation {
         Observation::default()
     }
 

@@ -13,7 +13,7 @@ use engine::{
     Access as OpenAccess, Caching as OpenCaching, Clock, Create, OpenError, OpenErrorKind, Stdio,
     Sync, Syncing as OpenSyncing, Uring, UringOptions, open_file, raw,
 };
-use host::{Permit, Roots, Scratch, ScratchTree, Watch};
+use host::{Permit, Roots, Scratch, ScratchTree, Watch, page_cache};
 use lab::{
     target::{
         Access, Crew, Drivable, NO_TREE, Named, Need, Observation, Offer, Reset, Seat, Target,
@@ -24,9 +24,10 @@ use lab::{
         tree::{Tree, TreeLayout},
     },
 };
-use record::{TargetInfo, TargetKind, Warning};
+use record::{CacheDrop, TargetInfo, TargetKind, Warning};
 use std::{
     fs::File,
+    ops::Range,
     path::{Path, PathBuf},
 };
 
@@ -224,10 +225,14 @@ impl Target for PathTarget {
             (Reset::NewFile, Some(scratch)) => scratch.file().set_len(0).map_err(failed),
             // A device has no new state to offer; its blocks are simply written again.
             (Reset::NewFile, None) => Ok(()),
-            (Reset::DropCache, _) => {
-                let file = File::open(self.area_path()).map_err(failed)?;
-                file.sync_data().map_err(failed)?;
-                raw::advise(&file, 0..self.span_bytes, raw::Advice::DontNeed).map_err(failed)
+            (Reset::DropCache(CacheDrop::Machine), _) => {
+                page_cache::drop_machine(&Roots::default()).map_err(refused)
+            }
+            (Reset::DropCache(CacheDrop::Remount), _) => {
+                Err(TargetError::refused("only a matrix mounts file systems of its own"))
+            }
+            (Reset::DropCache(CacheDrop::File), _) => {
+                page_cache::drop_file(&self.area_path()).map_err(failed)
             }
             (Reset::Purge, Some(scratch)) => {
                 raw::discard(scratch.file(), 0, self.span_bytes).map_err(failed)
@@ -240,17 +245,19 @@ impl Target for PathTarget {
         }
     }
 
-    fn watch(&mut self) -> Observation {
+    fn watch(&mut self, area: Range<u64>) -> Observation {
         let sample = self.watch.sample();
         let file = File::open(self.area_path()).ok();
-        let resident = file.and_then(|file| raw::residency(&file, 0..self.span_bytes).ok());
+        let held = file.and_then(|file| raw::residency(&file, area).ok());
         Observation {
             cpu_total: sample.cpu.map_or(0, |cpu| cpu.user + cpu.system + cpu.idle + cpu.steal),
             cpu_steal: sample.cpu.map_or(0, |cpu| cpu.steal),
             drive_read_bytes: sample.traffic.map(|traffic| traffic.read_bytes),
             drive_written_bytes: sample.traffic.map(|traffic| traffic.written_bytes),
             temperature_celsius: sample.temperature_celsius,
-            resident_bytes: resident.map(|pages| pages.resident_bytes),
+            resident_bytes: held.map(|pages| pages.resident_bytes),
+            dirty_bytes: held.and_then(|pages| pages.dirty_bytes),
+            fetched_bytes: page_cache::fetched_bytes(&Roots::default()),
         }
     }
 

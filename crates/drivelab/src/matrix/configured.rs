@@ -5,6 +5,7 @@ use lab::{
     workload::{Stream, tree::TreeLayout},
 };
 use record::{Completions, ManagedFlash, TargetInfo, Warning};
+use std::ops::Range;
 
 /// Whatever is measured, as the configuration that it stands for.
 pub struct Configured {
@@ -51,8 +52,8 @@ impl Target for Configured {
         self.inner.reset(reset)
     }
 
-    fn watch(&mut self) -> Observation {
-        self.inner.watch()
+    fn watch(&mut self, area: Range<u64>) -> Observation {
+        self.inner.watch(area)
     }
 
     fn inspect(&mut self) -> Result<Vec<Warning>, TargetError> {

@@ -6,6 +6,7 @@ use crate::{
     workload::{Contents, EngineChoice, Io, Op, Pattern, Stream, tree::TreeCell},
 };
 use block::{display_bytes, parse_bytes};
+use record::CacheDrop;
 use std::collections::BTreeMap;
 
 /// Largest block of one operation: 128 MiB, which `dd bs=128M` sends as one write.
@@ -68,8 +69,8 @@ pub enum FileState {
 pub enum CacheState {
     /// As the cell before left it.
     AsIs,
-    /// Without this file.
-    Dropped,
+    /// Without this file, by this means.
+    Dropped(CacheDrop),
 }
 
 /// The flush at the end of a cell.
@@ -212,7 +213,7 @@ fn of_blocks(cell: &CellFile) -> Result<CellSpec, String> {
             false => FileState::AsIs,
         },
         cache: match before.iter().any(|word| word == "drop_cache") {
-            true => CacheState::Dropped,
+            true => CacheState::Dropped(CacheDrop::File),
             false => CacheState::AsIs,
         },
         flush: final_flush(cell)?,

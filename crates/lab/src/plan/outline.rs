@@ -9,6 +9,7 @@ use crate::{
     },
 };
 use block::display_bytes;
+use record::CacheDrop;
 
 /// What a plan will do and may cost.
 #[derive(Clone, PartialEq, Debug)]
@@ -187,9 +188,14 @@ fn course(cell: &CellSpec) -> String {
     if cell.file == FileState::New {
         words.push("a new file".to_owned());
     }
-    if cell.cache == CacheState::Dropped {
-        words.push("cache dropped first".to_owned());
-    }
+    words.extend(match cell.cache {
+        CacheState::AsIs => None,
+        CacheState::Dropped(CacheDrop::File) => Some("cache dropped first".to_owned()),
+        CacheState::Dropped(CacheDrop::Machine) => {
+            Some("the machine's cache dropped first".to_owned())
+        }
+        CacheState::Dropped(CacheDrop::Remount) => Some("mounted anew first".to_owned()),
+    });
     if cell.tree.as_ref().is_some_and(|tree| tree.tree == TreeState::New) {
         words.push("a new tree".to_owned());
     }

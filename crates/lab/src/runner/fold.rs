@@ -7,8 +7,8 @@ use crate::{
     workload::{Op, Stream, tree::TreeCell},
 };
 use record::{
-    Bound, Cell, CpuCost, Flag, Latency, ManagedPass, Operations, Pass, Percentile, Series,
-    Transition, Warning,
+    Bound, CachePass, Cell, CpuCost, Flag, Latency, ManagedPass, Operations, Pass, Percentile,
+    Series, Transition, Warning,
 };
 use std::collections::BTreeMap;
 
@@ -35,6 +35,7 @@ pub(super) fn add_pass(
     place: Place,
     done: &PassDone,
     found: Vec<Vec<Warning>>,
+    page_cache: &[Option<CachePass>],
 ) {
     for (index, ((stream, pass), warnings)) in
         spec.streams.iter().zip(&done.streams).zip(found).enumerate()
@@ -47,11 +48,12 @@ pub(super) fn add_pass(
         });
         let cell = &mut cells[at];
         cell.engine.clone_from(&done.engines[index].0);
-        cell.passes.push(one_pass(spec, place, pass));
+        cell.passes.push(Pass { page_cache: page_cache[index], ..one_pass(spec, place, pass) });
         cell.passes.sort_by_key(|pass| pass.pass);
         add_latency(&mut cell.latency, &pass.latencies);
         add_latency(&mut cell.flush_latency, &pass.flushes);
         cell.total = total(&cell.passes);
+        cell.means = cell.meaning().map(|meaning| meaning.to_string());
         add_cpu(cell, pass, done.busy);
         for warning in warnings {
             if !cell.warnings.iter().any(|known| known.flag == warning.flag) {
@@ -124,6 +126,7 @@ fn fresh(spec: &CellSpec, stream: &Stream, target: usize, name: &str) -> Cell {
         flush_latency: None,
         depth_achieved: None,
         cpu: None,
+        means: None,
         bound: if is_timed(spec) { Bound::Time } else { Bound::Bytes },
         flags: Vec::new(),
         warnings: Vec::new(),
@@ -191,6 +194,7 @@ fn one_pass(spec: &CellSpec, place: Place, pass: &StreamPass) -> Pass {
         },
         transitions: transitions.into_iter().collect(),
         managed_flash: place.managed_flash,
+        page_cache: None,
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod allowance;
 mod board;
+mod cache;
 mod calibrate;
 mod fill;
 mod fold;
@@ -19,7 +20,7 @@ use crate::{
     statistics::{SniaVerdict, Verdict, paired, snia_steady},
     target::{Access, Crew, Need, Observation, Reset, Target, TargetError, Time},
     workload::{
-        Area, Failure, Op,
+        Area, Failure,
         tree::{TreeCell, TreeOp, TreeState},
     },
 };
@@ -28,8 +29,8 @@ use block::{IoError, display_bytes};
 use fold::Place;
 use pass::{PassError, PassOrder};
 use record::{
-    Cell, Flag, ManagedPass, Paired, PairedVerdict, Record, Rounds, State, TargetInfo, TargetKind,
-    Warning,
+    CachePass, Cell, Flag, ManagedPass, Paired, PairedVerdict, Record, Rounds, State, TargetInfo,
+    TargetKind, Warning,
 };
 use std::{collections::BTreeMap, time::Instant as WallInstant};
 
@@ -312,15 +313,18 @@ impl<'a> Runner<'a> {
             Time::Wall => self.started.elapsed().as_secs_f64(),
             Time::Virtual => self.virtual_s,
         };
-        let before = self.target(step.target).watch();
+        let hull = cache::hull(&areas);
+        let before = self.target(step.target).watch(hull.clone());
         let volume_before = self.target(step.target).managed_flash();
         let seed = seed_of(plan, step);
         let show = |observer: &mut dyn Observer, live| observer.event(Event::Live(live));
         let done = self.pass(step.target, spec, areas.clone(), seed, written_max, show)?;
-        let after = self.target(step.target).watch();
+        let after = self.target(step.target).watch(hull);
         let volume_after = self.target(step.target).managed_flash();
         self.count_written(step.target, spec, &done);
-        let found = self.find(record, step, &areas, &done, (before, after));
+        let page_cache =
+            cache::look(spec, &record.targets[step.target], &areas, &done, (before, after));
+        let found = self.find(record, step, &areas, &done, (before, after), &page_cache);
         let place = Place {
             target: step.target,
             pass: step.pass,
@@ -331,7 +335,7 @@ impl<'a> Runner<'a> {
                 .zip(volume_after)
                 .map(|(before, after)| ManagedPass::between(&before, &after)),
         };
-        fold::add_pass(&mut record.cells, spec, place, &done, found);
+        fold::add_pass(&mut record.cells, spec, place, &done, found, &page_cache);
         let cells: Vec<&Cell> = record
             .cells
             .iter()
@@ -348,8 +352,8 @@ impl<'a> Runner<'a> {
         if spec.file == FileState::New {
             self.target(target).reset(Reset::NewFile)?;
         }
-        if spec.cache == CacheState::Dropped {
-            self.target(target).reset(Reset::DropCache)?;
+        if let CacheState::Dropped(means) = spec.cache {
+            self.target(target).reset(Reset::DropCache(means))?;
         }
         Ok(())
     }
@@ -405,17 +409,10 @@ impl<'a> Runner<'a> {
         areas: &[Area],
         done: &pass::PassDone,
         (before, after): (Observation, Observation),
+        page_cache: &[Option<CachePass>],
     ) -> Vec<Vec<Warning>> {
         let offer = self.target(step.target).offer();
         let cell = &self.plan.cells[step.cell];
-        let moved = |share: fn(Op) -> f64| {
-            let each = cell.streams.iter().zip(&done.streams);
-            each.map(|(stream, pass)| (pass.bytes as f64 * share(stream.op)) as u64).sum()
-        };
-        let read_share: fn(Op) -> f64 = |op| match op {
-            Op::ReadModifyWrite | Op::ReadDirty { .. } => 1.0,
-            _ => 1.0 - op.written_share(),
-        };
         // A model's seconds are not those that the engine's cost was measured in.
         let engine_ns = match offer.time {
             Time::Wall => record.calibration.first().map_or(0.0, |cost| cost.ns_per_operation),
@@ -429,7 +426,8 @@ impl<'a> Runner<'a> {
             pass: &done.streams[index],
             before,
             after,
-            moved: (moved(read_share), moved(Op::written_share)),
+            moved: cache::moved(cell, done),
+            page_cache: page_cache[index],
             busy: done.busy,
             engine_ns,
             memory_bytes: match record.targets[step.target].kind {

@@ -2,7 +2,7 @@
 
 use super::{fold::stop_warning, pass::StreamPass};
 use crate::{
-    method::CellSpec,
+    method::{CellSpec, FinalFlush},
     statistics::{Cause, TICK_NS, Temperatures, burst_credit, cliff, falling_slope, little},
     target::Observation,
     workload::{
@@ -11,7 +11,7 @@ use crate::{
     },
 };
 use block::display_bytes;
-use record::{Flag, TargetInfo, TargetKind, Warning};
+use record::{CachePass, Flag, TargetInfo, TargetKind, Warning};
 
 /// Worker's processor time over wall time above which the host is the limit.
 const BUSY_MAX: f64 = 0.9;
@@ -47,6 +47,8 @@ pub(super) struct Scene<'a> {
     pub after: Observation,
     /// Bytes that all streams of the cell read and wrote.
     pub moved: (u64, u64),
+    /// What the page cache had to do with it, where that could be seen.
+    pub page_cache: Option<CachePass>,
     pub busy: f64,
     /// The engine's own cost of an operation, ns; 0 where its seconds are not the target's.
     pub engine_ns: f64,
@@ -55,7 +57,7 @@ pub(super) struct Scene<'a> {
 
 /// Every flag that one pass of one stream earned, with its sentence.
 pub(super) fn find(scene: &Scene<'_>) -> Vec<Warning> {
-    let checks: [fn(&Scene<'_>) -> Option<Warning>; 20] = [
+    let checks: [fn(&Scene<'_>) -> Option<Warning>; 21] = [
         |scene| stop_warning(scene.pass.stop, scene.pass),
         too_short,
         drifting,
@@ -65,6 +67,7 @@ pub(super) fn find(scene: &Scene<'_>) -> Vec<Warning> {
         link_limited,
         cache_served,
         fits_in_memory,
+        not_durable,
         foreign_io,
         steal,
         compressible_data,
@@ -147,38 +150,43 @@ fn link_limited(scene: &Scene<'_>) -> Option<Warning> {
     })?
 }
 
-/// Reads that the drives did not see, or a file that already lay in the page cache.
+/// Share of the bytes read that memory may answer before the number is no longer the drive's.
+const CACHED_MAX: f64 = 0.1;
+
+/// Reads that the page cache answered; where nobody can look into it, reads that the drives did not see.
 fn cache_served(scene: &Scene<'_>) -> Option<Warning> {
+    if let Some(seen) = scene.page_cache {
+        let cached = seen.cached_share?;
+        return (cached > CACHED_MAX).then(|| {
+            let (resident, percent) =
+                (display_bytes(seen.resident_before_bytes), cached * 100.0);
+            let area = display_bytes(seen.area_bytes);
+            let text = format!(
+                "{resident} of {area} lay in the page cache before, which answered {percent:.0} % of the bytes"
+            );
+            warn(Flag::CacheServed, text)
+        })?;
+    }
     if scene.stream.op.writes() || scene.cell.streams.len() > 1 {
         return None;
     }
     let issued = scene.pass.bytes;
-    let from_drive = scene
-        .after
-        .drive_read_bytes
-        .zip(scene.before.drive_read_bytes)
-        .map(|(after, before)| after.saturating_sub(before));
-    if let Some(seen) = from_drive {
-        return (issued > 0 && (seen as f64) < 0.9 * issued as f64).then(|| {
-            warn(
-                Flag::CacheServed,
-                format!(
-                    "the drives saw {} of the {} read",
-                    display_bytes(seen),
-                    display_bytes(issued)
-                ),
-            )
-        })?;
-    }
-    let resident = scene.before.resident_bytes?;
-    let buffered = scene.stream.io.caching == Caching::Buffered;
-    (buffered && resident as f64 > 0.1 * scene.area.bytes as f64).then(|| {
-        warn(Flag::CacheServed, format!("{} lay in the page cache before", display_bytes(resident)))
+    let seen = scene.after.drive_read_bytes?.saturating_sub(scene.before.drive_read_bytes?);
+    (issued > 0 && (seen as f64) < (1.0 - CACHED_MAX) * issued as f64).then(|| {
+        let (seen, issued) = (display_bytes(seen), display_bytes(issued));
+        warn(Flag::CacheServed, format!("the drives saw {seen} of the {issued} read"))
     })?
 }
 
+/// A look into the page cache knows better than sizes do.
 fn fits_in_memory(scene: &Scene<'_>) -> Option<Warning> {
     let buffered = scene.stream.io.caching == Caching::Buffered;
+    let was_the_drive = |seen: CachePass| {
+        seen.cached_share.is_none_or(|share| share <= CACHED_MAX) && seen.durable != Some(false)
+    };
+    if scene.page_cache.is_some_and(was_the_drive) {
+        return None;
+    }
     let bytes = match &scene.cell.tree {
         // Names and attributes are kept apart from the page cache; how many fit nobody can ask.
         Some(tree) if !tree.op.moves_bytes() => return None,
@@ -188,6 +196,22 @@ fn fits_in_memory(scene: &Scene<'_>) -> Option<Warning> {
     (buffered && bytes < scene.memory_bytes).then(|| {
         let (area, memory) = (display_bytes(bytes), display_bytes(scene.memory_bytes));
         warn(Flag::FitsInMemory, format!("{area} fit into {memory} of memory"))
+    })?
+}
+
+/// A flush that follows and is shown apart is not forgotten: then the table says what it took.
+fn not_durable(scene: &Scene<'_>) -> Option<Warning> {
+    let seen = scene.page_cache?;
+    let unwritten = seen.unwritten_share.unwrap_or(1.0);
+    let forgotten = seen.durable == Some(false) && scene.cell.flush != FinalFlush::Untimed;
+    // One page of a hundred may be the next writer's.
+    (forgotten && unwritten > 0.01).then(|| {
+        let percent = unwritten * 100.0;
+        let text = match seen.unwritten_share {
+            Some(_) => format!("{percent:.0} % of what was written lay in memory alone"),
+            None => "nothing was flushed".to_owned(),
+        };
+        warn(Flag::NotDurable, text)
     })?
 }
 

@@ -7,7 +7,7 @@ use lab::{
     workload::{Caching, EngineChoice, Stream},
 };
 use record::{BlockLayer, DriveIdentity, Flag, Link, Queue, TargetInfo, TargetKind, Warning};
-use std::{cell::RefCell, rc::Rc};
+use std::{cell::RefCell, ops::Range, rc::Rc};
 
 /// What the system would say about the drive and around it.
 #[derive(Clone)]
@@ -120,6 +120,8 @@ pub fn honest(life: &Life) -> Observation {
         drive_written_bytes: Some(life.written_bytes),
         temperature_celsius: Some(38.0),
         resident_bytes: Some(0),
+        dirty_bytes: Some(0),
+        fetched_bytes: None,
     }
 }
 
@@ -198,7 +200,7 @@ impl Target for Scripted {
         Ok(())
     }
 
-    fn watch(&mut self) -> Observation {
+    fn watch(&mut self, _: Range<u64>) -> Observation {
         (self.facts.observe)(&self.life.borrow())
     }
 

@@ -12,6 +12,7 @@ use lab::{
 use record::TargetInfo;
 use std::{
     collections::VecDeque,
+    ops::Range,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -186,7 +187,7 @@ impl Target for Walled {
         Ok(())
     }
 
-    fn watch(&mut self) -> Observation {
+    fn watch(&mut self, _: Range<u64>) -> Observation {
         Observation::default()
     }
 

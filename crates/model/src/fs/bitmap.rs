@@ -2,6 +2,8 @@
 //! bit of a sparse map of 16 million pages (64 GiB) is found in a few thousand words at worst, in
 //! one or two as a rule.
 
+use std::ops::Range;
+
 const BITS: u64 = 64;
 
 /// A set of page numbers.
@@ -27,6 +29,12 @@ impl Bitmap {
     #[inline]
     pub fn count(&self) -> u64 {
         self.count
+    }
+
+    /// How many of `pages` are in the set.
+    pub fn count_in(&self, pages: Range<u64>) -> u64 {
+        let each = masks(pages.start, pages.end);
+        each.map(|(word, mask)| u64::from((self.word(word) & mask).count_ones())).sum()
     }
 
     #[inline]
@@ -170,6 +178,8 @@ mod tests {
                     let absent = (first..end).find(|page| !set.contains(page)).unwrap_or(end);
                     assert_eq!(bitmap.next_absent(first, end), absent);
                     assert_eq!(bitmap.contains(first), set.contains(&first));
+                    let inside = set.range(first..end).count() as u64;
+                    assert_eq!(bitmap.count_in(first..end), inside);
                 }
             }
             assert_eq!(bitmap.count(), set.len() as u64);

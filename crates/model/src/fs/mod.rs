@@ -54,7 +54,7 @@ use call::{Call, Open};
 use layout::{Changes, Journal, Layout};
 use order::Order;
 use queue::RequestQueue;
-use std::collections::VecDeque;
+use std::{collections::VecDeque, ops::Range};
 use sync::Syncs;
 use transfer::Transfer;
 
@@ -222,9 +222,10 @@ impl FileSystem {
         self.cache.unwritten() * PAGE_BYTES
     }
 
-    /// Bytes in the page cache, dirty ones included.
-    pub fn cached_bytes(&self) -> u64 {
-        self.cache.resident.count() * PAGE_BYTES
+    /// Of `range` in the page cache, dirty pages included; whole pages, bytes.
+    pub fn cached_bytes(&self, range: Range<u64>) -> u64 {
+        let pages = range.start / PAGE_BYTES..range.end.div_ceil(PAGE_BYTES);
+        self.cache.resident.count_in(pages) * PAGE_BYTES
     }
 
     /// The file's size, bytes.

@@ -2,6 +2,7 @@
 //! record sizes down, mean and standard deviation over passes beside our interval.
 
 use super::{
+    meaning,
     page::Page,
     table::{Align, Table},
     words,
@@ -31,13 +32,19 @@ fn grid(page: &mut Page, cells: &[&Cell]) {
             let found = cells.iter().find(|cell| {
                 cell.block_bytes == block_bytes && self::file_bytes(cell) == file_bytes
             });
-            row.push(found.map_or_else(String::new, |cell| kib_per_s(cell.bytes_per_s)));
+            row.push(found.map_or_else(String::new, |cell| field(cell)));
             flags.extend(found.iter().flat_map(|cell| &cell.flags).copied());
         }
         row.push(page.marks(&flags));
         table.row(row);
     }
     page.table(&table);
+}
+
+/// The rate, and behind it what it is the rate of.
+fn field(cell: &Cell) -> String {
+    let text = format!("{} {}", kib_per_s(cell.bytes_per_s), meaning::letter(cell));
+    text.trim_end().to_owned()
 }
 
 /// IOzone prints whole KiB/s, cut off.
@@ -72,6 +79,7 @@ pub(super) fn render_cmu(page: &mut Page, cells: &[&Cell]) {
             ("std dev", Align::Right),
             ("median", Align::Right),
             ("95 %", Align::Right),
+            ("rate of", Align::Left),
             ("notes", Align::Left),
         ]);
         let mut sorted = of_test;
@@ -86,6 +94,7 @@ pub(super) fn render_cmu(page: &mut Page, cells: &[&Cell]) {
                 cell.iops_stddev.map_or_else(|| "-".to_owned(), unit),
                 unit(cell.iops),
                 words::interval(cell, page.style),
+                meaning::word(cell),
                 page.marks(&cell.flags),
             ]);
         }

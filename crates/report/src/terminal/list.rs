@@ -1,6 +1,7 @@
 //! The default layout: a row a cell.
 
 use super::{
+    meaning,
     page::Page,
     style::Paint,
     table::{Align, Table},
@@ -34,6 +35,8 @@ fn table(
     let mut heads = vec![("cell", Align::Left), ("rate", Align::Right), ("95 %", Align::Right)];
     heads.extend(both.then_some(("also", Align::Right)));
     heads.extend([("p50", Align::Right), ("p99", Align::Right)]);
+    let any_meaning = meaning::any(cells);
+    heads.extend(any_meaning.then_some(("rate of", Align::Left)));
     let any_marks = marks.iter().any(|mark| !mark.is_empty());
     heads.extend(any_marks.then_some(("notes", Align::Left)));
     let mut table = Table::new(&heads);
@@ -47,6 +50,7 @@ fn table(
         row.extend(both.then(|| (words::other_rate(cell), Paint::Faint)));
         row.push((words::percentile(latency, 50.0), Paint::Plain));
         row.push((words::percentile(latency, 99.0), Paint::Plain));
+        row.extend(any_meaning.then(|| (meaning::word(cell), Paint::Plain)));
         row.extend(any_marks.then(|| (mark.clone(), Paint::Alert)));
         table.painted_row(row);
     }
