@@ -1,6 +1,9 @@
 //! The machine and its state when a run begins.
 
-use crate::roots::{Roots, read_text};
+use crate::{
+    program::Program,
+    roots::{Roots, read_text},
+};
 use record::{Cpu, Environment, HostFacts};
 
 /// Host, kernel, memory and processor. `cpu.pinned` and `tools` are left empty: the runner pins, and
@@ -139,6 +142,16 @@ fn usable_cpus(info: &str) -> u32 {
     }
 }
 
+/// Whether this kernel can mount a `file_system`: it has it, or finds its module.
+pub fn can_mount(file_system: &str, roots: &Roots) -> bool {
+    let known = read_text(&roots.proc.join("filesystems")).unwrap_or_default();
+    // `nodev<TAB>tmpfs`, or `<TAB>ext4`.
+    let named = |line: &str| line.split_whitespace().next_back() == Some(file_system);
+    let module = format!("fs-{file_system}");
+    known.lines().any(named)
+        || Program::new(["modprobe", "--dry-run", "--quiet", &module]).run().is_ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,6 +163,17 @@ mod tests {
         assert_eq!(meminfo_bytes(text, "MemAvailable"), Some(47_000_000 * 1024));
         assert_eq!(meminfo_bytes(text, "Mem"), None);
         assert_eq!(meminfo_bytes("MemTotal: many kB", "MemTotal"), None);
+    }
+
+    #[test]
+    fn a_file_system_can_be_mounted_if_the_kernel_names_it() {
+        let top = tempfile::tempdir().expect("a directory");
+        let roots = Roots::below(top.path());
+        std::fs::create_dir(&roots.proc).expect("a directory");
+        let text = "nodev\tsysfs\nnodev\ttmpfs\n\text4\n\tf2fs-like\n";
+        std::fs::write(roots.proc.join("filesystems"), text).expect("written");
+        assert!(can_mount("ext4", &roots) && can_mount("tmpfs", &roots));
+        assert!(!can_mount("like", &roots) && !can_mount("nodev-there-is-none", &roots));
     }
 
     #[test]

@@ -59,12 +59,24 @@ impl Program {
         Err(HostError::new(ErrorKind::Io, format!("`{self}` failed: {said}")))
     }
 
+    /// Refuses it, with its package, where it is not installed.
+    ///
+    /// # Errors
+    /// That.
+    pub fn require(&self) -> Result<(), HostError> {
+        if self.is_installed() { Ok(()) } else { Err(self.absent()) }
+    }
+
+    fn absent(&self) -> HostError {
+        HostError::new(
+            ErrorKind::NotFound,
+            format!("there is no {} on this machine: install {}", self.name(), self.package()),
+        )
+    }
+
     fn not_run(&self, error: &io::Error) -> HostError {
         match error.kind() {
-            io::ErrorKind::NotFound => HostError::new(
-                ErrorKind::NotFound,
-                format!("there is no {} on this machine: install {}", self.name(), self.package()),
-            ),
+            io::ErrorKind::NotFound => self.absent(),
             _ => HostError::new(ErrorKind::Io, format!("cannot run `{self}`: {error}")),
         }
     }

@@ -10,7 +10,10 @@ use crate::{
 };
 use block::display_bytes;
 use engine::raw::{FileLock, try_lock};
-use rustix::fs::{StatVfs, statvfs};
+use rustix::{
+    fs::{Mode, OFlags, StatVfs, statvfs},
+    io::Errno,
+};
 use std::{
     fs::{self, File, OpenOptions},
     hash::{BuildHasher, Hasher, RandomState},
@@ -161,6 +164,13 @@ pub(crate) fn is_at(file: &File, path: &Path) -> bool {
 pub fn bytes_available(directory: &Path) -> Result<u64, HostError> {
     let usage = statvfs(directory).map_err(|error| HostError::io("look at", directory, error))?;
     Ok(free_bytes(&usage).saturating_sub(reserve_bytes(&usage)))
+}
+
+/// Whether files in `directory` can be written past the page cache. Leaves nothing there, not even for a moment; where
+/// the file system knows no file without a name it is believed to be able to.
+pub fn takes_direct_io(directory: &Path) -> bool {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::DIRECT;
+    !matches!(rustix::fs::open(directory, flags, Mode::RUSR | Mode::WUSR), Err(Errno::INVAL))
 }
 
 fn check_space(directory: &Path, bytes: u64) -> Result<(), HostError> {

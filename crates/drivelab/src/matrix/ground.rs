@@ -1,7 +1,7 @@
 //! What the configurations are put on: a loop device over a scratch file, a block device, or a model behind NBD, FUSE and a loop
 //! device, which is started anew for each configuration.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use block::display_bytes;
 use host::{
     HostError, Ledger, Program, Roots, judge_destruction,
@@ -51,6 +51,12 @@ impl Ground {
         if let Some(directory) = directory {
             let directory = fs::canonicalize(directory)
                 .with_context(|| format!("--loop {}: name a directory", directory.display()))?;
+            if !host::scratch::takes_direct_io(&directory) {
+                bail!(
+                    "--loop {}: the file system there refuses O_DIRECT, so that memory would be measured: name a directory on another one",
+                    directory.display()
+                );
+            }
             let room = host::scratch::bytes_available(&directory)?;
             if loop_bytes > room {
                 bail!(
@@ -117,13 +123,16 @@ impl Ground {
             programs.push("nbdfuse");
         }
         for name in programs {
-            require(&Program::new([name]))?;
+            Program::new([name]).require()?;
         }
         let mut fs: Vec<&str> = configurations.iter().map(Configuration::fs).collect();
         fs.sort_unstable();
         fs.dedup();
         for fs in fs.into_iter().filter(|fs| *fs != "raw") {
-            require(&Program::new([format!("mkfs.{fs}")]))?;
+            Program::new([format!("mkfs.{fs}")]).require()?;
+            if !host::environment::can_mount(fs, &Roots::default()) {
+                bail!("--fs {fs}: this kernel has no {fs}: load its module, or leave it out");
+            }
         }
         let has = |axis| configurations.iter().any(|one| one.level(axis).is_some());
         if has(Axis::WriteCache) {
@@ -132,7 +141,10 @@ impl Ground {
                     "--write-cache: a loop device has no write cache of its own to switch, and the drive below it belongs to others; \
                      name a block device or model:STACK, or leave it out"
                 ),
-                Self::Device { path, .. } => drop(Switch::find(path)?),
+                Self::Device { path, .. } => {
+                    Switch::find(path)
+                        .map_err(|error| anyhow!("{error}; or leave --write-cache out"))?;
+                }
                 Self::Model { .. } => {}
             }
         }
@@ -217,14 +229,6 @@ impl Attached {
             Some(failure) => bail!("{failure}; then `drivelab restore`"),
         }
     }
-}
-
-fn require(program: &Program) -> Result<()> {
-    if program.is_installed() {
-        return Ok(());
-    }
-    // What it says when it is run anyway names the package.
-    program.run().map(drop).map_err(anyhow::Error::from)
 }
 
 /// The stack's text with the write cache of every drive set.
