@@ -4,6 +4,7 @@
 //! and that is no defect. `docs/benchmark.md` says how to read them.
 
 mod agreement;
+mod bonnie;
 mod case;
 mod child;
 mod closed_loop;
@@ -41,6 +42,9 @@ struct Options {
 pub fn run(arguments: &[String]) -> Result<()> {
     if let Some((_, rest)) = arguments.split_first().filter(|(first, _)| *first == "hand") {
         return hand::run(rest);
+    }
+    if let Some((_, rest)) = arguments.split_first().filter(|(first, _)| *first == "bonnie") {
+        return bonnie::run(rest);
     }
     if let Some((_, rest)) = arguments.split_first().filter(|(first, _)| *first == "model") {
         return model::run(rest);
@@ -97,7 +101,7 @@ impl Options {
                         case::CASES.iter().filter(|case| case.letter == letter).collect();
                     ensure!(
                         !named.is_empty(),
-                        "`{letter}` is unknown: there are a, b, c, d, agreement, directory, flash, model, paced, serve, --seconds, --rounds"
+                        "`{letter}` is unknown: there are a, b, c, d, agreement, bonnie, directory, flash, model, paced, serve, --seconds, --rounds"
                     );
                     options.cases.extend(named);
                 }
