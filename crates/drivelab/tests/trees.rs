@@ -123,9 +123,8 @@ fn the_methods_that_come_along_run_in_small() {
     for method in ["bonnie", "small-files", "maildir", "untar-build-delete"] {
         let mut call = bench.drivelab(["run", "area", "--method", method, "--passes", "1"]);
         call = call.and(["--set", "files=900"]);
-        // Parts of the area are whole MiB: its one per cent needs a hundred.
         if method == "bonnie" {
-            call = call.and(["--size", "104M"]);
+            call = call.and(["--size", "16M"]);
         }
         let done = call.done().succeeded();
         assert!(done.stdout.contains("900 files"), "{method}: {}", done.stdout);

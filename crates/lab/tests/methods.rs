@@ -8,7 +8,7 @@ use lab::{
     plan::{Options, Outline, Plan},
     target::{Access, Offer, Time},
 };
-use scripted::{Lab, Scripted, flags};
+use scripted::{Kind, Lab, Logged, Scripted, flags};
 use std::collections::BTreeSet;
 
 const KIB: u64 = 1 << 10;
@@ -99,6 +99,69 @@ fn bm_flash_has_fourteen_sizes_two_operations_three_thread_counts_and_two_linear
     assert!(plan.cells.iter().flat_map(|cell| &cell.streams).all(|s| s.queue_depth == 1));
     assert_eq!((plan.fill, plan.must_ask()), (1, false));
     assert!(plan.seconds.1 < 600.0, "{:?}", plan.seconds);
+}
+
+/// As `strace -f bonnie++ -s 64 -r 32` of Bonnie++ 2.00a shows its calls: write(2) and read(2) of one byte, then of 8 KiB in
+/// order; read, lseek back, write; five threads that read at random multiples of 8 KiB and write one block in ten where
+/// they read it; fsync(2) after each phase that writes, before its time is taken.
+#[test]
+fn bonnie_makes_the_calls_that_bonnie_was_seen_to_make() {
+    const BYTES: u64 = 4096;
+    const BLOCK: u64 = 8 * KIB;
+    const BLOCKS: u64 = 64 * MIB / BLOCK;
+    let text = include_str!("../../../methods/bonnie.toml");
+    assert_eq!(text.matches("bound = 3145728").count(), 2, "3 MiB a byte at a time, as there");
+    let (blocks, _) = text.split_once("[[cell]]\nname = \"sequential-create\"").expect("trees");
+    let drive = Scripted::new(|_| 20_000);
+    let mut lab = Lab::new(&drive, "").with(|options| options.span_bytes = Some(64 * MIB));
+    lab.method = blocks.replace("3145728", &BYTES.to_string());
+    let record = lab.run();
+    let log = drive.life.borrow().log.clone();
+    let of = |cell: u64| -> Vec<Logged> {
+        let first = log[0].pass;
+        log.iter().filter(|at| at.pass == first + cell).copied().collect()
+    };
+    let in_order = |cell: u64, kind: Kind, bytes: u64, count: u64, flushed: bool| {
+        let mut seen = of(cell);
+        assert_eq!(seen.pop_if(|at| at.kind == Kind::Flush).is_some(), flushed, "{cell}");
+        assert_eq!(seen.len() as u64, count, "{cell}");
+        for (number, at) in (0..).zip(seen) {
+            let expected = (kind, number * bytes, bytes as u32);
+            assert_eq!((at.kind, at.offset, at.bytes), expected, "{cell}");
+        }
+    };
+    in_order(0, Kind::Write, 1, BYTES, true);
+    in_order(1, Kind::Write, BLOCK, BLOCKS, true);
+    let mut rewrite = of(2);
+    assert_eq!(rewrite.pop().map(|at| at.kind), Some(Kind::Flush));
+    assert_eq!(rewrite.len() as u64, 2 * BLOCKS);
+    for (number, pair) in (0..).zip(rewrite.chunks(2)) {
+        assert_eq!([pair[0].kind, pair[1].kind], [Kind::Read, Kind::Write]);
+        assert!(pair.iter().all(|at| at.offset == number * BLOCK && at.bytes == 8192));
+    }
+    in_order(3, Kind::Read, 1, BYTES, false);
+    in_order(4, Kind::Read, BLOCK, BLOCKS, false);
+    let seeks = of(5);
+    assert_eq!(seeks.last().map(|at| at.kind), Some(Kind::Flush));
+    let mut written = 0;
+    for seeker in 0..5 {
+        let own: Vec<Logged> =
+            seeks.iter().filter(|at| at.actor == seeker && at.bytes > 0).copied().collect();
+        let reads: Vec<_> = own.iter().filter(|at| at.kind == Kind::Read).collect();
+        assert_eq!(reads.len(), 1638, "{seeker}");
+        assert!(reads.iter().all(|at| at.offset % BLOCK == 0 && at.bytes == 8192));
+        for pair in own.windows(2).filter(|pair| pair[1].kind == Kind::Write) {
+            assert_eq!((pair[0].kind, pair[0].offset), (Kind::Read, pair[1].offset));
+            written += 1;
+        }
+    }
+    // Five standard errors of 8,190 throws at one in ten: 136.
+    assert!((683..=955).contains(&written), "{written} written back");
+    let timed = |name: &str| record.cells.iter().find(|cell| cell.name == name);
+    for name in ["put-byte", "put-block", "rewrite", "seeks"] {
+        let cell = timed(name).expect("it ran");
+        assert!(cell.passes[0].flush_s.is_some_and(|seconds| seconds > 0.0), "{name}");
+    }
 }
 
 #[test]

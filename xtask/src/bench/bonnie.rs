@@ -169,15 +169,15 @@ fn compare(drivelab: &Path, scratch: &Scratch, at: &Path, options: &Options) -> 
             ours.push(method(drivelab, scratch, at, options)?);
             theirs.push(bonnie(at, options)?);
         }
-        println!("round {} of {}: load {}", round + 1, options.rounds, machine::load());
+        println!("\nAfter {} of {} rounds; load {}", round + 1, options.rounds, machine::load());
+        print(&ours, &theirs);
     }
-    print(&ours, &theirs);
     Ok(())
 }
 
 fn print(ours: &[Rates], theirs: &[Rates]) {
     println!(
-        "\n{:<20}{:>14}{:>14}{:>8}{:>16}  each round",
+        "{:<20}{:>14}{:>14}{:>8}{:>16}  each round",
         "phase", "drivelab", "bonnie++", "ratio", "95 %"
     );
     for (at, phase) in PHASES.iter().enumerate() {
