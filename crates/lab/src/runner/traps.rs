@@ -3,7 +3,9 @@
 use super::{fold::stop_warning, pass::StreamPass};
 use crate::{
     method::{CellSpec, FinalFlush},
-    statistics::{Cause, TICK_NS, Temperatures, burst_credit, cliff, falling_slope, little},
+    statistics::{
+        Cause, TICK_NS, Temperatures, burst_credit, cliff, falling_slope, is_spindle_rate, little,
+    },
     target::Observation,
     workload::{
         Area, Caching, Op, Pattern, Stream, Syncing,
@@ -327,6 +329,10 @@ fn credit(scene: &Scene<'_>) -> Option<Warning> {
         return None;
     }
     let found = burst_credit(&scene.pass.ticks, TICK_NS)?;
+    let in_turn = scene.stream.threads == 1 && scene.stream.queue_depth == 1;
+    if in_turn && is_spindle_rate(found.plateau.iops) {
+        return None;
+    }
     let (rate, even) = (found.plateau.iops, found.plateau.variation * 100.0);
     let seen = match found.before {
         None => format!("the rate sat at {rate:.0} IOPS within {even:.1} %, like a quota"),

@@ -32,7 +32,7 @@ pub use histogram::{BadSparse, Bucket, Delta, Histogram, Sparse};
 pub use passes::{Headline, Paired, Verdict, headline, paired};
 pub use shapes::{
     BurstCredit, Cause, Cliff, FallingSlope, Plateau, Temperatures, burst_credit, cliff,
-    falling_slope, little,
+    falling_slope, is_spindle_rate, little,
 };
 pub use snia::{SniaVerdict, snia_steady};
 pub use stop::{Grade, Looks, Stop, StopRule};

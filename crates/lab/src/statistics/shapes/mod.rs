@@ -11,7 +11,7 @@ mod throttle;
 
 pub(super) use change::cusum_alarm;
 pub use change::{Cliff, cliff};
-pub use plateau::{BurstCredit, Plateau, burst_credit};
+pub use plateau::{BurstCredit, Plateau, burst_credit, is_spindle_rate};
 pub use throttle::{Cause, FallingSlope, Temperatures, falling_slope};
 
 use super::{moments, tick::Tick};

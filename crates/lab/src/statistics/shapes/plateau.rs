@@ -72,6 +72,15 @@ fn is_round(iops: f64) -> bool {
     ROUND.into_iter().chain([10.0]).any(near)
 }
 
+/// Whether operations that wait for one another would come at this rate from a platter: one each revolution, or each
+/// second, third or fourth, of a disk of 5,400, 7,200, 10,000 or 15,000 rpm.
+pub fn is_spindle_rate(iops: f64) -> bool {
+    let of = |rpm: f64| {
+        (1..=4).any(|turns| (iops * 60.0 * f64::from(turns) / rpm - 1.0).abs() <= ROUND_TOLERANCE)
+    };
+    [5400.0, 7200.0, 10_000.0, 15_000.0].into_iter().any(of)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,6 +100,14 @@ mod tests {
         assert!(
             [3100.0, 2800.0, 28_000.0, 9100.0, 17_000.0].into_iter().all(|iops| !is_round(iops))
         );
+    }
+
+    /// Durable writes to a disk of 7,200 rpm were said to be limited by credit: they came at 120 a second, one each revolution,
+    /// and 120 IOPS are sold.
+    #[test]
+    fn one_write_a_revolution_is_a_platter() {
+        assert!([120.0, 119.0, 60.0, 90.0, 250.0, 166.0, 30.0].into_iter().all(is_spindle_rate));
+        assert!([100.0, 3000.0, 500.0, 150.0].into_iter().all(|iops| !is_spindle_rate(iops)));
     }
 
     #[test]
