@@ -261,6 +261,11 @@ pub struct ServeArguments {
     #[arg(long, value_name = "SEED", conflicts_with = "read_only")]
     pub volatile_cache: Option<u64>,
 
+    /// For tests, of model:STACK: SIGUSR1 cuts the power of the drives. Every client is disconnected; of what their
+    /// write caches held and no flush covered stays what is drawn from SEED, and is served again
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["read_only", "volatile_cache"])]
+    pub power_cut: Option<u64>,
+
     /// No status and no summary, only errors
     #[arg(long, short)]
     pub quiet: bool,

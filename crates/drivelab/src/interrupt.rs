@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use signal_hook::{
-    consts::{SIGHUP, SIGINT, SIGTERM},
+    consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1},
     flag,
 };
 use std::sync::{Arc, atomic::AtomicBool};
@@ -19,5 +19,12 @@ pub fn flag() -> Result<Arc<AtomicBool>> {
             .and_then(|_| flag::register(signal, Arc::clone(&raised)))
             .context("cannot listen for signals")?;
     }
+    Ok(raised)
+}
+
+/// A flag that SIGUSR1 raises: the power of what is served is to be cut.
+pub fn power_cut_flag() -> Result<Arc<AtomicBool>> {
+    let raised = Arc::new(AtomicBool::new(false));
+    flag::register(SIGUSR1, Arc::clone(&raised)).context("cannot listen for signals")?;
     Ok(raised)
 }

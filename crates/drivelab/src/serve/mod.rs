@@ -12,14 +12,21 @@ use crate::{cli::ServeArguments, interrupt, output};
 use anyhow::{Context, Result, bail};
 use block::{Drive, Engine};
 use nbd::{
-    Address, Listener, Options, Server,
+    Address, Listener, Options, Server, Traffic,
     protocol::{Access, Discarded, Export, Flushing, NAME_BYTES_MAX},
 };
 use status::Status;
-use std::{io::IsTerminal, process::ExitCode};
+use std::{
+    io::IsTerminal,
+    process::ExitCode,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 use target::{
     TargetText,
-    serve::{Served, Sharing, Wishes},
+    serve::{Cuttable, Served, ServedEngine, Sharing, Wishes, power_cycle},
 };
 
 /// Serves the target until a signal comes.
@@ -34,10 +41,16 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
         sharing,
         destroy: arguments.destroy.clone(),
         volatile_cache: arguments.volatile_cache,
+        power: if arguments.power_cut.is_some() { Cuttable::Yes } else { Cuttable::No },
     };
     // From here on a signal ends it in order, however far it came.
     let stop = interrupt::flag()?;
-    let served = target::serve::serve(&target, &wishes, engine::Clock::start())?;
+    let cut = match arguments.power_cut {
+        Some(_) => interrupt::power_cut_flag()?,
+        None => Arc::default(),
+    };
+    let clock = engine::Clock::start();
+    let served = target::serve::serve(&target, &wishes, clock)?;
     let listener = Listener::bind(&address)?;
     let export = export(&served, sharing, &arguments.name);
     output::print(&words::ready(&arguments.target, listener.address(), &export))?;
@@ -45,7 +58,22 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
     let mut server = Server::new(engine, export, listener, Options::default());
     let shows = !arguments.quiet && std::io::stderr().is_terminal();
     let mut status = Status::new(shows);
-    let outcome = server.run(&stop, |engine, traffic| status.turn(engine, traffic));
+    let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+    let mut seed = arguments.power_cut;
+    let outcome = loop {
+        let mut turn = |engine: &ServedEngine, traffic: &Traffic| status.turn(engine, traffic);
+        let served = server.serve_until(|| is_set(&stop) || is_set(&cut), &mut turn);
+        let Some(drawn) = seed.filter(|_| served.is_ok() && is_set(&cut) && !is_set(&stop)) else {
+            break served.and_then(|()| server.finish());
+        };
+        cut.store(false, Ordering::Relaxed);
+        server = server.power_cycle(|engine| {
+            let (engine, loss) = power_cycle(engine, &target, drawn, clock)?;
+            output::print(&words::cut(&loss))?;
+            anyhow::Ok(engine)
+        })?;
+        seed = Some(drawn.wrapping_add(1));
+    };
     status.finish();
     outcome?;
     let traffic = server.traffic();

@@ -6,6 +6,10 @@ use nbd::{
     protocol::{Access, Export},
 };
 use record::ManagedFlash;
+use target::serve::Loss;
+
+/// How the line begins that a server prints after a power cut.
+pub const POWER_CUT: &str = "the power was cut";
 
 /// Where it is, and a command line for each common client.
 pub fn ready(target: &str, address: &Address, export: &Export) -> String {
@@ -20,6 +24,14 @@ pub fn ready(target: &str, address: &Address, export: &Export) -> String {
          qemu-system-x86_64 -drive 'file={uri},format=raw'\n  \
          mkdir mnt; nbdfuse mnt '{uri}' & losetup --find --show mnt/nbd\n",
         display_bytes(export.size_bytes)
+    )
+}
+
+/// What a power cut did. Whoever cut it waits for this line.
+pub fn cut(loss: &Loss) -> String {
+    format!(
+        "{POWER_CUT}: {} sectors were in the write caches, {} of them are not what they were; whoever connects now finds what is left\n",
+        loss.sectors_at_risk, loss.sectors_changed
     )
 }
 

@@ -28,6 +28,18 @@ pub struct Loss {
     pub survivors: u64,
 }
 
+impl Loss {
+    /// Of two media together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            sectors_at_risk: self.sectors_at_risk + other.sectors_at_risk,
+            sectors_changed: self.sectors_changed + other.sectors_changed,
+            survivors: mix(self.survivors, other.survivors),
+        }
+    }
+}
+
 /// Where a version of a sector stands.
 #[derive(Clone, Copy, Debug)]
 enum Source {

@@ -8,7 +8,7 @@
 //! The machine below sees the requests that a timing-only run would send it, so both take the same time. A
 //! run without media and faults has no rig and pays nothing for it.
 
-use super::{FlushMark, Media, WriteId};
+use super::{FlushMark, Grain, Loss, Media, WriteId};
 use crate::{Contents, Faults, Outbox, Sim, fault::Strike};
 use block::{
     Command, Completion, Data, Drive, Effects, Engine, Extent, Geometry, Instant, IoError, Machine,
@@ -147,10 +147,25 @@ impl<M: Machine> Rig<M> {
 
     /// The power of all drives goes at `now`; of each medium a state that the seed draws stays (see
     /// [`Media::power_cut`]). What is in flight is answered with [`IoError::Offline`], in the order it was
-    /// submitted, and so is all that comes later.
-    pub fn power_cut(&mut self, now: Instant, seed: u64) {
+    /// submitted, and so is all that comes later. Says what all media lost.
+    pub fn power_cut(&mut self, now: Instant, seed: u64) -> Loss {
+        self.cut(now, &mut |media, drive| media.power_cut(Rng::new(seed, drive).next()))
+    }
+
+    /// The same with every choice made by `choose`, drive after drive: see [`Media::power_cut_with`].
+    pub fn power_cut_with(
+        &mut self,
+        now: Instant,
+        grain: Grain,
+        choose: &mut dyn FnMut(usize) -> usize,
+    ) -> Loss {
+        self.cut(now, &mut |media, _| media.power_cut_with(grain, choose))
+    }
+
+    fn cut(&mut self, now: Instant, leave: &mut dyn FnMut(&mut Media, u64) -> Loss) -> Loss {
+        let mut loss = Loss::default();
         for (bay, drive) in self.bays.iter_mut().zip(0..) {
-            bay.media.power_cut(Rng::new(seed, drive).next());
+            loss = loss.and(leave(&mut bay.media, drive));
         }
         self.power = Power::Off;
         self.late = Outbox::new(self.flights.capacity() as u32);
@@ -161,6 +176,7 @@ impl<M: Machine> Rig<M> {
             self.flights.get_mut(slot).intent = Intent::Nothing;
             self.refuse(now, slot);
         }
+        loss
     }
 
     /// Answers the flight with [`IoError::Offline`] shortly.
@@ -349,8 +365,8 @@ impl<M: Machine> Sim<Rig<M>> {
     }
 
     /// The power goes now: see [`Rig::power_cut`].
-    pub fn power_cut(&mut self, seed: u64) {
-        self.machine.power_cut(self.now(), seed);
+    pub fn power_cut(&mut self, seed: u64) -> Loss {
+        self.machine.power_cut(self.now(), seed)
     }
 
     /// The media with all they hold: after a power cut, what it left.

@@ -122,10 +122,31 @@ impl<E: Engine> Server<E> {
         stop: &AtomicBool,
         mut watch: impl FnMut(&E, &Traffic),
     ) -> Result<(), ServeError> {
-        while !stop.load(Ordering::Relaxed) {
+        self.serve_until(|| stop.load(Ordering::Relaxed), &mut watch)?;
+        self.finish()
+    }
+
+    /// Serves until `ended` says so, which is asked ten times a second at least, and leaves everything as it stands.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn serve_until(
+        &mut self,
+        ended: impl Fn() -> bool,
+        watch: &mut impl FnMut(&E, &Traffic),
+    ) -> Result<(), ServeError> {
+        while !ended() {
             self.turn()?;
             watch(&self.service.engine, &self.service.traffic);
         }
+        Ok(())
+    }
+
+    /// Ends as [`run`](Self::run) does.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn finish(&mut self) -> Result<(), ServeError> {
         self.listener = None;
         self.finish_requests()?;
         self.finish_engine()?;
@@ -134,6 +155,24 @@ impl<E: Engine> Server<E> {
             Trust::Sound => Ok(()),
             Trust::Lost(error) => Err(ServeError::NotDurable(error)),
         }
+    }
+
+    /// The machine that it runs on loses its power and gets it back: every connection is gone without an answer, nothing is
+    /// finished or flushed, and `restart` makes of the engine what is served from now on at the same place.
+    ///
+    /// # Errors
+    /// Those of `restart`.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new), or when serving has ended.
+    pub fn power_cycle<X>(self, restart: impl FnOnce(E) -> Result<E, X>) -> Result<Self, X> {
+        let Self { service, export, options, listener, connections, .. } = self;
+        drop(connections);
+        let traffic = service.traffic;
+        let engine = restart(service.engine)?;
+        let mut server = Self::new(engine, export, listener.expect("it serves"), options);
+        server.service.traffic = traffic;
+        Ok(server)
     }
 
     /// What clients have asked for so far.

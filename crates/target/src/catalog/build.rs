@@ -100,6 +100,19 @@ impl DriveEntry {
         })
     }
 
+    /// What completed writes the drive's cache holds that a power cut may take, bytes; 0 where none.
+    pub fn volatile_bytes(&self, settings: &DriveSettings) -> u64 {
+        if self.write_cache(settings) == WriteCaching::Off {
+            return 0;
+        }
+        match self.kind {
+            DriveKind::PageMapped if self.entry.word("power_loss") == Some("protected") => 0,
+            DriveKind::PageMapped => self.entry.get("write_buffer"),
+            DriveKind::BlockMapped => self.entry.get("buffer_lines") * self.entry.get("merge_free"),
+            DriveKind::Disk => self.entry.get("write_cache"),
+        }
+    }
+
     /// The numbers of a block-mapped drive.
     ///
     /// # Errors

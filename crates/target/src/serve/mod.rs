@@ -13,14 +13,13 @@ mod path;
 use crate::{
     MemoryText, TargetText,
     catalog::Catalog,
-    stack::{Opened, Purpose, open_for},
+    stack::{Opened, Power, Purpose, Stack, open_for},
     volume::{HeldDrive, ManagedVolume, Use},
 };
-use block::{
-    Allocation, Buf, Completion, Drive, Engine, Geometry, Instant, IoError, Request, Stack,
-};
+use block::{Allocation, Buf, Completion, Drive, Engine, Geometry, Instant, IoError, Request};
 use engine::Clock;
 use lab::target::TargetError;
+pub use model::Loss;
 use model::VolatileCache;
 use std::{fs::File, os::fd::BorrowedFd, path::Path};
 
@@ -40,6 +39,17 @@ pub struct Wishes {
     /// Keeps what no flush covered in memory, so that killing the process is a power cut; what goes down early is
     /// drawn from this seed.
     pub volatile_cache: Option<u64>,
+    /// Whether [`power_cycle`] may be called.
+    pub power: Cuttable,
+}
+
+/// Whether the power of modelled drives can be cut while they are served.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cuttable {
+    /// No: what was answered is there.
+    No,
+    /// Yes: what their write caches hold is lost then.
+    Yes,
 }
 
 impl Wishes {
@@ -48,7 +58,7 @@ impl Wishes {
         match self.volatile_cache {
             Some(seed) => {
                 let cache = VolatileCache::new(drive.geometry(Drive(0)), seed);
-                Box::new(Stack::new(cache, drive))
+                Box::new(block::Stack::new(cache, drive))
             }
             None => drive,
         }
@@ -202,15 +212,44 @@ pub enum Hold {
 /// # Errors
 /// A sentence with the cure: not there, in use, nothing that keeps bytes, not agreed to.
 pub fn serve(text: &TargetText, wishes: &Wishes, clock: Clock) -> Result<Served, TargetError> {
+    if wishes.power == Cuttable::Yes && !matches!(text, TargetText::Model(_)) {
+        return Err(TargetError::refused(
+            "--power-cut is for modelled drives: name model:STACK; elsewhere --volatile-cache makes killing the server a power cut",
+        ));
+    }
     match text {
         TargetText::Null => Err(TargetError::refused(
             "`null:` keeps no bytes, so there is nothing to serve: name a file or a block device",
         )),
-        TargetText::Model(stack) => model(stack, clock),
+        TargetText::Model(stack) => {
+            let power = if wishes.power == Cuttable::Yes { Power::MayGo } else { Power::Steady };
+            model(stack, power, clock)
+        }
         TargetText::Flash(path) => managed(path, wishes, clock),
         TargetText::Memory(text) => memory(text, clock),
         TargetText::Path(path) => path::serve(path, wishes, clock),
     }
+}
+
+/// Cuts the power of a modelled target that is served and switches it on again: its drives start anew, on what their media hold.
+/// `seed` draws what stays of what the write caches held.
+///
+/// # Errors
+/// A managed volume on the drives that cannot be recovered.
+///
+/// # Panics
+/// Of another target.
+pub fn power_cycle(
+    engine: ServedEngine,
+    text: &TargetText,
+    seed: u64,
+    clock: Clock,
+) -> Result<(ServedEngine, Loss), TargetError> {
+    let (ServedEngine::Modelled(opened), TargetText::Model(stack)) = (engine, text) else {
+        panic!("{text:?} is not modelled")
+    };
+    let (media, loss) = opened.power_cut(seed);
+    Ok((model(stack, Power::Back(media), clock)?.engine, loss))
 }
 
 /// A managed volume: what clients write to it is what it is for, so nobody has to agree. Opening recovers it.
@@ -223,8 +262,8 @@ fn managed(path: &Path, wishes: &Wishes, clock: Clock) -> Result<Served, TargetE
 }
 
 /// Modelled drives that answer when real ones would, and keep in memory what is written to them.
-fn model(stack: &crate::stack::Stack, clock: Clock) -> Result<Served, TargetError> {
-    let opened = open_for(Purpose::Served(clock), stack, &Catalog::load()?, 0)?;
+fn model(stack: &Stack, power: Power, clock: Clock) -> Result<Served, TargetError> {
+    let opened = open_for(Purpose::Served(clock, power), stack, &Catalog::load()?, 0)?;
     let discarded = match opened.managed() {
         Some(_) => Discarded::ReadsZero,
         None => Discarded::Unknown,

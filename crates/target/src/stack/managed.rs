@@ -152,13 +152,22 @@ pub(crate) fn on_memory(
 ) -> Result<Managed, BadStack> {
     let mut resolved = resolve_flash(layer, &[], None, crate::volume::QUEUE_DEPTH)?;
     resolved.settings.answer_ns = 1;
-    with_flash(below, &resolved, seed, &mut Vec::new())
+    with_flash(below, &resolved, Found::Nothing, seed, &mut Vec::new())
 }
 
-/// Sets a new volume on `below` and waits until it is open.
+/// What is on the drives already.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Found {
+    Nothing,
+    /// The volume that this stack had before its power was cut.
+    Volume,
+}
+
+/// Sets a new volume on `below`, or recovers the one that is there, and waits until it is open.
 pub(super) fn with_flash(
     below: Box<dyn Engine>,
     layer: &ResolvedFlash,
+    found: Found,
     seed: u64,
     layers: &mut Vec<LayerInfo>,
 ) -> Result<Managed, BadStack> {
@@ -177,8 +186,11 @@ pub(super) fn with_flash(
         parity: layer.parity,
     };
     let shape = Shape::propose(&ground, &layer.wishes).map_err(|refusal| refused(&refusal))?;
-    let volume = Volume::create(geometry, shape, volume_id(seed), layer.settings)
-        .map_err(|refusal| refused(&refusal))?;
+    let volume = match found {
+        Found::Volume => Volume::open(geometry, layer.settings),
+        Found::Nothing => Volume::create(geometry, shape, volume_id(seed), layer.settings)
+            .map_err(|refusal| refused(&refusal))?,
+    };
     let mut stack = Stack::new(volume, below);
     let opened = flush(&mut stack);
     if let (Some(error), _) | (None, Err(error)) =

@@ -10,6 +10,7 @@
 //!   Opened          an engine, and what it is
 //! ```
 
+mod bench;
 mod managed;
 mod memory;
 mod meter;
@@ -18,6 +19,7 @@ mod resolve;
 mod settings;
 mod text;
 
+pub use bench::Power;
 pub use managed::{Managed, SPARE_PER_MILLE};
 pub(crate) use managed::{on_memory, standing, unmapped};
 pub use memory::Flash;

@@ -1,7 +1,11 @@
 //! Machines on a virtual clock: drives in a bank, a port over them, then an array, a managed volume, a file system.
+//!
+//! Served drives have media, and their power can be cut: the whole stack above forgets what it was about, the media keep what
+//! they must, and the same stack is opened on them again.
 
 use super::{
-    managed::{Managed, with_flash},
+    bench::{Bench, Power},
+    managed::{Found, Managed, with_flash},
     meter::{Metered, Traffic},
     resolve::{Resolved, ResolvedArray, resolve},
     text::{BadStack, Stack as StackText},
@@ -12,10 +16,7 @@ use crate::{
 };
 use block::{Completion, Data, Drive, Engine, Geometry, Instant, Machine, Request, Stack};
 use engine::Clock;
-use model::{
-    Array, Attached, Bank, Contents, Media, Paced, Port, Rig, Sim, Witness, WriteCache,
-    fs::FileSystem,
-};
+use model::{Array, Bank, Loss, Media, Paced, Port, Sim, Witness, fs::FileSystem};
 
 /// Requests that a stack takes at a time, at least.
 pub const QUEUE_DEPTH: u32 = 1024;
@@ -25,12 +26,12 @@ const MEMBER_DEPTH: u32 = 8192;
 const MEMBER_DEPTH_MAX: u32 = 65_536;
 
 /// What a stack is set up for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Purpose {
     /// To be measured: in virtual time, and nothing is kept.
     Measured,
     /// To be served: answers come when the drives would give them, by this clock, and bytes are kept in memory.
-    Served(Clock),
+    Served(Clock, Power),
 }
 
 /// A stack, ready to be asked. It is an engine itself, and remembers in one number what completed.
@@ -45,6 +46,8 @@ pub struct Opened {
     pub traffic: Traffic,
     /// What the user should know, a sentence each.
     pub notes: Vec<String>,
+    /// The drives on their media, where they are served.
+    bench: Option<Bench>,
 }
 
 /// What lies on top. A file system is kept in reach: files are opened and cut, and its cache is dropped, beside the
@@ -161,6 +164,18 @@ impl Opened {
         }
     }
 
+    /// The power of a served stack goes: whatever it was about is forgotten. Gives what the drives' media hold then, as `seed`
+    /// draws it, and what was lost.
+    ///
+    /// # Panics
+    /// Of a stack that is measured.
+    pub fn power_cut(self, seed: u64) -> (Vec<Media>, Loss) {
+        let now = self.now();
+        let Self { engine, bench, .. } = self;
+        drop(engine);
+        bench.expect("a served stack has media").power_cut(now, seed)
+    }
+
     /// The managed volume, if there is one: its counters.
     pub fn managed(&self) -> Option<&flash::Volume> {
         let below = match &self.engine.engine {
@@ -193,7 +208,7 @@ pub fn open_for(
     seed: u64,
 ) -> Result<Opened, BadStack> {
     let resolved = resolve(stack, catalog, seed)?;
-    if let (Some(files), Purpose::Served(_)) = (&resolved.files, purpose) {
+    if let (Some(files), Purpose::Served(..)) = (&resolved.files, &purpose) {
         return Err(BadStack(format!(
             "`{}` only times and keeps no bytes: leave it out, and make a file system on what is served",
             files.text
@@ -201,13 +216,17 @@ pub fn open_for(
     }
     let mut layers = drive_layers(stack, &resolved);
     let traffic = Traffic::default();
-    let engine = drives_and_port(&resolved, purpose, traffic.clone(), &mut layers)?;
+    let was_there = matches!(purpose, Purpose::Served(_, Power::Back(_)));
+    let (engine, bench) = drives_and_port(&resolved, purpose, traffic.clone(), &mut layers)?;
     let engine = match &resolved.array {
         Some(array) => with_array(engine, array, resolved.drives.len(), &mut layers)?,
         None => engine,
     };
     let engine = match &resolved.flash {
-        Some(layer) => Below::Managed(Box::new(with_flash(engine, layer, seed, &mut layers)?)),
+        Some(layer) => {
+            let found = if was_there { Found::Volume } else { Found::Nothing };
+            Below::Managed(Box::new(with_flash(engine, layer, found, seed, &mut layers)?))
+        }
         None => Below::Plain(engine),
     };
     let top = match resolved.files {
@@ -228,7 +247,8 @@ pub fn open_for(
     };
     layers.reverse();
     let ram_bytes = resolved.ram_bytes;
-    Ok(Opened { engine: Witness::new(top), layers, ram_bytes, traffic, notes: resolved.notes })
+    let engine = Witness::new(top);
+    Ok(Opened { engine, layers, ram_bytes, traffic, notes: resolved.notes, bench })
 }
 
 fn drive_layers(stack: &StackText, resolved: &Resolved<'_>) -> Vec<LayerInfo> {
@@ -258,14 +278,14 @@ fn drives_and_port(
     purpose: Purpose,
     traffic: Traffic,
     layers: &mut Vec<LayerInfo>,
-) -> Result<Box<dyn Engine>, BadStack> {
+) -> Result<(Box<dyn Engine>, Option<Bench>), BadStack> {
     let mut machines: Vec<Box<dyn Machine>> = Vec::new();
     let mut attachments = Vec::new();
     for drive in &resolved.drives {
         let machine = drive.entry.build(&drive.settings, QUEUE_DEPTH);
         let machine = machine.map_err(|bad| BadStack(bad.to_string()))?;
         let mut attached = drive.entry.attached(&*machine, &drive.settings);
-        if let Purpose::Served(_) = purpose {
+        if let Purpose::Served(..) = purpose {
             attached.geometry.data = Data::Stored;
         }
         attachments.push(attached);
@@ -285,20 +305,13 @@ fn drives_and_port(
         rotational: None,
     });
     let drives = Metered { machine: Bank::new(machines), traffic };
-    Ok(match purpose {
-        Purpose::Measured => Box::new(Stack::new(port, Sim::new(drives))),
-        Purpose::Served(clock) => {
-            let rig = Rig::new(drives, attachments.iter().map(medium).collect());
-            Box::new(Stack::new(port, Paced::new(rig, RealClock(clock))))
-        }
-    })
-}
-
-/// What the drive keeps: all that completes, since the process is not what is crashed here.
-fn medium(drive: &Attached) -> Media {
-    let Geometry { capacity_bytes, block_bytes, .. } = drive.geometry;
-    let sector_bytes = if block_bytes < 4096 { 512 } else { 4096 };
-    Media::new(capacity_bytes, sector_bytes, Contents::Bytes).with_cache(WriteCache::Protected)
+    let (clock, power) = match purpose {
+        Purpose::Measured => return Ok((Box::new(Stack::new(port, Sim::new(drives))), None)),
+        Purpose::Served(clock, power) => (clock, power),
+    };
+    let bench = Bench::new(drives, power, &resolved.drives, &attachments);
+    let paced = Paced::new(bench.clone(), RealClock(clock));
+    Ok((Box::new(Stack::new(port, paced)), Some(bench)))
 }
 
 /// How many requests a member must take so that the array above takes [`QUEUE_DEPTH`].

@@ -1,0 +1,90 @@
+//! Drives on their media, in reach while a stack stands on them: somebody may cut their power.
+
+use super::{meter::Metered, resolve::ResolvedDrive};
+use block::{Completion, Drive, Effects, Geometry, Instant, Machine, Request, Rng};
+use model::{Attached, Bank, Contents, Grain, Loss, Media, Rig, WriteCache};
+use std::{cell::RefCell, rc::Rc};
+
+/// What served drives' bytes have to fear.
+#[derive(Clone, Debug)]
+pub enum Power {
+    /// Nothing, as long as the process lives.
+    Steady,
+    /// It may be cut, and takes what the drives' write caches hold.
+    MayGo,
+    /// The same, on media that a cut left.
+    Back(Vec<Media>),
+}
+
+/// The drives; clones are the same ones.
+#[derive(Clone)]
+pub(super) struct Bench(Rc<RefCell<Rig<Metered<Bank>>>>);
+
+impl Bench {
+    /// With new media, or those that a power cut left.
+    pub fn new(
+        drives: Metered<Bank>,
+        power: Power,
+        resolved: &[ResolvedDrive<'_>],
+        attached: &[Attached],
+    ) -> Self {
+        let new = || resolved.iter().zip(attached);
+        let media = match power {
+            Power::Steady => new().map(|(_, drive)| medium(drive, WriteCache::Protected)).collect(),
+            Power::MayGo => new().map(|(own, drive)| medium(drive, write_cache(own))).collect(),
+            Power::Back(media) => media,
+        };
+        Self(Rc::new(RefCell::new(Rig::new(drives, media))))
+    }
+
+    /// The power of all drives goes: what their media hold then, and what was lost. Of what no flush covered `seed` draws for
+    /// each write, as likely one as the other, whether it is lost, torn or there: what is said to be durable and is not does not
+    /// get away by luck.
+    ///
+    /// # Panics
+    /// While there is a stack above.
+    pub fn power_cut(self, now: Instant, seed: u64) -> (Vec<Media>, Loss) {
+        let mut rig = Rc::into_inner(self.0).expect("the stack above is gone").into_inner();
+        let mut rng = Rng::new(seed, 0x6375_7473);
+        let mut choose = |choices: usize| rng.below(choices as u64) as usize;
+        let loss = rig.power_cut_with(now, Grain::Write, &mut choose);
+        (rig.into_parts().0, loss)
+    }
+}
+
+impl Machine for Bench {
+    fn geometry(&self, drive: Drive) -> Geometry {
+        self.0.borrow().geometry(drive)
+    }
+
+    fn on_request(&mut self, now: Instant, request: Request, effects: &mut Effects) {
+        self.0.borrow_mut().on_request(now, request, effects);
+    }
+
+    fn on_completion(&mut self, now: Instant, completion: Completion, effects: &mut Effects) {
+        self.0.borrow_mut().on_completion(now, completion, effects);
+    }
+
+    fn on_wakeup(&mut self, now: Instant, effects: &mut Effects) {
+        self.0.borrow_mut().on_wakeup(now, effects);
+    }
+
+    fn next_wakeup(&self) -> Instant {
+        self.0.borrow().next_wakeup()
+    }
+}
+
+/// A drive's medium, all zeroes.
+fn medium(drive: &Attached, cache: WriteCache) -> Media {
+    let Geometry { capacity_bytes, block_bytes, .. } = drive.geometry;
+    let sector_bytes = if block_bytes < 4096 { 512 } else { 4096 };
+    Media::new(capacity_bytes, sector_bytes, Contents::Bytes).with_cache(cache)
+}
+
+/// What a power cut does to the drive's completed writes.
+fn write_cache(drive: &ResolvedDrive<'_>) -> WriteCache {
+    match drive.entry.volatile_bytes(&drive.settings) {
+        0 => WriteCache::Protected,
+        bytes_max => WriteCache::Volatile { bytes_max },
+    }
+}
