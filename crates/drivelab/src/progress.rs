@@ -29,6 +29,26 @@ pub enum Talk {
     Normal,
 }
 
+/// A bar on a terminal, nothing elsewhere. `count` is how it tells the share that is done, as an indicatif template.
+pub fn bar(length: u64, count: &str, talk: Talk) -> Option<ProgressBar> {
+    (talk == Talk::Normal && io::stderr().is_terminal()).then(|| {
+        let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr());
+        let template = format!("{{bar:24}} {count}  {{eta:>4}} left  {{wide_msg}}");
+        let look = ProgressStyle::with_template(&template).expect("the template is valid");
+        bar.set_style(look.progress_chars("=> "));
+        bar
+    })
+}
+
+/// A line above the bar, or on its own where there is none.
+pub fn say(bar: Option<&ProgressBar>, talk: Talk, line: &str) {
+    match bar {
+        _ if talk == Talk::Quiet => {}
+        Some(bar) => bar.println(line),
+        None => eprintln!("{line}"),
+    }
+}
+
 /// Shows the run to the user, keeps the record in the store, listens for Ctrl-C.
 pub struct Progress {
     bar: Option<ProgressBar>,
@@ -54,14 +74,7 @@ impl Progress {
         interrupted: Arc<AtomicBool>,
     ) -> Self {
         let steps = plan.steps.len() as u64;
-        let bar = (talk == Talk::Normal && io::stderr().is_terminal()).then(|| {
-            let bar =
-                ProgressBar::with_draw_target(Some(steps * UNITS), ProgressDrawTarget::stderr());
-            let template = "{bar:24} {percent:>3}%  {eta:>4} left  {wide_msg}";
-            let look = ProgressStyle::with_template(template).expect("the template is valid");
-            bar.set_style(look.progress_chars("=> "));
-            bar
-        });
+        let bar = bar(steps * UNITS, "{percent:>3}%", talk);
         let seconds_max = plan.rule.seconds_max;
         Self {
             bar,
@@ -92,14 +105,6 @@ impl Progress {
         }
     }
 
-    fn say(&self, line: &str) {
-        match &self.bar {
-            _ if self.talk == Talk::Quiet => {}
-            Some(bar) => bar.println(line),
-            None => eprintln!("{line}"),
-        }
-    }
-
     fn live(&self, live: Live) {
         let rate = format!("{}  {}", number::iops(live.iops), number::rate(live.bytes_per_s));
         self.show(rate, live.seconds / self.seconds_max);
@@ -123,7 +128,7 @@ impl Observer for Progress {
                     let count = format!("[{}/{}] ", self.step + 1, self.steps);
                     let style = Style { width: self.style.width - count.len(), ..self.style };
                     let line = report::terminal::cell_line(cell, &self.known, &style);
-                    self.say(&format!("{count}{line}"));
+                    say(self.bar.as_ref(), self.talk, &format!("{count}{line}"));
                 }
             }
         }

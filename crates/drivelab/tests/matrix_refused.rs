@@ -10,7 +10,7 @@ const XFS: &str = "/usr/sbin/mkfs.xfs";
 
 fn matrix(bench: &Bench, words: &[&str]) -> Call {
     let state = bench.path("state");
-    let call = bench.drivelab(["matrix", "--method", "small.toml", "--passes", "1"]);
+    let call = bench.drivelab(["matrix", "--method", "small.toml", "--quiet"]);
     call.and(words).variable("XDG_STATE_HOME", state.to_str().expect("plain"))
 }
 
@@ -93,4 +93,16 @@ fn a_loop_device_over_memory_is_refused() {
     let outcome = matrix(&bench, &["--loop", "ram", "--loop-size", "64M"]).done();
     system("umount", &[at]).expect("nobody uses it");
     assert_refused(&bench, &outcome, &["O_DIRECT", "another one"]);
+}
+
+#[test]
+fn more_than_the_whole_drive_is_written_only_when_agreed_to() {
+    let device = need!(LoopDevice::of_zeros(64 * MIB), common::ROOT);
+    let before = hash_device(&device);
+    let bench = Bench::new();
+    let words = [device.text(), "--destroy", device.name(), "--fs", "raw", "--passes", "40"];
+    let outcome = matrix(&bench, &[]).and(words).done();
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    assert_one_sentence(&outcome.stderr, &["in 40 turns", "times the drive", "add --yes"]);
+    assert_eq!(hash_device(&device), before);
 }

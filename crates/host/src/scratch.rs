@@ -173,6 +173,15 @@ pub fn takes_direct_io(directory: &Path) -> bool {
     !matches!(rustix::fs::open(directory, flags, Mode::RUSR | Mode::WUSR), Err(Errno::INVAL))
 }
 
+/// The size of the file system that `directory` is in, bytes.
+///
+/// # Errors
+/// When the file system cannot be asked.
+pub fn bytes_total(directory: &Path) -> Result<u64, HostError> {
+    let usage = statvfs(directory).map_err(|error| HostError::io("look at", directory, error))?;
+    Ok(usage.f_blocks * usage.f_frsize)
+}
+
 fn check_space(directory: &Path, bytes: u64) -> Result<(), HostError> {
     let usage = statvfs(directory).map_err(|error| HostError::io("look at", directory, error))?;
     let (free, reserve) = (free_bytes(&usage), reserve_bytes(&usage));

@@ -133,6 +133,10 @@ pub struct MatrixArguments {
     #[arg(long, value_name = "SERIAL", help_heading = "Safety")]
     pub destroy: Vec<String>,
 
+    /// Write more than the whole drive once, all turns together
+    #[arg(long, help_heading = "Safety")]
+    pub yes: bool,
+
     /// Print every command that would be run, and stop
     #[arg(long, help_heading = "Safety")]
     pub dry_run: bool,

@@ -19,6 +19,7 @@ mod ground;
 mod page;
 mod stage;
 mod watch;
+mod wear;
 
 pub use arguments::MatrixArguments;
 
@@ -198,13 +199,15 @@ impl<'a> Bench<'a> {
         ledger.new_directory(&place)?;
         let (offer, info) =
             look(ground, &mut ledger, &place, &configurations[0], arguments, clock)?;
-        let usable = offer.capacity_bytes / 100 * usable_percent(configurations);
+        let device_bytes = offer.capacity_bytes;
+        let usable = device_bytes / 100 * usable_percent(configurations);
         let offer = Offer { capacity_bytes: usable, ..offer };
         let offers = vec![offer; configurations.len()];
         let plans: Vec<Plan> = orders
             .iter()
             .map(|order| Plan::new(order.method.clone(), &order.options, &offers))
             .collect::<Result<_, _>>()?;
+        wear::check(arguments, ground, configurations, &plans, device_bytes)?;
         let infos: Vec<TargetInfo> = configurations
             .iter()
             .map(|one| TargetInfo { text: one.to_string(), ..info.clone() })

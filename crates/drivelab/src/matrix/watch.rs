@@ -1,13 +1,12 @@
 //! What a matrix says while it runs: a bar over all turns, a line a cell, each step as it would be typed.
 
-use crate::progress::Talk;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::progress::{self, Talk};
+use indicatif::ProgressBar;
 use lab::runner::{Event, Observer};
 use record::{Record, Store};
 use report::{number, terminal::Style};
 use std::{
     cell::RefCell,
-    io::{self, IsTerminal},
     rc::Rc,
     sync::{
         Arc,
@@ -25,23 +24,12 @@ pub struct Voice {
 impl Voice {
     /// For so many cells in all.
     pub fn new(cells: u64, talk: Talk) -> Self {
-        let bar = (talk == Talk::Normal && io::stderr().is_terminal()).then(|| {
-            let bar = ProgressBar::with_draw_target(Some(cells), ProgressDrawTarget::stderr());
-            let template = "{bar:24} {pos}/{len}  {eta:>4} left  {wide_msg}";
-            let look = ProgressStyle::with_template(template).expect("the template is valid");
-            bar.set_style(look.progress_chars("=> "));
-            bar
-        });
-        Self { bar, talk }
+        Self { bar: progress::bar(cells, "{pos}/{len}", talk), talk }
     }
 
     /// A line of its own.
     pub fn say(&self, line: &str) {
-        match &self.bar {
-            _ if self.talk == Talk::Quiet => {}
-            Some(bar) => bar.println(line),
-            None => eprintln!("{line}"),
-        }
+        progress::say(self.bar.as_ref(), self.talk, line);
     }
 
     /// What is going on now.

@@ -1,0 +1,70 @@
+//! What all turns of a matrix write together, and when somebody has to agree to that.
+
+use super::{MatrixArguments, fill_percent, ground::Ground};
+use anyhow::{Result, bail};
+use block::display_bytes;
+use host::scratch::bytes_total;
+use lab::plan::Plan;
+use study::matrix::Configuration;
+
+/// Half of a file system's files are written again before it is filled: filling one writes its size and half of that.
+const CHURN_FACTOR: f64 = 1.5;
+
+/// Refuses a matrix that would write the whole drive more than once, unless it was agreed to. `device_bytes` is the size of what
+/// the configurations are put on; a method that writes twice as much as another counts for twice.
+pub fn check(
+    arguments: &MatrixArguments,
+    ground: &Ground,
+    configurations: &[Configuration],
+    plans: &[Plan],
+    device_bytes: u64,
+) -> Result<()> {
+    let drive_bytes = match ground {
+        // Nothing wears out.
+        Ground::Model { .. } => return Ok(()),
+        Ground::Device { .. } => device_bytes,
+        Ground::Loop { directory, .. } => bytes_total(directory)?,
+    };
+    // A plan's bytes are those of all its passes on one target, which is filled once; here it is new in each round.
+    let again = |plan: &Plan| {
+        u64::from(plan.fill) * plan.span_bytes * u64::from(arguments.passes.saturating_sub(1))
+    };
+    let measured: u64 = plans.iter().map(|plan| plan.written_bytes_max + again(plan)).sum();
+    let written = written(configurations, measured, device_bytes, arguments.passes);
+    if written > drive_bytes && !arguments.yes {
+        bail!(
+            "this matrix writes up to {} in {} turns, {:.1} times the drive below: name fewer settings or --passes, or add --yes",
+            display_bytes(written),
+            configurations.len() * arguments.passes as usize,
+            written as f64 / drive_bytes as f64
+        );
+    }
+    Ok(())
+}
+
+fn written(configurations: &[Configuration], measured: u64, device_bytes: u64, passes: u32) -> u64 {
+    let filled = |one: &Configuration| match fill_percent(one) {
+        0 => 0.0,
+        percent if one.is_raw() => device_bytes as f64 * f64::from(percent) / 100.0,
+        _ => device_bytes as f64 * CHURN_FACTOR,
+    };
+    let filled: f64 = configurations.iter().map(filled).sum();
+    measured * configurations.len() as u64 + (filled * f64::from(passes)) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use study::matrix::{Axes, Axis};
+
+    #[test]
+    fn every_turn_writes_its_method_and_its_filling() {
+        let mut axes = Axes::default();
+        axes.add(Axis::Fs, "raw,ext4").expect("levels");
+        axes.add(Axis::Fill, "0,90").expect("levels");
+        let all = axes.configurations();
+        assert_eq!(all.len(), 4);
+        // Four times the method; in each of two rounds 0.9 of the raw device and 1.5 of the file system.
+        assert_eq!(written(&all, 100, 1000, 2), 4 * 100 + 2 * (900 + 1500));
+    }
+}
