@@ -1,6 +1,6 @@
 //! The one trait that waits.
 
-use crate::{Buf, Completion, Drive, Instant, Request};
+use crate::{Buf, Completion, Drive, Instant, IoError, Request};
 use std::os::fd::BorrowedFd;
 
 /// What a caller must know to submit correctly.
@@ -78,6 +78,15 @@ pub trait Engine {
         (Allocation::Data, len)
     }
 
+    /// Passes on to the system what the engine itself still holds back, as a C library's buffer does; with nothing in
+    /// flight. It is then where any other engine's writes are, and no more durable: that is a flush's business.
+    ///
+    /// # Errors
+    /// The system's, for bytes whose writes were acknowledged already.
+    fn hand_over(&mut self) -> Result<(), IoError> {
+        Ok(())
+    }
+
     /// `count` zeroed buffers of at least `bytes` each, all that the caller will ever need. An engine that
     /// can register memory with the kernel does it here. Call once, before submitting.
     fn pool(&mut self, count: usize, bytes: usize) -> Vec<Buf> {
@@ -112,6 +121,10 @@ impl<E: Engine + ?Sized> Engine for Box<E> {
 
     fn allocation(&self, drive: Drive, offset: u64, len: u64) -> (Allocation, u64) {
         (**self).allocation(drive, offset, len)
+    }
+
+    fn hand_over(&mut self) -> Result<(), IoError> {
+        (**self).hand_over()
     }
 
     fn pool(&mut self, count: usize, bytes: usize) -> Vec<Buf> {

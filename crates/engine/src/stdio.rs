@@ -6,9 +6,11 @@ use crate::{
     open_file,
 };
 use block::{Command, Completion, Drive, Durability, Engine, Geometry, Instant, IoError, Request};
-use std::{io, mem::ManuallyDrop, os::fd::IntoRawFd, path::Path, ptr::NonNull};
+use std::{io, os::fd::IntoRawFd, path::Path, ptr::NonNull};
 
-/// One request at a time through a `FILE` with its default buffer.
+/// One request at a time through a `FILE` with its default buffer: in glibc of `st_blksize` bytes, but never more than
+/// BUFSIZ, 8192 (`_IO_file_doallocate` in libio/filedoalloc.c), so 4096 on most file systems. Smaller writes and reads
+/// are joined in it.
 ///
 /// It seeks only when a request does not go on where the last one ended, or turns from reading to
 /// writing or back, as the C standard demands (C17, 7.21.5.3). A flush is `fflush` and `fdatasync`;
@@ -61,24 +63,6 @@ impl Stdio {
         let stream = NonNull::new(stream).expect("fdopen only fails without memory");
         let now = clock.now();
         Ok(Self { clock, door, now, queued: None, stream, position: Some(0), last: Last::Nothing })
-    }
-
-    /// Writes out what is buffered and closes the stream.
-    ///
-    /// # Errors
-    /// That of `fclose`: the buffered bytes could not be written.
-    pub fn finish(self) -> io::Result<()> {
-        let this = ManuallyDrop::new(self);
-        this.close()
-    }
-
-    fn close(&self) -> io::Result<()> {
-        // SAFETY: the stream is open; only `finish` and `drop` come here, each once and as the
-        // last.
-        match unsafe { libc::fclose(self.stream.as_ptr()) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
     }
 
     fn perform(&mut self, command: &mut Command) -> Result<(), IoError> {
@@ -164,8 +148,9 @@ impl Stdio {
 
 impl Drop for Stdio {
     fn drop(&mut self) {
-        // Who wants to know whether the last bytes went out calls `finish`.
-        let _ = self.close();
+        // Who wants to know whether the last bytes went out calls `hand_over`.
+        // SAFETY: the stream is open, and this is the last that is done with it.
+        unsafe { libc::fclose(self.stream.as_ptr()) };
     }
 }
 
@@ -197,6 +182,17 @@ impl Engine for Stdio {
         self.now = self.clock.now();
         let payload = command.into_payload();
         done.push(Completion { tag, issued, finished: self.now, result, payload });
+    }
+
+    fn hand_over(&mut self) -> Result<(), IoError> {
+        // fflush would set a reading stream's descriptor back to where its reader stands.
+        if self.last != Last::Write {
+            return Ok(());
+        }
+        // SAFETY: the stream is open.
+        let handed_over = unsafe { libc::fflush(self.stream.as_ptr()) } == 0;
+        self.now = self.clock.now();
+        if handed_over { Ok(()) } else { Err(last_error()) }
     }
 }
 

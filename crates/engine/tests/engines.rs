@@ -208,7 +208,7 @@ fn the_stdio_engine_holds_in_all_respects() {
         discards(&mut engine, Discards::Refused);
         an_idle_wait_lets_time_pass(&mut engine);
         a_read_past_the_end_of_the_file_is_short(&mut engine, &path);
-        engine.finish().expect("nothing is left to write");
+        assert_eq!(engine.hand_over(), Ok(()));
     }
 }
 
@@ -335,19 +335,19 @@ fn a_write_without_permission_is_an_error_with_its_number() {
 }
 
 #[test]
-fn bytes_left_in_the_streams_buffer_are_in_the_file_after_finish() {
+fn bytes_left_in_the_streams_buffer_are_in_the_file_once_handed_over() {
     let path = scratch();
     let mut engine = Stdio::open(Clock::start(), &path, Access::ReadWrite, geometry(CAPACITY, 1))
         .expect("just made");
     let mut buf = Buf::zeroed(4096);
     buf.bytes_mut().fill(0x5A);
     assert_eq!(ask(&mut engine, write(0, BLOCK_BYTES, buf, Durability::Cached)).result, Ok(()));
-    engine.finish().expect("the disk has room");
+    assert_eq!(engine.hand_over(), Ok(()));
     assert!(fs::read(&*path).expect("readable")[..4096].iter().all(|&byte| byte == 0x5A));
 }
 
 #[test]
-fn finish_tells_that_buffered_bytes_were_lost() {
+fn handing_over_tells_that_buffered_bytes_were_lost() {
     let full = Path::new("/dev/full");
     if !full.exists() {
         return skip("/dev/full");
@@ -357,7 +357,7 @@ fn finish_tells_that_buffered_bytes_were_lost() {
         Stdio::open(Clock::start(), full, Access::ReadWrite, geometry).expect("anybody may write");
     let answer = ask(&mut engine, write(0, 100, Buf::zeroed(4096), Durability::Cached));
     assert_eq!(answer.result, Ok(()), "it went no further than the buffer");
-    assert_eq!(engine.finish().expect_err("the device is full").raw_os_error(), Some(libc::ENOSPC));
+    assert_eq!(engine.hand_over(), Err(IoError::Os(libc::ENOSPC)));
 }
 
 /// Says what the engine said when it was given one request too many.

@@ -1,6 +1,7 @@
 //! The machine and its state when a run begins.
 
 use crate::{
+    cgroup,
     program::Program,
     roots::{Roots, read_text},
 };
@@ -23,6 +24,13 @@ pub fn memory_total(roots: &Roots) -> Option<u64> {
     meminfo_bytes(&read_text(&roots.proc.join("meminfo"))?, "MemTotal")
 }
 
+/// Bytes of memory that this program can have at most, its page cache included: all of the machine's, or less where its
+/// control group has a limit.
+pub fn memory_usable(roots: &Roots) -> Option<u64> {
+    let total = memory_total(roots);
+    total.into_iter().chain(cgroup::memory_limit(roots)).min()
+}
+
 fn meminfo_bytes(text: &str, key: &str) -> Option<u64> {
     let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
     let kib: u64 = value.trim().strip_suffix("kB")?.trim().parse().ok()?;
@@ -38,6 +46,8 @@ fn host_facts(roots: &Roots) -> HostFacts {
         architecture: std::env::consts::ARCH.to_owned(),
         distribution: read_text(&roots.etc.join("os-release")).and_then(|text| pretty_name(&text)),
         memory_bytes: memory_total(roots).unwrap_or(0),
+        memory_limit_bytes: cgroup::memory_limit(roots)
+            .filter(|&limit| Some(limit) < memory_total(roots)),
         memory_available_bytes: memory_available(roots).unwrap_or(0),
         virtualisation: virtualisation(roots),
         load_1min: load

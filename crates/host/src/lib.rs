@@ -17,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+mod cgroup;
 mod error;
 mod mountinfo;
 mod roots;

@@ -1,11 +1,15 @@
 //! The page cache: a file put out of it, and what was read although it was there.
 
 use crate::{
-    error::HostError,
+    error::{ErrorKind, HostError},
     roots::{Roots, read_text},
 };
 use engine::raw::{Advice, advise};
-use std::{fs, fs::File, io, path::Path};
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+};
 
 /// Puts a file, or a block device, out of the page cache: what is dirty is written and flushed, then every page is given up
 /// (posix_fadvise(2), `POSIX_FADV_DONTNEED`). Pages that others have mapped or locked stay; who wants to know asks for
@@ -19,6 +23,16 @@ pub fn drop_file(path: &Path) -> io::Result<()> {
     advise(&file, 0..u64::MAX, Advice::DontNeed)
 }
 
+/// Whether this user may [`drop_machine`].
+///
+/// # Errors
+/// A sentence with the cure when not.
+pub fn machine_droppable(roots: &Roots) -> Result<(), HostError> {
+    let path = drop_caches(roots);
+    rustix::fs::access(&path, rustix::fs::Access::WRITE_OK)
+        .map_err(|error| cannot_drop(&path, error.into()))
+}
+
 /// Empties the whole machine's page cache, names and inodes included: sync(2), then 3 into
 /// `/proc/sys/vm/drop_caches` (Documentation/admin-guide/sysctl/vm.rst). Every other program reads from its drives
 /// again afterwards.
@@ -27,8 +41,20 @@ pub fn drop_file(path: &Path) -> io::Result<()> {
 /// When this user may not.
 pub fn drop_machine(roots: &Roots) -> Result<(), HostError> {
     rustix::fs::sync();
-    let path = roots.proc.join("sys/vm/drop_caches");
-    fs::write(&path, "3\n").map_err(|error| HostError::io("empty the page cache by", &path, error))
+    let path = drop_caches(roots);
+    fs::write(&path, "3\n").map_err(|error| cannot_drop(&path, error))
+}
+
+fn drop_caches(roots: &Roots) -> PathBuf {
+    roots.proc.join("sys/vm/drop_caches")
+}
+
+fn cannot_drop(path: &Path, error: io::Error) -> HostError {
+    let sentence = format!(
+        "the machine's page cache cannot be emptied through {} ({error}): run as root, or use --set drop_cache=file",
+        path.display()
+    );
+    HostError::new(ErrorKind::Permission, sentence)
 }
 
 /// Bytes that this program has had read from storage since it began: `read_bytes` of `/proc/self/io` (proc_pid_io(5)).

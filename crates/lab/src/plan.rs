@@ -7,14 +7,14 @@ pub use forecast::{FAST, Pace, SLOW};
 pub use outline::{CellOutline, Outline};
 
 use crate::{
-    method::{CellBound, CellSpec, FileState, Method, SpanRule, WrittenRule},
+    method::{CacheState, CellBound, CellSpec, FileState, Method, SpanRule, WrittenRule},
     runner::probe_bytes,
     statistics::{Grade, StopRule},
     target::{Access, Offer, Time},
     workload::{Area, Caching, EngineChoice, Stream, tree::TreeCell},
 };
 use block::{Rng, display_bytes};
-use record::LeftOut;
+use record::{CacheDrop, LeftOut};
 use std::fmt;
 
 /// What the user may change about a method.
@@ -304,6 +304,14 @@ fn obstacle(cell: &CellSpec, offer: &Offer, options: &Options, span_bytes: u64) 
     }
     if let Some(tree) = &cell.tree {
         return tree_obstacle(tree, offer, options, span_bytes);
+    }
+    let undroppable = match cell.cache {
+        CacheState::Dropped(CacheDrop::Machine) => offer.drop_machine.as_ref().err(),
+        CacheState::Dropped(CacheDrop::Remount) => offer.remount.as_ref().err(),
+        CacheState::Dropped(CacheDrop::File) | CacheState::AsIs => None,
+    };
+    if let Some(reason) = undroppable {
+        return Some(reason.clone());
     }
     let buffers = buffer_bytes(cell);
     // Where only the time is real, operations carry no memory.

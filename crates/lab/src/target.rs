@@ -94,6 +94,10 @@ pub struct Offer {
     pub buffered: Result<(), String>,
     /// Why stdio is not to be had, if it is not.
     pub stdio: Result<(), String>,
+    /// Why the whole machine's page cache cannot be emptied, if it cannot.
+    pub drop_machine: Result<(), String>,
+    /// Why its file system cannot be mounted anew, if it cannot.
+    pub remount: Result<(), String>,
     /// How many files can be made in it, or why no file tree is to be had.
     pub files_max: Result<u64, String>,
     /// Whether its clock is the wall's.
@@ -199,6 +203,11 @@ pub trait Drivable {
     fn drive(&mut self, workers: &mut [Worker], until: Instant, stop: &AtomicBool);
     /// [`drain`].
     fn drain(&mut self, workers: &mut [Worker]);
+    /// [`Engine::hand_over`].
+    ///
+    /// # Errors
+    /// The system's.
+    fn hand_over(&mut self) -> Result<(), IoError>;
     /// The time now; with nothing in flight.
     fn now(&mut self) -> Instant;
     /// The time that the last [`drive`] reached.
@@ -233,6 +242,10 @@ impl<E: Engine> Drivable for Named<E> {
 
     fn drain(&mut self, workers: &mut [Worker]) {
         drain(&mut self.engine, workers);
+    }
+
+    fn hand_over(&mut self) -> Result<(), IoError> {
+        self.engine.hand_over()
     }
 
     fn now(&mut self) -> Instant {

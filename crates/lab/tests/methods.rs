@@ -35,6 +35,8 @@ fn big() -> Offer {
         direct: Ok(()),
         buffered: Ok(()),
         stdio: Ok(()),
+        drop_machine: Ok(()),
+        remount: Ok(()),
         files_max: Ok(1 << 30),
         time: Time::Wall,
         memory_bytes: 32 * GIB,

@@ -28,12 +28,22 @@ pub struct HostFacts {
     pub distribution: Option<String>,
     /// Memory, bytes.
     pub memory_bytes: u64,
+    /// What this program's control group allows of it, page cache included, bytes; absent without a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_limit_bytes: Option<u64>,
     /// Memory available at the start, bytes.
     pub memory_available_bytes: u64,
     /// `kvm`, `vmware`, `container:docker`..., absent on bare metal.
     pub virtualisation: Option<String>,
     /// Load average over one minute at the start.
     pub load_1min: f64,
+}
+
+impl HostFacts {
+    /// Memory that the program could have at most, its page cache included, bytes.
+    pub fn memory_usable_bytes(&self) -> u64 {
+        self.memory_limit_bytes.map_or(self.memory_bytes, |limit| limit.min(self.memory_bytes))
+    }
 }
 
 /// The processor.

@@ -175,7 +175,7 @@ fn shared(kept: Kept, name: &'static str) -> Shared<Kept> {
 }
 
 fn memory_bytes() -> u64 {
-    host::environment::memory_total(&Roots::default()).unwrap_or(u64::MAX)
+    host::environment::memory_usable(&Roots::default()).unwrap_or(u64::MAX)
 }
 
 /// How the volume at `path` stands, without opening it for writing.
@@ -223,6 +223,8 @@ impl Target for KeptTarget {
                 self.info.text
             )),
             stdio: Err(format!("`{}` has no stdio: use --engine auto", self.info.text)),
+            drop_machine: Ok(()),
+            remount: Ok(()),
             files_max: Err(lab::target::NO_TREE.to_owned()),
             time: Time::Wall,
             memory_bytes: 0,

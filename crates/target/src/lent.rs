@@ -31,6 +31,10 @@ impl<E: Engine> Drivable for Lent<E> {
         self.0.borrow_mut().drain(workers);
     }
 
+    fn hand_over(&mut self) -> Result<(), IoError> {
+        self.0.borrow_mut().hand_over()
+    }
+
     fn now(&mut self) -> Instant {
         self.0.borrow_mut().now()
     }

@@ -73,9 +73,9 @@ impl ModelTarget {
     }
 }
 
-/// Memory of this machine; where it does not say, there is enough.
+/// Memory that this program may have; where nobody says, there is enough.
 fn memory_bytes() -> u64 {
-    host::environment::memory_total(&Roots::default()).unwrap_or(u64::MAX)
+    host::environment::memory_usable(&Roots::default()).unwrap_or(u64::MAX)
 }
 
 fn info(stack: &Stack, opened: &Opened) -> TargetInfo {
@@ -131,6 +131,8 @@ impl Target for ModelTarget {
             uring: Ok(()),
             direct: Ok(()),
             stdio: Err("a model has no stdio: use --engine auto with --io buffered".to_owned()),
+            drop_machine: Ok(()),
+            remount: Ok(()),
             files_max: Err(lab::target::NO_TREE.to_owned()),
             buffered,
             time: Time::Virtual,

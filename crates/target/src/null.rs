@@ -68,6 +68,8 @@ impl Target for NullTarget {
             uring: Ok(()),
             direct: Ok(()),
             buffered: Ok(()),
+            drop_machine: Ok(()),
+            remount: Ok(()),
             files_max: Err(lab::target::NO_TREE.to_owned()),
             stdio: Err(
                 "`null:` has no stdio engine: use --engine auto, or measure a file".to_owned()

@@ -34,6 +34,10 @@ use std::{
 /// Blocks looked at on a raw device before it is read without having been written.
 const ZERO_SAMPLE: u64 = 1000;
 
+/// Why a plain run mounts nothing.
+const NO_REMOUNT: &str = "its file system would have to be mounted anew, and only a matrix has file systems of its own: \
+                          use `drivelab matrix`, or --set drop_cache=file";
+
 /// A target that has a path.
 pub struct PathTarget {
     info: TargetInfo,
@@ -157,9 +161,12 @@ impl Target for PathTarget {
             direct: self.direct.clone(),
             buffered: Ok(()),
             stdio: Ok(()),
+            drop_machine: page_cache::machine_droppable(&Roots::default())
+                .map_err(|error| error.to_string()),
+            remount: Err(NO_REMOUNT.to_owned()),
             files_max: self.files_max(),
             time: Time::Wall,
-            memory_bytes: host::environment::memory_total(&Roots::default()).unwrap_or(0),
+            memory_bytes: host::environment::memory_usable(&Roots::default()).unwrap_or(0),
         }
     }
 
@@ -228,9 +235,7 @@ impl Target for PathTarget {
             (Reset::DropCache(CacheDrop::Machine), _) => {
                 page_cache::drop_machine(&Roots::default()).map_err(refused)
             }
-            (Reset::DropCache(CacheDrop::Remount), _) => {
-                Err(TargetError::refused("only a matrix mounts file systems of its own"))
-            }
+            (Reset::DropCache(CacheDrop::Remount), _) => Err(TargetError::refused(NO_REMOUNT)),
             (Reset::DropCache(CacheDrop::File), _) => {
                 page_cache::drop_file(&self.area_path()).map_err(failed)
             }

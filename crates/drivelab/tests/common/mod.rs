@@ -6,7 +6,7 @@ mod call;
 mod device;
 pub mod serving;
 
-pub use call::{Call, Living, Outcome, assert_one_sentence};
+pub use call::{Call, DRIVELAB, Living, Outcome, assert_one_sentence};
 pub use device::{LoopDevice, Mounted, fill, hash, hash_device, system, write_mbr};
 
 use serde_json::Value;

@@ -212,10 +212,7 @@ fn of_blocks(cell: &CellFile) -> Result<CellSpec, String> {
             true => FileState::New,
             false => FileState::AsIs,
         },
-        cache: match before.iter().any(|word| word == "drop_cache") {
-            true => CacheState::Dropped(CacheDrop::File),
-            false => CacheState::AsIs,
-        },
+        cache: cache_state(cell.drop_cache.as_deref(), &before)?,
         flush: final_flush(cell)?,
         written_max: cell
             .written_max
@@ -227,6 +224,21 @@ fn of_blocks(cell: &CellFile) -> Result<CellSpec, String> {
         streams,
     };
     Ok(spec)
+}
+
+fn cache_state(written: Option<&str>, before: &[String]) -> Result<CacheState, String> {
+    Ok(match written {
+        None if before.iter().any(|word| word == "drop_cache") => {
+            CacheState::Dropped(CacheDrop::File)
+        }
+        None | Some("no") => CacheState::AsIs,
+        Some("file") => CacheState::Dropped(CacheDrop::File),
+        Some("machine") => CacheState::Dropped(CacheDrop::Machine),
+        Some("remount") => CacheState::Dropped(CacheDrop::Remount),
+        Some(other) => {
+            return Err(unknown("drop_cache", other, &["no", "file", "machine", "remount"]));
+        }
+    })
 }
 
 fn stream(cell: &CellFile) -> Result<Stream, String> {

@@ -139,6 +139,9 @@ pub struct CellFile {
     pub flush: Option<String>,
     /// What happens before it: any of `new_file`, `drop_cache`.
     pub before: Option<Vec<String>>,
+    /// How its file is put out of the page cache before it: `no`, `file`, `machine`, `remount`. When absent, `file` where
+    /// `before` has `drop_cache`.
+    pub drop_cache: Option<String>,
     /// Further coordinates for the table.
     pub coordinates: Option<BTreeMap<String, String>>,
     /// The file tree of an operation on trees.
@@ -153,7 +156,7 @@ impl CellFile {
     pub fn overlaid(&self, over: &Self) -> Self {
         let Self { name, op, pattern, block, threads, depth, file, engine, .. } = over.clone();
         let Self { io, data, flush_every, rate, part, bound, flush, before, .. } = over.clone();
-        let Self { shift, written_max, .. } = over.clone();
+        let Self { shift, written_max, drop_cache, .. } = over.clone();
         let coordinates = match (&self.coordinates, &over.coordinates) {
             (Some(under), Some(over)) => {
                 Some(under.clone().into_iter().chain(over.clone()).collect())
@@ -185,6 +188,7 @@ impl CellFile {
             bound: bound.or(under.bound),
             flush: flush.or(under.flush),
             before: before.or(under.before),
+            drop_cache: drop_cache.or(under.drop_cache),
             coordinates,
             streams: if over.streams.is_empty() { under.streams } else { over.streams.clone() },
         }
@@ -217,6 +221,7 @@ impl CellFile {
             "data" => self.data = Some(one()?),
             "flush" => self.flush = Some(one()?),
             "shift" => self.shift = Some(one()?),
+            "drop_cache" => self.drop_cache = Some(one()?),
             "rate" => self.rate = Some(number(one()?)?),
             "flush_every" => self.flush_every = Some(count(one()?)?),
             _ if TREE_KEYS.contains(&key) => {
@@ -247,6 +252,7 @@ pub const SET_KEYS: &[&str] = &[
     "rate",
     "flush_every",
     "shift",
+    "drop_cache",
     "files",
     "file_size",
     "directories",

@@ -169,6 +169,7 @@ fn refuse_block_settings(cell: &CellFile, op: TreeOp) -> Result<(), String> {
         ("shift", cell.shift.is_some()),
         ("written_max", cell.written_max.is_some()),
         ("before", cell.before.is_some()),
+        ("drop_cache", cell.drop_cache.is_some()),
         ("stream", !cell.streams.is_empty()),
     ];
     match set.iter().find(|(_, is_set)| *is_set) {

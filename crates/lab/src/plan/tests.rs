@@ -11,6 +11,8 @@ fn offer() -> Offer {
         direct: Ok(()),
         buffered: Ok(()),
         stdio: Ok(()),
+        drop_machine: Ok(()),
+        remount: Ok(()),
         files_max: Ok(1 << 30),
         time: crate::target::Time::Wall,
         memory_bytes: 4 << 30,

@@ -432,7 +432,7 @@ impl<'a> Runner<'a> {
             engine_ns,
             memory_bytes: match record.targets[step.target].kind {
                 TargetKind::Model => offer.memory_bytes,
-                _ => record.environment.host.memory_bytes,
+                _ => record.environment.host.memory_usable_bytes(),
             },
         };
         (0..cell.streams.len()).map(|index| traps::find(&scene(index))).collect()

@@ -85,6 +85,8 @@ impl Facts {
                 direct: Ok(()),
                 buffered: Ok(()),
                 stdio: Ok(()),
+                drop_machine: Ok(()),
+                remount: Ok(()),
                 files_max: Ok(1 << 30),
                 time: Time::Virtual,
                 memory_bytes: 8 << 30,

@@ -147,6 +147,8 @@ impl Target for Walled {
             direct: Ok(()),
             buffered: Ok(()),
             stdio: Ok(()),
+            drop_machine: Ok(()),
+            remount: Ok(()),
             files_max: Ok(1 << 30),
             time: Time::Wall,
             memory_bytes: 8 << 30,

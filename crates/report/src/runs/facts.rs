@@ -115,6 +115,7 @@ fn facts(record: &Record) -> Vec<Fact> {
         ("processor", of_host(format!("{}, {} online", cpu.model, cpu.online))),
         ("governor", of_host(cpu.governor.clone().unwrap_or_default())),
         ("memory", of_host(number::size(host.memory_bytes))),
+        ("memory limit", of_host(host.memory_limit_bytes.map_or_else(String::new, number::size))),
         ("virtualisation", of_host(host.virtualisation.clone().unwrap_or_default())),
         ("engine's own cost", of_host(costs.collect::<Vec<_>>().join(", "))),
         ("drivelab", record.tool.version.clone()),

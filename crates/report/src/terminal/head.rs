@@ -102,7 +102,13 @@ fn host_line(record: &Record) -> String {
         format!("Linux {} {}", host.kernel, host.architecture),
         environment.cpu.model.clone(),
     ];
-    parts.push(format!("{} memory", number::size(host.memory_bytes)));
+    parts.push(match host.memory_limit_bytes {
+        Some(limit) => {
+            let all = number::size(host.memory_bytes);
+            format!("{} of {all} memory (control group)", number::size(limit))
+        }
+        None => format!("{} memory", number::size(host.memory_bytes)),
+    });
     parts.extend(host.virtualisation.clone());
     for engine in &record.calibration {
         let cost = number::duration_ns(engine.ns_per_operation);

@@ -278,7 +278,7 @@ fn model(stack: &Stack, power: Power, clock: Clock) -> Result<Served, TargetErro
 }
 
 fn memory(text: &MemoryText, clock: Clock) -> Result<Served, TargetError> {
-    let memory_bytes = host::environment::memory_total(&host::Roots::default());
+    let memory_bytes = host::environment::memory_usable(&host::Roots::default());
     text.check(memory_bytes.unwrap_or(u64::MAX))?;
     let engine = match &text.flash {
         None => ServedEngine::Plain(Box::new(text.engine(clock))),

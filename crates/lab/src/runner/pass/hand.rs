@@ -34,7 +34,7 @@ pub(super) fn on_engine(seat: Seat, plan: WorkerPlan, recorder: Recorder) -> Han
     Box::new(move || {
         let mut engine = seat()?;
         let workers = [engine.worker(&plan, recorder)];
-        Ok(Box::new(OnEngine { engine, workers }))
+        Ok(Box::new(OnEngine { engine, workers, held_back: None }))
     })
 }
 
@@ -50,6 +50,8 @@ pub(super) fn on_tree(seat: TreeSeat, plan: TreeWorkerPlan, recorder: Recorder) 
 struct OnEngine {
     engine: Box<dyn Drivable>,
     workers: [Worker; 1],
+    /// Why acknowledged bytes did not get beyond the engine.
+    held_back: Option<Failure>,
 }
 
 impl Hand for OnEngine {
@@ -61,6 +63,13 @@ impl Hand for OnEngine {
         self.workers[0].start(start);
         self.engine.drive(&mut self.workers, Instant::NEVER, stop);
         self.engine.drain(&mut self.workers);
+        // Within the time: a byte that no call has passed on was not written.
+        self.held_back = self.engine.hand_over().err().map(|error| Failure {
+            operation: "flush",
+            offset: 0,
+            bytes: 0,
+            error,
+        });
     }
 
     fn finish(&mut self) {
@@ -68,7 +77,7 @@ impl Hand for OnEngine {
     }
 
     fn failure(&self) -> Option<Failure> {
-        self.workers[0].failure()
+        self.workers[0].failure().or(self.held_back)
     }
 
     fn flush(&mut self) -> Result<Instant, IoError> {
