@@ -4,17 +4,19 @@
 //! ```text
 //!   words -> Axes -> Configuration... -> (staged and measured elsewhere) -> Outcome...
 //!                        |-> wording: mkfs, mount options, or a refusal with the nearest equivalent
-//!                        |-> Durability: the class of what a power cut leaves
+//!                        |-> Durability: the class of what a power cut leaves; PowerCut: what one left, held against it
 //!   Outcome... -> pivot, effects, best of each class
 //! ```
 
 mod axis;
+mod cut;
 mod durability;
 mod effect;
 mod published;
 mod wording;
 
 pub use axis::{Axes, Axis, BadAxis, Configuration};
+pub use cut::{FileSystemState, PowerCut};
 pub use durability::{Durability, Machine};
 pub use effect::{Best, Effect, Goal, Outcome, Pivot, best, effects, pivot};
 pub use published::{PrintedRate, STUDY, printed};

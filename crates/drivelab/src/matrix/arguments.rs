@@ -15,7 +15,8 @@ best configuration - for each class of what a power cut may leave.
 
 TARGET is a block device that --destroy names: everything on it is lost. With `--loop DIR` it is a loop device over a scratch file in \
 that directory, safe to try, which ranks file systems over this host's own and not a device. `model:STACK` is served over NBD and \
-attached, so that real file systems run on a drive that is not here, in real time.
+attached, so that real file systems run on a drive that is not here, in real time; at the end its power is cut once under every \
+configuration, to see what is left of what was flushed.
 
 Every change on the machine is written down before it is made and put back: at the end, after Ctrl-C, and by `drivelab restore` \
 after a kill. It needs root.";
@@ -140,6 +141,10 @@ pub struct MatrixArguments {
     /// Print every command that would be run, and stop
     #[arg(long, help_heading = "Safety")]
     pub dry_run: bool,
+
+    /// Of a model: do not cut its power to check the class of what that leaves
+    #[arg(long, help_heading = "What to run")]
+    pub no_power_cut: bool,
 
     /// Two settings for a pivot table; may be given again
     #[arg(long, value_name = "ROWS,COLUMNS", help_heading = "Output")]

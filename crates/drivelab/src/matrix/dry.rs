@@ -1,18 +1,19 @@
 //! `--dry-run`: every command of every configuration, and nothing is done.
 
-use super::{ground::Ground, stage};
+use super::{MatrixArguments, cut, cuts_power, ground::Ground, stage};
 use crate::run::Order;
 use std::path::Path;
-use study::matrix::{Axes, Axis, Configuration, Durability, Machine};
+use study::matrix::{Axes, Axis, Configuration, Durability};
 
 /// The plan in the order of the table; the real order is drawn anew each round.
 pub fn describe(
     ground: &Ground,
     axes: &Axes,
     orders: &[Order],
-    passes: u32,
+    arguments: &MatrixArguments,
     place: &Path,
 ) -> String {
+    let passes = arguments.passes;
     let configurations = axes.configurations();
     let methods: Vec<&str> = orders.iter().map(|order| order.method.file.name.as_str()).collect();
     let mut text = format!(
@@ -22,10 +23,14 @@ pub fn describe(
         methods.join(", ")
     );
     for configuration in &configurations {
-        let (class, why) = Durability::of(configuration, Machine::default());
+        let (class, why) = Durability::of(configuration, ground.machine(configuration));
         text += &format!("\n{configuration}: {class}, {why}\n");
         for line in commands(ground, configuration, place) {
             text += &format!("  {line}\n");
+        }
+        if cuts_power(ground, arguments) {
+            let lines = cut::commands(configuration);
+            text += &format!("  at the end, once more: {}\n", lines.join("; "));
         }
     }
     text + "\nAfter each: all of it in reverse.\n"

@@ -15,8 +15,12 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use study::matrix::{Axis, Configuration};
-use target::{Permission, TargetText, stack::Stack};
+use study::matrix::{Axis, Configuration, Machine};
+use target::{
+    Permission, TargetText,
+    catalog::Catalog,
+    stack::{Stack, has_volatile_cache},
+};
 
 /// How long a server or a file system in user space may take to come up.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -99,6 +103,15 @@ impl Ground {
                 "{text}, served over NBD and attached by nbdfuse and a loop device, in real time"
             ),
         }
+    }
+
+    /// What is known of the drive under a configuration: a model says whether its write cache is volatile.
+    pub fn machine(&self, configuration: &Configuration) -> Machine {
+        let volatile_cache = match self {
+            Self::Model { text } => is_volatile(text, configuration.level(Axis::WriteCache)).ok(),
+            Self::Loop { .. } | Self::Device { .. } => None,
+        };
+        Machine { volatile_cache }
     }
 
     /// The one modelled drive that it is, by its name in the catalog.
@@ -231,6 +244,13 @@ impl Attached {
     }
 }
 
+/// Whether a model's completed writes can be lost.
+fn is_volatile(text: &str, write_cache: Option<&str>) -> Result<bool> {
+    let text = with_write_cache(text, write_cache)?;
+    let stack: Stack = text.strip_prefix("model:").expect("a model's text").parse()?;
+    Ok(has_volatile_cache(&stack, &Catalog::load()?)?)
+}
+
 /// The stack's text with the write cache of every drive set.
 pub fn with_write_cache(text: &str, level: Option<&str>) -> Result<String> {
     let Some(level) = level else { return Ok(text.to_owned()) };
@@ -255,16 +275,40 @@ pub fn with_write_cache(text: &str, level: Option<&str>) -> Result<String> {
 
 /// Serves a target and attaches it: `drivelab serve`, nbdfuse, losetup.
 fn serve(ledger: &mut Ledger, base: &Path, target: &str) -> Result<Attached> {
-    let (socket, place) = (base.join("nbd.sock"), base.join("nbd"));
+    let server = start_server(ledger, base, target, &[], Stdio::null())?;
+    let (device, fuse) = connect(ledger, base)?;
+    Ok(Attached { device, children: vec![server, fuse] })
+}
+
+fn socket(base: &Path) -> PathBuf {
+    base.join("nbd.sock")
+}
+
+/// Serves a target with these options more. What it prints goes to `said`.
+pub fn start_server(
+    ledger: &mut Ledger,
+    base: &Path,
+    target: &str,
+    options: &[String],
+    said: Stdio,
+) -> Result<Child> {
+    let socket = socket(base);
     let address = format!("unix:{}", socket.display());
     ledger.make(Change::File { path: socket.clone() }, || Ok(()))?;
     let own = std::env::current_exe().context("drivelab does not know where it is")?;
     let name = own.file_name().and_then(|name| name.to_str()).unwrap_or("drivelab").to_owned();
-    ledger.say(&format!("drivelab serve {target} --nbd {address} --quiet"));
-    let mut server = ledger.process(&name, &address, || {
-        start(Command::new(&own).args(["serve", target, "--nbd", &address, "--quiet"]))
-    })?;
+    let mut words = ["serve", target, "--nbd", &address, "--quiet"].map(str::to_owned).to_vec();
+    words.extend(options.iter().cloned());
+    ledger.say(&format!("drivelab {}", words.join(" ")));
+    let mut server =
+        ledger.process(&name, &address, || start(Command::new(&own).args(&words).stdout(said)))?;
     wait_for(&socket, &mut server, "drivelab serve")?;
+    Ok(server)
+}
+
+/// Attaches what is served: the block device, and nbdfuse.
+pub fn connect(ledger: &mut Ledger, base: &Path) -> Result<(PathBuf, Child)> {
+    let (socket, place) = (socket(base), base.join("nbd"));
     ledger.new_directory(&place)?;
     let uri = format!("nbd+unix:///?socket={}", socket.display());
     let words = [place.display().to_string(), uri.clone()];
@@ -276,18 +320,18 @@ fn serve(ledger: &mut Ledger, base: &Path, target: &str) -> Result<Attached> {
         options: String::new(),
     };
     ledger.make(mounted, || Ok(()))?;
-    let mut fuse =
-        ledger.process("nbdfuse", &uri, || start(Command::new("nbdfuse").args(&words)))?;
+    let mut fuse = ledger.process("nbdfuse", &uri, || {
+        start(Command::new("nbdfuse").args(&words).stdout(Stdio::null()))
+    })?;
     let file = place.join("nbd");
     wait_for(&file, &mut fuse, "nbdfuse")?;
-    let device = ledger.loop_device(&file)?;
-    Ok(Attached { device, children: vec![server, fuse] })
+    Ok((ledger.loop_device(&file)?, fuse))
 }
 
 fn start(command: &mut Command) -> Result<Child, HostError> {
     // Ctrl-C is for us; they are ended in order.
     use std::os::unix::process::CommandExt;
-    let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let command = command.stdin(Stdio::null()).stderr(Stdio::piped());
     let name = command.get_program().display().to_string();
     command.process_group(0).spawn().map_err(|error| HostError::starting(&name, error))
 }

@@ -8,12 +8,14 @@
 //!     fill to the wanted share                                        matrix/age
 //!     lab::runner::run_turn for each method -> its record             matrix/configured
 //!     all of it put back
+//!   on a model: once more with its power cut -> PowerCut              matrix/cut
 //!   records -> Outcome -> pivot, effects, best -> page                matrix/page
 //! ```
 
 mod age;
 pub mod arguments;
 mod configured;
+mod cut;
 mod dry;
 mod ground;
 mod page;
@@ -28,7 +30,7 @@ use crate::{
     progress::Talk,
     run::{self, Order},
 };
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use block::Rng;
 use configured::Configured;
 use engine::Clock;
@@ -39,15 +41,18 @@ use lab::{
     runner::{self, RunError, Turn},
     target::Offer,
 };
-use record::{Record, State, TargetInfo};
+use record::{Record, State, TargetInfo, Warning};
 use std::{
     cell::RefCell,
     path::{Path, PathBuf},
     process::ExitCode,
     rc::Rc,
-    sync::{Arc, atomic::AtomicBool},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
-use study::matrix::{Axes, Axis, Configuration};
+use study::matrix::{Axes, Axis, Configuration, PowerCut};
 use target::TargetText;
 use watch::{Voice, Watch};
 
@@ -71,10 +76,16 @@ pub fn matrix(arguments: &MatrixArguments) -> Result<ExitCode> {
     let configurations = axes.configurations();
     let place = std::env::temp_dir().join(format!("drivelab-matrix-{}", std::process::id()));
     if arguments.dry_run {
-        output::print(&dry::describe(&ground, &axes, &orders, arguments.passes, &place))?;
+        output::print(&dry::describe(&ground, &axes, &orders, arguments, &place))?;
         return Ok(ExitCode::SUCCESS);
     }
     ground.check(&configurations)?;
+    if cuts_power(&ground, arguments) {
+        for program in configurations.iter().filter_map(|one| cut::checker(one, Path::new(""))) {
+            let required = program.require();
+            required.map_err(|error| anyhow!("{error}; or leave the check out: --no-power-cut"))?;
+        }
+    }
     run::check_json_path(arguments.json.as_deref())?;
     let talk = if arguments.quiet { Talk::Quiet } else { Talk::Normal };
     let mut bench = Bench::new(arguments, &ground, &configurations, &orders, seed, place, talk)?;
@@ -94,6 +105,8 @@ pub fn matrix(arguments: &MatrixArguments) -> Result<ExitCode> {
         records: &records,
         floors: &bench.floors,
         drive: ground.drive(),
+        machines: configurations.iter().map(|one| ground.machine(one)).collect(),
+        cuts: &bench.cuts,
         pivots: &pivots,
         seed,
     };
@@ -128,6 +141,11 @@ fn give_out(
     output::print(&page.text(&output::style()))
 }
 
+/// Whether the classes are checked: only a model's power can be cut.
+fn cuts_power(ground: &Ground, arguments: &MatrixArguments) -> bool {
+    matches!(ground, Ground::Model { .. }) && !arguments.no_power_cut
+}
+
 fn orders(arguments: &MatrixArguments, seed: u64) -> Result<Vec<Order>> {
     let orders: Vec<Order> = arguments
         .method
@@ -155,6 +173,15 @@ pub struct Floor {
     pub iops: f64,
 }
 
+/// What a power cut left of a configuration.
+#[derive(Clone)]
+pub enum Cut {
+    /// It was done.
+    Done(PowerCut),
+    /// It was not, and why.
+    Failed(String),
+}
+
 /// All that a running matrix holds.
 struct Bench<'a> {
     arguments: &'a MatrixArguments,
@@ -165,6 +192,8 @@ struct Bench<'a> {
     plans: Vec<Plan>,
     records: Vec<Record>,
     floors: Vec<Floor>,
+    /// One a configuration, where its power was cut.
+    cuts: Vec<Option<Cut>>,
     clock: Clock,
     voice: Voice,
     watch: Watch,
@@ -242,6 +271,7 @@ impl<'a> Bench<'a> {
             plans,
             records,
             floors: Vec::new(),
+            cuts: configurations.iter().map(|_| None).collect(),
             clock,
             voice,
             watch,
@@ -262,6 +292,38 @@ impl<'a> Bench<'a> {
             for index in order {
                 self.turn(index, pass)?;
             }
+        }
+        self.cut_power()
+    }
+
+    /// Holds the class of every configuration against what a power cut leaves; how full it is makes no difference.
+    fn cut_power(&mut self) -> Result<()> {
+        if !cuts_power(self.ground, self.arguments) {
+            return Ok(());
+        }
+        let but_fill = |one: &Configuration| -> Vec<String> {
+            let levels = one.levels().filter(|(axis, _)| *axis != Axis::Fill);
+            levels.map(|(_, level)| level.to_owned()).collect()
+        };
+        for (index, configuration) in self.configurations.iter().enumerate() {
+            let same = |other: &Configuration| but_fill(other) == but_fill(configuration);
+            if let Some(known) = self.configurations[..index].iter().position(same) {
+                self.cuts[index] = self.cuts[known].clone();
+                continue;
+            }
+            self.voice.say(&format!("power cut: {configuration}"));
+            self.voice.show(format!("power cut: {configuration}"));
+            let seed = self.seed.wrapping_add(index as u64);
+            let (ledger, place) = (&mut self.ledger, &self.place);
+            let found = cut::check(ledger, self.ground, place, configuration, seed, &self.stop);
+            let cut = match found {
+                Err(_) if self.stop.load(Ordering::Relaxed) => {
+                    return Err(RunError::Interrupted.into());
+                }
+                Err(error) => Cut::Failed(error.to_string()),
+                Ok(cut) => Cut::Done(cut),
+            };
+            self.cuts[index] = Some(cut);
         }
         Ok(())
     }
@@ -305,9 +367,7 @@ impl<'a> Bench<'a> {
             false => age::file_system(&at, filling, &self.stop),
         };
         match filled {
-            Err(_) if self.stop.load(std::sync::atomic::Ordering::Relaxed) => {
-                Err(RunError::Interrupted.into())
-            }
+            Err(_) if self.stop.load(Ordering::Relaxed) => Err(RunError::Interrupted.into()),
             filled => filled.map(|()| path),
         }
     }
@@ -372,6 +432,14 @@ impl<'a> Bench<'a> {
                 for (axis, level) in self.configurations[cell.target].levels() {
                     cell.coordinates.insert(axis.name().to_owned(), level.into());
                 }
+            }
+            for (target, cut) in record.targets.iter_mut().zip(&self.cuts) {
+                let Some(cut) = cut else { continue };
+                let text = match cut {
+                    Cut::Done(cut) => format!("after a power cut: {cut}"),
+                    Cut::Failed(why) => format!("the power could not be cut: {why}"),
+                };
+                target.warnings.push(Warning { flag: None, text });
             }
             runner::conclude(plan, record, &ended);
             record.flags = runner::flags_of(record);

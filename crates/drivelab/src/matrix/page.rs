@@ -1,6 +1,6 @@
 //! What a matrix found, as a page: every configuration, pivots, effects, the best of each class.
 
-use super::Floor;
+use super::{Cut, Floor, cut};
 use anyhow::{Result, bail};
 use record::{Cell, Flag, Record};
 use report::{
@@ -9,8 +9,8 @@ use report::{
     terminal::{Page, Style, put_table},
 };
 use study::matrix::{
-    Axes, Axis, Best, Configuration, Durability, Effect, Goal, Machine, Outcome, STUDY, best,
-    effects, pivot, printed,
+    Axes, Axis, Best, Configuration, Effect, Goal, Machine, Outcome, STUDY, best, effects, pivot,
+    printed,
 };
 
 /// Below this share of the path's own floor a cell says more about the path than about the drive.
@@ -31,6 +31,10 @@ pub struct Matrix<'a> {
     pub records: &'a [Record],
     /// The path's own speed, where there is such a path.
     pub floors: &'a [Floor],
+    /// What is known of the drive, one a configuration.
+    pub machines: Vec<Machine>,
+    /// What a power cut left, one a configuration.
+    pub cuts: &'a [Option<Cut>],
     /// The one modelled drive below it, by its name in the catalog.
     pub drive: Option<String>,
     /// Which tables of two axes.
@@ -97,6 +101,7 @@ impl Matrix<'_> {
         self.put_effects(&mut page, &all);
         self.put_best(&mut page, &all);
         self.put_floor(&mut page, &all);
+        cut::page::put(&mut page, self.configurations, &self.machines, self.cuts);
         page.finish()
     }
 
@@ -116,12 +121,22 @@ impl Matrix<'_> {
                     .filter(|cell| cell.name == name)
                     .map(|cell| (&self.configurations[cell.target], cell))
                     .collect();
-                let outcomes = cells.iter().map(|(one, cell)| outcome(one, cell)).collect();
+                let outcomes = cells.iter().map(|(one, cell)| self.outcome(one, cell)).collect();
                 let title = report::terminal::cell_title(cells[0].1);
                 all.push(Across { goal: goal(cells[0].1), name: title, cells, outcomes });
             }
         }
         all
+    }
+
+    fn outcome(&self, configuration: &Configuration, cell: &Cell) -> Outcome {
+        let (machine, cut) = (self.machines[cell.target], self.cuts[cell.target].as_ref());
+        Outcome {
+            configuration: configuration.clone(),
+            durability: cut::page::class(configuration, machine, cut),
+            rate: cell.iops,
+            passes: cell.passes.iter().map(|pass| (pass.pass, pass.iops)).collect(),
+        }
     }
 
     /// Every configuration of one cell, and its pivots.
@@ -290,16 +305,6 @@ fn goal(cell: &Cell) -> Goal {
     match in_turn && cell.block_bytes <= 64 << 10 {
         true => Goal::Latency,
         false => Goal::Throughput,
-    }
-}
-
-fn outcome(configuration: &Configuration, cell: &Cell) -> Outcome {
-    let (durability, _): (Durability, _) = Durability::of(configuration, Machine::default());
-    Outcome {
-        configuration: configuration.clone(),
-        durability,
-        rate: cell.iops,
-        passes: cell.passes.iter().map(|pass| (pass.pass, pass.iops)).collect(),
     }
 }
 

@@ -56,6 +56,17 @@ pub fn set(
     Ok(at.to_owned())
 }
 
+/// Mounts again what is on a device already.
+pub fn mount_again(
+    ledger: &mut Ledger,
+    configuration: &Configuration,
+    device: &Path,
+    at: &Path,
+) -> Result<()> {
+    ledger.new_directory(at)?;
+    Ok(ledger.mount(device, at, &mounting(configuration))?)
+}
+
 /// A mount option that the kernel drops without a word would make two levels the same.
 fn check_discard(configuration: &Configuration, at: &Path) -> Result<()> {
     if configuration.level(Axis::Discard) != Some("on") {

@@ -6,7 +6,7 @@
 //! ```
 
 mod status;
-mod words;
+pub mod words;
 
 use crate::{cli::ServeArguments, interrupt, output};
 use anyhow::{Context, Result, bail};

@@ -9,7 +9,7 @@ use record::ManagedFlash;
 use target::serve::Loss;
 
 /// How the line begins that a server prints after a power cut.
-pub const POWER_CUT: &str = "the power was cut";
+const POWER_CUT: &str = "the power was cut";
 
 /// Where it is, and a command line for each common client.
 pub fn ready(target: &str, address: &Address, export: &Export) -> String {
@@ -33,6 +33,13 @@ pub fn cut(loss: &Loss) -> String {
         "{POWER_CUT}: {} sectors were in the write caches, {} of them are not what they were; whoever connects now finds what is left\n",
         loss.sectors_at_risk, loss.sectors_changed
     )
+}
+
+/// How many sectors a power cut changed, from the line that [`cut`] makes.
+pub fn lost_sectors(line: &str) -> Option<u64> {
+    let rest = line.strip_prefix(POWER_CUT)?;
+    let numbers = rest.split(|letter: char| !letter.is_ascii_digit());
+    numbers.filter_map(|number| number.parse().ok()).nth(1)
 }
 
 /// The address as clients take it (NetworkBlockDevice/nbd, doc/uri.md).
@@ -110,6 +117,13 @@ mod tests {
         assert_eq!(uri(&unix, "a b"), "nbd+unix:///a%20b?socket=/no%20such/a%26b.sock");
         let tcp: Address = "tcp:[::1]:10809".parse().expect("an address");
         assert_eq!(uri(&tcp, ""), "nbd://[::1]:10809/");
+    }
+
+    #[test]
+    fn what_is_said_of_a_power_cut_can_be_read() {
+        let loss = Loss { sectors_at_risk: 812, sectors_changed: 77, survivors: 5 };
+        assert_eq!(lost_sectors(cut(&loss).trim_end()), Some(77));
+        assert_eq!(lost_sectors("serving model:x at unix:s: 4 GiB"), None);
     }
 
     #[test]

@@ -1,6 +1,11 @@
 //! Drives on their media, in reach while a stack stands on them: somebody may cut their power.
 
-use super::{meter::Metered, resolve::ResolvedDrive};
+use super::{
+    meter::Metered,
+    resolve::{ResolvedDrive, resolve},
+    text::{BadStack, Stack},
+};
+use crate::catalog::Catalog;
 use block::{Completion, Drive, Effects, Geometry, Instant, Machine, Request, Rng};
 use model::{Attached, Bank, Contents, Grain, Loss, Media, Rig, WriteCache};
 use std::{cell::RefCell, rc::Rc};
@@ -79,6 +84,17 @@ fn medium(drive: &Attached, cache: WriteCache) -> Media {
     let Geometry { capacity_bytes, block_bytes, .. } = drive.geometry;
     let sector_bytes = if block_bytes < 4096 { 512 } else { 4096 };
     Media::new(capacity_bytes, sector_bytes, Contents::Bytes).with_cache(cache)
+}
+
+/// Whether a power cut may take a completed write from `stack`: out of a drive's write cache, or out of what a managed
+/// volume gathers.
+///
+/// # Errors
+/// One sentence, when the stack cannot be built.
+pub fn has_volatile_cache(stack: &Stack, catalog: &Catalog) -> Result<bool, BadStack> {
+    let resolved = resolve(stack, catalog, 0)?;
+    let is_volatile = |drive: &ResolvedDrive<'_>| write_cache(drive) != WriteCache::Protected;
+    Ok(resolved.flash.is_some() || resolved.drives.iter().any(is_volatile))
 }
 
 /// What a power cut does to the drive's completed writes.

@@ -19,7 +19,7 @@ mod resolve;
 mod settings;
 mod text;
 
-pub use bench::Power;
+pub use bench::{Power, has_volatile_cache};
 pub use managed::{Managed, SPARE_PER_MILLE};
 pub(crate) use managed::{on_memory, standing, unmapped};
 pub use memory::Flash;
