@@ -9,6 +9,7 @@
 //! ```
 
 mod axis;
+mod best;
 mod cut;
 mod durability;
 mod effect;
@@ -16,8 +17,9 @@ mod published;
 mod wording;
 
 pub use axis::{Axes, Axis, BadAxis, Configuration};
+pub use best::{Best, Goal, best};
 pub use cut::{FileSystemState, PowerCut};
 pub use durability::{Durability, Machine};
-pub use effect::{Best, Effect, Goal, Outcome, Pivot, best, effects, pivot};
+pub use effect::{Effect, Outcome, Pivot, effects, pivot};
 pub use published::{PrintedRate, STUDY, printed};
 pub use wording::{Format, formatted, mount_options};

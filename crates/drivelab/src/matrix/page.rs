@@ -229,12 +229,17 @@ impl Matrix<'_> {
                 Goal::Throughput => "throughput",
                 Goal::Both => "both",
             };
-            [one.durability.to_string(), goal.to_owned(), one.configuration.to_string()]
+            let ties = one.ties.map_or("one round cannot tell".to_owned(), |ties| {
+                let names: Vec<String> = ties.iter().map(ToString::to_string).collect();
+                if names.is_empty() { "-".to_owned() } else { names.join(" ") }
+            });
+            [one.durability.to_string(), goal.to_owned(), one.configuration.to_string(), ties]
                 .map(|text| Entry::text(&text))
                 .into()
         };
         let rows: Vec<Vec<Entry>> = best(&cells).into_iter().map(row).collect();
-        let columns = ["after a power cut", "best for", "configuration"].map(Column::text).into();
+        let heads = ["after a power cut", "best for", "configuration", "not told apart from it"];
+        let columns = heads.map(Column::text).into();
         put_table(page, &Table { title: "The best of each class".to_owned(), rows, columns });
     }
 

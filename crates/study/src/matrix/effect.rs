@@ -1,4 +1,4 @@
-//! What measured rates say of the settings: pivot tables, main effects with intervals, and the best of each class.
+//! What measured rates say of the settings: pivot tables and main effects with intervals.
 
 use super::{
     axis::{Axis, Configuration},
@@ -170,77 +170,7 @@ pub fn pivot(rows: Axis, columns: Axis, outcomes: &[Outcome]) -> Pivot {
     Pivot { rows: row_levels, columns: column_levels, rates }
 }
 
-/// What is to be best.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Goal {
-    /// Cells whose operations wait for one another.
-    Latency,
-    /// Cells that move as much as they can.
-    Throughput,
-    /// Both, each as a ratio to the best.
-    Both,
-}
-
-/// The best configuration of a class.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Best {
-    /// What a power cut leaves of it.
-    pub durability: Durability,
-    /// For what.
-    pub goal: Goal,
-    /// Which.
-    pub configuration: Configuration,
-}
-
-/// The best of each class that was measured, for each goal that a cell speaks for. `cells` are the outcomes of each cell, and
-/// whether it is a matter of latency. A configuration's score is the geometric mean over cells of its rate over the best rate of its class.
-pub fn best(cells: &[(Goal, Vec<Outcome>)]) -> Vec<Best> {
-    let mut classes: Vec<Durability> =
-        cells.iter().flat_map(|(_, outcomes)| outcomes.iter().map(|one| one.durability)).collect();
-    classes.sort();
-    classes.dedup();
-    let mut found = Vec::new();
-    for durability in classes {
-        for goal in [Goal::Latency, Goal::Throughput, Goal::Both] {
-            let of_goal: Vec<&Vec<Outcome>> = cells
-                .iter()
-                .filter(|(kind, _)| goal == Goal::Both || *kind == goal)
-                .map(|(_, outcomes)| outcomes)
-                .collect();
-            let kinds = |kind: Goal| cells.iter().any(|(own, _)| *own == kind);
-            if goal == Goal::Both && !(kinds(Goal::Latency) && kinds(Goal::Throughput)) {
-                continue;
-            }
-            if let Some(configuration) = best_of(&of_goal, durability) {
-                found.push(Best { durability, goal, configuration });
-            }
-        }
-    }
-    found
-}
-
-fn best_of(cells: &[&Vec<Outcome>], durability: Durability) -> Option<Configuration> {
-    let mut scores: Vec<(Configuration, f64, usize)> = Vec::new();
-    for outcomes in cells {
-        let own = || outcomes.iter().filter(|one| one.durability == durability);
-        let top = own().map(|one| one.rate).fold(0.0, f64::max);
-        for one in own().filter(|one| one.rate > 0.0) {
-            let log = (one.rate / top).ln();
-            match scores.iter_mut().find(|(known, _, _)| *known == one.configuration) {
-                Some((_, sum, count)) => {
-                    *sum += log;
-                    *count += 1;
-                }
-                None => scores.push((one.configuration.clone(), log, 1)),
-            }
-        }
-    }
-    // One that was not measured everywhere cannot be held against the others.
-    scores.retain(|(_, _, count)| *count == cells.len());
-    scores.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(configuration, _, _)| configuration)
-}
-
-fn mean(values: &[f64]) -> f64 {
+pub(super) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
@@ -360,34 +290,5 @@ mod tests {
         assert_eq!(table.columns, ["-", "on", "off"]);
         assert_eq!(table.rates[0][1], None);
         assert!((table.rates[1][1].expect("measured") - 6.0).abs() < 1e-9);
-    }
-
-    #[test]
-    fn the_best_is_given_for_each_class_and_goal() {
-        let words = [(Axis::Fs, "ext4,xfs"), (Axis::KernelFlush, "on,off")];
-        let (_, all) = configurations(&words);
-        let with = |latency: [f64; 4]| -> Vec<Outcome> {
-            all.iter()
-                .zip(latency)
-                .map(|(one, rate)| Outcome {
-                    durability: Durability::of(one, super::super::Machine::default()).0,
-                    ..outcome(one, &[rate])
-                })
-                .collect()
-        };
-        let cells = [
-            (Goal::Latency, with([1.0, 10.0, 2.0, 11.0])),
-            (Goal::Throughput, with([9.0, 9.0, 3.0, 9.5])),
-        ];
-        let found = best(&cells);
-        let name = |durability, goal| {
-            let one = found.iter().find(|one| one.durability == durability && one.goal == goal);
-            one.map(|one| one.configuration.fs().to_owned())
-        };
-        let (safe, risky) = (Durability::SurvivesPowerLoss, Durability::MayCorrupt);
-        assert_eq!(name(safe, Goal::Latency).as_deref(), Some("xfs"));
-        assert_eq!(name(safe, Goal::Throughput).as_deref(), Some("ext4"));
-        assert_eq!(name(safe, Goal::Both).as_deref(), Some("ext4"));
-        assert_eq!(name(risky, Goal::Both).as_deref(), Some("xfs"));
     }
 }
