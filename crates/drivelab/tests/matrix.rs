@@ -204,6 +204,58 @@ fn file_systems_and_trim_are_measured_on_a_loop_device_and_nothing_is_left() {
     assert!(shown.contains("two"), "{shown}");
 }
 
+/// A file written, read again, and read after its file system was mounted anew: nothing of it is left in memory, and the
+/// matrix goes on with what it had.
+#[test]
+fn a_file_system_is_mounted_anew_before_a_cell_that_wants_it() {
+    if !can_run() {
+        return;
+    }
+    let bench = bench();
+    let cell = |name: &str, rest: &str| {
+        format!(
+            "[[cell]]\nname = \"{name}\"\npattern = \"seq\"\nblock = \"64KiB\"\nio = \"buffered\"\nengine = \"sync\"\n\
+             bound = \"once\"\n{rest}\n"
+        )
+    };
+    let head = "name = \"anew\"\ntitle = \"read again\"\nabout = \"For tests.\"\norder = \"fixed\"\nspan = \"4MiB\"\n";
+    let cells = [
+        cell("write", "op = \"write\"\nbefore = [\"new_file\"]"),
+        cell("cached", "op = \"read\""),
+        cell("anew", "op = \"read\"\ndrop_cache = \"remount\""),
+    ];
+    bench.file("anew.toml", head.to_owned() + &cells.concat());
+    let run = |fs: &str| {
+        let words = ["--loop", ".", "--loop-size", "400M", "--fs", fs, "--method", "anew.toml"];
+        matrix(&bench, &words).and(["--passes", "1", "--json", "anew.json"]).start()
+    };
+    let living = run("ext4,xfs");
+    let pid = living.id();
+    let outcome = living.wait().succeeded();
+    assert_eq!(left_behind(&bench, pid), [""; 0]);
+    let text = fs::read_to_string(bench.path("anew.json")).expect("records");
+    let records: Value = serde_json::from_str(&text).expect("JSON");
+    let means = |name: &str| -> Vec<&str> {
+        let cells = records[0]["cells"].as_array().expect("cells").iter();
+        cells
+            .filter(|cell| cell["name"] == name)
+            .filter_map(|cell| cell["means"].as_str())
+            .collect()
+    };
+    assert_eq!(means("cached"), ["from the page cache"; 2]);
+    assert_eq!(means("anew"), ["from the drive"; 2]);
+    let unmounts = outcome.stderr.matches("umount /tmp/drivelab-matrix-").count();
+    assert_eq!(unmounts, 4, "before the cell and at the end, twice: {}", outcome.stderr);
+    let with_raw = run("raw,ext4").wait().succeeded();
+    assert!(
+        with_raw.stdout.contains("leave it out of --fs")
+            || with_raw.stderr.contains("leave it out of --fs"),
+        "{} {}",
+        with_raw.stdout,
+        with_raw.stderr
+    );
+}
+
 #[test]
 fn a_device_is_measured_only_when_named_and_left_as_empty_as_it_was() {
     if !can_run() {

@@ -90,6 +90,22 @@ impl Scratch {
         self.bytes
     }
 
+    /// Closes the file, does `meanwhile`, and opens and locks it again: its file system may be unmounted in between, as long as
+    /// it is back afterwards. Between the two the file looks like an orphan.
+    ///
+    /// # Errors
+    /// What `meanwhile` says, or the system's.
+    pub fn let_go_while(
+        &mut self,
+        meanwhile: impl FnOnce() -> Result<(), HostError>,
+    ) -> Result<(), HostError> {
+        let failed = |error| HostError::io("open again", &self.path, error);
+        self.file = File::open("/dev/null").map_err(failed)?;
+        meanwhile()?;
+        self.file = File::options().read(true).write(true).open(&self.path).map_err(failed)?;
+        try_lock(&self.file).map(drop).map_err(failed)
+    }
+
     /// `None` when another run's [`remove_orphans`] was quicker than our lock.
     fn make(path: &Path, bytes: u64) -> io::Result<Option<Self>> {
         let mut options = OpenOptions::new();

@@ -17,6 +17,7 @@ pub(crate) mod style;
 mod table;
 pub(crate) mod words;
 
+pub use head::left_out;
 pub use page::Page;
 pub use plain::put_table;
 pub use style::{Characters, Color, Paint, Style, WIDTH_MIN};

@@ -32,11 +32,13 @@ pub mod volume;
 pub use clock::RealClock;
 pub use memory::MemoryText;
 pub use null::calibrate;
+pub use path::Remount;
 pub use propose::{NoProposal, propose};
 pub use text::{BadTarget, TargetText};
 
 use engine::Clock;
 use lab::target::{Target, TargetError};
+use std::path::Path;
 
 /// What the user says about targets besides their text.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -45,6 +47,21 @@ pub struct Permission {
     pub destroy: Vec<String>,
     /// Write cells will not run, so no permission to write is sought.
     pub reads_only: bool,
+}
+
+/// Opens a directory on a file system that the caller mounted, and can mount anew.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_remountable(
+    path: &Path,
+    permission: &Permission,
+    clock: Clock,
+    seed: u64,
+    remount: Remount,
+) -> Result<Box<dyn Target>, TargetError> {
+    let target = path::PathTarget::new(path, permission, clock, seed)?;
+    Ok(Box::new(target.remountable(remount)))
 }
 
 /// Opens what `text` names. All targets of a run share one clock.

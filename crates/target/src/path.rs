@@ -13,7 +13,7 @@ use engine::{
     Access as OpenAccess, Caching as OpenCaching, Clock, Create, OpenError, OpenErrorKind, Stdio,
     Sync, Syncing as OpenSyncing, Uring, UringOptions, open_file, raw,
 };
-use host::{Permit, Roots, Scratch, ScratchTree, Watch, page_cache};
+use host::{HostError, Permit, Roots, Scratch, ScratchTree, Watch, page_cache};
 use lab::{
     target::{
         Access, Crew, Drivable, NO_TREE, Named, Need, Observation, Offer, Reset, Seat, Target,
@@ -55,7 +55,11 @@ pub struct PathTarget {
     capacity_bytes: u64,
     seed: u64,
     written: bool,
+    remount: Option<Remount>,
 }
+
+/// Unmounts the file system that a target lies on, and mounts it again.
+pub type Remount = Box<dyn FnMut() -> Result<(), HostError>>;
 
 impl PathTarget {
     /// Finds out what `path` is and whether it may be measured. Nothing is written yet, but for a probe file of
@@ -98,8 +102,27 @@ impl PathTarget {
             uring: probe.uring,
             seed,
             written: false,
+            remount: None,
             info,
         })
+    }
+
+    /// The same on a file system that is the caller's own, with the means to mount it anew.
+    pub fn remountable(self, remount: Remount) -> Self {
+        Self { remount: Some(remount), ..self }
+    }
+
+    fn mount_anew(&mut self) -> Result<(), TargetError> {
+        let remount = self.remount.as_mut().ok_or_else(|| TargetError::refused(NO_REMOUNT))?;
+        if self.tree.is_some() {
+            return Err(TargetError::refused(
+                "its file system cannot be mounted anew with a file tree in it: measure trees by themselves",
+            ));
+        }
+        match &mut self.scratch {
+            Some(scratch) => scratch.let_go_while(remount).map_err(refused),
+            None => remount().map_err(refused),
+        }
     }
 
     /// The path that workers open.
@@ -163,7 +186,7 @@ impl Target for PathTarget {
             stdio: Ok(()),
             drop_machine: page_cache::machine_droppable(&Roots::default())
                 .map_err(|error| error.to_string()),
-            remount: Err(NO_REMOUNT.to_owned()),
+            remount: self.remount.as_ref().map(|_| ()).ok_or_else(|| NO_REMOUNT.to_owned()),
             files_max: self.files_max(),
             time: Time::Wall,
             memory_bytes: host::environment::memory_usable(&Roots::default()).unwrap_or(0),
@@ -235,7 +258,7 @@ impl Target for PathTarget {
             (Reset::DropCache(CacheDrop::Machine), _) => {
                 page_cache::drop_machine(&Roots::default()).map_err(refused)
             }
-            (Reset::DropCache(CacheDrop::Remount), _) => Err(TargetError::refused(NO_REMOUNT)),
+            (Reset::DropCache(CacheDrop::Remount), _) => self.mount_anew(),
             (Reset::DropCache(CacheDrop::File), _) => {
                 page_cache::drop_file(&self.area_path()).map_err(failed)
             }

@@ -39,7 +39,7 @@ use host::{Ledger, Roots};
 use lab::{
     plan::Plan,
     runner::{self, RunError, Turn},
-    target::Offer,
+    target::{Offer, Target},
 };
 use record::{Record, State, TargetInfo, Warning};
 use std::{
@@ -53,7 +53,7 @@ use std::{
     },
 };
 use study::matrix::{Axes, Axis, Configuration, PowerCut};
-use target::TargetText;
+use target::{Permission, TargetText};
 use watch::{Voice, Watch};
 
 /// Of a file system's size, what a tested area may take: the rest is for its own books.
@@ -230,7 +230,8 @@ impl<'a> Bench<'a> {
             look(ground, &mut ledger, &place, &configurations[0], arguments, clock)?;
         let device_bytes = offer.capacity_bytes;
         let usable = device_bytes / 100 * usable_percent(configurations);
-        let offer = Offer { capacity_bytes: usable, ..offer };
+        let remount = can_remount(configurations);
+        let offer = Offer { capacity_bytes: usable, remount, ..offer };
         let offers = vec![offer; configurations.len()];
         let plans: Vec<Plan> = orders
             .iter()
@@ -344,13 +345,29 @@ impl<'a> Bench<'a> {
         let path = self.set(configuration, device)?;
         let permission = self.ground.permission(device, &self.arguments.destroy);
         for at in 0..self.plans.len() {
-            let opened =
-                target::open(&TargetText::Path(path.clone()), &permission, self.clock, self.seed)?;
+            let opened = self.open(configuration, device, &path, &permission)?;
             let mut target = Configured::new(opened, &configuration.to_string());
             let (plan, record) = (&self.plans[at], &mut self.records[at]);
             runner::run_turn(plan, turn, &mut target, record, &mut self.watch)?;
         }
         Ok(())
+    }
+
+    /// The device, or the directory on its file system, which may be mounted anew.
+    fn open(
+        &self,
+        configuration: &Configuration,
+        device: &Path,
+        path: &Path,
+        permission: &Permission,
+    ) -> Result<Box<dyn Target>> {
+        let voice = self.voice.clone();
+        let say = move |step: &str| voice.say(&format!("  {step}"));
+        let (clock, seed) = (self.clock, self.seed);
+        Ok(match stage::remount(configuration, device, path, say) {
+            Some(remount) => target::open_remountable(path, permission, clock, seed, remount)?,
+            None => target::open(&TargetText::Path(path.to_owned()), permission, clock, seed)?,
+        })
     }
 
     fn set(&mut self, configuration: &Configuration, device: &Path) -> Result<PathBuf> {
@@ -401,8 +418,7 @@ impl<'a> Bench<'a> {
         let path = self.set(&plain, device)?;
         let permission = self.ground.permission(device, &self.arguments.destroy);
         for at in 0..self.plans.len() {
-            let opened =
-                target::open(&TargetText::Path(path.clone()), &permission, self.clock, self.seed)?;
+            let opened = self.open(&plain, device, &path, &permission)?;
             let mut target = Configured::new(opened, "floor");
             let mut record = Record { cells: Vec::new(), ..self.records[at].clone() };
             let turn = Turn { target: 0, pass: 0 };
@@ -479,6 +495,16 @@ impl runner::Observer for Apart<'_> {
     }
 
     fn save(&mut self, _: &Record) {}
+}
+
+/// Whether every configuration has a file system that can be mounted anew.
+fn can_remount(configurations: &[Configuration]) -> Result<(), String> {
+    match configurations.iter().any(Configuration::is_raw) {
+        false => Ok(()),
+        true => Err("raw has no file system that could be mounted anew: leave it out of --fs, or use --set \
+                     drop_cache=file"
+            .to_owned()),
+    }
 }
 
 /// What the device offers, before any file system is on it.

@@ -102,6 +102,7 @@ impl Matrix<'_> {
         self.put_best(&mut page, &all);
         self.put_floor(&mut page, &all);
         cut::page::put(&mut page, self.configurations, &self.machines, self.cuts);
+        self.records.iter().for_each(|record| report::terminal::left_out(&mut page, record));
         page.finish()
     }
 
@@ -152,7 +153,8 @@ impl Matrix<'_> {
             let mut row: Vec<Entry> = one.levels().map(|(_, level)| Entry::text(level)).collect();
             let interval = report::terminal::cell_interval(cell, style);
             let own = cell.flags.iter().filter(|flag| !common.contains(flag));
-            let mut notes: Vec<String> = own.map(|flag| in_words(*flag)).collect();
+            let mut notes: Vec<String> = cell.means.iter().cloned().collect();
+            notes.extend(own.map(|flag| in_words(*flag)));
             if self.is_near_the_floor(one, cell) {
                 notes.push("near the path's floor".to_owned());
             }

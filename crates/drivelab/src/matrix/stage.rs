@@ -116,6 +116,18 @@ fn formatting(configuration: &Configuration, device: &Path) -> Option<Program> {
     Some(Program::new(words))
 }
 
+/// What mounts the configuration's file system anew, logging through `say`; nothing for a raw device.
+pub fn remount(
+    configuration: &Configuration,
+    device: &Path,
+    at: &Path,
+    say: impl Fn(&str) + 'static,
+) -> Option<target::Remount> {
+    let (how, device, at) = (mounting(configuration), device.to_owned(), at.to_owned());
+    let again = move || how.mount_anew(&device, &at, &mut |step| say(step));
+    (!configuration.is_raw()).then(|| Box::new(again) as target::Remount)
+}
+
 fn mounting(configuration: &Configuration) -> Mounting {
     Mounting { fs: configuration.fs().to_owned(), options: mount_options(configuration) }
 }

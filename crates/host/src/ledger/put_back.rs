@@ -95,7 +95,8 @@ pub(super) fn loops_over(file: &Path, roots: &Roots) -> Vec<PathBuf> {
         .collect()
 }
 
-fn unmount(
+/// Unmounts, and waits for those who let go of it a moment ago: a thread that has ended still has its open files for a while.
+pub(super) fn unmount(
     source: &str,
     at: &Path,
     fs: &str,

@@ -1,9 +1,13 @@
 //! The changes themselves: each is made through the ledger, by the program or the file that a person would use.
 
-use super::{Change, Inherited, Ledger, inherit, put_back::loops_over};
+use super::{
+    Change, Inherited, Ledger, inherit,
+    put_back::{loops_over, unmount},
+};
 use crate::{
     error::{ErrorKind, HostError},
     program::Program,
+    roots::Roots,
     setting::{Attribute, Switch, WriteCache},
 };
 use std::{
@@ -35,6 +39,23 @@ impl Mounting {
         }
         words.extend([source, at]);
         Program::new(words)
+    }
+
+    /// Unmounts `source` from `at` and mounts it there again, so that nothing of it is left in memory. The ledger's line of the
+    /// first mount stands for this one, too.
+    ///
+    /// # Errors
+    /// When somebody uses it, or mount(8)'s.
+    pub fn mount_anew(
+        &self,
+        source: &Path,
+        at: &Path,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<(), HostError> {
+        unmount(&source.display().to_string(), at, &self.fs, &Roots::default(), say)?;
+        let program = self.program(source, at);
+        say(&program.to_string());
+        program.run().map(drop)
     }
 }
 

@@ -33,7 +33,7 @@ impl Bitmap {
 
     /// How many of `pages` are in the set.
     pub fn count_in(&self, pages: Range<u64>) -> u64 {
-        let each = masks(pages.start, pages.end);
+        let each = masks(pages.start, pages.end.min(self.words.len() as u64 * BITS));
         each.map(|(word, mask)| u64::from((self.word(word) & mask).count_ones())).sum()
     }
 

@@ -160,8 +160,8 @@ fn state_line(record: &Record) -> String {
     text
 }
 
-/// Cells that did not run.
-pub(super) fn left_out(page: &mut Page, record: &Record) {
+/// Cells of the method that did not run, with the reasons; nothing when all did.
+pub fn left_out(page: &mut Page, record: &Record) {
     if record.left_out.is_empty() {
         return;
     }
