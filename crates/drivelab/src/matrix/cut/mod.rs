@@ -17,16 +17,23 @@ use super::{
 };
 use crate::serve::words;
 use anyhow::{Context, Result, bail};
-use host::{Ledger, Program, ledger::Mark};
+use host::{Ledger, Program, Roots, ledger::Mark};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
+    fs,
     io::{BufRead, BufReader, Read},
     path::Path,
     process::{Child, Stdio},
     sync::atomic::AtomicBool,
+    thread,
+    time::{Duration, Instant},
 };
 use study::matrix::{Axis, Configuration, FileSystemState, PowerCut};
 use trial::Trial;
+
+/// How long writes that nobody waits for may take, and how often they are looked at.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// Cuts the power under `configuration`. `base` is a directory of this run's own; all choices come from `seed`.
 pub fn check(
@@ -96,6 +103,7 @@ fn cut(
         true => Trial::on_device(&path, seed, stop),
         false => Trial::on_file_system(&path, seed, stop),
     }?;
+    wait_until_idle(&device);
     ledger.say(&format!("kill -USR1 {}", pid.as_raw_nonzero()));
     kill_process(pid, Signal::USR1).context("the power cannot be cut")?;
     let lost_sectors = wait_for_cut(said)?;
@@ -136,6 +144,20 @@ fn look(
         }
     };
     Ok((found, file_system))
+}
+
+/// Until what was handed on has reached the drive's cache, where it can be lost; a drive that takes longer has it under way.
+fn wait_until_idle(device: &Path) {
+    let name = device.file_name().unwrap_or_default();
+    let inflight = Roots::default().sys.join("block").join(name).join("inflight");
+    let deadline = Instant::now() + PATIENCE;
+    let is_idle = || {
+        let text = fs::read_to_string(&inflight).unwrap_or_default();
+        text.split_whitespace().all(|count| count == "0")
+    };
+    while !is_idle() && Instant::now() < deadline {
+        thread::sleep(PAUSE);
+    }
 }
 
 /// How many sectors the cut changed, as the server says when it is done.
