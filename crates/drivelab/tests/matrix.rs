@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{Bench, Call, LoopDevice, Outcome, assert_one_sentence, system};
+use common::{
+    Bench, Call, LoopDevice, Outcome, assert_one_sentence, can_make_file_systems, system,
+};
 use serde_json::Value;
 use std::{fs, path::Path, process::Command, thread, time::Duration};
 
@@ -57,23 +59,6 @@ fn restore(bench: &Bench, words: &[&str]) -> Outcome {
 
 fn state(bench: &Bench) -> std::path::PathBuf {
     bench.path("state")
-}
-
-/// Root, loop devices and the programs of the file systems that the tests make.
-fn can_run() -> bool {
-    let is_root = rustix_root();
-    let has =
-        |name: &str| ["/usr/sbin", "/sbin"].iter().any(|at| Path::new(at).join(name).exists());
-    let able =
-        is_root && has("mkfs.ext4") && has("mkfs.xfs") && system("losetup", &["--find"]).is_some();
-    if !able {
-        common::skip("root, a loop device, mkfs.ext4 and mkfs.xfs");
-    }
-    able
-}
-
-fn rustix_root() -> bool {
-    fs::metadata("/proc/self").is_ok_and(|meta| std::os::unix::fs::MetadataExt::uid(&meta) == 0)
 }
 
 /// What is left of a matrix that worked in the bench's directory, seen from outside.
@@ -142,7 +127,7 @@ fn bad_input_is_refused_in_one_sentence_before_anything_is_touched() {
 
 #[test]
 fn a_loop_device_has_no_write_cache_to_switch() {
-    if !can_run() {
+    if !can_make_file_systems() {
         return;
     }
     let outcome = matrix(&bench(), &["--loop", ".", "--write-cache", "on,off"]).done();
@@ -152,7 +137,7 @@ fn a_loop_device_has_no_write_cache_to_switch() {
 
 #[test]
 fn file_systems_and_trim_are_measured_on_a_loop_device_and_nothing_is_left() {
-    if !can_run() {
+    if !can_make_file_systems() {
         return;
     }
     let bench = bench();
@@ -208,7 +193,7 @@ fn file_systems_and_trim_are_measured_on_a_loop_device_and_nothing_is_left() {
 /// matrix goes on with what it had.
 #[test]
 fn a_file_system_is_mounted_anew_before_a_cell_that_wants_it() {
-    if !can_run() {
+    if !can_make_file_systems() {
         return;
     }
     let bench = bench();
@@ -258,7 +243,7 @@ fn a_file_system_is_mounted_anew_before_a_cell_that_wants_it() {
 
 #[test]
 fn a_device_is_measured_only_when_named_and_left_as_empty_as_it_was() {
-    if !can_run() {
+    if !can_make_file_systems() {
         return;
     }
     let bench = bench();
@@ -287,7 +272,7 @@ fn a_device_is_measured_only_when_named_and_left_as_empty_as_it_was() {
 
 #[test]
 fn ctrl_c_puts_everything_back_and_keeps_what_was_measured() {
-    if !can_run() {
+    if !can_make_file_systems() {
         return;
     }
     let bench = bench();
@@ -307,7 +292,7 @@ fn ctrl_c_puts_everything_back_and_keeps_what_was_measured() {
 
 /// Kills at moments that no two rounds share. `cargo test -- --ignored` has thirty.
 fn killed(rounds: u64) {
-    if !can_run() {
+    if !can_make_file_systems() {
         return;
     }
     let bench = bench();
@@ -348,7 +333,7 @@ fn restore_puts_back_what_thirty_killed_matrices_left() {
 
 #[test]
 fn real_file_systems_run_on_a_modelled_drive_and_the_paths_floor_is_printed() {
-    if !can_run() {
+    if !can_make_file_systems() {
         return;
     }
     let bench = bench();

@@ -40,15 +40,7 @@ pub(crate) struct Found {
 impl Book {
     /// An empty one, but for the devices' facts.
     pub fn new(file: &StudyFile) -> Self {
-        let words = |device: &crate::Device| DeviceWords {
-            name: device.name.clone(),
-            words: [&device.id, &device.name].into_iter().chain(&device.groups).cloned().collect(),
-        };
-        let mut book = Self {
-            entries: Vec::new(),
-            devices: file.devices.iter().map(words).collect(),
-            tables: file.tables.iter().map(|table| table.id.clone()).collect(),
-        };
+        let mut book = Self::empty(file);
         for device in &file.devices {
             for (fact, (number, _)) in &device.facts {
                 book.tables.insert(fact.clone());
@@ -58,6 +50,19 @@ impl Book {
             }
         }
         book
+    }
+
+    /// One that knows the words of tables and devices, and nothing else.
+    pub(crate) fn empty(file: &StudyFile) -> Self {
+        let words = |device: &crate::Device| DeviceWords {
+            name: device.name.clone(),
+            words: [&device.id, &device.name].into_iter().chain(&device.groups).cloned().collect(),
+        };
+        Self {
+            entries: Vec::new(),
+            devices: file.devices.iter().map(words).collect(),
+            tables: file.tables.iter().map(|table| table.id.clone()).collect(),
+        }
     }
 
     /// Adds a figure, or the reason why there is none.

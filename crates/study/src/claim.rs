@@ -12,6 +12,7 @@ pub struct Claim {
     pub file: ClaimFile,
     compute: Option<Expression>,
     experiment: Option<Expression>,
+    yours: Option<Expression>,
 }
 
 /// What is to be thought of a claim.
@@ -113,6 +114,7 @@ impl Claim {
         let claim = Self {
             compute: read(&file.compute).map_err(about)?,
             experiment: read(&file.experiment).map_err(about)?,
+            yours: read(&file.yours).map_err(about)?,
             file: file.clone(),
         };
         let count = file.value.len();
@@ -121,7 +123,8 @@ impl Claim {
             Relation::Within => count == 2 && file.value[0] <= file.value[1],
             _ => count >= 1,
         };
-        let checkable = claim.compute.is_some() || claim.experiment.is_some();
+        let checkable =
+            [&claim.compute, &claim.experiment, &claim.yours].iter().any(|one| one.is_some());
         if checkable && !fits {
             return Err(about(format!("`is` does not go with {count} values")));
         }
@@ -167,6 +170,16 @@ impl Claim {
         judgement.because.retain(|text| !text.is_empty());
         judgement.because.extend(why);
         Ok(judgement)
+    }
+
+    /// Judges the claim by what a user measured. `None` where it says nothing of other drives.
+    pub fn judge_yours(&self, yours: &Book) -> Option<Judgement> {
+        let expression = self.yours.as_ref()?;
+        Some(match self.seen(expression, yours) {
+            Ok(Seen::Values { series, holds, missing }) => self.compared(series, holds, missing),
+            // What was never measured under one of the settings selects nothing, which is no mistake here.
+            Ok(Seen::Nothing(reason)) | Err(reason) => Judgement::nothing(reason),
+        })
     }
 
     fn seen(&self, expression: &Expression, book: &Book) -> Result<Seen, String> {

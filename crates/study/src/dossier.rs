@@ -55,7 +55,7 @@ impl Dossier {
         }
         let cells = cells(study, &file, figures).map_err(bad)?;
         let printed = printed_book(&file, &cells);
-        let computed = derive(&file, &cells, &printed)
+        let computed = derive(&file, &cells, &printed, Gaps::Wrong)
             .map_err(bad)?
             .into_iter()
             .map(|value| value.and_then(Result::ok))
@@ -100,11 +100,21 @@ fn printed_book(file: &StudyFile, cells: &[Cell]) -> Book {
     book
 }
 
+/// What it means that a rule finds nothing in a book.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Gaps {
+    /// The rule is wrong.
+    Wrong,
+    /// The book has not everything: no value.
+    Expected,
+}
+
 /// Beside each cell that a table derives: its value from the figures of `book`, or why there is none.
 pub(crate) fn derive(
     file: &StudyFile,
     cells: &[Cell],
     book: &Book,
+    gaps: Gaps,
 ) -> Result<Vec<Option<Result<f64, String>>>, String> {
     let mut derived = vec![None; cells.len()];
     for table in &file.tables {
@@ -118,12 +128,16 @@ pub(crate) fn derive(
             let series = match Reading::new(book).evaluate(&expression) {
                 Ok(series) => Ok(series),
                 Err(Trouble::Missing(reason)) => Err(reason),
+                Err(Trouble::Wrong(reason)) if gaps == Gaps::Expected => Err(reason),
                 Err(Trouble::Wrong(complaint)) => return Err(about(complaint)),
             };
             for (at, cell) in cells.iter().enumerate().filter(|(_, cell)| mine(cell)) {
                 if derived[at].is_none() && cell.printed != Printed::Blank {
                     derived[at] = match &series {
-                        Ok(series) => found(table, &only, cell, series).map_err(about)?.map(Ok),
+                        Ok(series) => match found(table, &only, cell, series) {
+                            Err(reason) if gaps == Gaps::Expected => Some(Err(reason)),
+                            found => found.map_err(about)?.map(Ok),
+                        },
                         Err(reason) => Some(Err(reason.clone())),
                     };
                 }

@@ -73,6 +73,12 @@ pub struct On {
     pub ops: BTreeMap<String, String>,
     /// The tables in which its cells stand.
     pub tables: Vec<String>,
+    /// Where file systems can be made: settings of the matrix that it is measured under, and their levels.
+    #[serde(default)]
+    pub matrix: BTreeMap<String, String>,
+    /// Settings that the study had and this kernel has not: each with the level that the matrix refuses by name.
+    #[serde(default)]
+    pub gone: Vec<(String, String)>,
 }
 
 /// A device that was measured, or is spoken of.
@@ -261,6 +267,8 @@ pub struct ClaimFile {
     pub compute: Option<String>,
     /// The expression over modelled values.
     pub experiment: Option<String>,
+    /// The expression over what a user measured; none where the claim says nothing of other drives.
+    pub yours: Option<String>,
     /// What is missing where nothing can be computed; else what to know of the computation.
     pub why: Option<String>,
 }

@@ -7,7 +7,8 @@
 //!
 //!   studies/NAME/study.toml -> StudyFile -> Dossier: cells, book of figures, claims
 //!                                              |-> Models: the same cells, modelled
-//!                                              `-> Claim::judge -> Judgement: a computed verdict
+//!                                              |-> Claim::judge -> Judgement: a computed verdict
+//!                                              `-> Yours: a user's records, in the study's words
 //!
 //!   what a stack does in its steady state -> steady: rates, write amplification -> advice: what to buy
 //! ```
@@ -29,6 +30,7 @@ mod published;
 mod resist;
 pub mod steady;
 mod trial;
+pub mod yours;
 
 pub use book::Book;
 pub use case::{Basis, Before, Case, Flush, Group, Op, Order, Setup, Trial, cases, setup};
@@ -44,3 +46,4 @@ pub use models::{Models, in_parallel};
 pub use published::{BadFigure, Figure, Study, read};
 pub use resist::{Resist, resists};
 pub use trial::{Effort, Outcome, TrialError, run};
+pub use yours::Yours;

@@ -1,7 +1,9 @@
 //! A study's cells on modelled drives: every trial, in parallel, and what follows from them.
 
 use crate::{
-    Book, Cell, Dossier, Effort, Printed, Setup, Trial, dossier::derive, expression::Coordinates,
+    Book, Cell, Dossier, Effort, Printed, Setup, Trial,
+    dossier::{Gaps, derive},
+    expression::Coordinates,
     setup, trial,
 };
 use std::{
@@ -40,7 +42,7 @@ impl Models {
         }
         bandwidths(&dossier.cells, &mut values);
         let book = book(dossier, &values);
-        let derived = derive(&dossier.file, &dossier.cells, &book);
+        let derived = derive(&dossier.file, &dossier.cells, &book, Gaps::Wrong);
         for (value, derived) in values.iter_mut().zip(derived.expect("the printed book derives")) {
             *value = value.take().or(derived);
         }

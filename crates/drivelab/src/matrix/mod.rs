@@ -42,6 +42,7 @@ use lab::{
     target::{Offer, Target},
 };
 use record::{Record, State, TargetInfo, Warning};
+use report::terminal::{Color, Style};
 use std::{
     cell::RefCell,
     path::{Path, PathBuf},
@@ -58,26 +59,60 @@ use watch::{Voice, Watch};
 
 /// Of a file system's size, what a tested area may take: the rest is for its own books.
 const USABLE_PERCENT: u64 = 85;
+/// Bytes of an ext file system for each inode, as mke2fs.conf(5) has it by default; others make inodes as they need them.
+const BYTES_PER_INODE: u64 = 16 << 10;
 /// Memory behind the path whose own floor is measured.
 const FLOOR_BYTES: u64 = 4 << 30;
 
 /// Measures the matrix and prints it.
 pub fn matrix(arguments: &MatrixArguments) -> Result<ExitCode> {
+    let Some(measured) = measure(arguments)? else { return Ok(ExitCode::SUCCESS) };
+    give_out(arguments, &measured)?;
+    measured.conclude()
+}
+
+/// A matrix that has ended, by its plan or by the user; its records are in the store.
+pub struct Measured {
+    /// One a method; a cell's target is its configuration, whose levels are among the cell's coordinates.
+    pub records: Vec<Record>,
+    /// Where it took place, in words.
+    pub ground: String,
+    /// Every configuration, pivots, effects, the best: for the terminal.
+    pub page: String,
+    /// The same without colours.
+    pub plain: String,
+    interrupted: bool,
+    /// What could not be put back.
+    left_changed: Option<String>,
+}
+
+/// Refuses what cannot be measured here, before anything is touched.
+pub fn check(arguments: &MatrixArguments) -> Result<()> {
     let axes = arguments.axes()?;
-    let pivots = page::pivots(&arguments.pivot, &axes)?;
-    let seed = arguments.seed.unwrap_or_else(|| run::entropy() >> 12);
-    let orders = orders(arguments, seed)?;
-    let ground = Ground::choose(
+    ground(arguments)?.check(&axes.configurations())
+}
+
+fn ground(arguments: &MatrixArguments) -> Result<Ground> {
+    Ground::choose(
         arguments.target.as_deref(),
         arguments.loop_directory.as_deref(),
         arguments.loop_size,
         &arguments.destroy,
-    )?;
+    )
+}
+
+/// Measures the matrix. `None` where only the plan was asked for: it is printed.
+pub fn measure(arguments: &MatrixArguments) -> Result<Option<Measured>> {
+    let axes = arguments.axes()?;
+    let pivots = page::pivots(&arguments.pivot, &axes)?;
+    let seed = arguments.seed.unwrap_or_else(|| run::entropy() >> 12);
+    let orders = orders(arguments, seed)?;
+    let ground = ground(arguments)?;
     let configurations = axes.configurations();
     let place = std::env::temp_dir().join(format!("drivelab-matrix-{}", std::process::id()));
     if arguments.dry_run {
         output::print(&dry::describe(&ground, &axes, &orders, arguments, &place))?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(None);
     }
     ground.check(&configurations)?;
     if cuts_power(&ground, arguments) {
@@ -110,35 +145,38 @@ pub fn matrix(arguments: &MatrixArguments) -> Result<ExitCode> {
         pivots: &pivots,
         seed,
     };
-    give_out(arguments, &page, &records)?;
-    if let Some(text) = left_changed {
-        bail!("{text}");
-    }
-    match outcome {
-        Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(_) => {
+    let style = output::style();
+    let (plain, page) = (page.text(&Style { color: Color::Never, ..style }), page.text(&style));
+    let (ground, interrupted) = (ground.describe(), outcome.is_err());
+    Ok(Some(Measured { records, ground, page, plain, interrupted, left_changed }))
+}
+
+impl Measured {
+    /// Its end as an exit code, or as an error where the machine is not as it was.
+    pub fn conclude(self) -> Result<ExitCode> {
+        if let Some(text) = self.left_changed {
+            bail!("{text}");
+        }
+        if self.interrupted {
             eprintln!(
                 "drivelab: interrupted; everything is put back, what was measured stands above"
             );
-            Ok(ExitCode::from(interrupt::EXIT_CODE))
+            return Ok(ExitCode::from(interrupt::EXIT_CODE));
         }
+        Ok(ExitCode::SUCCESS)
     }
 }
 
-fn give_out(
-    arguments: &MatrixArguments,
-    page: &page::Matrix<'_>,
-    records: &[Record],
-) -> Result<()> {
+fn give_out(arguments: &MatrixArguments, measured: &Measured) -> Result<()> {
     if let Some(path) = arguments.json.as_deref() {
-        let json = serde_json::to_string_pretty(records)? + "\n";
+        let json = serde_json::to_string_pretty(&measured.records)? + "\n";
         if path == Path::new("-") {
             return output::print(&json);
         }
         output::write_whole(path, json.as_bytes())
             .with_context(|| format!("--json: cannot write {}", path.display()))?;
     }
-    output::print(&page.text(&output::style()))
+    output::print(&measured.page)
 }
 
 /// Whether the classes are checked: only a model's power can be cut.
@@ -232,7 +270,8 @@ impl<'a> Bench<'a> {
         let usable = device_bytes / 100 * usable_percent(configurations);
         let remount = can_remount(configurations);
         let offer = Offer { capacity_bytes: usable, remount, ..offer };
-        let offers = vec![offer; configurations.len()];
+        let offers: Vec<Offer> =
+            configurations.iter().map(|one| offer_under(one, &offer)).collect();
         let plans: Vec<Plan> = orders
             .iter()
             .map(|order| Plan::new(order.method.clone(), &order.options, &offers))
@@ -527,6 +566,15 @@ fn look(
 }
 
 /// What of the device the tested area may take. Where there are old files, they are at least half of what there is.
+/// What a configuration offers on a device with this offer: a file system has files.
+fn offer_under(configuration: &Configuration, device: &Offer) -> Offer {
+    let files_max = match configuration.is_raw() {
+        true => device.files_max.clone(),
+        false => Ok(device.capacity_bytes / BYTES_PER_INODE),
+    };
+    Offer { files_max, ..device.clone() }
+}
+
 fn usable_percent(configurations: &[Configuration]) -> u64 {
     let filled = configurations.iter().map(fill_percent).filter(|percent| *percent > 0).min();
     filled.map_or(USABLE_PERCENT, |least| USABLE_PERCENT.min(u64::from(least) / 2))

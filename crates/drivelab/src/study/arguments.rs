@@ -12,7 +12,9 @@ and where they contradict themselves. Without NAME, lists them.
 
 With NAME, runs the study again on its own drives, modelled, and prints each of its tables with published, computed and \
 modelled values and the model's error. With --on, runs its method on a target of yours, as `drivelab run` would, and \
-prints your column beside the published drives.";
+prints your column beside the published drives. The studies that compare file systems and write caches (latency2016, \
+martin2008) do so with --loop DIR, and --on a block device or a model, as `drivelab matrix` would: it needs root, and says what \
+of their settings is not to be had. In a directory they take the file system that is there.";
 
 /// What `study --help` ends with.
 pub const HELP: &str = "\
@@ -23,6 +25,9 @@ Examples:
   drivelab study cmu2009 --claims         what it says, and whether its own figures say so
   drivelab study easyco2007 --on .        its method on the drive under this directory
   drivelab study easyco2007 --on model:sata-tlc
+  drivelab study latency2016 --loop .     ext4, XFS and raw on a loop device
+  drivelab study latency2016 --on /dev/sdb --destroy S3Z9NX0M
+  drivelab study martin2008 --loop . --dry-run   every command, nothing is done
   drivelab study cmu2009 --json all.json  every value, one object each
   drivelab study cmu2009 --html cmu.html  its charts, redrawn with the models beside them
 
@@ -47,46 +52,56 @@ pub struct StudyArguments {
 
     /// Run the study's method on TARGET: a directory, a file, a device, `model:STACK`
     #[arg(long, value_name = "TARGET", requires = "name", conflicts_with_all = ["claims", "table"],
-          help_heading = "On a target of yours")]
+          help_heading = "On a target of yours", group = "yours")]
     pub on: Option<String>,
 
+    /// Run it on file systems on a loop device over a scratch file in this directory
+    #[arg(long = "loop", value_name = "DIR", requires = "name", conflicts_with_all = ["claims", "table", "on"],
+          help_heading = "On a target of yours", group = "yours")]
+    pub loop_directory: Option<PathBuf>,
+
+    /// Size of that scratch file
+    #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = parse_bytes,
+          help_heading = "On a target of yours")]
+    pub loop_size: u64,
+
     /// Change a setting of every cell, as in `drivelab run`
-    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value, requires = "on",
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value, requires = "yours",
           help_heading = "On a target of yours")]
     pub set: Vec<(String, String)>,
 
     /// Size of the tested area
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, requires = "on",
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, requires = "yours",
           help_heading = "On a target of yours")]
     pub size: Option<u64>,
 
     /// Passes over the whole method
-    #[arg(long, value_name = "N", requires = "on", help_heading = "On a target of yours")]
+    #[arg(long, value_name = "N", requires = "yours", help_heading = "On a target of yours")]
     pub passes: Option<u32>,
 
     /// Time for all cells of a method together, such as 90s, 10m, 2h
-    #[arg(long, value_name = "TIME", value_parser = parse_seconds, requires = "on",
+    #[arg(long, value_name = "TIME", value_parser = parse_seconds, requires = "yours",
           help_heading = "On a target of yours")]
     pub max_time: Option<f64>,
 
     /// Let write cells overwrite the block device with this serial
-    #[arg(long, value_name = "SERIAL", requires = "on", help_heading = "On a target of yours")]
+    #[arg(long, value_name = "SERIAL", requires = "yours", help_heading = "On a target of yours")]
     pub destroy: Vec<String>,
 
     /// Agree to a plan that writes many times the tested area
-    #[arg(long, requires = "on", help_heading = "On a target of yours")]
+    #[arg(long, requires = "yours", help_heading = "On a target of yours")]
     pub yes: bool,
 
     /// Print the plan - cells, bytes, time - and stop
-    #[arg(long, requires = "on", help_heading = "On a target of yours")]
+    #[arg(long, requires = "yours", help_heading = "On a target of yours")]
     pub dry_run: bool,
 
     /// Where all random choices come from
-    #[arg(long, value_name = "N", requires = "on", help_heading = "On a target of yours")]
+    #[arg(long, value_name = "N", requires = "yours", help_heading = "On a target of yours")]
     pub seed: Option<u64>,
 
     /// The history to keep the run in
-    #[arg(long, value_name = "PATH", requires = "on", help_heading = "On a target of yours")]
+    #[arg(long, value_name = "PATH", requires = "name", help_heading = "On a target of yours")]
     pub store: Option<PathBuf>,
 
     /// No progress, only the result and errors
@@ -95,12 +110,12 @@ pub struct StudyArguments {
 
     /// Write the study as a page to FILE: its charts with published and modelled values side by side, its tables, its
     /// claims with verdicts, its method; `-` is stdout
-    #[arg(long, value_name = "FILE", requires = "name", conflicts_with_all = ["claims", "table", "on"],
+    #[arg(long, value_name = "FILE", requires = "name", conflicts_with_all = ["claims", "table"],
           help_heading = "As pictures")]
     pub html: Option<PathBuf>,
 
     /// Write its charts as SVG files into DIR
-    #[arg(long, value_name = "DIR", requires = "name", conflicts_with_all = ["claims", "table", "on"],
+    #[arg(long, value_name = "DIR", requires = "name", conflicts_with_all = ["claims", "table", "yours"],
           help_heading = "As pictures")]
     pub svg: Option<PathBuf>,
 

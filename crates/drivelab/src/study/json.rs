@@ -1,9 +1,6 @@
 //! Every value of a study as one JSON object; `docs/study-format.md` describes them.
 
-use super::{
-    claims::because,
-    on::{Part, Yours},
-};
+use super::{claims::because, on::Part};
 use serde_json::{Value, json};
 use study::{Dossier, Models, Printed};
 
@@ -41,21 +38,28 @@ pub fn cells(dossier: &Dossier, models: &Models) -> Vec<Value> {
     rows
 }
 
-/// The user's values, each beside the printed cell that it compares with.
-pub fn yours(dossier: &Dossier, part: &Part) -> Vec<Value> {
-    let one = |yours: Yours| {
-        let cell = &dossier.cells[yours.cell];
-        let table = cell.coordinate("table").and_then(|id| dossier.file.table(id));
-        let table = table.expect("a cell stands in a table");
-        let mut coordinates = cell.at.clone();
+/// The user's values, each at the coordinates under which it was measured; the text is the run that has it, none where it was
+/// derived.
+pub fn yours(dossier: &Dossier, parts: &[Part]) -> Vec<Value> {
+    let run = |value: &study::yours::Value| {
+        let is_measured = |part: &&Part| {
+            value.interval.is_some()
+                && part.on.tables.contains(&value.at["table"])
+                && part.on.ops.values().any(|op| *op == value.at["op"])
+        };
+        parts.iter().find(is_measured).map(|part| part.record().id.clone())
+    };
+    let one = |value: &study::yours::Value| {
+        let table = dossier.file.table(&value.at["table"]).expect("a value stands in a table");
+        let mut coordinates = value.at.clone();
         coordinates.remove("table");
         json!({
             "study": dossier.study.name(), "table": table.id, "coordinates": coordinates, "kind": "yours",
-            "value": yours.value, "unit": table.unit, "text": part.record().id, "interval": yours.interval,
+            "value": value.number, "unit": table.unit, "text": run(value), "interval": value.interval,
             "notes": [],
         })
     };
-    part.yours(dossier).into_iter().map(one).collect()
+    super::yours::of(dossier, parts).values.iter().map(one).collect()
 }
 
 /// All claims with their verdicts.

@@ -4,7 +4,8 @@
 //!   study             list.rs     what each asks
 //!   study NAME        tables.rs   every table: published, computed, modelled, error
 //!   study --claims    claims.rs   every claim with its verdict
-//!   study --on        on.rs       its method on the user's target, the user's column beside
+//!   study --on        on.rs       its method on the user's target, by run or by matrix
+//!                     yours.rs    the user's column beside the published drives, claims judged on it
 //!   study --json      json.rs     the same values, one object each
 //!   study --html      page.rs     the same as a page: charts (charts.rs), tables, claims, method
 //! ```
@@ -17,6 +18,7 @@ mod list;
 mod on;
 mod page;
 mod tables;
+mod yours;
 
 use crate::{
     output,
@@ -42,9 +44,9 @@ pub fn study(arguments: &StudyArguments) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     };
     let dossier = Dossier::open(named(name)?);
-    match &arguments.on {
-        Some(target) => on_target(&dossier, target, arguments),
-        None => on_models(&dossier, arguments),
+    match arguments.on.is_some() || arguments.loop_directory.is_some() {
+        true => on_target(&dossier, arguments),
+        false => on_models(&dossier, arguments),
     }
 }
 
@@ -103,22 +105,31 @@ fn drawn(dossier: &Dossier, models: &Models, arguments: &StudyArguments) -> Resu
 }
 
 /// The study's method on the user's target.
-fn on_target(dossier: &Dossier, target: &str, arguments: &StudyArguments) -> Result<ExitCode> {
-    let Some(parts) = on::measure(dossier, target, arguments)? else {
+fn on_target(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> {
+    let Some(parts) = on::measure(dossier, arguments)? else {
         return Ok(ExitCode::SUCCESS);
     };
-    if let Some(path) = &arguments.json {
-        let rows: Vec<_> = parts.iter().flat_map(|part| json::yours(dossier, part)).collect();
-        if write_json(path, &rows)? == Written::ToStdout {
-            return Ok(ExitCode::SUCCESS);
+    let written = match &arguments.json {
+        Some(path) => write_json(path, &json::yours(dossier, &parts))?,
+        None => Written::ToFile,
+    };
+    if let Some(path) = &arguments.html {
+        let document = yours::document(dossier, &parts);
+        let mut outputs = Outputs::new(arguments.force);
+        outputs.add(path, Format::Html, report::html::page(&document).into_bytes())?;
+        outputs.write()?.iter().for_each(|line| eprintln!("{line}"));
+    }
+    if written == Written::ToFile {
+        let style = output::style();
+        let mut page = Page::new(&style);
+        let store = output::store_option(arguments.store.as_deref());
+        yours::print(&mut page, dossier, &parts, &store);
+        let mut text = page.finish();
+        for matrix in parts.iter().filter_map(on::Part::matrix) {
+            text += &format!("\n{}", matrix.page);
         }
+        output::print(&text)?;
     }
-    let style = output::style();
-    let mut page = Page::new(&style);
-    for part in &parts {
-        on::print(&mut page, dossier, part, arguments.store.as_deref());
-    }
-    output::print(&page.finish())?;
     for part in parts {
         let code = part.conclude()?;
         if code != ExitCode::SUCCESS {
@@ -155,7 +166,7 @@ fn named(name: &str) -> Result<Study> {
 
 /// The tables to print: one, or all that are the study's own or added.
 fn chosen<'d>(dossier: &'d Dossier, id: Option<&str>) -> Result<Vec<&'d TableFile>> {
-    let shown = || dossier.file.tables.iter().filter(|table| table.of.is_none());
+    let shown = || tables::shown(dossier);
     let Some(id) = id else { return Ok(shown().collect()) };
     match shown().find(|table| table.id == id) {
         Some(table) => Ok(vec![table]),

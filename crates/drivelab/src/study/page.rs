@@ -80,8 +80,8 @@ fn charts_of(dossier: &Dossier, models: &Models) -> Section {
 }
 
 fn tables_of(dossier: &Dossier, models: &Models) -> Section {
-    let shown = dossier.file.tables.iter().filter(|table| table.of.is_none());
-    let blocks = shown.flat_map(|table| table_of(dossier, models, table)).collect();
+    let blocks =
+        tables::shown(dossier).flat_map(|table| table_of(dossier, models, table)).collect();
     Section { title: "Tables".to_owned(), blocks }
 }
 

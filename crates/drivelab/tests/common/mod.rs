@@ -80,6 +80,20 @@ pub fn skip(needs: &str) {
     eprintln!("skipped: needs {needs}");
 }
 
+/// Whether there are root, loop devices and the programs of ext4 and XFS; else says that the test is skipped.
+pub fn can_make_file_systems() -> bool {
+    let is_root = fs::metadata("/proc/self")
+        .is_ok_and(|meta| std::os::unix::fs::MetadataExt::uid(&meta) == 0);
+    let has =
+        |name: &str| ["/usr/sbin", "/sbin"].iter().any(|at| Path::new(at).join(name).exists());
+    let able =
+        is_root && has("mkfs.ext4") && has("mkfs.xfs") && system("losetup", &["--find"]).is_some();
+    if !able {
+        skip("root, a loop device, mkfs.ext4 and mkfs.xfs");
+    }
+    able
+}
+
 /// Unwraps what the environment must offer, or leaves the test.
 #[macro_export]
 macro_rules! need {
