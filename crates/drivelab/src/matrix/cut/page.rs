@@ -41,7 +41,7 @@ pub fn put(
         };
         let mut row: Vec<Entry> =
             configuration.levels().map(|(_, level)| Entry::text(level)).collect();
-        row.extend([&predicted.to_string(), verdict, &found].map(|text| Entry::text(text)));
+        row.extend([&predicted.to_string(), verdict, &found].map(Entry::text));
         rows.push(row);
     }
     if rows.is_empty() {
