@@ -314,6 +314,7 @@ fn cells_table(group: &[Subject<'_>], most: usize) -> Table {
         Column::number("p99", Unit::Ns),
         Column::number("p99.9", Unit::Ns),
         Column::number("depth reached", Unit::Number),
+        Column::text("rate of"),
         Column::text("flags"),
     ];
     let mut rows = Vec::new();
@@ -335,6 +336,7 @@ fn cells_table(group: &[Subject<'_>], most: usize) -> Table {
                 at(99.0),
                 at(99.9),
                 Entry::number(cell.depth_achieved),
+                Entry::text(cell.means.as_deref().unwrap_or_default()),
                 Entry::text(&super::flags(cell)),
             ]);
         }

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::number;
 use record::Cell;
+use std::cmp::Ordering;
 
 /// A grid a test.
 pub(super) fn render(page: &mut Page, cells: &[&Cell]) {
@@ -23,22 +24,35 @@ pub(super) fn render(page: &mut Page, cells: &[&Cell]) {
 fn grid(page: &mut Page, cells: &[&Cell]) {
     let records = words::distinct(cells, |cell| cell.block_bytes);
     let names: Vec<String> = records.iter().map(|&bytes| number::size(bytes)).collect();
-    let names = names.iter().map(String::as_str).chain(["notes"]);
+    let any_interval = cells.iter().any(|cell| words::half_width(cell).is_some());
+    let last = if any_interval { &["widest 95 %", "notes"][..] } else { &["notes"] };
+    let names = names.iter().map(String::as_str).chain(last.iter().copied());
     let mut table = Table::of_numbers("file \\ record", names);
     for file_bytes in words::distinct(cells, file_bytes) {
         let mut flags = Vec::new();
+        let mut widest: Option<&Cell> = None;
         let mut row = vec![file_bytes.map_or_else(|| "-".to_owned(), number::size)];
         for &block_bytes in &records {
             let found = cells.iter().find(|cell| {
                 cell.block_bytes == block_bytes && self::file_bytes(cell) == file_bytes
             });
             row.push(found.map_or_else(String::new, |cell| field(cell)));
+            widest = found.into_iter().copied().chain(widest).max_by(|a, b| by_half_width(a, b));
             flags.extend(found.iter().flat_map(|cell| &cell.flags).copied());
         }
+        row.extend(
+            any_interval
+                .then(|| widest.map_or_else(String::new, |cell| words::interval(cell, page.style))),
+        );
         row.push(page.marks(&flags));
         table.row(row);
     }
     page.table(&table);
+}
+
+fn by_half_width(a: &Cell, b: &Cell) -> Ordering {
+    let share = |cell| words::half_width(cell).unwrap_or(-1.0);
+    share(a).total_cmp(&share(b))
 }
 
 /// The rate, and behind it what it is the rate of.

@@ -98,15 +98,66 @@ fn iozone_has_a_grid_a_test_in_whole_kib() {
     ];
     let expected = "\
 write, KiB/s
-file \\ record  4 KiB  8 KiB  notes
--------------  -----  -----  -----
-64 KiB          4001   7200
-128 KiB         4400
+file \\ record  4 KiB  8 KiB  widest 95 %  notes
+-------------  -----  -----  -----------  -----
+64 KiB          4001   7200      +-1.5 %
+128 KiB         4400             +-1.5 %
 
 re-write, KiB/s
-file \\ record  4 KiB  notes
--------------  -----  -----
-64 KiB          8000
+file \\ record  4 KiB  widest 95 %  notes
+-------------  -----  -----------  -----
+64 KiB          8000      +-1.5 %
+";
+    assert_eq!(results_of("iozone", cells), expected);
+}
+
+/// Three files around the size of a page cache: from it, half from it, and past it; and what was written before.
+#[test]
+fn a_grid_says_behind_each_rate_what_it_is_the_rate_of() {
+    let at = |test: &str, file_bytes: u64, cached: Option<f64>| {
+        let mut cell = cell("read", "seq", 65536, 1, 1000.0);
+        cell.coordinates.insert("test".to_owned(), test.into());
+        cell.coordinates.insert("file_bytes".to_owned(), file_bytes.to_string().into());
+        (cell.half_width_relative, cell.iops_ci95) = (None, None);
+        let look = record::CachePass {
+            area_bytes: file_bytes,
+            dropped: None,
+            resident_before_bytes: 0,
+            resident_after_bytes: 0,
+            dirty_after_bytes: None,
+            fetched_bytes: None,
+            cached_share: cached,
+            fetched_share: cached.map(|cached| 1.0 - cached),
+            unwritten_share: None,
+            durable: cached.is_none().then_some(false),
+        };
+        cell.passes = vec![Pass { page_cache: Some(look), ..cell.passes[0].clone() }];
+        cell
+    };
+    let cells = vec![
+        at("write", 16 << 20, None),
+        at("re-read", 16 << 20, Some(1.0)),
+        at("re-read", 32 << 20, Some(0.48)),
+        at("re-read", 64 << 20, Some(0.0)),
+    ];
+    let expected = "\
+write, KiB/s
+file \\ record   64 KiB  notes
+-------------  -------  -----
+16 MiB         64000 m
+
+re-read, KiB/s
+file \\ record     64 KiB  notes
+-------------  ---------  -----
+16 MiB           64000 c
+32 MiB         64000 48%
+64 MiB           64000 d
+
+What the rates are of
+  N%  mixed, N % from the page cache
+  c   from the page cache
+  d   from the drive
+  m   into the page cache, not durable
 ";
     assert_eq!(results_of("iozone", cells), expected);
 }
