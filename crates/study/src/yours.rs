@@ -18,14 +18,27 @@ use crate::{
 use record::Record;
 use std::collections::BTreeSet;
 
-/// What the matrix calls a setting, what studies call it, and their words for its levels where they differ.
-const SETTINGS: [(&str, &str, &[(&str, &str)]); 6] = [
-    ("fs", "fs", &[]),
-    ("write-cache", "wc", &[]),
-    ("discard", "trim", &[("on", "yes"), ("off", "no")]),
-    ("kernel-flush", "config", &[("on", "barriers"), ("off", "nobarrier")]),
-    ("mount", "mount", &[]),
-    ("mkfs", "mkfs", &[]),
+/// A setting under both names.
+struct Setting {
+    /// What the matrix calls it.
+    axis: &'static str,
+    /// The coordinate that it is in studies.
+    key: &'static str,
+    /// Levels and the studies' words for them, where they differ.
+    words: &'static [(&'static str, &'static str)],
+}
+
+const SETTINGS: [Setting; 6] = [
+    Setting { axis: "fs", key: "fs", words: &[] },
+    Setting { axis: "write-cache", key: "wc", words: &[] },
+    Setting { axis: "discard", key: "trim", words: &[("on", "yes"), ("off", "no")] },
+    Setting {
+        axis: "kernel-flush",
+        key: "config",
+        words: &[("on", "barriers"), ("off", "nobarrier")],
+    },
+    Setting { axis: "mount", key: "mount", words: &[] },
+    Setting { axis: "mkfs", key: "mkfs", words: &[] },
 ];
 
 /// Why a place in the book has no number.
@@ -141,7 +154,7 @@ fn readings(on: &On, record: &Record) -> Vec<Reading> {
         for (key, value) in on.config.split(',').filter_map(|pair| pair.split_once('=')) {
             at.insert(key.to_owned(), value.to_owned());
         }
-        for (axis, key, words) in SETTINGS {
+        for Setting { axis, key, words } in SETTINGS {
             let Some(level) = text(axis).filter(|level| !["", "-"].contains(level)) else {
                 continue;
             };
@@ -253,12 +266,15 @@ mod tests {
     use super::*;
     use crate::Verdict;
 
-    /// A record of these cells: settings as the matrix writes them, and milliseconds an operation.
-    fn record(cells: &[(&[(&str, &str)], f64)]) -> Record {
+    /// Settings as the matrix writes them, and milliseconds an operation.
+    type Measured<'a> = (&'a [(&'a str, &'a str)], f64);
+
+    /// A record of these cells.
+    fn record(cells: &[Measured<'_>]) -> Record {
         let text = include_str!("../../record/tests/example.json");
         let mut record: Record = serde_json::from_str(text).expect("an example");
         let like = record.cells[0].clone();
-        let cell = |(settings, ms): &(&[(&str, &str)], f64)| {
+        let cell = |(settings, ms): &Measured<'_>| {
             let mut cell = like.clone();
             (cell.op, cell.pattern) = ("write".to_owned(), "seq".to_owned());
             (cell.block_bytes, cell.threads) = (512, 1);
@@ -314,8 +330,7 @@ mod tests {
                 cells.extend([(at("on"), cached), (at("off"), uncached)]);
             }
         }
-        let borrowed: Vec<(&[(&str, &str)], f64)> =
-            cells.iter().map(|(at, ms)| (&at[..], *ms)).collect();
+        let borrowed: Vec<Measured<'_>> = cells.iter().map(|(at, ms)| (&at[..], *ms)).collect();
         let record = record(&borrowed);
         let yours = Yours::of(&dossier, &[(&dossier.file.on[0], &record)]);
         for id in ["cache-off-faster", "xfs-faster", "trim-no-matter"] {
