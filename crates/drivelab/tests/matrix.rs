@@ -241,6 +241,26 @@ fn a_file_system_is_mounted_anew_before_a_cell_that_wants_it() {
     );
 }
 
+/// A scratch file leaves a tenth of a file system free, and a file system that was filled to 90 % before it came had no room for it: no
+/// method could be run.
+#[test]
+fn a_nearly_full_file_system_has_room_for_the_tested_area() {
+    if !can_make_file_systems() {
+        return;
+    }
+    let bench = bench();
+    let words = ["--loop", ".", "--loop-size", "400M", "--fs", "ext4,xfs", "--fill", "0,90"];
+    let call = matrix(&bench, &words).and(["--discard", "on,off", "--passes", "1", "--quiet"]);
+    let outcome = call.and(["--method", "two.toml", "--size", "150M"]).done().succeeded();
+    let words: Vec<&str> = outcome.stdout.split_whitespace().collect();
+    let text = words.join(" ");
+    for part in
+        ["fill 90 0 rate", "The same, by fill: sequential write 1 MiB", "90 discard off on rate"]
+    {
+        assert!(text.contains(part), "{part}: {}", outcome.stdout);
+    }
+}
+
 #[test]
 fn a_device_is_measured_only_when_named_and_left_as_empty_as_it_was() {
     if !can_make_file_systems() {
