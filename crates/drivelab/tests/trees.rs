@@ -131,6 +131,11 @@ fn the_methods_that_come_along_run_in_small() {
         assert_eq!(bench.left_behind(), Vec::<String>::new(), "{method}");
         let record = bench.record("last");
         assert_eq!(record["left_out"], Value::Array(Vec::new()), "{method}");
+        if method == "bonnie" {
+            for cell in ["create, 900 files ", "create, 900 files, random names "] {
+                assert!(done.stdout.contains(cell), "no `{cell}`: {}", done.stdout);
+            }
+        }
     }
     let bonnie = bench.history().iter().any(|run| run["method"] == "bonnie");
     assert!(bonnie, "it is in the history");

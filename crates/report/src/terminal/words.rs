@@ -40,7 +40,7 @@ pub(crate) fn is_tree(cell: &Cell) -> bool {
     cell.engine == "tree"
 }
 
-/// `stat as listed, 20000 files`; sizes where bytes of files are moved, threads and fsync where there are some.
+/// `stat as listed, 20000 files`; random names where they are made, sizes where bytes of files are moved, threads and fsync where there are some.
 fn tree_name(cell: &Cell) -> String {
     let order = match cell.pattern.as_str() {
         "readdir" => " as listed",
@@ -51,6 +51,9 @@ fn tree_name(cell: &Cell) -> String {
     let mut text = format!("{}{order}, {files} files", cell.op.replace('_', " "));
     if let Some(size) = coordinate_text(cell, "file_size").filter(|size| size != "0 B") {
         text += &format!(" of {size}");
+    }
+    if cell.op == "create" && coordinate_text(cell, "names").as_deref() == Some("random") {
+        text += ", random names";
     }
     if cell.threads > 1 {
         text += &format!(", {} threads", cell.threads);
