@@ -22,4 +22,4 @@ pub use cut::{FileSystemState, PowerCut};
 pub use durability::{Durability, Machine};
 pub use effect::{Effect, Outcome, Pivot, effects, pivot};
 pub use published::{PrintedRate, STUDY, printed};
-pub use wording::{Format, formatted, mount_options};
+pub use wording::{Format, formatted, ignores_direct_io, mount_options};

@@ -9,8 +9,8 @@ use report::{
     terminal::{Page, Style, put_table},
 };
 use study::matrix::{
-    Axes, Axis, Best, Configuration, Effect, Goal, Machine, Outcome, STUDY, best, effects, pivot,
-    printed,
+    Axes, Axis, Best, Configuration, Effect, Goal, Machine, Outcome, STUDY, best, effects,
+    ignores_direct_io, pivot, printed,
 };
 
 /// Below this share of the path's own floor a cell says more about the path than about the drive.
@@ -155,6 +155,9 @@ impl Matrix<'_> {
             let own = cell.flags.iter().filter(|flag| !common.contains(flag));
             let mut notes: Vec<String> = cell.means.iter().cloned().collect();
             notes.extend(own.map(|flag| in_words(*flag)));
+            if ignores_direct_io(one) && cell.io.starts_with("direct") {
+                notes.push("O_DIRECT goes through the page cache".to_owned());
+            }
             if self.is_near_the_floor(one, cell) {
                 notes.push("near the path's floor".to_owned());
             }

@@ -118,6 +118,14 @@ pub fn mount_options(configuration: &Configuration) -> String {
     parts.join(",")
 }
 
+/// Whether the file system takes O_DIRECT and then goes through the page cache all the same: ext3 and ext4 with
+/// `data=journal` (Documentation/admin-guide/ext4.rst). All others that are made here keep to it.
+pub fn ignores_direct_io(configuration: &Configuration) -> bool {
+    let mount = configuration.level(Axis::Mount).unwrap_or_default();
+    matches!(configuration.fs(), "ext3" | "ext4")
+        && mount.split(',').any(|option| option.trim() == "data=journal")
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::Axes;
@@ -159,6 +167,14 @@ mod tests {
             ext4.arguments.contains(&"nodiscard,lazy_itable_init=1,lazy_journal_init=0".into())
         );
         assert_eq!(formatted(&one(&[(Axis::Fs, "raw")])), None);
+    }
+
+    #[test]
+    fn journalled_data_pass_the_page_cache() {
+        let mounted = |fs, options| one(&[(Axis::Fs, fs), (Axis::Mount, options)]);
+        assert!(ignores_direct_io(&mounted("ext4", "noatime,data=journal")));
+        assert!(!ignores_direct_io(&mounted("ext4", "data=writeback")));
+        assert!(!ignores_direct_io(&one(&[(Axis::Fs, "btrfs")])));
     }
 
     #[test]
