@@ -5,7 +5,13 @@ mod common;
 
 use common::{Bench, Mounted, names_in};
 use serde_json::Value;
-use std::{fs::File, io::Write, path::Path};
+use std::{
+    fs::File,
+    io::Write,
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+};
 
 /// A short life of a tree, in eight cells.
 const LIFE: &str = r#"
@@ -221,12 +227,20 @@ fn a_file_system_that_runs_full_ends_the_run_with_a_sentence_and_no_tree() {
         names_in(place.path()).iter().any(|name| name.starts_with(".drivelab-tree-"))
     });
     let mut other = File::create(place.path().join("other")).expect("a file");
-    // Two passes leave no room for what they do not hold at the moment.
-    let mut full = 0;
-    while full < 50 {
-        full += u32::from(other.write_all(&[1; 1 << 16]).is_err());
-    }
-    let done = living.wait();
+    // To the end: whatever a pass removes is taken at once, so that no later one has room.
+    let is_over = AtomicBool::new(false);
+    let done = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                if other.write_all(&[1; 1 << 16]).is_err() {
+                    thread::yield_now();
+                }
+            }
+        });
+        let done = living.wait();
+        is_over.store(true, Ordering::Relaxed);
+        done
+    });
     assert_eq!(done.code, Some(2), "{}", done.stderr);
     for words in ["create number", "No space left on device", "--set files="] {
         assert!(done.stderr.contains(words), "no `{words}`: {}", done.stderr);

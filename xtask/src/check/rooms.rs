@@ -25,7 +25,7 @@ const SIGHT: &[(&str, &[&str])] = &[
             "report", "study", "web",
         ],
     ),
-    ("xtask", &["block", "engine", "flash", "lab", "model", "study", "target"]),
+    ("xtask", &["block", "engine", "flash", "host", "lab", "model", "study", "target"]),
 ];
 
 /// Compares the workspace's dependencies, those of tests included, with [`SIGHT`].
