@@ -4,7 +4,7 @@ mod common;
 
 use common::{Bench, Call, serving::has, system};
 use serde_json::Value;
-use std::{fs, path::Path};
+use std::{fs, path::Path, time::Duration};
 
 /// A drive with little flash, which is full soon.
 const STACK: &str = "model:intel-x25m-80:capacity=1G";
@@ -99,9 +99,10 @@ fn matrix(bench: &Bench, words: &[&str]) -> Call {
 }
 
 fn matrix_of(bench: &Bench, stack: &str, words: &[&str]) -> Call {
-    let state = bench.path("state");
+    let (state, config) = (bench.path("state"), bench.path("config"));
     let call = bench.drivelab(["matrix", stack]).and(words);
-    call.variable("XDG_STATE_HOME", state.to_str().expect("plain"))
+    let call = call.variable("XDG_STATE_HOME", state.to_str().expect("plain"));
+    call.variable("XDG_CONFIG_HOME", config.to_str().expect("plain"))
 }
 
 fn can_run() -> bool {
@@ -198,7 +199,8 @@ fn discards_are_worth_nothing_to_a_fresh_drive_and_much_to_a_full_one() {
     bench.file("config/drivelab/drives/one-die.toml", ONE_DIE);
     let call = matrix_of(&bench, "model:one-die", &words);
     let call = call.and(["--method", "overwrite.toml", "--no-power-cut"]);
-    let outcome = call.and(["--seed", "1"]).done().succeeded();
+    let outcome =
+        call.and(["--seed", "1"]).start().wait_within(Duration::from_secs(1200)).succeeded();
     let text = outcome.stdout;
     println!("{text}");
     let (_, table) = text.split_once("The same, by fill: ").expect("the table by fill");

@@ -113,14 +113,19 @@ impl Living {
     }
 
     /// Waits for its end.
-    pub fn wait(mut self) -> Outcome {
+    pub fn wait(self) -> Outcome {
+        self.wait_within(DEADLINE)
+    }
+
+    /// Waits for its end, which may take so long.
+    pub fn wait_within(mut self, limit: Duration) -> Outcome {
         let child = self.child.take().expect("it lives");
         let id = child.id().to_string();
         let (sender, ended) = std::sync::mpsc::channel();
         thread::spawn(move || sender.send(child.wait_with_output()));
-        let output = ended.recv_timeout(DEADLINE).unwrap_or_else(|_| {
+        let output = ended.recv_timeout(limit).unwrap_or_else(|_| {
             let _ = Command::new("kill").args(["-s", "KILL", &id]).status();
-            panic!("it did not end within {DEADLINE:?}");
+            panic!("it did not end within {limit:?}");
         });
         Outcome::from(output.expect("its output is read"))
     }
