@@ -82,7 +82,7 @@ pub struct RunArguments {
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value, help_heading = "What to run")]
     pub set: Vec<(String, String)>,
 
-    /// auto, sync, uring or stdio
+    /// auto, sync, uring, stdio or stdio:block (its buffer of one block)
     #[arg(long, value_name = "NAME", help_heading = "What to run")]
     pub engine: Option<String>,
 

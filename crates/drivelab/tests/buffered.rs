@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{Bench, LoopDevice, MIB, Mounted, ROOT, assert_one_sentence, cell, flags, system};
+use common::{
+    Bench, LoopDevice, MIB, Mounted, Nobody, ROOT, assert_one_sentence, cell, flags, system,
+};
 use serde_json::Value;
 use std::{fs, path::Path};
 
@@ -125,18 +127,13 @@ fn an_existing_file_that_may_only_be_read_is_dropped_and_read_without_being_chan
 
 #[test]
 fn emptying_the_machines_cache_is_refused_to_those_who_may_not() {
-    let setpriv = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
-    need!(system(setpriv[0], &[&setpriv[1..], &["true"]].concat()), "root and setpriv");
-    let bench = Bench::below(&std::env::temp_dir());
+    let nobody = need!(Nobody::new(), "root and setpriv");
+    let bench = &nobody.bench;
     bench.file("life.toml", LIFE);
-    // The user's own: a copy of the binary, and the directory.
-    let binary = bench.path("drivelab");
-    fs::copy(common::DRIVELAB, &binary).expect("a copy");
-    let top = bench.path(".").canonicalize().expect("it is there");
-    system("chown", &["-R", "65534", top.to_str().expect("plain names")]).expect("root");
+    nobody.gets_it_all();
     let run = |how: &str| {
         let words = ["run", "area", "--method", "life.toml", "--set", how];
-        bench.drivelab(words).through(&setpriv, &binary).done()
+        nobody.does(bench.drivelab(words))
     };
     let refused = run("drop_cache=machine");
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);

@@ -3,13 +3,13 @@
 mod common;
 
 use common::{
-    Bench, LoopDevice, MIB, Mounted, Outcome, ROOT, fill, hash, hash_device, names_in, system,
-    write_mbr,
+    Bench, LoopDevice, MIB, Mounted, Nobody, Outcome, ROOT, fill, hash, hash_device, names_in,
+    system, write_mbr,
 };
 use std::{
     fs::{self, File},
     io::{Read, Seek, SeekFrom, Write},
-    os::unix::fs::{PermissionsExt, symlink},
+    os::unix::fs::symlink,
     path::Path,
 };
 
@@ -246,22 +246,11 @@ fn the_write_cells_are_left_out_on_an_existing_file_and_the_read_cells_run() {
 
 #[test]
 fn a_directory_without_permission_is_refused() {
-    need!(system("setpriv", &["--version"]), "setpriv");
-    // A place and a binary that others than root can reach.
-    let bench = Bench::below(&std::env::temp_dir());
-    let open = |name: &str| {
-        fs::set_permissions(bench.path(name), fs::Permissions::from_mode(0o777)).expect("chmod");
-    };
-    open("");
-    let binary = bench.path("drivelab");
-    fs::copy(env!("CARGO_BIN_EXE_drivelab"), &binary).expect("a copy");
-    open("drivelab");
-    fs::set_permissions(bench.path("area"), fs::Permissions::from_mode(0o555)).expect("chmod");
-    let nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
-    need!(system(nobody[0], &[&nobody[1..], &["true"]].concat()), "root");
-    let run = bench.small_run(["area"]).through(&nobody, &binary).done();
+    let nobody = need!(Nobody::new(), "root and setpriv");
+    nobody.may("area", 0o555);
+    let run = nobody.does(nobody.bench.small_run(["area"]));
     run.refused(&["area", "ermission denied", "another TARGET"]);
-    assert_eq!(bench.left_behind(), Vec::<String>::new());
+    assert_eq!(nobody.bench.left_behind(), Vec::<String>::new());
 }
 
 #[test]

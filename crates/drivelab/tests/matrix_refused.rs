@@ -3,8 +3,10 @@
 
 mod common;
 
-use common::{Bench, Call, LoopDevice, MIB, Outcome, assert_one_sentence, hash_device, system};
-use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+use common::{
+    Bench, Call, LoopDevice, MIB, Nobody, Outcome, assert_one_sentence, hash_device, system,
+};
+use std::{fs, path::Path};
 
 const XFS: &str = "/usr/sbin/mkfs.xfs";
 
@@ -27,19 +29,10 @@ fn is_root() -> bool {
 
 #[test]
 fn a_plain_user_is_told_to_be_root() {
-    let bench = Bench::below(&std::env::temp_dir());
-    let open = |name: &str| {
-        fs::set_permissions(bench.path(name), fs::Permissions::from_mode(0o777)).expect("chmod");
-    };
-    open("");
-    let binary = bench.path("drivelab");
-    fs::copy(env!("CARGO_BIN_EXE_drivelab"), &binary).expect("a copy");
-    open("drivelab");
-    let nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
-    need!(system(nobody[0], &[&nobody[1..], &["true"]].concat()), "root and setpriv");
+    let nobody = need!(Nobody::new(), "root and setpriv");
     let words = ["--loop", ".", "--loop-size", "64M", "--fs", "raw,ext4"];
-    let outcome = matrix(&bench, &words).through(&nobody, &binary).done();
-    assert_refused(&bench, &outcome, &["as root", "sudo drivelab matrix"]);
+    let outcome = nobody.does(matrix(&nobody.bench, &words));
+    assert_refused(&nobody.bench, &outcome, &["as root", "sudo drivelab matrix"]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::{
 use block::{Command, Completion, Drive, Durability, Engine, Geometry, Instant, IoError, Request};
 use std::{io, os::fd::IntoRawFd, path::Path, ptr::NonNull};
 
-/// One request at a time through a `FILE` with its default buffer: in glibc of `st_blksize` bytes, but never more than
+/// One request at a time through a `FILE` with a buffer of one's own, or its default one: in glibc of `st_blksize` bytes, but never more than
 /// BUFSIZ, 8192 (`_IO_file_doallocate` in libio/filedoalloc.c), so 4096 on most file systems. Smaller writes and reads
 /// are joined in it.
 ///
@@ -21,6 +21,8 @@ pub struct Stdio {
     now: Instant,
     queued: Option<Request>,
     stream: NonNull<libc::FILE>,
+    /// What [`Stdio::with_buffer`] lent to the stream.
+    buffer: Option<Box<[u8]>>,
     /// Where the stream stands, unknown after an error.
     position: Option<u64>,
     last: Last,
@@ -62,7 +64,24 @@ impl Stdio {
         let stream = unsafe { libc::fdopen(file.into_raw_fd(), mode.as_ptr()) };
         let stream = NonNull::new(stream).expect("fdopen only fails without memory");
         let now = clock.now();
-        Ok(Self { clock, door, now, queued: None, stream, position: Some(0), last: Last::Nothing })
+        let (buffer, position, last) = (None, Some(0), Last::Nothing);
+        Ok(Self { clock, door, now, queued: None, stream, buffer, position, last })
+    }
+
+    /// A buffer of so many bytes in place of the default one, as setvbuf(3) gives it.
+    ///
+    /// # Panics
+    /// Behind the first operation, or without bytes.
+    pub fn with_buffer(mut self, bytes: usize) -> Self {
+        assert!(self.last == Last::Nothing && self.queued.is_none() && bytes > 0, "a new stream");
+        let buffer = self.buffer.insert(vec![0; bytes].into_boxed_slice());
+        // SAFETY: the stream is open and has done nothing yet; the memory stays where it is until `drop` has closed it.
+        let set = unsafe {
+            let memory = buffer.as_mut_ptr().cast();
+            libc::setvbuf(self.stream.as_ptr(), memory, libc::_IOFBF, bytes)
+        };
+        assert_eq!(set, 0, "setvbuf only fails for an unknown mode");
+        self
     }
 
     fn perform(&mut self, command: &mut Command) -> Result<(), IoError> {

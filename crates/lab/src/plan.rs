@@ -324,7 +324,7 @@ fn obstacle(cell: &CellSpec, offer: &Offer, options: &Options, span_bytes: u64) 
         ));
     }
     for stream in &cell.streams {
-        let direct = stream.io.caching == Caching::Direct && stream.engine != EngineChoice::Stdio;
+        let direct = stream.io.caching == Caching::Direct && !stream.engine.is_stdio();
         if direct && let Err(reason) = &offer.direct {
             return Some(reason.clone());
         }
@@ -342,7 +342,7 @@ fn obstacle(cell: &CellSpec, offer: &Offer, options: &Options, span_bytes: u64) 
                 stream.shift_bytes, offer.block_bytes
             ));
         }
-        if stream.engine == EngineChoice::Stdio
+        if stream.engine.is_stdio()
             && let Err(reason) = &offer.stdio
         {
             return Some(reason.clone());

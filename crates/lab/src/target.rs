@@ -148,6 +148,8 @@ pub struct Need {
 pub enum Reset {
     /// The area's file empty, as if just made.
     NewFile,
+    /// What was written to the area is on the drive.
+    Flush,
     /// Nothing of the area in the page cache, by this means.
     DropCache(CacheDrop),
     /// Everything forgotten: TRIM of the whole area.

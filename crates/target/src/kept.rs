@@ -257,12 +257,13 @@ impl Target for KeptTarget {
     }
 
     fn reset(&mut self, reset: Reset) -> Result<(), TargetError> {
-        if reset != Reset::Purge {
-            return Ok(());
-        }
+        let command = match reset {
+            Reset::Purge => Command::Discard { offset: 0, len: self.capacity_bytes },
+            Reset::Flush => Command::Flush,
+            Reset::NewFile | Reset::DropCache(_) => return Ok(()),
+        };
         let mut kept = self.kept().borrow_mut();
         let (tag, actor, drive) = (block::Tag(u64::MAX), block::Actor(0), Drive(0));
-        let command = Command::Discard { offset: 0, len: self.capacity_bytes };
         kept.engine.submit(Request { tag, actor, drive, command });
         let mut done: Vec<Completion> = Vec::new();
         while done.is_empty() {

@@ -171,6 +171,7 @@ impl Target for ModelTarget {
         let len = opened.contract().capacity_bytes;
         let done = match reset {
             Reset::Purge => once(opened, Command::Discard { offset: 0, len }),
+            Reset::Flush => once(opened, Command::Flush),
             Reset::NewFile => {
                 // Without a file system there is no file that could be new.
                 opened.file_system().into_iter().for_each(FileSystem::new_file);

@@ -8,7 +8,7 @@ use lab::{
         Access, Crew, Drivable, Named, Need, Observation, Offer, Reset, Seat, Target, TargetError,
         Time,
     },
-    workload::{EngineChoice, Stream},
+    workload::Stream,
 };
 use record::{Calibration, TargetInfo, TargetKind, Warning};
 use std::ops::Range;
@@ -87,7 +87,7 @@ impl Target for NullTarget {
         let clock = self.clock;
         let mut seats = Vec::new();
         for stream in streams {
-            assert!(stream.engine != EngineChoice::Stdio, "the offer says that there is none");
+            assert!(!stream.engine.is_stdio(), "the offer says that there is none");
             for _ in 0..stream.threads {
                 let depth = stream.queue_depth;
                 let sit = move || Ok(Box::new(engine(clock, depth)) as Box<dyn Drivable>);

@@ -8,7 +8,7 @@
 //! ```
 
 use crate::{Permission, tree::FileTree};
-use block::{Data, Geometry};
+use block::{Data, Engine, Geometry};
 use engine::{
     Access as OpenAccess, Caching as OpenCaching, Clock, Create, OpenError, OpenErrorKind, Stdio,
     Sync, Syncing as OpenSyncing, Uring, UringOptions, open_file, raw,
@@ -158,7 +158,7 @@ impl PathTarget {
             geometry: Geometry {
                 capacity_bytes: self.span_bytes,
                 block_bytes: match stream.io.caching {
-                    Caching::Direct if stream.engine != EngineChoice::Stdio => self.block_bytes,
+                    Caching::Direct if !stream.engine.is_stdio() => self.block_bytes,
                     _ => 1,
                 },
                 transfer_bytes_max: stream.block_bytes,
@@ -255,6 +255,9 @@ impl Target for PathTarget {
             (Reset::NewFile, Some(scratch)) => scratch.file().set_len(0).map_err(failed),
             // A device has no new state to offer; its blocks are simply written again.
             (Reset::NewFile, None) => Ok(()),
+            (Reset::Flush, _) => {
+                File::open(self.area_path()).and_then(|file| file.sync_all()).map_err(failed)
+            }
             (Reset::DropCache(CacheDrop::Machine), _) => {
                 page_cache::drop_machine(&Roots::default()).map_err(refused)
             }
@@ -454,7 +457,12 @@ impl SeatOrder {
     fn sit(self) -> Result<Box<dyn Drivable>, TargetError> {
         raw::own_descriptors();
         let uring = match self.choice {
-            EngineChoice::Stdio => return self.stdio(),
+            EngineChoice::Stdio => return Ok(sat(self.stdio()?, "stdio", Vec::new())),
+            EngineChoice::StdioBlock => {
+                let bytes = self.geometry.transfer_bytes_max as usize;
+                let engine = self.stdio()?.with_buffer(bytes);
+                return Ok(sat(engine, "stdio", vec![format!("buffer of {bytes} B")]));
+            }
             EngineChoice::Sync => false,
             EngineChoice::Uring => true,
             EngineChoice::Auto => self.geometry.queue_depth > 1,
@@ -462,18 +470,16 @@ impl SeatOrder {
         let file = self.file()?;
         if !uring {
             let engine = Sync::new(self.clock, file, self.geometry);
-            return Ok(Box::new(Named { engine, name: "sync", features: Vec::new() }));
+            return Ok(sat(engine, "sync", Vec::new()));
         }
         let engine = Uring::new(self.clock, file, self.geometry, UringOptions::default())
             .map_err(|error| TargetError::refused(format!("{error}; use --engine sync")))?;
         let features = vec![engine.features().to_string()];
-        Ok(Box::new(Named { engine, name: "uring", features }))
+        Ok(sat(engine, "uring", features))
     }
 
-    fn stdio(self) -> Result<Box<dyn Drivable>, TargetError> {
-        let engine =
-            Stdio::open(self.clock, &self.path, self.access, self.geometry).map_err(open_error)?;
-        Ok(Box::new(Named { engine, name: "stdio", features: Vec::new() }))
+    fn stdio(&self) -> Result<Stdio, TargetError> {
+        Stdio::open(self.clock, &self.path, self.access, self.geometry).map_err(open_error)
     }
 
     fn file(&self) -> Result<File, TargetError> {
@@ -492,6 +498,14 @@ impl SeatOrder {
 
 fn refused(error: impl std::fmt::Display) -> TargetError {
     TargetError::refused(error.to_string())
+}
+
+fn sat(
+    engine: impl Engine + 'static,
+    name: &'static str,
+    features: Vec<String>,
+) -> Box<dyn Drivable> {
+    Box::new(Named { engine, name, features })
 }
 
 fn open_error(error: OpenError) -> TargetError {

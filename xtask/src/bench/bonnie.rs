@@ -1,14 +1,14 @@
 //! `cargo xtask bench bonnie`: drivelab's method `bonnie` beside Bonnie++, on one loop ext4, taking turns.
 //!
 //! ```text
-//!   a really written file -> loop device -> ext4, once            host::Ledger, put back at the end
-//!   for each round, in alternating order:
+//!   a really written file -> loop device, once                    host::Ledger, put back at the end
+//!   for each round, in alternating order, each on an ext4 just made:
 //!     bonnie++ -y p     asks before each phase: the cache is emptied there, as the method does
 //!     drivelab run      --method bonnie, same bytes, same files
 //!   medians, ratios with intervals
 //! ```
 //!
-//! Both sides go through the page cache, so that a file smaller than memory is read from it unless it is emptied of the file
+//! The method is drivelab's own but for the number of seeks. Both sides go through the page cache, so that a file smaller than memory is read from it unless it is emptied of the file
 //! before a phase that reads; Bonnie++'s way, a file of twice the memory, takes an hour here.
 
 use super::{
@@ -25,13 +25,19 @@ use std::{
     fs::{self, File},
     io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
 };
 
+/// The method, and its name with more seeks.
+const BONNIE: &str = include_str!("../../../methods/bonnie.toml");
+const METHOD: &str = "bonnie-seeks.toml";
 /// Of the file that is written and read.
 const SIZE_MIB: u64 = 1024;
 /// Of 1,024 files: as many as it takes for `stat` to last half a second, below which Bonnie++ prints no number.
 const KILO_FILES: u64 = 640;
+/// Of each of the five seekers, together ten times Bonnie++'s own 8,192: those are over in a fifth of a second on a fast drive.
+const SEEKS: u64 = 16_384;
+const SEEKERS: u64 = 5;
 const ROUNDS: usize = 5;
 /// What ext4 takes for itself beside the data: inodes of 256 B, names, journal.
 const ROOM_MIB: u64 = 1536;
@@ -98,13 +104,13 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let built = drivelab.parent().and_then(Path::parent).context("the target directory")?;
     let scratch = Scratch::create(options.parent.as_deref().unwrap_or(built))?;
     let command = "cargo xtask bench bonnie";
-    let mut ledger = Ledger::create(&Ledger::directory(), command, &Roots::default(), |step| {
+    let ledger = Ledger::create(&Ledger::directory(), command, &Roots::default(), |step| {
         println!("  {step}");
     })?;
-    let at = file_system(&mut ledger, &scratch, &options)?;
-    let outcome = compare(&drivelab, &scratch, &at, &options);
-    let failures = ledger.put_back_to(Mark::START);
-    ensure!(failures.is_empty(), "{}; then `drivelab restore`", failures[0]);
+    fs::write(scratch.path().join(METHOD), with_more_seeks(BONNIE)?)?;
+    let mut ground = Ground::new(ledger, &scratch, &options)?;
+    let outcome = compare(&drivelab, &scratch, &mut ground, &options);
+    ground.put_back(Mark::START)?;
     outcome
 }
 
@@ -133,26 +139,61 @@ impl Options {
     }
 }
 
-/// An ext4 with room for both, on a loop device over a file that was really written: else whoever comes first would
-/// pay for its blocks.
-fn file_system(ledger: &mut Ledger, scratch: &Scratch, options: &Options) -> Result<PathBuf> {
-    let (image, at) = (scratch.path().join("image"), scratch.path().join("mount"));
-    let mib = options.size_mib + options.kilo_files + ROOM_MIB;
-    println!("Writing {mib} MiB in {} ...", scratch.path().display());
-    write_file(&image, mib << 20)?;
-    let device = ledger.loop_device(&image)?;
-    let inodes = (options.kilo_files * 1024 + 10_000).to_string();
-    let eager = "lazy_itable_init=0,lazy_journal_init=0";
-    let text = device.display().to_string();
-    let made = Program::new(["mkfs.ext4", "-q", "-F", "-E", eager, "-N", &inodes, &text]);
-    println!("  {made}");
-    made.run()?;
-    ledger.new_directory(&at)?;
-    ledger.mount(&device, &at, &Mounting { fs: "ext4".to_owned(), options: String::new() })?;
-    Ok(at)
+/// The method with [`SEEKS`] of each seeker.
+fn with_more_seeks(method: &str) -> Result<String> {
+    let (own, wanted) = ("\nbound = 1638\n", format!("\nbound = {SEEKS}\n"));
+    ensure!(method.matches(own).count() == 1, "the method's seekers have another bound");
+    Ok(method.replace(own, &wanted))
 }
 
-fn compare(drivelab: &Path, scratch: &Scratch, at: &Path, options: &Options) -> Result<()> {
+/// Where both take their turns.
+struct Ground {
+    ledger: Ledger,
+    /// With room for either's files.
+    device: PathBuf,
+    inodes: u64,
+    at: PathBuf,
+}
+
+impl Ground {
+    /// A loop device over a file that was really written: else whoever comes first would pay for its blocks.
+    fn new(mut ledger: Ledger, scratch: &Scratch, options: &Options) -> Result<Self> {
+        let (image, at) = (scratch.path().join("image"), scratch.path().join("mount"));
+        let mib = options.size_mib + options.kilo_files + ROOM_MIB;
+        println!("Writing {mib} MiB in {} ...", scratch.path().display());
+        write_file(&image, mib << 20)?;
+        let device = ledger.loop_device(&image)?;
+        Ok(Self { ledger, device, inodes: options.kilo_files * 1024 + 10_000, at })
+    }
+
+    /// A turn on an ext4 just made, always the same: on one that lives on, each would get the blocks that the other left, and
+    /// they need not be as fast. Nothing is discarded, so that the image keeps its blocks.
+    fn turn(&mut self, run: impl FnOnce(&Path) -> Result<Rates>) -> Result<Rates> {
+        let (device, inodes) = (self.device.display().to_string(), self.inodes.to_string());
+        let eager = "nodiscard,lazy_itable_init=0,lazy_journal_init=0";
+        Program::new(["mkfs.ext4", "-q", "-F", "-E", eager, "-N", &inodes, &device]).run()?;
+        let before = self.ledger.mark();
+        let how = Mounting { fs: "ext4".to_owned(), options: String::new() };
+        self.ledger.new_directory(&self.at)?;
+        self.ledger.mount(&self.device, &self.at, &how)?;
+        let outcome = run(&self.at);
+        self.put_back(before)?;
+        outcome
+    }
+
+    fn put_back(&mut self, mark: Mark) -> Result<()> {
+        let failures = self.ledger.put_back_to(mark);
+        ensure!(failures.is_empty(), "{}; then `drivelab restore`", failures[0]);
+        Ok(())
+    }
+}
+
+fn compare(
+    drivelab: &Path,
+    scratch: &Scratch,
+    ground: &mut Ground,
+    options: &Options,
+) -> Result<()> {
     println!(
         "\nA file of {} MiB, {} files, {} rounds. Load {}\n",
         options.size_mib,
@@ -162,12 +203,16 @@ fn compare(drivelab: &Path, scratch: &Scratch, at: &Path, options: &Options) -> 
     );
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for round in 0..options.rounds {
+        let mut their_turn = |ground: &mut Ground| -> Result<()> {
+            theirs.push(ground.turn(|at| bonnie(at, options))?);
+            Ok(())
+        };
         if round % 2 == 0 {
-            theirs.push(bonnie(at, options)?);
-            ours.push(method(drivelab, scratch, at, options)?);
-        } else {
-            ours.push(method(drivelab, scratch, at, options)?);
-            theirs.push(bonnie(at, options)?);
+            their_turn(ground)?;
+        }
+        ours.push(ground.turn(|at| method(drivelab, scratch, at, options))?);
+        if round % 2 == 1 {
+            their_turn(ground)?;
         }
         println!("\nAfter {} of {} rounds; load {}", round + 1, options.rounds, machine::load());
         print(&ours, &theirs);
@@ -206,7 +251,8 @@ fn print(ours: &[Rates], theirs: &[Rates]) {
 fn method(drivelab: &Path, scratch: &Scratch, at: &Path, options: &Options) -> Result<Rates> {
     let json = scratch.path().join("record.json");
     let mut command = Command::new(drivelab);
-    command.args(["run", "--method", "bonnie", "--quiet", "--passes", "1", "--yes"]);
+    command.args(["run", "--quiet", "--passes", "1", "--yes", "--method"]);
+    command.arg(scratch.path().join(METHOD));
     command.arg(format!("--size={}M", options.size_mib));
     command.arg(format!("--set=files={}", options.kilo_files * 1024));
     command.arg(format!("--json={}", json.display()));
@@ -237,7 +283,8 @@ fn bonnie(at: &Path, options: &Options) -> Result<Rates> {
     let mut command = Command::new("bonnie++");
     // It wants to be told twice that root is meant, and half the size as the memory.
     command.args(["-q", "-y", "p", "-u", "root"]).arg("-d").arg(at);
-    command.args(["-s", &options.size_mib.to_string(), "-r", &(options.size_mib / 2).to_string()]);
+    let size = format!("{}:8192:{}:{SEEKERS}", options.size_mib, SEEKS * SEEKERS);
+    command.args(["-s", &size, "-r", &(options.size_mib / 2).to_string()]);
     command.args(["-n", &options.kilo_files.to_string()]);
     let mut process = command
         .stdin(Stdio::piped())
@@ -245,6 +292,19 @@ fn bonnie(at: &Path, options: &Options) -> Result<Rates> {
         .stderr(Stdio::null())
         .spawn()
         .context("bonnie++ could not be started")?;
+    let printed = converse(&mut process, at);
+    if printed.is_err() {
+        let _ = process.kill();
+    }
+    let status = process.wait()?;
+    child::go_on()?;
+    let printed = printed?;
+    ensure!(status.success(), "bonnie++ ended with {status}");
+    rates_of_csv(&printed.context("bonnie++ printed no line of CSV")?)
+}
+
+/// Answers Bonnie++'s questions to its end; its line of CSV.
+fn converse(process: &mut Child, at: &Path) -> Result<Option<String>> {
     let mut answers = process.stdin.take().expect("it is piped");
     let mut printed = None;
     for line in BufReader::new(process.stdout.take().expect("it is piped")).lines() {
@@ -259,10 +319,7 @@ fn bonnie(at: &Path, options: &Options) -> Result<Rates> {
             printed = Some(line);
         }
     }
-    let status = process.wait()?;
-    child::go_on()?;
-    ensure!(status.success(), "bonnie++ ended with {status}");
-    rates_of_csv(&printed.context("bonnie++ printed no line of CSV")?)
+    Ok(printed)
 }
 
 /// Takes Bonnie++'s files out of the page cache; it flushed them before it asked.
@@ -317,6 +374,13 @@ mod tests {
         ];
         assert_eq!(rates, expected);
         assert!(rates_of_csv("1.98,2.00a,vm").is_err());
+    }
+
+    #[test]
+    fn the_method_seeks_more_and_is_the_same_else() {
+        let more = with_more_seeks(BONNIE).expect("it has seekers");
+        let changed = BONNIE.lines().zip(more.lines()).filter(|(own, other)| own != other);
+        assert_eq!(changed.collect::<Vec<_>>(), [("bound = 1638", "bound = 16384")]);
     }
 
     #[test]

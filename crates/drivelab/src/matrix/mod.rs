@@ -565,7 +565,6 @@ fn look(
     Ok(seen?)
 }
 
-/// What of the device the tested area may take. Where there are old files, they are at least half of what there is.
 /// What a configuration offers on a device with this offer: a file system has files.
 fn offer_under(configuration: &Configuration, device: &Offer) -> Offer {
     let files_max = match configuration.is_raw() {
@@ -575,6 +574,7 @@ fn offer_under(configuration: &Configuration, device: &Offer) -> Offer {
     Offer { files_max, ..device.clone() }
 }
 
+/// What of the device the tested area may take. Where there are old files, they are at least half of what there is.
 fn usable_percent(configurations: &[Configuration]) -> u64 {
     let filled = configurations.iter().map(fill_percent).filter(|percent| *percent > 0).min();
     filled.map_or(USABLE_PERCENT, |least| USABLE_PERCENT.min(u64::from(least) / 2))

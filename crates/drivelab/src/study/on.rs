@@ -142,14 +142,13 @@ fn in_matrix<'d>(on: &'d On, study: Study, arguments: &StudyArguments) -> Result
         };
         let parts: Vec<&str> =
             if axis == "fs" { levels.split(',').collect() } else { vec![levels] };
-        let (kept, refused): (Vec<&str>, Vec<&str>) =
-            parts.into_iter().partition(|level| check(level).is_ok());
-        for level in refused {
-            let reason = check(level).expect_err("it was refused");
-            left_out.push(match axis.as_str() {
-                "fs" => format!("{level}: {reason}"),
-                _ => reason.to_string(),
-            });
+        let mut kept: Vec<&str> = Vec::new();
+        for level in parts {
+            match (check(level), axis.as_str()) {
+                (Ok(()), _) => kept.push(level),
+                (Err(reason), "fs") => left_out.push(format!("{level}: {reason}")),
+                (Err(reason), _) => left_out.push(reason.to_string()),
+            }
         }
         if !kept.is_empty() {
             axes.insert(axis.as_str(), kept.join(","));

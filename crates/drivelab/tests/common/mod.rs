@@ -13,6 +13,7 @@ use serde_json::Value;
 use std::{
     ffi::OsStr,
     fs,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
 use tempfile::TempDir;
@@ -172,6 +173,48 @@ impl Bench {
     /// Names in the directory `area`.
     pub fn left_behind(&self) -> Vec<String> {
         names_in(&self.path("area"))
+    }
+}
+
+/// A bench of somebody who is not root, and the way to be him. What root makes in it stays root's, until
+/// [`Nobody::gets_it_all`].
+pub struct Nobody {
+    pub bench: Bench,
+    binary: PathBuf,
+}
+
+impl Nobody {
+    const SETPRIV: [&str; 6] =
+        ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
+
+    /// None where nobody can become him: it takes root and `setpriv`.
+    pub fn new() -> Option<Self> {
+        system(Self::SETPRIV[0], &[&Self::SETPRIV[1..], &["true"]].concat())?;
+        // A place and a binary that others than root can reach.
+        let bench = Bench::below(&std::env::temp_dir());
+        let binary = bench.path("drivelab");
+        fs::copy(DRIVELAB, &binary).expect("a copy");
+        let nobody = Self { bench, binary };
+        nobody.may("", 0o777);
+        nobody.may("drivelab", 0o777);
+        Some(nobody)
+    }
+
+    /// Sets the rights of `name` in the bench.
+    pub fn may(&self, name: &str, mode: u32) {
+        let rights = fs::Permissions::from_mode(mode);
+        fs::set_permissions(self.bench.path(name), rights).expect("chmod");
+    }
+
+    /// Everything in the bench is his.
+    pub fn gets_it_all(&self) {
+        let top = self.bench.path(".").canonicalize().expect("it is there");
+        system("chown", &["-R", "65534", top.to_str().expect("plain names")]).expect("root");
+    }
+
+    /// `call` as he makes it.
+    pub fn does(&self, call: Call) -> Outcome {
+        call.through(&Self::SETPRIV, &self.binary).done()
     }
 }
 

@@ -60,6 +60,8 @@ pub enum CellBound {
 pub enum FileState {
     /// As the cell before left it.
     AsIs,
+    /// The same, and what was written to it is on the drive: nobody writes it back while this cell runs.
+    Flushed,
     /// New and empty: writes make it grow.
     New,
 }
@@ -199,18 +201,20 @@ fn of_blocks(cell: &CellFile) -> Result<CellSpec, String> {
     let file_bytes =
         cell.file.as_ref().map(|axis| size("file", only("file", axis)?)).transpose()?;
     let before = cell.before.clone().unwrap_or_default();
+    let has = |wanted: &str| before.iter().any(|word| word == wanted);
     if let Some(wrong) =
-        before.iter().find(|word| !["new_file", "drop_cache"].contains(&word.as_str()))
+        before.iter().find(|word| !["new_file", "flush", "drop_cache"].contains(&word.as_str()))
     {
-        return Err(format!("before = `{wrong}`: there are `new_file` and `drop_cache`"));
+        return Err(format!("before = `{wrong}`: there are `new_file`, `flush` and `drop_cache`"));
     }
     let spec = CellSpec {
         name: cell.name.clone().unwrap_or_else(|| name_of(&streams[0], file_bytes)),
         bound: bound(cell.bound.as_ref())?,
         file_bytes,
-        file: match before.iter().any(|word| word == "new_file") {
-            true => FileState::New,
-            false => FileState::AsIs,
+        file: match (has("new_file"), has("flush")) {
+            (true, _) => FileState::New,
+            (false, true) => FileState::Flushed,
+            (false, false) => FileState::AsIs,
         },
         cache: cache_state(cell.drop_cache.as_deref(), &before)?,
         flush: final_flush(cell)?,
@@ -263,7 +267,7 @@ fn stream(cell: &CellFile) -> Result<Stream, String> {
     let threads = count("threads", &cell.threads, THREADS_MAX)?;
     let queue_depth = count("depth", &cell.depth, DEPTH_MAX)?;
     let engine = one_of("engine", &cell.engine, EngineChoice::parse, EngineChoice::NAMES)?;
-    if queue_depth > 1 && matches!(engine, EngineChoice::Sync | EngineChoice::Stdio) {
+    if queue_depth > 1 && (engine == EngineChoice::Sync || engine.is_stdio()) {
         return Err(format!(
             "depth = {queue_depth}: this engine keeps one operation in flight; use --engine uring, \
              or threads = {queue_depth} at depth = 1"

@@ -137,7 +137,7 @@ pub struct CellFile {
     pub bound: Option<Axis>,
     /// What the end of the cell does: `none`, `timed` or `untimed` flush.
     pub flush: Option<String>,
-    /// What happens before it: any of `new_file`, `drop_cache`.
+    /// What happens before it: any of `new_file`, `flush`, `drop_cache`.
     pub before: Option<Vec<String>>,
     /// How its file is put out of the page cache before it: `no`, `file`, `machine`, `remount`. When absent, `file` where
     /// `before` has `drop_cache`.

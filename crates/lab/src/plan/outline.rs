@@ -170,7 +170,7 @@ fn op(op: Op) -> String {
 /// Nothing for plain direct I/O.
 fn access(io: Io, engine: EngineChoice) -> String {
     let mut words = Vec::new();
-    if engine == EngineChoice::Stdio {
+    if engine.is_stdio() {
         words.push("through stdio");
     } else if io.caching == Caching::Buffered {
         words.push("buffered");
@@ -185,9 +185,11 @@ fn access(io: Io, engine: EngineChoice) -> String {
 
 fn course(cell: &CellSpec) -> String {
     let mut words = Vec::new();
-    if cell.file == FileState::New {
-        words.push("a new file".to_owned());
-    }
+    words.extend(match cell.file {
+        FileState::AsIs => None,
+        FileState::Flushed => Some("flushed first".to_owned()),
+        FileState::New => Some("a new file".to_owned()),
+    });
     words.extend(match cell.cache {
         CacheState::AsIs => None,
         CacheState::Dropped(CacheDrop::File) => Some("cache dropped first".to_owned()),

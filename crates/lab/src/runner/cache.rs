@@ -5,7 +5,7 @@ use super::pass::PassDone;
 use crate::{
     method::{CacheState, CellBound, CellSpec, FinalFlush},
     target::Observation,
-    workload::{Area, Caching, EngineChoice, Op, Pattern, Stream, Syncing},
+    workload::{Area, Caching, Op, Pattern, Stream, Syncing},
 };
 use record::{CachePass, TargetInfo};
 use std::ops::Range;
@@ -64,8 +64,7 @@ struct View<'a> {
 
 impl View<'_> {
     fn of(&self, stream: &Stream) -> Option<CachePass> {
-        let buffered =
-            stream.io.caching == Caching::Buffered || stream.engine == EngineChoice::Stdio;
+        let buffered = stream.io.caching == Caching::Buffered || stream.engine.is_stdio();
         if !buffered || self.cell.tree.is_some() || self.area_bytes == 0 {
             return None;
         }
@@ -147,7 +146,7 @@ impl View<'_> {
     fn is_durable(&self, stream: &Stream) -> bool {
         let at_once = stream.op == Op::Commit || stream.flush_every == 1;
         // stdio opens its file without O_SYNC.
-        let synced = stream.io.syncing != Syncing::None && stream.engine != EngineChoice::Stdio;
+        let synced = stream.io.syncing != Syncing::None && !stream.engine.is_stdio();
         at_once || synced || self.cell.flush == FinalFlush::Timed
     }
 

@@ -349,8 +349,10 @@ impl<'a> Runner<'a> {
         if let Some(tree) = spec.tree.as_ref().filter(|tree| tree.tree == TreeState::New) {
             self.target(target).plant(&tree.layout)?;
         }
-        if spec.file == FileState::New {
-            self.target(target).reset(Reset::NewFile)?;
+        match spec.file {
+            FileState::AsIs => {}
+            FileState::Flushed => self.target(target).reset(Reset::Flush)?,
+            FileState::New => self.target(target).reset(Reset::NewFile)?,
         }
         if let CacheState::Dropped(means) = spec.cache {
             self.target(target).reset(Reset::DropCache(means))?;

@@ -194,11 +194,13 @@ pub enum EngineChoice {
     Uring,
     /// fread and fwrite, depth 1.
     Stdio,
+    /// The same with a buffer of one block: each operation is a system call of its own.
+    StdioBlock,
 }
 
 impl EngineChoice {
     /// Every text that [`EngineChoice::parse`] knows.
-    pub const NAMES: &[&str] = &["auto", "sync", "uring", "stdio"];
+    pub const NAMES: &[&str] = &["auto", "sync", "uring", "stdio", "stdio:block"];
 
     /// Reads the names above.
     pub fn parse(text: &str) -> Option<Self> {
@@ -207,8 +209,14 @@ impl EngineChoice {
             "sync" => Self::Sync,
             "uring" => Self::Uring,
             "stdio" => Self::Stdio,
+            "stdio:block" => Self::StdioBlock,
             _ => return None,
         })
+    }
+
+    /// Whether it goes through the C library's buffer.
+    pub fn is_stdio(self) -> bool {
+        matches!(self, Self::Stdio | Self::StdioBlock)
     }
 }
 

@@ -164,7 +164,7 @@ impl Scripted {
     /// Opens nothing that it did not offer.
     fn check(&self, stream: &Stream) -> Result<(), TargetError> {
         let offer = &self.facts.offer;
-        let is_stdio = stream.engine == EngineChoice::Stdio;
+        let is_stdio = stream.engine.is_stdio();
         if stream.io.caching == Caching::Direct && !is_stdio {
             offer.direct.clone().map_err(TargetError::refused)?;
         }

@@ -50,7 +50,8 @@ const TICK_NS: u64 = 100_000_000;
 const ASK_NS: u64 = 200_000;
 /// poll(2) is woken this much before the engine's next instant, and the engine waits the rest precisely: the kernel
 /// adds up to 50 us to a timeout (prctl(2), PR_SET_TIMERSLACK), and a processor takes its time to wake up, which
-/// would be more than a modelled drive takes for a small write.
+/// would be more than a modelled drive takes for a small write: one of 512 B to an Intel 520 took 182 us without
+/// this and takes 57 us with it.
 const LATE_NS: u64 = 100_000;
 /// So many requests of a connection are begun before the others have their turn and replies are sent. Shorter
 /// turns let a client work on the first replies while the server works on the next: fio at depth 32 over

@@ -3,9 +3,8 @@
 use super::{
     axis::Configuration,
     durability::Durability,
-    effect::{Outcome, mean},
+    effect::{Outcome, half_width, mean},
 };
-use lab::statistics::student_t_975;
 
 /// What is to be best.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,13 +112,7 @@ fn ties(
 
 /// Whether the 95 % interval of the mean holds 0; fewer than two rounds rule nothing out.
 fn may_be_equal(logs: &[f64]) -> bool {
-    if logs.len() < 2 {
-        return true;
-    }
-    let (count, centre) = (logs.len() as f64, mean(logs));
-    let squares: f64 = logs.iter().map(|log| (log - centre).powi(2)).sum();
-    let error = (squares / (count - 1.0) / count).sqrt();
-    centre.abs() <= student_t_975(logs.len() - 1) * error
+    half_width(&[logs]).is_none_or(|half| mean(logs).abs() <= half)
 }
 
 #[cfg(test)]
@@ -168,6 +161,7 @@ mod tests {
         assert_eq!(name(safe, Goal::Both).as_deref(), Some("ext4"));
         assert_eq!(name(risky, Goal::Both).as_deref(), Some("xfs"));
     }
+
     #[test]
     fn what_the_rounds_do_not_tell_apart_is_named_with_the_best() {
         let mut axes = Axes::default();

@@ -117,11 +117,12 @@ fn groups(axis: Axis, baseline: &str, level: &str, outcomes: &[Outcome]) -> Vec<
     keys.iter().map(logs).filter(|logs| !logs.is_empty()).collect()
 }
 
-/// Half of the 95 % interval of the mean over pairs.
-fn half_width(pairs: &[Vec<f64>]) -> Option<f64> {
+/// Half of the 95 % interval of the mean over pairs; `None` where a pair has fewer than two rounds.
+pub(super) fn half_width(pairs: &[impl AsRef<[f64]>]) -> Option<f64> {
     let mut variance = 0.0;
     let mut freedom = 0;
     for logs in pairs {
+        let logs = logs.as_ref();
         if logs.len() < 2 {
             return None;
         }

@@ -89,7 +89,8 @@ impl DriveEntry {
         Attached { geometry, commands, write_cache: self.write_cache(settings) }
     }
 
-    fn write_cache(&self, settings: &DriveSettings) -> WriteCaching {
+    /// Whether the drive's write cache is on: as it was set, or as the drive comes.
+    pub(crate) fn write_cache(&self, settings: &DriveSettings) -> WriteCaching {
         settings.write_cache.unwrap_or_else(|| match self.kind {
             DriveKind::Disk if self.entry.get("write_cache") == 0 => WriteCaching::Off,
             DriveKind::Disk => WriteCaching::On,

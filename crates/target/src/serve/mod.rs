@@ -268,9 +268,9 @@ fn model(stack: &Stack, power: Power, clock: Clock) -> Result<Served, TargetErro
         Some(_) => Discarded::ReadsZero,
         None => Discarded::Unknown,
     };
-    let write_cache = match opened.managed() {
-        None if stack.writes_through() => WriteCache::None,
-        _ => WriteCache::Volatile,
+    let write_cache = match opened.writes_through {
+        true => WriteCache::None,
+        false => WriteCache::Volatile,
     };
     let engine = ServedEngine::Modelled(Box::new(opened));
     let description = format!("model:{stack}, gone when this process ends");

@@ -7,7 +7,7 @@ use super::{
     bench::{Bench, Power},
     managed::{Found, Managed, with_flash},
     meter::{Metered, Traffic},
-    resolve::{Resolved, ResolvedArray, resolve},
+    resolve::{Resolved, ResolvedArray, resolve, write_through},
     text::{BadStack, Stack as StackText},
 };
 use crate::{
@@ -46,6 +46,8 @@ pub struct Opened {
     pub traffic: Traffic,
     /// What the user should know, a sentence each.
     pub notes: Vec<String>,
+    /// Whether a completed write lies in no cache that a flush would empty.
+    pub writes_through: bool,
     /// The drives on their media, where they are served.
     bench: Option<Bench>,
 }
@@ -247,8 +249,10 @@ pub fn open_for(
     };
     layers.reverse();
     let ram_bytes = resolved.ram_bytes;
+    // A managed volume gathers what is written to it, whatever the drives do.
+    let writes_through = resolved.flash.is_none() && write_through(&resolved.drives);
     let engine = Witness::new(top);
-    Ok(Opened { engine, layers, ram_bytes, traffic, notes: resolved.notes, bench })
+    Ok(Opened { engine, layers, ram_bytes, traffic, notes: resolved.notes, writes_through, bench })
 }
 
 fn drive_layers(stack: &StackText, resolved: &Resolved<'_>) -> Vec<LayerInfo> {

@@ -53,6 +53,11 @@ pub(super) struct ResolvedArray<'c> {
     pub rebuild: Option<Rebuild>,
 }
 
+/// Whether every drive's write cache is off. The block layer sends no FLUSH to a drive that says it has none.
+pub(super) fn write_through(drives: &[ResolvedDrive<'_>]) -> bool {
+    drives.iter().all(|drive| drive.entry.write_cache(&drive.settings) == WriteCaching::Off)
+}
+
 impl ResolvedArray<'_> {
     pub fn params(&self) -> ArrayParams {
         ArrayParams { level: self.level, chunk_bytes: self.chunk_bytes }
@@ -434,8 +439,7 @@ fn resolve_files(layer: &Part, drives: &[ResolvedDrive<'_>]) -> Result<ResolvedF
         params.barrier = settings.word("barrier", &barriers)?.unwrap_or(params.barrier);
     }
     settings.finish()?;
-    // The block layer sends no FLUSH to a drive that says it has no volatile cache.
-    if drives.iter().all(|drive| drive.settings.write_cache == Some(WriteCaching::Off)) {
+    if write_through(drives) {
         params.barrier = Barrier::Off;
     }
     // libata gives a drive with a command queue 31 commands; md has no limit of its own.

@@ -49,14 +49,6 @@ impl Stack {
     pub fn drives(&self) -> usize {
         self.members.iter().map(|member| usize::from(member.count)).sum()
     }
-
-    /// Whether every drive's write cache is switched off. The block layer sends no FLUSH to a drive that says it has
-    /// none.
-    pub fn writes_through(&self) -> bool {
-        self.members.iter().all(|member| {
-            member.drive.settings.iter().any(|(key, value)| key == "write-cache" && value == "off")
-        })
-    }
 }
 
 impl FromStr for Stack {

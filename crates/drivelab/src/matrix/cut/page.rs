@@ -27,7 +27,7 @@ pub fn put(
     let mut disproved = Vec::new();
     for ((configuration, machine), cut) in configurations.iter().zip(machines).zip(cuts) {
         let (predicted, _) = Durability::of(configuration, *machine);
-        let (verdict, found) = match cut {
+        let (held, found) = match cut {
             None => continue,
             Some(Cut::Failed(why)) => ("not checked", why.clone()),
             Some(Cut::Done(cut)) if cut.disproves(predicted) => {
@@ -35,20 +35,20 @@ pub fn put(
                     "DISPROVED: {configuration} was to be of the class \"{predicted}\", and a power cut showed that it {}: {cut}.",
                     cut.class()
                 ));
-                ("DISPROVED", cut.to_string())
+                ("NO", cut.to_string())
             }
-            Some(Cut::Done(cut)) => ("held", cut.to_string()),
+            Some(Cut::Done(cut)) => ("yes", cut.to_string()),
         };
         let mut row: Vec<Entry> =
             configuration.levels().map(|(_, level)| Entry::text(level)).collect();
-        row.extend([&predicted.to_string(), verdict, &found].map(Entry::text));
+        row.extend([&predicted.to_string(), held, &found].map(Entry::text));
         rows.push(row);
     }
     if rows.is_empty() {
         return;
     }
     let axes = configurations[0].levels().map(|(axis, _)| Column::text(axis.name()));
-    let columns = axes.chain(["predicted", "class", "found"].map(Column::text)).collect();
+    let columns = axes.chain(["predicted", "held", "found"].map(Column::text)).collect();
     let title = "Checked by a power cut".to_owned();
     put_table(page, &Table { title, rows, columns });
     page.line(
@@ -85,7 +85,7 @@ mod tests {
         let mut page = Page::new(&style);
         put(&mut page, &configurations, &[machine, machine], &cuts);
         let text = page.finish();
-        assert!(text.contains("held       64 of 64 flushed files intact"), "{text}");
+        assert!(text.contains("yes   64 of 64 flushed files intact"), "{text}");
         assert!(text.contains("DISPROVED: fs=xfs was to be of the class \"survives power loss\""));
         assert!(text.contains("showed that it may lose acknowledged writes: 60 of 64"), "{text}");
     }
