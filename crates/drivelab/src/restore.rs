@@ -44,6 +44,20 @@ pub fn restore(arguments: &RestoreArguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// A sentence where killed runs left something changed: a file system on a device whose server is gone, for one, in
+/// which mkfs.btrfs stumbles over whatever it is to format.
+pub fn left_behind() -> Option<String> {
+    let found = left(&Ledger::directory()).ok()?;
+    let dead = found.iter().flatten().filter(|ledger| !ledger.is_alive).count();
+    let runs = if dead == 1 { "a killed run" } else { "killed runs" };
+    (dead > 0).then(|| {
+        format!(
+            "{runs} left changes on this machine that may be in the way: `drivelab restore --list` shows them, `drivelab \
+             restore` puts them back"
+        )
+    })
+}
+
 /// `drivelab matrix --loop ., process 4711, 2026-11-22T09:30:00Z: still running`.
 fn head(ledger: &Left) -> String {
     let head = &ledger.head;

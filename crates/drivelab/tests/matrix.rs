@@ -3,7 +3,7 @@
 mod common;
 
 use common::{
-    Bench, Call, LoopDevice, Outcome, assert_one_sentence, can_make_file_systems, system,
+    Bench, Call, Living, LoopDevice, Outcome, assert_one_sentence, can_make_file_systems, system,
 };
 use serde_json::Value;
 use std::{fs, path::Path, process::Command, thread, time::Duration};
@@ -290,19 +290,46 @@ fn a_device_is_measured_only_when_named_and_left_as_empty_as_it_was() {
     assert_eq!(fs::read_to_string(mounted.path().join("mine")).expect("it is there"), "kept");
 }
 
+/// A long matrix that has a file system mounted.
+fn mounted(bench: &Bench) -> (Living, u32) {
+    let words = ["--loop", ".", "--loop-size", "400M", "--fs", "ext4,xfs", "--passes", "50"];
+    let mut living = matrix(bench, &words).and(["--method", "two.toml"]).start();
+    let pid = living.id();
+    let mounted = format!("/tmp/drivelab-matrix-{pid}/mount");
+    let is_mounted =
+        || fs::read_to_string("/proc/self/mounts").is_ok_and(|all| all.contains(&mounted));
+    living.wait_until("a file system is mounted", is_mounted);
+    (living, pid)
+}
+
+/// A killed test of a modelled drive left a loop device over a mount whose server was gone, and from then on no mkfs.btrfs on
+/// the machine would work, whatever it was to format: "cannot check mount status".
+#[test]
+fn what_a_killed_run_left_is_named_by_the_next() {
+    if !can_make_file_systems() {
+        return;
+    }
+    let bench = bench();
+    let (living, pid) = mounted(&bench);
+    living.signal("KILL");
+    living.wait();
+    let words = ["--loop", ".", "--loop-size", "64M", "--fs", "raw", "--passes", "1", "--quiet"];
+    let next = || matrix(&bench, &words).and(["--method", "two.toml"]).done().succeeded().stderr;
+    let stderr = next();
+    assert!(stderr.contains("a killed run left changes on this machine"), "{stderr}");
+    restore(&bench, &[]).succeeded();
+    assert_eq!(left_behind(&bench, pid), [""; 0]);
+    let stderr = next();
+    assert!(!stderr.contains("left changes"), "{stderr}");
+}
+
 #[test]
 fn ctrl_c_puts_everything_back_and_keeps_what_was_measured() {
     if !can_make_file_systems() {
         return;
     }
     let bench = bench();
-    let words = ["--loop", ".", "--loop-size", "400M", "--fs", "ext4,xfs", "--passes", "50"];
-    let mut living = matrix(&bench, &words).and(["--method", "two.toml"]).start();
-    let pid = living.id();
-    let mounted = format!("/tmp/drivelab-matrix-{pid}/mount");
-    let is_mounted =
-        || fs::read_to_string("/proc/self/mounts").is_ok_and(|all| all.contains(&mounted));
-    living.wait_until("a file system is mounted", is_mounted);
+    let (living, pid) = mounted(&bench);
     living.signal("INT");
     let outcome = living.wait();
     assert_eq!(outcome.code, Some(130), "{outcome:?}");

@@ -28,6 +28,7 @@ pub use arguments::MatrixArguments;
 use crate::{
     interrupt, output,
     progress::Talk,
+    restore,
     run::{self, Order},
 };
 use anyhow::{Context, Result, anyhow, bail};
@@ -256,6 +257,9 @@ impl<'a> Bench<'a> {
         let all = (cells * configurations.len()) as u64 * u64::from(arguments.passes);
         let voice = Voice::new(all, talk);
         let log = voice.clone();
+        if let Some(sentence) = restore::left_behind() {
+            eprintln!("drivelab: {sentence}");
+        }
         let command: Vec<String> = std::env::args().collect();
         let mut ledger = Ledger::create(
             &Ledger::directory(),
