@@ -204,13 +204,16 @@ fn discards_are_worth_nothing_to_a_fresh_drive_and_much_to_a_full_one() {
     let text = outcome.stdout;
     println!("{text}");
     let (_, table) = text.split_once("The same, by fill: ").expect("the table by fill");
+    let row = |fill: &str| -> &str {
+        let is_row = |line: &&str| line.starts_with(fill) && line.contains("discard");
+        table.lines().find(is_row).expect("a row")
+    };
     let interval = |fill: &str| -> [f64; 2] {
-        let line = table.lines().find(|line| line.starts_with(fill) && line.contains("discard"));
-        let numbers = line.expect("a row").split_whitespace().rev();
+        let numbers = row(fill).split_whitespace().rev();
         let numbers: Vec<f64> = numbers.map_while(|word| word.parse().ok()).collect();
         [numbers[3], numbers[2]]
     };
-    let ([low, high], [_, full]) = (interval("0 "), interval("90 "));
+    let ([low, high], [full, _]) = (interval("0 "), interval("90 "));
     assert!(low <= 1.0 && 1.0 <= high, "fresh: {low} to {high}");
-    assert!(full < 1.0, "full: up to {full}");
+    assert!(row("90 ").contains(" x lower") && full > 1.0, "full: from {full}");
 }

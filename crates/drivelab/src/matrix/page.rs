@@ -220,8 +220,8 @@ impl Matrix<'_> {
             put_effects_by_fill(page, &varied, across);
         }
         page.line(
-            "Ratio of rates, everything else equal; its interval is that of the rounds. Least and most: of the configurations that differ \
-             in this setting alone.",
+            "Everything else equal; the interval is that of the rounds, and below 1 it is the other way. Least and most: of the configurations \
+             that differ in this setting alone.",
         );
     }
 
@@ -343,18 +343,23 @@ fn put_effects_by_fill(page: &mut Page<'_>, varied: &[Axis], across: &Across<'_>
     put_table(page, &Table { title: format!("The same, by fill: {}", across.name), rows, columns });
 }
 
-/// `write-cache | off | on | latency 2.9 x lower | 2.7 | 3.1 | ...`.
+/// `write-cache | off | on | latency 2.9 x lower | 2.7 | 3.1 | ...`: all in the unit of the words, so that below 1 it is the
+/// other way.
 fn effect_row(effect: &Effect, goal: Goal) -> Vec<Entry> {
-    let size = effect.ratio.max(1.0 / effect.ratio);
+    let factor = |ratio: f64| if effect.ratio >= 1.0 { ratio } else { 1.0 / ratio };
+    let factors = |[low, high]: [f64; 2]| -> [String; 2] {
+        let (one, other) = (factor(low), factor(high));
+        [one.min(other), one.max(other)].map(number::significant)
+    };
     let (what, word) = match (goal, effect.ratio >= 1.0) {
         (Goal::Latency, true) => ("latency", "lower"),
         (Goal::Latency, false) => ("latency", "higher"),
         (_, true) => ("rate", "higher"),
         (_, false) => ("rate", "lower"),
     };
-    let in_words = format!("{what} {} x {word}", number::significant(size));
-    let ratio = |value: f64| format!("{value:.3}");
-    let [low, high] = effect.ci95.map_or(["-".to_owned(), "-".to_owned()], |ci95| ci95.map(ratio));
+    let in_words = format!("{what} {} x {word}", number::significant(factor(effect.ratio)));
+    let [low, high] = effect.ci95.map_or(["-".to_owned(), "-".to_owned()], factors);
+    let [least, most] = factors(effect.range);
     let texts = [
         effect.axis.to_string(),
         effect.level.clone(),
@@ -362,8 +367,8 @@ fn effect_row(effect: &Effect, goal: Goal) -> Vec<Entry> {
         in_words,
         low,
         high,
-        ratio(effect.range[0]),
-        ratio(effect.range[1]),
+        least,
+        most,
     ];
     texts.iter().map(|text| Entry::text(text)).collect()
 }
@@ -371,6 +376,33 @@ fn effect_row(effect: &Effect, goal: Goal) -> Vec<Entry> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_effects_interval_is_in_the_unit_of_its_words() {
+        let effect = |ratio, ci95| Effect {
+            axis: Axis::WriteCache,
+            level: "off".to_owned(),
+            baseline: "on".to_owned(),
+            ratio,
+            ci95,
+            range: [0.25, 2.0],
+            pairs: 2,
+        };
+        let row = |effect, goal| -> Vec<String> {
+            let texts = effect_row(&effect, goal).into_iter().map(|entry| match entry {
+                Entry::Text(text) => text,
+                other => panic!("{other:?} is no text"),
+            });
+            texts.skip(3).collect()
+        };
+        let slower = effect(0.5, Some([0.4, 0.8]));
+        let words = ["latency 2.00 x higher", "1.25", "2.50", "0.500", "4.00"];
+        assert_eq!(row(slower.clone(), Goal::Latency), words);
+        assert_eq!(row(slower, Goal::Throughput)[0], "rate 2.00 x lower");
+        let faster = row(effect(1.25, Some([0.8, 2.0])), Goal::Throughput);
+        assert_eq!(faster, ["rate 1.25 x higher", "0.800", "2.00", "0.250", "2.00"]);
+        assert_eq!(row(effect(2.0, None), Goal::Latency)[1..3], ["-", "-"]);
+    }
 
     #[test]
     fn a_pivot_of_something_that_is_not_varied_is_refused() {
