@@ -8,9 +8,9 @@ use crate::{
 use block::{Command, Completion, Drive, Durability, Engine, Geometry, Instant, IoError, Request};
 use std::{io, os::fd::IntoRawFd, path::Path, ptr::NonNull};
 
-/// One request at a time through a `FILE` with a buffer of one's own, or its default one: in glibc of `st_blksize` bytes, but never more than
-/// BUFSIZ, 8192 (`_IO_file_doallocate` in libio/filedoalloc.c), so 4096 on most file systems. Smaller writes and reads
-/// are joined in it.
+/// One request at a time through a `FILE` with a buffer of one's own or its default one: in glibc of `st_blksize` bytes,
+/// but never more than BUFSIZ, 8192 (`_IO_file_doallocate` in libio/filedoalloc.c), so 4096 on most file systems. Smaller
+/// writes and reads are joined in it.
 ///
 /// It seeks only when a request does not go on where the last one ended, or turns from reading to
 /// writing or back, as the C standard demands (C17, 7.21.5.3). A flush is `fflush` and `fdatasync`;

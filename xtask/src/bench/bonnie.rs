@@ -8,8 +8,9 @@
 //!   medians, ratios with intervals
 //! ```
 //!
-//! The method is drivelab's own but for the number of seeks. Both sides go through the page cache, so that a file smaller than memory is read from it unless it is emptied of the file
-//! before a phase that reads; Bonnie++'s way, a file of twice the memory, takes an hour here.
+//! The method is drivelab's own but for the number of seeks. Both sides go through the page cache, so that a file smaller
+//! than memory is read from it unless it is emptied of the file before a phase that reads; Bonnie++'s way, a file of twice
+//! the memory, takes an hour here.
 
 use super::{
     build, child, machine,
