@@ -207,7 +207,7 @@ const KEPT_BY_RESUME: [&str; 17] = [
 /// What `serve --help` opens with.
 const SERVE_ABOUT: &str = "\
 Serve a target to NBD clients - qemu, nbdkit, libnbd, the Linux kernel - until SIGTERM or Ctrl-C, which answer what is \
-under way, flush everything, and remove the socket. A second signal ends it at once.
+under way, flush everything, and remove the socket. A second signal, a second later or more, ends it at once.
 
 TARGET is a file or a block device, changed only if its name is given with --destroy as well; `flash:PATH`, a managed \
 volume; `memory:SIZE` or `memory:SIZE/flash`; or `model:STACK`, drives that are not on the bench and answer when they \

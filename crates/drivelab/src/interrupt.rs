@@ -4,21 +4,42 @@ use anyhow::{Context, Result};
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1},
     flag,
+    iterator::Signals,
+    low_level,
 };
-use std::sync::{Arc, atomic::AtomicBool};
+use std::{
+    sync::{Arc, atomic::AtomicBool},
+    thread,
+    time::{Duration, Instant},
+};
 
 /// Exit code of an interrupted run, as shells know it.
 pub const EXIT_CODE: u8 = 130;
 
-/// A flag that SIGINT, SIGTERM and SIGHUP raise. A second signal ends the process at once.
+const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+
+/// Signals that come so soon after the first are the same wish: timeout(1) sends each to the process and to its group.
+const SAME_WISH: Duration = Duration::from_secs(1);
+
+/// A flag that SIGINT, SIGTERM and SIGHUP raise. A later signal ends the process at once.
 pub fn flag() -> Result<Arc<AtomicBool>> {
+    const FAILED: &str = "cannot listen for signals";
     let raised = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        let at_once = Arc::clone(&raised);
-        flag::register_conditional_shutdown(signal, i32::from(EXIT_CODE), at_once)
-            .and_then(|_| flag::register(signal, Arc::clone(&raised)))
-            .context("cannot listen for signals")?;
+    for signal in ENDING {
+        flag::register(signal, Arc::clone(&raised)).context(FAILED)?;
     }
+    let mut signals = Signals::new(ENDING).context(FAILED)?;
+    let end_at_once = move || {
+        let mut arrived = signals.forever().map(|_| Instant::now());
+        let Some(first) = arrived.next() else { return };
+        if arrived.any(|later| later - first > SAME_WISH) {
+            eprintln!(
+                "drivelab: ended at once; what it had changed on this machine `drivelab restore` puts back"
+            );
+            low_level::exit(i32::from(EXIT_CODE));
+        }
+    };
+    thread::Builder::new().name("signals".to_owned()).spawn(end_at_once).context(FAILED)?;
     Ok(raised)
 }
 

@@ -337,6 +337,28 @@ fn ctrl_c_puts_everything_back_and_keeps_what_was_measured() {
     assert_eq!(left_behind(&bench, pid), [""; 0]);
 }
 
+/// timeout(1) sends its signal to the process and once more to the whole group, so to mkfs as well. The second one ended the matrix at once,
+/// with a file system mounted on a modelled drive; and where mkfs was quicker to die, its end was all that was told.
+#[test]
+fn a_matrix_that_runs_out_of_time_puts_everything_back_and_says_so() {
+    if !can_make_file_systems() {
+        return;
+    }
+    let bench = bench();
+    let words = ["--loop", ".", "--loop-size", "400M", "--fs", "ext4,xfs", "--passes", "50"];
+    for seconds in ["1", "1.3", "1.7", "2.2"] {
+        let call = matrix(&bench, &words).and(["--method", "two.toml"]);
+        let outcome = call.through(&["timeout", seconds], Path::new(common::DRIVELAB)).done();
+        assert_eq!(outcome.code, Some(124), "{outcome:?}");
+        let told = "interrupted; everything is put back";
+        assert!(outcome.stderr.contains(told), "after {seconds} s: {}", outcome.stderr);
+        let (_, place) = outcome.stderr.split_once("/tmp/drivelab-matrix-").expect("a place");
+        let pid = place.split(|other: char| !other.is_ascii_digit()).next();
+        let pid = pid.and_then(|text| text.parse().ok()).expect("a number");
+        assert_eq!(left_behind(&bench, pid), [""; 0], "after {seconds} s");
+    }
+}
+
 /// Kills at moments that no two rounds share. `cargo test -- --ignored` has thirty.
 fn killed(rounds: u64) {
     if !can_make_file_systems() {

@@ -125,7 +125,11 @@ pub fn measure(arguments: &MatrixArguments) -> Result<Option<Measured>> {
     run::check_json_path(arguments.json.as_deref())?;
     let talk = if arguments.quiet { Talk::Quiet } else { Talk::Normal };
     let mut bench = Bench::new(arguments, &ground, &configurations, &orders, seed, place, talk)?;
-    let outcome = bench.rounds(arguments.passes, seed);
+    let outcome = match bench.rounds(arguments.passes, seed) {
+        // A signal goes to the programs that it runs, too: then it is one of them that has failed.
+        Err(_) if bench.stop.load(Ordering::Relaxed) => Err(RunError::Interrupted.into()),
+        outcome => outcome,
+    };
     bench.voice.finish();
     let left_changed = bench.close(&outcome)?;
     let records = bench.records;
@@ -426,10 +430,7 @@ impl<'a> Bench<'a> {
             true => age::device(device, filling, &self.stop),
             false => age::file_system(&at, filling, &self.stop),
         };
-        match filled {
-            Err(_) if self.stop.load(Ordering::Relaxed) => Err(RunError::Interrupted.into()),
-            filled => filled.map(|()| path),
-        }
+        filled.map(|()| path)
     }
 
     /// The path's own cost, under each file system, with memory behind it that answers at once.
