@@ -8,6 +8,7 @@ use signal_hook::{
     low_level,
 };
 use std::{
+    io::{self, Write},
     sync::{Arc, atomic::AtomicBool},
     thread,
     time::{Duration, Instant},
@@ -33,7 +34,9 @@ pub fn flag() -> Result<Arc<AtomicBool>> {
         let mut arrived = signals.forever().map(|_| Instant::now());
         let Some(first) = arrived.next() else { return };
         if arrived.any(|later| later - first > SAME_WISH) {
-            eprintln!(
+            // Behind a hangup nobody may be there to read it, which must not keep it from ending.
+            let _ = writeln!(
+                io::stderr(),
                 "drivelab: ended at once; what it had changed on this machine `drivelab restore` puts back"
             );
             low_level::exit(i32::from(EXIT_CODE));

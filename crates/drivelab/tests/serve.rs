@@ -403,8 +403,19 @@ fn a_modelled_drive_without_a_write_cache_is_never_flushed() {
 
 #[test]
 fn a_later_signal_ends_it_at_once() {
+    ends_at_once(|_| ());
+}
+
+/// The sentence that says so had nowhere to go: a panic, and the server stayed.
+#[test]
+fn a_later_signal_ends_it_at_once_when_its_terminal_is_gone() {
+    ends_at_once(Serving::hang_up);
+}
+
+fn ends_at_once(prepare: fn(&mut Serving)) {
     let bench = Bench::new();
-    let server = serve_file(&bench, MIB);
+    let mut server = serve_file(&bench, MIB);
+    prepare(&mut server);
     // A client that sends half a write keeps the end waiting for five seconds.
     let mut client = UnixStream::connect(&server.socket).expect("it listens");
     let export_name = [&[0, 0, 0, 3][..], b"IHAVEOPT", &[0, 0, 0, 1, 0, 0, 0, 0]].concat();

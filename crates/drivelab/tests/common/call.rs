@@ -112,6 +112,12 @@ impl Living {
         String::from_utf8(line).expect("text is UTF-8")
     }
 
+    /// Nobody reads any more what it prints.
+    pub fn hang_up(&mut self) {
+        let child = self.child.as_mut().expect("it lives");
+        (child.stdout, child.stderr) = (None, None);
+    }
+
     /// Waits for its end.
     pub fn wait(self) -> Outcome {
         self.wait_within(DEADLINE)

@@ -72,6 +72,10 @@ impl Serving {
         self.living.signal(name);
     }
 
+    pub fn hang_up(&mut self) {
+        self.living.hang_up();
+    }
+
     pub fn wait(self) -> Outcome {
         self.living.wait()
     }
