@@ -18,6 +18,9 @@ fuzz_target!(|text: &str| {
         direct: Ok(()),
         buffered: Ok(()),
         stdio: Ok(()),
+        drop_machine: Ok(()),
+        remount: Ok(()),
+        files_max: Ok(1 << 30),
         time: Time::Wall,
         memory_bytes: 8 << 30,
     };

@@ -6,6 +6,7 @@ mod bench;
 mod check;
 mod fit;
 mod flash;
+mod fuzz;
 mod picture;
 mod soak;
 
@@ -56,6 +57,15 @@ cargo xtask fit [--dry-run] [UNIT...]
     Finds the catalog's fitted numbers again from the printed figures, prints each drive's cells, and
     writes catalog/*.toml. Without a name all of them, which takes some minutes.
 
+cargo xtask fuzz [TARGET...] [--seconds N] [--jobs N] [--build-only]
+    Builds the fuzz targets with the pinned toolchain and runs each for N seconds (10), as many at a
+    time as --jobs says (one for each processor), from fuzz/corpus and the repository's own files. A
+    finding is shown, kept below target/fuzz/artifacts, and ends it with an error when all have run.
+    fuzz/README.md has more.
+
+cargo xtask fuzz [TARGET...] --minimise
+    Keeps in fuzz/corpus the fewest small inputs that reach what all known ones reach.
+
 cargo xtask soak MINUTES [--seed N] [--threads N]
     Crashes managed flash volumes of all shapes on simulated drives, in as many ways as the time allows: one seed
     after the other from N (1) on, on N (1) threads. Prints how many distinct crash points were tried, where
@@ -105,6 +115,7 @@ fn carry_out(arguments: &[String]) -> Result<()> {
         Some((verb, rest)) if verb == "bench" => bench::run(rest),
         Some((verb, rest)) if verb == "fit" => fit::run(rest),
         Some((verb, rest)) if verb == "flash" => flash::run(rest),
+        Some((verb, rest)) if verb == "fuzz" => fuzz::run(rest),
         Some((verb, rest)) if verb == "soak" => soak::run(rest),
         Some((verb, [])) if verb == "check" => check::run(),
         Some((verb, [])) if verb == "picture" => picture::run(),

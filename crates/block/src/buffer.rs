@@ -18,11 +18,23 @@ use std::{
 
 const PAGE_BYTES: usize = 4096;
 
+/// When the pages of a region become memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Touch {
+    /// At once: no request pays for it later.
+    Now,
+    /// Each when it is first used.
+    Later,
+}
+
 /// One zeroed, page-aligned allocation, cut into equal buffers.
 pub struct Region {
+    /// Of the first buffer.
     start: NonNull<u8>,
-    layout: Layout,
+    bytes: usize,
     buffer_bytes: usize,
+    /// As it was allocated.
+    allocation: (NonNull<u8>, Layout),
 }
 
 // SAFETY: a region is plain memory; only `Buf`, which owns its piece exclusively, reads or writes it.
@@ -31,29 +43,45 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    fn zeroed(count: usize, bytes: usize) -> Self {
+    fn zeroed(count: usize, bytes: usize, touch: Touch) -> Self {
         assert!(count > 0 && bytes > 0, "an empty region");
         let buffer_bytes = bytes.next_multiple_of(PAGE_BYTES);
-        let total = buffer_bytes.checked_mul(count).expect("buffers fit the address space");
-        let layout = Layout::from_size_align(total, PAGE_BYTES).expect("page alignment is valid");
+        let bytes = buffer_bytes.checked_mul(count).expect("buffers fit the address space");
+        let layout = match touch {
+            Touch::Now => Layout::from_size_align(bytes, PAGE_BYTES),
+            // What asks for more than the usual alignment is written over with zeroes by the
+            // standard library; what does not comes from calloc(3), which leaves fresh pages alone.
+            Touch::Later => Layout::from_size_align(bytes.saturating_add(PAGE_BYTES), 8),
+        };
+        let layout = layout.expect("a size and an alignment that can be");
         // SAFETY: the layout's size is not zero (asserted above).
-        let start = unsafe { alloc_zeroed(layout) };
-        let start = NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout));
-        Self { start, layout, buffer_bytes }
+        let base = unsafe { alloc_zeroed(layout) };
+        let base = NonNull::new(base).unwrap_or_else(|| handle_alloc_error(layout));
+        let before = base.as_ptr().align_offset(PAGE_BYTES);
+        assert!(before + bytes <= layout.size(), "the buffers fit what was allocated");
+        // SAFETY: within the allocation, by the assertion above.
+        let start = unsafe { base.add(before) };
+        Self { start, bytes, buffer_bytes, allocation: (base, layout) }
     }
 
     /// Address and length of every buffer in order of index: what an engine registers.
     pub fn buffers(&self) -> impl Iterator<Item = (*mut u8, usize)> + '_ {
-        (0..self.layout.size() / self.buffer_bytes).map(|index| {
+        (0..self.bytes / self.buffer_bytes).map(|index| {
             (self.start.as_ptr().wrapping_add(index * self.buffer_bytes), self.buffer_bytes)
         })
+    }
+}
+
+impl fmt::Debug for Region {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Region of {} B", self.bytes)
     }
 }
 
 impl Drop for Region {
     fn drop(&mut self) {
         // SAFETY: allocated in `zeroed` with this very layout; the last owner is going away.
-        unsafe { dealloc(self.start.as_ptr(), self.layout) }
+        unsafe { dealloc(self.allocation.0.as_ptr(), self.allocation.1) }
     }
 }
 
@@ -72,8 +100,18 @@ impl Buf {
     /// `count` zeroed buffers of at least `bytes` each, rounded up to whole pages, and the region they
     /// are pieces of. Allocates: call it at start-up, then recycle.
     pub fn pool(count: usize, bytes: usize) -> (Arc<Region>, Vec<Self>) {
+        Self::cut(count, bytes, Touch::Now)
+    }
+
+    /// The same, where each page becomes memory only when it is first used: for many buffers of
+    /// which few are in use at a time.
+    pub fn pool_on_demand(count: usize, bytes: usize) -> (Arc<Region>, Vec<Self>) {
+        Self::cut(count, bytes, Touch::Later)
+    }
+
+    fn cut(count: usize, bytes: usize, touch: Touch) -> (Arc<Region>, Vec<Self>) {
         assert!(u16::try_from(count).is_ok(), "{count} buffers in one pool");
-        let region = Arc::new(Region::zeroed(count, bytes));
+        let region = Arc::new(Region::zeroed(count, bytes, touch));
         let length = u32::try_from(region.buffer_bytes).expect("a buffer is under 4 GiB");
         let buffers = region
             .buffers()
@@ -129,7 +167,11 @@ mod tests {
 
     #[test]
     fn buffers_of_a_pool_are_aligned_zeroed_and_apart() {
-        let (region, mut buffers) = Buf::pool(3, 5000);
+        are_aligned_zeroed_and_apart(Buf::pool(3, 5000));
+        are_aligned_zeroed_and_apart(Buf::pool_on_demand(3, 5000));
+    }
+
+    fn are_aligned_zeroed_and_apart((region, mut buffers): (Arc<Region>, Vec<Buf>)) {
         for (number, buffer) in buffers.iter_mut().enumerate() {
             assert_eq!(buffer.bytes().len(), 8192);
             assert_eq!(buffer.bytes().as_ptr() as usize % PAGE_BYTES, 0);

@@ -5,6 +5,7 @@
 //!   workload        makes a Request, owns a Buf
 //!      | submit
 //!   Stack           a Machine on an Engine: remaps, splits, caches, never waits
+//!   Wrapper         an Engine around an Engine: looks on, and loses nothing
 //!   Engine          null, sync, io_uring, stdio (real); a virtual clock over a machine (modelled)
 //!      | wait       time passes here and nowhere else
 //!   Completion      the Buf is back, with two instants
@@ -20,6 +21,7 @@ mod request;
 mod rng;
 mod size;
 mod slots;
+mod wrapper;
 
 pub use buffer::{Buf, Region};
 pub use engine::{Allocation, Data, Engine, Geometry};
@@ -30,3 +32,4 @@ pub use request::{
 pub use rng::Rng;
 pub use size::{BadSize, display_bytes, parse_bytes};
 pub use slots::Slots;
+pub use wrapper::Wrapper;

@@ -1,10 +1,10 @@
 //! Block logic that never waits, and the glue that sets it on something that does.
 
-use crate::{Allocation, Buf, Completion, Drive, Engine, Geometry, Instant, Request};
+use crate::{Allocation, Buf, Completion, Drive, Engine, Geometry, Instant, IoError, Request};
 use std::os::fd::BorrowedFd;
 
-/// Block logic with neither I/O nor a clock. Requests arrive from above, completions from below; it is
-/// told the time and answers with [`Effects`].
+/// Block logic with neither I/O nor a clock. Requests arrive from above, completions from below; it
+/// is told the time and answers with [`Effects`].
 pub trait Machine {
     /// The contract for submitting to `drive`.
     fn geometry(&self, drive: Drive) -> Geometry;
@@ -15,8 +15,8 @@ pub trait Machine {
     /// The answer to a request that this machine sent down.
     fn on_completion(&mut self, now: Instant, completion: Completion, effects: &mut Effects);
 
-    /// Called when [`Machine::next_wakeup`] has arrived, and never before it. Afterwards the next wakeup
-    /// lies in the future.
+    /// Called when [`Machine::next_wakeup`] has arrived, and never before it. Afterwards the next
+    /// wakeup lies in the future.
     fn on_wakeup(&mut self, now: Instant, effects: &mut Effects);
 
     /// When the machine wants to be called of its own accord.
@@ -54,7 +54,8 @@ impl<M: Machine + ?Sized> Machine for Box<M> {
     }
 }
 
-/// What a machine wants done. Reused for the life of a stack, so that its steady state allocates nothing.
+/// What a machine wants done. Reused for the life of a stack, so that its steady state allocates
+/// nothing.
 #[derive(Default, Debug)]
 pub struct Effects {
     /// Requests for the engine below. Always empty for a drive model: it is the bottom.
@@ -62,6 +63,10 @@ pub struct Effects {
     /// Completions for whoever submitted from above.
     pub up: Vec<Completion>,
 }
+
+/// So long a transfer keeps a drive busy for longer than a system call takes: it is not held back
+/// for a batch.
+const LONG_BYTES: u32 = 64 << 10;
 
 /// A machine on top of an engine: itself an engine.
 #[derive(Debug)]
@@ -80,10 +85,14 @@ impl<M: Machine, E: Engine> Stack<M, E> {
         Self { machine, engine, effects: Effects::default(), below: Vec::new() }
     }
 
-    fn pass_down(&mut self) {
+    /// Passes on what the machine asked for; whether a long transfer was among it.
+    fn pass_down(&mut self) -> bool {
+        let mut has_long = false;
         for request in self.effects.down.drain(..) {
+            has_long |= request.command.transfer_bytes() >= LONG_BYTES;
             self.engine.submit(request);
         }
+        has_long
     }
 }
 
@@ -98,7 +107,14 @@ impl<M: Machine, E: Engine> Engine for Stack<M, E> {
 
     fn submit(&mut self, request: Request) {
         self.machine.on_request(self.engine.now(), request, &mut self.effects);
-        self.pass_down();
+        if self.pass_down() {
+            // The drive works on it while the machine is busy with the next request.
+            self.engine.start();
+        }
+    }
+
+    fn start(&mut self) {
+        self.engine.start();
     }
 
     fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
@@ -117,6 +133,9 @@ impl<M: Machine, E: Engine> Engine for Stack<M, E> {
                 break;
             }
         }
+        // The caller may sleep now: what the machine asked for last must not lie still until it
+        // comes back.
+        self.engine.start();
         done.append(&mut self.effects.up);
     }
 
@@ -133,6 +152,10 @@ impl<M: Machine, E: Engine> Engine for Stack<M, E> {
 
     fn allocation(&self, drive: Drive, offset: u64, len: u64) -> (Allocation, u64) {
         self.machine.allocation(drive, offset, len)
+    }
+
+    fn hand_over(&mut self) -> Result<(), IoError> {
+        self.engine.hand_over()
     }
 
     fn pool(&mut self, count: usize, bytes: usize) -> Vec<Buf> {

@@ -95,6 +95,15 @@ pub enum Command {
 }
 
 impl Command {
+    /// Bytes that it reads or writes; 0 where it moves none.
+    #[inline]
+    pub fn transfer_bytes(&self) -> u32 {
+        match self {
+            Self::Read { at, .. } | Self::Write { at, .. } => at.bytes,
+            Self::Flush | Self::Discard { .. } => 0,
+        }
+    }
+
     /// The memory the command carries, for its way back.
     pub fn into_payload(self) -> Payload {
         match self {

@@ -232,7 +232,7 @@ and whoever reaches that may read and write: NBD has no passwords.
 Exit codes: 0 stopped by a signal with everything durable, 2 could not serve,
 or a flush failed.";
 
-/// `drivelab serve`.
+/// `drivelab serve`. First lines are short, so that `-h` fits a terminal of 80 x 24.
 #[derive(Args, Debug)]
 #[command(after_long_help = SERVE_HELP)]
 pub struct ServeArguments {
@@ -240,7 +240,7 @@ pub struct ServeArguments {
     #[arg(value_name = "TARGET")]
     pub target: String,
 
-    /// Where: unix:PATH or tcp:HOST:PORT (port 0: any that is free)
+    /// unix:PATH or tcp:HOST:PORT (0: any free port)
     #[arg(long, value_name = "ADDRESS")]
     pub nbd: String,
 
@@ -248,21 +248,62 @@ pub struct ServeArguments {
     #[arg(long, conflicts_with = "destroy")]
     pub read_only: bool,
 
-    /// Let clients change the file of this name, or the device with this serial (without one: this name)
+    /// Let clients change the file or device so named
+    ///
+    /// The name of a file, or a device's serial; of one without a serial its name.
     #[arg(long, value_name = "NAME")]
     pub destroy: Vec<String>,
 
-    /// What clients may call the export; the empty name always works
-    #[arg(long, value_name = "NAME", default_value = "")]
+    /// What clients call it; no name always works
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     pub name: String,
 
-    /// For tests: keep writes in memory until a flush, as a drive's volatile cache does, so that `kill -9` is a power
-    /// cut. What reaches the drive early is drawn from SEED
+    /// Survive `kill -9` under clients that reconnect
+    ///
+    /// A write to a managed volume is answered when the drive has it, not when it is in memory, so
+    /// that a server that is started anew has lost nothing that was answered.
+    #[arg(long, conflicts_with = "volatile_cache")]
+    pub restartable: bool,
+
+    /// Verify a managed volume daily, at RATE a second
+    ///
+    /// Everything is read and held against its checksum, at a rate such as 20M. What is found is in
+    /// the status, the metrics and the summary.
+    #[arg(long, value_name = "RATE", value_parser = scrub_rate)]
+    pub scrub: Option<u64>,
+
+    /// Tell OpenMetrics at unix:PATH or tcp:HOST:PORT
+    ///
+    /// Requests, latencies and the volume's state, at /metrics.
+    #[arg(long, value_name = "ADDRESS")]
+    pub metrics: Option<String>,
+
+    /// Let other machines read the metrics, too
+    #[arg(long, requires = "metrics")]
+    pub metrics_remote: bool,
+
+    /// Say on descriptor N that clients can connect
+    ///
+    /// `ready URI` and a line feed; then it is closed. A service manager that set NOTIFY_SOCKET is
+    /// told as well.
+    #[arg(long, value_name = "N")]
+    pub ready_fd: Option<i32>,
+
+    /// Keep the process's number there while it runs
+    #[arg(long, value_name = "FILE")]
+    pub pid_file: Option<PathBuf>,
+
+    /// For tests: make `kill -9` a power cut
+    ///
+    /// Writes stay in memory until a flush, as in a drive's volatile cache; what reaches the drive
+    /// early is drawn from SEED.
     #[arg(long, value_name = "SEED", conflicts_with = "read_only")]
     pub volatile_cache: Option<u64>,
 
-    /// For tests, of model:STACK: SIGUSR1 cuts the power of the drives. Every client is disconnected; of what their
-    /// write caches held and no flush covered stays what is drawn from SEED, and is served again
+    /// For tests, of models: SIGUSR1 cuts their power
+    ///
+    /// Every client is disconnected; of what the drives' write caches held and no flush covered
+    /// stays what is drawn from SEED, and is served again.
     #[arg(long, value_name = "SEED", conflicts_with_all = ["read_only", "volatile_cache"])]
     pub power_cut: Option<u64>,
 
@@ -560,6 +601,14 @@ pub struct WebArguments {
     /// The history to show
     #[arg(long, value_name = "PATH")]
     pub store: Option<PathBuf>,
+}
+
+/// Bytes a second, such as `20M` or `20M/s`.
+fn scrub_rate(text: &str) -> Result<u64, String> {
+    match parse_bytes(text.strip_suffix("/s").unwrap_or(text)) {
+        Ok(0) => Err("nothing would ever be read: write a rate such as 20M".to_owned()),
+        outcome => outcome.map_err(|error| error.to_string()),
+    }
 }
 
 /// Reads `key=value`.

@@ -1,10 +1,13 @@
 //! Where text goes: data to stdout, talk to stderr, and how each of them looks.
 
-use anyhow::Result;
+mod destination;
+
+pub use destination::Destination;
+
+use anyhow::{Context, Result};
 use record::Store;
 use report::terminal::{Characters, Color, Style};
 use std::{
-    fs::{self, File, OpenOptions},
     io::{self, ErrorKind, IsTerminal, Write},
     path::{Path, PathBuf},
 };
@@ -69,10 +72,12 @@ pub fn print(text: &str) -> Result<()> {
 
 /// Likewise, for what is no text.
 pub fn print_bytes(bytes: &[u8]) -> Result<()> {
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(bytes)?;
-    stdout.flush()?;
-    Ok(())
+    Ok(write_flushed(&mut io::stdout().lock(), bytes)?)
+}
+
+fn write_flushed(stream: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+    stream.write_all(bytes)?;
+    stream.flush()
 }
 
 /// Whether the reader of stdout went away (`drivelab history | head`).
@@ -104,27 +109,29 @@ pub fn open_store(named: Option<&Path>) -> Result<Store> {
     Ok(Store::open(&path)?)
 }
 
-/// Writes a file through another beside it, so that a full disk leaves what was there. A link is followed; what is no regular
-/// file, such as a pipe, is written directly.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let path = match fs::canonicalize(path) {
-        Ok(path) if path.is_file() => path,
-        Ok(path) => return OpenOptions::new().write(true).open(path)?.write_all(bytes),
-        Err(_) => path.to_owned(),
-    };
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
-    let written = File::create(&beside)
-        .and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.sync_all()
-        })
-        .and_then(|()| fs::rename(&beside, &path));
-    if written.is_err() {
-        // The error that counts is the one above.
-        let _ = fs::remove_file(&beside);
-    }
-    written
+/// Writes a file that the user named, whole or not at all: see [`Destination`].
+///
+/// # Errors
+/// What it cannot be written for, with the path.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    Destination::of(path)?.write(bytes).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Whether a file that the user named for JSON can be written, asked before what it will hold is
+/// measured.
+///
+/// # Errors
+/// As [`Destination::of`].
+pub fn check_json(path: Option<&Path>) -> Result<()> {
+    path.map_or(Ok(()), |path| Destination::of(path).map(drop).context("--json"))
+}
+
+/// Writes the JSON document of a command to the file that was named.
+///
+/// # Errors
+/// As [`write_whole`].
+pub fn write_json(path: &Path, text: &str) -> Result<()> {
+    write_whole(path, text.as_bytes()).context("--json")
 }
 
 #[cfg(test)]

@@ -26,11 +26,21 @@ pub fn restore(arguments: &RestoreArguments) -> Result<ExitCode> {
             Ok(ledger) if arguments.list || ledger.is_alive => output::print(&listed(&ledger))?,
             Ok(ledger) => {
                 output::print(&head(&ledger))?;
+                let path = ledger.path().to_owned();
                 let failures = ledger.put_back(&Roots::default(), &mut |step| {
                     let _ = output::print(&format!("  {step}\n"));
                 });
                 for failure in &failures {
                     eprintln!("drivelab: {failure}");
+                }
+                if !failures.is_empty() {
+                    // What bears the drive's name is another: only a person can tell when that is
+                    // seen to.
+                    eprintln!(
+                        "drivelab: the ledger stays; remove {} when nothing of it is to be put \
+                         back",
+                        path.display()
+                    );
                 }
                 problems += failures.len();
             }

@@ -161,7 +161,8 @@ fn a_run_that_is_not_there_is_refused_with_what_is() {
 fn a_place_that_takes_no_record_is_refused_before_the_run() {
     let bench = Bench::new();
     let run = bench.small_run(["area", "--json", "absent/run.json"]).done();
-    run.refused(&["--json", "absent/run.json", "No such file"]);
+    let cure = ["--json", "the directory absent does not exist", "`mkdir -p absent`"];
+    run.refused(&cure);
     assert!(bench.history().is_empty());
 }
 

@@ -235,6 +235,58 @@ fn one_damaged_superblock_is_said_and_four_are_the_end_of_opening_but_not_of_the
     assert_eq!(hash(&path), before, "the source is only read");
 }
 
+/// `rescue` of a volume with many damaged places printed eight ranges "and 298 more", `check`
+/// twenty findings, and there was no way to see all. What is right: JSON has every range, so that a
+/// backup can be put back in just these places.
+#[test]
+fn every_damaged_range_can_be_had_as_json() {
+    let bench = Bench::new();
+    let path = a_volume(&bench);
+    used(&bench);
+    let image = fs::read(&path).expect("an image");
+    // Every fifth block of what was written, away from superblocks and roots.
+    let blocks = (1024..image.len() / 4096 - 2048).step_by(5).filter(|block| {
+        let data = &image[block * 4096..(block + 1) * 4096];
+        data.iter().any(|&byte| byte != 0)
+    });
+    let damaged = blocks.map(|block| scribble(&path, block as u64 * 4096)).count();
+    assert!(damaged > 300, "{damaged} blocks hold something");
+
+    let listed = flash(&bench, &["check", "vol.img"]);
+    assert!(listed.stdout.contains(" more: --findings N lists more, --json all"), "{listed:?}");
+    let checked = flash(&bench, &["check", "vol.img", "--json"]);
+    assert_eq!(checked.code, Some(1));
+    let checked = checked.json();
+    assert_eq!(checked["verdict"], "damaged");
+    let findings = checked["findings"].as_array().expect("a list");
+    // What a damaged page of the map maps is lost to `check`, and found in the log by `rescue`.
+    let wrong = findings
+        .iter()
+        .filter(|finding| finding["text"].as_str().is_some_and(|text| text.contains("checksums")));
+    let mut wrong: Vec<(u64, u64)> = wrong.map(|finding| range(&finding["range"])).collect();
+    wrong.sort_unstable();
+    assert!(wrong.len() > 200 && wrong.len() <= damaged, "{} of {damaged}", wrong.len());
+
+    let rescued = flash(&bench, &["rescue", "vol.img", "--to", "out.img", "--json"]);
+    assert_eq!(rescued.code, Some(1));
+    let rescued = rescued.json();
+    let list = |key: &str| rescued[key].as_array().expect("a list").iter().map(range);
+    let named: Vec<(u64, u64)> = list("lost").chain(list("doubtful")).collect();
+    for (offset, bytes) in wrong {
+        let end = offset + bytes;
+        let is_named = named.iter().any(|range| range.0 <= offset && end <= range.0 + range.1);
+        assert!(is_named, "{offset}..{end} is not among {} ranges", named.len());
+    }
+    let told = status(&bench);
+    let lost = told["lost"].as_array().expect("a list").iter().map(|blocks| range(blocks).1);
+    assert_eq!(told["lost_bytes"].as_u64(), Some(lost.sum()), "what the map calls lost, in ranges");
+}
+
+fn range(told: &Value) -> (u64, u64) {
+    let number = |key: &str| told[key].as_u64().expect("a number");
+    (number("offset"), number("bytes"))
+}
+
 #[test]
 fn a_volume_shrinks_only_with_leave_and_grows_with_its_drive() {
     let bench = Bench::new();

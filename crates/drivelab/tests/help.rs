@@ -115,3 +115,12 @@ fn the_version_is_the_packages() {
     let outcome = Call::new(["--version"], Path::new("/")).done().succeeded();
     assert_eq!(outcome.stdout, concat!("drivelab ", env!("CARGO_PKG_VERSION"), "\n"));
 }
+
+/// The verb with most options that are asked for in a hurry.
+#[test]
+fn the_short_help_of_serve_fits_a_terminal() {
+    let call = Call::new(["serve", "-h"], Path::new("/")).variable("COLUMNS", "80");
+    let text = call.done().succeeded().stdout;
+    assert!(text.lines().count() <= 24, "{} lines:\n{text}", text.lines().count());
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}

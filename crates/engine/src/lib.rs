@@ -12,8 +12,8 @@
 //! Cost of one I/O: one clock read at depth 1 (the end of one is the start of the next), two a
 //! batch above; nothing here allocates, locks or formats once an engine is built.
 //!
-//! The engines know nothing of targets or methods; [`open_file`] opens what they work on, and
-//! [`raw`] asks the kernel about it.
+//! The engines know nothing of targets or methods; [`open_file`] opens what they work on, [`reopen`] opens it
+//! once more by descriptor, and [`raw`] asks the kernel about it.
 
 mod clock;
 mod door;
@@ -28,7 +28,7 @@ mod uring;
 pub use clock::{Clock, ClockSource};
 pub use memory::Memory;
 pub use null::Null;
-pub use open::{Access, Caching, Create, OpenError, OpenErrorKind, Syncing, open_file};
+pub use open::{Access, Caching, Create, OpenError, OpenErrorKind, Syncing, open_file, reopen};
 pub use stdio::Stdio;
 pub use sync::Sync;
 pub use uring::{Feature, Features, Uring, UringOptions, UringUnavailable};

@@ -8,6 +8,7 @@ use crate::{
 use block::{
     Allocation, Command, Completion, Drive, Engine, Extent, Geometry, Instant, IoError, Request,
 };
+use std::os::fd::BorrowedFd;
 
 /// Memory is taken and given back in pieces of this size: a huge page on x86-64 and arm64.
 const PIECE_BYTES: u64 = 2 << 20;
@@ -118,6 +119,9 @@ impl Engine for Memory {
         self.outstanding.push(Completion { tag, issued, finished, result, payload });
     }
 
+    /// A wait does the work.
+    fn start(&mut self) {}
+
     fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
         if self.outstanding.is_empty() {
             self.now = self.clock.sleep_until(until);
@@ -132,6 +136,10 @@ impl Engine for Memory {
 
     fn next_wakeup(&self) -> Instant {
         if self.outstanding.is_empty() { Instant::NEVER } else { self.now }
+    }
+
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        None
     }
 
     fn allocation(&self, _: Drive, offset: u64, len: u64) -> (Allocation, u64) {

@@ -3,6 +3,7 @@
 
 use crate::{Clock, door::Door};
 use block::{Completion, Drive, Engine, Geometry, Instant, Request};
+use std::os::fd::BorrowedFd;
 
 /// Completes every request at the next [`wait`](Engine::wait); bytes pass through untouched.
 ///
@@ -47,6 +48,9 @@ impl Engine for Null {
         self.outstanding.push(Completion { tag, issued, finished, result, payload });
     }
 
+    /// A wait does the work.
+    fn start(&mut self) {}
+
     #[inline(always)]
     fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
         if self.outstanding.is_empty() {
@@ -62,5 +66,13 @@ impl Engine for Null {
         } else {
             done.append(&mut self.outstanding);
         }
+    }
+
+    fn next_wakeup(&self) -> Instant {
+        if self.outstanding.is_empty() { Instant::NEVER } else { self.now }
+    }
+
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        None
     }
 }

@@ -3,9 +3,12 @@
 use rustix::fs::{Mode, OFlags};
 use std::{
     fmt,
-    fs::{self, File},
+    fs::{self, File, Metadata},
     io,
-    os::unix::fs::FileTypeExt,
+    os::{
+        fd::AsRawFd,
+        unix::fs::{FileTypeExt, MetadataExt},
+    },
     path::{Path, PathBuf},
 };
 
@@ -118,21 +121,7 @@ pub fn open_file(
     create: Create,
 ) -> Result<File, OpenError> {
     assert!((access, create) != (Access::Read, Create::New), "nothing to read in a new file");
-    let mut flags = OFlags::CLOEXEC;
-    flags |= match access {
-        Access::Read => OFlags::RDONLY,
-        Access::ReadWrite => OFlags::RDWR,
-    };
-    flags |= match syncing {
-        Syncing::None => OFlags::empty(),
-        // Not OFlags::DSYNC: rustix 1.1.6 has the bits of O_SYNC there, and every metadata commit
-        // with them.
-        Syncing::Dsync => OFlags::from_bits_retain(libc::O_DSYNC as u32),
-        Syncing::Sync => OFlags::from_bits_retain(libc::O_SYNC as u32),
-    };
-    if caching == Caching::Direct {
-        flags |= OFlags::DIRECT;
-    }
+    let mut flags = flags(access, caching, syncing);
     if create == Create::New {
         flags |= OFlags::CREATE | OFlags::EXCL;
     } else if create == Create::Existing && access == Access::ReadWrite && is_block_device(path) {
@@ -152,6 +141,67 @@ pub fn open_file(
             Err(OpenError { kind, path: path.to_owned(), source: errno.into() })
         }
     }
+}
+
+/// Opens once more, with flags of its own, the very file or device that `held` has open: by
+/// descriptor, so that no renaming and no link put in its place leads to another. `shown` is its
+/// path, for errors. A device is not claimed anew: whoever holds it does that.
+///
+/// Any thread may call it that has `held` in its table of descriptors
+/// ([`own_descriptors`](crate::raw::own_descriptors)).
+///
+/// # Errors
+/// [`OpenError`]; without /proc [`OpenErrorKind::NotFound`].
+///
+/// # Panics
+/// If /proc leads to another file: nothing may be written there.
+pub fn reopen(
+    held: &File,
+    shown: &Path,
+    access: Access,
+    caching: Caching,
+    syncing: Syncing,
+) -> Result<File, OpenError> {
+    let failed = |kind, source| OpenError { kind, path: shown.to_owned(), source };
+    // A link of the kernel's own, which names an inode and no path (proc_pid_fd(5)).
+    let link = format!("/proc/thread-self/fd/{}", held.as_raw_fd());
+    let opened = rustix::fs::open(link, flags(access, caching, syncing), Mode::empty());
+    let file = opened.map(File::from).map_err(|errno| {
+        let direct_refused = caching == Caching::Direct && errno == rustix::io::Errno::INVAL;
+        let kind = if direct_refused { OpenErrorKind::DirectRefused } else { kind(errno) };
+        failed(kind, errno.into())
+    })?;
+    let is_same = match (held.metadata(), file.metadata()) {
+        (Ok(held), Ok(opened)) => identity(&held) == identity(&opened),
+        (Err(error), _) | (_, Err(error)) => return Err(failed(OpenErrorKind::Other, error)),
+    };
+    assert!(is_same, "/proc leads to another file than the one held for {}", shown.display());
+    Ok(file)
+}
+
+/// What tells a file from every other that exists now: device, inode and, of a device node, the
+/// device's number.
+fn identity(meta: &Metadata) -> (u64, u64, u64) {
+    (meta.dev(), meta.ino(), meta.rdev())
+}
+
+fn flags(access: Access, caching: Caching, syncing: Syncing) -> OFlags {
+    let access = match access {
+        Access::Read => OFlags::RDONLY,
+        Access::ReadWrite => OFlags::RDWR,
+    };
+    let syncing = match syncing {
+        Syncing::None => OFlags::empty(),
+        // Not OFlags::DSYNC: rustix 1.1.6 has the bits of O_SYNC there, and every metadata commit
+        // with them.
+        Syncing::Dsync => OFlags::from_bits_retain(libc::O_DSYNC as u32),
+        Syncing::Sync => OFlags::from_bits_retain(libc::O_SYNC as u32),
+    };
+    let caching = match caching {
+        Caching::Buffered => OFlags::empty(),
+        Caching::Direct => OFlags::DIRECT,
+    };
+    OFlags::CLOEXEC | access | syncing | caching
 }
 
 fn is_block_device(path: &Path) -> bool {

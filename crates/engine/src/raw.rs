@@ -3,6 +3,7 @@
 mod device;
 mod extents;
 mod file;
+mod loops;
 mod residency;
 mod thread;
 
@@ -13,7 +14,11 @@ pub use device::{
 pub use extents::{ExtentFlags, FileExtent, allocation, extents, holes};
 pub use file::{
     Advice, DirectAlignment, FileLock, advise, allocate, direct_alignment, discard, punch_hole,
-    try_lock,
+    sync_directory_of, take_descriptor, try_lock, try_lock_shared,
 };
+pub use loops::{LoopBacking, LoopDevice, loop_backing};
 pub use residency::{Residency, residency};
-pub use thread::{CpuTime, own_descriptors, pin_to_cpu, process_cpu, thread_cpu_ns};
+pub use thread::{
+    CpuTime, give_freed_memory_back, own_descriptors, pin_to_cpu, process_cpu, thread_cpu_ns,
+    trim_memory,
+};

@@ -6,7 +6,13 @@ use crate::{
     open_file,
 };
 use block::{Command, Completion, Drive, Durability, Engine, Geometry, Instant, IoError, Request};
-use std::{io, os::fd::IntoRawFd, path::Path, ptr::NonNull};
+use std::{
+    fs::File,
+    io,
+    os::fd::{BorrowedFd, IntoRawFd},
+    path::Path,
+    ptr::NonNull,
+};
 
 /// One request at a time through a `FILE` with a buffer of one's own or its default one: in glibc of `st_blksize` bytes,
 /// but never more than BUFSIZ, 8192 (`_IO_file_doallocate` in libio/filedoalloc.c), so 4096 on most file systems. Smaller
@@ -54,8 +60,16 @@ impl Stdio {
         access: Access,
         geometry: Geometry,
     ) -> Result<Self, OpenError> {
-        let door = Door::for_stored(geometry, 1);
         let file = open_file(path, access, Caching::Buffered, Syncing::None, Create::Existing)?;
+        Ok(Self::on(clock, file, access, geometry))
+    }
+
+    /// On an open file, which was opened for `access`, through the page cache.
+    ///
+    /// # Panics
+    /// As [`open`](Self::open).
+    pub fn on(clock: Clock, file: File, access: Access, geometry: Geometry) -> Self {
+        let door = Door::for_stored(geometry, 1);
         let mode = match access {
             Access::Read => c"r",
             Access::ReadWrite => c"r+",
@@ -65,7 +79,7 @@ impl Stdio {
         let stream = NonNull::new(stream).expect("fdopen only fails without memory");
         let now = clock.now();
         let (buffer, position, last) = (None, Some(0), Last::Nothing);
-        Ok(Self { clock, door, now, queued: None, stream, buffer, position, last })
+        Self { clock, door, now, queued: None, stream, buffer, position, last }
     }
 
     /// A buffer of so many bytes in place of the default one, as setvbuf(3) gives it.
@@ -190,6 +204,9 @@ impl Engine for Stdio {
         self.queued = Some(request);
     }
 
+    /// A wait does the work.
+    fn start(&mut self) {}
+
     #[inline]
     fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
         let Some(Request { tag, mut command, .. }) = self.queued.take() else {
@@ -201,6 +218,14 @@ impl Engine for Stdio {
         self.now = self.clock.now();
         let payload = command.into_payload();
         done.push(Completion { tag, issued, finished: self.now, result, payload });
+    }
+
+    fn next_wakeup(&self) -> Instant {
+        if self.queued.is_none() { Instant::NEVER } else { self.now }
+    }
+
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        None
     }
 
     fn hand_over(&mut self) -> Result<(), IoError> {

@@ -12,6 +12,7 @@ use rustix::io::{Errno, ReadWriteFlags, pread, pwrite, pwritev2};
 use std::{
     fs::File,
     io::{self, IoSlice},
+    os::fd::BorrowedFd,
 };
 
 /// One request at a time through blocking system calls.
@@ -137,6 +138,9 @@ impl Engine for Sync {
         self.queued = Some(request);
     }
 
+    /// A wait does the work.
+    fn start(&mut self) {}
+
     #[inline]
     fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
         let Some(Request { tag, mut command, .. }) = self.queued.take() else {
@@ -148,6 +152,14 @@ impl Engine for Sync {
         self.now = self.clock.now();
         let payload = command.into_payload();
         done.push(Completion { tag, issued, finished: self.now, result, payload });
+    }
+
+    fn next_wakeup(&self) -> Instant {
+        if self.queued.is_none() { Instant::NEVER } else { self.now }
+    }
+
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        None
     }
 
     fn allocation(&self, _: Drive, offset: u64, len: u64) -> (Allocation, u64) {

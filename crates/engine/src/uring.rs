@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   submit      slot table, nothing else
+//!   start       queued slots -> submission entries -> io_uring_enter
 //!   wait        queued slots -> submission entries -> one io_uring_enter -> completion entries
 //! ```
 //!
@@ -47,11 +48,11 @@ use std::{
 const QUEUE_DEPTH_MAX: u32 = 4096;
 /// Further away than any caller's own work between two waits takes.
 const FAR_NS: u64 = 10_000_000;
-/// So many direct requests go to the kernel at once: each by itself, as programs hand them over. A batch keeps
-/// the drive waiting for its first request while the last is written down: at depth 32 a virtual disk, which
-/// answers a batch at a time, gave a sixth less to whole batches and a twentieth less to batches of eight
-/// (`docs/benchmark.md`). The page cache answers at once: there a system call more is only a system call
-/// more.
+/// So many direct requests go to the kernel at once: each by itself, as programs hand them over. A
+/// batch keeps the drive waiting for its first request while the last is written down: at depth 32
+/// a virtual disk, which answers a batch at a time, gave a sixth less to whole batches and a
+/// twentieth less to batches of eight (`docs/benchmark.md`). The page cache answers at once: there
+/// a system call more is only a system call more.
 const DIRECT_BATCH_MAX: u32 = 1;
 /// `IORING_ENTER_GETEVENTS` of linux/io_uring.h.
 const ENTER_GETEVENTS: u32 = 1;
@@ -61,8 +62,9 @@ const ENTER_GETEVENTS: u32 = 1;
 /// The first thread that waits owns the ring: build the engine anywhere, then keep it there. All
 /// completions found together share `finished`. Dropping the engine waits for what is in flight.
 ///
-/// Budget: two clock reads and one `io_uring_enter` a batch, or past the page cache one for every eight
-/// requests; at depth 1 one clock read, since the end of one request is the start of the next.
+/// Budget: two clock reads and one `io_uring_enter` a batch, or past the page cache one for every
+/// eight requests; at depth 1 one clock read, since the end of one request is the start of the
+/// next.
 pub struct Uring {
     clock: Clock,
     file: File,
@@ -267,6 +269,21 @@ impl Uring {
         assert!(matches!(polled, Ok(_) | Err(Errno::INTR)), "the ring's descriptor can be polled");
     }
 
+    /// Hands everything that is queued to the kernel and looks at no completion.
+    fn hand_to_kernel(&mut self) {
+        if self.owner.is_none() {
+            self.claim();
+        }
+        self.issue();
+        if self.unsubmitted > 0 {
+            // SAFETY: no argument is passed; every entry in the queue was made by `issue`.
+            let outcome = unsafe {
+                self.ring.submitter().enter::<libc::sigset_t>(self.unsubmitted, 0, 0, None)
+            };
+            self.entered(outcome);
+        }
+    }
+
     /// Submits without waiting, and works off completions that wait in the kernel.
     fn poll(&mut self) {
         // SAFETY: no argument is passed; every entry in the queue was made by `issue`.
@@ -358,6 +375,14 @@ impl Engine for Uring {
     }
 
     #[inline]
+    fn start(&mut self) {
+        if self.queued.is_empty() && self.unsubmitted == 0 {
+            return;
+        }
+        self.hand_to_kernel();
+    }
+
+    #[inline]
     fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
         if self.slots.is_empty() {
             self.now = self.clock.sleep_until(until);
@@ -375,6 +400,8 @@ impl Engine for Uring {
                 if something_there { self.poll() } else { self.enter(until) }
             }
             if self.reap(done) {
+                // The rest of a short transfer must not lie still until the caller comes back.
+                self.start();
                 return;
             }
             if self.queued.is_empty() && until != Instant::NEVER {
@@ -384,6 +411,13 @@ impl Engine for Uring {
                 }
             }
         }
+    }
+
+    /// "Now" for what the kernel does not know of: not yet handed over, refused for want of memory,
+    /// or answered without it.
+    fn next_wakeup(&self) -> Instant {
+        let all_known = self.queued.is_empty() && self.unsubmitted == 0 && self.answered.is_empty();
+        if all_known { Instant::NEVER } else { self.now }
     }
 
     /// The ring's descriptor; none where completions are deferred, since they wake nobody who

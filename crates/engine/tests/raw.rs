@@ -7,6 +7,7 @@ use common::{Scratch, skip};
 use engine::{
     Access, Caching, Create, OpenErrorKind, Syncing, open_file,
     raw::{self, Advice, ExtentFlags, FileLock},
+    reopen,
 };
 use std::{
     fs::{self, File},
@@ -187,6 +188,35 @@ fn refusals_to_open_are_told_apart_and_name_the_cure() {
     assert!(kind == OpenErrorKind::NotFound && text.contains("absent"), "{text}");
     let (kind, text) = refusal(Path::new("/proc/self/stat"), Caching::Direct, Create::Existing);
     assert!(kind == OpenErrorKind::DirectRefused && text.contains("`--io buffered`"), "{text}");
+}
+
+/// Each worker opened the scratch file again by its path: a link that somebody had put there led it
+/// to another's file, which was overwritten.
+#[test]
+fn what_is_held_is_opened_once_more_whatever_has_its_name() {
+    let (path, away) = (Scratch::file("held", b"ours"), Scratch::path("away"));
+    let precious = Scratch::file("precious", b"mine");
+    let held = File::open(&*path).expect("just made");
+    fs::rename(&*path, &*away).expect("renamed");
+    std::os::unix::fs::symlink(&*precious, &*path).expect("a link in its place");
+    let again = |access| reopen(&held, &path, access, Caching::Buffered, Syncing::None);
+    let writer = again(Access::ReadWrite).expect("it is held");
+    writer.write_all_at(b"new!", 0).expect("written");
+    assert_eq!(fs::read(&*precious).expect("it stays"), b"mine");
+    assert_eq!(fs::read(&*away).expect("it was moved"), b"new!");
+    // On a thread whose table of descriptors is its own, too, and when the file has no name any
+    // more.
+    fs::remove_file(&*away).expect("removed");
+    let read = std::thread::scope(|scope| {
+        let work = || {
+            raw::own_descriptors();
+            let mut text = String::new();
+            let reader = again(Access::Read).expect("it is held");
+            (&reader).read_to_string(&mut text).map(|_| text)
+        };
+        scope.spawn(work).join().expect("no panic")
+    });
+    assert_eq!(read.expect("read"), "new!");
 }
 
 /// The system-call crate's constant for O_DSYNC once was that of O_SYNC, which waits for more.

@@ -17,8 +17,16 @@ pub(crate) enum Rule {
     Window,
     /// The data of a read are held against their checksum.
     ReadChecksum,
+    /// A superblock counts where its own shape puts it, and there is but one volume.
+    OwnPlaces,
+    /// Creation removes what an earlier volume left.
+    Wiped,
     /// An opening takes an epoch that no earlier one, cut off, has written with.
     EpochReserved,
+    /// Where the newest root is damaged, the one before it is rolled forward.
+    OlderRoot,
+    /// And only if nothing that came after it is missing.
+    OlderRootWhole,
     /// A root is not written over the one before.
     RootTurns,
     /// On doubt nothing is changed.
@@ -29,6 +37,8 @@ pub(crate) enum Rule {
     Promise,
     /// The data of the tail are verified.
     TornTail,
+    /// What cannot be read at the log's end is no torn tail.
+    UnreadableTail,
     /// Corruption of what was flushed is not cut off.
     NoCutBelowDurable,
     /// Chunks of another epoch do not count.
@@ -53,6 +63,10 @@ pub(crate) enum Rule {
     RecordedSure,
     /// FUA is a flush.
     Fua,
+    /// What a flush covered is soon said in a place of its own.
+    Attest,
+    /// Nothing is attested that no flush covered.
+    AttestDurable,
     /// A failed flush ends it all.
     Latch,
     /// A failed chunk is written elsewhere.
@@ -69,6 +83,10 @@ pub(crate) enum Rule {
     Sure,
     /// A block's writes and trims lie in the order in which they came, whatever their class.
     ClassOrder,
+    /// Where both copies of a newer superblock may be lost, nothing is changed.
+    LostGeneration,
+    /// What an opening cut stays cut behind the root before it.
+    CutBefore,
     /// Blocks are locked while they are merged.
     Locks,
 }

@@ -3,9 +3,19 @@
 use block::{Actor, Command, Completion, Drive, Effects, Request, Slots, Tag};
 use std::collections::VecDeque;
 
+/// What may be asked of the drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reach {
+    /// Reads, and nothing else: a volume that is looked at, open for reading only, or doubtful.
+    Read,
+    /// Everything.
+    Change,
+}
+
 /// Requests on their way, each with the reason `W` why it was sent.
 #[derive(Debug)]
 pub(crate) struct Down<W> {
+    reach: Reach,
     flying: Slots<W>,
     /// Beyond the drive's queue depth; bounded by what the volume itself has in flight.
     backlog: VecDeque<(W, Command)>,
@@ -13,11 +23,17 @@ pub(crate) struct Down<W> {
 }
 
 impl<W> Down<W> {
-    pub fn new(queue_depth: u32) -> Self {
-        Self { flying: Slots::new(queue_depth), backlog: VecDeque::new(), ready: Vec::new() }
+    pub fn new(queue_depth: u32, reach: Reach) -> Self {
+        let (flying, backlog) = (Slots::new(queue_depth), VecDeque::new());
+        Self { reach, flying, backlog, ready: Vec::new() }
     }
 
+    /// # Panics
+    /// If the drive may only be read, and this is no read: every request of the volume's goes
+    /// through here.
     pub fn send(&mut self, why: W, command: Command) {
+        let is_read = matches!(command, Command::Read { .. });
+        assert!(is_read || self.reach == Reach::Change, "a drive that is only read: {command:?}");
         if self.flying.len() < self.flying.capacity() {
             let tag = Tag(u64::from(self.flying.insert(why)));
             self.ready.push(Request { tag, actor: Actor(0), drive: Drive(0), command });

@@ -147,11 +147,18 @@ pub enum Refusal {
     },
 }
 
+impl Refusal {
+    /// Not one segment has room on the drive.
+    pub(crate) fn no_segment() -> Self {
+        Self::NoRoom { segments: 0, reserve: STREAMS as u64 + 7 }
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Unaligned { what, bytes, unit_bytes } => {
-                let next = bytes.max(1).next_multiple_of(unit_bytes);
+                let next = bytes.max(1).checked_next_multiple_of(unit_bytes).unwrap_or(unit_bytes);
                 write!(
                     formatter,
                     "{what} of {bytes} B is no multiple of {unit_bytes} B: take {next} B"
@@ -403,6 +410,12 @@ impl Layout {
         2 * self.unit_bytes + area * self.root_bytes
     }
 
+    /// No root of such a volume is longer, B: all segments free.
+    pub(crate) fn root_bytes_max(&self) -> u64 {
+        let (pages, segments) = (self.pages as usize, self.segments as usize);
+        Root::bytes(pages, segments, STREAMS, segments) as u64
+    }
+
     /// Offset of the ring's slot that a record of that number goes to.
     pub(crate) fn slot_offset(&self, number: u64) -> u64 {
         let slot = number % u64::from(self.ring_slots);
@@ -485,13 +498,11 @@ impl Shape {
         aligned("an erase unit", self.erase_unit_bytes, BLOCK_BYTES)?;
         aligned("a volume", self.exported_bytes, 512)?;
         for bytes in [self.device_bytes, self.exported_bytes] {
-            if bytes > (u64::from(u32::MAX) - 1) * BLOCK_BYTES {
-                return Err(Refusal::TooLarge { bytes });
-            }
+            addressable(bytes)?;
         }
         // Whatever is no longer than the drive is far from overflowing.
         if self.segment_bytes.max(self.ring_bytes) > self.device_bytes {
-            return Err(Refusal::NoRoom { segments: 0, reserve: STREAMS as u64 + 7 });
+            return Err(Refusal::no_segment());
         }
         aligned("a segment", self.segment_bytes, self.unit_bytes())?;
         self.check_ring()?;
@@ -523,6 +534,14 @@ impl Shape {
         }
         Ok(())
     }
+}
+
+/// Whether 32 bits number the blocks of a drive or volume of so many bytes.
+pub(crate) fn addressable(bytes: u64) -> Result<(), Refusal> {
+    if bytes > (u64::from(u32::MAX) - 1) * BLOCK_BYTES {
+        return Err(Refusal::TooLarge { bytes });
+    }
+    Ok(())
 }
 
 /// Blocks of a root with so many pages of the map and segments.

@@ -40,6 +40,6 @@ pub use layout::{BLOCK_BYTES, Checksums, Classes, Layout, Parity, Refusal, Shape
 pub use lifetime::Lifetime;
 pub use proposal::{Ground, Size, Wishes};
 pub use volume::{
-    Cleaning, CopyState, Counters, Discards, IdleCleaning, OpenError, OpenReport, Settings, Step,
-    Volume,
+    Answered, Attesting, Cleaning, CopyState, Counters, Discards, IdleCleaning, OpenError,
+    OpenReport, ScrubReport, Scrubbing, Settings, Step, Tail, TailCause, Volume,
 };

@@ -10,6 +10,10 @@ pub(crate) const UNMAPPED: u32 = 0;
 /// Cannot be read any more. Neither number is in a segment.
 pub(crate) const LOST: u32 = 1;
 
+/// Memory for each page of the map: its entries and what the allocator adds to three allocations,
+/// its place, its location and CRC, and whether it is dirty.
+pub(crate) const PAGE_MEMORY_BYTES: u64 = 4096 + 3 * 16 + (size_of::<Page>() + 8 + 8 + 1) as u64;
+
 /// The map, and where its pages are on the drive.
 #[derive(Debug)]
 pub(crate) struct Map {

@@ -60,6 +60,7 @@ impl Shape {
     /// # Errors
     /// [`Refusal`] with what to change.
     pub fn propose(ground: &Ground, wishes: &Wishes) -> Result<Self, Refusal> {
+        ground.check()?;
         let unit_bytes = crate::layout::lcm(ground.stripe_bytes, ground.erase_unit_bytes);
         let segment_bytes =
             wishes.segment_bytes.unwrap_or_else(|| segment_bytes(ground, unit_bytes));
@@ -102,6 +103,25 @@ impl Shape {
         let fits = |&per_mille: &u32| can_be_filled(with_spare(per_mille)) == Ok(true);
         let per_mille_min = (per_mille + 1..1000).find(fits);
         Err(Refusal::Spare { per_mille, per_mille_min })
+    }
+}
+
+impl Ground {
+    /// Whether its sizes can be multiplied and divided by: a stripe or erase unit is no more than
+    /// the drive, and none is 0.
+    fn check(&self) -> Result<(), Refusal> {
+        crate::layout::addressable(self.device_bytes)?;
+        for (what, bytes) in
+            [("a stripe", self.stripe_bytes), ("an erase unit", self.erase_unit_bytes)]
+        {
+            if bytes == 0 || !bytes.is_multiple_of(BLOCK_BYTES) {
+                return Err(Refusal::Unaligned { what, bytes, unit_bytes: BLOCK_BYTES });
+            }
+            if bytes > self.device_bytes {
+                return Err(Refusal::no_segment());
+            }
+        }
+        Ok(())
     }
 }
 
@@ -197,5 +217,51 @@ mod tests {
     fn a_size_may_be_more_than_the_drive_holds() {
         let shape = Shape::propose(&ground(1 << 30), &wishes(Size::Exported(4 << 30)));
         assert_eq!(shape.expect("thin provisioning").exported_bytes, 4 << 30);
+    }
+
+    /// `flash create --stripe 0` divided by zero, and sizes near 2^64 wrapped on the way to the
+    /// check that refuses them. Whatever is typed is refused with a sentence, or is a layout whose
+    /// parts fit the drive.
+    #[test]
+    fn sizes_of_any_extremes_are_refused_or_fit_the_drive() {
+        let mut rng = block::Rng::new(0xb0d9e7, 1);
+        let mut extreme = |least: u64| {
+            let near = (1u64 << rng.below(64)).wrapping_add(rng.below(3)).wrapping_sub(1);
+            let whole = near / BLOCK_BYTES * BLOCK_BYTES;
+            [near, whole, whole, least, 0, u64::MAX][rng.below(6) as usize]
+        };
+        let mut made = 0;
+        for _ in 0..20_000 {
+            let ground = Ground {
+                stripe_bytes: extreme(BLOCK_BYTES),
+                erase_unit_bytes: extreme(BLOCK_BYTES),
+                parity: if extreme(1).is_multiple_of(2) { Parity::None } else { Parity::Protected },
+                ..ground(extreme(1 << 30))
+            };
+            let chosen = |bytes: u64| bytes.is_multiple_of(3).then_some(bytes);
+            let size = match chosen(extreme(1)) {
+                Some(bytes) => Size::Exported(bytes),
+                None => Size::Spare((extreme(280) % 1500) as u32),
+            };
+            let wishes = Wishes {
+                segment_bytes: chosen(extreme(1)),
+                chunk_bytes: chosen(extreme(1)),
+                ring_bytes: chosen(extreme(1)),
+                ..wishes(size)
+            };
+            let layout = match Shape::propose(&ground, &wishes) {
+                Ok(shape) => Layout::new(shape, 1 << 30).expect("it was proposed"),
+                Err(refusal) => {
+                    assert!(!refusal.to_string().is_empty());
+                    continue;
+                }
+            };
+            made += 1;
+            let wide = u128::from;
+            let segments = wide(layout.segments.into()) * wide(layout.shape.segment_bytes);
+            let before = wide(layout.first_block.into()) * wide(BLOCK_BYTES);
+            assert!(before + segments <= wide(ground.device_bytes), "{layout:?}");
+        }
+        assert!(made > 10, "only {made} were possible");
     }
 }

@@ -12,8 +12,10 @@ use crate::layout::{Layout, META};
 use crate::victims::Victims;
 use std::collections::VecDeque;
 
-/// Memory for each segment: its entry here, and in the queue.
-pub(crate) const SEGMENT_MEMORY_BYTES: u64 = (size_of::<Segment>() + size_of::<u32>()) as u64;
+/// Memory for each segment: its entry here, in the queue or among those that wait for it, and in
+/// the list of victims, a tree whose nodes are half full at worst.
+pub(crate) const SEGMENT_MEMORY_BYTES: u64 =
+    (size_of::<Segment>() + 2 * size_of::<u32>() + 1 + 40) as u64;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {

@@ -3,15 +3,17 @@
 
 use crate::{error::HostError, identify::Findings};
 use block::{Buf, Rng, display_bytes};
-use engine::raw::{ExtentFlags, FileExtent, extents, holes};
-use record::Flag;
-use rustix::fs::{Advice, SeekFrom, fadvise, seek};
-use std::{
-    fs::{File, OpenOptions},
-    io,
-    os::unix::fs::{FileExt, OpenOptionsExt},
-    path::Path,
+use engine::{
+    Access, Caching, OpenErrorKind, Syncing,
+    raw::{ExtentFlags, FileExtent, extents, holes},
+    reopen,
 };
+use record::Flag;
+use rustix::{
+    fs::{Advice, SeekFrom, fadvise, seek},
+    io::Errno,
+};
+use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
 
 /// Holes or unwritten extents above this share of a file raise their flag: at 1 % they may change a rate by
 /// 1 %, half the band within which two results count as the same.
@@ -74,17 +76,31 @@ impl FileContents {
     }
 }
 
-/// Holes and unwritten extents of the file at `path`. Dirty pages are written first, so that data whose place is
+/// Holes and unwritten extents of an open file; `path` is for errors. Dirty pages are written first, so that data whose place is
 /// not chosen yet (delayed allocation) does not look like a hole.
 ///
 /// Where the file system has no extent map, holes come from `SEEK_HOLE`, and unwritten extents
 /// count as holes or data as that file system sees them.
 ///
 /// # Errors
-/// When the file cannot be opened or asked.
-pub fn file_contents(path: &Path) -> Result<FileContents, HostError> {
-    let file = File::open(path).map_err(|error| HostError::io("open", path, error))?;
-    contents_of(&file).map_err(|error| HostError::io("map the extents of", path, error))
+/// When the file cannot be asked.
+pub fn file_contents(file: &File, path: &Path) -> Result<FileContents, HostError> {
+    contents_of(file).map_err(|error| HostError::io("map the extents of", path, error))
+}
+
+/// Whether an open file holds anything: any of its length that is no hole. How much space a file
+/// takes is no answer: in user space (FUSE) and on others it is 0 whatever the file holds.
+///
+/// # Errors
+/// When the file cannot be asked.
+pub fn has_data(file: &File) -> io::Result<bool> {
+    match seek(file, SeekFrom::Data(0)) {
+        Ok(_) => Ok(true),
+        Err(Errno::NXIO) => Ok(false),
+        // A file system that knows no holes.
+        Err(Errno::INVAL) => Ok(file.metadata()?.len() > 0),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Whether every byte of an open file was really written: no hole, no unwritten extent.
@@ -163,19 +179,20 @@ impl ZeroSample {
     }
 }
 
-/// Reads `blocks` random blocks of 4 KiB from the first `span_bytes`, past the page cache where the file system
-/// allows it, and counts those of zeros only. `seed` decides which.
+/// Reads `blocks` random blocks of 4 KiB from the first `span_bytes` of an open file or device, past the page cache where
+/// the file system allows it, and counts those of zeros only. `seed` decides which; `path` is for errors.
 ///
 /// # Errors
-/// When the path cannot be opened or a block cannot be read.
+/// When it cannot be opened once more or a block cannot be read.
 pub fn sample_zeros(
+    held: &File,
     path: &Path,
     span_bytes: u64,
     blocks: u64,
     seed: u64,
 ) -> Result<ZeroSample, HostError> {
     let fail = |error| HostError::io("sample", path, error);
-    let file = open_direct(path).map_err(fail)?;
+    let file = open_direct(held, path).map_err(fail)?;
     let end = seek(&file, SeekFrom::End(0)).map_err(|error| fail(error.into()))?;
     let end = end.min(span_bytes);
     let mut sample = ZeroSample::default();
@@ -194,16 +211,16 @@ pub fn sample_zeros(
 }
 
 /// Direct where possible; else buffered, without read-ahead.
-fn open_direct(path: &Path) -> io::Result<File> {
-    let direct = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path);
-    match direct {
-        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-            let file = File::open(path)?;
+fn open_direct(held: &File, path: &Path) -> io::Result<File> {
+    let open = |caching| reopen(held, path, Access::Read, caching, Syncing::None);
+    match open(Caching::Direct) {
+        Err(error) if error.kind == OpenErrorKind::DirectRefused => {
+            let file = open(Caching::Buffered).map_err(io::Error::other)?;
             // Advice only: without it the sample is right and merely slower.
             let _ = fadvise(&file, 0, None, Advice::Random);
             Ok(file)
         }
-        other => other,
+        opened => opened.map_err(io::Error::other),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What goes wrong between drivelab and the machine under test.
 
+use crate::guard::Refusal;
 use std::{fmt, io, path::Path};
 
 /// An error to match on ([`kind`](HostError::kind)), to print (the context, a sentence that names the
@@ -25,6 +26,8 @@ pub enum ErrorKind {
     NoSpace,
     /// The file exists already.
     Exists,
+    /// Another process has it.
+    Busy,
     /// The system call failed for another reason.
     Io,
 }
@@ -52,7 +55,7 @@ impl HostError {
             ErrorKind::Permission => "; run as a user who may, or name another TARGET",
             ErrorKind::NoSpace => "; free some space, or choose a smaller --size",
             ErrorKind::Exists => "; name a path that does not exist yet",
-            ErrorKind::WrongKind | ErrorKind::Io => "",
+            ErrorKind::WrongKind | ErrorKind::Busy | ErrorKind::Io => "",
         };
         let context = format!("cannot {action} {}: {source}{cure}", path.display());
         Self { kind, context, source: Some(source) }
@@ -72,6 +75,12 @@ impl HostError {
     /// The system's error number, when the system failed.
     pub fn os_error(&self) -> Option<i32> {
         self.source.as_ref().and_then(io::Error::raw_os_error)
+    }
+}
+
+impl From<Refusal> for HostError {
+    fn from(refusal: Refusal) -> Self {
+        Self::new(ErrorKind::Permission, refusal.to_string())
     }
 }
 

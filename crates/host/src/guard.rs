@@ -1,108 +1,158 @@
-//! The guard: whether a block device may be overwritten.
+//! The guard: whether a block device or file may be overwritten.
 //!
 //! ```text
-//!   path -> canonical -> number -> claims (mounts, swap, holders, loops, pools)
-//!        -> O_EXCL open -> signatures of it and its partitions -> Cleared -> serial typed -> Permit
+//!   path -> opened once: a device with O_EXCL -> its inode, or its number
+//!        -> claims (mounts, swap, holders, loops, pools)           claims, loops
+//!        -> what it holds, and its partitions                      signature, opinion
+//!        -> Cleared -> Consent -> Permit                           consent, identity
+//!        -> Reserved, while mkfs and mount work on it              reserve
 //! ```
 //!
-//! It compares device numbers, never names, so a symbolic link gets nobody past it. It only reads; a
-//! [`Refusal`] names what was found and the cure. The exclusive open comes before the signatures are read
-//! and lasts as long as the [`Permit`], so nothing can be mounted in between.
+//! It compares device numbers and inodes, never names, so a link, a hard link or a bind mount gets
+//! nobody past it. It only reads; a [`Refusal`] names what was found and the cure. The exclusive
+//! open comes before the signatures are read and lasts as long as the [`Permit`], so nothing can be
+//! mounted in between.
 
 mod claims;
+mod consent;
+mod identity;
+mod inode;
+mod loops;
+mod opinion;
 mod refusal;
+mod reserve;
 mod signature;
 
+pub use consent::Consent;
+pub use identity::Identity;
+pub use inode::Inode;
 pub use refusal::{Reason, Refusal};
-pub use signature::{FLASH_MAGIC, signatures};
+pub use reserve::{Reserved, check, identity_at};
+pub use signature::{FLASH_MAGIC, holds_volume, signatures};
 
 use crate::{
-    identify::{identity_of, tools},
+    contents::has_data,
+    error::HostError,
+    lock::range_holder,
     roots::{DeviceNumber, Roots},
     sysfs::BlockDevice,
 };
+use consent::Naming;
 use std::{
     fs,
-    fs::{File, OpenOptions},
+    fs::{File, Metadata, OpenOptions},
     io,
-    os::{
-        fd::AsRawFd,
-        unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
-    },
+    os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     thread,
     time::Duration,
 };
 
-/// A device with nothing on it, held open exclusively; only the confirmation is missing.
+/// What was opened and judged, a device exclusively; only the consent is missing.
 #[derive(Debug)]
 pub struct Cleared {
-    file: File,
-    path: PathBuf,
+    held: Held,
     given: PathBuf,
-    number: DeviceNumber,
-    bytes: u64,
-    name: String,
-    serial: Option<String>,
+    naming: Naming,
 }
 
-/// The right to overwrite a device, and the exclusive hold on it. Keep it until the last write is
+/// The right to write to a file or device, and the hold on it. Keep it until the last write is
 /// done.
 #[derive(Debug)]
 pub struct Permit {
+    held: Held,
+}
+
+/// The descriptor that was judged.
+#[derive(Debug)]
+struct Held {
     file: File,
     path: PathBuf,
-    number: DeviceNumber,
     bytes: u64,
+    /// Of a device.
+    identity: Option<Identity>,
+    /// Locked files behind loop devices.
+    below: Vec<File>,
 }
 
 impl Permit {
-    /// The device's canonical path. Open [`Permit::held_path`] for writing instead, which no renaming can
-    /// turn into another device.
+    /// The canonical path, for people. What needs flags of its own opens [`Permit::file`] again, by
+    /// [`engine::reopen`]: no renaming turns that into something else.
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.held.path
     }
 
-    /// A path in /proc that leads to the very device that is held.
-    pub fn held_path(&self) -> PathBuf {
-        PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()))
-    }
-
-    /// The device's number.
-    pub fn number(&self) -> DeviceNumber {
-        self.number
-    }
-
-    /// The device's size.
+    /// The size.
     pub fn bytes(&self) -> u64 {
-        self.bytes
+        self.held.bytes
+    }
+
+    /// The descriptor that is held, for reading and writing.
+    pub fn file(&self) -> &File {
+        &self.held.file
+    }
+
+    /// An empty file that is made now and was not there before, readable and writable by its owner
+    /// alone: there is nothing to lose. `bytes` is the size that it will be given.
+    ///
+    /// # Errors
+    /// The system's; `AlreadyExists` for anything at `path`, a link to nothing too.
+    pub fn new_file(path: &Path, bytes: u64) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create_new(true).mode(0o600).open(path)?;
+        let held = Held { file, path: path.to_owned(), bytes, identity: None, below: Vec::new() };
+        Ok(Self { held })
     }
 }
 
 impl Cleared {
-    /// What the user must type: the drive's serial or, without one, the kernel name.
-    pub fn expected(&self) -> &str {
-        self.serial.as_deref().unwrap_or(&self.name)
+    /// What the user must type, as a shell takes it: the drive's serial or, without one, a name.
+    pub fn expected(&self) -> String {
+        self.naming.expected()
     }
 
-    /// Turns the clearance into a permit if `typed` is the serial in full or, for a drive without one, its
-    /// kernel name (`loop0`) or path (`/dev/loop0`).
+    /// The size.
+    pub fn bytes(&self) -> u64 {
+        self.held.bytes
+    }
+
+    /// What is held, to be looked at.
+    pub fn file(&self) -> &File {
+        &self.held.file
+    }
+
+    /// Turns the clearance into a permit.
     ///
     /// # Errors
-    /// [`Reason::NotConfirmed`] otherwise; the hold on the device ends.
-    pub fn confirm(self, typed: Option<&str>) -> Result<Permit, Refusal> {
-        let confirmed = typed.is_some_and(|typed| match &self.serial {
-            Some(serial) => typed == serial,
-            None => typed == self.name || Path::new(typed) == self.path,
-        });
-        if confirmed {
-            let Self { file, path, number, bytes, .. } = self;
-            return Ok(Permit { file, path, number, bytes });
+    /// [`Reason::NotConfirmed`] or [`Reason::Exchanged`]; the hold ends.
+    pub fn confirm(self, consent: &Consent) -> Result<Permit, Refusal> {
+        match consent.check(&self.naming, self.held.identity.as_ref()) {
+            Ok(()) => Ok(Permit { held: self.held }),
+            Err(reason) => Err(Refusal { path: self.given, reason }),
         }
-        let expected = self.expected().to_owned();
-        let reason = Reason::NotConfirmed { expected, typed: typed.map(str::to_owned) };
-        Err(Refusal { path: self.given, reason })
     }
+
+    /// Turns the clearance of a file that is nothing but a hole into a permit: nobody has to agree
+    /// to lose nothing.
+    ///
+    /// # Errors
+    /// Gives it back where there is something, or where nobody can say.
+    #[expect(clippy::result_large_err, reason = "it is what was asked about, given back")]
+    pub fn if_empty(self) -> Result<Permit, Self> {
+        match self.held.identity.is_none() && matches!(has_data(&self.held.file), Ok(false)) {
+            true => Ok(Permit { held: self.held }),
+            false => Err(self),
+        }
+    }
+}
+
+/// What a device may hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Holding {
+    Nothing,
+    /// An older managed volume, alone on it.
+    Volume,
+    Anything,
 }
 
 /// Judges whether the block device at `path` (symbolic links are followed) may be overwritten, and takes
@@ -111,7 +161,16 @@ impl Cleared {
 /// # Errors
 /// A [`Refusal`] for anything that is in use, holds data or could not be examined.
 pub fn judge_destruction(path: &Path, roots: &Roots) -> Result<Cleared, Refusal> {
-    judge(path, Holding::Nothing, roots).map_err(|reason| Refusal { path: path.to_owned(), reason })
+    judge_device(path, Holding::Nothing, roots)
+}
+
+/// As [`judge_destruction`]; a managed volume may be on it, which its owner can agree to lose by
+/// `--destroy`.
+///
+/// # Errors
+/// A [`Refusal`] for anything that is in use, holds other data or could not be examined.
+pub fn judge_new_volume(path: &Path, roots: &Roots) -> Result<Cleared, Refusal> {
+    judge_device(path, Holding::Volume, roots)
 }
 
 /// As [`judge_destruction`], for a device that is handed to others who read and write it: what it holds is theirs to
@@ -120,57 +179,85 @@ pub fn judge_destruction(path: &Path, roots: &Roots) -> Result<Cleared, Refusal>
 /// # Errors
 /// A [`Refusal`] for anything that is in use or could not be examined.
 pub fn judge_lending(path: &Path, roots: &Roots) -> Result<Cleared, Refusal> {
-    judge(path, Holding::Anything, roots)
-        .map_err(|reason| Refusal { path: path.to_owned(), reason })
+    judge_device(path, Holding::Anything, roots)
 }
 
-/// Whether a regular file may be handed to others who write it: no loop device and no swap may be on it.
+/// Judges whether a regular file may be written: no loop device and no swap may be on it, under
+/// whatever name.
 ///
 /// # Errors
 /// A [`Refusal`] that says what is.
-pub fn judge_file(path: &Path, roots: &Roots) -> Result<(), Refusal> {
-    let refuse = |reason| Refusal { path: path.to_owned(), reason };
-    let canonical = fs::canonicalize(path).map_err(|error| refuse(unreadable(error)))?;
-    claims::claim_on_file(&canonical, roots).map_or(Ok(()), |reason| Err(refuse(reason)))
+pub fn judge_file(path: &Path, roots: &Roots) -> Result<Cleared, Refusal> {
+    let judged = || {
+        let canonical = fs::canonicalize(path).map_err(unreadable)?;
+        // A pipe that is there by now must not be waited for.
+        let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+        let opened = OpenOptions::new().read(true).write(true).custom_flags(flags).open(&canonical);
+        let file = opened.map_err(not_opened)?;
+        let facts = file.metadata().map_err(unreadable)?;
+        let inode = Inode::of(&facts).filter(|_| facts.is_file()).ok_or(Reason::NotAFile)?;
+        claims::claim_on_file(&canonical, inode, roots).map_or(Ok(()), Err)?;
+        if let Some(holder) = range_holder(&file) {
+            return Err(Reason::Locked { holder });
+        }
+        let bytes = facts.len();
+        let naming = Naming::of_file(path, inode, bytes);
+        let held = Held { file, path: canonical, bytes, identity: None, below: Vec::new() };
+        Ok(Cleared { held, given: path.to_owned(), naming })
+    };
+    judged().map_err(|reason| Refusal { path: path.to_owned(), reason })
 }
 
-/// What a device may hold.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Holding {
-    Nothing,
-    Anything,
+/// Judges what holds a managed volume, a file or a device, for being written by the volume.
+///
+/// # Errors
+/// As [`judge_file`] and [`judge_lending`].
+pub fn judge_volume(path: &Path, roots: &Roots) -> Result<Cleared, Refusal> {
+    let is_device = fs::metadata(path).is_ok_and(|facts| facts.file_type().is_block_device());
+    if is_device { judge_lending(path, roots) } else { judge_file(path, roots) }
+}
+
+/// Locks the files behind the loop devices that an open device stands on, for whoever only reads it:
+/// what others write by the file's own name shows nobody a state that ever was. Nothing below a file.
+///
+/// # Errors
+/// Who uses one of them.
+pub fn lock_below(file: &File, roots: &Roots) -> Result<Vec<File>, HostError> {
+    let number = file.metadata().ok().and_then(|facts| number_of(&facts));
+    let device = number.and_then(|number| BlockDevice::numbered(number, roots));
+    device.map_or_else(|| Ok(Vec::new()), |device| loops::lock_below(&device, roots))
+}
+
+fn judge_device(path: &Path, holding: Holding, roots: &Roots) -> Result<Cleared, Refusal> {
+    judge(path, holding, roots).map_err(|reason| Refusal { path: path.to_owned(), reason })
 }
 
 fn judge(path: &Path, holding: Holding, roots: &Roots) -> Result<Cleared, Reason> {
     let canonical = fs::canonicalize(path).map_err(unreadable)?;
-    let meta = fs::metadata(&canonical).map_err(unreadable)?;
-    if !meta.file_type().is_block_device() {
-        return Err(Reason::NotABlockDevice);
-    }
-    let number = DeviceNumber::from_raw(meta.rdev());
+    let facts = fs::metadata(&canonical).map_err(unreadable)?;
+    let number = number_of(&facts).ok_or(Reason::NotABlockDevice)?;
     let device = BlockDevice::numbered(number, roots).ok_or(Reason::Unknown)?;
     check_claims(&device, roots)?;
     let file = open_exclusively(&canonical)?;
-    let held = file.metadata().map_err(unreadable)?.rdev();
-    if DeviceNumber::from_raw(held) != number {
+    if number_of(&file.metadata().map_err(unreadable)?) != Some(number) {
         return Err(Reason::Unknown);
     }
+    let below = loops::lock_below(&device, roots)
+        .map_err(|error| Reason::UsedBelow { error: error.to_string() })?;
     // Whoever was quicker than the exclusive open is seen now; nobody can come later.
     check_claims(&device, roots)?;
-    if holding == Holding::Nothing {
-        check_signatures(&device, &canonical, &file, roots)?;
+    if holding != Holding::Anything {
+        check_signatures(&device, &canonical, &file, holding, roots)?;
     }
-    let disk = device.parent().unwrap_or_else(|| device.clone());
-    let serial = identity_of(&disk, roots).serial.filter(|_| is_one_drive(&disk));
-    Ok(Cleared {
-        file,
-        path: canonical,
-        given: path.to_owned(),
-        number,
-        bytes: device.bytes(),
-        name: device.name,
-        serial,
-    })
+    let naming = Naming::of_device(&device, roots)?;
+    let (bytes, identity) = (device.bytes(), Some(Identity::of(&device, roots)));
+    let held = Held { file, path: canonical, bytes, identity, below };
+    Ok(Cleared { held, given: path.to_owned(), naming })
+}
+
+fn number_of(facts: &Metadata) -> Option<DeviceNumber> {
+    let is_device = facts.file_type().is_block_device();
+    is_device.then(|| DeviceNumber::from_raw(facts.rdev()))
 }
 
 /// What the kernel's texts alone say against overwriting a device: nothing is opened, so a plain user may
@@ -197,15 +284,18 @@ fn check_claims(device: &BlockDevice, roots: &Roots) -> Result<(), Reason> {
     claims::claim_on(device, roots).map_or(Ok(()), Err)
 }
 
-/// Arrays and mappings have no serial of their own: their name must be typed.
-fn is_one_drive(disk: &BlockDevice) -> bool {
-    crate::identify::stack::kind_of(disk) == "disk"
-}
-
 fn unreadable(error: io::Error) -> Reason {
     match error.kind() {
         io::ErrorKind::NotFound => Reason::Missing,
         _ => Reason::Unreadable { error: error.to_string() },
+    }
+}
+
+fn not_opened(error: io::Error) -> Reason {
+    match error.raw_os_error() {
+        Some(libc::EBUSY) => Reason::Busy,
+        Some(libc::EROFS) => Reason::ReadOnly,
+        _ => unreadable(error),
     }
 }
 
@@ -227,44 +317,36 @@ fn open_exclusively(path: &Path) -> Result<File, Reason> {
         thread::sleep(Duration::from_millis(25));
         opened = options.open(path);
     }
-    opened.map_err(|error| match error.raw_os_error() {
-        Some(libc::EBUSY) => Reason::Busy,
-        Some(libc::EROFS) => Reason::ReadOnly,
-        _ => unreadable(error),
-    })
+    opened.map_err(not_opened)
 }
 
 fn check_signatures(
     device: &BlockDevice,
     path: &Path,
     file: &File,
+    holding: Holding,
     roots: &Roots,
 ) -> Result<(), Reason> {
     let mut found = Vec::new();
-    let mut note = |device: &BlockDevice, path: &Path, names: Vec<String>| {
-        let names = if names.is_empty() { known_to_blkid(path, roots) } else { names };
+    let mut note = |device: &BlockDevice, path: &Path, file: &File| {
+        let mut names = signatures(file, device.bytes()).map_err(unreadable)?;
+        if names.is_empty() {
+            names = opinion::known_to_blkid(path, roots)?;
+        }
         found.extend(names.into_iter().map(|name| (device.name.clone(), name)));
+        Ok(())
     };
-    note(device, path, signatures(file, device.bytes()).map_err(unreadable)?);
+    note(device, path, file)?;
     for partition in device.partitions() {
         // The node may be missing (a container); then what it holds cannot be ruled out.
         let node = roots.dev.join(&partition.name);
         let file = File::open(&node).map_err(|error| Reason::Unreadable {
             error: format!("{}: {error}", node.display()),
         })?;
-        note(&partition, &node, signatures(&file, partition.bytes()).map_err(unreadable)?);
+        note(&partition, &node, &file)?;
     }
-    if found.is_empty() { Ok(()) } else { Err(Reason::Signature { found }) }
-}
-
-/// A second opinion from util-linux, which knows some seventy formats; nothing where it is not installed.
-fn known_to_blkid(path: &Path, roots: &Roots) -> Vec<String> {
-    let node = path.to_string_lossy();
-    let text = roots.are_real().then(|| tools::run("blkid", &["-p", "-o", "export", &node]));
-    let text = text.flatten().unwrap_or_default();
-    let value = |line: &str| {
-        let (key, value) = line.split_once('=')?;
-        matches!(key, "TYPE" | "PTTYPE").then(|| format!("what blkid calls `{value}`"))
+    let is_volume = |(of, name): &(String, String)| {
+        *of == device.name && name == signature::FLASH_NAME && holding == Holding::Volume
     };
-    text.lines().filter_map(value).collect()
+    if found.iter().all(is_volume) { Ok(()) } else { Err(Reason::Signature { found }) }
 }

@@ -15,10 +15,10 @@ pub use tools::ask_tools;
 use crate::{
     error::{ErrorKind, HostError},
     mountinfo::{Mount, mount_of, mounts},
-    roots::{DeviceNumber, Roots},
+    roots::{DeviceNumber, Roots, read_text},
     sysfs::BlockDevice,
 };
-use record::{FileSystem, TargetInfo, TargetKind, Warning};
+use record::{FileSystem, TargetIdentity, TargetInfo, TargetKind, Warning};
 use rustix::fs::{AtFlags, CWD, StatVfs, StatxFlags, statvfs, statx};
 use stack::Stack;
 use std::{
@@ -69,6 +69,7 @@ pub fn target_info(path: &Path, text: &str, roots: &Roots) -> Result<TargetInfo,
         completions: None,
         managed_flash: None,
         price: None,
+        identity: Some(path_identity(&place, kind, mount, &usage)),
     })
 }
 
@@ -82,6 +83,9 @@ fn device_info(
     let device = BlockDevice::numbered(DeviceNumber::from_raw(meta.rdev()), roots);
     let number = device.as_ref().map(|device| device.number);
     let bytes = device.as_ref().map_or(0, BlockDevice::bytes);
+    let diskseq = device
+        .as_ref()
+        .and_then(|device| device.parent().as_ref().unwrap_or(device).integer("diskseq"));
     let stack = device.map(|device| Stack::under_device(device, mounts, roots)).unwrap_or_default();
     let layers = stack.layers(roots);
     let mut findings = flags::judge(None, &stack, &layers);
@@ -110,7 +114,40 @@ fn device_info(
         completions: None,
         managed_flash: None,
         price: None,
+        identity: Some(device_identity(diskseq, roots)),
     }
+}
+
+/// What tells a file or directory from another of its name.
+fn path_identity(
+    place: &Path,
+    kind: TargetKind,
+    mount: Option<&Mount>,
+    usage: &StatVfs,
+) -> TargetIdentity {
+    let wanted = StatxFlags::INO | StatxFlags::BTIME;
+    let facts = statx(CWD, place, AtFlags::empty(), wanted).ok();
+    // A new file has no inode yet; its directory may be any.
+    let facts = facts.filter(|_| kind != TargetKind::NewFile);
+    let knows = |facts: &rustix::fs::Statx, what| {
+        StatxFlags::from_bits_retain(facts.stx_mask).contains(what)
+    };
+    let born = facts.filter(|facts| knows(facts, StatxFlags::BTIME)).map(|facts| facts.stx_btime);
+    // Of the others it follows from the device's number, which changes from mount to mount.
+    let lasts =
+        mount.is_some_and(|mount| ["ext2", "ext3", "ext4", "btrfs"].contains(&&*mount.kind));
+    TargetIdentity {
+        inode: facts.map(|facts| facts.stx_ino),
+        born_ns: born
+            .map(|born| born.tv_sec.saturating_mul(1_000_000_000) + i64::from(born.tv_nsec)),
+        file_system: lasts.then(|| format!("{:016x}", usage.f_fsid)),
+        ..TargetIdentity::default()
+    }
+}
+
+fn device_identity(diskseq: Option<u64>, roots: &Roots) -> TargetIdentity {
+    let boot = read_text(&roots.proc.join("sys/kernel/random/boot_id"));
+    TargetIdentity { diskseq, boot, ..TargetIdentity::default() }
 }
 
 /// Canonical path and kind.
@@ -155,7 +192,18 @@ fn new_file(path: &Path) -> Result<(PathBuf, TargetKind), HostError> {
     if !directory.is_dir() {
         return Err(missing());
     }
+    if is_of_nodes(&directory) {
+        let sentence =
+            format!("there is no device {}: `lsblk` lists those that there are", path.display());
+        return Err(HostError::new(ErrorKind::NotFound, sentence));
+    }
     Ok((directory.join(name), TargetKind::NewFile))
+}
+
+/// Whether only device nodes belong there. It lies in memory, so that a file under a mistyped name
+/// of a device would be measured as one that answers at once.
+fn is_of_nodes(directory: &Path) -> bool {
+    directory.starts_with("/dev") && !directory.starts_with("/dev/shm")
 }
 
 fn wrong_kind(path: &Path, file_type: &fs::FileType) -> HostError {

@@ -10,14 +10,18 @@
 //! docs/ledger-format.md has the file's format and what is assumed.
 
 mod change;
+mod held;
 mod left;
 mod lines;
+mod mark;
+mod place;
 mod put_back;
 mod stage;
 
 pub use change::Change;
 pub use left::{Left, left};
 pub use lines::Head;
+pub use mark::DriveMark;
 pub use stage::Mounting;
 
 use crate::{
@@ -25,13 +29,16 @@ use crate::{
     roots::{Roots, read_text},
 };
 use engine::raw::{FileLock, try_lock};
+use held::Held;
 use lines::Line;
-use rustix::io::{FdFlags, fcntl_setfd};
+use mark::Boot;
+use place::Place;
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use std::{
+    ffi::OsString,
     fmt,
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::File,
     io::Write,
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -53,10 +60,14 @@ impl fmt::Display for NotPutBack {
 
 /// What one run has changed and not yet put back. Dropped, it puts everything back.
 pub struct Ledger {
+    place: Place,
+    name: OsString,
     path: PathBuf,
     file: File,
     roots: Roots,
     standing: Vec<(u64, Change)>,
+    /// What is held of them, under the same numbers.
+    held: Vec<(u64, Held)>,
     next: u64,
     log: Box<dyn FnMut(&str)>,
 }
@@ -89,7 +100,8 @@ impl Ledger {
     /// typed into a shell.
     ///
     /// # Errors
-    /// When it cannot be made durable: then nothing may be changed.
+    /// When it cannot be made durable, or the directory is not the user's own alone: then nothing
+    /// may be changed.
     pub fn create(
         directory: &Path,
         command: &str,
@@ -97,26 +109,24 @@ impl Ledger {
         log: impl FnMut(&str) + 'static,
     ) -> Result<Self, HostError> {
         let failed = |error| HostError::io("keep a ledger in", directory, error);
-        DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed)?;
+        let place = Place::make(directory)?;
         let started =
             SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let pid = std::process::id();
         let make = |attempt: u64| {
-            let path = directory.join(format!("{pid}-{}.ledger", started + attempt));
-            let mut options = OpenOptions::new();
-            let made = options.append(true).create_new(true).mode(0o600).open(&path);
-            made.map(|file| (path, file))
+            let name = OsString::from(format!("{pid}-{}.ledger", started + attempt));
+            place.new_ledger(&name).map(|file| (name, file))
         };
         // One process may keep several in one second.
-        let exists = |error: &std::io::Error| error.kind() == std::io::ErrorKind::AlreadyExists;
         let mut made = make(0);
         for attempt in 1..1000 {
-            if !made.as_ref().is_err_and(exists) {
+            if !matches!(made, Err(Errno::EXIST)) {
                 break;
             }
             made = make(attempt);
         }
-        let (path, file) = made.map_err(failed)?;
+        let (name, file) = made.map_err(|error| failed(error.into()))?;
+        let path = place.path_of(&name);
         if try_lock(&file).map_err(failed)? == FileLock::HeldByAnother {
             let sentence = format!("somebody else holds {}: run again", path.display());
             return Err(HostError::new(ErrorKind::Io, sentence));
@@ -125,10 +135,13 @@ impl Ledger {
         // mkfs to be done.
         inherit(&file, Inherited::Yes).map_err(failed)?;
         let mut ledger = Self {
+            place,
+            name,
             path,
             file,
             roots: roots.clone(),
             standing: Vec::new(),
+            held: Vec::new(),
             next: 1,
             log: Box::new(log),
         };
@@ -140,7 +153,7 @@ impl Ledger {
             started_unix_s: started,
         };
         ledger.append(&Line::Head(head))?;
-        File::open(directory).and_then(|open| open.sync_all()).map_err(failed)?;
+        ledger.place.sync().map_err(|error| failed(error.into()))?;
         Ok(ledger)
     }
 
@@ -164,6 +177,18 @@ impl Ledger {
         made
     }
 
+    /// As [`make`](Self::make), for what is held from then on.
+    fn make_held<T>(
+        &mut self,
+        change: Change,
+        apply: impl FnOnce() -> Result<(T, Held), HostError>,
+    ) -> Result<T, HostError> {
+        let number = self.next;
+        let (made, held) = self.make(change, apply)?;
+        self.held.push((number, held));
+        Ok(made)
+    }
+
     /// The present point.
     pub fn mark(&self) -> Mark {
         Mark(self.next)
@@ -174,7 +199,12 @@ impl Ledger {
         let mut failures = Vec::new();
         let from = self.standing.partition_point(|(number, _)| *number < mark.0);
         for (number, change) in self.standing.split_off(from).into_iter().rev() {
-            let Err(error) = put_back::put_back(&change, &self.roots, &mut self.log) else {
+            let held = self.held.pop_if(|(held, _)| *held == number);
+            let done = match held {
+                Some((_, held)) => held.put_back(&mut self.log),
+                None => put_back::put_back(&change, Boot::Same, &self.roots, &mut self.log),
+            };
+            let Err(error) = done else {
                 // A line that is lost has the change put back once more, which does nothing.
                 let _ = self.append(&Line::PutBack { put_back: number });
                 continue;
@@ -198,7 +228,7 @@ impl Ledger {
     fn end(&mut self) -> Vec<NotPutBack> {
         let failures = self.put_back_to(Mark::START);
         if failures.is_empty() {
-            let _ = fs::remove_file(&self.path);
+            let _ = self.place.remove(&self.name);
         }
         failures
     }

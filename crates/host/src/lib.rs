@@ -3,9 +3,10 @@
 //! ```text
 //!   identify   path        -> record::TargetInfo   file system, block devices, drives, flags
 //!   environment            -> record::Environment  host, kernel, memory, processor
-//!   guard      device path -> Cleared -> Permit    or a Refusal with the cure
+//!   guard      path -> Cleared -> Consent -> Permit   or a Refusal with the cure
 //!   contents   file        -> holes, unwritten extents, all-zero blocks
-//!   scratch    directory   -> a locked file that vanishes
+//!   directory  path        -> a directory held open: names in it go by descriptor
+//!   scratch    directory   -> a locked file, or tree, that vanishes
 //!   watch      counters around a cell: processor time, sectors, temperature
 //!   setting    the drive's write cache, the kernel's queue
 //!   ledger     every change written down before it is made, and put back
@@ -24,10 +25,12 @@ mod roots;
 mod sysfs;
 
 pub mod contents;
+pub mod directory;
 pub mod environment;
 pub mod guard;
 pub mod identify;
 pub mod ledger;
+pub mod lock;
 pub mod page_cache;
 pub mod program;
 pub mod scratch;
@@ -36,10 +39,12 @@ pub mod setting;
 pub mod watch;
 
 pub use contents::{FileContents, ZeroSample, file_contents, sample_zeros};
+pub use directory::Directory;
 pub use environment::environment;
 pub use error::{ErrorKind, HostError};
 pub use guard::{
-    Cleared, Permit, Reason, Refusal, judge_claims, judge_destruction, judge_file, judge_lending,
+    Cleared, Consent, Permit, Reason, Refusal, Reserved, judge_claims, judge_destruction,
+    judge_file, judge_lending, judge_new_volume, judge_volume,
 };
 pub use identify::{ask_tools, target_info};
 pub use ledger::Ledger;

@@ -16,11 +16,10 @@ use std::{
 /// the residency afterwards.
 ///
 /// # Errors
-/// Those of opening it for reading, of fsync(2) and of posix_fadvise(2).
-pub fn drop_file(path: &Path) -> io::Result<()> {
-    let file = File::open(path)?;
+/// Those of fsync(2) and of posix_fadvise(2).
+pub fn drop_file(file: &File) -> io::Result<()> {
     file.sync_all()?;
-    advise(&file, 0..u64::MAX, Advice::DontNeed)
+    advise(file, 0..u64::MAX, Advice::DontNeed)
 }
 
 /// Whether this user may [`drop_machine`].

@@ -1,9 +1,11 @@
 //! Scratch files: made fresh, locked while they live, gone when dropped.
 //!
-//! The lock is the owner's sign of life: a run that was killed leaves its file but not its lock, so the
-//! next run in the directory knows the orphan and removes it.
+//! The lock is the owner's sign of life: a run that was killed leaves its file but not its lock, so
+//! the next run in the directory knows the orphan and removes it. File and directory are held open;
+//! the file's name only shows people that it is there.
 
 use crate::{
+    directory::Directory,
     error::{ErrorKind, HostError},
     identify::free_bytes,
     scratch_tree,
@@ -11,15 +13,18 @@ use crate::{
 use block::display_bytes;
 use engine::raw::{FileLock, try_lock};
 use rustix::{
-    fs::{Mode, OFlags, StatVfs, statvfs},
+    fs::{AtFlags, Mode, OFlags, StatVfs, fstat, statat},
     io::Errno,
+    process::geteuid,
 };
 use std::{
-    fs::{self, File, OpenOptions},
+    ffi::{OsStr, OsString},
+    fs::{self, File},
     hash::{BuildHasher, Hasher, RandomState},
     io,
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 /// Scratch files begin so; eight hexadecimal digits follow.
@@ -32,7 +37,9 @@ const GIB: u64 = 1 << 30;
 /// [`allocated_fully`](crate::contents::allocated_fully) afterwards.
 #[derive(Debug)]
 pub struct Scratch {
-    file: File,
+    directory: Directory,
+    name: OsString,
+    file: Arc<File>,
     path: PathBuf,
     bytes: u64,
 }
@@ -43,45 +50,43 @@ impl Scratch {
     /// # Errors
     /// [`ErrorKind::NoSpace`] when the file would leave less free than the reserve: 5 % of the file
     /// system or 1 GiB, whichever is more, but never over 10 %. Else the system's.
-    pub fn create(directory: &Path, bytes: u64) -> Result<Self, HostError> {
+    pub fn create(directory: &Directory, bytes: u64) -> Result<Self, HostError> {
         check_space(directory, bytes)?;
-        let mut last = None;
+        let failed = |error| HostError::io("create a scratch file in", directory.path(), error);
+        let mut last = io::Error::other("others keep removing it");
         for _ in 0..NAMES_TRIED {
-            let path = directory.join(format!("{PREFIX}{:08x}", random() as u32));
-            match Self::make(&path, bytes) {
+            match Self::make(directory, OsStr::new(&random_name()), bytes) {
                 Ok(Some(scratch)) => return Ok(scratch),
                 Ok(None) => {}
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = Some(error),
-                Err(error) => {
-                    return Err(HostError::io("create a scratch file in", directory, error));
-                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = error,
+                Err(error) => return Err(failed(error)),
             }
         }
-        let error = last.unwrap_or_else(|| io::Error::other("others keep removing it"));
-        Err(HostError::io("create a scratch file in", directory, error))
+        Err(failed(last))
     }
 
-    /// A new file at the user's own path; it must not exist yet. Removed on drop like any other.
+    /// A new file of the user's own name; it must not exist yet. Removed on drop like any other.
     ///
     /// # Errors
     /// [`ErrorKind::Exists`] when there is something; else as [`Scratch::create`].
-    pub fn named(path: &Path, bytes: u64) -> Result<Self, HostError> {
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        check_space(parent.unwrap_or(Path::new(".")), bytes)?;
-        let made = Self::make(path, bytes).map_err(|error| HostError::io("create", path, error))?;
-        made.ok_or_else(|| {
+    pub fn named(directory: &Directory, name: &OsStr, bytes: u64) -> Result<Self, HostError> {
+        check_space(directory, bytes)?;
+        let path = directory.path().join(name);
+        let made = Self::make(directory, name, bytes);
+        made.map_err(|error| HostError::io("create", &path, error))?.ok_or_else(|| {
             let sentence = format!("somebody removed {} as it was made: run again", path.display());
             HostError::new(ErrorKind::Io, sentence)
         })
     }
 
-    /// The file's path.
+    /// Where the file was made: for people. It is opened by [`file`](Self::file).
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The open file, for reading and writing.
-    pub fn file(&self) -> &File {
+    /// The open file, for reading and writing; whoever needs other flags opens it again by
+    /// [`engine::reopen`].
+    pub fn file(&self) -> &Arc<File> {
         &self.file
     }
 
@@ -90,116 +95,142 @@ impl Scratch {
         self.bytes
     }
 
-    /// Closes the file, does `meanwhile`, and opens and locks it again: its file system may be unmounted in between, as long as
-    /// it is back afterwards. Between the two the file looks like an orphan.
+    /// Lets go of the file and of `directory`, in which it lies, does `meanwhile`, and takes both
+    /// again: their file system may be unmounted in between, as long as it is back afterwards.
+    /// Between the two the file looks like an orphan.
     ///
     /// # Errors
-    /// What `meanwhile` says, or the system's.
+    /// What `meanwhile` says, that other files are there afterwards, or the system's.
     pub fn let_go_while(
         &mut self,
+        directory: &mut Directory,
         meanwhile: impl FnOnce() -> Result<(), HostError>,
     ) -> Result<(), HostError> {
         let failed = |error| HostError::io("open again", &self.path, error);
-        self.file = File::open("/dev/null").map_err(failed)?;
+        let place = directory.path().to_owned();
+        let was = fstat(&*self.file).map_err(|error| failed(error.into()))?;
+        self.file = Arc::new(File::open("/dev/null").map_err(failed)?);
+        self.directory = Directory::open(Path::new("/"))?;
+        *directory = self.directory.clone();
         meanwhile()?;
-        self.file = File::options().read(true).write(true).open(&self.path).map_err(failed)?;
-        try_lock(&self.file).map(drop).map_err(failed)
+        let again = Directory::open_canonical(&place)?;
+        let file = again.open_beneath(self.name.as_os_str(), OFlags::RDWR, Mode::empty());
+        let file = File::from(file.map_err(|error| failed(error.into()))?);
+        let is = fstat(&file).map_err(|error| failed(error.into()))?;
+        // Btrfs gets another st_dev with every mount.
+        if (is.st_ino, is.st_uid, is.st_mode) != (was.st_ino, was.st_uid, was.st_mode) {
+            return Err(failed(io::Error::other("it is another file now")));
+        }
+        try_lock(&file).map_err(failed)?;
+        self.file = Arc::new(file);
+        self.directory = again.clone();
+        *directory = again;
+        Ok(())
     }
 
     /// `None` when another run's [`remove_orphans`] was quicker than our lock.
-    fn make(path: &Path, bytes: u64) -> io::Result<Option<Self>> {
-        let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create_new(true).mode(0o600).open(path)?;
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    fn make(directory: &Directory, name: &OsStr, bytes: u64) -> io::Result<Option<Self>> {
+        let file = directory.create(name)?;
         // File systems without locks have no orphans that could be told from living files.
         let lock = try_lock(&file);
-        if matches!(lock, Ok(FileLock::HeldByAnother)) || !is_at(&file, &path) {
+        if matches!(lock, Ok(FileLock::HeldByAnother)) || !directory.has(name, &file) {
             return Ok(None);
         }
-        Ok(Some(Self { file, path, bytes }))
+        let path = directory.path().join(name);
+        let (directory, name, file) = (directory.clone(), name.to_owned(), Arc::new(file));
+        Ok(Some(Self { directory, name, file, path, bytes }))
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Somebody may have put another file there; that one is not ours to remove.
-        if is_at(&self.file, &self.path) {
-            let _ = fs::remove_file(&self.path);
+        // Somebody may have put another file there; that one is not ours to remove, and ours,
+        // wherever it was moved, gives its space back.
+        if !matches!(self.directory.remove_file(&self.name, &self.file), Ok(true)) {
+            let _ = self.file.set_len(0);
         }
     }
 }
 
-/// Removes the scratch files and directories in `directory` that no living run holds; gives their paths and lengths. What
-/// cannot be removed is left out.
+/// Removes the scratch files and trees in `directory` that no living run holds; gives their paths
+/// and lengths. What cannot be removed is left out, and so is what drivelab did not make, whatever
+/// its name.
 ///
 /// # Errors
 /// When the directory cannot be listed.
-pub fn remove_orphans(directory: &Path) -> Result<Vec<(PathBuf, u64)>, HostError> {
-    let entries =
-        fs::read_dir(directory).map_err(|error| HostError::io("list", directory, error))?;
-    let orphan = |entry: fs::DirEntry| match entry.file_name() {
-        name if is_scratch_name(&name) => remove_orphan(&entry.path()),
-        name if scratch_tree::is_tree_name(&name) => scratch_tree::remove_orphan(&entry.path()),
-        _ => None,
+pub fn remove_orphans(directory: &Directory) -> Result<Vec<(PathBuf, u64)>, HostError> {
+    let failed = |error| HostError::io("list", directory.path(), error);
+    let orphan = |name: OsString| {
+        let bytes = if is_scratch_name(&name) {
+            remove_orphan(directory, &name)
+        } else if scratch_tree::is_tree_name(&name) {
+            scratch_tree::remove_orphan(directory, &name)
+        } else {
+            None
+        };
+        bytes.map(|bytes| (directory.path().join(name), bytes))
     };
-    let mut removed: Vec<(PathBuf, u64)> = entries.flatten().filter_map(orphan).collect();
+    let names = directory.names().map_err(failed)?;
+    let mut removed: Vec<(PathBuf, u64)> = names.into_iter().filter_map(orphan).collect();
     removed.sort();
     Ok(removed)
 }
 
-fn is_scratch_name(name: &std::ffi::OsStr) -> bool {
+fn is_scratch_name(name: &OsStr) -> bool {
     let digits = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
     digits.is_some_and(|digits| {
         digits.len() == 8 && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
     })
 }
 
-fn remove_orphan(path: &Path) -> Option<(PathBuf, u64)> {
-    let mut options = OpenOptions::new();
-    let file =
-        options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path).ok()?;
+fn remove_orphan(directory: &Directory, name: &OsStr) -> Option<u64> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = File::from(directory.open_beneath(name, flags, Mode::empty()).ok()?);
     let meta = file.metadata().ok().filter(fs::Metadata::is_file)?;
+    if !may_be_ours(directory, meta.uid()) {
+        return None;
+    }
     try_lock(&file).ok().filter(|lock| *lock == FileLock::Acquired)?;
     // Between listing and locking, another run may have removed it and made a new one.
-    (is_at(&file, path) && fs::remove_file(path).is_ok()).then(|| (path.to_owned(), meta.len()))
+    directory.remove_file(name, &file).ok()?.then_some(meta.len())
 }
 
-/// Whether the open file is the one at `path`.
-pub(crate) fn is_at(file: &File, path: &Path) -> bool {
-    let identity = |meta: &fs::Metadata| (meta.dev(), meta.ino());
-    match (file.metadata(), fs::symlink_metadata(path)) {
-        (Ok(open), Ok(there)) => identity(&open) == identity(&there),
-        _ => false,
-    }
+/// Whether what belongs to `owner` may be what a killed run left in `directory`: a run of this
+/// user, or of the directory's owner, who could remove it himself. Where a file system keeps no
+/// owners the two are one.
+pub(crate) fn may_be_ours(directory: &Directory, owner: u32) -> bool {
+    let of_directory = statat(directory, ".", AtFlags::SYMLINK_NOFOLLOW);
+    owner == geteuid().as_raw() || of_directory.is_ok_and(|stat| stat.st_uid == owner)
 }
 
 /// How much a scratch file in `directory` may take at most, after the reserve.
 ///
 /// # Errors
 /// When the file system cannot be asked.
-pub fn bytes_available(directory: &Path) -> Result<u64, HostError> {
-    let usage = statvfs(directory).map_err(|error| HostError::io("look at", directory, error))?;
+pub fn bytes_available(directory: &Directory) -> Result<u64, HostError> {
+    let usage = directory.usage()?;
     Ok(free_bytes(&usage).saturating_sub(reserve_bytes(&usage)))
 }
 
 /// Whether files in `directory` can be written past the page cache. Leaves nothing there, not even for a moment; where
 /// the file system knows no file without a name it is believed to be able to.
-pub fn takes_direct_io(directory: &Path) -> bool {
+pub fn takes_direct_io(directory: &Directory) -> bool {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::DIRECT;
-    !matches!(rustix::fs::open(directory, flags, Mode::RUSR | Mode::WUSR), Err(Errno::INVAL))
+    let opened = directory.open_beneath(".", flags, Mode::RUSR | Mode::WUSR);
+    !matches!(opened, Err(Errno::INVAL))
 }
 
 /// The size of the file system that `directory` is in, bytes.
 ///
 /// # Errors
 /// When the file system cannot be asked.
-pub fn bytes_total(directory: &Path) -> Result<u64, HostError> {
-    let usage = statvfs(directory).map_err(|error| HostError::io("look at", directory, error))?;
+pub fn bytes_total(directory: &Directory) -> Result<u64, HostError> {
+    let usage = directory.usage()?;
     Ok(usage.f_blocks * usage.f_frsize)
 }
 
-fn check_space(directory: &Path, bytes: u64) -> Result<(), HostError> {
-    let usage = statvfs(directory).map_err(|error| HostError::io("look at", directory, error))?;
+fn check_space(directory: &Directory, bytes: u64) -> Result<(), HostError> {
+    let usage = directory.usage()?;
     let (free, reserve) = (free_bytes(&usage), reserve_bytes(&usage));
     let room = free.saturating_sub(reserve);
     let size =
@@ -211,7 +242,7 @@ fn check_space(directory: &Path, bytes: u64) -> Result<(), HostError> {
         "a scratch file of {} does not fit into {}: {} are free, of which {} stay in reserve; free some \
          space, or use --size {size} or less",
         display_bytes(bytes),
-        directory.display(),
+        directory.path().display(),
         display_bytes(free),
         display_bytes(reserve)
     );
@@ -228,6 +259,11 @@ fn reserve_of(total: u64) -> u64 {
     (total / 20).max(GIB).min(total / 10)
 }
 
+/// A scratch file's name.
+pub(crate) fn random_name() -> String {
+    format!("{PREFIX}{:08x}", random() as u32)
+}
+
 /// A number that differs from run to run: a file name is no measurement, so it needs no seed.
 pub(crate) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
@@ -236,6 +272,10 @@ pub(crate) fn random() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn held(directory: &tempfile::TempDir) -> Directory {
+        Directory::open(directory.path()).expect("it is there")
+    }
 
     #[test]
     fn the_reserve_is_ten_per_cent_of_small_and_five_of_large_file_systems() {
@@ -257,7 +297,7 @@ mod tests {
     #[test]
     fn a_scratch_file_is_private_and_vanishes() {
         let directory = tempfile::tempdir().expect("a directory");
-        let scratch = Scratch::create(directory.path(), 4096).expect("a scratch file");
+        let scratch = Scratch::create(&held(&directory), 4096).expect("a scratch file");
         let path = scratch.path().to_owned();
         assert_eq!(fs::metadata(&path).expect("it exists").mode() & 0o777, 0o600);
         assert!(is_scratch_name(path.file_name().expect("it has a name")));
@@ -268,14 +308,14 @@ mod tests {
     #[test]
     fn orphans_are_removed_and_living_files_and_strangers_stay() {
         let directory = tempfile::tempdir().expect("a directory");
-        let living = Scratch::create(directory.path(), 1).expect("a scratch file");
+        let living = Scratch::create(&held(&directory), 1).expect("a scratch file");
         let orphan = directory.path().join(".drivelab-scratch-0badcafe");
         fs::write(&orphan, [7; 100]).expect("an orphan");
         let stranger = directory.path().join(".drivelab-scratch-notes");
         fs::write(&stranger, "mine").expect("a stranger");
         let link = directory.path().join(".drivelab-scratch-00000001");
         std::os::unix::fs::symlink(&stranger, &link).expect("a link");
-        let removed = remove_orphans(directory.path()).expect("the directory is listed");
+        let removed = remove_orphans(&held(&directory)).expect("the directory is listed");
         assert_eq!(removed, [(orphan.clone(), 100)]);
         assert!(!orphan.exists() && living.path().exists() && stranger.exists());
         assert!(fs::symlink_metadata(&link).is_ok());
@@ -284,7 +324,7 @@ mod tests {
     #[test]
     fn a_file_put_in_place_of_the_scratch_file_is_left_alone() {
         let directory = tempfile::tempdir().expect("a directory");
-        let scratch = Scratch::create(directory.path(), 1).expect("a scratch file");
+        let scratch = Scratch::create(&held(&directory), 1).expect("a scratch file");
         let path = scratch.path().to_owned();
         fs::remove_file(&path).expect("the scratch file is removed");
         fs::write(&path, "another's").expect("another file");
@@ -293,22 +333,39 @@ mod tests {
     }
 
     #[test]
+    fn a_scratch_file_that_was_moved_away_gives_its_space_back() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let scratch = Scratch::create(&held(&directory), 4096).expect("a scratch file");
+        scratch.file().set_len(4096).expect("it grows");
+        let away = directory.path().join("away");
+        fs::rename(scratch.path(), &away).expect("renamed");
+        std::os::unix::fs::symlink(&away, scratch.path()).expect("a link in its place");
+        let path = scratch.path().to_owned();
+        drop(scratch);
+        assert!(path.is_symlink(), "the link is not ours");
+        assert_eq!(fs::metadata(&away).expect("it stays").len(), 0);
+    }
+
+    #[test]
     fn a_named_file_must_be_new() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("data");
         fs::write(&path, "mine").expect("a file");
-        let error = Scratch::named(&path, 1).expect_err("it exists");
+        let error =
+            Scratch::named(&held(&directory), OsStr::new("data"), 1).expect_err("it exists");
         assert_eq!(error.kind(), ErrorKind::Exists);
         assert_eq!(fs::read_to_string(&path).expect("it stays"), "mine");
         let fresh = directory.path().join("fresh");
-        drop(Scratch::named(&fresh, 1).expect("a new file"));
+        let named = Scratch::named(&held(&directory), OsStr::new("fresh"), 1);
+        assert!(fresh.exists());
+        drop(named.expect("a new file"));
         assert!(!fresh.exists());
     }
 
     #[test]
     fn a_file_that_does_not_fit_is_refused_with_the_size_that_would() {
         let directory = tempfile::tempdir().expect("a directory");
-        let error = Scratch::create(directory.path(), 1 << 60).expect_err("an exbibyte");
+        let error = Scratch::create(&held(&directory), 1 << 60).expect_err("an exbibyte");
         assert_eq!(error.kind(), ErrorKind::NoSpace);
         assert!(error.to_string().contains("--size"), "{error}");
     }

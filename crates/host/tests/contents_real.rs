@@ -4,9 +4,9 @@ mod common;
 
 use common::{LoopDevice, Mounted, run};
 use host::{
-    ErrorKind, FileContents, Roots, Scratch, Watch, ask_tools, contents::allocated_fully,
-    environment, file_contents, remove_orphans, sample_zeros, scratch::bytes_available,
-    target_info, watch::memory_available,
+    Directory, ErrorKind, FileContents, Roots, Scratch, Watch, ask_tools,
+    contents::allocated_fully, environment, file_contents, remove_orphans, sample_zeros,
+    scratch::bytes_available, target_info, watch::memory_available,
 };
 use record::{Flag, TargetKind};
 use std::{
@@ -27,7 +27,17 @@ fn noise(bytes: u64) -> Vec<u8> {
 }
 
 fn contents(path: &Path) -> FileContents {
-    file_contents(path).expect("a map of the file")
+    let file = File::open(path).expect("it is there");
+    file_contents(&file, path).expect("a map of the file")
+}
+
+fn zeros(path: &Path, blocks: u64, seed: u64) -> host::ZeroSample {
+    let file = File::open(path).expect("it is there");
+    sample_zeros(&file, path, u64::MAX, blocks, seed).expect("read")
+}
+
+fn held(path: &Path) -> Directory {
+    Directory::open(path).expect("it is there")
 }
 
 /// A loop device with a file system of this kind, mounted.
@@ -126,18 +136,18 @@ fn a_compressing_btrfs_is_flagged_by_its_mount_and_by_its_files() {
 #[test]
 fn zeros_of_a_device_are_sampled() {
     let blank = need!(LoopDevice::of_zeros(8 * MIB), ROOT);
-    let sample = sample_zeros(&blank.path, u64::MAX, 1000, 7).expect("read");
+    let sample = zeros(&blank.path, 1000, 7);
     assert_eq!((sample.blocks, sample.zero_blocks), (1000, 1000));
     assert_eq!(sample.findings(&blank.path).flags, [Flag::DeallocatedBlocks]);
     let full = need!(LoopDevice::attach(|image| image.write_all(&noise(8 * MIB)), &[]), ROOT);
-    let sample = sample_zeros(&full.path, u64::MAX, 1000, 7).expect("read");
+    let sample = zeros(&full.path, 1000, 7);
     assert_eq!((sample.blocks, sample.zero_blocks), (1000, 0));
     let half = LoopDevice::attach(
         |image| image.write_all(&noise(4 * MIB)).and_then(|()| image.set_len(8 * MIB)),
         &[],
     );
     let half = need!(half, ROOT);
-    let share = sample_zeros(&half.path, u64::MAX, 1000, 7).expect("read").share();
+    let share = zeros(&half.path, 1000, 7).share();
     assert!((0.4..0.6).contains(&share), "{share}");
 }
 
@@ -145,12 +155,12 @@ fn zeros_of_a_device_are_sampled() {
 fn a_small_file_system_keeps_a_tenth_free() {
     let volume = need!(volume("ext4", 64 * MIB, &[]), "root, a loop device, ext4");
     let place = &volume.mounted.0;
-    let room = bytes_available(place).expect("asked");
+    let room = bytes_available(&held(place)).expect("asked");
     assert!(room > 20 * MIB && room < 58 * MIB, "{room}");
-    let error = Scratch::create(place, room + 1).expect_err("too large");
+    let error = Scratch::create(&held(place), room + 1).expect_err("too large");
     assert_eq!(error.kind(), ErrorKind::NoSpace);
     assert!(error.to_string().contains("--size"), "{error}");
-    drop(Scratch::create(place, room).expect("fits"));
+    drop(Scratch::create(&held(place), room).expect("fits"));
     let left = fs::read_dir(place).expect("listed").flatten().map(|entry| entry.file_name());
     assert_eq!(left.collect::<Vec<_>>(), ["lost+found"]);
 }
@@ -158,7 +168,7 @@ fn a_small_file_system_keeps_a_tenth_free() {
 #[test]
 fn a_read_only_mount_is_refused_for_scratch_files() {
     let volume = need!(volume("ext4", 64 * MIB, &["-o", "ro"]), "root, a loop device, ext4");
-    let error = Scratch::create(&volume.mounted.0, MIB).expect_err("read-only");
+    let error = Scratch::create(&held(&volume.mounted.0), MIB).expect_err("read-only");
     assert_eq!(error.kind(), ErrorKind::Permission);
     assert!(error.to_string().contains("name another TARGET"), "{error}");
 }
@@ -167,7 +177,7 @@ fn a_read_only_mount_is_refused_for_scratch_files() {
 #[test]
 fn a_child_that_holds_a_scratch_file_until_it_is_killed() {
     let Some(directory) = std::env::var_os("DRIVELAB_TEST_SCRATCH") else { return };
-    let _scratch = Scratch::create(Path::new(&directory), MIB).expect("a scratch file");
+    let _scratch = Scratch::create(&held(Path::new(&directory)), MIB).expect("a scratch file");
     loop {
         std::thread::park();
     }
@@ -189,12 +199,12 @@ fn the_scratch_file_of_a_killed_run_is_removed_by_the_next_and_not_before() {
         }
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    let while_alive = remove_orphans(directory.path());
+    let while_alive = remove_orphans(&held(directory.path()));
     child.kill().expect("ours to kill");
     child.wait().expect("ours to wait for");
     assert_eq!(while_alive.expect("listed"), []);
     assert_eq!(files(), 1);
-    assert_eq!(remove_orphans(directory.path()).expect("listed").len(), 1);
+    assert_eq!(remove_orphans(&held(directory.path())).expect("listed").len(), 1);
     assert_eq!(files(), 0);
 }
 
@@ -233,7 +243,7 @@ fn reads_of_a_device_are_seen_by_the_watch() {
     let info = target_info(&device.path, "it", &Roots::default()).expect("a target");
     let watch = Watch::new(&info.stack, &Roots::default());
     let before = watch.sample();
-    sample_zeros(&device.path, u64::MAX, 500, 1).expect("read");
+    zeros(&device.path, 500, 1);
     let read = |sample: host::Sample| sample.traffic.expect("loop devices count").read_bytes;
     let seen = read(watch.sample()) - read(before);
     assert!(seen.abs_diff(500 * 4096) < 5 * 4096, "{seen}");

@@ -3,7 +3,7 @@
 mod common;
 
 use common::FakeMachine;
-use host::{DeviceNumber, Reason, Refusal, judge_claims};
+use host::{DeviceNumber, Reason, Refusal, judge_claims, judge_file};
 
 /// A disk `sda` (8:0) with partitions `sda1` (8:1) and `sda2` (8:2), and a second disk `sdb` (8:16).
 fn machine() -> FakeMachine {
@@ -165,4 +165,33 @@ fn read_only_empty_and_zoned_devices_are_refused() {
     assert_eq!(judge(&machine, "8:1"), Err(Reason::Zoned));
     machine.attribute("sda", "ro", "1");
     assert_eq!(judge(&machine, "8:1"), Err(Reason::ReadOnly));
+}
+
+/// /proc/swaps and the mount table name a file once; a hard link of it was another to the guard, and
+/// what a file system in user space is mounted from was not looked for at all.
+#[test]
+fn a_file_that_is_swap_or_mounted_is_refused_under_each_name() {
+    let machine = FakeMachine::new();
+    for name in ["swap", "image"] {
+        machine.write(name, "data");
+        let hard = machine.path(&format!("hard-{name}"));
+        std::fs::hard_link(machine.path(name), hard).expect("a hard link");
+    }
+    let swap = machine.path("swap");
+    let heading = "Filename Type Size Used Priority";
+    machine.write("proc/swaps", format!("{heading}\n{} file 9 0 -2\n", swap.display()));
+    let image = machine.path("image");
+    machine.mount("0:51", "mnt", "fuse.fuse2fs", image.to_str().expect("plain"), "rw");
+    let cases = [
+        ("swap", "in use as swap"),
+        ("hard-swap", "in use as swap"),
+        ("image", "is mounted at"),
+        ("hard-image", "is mounted at"),
+    ];
+    for (name, words) in cases {
+        let refusal = judge_file(&machine.path(name), &machine.roots).expect_err("in use");
+        assert!(refusal.to_string().contains(words), "{name}: {refusal}");
+    }
+    machine.write("other", "data");
+    judge_file(&machine.path("other"), &machine.roots).expect("nobody's");
 }

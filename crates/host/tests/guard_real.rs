@@ -3,12 +3,13 @@
 mod common;
 
 use common::{LoopDevice, Mounted, hash, run};
-use host::{Cleared, Reason, Refusal, Roots, judge_destruction};
+use host::{Cleared, Consent, Reason, Refusal, Roots, judge_destruction, judge_file};
 use std::{
     fs::{self, File},
-    io::{Seek, SeekFrom, Write},
+    io::{Read, Seek, SeekFrom, Write},
     os::unix::fs::symlink,
     path::Path,
+    process::{Command, Stdio},
 };
 
 const MIB: u64 = 1 << 20;
@@ -54,13 +55,16 @@ fn a_blank_device_is_permitted_when_its_name_is_typed() {
     for typed in [device.name(), device.text()] {
         let cleared = judge(&device.path).expect("nothing is on it");
         assert_eq!(cleared.expected(), device.name());
-        let permit = cleared.confirm(Some(typed)).expect("the name was typed");
+        let permit = cleared.confirm(&Consent::typed([typed])).expect("the name was typed");
         assert_eq!((permit.path(), permit.bytes()), (&*device.path, 16 * MIB));
         // The hold keeps others out, and the held path leads to the device.
         let second = judge(&device.path).expect_err("held");
         assert_eq!(second.reason, Reason::Busy);
         assert!(second.to_string().contains("exclusive use"), "{second}");
-        File::options().read(true).write(true).open(permit.held_path()).expect("it opens again");
+        let (access, caching) = (engine::Access::ReadWrite, engine::Caching::Direct);
+        let held = (permit.file(), permit.path());
+        engine::reopen(held.0, held.1, access, caching, engine::Syncing::None)
+            .expect("it opens again");
     }
     assert_eq!(hash(&device.image), before);
 }
@@ -71,14 +75,16 @@ fn a_blank_device_is_refused_when_something_else_is_typed() {
     let before = hash(&device.image);
     let beginning = &device.name()[..4];
     for typed in [None, Some(""), Some(beginning), Some("yes"), Some("/dev/loop")] {
-        let refusal = judge(&device.path).expect("blank").confirm(typed).expect_err("unconfirmed");
+        let consent = Consent::typed(typed);
+        let cleared = judge(&device.path).expect("blank");
+        let refusal = cleared.confirm(&consent).expect_err("unconfirmed");
         let text = refusal.to_string();
         assert!(text.contains(&format!("type `--destroy {}`", device.name())), "{text}");
-        let typed = typed.map(str::to_owned);
-        assert_eq!(
-            refusal.reason,
-            Reason::NotConfirmed { expected: device.name().to_owned(), typed }
-        );
+        let Reason::NotConfirmed { expected, called, typed: words, .. } = refusal.reason else {
+            panic!("{text}")
+        };
+        assert_eq!((&*expected, called), (device.name(), "name"));
+        assert_eq!(words, Vec::from_iter(typed));
     }
     assert_eq!(hash(&device.image), before);
 }
@@ -128,7 +134,7 @@ fn a_blank_partition_is_permitted_by_its_own_name() {
     let partition = need!(partition, "partitions on loop devices");
     let cleared = judge(&partition).expect("blank");
     assert_eq!(cleared.expected(), format!("{}p1", device.name()));
-    let whole = cleared.confirm(Some(device.name()));
+    let whole = cleared.confirm(&Consent::typed([device.name()]));
     assert!(whole.is_err(), "the disk's name is not the partition's");
 }
 
@@ -248,6 +254,99 @@ fn a_device_that_backs_a_loop_device_is_refused() {
     });
     run("losetup", &["-d", &above]);
     assert!(matches!(judged, Ok(Reason::BacksLoop { .. })), "{judged:?}");
+}
+
+/// A loop device stood over `w.img`, mounted. `flash create other.img`, a hard link to it, went
+/// through: the guard compared the loop device's text with the path. So did a bind mount of the
+/// file, and the file after it was renamed.
+#[test]
+fn a_file_behind_a_loop_device_is_refused_under_every_name_it_has() {
+    let device = need!(LoopDevice::of_zeros(16 * MIB), ROOT);
+    let place = device.directory("names");
+    let [hard, symbolic, bound, renamed] =
+        ["hard", "symbolic", "bound", "renamed"].map(|name| place.join(name));
+    fs::hard_link(&device.image, &hard).expect("a hard link");
+    symlink(&device.image, &symbolic).expect("a link");
+    File::create(&bound).expect("a place to mount on");
+    let bind = Mounted::new(&device.image, bound.clone(), &["--bind"]);
+    let refused = |path: &Path| {
+        let refusal = judge_file(path, &Roots::default()).expect_err("it is in use");
+        let words = format!("{} is attached to the same file", device.name());
+        assert!(refusal.to_string().contains(&words), "{refusal}");
+    };
+    refused(&device.image);
+    refused(&hard);
+    refused(&symbolic);
+    fs::rename(&device.image, &renamed).expect("it is renamed");
+    refused(&renamed);
+    refused(&hard);
+    fs::rename(&renamed, &device.image).expect("it is renamed back");
+    let _bind = need!(bind, "bind mounts");
+    refused(&bound);
+    let other = place.join("other");
+    fs::copy(&device.image, &other).expect("a copy");
+    judge_file(&other, &Roots::default()).expect("another file");
+}
+
+/// Two loop devices over one file, one attached by a hard link of it, were two devices to the
+/// guard: each could be overwritten while the other was in use.
+#[test]
+fn two_loop_devices_over_two_names_of_one_file_are_one() {
+    let device = need!(LoopDevice::of_zeros(16 * MIB), ROOT);
+    let hard = device.directory("names").join("hard");
+    fs::hard_link(&device.image, &hard).expect("a hard link");
+    judge(&device.path).expect("it is alone");
+    let twin = run("losetup", &["--find", "--show", hard.to_str().expect("plain")]);
+    let twin = need!(twin, "a second loop device").trim().to_owned();
+    let judged = judge(&device.path);
+    run("losetup", &["-d", &twin]);
+    let refusal = judged.expect_err("its file is in use");
+    assert!(matches!(refusal.reason, Reason::SharedFile { .. }), "{refusal}");
+}
+
+/// `flash:w.img` was served, and `flash:/dev/loop1` over it opened and ran as well: 200 of 200
+/// flushed blocks of the first were wrong, and `check` was content with either.
+#[test]
+fn a_loop_device_is_refused_while_its_file_is_used_by_name() {
+    let device = need!(LoopDevice::of_zeros(16 * MIB), ROOT);
+    let image = device.image.to_str().expect("plain");
+    let mut user = Command::new("flock")
+        .args(["--nonblock", "--no-fork", image, "sh", "-c", "echo; exec sleep 60"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("util-linux");
+    let mut ready = [0];
+    user.stdout.take().expect("piped").read_exact(&mut ready).expect("it has the lock");
+    let judged = judge(&device.path);
+    user.kill().and_then(|()| user.wait()).expect("it ends");
+    let refusal = judged.expect_err("its file is in use");
+    assert!(matches!(refusal.reason, Reason::UsedBelow { .. }), "{refusal}");
+    let text = refusal.to_string();
+    assert!(text.contains("is in use by process") && text.contains(image), "{text}");
+    // The other way round: while the device is held, whoever asks for the file by its name is told.
+    let cleared = judge(&device.path).expect("nobody uses it any more");
+    let locked = run("flock", &["--nonblock", image, "true"]);
+    assert_eq!(locked, None, "the file is locked while the device above is held");
+    drop(cleared);
+    run("flock", &["--nonblock", image, "true"]).expect("and free afterwards");
+}
+
+/// blkid ends with 8 and prints nothing where it sees two file systems that only it knows. That was
+/// taken for a blank device.
+#[test]
+fn a_device_with_the_marks_of_two_formats_is_refused() {
+    let device = need!(LoopDevice::of_zeros(16 * MIB), ROOT);
+    need!(run("mkfs.minix", &[device.text()]), "mkfs.minix");
+    // The first sector is free in minix; in ROMFS the superblock is there.
+    let mut romfs = [0; 32];
+    romfs[..8].copy_from_slice(b"-rom1fs-");
+    romfs[16..20].copy_from_slice(b"name");
+    let mut open = File::options().write(true).open(&device.path).expect("it opens");
+    open.write_all(&romfs).and_then(|()| open.sync_all()).expect("it is written");
+    let status = Command::new("blkid").args(["-p", device.text()]).status();
+    let status = need!(status.ok(), "blkid");
+    assert_eq!(status.code(), Some(8), "blkid is in two minds");
+    assert_refused(&device.path, &device.image, &["it holds data", "several formats", "wipefs"]);
 }
 
 #[test]

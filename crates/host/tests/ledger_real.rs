@@ -4,7 +4,7 @@
 mod common;
 
 use host::{
-    Ledger, Program, Roots,
+    Directory, Ledger, Program, Roots,
     ledger::{Mark, Mounting, left},
     setting::{Attribute, WriteCache},
 };
@@ -71,8 +71,10 @@ fn new_ledger(place: &Path) -> Ledger {
 /// A file, a loop device over it, ext4 on that, mounted; a queue setting of another device; a process.
 fn stage(ledger: &mut Ledger, place: &Path) -> Result<(), host::HostError> {
     let (image, at) = (place.join("image"), place.join("mount"));
-    ledger.file(&image)?.set_len(16 << 20).expect("room");
-    let device = ledger.loop_device(&image)?;
+    let here = Directory::open(place)?;
+    let file = ledger.file(&here, "image".as_ref())?;
+    file.set_len(16 << 20).expect("room");
+    let device = ledger.loop_device(&file, &image)?;
     let mark = place.join("process").display().to_string();
     let words = ["-c", "while :; do sleep 0.1; done", &mark];
     let start = || Ok(Command::new("sh").args(words).spawn().expect("a shell"));
@@ -80,7 +82,7 @@ fn stage(ledger: &mut Ledger, place: &Path) -> Result<(), host::HostError> {
     let outer = fs::read_to_string(place.join("outer")).expect("a device's name");
     ledger.queue(&outer, Attribute::ReadAheadKb, "64")?;
     Program::new(["mkfs.ext4", "-q", &device.display().to_string()]).run()?;
-    ledger.new_directory(&at)?;
+    ledger.new_directory(&here, "mount".as_ref())?;
     ledger.mount(&device, &at, &Mounting { fs: "ext4".into(), options: "noatime".into() })?;
     fs::write(at.join("data"), [7; 4096]).expect("room");
     Ok(())
@@ -176,6 +178,32 @@ fn what_was_made_is_put_back_in_reverse_when_the_ledger_is_dropped() {
     drop(ledger);
     assert_eq!(outer.left_behind(), [""; 0]);
     restore(outer.path());
+}
+
+/// `matrix --loop` in a directory of somebody else's, who renamed the image and put a link to
+/// another file in its place: losetup, going by the path, put the loop device over that file, and
+/// mkfs overwrote it. Renamed later, the image was not found any more, and it and its loop device
+/// stayed.
+#[test]
+fn an_image_that_is_renamed_stays_the_one_below_the_loop_device_and_is_given_up() {
+    let Some(outer) = Outer::new() else { return };
+    let path = |name: &str| outer.path().join(name);
+    fs::write(path("precious"), [7; 1 << 16]).expect("room");
+    let mut ledger = new_ledger(outer.path());
+    let here = Directory::open(outer.path()).expect("it is there");
+    let file = ledger.file(&here, "image".as_ref()).expect("made");
+    file.set_len(1 << 20).expect("room");
+    fs::rename(path("image"), path("away")).expect("renamed");
+    std::os::unix::fs::symlink(path("precious"), path("image")).expect("a link");
+    let device = ledger.loop_device(&file, &path("image")).expect("attached");
+    fs::write(&device, [1; 4096]).expect("written");
+    fs::File::open(&device).and_then(|open| open.sync_all()).expect("flushed");
+    assert_eq!(fs::read(path("away")).expect("it was moved")[..4096], [1; 4096]);
+    assert_eq!(ledger.put_back_to(Mark::START).len(), 0);
+    assert!(outer.left_behind().iter().all(|left| left == "image"), "{:?}", outer.left_behind());
+    assert!(path("image").is_symlink(), "the link is not ours");
+    assert_eq!(fs::metadata(path("away")).expect("it stays").len(), 0, "its space is given back");
+    assert_eq!(fs::read(path("precious")).expect("it stays"), [7; 1 << 16]);
 }
 
 #[test]

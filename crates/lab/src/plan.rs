@@ -1,13 +1,16 @@
 //! From a method and a target's offer to what will be done, all of it known before the first byte.
 
+mod bytes;
 mod forecast;
 mod outline;
 
 pub use forecast::{FAST, Pace, SLOW};
 pub use outline::{CellOutline, Outline};
 
+pub(crate) use bytes::{bound_bytes, narrowed, tree_written};
+
 use crate::{
-    method::{CacheState, CellBound, CellSpec, FileState, Method, SpanRule, WrittenRule},
+    method::{CacheState, CellSpec, FileState, Method, SpanRule, WrittenRule},
     runner::probe_bytes,
     statistics::{Grade, StopRule},
     target::{Access, Offer, Time},
@@ -49,6 +52,8 @@ pub struct Step {
 
 /// The least area whose multiples are counted before a plan asks.
 const ASK_AREA_BYTES_MIN: u64 = 1 << 30;
+/// Most passes over a method: an interval gains nothing beyond, and every step of them is listed.
+const PASSES_MAX: u32 = 1000;
 
 /// Everything that will be done.
 #[derive(Clone, PartialEq, Debug)]
@@ -127,6 +132,13 @@ impl Plan {
         let (cells, left_out, notes) = sort_out(&method, options, offers, span_bytes)?;
         let grade = options.grade.unwrap_or(method.grade);
         let passes = passes(&method, options, grade, offers.len());
+        if passes > PASSES_MAX {
+            return Err(PlanError(format!(
+                "{passes} passes are more than the {PASSES_MAX} that a run may have: lower \
+                 --passes, or the \
+                 method's `passes` or `rounds.max`"
+            )));
+        }
         let rule = stop_rule(&method, options, grade, cells.len() * offers.len() * passes as usize);
         // A scratch file is filled even where only read cells run: it holds nothing yet.
         let fills = offers.iter().any(|offer| offer.access == Access::ReadWrite);
@@ -136,27 +148,20 @@ impl Plan {
             WrittenRule::Spans(factor) => (span_bytes as f64 * factor) as u64,
         };
         let steps = steps(&method, &cells, passes, offers.len(), options.seed);
-        let bytes: u64 = cells
-            .iter()
-            .map(|cell| written_max(cell, span_bytes, cell_written_max, options.seed))
-            .sum();
-        // Whether the target compresses matters to writes alone.
-        let probe = match cells.iter().any(|cell| cell.writes() && cell.tree.is_none()) {
-            true => probe_bytes(grade, fill, span_bytes),
-            false => 0,
+        let budget = bytes::Budget {
+            cells: &cells,
+            span_bytes,
+            cell_written_max,
+            fill,
+            probe_bytes: match cells.iter().any(|cell| cell.writes() && cell.tree.is_none()) {
+                true => probe_bytes(grade, fill, span_bytes),
+                // Whether the target compresses matters to writes alone.
+                false => 0,
+            },
+            passes,
+            tree_seed: options.seed,
         };
-        let first = u64::from(fill) * span_bytes + probe;
-        let mut written_bytes_max = bytes * u64::from(passes) + first;
-        if let Some(limit) = options.written_bytes_max {
-            if u64::from(fill) * span_bytes > limit {
-                return Err(PlanError(format!(
-                    "--max-written {} is less than filling the tested area takes ({}): lower --size, or raise it",
-                    display_bytes(limit),
-                    display_bytes(u64::from(fill) * span_bytes)
-                )));
-            }
-            written_bytes_max = written_bytes_max.min(limit);
-        }
+        let written_bytes_max = budget.written_bytes_max(options.written_bytes_max)?;
         let mut plan = Self {
             grade,
             passes,
@@ -198,6 +203,12 @@ impl Plan {
         cell.written_max.unwrap_or(self.cell_written_max)
     }
 
+    /// Most bytes that one pass of `cell` writes.
+    pub fn pass_written_max(&self, cell: &CellSpec) -> u64 {
+        let all = bytes::of_pass(cell, self.span_bytes, self.cell_written_max, self.tree_seed());
+        narrowed(all)
+    }
+
     /// The seed of names and sizes in trees: one for the whole run, so that all cells and passes agree about them.
     pub fn tree_seed(&self) -> u64 {
         self.seed
@@ -219,9 +230,11 @@ fn area(cell: &CellSpec, stream: &Stream, span_bytes: u64) -> Area {
     let grain =
         if block > 1 << 20 || !(1u64 << 20).is_multiple_of(block) { block } else { 1 << 20 };
     let at = |share: f64| (whole as f64 * share) as u64 / grain * grain;
-    let (start, end) =
-        (at(stream.part.0), if stream.part.1 == 1.0 { whole } else { at(stream.part.1) });
-    let start = (start + stream.shift_bytes).min(end);
+    let (start, end) = (
+        at(stream.part.0),
+        if stream.part.1 == 1.0 { whole } else { at(stream.part.1).min(whole) },
+    );
+    let start = start.saturating_add(stream.shift_bytes).min(end);
     Area { offset: start, bytes: end - start }
 }
 
@@ -446,40 +459,6 @@ fn stop_rule(method: &Method, options: &Options, grade: Grade, steps: usize) -> 
     }
     rule.seconds_min = rule.seconds_min.min(rule.seconds_max);
     rule
-}
-
-/// Most bytes one pass of a cell writes.
-fn written_max(cell: &CellSpec, span_bytes: u64, cell_written_max: u64, seed: u64) -> u64 {
-    if let Some(tree) = &cell.tree {
-        return tree_written(tree, cell, seed);
-    }
-    let each = |stream: &Stream| {
-        let operations = match cell.bound {
-            CellBound::Time | CellBound::Exhaust => {
-                let most = cell.written_max.unwrap_or(cell_written_max);
-                return if stream.op.writes() { most } else { 0 };
-            }
-            CellBound::Once => area(cell, stream, span_bytes).bytes / u64::from(stream.block_bytes),
-            CellBound::Operations(count) => count * u64::from(stream.threads),
-        };
-        let written = operations * u64::from(stream.block_bytes);
-        // A mix is a matter of chance: count the whole.
-        if stream.op.writes() { written } else { 0 }
-    };
-    cell.streams.iter().map(each).sum()
-}
-
-/// Bytes of files that one pass of a tree's cell writes.
-pub(crate) fn tree_written(tree: &TreeCell, cell: &CellSpec, seed: u64) -> u64 {
-    let once = tree.written_bytes(seed);
-    match cell.bound {
-        // Rounds that are begun count as whole ones.
-        CellBound::Operations(count) => {
-            let all = count * u64::from(cell.streams[0].threads);
-            once * all.div_ceil(tree.operations())
-        }
-        _ => once,
-    }
 }
 
 /// All passes over all cells on all targets. Targets alternate their order from pass to pass, and stand next

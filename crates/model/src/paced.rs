@@ -6,6 +6,7 @@
 
 use crate::Lateness;
 use block::{Completion, Drive, Effects, Engine, Geometry, Instant, Machine, Request};
+use std::os::fd::BorrowedFd;
 
 /// The clock that a [`Paced`] needs; this crate reads none itself.
 pub trait WallClock {
@@ -77,6 +78,8 @@ impl<M: Machine, C: WallClock> Engine for Paced<M, C> {
         self.machine.on_request(self.now, request, &mut self.effects);
     }
 
+    fn start(&mut self) {}
+
     fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
         self.now = self.clock.now();
         self.catch_up();
@@ -91,5 +94,9 @@ impl<M: Machine, C: WallClock> Engine for Paced<M, C> {
 
     fn next_wakeup(&self) -> Instant {
         if self.effects.up.is_empty() { self.machine.next_wakeup() } else { self.now }
+    }
+
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        None
     }
 }

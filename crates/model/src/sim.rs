@@ -1,6 +1,7 @@
 //! A machine under a virtual clock: time jumps to the next event, so an hour costs what its events cost.
 
 use block::{Completion, Drive, Effects, Engine, Geometry, Instant, Machine, Request};
+use std::os::fd::BorrowedFd;
 
 /// The virtual clock. Budget: 10 ns an operation beyond the machine's own.
 #[derive(Debug)]
@@ -34,6 +35,9 @@ impl<M: Machine> Engine for Sim<M> {
     }
 
     #[inline]
+    fn start(&mut self) {}
+
+    #[inline]
     fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
         while self.effects.up.is_empty() {
             let next = self.machine.next_wakeup();
@@ -51,6 +55,10 @@ impl<M: Machine> Engine for Sim<M> {
     }
 
     fn next_wakeup(&self) -> Instant {
-        self.machine.next_wakeup()
+        if self.effects.up.is_empty() { self.machine.next_wakeup() } else { self.now }
+    }
+
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        None
     }
 }

@@ -1,7 +1,6 @@
 //! An engine that remembers everything that ever completed, in one number.
 
-use block::{Allocation, Buf, Completion, Drive, Engine, Geometry, Instant, IoError, Request};
-use std::os::fd::BorrowedFd;
+use block::{Completion, Engine, IoError, Wrapper};
 
 /// Hashes each completion on its way up: tag, both instants, result. Two runs with the same hash did the
 /// same things at the same times; payloads are not looked at.
@@ -47,43 +46,26 @@ fn result_word(result: Result<(), IoError>) -> u64 {
     }
 }
 
-impl<E: Engine> Engine for Witness<E> {
-    fn geometry(&self, drive: Drive) -> Geometry {
-        self.engine.geometry(drive)
+impl<E: Engine> Wrapper for Witness<E> {
+    type Inner = E;
+
+    #[inline]
+    fn inner(&self) -> &E {
+        &self.engine
     }
 
-    fn now(&self) -> Instant {
-        self.engine.now()
+    #[inline]
+    fn inner_mut(&mut self) -> &mut E {
+        &mut self.engine
     }
 
-    fn submit(&mut self, request: Request) {
-        self.engine.submit(request);
-    }
-
-    fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
-        let before = done.len();
-        self.engine.wait(until, done);
-        for completion in &done[before..] {
+    #[inline]
+    fn on_done(&mut self, done: &mut [Completion]) {
+        for completion in &*done {
             self.take_in(completion.tag.0);
             self.take_in(completion.issued.0);
             self.take_in(completion.finished.0 ^ result_word(completion.result) << 56);
         }
-        self.count += (done.len() - before) as u64;
-    }
-
-    fn next_wakeup(&self) -> Instant {
-        self.engine.next_wakeup()
-    }
-
-    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.engine.poll_fd()
-    }
-
-    fn allocation(&self, drive: Drive, offset: u64, len: u64) -> (Allocation, u64) {
-        self.engine.allocation(drive, offset, len)
-    }
-
-    fn pool(&mut self, count: usize, bytes: usize) -> Vec<Buf> {
-        self.engine.pool(count, bytes)
+        self.count += done.len() as u64;
     }
 }

@@ -17,4 +17,6 @@ mod server;
 
 pub use address::{Address, BadAddress};
 pub use listener::{ListenError, Listener};
-pub use server::{CONNECTIONS_MAX, Options, ServeError, Server, Traffic};
+pub use server::{
+    CONNECTIONS_MAX, Kind, LATENCY_BOUNDS_NS, Options, ServeError, Server, Tally, Traffic,
+};

@@ -2,16 +2,17 @@
 
 use crate::Address;
 use rustix::{
-    fs::{FlockOperation, Mode, OFlags},
+    fs::{CWD, FlockOperation, Mode, OFlags, RenameFlags, renameat_with},
     io::Errno,
     net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt},
 };
 use std::{
+    ffi::OsString,
     fs::{self, File},
     io,
     net::{SocketAddr, TcpListener},
     os::{
-        fd::{AsFd, BorrowedFd, OwnedFd},
+        fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
         unix::fs::{FileTypeExt, MetadataExt},
     },
     path::{Path, PathBuf},
@@ -22,6 +23,8 @@ use thiserror::Error;
 
 /// Clients that may wait at the door while the server looks elsewhere.
 const BACKLOG: i32 = 64;
+/// What has the name meanwhile stays.
+const NOREPLACE: RenameFlags = RenameFlags::NOREPLACE;
 
 /// An address cannot be listened on.
 #[derive(Debug, Error)]
@@ -64,8 +67,11 @@ impl Listener {
         &self.address
     }
 
-    /// The next client at the door; none if nobody is there.
-    pub(crate) fn accept(&self) -> io::Result<Option<OwnedFd>> {
+    /// The next client at the door, whose socket does not block; none if nobody is there.
+    ///
+    /// # Errors
+    /// Those of accept(2) that may pass, such as no descriptor to spare.
+    pub fn accept(&self) -> io::Result<Option<OwnedFd>> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         match net::accept_with(&self.socket, flags) {
             Ok(client) => {
@@ -126,45 +132,101 @@ fn bind_unix(path: &Path, address: &Address) -> Result<Listener, ListenError> {
         ),
         _ => complaint("its directory could not be locked", Some(error)),
     })?;
+    let in_the_way = look_at(path, &place).map_err(|why| complaint(why, None))?;
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
     let socket = socket.map_err(refused)?;
     // Linux gives the file the mode of the socket that is bound to it (unix_bind_bsd in net/unix/af_unix.c),
     // so there is no moment in which others may connect.
     rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR).map_err(refused)?;
-    match net::bind(&socket, &place) {
-        Err(Errno::ADDRINUSE) => {
-            remove_dead(path, &place).map_err(|why| complaint(why, None))?;
-            net::bind(&socket, &place).map_err(refused)?;
-        }
-        outcome => outcome.map_err(refused)?,
-    }
-    let facts = fs::symlink_metadata(path)
-        .map_err(|error| complaint("the socket's file vanished", Some(error)))?;
-    let listener = Listener {
-        socket,
-        address: address.clone(),
-        file: Some((path.to_owned(), facts.dev(), facts.ino())),
-    };
-    net::listen(&listener.socket, BACKLOG).map_err(refused)?;
-    Ok(listener)
+    // bind(2) makes the file, and until listen(2) it refuses who connects: it gets its name when it
+    // listens.
+    let unborn = Unborn::bind(&socket, path).map_err(refused)?;
+    net::listen(&socket, BACKLOG).map_err(refused)?;
+    let facts = unborn
+        .named(path, in_the_way)
+        .map_err(|error| complaint("the socket could not be given its name", Some(error)))?;
+    let file = Some((path.to_owned(), facts.dev(), facts.ino()));
+    Ok(Listener { socket, address: address.clone(), file })
 }
 
-/// Removes a socket that nobody listens on.
-fn remove_dead(path: &Path, place: &SocketAddrUnix) -> Result<(), &'static str> {
-    let is_socket = fs::symlink_metadata(path).is_ok_and(|facts| facts.file_type().is_socket());
-    if !is_socket {
-        return Err("a file that is no socket is in the way: remove it or name another path");
+/// What bears the name that a socket is to have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum InTheWay {
+    Nothing,
+    /// A socket that nobody listens on.
+    Dead,
+}
+
+/// Looks at what is at `path`, which is `place`.
+fn look_at(path: &Path, place: &SocketAddrUnix) -> Result<InTheWay, &'static str> {
+    match fs::symlink_metadata(path) {
+        Ok(facts) if facts.file_type().is_socket() => {}
+        Ok(_) => {
+            return Err("a file that is no socket is in the way: remove it or name another path");
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(InTheWay::Nothing),
+        Err(_) => return Err("the file in the way could not be looked at"),
     }
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let probe = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
         .map_err(|_| "the socket in the way could not be tried")?;
     match net::connect(&probe, place) {
-        Err(Errno::CONNREFUSED) => {
-            fs::remove_file(path).map_err(|_| "a dead server's socket could not be removed")
-        }
-        Err(Errno::NOENT) => Ok(()),
+        Err(Errno::CONNREFUSED) => Ok(InTheWay::Dead),
+        Err(Errno::NOENT) => Ok(InTheWay::Nothing),
         _ => Err("another server listens here: stop it or name another path"),
+    }
+}
+
+/// A socket's file under a temporary name, beside the one it will have. It is removed unless it
+/// gets that.
+#[derive(Debug)]
+struct Unborn {
+    path: PathBuf,
+}
+
+impl Unborn {
+    /// Binds `socket` beside `path`, whose directory is locked: what a server left that was killed
+    /// here is removed.
+    fn bind(socket: &OwnedFd, path: &Path) -> rustix::io::Result<Self> {
+        let mut temporary = OsString::from(".");
+        temporary.push(path.file_name().ok_or(Errno::INVAL)?);
+        temporary.push(".new");
+        let beside = path.with_file_name(&temporary);
+        // Longer than the right name, and perhaps too long for an address where that is not.
+        let directory = open_directory_of(path)?;
+        let (unborn, place) = match SocketAddrUnix::new(&beside) {
+            Ok(place) => (beside, place),
+            Err(_) => {
+                let short = format!("/proc/self/fd/{}/.new", directory.as_raw_fd());
+                (path.with_file_name(".new"), SocketAddrUnix::new(short.as_str())?)
+            }
+        };
+        if fs::symlink_metadata(&unborn).is_ok_and(|facts| facts.file_type().is_socket()) {
+            let _ = fs::remove_file(&unborn);
+        }
+        net::bind(socket, &place).map(|()| Self { path: unborn })
+    }
+
+    /// Gives it its name, which a dead socket may have.
+    fn named(self, path: &Path, in_the_way: InTheWay) -> io::Result<fs::Metadata> {
+        let facts = fs::symlink_metadata(&self.path)?;
+        match in_the_way {
+            InTheWay::Dead => fs::rename(&self.path, path)?,
+            InTheWay::Nothing => match renameat_with(CWD, &self.path, CWD, path, NOREPLACE) {
+                // Not every file system knows it.
+                Err(Errno::INVAL | Errno::NOSYS) => fs::rename(&self.path, path)?,
+                outcome => outcome?,
+            },
+        }
+        Ok(facts)
+    }
+}
+
+impl Drop for Unborn {
+    fn drop(&mut self) {
+        // It has its name by now, or is not wanted.
+        let _ = fs::remove_file(&self.path);
     }
 }
 
@@ -172,10 +234,7 @@ fn remove_dead(path: &Path, place: &SocketAddrUnix) -> Result<(), &'static str> 
 fn lock_directory_of(path: &Path) -> io::Result<File> {
     const TRIES: u32 = 80;
     const PAUSE: Duration = Duration::from_millis(25);
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let parent = parent.unwrap_or(Path::new("."));
-    let directory = File::from(rustix::fs::open(parent, flags, Mode::empty())?);
+    let directory = open_directory_of(path)?;
     let mut attempt = 1;
     loop {
         match rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive) {
@@ -186,10 +245,22 @@ fn lock_directory_of(path: &Path) -> io::Result<File> {
     }
 }
 
+fn open_directory_of(path: &Path) -> rustix::io::Result<File> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(parent.unwrap_or(Path::new(".")), flags, Mode::empty()).map(File::from)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::{fs::PermissionsExt, net::UnixListener};
+    use std::{
+        os::unix::{
+            fs::PermissionsExt,
+            net::{UnixListener, UnixStream},
+        },
+        sync::atomic::{AtomicBool, Ordering},
+    };
 
     fn unix(directory: &Path) -> Address {
         Address::Unix(directory.join("socket"))
@@ -217,6 +288,68 @@ mod tests {
         let listener = Listener::bind(&unix(directory.path())).expect("the dead are replaced");
         drop(listener);
         assert!(!path.exists());
+    }
+
+    /// bind(2) made the file at its place, and until listen(2) followed whoever saw it and
+    /// connected was refused: a script that waited for the file failed now and then. What is right:
+    /// who sees the file is let in.
+    #[test]
+    fn whoever_sees_the_socket_can_connect_to_it() {
+        for _ in 0..100 {
+            let directory = tempfile::tempdir().expect("a directory");
+            let path = directory.path().join("socket");
+            thread::scope(|scope| {
+                let watcher = scope.spawn(|| {
+                    loop {
+                        match UnixStream::connect(&path) {
+                            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                            outcome => return outcome,
+                        }
+                    }
+                });
+                let listener = Listener::bind(&unix(directory.path())).expect("a free path");
+                watcher.join().expect("it does not panic").expect("nobody is refused");
+                drop(listener);
+            });
+            let left = fs::read_dir(directory.path()).expect("a directory").count();
+            assert_eq!(left, 0, "files are left behind");
+        }
+    }
+
+    /// While a dead server's socket was replaced there was a moment without any; a client that
+    /// reconnects took that for the end where it does not try again on ENOENT.
+    #[test]
+    fn a_dead_socket_is_replaced_without_a_moment_without_any() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("socket");
+        drop(UnixListener::bind(&path).expect("a free path"));
+        // As a server leaves it that is killed before it gives the socket its name.
+        drop(UnixListener::bind(directory.path().join(".socket.new")).expect("a free path"));
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let watcher = scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    assert!(fs::symlink_metadata(&path).is_ok(), "it was gone");
+                }
+            });
+            let listener = Listener::bind(&unix(directory.path())).expect("the dead are replaced");
+            done.store(true, Ordering::Relaxed);
+            watcher.join().expect("it was always there");
+            assert!(UnixStream::connect(&path).is_ok());
+            drop(listener);
+        });
+        assert_eq!(fs::read_dir(directory.path()).expect("a directory").count(), 0);
+    }
+
+    #[test]
+    fn a_path_as_long_as_an_address_can_be_is_taken() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let room = 107 - directory.path().as_os_str().len() - 1;
+        let path = directory.path().join("s".repeat(room));
+        let listener = Listener::bind(&Address::Unix(path.clone())).expect("it fits an address");
+        assert!(UnixStream::connect(&path).is_ok());
+        drop(listener);
+        assert_eq!(fs::read_dir(directory.path()).expect("a directory").count(), 0);
     }
 
     #[test]

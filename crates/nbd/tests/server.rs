@@ -2,13 +2,16 @@
 
 mod common;
 
-use block::{Durability, Extent, Geometry, IoError, Rng};
+use block::{
+    Actor, Completion, Drive, Durability, Effects, Extent, Geometry, Instant, IoError, Machine,
+    Rng, Stack, Tag,
+};
 use common::{
     Running,
     client::{
         BLOCK_STATUS, Client, DF, FLUSH, FUA, NO_HOLE, READ, Replies, TRIM, WRITE, WRITE_ZEROES,
     },
-    memory::{Bell, Did, Memory, Pace, geometry},
+    memory::{Bell, Did, Memory, Pace, Queue, geometry},
     quick,
 };
 use nbd::{
@@ -399,4 +402,73 @@ fn changes_of_parts_of_one_block_at_once_all_count() {
         }
         assert!(view.look().bytes == oracle, "round {round}");
     }
+}
+
+/// Forwards each request in so many steps, one after the other: the next goes down when the one before has come
+/// back, as the chunks of a flush do in a managed volume.
+struct Steps {
+    below: Geometry,
+    steps: u32,
+    under_way: Vec<(block::Request, u32)>,
+}
+
+impl Steps {
+    fn step(&self, tag: usize, effects: &mut Effects) {
+        let (tag, actor, drive) = (Tag(tag as u64), Actor(0), Drive(0));
+        effects.down.push(block::Request { tag, actor, drive, command: block::Command::Flush });
+    }
+}
+
+impl Machine for Steps {
+    fn geometry(&self, _: Drive) -> Geometry {
+        self.below
+    }
+
+    fn on_request(&mut self, _: Instant, request: block::Request, effects: &mut Effects) {
+        assert!(self.under_way.is_empty(), "the client here is alone and waits");
+        self.under_way.push((request, self.steps));
+        self.step(0, effects);
+    }
+
+    fn on_completion(&mut self, now: Instant, step: Completion, effects: &mut Effects) {
+        let (_, left) = &mut self.under_way[step.tag.0 as usize];
+        *left -= 1;
+        if *left > 0 {
+            return self.step(0, effects);
+        }
+        let (request, _) = self.under_way.pop().expect("it was under way");
+        effects.up.push(Completion {
+            tag: request.tag,
+            issued: now,
+            finished: now,
+            result: Ok(()),
+            payload: request.command.into_payload(),
+        });
+    }
+
+    fn on_wakeup(&mut self, _: Instant, _: &mut Effects) {}
+
+    fn next_wakeup(&self) -> Instant {
+        Instant::NEVER
+    }
+}
+
+#[test]
+fn what_a_machine_asks_for_as_a_wait_ends_does_not_wait_for_the_servers_tick() {
+    // A managed volume's flush of several chunks moved on by one of them for each tick of 100 ms: the next
+    // was put into the engine's queue as the server's wait ended, and nothing told the server to go on.
+    const STEPS: u32 = 40;
+    let below = geometry(MIB);
+    let (engine, _) = Memory::new(below, Pace::Queued(Queue::empty()));
+    let machine = Steps { below, steps: STEPS, under_way: Vec::new() };
+    let server = Running::start(Stack::new(machine, engine), Export::of(&below), quick());
+    let mut client = Client::connect(&server.path, Replies::Simple);
+    let start = std::time::Instant::now();
+    assert_eq!(client.write(0, 0, &noise(1, 4096)), 0);
+    assert_eq!(client.flush(), 0);
+    // Two operations of 40 steps took eight seconds by ticks.
+    let took = start.elapsed();
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    drop(client);
+    assert_eq!(server.stop(), Ok(()));
 }

@@ -1,6 +1,6 @@
 //! The machine under test: what a reader needs to repeat the run, or to doubt it.
 
-use crate::{Flag, Warning};
+use crate::{Flag, TargetIdentity, Warning};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -92,6 +92,9 @@ pub struct TargetInfo {
     /// What the drives under it cost, all together, as the user said.
     #[serde(default)]
     pub price: Option<Money>,
+    /// What tells it from another of its name; absent in records of before.
+    #[serde(default)]
+    pub identity: Option<TargetIdentity>,
 }
 
 /// An amount of a currency. Amounts of different currencies are never added or compared.

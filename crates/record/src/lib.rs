@@ -14,6 +14,7 @@ mod environment;
 mod example;
 mod file;
 mod flag;
+mod identity;
 mod page_cache;
 mod run;
 #[cfg(feature = "store")]
@@ -29,6 +30,7 @@ pub use environment::{
 };
 pub use file::FileError;
 pub use flag::Flag;
+pub use identity::TargetIdentity;
 pub use page_cache::{CacheDrop, CachePass, Meaning};
 pub use run::{
     Calibration, FORMAT, LeftOut, MethodInfo, Paired, PairedVerdict, Record, Rounds, State, Tool,

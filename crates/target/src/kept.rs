@@ -7,10 +7,10 @@ use crate::{
     stack::{standing, unmapped},
     volume::{HeldDrive, ManagedVolume, Use},
 };
-use block::{Command, Completion, Drive, Engine, Geometry, Instant, Request};
+use block::{Command, Completion, Drive, Engine, Instant, Request, Wrapper};
 use engine::{Clock, Memory, raw};
 use flash::tools::{Status, status};
-use host::{Roots, Watch};
+use host::{Consent, Permit, Reason, Roots, Watch};
 use lab::{
     target::{
         Access, Crew, Named, Need, Observation, Offer, Reset, Target, TargetError, TargetErrorKind,
@@ -18,7 +18,7 @@ use lab::{
     },
     workload::Stream,
 };
-use record::{Flag, ManagedFlash, TargetInfo, TargetKind, Warning};
+use record::{Flag, ManagedFlash, TargetIdentity, TargetInfo, TargetKind, Warning};
 use std::{
     cell::RefCell,
     ops::{ControlFlow, Range},
@@ -34,20 +34,6 @@ pub(crate) enum Kept {
 }
 
 impl Kept {
-    fn engine(&self) -> &dyn Engine {
-        match self {
-            Self::Memory(engine) => engine,
-            Self::Volume(engine) => engine,
-        }
-    }
-
-    fn engine_mut(&mut self) -> &mut dyn Engine {
-        match self {
-            Self::Memory(engine) => engine,
-            Self::Volume(engine) => engine,
-        }
-    }
-
     fn volume(&self) -> Option<&flash::Volume> {
         match self {
             Self::Memory(_) => None,
@@ -56,26 +42,30 @@ impl Kept {
     }
 }
 
-impl Engine for Kept {
-    fn geometry(&self, drive: Drive) -> Geometry {
-        self.engine().geometry(drive)
+impl Wrapper for Kept {
+    type Inner = dyn Engine;
+
+    fn inner(&self) -> &Self::Inner {
+        match self {
+            Self::Memory(engine) => engine,
+            Self::Volume(engine) => &**engine,
+        }
     }
 
-    fn now(&self) -> Instant {
-        self.engine().now()
+    fn inner_mut(&mut self) -> &mut Self::Inner {
+        match self {
+            Self::Memory(engine) => engine,
+            Self::Volume(engine) => &mut **engine,
+        }
     }
+}
 
-    fn submit(&mut self, request: Request) {
-        self.engine_mut().submit(request);
-    }
-
-    fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
-        self.engine_mut().wait(until, done);
-    }
-
-    fn next_wakeup(&self) -> Instant {
-        self.engine().next_wakeup()
-    }
+/// A volume that is not open yet.
+enum Later {
+    /// To be written: it was agreed to, and is held since.
+    Permitted(Permit),
+    /// There was nothing to agree to.
+    Named(PathBuf),
 }
 
 /// A target whose bytes stay where they are between passes.
@@ -83,7 +73,7 @@ pub(crate) struct KeptTarget {
     info: TargetInfo,
     access: Access,
     /// What is opened when the first byte may be written.
-    later: Option<PathBuf>,
+    later: Option<Later>,
     kept: Option<Shared<Kept>>,
     capacity_bytes: u64,
     watch: Option<Watch>,
@@ -105,13 +95,17 @@ impl KeptTarget {
         let capacity_bytes = seen.layout.shape.exported_bytes;
         (info.kind, info.capacity_bytes) = (TargetKind::Flash, capacity_bytes);
         info.free_bytes = None;
+        let (access, later) = access(path, &seen, permission)?;
+        let volume: String = seen.id.0.iter().map(|byte| format!("{byte:02x}")).collect();
+        // A volume is itself wherever it was copied to; the file's inode says nothing of it.
+        info.identity = Some(TargetIdentity { volume: Some(volume), ..TargetIdentity::default() });
         let note = |text: String| Warning { flag: None, text };
         info.warnings.extend(seen.report.warnings().into_iter().map(note));
         Ok(Self {
             watch: Some(Watch::new(&info.stack, &roots)),
-            access: access(path, &seen, permission),
+            access,
             info,
-            later: Some(path.to_owned()),
+            later: Some(later),
             kept: None,
             capacity_bytes,
             clock,
@@ -152,6 +146,7 @@ impl KeptTarget {
             completions: None,
             managed_flash: None,
             price: None,
+            identity: None,
         };
         Ok(Self {
             info,
@@ -185,25 +180,45 @@ fn look(path: &Path, clock: Clock) -> Result<Status, TargetError> {
         .map_err(|error| TargetError::refused(format!("{}: {error}", path.display())))
 }
 
-/// An empty volume may be written; one that holds data, when its path was typed.
-fn access(path: &Path, seen: &Status, permission: &Permission) -> Access {
-    let same = |typed: &String| {
-        let typed = Path::new(typed);
-        typed == path
-            || typed
-                .canonicalize()
-                .ok()
-                .is_some_and(|typed| path.canonicalize().ok() == Some(typed))
-    };
-    if seen.mapped_blocks == 0 || permission.destroy.iter().any(same) {
-        return Access::ReadWrite;
+/// An empty volume may be written; one that holds data, when that was agreed to.
+fn access(
+    path: &Path,
+    seen: &Status,
+    permission: &Permission,
+) -> Result<(Access, Later), TargetError> {
+    let by_name = Later::Named(path.to_owned());
+    if permission.reads_only {
+        let access = match seen.mapped_blocks {
+            0 => Access::ReadWrite,
+            _ => Access::ReadOnly("it writes, and only reads were asked for".to_owned()),
+        };
+        return Ok((access, by_name));
     }
-    let shown = path.display();
-    Access::ReadOnly(format!(
-        "it writes, and the volume holds {} of data, which would be overwritten: agree with `--destroy {shown}`, or \
-         create a new one",
-        block::display_bytes(seen.mapped_blocks * flash::BLOCK_BYTES)
-    ))
+    let refused = |refusal: host::Refusal| TargetError::refused(refusal.to_string());
+    let cleared = match host::judge_volume(path, &Roots::default()) {
+        Ok(cleared) => cleared,
+        // It was just looked at: to be read nothing is in the way.
+        Err(refusal) if matches!(refusal.reason, Reason::ReadOnly | Reason::Unreadable { .. }) => {
+            return Ok((Access::ReadOnly(format!("it writes: {refusal}")), by_name));
+        }
+        Err(refusal) => return Err(refused(refusal)),
+    };
+    if seen.mapped_blocks == 0 {
+        let permit = cleared.confirm(&Consent::as_managed_volume()).map_err(refused)?;
+        return Ok((Access::ReadWrite, Later::Permitted(permit)));
+    }
+    match cleared.confirm(&permission.consent) {
+        Ok(permit) => Ok((Access::ReadWrite, Later::Permitted(permit))),
+        Err(host::Refusal { reason: Reason::NotConfirmed { expected, .. }, .. }) => {
+            let held = block::display_bytes(seen.mapped_blocks * flash::BLOCK_BYTES);
+            let sentence = format!(
+                "it writes, and the volume holds {held} of data, which would be overwritten: \
+                 agree with `--destroy {expected}`, or create a new one"
+            );
+            Ok((Access::ReadOnly(sentence), by_name))
+        }
+        Err(refusal) => Err(refused(refusal)),
+    }
 }
 
 impl Target for KeptTarget {
@@ -233,8 +248,22 @@ impl Target for KeptTarget {
 
     fn prepare(&mut self, need: &Need) -> Result<(), TargetError> {
         self.span_bytes = need.span_bytes;
-        if let Some(path) = self.later.take() {
-            let managed = ManagedVolume::open(&path, self.clock)?;
+        if let Some(later) = self.later.take() {
+            let reads_only = !need.writes || matches!(self.access, Access::ReadOnly(_));
+            let managed = match later {
+                Later::Permitted(permit) if !reads_only => {
+                    ManagedVolume::open_on(HeldDrive::permitted(permit, self.clock)?)?
+                }
+                Later::Permitted(permit) => {
+                    let path = permit.path().to_owned();
+                    drop(permit);
+                    ManagedVolume::open_read_only(&path, self.clock)?
+                }
+                Later::Named(path) if reads_only => {
+                    ManagedVolume::open_read_only(&path, self.clock)?
+                }
+                Later::Named(path) => ManagedVolume::open(&path, self.clock)?,
+            };
             let carrier = managed.carrier();
             self.kept = Some(shared(Kept::Volume(Box::new(managed)), carrier));
         }

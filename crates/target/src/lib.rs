@@ -22,6 +22,8 @@ mod memory;
 mod model;
 mod null;
 mod path;
+#[cfg(test)]
+mod progress;
 mod propose;
 pub mod serve;
 pub mod stack;
@@ -37,14 +39,15 @@ pub use propose::{NoProposal, propose};
 pub use text::{BadTarget, TargetText};
 
 use engine::Clock;
+use host::Consent;
 use lab::target::{Target, TargetError};
 use std::path::Path;
 
 /// What the user says about targets besides their text.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Permission {
-    /// What was typed after `--destroy`: the serials or names of devices that may be overwritten.
-    pub destroy: Vec<String>,
+    /// To lose what is on a device or in a managed volume.
+    pub consent: Consent,
     /// Write cells will not run, so no permission to write is sought.
     pub reads_only: bool,
 }

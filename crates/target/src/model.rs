@@ -108,6 +108,7 @@ fn info(stack: &Stack, opened: &Opened) -> TargetInfo {
         completions: None,
         managed_flash: None,
         price: None,
+        identity: None,
     }
 }
 

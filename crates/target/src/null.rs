@@ -39,6 +39,7 @@ impl NullTarget {
             completions: None,
             managed_flash: None,
             price: None,
+            identity: None,
         };
         Self { clock, info }
     }

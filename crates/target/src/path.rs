@@ -1,19 +1,22 @@
 //! Directories, files and block devices.
 //!
 //! ```text
-//!   new      identify, guard, look at the contents, try direct I/O and io_uring on a real descriptor
+//!   new      identify, open once, guard, look at the contents, try direct I/O and io_uring on a real descriptor
 //!   prepare  scratch file (orphans of killed runs go first)
-//!   open     one seat a worker: each opens its own descriptor on its own thread
+//!   open     one seat a worker: each opens what is held once more, by descriptor, on its own thread
 //!   drop     scratch file removed, hold on the device released
 //! ```
+//!
+//! After `new` no path is walked again: whatever others put in its place meanwhile, what is written
+//! is what was opened, or what was made in it.
 
 use crate::{Permission, tree::FileTree};
 use block::{Data, Engine, Geometry};
 use engine::{
-    Access as OpenAccess, Caching as OpenCaching, Clock, Create, OpenError, OpenErrorKind, Stdio,
-    Sync, Syncing as OpenSyncing, Uring, UringOptions, open_file, raw,
+    Access as OpenAccess, Caching as OpenCaching, Clock, OpenError, OpenErrorKind, Stdio, Sync,
+    Syncing as OpenSyncing, Uring, UringOptions, raw, reopen,
 };
-use host::{HostError, Permit, Roots, Scratch, ScratchTree, Watch, page_cache};
+use host::{Directory, HostError, Permit, Roots, Scratch, ScratchTree, Watch, page_cache};
 use lab::{
     target::{
         Access, Crew, Drivable, NO_TREE, Named, Need, Observation, Offer, Reset, Seat, Target,
@@ -26,9 +29,12 @@ use lab::{
 };
 use record::{CacheDrop, TargetInfo, TargetKind, Warning};
 use std::{
+    ffi::OsString,
     fs::File,
     ops::Range,
+    os::unix::fs::FileTypeExt,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 /// Blocks looked at on a raw device before it is read without having been written.
@@ -41,13 +47,14 @@ const NO_REMOUNT: &str = "its file system would have to be mounted anew, and onl
 /// A target that has a path.
 pub struct PathTarget {
     info: TargetInfo,
+    /// Where that is: for people.
     path: PathBuf,
     clock: Clock,
     watch: Watch,
     access: Access,
     scratch: Option<Scratch>,
     tree: Option<ScratchTree>,
-    permit: Option<Permit>,
+    place: Place,
     span_bytes: u64,
     block_bytes: u32,
     direct: Result<(), String>,
@@ -56,6 +63,80 @@ pub struct PathTarget {
     seed: u64,
     written: bool,
     remount: Option<Remount>,
+}
+
+/// What is measured, held open from the time that it was looked at.
+enum Place {
+    /// A scratch file is made in it, or a tree.
+    Directory(Directory),
+    /// A file of this name is made in it.
+    NewFile(Directory, OsString),
+    /// A file that is there, or a device that is only read.
+    Read(Arc<File>),
+    /// A device that may be overwritten, and the right to.
+    Device(Arc<File>, #[expect(dead_code, reason = "it is the hold on the device")] Permit),
+}
+
+impl Place {
+    /// Opens what `info` describes. `path` is canonical: a link there now has come since.
+    fn open(
+        info: &TargetInfo,
+        path: &Path,
+        permission: &Permission,
+        roots: &Roots,
+    ) -> Result<Self, TargetError> {
+        let failed = |error: std::io::Error| io_error(path, &error);
+        match info.kind {
+            TargetKind::Directory => {
+                Directory::open_canonical(path).map(Self::Directory).map_err(refused)
+            }
+            TargetKind::NewFile => {
+                let parent = path.parent().expect("a file has a directory");
+                let name = path.file_name().expect("a file has a name").to_owned();
+                let parent = Directory::open_canonical(parent).map_err(refused)?;
+                Ok(Self::NewFile(parent, name))
+            }
+            _ => match permit(info, path, permission, roots)? {
+                Some(permit) => {
+                    let file = permit.file().try_clone().map_err(failed)?;
+                    Ok(Self::Device(Arc::new(file), permit))
+                }
+                None => {
+                    let file = host::directory::open_file_canonical(path).map_err(refused)?;
+                    let kind = file.metadata().map_err(failed)?.file_type();
+                    if kind.is_block_device() != (info.kind == TargetKind::BlockDevice)
+                        || !(kind.is_file() || kind.is_block_device())
+                    {
+                        return Err(TargetError::refused(format!(
+                            "{} was exchanged while it was looked at: run again",
+                            path.display()
+                        )));
+                    }
+                    Ok(Self::Read(Arc::new(file)))
+                }
+            },
+        }
+    }
+
+    /// Where files are made.
+    fn directory(&self) -> Option<&Directory> {
+        match self {
+            Self::Directory(directory) | Self::NewFile(directory, _) => Some(directory),
+            Self::Read(_) | Self::Device(..) => None,
+        }
+    }
+
+    /// What is there to be measured; nothing before a file is made.
+    fn file(&self) -> Option<&Arc<File>> {
+        match self {
+            Self::Directory(_) | Self::NewFile(..) => None,
+            Self::Read(file) | Self::Device(file, _) => Some(file),
+        }
+    }
+
+    fn is_permitted(&self) -> bool {
+        matches!(self, Self::Device(..))
+    }
 }
 
 /// Unmounts the file system that a target lies on, and mounts it again.
@@ -77,10 +158,10 @@ impl PathTarget {
         let text = path.to_string_lossy();
         let mut info = host::target_info(path, &text, &roots).map_err(refused)?;
         let path = info.path.as_ref().map_or_else(|| path.to_owned(), PathBuf::from);
-        let permit = permit(&info, &path, permission, &roots)?;
-        let probe = Probe::of(&info, &path)?;
-        if info.kind == TargetKind::File {
-            refuse_if_not_written(&path)?;
+        let place = Place::open(&info, &path, permission, &roots)?;
+        let probe = Probe::of(&place, &path)?;
+        if let (TargetKind::File, Some(file)) = (info.kind, place.file()) {
+            refuse_if_not_written(file, &path)?;
         }
         info.direct_alignment_bytes = probe.alignment_bytes;
         let logical =
@@ -88,14 +169,17 @@ impl PathTarget {
         let block_bytes =
             probe.alignment_bytes.or(logical.map(|bytes| bytes as u32)).unwrap_or(512);
         Ok(Self {
-            access: access(&info, permit.is_some()),
+            access: access(&info, place.is_permitted()),
             watch: Watch::new(&info.stack, &roots),
-            capacity_bytes: capacity(&info, &path)?,
+            capacity_bytes: match place.directory() {
+                Some(directory) => host::scratch::bytes_available(directory).map_err(refused)?,
+                None => info.capacity_bytes,
+            },
             path,
             clock,
             scratch: None,
             tree: None,
-            permit,
+            place,
             span_bytes: 0,
             block_bytes,
             direct: probe.direct,
@@ -119,35 +203,35 @@ impl PathTarget {
                 "its file system cannot be mounted anew with a file tree in it: measure trees by themselves",
             ));
         }
-        match &mut self.scratch {
-            Some(scratch) => scratch.let_go_while(remount).map_err(refused),
-            None => remount().map_err(refused),
+        match (&mut self.scratch, &mut self.place) {
+            (Some(scratch), Place::Directory(directory)) => {
+                scratch.let_go_while(directory, remount).map_err(refused)
+            }
+            _ => Err(TargetError::refused(NO_REMOUNT)),
         }
     }
 
-    /// The path that workers open.
-    fn area_path(&self) -> PathBuf {
-        match (&self.scratch, &self.permit) {
-            (Some(scratch), _) => scratch.path().to_owned(),
-            (None, Some(permit)) => permit.held_path(),
-            (None, None) => self.path.clone(),
-        }
+    /// What workers open once more.
+    fn area(&self) -> Option<&Arc<File>> {
+        self.scratch.as_ref().map(Scratch::file).or(self.place.file())
     }
 
     /// How many files a tree may have here.
     fn files_max(&self) -> Result<u64, String> {
-        match self.info.kind {
-            TargetKind::Directory => {
-                host::scratch_tree::files_available(&self.path).map_err(|error| error.to_string())
+        match &self.place {
+            Place::Directory(directory) => {
+                host::scratch_tree::files_available(directory).map_err(|error| error.to_string())
             }
             _ => Err(NO_TREE.to_owned()),
         }
     }
 
     fn seat(&self, stream: &Stream) -> Seat {
+        let area = self.area().expect("a target is prepared before it is opened");
         let order = SeatOrder {
-            path: self.area_path(),
-            access: if self.scratch.is_some() || self.permit.is_some() {
+            held: Arc::clone(area),
+            path: self.path.clone(),
+            access: if self.scratch.is_some() || self.place.is_permitted() {
                 OpenAccess::ReadWrite
             } else {
                 OpenAccess::Read
@@ -196,15 +280,12 @@ impl Target for PathTarget {
     fn prepare(&mut self, need: &Need) -> Result<(), TargetError> {
         self.span_bytes = need.span_bytes;
         self.written = need.writes;
-        self.scratch = match self.info.kind {
-            TargetKind::Directory => {
-                Some(Scratch::create(&self.path, need.span_bytes).map_err(refused)?)
-            }
-            TargetKind::NewFile => {
-                Some(Scratch::named(&self.path, need.span_bytes).map_err(refused)?)
-            }
-            _ => None,
+        let made = match &self.place {
+            Place::Directory(directory) => Some(Scratch::create(directory, need.span_bytes)),
+            Place::NewFile(parent, name) => Some(Scratch::named(parent, name, need.span_bytes)),
+            Place::Read(_) | Place::Device(..) => None,
         };
+        self.scratch = made.transpose().map_err(refused)?;
         Ok(())
     }
 
@@ -219,13 +300,11 @@ impl Target for PathTarget {
     fn open_tree(&mut self, threads: u16) -> Result<Vec<TreeSeat>, TargetError> {
         let tree = self.tree.as_ref().ok_or_else(|| TargetError::refused(NO_TREE))?;
         let seat = |_| -> TreeSeat {
-            let (root, clock, seed) = (tree.path().to_owned(), self.clock, self.seed);
+            let (root, clock, seed) = (tree.root().clone(), self.clock, self.seed);
             Box::new(move || {
                 raw::own_descriptors();
-                let opened = FileTree::open(&root, clock, seed);
-                let tree = opened.map_err(|error| {
-                    TargetError::refused(format!("{}: {error:?}", root.display()))
-                })?;
+                let root = root.duplicate().map_err(|error| io_error(root.path(), &error))?;
+                let tree = FileTree::new(root, clock, seed);
                 Ok(Box::new(tree) as Box<dyn Tree>)
             })
         };
@@ -233,53 +312,49 @@ impl Target for PathTarget {
     }
 
     fn plant(&mut self, layout: &TreeLayout) -> Result<(), TargetError> {
-        if self.info.kind != TargetKind::Directory {
+        let Place::Directory(directory) = &self.place else {
             return Err(TargetError::refused(NO_TREE));
-        }
+        };
         let tree = match self.tree.take() {
             Some(tree) => tree,
-            None => ScratchTree::create(&self.path).map_err(refused)?,
+            None => ScratchTree::create(directory).map_err(refused)?,
         };
         tree.clear().map_err(refused)?;
         for path in layout.directory_paths() {
-            let path = tree.path().join(path);
-            std::fs::create_dir(&path).map_err(|error| io_error(&path, &error))?;
+            tree.make_directory(&path).map_err(refused)?;
         }
         self.tree = Some(tree);
         Ok(())
     }
 
     fn reset(&mut self, reset: Reset) -> Result<(), TargetError> {
-        let failed = |error: std::io::Error| io_error(&self.path, &error);
-        match (reset, &self.scratch) {
-            (Reset::NewFile, Some(scratch)) => scratch.file().set_len(0).map_err(failed),
-            // A device has no new state to offer; its blocks are simply written again.
-            (Reset::NewFile, None) => Ok(()),
-            (Reset::Flush, _) => {
-                File::open(self.area_path()).and_then(|file| file.sync_all()).map_err(failed)
-            }
-            (Reset::DropCache(CacheDrop::Machine), _) => {
-                page_cache::drop_machine(&Roots::default()).map_err(refused)
-            }
-            (Reset::DropCache(CacheDrop::Remount), _) => self.mount_anew(),
-            (Reset::DropCache(CacheDrop::File), _) => {
-                page_cache::drop_file(&self.area_path()).map_err(failed)
-            }
-            (Reset::Purge, Some(scratch)) => {
-                raw::discard(scratch.file(), 0, self.span_bytes).map_err(failed)
-            }
-            (Reset::Purge, None) => {
-                let path = self.area_path();
-                let file = File::options().write(true).open(path).map_err(failed)?;
-                raw::discard(&file, 0, self.capacity_bytes).map_err(failed)
-            }
+        if reset == Reset::DropCache(CacheDrop::Machine) {
+            return page_cache::drop_machine(&Roots::default()).map_err(refused);
         }
+        if reset == Reset::DropCache(CacheDrop::Remount) {
+            return self.mount_anew();
+        }
+        let Some(area) = self.area() else { return Ok(()) };
+        let done = match reset {
+            Reset::NewFile if self.scratch.is_some() => area.set_len(0),
+            // A device has no new state to offer; its blocks are simply written again.
+            Reset::NewFile => Ok(()),
+            Reset::Flush => area.sync_all(),
+            Reset::DropCache(_) => page_cache::drop_file(area),
+            Reset::Purge if self.scratch.is_none() && !self.place.is_permitted() => {
+                return Err(TargetError::refused("what may not be written is not discarded"));
+            }
+            Reset::Purge => {
+                let scratch = self.scratch.is_some();
+                raw::discard(area, 0, if scratch { self.span_bytes } else { self.capacity_bytes })
+            }
+        };
+        done.map_err(|error| io_error(&self.path, &error))
     }
 
     fn watch(&mut self, area: Range<u64>) -> Observation {
         let sample = self.watch.sample();
-        let file = File::open(self.area_path()).ok();
-        let held = file.and_then(|file| raw::residency(&file, area).ok());
+        let held = self.area().and_then(|file| raw::residency(file, area).ok());
         Observation {
             cpu_total: sample.cpu.map_or(0, |cpu| cpu.user + cpu.system + cpu.idle + cpu.steal),
             cpu_steal: sample.cpu.map_or(0, |cpu| cpu.steal),
@@ -293,16 +368,17 @@ impl Target for PathTarget {
     }
 
     fn inspect(&mut self) -> Result<Vec<Warning>, TargetError> {
-        let findings = match (&self.scratch, self.info.kind) {
-            (Some(scratch), _) if self.written && scratch_is_full(scratch) => {
-                host::file_contents(scratch.path()).map_err(refused)?.findings(scratch.path())
+        let findings = match (&self.scratch, self.place.file(), self.info.kind) {
+            (Some(scratch), ..) if self.written && scratch_is_full(scratch) => {
+                let contents = host::file_contents(scratch.file(), scratch.path());
+                contents.map_err(refused)?.findings(scratch.path())
             }
-            (None, TargetKind::File) => {
-                host::file_contents(&self.path).map_err(refused)?.findings(&self.path)
+            (None, Some(file), TargetKind::File) => {
+                host::file_contents(file, &self.path).map_err(refused)?.findings(&self.path)
             }
-            (None, TargetKind::BlockDevice) => {
-                let sample =
-                    host::sample_zeros(&self.area_path(), self.span_bytes, ZERO_SAMPLE, self.seed);
+            (None, Some(file), TargetKind::BlockDevice) => {
+                let (span, seed) = (self.span_bytes, self.seed);
+                let sample = host::sample_zeros(file, &self.path, span, ZERO_SAMPLE, seed);
                 sample.map_err(refused)?.findings(&self.path)
             }
             _ => return Ok(Vec::new()),
@@ -328,27 +404,22 @@ struct Probe {
 }
 
 impl Probe {
-    fn of(info: &TargetInfo, path: &Path) -> Result<Self, TargetError> {
-        let directory = match info.kind {
-            TargetKind::Directory => Some(path),
-            TargetKind::NewFile => path.parent(),
-            _ => None,
-        };
+    fn of(place: &Place, path: &Path) -> Result<Self, TargetError> {
         // The scratch file of the probe must live until the end of it.
-        let scratch = match directory {
+        let scratch = match place.directory() {
             Some(directory) => {
                 host::remove_orphans(directory).map_err(refused)?;
                 Some(Scratch::create(directory, 4096).map_err(refused)?)
             }
             None => None,
         };
-        let path = scratch.as_ref().map_or(path, |scratch| scratch.path());
-        let opened = open(path, OpenAccess::Read, OpenCaching::Direct);
-        let (file, direct) = match opened {
+        let held = scratch.as_ref().map(Scratch::file).or(place.file());
+        let held = held.expect("a place has a directory or a file");
+        let open = |caching| reopen(held, path, OpenAccess::Read, caching, OpenSyncing::None);
+        let (file, direct) = match open(OpenCaching::Direct) {
             Ok(file) => (file, Ok(())),
             Err(error) if error.kind == OpenErrorKind::DirectRefused => {
-                let file =
-                    open(path, OpenAccess::Read, OpenCaching::Buffered).map_err(open_error)?;
+                let file = open(OpenCaching::Buffered).map_err(open_error)?;
                 (file, Err(error.to_string()))
             }
             Err(error) => return Err(open_error(error)),
@@ -372,10 +443,6 @@ fn try_uring(file: File) -> Result<(), String> {
     ring.map(drop).map_err(|unavailable| unavailable.to_string())
 }
 
-fn open(path: &Path, access: OpenAccess, caching: OpenCaching) -> Result<File, OpenError> {
-    open_file(path, access, caching, OpenSyncing::None, Create::Existing)
-}
-
 /// The guard's permit for a device that will be written.
 fn permit(
     info: &TargetInfo,
@@ -387,18 +454,9 @@ fn permit(
         return Ok(None);
     }
     let cleared = host::judge_destruction(path, roots).map_err(refused)?;
-    let typed = permission.destroy.iter().find(|typed| {
-        let path = Path::new(typed.as_str());
-        typed.as_str() == cleared.expected() || path == cleared_path(info)
-    });
-    let typed = typed.or(permission.destroy.first()).map(String::as_str);
-    cleared.confirm(typed).map(Some).map_err(|refusal| {
+    cleared.confirm(&permission.consent).map(Some).map_err(|refusal| {
         TargetError::refused(format!("{refusal}, or add --reads-only to run only cells that read"))
     })
-}
-
-fn cleared_path(info: &TargetInfo) -> &Path {
-    Path::new(info.path.as_deref().unwrap_or_default())
 }
 
 fn access(info: &TargetInfo, permitted: bool) -> Access {
@@ -416,21 +474,9 @@ fn access(info: &TargetInfo, permitted: bool) -> Access {
     }
 }
 
-fn capacity(info: &TargetInfo, path: &Path) -> Result<u64, TargetError> {
-    let directory = match info.kind {
-        TargetKind::Directory => Some(path),
-        TargetKind::NewFile => path.parent(),
-        _ => None,
-    };
-    match directory {
-        Some(directory) => host::scratch::bytes_available(directory).map_err(refused),
-        None => Ok(info.capacity_bytes),
-    }
-}
-
 /// A file whose blocks were never written would be read from no drive.
-fn refuse_if_not_written(path: &Path) -> Result<(), TargetError> {
-    let contents = host::file_contents(path).map_err(refused)?;
+fn refuse_if_not_written(file: &File, path: &Path) -> Result<(), TargetError> {
+    let contents = host::file_contents(file, path).map_err(refused)?;
     let findings = contents.findings(path);
     let never_written = [record::Flag::SparseFile, record::Flag::UnwrittenExtents];
     match findings.warnings.iter().find(|w| w.flag.is_some_and(|f| never_written.contains(&f))) {
@@ -444,6 +490,9 @@ fn refuse_if_not_written(path: &Path) -> Result<(), TargetError> {
 
 /// Everything a seat needs to open its engine on its own thread.
 struct SeatOrder {
+    /// The target holds it longer than any worker sits: the one to close it.
+    held: Arc<File>,
+    /// Where it is: for errors.
     path: PathBuf,
     access: OpenAccess,
     io: Io,
@@ -479,7 +528,8 @@ impl SeatOrder {
     }
 
     fn stdio(&self) -> Result<Stdio, TargetError> {
-        Stdio::open(self.clock, &self.path, self.access, self.geometry).map_err(open_error)
+        let file = self.open(OpenCaching::Buffered, OpenSyncing::None)?;
+        Ok(Stdio::on(self.clock, file, self.access, self.geometry))
     }
 
     fn file(&self) -> Result<File, TargetError> {
@@ -492,7 +542,11 @@ impl SeatOrder {
             Syncing::Dsync => OpenSyncing::Dsync,
             Syncing::Sync => OpenSyncing::Sync,
         };
-        open_file(&self.path, self.access, caching, syncing, Create::Held).map_err(open_error)
+        self.open(caching, syncing)
+    }
+
+    fn open(&self, caching: OpenCaching, syncing: OpenSyncing) -> Result<File, TargetError> {
+        reopen(&self.held, &self.path, self.access, caching, syncing).map_err(open_error)
     }
 }
 

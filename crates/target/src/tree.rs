@@ -1,52 +1,100 @@
 //! A file tree in a directory of our own, through the page cache: one thread a worker, one system call after another.
 //!
-//! Paths are relative to the tree's root, which is open, so that no operation walks the way to it.
+//! Every operation names one name in the directory that holds it, which is open: none walks a path,
+//! and none follows a link.
 
 use block::{Instant, IoError};
 use engine::Clock;
+use host::{
+    Directory,
+    directory::{DIRECTORY_MODE, FILE_MODE},
+};
 use lab::workload::tree::{Act, Tree, TreeOp};
 use rustix::{
-    fd::{AsFd, OwnedFd},
-    fs::{AtFlags, CWD, Dir, Mode, OFlags},
+    fd::{AsFd, BorrowedFd, OwnedFd},
+    fs::{AtFlags, Dir, OFlags},
     io::Errno,
+    process::{Resource, getrlimit},
 };
-use std::path::Path;
+use std::collections::HashMap;
 
 /// Files are read and written in pieces of this size at most.
 const PIECE_BYTES: usize = 1 << 20;
 /// Every block of this size begins with a number of its own, so that no two are alike: a file system that keeps
 /// equal blocks once would else be measured on one block.
 const STAMP_EVERY: usize = 4096;
-/// What new files are: read and written by their owner.
-const FILE_MODE: Mode = Mode::from_raw_mode(0o600);
-/// What new directories are.
-const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o700);
+/// Directories that a worker keeps open at most; of those beyond, each operation opens the one it
+/// needs.
+const HELD_DIRECTORIES_MAX: u64 = 1 << 16;
 
 /// A worker's view of the tree.
 pub(crate) struct FileTree {
     clock: Clock,
-    root: OwnedFd,
+    root: Directory,
+    /// Directories below the root that hold names, by their paths.
+    parents: HashMap<Box<str>, OwnedFd>,
+    /// How many of them are kept: three quarters of the descriptors that the process may have.
+    parents_max: usize,
     /// Random bytes, made once.
     contents: Vec<u8>,
     /// What is read goes here.
     read: Vec<u8>,
 }
 
+/// The directory that holds a name.
+enum Parent<'a> {
+    Held(BorrowedFd<'a>),
+    Opened(OwnedFd),
+}
+
+impl AsFd for Parent<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Held(held) => held.as_fd(),
+            Self::Opened(opened) => opened.as_fd(),
+        }
+    }
+}
+
 impl FileTree {
-    /// On the tree at `root`; `seed` makes the contents of files.
-    ///
-    /// # Errors
-    /// When the root cannot be opened.
-    pub fn open(root: &Path, clock: Clock, seed: u64) -> Result<Self, IoError> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = rustix::fs::openat(CWD, root, flags, Mode::empty()).map_err(failed)?;
+    /// On the tree at `root`, a descriptor of this thread's own; `seed` makes the contents of
+    /// files.
+    pub fn new(root: Directory, clock: Clock, seed: u64) -> Self {
         let mut contents = vec![0; PIECE_BYTES];
         block::Rng::new(seed, 0x7eee_0003).fill(&mut contents);
-        Ok(Self { clock, root, contents, read: vec![0; PIECE_BYTES] })
+        let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        let parents_max = (descriptors / 4 * 3).min(HELD_DIRECTORIES_MAX) as usize;
+        let (parents, read) = (HashMap::new(), vec![0; PIECE_BYTES]);
+        Self { clock, root, parents, parents_max, contents, read }
     }
 
-    fn file(&self, path: &str, flags: OFlags) -> Result<OwnedFd, IoError> {
-        rustix::fs::openat(&self.root, path, flags | OFlags::CLOEXEC, FILE_MODE).map_err(failed)
+    fn file(&mut self, path: &str, flags: OFlags) -> Result<OwnedFd, IoError> {
+        let (parent, name) = self.parent(path)?;
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::openat(parent, name, flags, FILE_MODE).map_err(failed)
+    }
+
+    /// The directory that holds the name at the end of `path`, and that name.
+    fn parent<'a, 'p>(&'a mut self, path: &'p str) -> Result<(Parent<'a>, &'p str), IoError> {
+        let Some((parent, name)) = path.rsplit_once('/') else {
+            return Ok((Parent::Held(self.root.as_fd()), path));
+        };
+        if !self.parents.contains_key(parent) {
+            let opened = match self.root.lead(parent) {
+                // Workers that share one table of descriptors.
+                Err(Errno::MFILE) => {
+                    self.parents = HashMap::new();
+                    self.root.lead(parent)
+                }
+                opened => opened,
+            };
+            let opened = opened.map_err(failed)?;
+            if self.parents.len() >= self.parents_max {
+                return Ok((Parent::Opened(opened), name));
+            }
+            self.parents.insert(parent.into(), opened);
+        }
+        Ok((Parent::Held(self.parents[parent].as_fd()), name))
     }
 
     /// Writes all bytes of a file, stamped with its number.
@@ -86,7 +134,7 @@ impl FileTree {
         if done == act.bytes { Ok(done) } else { Err(IoError::Short) }
     }
 
-    fn sync_directory(&self, parent: &str) -> Result<(), IoError> {
+    fn sync_directory(&mut self, parent: &str) -> Result<(), IoError> {
         if parent.is_empty() {
             return rustix::fs::fsync(&self.root).map_err(failed);
         }
@@ -119,25 +167,31 @@ impl Tree for FileTree {
                 moved = self.read(&file, act)?;
             }
             TreeOp::Stat => {
-                rustix::fs::statat(&self.root, act.path, AtFlags::SYMLINK_NOFOLLOW)
-                    .map_err(failed)?;
+                let (parent, name) = self.parent(act.path)?;
+                rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).map_err(failed)?;
             }
             TreeOp::Readdir => self.list(act.path, &mut |_| {})?,
             TreeOp::Rename => {
-                rustix::fs::renameat(&self.root, act.path, &self.root, act.to).map_err(failed)?;
+                let (parent, name) = self.parent(act.path)?;
+                let to = name_in(act.to);
+                rustix::fs::renameat(&parent, name, &parent, to).map_err(failed)?;
             }
             TreeOp::Link => {
-                rustix::fs::linkat(&self.root, act.path, &self.root, act.to, AtFlags::empty())
-                    .map_err(failed)?;
+                let (parent, name) = self.parent(act.path)?;
+                let to = name_in(act.to);
+                rustix::fs::linkat(&parent, name, &parent, to, AtFlags::empty()).map_err(failed)?;
             }
             TreeOp::Unlink => {
-                rustix::fs::unlinkat(&self.root, act.path, AtFlags::empty()).map_err(failed)?;
+                let (parent, name) = self.parent(act.path)?;
+                rustix::fs::unlinkat(parent, name, AtFlags::empty()).map_err(failed)?;
             }
             TreeOp::Mkdir => {
-                rustix::fs::mkdirat(&self.root, act.path, DIRECTORY_MODE).map_err(failed)?;
+                let (parent, name) = self.parent(act.path)?;
+                rustix::fs::mkdirat(parent, name, DIRECTORY_MODE).map_err(failed)?;
             }
             TreeOp::Rmdir => {
-                rustix::fs::unlinkat(&self.root, act.path, AtFlags::REMOVEDIR).map_err(failed)?;
+                let (parent, name) = self.parent(act.path)?;
+                rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR).map_err(failed)?;
             }
         }
         if act.sync.directory() {
@@ -164,6 +218,11 @@ impl Tree for FileTree {
         rustix::fs::syncfs(&self.root).map_err(failed)?;
         Ok(self.clock.now())
     }
+}
+
+/// The name at the end of a path in the same directory.
+fn name_in(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
 fn failed(error: Errno) -> IoError {

@@ -19,11 +19,11 @@ use super::{
 };
 use anyhow::{Context, Result, bail, ensure};
 use host::{
-    Ledger, Program, Roots,
+    Directory, Ledger, Program, Roots,
     ledger::{Mark, Mounting},
 };
 use std::{
-    fs::{self, File},
+    fs::{self, File, OpenOptions},
     io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -154,6 +154,8 @@ struct Ground {
     /// With room for either's files.
     device: PathBuf,
     inodes: u64,
+    /// Where the mount point is made.
+    directory: Directory,
     at: PathBuf,
 }
 
@@ -164,8 +166,11 @@ impl Ground {
         let mib = options.size_mib + options.kilo_files + ROOM_MIB;
         println!("Writing {mib} MiB in {} ...", scratch.path().display());
         write_file(&image, mib << 20)?;
-        let device = ledger.loop_device(&image)?;
-        Ok(Self { ledger, device, inodes: options.kilo_files * 1024 + 10_000, at })
+        let file = OpenOptions::new().read(true).write(true).open(&image)?;
+        let device = ledger.loop_device(&file, &image)?;
+        let directory = Directory::open(scratch.path())?;
+        let inodes = options.kilo_files * 1024 + 10_000;
+        Ok(Self { ledger, device, inodes, directory, at })
     }
 
     /// A turn on an ext4 just made, always the same: on one that lives on, each would get the blocks that the other left, and
@@ -176,7 +181,8 @@ impl Ground {
         Program::new(["mkfs.ext4", "-q", "-F", "-E", eager, "-N", &inodes, &device]).run()?;
         let before = self.ledger.mark();
         let how = Mounting { fs: "ext4".to_owned(), options: String::new() };
-        self.ledger.new_directory(&self.at)?;
+        let name = self.at.file_name().expect("the mount point has a name");
+        self.ledger.new_directory(&self.directory, name)?;
         self.ledger.mount(&self.device, &self.at, &how)?;
         let outcome = run(&self.at);
         self.put_back(before)?;

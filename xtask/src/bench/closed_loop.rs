@@ -1,11 +1,10 @@
-//! A closed loop over any engine, in process and on one thread: so many requests of 4 KiB are always under way.
+//! A closed loop over any engine, in process and on one thread: so many requests are always under way.
 
 use anyhow::{Result, bail, ensure};
 use block::{
     Actor, Buf, Command, Completion, Drive, Durability, Engine, Extent, Instant, Payload, Request,
     Rng, Tag,
 };
-use flash::BLOCK_BYTES;
 
 /// Requests outstanding.
 pub const DEPTH: usize = 32;
@@ -22,24 +21,32 @@ pub enum Kind {
 /// A plain write.
 pub const CACHED: Kind = Kind::Write(Durability::Cached);
 
-/// Keeps [`DEPTH`] requests outstanding.
+/// Keeps its depth of requests outstanding.
 pub struct ClosedLoop<E> {
     /// What serves them.
     pub engine: E,
     buffers: Vec<Buf>,
+    /// Of each request, bytes.
+    bytes: u32,
+    depth: usize,
     done: Vec<Completion>,
 }
 
 impl<E: Engine> ClosedLoop<E> {
-    /// A loop whose writes carry data that no drive compresses.
-    pub fn new(mut engine: E) -> Self {
-        let mut buffers = engine.pool(DEPTH, BLOCK_BYTES as usize);
-        let mut rng = Rng::new(1, 1);
-        buffers.iter_mut().for_each(|buffer| rng.fill(buffer.bytes_mut()));
-        Self { engine, buffers, done: Vec::with_capacity(DEPTH) }
+    /// A loop of [`DEPTH`] requests of so many `bytes`; its writes carry data that no drive compresses.
+    pub fn new(engine: E, bytes: u32) -> Self {
+        Self::of_depth(engine, bytes, DEPTH)
     }
 
-    /// Has `count` requests answered; `next` says of which block and what.
+    /// The same with another depth.
+    pub fn of_depth(mut engine: E, bytes: u32, depth: usize) -> Self {
+        let mut buffers = engine.pool(depth, bytes as usize);
+        let mut rng = Rng::new(1, 1);
+        buffers.iter_mut().for_each(|buffer| rng.fill(buffer.bytes_mut()));
+        Self { engine, buffers, bytes, depth, done: Vec::with_capacity(depth) }
+    }
+
+    /// Has `count` requests answered; `next` says of which place, counted in their length, and what.
     pub fn run(&mut self, count: u64, next: impl FnMut() -> (u64, Kind)) -> Result<()> {
         self.run_while(|sent| sent < count, next).map(drop)
     }
@@ -53,8 +60,8 @@ impl<E: Engine> ClosedLoop<E> {
         let mut sent = 0;
         loop {
             while !self.buffers.is_empty() && more(sent) {
-                let (block, kind) = next();
-                let at = Extent { offset: block * BLOCK_BYTES, bytes: BLOCK_BYTES as u32 };
+                let (place, kind) = next();
+                let at = Extent { offset: place * u64::from(self.bytes), bytes: self.bytes };
                 let payload = Payload::Bytes(self.buffers.pop().expect("there is one"));
                 let command = match kind {
                     Kind::Read => Command::Read { at, into: payload },
@@ -63,7 +70,7 @@ impl<E: Engine> ClosedLoop<E> {
                 sent += 1;
                 self.submit(Tag(sent), command);
             }
-            if self.buffers.len() == DEPTH {
+            if self.buffers.len() == self.depth {
                 return Ok(sent);
             }
             self.engine.wait(Instant::NEVER, &mut self.done);
@@ -75,6 +82,11 @@ impl<E: Engine> ClosedLoop<E> {
                 self.buffers.push(buffer);
             }
         }
+    }
+
+    /// The length of each request.
+    pub fn bytes(&self) -> u32 {
+        self.bytes
     }
 
     /// Makes durable what was written.

@@ -1,8 +1,8 @@
 //! `cargo xtask bench directory`: random writes to a managed volume in a file, beside the same writes to a plain file.
 //!
 //! Both files lie in one directory of a real disk, were written wholly before, and are asked by the same loop in this
-//! process, past the page cache by io_uring: 4 KiB at random over the same span, at depth 32. They take turns, and a
-//! turn ends with a flush that counts. What the volume could still take before it has to clean stands beside
+//! process, past the page cache by io_uring: at random over the same span, 4 KiB at depth 32, or by `--kib N` another
+//! size, long ones at depth 8. They take turns, and a turn ends with a flush that counts. What the volume could still take before it has to clean stands beside
 //! each pair: the ratio means little without it.
 
 use super::{
@@ -29,10 +29,15 @@ const DRIVE_BYTES: u64 = 4 << 30;
 const SPAN_BYTES: u64 = 1 << 30;
 const PAIRS: usize = 9;
 const SECONDS: u64 = 1;
+/// From here on fewer requests keep a drive busy.
+const LONG_BYTES: u64 = 64 << 10;
+const LONG_DEPTH: usize = 8;
+const LONGEST_BYTES: u64 = 4 << 20;
 
 /// Measures, prints, asserts nothing.
 pub fn run(arguments: &[String]) -> Result<()> {
     let (mut seconds, mut pairs, mut parent) = (SECONDS, PAIRS, None);
+    let mut bytes = BLOCK_BYTES;
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         let mut count = || {
@@ -43,20 +48,29 @@ pub fn run(arguments: &[String]) -> Result<()> {
         match word.as_str() {
             "--seconds" => seconds = count()?,
             "--rounds" => pairs = count()? as usize,
+            "--kib" => bytes = count()? << 10,
             flag if flag.starts_with('-') => {
-                bail!("`{flag}` is unknown: there are a directory, --seconds N and --rounds N")
+                bail!(
+                    "`{flag}` is unknown: there are a directory, --kib N, --seconds N, --rounds N"
+                )
             }
             path => parent = Some(PathBuf::from(path)),
         }
     }
+    ensure!(
+        bytes.is_power_of_two() && (BLOCK_BYTES..=LONGEST_BYTES).contains(&bytes),
+        "--kib: a power of two, {} to {}",
+        BLOCK_BYTES >> 10,
+        LONGEST_BYTES >> 10
+    );
     child::catch_signals()?;
     let own = std::env::current_exe()?;
     let built = own.parent().and_then(Path::parent).context("the target directory")?;
     let scratch = Scratch::create(parent.as_deref().unwrap_or(built))?;
-    compare(&scratch, seconds, pairs)
+    compare(&scratch, bytes, seconds, pairs)
 }
 
-fn compare(scratch: &Scratch, seconds: u64, pairs: usize) -> Result<()> {
+fn compare(scratch: &Scratch, bytes: u64, seconds: u64, pairs: usize) -> Result<()> {
     println!(
         "Writing {} MiB in {} ...",
         (DRIVE_BYTES + SPAN_BYTES) >> 20,
@@ -68,15 +82,18 @@ fn compare(scratch: &Scratch, seconds: u64, pairs: usize) -> Result<()> {
     let clock = Clock::start();
     let raw = HeldDrive::open(&raw, Use::Write, clock)?;
     println!("{}, beside the same engine on a plain file", raw.carrier);
-    let mut raw = ClosedLoop::new(raw.engine);
-    let mut managed = ClosedLoop::new(volume(HeldDrive::open(&managed, Use::Write, clock)?)?);
+    let depth = if bytes < LONG_BYTES { DEPTH } else { LONG_DEPTH };
+    let mut raw = ClosedLoop::of_depth(raw.engine, bytes as u32, depth);
+    let managed = volume(HeldDrive::open(&managed, Use::Write, clock)?)?;
+    let mut managed = ClosedLoop::of_depth(managed, bytes as u32, depth);
     let mut at = 0;
-    managed.run(SPAN_BYTES / BLOCK_BYTES, || {
+    managed.run(SPAN_BYTES / bytes, || {
         at += 1;
         (at - 1, CACHED)
     })?;
     println!(
-        "4 KiB random writes at depth {DEPTH} over {} MiB, {pairs} pairs of {seconds} s.\n",
+        "{} KiB random writes at depth {depth} over {} MiB, {pairs} pairs of {seconds} s.\n",
+        bytes >> 10,
         SPAN_BYTES >> 20
     );
     println!(
@@ -145,7 +162,8 @@ fn turn(worker: &mut ClosedLoop<impl Engine>, seconds: u64, rng: &mut Rng) -> Re
     child::go_on()?;
     let (start, cpu_ns) = (Instant::now(), processor_ns());
     let deadline = start + Duration::from_secs(seconds);
-    let next = || (rng.below(SPAN_BYTES / BLOCK_BYTES), CACHED);
+    let places = SPAN_BYTES / u64::from(worker.bytes());
+    let next = || (rng.below(places), CACHED);
     let count = worker.run_while(|_| Instant::now() < deadline, next)?;
     worker.flush()?;
     let cpu_ns = (processor_ns() - cpu_ns) as f64;
@@ -164,7 +182,9 @@ mod tests {
 
     #[test]
     fn a_wrong_flag_is_refused_before_anything_is_written() {
-        for arguments in [&["--seconds", "0"][..], &["--second", "3"], &["--rounds"]] {
+        for arguments in
+            [&["--seconds", "0"][..], &["--second", "3"], &["--rounds"], &["--kib", "5"]]
+        {
             let arguments: Vec<String> = arguments.iter().map(|&text| text.to_owned()).collect();
             assert!(run(&arguments).is_err(), "{arguments:?}");
         }

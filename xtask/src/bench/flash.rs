@@ -123,7 +123,7 @@ fn volume() -> Result<Stack<Volume, Memory>> {
         checksums: Checksums::OnRead,
         classes: Classes::SEPBIT,
     };
-    let mut worker = ClosedLoop::new(memory());
+    let mut worker = ClosedLoop::new(memory(), BLOCK_BYTES as u32);
     let mut at = 0;
     worker.run(DEVICE_BYTES / BLOCK_BYTES, || {
         at += 1;
@@ -136,7 +136,7 @@ fn volume() -> Result<Stack<Volume, Memory>> {
 }
 
 fn measure(engine: impl Engine) -> Result<Vec<f64>> {
-    let mut worker = ClosedLoop::new(engine);
+    let mut worker = ClosedLoop::new(engine, BLOCK_BYTES as u32);
     let mut at = 0;
     worker.run(BLOCKS, || {
         at += 1;

@@ -1,7 +1,15 @@
-//! `cargo xtask bench serve`: a managed volume in memory, served, beside nbdkit's memory plugin.
+//! `cargo xtask bench serve`: what is served, beside what others serve.
 //!
-//! fio's nbd engine asks both, 4 KiB at depth 32, in turns; a pair is one run of each, and the order alternates. The
-//! processor time is the server's own (/proc/PID/stat), without fio's.
+//! ```text
+//!   memory.rs  a managed volume in memory beside nbdkit's memory plugin: 4 KiB, long transfers
+//!   files.rs   one in a file beside our own plain file, qemu-nbd and nbdkit's file plugin
+//! ```
+//!
+//! fio's nbd engine asks all, in turns of an order that rotates. The processor time is the server's
+//! own (/proc/PID/stat), without fio's.
+
+mod files;
+mod memory;
 
 use super::{build, child, machine, scratch::Scratch};
 use anyhow::{Context, Result, bail, ensure};
@@ -13,36 +21,68 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What clients use of either export, MiB; all of it is written first.
-const SPAN_MIB: u64 = 512;
-/// The drive of memory under the managed volume: so large that the span is a quarter of it, and the limit is the
-/// server rather than the cleaner.
-const DRIVE: &str = "memory:2G/flash";
-/// How many spans the drive holds.
-const DRIVE_SPANS: u64 = 4;
-const PAIRS: usize = 9;
-const SECONDS: u64 = 3;
 /// USER_HZ: the unit of times in /proc/PID/stat (proc(5)).
 const TICKS_A_SECOND: f64 = 100.0;
 
-/// What is asked for, and what the ratios are wanted to be at least.
-const LOADS: [(&str, f64); 2] = [("randread", 1.3), ("randwrite", 0.95)];
+/// What of it is measured, and for how long.
+#[derive(Clone, Copy)]
+struct Order {
+    part: Part,
+    seconds: Option<u64>,
+    rounds: Option<usize>,
+    extent: Extent,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    All,
+    Memory,
+    Files,
+}
+
+/// How many cells the table has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    Whole,
+    /// Some that show the rest, one round.
+    Short,
+}
+
+impl Order {
+    fn parse(arguments: &[String]) -> Result<Self> {
+        let mut order =
+            Self { part: Part::All, seconds: None, rounds: None, extent: Extent::Whole };
+        let mut words = arguments.iter();
+        while let Some(word) = words.next() {
+            let mut count = || {
+                let text = words.next().map_or("", String::as_str);
+                let count = text.parse().ok().filter(|n: &u64| (1..=3600).contains(n));
+                count.with_context(|| format!("{word} `{text}`: a whole number, 1 to 3600"))
+            };
+            match word.as_str() {
+                "--seconds" => order.seconds = Some(count()?),
+                "--rounds" => order.rounds = Some(count()? as usize),
+                "--short" => order.extent = Extent::Short,
+                "memory" => order.part = Part::Memory,
+                "files" => order.part = Part::Files,
+                _ => bail!(
+                    "`{word}` is unknown: there are memory, files, --short, --seconds N and \
+                     --rounds N"
+                ),
+            }
+        }
+        Ok(order)
+    }
+}
 
 /// Measures, prints, asserts nothing.
 pub fn run(arguments: &[String]) -> Result<()> {
-    let (mut seconds, mut pairs) = (SECONDS, PAIRS);
-    let mut words = arguments.iter();
-    while let Some(word) = words.next() {
-        let count =
-            words.next().and_then(|text| text.parse().ok()).filter(|n| (1..=3600).contains(n));
-        let count: u64 = count.with_context(|| format!("{word}: a whole number, 1 to 3600"))?;
-        match word.as_str() {
-            "--seconds" => seconds = count,
-            "--rounds" => pairs = count as usize,
-            _ => bail!("`{word}` is unknown: there are --seconds N and --rounds N"),
-        }
-    }
-    for program in ["fio", "nbdkit"] {
+    let order = Order::parse(arguments)?;
+    let programs: &[&str] = match order.part {
+        Part::Memory => &["fio", "nbdkit"],
+        Part::All | Part::Files => &["fio", "nbdkit", "qemu-nbd"],
+    };
+    for program in programs {
         let found = Command::new(program).arg("--version").stdout(Stdio::null()).status();
         ensure!(found.is_ok(), "{program} is not installed: apt-get install {program}");
     }
@@ -52,101 +92,66 @@ pub fn run(arguments: &[String]) -> Result<()> {
         drivelab.parent().and_then(Path::parent).context("the target directory")?;
     let scratch = Scratch::create(target_directory)?;
     println!("Load {}", machine::load());
-    // A server locks its socket's directory for a moment, and the scratch directory is locked already.
+    // A server locks its socket's directory for a moment, and the scratch directory is locked
+    // already.
     let sockets = scratch.path().join("sockets");
     fs::create_dir(&sockets)?;
-    let ours = Server::start(
-        "drivelab",
-        Command::new(&drivelab).args(["serve", DRIVE, "--nbd"]),
-        sockets.join("ours.sock"),
-        "unix:",
-    )?;
-    let size = format!("{SPAN_MIB}M");
-    let theirs = Server::start(
-        "nbdkit",
-        Command::new("nbdkit").args(["--foreground", "memory", &size, "--unix"]),
-        sockets.join("theirs.sock"),
-        "",
-    )?;
-    for server in [&ours, &theirs] {
-        // As often as the log needs to go once around its drive: memory touched for the first time costs the kernel's
-        // time.
-        for _ in 0..DRIVE_SPANS {
-            fio(server, "write", "1m", None)?;
-        }
+    if order.part != Part::Files {
+        memory::run(&drivelab, &sockets, order)?;
     }
-    println!(
-        "{DRIVE} served by drivelab, and nbdkit's memory plugin; fio's nbd engine, 4 KiB at depth 32 over {SPAN_MIB} MiB \
-         that were written before; {pairs} pairs of {seconds} s after one that warms up. Medians.\n"
-    );
-    println!(
-        "{:<10}{:>12}{:>12}{:>8}{:>17}{:>9}{:>12}{:>12}",
-        "load", "drivelab/s", "nbdkit/s", "ratio", "least-most", "wanted", "CPU ns", "nbdkit ns"
-    );
-    for (load, wanted) in LOADS {
-        compare(load, wanted, [&ours, &theirs], seconds, pairs)?;
+    if order.part != Part::Memory {
+        files::run(&drivelab, &scratch, &sockets, order)?;
     }
-    println!("\nLoad {}", machine::load());
-    println!("{}", ours.stop()?.lines().last().unwrap_or_default());
-    theirs.stop()?;
+    println!("Load {}", machine::load());
     Ok(())
 }
 
-fn compare(
-    load: &str,
-    wanted: f64,
-    servers: [&Server; 2],
-    seconds: u64,
-    pairs: usize,
-) -> Result<()> {
-    let (mut rates, mut costs) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
-    let mut ratios = Vec::new();
-    for pair in 0..=pairs {
-        let mut seen = [(0.0, 0.0); 2];
-        for turn in 0..2 {
-            let who = (pair + turn) % 2;
-            seen[who] = fio(servers[who], load, "4k", Some(seconds))?;
-        }
-        if pair == 0 {
-            continue;
-        }
-        ratios.push(seen[0].0 / seen[1].0);
-        for who in 0..2 {
-            rates[who].push(seen[who].0);
-            costs[who].push(seen[who].1);
-        }
-    }
-    ratios.sort_by(f64::total_cmp);
-    println!(
-        "{load:<10}{:>12.0}{:>12.0}{:>8.2}{:>17}{:>9}{:>12.0}{:>12.0}",
-        median(&mut rates[0]),
-        median(&mut rates[1]),
-        median(&mut ratios),
-        format!("{:.2}-{:.2}", ratios[0], ratios[ratios.len() - 1]),
-        wanted,
-        median(&mut costs[0]),
-        median(&mut costs[1]),
-    );
-    Ok(())
+/// What fio is told to ask for.
+#[derive(Clone, Copy)]
+struct Job<'a> {
+    /// fio's word: `randread`, `randwrite`, `write`.
+    load: &'a str,
+    bytes: u64,
+    depth: u32,
+    flushes: Flushes,
+    /// Bytes of the export that are used.
+    span_bytes: u64,
+    /// Without, it goes over the span once.
+    seconds: Option<u64>,
 }
 
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    (values[(values.len() - 1) / 2] + values[values.len() / 2]) / 2.0
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flushes {
+    None,
+    /// One after each write.
+    Each,
 }
 
-/// One run of fio: I/Os a second, and the server's processor time for each, ns. Without a time it goes over the span
-/// once.
-fn fio(server: &Server, load: &str, block: &str, seconds: Option<u64>) -> Result<(f64, f64)> {
+/// What one run of fio saw.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    /// I/Os a second.
+    rate: f64,
+    ios: f64,
+    /// The server's processor time for each, ns.
+    cpu_ns: f64,
+    /// The longest that an I/O or a flush waited, ns.
+    wait_ns: f64,
+}
+
+fn fio(server: &Server, job: Job<'_>) -> Result<Seen> {
     child::go_on()?;
     let before = server.cpu_seconds()?;
     let mut command = Command::new("fio");
-    command.args(["--name=serve", "--ioengine=nbd", "--iodepth=32", "--output-format=json"]);
+    command.args(["--name=serve", "--ioengine=nbd", "--output-format=json"]);
     command.arg(format!("--uri=nbd+unix:///?socket={}", server.socket.display()));
-    command.arg(format!("--rw={load}")).arg(format!("--bs={block}"));
-    command.arg(format!("--size={SPAN_MIB}m"));
-    if let Some(seconds) = seconds {
+    command.arg(format!("--rw={}", job.load)).arg(format!("--bs={}", job.bytes));
+    command.arg(format!("--iodepth={}", job.depth)).arg(format!("--size={}", job.span_bytes));
+    if let Some(seconds) = job.seconds {
         command.arg("--time_based").arg(format!("--runtime={seconds}"));
+    }
+    if job.flushes == Flushes::Each {
+        command.arg("--fsync=1");
     }
     let output = command.output().context("fio")?;
     ensure!(output.status.success(), "fio: {}", String::from_utf8_lossy(&output.stderr));
@@ -155,9 +160,14 @@ fn fio(server: &Server, load: &str, block: &str, seconds: Option<u64>) -> Result
     let begins = output.stdout.iter().position(|&byte| byte == b'{').unwrap_or(0);
     let told: serde_json::Value =
         serde_json::from_slice(&output.stdout[begins..]).context("fio's JSON")?;
-    let side = &told["jobs"][0][if load.ends_with("read") { "read" } else { "write" }];
+    let told = &told["jobs"][0];
+    let side = &told[if job.load.ends_with("read") { "read" } else { "write" }];
     let number = |key: &str| side[key].as_f64().with_context(|| format!("fio says no {key}"));
-    Ok((number("iops")?, cpu_ns / number("total_ios")?))
+    let ios = number("total_ios")?;
+    let io_ns = side["clat_ns"]["max"].as_f64().context("fio says no longest latency")?;
+    let flush_ns = told["sync"]["lat_ns"]["max"].as_f64().unwrap_or(0.0);
+    let wait_ns = io_ns.max(flush_ns);
+    Ok(Seen { rate: number("iops")?, ios, cpu_ns: cpu_ns / ios, wait_ns })
 }
 
 /// A server that is killed when it is dropped.
@@ -197,6 +207,13 @@ impl Server {
         Ok((user + system) / TICKS_A_SECOND)
     }
 
+    /// Bytes that it had written to drives so far (/proc/PID/io).
+    fn written_bytes(&self) -> Result<f64> {
+        let text = fs::read_to_string(format!("/proc/{}/io", self.child.id()))?;
+        let line = text.lines().find_map(|line| line.strip_prefix("write_bytes: "));
+        line.and_then(|number| number.parse().ok()).context("write_bytes of /proc/PID/io")
+    }
+
     /// Ends it in order; what it said.
     fn stop(mut self) -> Result<String> {
         use std::io::Read;
@@ -216,5 +233,18 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_word_is_refused_before_anything_is_built() {
+        for arguments in [&["--seconds", "0"][..], &["--second", "3"], &["--rounds"], &["file"]] {
+            let arguments: Vec<String> = arguments.iter().map(|&text| text.to_owned()).collect();
+            assert!(Order::parse(&arguments).is_err(), "{arguments:?}");
+        }
     }
 }

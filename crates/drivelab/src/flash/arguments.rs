@@ -88,9 +88,13 @@ pub struct CreateArguments {
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "Where")]
     pub drive_size: Option<u64>,
 
-    /// Overwrite the device with this serial, or the file at this path
+    /// Overwrite the device with this serial (without one: this name), or the file of this name
     #[arg(long, value_name = "NAME", help_heading = "Where")]
     pub destroy: Vec<String>,
+
+    /// Take all space of a file that exists and has holes; a file that is made has none
+    #[arg(long, help_heading = "Where")]
+    pub preallocate: bool,
 
     /// Share of the drive that the volume does not export [default: 28%]
     #[arg(long, value_name = "PERCENT", value_parser = per_mille, conflicts_with = "size",
@@ -158,6 +162,10 @@ pub struct CheckArguments {
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub findings: usize,
 
+    /// One JSON object instead, with all findings
+    #[arg(long, conflicts_with = "findings")]
+    pub json: bool,
+
     /// No progress, only the result and errors
     #[arg(long, short)]
     pub quiet: bool,
@@ -181,6 +189,10 @@ pub struct RescueArguments {
     /// The volume's size, where no superblock is left to say it
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub size: Option<u64>,
+
+    /// One JSON object instead, with all ranges
+    #[arg(long)]
+    pub json: bool,
 
     /// No progress, only the result and errors
     #[arg(long, short)]

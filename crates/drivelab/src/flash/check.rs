@@ -1,6 +1,6 @@
 //! `drivelab flash check`.
 
-use super::{arguments::CheckArguments, watch::Watcher, words};
+use super::{arguments::CheckArguments, ranges, watch::Watcher, words};
 use crate::{
     interrupt,
     output::{self, hanging},
@@ -9,6 +9,7 @@ use anyhow::{Result, bail};
 use block::display_bytes;
 use engine::Clock;
 use flash::tools::{self, CheckReport, Severity, ToolError, Verdict};
+use serde_json::{Value, json};
 use std::{path::Path, process::ExitCode};
 use target::volume::{HeldDrive, Use};
 
@@ -20,8 +21,9 @@ pub fn check(arguments: &CheckArguments) -> Result<ExitCode> {
     let path = &arguments.path;
     let mut drive = HeldDrive::open(path, Use::Read, Clock::start())?;
     let watcher = Watcher::new(arguments.quiet)?;
+    let findings_max = if arguments.json { usize::MAX } else { arguments.findings };
     let outcome =
-        tools::check(&mut *drive.engine, arguments.findings, &mut |progress| watcher.see(progress));
+        tools::check(&mut *drive.engine, findings_max, &mut |progress| watcher.see(progress));
     watcher.finish();
     let report = match outcome {
         Ok(report) => report,
@@ -31,7 +33,11 @@ pub fn check(arguments: &CheckArguments) -> Result<ExitCode> {
         }
         Err(error) => bail!("{}: {error}", path.display()),
     };
-    output::print(&described(path, &report))?;
+    let text = match arguments.json {
+        true => serde_json::to_string_pretty(&as_json(path, &report))? + "\n",
+        false => described(path, &report),
+    };
+    output::print(&text)?;
     match report.verdict() {
         Verdict::Healthy => Ok(ExitCode::SUCCESS),
         Verdict::Repairable | Verdict::Damaged | Verdict::Unusable => Ok(ExitCode::from(FOUND)),
@@ -66,9 +72,41 @@ fn described(path: &Path, report: &CheckReport) -> String {
     let all: u64 = report.counts.iter().sum();
     let rest = all.saturating_sub(report.findings.len() as u64);
     if rest > 0 {
-        text += &format!("          and {rest} more: --findings lists them\n");
+        text += &format!("          and {rest} more: --findings N lists more, --json all\n");
     }
     text
+}
+
+/// The verdict and every finding, with the bytes of the volume that it is about.
+fn as_json(path: &Path, report: &CheckReport) -> Value {
+    let findings: Vec<Value> = report
+        .findings
+        .iter()
+        .map(|finding| {
+            json!({
+                "severity": severity(finding.severity()),
+                "drive_offset": finding.offset(),
+                "range": finding.blocks().as_ref().map(ranges::as_json),
+                "text": finding.to_string(),
+            })
+        })
+        .collect();
+    json!({
+        "path": path,
+        "verdict": match report.verdict() {
+            Verdict::Healthy => "healthy",
+            Verdict::Repairable => "repairable",
+            Verdict::Damaged => "damaged",
+            Verdict::Unusable => "unusable",
+        },
+        "verified_bytes": report.blocks_verified * flash::BLOCK_BYTES,
+        "pages_verified": report.pages_verified,
+        "chunks_verified": report.chunks_verified,
+        "segments_read": report.segments_read,
+        "bytes_read": report.bytes_read,
+        "stopped_cleanly": report.status.as_ref().map(|status| status.report.clean),
+        "findings": findings,
+    })
 }
 
 fn severity(severity: Severity) -> &'static str {

@@ -9,11 +9,16 @@ use anyhow::{Result, bail};
 use block::{Rng, display_bytes};
 use engine::Clock;
 use flash::{Checksums, Classes, Ground, Layout, Parity, Shape, Size, VolumeId, Wishes, predict};
+use host::{Consent, guard::Inode};
 use std::{fs, process::ExitCode};
 use target::{
     stack::SPARE_PER_MILLE,
-    volume::{self, ManagedVolume, Order, Site},
+    volume::{self, ManagedVolume, Order, Site, Space, Sparse},
 };
+
+/// What the program takes before it opens anything: its code as far as it is used, libraries,
+/// tables.
+const PROGRAM_BYTES: u64 = 16 << 20;
 
 /// The longest chunk: what a volume asks of any drive at once.
 const TRANSFER_BYTES_MAX: u64 = 16 << 20;
@@ -23,7 +28,11 @@ pub fn create(arguments: &CreateArguments) -> Result<ExitCode> {
     let order = Order {
         path: arguments.path.clone(),
         drive_bytes: arguments.drive_size,
-        destroy: arguments.destroy.clone(),
+        consent: Consent::typed(&arguments.destroy),
+        space: match arguments.preallocate {
+            true => Space::Taken,
+            false => Space::AsItIs,
+        },
     };
     let site = Site::survey(&order)?;
     let shape = match Shape::propose(&ground(arguments, &site), &wishes(arguments)) {
@@ -37,6 +46,7 @@ pub fn create(arguments: &CreateArguments) -> Result<ExitCode> {
     }
     let made = site.new_file().map(ToOwned::to_owned);
     let drive = site.take(Clock::start())?;
+    let made = made.map(|path| (drive.lock.inode(), path));
     let created = ManagedVolume::create(drive, shape, volume_id());
     let stopped = created.and_then(|volume| {
         volume.stop().map_err(|error| {
@@ -46,7 +56,10 @@ pub fn create(arguments: &CreateArguments) -> Result<ExitCode> {
         })
     });
     if let Err(error) = stopped {
-        if let Some(path) = made {
+        // What somebody else has put there meanwhile is theirs.
+        if let Some((inode, path)) = made
+            && inode == Inode::at(&path)
+        {
             let _ = fs::remove_file(path);
         }
         bail!("{}: {error}", arguments.path.display());
@@ -93,6 +106,44 @@ fn volume_id() -> VolumeId {
     VolumeId(id)
 }
 
+/// What a server of the volume takes at most. While it recovers, what recovery takes stands in for
+/// chunks, reads and clients.
+fn memory(layout: &Layout, each: &str) -> String {
+    let dram = predict::dram(layout, &volume::settings(false));
+    let clients = nbd::Options::default().memory_bytes();
+    let total = dram.total_bytes(clients) + PROGRAM_BYTES;
+    let parts = [
+        (format!("map {{}} ({each})"), dram.map_bytes),
+        ("segments {}".to_owned(), dram.segment_bytes),
+        ("chunks {}".to_owned(), dram.chunk_bytes),
+        ("reads {}".to_owned(), dram.read_bytes),
+        ("clients {}".to_owned(), clients),
+        ("program {}".to_owned(), PROGRAM_BYTES),
+    ];
+    let parts = parts.map(|(words, bytes)| words.replace("{}", &display_bytes(bytes)));
+    let recovery = display_bytes(dram.recovery_bytes);
+    format!(
+        "{} at most to serve it, all of it full: {}; in recovery {recovery} instead of chunks, \
+         reads and clients",
+        display_bytes(total),
+        parts.join(", ")
+    )
+}
+
+/// What a file with holes will still ask of its file system.
+fn space(sparse: &Sparse) -> String {
+    let short = match sparse.free_bytes < sparse.missing_bytes {
+        true => ", too little: when that is full, writes fail",
+        false => "",
+    };
+    format!(
+        "the file has holes: as it fills it takes {} more of its file system, which has {} \
+         free{short}; --preallocate takes all of it now",
+        display_bytes(sparse.missing_bytes),
+        display_bytes(sparse.free_bytes)
+    )
+}
+
 fn described(arguments: &CreateArguments, site: &Site, layout: &Layout) -> String {
     let shape = &layout.shape;
     let exported = display_bytes(shape.exported_bytes);
@@ -104,18 +155,11 @@ fn described(arguments: &CreateArguments, site: &Site, layout: &Layout) -> Strin
         ),
         false => format!("{exported}, spare {}", words::percent(spare)),
     };
-    let dram = predict::dram(layout, &volume::settings(false));
     let each = match shape.checksums {
         Checksums::OnRead => "8 B a block, checksums verified on every read",
         Checksums::OnCleaning => "4 B a block, checksums verified on cleaning and check only",
     };
-    let memory = format!(
-        "{} once the volume is full: map {} ({each}), segments {}, chunks {}",
-        display_bytes(dram.total_bytes()),
-        display_bytes(dram.map_bytes),
-        display_bytes(dram.segment_bytes),
-        display_bytes(dram.chunk_bytes)
-    );
+    let memory = memory(layout, each);
     let recovery = format!(
         "after a power cut at most {} of appends are read again",
         display_bytes(u64::from(layout.window) * shape.segment_bytes)
@@ -125,6 +169,7 @@ fn described(arguments: &CreateArguments, site: &Site, layout: &Layout) -> Strin
         + "\n"
         + &hanging("size      ", &size)
         + &hanging("layout    ", &words::layout(layout))
+        + &site.sparse.map_or_else(String::new, |sparse| hanging("space     ", &space(&sparse)))
         + &hanging("memory    ", &memory)
         + &hanging("recovery  ", &recovery)
         + "\n"

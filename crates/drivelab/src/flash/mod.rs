@@ -10,6 +10,7 @@ pub mod arguments;
 mod check;
 mod create;
 pub mod predict;
+mod ranges;
 mod rescue;
 mod resize;
 mod status;

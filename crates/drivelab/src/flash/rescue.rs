@@ -1,6 +1,6 @@
 //! `drivelab flash rescue`.
 
-use super::{arguments::RescueArguments, check::FOUND, watch::Watcher, words};
+use super::{arguments::RescueArguments, check::FOUND, ranges, watch::Watcher, words};
 use crate::{
     interrupt,
     output::{self, hanging},
@@ -12,8 +12,10 @@ use flash::{
     VolumeId,
     tools::{Plan, RescueReport, ToolError, survey},
 };
+use host::directory::remove_made;
+use serde_json::{Value, json};
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{File, OpenOptions},
     ops::Range,
     os::unix::fs::{FileExt, OpenOptionsExt},
     path::Path,
@@ -52,16 +54,22 @@ pub fn rescue(arguments: &RescueArguments) -> Result<ExitCode> {
     let outcome =
         found.copy_out(&mut *drive.engine, &mut put, &mut |progress| watcher.see(progress));
     if let Some(error) = failed {
-        let _ = fs::remove_file(to);
+        let _ = remove_made(to, &file);
         bail!("--to: cannot write {}: {error}; it was removed again", to.display());
     }
     let report = match outcome {
         Ok(report) => report,
-        Err(error) => return ended(&watcher, error, path, Some(to)),
+        Err(error) => return ended(&watcher, error, path, Some((to, &file))),
     };
-    file.sync_all().with_context(|| format!("--to: cannot flush {}", to.display()))?;
+    file.sync_all()
+        .and_then(|()| engine::raw::sync_directory_of(to))
+        .with_context(|| format!("--to: cannot flush {}", to.display()))?;
     watcher.finish();
-    output::print(&described(path, to, exported_bytes, &report))?;
+    let text = match arguments.json {
+        true => serde_json::to_string_pretty(&as_json(path, to, exported_bytes, &report))? + "\n",
+        false => described(path, to, exported_bytes, &report),
+    };
+    output::print(&text)?;
     let is_whole = report.doubtful.is_empty() && report.lost.is_empty();
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
 }
@@ -80,11 +88,11 @@ fn ended(
     watcher: &Watcher,
     error: ToolError,
     path: &Path,
-    unfinished: Option<&Path>,
+    unfinished: Option<(&Path, &File)>,
 ) -> Result<ExitCode> {
     watcher.finish();
-    if let Some(unfinished) = unfinished {
-        let _ = fs::remove_file(unfinished);
+    if let Some((unfinished, file)) = unfinished {
+        let _ = remove_made(unfinished, file);
     }
     if error == ToolError::Stopped {
         eprintln!("drivelab: interrupted: nothing was kept");
@@ -133,6 +141,24 @@ fn described(path: &Path, to: &Path, exported_bytes: u64, report: &RescueReport)
     text
 }
 
+/// What was found and what came of it, with every range.
+fn as_json(path: &Path, to: &Path, exported_bytes: u64, report: &RescueReport) -> Value {
+    json!({
+        "path": path,
+        "to": to,
+        "id": report.volumes.first().map(|(id, _)| id.to_string()),
+        "exported_bytes": exported_bytes,
+        "superblocks": report.superblocks,
+        "chunks": report.chunks,
+        "chunks_missing": report.chunks_missing,
+        "bytes_unreadable": report.bytes_unreadable,
+        "recovered": ranges::list_as_json(&report.recovered),
+        "doubtful": ranges::list_as_json(&report.doubtful),
+        "lost": ranges::list_as_json(&report.lost),
+        "notes": report.notes(),
+    })
+}
+
 /// Ranges as bytes of the copy.
 fn offsets(ranges: &[Range<u32>]) -> String {
     let bytes = |block: u32| u64::from(block) * flash::BLOCK_BYTES;
@@ -140,6 +166,9 @@ fn offsets(ranges: &[Range<u32>]) -> String {
     let shown: Vec<String> =
         each.map(|range| format!("{}..{}", bytes(range.start), bytes(range.end))).collect();
     let rest = ranges.len().saturating_sub(RANGES_MAX);
-    let more = if rest > 0 { format!(" and {rest} more ranges") } else { String::new() };
+    let more = match rest {
+        0 => String::new(),
+        _ => format!(" and {rest} more ranges: --json lists them"),
+    };
     format!("bytes {}{more}", shown.join(", "))
 }

@@ -1,6 +1,6 @@
 //! `drivelab flash status`.
 
-use super::{arguments::StatusArguments, words};
+use super::{arguments::StatusArguments, ranges, words};
 use crate::output::{self, hanging};
 use anyhow::{Result, anyhow};
 use block::display_bytes;
@@ -105,7 +105,7 @@ fn stopped(seen: &Status) -> String {
         "cleanly".to_owned()
     } else {
         let mut how = format!(
-            "not cleanly: the next opening rolls {} chunks forward",
+            "not cleanly: the next opening rolls {} chunks forward, as was done here in memory",
             report.chunks_replayed
         );
         if report.chunks_cut > 0 {
@@ -135,6 +135,7 @@ fn as_json(path: &Path, seen: &Status) -> serde_json::Value {
         "ring_bytes": shape.ring_bytes,
         "mapped_bytes": bytes(seen.mapped_blocks),
         "lost_bytes": bytes(seen.lost_blocks),
+        "lost": ranges::list_as_json(&seen.lost),
         "fill": seen.fill(),
         "spare": seen.spare(),
         "clean_pool_bytes": seen.clean_pool_bytes(),

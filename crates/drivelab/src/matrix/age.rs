@@ -1,11 +1,12 @@
 //! A file system, or a device, in the state that use leaves it in: filled, churned, filled again to the wanted share.
 
+use super::ground::Attached;
 use anyhow::{Context, Result, bail};
 use block::Rng;
 use rustix::fs::{StatVfs, statvfs, syncfs};
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{Seek, SeekFrom, Write},
+    fs::{self, File},
+    io::Write,
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
 };
@@ -108,21 +109,21 @@ fn available(at: &Path) -> Result<u64> {
 }
 
 /// Writes the first part of a device, in order.
-pub fn device(path: &Path, filling: Filling, stop: &AtomicBool) -> Result<()> {
+pub fn device(attached: &Attached, filling: Filling, stop: &AtomicBool) -> Result<()> {
     if filling.percent == 0 {
         return Ok(());
     }
     let failed = "the device cannot be filled";
-    let mut file = OpenOptions::new().write(true).open(path).context(failed)?;
-    let bytes = file.seek(SeekFrom::End(0)).context("the device has no size")?;
-    file.rewind().context(failed)?;
+    let permit = attached.permit()?;
+    let bytes = permit.bytes();
+    let mut file = permit.file();
     let mut rng = Rng::new(filling.seed, 0xa6e);
     write(&mut file, bytes / 100 * u64::from(filling.percent), &mut rng, stop).context(failed)?;
     file.sync_all().context(failed)
 }
 
 /// Bytes that no drive compresses and no two pieces share.
-fn write(file: &mut File, bytes: u64, rng: &mut Rng, stop: &AtomicBool) -> Result<()> {
+fn write(file: &mut impl Write, bytes: u64, rng: &mut Rng, stop: &AtomicBool) -> Result<()> {
     let mut piece = vec![0u8; PIECE_BYTES];
     let mut left = bytes;
     while left > 0 {

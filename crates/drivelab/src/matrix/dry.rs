@@ -40,12 +40,12 @@ fn commands(ground: &Ground, configuration: &Configuration, place: &Path) -> Vec
     let mut lines = Vec::new();
     let device = match ground {
         Ground::Loop { directory, bytes } => {
-            let file = directory.join(".drivelab-matrix-PID");
+            let file = directory.path().join(".drivelab-matrix-PID");
             lines.push(format!("truncate --size {bytes} {}", file.display()));
             lines.push(format!("losetup --find --show --direct-io=on {}", file.display()));
             Path::new("/dev/loopN")
         }
-        Ground::Device { path, .. } => path.as_path(),
+        Ground::Device { device, .. } => device.path(),
         Ground::Model { text } => {
             let text = super::ground::with_write_cache(text, configuration.level(Axis::WriteCache));
             let (socket, nbd) = (place.join("nbd.sock"), place.join("nbd"));

@@ -4,7 +4,9 @@
 use anyhow::{Context, Result, anyhow, bail};
 use block::display_bytes;
 use host::{
-    HostError, Ledger, Program, Roots, judge_destruction,
+    Consent, Directory, HostError, Ledger, Permit, Program, Reserved, Roots,
+    guard::{self, Identity},
+    judge_destruction, judge_lending,
     ledger::{Change, Mark},
     setting::Switch,
 };
@@ -29,9 +31,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Where a matrix takes place.
 pub enum Ground {
     /// A scratch file in this directory, of so many bytes.
-    Loop { directory: PathBuf, bytes: u64 },
-    /// A block device that may be overwritten.
-    Device { path: PathBuf, name: String },
+    Loop { directory: Directory, bytes: u64 },
+    /// A block device that was agreed to, kept from the first turn to the last.
+    Device { device: Reserved, name: String },
     /// Modelled drives.
     Model { text: String },
 }
@@ -40,6 +42,8 @@ pub enum Ground {
 pub struct Attached {
     /// The block device.
     pub device: PathBuf,
+    /// Which it is: what has its name later is compared with it.
+    identity: Identity,
     /// Processes of ours behind it.
     children: Vec<Child>,
 }
@@ -50,15 +54,15 @@ impl Ground {
         target: Option<&str>,
         directory: Option<&Path>,
         loop_bytes: u64,
-        destroy: &[String],
+        consent: &Consent,
     ) -> Result<Self> {
         if let Some(directory) = directory {
-            let directory = fs::canonicalize(directory)
+            let directory = Directory::open(directory)
                 .with_context(|| format!("--loop {}: name a directory", directory.display()))?;
             if !host::scratch::takes_direct_io(&directory) {
                 bail!(
                     "--loop {}: the file system there refuses O_DIRECT, so that memory would be measured: name a directory on another one",
-                    directory.display()
+                    directory.path().display()
                 );
             }
             let room = host::scratch::bytes_available(&directory)?;
@@ -66,7 +70,7 @@ impl Ground {
                 bail!(
                     "--loop-size {} does not fit into {}, where {} may be taken: name less",
                     display_bytes(loop_bytes),
-                    directory.display(),
+                    directory.path().display(),
                     display_bytes(room)
                 );
             }
@@ -77,12 +81,9 @@ impl Ground {
             TargetText::Model(_) => Ok(Self::Model { text: text.to_owned() }),
             TargetText::Path(path) => {
                 let cleared = judge_destruction(&path, &Roots::default())?;
-                let expected = cleared.expected().to_owned();
-                let typed = destroy.iter().find(|typed| **typed == expected);
-                let permit = cleared.confirm(typed.or(destroy.first()).map(String::as_str))?;
-                let path = permit.path().to_owned();
-                let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-                Ok(Self::Device { name: name.to_owned(), path })
+                let device = cleared.confirm(consent)?.reserve()?;
+                let name = device.path().file_name().and_then(|name| name.to_str());
+                Ok(Self::Device { name: name.unwrap_or_default().to_owned(), device })
             }
             _ => bail!(
                 "{text} is no block device: name one, or model:STACK, or use --loop DIR for a scratch file in a directory"
@@ -96,9 +97,9 @@ impl Ground {
             Self::Loop { directory, bytes } => format!(
                 "a loop device of {} over a file in {}: this ranks file systems over this host's file system, not a device",
                 display_bytes(*bytes),
-                directory.display()
+                directory.path().display()
             ),
-            Self::Device { path, .. } => path.display().to_string(),
+            Self::Device { device, .. } => device.path().display().to_string(),
             Self::Model { text } => format!(
                 "{text}, served over NBD and attached by nbdfuse and a loop device, in real time"
             ),
@@ -131,7 +132,7 @@ impl Ground {
                 "matrix attaches devices and mounts file systems: run it as root (`sudo drivelab matrix ...`)"
             );
         }
-        let mut programs = vec!["losetup", "mount", "umount", "wipefs"];
+        let mut programs = vec!["mount", "umount", "wipefs"];
         if matches!(self, Self::Model { .. }) {
             programs.push("nbdfuse");
         }
@@ -154,8 +155,8 @@ impl Ground {
                     "--write-cache: a loop device has no write cache of its own to switch, and the drive below it belongs to others; \
                      name a block device or model:STACK, or leave it out"
                 ),
-                Self::Device { path, .. } => {
-                    Switch::find(path)
+                Self::Device { device, .. } => {
+                    Switch::find(device.path())
                         .map_err(|error| anyhow!("{error}; or leave --write-cache out"))?;
                 }
                 Self::Model { .. } => {}
@@ -185,17 +186,22 @@ impl Ground {
     ) -> Result<Attached> {
         match self {
             Self::Loop { directory, bytes } => {
-                let path = directory.join(format!(".drivelab-matrix-{}", std::process::id()));
-                let file = ledger.file(&path)?;
+                let name = format!(".drivelab-matrix-{}", std::process::id());
+                let path = directory.path().join(&name);
+                let file = ledger.file(directory, name.as_ref())?;
                 ledger.say(&format!("truncate --size {bytes} {}", path.display()));
                 file.set_len(*bytes)
                     .with_context(|| format!("cannot make {} that long", path.display()))?;
-                Ok(Attached { device: ledger.loop_device(&path)?, children: Vec::new() })
+                Attached::new(ledger.loop_device(&file, &path)?, Vec::new())
             }
-            Self::Device { path, .. } => {
-                // Somebody may have put it to use since the last turn.
-                judge_destruction(path, &Roots::default())?;
-                Ok(Attached { device: path.clone(), children: Vec::new() })
+            Self::Device { device, .. } => {
+                // Somebody may have put it to use, or another in its place, since the last turn.
+                device.judge_again(&Roots::default())?;
+                Ok(Attached {
+                    device: device.path().to_owned(),
+                    identity: device.identity().clone(),
+                    children: Vec::new(),
+                })
             }
             Self::Model { text } => {
                 let cache = configuration.level(Axis::WriteCache);
@@ -214,23 +220,44 @@ impl Ground {
 
     /// Takes the last file system off a device that stays, so that the guard finds it as empty as before.
     pub fn clear(&self, ledger: &mut Ledger) -> Result<()> {
-        let Self::Device { path, .. } = self else { return Ok(()) };
-        let program = Program::new(["wipefs", "--all", "--quiet", &path.display().to_string()]);
+        let Self::Device { device, .. } = self else { return Ok(()) };
+        device.check(&Roots::default())?;
+        let path = device.path().display().to_string();
+        let program = Program::new(["wipefs", "--all", "--quiet", &path]);
         ledger.say(&program.to_string());
         Ok(program.run().map(drop)?)
-    }
-
-    /// Leave to overwrite the device: on a loop device of our own it is given, elsewhere it was checked.
-    pub fn permission(&self, device: &Path, destroy: &[String]) -> Permission {
-        let mut destroy = destroy.to_vec();
-        if !matches!(self, Self::Device { .. }) {
-            destroy.push(device.display().to_string());
-        }
-        Permission { destroy, reads_only: false }
     }
 }
 
 impl Attached {
+    /// What is at `device` now: a loop device that drivelab has just attached itself.
+    pub fn new(device: PathBuf, children: Vec<Child>) -> Result<Self> {
+        let identity = guard::identity_at(&device, &Roots::default())?;
+        Ok(Self { device, identity, children })
+    }
+
+    /// Leave to overwrite this device, and no other that has its name by then.
+    pub fn permission(&self) -> Permission {
+        Permission { consent: Consent::to(self.identity.clone()), reads_only: false }
+    }
+
+    /// Refuses to go on by its name where that leads to another device by now.
+    pub fn check(&self) -> Result<()> {
+        Ok(self.checking()()?)
+    }
+
+    /// What [`check`](Self::check) does, for later.
+    pub fn checking(&self) -> impl Fn() -> Result<(), HostError> + 'static {
+        let (device, identity) = (self.device.clone(), self.identity.clone());
+        move || Ok(guard::check(&device, &identity, &Roots::default())?)
+    }
+
+    /// The device held exclusively, to be written.
+    pub fn permit(&self) -> Result<Permit> {
+        let cleared = judge_lending(&self.device, &Roots::default())?;
+        Ok(cleared.confirm(&Consent::to(self.identity.clone()))?)
+    }
+
     /// Takes it away, and waits for the processes behind it.
     pub fn detach(mut self, ledger: &mut Ledger, mark: Mark) -> Result<()> {
         let failures = ledger.put_back_to(mark);
@@ -277,7 +304,7 @@ pub fn with_write_cache(text: &str, level: Option<&str>) -> Result<String> {
 fn serve(ledger: &mut Ledger, base: &Path, target: &str) -> Result<Attached> {
     let server = start_server(ledger, base, target, &[], Stdio::null())?;
     let (device, fuse) = connect(ledger, base)?;
-    Ok(Attached { device, children: vec![server, fuse] })
+    Attached::new(device, vec![server, fuse])
 }
 
 fn socket(base: &Path) -> PathBuf {
@@ -309,7 +336,7 @@ pub fn start_server(
 /// Attaches what is served: the block device, and nbdfuse.
 pub fn connect(ledger: &mut Ledger, base: &Path) -> Result<(PathBuf, Child)> {
     let (socket, place) = (socket(base), base.join("nbd"));
-    ledger.new_directory(&place)?;
+    ledger.new_directory(&Directory::open_canonical(base)?, "nbd".as_ref())?;
     let uri = format!("nbd+unix:///?socket={}", socket.display());
     let words = [place.display().to_string(), uri.clone()];
     ledger.say(&Program::new(["nbdfuse", &words[0], &words[1]]).to_string());
@@ -325,7 +352,9 @@ pub fn connect(ledger: &mut Ledger, base: &Path) -> Result<(PathBuf, Child)> {
     })?;
     let file = place.join("nbd");
     wait_for(&file, &mut fuse, "nbdfuse")?;
-    Ok((ledger.loop_device(&file)?, fuse))
+    let opened = fs::File::options().read(true).write(true).open(&file);
+    let opened = opened.with_context(|| format!("cannot open {}", file.display()))?;
+    Ok((ledger.loop_device(&opened, &file)?, fuse))
 }
 
 fn start(command: &mut Command) -> Result<Child, HostError> {

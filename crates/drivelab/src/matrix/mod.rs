@@ -35,8 +35,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use block::Rng;
 use configured::Configured;
 use engine::Clock;
-use ground::Ground;
-use host::{Ledger, Roots};
+use ground::{Attached, Ground};
+use host::{Consent, Directory, Ledger, Roots};
 use lab::{
     plan::Plan,
     runner::{self, RunError, Turn},
@@ -87,6 +87,15 @@ pub struct Measured {
     left_changed: Option<String>,
 }
 
+/// A directory of this process's own, to be made: mount points and sockets lie in it.
+fn place() -> Result<PathBuf> {
+    let temporary = std::env::temp_dir();
+    let temporary = temporary
+        .canonicalize()
+        .with_context(|| format!("cannot look at {}: set TMPDIR", temporary.display()))?;
+    Ok(temporary.join(format!("drivelab-matrix-{}", std::process::id())))
+}
+
 /// Refuses what cannot be measured here, before anything is touched.
 pub fn check(arguments: &MatrixArguments) -> Result<()> {
     let axes = arguments.axes()?;
@@ -98,7 +107,7 @@ fn ground(arguments: &MatrixArguments) -> Result<Ground> {
         arguments.target.as_deref(),
         arguments.loop_directory.as_deref(),
         arguments.loop_size,
-        &arguments.destroy,
+        &Consent::typed(&arguments.destroy),
     )
 }
 
@@ -110,11 +119,14 @@ pub fn measure(arguments: &MatrixArguments) -> Result<Option<Measured>> {
     let orders = orders(arguments, seed)?;
     let ground = ground(arguments)?;
     let configurations = axes.configurations();
-    let place = std::env::temp_dir().join(format!("drivelab-matrix-{}", std::process::id()));
+    let place = place()?;
     if arguments.dry_run {
         output::print(&dry::describe(&ground, &axes, &orders, arguments, &place))?;
         return Ok(None);
     }
+    // mount(8) goes there by path.
+    host::directory::check_way(place.parent().expect("it lies in TMPDIR"))
+        .map_err(|error| anyhow!("{error}: set TMPDIR to a directory of root's, such as /run"))?;
     ground.check(&configurations)?;
     if cuts_power(&ground, arguments) {
         for program in configurations.iter().filter_map(|one| cut::checker(one, Path::new(""))) {
@@ -122,7 +134,7 @@ pub fn measure(arguments: &MatrixArguments) -> Result<Option<Measured>> {
             required.map_err(|error| anyhow!("{error}; or leave the check out: --no-power-cut"))?;
         }
     }
-    run::check_json_path(arguments.json.as_deref())?;
+    output::check_json(arguments.json.as_deref())?;
     let talk = if arguments.quiet { Talk::Quiet } else { Talk::Normal };
     let mut bench = Bench::new(arguments, &ground, &configurations, &orders, seed, place, talk)?;
     let outcome = match bench.rounds(arguments.passes, seed) {
@@ -178,8 +190,7 @@ fn give_out(arguments: &MatrixArguments, measured: &Measured) -> Result<()> {
         if path == Path::new("-") {
             return output::print(&json);
         }
-        output::write_whole(path, json.as_bytes())
-            .with_context(|| format!("--json: cannot write {}", path.display()))?;
+        output::write_json(path, &json)?;
     }
     output::print(&measured.page)
 }
@@ -271,9 +282,9 @@ impl<'a> Bench<'a> {
             &Roots::default(),
             move |step| log.say(&format!("  {step}")),
         )?;
-        ledger.new_directory(&place)?;
-        let (offer, info) =
-            look(ground, &mut ledger, &place, &configurations[0], arguments, clock)?;
+        let (parent, name) = place.parent().zip(place.file_name()).expect("it lies in TMPDIR");
+        ledger.new_directory(&Directory::open_canonical(parent)?, name)?;
+        let (offer, info) = look(ground, &mut ledger, &place, &configurations[0], clock)?;
         let device_bytes = offer.capacity_bytes;
         let usable = device_bytes / 100 * usable_percent(configurations);
         let remount = can_remount(configurations);
@@ -382,17 +393,22 @@ impl<'a> Bench<'a> {
         self.voice.say(&format!("round {}: {configuration}", pass + 1));
         let mark = self.ledger.mark();
         let attached = self.ground.attach(&mut self.ledger, &self.place, configuration)?;
-        let measured = self.measure(configuration, &attached.device, Turn { target: index, pass });
+        let measured = self.measure(configuration, &attached, Turn { target: index, pass });
         let detached = attached.detach(&mut self.ledger, mark);
         let cleared = detached.and_then(|()| self.ground.clear(&mut self.ledger));
         measured.map_err(|error| named(configuration, error)).and(cleared)
     }
 
-    fn measure(&mut self, configuration: &Configuration, device: &Path, turn: Turn) -> Result<()> {
-        let path = self.set(configuration, device)?;
-        let permission = self.ground.permission(device, &self.arguments.destroy);
+    fn measure(
+        &mut self,
+        configuration: &Configuration,
+        attached: &Attached,
+        turn: Turn,
+    ) -> Result<()> {
+        let path = self.set(configuration, attached)?;
+        let permission = attached.permission();
         for at in 0..self.plans.len() {
-            let opened = self.open(configuration, device, &path, &permission)?;
+            let opened = self.open(configuration, attached, &path, &permission)?;
             let mut target = Configured::new(opened, &configuration.to_string());
             let (plan, record) = (&self.plans[at], &mut self.records[at]);
             runner::run_turn(plan, turn, &mut target, record, &mut self.watch)?;
@@ -404,30 +420,30 @@ impl<'a> Bench<'a> {
     fn open(
         &self,
         configuration: &Configuration,
-        device: &Path,
+        attached: &Attached,
         path: &Path,
         permission: &Permission,
     ) -> Result<Box<dyn Target>> {
         let voice = self.voice.clone();
         let say = move |step: &str| voice.say(&format!("  {step}"));
         let (clock, seed) = (self.clock, self.seed);
-        Ok(match stage::remount(configuration, device, path, say) {
+        Ok(match stage::remount(configuration, attached, path, say) {
             Some(remount) => target::open_remountable(path, permission, clock, seed, remount)?,
             None => target::open(&TargetText::Path(path.to_owned()), permission, clock, seed)?,
         })
     }
 
-    fn set(&mut self, configuration: &Configuration, device: &Path) -> Result<PathBuf> {
+    fn set(&mut self, configuration: &Configuration, attached: &Attached) -> Result<PathBuf> {
         let at = self.place.join("mount");
         let switches = matches!(self.ground, Ground::Device { .. });
-        let path = stage::set(&mut self.ledger, configuration, device, &at, switches)?;
+        let path = stage::set(&mut self.ledger, configuration, attached, &at, switches)?;
         let filling = age::Filling {
             percent: fill_percent(configuration),
             area_bytes: self.plans.iter().map(|plan| plan.span_bytes).max().unwrap_or(0),
             seed: self.seed,
         };
         let filled = match configuration.is_raw() {
-            true => age::device(device, filling, &self.stop),
+            true => age::device(attached, filling, &self.stop),
             false => age::file_system(&at, filling, &self.stop),
         };
         filled.map(|()| path)
@@ -447,22 +463,22 @@ impl<'a> Bench<'a> {
                 return Ok(());
             };
             self.voice.say(&format!("the path's own floor, {}", configuration.fs()));
-            let measured = self.measure_floor(configuration, &attached.device);
+            let measured = self.measure_floor(configuration, &attached);
             let detached = attached.detach(&mut self.ledger, mark);
             measured.and(detached)?;
         }
         Ok(())
     }
 
-    fn measure_floor(&mut self, configuration: &Configuration, device: &Path) -> Result<()> {
+    fn measure_floor(&mut self, configuration: &Configuration, attached: &Attached) -> Result<()> {
         let mut plain = Axes::default();
         plain.add(Axis::Fs, configuration.fs())?;
         let plain = plain.configurations().remove(0);
         self.watch.label = format!("floor, {plain}");
-        let path = self.set(&plain, device)?;
-        let permission = self.ground.permission(device, &self.arguments.destroy);
+        let path = self.set(&plain, attached)?;
+        let permission = attached.permission();
         for at in 0..self.plans.len() {
-            let opened = self.open(&plain, device, &path, &permission)?;
+            let opened = self.open(&plain, attached, &path, &permission)?;
             let mut target = Configured::new(opened, "floor");
             let mut record = Record { cells: Vec::new(), ..self.records[at].clone() };
             let turn = Turn { target: 0, pass: 0 };
@@ -557,12 +573,11 @@ fn look(
     ledger: &mut Ledger,
     place: &Path,
     configuration: &Configuration,
-    arguments: &MatrixArguments,
     clock: Clock,
 ) -> Result<(Offer, TargetInfo)> {
     let mark = ledger.mark();
     let attached = ground.attach(ledger, place, configuration)?;
-    let permission = ground.permission(&attached.device, &arguments.destroy);
+    let permission = attached.permission();
     let text = TargetText::Path(attached.device.clone());
     let seen = target::open(&text, &permission, clock, 0)
         .map(|target| (target.offer(), target.info().clone()));

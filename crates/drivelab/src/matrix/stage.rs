@@ -1,8 +1,9 @@
 //! One configuration made ready on a device: wiped, settings set, formatted, mounted, filled.
 
+use super::ground::Attached;
 use anyhow::{Result, bail};
 use host::{
-    Ledger, Program,
+    Directory, Ledger, Program,
     ledger::Mounting,
     setting::{Attribute, WriteCache},
 };
@@ -24,14 +25,19 @@ pub fn commands(configuration: &Configuration, device: &Path, at: &Path) -> Vec<
 }
 
 /// Does them. Gives what is to be measured: the mount point, or the device itself.
+///
+/// # Errors
+/// Those of the programs; before each that writes, that the device's name leads to another by now.
 pub fn set(
     ledger: &mut Ledger,
     configuration: &Configuration,
-    device: &Path,
+    attached: &Attached,
     at: &Path,
     switches_cache: bool,
 ) -> Result<PathBuf> {
+    let device = &attached.device;
     for program in wiping(device) {
+        attached.check()?;
         ledger.say(&program.to_string());
         let done = program.run();
         // A device that cannot discard is not emptied; its file systems are gone all the same.
@@ -39,6 +45,7 @@ pub fn set(
             done?;
         }
     }
+    attached.check()?;
     if let Some(level) = configuration.level(Axis::WriteCache).filter(|_| switches_cache) {
         let wanted = if level == "on" { WriteCache::On } else { WriteCache::Off };
         ledger.write_cache(device, wanted)?;
@@ -48,9 +55,11 @@ pub fn set(
         ledger.queue(&name, attribute, &wanted)?;
     }
     let Some(program) = formatting(configuration, device) else { return Ok(device.to_owned()) };
+    attached.check()?;
     ledger.say(&program.to_string());
     program.run()?;
-    ledger.new_directory(at)?;
+    make_mount_point(ledger, at)?;
+    attached.check()?;
     ledger.mount(device, at, &mounting(configuration))?;
     check_discard(configuration, at)?;
     Ok(at.to_owned())
@@ -63,8 +72,16 @@ pub fn mount_again(
     device: &Path,
     at: &Path,
 ) -> Result<()> {
-    ledger.new_directory(at)?;
+    make_mount_point(ledger, at)?;
     Ok(ledger.mount(device, at, &mounting(configuration))?)
+}
+
+/// In a directory of our own, which nobody else can enter.
+fn make_mount_point(ledger: &mut Ledger, at: &Path) -> Result<()> {
+    let (parent, name) = (at.parent(), at.file_name());
+    let (parent, name) = parent.zip(name).expect("a mount point lies in a directory");
+    ledger.new_directory(&Directory::open_canonical(parent)?, name)?;
+    Ok(())
 }
 
 /// A mount option that the kernel drops without a word would make two levels the same.
@@ -119,12 +136,16 @@ fn formatting(configuration: &Configuration, device: &Path) -> Option<Program> {
 /// What mounts the configuration's file system anew, logging through `say`; nothing for a raw device.
 pub fn remount(
     configuration: &Configuration,
-    device: &Path,
+    attached: &Attached,
     at: &Path,
     say: impl Fn(&str) + 'static,
 ) -> Option<target::Remount> {
-    let (how, device, at) = (mounting(configuration), device.to_owned(), at.to_owned());
-    let again = move || how.mount_anew(&device, &at, &mut |step| say(step));
+    let (how, at) = (mounting(configuration), at.to_owned());
+    let (device, check) = (attached.device.clone(), attached.checking());
+    let again = move || {
+        check()?;
+        how.mount_anew(&device, &at, &mut |step| say(step))
+    };
     (!configuration.is_raw()).then(|| Box::new(again) as target::Remount)
 }
 

@@ -27,29 +27,36 @@ pub fn check(
     };
     // A plan's bytes are those of all its passes on one target, which is filled once; here it is new in each round.
     let again = |plan: &Plan| {
-        u64::from(plan.fill) * plan.span_bytes * u64::from(arguments.passes.saturating_sub(1))
+        let rounds = u128::from(arguments.passes.saturating_sub(1));
+        u128::from(plan.fill) * u128::from(plan.span_bytes) * rounds
     };
-    let measured: u64 = plans.iter().map(|plan| plan.written_bytes_max + again(plan)).sum();
+    let measured = plans.iter().map(|plan| u128::from(plan.written_bytes_max) + again(plan)).sum();
     let written = written(configurations, measured, device_bytes, arguments.passes);
-    if written > drive_bytes && !arguments.yes {
+    if written > u128::from(drive_bytes) && !arguments.yes {
         bail!(
             "this matrix writes up to {} in {} turns, {:.1} times the drive below: name fewer settings or --passes, or add --yes",
-            display_bytes(written),
-            configurations.len() * arguments.passes as usize,
+            display_bytes(u64::try_from(written).unwrap_or(u64::MAX)),
+            configurations.len() as u64 * u64::from(arguments.passes),
             written as f64 / drive_bytes as f64
         );
     }
     Ok(())
 }
 
-fn written(configurations: &[Configuration], measured: u64, device_bytes: u64, passes: u32) -> u64 {
+/// Counted in 128 bits: a sum that wraps would pass for little.
+fn written(
+    configurations: &[Configuration],
+    measured: u128,
+    device_bytes: u64,
+    passes: u32,
+) -> u128 {
     let filled = |one: &Configuration| match fill_percent(one) {
         0 => 0.0,
         percent if one.is_raw() => device_bytes as f64 * f64::from(percent) / 100.0,
         _ => device_bytes as f64 * CHURN_FACTOR,
     };
     let filled: f64 = configurations.iter().map(filled).sum();
-    measured * configurations.len() as u64 + (filled * f64::from(passes)) as u64
+    measured * configurations.len() as u128 + (filled * f64::from(passes)) as u128
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Files that appear whole or not at all, and never in place of somebody else's.
 
-use crate::output;
+use crate::output::{self, Destination};
 use anyhow::{Context, Result, bail, ensure};
 use report::{
     chart::Figure,
@@ -82,7 +82,9 @@ impl Outputs {
             parent_exists(path)?;
         }
         ensure!(!path.is_dir(), "{} is a directory: name a file in it", path.display());
-        if path.is_file() && !self.force && !is_ours(path, format)? {
+        let is_made = self.directories.iter().any(|made| path.starts_with(made));
+        let replaces = !is_made && Destination::of(path)?.replaces();
+        if replaces && !self.force && !is_ours(path, format)? {
             bail!(
                 "{} exists and is no report of drivelab's: name another file, or add --force to overwrite it",
                 path.display()
@@ -126,8 +128,7 @@ impl Outputs {
         let mut lines = Vec::new();
         let mut drawings = 0;
         for (path, format, bytes) in &self.files {
-            output::write_whole(path, bytes)
-                .with_context(|| format!("cannot write {}", path.display()))?;
+            output::write_whole(path, bytes)?;
             match format {
                 Format::Svg => drawings += 1,
                 Format::Html | Format::Xlsx | Format::Csv => {

@@ -6,6 +6,7 @@
 
 mod dry;
 mod order;
+mod resume;
 
 pub use order::{Order, entropy};
 
@@ -19,7 +20,7 @@ use crate::{
 use anyhow::{Context, Result, bail};
 use block::{Rng, display_bytes};
 use engine::Clock;
-use host::Roots;
+use host::{Consent, Roots};
 use lab::{
     plan::Plan,
     runner::{self, RunError},
@@ -30,7 +31,6 @@ use record::{
 };
 use std::{
     cell::RefCell,
-    fs,
     path::{Path, PathBuf},
     process::ExitCode,
     rc::Rc,
@@ -70,7 +70,7 @@ pub fn measure(arguments: &RunArguments) -> Result<Option<Measured>> {
     };
     let clock = Clock::start();
     let permission = Permission {
-        destroy: arguments.destroy.clone(),
+        consent: Consent::typed(&arguments.destroy),
         reads_only: order.options.reads_only || !order.writes(),
     };
     let mut targets = open_targets(&order, &permission, clock)?;
@@ -81,11 +81,14 @@ pub fn measure(arguments: &RunArguments) -> Result<Option<Measured>> {
     let prices = prices::given(&named, &arguments.price)?;
     let offers: Vec<_> = targets.iter().map(|target| target.offer()).collect();
     let plan = Plan::new(order.method.clone(), &order.options, &offers)?;
+    if let Some(record) = &earlier {
+        resume::check(record, &infos, &plan, &host::environment(&Roots::default()))?;
+    }
     if arguments.dry_run {
         output::print(&dry::describe(&plan, &targets))?;
         return Ok(None);
     }
-    check_json_path(arguments.json.as_deref())?;
+    output::check_json(arguments.json.as_deref())?;
     if arguments.purge {
         check_purge(&targets)?;
     }
@@ -135,22 +138,6 @@ fn check_purge(targets: &[Box<dyn Target>]) -> Result<()> {
                 info.text
             );
         }
-    }
-    Ok(())
-}
-
-/// A record that cannot be written is no news for the end of a long run.
-pub fn check_json_path(path: Option<&Path>) -> Result<()> {
-    let Some(path) = path.filter(|path| *path != Path::new("-")) else { return Ok(()) };
-    let is_new = !path.exists();
-    fs::OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(path)
-        .with_context(|| format!("--json: cannot write {}", path.display()))?;
-    if is_new {
-        fs::remove_file(path)
-            .with_context(|| format!("--json: cannot replace {}", path.display()))?;
     }
     Ok(())
 }
@@ -220,8 +207,7 @@ fn give_out(
     let json = || serde_json::to_string_pretty(record).map(|text| text + "\n");
     match arguments.json.as_deref() {
         Some(path) if path == Path::new("-") => return output::print(&json()?),
-        Some(path) => output::write_whole(path, json()?.as_bytes())
-            .with_context(|| format!("--json: cannot write {}", path.display()))?,
+        Some(path) => output::write_json(path, &json()?)?,
         None => {}
     }
     output::print(&(report::terminal::run(record, style) + &sheets::text(held, style)))
@@ -305,7 +291,8 @@ fn clean_up_after_killed_runs(store: &mut Store) -> Result<()> {
     store.close_orphans()?;
     for path in store.orphaned_scratch()? {
         if path.is_dir() {
-            for (removed, bytes) in host::remove_orphans(&path).unwrap_or_default() {
+            let removed = host::Directory::open(&path).and_then(|it| host::remove_orphans(&it));
+            for (removed, bytes) in removed.unwrap_or_default() {
                 let (path, bytes) = (removed.display(), display_bytes(bytes));
                 eprintln!("drivelab: removed {path} ({bytes}), left behind by a killed run");
             }

@@ -8,7 +8,7 @@ use lab::{
     plan::Options,
     statistics::Grade,
 };
-use record::{Record, State, TargetInfo};
+use record::{Record, State, TargetInfo, TargetKind};
 use std::{collections::BTreeMap, fs, path::Path};
 
 /// Method, options and targets of one run.
@@ -79,7 +79,11 @@ impl Order {
         Self::from_words(&name, &text, words, seed, Vec::new(), labels)
     }
 
-    /// From the record of a run that was interrupted.
+    /// From the record of a run that was interrupted: the same targets, by the same scheme, and the
+    /// same tested area.
+    ///
+    /// # Errors
+    /// A run that is complete or running, or that `run` did not begin.
     pub fn resume(record: &Record) -> Result<Self> {
         match record.state {
             State::Complete => {
@@ -90,12 +94,21 @@ impl Order {
             }
             State::Interrupted | State::Failed => {}
         }
-        // The user may stand elsewhere now: `.` would be another directory.
-        let place = |target: &TargetInfo| target.path.clone().unwrap_or(target.text.clone());
+        if is_of_a_matrix(record) {
+            bail!(
+                "run {} is part of a matrix, whose file systems are made and removed as it goes: \
+                 run the matrix again",
+                record.id
+            );
+        }
         let targets = record.targets.iter().map(place).collect();
         let method = &record.method;
         let (words, labels) = (method.options.clone(), record.labels.clone());
-        Self::from_words(&method.name, &method.text, words, record.seed, targets, labels)
+        let order =
+            Self::from_words(&method.name, &method.text, words, record.seed, targets, labels)?;
+        // A span that follows from memory or free space may be another by now.
+        let span_bytes = Some(method.span_bytes);
+        Ok(Self { options: Options { span_bytes, ..order.options }, ..order })
     }
 
     fn from_words(
@@ -135,6 +148,39 @@ impl Order {
     /// Whether any of its cells writes.
     pub fn writes(&self) -> bool {
         self.method.cells.iter().any(lab::method::CellSpec::writes)
+    }
+}
+
+/// What to open for a target of a record. The user may stand elsewhere now: `.` would be another
+/// directory.
+fn place(target: &TargetInfo) -> String {
+    match (target.kind, &target.path) {
+        // The file that a volume is in is another target: the raw bytes.
+        (TargetKind::Flash, Some(path)) => format!("flash:{path}"),
+        (
+            TargetKind::Directory
+            | TargetKind::File
+            | TargetKind::NewFile
+            | TargetKind::BlockDevice,
+            Some(path),
+        ) => path.clone(),
+        _ => target.text.clone(),
+    }
+}
+
+/// Whether its targets are configurations, which no TARGET names: `matrix` made them, for itself or
+/// for a study.
+fn is_of_a_matrix(record: &Record) -> bool {
+    let words = &record.command_line;
+    let is_word = |target: &TargetInfo| {
+        let given =
+            |word: &String| *word == target.text || word.ends_with(&format!("={}", target.text));
+        words.iter().any(given)
+    };
+    match words.get(1).map(String::as_str) {
+        Some("matrix") => true,
+        Some("study") => !record.targets.iter().all(is_word),
+        _ => false,
     }
 }
 

@@ -1,8 +1,9 @@
 //! A line on the terminal while a server works: what it does now.
 
+use super::words::{Moved, progress};
 use block::{Engine, Instant, display_bytes};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use nbd::Traffic;
+use nbd::{Kind, Traffic};
 use record::ManagedFlash;
 use target::serve::ServedEngine;
 
@@ -44,10 +45,14 @@ impl Status {
         }
         if let Some(line) = &self.line {
             let rates = rates(&self.last.1, traffic, ns as f64 / 1e9);
-            line.set_message(match engine.standing() {
+            let mut text = match engine.standing() {
                 Some(standing) => format!("{rates}   {}", gauge(&standing)),
                 None => rates,
-            });
+            };
+            if let Some(report) = engine.scrub_report() {
+                text += &format!("   scrub: {}, {} errors", progress(&report), report.errors);
+            }
+            line.set_message(text);
         }
         self.last = (now, *traffic);
     }
@@ -68,18 +73,20 @@ impl Status {
 /// What was asked for since then, a second.
 fn rates(before: &Traffic, now: &Traffic, seconds: f64) -> String {
     let rate = |before: u64, now: u64| (now - before) as f64 / seconds;
+    let flushes = |traffic: &Traffic| traffic.of(Kind::Flush).requests;
+    let flushes = rate(flushes(before), flushes(now));
+    let (before, now) = (Moved::of(before), Moved::of(now));
     let side = |verb: &str, count: f64, bytes: f64| {
         format!("{verb} {count:.0}/s, {}/s", display_bytes(bytes as u64))
     };
     format!(
-        "{}   {}   {:.0} flushes/s",
+        "{}   {}   {flushes:.0} flushes/s",
         side("read", rate(before.reads, now.reads), rate(before.read_bytes, now.read_bytes)),
         side(
             "write",
             rate(before.writes, now.writes),
             rate(before.written_bytes, now.written_bytes)
         ),
-        rate(before.flushes, now.flushes),
     )
 }
 
@@ -95,11 +102,17 @@ fn gauge(standing: &ManagedFlash) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nbd::Tally;
 
     #[test]
     fn rates_are_those_since_the_last_line() {
-        let before = Traffic { reads: 100, read_bytes: 409_600, ..Traffic::default() };
-        let now = Traffic { reads: 300, read_bytes: 1_228_800, flushes: 4, ..before };
+        let mut before = Traffic::default();
+        before.kinds[Kind::Read as usize] =
+            Tally { requests: 100, bytes: 409_600, ..Tally::default() };
+        let mut now = before;
+        now.kinds[Kind::Read as usize] =
+            Tally { requests: 300, bytes: 1_228_800, ..Tally::default() };
+        now.kinds[Kind::Flush as usize].requests = 4;
         let text = rates(&before, &now, 2.0);
         assert_eq!(text, "read 100/s, 400 KiB/s   write 0/s, 0 B/s   2 flushes/s");
     }

@@ -1,8 +1,9 @@
 //! What a server says: where it is and how to connect, and what it did.
 
 use block::display_bytes;
+use flash::{BLOCK_BYTES, ScrubReport};
 use nbd::{
-    Address, Traffic,
+    Address, Kind, Traffic,
     protocol::{Access, Export},
 };
 use record::ManagedFlash;
@@ -25,6 +26,19 @@ pub fn ready(target: &str, address: &Address, export: &Export) -> String {
          mkdir mnt; nbdfuse mnt '{uri}' & losetup --find --show mnt/nbd\n",
         display_bytes(export.size_bytes)
     )
+}
+
+/// What is said of a volume that is open for reading only; nothing of any other, or of one that was
+/// stopped cleanly.
+pub fn kept_in_memory(volume: &flash::Volume) -> String {
+    let unclean = volume.open_report().filter(|report| !report.clean && volume.is_read_only());
+    unclean.map_or_else(String::new, |report| {
+        format!(
+            "not stopped cleanly: {} chunks and {} records were rolled forward in memory; \
+             nothing is written\n",
+            report.chunks_replayed, report.records_replayed
+        )
+    })
 }
 
 /// What a power cut did. Whoever cut it waits for this line.
@@ -68,28 +82,56 @@ fn escaped(bytes: &[u8]) -> String {
         .collect()
 }
 
+/// Data that went either way; zeroing is a write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Moved {
+    /// Reads answered.
+    pub reads: u64,
+    /// Their bytes.
+    pub read_bytes: u64,
+    /// Writes and zeroings answered.
+    pub writes: u64,
+    /// Their bytes.
+    pub written_bytes: u64,
+}
+
+impl Moved {
+    /// Of the traffic so far.
+    pub fn of(traffic: &Traffic) -> Self {
+        let (read, written) = (traffic.of(Kind::Read), traffic.of(Kind::Write));
+        let zeroed = traffic.of(Kind::WriteZeroes);
+        Self {
+            reads: read.requests,
+            read_bytes: read.bytes,
+            writes: written.requests + zeroed.requests,
+            written_bytes: written.bytes + zeroed.bytes,
+        }
+    }
+}
+
 /// What was asked for in all, on one line.
 pub fn summary(traffic: &Traffic, volume: Option<&ManagedFlash>, seconds: f64) -> String {
-    let Traffic { clients, reads, read_bytes, writes, written_bytes, .. } = *traffic;
+    let Moved { reads, read_bytes, writes, written_bytes } = Moved::of(traffic);
+    let (flushes, trims) = (traffic.of(Kind::Flush).requests, traffic.of(Kind::Trim).requests);
     let plural = |count: u64, noun: &str| match count {
         1 => format!("1 {noun}"),
         _ => format!("{count} {noun}s"),
     };
     let mut text = format!(
         "stopped after {seconds:.0} s, everything flushed: {}, {} ({}), {} ({}), {}, {}",
-        plural(clients, "client"),
+        plural(traffic.clients, "client"),
         plural(reads, "read"),
         display_bytes(read_bytes),
         plural(writes, "write"),
         display_bytes(written_bytes),
-        match traffic.flushes {
+        match flushes {
             1 => "1 flush".to_owned(),
             count => format!("{count} flushes"),
         },
-        plural(traffic.trims, "trim"),
+        plural(trims, "trim"),
     );
-    if traffic.failures > 0 {
-        text += &format!("; {} failed", plural(traffic.failures, "request"));
+    if traffic.failures() > 0 {
+        text += &format!("; {} failed", plural(traffic.failures(), "request"));
     }
     text.push('\n');
     if let Some(volume) = volume {
@@ -107,9 +149,47 @@ pub fn summary(traffic: &Traffic, volume: Option<&ManagedFlash>, seconds: f64) -
     text
 }
 
+/// Damaged ranges that are named; all are in the count.
+const RANGES_MAX: usize = 4;
+
+/// What scrubbing came to, on a line; on another, what it found.
+pub fn scrubbed(report: &ScrubReport) -> String {
+    let verified = display_bytes(report.blocks_verified * BLOCK_BYTES);
+    let mut text = format!("scrubbed: {}, {verified} verified", progress(report));
+    if report.errors == 0 {
+        return text + ", no errors\n";
+    }
+    text += &format!(", {} errors: `drivelab flash check` says more\n", report.errors);
+    let bytes = |block: u32| u64::from(block) * BLOCK_BYTES;
+    let ranges: Vec<String> = report
+        .damaged
+        .iter()
+        .take(RANGES_MAX)
+        .map(|range| format!("{}..{}", bytes(range.start), bytes(range.end)))
+        .collect();
+    if !ranges.is_empty() {
+        let rest = report.damaged.len().saturating_sub(RANGES_MAX);
+        let more = if rest > 0 { format!(" and {rest} more ranges") } else { String::new() };
+        text += &format!("damaged: bytes {}{more}\n", ranges.join(", "));
+    }
+    text
+}
+
+/// Passes that are done, and the share of the one that is not.
+pub fn progress(report: &ScrubReport) -> String {
+    let share = 100.0 * f64::from(report.segments_done) / f64::from(report.segments.max(1));
+    let passes = match report.passes {
+        0 => return format!("{share:.0} % of the first pass"),
+        1 => "1 pass".to_owned(),
+        passes => format!("{passes} passes"),
+    };
+    if report.segments_done == 0 { passes } else { format!("{passes} and {share:.0} %") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nbd::Tally;
 
     #[test]
     fn a_uri_says_what_a_shell_and_a_client_would_take_apart() {
@@ -127,9 +207,29 @@ mod tests {
     }
 
     #[test]
+    fn what_a_scrub_found_is_said_in_bytes() {
+        let whole = ScrubReport {
+            segments: 200,
+            passes: 1,
+            blocks_verified: 256,
+            ..ScrubReport::default()
+        };
+        assert_eq!(scrubbed(&whole), "scrubbed: 1 pass, 1 MiB verified, no errors\n");
+        let damaged = (0..6).map(|n| 2 * n..2 * n + 1).collect();
+        let half = ScrubReport { segments_done: 100, passes: 0, errors: 6, damaged, ..whole };
+        assert_eq!(
+            scrubbed(&half),
+            "scrubbed: 50 % of the first pass, 1 MiB verified, 6 errors: \
+             `drivelab flash check` says more\n\
+             damaged: bytes 0..4096, 8192..12288, 16384..20480, 24576..28672 and 2 more ranges\n"
+        );
+    }
+
+    #[test]
     fn one_is_no_plural() {
-        let traffic =
-            Traffic { clients: 1, reads: 2, flushes: 1, failures: 1, ..Traffic::default() };
+        let mut traffic = Traffic { clients: 1, ..Traffic::default() };
+        traffic.kinds[Kind::Read as usize] = Tally { requests: 2, failures: 1, ..Tally::default() };
+        traffic.kinds[Kind::Flush as usize].requests = 1;
         let text = summary(&traffic, None, 1.4);
         assert!(text.contains("after 1 s, everything flushed: 1 client, 2 reads (0 B), 0 writes"));
         assert!(text.ends_with("1 flush, 0 trims; 1 request failed\n"), "{text}");

@@ -21,7 +21,7 @@ mod tables;
 mod yours;
 
 use crate::{
-    output,
+    output::{self, Destination},
     report::save::{Format, Outputs},
 };
 use anyhow::{Context, Result, anyhow, bail};
@@ -106,6 +106,10 @@ fn drawn(dossier: &Dossier, models: &Models, arguments: &StudyArguments) -> Resu
 
 /// The study's method on the user's target.
 fn on_target(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> {
+    output::check_json(arguments.json.as_deref())?;
+    if let Some(path) = &arguments.html {
+        Destination::of(path).context("--html")?;
+    }
     let Some(parts) = on::measure(dossier, arguments)? else {
         return Ok(ExitCode::SUCCESS);
     };
@@ -152,8 +156,7 @@ fn write_json(path: &Path, rows: &[serde_json::Value]) -> Result<Written> {
         output::print(&text)?;
         return Ok(Written::ToStdout);
     }
-    output::write_whole(path, text.as_bytes())
-        .with_context(|| format!("--json: cannot write {}", path.display()))?;
+    output::write_json(path, &text)?;
     Ok(Written::ToFile)
 }
 

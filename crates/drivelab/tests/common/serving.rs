@@ -72,6 +72,11 @@ impl Serving {
         self.living.signal(name);
     }
 
+    /// Its process number.
+    pub fn id(&self) -> u32 {
+        self.living.id()
+    }
+
     pub fn hang_up(&mut self) {
         self.living.hang_up();
     }

@@ -3,9 +3,19 @@
 use super::discard_device;
 use rustix::{
     fs::{AtFlags, FallocateFlags, FlockOperation, StatxFlags, fallocate, flock, statx},
-    io::Errno,
+    io::{Errno, FdFlags, fcntl_setfd},
 };
-use std::{fs::File, io, num::NonZeroU64, ops::Range, os::unix::fs::FileTypeExt};
+use std::{
+    fs::File,
+    io,
+    num::NonZeroU64,
+    ops::Range,
+    os::{
+        fd::{BorrowedFd, FromRawFd, OwnedFd},
+        unix::fs::FileTypeExt,
+    },
+    path::Path,
+};
 
 /// What direct I/O asks of memory and offsets, both in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,6 +96,23 @@ pub fn allocate(file: &File, len: u64) -> io::Result<()> {
     Ok(fallocate(file, FallocateFlags::empty(), 0, len)?)
 }
 
+/// Makes a name durable: a new, renamed or removed file survives a power cut only when the
+/// directory that it is in was flushed as well (fsync(2)).
+///
+/// # Errors
+/// The system's. A file system that flushes no directories is none.
+pub fn sync_directory_of(path: &Path) -> io::Result<()> {
+    let directory = match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => path,
+    };
+    match File::open(directory)?.sync_all() {
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        synced => synced,
+    }
+}
+
 /// Gives a range up: punches a hole in a file, sends a discard (TRIM, UNMAP) to a block device.
 ///
 /// # Errors
@@ -114,9 +141,41 @@ pub enum FileLock {
 /// # Errors
 /// Those of flock(2), but not that the lock is taken.
 pub fn try_lock(file: &File) -> io::Result<FileLock> {
-    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+    try_flock(file, FlockOperation::NonBlockingLockExclusive)
+}
+
+/// As [`try_lock`], beside others who lock it so, and never beside an exclusive lock.
+///
+/// # Errors
+/// Those of flock(2), but not that the lock is taken.
+pub fn try_lock_shared(file: &File) -> io::Result<FileLock> {
+    try_flock(file, FlockOperation::NonBlockingLockShared)
+}
+
+fn try_flock(file: &File, operation: FlockOperation) -> io::Result<FileLock> {
+    match flock(file, operation) {
         Ok(()) => Ok(FileLock::Acquired),
         Err(Errno::WOULDBLOCK) => Ok(FileLock::HeldByAnother),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Takes over the descriptor of this number, which the process was started with: it is closed when
+/// the value is dropped, and no program that is started inherits it. Call it before the process
+/// opens anything, or the number may mean something of its own.
+///
+/// # Errors
+/// If it is not open, or is one of the three standard ones, which others use.
+pub fn take_descriptor(number: i32) -> io::Result<OwnedFd> {
+    const STANDARD: i32 = 2;
+    if number <= STANDARD {
+        return Err(Errno::BADF.into());
+    }
+    // SAFETY: a number over 2 is not -1, and fcntl(2) only looks it up: where nothing is open it
+    // says so.
+    let there = unsafe { BorrowedFd::borrow_raw(number) };
+    fcntl_setfd(there, FdFlags::CLOEXEC)?;
+    // SAFETY: it is open, as the line above showed, and by the contract above nothing in this
+    // process owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }

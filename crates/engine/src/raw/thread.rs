@@ -25,6 +25,32 @@ pub fn own_descriptors() {
     let _ = unsafe { unshare_unsafe(UnshareFlags::FILES) };
 }
 
+/// Keeps what is freed from staying with the process: for a server that lives long and counts its
+/// memory. Allocations of 128 KiB and more are mapped, each by itself, and go back to the system
+/// when they are freed; without this the C library raises that limit to the largest that was ever
+/// freed (mallopt(3), M_MMAP_THRESHOLD). Call it before other threads are started. Does nothing
+/// where the C library is another.
+pub fn give_freed_memory_back() {
+    #[cfg(target_env = "gnu")]
+    {
+        const MAPPED_BYTES: i32 = 128 << 10;
+        // SAFETY: it changes when memory goes back to the system, and no memory that is in use.
+        unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_BYTES) };
+        // SAFETY: as above.
+        unsafe { libc::mallopt(libc::M_TRIM_THRESHOLD, MAPPED_BYTES) };
+    }
+}
+
+/// Gives all pages back to the system that the allocator holds and nobody uses: after work that
+/// needed much memory in small pieces.
+pub fn trim_memory() {
+    // SAFETY: memory that is in use is not touched (malloc_trim(3)).
+    #[cfg(target_env = "gnu")]
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// Processor time, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CpuTime {

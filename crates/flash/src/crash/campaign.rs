@@ -12,6 +12,7 @@ use super::{
     bench::{Caller, ID, flush},
     ground::Below,
     point::{Reading, Subsets, cut_recovery, mend, recover},
+    roots::Fallback,
     scenario::Scenario,
     tally::{Doing, Tally},
 };
@@ -93,6 +94,7 @@ impl Campaign {
         let unexpected = self.caller.failed.iter().find(|error| **error != IoError::Os(28));
         assert_eq!(unexpected, None, "a healthy drive, and a request failed");
         bench.machine.audit();
+        self.tally.attests += bench.machine.counters().expect("it is open").attests;
         self.power_cut(bench)
     }
 
@@ -182,6 +184,7 @@ impl Campaign {
         self.tally.records += found.report.records_replayed;
         self.tally.records_torn += found.report.records_cut;
         self.tally.end_to_end += u64::from(reading == Reading::EndToEnd);
+        self.tally.older_roots += u64::from(found.fallback == Some(Fallback::Same));
         found.values
     }
 
@@ -205,16 +208,18 @@ mod tests {
     use super::*;
 
     /// Twenty thousand over all of these.
-    fn points(kind: &'static str, points: u64) {
+    fn points(kind: &'static str, points: u64) -> Tally {
         let tally = campaign(&Scenario::named(kind, 1), points);
         eprintln!("{kind}: {tally}");
         assert!(tally.total() >= points && tally.inside() * 2 >= points, "{tally}");
         assert!(tally.replayed > 0 && tally.torn > 0 && tally.end_to_end > 0, "{tally}");
+        tally
     }
 
     #[test]
     fn nothing_that_was_flushed_is_lost_in_any_of_many_power_cuts() {
-        points("4 KiB", 4_000);
+        let tally = points("4 KiB", 4_000);
+        assert!(tally.attests > 10 && tally.older_roots > 10, "{tally}");
     }
 
     #[test]
@@ -248,6 +253,7 @@ mod tests {
             let tally = campaign(&Scenario::named(kind, 1), 2_000);
             eprintln!("{kind}: {tally}");
             assert!(tally.records > 100 && tally.records_torn > 10, "{tally}");
+            assert!(tally.attests > 10, "{tally}");
         }
     }
 

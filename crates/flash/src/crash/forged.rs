@@ -292,14 +292,22 @@ mod tests {
         over
     }
 
-    /// Opening counted the records missing between the first that a record needs and its own number, one by one: forged,
-    /// that was four thousand million and more.
+    /// Opening counted the records missing between the first that a record needs and its own number,
+    /// one by one: forged, that was four thousand million and more. So did `rescue` once it counted
+    /// them, and both did it again up to the number of the ring's last record in a superblock.
     #[test]
     fn a_record_that_needs_more_than_the_ring_holds_is_none() {
         let forge = Forge::default();
         for record in 0..4 {
             for over in [over(36, 1), over(38, 0x80), over(39, 0x40)] {
                 forge.structure(Structure::Record, &[&[1, record], &over[..]].concat());
+            }
+        }
+        // The numbers of the ring's last record and of the first that was needed.
+        for at in [170, 172, 174, 175, 182] {
+            for unit in 0..4 {
+                let over = over(at, 1);
+                forge.structure(Structure::Superblock, &[&[1, unit], &over[..]].concat());
             }
         }
     }

@@ -62,12 +62,20 @@ impl Engine for Raid {
         self.stack.submit(request);
     }
 
+    fn start(&mut self) {
+        self.stack.start();
+    }
+
     fn wait(&mut self, until: block::Instant, done: &mut Vec<block::Completion>) {
         self.stack.wait(until, done);
     }
 
     fn next_wakeup(&self) -> block::Instant {
         self.stack.next_wakeup()
+    }
+
+    fn poll_fd(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
+        self.stack.poll_fd()
     }
 }
 

@@ -7,8 +7,8 @@ use super::{
     scan::{free_segments, scan},
 };
 use block::{
-    Actor, Command, Completion, Drive, Durability, Engine, Extent, Geometry, Instant, Payload,
-    Request, Rng, Stack, Tag,
+    Actor, Command, Drive, Durability, Engine, Extent, Instant, Payload, Request, Rng, Stack, Tag,
+    Wrapper,
 };
 use flash::{
     BLOCK_BYTES, Checksums, Classes, Cleaning, Counters, Discards, IdleCleaning, Layout, Parity,
@@ -226,16 +226,18 @@ struct Overheard {
     discards: u64,
 }
 
-impl Engine for Overheard {
-    fn geometry(&self, drive: Drive) -> Geometry {
-        self.engine.geometry(drive)
+impl Wrapper for Overheard {
+    type Inner = Sim<Rig<Shuffling>>;
+
+    fn inner(&self) -> &Self::Inner {
+        &self.engine
     }
 
-    fn now(&self) -> Instant {
-        self.engine.now()
+    fn inner_mut(&mut self) -> &mut Self::Inner {
+        &mut self.engine
     }
 
-    fn submit(&mut self, request: Request) {
+    fn on_submit(&mut self, request: &Request) {
         if let Command::Discard { offset, len } = request.command {
             let mut left: Media = self.engine.machine.media(Drive(0)).clone();
             left.power_cut_with(model::Grain::Write, &mut |_| 0);
@@ -249,15 +251,6 @@ impl Engine for Overheard {
             assert_eq!(found.map.iter().find(|place| lives(place)), None, "something lives there");
             self.discards += 1;
         }
-        self.engine.submit(request);
-    }
-
-    fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
-        self.engine.wait(until, done);
-    }
-
-    fn next_wakeup(&self) -> Instant {
-        self.engine.next_wakeup()
     }
 }
 

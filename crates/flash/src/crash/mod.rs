@@ -6,6 +6,8 @@
 //!   point      one cut: recovered, scanned, recovered again         mutations   every rule broken on purpose
 //!   oracle     what may be there        scan   what is there        requests    what is owed with the power on
 //!   ground     a drive or a RAID-5      tally  what was tried       amplification  what cleaning costs
+//!   attest     what was flushed last            roots  the newest one damaged
+//!   damage     bits that flip in what was left, and who names what is wrong
 //!   forged     drives that say anything, with good checksums           limits  what cleaner and host are held to
 //! ```
 
@@ -15,12 +17,14 @@
 pub(crate) mod bench;
 mod caller;
 mod campaign;
+mod damage;
 mod drive;
 mod exhaustive;
 mod forged;
 mod ground;
 mod oracle;
 mod point;
+pub(crate) mod roots;
 mod scan;
 mod scan_ring;
 mod scenario;
@@ -28,6 +32,8 @@ mod tally;
 
 #[cfg(test)]
 mod amplification;
+#[cfg(test)]
+mod attest;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
@@ -42,6 +48,7 @@ mod requests;
 mod ring;
 
 pub use campaign::campaign;
+pub use damage::{Toll, trial};
 pub use exhaustive::{Pace, Prologue, sequences};
 pub use forged::{Forge, Structure};
 pub use scenario::Scenario;

@@ -1,7 +1,10 @@
 //! Every rule, broken on purpose, must be noticed.
 
-use super::{bench::Mix, campaign::campaign, faults, requests, ring, scenario::Scenario};
+use super::{
+    attest, bench::Mix, campaign::campaign, faults, requests, ring, roots, scenario::Scenario,
+};
 use crate::broken::{Rule, break_rule};
+use crate::tools::tests::refusals;
 use std::panic::catch_unwind;
 
 fn cuts(seed: u64, flush_one_in: u64) {
@@ -139,6 +142,53 @@ fn pages_of_the_map_that_are_lost_in_silence_are_noticed() {
 #[test]
 fn a_log_that_is_cut_at_corruption_is_noticed() {
     assert_noticed(Rule::NoCutBelowDurable, 1, |_| faults::corruption_is_not_cut_off());
+}
+
+#[test]
+fn a_last_flush_that_nothing_attests_is_noticed() {
+    assert_noticed(Rule::Attest, 1, |_| attest::flips_in_the_last_flush_are_told());
+}
+
+#[test]
+fn attesting_what_no_flush_covered_is_noticed() {
+    assert_noticed(Rule::AttestDurable, 20, |seed| cuts(seed, 30));
+}
+
+#[test]
+fn unreadable_chunks_that_are_taken_for_a_torn_tail_are_noticed() {
+    assert_noticed(Rule::UnreadableTail, 1, |_| attest::unreadable_tails_are_doubtful());
+}
+
+#[test]
+fn a_predecessor_that_is_served_is_noticed() {
+    assert_noticed(Rule::OwnPlaces, 1, |_| refusals::predecessors_stay_away());
+}
+
+#[test]
+fn superblocks_that_creation_leaves_behind_are_noticed() {
+    assert_noticed(Rule::Wiped, 1, |_| refusals::creation_removes_predecessors());
+}
+
+#[test]
+fn a_volume_that_is_refused_for_its_newest_root_is_noticed() {
+    assert_noticed(Rule::OlderRoot, 1, |_| roots::tests::newest_roots_are_dispensable(4));
+}
+
+#[test]
+fn gaps_behind_an_older_root_that_are_passed_over_are_noticed() {
+    assert_noticed(Rule::OlderRootWhole, 1, |_| {
+        roots::tests::gaps_behind_an_older_root_are_refused();
+    });
+}
+
+#[test]
+fn cuts_that_an_older_root_undoes_are_noticed() {
+    assert_noticed(Rule::CutBefore, 1, |_| roots::tests::entries_stay_cut(120));
+}
+
+#[test]
+fn a_lost_generation_that_is_passed_over_is_noticed() {
+    assert_noticed(Rule::LostGeneration, 1, |_| roots::tests::lost_generations_are_doubtful(20));
 }
 
 /// Lives with a ring, many flushes, and few requests at a time.

@@ -53,18 +53,23 @@ pub struct Oracle {
     first: usize,
     order: Order,
     tick: u64,
+    /// Whatever was issued since somebody asked for it to be written down, durable or not.
+    pub issued: Option<Vec<(Range<u64>, u64)>>,
 }
 
 impl Oracle {
     pub fn new(sectors: u64, order: Order) -> Self {
         let sector = Sector { base: 0, after: 0, latest: Some(0) };
         let sectors = vec![sector; sectors as usize];
-        Self { sectors, changes: VecDeque::new(), first: 0, order, tick: 0 }
+        Self { sectors, changes: VecDeque::new(), first: 0, order, tick: 0, issued: None }
     }
 
     /// A request is submitted; its changes, to be named when it is answered.
     pub fn issue(&mut self, sectors: Range<u64>, value: u64) -> Range<usize> {
         self.tick += 1;
+        if let Some(issued) = &mut self.issued {
+            issued.push((sectors.clone(), value));
+        }
         let before = self.end();
         let mut at = sectors.start;
         while at < sectors.end {
@@ -199,6 +204,12 @@ impl Oracle {
     /// What a read of the sector must see while nothing of it is in flight; none if it may see several.
     pub fn visible(&self, sector: u64) -> Option<u64> {
         self.sectors[sector as usize].latest
+    }
+
+    /// Whether a sector by itself may hold that value: what is durable, or any value since.
+    pub fn may_hold(&self, sector: u64, value: u64) -> bool {
+        value == self.sectors[sector as usize].base
+            || self.since(sector).any(|(_, change)| change.value == value)
     }
 
     /// Whether a drive that lost its power may hold these.

@@ -5,6 +5,7 @@ use super::{
     bench::{Bench, cut, flush, open, read_all},
     ground::Ground,
     oracle::Oracle,
+    roots::{Fallback, without_newest_root},
     scan::{scan, values},
 };
 use block::{Engine, Rng};
@@ -181,6 +182,8 @@ pub struct Recovered {
     /// First word of every sector.
     pub values: Vec<u64>,
     pub report: OpenReport,
+    /// And with the newest root damaged; none where that was not tried.
+    pub fallback: Option<Fallback>,
 }
 
 /// What an array does after a power cut: it works its parity out anew, or a member is gone and what it held is
@@ -219,7 +222,9 @@ pub fn recover(
         assert!(read == values, "what is read is not what is mapped");
     }
     same_again(&cut(bench, seed ^ 1), settings, &values, reading, seed);
-    Recovered { values, report }
+    let fallback = (reading == Reading::EndToEnd)
+        .then(|| without_newest_root(medium, settings, &values, seed ^ 3));
+    Recovered { values, report, fallback }
 }
 
 /// Waits until the volume is open, and looks at what opening says.

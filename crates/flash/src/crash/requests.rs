@@ -9,8 +9,8 @@ use super::ground::Ground;
 use super::point::cut_recovery;
 use super::scan::epochs;
 use block::{
-    Actor, Allocation, Command, Completion, Drive, Durability, Engine, Geometry, Instant, IoError,
-    Request, Rng, Stack, Tag,
+    Actor, Allocation, Command, Completion, Drive, Durability, Engine, Instant, IoError, Request,
+    Rng, Stack, Tag, Wrapper,
 };
 use flash::{BLOCK_BYTES, Checksums, Cleaning, Layout, Parity, Refusal, Settings, Shape, Volume};
 use model::{Fault, FaultPlan, Grain, Sim, When};
@@ -85,16 +85,18 @@ struct Watch<E> {
     records: u64,
 }
 
-impl<E: Engine> Engine for Watch<E> {
-    fn geometry(&self, drive: Drive) -> Geometry {
-        self.engine.geometry(drive)
+impl<E: Engine> Wrapper for Watch<E> {
+    type Inner = E;
+
+    fn inner(&self) -> &E {
+        &self.engine
     }
 
-    fn now(&self) -> Instant {
-        self.engine.now()
+    fn inner_mut(&mut self) -> &mut E {
+        &mut self.engine
     }
 
-    fn submit(&mut self, request: Request) {
+    fn on_submit(&mut self, request: &Request) {
         if let Command::Write { at, .. } = &request.command {
             let (bytes, end) = (u64::from(at.bytes), at.offset + u64::from(at.bytes));
             // Roots, records of the ring and superblocks are shorter than their stripes.
@@ -113,15 +115,6 @@ impl<E: Engine> Engine for Watch<E> {
                 self.records += u64::from(end <= self.segments.start);
             }
         }
-        self.engine.submit(request);
-    }
-
-    fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
-        self.engine.wait(until, done);
-    }
-
-    fn next_wakeup(&self) -> Instant {
-        self.engine.next_wakeup()
     }
 }
 

@@ -307,6 +307,28 @@ pub fn free_segments(medium: &Media) -> Vec<u64> {
     free.map(|segment| Layout::offset(layout.location(segment))).collect()
 }
 
+/// Where the chunks of the superblock's epoch are, and their numbers.
+pub fn chunks_of_epoch(medium: &Media) -> Vec<(u64, u64)> {
+    let (superblock, layout) = newest(medium).expect("there is a superblock");
+    let chunks = chunks(medium, &superblock, &layout).into_values();
+    let of_epoch = chunks.filter(|chunk| chunk.header.epoch == superblock.epoch);
+    of_epoch.map(|chunk| (Layout::offset(chunk.place), chunk.header.seq)).collect()
+}
+
+/// Chunks behind the newest checkpoint in the order of their numbers: where each is, and how many blocks from there are
+/// its header and data.
+pub fn chunks_behind_checkpoint(medium: &Media) -> Vec<(u64, u64)> {
+    let (superblock, layout) = newest(medium).expect("there is a superblock");
+    let offset = layout.root_offset(superblock.root_generation);
+    let image = bytes_at(medium, offset, layout.root_bytes).expect("healthy");
+    let root = decode_root(superblock.id, offset, superblock.root_generation, &image);
+    let chunks = chunks(medium, &superblock, &layout);
+    let (counted, _) = roll(medium, &superblock, &layout, root.expect("healthy").seq, 0, &chunks);
+    let blocks =
+        |chunk: &Chunk| u64::from(layout.header_blocks) + placed(&layout, chunk).count() as u64;
+    counted.iter().map(|chunk| (Layout::offset(chunk.place), blocks(chunk))).collect()
+}
+
 /// Where the pages of the newest checkpoint's map are.
 pub fn pages(medium: &Media) -> Vec<u32> {
     let (superblock, layout) = newest(medium).expect("there is a superblock");

@@ -6,7 +6,9 @@ use super::{
     ground::Ground,
 };
 use block::Rng;
-use flash::{Checksums, Classes, Cleaning, Discards, IdleCleaning, Parity, Settings, Shape};
+use flash::{
+    Attesting, Checksums, Classes, Cleaning, Discards, IdleCleaning, Parity, Settings, Shape,
+};
 use std::fmt;
 
 /// A volume, what it stands on, and what is done to it.
@@ -103,6 +105,8 @@ impl Scenario {
         scenario.settings.chunks = 4 + rng.below(5) as u32;
         scenario.settings.discards = [Discards::Kept, Discards::Sent][rng.below(2) as usize];
         let idle = IdleCleaning { after_ns: 50_000 + rng.below(400_000), free_share: rng.unit() };
+        let quiet_ns = 20_000 + rng.below(200_000);
+        scenario.settings.attesting = Attesting { quiet_ns, every_ns: quiet_ns * 3 };
         scenario.settings.idle = (rng.below(3) == 0).then_some(idle);
         scenario.mix.flush_one_in = [3, 12, 40, 150][rng.below(4) as usize];
         scenario.mix.skewed = rng.below(2) == 0;
@@ -125,6 +129,7 @@ impl Scenario {
                 queue_depth: 16,
                 answer_ns: 500,
                 chunks: 6,
+                attesting: Attesting { quiet_ns: 150_000, every_ns: 600_000 },
                 ..Settings::default()
             },
             mix: Mix { unaligned: false, flush_one_in: 20, skewed: seed % 2 == 1 },

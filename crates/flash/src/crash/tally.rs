@@ -66,6 +66,10 @@ pub struct Tally {
     pub records: u64,
     /// Records that were torn.
     pub records_torn: u64,
+    /// Superblocks that said what a flush had covered.
+    pub attests: u64,
+    /// Points whose newest root was damaged, too, and that opened with the one before.
+    pub older_roots: u64,
     /// Points whose volume was also read through itself, twice.
     pub end_to_end: u64,
 }
@@ -94,6 +98,8 @@ impl Tally {
         self.torn += other.torn;
         self.records += other.records;
         self.records_torn += other.records_torn;
+        self.attests += other.attests;
+        self.older_roots += other.older_roots;
         self.end_to_end += other.end_to_end;
     }
 }
@@ -119,14 +125,17 @@ impl fmt::Display for Tally {
         write!(
             formatter,
             "{} requests acknowledged, {} refused for want of room; {} chunks rolled forward, {} torn \
-             off; {} records of the ring replayed, {} torn; {} points read through the volume too",
+             off; {} records of the ring replayed, {} torn; {} superblocks attested flushes; {} points read \
+             through the volume too, {} of them from the root before the newest",
             self.acknowledged,
             self.refused,
             self.replayed,
             self.torn,
             self.records,
             self.records_torn,
-            self.end_to_end
+            self.attests,
+            self.end_to_end,
+            self.older_roots
         )
     }
 }

@@ -12,14 +12,16 @@ use chunk::put_entry;
 pub(crate) use chunk::{
     ENTRY_BYTES, Entry, HEADER_BYTES, Header, Kind, decode_chunk, encode_chunk,
 };
-pub(crate) use record::{RECORD_ENTRIES, RecordHeader, decode_record, encode_record};
-pub(crate) use root::{
-    PAYLOAD_BYTES, Root, SegmentRecord, decode_root, encode_root, root_block_generation,
+pub(crate) use record::{
+    MissingRecords, RECORD_ENTRIES, RecordHeader, decode_record, encode_record,
 };
-pub(crate) use superblock::{Found, Superblock};
+pub(crate) use root::{
+    PAYLOAD_BYTES, Root, RootStream, SegmentRecord, decode_root, encode_root, root_block_generation,
+};
+pub(crate) use superblock::{Before, Found, RecordMark, RingMark, Superblock};
 
 /// Tells volumes apart: random, chosen at creation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct VolumeId(pub [u8; 16]);
 
 /// 32 hexadecimal digits.

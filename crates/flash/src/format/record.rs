@@ -31,6 +31,42 @@ pub(crate) struct RecordHeader {
     pub blocks: u32,
 }
 
+/// Records that were durable, that no chunk is known to hold, and that are nowhere.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct MissingRecords {
+    pub count: u64,
+    /// The highest number of one; 0: none is missing.
+    pub last: u64,
+    /// Of the record behind that one: every chunk of the host's with a higher number is younger.
+    pub after: u64,
+}
+
+impl MissingRecords {
+    /// What lies between the records that are there, (number, after) of each in order: those that
+    /// `first` says are needed, up to `end`, whose own `after` is `end_after`. A record whose
+    /// successor was begun before chunk `held` is in a chunk. Gaps are counted as a whole: numbers
+    /// may be forged, and then there are more than anybody could count one by one.
+    pub fn between(
+        records: impl Iterator<Item = (u64, u64)>,
+        first: u64,
+        end: u64,
+        end_after: u64,
+        held: u64,
+    ) -> Self {
+        let mut missing = Self::default();
+        let mut next = first.max(1);
+        for (number, after) in records.chain([(end, end_after)]) {
+            let gap = next..number.min(end);
+            if !gap.is_empty() && after >= held {
+                let count = missing.count + (gap.end - gap.start);
+                missing = Self { count, last: gap.end - 1, after };
+            }
+            next = next.max(number + 1);
+        }
+        missing
+    }
+}
+
 /// Puts header and entries, each with the number of its stream, into the first block of the record that goes to
 /// `offset`.
 pub(crate) fn encode_record<'a>(
@@ -107,4 +143,51 @@ pub(crate) fn decode_record(
     };
     let entries = entries.filter(|entries| with_data(entries) + 1 == header.blocks as usize)?;
     Some((header, entries))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MissingRecords;
+    use block::Rng;
+    use std::collections::BTreeMap;
+
+    /// The same, one by one.
+    fn counted(
+        records: &BTreeMap<u64, u64>,
+        first: u64,
+        end: u64,
+        end_after: u64,
+        held: u64,
+    ) -> MissingRecords {
+        let mut missing = MissingRecords::default();
+        for number in first.max(1)..end {
+            let after = records.range(number..).next().map_or(end_after, |(_, &after)| after);
+            if !records.contains_key(&number) && after >= held {
+                missing = MissingRecords { count: missing.count + 1, last: number, after };
+            }
+        }
+        missing
+    }
+
+    #[test]
+    fn gaps_counted_as_a_whole_are_those_counted_one_by_one() {
+        let mut rng = Rng::new(1, 168);
+        for _ in 0..20_000 {
+            let mut after = 0;
+            let mut records = BTreeMap::new();
+            for number in 1..rng.below(20) {
+                after += rng.below(3);
+                if rng.below(3) > 0 {
+                    records.insert(number, after);
+                }
+            }
+            let newest = records.last_key_value().map_or(0, |(&number, _)| number);
+            let (first, end) = (rng.below(22), newest.max(rng.below(24)));
+            let (end_after, held) = (after + rng.below(3), rng.below(after + 4));
+            let pairs = records.iter().map(|(&number, &after)| (number, after));
+            let found = MissingRecords::between(pairs, first, end, end_after, held);
+            let wanted = counted(&records, first, end, end_after, held);
+            assert_eq!(found, wanted, "{records:?}, {first}..{end}, {end_after}, {held}");
+        }
+    }
 }

@@ -149,6 +149,72 @@ pub(crate) fn root_block_generation(offset: u64, block: &[u8]) -> Option<u64> {
     first.then(|| u64_at(block, 8))
 }
 
+/// A root that is being read from its area, part after part. It takes no more memory than good
+/// blocks came.
+#[derive(Debug, Default)]
+pub(crate) struct RootStream {
+    id: VolumeId,
+    /// Of the area.
+    offset: u64,
+    generation: u64,
+    /// None is longer, B.
+    bytes_max: u64,
+    /// Good blocks so far.
+    blocks: u64,
+    payload: Vec<u8>,
+    /// The first block that is none, or is not there.
+    bad: Option<u64>,
+}
+
+impl RootStream {
+    pub fn new(id: VolumeId, offset: u64, generation: u64, bytes_max: u64) -> Self {
+        Self { id, offset, generation, bytes_max, ..Self::default() }
+    }
+
+    /// Takes in the next blocks of the area; none where they cannot be read.
+    pub fn take(&mut self, bytes: &[u8]) {
+        for block in bytes.chunks_exact(BLOCK_BYTES) {
+            if !self.goes_on() {
+                return;
+            }
+            let place = self.next_place();
+            let good = u32_at(block, 0) == MAGIC
+                && u64_at(block, 8) == self.generation
+                && u64_at(block, 16) == place
+                && structure_crc(self.id, place, block, CRC_AT) == u32_at(block, CRC_AT);
+            self.payload.extend_from_slice(&block[HEADER_BYTES..]);
+            if !good || u64_at(&self.payload, 8) > self.bytes_max {
+                self.bad = Some(place);
+                return;
+            }
+            self.blocks += 1;
+        }
+        if bytes.is_empty() {
+            self.bad = Some(self.next_place());
+        }
+    }
+
+    fn next_place(&self) -> u64 {
+        self.offset + self.blocks * BLOCK_BYTES as u64
+    }
+
+    /// Whether a next block is needed, and may be good.
+    pub fn goes_on(&self) -> bool {
+        let is_whole =
+            !self.payload.is_empty() && self.payload.len() as u64 >= u64_at(&self.payload, 8);
+        self.bad.is_none() && !is_whole
+    }
+
+    /// What it says; the first bad block if it is damaged.
+    pub fn end(self) -> Result<Root, u64> {
+        match self.bad {
+            Some(place) => Err(place),
+            None if self.goes_on() => Err(self.next_place()),
+            None => Root::from_payload(&self.payload).ok_or(self.offset),
+        }
+    }
+}
+
 /// The root of that generation out of its area; the first bad block if it is damaged.
 pub(crate) fn decode_root(
     id: VolumeId,
@@ -156,21 +222,7 @@ pub(crate) fn decode_root(
     generation: u64,
     bytes: &[u8],
 ) -> Result<Root, u64> {
-    let mut payload = Vec::new();
-    for (block, index) in bytes.chunks_exact(BLOCK_BYTES).zip(0u32..) {
-        let place = offset + u64::from(index) * BLOCK_BYTES as u64;
-        let good = u32_at(block, 0) == MAGIC
-            && u64_at(block, 8) == generation
-            && u64_at(block, 16) == place
-            && structure_crc(id, place, block, CRC_AT) == u32_at(block, CRC_AT);
-        if !good {
-            return Err(place);
-        }
-        payload.extend_from_slice(&block[HEADER_BYTES..]);
-        let length = u64_at(&payload, 8);
-        if payload.len() as u64 >= length {
-            return Root::from_payload(&payload).ok_or(offset);
-        }
-    }
-    Err(offset + bytes.len() as u64)
+    let mut stream = RootStream::new(id, offset, generation, u64::MAX);
+    stream.take(bytes);
+    stream.end()
 }

@@ -23,7 +23,41 @@ pub(crate) struct Superblock {
     pub first_seq: u64,
     pub root_generation: u64,
     pub durable_seq: u64,
+    /// What of the ring was durable when this was written, in the epoch `epoch`.
+    pub ring: RingMark,
+    pub before: Before,
     pub clean: bool,
+}
+
+/// The last record of the ring that is known to be durable. All 0: none is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct RingMark {
+    /// Its number.
+    pub last: u64,
+    /// From here on records were needed then; `last` and 1 where none was.
+    pub first: u64,
+    /// The last chunk that had its number when `last` was begun.
+    pub after: u64,
+}
+
+/// What the opening that began `epoch` made of the log before `first_seq`. Who rolls forward over
+/// that number must make the same of it, and the ring's records of then are gone. All 0: nobody
+/// said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Before {
+    /// Whose chunks counted.
+    pub epoch: u32,
+    /// The ring's newest record that counted, if any did.
+    pub record: Option<RecordMark>,
+}
+
+/// What decides about chunks of a record of the ring.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct RecordMark {
+    /// The last sequence number given when it was begun.
+    pub after: u64,
+    /// For each stream of the host, how many entries of its open chunk records held then.
+    pub recorded: [u16; 2],
 }
 
 /// What a block that should be a superblock is.
@@ -66,6 +100,10 @@ impl Superblock {
             (120, self.durable_seq),
             (136, self.root_bytes),
             (144, shape.ring_bytes),
+            (168, self.ring.last),
+            (176, self.ring.first),
+            (184, self.ring.after),
+            (200, self.before.record.map_or(0, |record| record.after + 1)),
         ];
         for (at, value) in wide {
             fields.u64(at, value);
@@ -73,6 +111,10 @@ impl Superblock {
         fields.u32(96, self.epoch);
         fields.u32(100, self.epoch_reserved);
         fields.u32(128, u32::from(self.clean));
+        fields.u32(192, self.before.epoch);
+        for (at, count) in [196, 198].into_iter().zip(self.before.recorded()) {
+            fields.put(at, &count.to_le_bytes());
+        }
         fields.put(160, &[shape.classes.host, shape.classes.cleaner]);
         let crc = structure_crc(self.id, offset, bytes, CRC_AT);
         Fields(bytes).u32(CRC_AT, crc);
@@ -109,7 +151,9 @@ impl Superblock {
         let unit =
             |bytes: u64| bytes > 0 && bytes.is_multiple_of(4096) && bytes <= shape.device_bytes;
         let possible = |at| wide(at) < NUMBER_MAX;
-        if ![40, 104, 112, 120].into_iter().all(possible) || u32_at(bytes, 100) == u32::MAX {
+        if ![40, 104, 112, 120, 168, 176, 184, 200].into_iter().all(possible)
+            || u32_at(bytes, 100) == u32::MAX
+        {
             return Found::Nothing;
         }
         if !unit(shape.stripe_bytes) || !unit(shape.erase_unit_bytes) {
@@ -125,7 +169,28 @@ impl Superblock {
             first_seq: wide(104),
             root_generation: wide(112),
             durable_seq: wide(120),
+            ring: RingMark { last: wide(168), first: wide(176), after: wide(184) },
+            before: Before::decode(bytes),
             clean: u32_at(bytes, 128) == 1,
         })
+    }
+}
+
+impl Before {
+    fn decode(superblock: &[u8]) -> Self {
+        let count =
+            |at: usize| u16::from_le_bytes(superblock[at..at + 2].try_into().expect("two bytes"));
+        let recorded = [count(196), count(198)];
+        let after = u64_at(superblock, 200).checked_sub(1);
+        let record = after.map(|after| RecordMark { after, recorded });
+        Self { epoch: u32_at(superblock, 192), record }
+    }
+
+    fn recorded(&self) -> [u16; 2] {
+        self.record.map_or([0; 2], |record| record.recorded)
+    }
+
+    pub fn is_said(&self) -> bool {
+        self.epoch != 0
     }
 }

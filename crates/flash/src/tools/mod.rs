@@ -15,7 +15,7 @@ mod resize;
 mod scan;
 mod status;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use check::{CheckReport, Finding, Severity, Verdict, check};
 pub use rescue::{Basis, Destination, Plan, RescueReport, Survey, survey};
@@ -116,7 +116,7 @@ impl From<OpenError> for ToolError {
 }
 
 /// What opening would find. Writes nothing.
-fn look(engine: &mut dyn Engine, watch: &mut Watch) -> Result<Look, ToolError> {
+pub(crate) fn look(engine: &mut dyn Engine, watch: &mut Watch) -> Result<Look, ToolError> {
     let below = engine.geometry(Drive(0));
     assert_eq!(below.data, Data::Stored, "nothing can be read from a drive that only times");
     let mut opening = Opening::look(below);

@@ -16,8 +16,8 @@ use crate::{
     volume::{Look, Settings, Volume},
 };
 use block::{
-    Actor, Buf, Command, Completion, Drive, Durability, Engine, Extent, Geometry, Instant, IoError,
-    Payload, Request, Stack, Tag,
+    Actor, Buf, Command, Completion, Drive, Durability, Engine, Extent, Instant, IoError, Payload,
+    Request, Stack, Tag, Wrapper,
 };
 
 /// What may become of data beyond a new, smaller end.
@@ -249,28 +249,23 @@ struct Borrowed<'a> {
     outstanding: usize,
 }
 
-impl Engine for Borrowed<'_> {
-    fn geometry(&self, drive: Drive) -> Geometry {
-        self.engine.geometry(drive)
+impl<'a> Wrapper for Borrowed<'a> {
+    type Inner = dyn Engine + 'a;
+
+    fn inner(&self) -> &Self::Inner {
+        self.engine
     }
 
-    fn now(&self) -> Instant {
-        self.engine.now()
+    fn inner_mut(&mut self) -> &mut Self::Inner {
+        self.engine
     }
 
-    fn submit(&mut self, request: Request) {
+    fn on_submit(&mut self, _: &Request) {
         self.outstanding += 1;
-        self.engine.submit(request);
     }
 
-    fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
-        let before = done.len();
-        self.engine.wait(until, done);
-        self.outstanding -= done.len() - before;
-    }
-
-    fn next_wakeup(&self) -> Instant {
-        self.engine.next_wakeup()
+    fn on_done(&mut self, done: &mut [Completion]) {
+        self.outstanding -= done.len();
     }
 }
 

@@ -10,6 +10,7 @@ use crate::{
     volume::{Look, OpenReport},
 };
 use block::Engine;
+use std::ops::Range;
 
 /// How many segments are in each state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -27,7 +28,7 @@ pub struct SegmentCounts {
 }
 
 /// A volume as it stands on its drive, with what the next opening would roll forward.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Status {
     /// Of the volume.
     pub id: VolumeId,
@@ -43,6 +44,8 @@ pub struct Status {
     pub mapped_blocks: u64,
     /// Blocks whose data were lost: reading them is an error.
     pub lost_blocks: u64,
+    /// Those of them that the map names, in order.
+    pub lost: Vec<Range<u32>>,
     /// By state.
     pub segments: SegmentCounts,
     /// Chunks ever appended: the last sequence number.
@@ -89,8 +92,9 @@ pub fn status(engine: &mut dyn Engine, watch: &mut Watch) -> Result<Status, Tool
 
 impl Status {
     pub(super) fn of(look: &Look) -> Self {
-        let lost = look.map.iter().filter(|&(_, location)| location == LOST).count() as u64;
-        let lost_blocks = lost + look.report.record_blocks_lost;
+        let lost = lost(look);
+        let lost_count: u64 = lost.iter().map(|range| range.len() as u64).sum();
+        let lost_blocks = lost_count + look.report.record_blocks_lost;
         Self {
             id: look.superblock.id,
             layout: look.layout,
@@ -99,10 +103,23 @@ impl Status {
             openings: look.superblock.epoch_reserved,
             mapped_blocks: look.mapped_blocks.saturating_sub(lost_blocks),
             lost_blocks,
+            lost,
             segments: SegmentCounts::of(&look.segments),
             last_seq: look.report.first_seq - 1,
         }
     }
+}
+
+/// Blocks that the map calls lost, in ranges.
+fn lost(look: &Look) -> Vec<Range<u32>> {
+    let mut ranges: Vec<Range<u32>> = Vec::new();
+    for (block, _) in look.map.iter().filter(|&(_, location)| location == LOST) {
+        match ranges.last_mut().filter(|range| range.end == block) {
+            Some(range) => range.end += 1,
+            None => ranges.push(block..block + 1),
+        }
+    }
+    ranges
 }
 
 impl SegmentCounts {

@@ -13,7 +13,7 @@ use crate::broken::{Rule, broken};
 use crate::{
     buffers::bytes_mut,
     format::{Entry, Kind, Root, Superblock, encode_root},
-    layout::{BLOCK_BYTES, Levels},
+    layout::{BLOCK_BYTES, Levels, STREAMS},
     lifetime::Lifetime,
 };
 use block::{Command, Durability, Extent, IoError, Payload};
@@ -83,6 +83,19 @@ impl Core {
         self.stalled.is_empty() && self.parked.is_empty() && self.locked.is_empty()
     }
 
+    /// What the checkpoint that is under way, or the next one, writes at most, with what recovery
+    /// found in the ring, B.
+    pub fn checkpoint_bytes(&self) -> u64 {
+        let dirty = (0..self.map.pages()).filter(|&page| self.map.is_dirty(page)).count();
+        let pages = self.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.pages.len());
+        let blocks = dirty.max(pages) as u64 + self.ring.replays.len() as u64;
+        // Headers and padding, a chunk that each stream may close early, both root areas, four
+        // superblocks.
+        let chunks = blocks.div_ceil(u64::from(self.layout.chunk_blocks)) + STREAMS as u64;
+        let headers = chunks * u64::from(self.layout.header_blocks + self.layout.append_blocks);
+        (blocks + headers + 4) * BLOCK_BYTES + 2 * self.layout.root_bytes_max()
+    }
+
     pub fn begin_checkpoint(&mut self) {
         let clean = self.gate == Gate::ShutDown;
         self.compact_meta();
@@ -136,7 +149,8 @@ impl Core {
             self.settling = false;
             return;
         }
-        if !self.ring.replays.is_empty() {
+        // Two superblocks are never on their way at the same time.
+        if !self.ring.replays.is_empty() || self.attest.is_flying() {
             return;
         }
         if self.checkpoint.is_none() {
@@ -236,7 +250,7 @@ impl Core {
         let written = root.blocks() + 2;
         root.lifetime.drive_blocks += written;
         self.lifetime.drive_blocks += written;
-        let generation = self.superblock.root_generation + 1;
+        let generation = self.next_root;
         let offset = self.layout.root_offset(generation);
         checkpoint.root = encode_root(self.superblock.id, offset, generation, &root);
         assert!(checkpoint.root.len() as u64 <= self.layout.root_bytes, "the root fits its area");
@@ -245,7 +259,7 @@ impl Core {
     }
 
     fn send_root(&mut self, checkpoint: &mut Checkpoint) {
-        let offset = self.layout.root_offset(self.superblock.root_generation + 1);
+        let offset = self.layout.root_offset(self.next_root);
         let part_bytes = self.layout.shape.chunk_bytes as usize;
         let parts = checkpoint.root.chunks(part_bytes);
         checkpoint.left = parts.len() as u32;
@@ -298,12 +312,14 @@ impl Core {
                 self.flushes.durable_seq = durable;
                 checkpoint.stage = Stage::Superblock;
                 checkpoint.superblock = Some(Superblock {
-                    generation: self.superblock.generation + 1,
+                    generation: self.next_generation(),
                     epoch: self.log.epoch,
                     epoch_reserved: self.log.epoch,
                     first_seq: self.report.first_seq,
-                    root_generation: self.superblock.root_generation + 1,
+                    root_generation: self.next_root,
                     durable_seq: durable,
+                    ring: self.ring.mark(),
+                    before: self.before,
                     clean: checkpoint.clean && checkpoint.seq == self.log.last_seq,
                     ..self.superblock
                 });
@@ -342,6 +358,8 @@ impl Core {
     /// It is durable in two copies: what it frees may be used, and recovery begins at its C.
     fn end_checkpoint(&mut self, checkpoint: Checkpoint) {
         self.superblock = checkpoint.superblock.expect("it was written");
+        self.next_root = self.superblock.root_generation + 1;
+        self.attest.superblock_written(&self.superblock);
         self.segments.set_free(&checkpoint.freed);
         self.announce_free(&checkpoint.freed);
         self.opened.all -= checkpoint.opened.all;

@@ -1,25 +1,28 @@
 //! The open volume: what it holds, how answers leave it, and the order in which its parts move.
 
 use super::{
+    attest::{Attest, Attesting},
     checkpoint::Checkpoint,
     classes::Lifespan,
     cleaner::{Cleaner, Cleaning},
     discards::Announcements,
-    flushes::{Flushes, Mark},
+    flushes::{Answered, Flushes, Mark},
     log::{Log, Stream},
     opening::OpenReport,
     pacing::Pacer,
     reads::{Pieces, ReadOp},
     ring::{Replay, Ring},
+    scrub::Scrub,
     writes::WriteOp,
 };
 use crate::{
     buffers::Buffers,
-    down::Down,
-    format::Superblock,
+    down::{Down, Reach},
+    format::{Before, Superblock},
     layout::{BLOCK_BYTES, Layout},
     lifetime::Lifetime,
     map::Map,
+    predict,
     segments::{Segments, State},
 };
 use block::{
@@ -44,6 +47,8 @@ pub struct Settings {
     pub copy_bytes_per_s_max: Option<u64>,
     /// Cleaning while the host is quiet.
     pub idle: Option<IdleCleaning>,
+    /// When it is written down that the last flush is durable.
+    pub attesting: Attesting,
     /// How often a day the whole drive may be written; the host's writes wait where there would be more.
     pub drive_writes_per_day: Option<f64>,
     /// Whether the drive is told what is free.
@@ -89,6 +94,7 @@ impl Default for Settings {
             cleaning: Cleaning::Greedy,
             copy_bytes_per_s_max: None,
             idle: None,
+            attesting: Attesting::default(),
             drive_writes_per_day: None,
             discards: Discards::Kept,
             hole_bytes: BLOCK_BYTES,
@@ -146,6 +152,8 @@ pub struct Counters {
     pub absorbed: u64,
     /// Flushes of the drive for those who waited for them; checkpoints have their own.
     pub flushes: u64,
+    /// Superblocks that were written to say what the last flush covered; checkpoints have their own.
+    pub attests: u64,
     /// Blocks of zeroes that were not written.
     pub zero_blocks: u64,
     /// Blocks mapped now.
@@ -210,6 +218,8 @@ pub(super) enum Why {
     RootFlush,
     /// A copy of the superblock.
     Super,
+    /// A copy of one that only attests.
+    Attest,
     /// The header of a chunk of the victim.
     VictimHeader {
         segment: u32,
@@ -217,6 +227,14 @@ pub(super) enum Why {
     /// A segment that is free.
     Discard {
         segment: u32,
+    },
+    /// The header of a chunk, to be scrubbed.
+    ScrubHeader {
+        location: u32,
+    },
+    /// Blocks to be scrubbed, from this one on.
+    ScrubPiece {
+        location: u32,
     },
     /// Live blocks of the victim.
     VictimRun {
@@ -241,12 +259,18 @@ pub(super) enum Op {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Gate {
     Open,
-    /// Recovery found what it could not make sense of.
+    /// Recovery found what it could not make sense of, or it was opened so. The drive is only read.
     ReadOnly,
     /// Stopping or stopped.
     ShutDown,
     /// A flush, or what cannot be done again, failed: nothing more is acknowledged.
     Latched(IoError),
+}
+
+impl Gate {
+    fn reach(self) -> Reach {
+        if self == Self::ReadOnly { Reach::Read } else { Reach::Change }
+    }
 }
 
 #[derive(Debug)]
@@ -255,22 +279,34 @@ pub(super) struct Core {
     pub settings: Settings,
     pub data: Data,
     pub superblock: Superblock,
+    /// Generation of the root that comes next.
+    pub next_root: u64,
+    /// What was made of the log before this epoch.
+    pub before: Before,
     pub report: OpenReport,
     pub gate: Gate,
     pub map: Map,
     pub segments: Segments,
     pub log: Log,
     pub flushes: Flushes,
+    /// When writes are answered.
+    pub answered: Answered,
     pub ring: Ring,
     pub checkpoint: Option<Checkpoint>,
+    pub attest: Attest,
     pub cleaner: Cleaner,
     pub lifespan: Lifespan,
     pub announcements: Announcements,
     pub pacer: Pacer,
+    pub scrub: Scrub,
     /// What [`Cleaning::Auto`] comes to.
     pub automatic: Cleaning,
     pub ops: Slots<Op>,
     pub spare_pieces: Vec<Pieces>,
+    /// Memory of the pieces that are being read, B.
+    pub piece_bytes: u64,
+    /// Reads in pieces that wait for memory, with the time of their request.
+    pub short_reads: VecDeque<(Instant, u32)>,
     /// Writes that wait for room in a chunk, in their order.
     pub stalled: VecDeque<u32>,
     /// Writes that wait for a block that another one locked, and whatever waits for a chunk on its way.
@@ -314,6 +350,10 @@ pub(super) struct Start {
     pub opened: Opened,
     pub lifetime: Lifetime,
     pub needs_checkpoint: bool,
+    /// Generation of the root that comes next.
+    pub next_root: u64,
+    /// What was made of the log before this epoch.
+    pub before: Before,
     /// What the ring held, newer than the log.
     pub replays: Vec<Replay>,
 }
@@ -328,21 +368,28 @@ impl Core {
             settings,
             data: below.data,
             superblock,
+            next_root: start.next_root,
+            before: start.before,
             report,
             gate,
             map,
             segments,
             log,
             flushes: Flushes::default(),
+            answered: Answered::default(),
             ring: Ring::new(start.replays),
             checkpoint: None,
+            attest: Attest::default(),
             cleaner: Cleaner::default(),
             lifespan: Lifespan::default(),
             announcements: Announcements::default(),
             pacer,
+            scrub: Scrub::new(),
             automatic: Cleaning::Greedy,
             ops: Slots::new(settings.queue_depth),
             spare_pieces: Vec::new(),
+            piece_bytes: 0,
+            short_reads: VecDeque::new(),
             stalled: VecDeque::new(),
             parked: VecDeque::new(),
             locked: BTreeSet::new(),
@@ -350,18 +397,22 @@ impl Core {
             owners: (below.data == Data::TimingOnly).then(|| vec![0; blocks]),
             opened,
             settling: start.needs_checkpoint && gate == Gate::Open,
-            buffers: Buffers::new(below.data),
-            down: Down::new(below.queue_depth),
+            buffers: Buffers::new(below.data, predict::dram(&layout, &settings).buffer_bytes()),
+            down: Down::new(below.queue_depth, gate.reach()),
             counters: Counters::default(),
             lifetime: start.lifetime,
             now,
             answers: VecDeque::new(),
             up: Vec::new(),
         };
+        if gate == Gate::ReadOnly {
+            core.keep_replays();
+        }
         core.segments.list_victims();
         core.choose_policy();
         core.tick_pacer();
         core.flushes.durable_seq = superblock.durable_seq.min(core.log.last_seq);
+        core.attest.superblock_written(&superblock);
         if core.settling && core.ring.replays.is_empty() {
             core.begin_checkpoint();
         }
@@ -374,7 +425,7 @@ impl Core {
 
     pub fn counters(&self) -> Counters {
         Counters {
-            mapped_blocks: u64::from(self.map.mapped()),
+            mapped_blocks: u64::from(self.map.mapped()) + self.kept_new_blocks(),
             free_segments: self.segments.queue.len() as u64,
             prefree_segments: self.segments.prefree.len() as u64,
             meta_segments: self.segments.of_stream(Stream::Meta.number()),
@@ -457,7 +508,10 @@ impl Core {
             Why::Root => self.root_written(result, payload),
             Why::RootFlush => self.root_flushed(result),
             Why::Super => self.superblock_written(result, payload),
+            Why::Attest => self.attest_written(result, payload),
             Why::Discard { segment } => self.discarded(segment, result),
+            Why::ScrubHeader { location } => self.scrub_header_read(location, result, payload),
+            Why::ScrubPiece { location } => self.scrub_piece_read(location, result, payload),
             Why::VictimHeader { segment } => self.victim_header_read(segment, result, payload),
             Why::VictimRun { piece, run } => self.victim_run_read(piece, run, result, payload),
         }
@@ -472,12 +526,15 @@ impl Core {
             self.pump_replays();
             self.pump_relocation();
             self.pump_parked();
+            self.pump_short_reads();
             self.pump_stalled();
             self.pump_checkpoint();
             self.pump_cleaner();
             self.pump_discards();
             self.pump_flushes();
+            self.pump_attest();
             if self.progress() == before && !self.is_stuck() {
+                self.pump_scrub();
                 self.set_alarm();
                 return;
             }
@@ -529,7 +586,7 @@ impl Core {
 
     pub fn next_wakeup(&self) -> Instant {
         let answer = self.answers.front().map_or(Instant::NEVER, |answer| answer.finished);
-        answer.min(self.pacer.alarm)
+        answer.min(self.pacer.alarm).min(self.attest_due()).min(self.scrub.alarm)
     }
 
     pub fn drain_into(&mut self, effects: &mut Effects) {

@@ -6,6 +6,9 @@
 //!             | while that is being written shares the next one
 //! ```
 //!
+//! Where writes are [answered when they are written](Answered::Written), they wait in the same way,
+//! but for no flush of the drive.
+//!
 //! Where every chunk before it is durable, a chunk that a flush closes goes down with FUA, and the drive need not
 //! be flushed.
 
@@ -20,6 +23,9 @@ pub(super) struct Flushes {
     arrived: Vec<u32>,
     /// Operations, and what must be durable before they are answered.
     waiting: Vec<(Mark, u32)>,
+    /// As `arrived` and `waiting`, of writes that are answered when they are written.
+    arrived_writes: Vec<u32>,
+    waiting_writes: Vec<(Mark, u32)>,
     /// The last chunk that was closed for them.
     closed_seq: u64,
     flying: bool,
@@ -28,8 +34,20 @@ pub(super) struct Flushes {
     pub fua_seq: u64,
 }
 
+/// When a write is answered that need not be durable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Answered {
+    /// When it is in memory, as by a drive with a write cache: a process that is killed loses it,
+    /// as a power cut would.
+    #[default]
+    InMemory,
+    /// When the drive has it, and everything before it: what was answered is lost by a power cut
+    /// alone.
+    Written,
+}
+
 /// Every chunk and every record up to these.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Mark {
     pub seq: u64,
     pub record: u64,
@@ -38,15 +56,20 @@ pub(super) struct Mark {
 impl Mark {
     const STOPPED: Self = Self { seq: u64::MAX, record: u64::MAX };
 
-    fn covers(self, other: Self) -> bool {
+    pub fn covers(self, other: Self) -> bool {
         other.seq <= self.seq && other.record <= self.record
+    }
+
+    pub fn max_of(self, other: Self) -> Self {
+        Self { seq: self.seq.max(other.seq), record: self.record.max(other.record) }
     }
 }
 
 impl Flushes {
     /// The record failed: whoever waited for it waits for the chunks that hold the same.
     pub fn wait_for_chunks(&mut self, mark: Mark) {
-        let those = self.waiting.iter_mut().filter(|(target, _)| target.record >= mark.record);
+        let all = self.waiting.iter_mut().chain(&mut self.waiting_writes);
+        let those = all.filter(|(target, _)| target.record >= mark.record);
         for (target, _) in those.filter(|(target, _)| *target != Mark::STOPPED) {
             target.seq = mark.seq;
         }
@@ -60,7 +83,10 @@ impl Core {
         } else if self.gate == Gate::ShutDown {
             // Answered when the last checkpoint is.
             self.flushes.waiting.push((Mark::STOPPED, slot));
-        } else if let Some(error) = self.refusal().filter(|_| self.gate != Gate::ReadOnly) {
+        } else if self.gate == Gate::ReadOnly {
+            // Nothing was written since it was opened.
+            self.finish(slot, Ok(()), Payload::None);
+        } else if let Some(error) = self.refusal() {
             self.finish(slot, Err(error), Payload::None);
         } else {
             self.wait_durable(slot);
@@ -73,8 +99,18 @@ impl Core {
         self.flushes.arrived.push(slot);
     }
 
+    /// The write is answered when the drive has it, and everything before it.
+    pub fn wait_written(&mut self, slot: u32) {
+        self.flushes.arrived_writes.push(slot);
+    }
+
     pub fn pump_flushes(&mut self) {
-        if self.flushes.arrived.is_empty() && self.flushes.waiting.is_empty() {
+        let Flushes { arrived, waiting, arrived_writes, waiting_writes, .. } = &self.flushes;
+        if arrived.is_empty()
+            && waiting.is_empty()
+            && arrived_writes.is_empty()
+            && waiting_writes.is_empty()
+        {
             return;
         }
         if let Gate::Latched(error) = self.gate {
@@ -88,6 +124,8 @@ impl Core {
             true => self.log.last_seq,
         };
         let mark = Mark { seq, record: self.ring.written };
+        let written = Mark { seq: self.log.completed(), record: self.ring.written };
+        self.answer_writes(written, Ok(()));
         let due = self.flushes.waiting.iter().any(|&(target, _)| mark.covers(target));
         if due && !self.flushes.flying {
             self.flushes.flying = true;
@@ -99,10 +137,10 @@ impl Core {
 
     /// Sees to it that what the arrived operations wait for goes to the drive.
     fn commit(&mut self) {
-        if self.flushes.arrived.is_empty() {
+        if self.flushes.arrived.is_empty() && self.flushes.arrived_writes.is_empty() {
             return;
         }
-        if self.gate != Gate::ReadOnly && self.has_unrecorded() {
+        if self.has_unrecorded() {
             if self.log.completed() < self.flushes.closed_seq {
                 return;
             }
@@ -116,7 +154,9 @@ impl Core {
             }
         }
         let target = Mark { seq: self.log.last_seq, record: self.ring.last };
-        self.flushes.waiting.extend(self.flushes.arrived.drain(..).map(|slot| (target, slot)));
+        let Flushes { arrived, waiting, arrived_writes, waiting_writes, .. } = &mut self.flushes;
+        waiting.extend(arrived.drain(..).map(|slot| (target, slot)));
+        waiting_writes.extend(arrived_writes.drain(..).map(|slot| (target, slot)));
     }
 
     pub fn flushed(&mut self, mark: Mark, result: Result<(), IoError>) {
@@ -125,7 +165,7 @@ impl Core {
             Err(error) if !broken(Rule::Latch) => self.latch(error),
             _ => {
                 self.flushes.durable_seq = self.flushes.durable_seq.max(mark.seq);
-                self.ring.durable = self.ring.durable.max(mark.record);
+                self.ring.made_durable(mark.record);
             }
         }
     }
@@ -139,6 +179,17 @@ impl Core {
         let arrived = self.flushes.arrived.drain(..).map(|slot| (Mark::STOPPED, slot));
         self.flushes.waiting.extend(arrived);
         self.answer_flushes(Mark::STOPPED, result);
+        let arrived = self.flushes.arrived_writes.drain(..).map(|slot| (Mark::STOPPED, slot));
+        self.flushes.waiting_writes.extend(arrived);
+        self.answer_writes(Mark::STOPPED, result);
+    }
+
+    fn answer_writes(&mut self, written: Mark, result: Result<(), IoError>) {
+        let mut waiting = std::mem::take(&mut self.flushes.waiting_writes);
+        for (_, slot) in waiting.extract_if(.., |(target, _)| written.covers(*target)) {
+            self.finish(slot, result, Payload::None);
+        }
+        self.flushes.waiting_writes = waiting;
     }
 
     fn answer_flushes(&mut self, durable: Mark, result: Result<(), IoError>) {

@@ -18,6 +18,10 @@ use std::collections::BTreeMap;
 /// A chunk that failed so often in as many places will not succeed.
 const ATTEMPTS: u8 = 3;
 
+/// ENOSPC and EDQUOT, of a file with holes or a thin device.
+pub(crate) const NO_SPACE: IoError = IoError::Os(28);
+pub(crate) const NO_QUOTA: IoError = IoError::Os(122);
+
 /// Where chunks are appended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stream {
@@ -139,6 +143,9 @@ pub(super) enum Held {
     Open(Stream, u32),
     /// In a chunk whose memory is away.
     Away,
+    /// In memory alone: a record of the ring held the block, and the volume is open for reading
+    /// only.
+    Kept(u32),
 }
 
 impl Log {
@@ -185,12 +192,6 @@ impl Log {
             chunk.recorded = Recorded { entries: chunk.entries.len(), data: chunk.data };
             bits | 1 << chunk.stream.number()
         })
-    }
-
-    /// Whether a stream's open chunk takes one more entry with data.
-    pub fn has_room(&self, stream: Stream, layout: &Layout) -> bool {
-        let open = self.streams[stream.index()].open.as_ref();
-        open.is_none_or(|chunk| !chunk.is_full(Kind::Write, layout))
     }
 
     /// The stream of the host's in whose open chunk a location is.
@@ -247,7 +248,7 @@ impl Log {
         let (chunk, at) = match held {
             Held::Open(stream, at) => (self.streams[stream.index()].open.as_ref()?, *at),
             Held::Chunk(seq, at) => (&self.flying[seq], *at),
-            Held::OnDrive | Held::Away => return None,
+            Held::OnDrive | Held::Away | Held::Kept(_) => return None,
         };
         let start = at as usize * BLOCK_BYTES as usize;
         Some(&bytes(&chunk.buffer)?[start..start + BLOCK_BYTES as usize])
@@ -346,6 +347,7 @@ impl Core {
         }
         self.may_open(stream)?;
         let segment = self.segments.open(stream.number());
+        self.scrub.forget(segment);
         self.opened.all += 1;
         self.opened.window += u32::from(stream != Stream::Meta);
         self.log.streams[stream.index()].place = Some((segment, 0));
@@ -463,6 +465,7 @@ impl Core {
         if let Some(bytes) = bytes_mut(&mut chunk.buffer) {
             encode_chunk(id, offset, &header, &chunk.entries, header_bytes, bytes);
         }
+        self.attest.chunk_sent(seq, durable_seq);
         chunk.flight = Flight::Away;
         let from = std::mem::replace(&mut chunk.buffer, Payload::None);
         let at = Extent { offset, bytes: chunk.blocks * BLOCK_BYTES as u32 };
@@ -482,7 +485,8 @@ impl Core {
             && !broken(Rule::Elsewhere)
         {
             self.flushes.fua_seq = 0;
-            if error == IoError::Offline || attempt + 1 >= ATTEMPTS {
+            // Where there is no space left no other place has any, and none of them is bad.
+            if matches!(error, IoError::Offline | NO_SPACE | NO_QUOTA) || attempt + 1 >= ATTEMPTS {
                 self.latch(error);
             } else {
                 self.retire(segment, stream);
@@ -605,6 +609,7 @@ impl Core {
         }
         self.may_open(Stream::Meta)?;
         let segment = self.segments.open(stream.number());
+        self.scrub.forget(segment);
         self.opened.all += 1;
         Ok((segment, 0))
     }

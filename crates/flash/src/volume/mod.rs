@@ -6,13 +6,15 @@
 //!            `-> Core: reads and writes        reads.rs, writes.rs
 //!                  |-- chunks, map changes     log.rs
 //!                  |-- flushes, their ring      flushes.rs, ring.rs
-//!                  |-- superblocks              checkpoint.rs
+//!                  |-- superblocks              checkpoint.rs, attest.rs
 //!                  |-- which stream            classes.rs
 //!                  |-- what is free            discards.rs
 //!                  |-- copies                  cleaner.rs, runs.rs
+//!                  |-- checksums, in passing    scrub.rs
 //!                  `-- how much of them, when  pacing.rs
 //! ```
 
+mod attest;
 mod checkpoint;
 mod classes;
 mod cleaner;
@@ -25,19 +27,24 @@ mod pacing;
 mod reads;
 mod ring;
 mod runs;
+mod scrub;
 mod writes;
 
 pub use self::{
+    attest::Attesting,
     cleaner::Cleaning,
     core::{Counters, Discards, IdleCleaning, Settings},
-    opening::{CopyState, OpenError, OpenReport, Step},
+    flushes::Answered,
+    opening::{CopyState, OpenError, OpenReport, Step, Tail, TailCause},
+    scrub::{ScrubReport, Scrubbing},
 };
 pub(crate) use self::{
     log::Stream,
-    opening::{Look, Opening},
+    opening::{ENTRY_MEMORY_BYTES, Look, Opening, Purpose, READ_AHEAD_BYTES},
+    reads::PIECES_BYTES_MAX,
 };
 
-use self::core::Core;
+use self::core::{Core, Gate};
 use crate::{
     format::VolumeId,
     layout::{Layout, Refusal, Shape},
@@ -93,7 +100,18 @@ impl Volume {
     /// On a drive that only times: there is nothing to be read.
     pub fn open(below: Geometry, settings: Settings) -> Self {
         assert_eq!(below.data, Data::Stored, "nothing can be read from a drive that only times");
-        Self::in_phase(below, settings, Opening::open(below))
+        Self::in_phase(below, settings, Opening::open(below, Purpose::Use))
+    }
+
+    /// Opens the volume that is on the drive for reading: nothing is ever asked of the drive but
+    /// reads. Where it was not stopped cleanly, what recovery finds stays in memory, and the next
+    /// opening finds the same again.
+    ///
+    /// # Panics
+    /// As [`open`](Self::open).
+    pub fn open_read_only(below: Geometry, settings: Settings) -> Self {
+        assert_eq!(below.data, Data::Stored, "nothing can be read from a drive that only times");
+        Self::in_phase(below, settings, Opening::open(below, Purpose::Read))
     }
 
     fn in_phase(below: Geometry, settings: Settings, opening: Opening) -> Self {
@@ -127,6 +145,17 @@ impl Volume {
         }
     }
 
+    /// Whether writes are refused: it was opened so, or does not make sense to its own recovery.
+    pub fn is_read_only(&self) -> bool {
+        self.core().is_some_and(|core| core.gate == Gate::ReadOnly)
+    }
+
+    /// What ending recovery, or stopping, writes to the drive at most, B: what must be free below a
+    /// file with holes.
+    pub fn checkpoint_bytes(&self) -> Option<u64> {
+        self.core().map(Core::checkpoint_bytes)
+    }
+
     /// What opening found, once that is done.
     pub fn open_report(&self) -> Option<&OpenReport> {
         self.core().map(|core| &core.report)
@@ -153,6 +182,30 @@ impl Volume {
         if let Phase::Open(core) = &mut self.phase {
             core.shut_down();
         }
+    }
+
+    /// When writes are answered from now on. An opening that is not done forgets it: call it on an
+    /// open volume.
+    pub fn set_answered(&mut self, answered: Answered) {
+        if let Phase::Open(core) = &mut self.phase {
+            core.answered = answered;
+        }
+    }
+
+    /// From now on everything that is alive is read and verified, at a set rate, or not any more.
+    /// An opening that is not done forgets it: call it on an open volume.
+    ///
+    /// # Panics
+    /// At a rate of nothing.
+    pub fn set_scrubbing(&mut self, plan: Option<Scrubbing>) {
+        if let Phase::Open(core) = &mut self.phase {
+            core.set_scrubbing(plan);
+        }
+    }
+
+    /// How far scrubbing has come, if there is any.
+    pub fn scrub_report(&self) -> Option<ScrubReport> {
+        self.core().and_then(Core::scrub_report)
     }
 
     /// Whether a segment is being emptied.

@@ -34,7 +34,7 @@ pub(super) struct Pacer {
     budget: Bucket,
     /// Blocks on the drive that the budget was charged with.
     charged_blocks: u64,
-    last_request: Instant,
+    pub last_request: Instant,
     /// Since when the next write waits for room, and whether it is for the budget.
     waiting: Option<(Instant, bool)>,
     pub write_wait_ns_max: u64,

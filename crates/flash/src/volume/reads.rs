@@ -4,16 +4,20 @@ use super::core::{Core, Op, Why};
 use super::log::Held;
 use crate::broken::{Rule, broken};
 use crate::{
-    buffers::{bytes, bytes_mut},
+    buffers::{Buffers, bytes, bytes_mut},
     format::block_crc,
     layout::{BLOCK_BYTES, Layout},
     map::{LOST, UNMAPPED},
 };
-use block::{Allocation, Command, Extent, Instant, IoError, Payload, Tag};
+use block::{Allocation, Command, Data, Extent, Instant, IoError, Payload, Tag};
 
 const EINVAL: IoError = IoError::Os(22);
 /// So many mapped blocks, one after the other, are looked at to answer what is allocated: a few microseconds.
 const LOOK_BLOCKS_MAX: u32 = 8192;
+
+/// Memory for reads whose blocks lie apart, and so cannot go into the reader's own: 64 of 128 KiB
+/// at a time. A longer one goes alone.
+pub(crate) const PIECES_BYTES_MAX: u64 = 8 << 20;
 
 #[derive(Debug)]
 pub(super) struct ReadOp {
@@ -48,6 +52,11 @@ impl Pieces {
     fn clear(&mut self) {
         self.runs.clear();
         self.crcs.clear();
+    }
+
+    /// What reading them takes, each into memory of its own, B.
+    fn memory_bytes(&self) -> u64 {
+        self.runs.iter().map(|run| Buffers::size(u64::from(run.count) * BLOCK_BYTES)).sum()
     }
 
     /// Whether these are the data that the map meant.
@@ -97,6 +106,11 @@ impl Core {
     pub fn allocation(&self, offset: u64, len: u64) -> (Allocation, u64) {
         let first = (offset / BLOCK_BYTES) as u32;
         let end = (offset + len).div_ceil(BLOCK_BYTES) as u32;
+        let kept = self.ring.kept.range(first..end).next().map(|(&block, _)| block);
+        if kept == Some(first) {
+            return (Allocation::Data, (BLOCK_BYTES - offset % BLOCK_BYTES).min(len));
+        }
+        let end = kept.unwrap_or(end);
         let (kind, until) = match self.map.next_mapped(first, end) {
             None => (Allocation::Hole, end),
             Some(mapped) if mapped > first => (Allocation::Hole, mapped),
@@ -112,6 +126,9 @@ impl Core {
     /// Where a block is now; none while its chunk is on its way.
     pub fn locate(&self, block: u32) -> Option<(u32, Held)> {
         let location = self.map.get(block).0;
+        if self.ring.kept.contains_key(&block) {
+            return Some((location, Held::Kept(block)));
+        }
         if location <= LOST {
             return Some((location, Held::OnDrive));
         }
@@ -122,6 +139,14 @@ impl Core {
             _ if broken(Rule::Held) => Some((location, Held::OnDrive)),
             Held::Away => None,
             held => Some((location, held)),
+        }
+    }
+
+    /// The data of a block that memory holds.
+    fn held_block(&self, held: &Held) -> Option<&[u8]> {
+        match held {
+            Held::Kept(block) => self.ring.kept.get(block).map(|data| &**data),
+            _ => self.log.block(held),
         }
     }
 
@@ -142,17 +167,17 @@ impl Core {
             };
             let (from, to) = span(block, start, end);
             let within = (u64::from(block) * BLOCK_BYTES).max(start) % BLOCK_BYTES;
-            match (location, self.log.block(&held)) {
-                (LOST, _) => read.result = Err(IoError::Medium),
-                (UNMAPPED, _) => {
-                    if let Some(into) = bytes_mut(&mut read.into) {
-                        into[from..to].fill(0);
-                    }
-                }
+            match (location, self.held_block(&held)) {
                 (_, Some(data)) => {
                     let part = &data[within as usize..within as usize + to - from];
                     if let Some(into) = bytes_mut(&mut read.into) {
                         into[from..to].copy_from_slice(part);
+                    }
+                }
+                (LOST, _) => read.result = Err(IoError::Medium),
+                (UNMAPPED, _) => {
+                    if let Some(into) = bytes_mut(&mut read.into) {
+                        into[from..to].fill(0);
                     }
                 }
                 (_, None) if !matches!(held, Held::OnDrive) => {} // In memory, of a run that only times.
@@ -170,11 +195,23 @@ impl Core {
             return self.end_read(read);
         }
         let runs = &read.pieces.runs;
+        let whole_blocks = u64::from(read.at.bytes) == u64::from(blocks) * BLOCK_BYTES;
+        let in_one = runs[0].count == blocks && whole_blocks;
+        let memory = if in_one { 0 } else { read.pieces.memory_bytes() };
+        if memory > 0 && self.must_wait_for_memory(read.issued, memory) {
+            // All of it is looked up again: until then blocks may have moved.
+            read.pieces.clear();
+            self.short_reads.push_back((read.issued, slot));
+            *self.ops.get_mut(slot) = Op::Read(read);
+            return;
+        }
+        self.piece_bytes += memory;
+        let runs = &read.pieces.runs;
         read.left = runs.len() as u32;
         for run in runs {
             self.segments.get_mut(self.layout.segment_of(run.location)).pins += 1;
         }
-        if runs[0].count == blocks && u64::from(read.at.bytes) == u64::from(blocks) * BLOCK_BYTES {
+        if in_one {
             let location = runs[0].location;
             let into = std::mem::replace(&mut read.into, Payload::None);
             let at = Extent { offset: Layout::offset(location), bytes: read.at.bytes };
@@ -188,6 +225,30 @@ impl Core {
             }
         }
         *self.ops.get_mut(slot) = Op::Read(read);
+    }
+
+    /// Whether a read in pieces may not begin: there is no memory for its pieces, or an older read
+    /// waits for some.
+    fn must_wait_for_memory(&self, issued: Instant, bytes: u64) -> bool {
+        let older = self.short_reads.front().is_some_and(|&(other, _)| other < issued);
+        let fits = self.piece_bytes == 0 || self.piece_bytes + bytes <= PIECES_BYTES_MAX;
+        self.data == Data::Stored && (older || !fits)
+    }
+
+    /// Begins the reads that waited for memory, the oldest first.
+    pub fn pump_short_reads(&mut self) {
+        for _ in 0..self.short_reads.len() {
+            if self.piece_bytes >= PIECES_BYTES_MAX {
+                return;
+            }
+            let waiting = self.short_reads.len();
+            let Some((_, slot)) = self.short_reads.pop_front() else { return };
+            self.begin_read(slot);
+            if self.short_reads.len() == waiting {
+                // It waits on, before all others.
+                return self.short_reads.rotate_right(1);
+            }
+        }
     }
 
     pub fn whole_read(
@@ -248,6 +309,7 @@ impl Core {
             (Ok(()), None) => {}
         }
         read.left -= 1;
+        self.piece_bytes -= Buffers::size(u64::from(run.count) * BLOCK_BYTES);
         let last = read.left == 0;
         self.buffers.give(payload);
         self.unpin(location);

@@ -15,12 +15,12 @@ use super::log::{NoRoom, Stream};
 use crate::broken::{Rule, broken};
 use crate::{
     buffers::{bytes, bytes_mut},
-    format::{Entry, Kind, RECORD_ENTRIES, RecordHeader, encode_record},
+    format::{Entry, Kind, RECORD_ENTRIES, RecordHeader, RingMark, encode_record},
     layout::BLOCK_BYTES,
-    map::LOST,
+    map::{LOST, UNMAPPED},
 };
 use block::{Command, Durability, Extent, IoError, Payload};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 #[derive(Debug, Default)]
 pub(super) struct Ring {
@@ -30,6 +30,10 @@ pub(super) struct Ring {
     pub durable: u64,
     /// The last chunk that had its number when the last record was begun.
     after: u64,
+    /// The last record that is durable in its slot, and the last chunk that had its number when that was begun.
+    /// Of a record that failed, a chunk has taken the place.
+    whole: u64,
+    whole_after: u64,
     durability: Option<Durability>,
     /// The last records, as far as no durable chunks hold their entries.
     needed: VecDeque<Needed>,
@@ -37,6 +41,9 @@ pub(super) struct Ring {
     resume_seq: u64,
     /// What recovery found, to be appended before anything else.
     pub replays: VecDeque<Replay>,
+    /// Blocks that recovery found in records, where nothing may be appended: they are read from
+    /// here.
+    pub kept: BTreeMap<u32, Box<[u8]>>,
 }
 
 #[derive(Debug)]
@@ -77,6 +84,22 @@ impl Ring {
         for record in self.needed.iter_mut().filter(|record| record.open & bit > 0) {
             (record.open, record.seq) = (record.open & !bit, seq);
         }
+    }
+
+    /// Every record up to this one is durable.
+    pub fn made_durable(&mut self, number: u64) {
+        if number > self.durable {
+            self.durable = number;
+            // None is begun before the one before it is durable: this is the last.
+            (self.whole, self.whole_after) = (number, self.after);
+        }
+    }
+
+    /// What a superblock says of it.
+    pub fn mark(&self) -> RingMark {
+        let needed = self.needed.len() as u64;
+        let first = (self.last - needed + 1).min(self.whole + 1);
+        RingMark { last: self.whole, first, after: self.whole_after }
     }
 
     /// Lets go of the records that durable chunks hold. How many.
@@ -173,6 +196,7 @@ impl Core {
         }
         self.ring.needed.push_back(Needed { open: self.log.mark_recorded(), seq: 0 });
         (self.ring.last, self.ring.after) = (number, header.after);
+        self.attest.record_sent(number, header.durable_seq);
         let alone = self.flushes.durable_seq == self.log.last_seq;
         let durability = if alone { Durability::Fua } else { Durability::Cached };
         self.ring.durability = Some(durability);
@@ -191,7 +215,7 @@ impl Core {
             Ok(()) => {
                 self.ring.written = number;
                 if self.ring.durability == Some(Durability::Fua) {
-                    self.ring.durable = number;
+                    self.ring.made_durable(number);
                 }
             }
             Err(IoError::Offline) => self.latch(IoError::Offline),
@@ -205,19 +229,38 @@ impl Core {
         }
     }
 
-    /// Appends what recovery found in the ring; then comes the checkpoint that ends recovery. Where nothing may
-    /// be written, a chunk in memory serves the reads.
+    /// Where nothing may be written, what recovery found in the ring stays in memory and answers
+    /// reads.
+    pub fn keep_replays(&mut self) {
+        for replay in std::mem::take(&mut self.ring.replays) {
+            match replay {
+                Replay::Write(block, data) => _ = self.ring.kept.insert(block, data),
+                Replay::Lost(block) => {
+                    self.ring.kept.remove(&block);
+                    self.remap(block, LOST, 0);
+                }
+                Replay::Trim(from, end) => {
+                    self.ring.kept.retain(|block, _| !(from..end).contains(block));
+                    self.unmap(from, end);
+                }
+            }
+        }
+    }
+
+    /// Blocks that only memory holds, and the map does not know.
+    pub fn kept_new_blocks(&self) -> u64 {
+        let unmapped = |block: &&u32| self.map.get(**block).0 == UNMAPPED;
+        self.ring.kept.keys().filter(unmapped).count() as u64
+    }
+
+    /// Appends what recovery found in the ring; then comes the checkpoint that ends recovery.
     pub fn pump_replays(&mut self) {
         if matches!(self.gate, Gate::Latched(_)) {
             self.ring.replays.clear();
         }
         while let Some(replay) = self.ring.replays.pop_front() {
-            match (self.replay(&replay), &replay) {
-                (Ok(()), _) => {}
-                (Err(NoRoom), &Replay::Write(block, _)) if self.gate == Gate::ReadOnly => {
-                    self.remap(block, LOST, 0);
-                }
-                (Err(NoRoom), _) => return self.ring.replays.push_front(replay),
+            if let Err(NoRoom) = self.replay(&replay) {
+                return self.ring.replays.push_front(replay);
             }
             if self.ring.replays.is_empty() && self.settling {
                 self.begin_checkpoint();
@@ -226,20 +269,15 @@ impl Core {
     }
 
     fn replay(&mut self, replay: &Replay) -> Result<(), NoRoom> {
-        let read_only = self.gate == Gate::ReadOnly;
         match *replay {
             Replay::Lost(block) => self.remap(block, LOST, 0),
             Replay::Write(block, ref data) => {
                 let stream = self.stream_of_write(block);
-                if read_only && !self.log.has_room(stream, &self.layout) {
-                    return Err(NoRoom);
-                }
                 let entry = Entry { block, kind: Kind::Write, argument: 0, crc: 0 };
                 let fill = |into: &mut [u8]| into.copy_from_slice(data);
                 let (location, crc) = self.append(stream, entry, fill)?;
                 self.remap(block, location, crc);
             }
-            Replay::Trim(from, end) if read_only => self.unmap(from, end),
             Replay::Trim(from, end) => self.append_trim(from, end)?,
         }
         Ok(())

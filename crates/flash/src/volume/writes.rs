@@ -2,6 +2,7 @@
 //! it does not write first, and keeps the block locked until then.
 
 use super::core::{Core, Op, Why};
+use super::flushes::Answered;
 use super::log::NoRoom;
 use super::reads::span;
 use crate::broken::{Rule, broken};
@@ -234,6 +235,9 @@ impl Core {
             if result.is_ok() && durable && !broken(Rule::Fua) {
                 self.unlock(slot);
                 self.wait_durable(slot);
+            } else if result.is_ok() && self.answered == Answered::Written {
+                self.unlock(slot);
+                self.wait_written(slot);
             } else {
                 self.finish(slot, result, Payload::None);
             }

@@ -1,12 +1,13 @@
 //! Who uses a device, by what the kernel says: mounts, swap, holders, loop devices, pools.
 
-use super::Reason;
+use super::{
+    Reason,
+    inode::Inode,
+    loops::{Backing, below},
+};
 use crate::{
-    identify::{
-        stack::{components, devices_of},
-        tools::zpool_members_all,
-    },
-    mountinfo::{mounts, unescape_octal},
+    identify::{stack::devices_of, tools::zpool_members_all},
+    mountinfo::{Mount, mounts, unescape_octal},
     roots::{DeviceNumber, Roots, read_text},
     sysfs::{BlockDevice, closure, disks},
 };
@@ -23,15 +24,27 @@ pub(crate) fn claim_on(device: &BlockDevice, roots: &Roots) -> Option<Reason> {
         .or_else(|| pooled(&relatives, roots))
 }
 
-/// The first claim found on a regular file at its canonical path.
-pub(crate) fn claim_on_file(path: &Path, roots: &Roots) -> Option<Reason> {
-    let is_it = |other: &str| Path::new(other) == path;
+/// The first claim found on a regular file, by whatever name it is in use.
+pub(crate) fn claim_on_file(path: &Path, inode: Inode, roots: &Roots) -> Option<Reason> {
+    // In another mount namespace a name leads elsewhere, or nowhere.
+    let is_it = |text: &str| Path::new(text) == path || Inode::named(text, roots) == Some(inode);
     let swaps = read_text(&roots.proc.join("swaps")).unwrap_or_default();
     if let Some(device) = swap_paths(&swaps).into_iter().find(|swap| is_it(swap)) {
         return Some(Reason::Swap { device });
     }
-    let disk =
-        disks(roots).into_iter().find(|disk| disk.backing_file().is_some_and(|f| is_it(&f)))?;
+    // File systems in user space name the file that they are in.
+    let mounted = mounts(roots).into_iter();
+    let is_source = |mount: &Mount| {
+        mount.source.starts_with('/') && Inode::named(&mount.source, roots) == Some(inode)
+    };
+    if let Some(mount) = { mounted }.find(is_source) {
+        let device = path.display().to_string();
+        return Some(Reason::Mounted { device, mount_point: mount.mount_point });
+    }
+    let disk = disks(roots).into_iter().find(|disk| {
+        let backing = Backing::of(disk, roots);
+        backing.is_some_and(|backing| backing.is(inode, path))
+    })?;
     Some(Reason::SharedFile { file: path.display().to_string(), loop_device: disk.name })
 }
 
@@ -54,12 +67,7 @@ impl Relatives {
             next.extend(device.partitions());
             next
         });
-        let below = closure(std::slice::from_ref(device), |device| {
-            let mut next = components(device);
-            let backing = device.backing_file().and_then(|path| roots.device_named(&path));
-            next.extend(backing.and_then(|number| BlockDevice::numbered(number, roots)));
-            next
-        });
+        let below = closure(std::slice::from_ref(device), |device| below(device, roots));
         let others = above.into_iter().chain(below).collect();
         Self { own, others }
     }
@@ -107,20 +115,27 @@ fn held(relatives: &Relatives) -> Option<Reason> {
 
 fn looped(relatives: &Relatives, roots: &Roots) -> Option<Reason> {
     disks(roots).into_iter().find_map(|disk| {
-        let number = roots.device_named(&disk.backing_file()?)?;
-        let device = relatives.own.iter().find(|device| device.number == number)?;
+        let below = Backing::of(&disk, roots)?.device(roots)?;
+        let device = relatives.own.iter().find(|device| device.number == below.number)?;
         Some(Reason::BacksLoop { device: device.name.clone(), loop_device: disk.name })
     })
 }
 
-/// Two loop devices over one file are one device under two names.
+/// Two loop devices over one file are one device under two names, and so is a file that is swap.
 fn shared_file(device: &BlockDevice, roots: &Roots) -> Option<Reason> {
     let loop_device = device.parent().unwrap_or_else(|| device.clone());
-    let file = loop_device.backing_file()?;
-    let twin = disks(roots).into_iter().find(|other| {
-        other.number != loop_device.number && other.backing_file().as_ref() == Some(&file)
-    })?;
-    Some(Reason::SharedFile { file, loop_device: twin.name })
+    let backing = Backing::of(&loop_device, roots)?;
+    let is_twin = |other: &BlockDevice| {
+        other.number != loop_device.number
+            && Backing::of(other, roots).is_some_and(|other| other.is_same(&backing))
+    };
+    if let Some(twin) = disks(roots).into_iter().find(is_twin) {
+        return Some(Reason::SharedFile { file: backing.text, loop_device: twin.name });
+    }
+    let swaps = read_text(&roots.proc.join("swaps")).unwrap_or_default();
+    let inode = backing.inode?;
+    let swap = swap_paths(&swaps).into_iter().find(|swap| Inode::named(swap, roots) == Some(inode));
+    swap.map(|device| Reason::Swap { device })
 }
 
 fn pooled(relatives: &Relatives, roots: &Roots) -> Option<Reason> {

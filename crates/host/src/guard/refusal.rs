@@ -10,6 +10,8 @@ pub enum Reason {
     Missing,
     /// A file or directory: never overwritten.
     NotABlockDevice,
+    /// A directory, a pipe or anything else that is no file.
+    NotAFile,
     /// The kernel's texts about the device are missing, so nothing can be ruled out.
     Unknown,
     /// The user may not open it, or reading failed; the system's words.
@@ -63,6 +65,28 @@ pub enum Reason {
     },
     /// Somebody has it open exclusively.
     Busy,
+    /// The file behind the loop device, or what is below it, is in use by its own name.
+    UsedBelow {
+        /// By whom, with the cure.
+        error: String,
+    },
+    /// A program has locked a part of the file: a virtual machine its disk, a database its tables.
+    Locked {
+        /// Which.
+        holder: String,
+    },
+    /// Nothing tells it from another drive of the machine: perhaps they are two paths to one.
+    Twin {
+        /// Kernel name of the other.
+        device: String,
+        /// What both have: `serial` or `WWN`.
+        same: &'static str,
+    },
+    /// It is no longer the device that was agreed to.
+    Exchanged {
+        /// What is different, a clause.
+        difference: String,
+    },
     /// It holds data: device and what was recognised on it.
     Signature {
         /// Kernel name and name of the format, in the order found.
@@ -70,10 +94,14 @@ pub enum Reason {
     },
     /// What was typed is not the drive's serial or name.
     NotConfirmed {
-        /// What must be typed.
+        /// What must be typed, as a shell takes it.
         expected: String,
+        /// What that is: `serial`, `WWN` or `name`.
+        called: &'static str,
+        /// What would be lost: `a Samsung SSD 860 EVO of 466 GiB`.
+        what: String,
         /// What was typed, if anything.
-        typed: Option<String>,
+        typed: Vec<String>,
     },
 }
 
@@ -103,6 +131,7 @@ impl Reason {
             Self::NotABlockDevice => {
                 "it is no block device, and what exists is only ever read".into()
             }
+            Self::NotAFile => "it is no file".into(),
             Self::Unknown => "/sys says nothing about it, so nothing can be ruled out".into(),
             Self::Unreadable { error } => format!("it cannot be opened and examined ({error})"),
             Self::NoMedium => "it has no medium".into(),
@@ -129,8 +158,21 @@ impl Reason {
                     found.iter().map(|(device, name)| format!("{name} on {device}")).collect();
                 format!("it holds data ({})", list.join(", "))
             }
-            Self::NotConfirmed { typed: Some(typed), .. } => format!("`{typed}` is not its name"),
-            Self::NotConfirmed { typed: None, .. } => "all its data would be lost".into(),
+            Self::Locked { holder } => format!("{holder} has locked a part of it"),
+            Self::UsedBelow { error } => error.clone(),
+            Self::Twin { device, same } => {
+                format!("{device} has the same {same}, so they may be two paths to one drive")
+            }
+            Self::Exchanged { difference } => {
+                format!("it is not the device that was agreed to: {difference}")
+            }
+            Self::NotConfirmed { what, typed, .. } if typed.is_empty() => {
+                format!("all its data would be lost ({what})")
+            }
+            Self::NotConfirmed { called, what, typed, .. } => match &typed[..] {
+                [typed] => format!("`{typed}` is not its {called} (it is {what})"),
+                typed => format!("none of `{}` is its {called} (it is {what})", typed.join("`, `")),
+            },
         }
     }
 }
@@ -143,10 +185,11 @@ impl Refusal {
         match &self.reason {
             Reason::Missing => "check the spelling".into(),
             Reason::NotABlockDevice => "name a directory or a new file to write to".into(),
+            Reason::NotAFile => "name a file or a block device".into(),
             Reason::Unknown => "run where /sys is mounted".into(),
             Reason::Unreadable { .. } => "run as root".into(),
             Reason::NoMedium => "insert one, or attach a file with `losetup`".into(),
-            Reason::ReadOnly => "name a writable device, or leave out --destroy".into(),
+            Reason::ReadOnly => "name a writable device or file, or only read it".into(),
             Reason::Zoned => "leave out --destroy to read it".into(),
             Reason::Mounted { mount_point, .. } if mount_point == "/" => {
                 "name another drive".into()
@@ -160,6 +203,17 @@ impl Refusal {
                 format!("`losetup -d /dev/{loop_device}` first")
             }
             Reason::PoolMember { .. } => "`zpool export` the pool first".into(),
+            Reason::Locked { .. } => {
+                format!("find out who with `fuser -v {}`, and stop it", self.path.display())
+            }
+            Reason::UsedBelow { .. } => "or name another".into(),
+            Reason::Twin { device, .. } => format!(
+                "name the multipath device above them, or unplug {device} \
+                 (`echo 1 > /sys/block/{device}/device/delete`)"
+            ),
+            Reason::Exchanged { .. } => {
+                "it is left as it is: look which drive it is, and begin anew".into()
+            }
             Reason::Busy => format!("find out who with `fuser -v {}`", self.path.display()),
             Reason::Signature { found } => {
                 // Partitions before the disk, whose wiping makes them vanish.

@@ -8,13 +8,15 @@ use std::{fs::File, io, os::unix::fs::FileExt};
 
 /// The first bytes of a managed flash volume of drivelab's own (docs/flash-format.md): no run overwrites one.
 pub const FLASH_MAGIC: [u8; 8] = *b"DLFLASH\0";
+/// What it is called.
+pub(super) const FLASH_NAME: &str = "a drivelab flash volume";
 
 /// How much of each end is read. The outermost mark is a ZFS label, within 768 KiB of the end.
 const END_BYTES: u64 = 1 << 20;
 
 /// Marks at fixed offsets, unmistakable alone.
 const MARKS: &[(&str, usize, &[u8])] = &[
-    ("a drivelab flash volume", 0, &FLASH_MAGIC),
+    (FLASH_NAME, 0, &FLASH_MAGIC),
     ("an XFS file system", 0, b"XFSB"),
     ("a btrfs file system", 0x1_0040, b"_BHRfS_M"),
     ("an F2FS file system", 0x400, &[0x10, 0x20, 0xf5, 0xf2]),
@@ -65,6 +67,9 @@ pub fn signatures(file: &File, bytes: u64) -> io::Result<Vec<String>> {
         .filter(|(_, offset, mark)| ends.has(*offset as u64, mark))
         .map(|(name, ..)| *name)
         .collect();
+    if !found.contains(&FLASH_NAME) && has_volume_copy(file, bytes)? {
+        found.push(FLASH_NAME);
+    }
     found.extend(ext(&ends));
     found.extend(lvm(&ends));
     found.extend(luks2_second_header(&ends));
@@ -77,6 +82,51 @@ pub fn signatures(file: &File, bytes: u64) -> io::Result<Vec<String>> {
     found.extend(gpt(&ends).or_else(|| (!explained).then(|| mbr(&ends))?));
     found.dedup();
     Ok(found.into_iter().map(str::to_owned).collect())
+}
+
+/// Whether a managed volume is on a device or in a file of `bytes` bytes, by any copy of its
+/// superblock.
+///
+/// # Errors
+/// When a place of one cannot be read.
+pub fn holds_volume(file: &File, bytes: u64) -> io::Result<bool> {
+    let mut start = [0; FLASH_MAGIC.len()];
+    let is_whole = bytes >= start.len() as u64;
+    if is_whole {
+        file.read_exact_at(&mut start, 0)?;
+    }
+    Ok(is_whole && start == FLASH_MAGIC || has_volume_copy(file, bytes)?)
+}
+
+/// Copies 1 to 3 of a managed volume's superblock (docs/flash-format.md): the last whole block, one
+/// unit from the front, and two units from the last whole unit. The unit is not known here: the
+/// usual ones are tried, so that a volume whose drive has grown and whose first copy is damaged is
+/// seen, too. A superblock says its own offset.
+fn has_volume_copy(file: &File, bytes: u64) -> io::Result<bool> {
+    const BLOCK_BYTES: u64 = 4096;
+    /// Erase units of flash are powers of two, or three, five or seven times one; so are stripes of
+    /// up to eight disks.
+    const UNIT_FACTORS: [u64; 4] = [1, 3, 5, 7];
+    /// The largest unit that opening searches for.
+    const UNIT_BYTES_MAX: u64 = 256 << 20;
+    let last = (bytes / BLOCK_BYTES).saturating_sub(1) * BLOCK_BYTES;
+    let mut places = vec![last];
+    for factor in UNIT_FACTORS {
+        let mut unit = factor * BLOCK_BYTES;
+        while unit <= UNIT_BYTES_MAX && 4 * unit <= bytes {
+            places.extend([unit, bytes / unit * unit - 2 * unit]);
+            unit *= 2;
+        }
+    }
+    let mut start = [0; 40];
+    places.retain(|offset| offset + BLOCK_BYTES <= bytes);
+    for offset in places {
+        file.read_exact_at(&mut start, offset)?;
+        if start[..8] == FLASH_MAGIC && start[32..] == offset.to_le_bytes() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The first and the last mebibyte.
@@ -273,6 +323,30 @@ mod tests {
         for (name, offset, mark) in cases {
             assert_eq!(found_on(&[(offset, mark)]), [name]);
         }
+    }
+
+    /// The first block of a managed volume was overwritten, by a boot loader or a flipped bit.
+    /// drivelab opened the volume by its last copy, while the guard took the same device for blank
+    /// and let a run destroy it.
+    #[test]
+    fn a_volume_is_recognised_by_each_copy_of_its_superblock() {
+        let copy = |offset: u64| {
+            let mut start = [0; 40];
+            start[..8].copy_from_slice(&FLASH_MAGIC);
+            start[32..].copy_from_slice(&offset.to_le_bytes());
+            start
+        };
+        let unit = 192 << 10;
+        for offset in [SIZE - 4096, 1 << 20, unit, SIZE / unit * unit - 2 * unit] {
+            assert_eq!(found_on(&[(offset, &copy(offset))]), [FLASH_NAME], "{offset}");
+            // A copy of another place is a file that somebody keeps.
+            assert!(found_on(&[(offset, &copy(offset + 4096))]).is_empty(), "{offset}");
+        }
+        // The last whole block of a drive whose size is no multiple of one.
+        let mut image = vec![0; SIZE as usize + 512];
+        let last = SIZE - 4096;
+        image[last as usize..][..40].copy_from_slice(&copy(last));
+        assert_eq!(found_in(&image), [FLASH_NAME]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use record::{BlockLayer, DriveIdentity};
 use serde_json::Value;
 use std::{
     collections::BTreeMap,
-    io::Read,
+    io::{self, Read},
     process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
@@ -149,14 +149,45 @@ fn device_words(text: &str) -> Vec<String> {
 /// Standard output of a program, even when it ends with a status (smartctl's is a bit set of findings);
 /// `None` when it is missing, says nothing or takes over five seconds.
 pub(crate) fn run(program: &str, arguments: &[&str]) -> Option<String> {
+    match ask(program, arguments) {
+        Answer::Ended { text, .. } if !text.trim().is_empty() => Some(text),
+        Answer::Ended { .. } | Answer::NotInstalled | Answer::Unanswered => None,
+    }
+}
+
+/// What came of asking a program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Answer {
+    /// It is not there.
+    NotInstalled,
+    /// It ended.
+    Ended {
+        /// Its exit status; `None` when a signal ended it.
+        status: Option<i32>,
+        /// Its standard output.
+        text: String,
+    },
+    /// It could not be started, was not done within five seconds, or what it said could not be
+    /// read.
+    Unanswered,
+}
+
+/// Asks a program whose exit status is part of the answer.
+pub(crate) fn ask(program: &str, arguments: &[&str]) -> Answer {
     let mut command = Command::new(program);
     command.args(arguments).env("PATH", search_path()).env("LC_ALL", "C");
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-    let text = output_in_time(child.ok()?, TIME_LIMIT)?;
-    (!text.trim().is_empty()).then_some(text)
+    match child {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Answer::NotInstalled,
+        Err(_) => Answer::Unanswered,
+        Ok(child) => match output_in_time(child, TIME_LIMIT) {
+            Some((status, text)) => Answer::Ended { status, text },
+            None => Answer::Unanswered,
+        },
+    }
 }
 
-fn output_in_time(mut child: Child, limit: Duration) -> Option<String> {
+fn output_in_time(mut child: Child, limit: Duration) -> Option<(Option<i32>, String)> {
     let pipe = child.stdout.take().expect("standard output is piped");
     let reader = thread::spawn(move || {
         let mut text = Vec::new();
@@ -166,8 +197,15 @@ fn output_in_time(mut child: Child, limit: Duration) -> Option<String> {
     let deadline = Instant::now() + limit;
     loop {
         // A program may still wait for a reader of its last bytes: the reader decides first.
-        if reader.is_finished() && matches!(child.try_wait(), Ok(Some(_)) | Err(_)) {
-            return reader.join().expect("the reader does not panic").ok();
+        if reader.is_finished() {
+            match child.try_wait() {
+                Ok(None) => {}
+                Ok(Some(status)) => {
+                    let text = reader.join().expect("the reader does not panic").ok()?;
+                    return Some((status.code(), text));
+                }
+                Err(_) => return None,
+            }
         }
         if Instant::now() >= deadline {
             // A process stuck in the kernel cannot be killed: neither it nor the reader is waited for.

@@ -1,5 +1,6 @@
 //! What drivelab changes on a machine, one kind a variant. docs/ledger-format.md lists the keys.
 
+use super::DriveMark;
 use crate::setting::{Attribute, Switch, WriteCache};
 use serde::{Deserialize, Serialize};
 use std::{fmt, path::PathBuf};
@@ -44,6 +45,9 @@ pub enum Change {
         was: WriteCache,
         /// After.
         now: WriteCache,
+        /// Which drive it was.
+        #[serde(default, skip_serializing_if = "DriveMark::is_empty")]
+        drive: DriveMark,
     },
     /// A setting of the kernel's block queue.
     Queue {
@@ -55,6 +59,9 @@ pub enum Change {
         was: String,
         /// After.
         now: String,
+        /// Which drive it was.
+        #[serde(default, skip_serializing_if = "DriveMark::is_empty")]
+        drive: DriveMark,
     },
     /// A process is started that outlives a killed drivelab.
     Process {
@@ -78,7 +85,7 @@ impl fmt::Display for Change {
             Self::WriteCache { device, was, now, .. } => {
                 write!(formatter, "write cache of {}: {now}, was {was}", device.display())
             }
-            Self::Queue { device, attribute, was, now } => {
+            Self::Queue { device, attribute, was, now, .. } => {
                 write!(formatter, "{attribute} of {device}: {now}, was {was}")
             }
             Self::Process { program, mark } => write!(formatter, "process {program} of {mark}"),

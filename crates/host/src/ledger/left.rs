@@ -1,6 +1,6 @@
 //! Ledgers whose process is gone: what `drivelab restore` finds.
 
-use super::{NotPutBack, append, boot, lines, put_back};
+use super::{NotPutBack, append, boot, lines, mark::Boot, place::Place, put_back};
 use crate::{
     error::{ErrorKind, HostError},
     ledger::{Change, Head, lines::Line},
@@ -8,9 +8,11 @@ use crate::{
 };
 use engine::raw::{FileLock, try_lock};
 use std::{
-    fs::{self, File, OpenOptions},
+    ffi::{OsStr, OsString},
+    fs::{self, File},
     io::Read,
     path::{Path, PathBuf},
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
@@ -22,6 +24,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// A ledger that still lists changes.
 #[derive(Debug)]
 pub struct Left {
+    place: Arc<Place>,
+    name: OsString,
     path: PathBuf,
     file: File,
     /// Who kept it.
@@ -36,30 +40,22 @@ pub struct Left {
 /// process and without changes is removed on the way.
 ///
 /// # Errors
-/// When the directory exists and cannot be read.
+/// When the directory exists and cannot be read, or is not the user's own alone.
 pub fn left(directory: &Path) -> Result<Vec<Result<Left, HostError>>, HostError> {
-    let entries = match fs::read_dir(directory) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(|error| HostError::io("list", directory, error))?,
-    };
-    let is_ledger = |path: &PathBuf| path.extension().is_some_and(|end| end == "ledger");
-    let mut paths: Vec<PathBuf> =
-        entries.flatten().map(|entry| entry.path()).filter(is_ledger).collect();
-    paths.sort();
-    let mut found: Vec<_> = paths.iter().filter_map(|path| open(path).transpose()).collect();
+    let Some(place) = Place::open(directory)? else { return Ok(Vec::new()) };
+    let place = Arc::new(place);
+    let names = place.names()?;
+    let mut found: Vec<_> =
+        names.iter().filter_map(|name| open(&place, name).transpose()).collect();
     found.sort_by_key(|one| one.as_ref().map_or(0, |left| left.head.started_unix_s));
     Ok(found)
 }
 
 /// `None` when there is nothing in it to put back.
-fn open(path: &Path) -> Result<Option<Left>, HostError> {
-    let failed = |error| HostError::io("read the ledger", path, error);
-    let opened = OpenOptions::new().read(true).append(true).open(path);
-    let mut file = match opened {
-        // Its process has just removed it.
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        opened => opened.map_err(failed)?,
-    };
+fn open(place: &Arc<Place>, name: &OsStr) -> Result<Option<Left>, HostError> {
+    let path = place.path_of(name);
+    let failed = |error| HostError::io("read the ledger", &path, error);
+    let Some(mut file) = place.ledger(name)? else { return Ok(None) };
     let mut is_alive = try_lock(&file).map_err(failed)? == FileLock::HeldByAnother;
     let mut text = Vec::new();
     file.read_to_end(&mut text).map_err(failed)?;
@@ -81,14 +77,16 @@ fn open(path: &Path) -> Result<Option<Left>, HostError> {
     }
     match story {
         Some(story) if is_alive || !story.standing.is_empty() => Ok(Some(Left {
-            path: path.to_owned(),
+            place: Arc::clone(place),
+            name: name.to_owned(),
+            path,
             file,
             head: story.head,
             standing: story.standing,
             is_alive,
         })),
         _ if is_alive => Ok(None),
-        _ => fs::remove_file(path).map(|()| None).map_err(failed),
+        _ => place.remove(name).map(|()| None).map_err(|error| failed(error.into())),
     }
 }
 
@@ -104,11 +102,14 @@ impl Left {
     /// When its process is alive: that one does it itself.
     pub fn put_back(mut self, roots: &Roots, log: &mut dyn FnMut(&str)) -> Vec<NotPutBack> {
         assert!(!self.is_alive, "a living process puts its own changes back");
-        let is_same_boot = self.head.boot == boot(roots);
+        let now = boot(roots);
+        let is_same_boot = self.head.boot == now;
+        // A kernel that tells no boot id may be any.
+        let boot = if is_same_boot && !now.is_empty() { Boot::Same } else { Boot::Later };
         let mut failures = Vec::new();
         for (number, change) in std::mem::take(&mut self.standing).into_iter().rev() {
             let done = if is_same_boot || outlives_a_boot(&change) {
-                put_back::put_back(&change, roots, log)
+                put_back::put_back(&change, boot, roots, log)
             } else {
                 Ok(())
             };
@@ -122,7 +123,7 @@ impl Left {
             }
         }
         if failures.is_empty() {
-            let _ = fs::remove_file(&self.path);
+            let _ = self.place.remove(&self.name);
         }
         failures
     }

@@ -1,8 +1,13 @@
 //! Putting one change back. Each asks first what is there now: it may have been done already, the change may never have begun, and
 //! what somebody else has set since is theirs.
 
-use super::change::Change;
+use super::{
+    DriveMark,
+    change::Change,
+    mark::{Boot, Fit},
+};
 use crate::{
+    directory::Directory,
     error::{ErrorKind, HostError},
     mountinfo::{Mount, parse_mountinfo},
     program::Program,
@@ -11,6 +16,7 @@ use crate::{
 };
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
+    ffi::OsStr,
     fs, io,
     path::{Path, PathBuf},
     thread,
@@ -18,46 +24,97 @@ use std::{
 };
 
 /// How long something busy is waited for.
-const PATIENCE: Duration = Duration::from_secs(5);
-const PAUSE: Duration = Duration::from_millis(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PAUSE: Duration = Duration::from_millis(20);
 
 /// Puts `change` back, or finds that there is nothing to do.
 pub(super) fn put_back(
     change: &Change,
+    boot: Boot,
     roots: &Roots,
     log: &mut dyn FnMut(&str),
 ) -> Result<(), HostError> {
     match change {
         Change::File { path } => {
-            if path.exists() {
-                log(&format!("rm {}", path.display()));
-            }
-            gone(path, fs::remove_file(path))
+            remove(path, "rm", log, |directory, name| directory.remove_left(name))
         }
         Change::Directory { path } => {
-            if path.exists() {
-                log(&format!("rmdir {}", path.display()));
-            }
-            gone(path, fs::remove_dir(path))
+            remove(path, "rmdir", log, |directory, name| directory.remove_empty(name))
         }
         Change::Loop { file } => detach(file, roots, log),
         Change::Mount { source, at, fs, .. } => unmount(source, at, fs, roots, log),
-        Change::WriteCache { device, switch, was, now } => {
-            write_cache(device, *switch, *was, *now, log)
+        Change::WriteCache { device, switch, was, now, drive } => {
+            let found = DriveMark::of(device, roots);
+            let fit = drive.fit(&found, device.exists(), boot, roots);
+            let command = |name: Option<&str>| {
+                let device = name.map_or(device.clone(), |name| roots.dev.join(name));
+                switch.telling(&device, *was).to_string()
+            };
+            match fit {
+                Fit::Same => write_cache(device, *switch, *was, *now, log),
+                Fit::Gone => {
+                    say_gone(boot, &command(None), log);
+                    Ok(())
+                }
+                Fit::Other { why, now } => Err(left_alone(&why, &command(now.as_deref()))),
+            }
         }
-        Change::Queue { device, attribute, was, now } => {
-            queue(device, *attribute, was, now, roots, log)
+        Change::Queue { device, attribute, was, now, drive } => {
+            let is_there = roots.sys.join("block").join(device).exists();
+            let found = DriveMark::of_name(device, roots);
+            match drive.fit(&found, is_there, boot, roots) {
+                Fit::Same => queue(device, *attribute, was, now, roots, log),
+                // The setting went with the queue.
+                Fit::Gone => Ok(()),
+                Fit::Other { why, now } => {
+                    let device = now.as_deref().unwrap_or(device);
+                    Err(left_alone(&why, &setting(device, *attribute, was)))
+                }
+            }
         }
         Change::Process { program, mark } => end_process(program, mark, roots, log),
     }
 }
 
-fn gone(path: &Path, removed: io::Result<()>) -> Result<(), HostError> {
-    match removed {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(HostError::io("remove", path, error))
+/// What bears the name is not, or may not be, the drive that was changed.
+fn left_alone(why: &str, by_hand: &str) -> HostError {
+    let sentence = format!(
+        "{why}; drivelab leaves it as it is. If that drive is to have it back: `{by_hand}`"
+    );
+    HostError::new(ErrorKind::Exists, sentence)
+}
+
+/// A drive that is gone took its setting with it, as far as drives forget it without power.
+fn say_gone(boot: Boot, by_hand: &str, log: &mut dyn FnMut(&str)) {
+    if boot == Boot::Later {
+        log(&format!("# no such drive is here; some keep the setting, then: {by_hand}"));
+    }
+}
+
+/// The command that sets a setting of the kernel's queue.
+fn setting(device: &str, attribute: Attribute, value: &str) -> String {
+    format!("echo '{value}' > /sys/block/{device}/queue/{attribute}")
+}
+
+/// Removes what was made at a path without links; one that leads through a link now is another.
+fn remove(
+    path: &Path,
+    command: &str,
+    log: &mut dyn FnMut(&str),
+    by: impl FnOnce(&Directory, &OsStr) -> io::Result<()>,
+) -> Result<(), HostError> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
+    let parent = match Directory::open_canonical(parent) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        opened => opened?,
+    };
+    match by(&parent, name) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(HostError::io("remove", path, error)),
+        Ok(()) => {
+            log(&format!("{command} {}", path.display()));
+            Ok(())
         }
-        _ => Ok(()),
     }
 }
 
@@ -144,8 +201,7 @@ fn write_cache(
     now: WriteCache,
     log: &mut dyn FnMut(&str),
 ) -> Result<(), HostError> {
-    // A drive that is gone took its setting with it.
-    if !device.exists() || was == now || switch.read(device)? == was {
+    if was == now || switch.read(device)? == was {
         return Ok(());
     }
     log(&switch.telling(device, was).to_string());
@@ -160,9 +216,6 @@ fn queue(
     roots: &Roots,
     log: &mut dyn FnMut(&str),
 ) -> Result<(), HostError> {
-    if !roots.sys.join("block").join(device).exists() {
-        return Ok(());
-    }
     let found = attribute.read(device, roots)?;
     if found == was {
         return Ok(());
@@ -173,7 +226,7 @@ fn queue(
         );
         return Err(HostError::new(ErrorKind::Exists, sentence));
     }
-    log(&format!("echo '{was}' > /sys/block/{device}/queue/{attribute}"));
+    log(&setting(device, attribute, was));
     attribute.write(device, was, roots)
 }
 
@@ -226,7 +279,7 @@ fn processes(program: &str, mark: &str, roots: &Roots) -> Vec<Pid> {
         .collect()
 }
 
-fn in_use(path: &Path) -> HostError {
+pub(super) fn in_use(path: &Path) -> HostError {
     let sentence = format!("{} is in use: end what uses it", path.display());
     HostError::new(ErrorKind::Io, sentence)
 }

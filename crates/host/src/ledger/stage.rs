@@ -1,24 +1,26 @@
 //! The changes themselves: each is made through the ledger, by the program or the file that a person would use.
 
 use super::{
-    Change, Inherited, Ledger, inherit,
+    Change, DriveMark, Inherited, Ledger,
+    held::Held,
+    inherit,
     put_back::{loops_over, unmount},
 };
 use crate::{
+    directory::Directory,
     error::{ErrorKind, HostError},
     program::Program,
     roots::Roots,
     setting::{Attribute, Switch, WriteCache},
 };
+use engine::raw::LoopDevice;
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    ffi::OsStr,
+    fs::File,
     path::{Path, PathBuf},
     process::Child,
+    sync::Arc,
 };
-
-/// Attempts to take a free loop device: between finding one and taking it another process may be quicker.
-const LOOP_ATTEMPTS: u32 = 5;
 
 /// How a file system is mounted.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -60,54 +62,61 @@ impl Mounting {
 }
 
 impl Ledger {
-    /// Makes an empty file that only its owner may read.
+    /// Makes an empty file in `directory` that only its owner may read.
     ///
     /// # Errors
     /// When there is something, or the system's.
-    pub fn file(&mut self, path: &Path) -> Result<File, HostError> {
-        refuse_existing(path)?;
-        self.make(Change::File { path: path.to_owned() }, || {
-            let mut options = OpenOptions::new();
-            let made = options.read(true).write(true).create_new(true).mode(0o600).open(path);
-            made.map_err(|error| HostError::io("create", path, error))
+    pub fn file(&mut self, directory: &Directory, name: &OsStr) -> Result<Arc<File>, HostError> {
+        let path = directory.path().join(name);
+        refuse_existing(directory, name)?;
+        self.make_held(Change::File { path: path.clone() }, || {
+            let made = directory.create(name);
+            let file = Arc::new(made.map_err(|error| HostError::io("create", &path, error))?);
+            let (directory, name) = (directory.clone(), name.to_owned());
+            let held = Held::File { directory, name, file: Arc::clone(&file) };
+            Ok((file, held))
         })
     }
 
-    /// Makes a directory that only its owner may enter.
+    /// Makes a directory in `parent` that only its owner may enter.
     ///
     /// # Errors
     /// When there is something, or the system's.
-    pub fn new_directory(&mut self, path: &Path) -> Result<(), HostError> {
-        refuse_existing(path)?;
-        self.make(Change::Directory { path: path.to_owned() }, || {
-            let made = DirBuilder::new().mode(0o700).create(path);
-            made.map_err(|error| HostError::io("create", path, error))
+    pub fn new_directory(
+        &mut self,
+        parent: &Directory,
+        name: &OsStr,
+    ) -> Result<Directory, HostError> {
+        let path = parent.path().join(name);
+        refuse_existing(parent, name)?;
+        self.make_held(Change::Directory { path: path.clone() }, || {
+            let made = parent.make(name);
+            let directory = made.map_err(|error| HostError::io("create", &path, error))?;
+            let (parent, name) = (parent.clone(), name.to_owned());
+            Ok((directory.clone(), Held::Directory { parent, name, directory }))
         })
     }
 
-    /// Attaches a loop device to `file`, past the page cache where that is possible; its path.
+    /// Attaches a loop device to `file`, which is open for reading and writing and lies at `path`,
+    /// past the page cache where that is possible; its path. It is held open until it is put back,
+    /// so that it stays over that file.
     ///
     /// # Errors
-    /// When there is one over the file already, or losetup's.
-    pub fn loop_device(&mut self, file: &Path) -> Result<PathBuf, HostError> {
-        let file = fs::canonicalize(file).map_err(|error| HostError::io("look at", file, error))?;
-        if let Some(there) = loops_over(&file, self.roots()).first() {
+    /// When there is one over the file already, or the system's.
+    pub fn loop_device(&mut self, file: &File, path: &Path) -> Result<PathBuf, HostError> {
+        if let Some(there) = loops_over(path, self.roots()).first() {
             let sentence =
-                format!("{} is over {} already: detach it", there.display(), file.display());
+                format!("{} is over {} already: detach it", there.display(), path.display());
             return Err(HostError::new(ErrorKind::Exists, sentence));
         }
-        let text = file.display().to_string();
-        let program = Program::new(["losetup", "--find", "--show", "--direct-io=on", &text]);
+        let shown = path.display().to_string();
+        let program = Program::new(["losetup", "--find", "--show", "--direct-io=on", &shown]);
         self.say(&program.to_string());
-        self.make(Change::Loop { file }, || {
-            let mut made = program.run();
-            for _ in 1..LOOP_ATTEMPTS {
-                if made.is_ok() {
-                    break;
-                }
-                made = program.run();
-            }
-            made.map(|shown| PathBuf::from(shown.trim()))
+        self.make_held(Change::Loop { file: path.to_owned() }, || {
+            let attached = LoopDevice::attach(file, path);
+            let device =
+                attached.map_err(|error| HostError::io("put a loop device over", path, error))?;
+            Ok((device.path().to_owned(), Held::Loop(device)))
         })
     }
 
@@ -138,7 +147,8 @@ impl Ledger {
         }
         self.say(&switch.telling(device, wanted).to_string());
         let device = device.to_owned();
-        let change = Change::WriteCache { device: device.clone(), switch, was, now: wanted };
+        let drive = DriveMark::of(&device, self.roots());
+        let change = Change::WriteCache { device: device.clone(), switch, was, now: wanted, drive };
         self.make(change, || switch.write(&device, wanted))
     }
 
@@ -159,7 +169,8 @@ impl Ledger {
         }
         self.say(&format!("echo '{wanted}' > /sys/block/{device}/queue/{attribute}"));
         let (device, now) = (device.to_owned(), wanted.to_owned());
-        let change = Change::Queue { device: device.clone(), attribute, was, now };
+        let drive = DriveMark::of_name(&device, &roots);
+        let change = Change::Queue { device: device.clone(), attribute, was, now, drive };
         self.make(change, || attribute.write(&device, wanted, &roots))
     }
 
@@ -184,10 +195,11 @@ impl Ledger {
 }
 
 /// What is there already is not ours to remove later.
-fn refuse_existing(path: &Path) -> Result<(), HostError> {
-    if fs::symlink_metadata(path).is_err() {
+fn refuse_existing(directory: &Directory, name: &OsStr) -> Result<(), HostError> {
+    if !directory.has_name(name) {
         return Ok(());
     }
+    let path = directory.path().join(name);
     let sentence = format!("{} exists already: name another place", path.display());
     Err(HostError::new(ErrorKind::Exists, sentence))
 }

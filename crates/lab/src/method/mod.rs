@@ -85,6 +85,11 @@ impl Method {
         let wrong = |reason: String| MethodError { method: name.to_owned(), reason };
         let mut file: MethodFile =
             toml::from_str(text).map_err(|error| wrong(complaint(text, &error)))?;
+        // Nothing is more than a NaN: a method that has one would never ask.
+        if file.ask_above.is_nan() || file.ask_above < 0.0 {
+            let ask_above = file.ask_above;
+            return Err(wrong(format!("ask_above = {ask_above}: a number, 0 or more")));
+        }
         let user = User::new(&mut file, settings).map_err(&wrong)?;
         let cells = cells(&file, text, &user).map_err(&wrong)?;
         let span = span_rule(&file.span).map_err(&wrong)?;

@@ -1,6 +1,6 @@
 //! A plan in words and figures, for whoever must agree to it: nothing here prints.
 
-use super::{FAST, Plan, SLOW, forecast, written_max};
+use super::{FAST, Plan, SLOW, forecast};
 use crate::{
     method::{CacheState, CellBound, CellSpec, FileState, FinalFlush},
     workload::{
@@ -50,10 +50,8 @@ pub struct CellOutline {
 impl Plan {
     /// The plan in words and figures.
     pub fn outline(&self) -> Outline {
-        let written = |cell: &CellSpec| {
-            written_max(cell, self.span_bytes, self.cell_written_max, self.tree_seed())
-        };
-        let all: u64 = self.cells.iter().map(written).sum();
+        let written = |cell: &CellSpec| self.pass_written_max(cell);
+        let all = self.cells.iter().fold(0u64, |sum, cell| sum.saturating_add(written(cell)));
         let by_bytes = self.fill > 0 || self.cells.iter().any(|cell| cell.bound != CellBound::Time);
         let cells = self.cells.iter().map(|cell| CellOutline {
             name: cell.name.clone(),
@@ -72,7 +70,7 @@ impl Plan {
                 (None, 1) => "one pass".to_owned(),
                 (None, passes) => format!("{passes} passes"),
             },
-            fill_bytes: self.span_bytes * u64::from(self.fill),
+            fill_bytes: self.span_bytes.saturating_mul(u64::from(self.fill)),
             written_bytes_max: self.written_bytes_max,
             seconds: self.seconds,
             assumed: by_bytes.then(|| format!("what is bound by bytes: from {FAST}, to {SLOW}")),

@@ -2,8 +2,8 @@
 //! a pass that could exceed it is cut short or left out before it starts.
 
 use crate::{
-    method::{CellBound, CellSpec},
-    plan::{Plan, tree_written},
+    method::CellSpec,
+    plan::{self, Plan, narrowed, tree_written},
     workload::{Area, Op, Stream},
 };
 use record::{Cell, Record, TargetInfo, TargetKind};
@@ -21,8 +21,7 @@ impl Allowance {
             let cells = record.cells.iter().filter(|cell| cell.target == target);
             cells
                 .filter(|cell| Op::parse(&cell.op).is_none_or(Op::writes))
-                .map(|cell: &Cell| cell.total.bytes)
-                .sum()
+                .fold(0, |sum: u64, cell: &Cell| sum.saturating_add(cell.total.bytes))
         };
         let left = |(target, info): (usize, &TargetInfo)| match info.kind {
             // Nothing is worn where nothing is written.
@@ -55,7 +54,7 @@ impl Allowance {
             return Some(0);
         }
         if let Some(tree) = &cell.tree {
-            let bytes = tree_written(tree, cell, plan.tree_seed());
+            let bytes = narrowed(tree_written(tree, cell, plan.tree_seed()));
             return self.allows(target, bytes).then_some(bytes);
         }
         if let Some(bytes) = bound_bytes(cell, areas) {
@@ -77,17 +76,8 @@ pub(super) fn written_bytes(stream: &Stream, bytes: u64) -> u64 {
     if stream.op.writes() { bytes } else { 0 }
 }
 
-/// What a pass writes that is bound by operations; `None` for other bounds.
+/// What a pass writes that is bound by operations; `None` for other bounds. More than 64 bits hold
+/// is more than any allowance.
 pub(super) fn bound_bytes(cell: &CellSpec, areas: &[Area]) -> Option<u64> {
-    let mut sum = 0;
-    for (stream, area) in cell.streams.iter().zip(areas) {
-        let block = u64::from(stream.block_bytes);
-        let operations = match cell.bound {
-            CellBound::Once => area.bytes / block,
-            CellBound::Operations(count) => count * u64::from(stream.threads),
-            CellBound::Time | CellBound::Exhaust => return None,
-        };
-        sum += written_bytes(stream, operations * block);
-    }
-    Some(sum)
+    plan::bound_bytes(cell, areas).map(narrowed)
 }

@@ -39,6 +39,7 @@ impl Runner<'_> {
     pub(super) fn fill(&mut self, target: usize, round: u32) -> Result<(), RunError> {
         let offer = self.target(target).offer();
         let span_bytes = self.plan.span_bytes;
+        // A plan refuses fills that 64 bits do not count.
         let total_bytes = span_bytes * u64::from(self.plan.fill);
         let mut before_bytes = span_bytes * u64::from(round);
         for (area, block_bytes) in fill_parts(span_bytes, u64::from(offer.block_bytes)) {
@@ -61,7 +62,7 @@ impl Runner<'_> {
         if !asked || offer.time == Time::Virtual {
             return Ok(None);
         }
-        if !self.allowance.allows(target, bytes + reserved_bytes(plan)) {
+        if !self.allowance.allows(target, bytes.saturating_add(reserved_bytes(plan))) {
             let text =
                 "--max-written leaves no room to see whether the target compresses: raise it";
             return Ok(Some(Warning { flag: None, text: text.to_owned() }));
@@ -123,7 +124,7 @@ fn reserved_bytes(plan: &Plan) -> u64 {
         let areas: Vec<_> = cell.streams.iter().map(|stream| plan.area(cell, stream)).collect();
         allowance::bound_bytes(cell, &areas)
     });
-    each.sum::<u64>() * u64::from(plan.passes)
+    each.fold(0u64, u64::saturating_add).saturating_mul(u64::from(plan.passes))
 }
 
 /// The area in whole fill blocks, and what is left of it as one block of its own: areas and their blocks.

@@ -12,7 +12,7 @@ use block::{
     Command, Completion, Data, Drive, Durability, Engine, Extent, Geometry, Instant, IoError,
     Payload, Request, Rng,
 };
-use std::{cell::Cell, cell::RefCell, collections::BTreeMap, rc::Rc};
+use std::{cell::Cell, cell::RefCell, collections::BTreeMap, os::fd::BorrowedFd, rc::Rc};
 
 /// Size of every scripted drive.
 pub const CAPACITY_BYTES: u64 = 64 << 30;
@@ -263,6 +263,8 @@ impl Engine for ScriptedEngine {
         life.requests += 1;
     }
 
+    fn start(&mut self) {}
+
     fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
         let next = self.pending.first_key_value().map(|(key, _)| key.0);
         let now = match next {
@@ -277,5 +279,13 @@ impl Engine for ScriptedEngine {
         {
             done.push(entry.remove());
         }
+    }
+
+    fn next_wakeup(&self) -> Instant {
+        self.pending.first_key_value().map_or(Instant::NEVER, |(key, _)| key.0)
+    }
+
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        None
     }
 }

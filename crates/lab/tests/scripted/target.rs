@@ -157,6 +157,7 @@ fn info() -> TargetInfo {
         completions: None,
         managed_flash: None,
         price: None,
+        identity: None,
     }
 }
 

@@ -13,6 +13,7 @@ use record::TargetInfo;
 use std::{
     collections::VecDeque,
     ops::Range,
+    os::fd::BorrowedFd,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -122,6 +123,8 @@ impl Engine for WallEngine {
         });
     }
 
+    fn start(&mut self) {}
+
     fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
         let next = self.pending.front().map_or(until, |first| first.finished.min(until));
         assert!(next != Instant::NEVER, "nothing outstanding: nothing could ever happen");
@@ -130,6 +133,14 @@ impl Engine for WallEngine {
         if self.pending.front().is_some_and(|first| first.finished <= self.now) {
             done.extend(self.pending.pop_front());
         }
+    }
+
+    fn next_wakeup(&self) -> Instant {
+        self.pending.front().map_or(Instant::NEVER, |first| first.finished)
+    }
+
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        None
     }
 }
 

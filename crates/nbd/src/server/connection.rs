@@ -1,6 +1,10 @@
 //! One client: its socket, what it sent and what it is owed.
 
-use super::{cut::Piece, outgoing::Outgoing, outgoing::Sent, stream::Stream};
+use super::{
+    incoming::{Incoming, SLICES_MAX},
+    outgoing::{Outgoing, Sent},
+    stream::Stream,
+};
 use crate::protocol::{Event, Export, Session};
 use block::Buf;
 use rustix::io::{Errno, readv};
@@ -37,20 +41,6 @@ pub enum Need {
     Turn,
 }
 
-/// A piece of a write whose payload is coming in.
-#[derive(Debug)]
-pub struct Filling {
-    pub buffer: Buf,
-    pub piece: Piece,
-    pub have: usize,
-}
-
-impl Filling {
-    pub fn is_full(&self) -> bool {
-        self.have == self.piece.bytes as usize
-    }
-}
-
 /// One client. All its memory but the buffers is allocated when it comes.
 #[derive(Debug)]
 pub struct Connection {
@@ -70,7 +60,8 @@ pub struct Connection {
     pub held: u32,
     /// The operation that is being cut into pieces.
     pub current: Option<u32>,
-    pub filling: Option<Filling>,
+    /// The payload of the write that is current.
+    pub incoming: Incoming,
     pub stream: Stream,
     pub since: Instant,
 }
@@ -91,7 +82,7 @@ impl Connection {
             operations: 0,
             held: 0,
             current: None,
-            filling: None,
+            incoming: Incoming::new(),
             stream: Stream::new(),
             since: Instant::now(),
         }
@@ -128,22 +119,31 @@ impl Connection {
         quiet && self.unread.is_empty() && !self.session.is_amid()
     }
 
+    /// Whether its handshake is not done: nothing is lost with it.
+    pub fn is_haggling(&self) -> bool {
+        let done = self.session.is_transmitting() || self.session.is_over();
+        self.presence == Presence::Here && !done
+    }
+
+    /// Whether a write of its client has come in as a whole and is not at the engine as a whole: it
+    /// is carried out, also when the client is gone.
+    pub fn owes_write(&self) -> bool {
+        self.current.is_some() && self.incoming.is_whole()
+    }
+
     /// Reads what is there: payload straight to where it belongs, the rest into the inbox.
     pub fn read(&mut self) {
         let Some(socket) = &self.socket else { return };
         assert!(self.unread.is_empty(), "bytes are wanted only when there are none");
-        let direct = self.filling.as_ref().map_or(0..0, |filling| {
-            let left = filling.piece.bytes as usize - filling.have;
-            filling.have..filling.have + left
-        });
-        let direct_bytes = direct.len();
+        let mut slices: [IoSliceMut<'_>; SLICES_MAX + 1] =
+            std::array::from_fn(|_| IoSliceMut::new(&mut []));
+        let (count, direct_bytes) = self.incoming.room(&mut slices[..SLICES_MAX]);
+        // More payload than slices goes where it belongs in the next turns.
+        if direct_bytes == self.session.payload_left() as usize || count == 0 {
+            slices[count] = IoSliceMut::new(&mut self.inbox);
+        }
         let outcome = loop {
-            let payload = match &mut self.filling {
-                Some(filling) => &mut filling.buffer.bytes_mut()[direct.clone()],
-                None => &mut [],
-            };
-            let mut pieces = [IoSliceMut::new(payload), IoSliceMut::new(&mut self.inbox)];
-            match readv(socket, &mut pieces) {
+            match readv(socket, &mut slices[..=count]) {
                 Err(Errno::INTR) => {}
                 outcome => break outcome,
             }
@@ -152,8 +152,8 @@ impl Connection {
             Ok(0) => self.ended = true,
             Ok(bytes) => {
                 let paid = bytes.min(direct_bytes);
-                if let Some(filling) = &mut self.filling {
-                    filling.have += paid;
+                if paid > 0 {
+                    self.incoming.received(paid);
                     self.session.payload_received(paid as u32);
                 }
                 self.unread = 0..bytes - paid;
@@ -174,19 +174,14 @@ impl Connection {
         Some(event)
     }
 
-    /// Moves payload from the inbox to where it belongs; says whether all of the piece is there.
+    /// Moves payload from the inbox to where it belongs; says whether all of the write is there.
     pub fn fill(&mut self) -> bool {
-        let filling = self.filling.as_mut().expect("a piece is being filled");
-        let left = filling.piece.bytes as usize - filling.have;
-        let bytes = left.min(self.unread.len());
+        let bytes = self.incoming.copy_from(&self.inbox[self.unread.clone()]);
         if bytes > 0 {
-            let input = &self.inbox[self.unread.start..self.unread.start + bytes];
-            filling.buffer.bytes_mut()[filling.have..filling.have + bytes].copy_from_slice(input);
             self.session.payload_received(bytes as u32);
-            filling.have += bytes;
             self.unread.start += bytes;
         }
-        filling.is_full()
+        self.incoming.is_whole()
     }
 
     /// Sends what can be sent; buffers go to `release`.
@@ -199,14 +194,14 @@ impl Connection {
         sent
     }
 
-    /// Closes the socket and gives back all memory that no engine works on.
+    /// Closes the socket and gives back all memory that no engine works on, or is to.
     pub fn close(&mut self, mut release: impl FnMut(Buf)) {
         self.socket = None;
         self.presence = Presence::Gone;
         self.unread = 0..0;
         self.outgoing.clear(&mut release);
-        if let Some(filling) = self.filling.take() {
-            release(filling.buffer);
+        if !self.owes_write() {
+            self.incoming.close().for_each(&mut release);
         }
         self.stream.break_off().for_each(release);
     }

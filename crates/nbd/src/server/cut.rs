@@ -77,6 +77,24 @@ impl Cutter {
         self.piece(offset, whole, start..whole)
     }
 
+    /// All pieces of a change of `offset..end`, in order.
+    pub fn changes(self, offset: u64, end: u64) -> impl Iterator<Item = Piece> + Clone {
+        let first = self.change(offset, end);
+        std::iter::successors(Some(first), move |last| {
+            (last.end() < end).then(|| self.change(last.end(), end))
+        })
+    }
+
+    /// Most pieces of a change of so many bytes, wherever it begins.
+    pub fn changes_max(&self, bytes: u32) -> usize {
+        u64::from(bytes).div_ceil(self.span_bytes_max) as usize + 2
+    }
+
+    /// Longest span, in bytes.
+    pub fn span_bytes_max(&self) -> u32 {
+        self.span_bytes_max as u32
+    }
+
     /// The whole blocks within `offset..end`; none if there are none.
     pub fn inside(&self, offset: u64, end: u64) -> Option<std::ops::Range<u64>> {
         let range = offset.next_multiple_of(self.block_bytes)..self.floor(end);
@@ -156,6 +174,9 @@ mod tests {
             }
             let odd_ends = [offset, offset + bytes].iter().filter(|&&end| end % 4096 != 0).count();
             prop_assert!(partial as usize <= odd_ends);
+            let pieces = cutter.changes(offset, offset + bytes);
+            prop_assert!(pieces.clone().count() <= cutter.changes_max(bytes as u32));
+            prop_assert_eq!(pieces.map(|piece| u64::from(piece.bytes)).sum::<u64>(), bytes);
         }
     }
 

@@ -15,6 +15,7 @@
 mod connection;
 mod cut;
 mod flushes;
+mod incoming;
 mod operation;
 mod options;
 mod outgoing;
@@ -42,7 +43,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
     time::{self, Duration},
 };
-pub use traffic::Traffic;
+pub use traffic::{Kind, LATENCY_BOUNDS_NS, Tally, Traffic};
 
 /// The stop flag is looked at so often when nothing happens, in nanoseconds.
 const TICK_NS: u64 = 100_000_000;
@@ -53,6 +54,8 @@ const ASK_NS: u64 = 200_000;
 /// would be more than a modelled drive takes for a small write: one of 512 B to an Intel 520 took 182 us without
 /// this and takes 57 us with it.
 const LATE_NS: u64 = 100_000;
+/// What is due so soon is waited for within the turn: going around would take longer.
+const AT_ONCE_NS: u64 = 1_000;
 /// So many requests of a connection are begun before the others have their turn and replies are sent. Shorter
 /// turns let a client work on the first replies while the server works on the next: fio at depth 32 over
 /// memory, 4 KiB random reads, median of five on two busy cores, had 59 thousand a second without a limit and
@@ -169,7 +172,7 @@ impl<E: Engine> Server<E> {
     pub fn power_cycle<X>(self, restart: impl FnOnce(E) -> Result<E, X>) -> Result<Self, X> {
         let Self { service, export, options, listener, connections, .. } = self;
         drop(connections);
-        let traffic = service.traffic;
+        let traffic = Traffic { connections: 0, ..service.traffic };
         let engine = restart(service.engine)?;
         let mut server = Self::new(engine, export, listener.expect("it serves"), options);
         server.service.traffic = traffic;
@@ -220,7 +223,11 @@ impl<E: Engine> Server<E> {
     }
 
     fn settle(&mut self) -> Result<(), ServeError> {
-        while self.service.is_busy() || self.service.wants_flush() {
+        let owes = |place: &Option<Connection>| place.as_ref().is_some_and(Connection::owes_write);
+        while self.service.is_busy()
+            || self.service.wants_flush()
+            || self.connections.iter().any(owes)
+        {
             self.turn()?;
         }
         Ok(())
@@ -231,8 +238,7 @@ impl<E: Engine> Server<E> {
         self.service.released = false;
         let (stuck, interrupted) = self.go_on();
         self.service.flush();
-        if self.service.submitted {
-            self.service.submitted = false;
+        if self.has_news() {
             self.ask_engine(Instant(0));
         }
         self.send();
@@ -335,23 +341,37 @@ impl<E: Engine> Server<E> {
         }
     }
 
+    /// Whether a wait brings something forward at once: what was submitted and not handed over yet,
+    /// or answers that are there.
+    fn has_news(&self) -> bool {
+        let engine = &self.service.engine;
+        engine.next_wakeup().since(engine.now()) <= AT_ONCE_NS
+    }
+
     fn is_door_open(&self) -> bool {
         self.place().is_some()
             && self.door_shut_until.is_none_or(|until| time::Instant::now() >= until)
     }
 
-    /// The place of the next client: a free one or, while all others have shaken hands, the last. Who has
-    /// not will have to hurry or go.
+    /// The place of the next client: a free one, or that of who has been longest without finishing
+    /// the handshake, or, when all have, the last, to be told so. None while that is taken by who
+    /// is being sent his answer.
     fn place(&self) -> Option<usize> {
         let most = self.options.connections_max;
         let taken = self.connections.len();
-        let settled = |place: &Option<Connection>| {
-            place.as_ref().is_some_and(|connection| connection.session.is_transmitting())
-        };
         let free = self.connections.iter().take(most).position(Option::is_none);
         let free = free.or((taken < most).then_some(taken));
-        let full = taken == most && self.connections.iter().all(settled);
-        free.or(full.then_some(most))
+        let since = |place: &Option<Connection>| {
+            place.as_ref().filter(|one| one.is_haggling()).map(|one| one.since)
+        };
+        free.or_else(|| {
+            let haggling = (0..most).filter_map(|n| Some((since(&self.connections[n])?, n)));
+            haggling.min().map(|(_, number)| number)
+        })
+        .or_else(|| {
+            let last = self.connections.get(most).and_then(Option::as_ref);
+            last.is_none_or(Connection::is_haggling).then_some(most)
+        })
     }
 
     fn accept(&mut self) {
@@ -363,9 +383,15 @@ impl<E: Engine> Server<E> {
                 let mut connection = Connection::new(socket, export, requests_max);
                 if number == self.options.connections_max {
                     connection.session.turn_away();
+                    self.service.traffic.turned_away += 1;
                 } else {
                     self.service.traffic.clients += 1;
                 }
+                if self.connections.get(number).is_some_and(Option::is_some) {
+                    self.service.traffic.dismissed += 1;
+                    self.remove(number);
+                }
+                self.service.traffic.connections += 1;
                 match self.connections.get_mut(number) {
                     Some(place) => *place = Some(connection),
                     None => self.connections.push(Some(connection)),
@@ -400,7 +426,7 @@ impl<E: Engine> Server<E> {
         let mut begun = 0;
         loop {
             let connection = self.connections[number].as_mut().expect("it is there");
-            if connection.presence == Presence::Gone {
+            if connection.presence == Presence::Gone && !connection.owes_write() {
                 return Need::Bytes;
             }
             if connection.current.is_some() {
@@ -463,29 +489,40 @@ impl<E: Engine> Server<E> {
 
     /// Closes the connections that are over, and forgets those of which nothing is under way.
     fn bury(&mut self) {
+        let is_memory_awaited = self.service.is_memory_awaited();
         for number in 0..self.connections.len() {
             let Some(connection) = &mut self.connections[number] else { continue };
             let owed = connection.operations > 0 || !connection.outgoing.is_empty();
             let over = match connection.presence {
                 Presence::Here => {
-                    !connection.session.is_transmitting()
-                        && connection.since.elapsed() > self.options.handshake_limit
+                    let dawdles = !connection.session.is_transmitting()
+                        && connection.since.elapsed() > self.options.handshake_limit;
+                    let silent = connection.incoming.silent_since().filter(|_| is_memory_awaited);
+                    let stalls = silent.is_some_and(|at| at.elapsed() > self.options.stall_limit);
+                    self.service.traffic.dismissed += u64::from(dawdles || stalls);
+                    dawdles || stalls
                 }
                 Presence::Leaving => !owed,
                 Presence::Gone => true,
             };
-            if !over {
-                continue;
-            }
-            if connection.socket().is_some() {
-                self.service.close(&mut self.connections, number as u16);
-            }
-            if self.connections[number].as_ref().is_some_and(|gone| gone.operations == 0) {
-                let gone = self.connections[number].take().expect("it is there");
-                assert!(gone.held == 0, "{} buffers leave with a connection", gone.held);
+            if over {
+                self.remove(number);
             }
         }
         while self.connections.pop_if(|place| place.is_none()).is_some() {}
+    }
+
+    /// Closes a connection, and forgets it if nothing of it is under way.
+    fn remove(&mut self, number: usize) {
+        let connection = self.connections[number].as_ref().expect("the caller looked");
+        if connection.socket().is_some() {
+            self.service.close(&mut self.connections, number as u16);
+            self.service.traffic.connections -= 1;
+        }
+        if self.connections[number].as_ref().is_some_and(|gone| gone.operations == 0) {
+            let gone = self.connections[number].take().expect("it is there");
+            assert!(gone.held == 0, "{} buffers leave with a connection", gone.held);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::cut::Piece;
 use crate::protocol::{Command, ErrorCode, Request};
-use block::{Buf, IoError};
+use block::{Buf, Instant, IoError};
 use rustix::io::Errno;
 use std::ops::Range;
 
@@ -12,6 +12,8 @@ pub struct Operation {
     /// Number of the connection it came by.
     pub connection: u16,
     pub request: Request,
+    /// When it was begun, by the engine's clock.
+    pub begun: Instant,
     /// First byte that no piece covers yet.
     pub next: u64,
     /// Pieces at the engine.

@@ -1,6 +1,7 @@
 //! What a server may use, and how its work can end badly.
 
-use crate::protocol::ErrorCode;
+use super::pool::SPARES;
+use crate::protocol::{ErrorCode, REQUEST_BYTES_MAX};
 use std::time::Duration;
 use thiserror::Error;
 
@@ -19,21 +20,39 @@ pub struct Options {
     pub buffers: usize,
     /// Their size in bytes: longer requests are cut. At least a block of the engine is taken.
     pub buffer_bytes: u32,
-    /// A client that has not finished its handshake by then is sent away.
+    /// A client that has not finished its handshake by then is sent away; the oldest of them
+    /// sooner, when another comes and all places are taken.
     pub handshake_limit: Duration,
+    /// A client that sends nothing for so long in the middle of a write for which it was lent
+    /// memory is sent away when others need that memory.
+    pub stall_limit: Duration,
     /// How long the end waits for clients that send half a request or do not read.
     pub farewell_limit: Duration,
 }
 
+impl Options {
+    /// Memory for requests and replies, B: all buffers in use, and a write of the longest that is lent
+    /// more.
+    pub fn memory_bytes(&self) -> u64 {
+        let buffers = self.connections_max + self.buffers + SPARES;
+        // It may split a block at both ends.
+        buffers as u64 * u64::from(self.buffer_bytes)
+            + u64::from(REQUEST_BYTES_MAX)
+            + 2 * u64::from(self.buffer_bytes)
+    }
+}
+
 impl Default for Options {
-    /// 128 requests of 128 KiB under way on one connection: 42 MiB of buffers.
+    /// 128 requests of 128 KiB under way on one connection: 42 MiB of buffers, and 32 MiB while a
+    /// client sends a write that is too long for its share of them.
     fn default() -> Self {
         Self {
             connections_max: CONNECTIONS_MAX,
             requests_max: 128,
             buffers: 256,
             buffer_bytes: 128 << 10,
-            handshake_limit: Duration::from_secs(10),
+            handshake_limit: Duration::from_secs(5),
+            stall_limit: Duration::from_secs(5),
             farewell_limit: Duration::from_secs(5),
         }
     }

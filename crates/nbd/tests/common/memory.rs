@@ -65,6 +65,21 @@ pub enum Pace {
     Shuffled(Rng),
     /// All at the next poll after this long, told by a bell that is a thread of its own.
     Bell(Bell),
+    /// What was handed over, at once, told by a descriptor: as io_uring does it.
+    Queued(Queue),
+}
+
+/// A software queue: what is submitted lies still until it is handed over.
+pub struct Queue {
+    event: OwnedFd,
+    handed_over: usize,
+}
+
+impl Queue {
+    pub fn empty() -> Self {
+        let event = rustix::event::eventfd(0, rustix::event::EventfdFlags::NONBLOCK);
+        Self { event: event.expect("an eventfd"), handed_over: 0 }
+    }
 }
 
 /// A descriptor that becomes readable some time after it was wound up.
@@ -184,6 +199,10 @@ impl Memory {
                 }
                 _ => 0,
             },
+            Pace::Queued(queue) => {
+                rustix::io::read(&queue.event, &mut [0u8; 8]).ok();
+                std::mem::take(&mut queue.handed_over)
+            }
         }
     }
 }
@@ -215,7 +234,18 @@ impl Engine for Memory {
         }
     }
 
+    fn start(&mut self) {
+        let count = self.outstanding.len();
+        if let Pace::Queued(queue) = &mut self.pace
+            && queue.handed_over < count
+        {
+            queue.handed_over = count;
+            rustix::io::write(&queue.event, &1u64.to_ne_bytes()).expect("the bell rings");
+        }
+    }
+
     fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
+        self.start();
         self.now = Instant(self.now.0 + 1000);
         let due = self.due();
         let mut held = self.outstanding.split_off(due);
@@ -239,6 +269,7 @@ impl Engine for Memory {
         let busy = !self.outstanding.is_empty() && !self.inside.look().frozen;
         match self.pace {
             Pace::Shuffled(_) | Pace::AtOnce if busy => self.now,
+            Pace::Queued(ref queue) if queue.handed_over < self.outstanding.len() => self.now,
             _ => Instant::NEVER,
         }
     }
@@ -258,6 +289,7 @@ impl Engine for Memory {
     fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
         match &self.pace {
             Pace::Bell(bell) => Some(bell.event.as_fd()),
+            Pace::Queued(queue) => Some(queue.event.as_fd()),
             _ => None,
         }
     }

@@ -6,7 +6,8 @@
 //!   file, device   read-only, or with --destroy: direct I/O through io_uring, locked against others
 //! ```
 //!
-//! Opening writes nothing. What exists is changed by nobody unless its name was typed.
+//! Opening writes nothing but what a managed volume's recovery must, and with `--read-only` not
+//! that. What exists is changed by nobody unless its name was typed.
 
 mod path;
 
@@ -16,12 +17,14 @@ use crate::{
     stack::{Opened, Power, Purpose, Stack, open_for},
     volume::{HeldDrive, ManagedVolume, Use},
 };
-use block::{Allocation, Buf, Completion, Drive, Engine, Geometry, Instant, IoError, Request};
+use block::{Drive, Engine, IoError, Wrapper};
 use engine::Clock;
+use flash::{Answered, ScrubReport, Scrubbing};
+use host::{Consent, Permit};
 use lab::target::TargetError;
 pub use model::Loss;
 use model::VolatileCache;
-use std::{fs::File, os::fd::BorrowedFd, path::Path};
+use std::{fs::File, path::Path};
 
 /// Requests that may be outstanding at a real drive: what a client of one connection may have under way, and as many
 /// again for others.
@@ -34,8 +37,8 @@ const TRANSFER_BYTES_MAX: u32 = 1 << 20;
 pub struct Wishes {
     /// Whether it may be changed.
     pub sharing: Sharing,
-    /// What was typed after `--destroy`: names of files, serials or names of devices that may be changed.
-    pub destroy: Vec<String>,
+    /// To have what is there changed.
+    pub consent: Consent,
     /// Keeps what no flush covered in memory, so that killing the process is a power cut; what goes down early is
     /// drawn from this seed.
     pub volatile_cache: Option<u64>,
@@ -128,9 +131,55 @@ impl ServedEngine {
         }
     }
 
+    /// Whether it is a managed volume that is open for reading only.
+    pub fn is_read_only(&self) -> bool {
+        self.volume().is_some_and(flash::Volume::is_read_only)
+    }
+
     /// How the managed volume stands, if it is one.
     pub fn standing(&self) -> Option<record::ManagedFlash> {
         self.volume().and_then(crate::stack::standing)
+    }
+
+    /// From now on nothing is lost that was answered when this process is killed and the target is
+    /// served anew.
+    ///
+    /// # Errors
+    /// What it holds goes with the process.
+    pub fn survive_kills(&mut self) -> Result<(), TargetError> {
+        match self {
+            Self::Managed(managed) => managed.set_answered(Answered::Written),
+            // The system has what was answered.
+            Self::Plain(_) => {}
+            Self::Modelled(_) => {
+                return Err(TargetError::refused(
+                    "modelled drives are gone with the process: leave --restartable out",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// How far scrubbing has come, of a managed volume that is scrubbed.
+    pub fn scrub_report(&self) -> Option<ScrubReport> {
+        self.volume().and_then(flash::Volume::scrub_report)
+    }
+
+    /// Has a managed volume on a file, a device or memory scrubbed from now on.
+    ///
+    /// # Errors
+    /// It is another target.
+    pub fn scrub(&mut self, plan: Scrubbing) -> Result<(), TargetError> {
+        match self {
+            Self::Managed(managed) => {
+                managed.set_scrubbing(Some(plan));
+                Ok(())
+            }
+            Self::Plain(_) | Self::Modelled(_) => Err(TargetError::refused(
+                "only a managed volume has checksums to scrub by: serve flash:PATH or \
+                 memory:SIZE/flash, or leave --scrub out",
+            )),
+        }
     }
 
     /// Stops it in order, when everything is flushed and nothing is under way: a managed volume has nothing to recover
@@ -144,8 +193,12 @@ impl ServedEngine {
             Self::Plain(_) | Self::Modelled(_) => Ok(()),
         }
     }
+}
 
-    fn engine(&self) -> &dyn Engine {
+impl Wrapper for ServedEngine {
+    type Inner = dyn Engine;
+
+    fn inner(&self) -> &Self::Inner {
         match self {
             Self::Plain(engine) => engine,
             Self::Managed(managed) => &**managed,
@@ -153,7 +206,7 @@ impl ServedEngine {
         }
     }
 
-    fn engine_mut(&mut self) -> &mut dyn Engine {
+    fn inner_mut(&mut self) -> &mut Self::Inner {
         match self {
             Self::Plain(engine) => engine,
             Self::Managed(managed) => &mut **managed,
@@ -162,47 +215,13 @@ impl ServedEngine {
     }
 }
 
-impl Engine for ServedEngine {
-    fn geometry(&self, drive: Drive) -> Geometry {
-        self.engine().geometry(drive)
-    }
-
-    fn now(&self) -> Instant {
-        self.engine().now()
-    }
-
-    fn submit(&mut self, request: Request) {
-        self.engine_mut().submit(request);
-    }
-
-    fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
-        self.engine_mut().wait(until, done);
-    }
-
-    fn next_wakeup(&self) -> Instant {
-        self.engine().next_wakeup()
-    }
-
-    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.engine().poll_fd()
-    }
-
-    fn allocation(&self, drive: Drive, offset: u64, len: u64) -> (Allocation, u64) {
-        self.engine().allocation(drive, offset, len)
-    }
-
-    fn pool(&mut self, count: usize, bytes: usize) -> Vec<Buf> {
-        self.engine_mut().pool(count, bytes)
-    }
-}
-
 /// Keeps others from a target as long as it lives.
 #[derive(Debug)]
 pub enum Hold {
     /// A lock on a file.
     File(File),
-    /// Exclusive use of a device, and a lock on it.
-    Device(host::Permit, File),
+    /// The permit to write to a file or device, and a lock on it.
+    Permitted(Permit, File),
     /// The engine holds what it needs itself.
     Within,
 }
@@ -252,9 +271,15 @@ pub fn power_cycle(
     Ok((model(stack, Power::Back(media), clock)?.engine, loss))
 }
 
-/// A managed volume: what clients write to it is what it is for, so nobody has to agree. Opening recovers it.
+/// A managed volume: what clients write to it is what it is for, so nobody has to agree. Opening
+/// recovers it; where it is only read, in memory.
 fn managed(path: &Path, wishes: &Wishes, clock: Clock) -> Result<Served, TargetError> {
-    let mut drive = HeldDrive::polled(path, Use::Write, clock)?;
+    let r#use = match wishes.sharing {
+        Sharing::ReadOnly => Use::Read,
+        Sharing::ReadWrite => Use::Write,
+    };
+    engine::raw::give_freed_memory_back();
+    let mut drive = HeldDrive::polled(path, r#use, clock)?;
     drive.engine = wishes.cached(drive.engine);
     let volume = ManagedVolume::open_on(drive)?;
     let engine = ServedEngine::Managed(Box::new(volume));

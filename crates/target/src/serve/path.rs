@@ -8,9 +8,9 @@ use crate::volume::lock;
 use block::{Data, Engine, Geometry};
 use engine::{
     Access, Caching, Clock, Create, OpenError, OpenErrorKind, Sync, Syncing, Uring, UringOptions,
-    open_file, raw,
+    open_file, raw, reopen,
 };
-use host::{DeviceNumber, Reason, Roots};
+use host::{Cleared, DeviceNumber, Permit, Reason, Roots};
 use lab::target::TargetError;
 use record::TargetKind;
 use std::{fs::File, io, os::unix::fs::MetadataExt, path::Path};
@@ -39,16 +39,17 @@ pub fn serve(path: &Path, wishes: &Wishes, clock: Clock) -> Result<Served, Targe
 
 fn serve_file(path: &Path, wishes: &Wishes, clock: Clock) -> Result<Served, TargetError> {
     let shown = path.display();
-    if wishes.sharing == Sharing::ReadWrite {
-        host::judge_file(path, &Roots::default()).map_err(refused)?;
-        if !wishes.destroy.iter().any(|typed| names(typed, path)) {
-            return Err(TargetError::refused(format!(
-                "{shown} exists, and clients could change all of it: agree with `--destroy {shown}`, or serve it \
-                 with --read-only"
-            )));
+    let permit = match wishes.sharing {
+        Sharing::ReadOnly => None,
+        Sharing::ReadWrite => {
+            let cleared = host::judge_file(path, &Roots::default()).map_err(refused)?;
+            Some(agreed(cleared, path, wishes)?)
         }
-    }
-    let (file, caching) = open(path, wishes.sharing, Create::Existing)?;
+    };
+    let (file, caching) = match &permit {
+        Some(permit) => open_held(permit)?,
+        None => open(path, wishes.sharing)?,
+    };
     lock(&file, path)?;
     let bytes = file.metadata().map_err(|error| io_error(path, &error))?.len();
     if bytes == 0 {
@@ -59,10 +60,17 @@ fn serve_file(path: &Path, wishes: &Wishes, clock: Clock) -> Result<Served, Targ
     let block_bytes = block_bytes(&file, caching, bytes);
     // Behind the end there is nothing to lose: it only tells whether this file system can.
     let punches = raw::punch_hole(&file, bytes.next_multiple_of(4096), 4096).is_ok();
-    let hold = Hold::File(file.try_clone().map_err(|error| io_error(path, &error))?);
+    let again = file.try_clone().map_err(|error| io_error(path, &error))?;
+    let hold = match permit {
+        Some(permit) => Hold::Permitted(permit, again),
+        None => Hold::File(again),
+    };
     let file = match caching {
         // A block that does not divide the file's size cannot be read past the page cache.
-        Caching::Direct if block_bytes == 1 => reopen(path, wishes.sharing)?,
+        Caching::Direct if block_bytes == 1 => {
+            let access = access(wishes.sharing);
+            reopen(&file, path, access, Caching::Buffered, Syncing::None).map_err(open_error)?
+        }
         _ => file,
     };
     let engine = engine(file, bytes, block_bytes, clock).map_err(|error| io_error(path, &error))?;
@@ -77,27 +85,33 @@ fn serve_file(path: &Path, wishes: &Wishes, clock: Clock) -> Result<Served, Targ
 }
 
 fn serve_device(path: &Path, wishes: &Wishes, clock: Clock) -> Result<Served, TargetError> {
-    let shown = path.display();
     if wishes.sharing == Sharing::ReadOnly {
-        let (file, caching) = open(path, wishes.sharing, Create::Existing)?;
+        let (file, caching) = open(path, wishes.sharing)?;
         lock(&file, path)?;
         let hold = Hold::File(file.try_clone().map_err(|error| io_error(path, &error))?);
         refuse_if_used(path, &file)?;
         return serve_open_device(path, (file, caching), hold, wishes, clock);
     }
     let cleared = host::judge_lending(path, &Roots::default()).map_err(refused)?;
-    let expected = cleared.expected().to_owned();
-    let typed = |typed: &&String| **typed == expected || names(typed, path);
-    let Some(_) = wishes.destroy.iter().find(typed) else {
-        return Err(TargetError::refused(format!(
-            "clients could change all of {shown}: agree with `--destroy {expected}`, or serve it with --read-only"
-        )));
-    };
-    let permit = cleared.confirm(Some(&expected)).map_err(refused)?;
-    let (file, caching) = open(&permit.held_path(), wishes.sharing, Create::Held)?;
+    let permit = agreed(cleared, path, wishes)?;
+    let (file, caching) = open_held(&permit)?;
     lock(&file, path)?;
     let lock = file.try_clone().map_err(|error| io_error(path, &error))?;
-    serve_open_device(path, (file, caching), Hold::Device(permit, lock), wishes, clock)
+    serve_open_device(path, (file, caching), Hold::Permitted(permit, lock), wishes, clock)
+}
+
+/// Clients could change all of it.
+fn agreed(cleared: Cleared, path: &Path, wishes: &Wishes) -> Result<Permit, TargetError> {
+    let shown = path.display();
+    cleared.confirm(&wishes.consent).map_err(|refusal| match &refusal.reason {
+        Reason::NotConfirmed { expected, typed, .. } if typed.is_empty() => {
+            TargetError::refused(format!(
+                "{shown} exists, and clients could change all of it: agree with `--destroy \
+                 {expected}`, or serve it with --read-only"
+            ))
+        }
+        _ => refused(refusal),
+    })
 }
 
 /// What changes while it is read shows nobody a state that ever was.
@@ -139,22 +153,29 @@ fn serve_open_device(
     })
 }
 
-/// Past the page cache where the file system allows it: what is measured over the network is then the drive.
-fn open(path: &Path, sharing: Sharing, create: Create) -> Result<(File, Caching), TargetError> {
+/// Past the page cache where the file system allows it: what is measured over the network is then
+/// the drive.
+fn open(path: &Path, sharing: Sharing) -> Result<(File, Caching), TargetError> {
     let access = access(sharing);
-    match open_file(path, access, Caching::Direct, Syncing::None, create) {
+    or_buffered(|caching| open_file(path, access, caching, Syncing::None, Create::Existing))
+}
+
+/// The very file or device that was agreed to.
+fn open_held(permit: &Permit) -> Result<(File, Caching), TargetError> {
+    let (held, path) = (permit.file(), permit.path());
+    or_buffered(|caching| reopen(held, path, Access::ReadWrite, caching, Syncing::None))
+}
+
+fn or_buffered(
+    open: impl Fn(Caching) -> Result<File, OpenError>,
+) -> Result<(File, Caching), TargetError> {
+    match open(Caching::Direct) {
         Ok(file) => Ok((file, Caching::Direct)),
         Err(error) if error.kind == OpenErrorKind::DirectRefused => {
-            let file = open_file(path, access, Caching::Buffered, Syncing::None, create);
-            Ok((file.map_err(open_error)?, Caching::Buffered))
+            Ok((open(Caching::Buffered).map_err(open_error)?, Caching::Buffered))
         }
         Err(error) => Err(open_error(error)),
     }
-}
-
-fn reopen(path: &Path, sharing: Sharing) -> Result<File, TargetError> {
-    open_file(path, access(sharing), Caching::Buffered, Syncing::None, Create::Existing)
-        .map_err(open_error)
 }
 
 fn access(sharing: Sharing) -> Access {
@@ -191,14 +212,6 @@ fn engine(
         Ok(engine) => Box::new(engine),
         Err(_) => Box::new(Sync::new(clock, again, geometry(1))),
     })
-}
-
-/// Whether what was typed after `--destroy` means this path.
-fn names(typed: &str, path: &Path) -> bool {
-    let same =
-        |typed: &Path| typed == path || typed.canonicalize().ok() == path.canonicalize().ok();
-    Path::new(typed).file_name().is_some()
-        && (path.file_name() == Some(typed.as_ref()) || same(Path::new(typed)))
 }
 
 fn refused(refusal: host::Refusal) -> TargetError {

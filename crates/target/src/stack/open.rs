@@ -14,7 +14,7 @@ use crate::{
     catalog::{Catalog, DriveKind},
     clock::RealClock,
 };
-use block::{Completion, Data, Drive, Engine, Geometry, Instant, Machine, Request, Stack};
+use block::{Data, Drive, Engine, Geometry, Instant, Machine, Stack, Wrapper};
 use engine::Clock;
 use model::{Array, Bank, Loss, Media, Paced, Port, Sim, Witness, fs::FileSystem};
 
@@ -72,41 +72,21 @@ pub enum Below {
 /// An engine that is one of two.
 macro_rules! either {
     ($either:ident, $one:ident, $other:ident) => {
-        impl $either {
-            fn engine(&self) -> &dyn Engine {
+        impl Wrapper for $either {
+            type Inner = dyn Engine;
+
+            fn inner(&self) -> &Self::Inner {
                 match self {
                     Self::$one(engine) => engine,
-                    Self::$other(stack) => stack,
+                    Self::$other(stack) => &**stack,
                 }
             }
 
-            fn engine_mut(&mut self) -> &mut dyn Engine {
+            fn inner_mut(&mut self) -> &mut Self::Inner {
                 match self {
                     Self::$one(engine) => engine,
-                    Self::$other(stack) => stack,
+                    Self::$other(stack) => &mut **stack,
                 }
-            }
-        }
-
-        impl Engine for $either {
-            fn geometry(&self, drive: Drive) -> Geometry {
-                self.engine().geometry(drive)
-            }
-
-            fn now(&self) -> Instant {
-                self.engine().now()
-            }
-
-            fn submit(&mut self, request: Request) {
-                self.engine_mut().submit(request);
-            }
-
-            fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
-                self.engine_mut().wait(until, done);
-            }
-
-            fn next_wakeup(&self) -> Instant {
-                self.engine().next_wakeup()
             }
         }
     };
@@ -130,25 +110,15 @@ pub struct LayerInfo {
     pub rotational: Option<bool>,
 }
 
-impl Engine for Opened {
-    fn geometry(&self, drive: Drive) -> Geometry {
-        self.engine.geometry(drive)
+impl Wrapper for Opened {
+    type Inner = Witness<Top>;
+
+    fn inner(&self) -> &Witness<Top> {
+        &self.engine
     }
 
-    fn now(&self) -> Instant {
-        self.engine.now()
-    }
-
-    fn submit(&mut self, request: Request) {
-        self.engine.submit(request);
-    }
-
-    fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
-        self.engine.wait(until, done);
-    }
-
-    fn next_wakeup(&self) -> Instant {
-        self.engine.next_wakeup()
+    fn inner_mut(&mut self) -> &mut Witness<Top> {
+        &mut self.engine
     }
 }
 

@@ -3,19 +3,18 @@
 use block::{Data, Engine, Geometry};
 use engine::{
     Access, Caching, Clock, Create, OpenError, OpenErrorKind, Sync, Syncing, Uring, UringOptions,
-    open_file, raw,
+    open_file, raw, reopen,
 };
 use flash::BLOCK_BYTES;
-use host::Permit;
+use host::{
+    Consent, ErrorKind, HostError, Permit, Reason, Refusal, Roots, guard::Inode, lock::Sharing,
+};
 use lab::target::{TargetError, TargetErrorKind};
 use std::{
-    fmt::Write as _,
     fs::{self, File},
     io,
-    os::unix::fs::{FileTypeExt, MetadataExt},
+    os::unix::fs::FileTypeExt,
     path::{Path, PathBuf},
-    thread,
-    time::Duration,
 };
 
 /// Requests outstanding at the drive: chunks, reads, and what a cleaner has in flight.
@@ -28,7 +27,8 @@ const TRANSFER_BYTES_MAX: u32 = 16 << 20;
 pub enum Use {
     /// It is looked at.
     Read,
-    /// It is changed. A block device is then held against mounting, too.
+    /// It is changed, by the managed volume on it: the guard judges it first, and holds a block
+    /// device against mounting.
     Write,
 }
 
@@ -38,6 +38,8 @@ pub struct HeldDrive {
     pub engine: Box<dyn Engine>,
     /// Where it is.
     pub path: PathBuf,
+    /// What it was opened for. The descriptor of a drive that is read cannot be written.
+    pub r#use: Use,
     /// What carries requests to it, in words.
     pub carrier: &'static str,
     /// Whether it is a block device.
@@ -49,8 +51,17 @@ pub struct HeldDrive {
 /// What keeps others away as long as it lives.
 #[derive(Debug)]
 pub struct HeldLock {
-    _file: File,
+    file: File,
     _permit: Option<Permit>,
+    /// Behind loop devices, where no permit has them.
+    _below: Vec<File>,
+}
+
+impl HeldLock {
+    /// The file or device that is held.
+    pub fn inode(&self) -> Option<Inode> {
+        Inode::of(&self.file.metadata().ok()?)
+    }
 }
 
 impl HeldDrive {
@@ -59,9 +70,7 @@ impl HeldDrive {
     /// # Errors
     /// A sentence with the cure: not there, in use, a directory, smaller than a block.
     pub fn open(path: &Path, r#use: Use, clock: Clock) -> Result<Self, TargetError> {
-        refuse_directory(path)?;
-        let file = open(path, access(r#use), Create::Existing)?;
-        Self::opened(path, file, None, UringOptions::default(), clock)
+        Self::open_with(path, r#use, UringOptions::default(), clock)
     }
 
     /// As [`open`](Self::open), for whoever sleeps on the engine's descriptor: a server.
@@ -69,29 +78,66 @@ impl HeldDrive {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn polled(path: &Path, r#use: Use, clock: Clock) -> Result<Self, TargetError> {
-        refuse_directory(path)?;
-        let file = open(path, access(r#use), Create::Existing)?;
-        Self::opened(path, file, None, UringOptions::pollable(), clock)
+        Self::open_with(path, r#use, UringOptions::pollable(), clock)
     }
 
-    /// The device that a permit holds.
+    /// The file or device that a permit holds.
     ///
     /// # Errors
     /// As [`open`](Self::open).
     pub fn permitted(permit: Permit, clock: Clock) -> Result<Self, TargetError> {
-        let file = open(&permit.held_path(), Access::ReadWrite, Create::Held)?;
+        Self::permitted_with(permit, UringOptions::default(), clock)
+    }
+
+    fn open_with(
+        path: &Path,
+        r#use: Use,
+        options: UringOptions,
+        clock: Clock,
+    ) -> Result<Self, TargetError> {
+        refuse_directory(path)?;
+        match r#use {
+            Use::Read => {
+                let file = or_buffered(|caching| {
+                    open_file(path, Access::Read, caching, Syncing::None, Create::Existing)
+                })?;
+                Self::opened(path, file, Use::Read, None, options, clock)
+            }
+            Use::Write => {
+                let consent = Consent::as_managed_volume();
+                let judged = host::judge_volume(path, &Roots::default());
+                let permit = judged.and_then(|cleared| cleared.confirm(&consent));
+                let permit = permit.map_err(refused)?;
+                Self::permitted_with(permit, options, clock)
+            }
+        }
+    }
+
+    fn permitted_with(
+        permit: Permit,
+        options: UringOptions,
+        clock: Clock,
+    ) -> Result<Self, TargetError> {
         let path = permit.path().to_owned();
-        Self::opened(&path, file, Some(permit), UringOptions::default(), clock)
+        let held = permit.file();
+        let file =
+            or_buffered(|caching| reopen(held, &path, Access::ReadWrite, caching, Syncing::None))?;
+        Self::opened(&path, file, Use::Write, Some(permit), options, clock)
     }
 
     fn opened(
         path: &Path,
         (file, is_direct): (File, bool),
+        r#use: Use,
         permit: Option<Permit>,
         options: UringOptions,
         clock: Clock,
     ) -> Result<Self, TargetError> {
         lock(&file, path)?;
+        let below = match permit {
+            Some(_) => Vec::new(),
+            None => host::guard::lock_below(&file, &Roots::default()).map_err(not_locked)?,
+        };
         let facts = file.metadata().map_err(|error| io_error("look at", path, &error))?;
         let is_device = facts.file_type().is_block_device();
         let bytes = if is_device { raw::device_bytes(&file) } else { Ok(facts.len()) };
@@ -107,9 +153,19 @@ impl HeldDrive {
         let again = file.try_clone().map_err(|error| io_error("open", path, &error))?;
         let (engine, carrier) = engine(file, whole, block_bytes, options, clock)
             .map_err(|error| io_error("open", path, &error))?;
-        let lock = HeldLock { _file: again, _permit: permit };
-        Ok(Self { engine, path: path.to_owned(), carrier, is_device, lock })
+        let lock = HeldLock { file: again, _permit: permit, _below: below };
+        Ok(Self { engine, path: path.to_owned(), r#use, carrier, is_device, lock })
     }
+}
+
+fn refused(refusal: Refusal) -> TargetError {
+    let way_out = match refusal.reason {
+        Reason::ReadOnly | Reason::Unreadable { .. } => {
+            "; `drivelab serve --read-only` needs to read it only"
+        }
+        _ => "",
+    };
+    TargetError::refused(format!("{refusal}{way_out}"))
 }
 
 fn refuse_directory(path: &Path) -> Result<(), TargetError> {
@@ -123,15 +179,10 @@ fn refuse_directory(path: &Path) -> Result<(), TargetError> {
     Ok(())
 }
 
-fn access(r#use: Use) -> Access {
-    match r#use {
-        Use::Read => Access::Read,
-        Use::Write => Access::ReadWrite,
-    }
-}
-
-fn open(path: &Path, access: Access, create: Create) -> Result<(File, bool), TargetError> {
-    let open = |caching| open_file(path, access, caching, Syncing::None, create);
+/// Past the page cache where the file system allows that, and whether it does.
+fn or_buffered(
+    open: impl Fn(Caching) -> Result<File, OpenError>,
+) -> Result<(File, bool), TargetError> {
     match open(Caching::Direct) {
         Ok(file) => Ok((file, true)),
         Err(error) if error.kind == OpenErrorKind::DirectRefused => {
@@ -178,56 +229,14 @@ fn engine(
 
 /// One process at a time; whoever comes second is told who was first.
 pub(crate) fn lock(file: &File, path: &Path) -> Result<(), TargetError> {
-    // A ring lets go of its files a moment after it is closed: then the lock is that of a process that is gone, or our
-    // own, from when we looked at the file.
-    const TRIES: u32 = 200;
-    let mut taken = true;
-    for _ in 0..TRIES {
-        taken = raw::try_lock(file).map_err(|error| io_error("lock", path, &error))?
-            == raw::FileLock::HeldByAnother;
-        if !taken || holder(file).is_some_and(|process| process != std::process::id()) {
-            break;
-        }
-        thread::sleep(Duration::from_millis(25));
+    host::lock::lock(file, path, Sharing::Alone).map_err(not_locked)
+}
+
+fn not_locked(error: HostError) -> TargetError {
+    match error.kind() {
+        ErrorKind::Busy => TargetError::refused(error.to_string()),
+        _ => TargetError { kind: TargetErrorKind::Io, message: error.to_string() },
     }
-    if !taken {
-        return Ok(());
-    }
-    let shown = path.display();
-    let who = holder(file).map_or_else(|| "another process".to_owned(), named);
-    Err(TargetError::refused(format!(
-        "{shown} is in use by {who}, and it is used by one process at a time: wait for its end, or stop it"
-    )))
-}
-
-/// The living process that holds a lock on the file: the kernel lists them by device and inode (proc(5), /proc/locks).
-fn holder(file: &File) -> Option<u32> {
-    let facts = file.metadata().ok()?;
-    let (major, minor) = (major_of(facts.dev()), minor_of(facts.dev()));
-    let place = format!("{major:02x}:{minor:02x}:{}", facts.ino());
-    let locks = fs::read_to_string("/proc/locks").ok()?;
-    let line = locks.lines().find(|line| {
-        line.contains(" FLOCK ") && line.split_whitespace().any(|word| word == place)
-    })?;
-    let process = line.split_whitespace().nth(4)?.parse::<u32>().ok()?;
-    Path::new(&format!("/proc/{process}")).exists().then_some(process)
-}
-
-fn named(process: u32) -> String {
-    let mut who = format!("process {process}");
-    if let Ok(name) = fs::read_to_string(format!("/proc/{process}/comm")) {
-        let _ = write!(who, " ({})", name.trim());
-    }
-    who
-}
-
-/// As glibc's makedev(3) puts them together.
-fn major_of(device: u64) -> u64 {
-    (device >> 32 & 0xffff_f000) | (device >> 8 & 0xfff)
-}
-
-fn minor_of(device: u64) -> u64 {
-    (device >> 12 & 0xffff_ff00) | (device & 0xff)
 }
 
 pub(super) fn io_error(what: &str, path: &Path, error: &io::Error) -> TargetError {

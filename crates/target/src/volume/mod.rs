@@ -12,23 +12,27 @@ mod site;
 
 pub(crate) use hold::lock;
 pub use hold::{HeldDrive, HeldLock, Use};
-pub use site::{Order, Site};
+pub use site::{Order, Site, Space, Sparse};
 
 use crate::{
     memory::MemoryText,
     stack::{Managed, on_memory},
 };
 use block::{
-    Actor, Allocation, Buf, Command, Completion, Drive, Engine, Geometry, Instant, IoError,
-    Request, Stack, Tag,
+    Actor, Buf, Command, Completion, Drive, Engine, Instant, IoError, Request, Stack, Tag, Wrapper,
 };
-use engine::Clock;
-use flash::{Cleaning, Discards, IdleCleaning, Settings, Shape, Volume, VolumeId};
+use engine::{Clock, raw};
+use flash::{
+    Answered, Cleaning, Discards, IdleCleaning, Scrubbing, Settings, Shape, Volume, VolumeId,
+};
 use lab::target::{TargetError, TargetErrorKind};
-use std::{os::fd::BorrowedFd, path::Path};
+use std::path::Path;
 
 /// Requests that a volume takes at a time: more than any method or client asks.
 pub const QUEUE_DEPTH: u32 = 4096;
+
+const ENOSPC: i32 = 28;
+const EDQUOT: i32 = 122;
 
 /// What a volume on a real drive is opened with.
 pub fn settings(is_device: bool) -> Settings {
@@ -60,12 +64,24 @@ impl ManagedVolume {
         Self::open_on(HeldDrive::open(path, Use::Write, clock)?)
     }
 
-    /// Opens the volume on a drive that is held.
+    /// Opens the volume for reading: not one byte is written below, and recovery stays in memory.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_read_only(path: &Path, clock: Clock) -> Result<Self, TargetError> {
+        Self::open_on(HeldDrive::open(path, Use::Read, clock)?)
+    }
+
+    /// Opens the volume on a drive that is held, for what the drive was opened for.
     ///
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_on(drive: HeldDrive) -> Result<Self, TargetError> {
-        let volume = Volume::open(drive.engine.geometry(Drive(0)), settings(drive.is_device));
+        let (below, settings) = (drive.engine.geometry(Drive(0)), settings(drive.is_device));
+        let volume = match drive.r#use {
+            Use::Read => Volume::open_read_only(below, settings),
+            Use::Write => Volume::open(below, settings),
+        };
         Self::started(volume, drive)
     }
 
@@ -98,16 +114,33 @@ impl ManagedVolume {
         if let Some(error) = managed.volume().open_error() {
             return Err(TargetError::refused(format!("{}: {error}", path.display())));
         }
-        opened.map_err(|error| TargetError {
-            kind: TargetErrorKind::Io,
-            message: format!("{}: the drive failed ({error:?})", path.display()),
-        })?;
+        if let Err(error) = opened {
+            let bytes = managed.volume().checkpoint_bytes().unwrap_or(0);
+            // Nothing was acknowledged, and there is no room to stop it in order.
+            managed.is_stopped = true;
+            return Err(failed(&path, error, bytes));
+        }
+        // Recovery took much, in small pieces.
+        raw::trim_memory();
         Ok(managed)
     }
 
     /// What it is and how it stands.
     pub fn volume(&self) -> &Volume {
         &self.stack.machine
+    }
+
+    /// When writes are answered from now on.
+    pub fn set_answered(&mut self, answered: Answered) {
+        self.stack.machine.set_answered(answered);
+    }
+
+    /// From now on everything that is alive is read and verified, or not any more.
+    ///
+    /// # Panics
+    /// At a rate of nothing.
+    pub fn set_scrubbing(&mut self, plan: Option<Scrubbing>) {
+        self.stack.machine.set_scrubbing(plan);
     }
 
     /// What carries its requests, in words.
@@ -144,6 +177,28 @@ impl ManagedVolume {
     }
 }
 
+/// Why a volume that was found could not be opened: what its drive said, and the cure.
+fn failed(path: &Path, error: IoError, bytes: u64) -> TargetError {
+    /// A file system keeps some of what is freed for itself.
+    const MARGIN_BYTES: u64 = 1 << 20;
+    let shown = path.display();
+    match error {
+        IoError::Os(ENOSPC | EDQUOT) => TargetError {
+            kind: TargetErrorKind::NoSpace,
+            message: format!(
+                "{shown}: no space is left below it, and opening it for writing takes up to {}: \
+                 free as much on the file system that it is on, or read it with `drivelab serve \
+                 --read-only`, which writes nothing",
+                block::display_bytes((bytes + MARGIN_BYTES).next_multiple_of(MARGIN_BYTES))
+            ),
+        },
+        _ => TargetError {
+            kind: TargetErrorKind::Io,
+            message: format!("{shown}: the drive failed ({error:?})"),
+        },
+    }
+}
+
 impl Drop for ManagedVolume {
     fn drop(&mut self) {
         if !self.is_stopped && self.volume().open_error().is_none() {
@@ -153,43 +208,28 @@ impl Drop for ManagedVolume {
     }
 }
 
-impl Engine for ManagedVolume {
-    fn geometry(&self, drive: Drive) -> Geometry {
-        self.stack.geometry(drive)
+impl Wrapper for ManagedVolume {
+    type Inner = Managed;
+
+    fn inner(&self) -> &Managed {
+        &self.stack
     }
 
-    fn now(&self) -> Instant {
-        self.stack.now()
+    fn inner_mut(&mut self) -> &mut Managed {
+        &mut self.stack
     }
 
-    fn submit(&mut self, request: Request) {
-        self.stack.submit(request);
-    }
-
-    fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
-        let before = done.len();
-        self.stack.wait(until, done);
-        // The volume says when its answer was due; it is seen now.
+    /// The volume says when its answer was due; it is seen now.
+    fn on_done(&mut self, done: &mut [Completion]) {
         let now = self.stack.now();
-        for completion in &mut done[before..] {
+        for completion in done {
             completion.finished = completion.finished.max(now);
         }
     }
 
-    fn next_wakeup(&self) -> Instant {
-        self.stack.next_wakeup()
-    }
-
-    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.stack.poll_fd()
-    }
-
-    fn allocation(&self, drive: Drive, offset: u64, len: u64) -> (Allocation, u64) {
-        self.stack.allocation(drive, offset, len)
-    }
-
-    /// Plain memory: the volume copies what is written, and workers come and go.
-    fn pool(&mut self, count: usize, bytes: usize) -> Vec<Buf> {
-        Buf::pool(count, bytes).1
+    /// Plain memory: the volume copies what is written. Of what a server may need at most, little
+    /// is in use at most times, and memory that the kernel knows would be there from the start.
+    fn memory(&mut self, count: usize, bytes: usize) -> Vec<Buf> {
+        Buf::pool_on_demand(count, bytes).1
     }
 }

@@ -3,13 +3,13 @@
 use super::hold::{HeldDrive, io_error};
 use engine::{Clock, raw};
 use flash::{BLOCK_BYTES, Parity};
-use host::{Permit, Reason, Roots};
+use host::{Cleared, Consent, Permit, Reason, Refusal, Roots};
 use lab::target::{TargetError, TargetErrorKind};
 use record::{TargetInfo, TargetKind};
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io,
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
@@ -25,8 +25,29 @@ pub struct Order {
     pub path: PathBuf,
     /// The size of a file that is made.
     pub drive_bytes: Option<u64>,
-    /// What was typed after `--destroy`.
-    pub destroy: Vec<String>,
+    /// To lose what is there.
+    pub consent: Consent,
+    /// Whether the holes of a file that exists are filled.
+    pub space: Space,
+}
+
+/// Whether a file's space is taken before it is needed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Space {
+    /// A file that exists keeps its holes, and takes more of its file system as the volume fills.
+    #[default]
+    AsItIs,
+    /// All of it at once.
+    Taken,
+}
+
+/// A file with holes, and what it lies on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sparse {
+    /// What the file may still take.
+    pub missing_bytes: u64,
+    /// What its file system has free.
+    pub free_bytes: u64,
 }
 
 /// A place that may be written over. Nothing was written yet.
@@ -41,13 +62,15 @@ pub struct Site {
     pub erase_unit_bytes: u64,
     /// What it is, in a few words.
     pub what: String,
+    /// Where a file has holes.
+    pub sparse: Option<Sparse>,
     place: Place,
+    space: Space,
 }
 
 enum Place {
     New(PathBuf),
-    File(PathBuf),
-    Device(Permit),
+    There(Permit),
 }
 
 impl Site {
@@ -64,7 +87,7 @@ impl Site {
         let shown = path.display();
         match info.kind {
             TargetKind::NewFile => new_file(order, &info),
-            TargetKind::File => existing_file(order, &roots),
+            TargetKind::File => existing_file(order, &info, &roots),
             TargetKind::BlockDevice => device(order, &info, &roots),
             _ => Err(TargetError::refused(format!(
                 "{shown} is a directory, and a managed volume is in a file or on a block device: name a new file in \
@@ -81,12 +104,16 @@ impl Site {
     pub fn take(self, clock: Clock) -> Result<HeldDrive, TargetError> {
         match self.place {
             Place::New(path) => {
-                make_file(&path, self.device_bytes)?;
-                HeldDrive::open(&path, super::Use::Write, clock)
-                    .inspect_err(|_| drop(fs::remove_file(&path)))
+                let permit = make_file(&path, self.device_bytes)?;
+                HeldDrive::permitted(permit, clock).inspect_err(|_| drop(fs::remove_file(&path)))
             }
-            Place::File(path) => HeldDrive::open(&path, super::Use::Write, clock),
-            Place::Device(permit) => HeldDrive::permitted(permit, clock),
+            Place::There(permit) => {
+                if self.space == Space::Taken {
+                    raw::allocate(permit.file(), self.device_bytes)
+                        .map_err(|error| io_error("take all space of", permit.path(), &error))?;
+                }
+                HeldDrive::permitted(permit, clock)
+            }
         }
     }
 
@@ -107,7 +134,9 @@ impl Site {
             parity: Parity::None,
             erase_unit_bytes: ALIGNMENT_BYTES.min(1 << suits.ilog2()),
             what,
+            sparse: None,
             place,
+            space: Space::AsItIs,
         }
     }
 }
@@ -134,31 +163,51 @@ fn new_file(order: &Order, info: &TargetInfo) -> Result<Site, TargetError> {
     Ok(Site::plain(bytes, what, Place::New(path)))
 }
 
-fn existing_file(order: &Order, roots: &Roots) -> Result<Site, TargetError> {
+fn existing_file(order: &Order, info: &TargetInfo, roots: &Roots) -> Result<Site, TargetError> {
     let path = &order.path;
     let shown = path.display();
-    host::judge_file(path, roots).map_err(|refusal| TargetError::refused(refusal.to_string()))?;
-    let facts = fs::metadata(path).map_err(|error| io_error("look at", path, &error))?;
     if let Some(bytes) = order.drive_bytes {
         return Err(TargetError::refused(format!(
             "--drive-size {} is for a file that is made, and {shown} exists: leave it out, or name another file",
             block::display_bytes(bytes)
         )));
     }
-    if facts.len() < BLOCK_BYTES {
+    let cleared = host::judge_file(path, roots).map_err(refused)?;
+    let bytes = cleared.bytes();
+    if bytes < BLOCK_BYTES {
         return Err(TargetError::refused(format!(
             "{shown} is empty: give it a size with `truncate -s 10G {shown}`, or name a new file with --drive-size"
         )));
     }
-    let is_agreed = order.destroy.iter().any(|typed| is_named(typed, path));
-    if facts.blocks() > 0 && !is_agreed {
-        let holds = if starts_as_volume(path) { "a managed volume" } else { "data" };
-        return Err(TargetError::refused(format!(
-            "{shown} exists and holds {holds}, all of which would be lost: to confirm, type `--destroy {shown}`"
-        )));
-    }
-    let what = format!("the file {shown}, {}", block::display_bytes(facts.len()));
-    Ok(Site::plain(facts.len(), what, Place::File(path.clone())))
+    let permit = match cleared.if_empty() {
+        Ok(permit) => permit,
+        Err(cleared) => agreed(cleared, &order.consent, path)?,
+    };
+    let what = format!("the file {shown}, {}", block::display_bytes(bytes));
+    // st_blocks counts in 512 B (stat(2)).
+    let facts = permit.file().metadata().map_err(|error| io_error("look at", path, &error))?;
+    let missing_bytes = (bytes / BLOCK_BYTES * BLOCK_BYTES).saturating_sub(facts.blocks() * 512);
+    let sparse = Sparse { missing_bytes, free_bytes: info.free_bytes.unwrap_or(u64::MAX) };
+    let is_sparse = missing_bytes > 0 && order.space == Space::AsItIs;
+    let site = Site::plain(bytes, what, Place::There(permit));
+    Ok(Site { sparse: is_sparse.then_some(sparse), space: order.space, ..site })
+}
+
+fn agreed(cleared: Cleared, consent: &Consent, path: &Path) -> Result<Permit, TargetError> {
+    let is_volume = host::guard::holds_volume(cleared.file(), cleared.bytes());
+    let holds = if is_volume.unwrap_or(false) { "a managed volume" } else { "data" };
+    let shown = path.display();
+    cleared.confirm(consent).map_err(|refusal| match refusal.reason {
+        Reason::NotConfirmed { expected, .. } => TargetError::refused(format!(
+            "{shown} exists and holds {holds}, all of which would be lost: to confirm, type \
+             `--destroy {expected}`"
+        )),
+        _ => refused(refusal),
+    })
+}
+
+fn refused(refusal: Refusal) -> TargetError {
+    TargetError::refused(refusal.to_string())
 }
 
 fn device(order: &Order, info: &TargetInfo, roots: &Roots) -> Result<Site, TargetError> {
@@ -169,23 +218,13 @@ fn device(order: &Order, info: &TargetInfo, roots: &Roots) -> Result<Site, Targe
             "--drive-size is for a file that is made, and {shown} is a block device: leave it out"
         )));
     }
-    let cleared = match host::judge_destruction(path, roots) {
-        // What one agrees to lose may be an older volume of our own; anything else must be wiped first.
-        Err(refusal) if is_only_a_volume(&refusal.reason) => host::judge_lending(path, roots),
-        judged => judged,
-    };
-    let cleared = cleared.map_err(|refusal| TargetError::refused(refusal.to_string()))?;
-    let same = |typed: &&String| **typed == cleared.expected() || is_named(typed, path);
-    let typed = order.destroy.iter().find(same).map(|_| cleared.expected().to_owned());
-    let typed = typed.or_else(|| order.destroy.first().cloned());
-    let permit = cleared
-        .confirm(typed.as_deref())
-        .map_err(|refusal| TargetError::refused(refusal.to_string()))?;
+    // What one agrees to lose may be an older volume of our own; anything else must be wiped first.
+    let cleared = host::judge_new_volume(path, roots).map_err(refused)?;
+    let permit = cleared.confirm(&order.consent).map_err(refused)?;
     let kind = info.stack.first().map_or("", |layer| layer.kind.as_str());
     let what = format!("the block device {shown}, {}", block::display_bytes(permit.bytes()));
-    let file = File::open(permit.held_path()).map_err(|error| io_error("open", path, &error))?;
-    let stripe = md_stripe_bytes(kind, &file);
-    let site = Site::plain(permit.bytes(), what, Place::Device(permit));
+    let stripe = md_stripe_bytes(kind, permit.file());
+    let site = Site::plain(permit.bytes(), what, Place::There(permit));
     Ok(match stripe {
         None => site,
         Some(stripe_bytes) => Site {
@@ -213,34 +252,14 @@ fn md_stripe_bytes(kind: &str, file: &File) -> Option<u64> {
     (is_stripe && bytes.is_multiple_of(BLOCK_BYTES)).then_some(bytes)
 }
 
-fn is_only_a_volume(reason: &Reason) -> bool {
-    match reason {
-        Reason::Signature { found } => {
-            found.iter().all(|(_, name)| name == "a drivelab flash volume")
-        }
-        _ => false,
-    }
-}
-
-fn starts_as_volume(path: &Path) -> bool {
-    use std::io::Read;
-    let mut start = [0; 8];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
-    read.is_ok() && start == host::guard::FLASH_MAGIC
-}
-
-/// Whether what was typed after `--destroy` means this path.
-fn is_named(typed: &str, path: &Path) -> bool {
-    let typed = Path::new(typed);
-    typed == path
-        || typed.canonicalize().ok().is_some_and(|typed| path.canonicalize().ok() == Some(typed))
-}
-
 /// All its space is taken at once: a full file system is no news for later.
-fn make_file(path: &Path, bytes: u64) -> Result<(), TargetError> {
-    let made = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path);
-    let file = made.map_err(|error| io_error("make", path, &error))?;
-    let sized = raw::allocate(&file, bytes).or_else(|error| match error.kind() {
+fn make_file(path: &Path, bytes: u64) -> Result<Permit, TargetError> {
+    let permit = Permit::new_file(path, bytes).map_err(|error| io_error("make", path, &error))?;
+    // Else what is written to it, flushed and all, could be in a file that no directory names.
+    raw::sync_directory_of(path)
+        .map_err(|error| io_error("flush the directory of", path, &error))?;
+    let file = permit.file();
+    let sized = raw::allocate(file, bytes).or_else(|error| match error.kind() {
         // A file system that cannot promise space: the file has holes then.
         io::ErrorKind::Unsupported => file.set_len(bytes),
         _ => Err(error),
@@ -248,5 +267,6 @@ fn make_file(path: &Path, bytes: u64) -> Result<(), TargetError> {
     sized.map_err(|error| {
         let _ = fs::remove_file(path);
         io_error("make room for", path, &error)
-    })
+    })?;
+    Ok(permit)
 }

@@ -15,6 +15,8 @@ pub enum Kind {
     Json,
     /// A sentence.
     Text,
+    /// Metrics, as OpenMetrics 1.0 has them.
+    OpenMetrics,
 }
 
 impl Kind {
@@ -25,6 +27,7 @@ impl Kind {
             Self::Script => "text/javascript; charset=utf-8",
             Self::Json => "application/json",
             Self::Text => "text/plain; charset=utf-8",
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
         }
     }
 }

@@ -12,7 +12,7 @@ pub mod page;
 mod trial;
 
 use super::{
-    ground::{self, Ground},
+    ground::{self, Attached, Ground},
     stage,
 };
 use crate::serve::words;
@@ -98,12 +98,13 @@ fn cut(
     let at = base.join("mount");
     let (device, client) = ground::connect(ledger, base)?;
     children.push(client);
-    let path = stage::set(ledger, configuration, &device, &at, false)?;
+    let attached = Attached::new(device, Vec::new())?;
+    let path = stage::set(ledger, configuration, &attached, &at, false)?;
     let trial = match configuration.is_raw() {
-        true => Trial::on_device(&path, seed, stop),
+        true => Trial::on_device(attached.permit()?.file(), seed, stop),
         false => Trial::on_file_system(&path, seed, stop),
     }?;
-    wait_until_idle(&device);
+    wait_until_idle(&attached.device);
     ledger.say(&format!("kill -USR1 {}", pid.as_raw_nonzero()));
     kill_process(pid, Signal::USR1).context("the power cannot be cut")?;
     let lost_sectors = wait_for_cut(said)?;

@@ -86,11 +86,10 @@ impl Trial {
         Ok(trial)
     }
 
-    /// Writes ranges of the device at `path`.
-    pub fn on_device(path: &Path, seed: u64, stop: &AtomicBool) -> Result<Self> {
+    /// Writes ranges of a device.
+    pub fn on_device(mut device: &File, seed: u64, stop: &AtomicBool) -> Result<Self> {
         let failed = "the device cannot be written";
         let mut trial = Self { seed, written: BTreeMap::new() };
-        let mut device = OpenOptions::new().write(true).open(path).context(failed)?;
         let bytes = device.seek(SeekFrom::End(0)).context(failed)?;
         let offset = |number: u64| bytes / (FLUSHED + LOOSE) * number / ALIGNED * ALIGNED;
         for version in 0..2 {
@@ -107,7 +106,7 @@ impl Trial {
             let contents = trial.add(&offset(number).to_string(), BYTES_MAX, Flush::Never);
             device.write_all_at(contents, offset(number)).context(failed)?;
         }
-        hand_on(&device).context(failed)?;
+        hand_on(device).context(failed)?;
         Ok(trial)
     }
 
@@ -265,10 +264,10 @@ mod tests {
     fn ranges_of_a_device_are_read_back() {
         let at = directory("device");
         let device = at.join("device");
-        File::create(&device).and_then(|file| file.set_len(32 << 20)).expect("room");
-        let trial = Trial::on_device(&device, 5, &CALM).expect("room");
+        let file = File::create(&device).expect("room");
+        file.set_len(32 << 20).expect("room");
+        let trial = Trial::on_device(&file, 5, &CALM).expect("room");
         assert_eq!(trial.look(&device), Found { flushed: 64, intact: 64, foreign: 0 });
-        let file = File::options().write(true).open(&device).expect("it is there");
         file.write_all_at(&[7; 512], 1024).expect("room");
         assert_eq!(trial.look(&device), Found { flushed: 64, intact: 63, foreign: 1 });
         fs::remove_dir_all(at).expect("it is ours");

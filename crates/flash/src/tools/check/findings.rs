@@ -2,7 +2,7 @@
 
 use crate::{
     layout::BLOCK_BYTES,
-    volume::{CopyState, OpenError},
+    volume::{CopyState, OpenError, Tail},
 };
 use block::IoError;
 use std::{fmt, ops::Range};
@@ -33,6 +33,11 @@ pub enum Finding {
         /// How it was found.
         state: CopyState,
     },
+    /// The newest root: the one before it was rolled forward, and nothing is missing.
+    Root {
+        /// Where it is damaged.
+        offset: u64,
+    },
     /// A page of the map cannot be read, or is not the one that the root means.
     Page {
         /// Where.
@@ -41,11 +46,21 @@ pub enum Finding {
         blocks: Range<u32>,
     },
     /// What no flush had covered when the volume stopped, and is not whole.
-    TailCut {
-        /// First number that is missing.
-        seq: u64,
-        /// Whole ones behind it.
-        chunks: u64,
+    TailCut(Tail),
+    /// Blocks that were changed in a tail that was cut: they are as they were before.
+    TailBlocks {
+        /// Which.
+        blocks: Range<u32>,
+    },
+    /// Chunks or records are missing, and nothing younger speaks of these blocks: they may have been in them.
+    MayBeOlder {
+        /// Which.
+        blocks: Range<u32>,
+    },
+    /// Where the last of what was flushed may lie, it cannot be read.
+    TailUnreadable {
+        /// How many chunks, headers and records.
+        places: u64,
     },
     /// Chunks that a flush had covered are not there.
     ChunksMissing {
@@ -124,20 +139,54 @@ impl Finding {
     /// How bad it is.
     pub fn severity(&self) -> Severity {
         match self {
-            Self::Superblock { .. } => Severity::Repaired,
-            Self::TailCut { .. } | Self::RecordCut | Self::Header { .. } => Severity::Harmless,
-            Self::FreeSegment { .. } | Self::Unwritten { .. } | Self::Unverified { .. } => {
-                Severity::Doubtful
+            Self::Superblock { .. } | Self::Root { .. } => Severity::Repaired,
+            Self::TailCut(_) | Self::TailBlocks { .. } | Self::RecordCut | Self::Header { .. } => {
+                Severity::Harmless
             }
+            Self::FreeSegment { .. }
+            | Self::MayBeOlder { .. }
+            | Self::Unwritten { .. }
+            | Self::Unverified { .. } => Severity::Doubtful,
             Self::Unopenable(_)
             | Self::Page { .. }
             | Self::ChunksMissing { .. }
             | Self::RecordsMissing { .. }
+            | Self::TailUnreadable { .. }
             | Self::RecordBlocks { .. }
             | Self::SharedLocation { .. }
             | Self::Checksum { .. }
             | Self::Unreadable { .. }
             | Self::KnownLost { .. } => Severity::Lost,
+        }
+    }
+
+    /// The blocks of the volume that it is about.
+    pub fn blocks(&self) -> Option<Range<u32>> {
+        match self {
+            Self::Page { blocks, .. }
+            | Self::Checksum { blocks, .. }
+            | Self::Unreadable { blocks, .. }
+            | Self::Unverified { blocks, .. }
+            | Self::KnownLost { blocks } => Some(blocks.clone()),
+            Self::SharedLocation { block, .. } | Self::Unwritten { block, .. } => {
+                Some(*block..*block + 1)
+            }
+            _ => None,
+        }
+    }
+
+    /// The place on the drive that it is about, in bytes.
+    pub fn offset(&self) -> Option<u64> {
+        match self {
+            Self::Page { offset, .. }
+            | Self::FreeSegment { offset, .. }
+            | Self::SharedLocation { offset, .. }
+            | Self::Unwritten { offset, .. }
+            | Self::Header { offset }
+            | Self::Checksum { offset, .. }
+            | Self::Unreadable { offset, .. }
+            | Self::Unverified { offset, .. } => Some(*offset),
+            _ => None,
         }
     }
 
@@ -158,6 +207,7 @@ impl Finding {
                 Self::Unreadable { blocks: more, offset: next, error: other },
             ) if error == other && goes_on(*offset, blocks, *next, more) => blocks.end = more.end,
             (Self::KnownLost { blocks }, Self::KnownLost { blocks: more })
+            | (Self::TailBlocks { blocks }, Self::TailBlocks { blocks: more })
                 if blocks.end == more.start =>
             {
                 blocks.end = more.end;
@@ -188,19 +238,33 @@ impl fmt::Display for Finding {
                     CopyState::Good => "is good",
                     CopyState::Older => "is older than it should be",
                     CopyState::Damaged => "is damaged",
-                    CopyState::OtherVolume => "belongs to another volume",
                 };
                 write!(formatter, "superblock copy {copy} of 0 to 3 {what}")
             }
+            Self::Root { offset } => write!(
+                formatter,
+                "the newest root of the map is damaged at offset {offset}: the one before it, rolled \
+                 forward, leads to the same"
+            ),
             Self::Page { offset, blocks } => write!(
                 formatter,
                 "the page of the map at offset {offset} is damaged: {} are lost",
                 Blocks(blocks)
             ),
-            Self::TailCut { seq, chunks } => write!(
+            Self::TailCut(tail) => tail.fmt(formatter),
+            Self::TailBlocks { blocks } => write!(
                 formatter,
-                "the log ends before chunk {seq}; {chunks} chunks behind it, which no flush had covered, \
-                 do not count"
+                "{} were changed after the last flush in chunks that do not count: they are as before",
+                Blocks(blocks)
+            ),
+            Self::MayBeOlder { blocks } => write!(
+                formatter,
+                "{} may have been written in what is missing, and be older than they should be",
+                Blocks(blocks)
+            ),
+            Self::TailUnreadable { places } => write!(
+                formatter,
+                "{places} places at the end of the log cannot be read: what was flushed last may be there"
             ),
             Self::ChunksMissing { chunks } => write!(
                 formatter,

@@ -9,13 +9,14 @@ pub use findings::{Finding, Severity};
 use self::segments::Segments;
 use super::{Status, ToolError, Watch, bits::Bits, look, scan::Reader};
 use crate::{
+    format::Kind,
     layout::{BLOCK_BYTES, Layout},
     map::LOST,
     segments::State,
     volume::{CopyState, Look, OpenError},
 };
 use block::Engine;
-use std::fmt;
+use std::{fmt, ops::Range};
 
 /// What a check came to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -141,6 +142,9 @@ fn check_opening(look: &Look, report: &mut CheckReport) {
             report.find(Finding::Superblock { copy, state });
         }
     }
+    if let Some(offset) = look.report.root_damaged {
+        report.find(Finding::Root { offset });
+    }
     for &page in &look.pages_lost {
         let (entries, end) = (look.layout.page_entries, look.layout.exported_blocks);
         let offset = Layout::offset(look.root.directory[page as usize].0);
@@ -148,12 +152,25 @@ fn check_opening(look: &Look, report: &mut CheckReport) {
         report.find(Finding::Page { offset, blocks });
     }
     let opened = &look.report;
-    if opened.chunks_cut > 0 {
-        let (seq, chunks) = (opened.first_seq, opened.chunks_cut);
-        report.find(Finding::TailCut { seq, chunks });
+    if let Some(tail) = opened.tail {
+        report.find(Finding::TailCut(tail));
+        for blocks in tail_blocks(look) {
+            report.find(Finding::TailBlocks { blocks });
+        }
+    }
+    if opened.tail_unreadable > 0 {
+        report.find(Finding::TailUnreadable { places: opened.tail_unreadable });
     }
     if opened.chunks_missing > 0 {
         report.find(Finding::ChunksMissing { chunks: opened.chunks_missing });
+    }
+    if opened.chunks_missing + opened.records_missing > 0 {
+        let known = merged(look.known_since_gap.clone(), look.layout.exported_blocks);
+        let starts = std::iter::once(0).chain(known.iter().map(|range| range.end));
+        let ends = known.iter().map(|range| range.start).chain([look.layout.exported_blocks]);
+        for blocks in starts.zip(ends).map(|(start, end)| start..end).filter(|r| !r.is_empty()) {
+            report.find(Finding::MayBeOlder { blocks });
+        }
     }
     if opened.records_cut > 0 {
         report.find(Finding::RecordCut);
@@ -164,6 +181,31 @@ fn check_opening(look: &Look, report: &mut CheckReport) {
     if opened.record_blocks_lost > 0 {
         report.find(Finding::RecordBlocks { blocks: opened.record_blocks_lost });
     }
+}
+
+/// The blocks that the host had changed in chunks that do not count, in order, and each once.
+fn tail_blocks(look: &Look) -> Vec<Range<u32>> {
+    let of_host = look.cut.iter().filter(|entry| matches!(entry.kind, Kind::Write | Kind::Trim));
+    let ranges = of_host.map(|entry| {
+        let count = if entry.kind == Kind::Trim { entry.argument } else { 1 };
+        entry.block..entry.block.saturating_add(count)
+    });
+    merged(ranges.collect(), look.layout.exported_blocks)
+}
+
+/// Those below `end`, in order and joined.
+fn merged(mut ranges: Vec<Range<u32>>, end: u32) -> Vec<Range<u32>> {
+    ranges.iter_mut().for_each(|range| range.end = range.end.min(end));
+    ranges.retain(|range| !range.is_empty());
+    ranges.sort_unstable_by_key(|range| range.start);
+    ranges.dedup_by(|next, range| {
+        let touches = next.start <= range.end;
+        if touches {
+            range.end = range.end.max(next.end);
+        }
+        touches
+    });
+    ranges
 }
 
 /// The map against itself and against the segment table.

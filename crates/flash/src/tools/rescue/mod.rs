@@ -9,7 +9,7 @@
 //! What cannot be known: without a root, and without the page that mapped it, a block that was trimmed long ago may
 //! come back, because the chunk that said so may have been overwritten; such blocks are *doubtful*. Where a
 //! chunk is missing whose number must have been given, nobody knows which blocks were written in it: they come out
-//! as they were before, and only the count of such chunks tells. Chunks that two epochs gave the same number are
+//! as they were before, and every block that nothing younger speaks of is doubtful. Chunks that two epochs gave the same number are
 //! told apart by where the later epoch's others begin; if none of those is left, the stale tail counts.
 
 mod copy;
@@ -74,6 +74,8 @@ pub struct RescueReport {
     pub chunks_cut: u64,
     /// Numbers of chunks that must have been written and are nowhere.
     pub chunks_missing: u64,
+    /// Records of the synchronous ring that were flushed, that no chunk holds, and that are nowhere.
+    pub records_missing: u64,
     /// Pages of the map that were meant and are damaged.
     pub pages_damaged: u64,
     /// Of the drive, what could not be read at all.
@@ -119,8 +121,15 @@ impl RescueReport {
         if self.chunks_missing > 0 {
             notes.push(format!(
                 "{} chunks of the log are missing: which blocks were written or trimmed in them is not known, \
-                 and those read as they were before",
+                 and those read as they were before; all that nothing younger speaks of are listed as doubtful",
                 self.chunks_missing
+            ));
+        }
+        if self.records_missing > 0 {
+            notes.push(format!(
+                "{} records of the synchronous ring are missing: which blocks were written or trimmed in them is \
+                 not known; all that nothing younger speaks of are listed as doubtful",
+                self.records_missing
             ));
         }
         if self.pages_damaged > 0 {
@@ -174,6 +183,7 @@ pub fn survey(
         chunks_void: rebuilt.counted.void,
         chunks_cut: rebuilt.counted.cut.len() as u64,
         chunks_missing: rebuilt.missing,
+        records_missing: rebuilt.records_missing,
         pages_damaged: rebuilt.pages_damaged.len() as u64,
         bytes_unreadable: debris.bytes_unreadable,
         recovered: Vec::new(),

@@ -9,7 +9,8 @@ use super::{
 };
 use crate::{
     format::{
-        ENTRY_BYTES, Entry, HEADER_BYTES, Kind, Root, Superblock, VolumeId, block_crc, decode_chunk,
+        ENTRY_BYTES, Entry, HEADER_BYTES, Kind, MissingRecords, RecordMark, Root, Superblock,
+        VolumeId, block_crc, decode_chunk,
     },
     layout::{BLOCK_BYTES, Checksums, Layout},
     map::{LOST, Map, UNMAPPED},
@@ -36,8 +37,12 @@ pub(super) struct Counted {
     pub cut: Vec<ChunkAt>,
     /// Of these numbers only so many entries count, for what was lost with the tail.
     pub unsure: BTreeMap<u64, usize>,
+    /// Of these numbers nobody knows whether more than so many entries count.
+    suspect: BTreeMap<u64, usize>,
     /// Behind the last number that is missing everything is there.
     pub gapless_from: u64,
+    /// The last number that counts, whether it is there or not.
+    pub end: u64,
 }
 
 /// The map, and what is known of its certainty.
@@ -52,6 +57,8 @@ pub(super) struct Rebuilt {
     pub unverified: Bits,
     /// Numbers behind the checkpoint that are nowhere.
     pub missing: u64,
+    /// Records of the ring that were flushed and are nowhere.
+    pub records_missing: u64,
     /// Pages that were meant and are damaged.
     pub pages_damaged: Vec<u32>,
     /// Trims so far, with their numbers.
@@ -109,7 +116,7 @@ impl Rebuilt {
         let root = pages::newest_root(reader, debris, id)?;
         let counted = Counted::new(reader, id, remains, superblock.as_ref(), root.as_ref())?;
         let after = |seq: u64| counted.chunks.partition_point(|chunk| chunk.header.seq <= seq);
-        let end = counted.end();
+        let end = counted.end;
         let whole = |root: &&Root| {
             (counted.chunks.len() - after(root.seq)) as u64 == end.saturating_sub(root.seq)
         };
@@ -149,6 +156,7 @@ impl Rebuilt {
             doubtful: Bits::new(0, blocks as usize),
             unverified: Bits::new(0, blocks as usize),
             missing: end.saturating_sub(checkpoint).saturating_sub(there),
+            records_missing: 0,
             pages_damaged: Vec::new(),
             trims: Vec::new(),
             places: Vec::new(),
@@ -168,10 +176,18 @@ impl Rebuilt {
             let behind = (basis == Basis::Root).then_some(checkpoint);
             ring::counted(reader, remains, superblock.as_ref(), chunks, behind, end)?
         };
-        rebuilt.counted.mark_unsure(records.last());
+        let ring::Records { counted: records, missing: records_missing } = records;
+        rebuilt.records_missing = records_missing.count;
+        let newest = records.last().map(|record| RecordMark {
+            after: record.header.after,
+            recorded: record.header.recorded,
+        });
+        rebuilt.counted.mark_unsure(newest);
+        rebuilt.counted.mark_cut(superblock.as_ref());
         rebuilt.roll_forward(reader, id)?;
         records.iter().for_each(|record| rebuilt.apply_record(record));
         rebuilt.judge();
+        rebuilt.doubt_what_is_missing(&records, records_missing);
         rebuilt.doubt_what_was_cut(reader, id)?;
         Ok((rebuilt, exported_bytes))
     }
@@ -221,7 +237,26 @@ impl Rebuilt {
                 self.apply(entry, at, location);
                 location += u32::from(entry.kind.has_data());
             }
+            let suspect = self.counted.suspect.get(&chunk.header.seq);
+            for entry in suspect.and_then(|&sure| entries.get(sure..)).unwrap_or(&[]) {
+                self.suspect(entry, at.seq);
+            }
         })
+    }
+
+    /// An opening may have dropped it: its blocks are doubtful, unless a page tells.
+    fn suspect(&mut self, entry: &Entry, seq: u64) {
+        let count = match entry.kind {
+            Kind::Trim => entry.argument,
+            Kind::Write => 1,
+            Kind::Copy | Kind::Lost | Kind::Page => 0,
+        };
+        let end = entry.block.saturating_add(count).min(self.blocks);
+        for block in entry.block.min(end)..end {
+            if seq > self.version(block).0 {
+                self.doubtful.insert(block);
+            }
+        }
     }
 
     fn apply(&mut self, entry: &Entry, at: At, location: u32) {
@@ -371,6 +406,53 @@ impl Rebuilt {
 }
 
 impl Rebuilt {
+    /// Nobody knows which blocks were written or trimmed in chunks and records that are gone. Sure are only those that
+    /// something younger speaks of: all others may have been in them, whether they are mapped or not.
+    fn doubt_what_is_missing(&mut self, records: &[RecordAt], gone: MissingRecords) {
+        let last_gone = if self.missing > 0 { self.counted.gapless_from - 1 } else { 0 };
+        if self.missing == 0 && gone.count == 0 {
+            return;
+        }
+        let known_after = last_gone.max(gone.after);
+        let mut sure = Bits::new(0, self.blocks as usize);
+        for (block, location) in self.map.iter() {
+            if self.written_at(location).is_some_and(|seq| seq > known_after) {
+                sure.insert(block);
+            }
+        }
+        for (blocks, _) in self.trims.iter().filter(|(_, seq)| *seq > known_after) {
+            let unmapped = blocks.clone().filter(|&block| self.map.get(block).0 == UNMAPPED);
+            unmapped.for_each(|block| _ = sure.insert(block));
+        }
+        let younger = |record: &&RecordAt| {
+            record.header.after >= last_gone && record.header.number > gone.last
+        };
+        for (stream, entry) in records.iter().filter(younger).flat_map(|record| &record.entries) {
+            let count = if entry.kind == Kind::Trim { entry.argument } else { 1 };
+            let end = entry.block.saturating_add(count).min(self.blocks);
+            if *stream != ring::VOID {
+                (entry.block.min(end)..end).for_each(|block| _ = sure.insert(block));
+            }
+        }
+        let unsure = (0..self.blocks).filter(|&block| !sure.contains(block));
+        unsure.for_each(|block| _ = self.doubtful.insert(block));
+    }
+
+    /// The number behind which the host has not written the block that lies there: a copy knows what came before the
+    /// last chunk of its stream.
+    fn written_at(&self, location: u32) -> Option<u64> {
+        let seq = self.seq_of(location)?;
+        let at = self.counted.chunks.partition_point(|chunk| chunk.header.seq < seq);
+        let chunk = self.counted.chunks.get(at)?;
+        let hosts = [Stream::Host(0).number(), Stream::Host(1).number()];
+        if hosts.contains(&chunk.header.stream) {
+            return Some(seq);
+        }
+        let before = self.counted.chunks[..at].iter().rev();
+        let mut before = before.filter(|other| other.header.stream == chunk.header.stream);
+        before.next().map(|other| other.header.seq)
+    }
+
     /// A newer version of these blocks lies behind the end of the log. If the end is where a chunk is damaged, and
     /// not where the power went, a flush may have covered it.
     fn doubt_what_was_cut(&mut self, reader: &mut Reader, id: VolumeId) -> Result<(), ToolError> {
@@ -423,16 +505,21 @@ impl Counted {
             }
             gapless_from -= 1;
         }
-        Ok(Self { chunks, header_blocks, void, cut, unsure: BTreeMap::new(), gapless_from })
-    }
-
-    fn end(&self) -> u64 {
-        self.chunks.last().map_or(0, |chunk| chunk.header.seq)
+        Ok(Self {
+            chunks,
+            header_blocks,
+            void,
+            cut,
+            unsure: BTreeMap::new(),
+            suspect: BTreeMap::new(),
+            gapless_from,
+            end,
+        })
     }
 
     /// Of a chunk of one of the host's two streams behind which none of the other is left only the sure entries count,
     /// if that is not because its segment was used again: then a number would be missing.
-    fn mark_unsure(&mut self, newest: Option<&RecordAt>) {
+    fn mark_unsure(&mut self, newest: Option<RecordMark>) {
         let classes = [Stream::Host(0).number(), Stream::Host(1).number()];
         let last = classes.map(|stream| {
             let of_class = self.chunks.iter().rev().find(|chunk| chunk.header.stream == stream);
@@ -444,6 +531,54 @@ impl Counted {
             if class.is_some_and(|class| last[1 - class] < chunk.header.seq) {
                 let sure = ring::sure(chunk, &self.chunks[first..], newest);
                 self.unsure.insert(chunk.header.seq, sure);
+            }
+        }
+    }
+
+    /// The same where an epoch ended that is not the last: what its recovery dropped stays so,
+    /// though there are later chunks of the other stream by now. Which records of the ring counted
+    /// then only the newest superblock says, of the last of these ends; and where numbers are
+    /// missing, a chunk of the other stream may have had one of them.
+    fn mark_cut(&mut self, superblock: Option<&Superblock>) {
+        let epoch = |at: usize| self.chunks[at].header.epoch;
+        let ends: Vec<usize> =
+            (1..self.chunks.len()).filter(|&at| epoch(at) != epoch(at - 1)).collect();
+        for end in ends {
+            let (before, next) = (self.chunks[end - 1].header, self.chunks[end].header);
+            let record = superblock.and_then(|superblock| match superblock.before {
+                _ if superblock.shape.ring_bytes == 0 => Some(None),
+                said if (said.epoch, superblock.epoch) == (before.epoch, next.epoch) => {
+                    Some(said.record)
+                }
+                _ => None,
+            });
+            let (mut follower, mut seen) = (next.seq, [false; 2]);
+            let mut gapless = true;
+            for at in (0..end).rev() {
+                let chunk = self.chunks[at];
+                if chunk.header.epoch != before.epoch || seen == [true; 2] {
+                    break;
+                }
+                gapless &= chunk.header.seq + 1 == follower;
+                follower = chunk.header.seq;
+                let class = usize::from(chunk.header.stream);
+                if class >= seen.len() {
+                    continue;
+                }
+                seen[class] = true;
+                if seen[1 - class] {
+                    continue;
+                }
+                match record.filter(|_| gapless) {
+                    Some(record) => {
+                        let sure = ring::sure(&chunk, &self.chunks[..end], record);
+                        self.unsure.insert(follower, sure);
+                    }
+                    None => {
+                        self.unsure.remove(&follower);
+                        self.suspect.insert(follower, chunk.header.sure.into());
+                    }
+                }
             }
         }
     }

@@ -3,12 +3,19 @@
 
 use super::survey::{ChunkAt, RecordAt, Remains};
 use crate::{
-    format::{Superblock, block_crc},
+    format::{MissingRecords, RecordMark, RingMark, Superblock, block_crc},
     layout::{BLOCK_BYTES, Layout},
     tools::{ToolError, scan::Reader},
     volume::Stream,
 };
 use std::ops::ControlFlow;
+
+/// What the ring still has.
+pub(super) struct Records {
+    /// In the order of their numbers.
+    pub counted: Vec<RecordAt>,
+    pub missing: MissingRecords,
+}
 
 /// The records that count, in the order of their numbers. `checkpoint` is the C of a root that can be trusted. Where
 /// neither root nor superblock say which epoch is the newest, it is the highest of a record's or a chunk of the host's.
@@ -19,7 +26,7 @@ pub(super) fn counted(
     chunks: &[ChunkAt],
     checkpoint: Option<u64>,
     end: u64,
-) -> Result<Vec<RecordAt>, ToolError> {
+) -> Result<Records, ToolError> {
     let classes = [Stream::Host(0).number(), Stream::Host(1).number()];
     let told = checkpoint.is_some();
     let hosts = chunks.iter().filter(|chunk| !told && classes.contains(&chunk.header.stream));
@@ -29,18 +36,21 @@ pub(super) fn counted(
         .max();
     let epoch = superblock.map(|superblock| superblock.epoch).or(highest);
     if superblock.is_some_and(|superblock| superblock.clean) {
-        return Ok(Vec::new());
+        return Ok(Records { counted: Vec::new(), missing: MissingRecords::default() });
     }
+    let said = superblock.map(|superblock| superblock.ring).unwrap_or_default();
     let of_epoch = remains.records.iter().filter(|record| Some(record.header.epoch) == epoch);
     let mut records: Vec<RecordAt> = of_epoch.cloned().collect();
     records.sort_unstable_by_key(|record| record.header.number);
-    let Some(newest) = records.last().map(|record| record.header.number) else {
-        return Ok(records);
-    };
-    if !is_whole(reader, records.last().expect("there is one"))? {
+    let newest = records.last().map_or(0, |record| record.header.number);
+    if let Some(last) = records.last()
+        && last.header.number > said.last
+        && !is_whole(reader, last)?
+    {
         // The ring's torn tail.
         records.pop();
     }
+    let missing = missing(&records, said, chunks, checkpoint.unwrap_or(0));
     let first = records.last().map_or(newest, |record| record.header.first);
     records.retain(|record| {
         record.header.number >= first
@@ -49,7 +59,32 @@ pub(super) fn counted(
     for record in &mut records {
         record.void_what_chunks_hold(chunks);
     }
-    Ok(records)
+    Ok(Records { counted: records, missing })
+}
+
+/// As at an opening: those that the newest one needed, and those that the superblock attests.
+fn missing(
+    records: &[RecordAt],
+    said: RingMark,
+    chunks: &[ChunkAt],
+    checkpoint: u64,
+) -> MissingRecords {
+    let (newest, first) = match records.last() {
+        Some(RecordAt { header, .. }) if said.last > header.number => {
+            (header.number, header.first.min(said.first))
+        }
+        Some(RecordAt { header, .. }) => (header.number, header.first),
+        None => (0, said.first),
+    };
+    let classes = [Stream::Host(0).number(), Stream::Host(1).number()];
+    let last_of = |stream: u8| {
+        let mut of_stream = chunks.iter().rev().filter(|chunk| chunk.header.stream == stream);
+        of_stream.next().map(|chunk| chunk.header.seq)
+    };
+    // A volume with one class has no chunk of the other.
+    let held = classes.into_iter().filter_map(last_of).min().unwrap_or(0).max(checkpoint);
+    let records = records.iter().map(|RecordAt { header, .. }| (header.number, header.after));
+    MissingRecords::between(records, first, newest.max(said.last + 1), said.after, held)
 }
 
 fn is_whole(reader: &mut Reader, record: &RecordAt) -> Result<bool, ToolError> {
@@ -87,16 +122,15 @@ impl RecordAt {
 pub(super) const VOID: u8 = u8::MAX;
 
 /// How many entries of a chunk of the host count where no later chunk of its other class is left.
-pub(super) fn sure(chunk: &ChunkAt, chunks: &[ChunkAt], newest: Option<&RecordAt>) -> usize {
+pub(super) fn sure(chunk: &ChunkAt, chunks: &[ChunkAt], newest: Option<RecordMark>) -> usize {
     let sure = usize::from(chunk.header.sure);
-    let Some(RecordAt { header, .. }) = newest else { return sure };
-    if header.after >= chunk.header.seq {
+    let Some(RecordMark { after, recorded }) = newest else { return sure };
+    if after >= chunk.header.seq {
         return usize::MAX;
     }
-    let between =
-        |other: &&ChunkAt| (header.after + 1..chunk.header.seq).contains(&other.header.seq);
+    let between = |other: &&ChunkAt| (after + 1..chunk.header.seq).contains(&other.header.seq);
     let earlier =
         chunks.iter().filter(between).any(|other| other.header.stream == chunk.header.stream);
-    let recorded = header.recorded.get(usize::from(chunk.header.stream)).copied().unwrap_or(0);
+    let recorded = recorded.get(usize::from(chunk.header.stream)).copied().unwrap_or(0);
     if earlier { sure } else { sure.max(usize::from(recorded)) }
 }

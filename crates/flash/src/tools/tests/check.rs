@@ -148,7 +148,8 @@ fn nothing_but_a_cut_tail_is_found_after_a_power_cut_in_the_middle_of_anything()
         let unexpected = report.findings.iter().find(|finding| {
             !matches!(
                 finding,
-                Finding::TailCut { .. }
+                Finding::TailCut(_)
+                    | Finding::TailBlocks { .. }
                     | Finding::Superblock { state: flash::CopyState::Older, .. }
             )
         });

@@ -1,17 +1,18 @@
 //! The tools on simulated drives, whole and damaged on purpose.
 
 mod check;
-mod refusals;
+mod read_only;
+pub(crate) mod refusals;
 mod rescue;
 mod resize;
+mod scrub;
 mod status;
 mod superblocks;
 
 use super::Progress;
 use crate::crash::bench::{Caller, Mix, create, cut, flush, media, open, read_all, sim, small};
 use block::{
-    Actor, Buf, Command, Completion, Drive, Durability, Engine, Extent, Geometry, Instant, Payload,
-    Request, Tag,
+    Actor, Buf, Command, Drive, Durability, Engine, Extent, Instant, Payload, Request, Tag, Wrapper,
 };
 use flash::{Classes, Cleaning, Settings, Shape};
 use model::Media;
@@ -130,21 +131,18 @@ pub fn reading(medium: &Media) -> Reading {
     Reading(Box::new(sim(medium.clone(), 1)))
 }
 
-impl Engine for Reading {
-    fn geometry(&self, drive: Drive) -> Geometry {
-        self.0.geometry(drive)
+impl Wrapper for Reading {
+    type Inner = dyn Engine;
+
+    fn inner(&self) -> &Self::Inner {
+        &*self.0
     }
 
-    fn now(&self) -> Instant {
-        self.0.now()
+    fn inner_mut(&mut self) -> &mut Self::Inner {
+        &mut *self.0
     }
 
-    fn submit(&mut self, request: Request) {
+    fn on_submit(&mut self, request: &Request) {
         assert!(matches!(request.command, Command::Read { .. }), "{request:?} is no read");
-        self.0.submit(request);
-    }
-
-    fn wait(&mut self, until: Instant, done: &mut Vec<Completion>) {
-        self.0.wait(until, done);
     }
 }

@@ -1,15 +1,15 @@
 //! What is no volume, is not ours, or cannot be: one clear sentence, the drive untouched.
 
-use super::{End, block_at, contents, moved, overwrite, patient, read_at, reading, used};
+use super::{End, block_at, contents, moved, overwrite, patient, read_at, reading, settings, used};
 use crate::{
     crash::bench::{ID, media, small, striped},
-    format::{Root, encode_root},
+    format::{Found, Root, Superblock, encode_root},
     layout::copies,
     segments::State,
     tools::{Look, ToolError, look, status},
 };
 use block::{Command, Drive, Engine, Instant, IoError, Request, Rng, Stack, Tag};
-use flash::{CopyState, OpenError, Settings, Shape, Volume};
+use flash::{OpenError, Settings, Shape, Volume, VolumeId};
 use model::Media;
 
 /// Where the superblock's checksum is.
@@ -137,17 +137,84 @@ fn superblocks_of_another_volume_are_told_apart() {
         seal(offset, &mut bytes);
         overwrite(medium, offset, &bytes)
     };
-    let one = other(medium.clone(), places[3]);
-    let report = status(&mut reading(&one), &mut patient()).expect("three are left").report;
-    assert_eq!(report.superblocks[3], CopyState::OtherVolume);
-    assert!(report.warnings()[0].contains("another volume"), "{:?}", report.warnings());
-    assert_eq!(contents(one, shape), values);
+    assert_eq!(contents(medium.clone(), shape), values);
+    // Wherever it is: with the others whole, too.
+    for place in places {
+        let one = other(medium.clone(), place);
+        let error = refused(&one);
+        assert!(matches!(error, OpenError::TwoVolumes { .. }), "{place}: {error}");
+        assert!(error.to_string().contains("rescue --volume"), "{error}");
+    }
     let mut two = other(medium, places[2]);
     two.damage(block_at(places[0]));
     two.damage(block_at(places[3]));
     let error = refused(&two);
     assert!(matches!(error, OpenError::TwoVolumes { .. }), "{error}");
     assert!(error.to_string().contains(&ID.to_string()), "{error}");
+}
+
+/// A volume with units of 64 KiB was made where one with units of 4 KiB had been in use. Recovery looked where units of
+/// 4 KiB put the inner two copies, too, and the highest generation won, whatever its volume: the old volume was served,
+/// the new one was gone, and `check` was content. Right is: the new one, with the old one's copies still there, because
+/// nothing is looked for where the new one's shape does not put it.
+#[test]
+fn a_volume_is_not_succeeded_by_its_predecessor() {
+    predecessors_stay_away();
+}
+
+pub fn predecessors_stay_away() {
+    let (old, _) = used(small(), 6, End::Unclean);
+    let shape = Shape { erase_unit_bytes: 64 << 10, ..small() };
+    let id = VolumeId(*b"the second volum");
+    let made = succeeded(old.clone(), shape, id);
+    let mut both = made.clone();
+    for place in &copies(small().device_bytes, small().unit_bytes())[1..3] {
+        both = overwrite(both, *place, &read_at(&old, *place, 4096));
+    }
+    for medium in [made, both] {
+        let seen = status(&mut reading(&medium), &mut patient()).expect("the new one is there");
+        assert_eq!((seen.id, seen.layout.shape), (id, shape));
+        assert_eq!(contents(medium, shape)[..16], [[4711; 8], [0; 8]].concat());
+    }
+}
+
+/// A new volume where another one was; one block of it is written.
+fn succeeded(old: Media, shape: Shape, id: VolumeId) -> Media {
+    let drive = crate::crash::bench::sim(old, 2);
+    let volume = Volume::create(drive.geometry(Drive(0)), shape, id, settings()).expect("it fits");
+    let mut bench = Stack::new(volume, drive);
+    let command = crate::crash::bench::write(0..8, 4711, block::Durability::Fua);
+    crate::crash::bench::ask(&mut bench, command).result.expect("healthy");
+    crate::crash::bench::cut(bench, 2)
+}
+
+/// And with both of the new one's outer copies damaged, the search would have found the old one's inner ones: so creation
+/// removes them, wherever the search may look.
+#[test]
+fn creation_leaves_no_superblock_of_an_earlier_volume() {
+    creation_removes_predecessors();
+}
+
+pub fn creation_removes_predecessors() {
+    let id = VolumeId(*b"the second volum");
+    let shape = Shape { erase_unit_bytes: 64 << 10, ..small() };
+    let mut earlier = vec![used(small(), 7, End::Clean).0];
+    let zoned = Shape { erase_unit_bytes: 128 << 10, segment_bytes: 128 << 10, ..small() };
+    earlier.push(succeeded(earlier[0].clone(), zoned, ID));
+    for old in earlier {
+        let mut medium = succeeded(old, shape, id);
+        for offset in (0..shape.device_bytes).step_by(4096) {
+            if let Found::Valid(found) = Superblock::decode(offset, &read_at(&medium, offset, 4096))
+            {
+                assert_eq!(found.id, id, "at {offset}");
+            }
+        }
+        let places = copies(shape.device_bytes, shape.unit_bytes());
+        medium.damage(block_at(places[0]));
+        medium.damage(block_at(places[3]));
+        let seen = status(&mut reading(&medium), &mut patient()).expect("two are left");
+        assert_eq!(seen.id, id);
+    }
 }
 
 /// Whole roots that say what cannot be.

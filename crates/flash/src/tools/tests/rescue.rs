@@ -2,7 +2,10 @@
 
 use super::{End, block_at, classed, moved, patient, reading, sectors, used};
 use crate::{
-    crash::bench::{ID, small, striped},
+    crash::{
+        bench::{ID, small, striped},
+        roots::tests::life_with_a_cut,
+    },
     layout::copies,
     tools::{Basis, Plan, RescueReport, ToolError, look, survey},
 };
@@ -92,6 +95,27 @@ fn without_a_root_nothing_is_left_behind_and_what_came_back_is_listed_as_doubtfu
         doubtful += RescueReport::blocks(&report.doubtful);
     }
     assert!(sure > 10 * doubtful, "{sure} sure, {doubtful} doubtful");
+}
+
+/// The newest root was damaged after an opening that had cut entries. `rescue` rolled forward from
+/// the root before it, as opening did, over all that those chunks said: what the opening had
+/// dropped came out as recovered. Right is: it stays dropped, or its blocks are doubtful.
+#[test]
+fn what_an_opening_cut_does_not_come_out_as_recovered() {
+    for kind in ["classes of SepBIT", "ring, classes of SepBIT"] {
+        for seed in 0..60 {
+            let Some((mut medium, _, values)) = life_with_a_cut(kind, seed) else { continue };
+
+            let found = look(&mut reading(&medium), &mut patient()).expect("healthy");
+            let (shape, generation) = (found.superblock.shape, found.superblock.root_generation);
+            medium.damage(block_at(found.layout.root_offset(generation)));
+            let (seen, report) = rescue(&medium, shape);
+            hold(&seen, &values, &report, &format!("{kind}, seed {seed}"));
+            without_superblocks(&mut medium, shape);
+            let (seen, report) = rescue(&medium, shape);
+            hold(&seen, &values, &report, &format!("{kind}, seed {seed}, no superblock"));
+        }
+    }
 }
 
 /// Whatever held data comes out, at its newest.

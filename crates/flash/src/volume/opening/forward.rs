@@ -1,41 +1,64 @@
 //! Rolling forward: what was appended behind the checkpoint, as far as it is whole.
 
-use super::{Candidate, OpenError, Opening, Purpose, Step, Walk};
+use super::{Candidate, OpenError, Opening, Purpose, Step, Tail, TailCause, Walk};
 use crate::volume::log::Stream;
 use crate::{
     broken::{Rule, broken},
-    format::{Entry, Header, Kind, block_crc, decode_chunk},
+    format::{
+        Before, Entry, Header, Kind, RecordMark, RingMark, Superblock, block_crc, decode_chunk,
+    },
     layout::{BLOCK_BYTES, Layout, STREAMS},
     map::{LOST, Map, UNMAPPED},
 };
-use block::{Buf, IoError};
+use block::Buf;
+use std::{collections::BTreeSet, ops::Range};
+
+/// Segments that are followed at a time.
+const WALKS: usize = 64;
 
 impl Opening {
     /// The next header of each segment that may have been appended to; and when all of them have been followed to their
     /// ends, the segments that may have lost their first.
     pub(super) fn ask_heads(&mut self) {
-        if self.superblock().clean {
+        let older = self.report.root_damaged.is_some();
+        if self.superblock().clean && !older {
             return;
         }
         if !self.walks.is_empty() {
             return self.search_doubtful();
         }
-        let bound = self.layout().scan_bound() as usize;
-        let mut starts: Vec<(u32, u32, bool)> =
-            self.root.free.iter().take(bound).map(|&segment| (segment, 0, false)).collect();
+        // Behind an older root streams may have come through all of its queue, and into what the newest one freed.
+        let bound = if older { usize::MAX } else { self.layout().scan_bound() as usize };
+        let free = self.root.free.iter().take(bound).map(|&segment| (segment, 0, false));
         let open = self.root.open.iter().filter(|(segment, _)| *segment != u32::MAX);
-        starts.extend(open.map(|&(segment, at)| (segment, at, true)));
-        for (segment, at, known) in starts {
+        self.starts = free.chain(open.map(|&(segment, at)| (segment, at, true))).collect();
+        if older {
+            let listed: BTreeSet<u32> = self.starts.iter().map(|start| start.0).collect();
+            let others = (0..self.layout().segments).filter(|segment| !listed.contains(segment));
+            self.starts.extend(others.map(|segment| (segment, 0, false)));
+        }
+        (0..WALKS).for_each(|_| self.start_walk());
+    }
+
+    /// Follows one more segment, if there is one left.
+    fn start_walk(&mut self) {
+        while let Some((segment, at, known)) = self.starts.pop_front() {
             self.report.segments_walked += 1;
-            let walk = Walk { at, known, searching: false, doubtful: false };
+            let walk = Walk { at, known, searching: false, doubtful: false, unreadable: false };
             self.walks.insert(segment, walk);
-            self.ask_next(segment);
+            if self.ask_next(segment) {
+                return;
+            }
         }
     }
 
     /// Segments whose first header is damaged, as far as streams may have come: they take them in the order of the
     /// queue, so no more than one for each stream lie behind the last that is known to be begun.
     fn doubtful(&self) -> Vec<u32> {
+        if self.report.root_damaged.is_some() {
+            let doubtful = self.walks.iter().filter(|(_, walk)| walk.doubtful && !walk.known);
+            return doubtful.map(|(&segment, _)| segment).collect();
+        }
         let front = self.root.free.iter().take(self.layout().scan_bound() as usize);
         let walks: Vec<(u32, &Walk)> =
             front.filter_map(|segment| Some((*segment, self.walks.get(segment)?))).collect();
@@ -49,37 +72,40 @@ impl Opening {
         for segment in self.doubtful() {
             let append_blocks = self.layout().append_blocks;
             let walk = self.walks.get_mut(&segment).expect("it was walked");
-            *walk = Walk { at: append_blocks, known: true, searching: true, doubtful: false };
+            (walk.at, walk.known) = (append_blocks, true);
+            (walk.searching, walk.doubtful) = (true, false);
             self.ask_next(segment);
         }
     }
 
-    pub(super) fn ask_next(&mut self, segment: u32) {
+    /// Asks for what comes next in the segment, if there is room for a header.
+    fn ask_next(&mut self, segment: u32) -> bool {
         let layout = *self.layout();
         let walk = &self.walks[&segment];
         let rest = layout.segment_blocks - walk.at.min(layout.segment_blocks);
         let header = layout.header_blocks;
         if rest <= header {
-            return;
+            return false;
         }
         let blocks = if walk.searching { layout.chunk_blocks.min(rest) } else { header };
         let offset = Layout::offset(layout.location(segment) + walk.at);
         self.send_read(u64::from(segment), offset, u64::from(blocks) * BLOCK_BYTES);
+        true
     }
 
     /// A header of the segment, or a stretch to be searched for one, has come.
     pub(super) fn walk_on(&mut self, key: u64) {
         let segment = key as u32;
-        let read = self.read.remove(&key).expect("it was just read");
+        let read = self.take_read(key);
         let layout = *self.layout();
         let walk = &self.walks[&segment];
         let (at, searching, known) = (walk.at, walk.searching, walk.known);
         let stretch = if searching { layout.chunk_blocks } else { 1 };
         let end = (at + stretch).min(layout.segment_blocks);
-        let read = read.ok();
+        let unreadable = read.is_err() && !searching;
         let doubtful =
-            !known && read.as_ref().is_none_or(|buffer| self.is_damaged(segment, buffer));
-        let found = read.and_then(|buffer| {
+            !known && read.as_ref().map_or(true, |buffer| self.is_damaged(segment, buffer));
+        let found = read.as_ref().ok().and_then(|buffer| {
             let mut places = (at..end).step_by(layout.append_blocks as usize);
             places.find_map(|place| {
                 let start = (place - at) as usize * BLOCK_BYTES as usize;
@@ -88,8 +114,10 @@ impl Opening {
                 Some((place, self.header_at(segment, place, bytes)?))
             })
         });
+        self.give_back(read);
         self.report.headers_read += 1;
         let walk = self.walks.get_mut(&segment).expect("the segment is walked");
+        walk.unreadable |= unreadable;
         match found {
             Some((place, (header, entries))) => {
                 walk.at = place + header.blocks.max(1);
@@ -99,7 +127,7 @@ impl Opening {
             // Behind a damaged header there may be good ones; in a segment never begun there are none.
             None if !known => {
                 walk.doubtful = doubtful;
-                return;
+                return self.start_walk();
             }
             None if searching => walk.at = end.next_multiple_of(layout.append_blocks),
             None => {
@@ -107,7 +135,9 @@ impl Opening {
                 walk.at += layout.append_blocks;
             }
         }
-        self.ask_next(segment);
+        if !self.ask_next(segment) {
+            self.start_walk();
+        }
     }
 
     /// Whether the block at a segment's front is something else than zeroes or the header of an earlier use.
@@ -134,7 +164,16 @@ impl Opening {
             && entries.iter().filter(|entry| entry.kind.has_data()).count() as u32
                 + layout.header_blocks
                 <= header.blocks;
-        let of_epoch = header.epoch == superblock.epoch || broken(Rule::Epoch);
+        let of_epoch = match self.report.root_damaged {
+            None => header.epoch == superblock.epoch,
+            // The epoch may have begun behind the older root.
+            Some(_) if header.seq < superblock.first_seq => match superblock.before.is_said() {
+                true => header.epoch == superblock.before.epoch,
+                false => header.epoch < superblock.epoch,
+            },
+            Some(_) => header.epoch == superblock.epoch,
+        };
+        let of_epoch = of_epoch || broken(Rule::Epoch);
         let counts = of_epoch && header.seq > self.root.seq;
         (fits && counts).then_some((header, entries))
     }
@@ -147,58 +186,127 @@ impl Opening {
         entries: Vec<Entry>,
     ) {
         self.durable_seq = self.durable_seq.max(header.durable_seq);
+        if header.seq < self.superblock().first_seq {
+            self.epochs_before.insert(header.epoch);
+        }
+        // Only behind an older root are there several epochs.
+        let order = |header: &Header| (header.epoch, header.attempt);
         let newer = self
             .candidates
             .get(&header.seq)
-            .is_none_or(|other| other.header.attempt < header.attempt);
+            .is_none_or(|other| order(&other.header) < order(&header));
         if newer {
             self.candidates.insert(header.seq, Candidate { header, entries, segment, at });
         }
     }
 
     pub(super) fn take_walks(&mut self) -> Result<Step, OpenError> {
-        let offline = self.read.values().any(|read| matches!(read, Err(IoError::Offline)));
-        self.read.clear();
-        if offline {
-            return Err(OpenError::Io(IoError::Offline));
+        self.refuse_offline()?;
+        if !self.doubtful().is_empty() {
+            return Ok(Step::Walk);
         }
-        Ok(if self.doubtful().is_empty() { Step::Ring } else { Step::Walk })
+        self.refuse_several_epochs()?;
+        // Where a chunk may have been that a flush covered, nobody can say whether there was one.
+        let unreadable = self.walks.values().filter(|walk| walk.known && walk.unreadable).count();
+        if !broken(Rule::UnreadableTail) {
+            self.report.tail_unreadable += unreadable as u64;
+        }
+        Ok(Step::Ring)
     }
 
-    /// The data of what no flush is known to cover, as far as the numbers have no gap.
+    /// Where the superblock does not say whose chunks counted before its epoch, as older code left
+    /// it: if there are those of several epochs, some are of a tail that was cut, or of a recovery
+    /// that was, and nobody knows which.
+    fn refuse_several_epochs(&self) -> Result<(), OpenError> {
+        match self.report.root_damaged {
+            Some(offset) if self.epochs_before.len() > 1 => Err(OpenError::Root { offset }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The data of what no flush is known to cover, as far as the numbers have no gap. What cannot be read chunk by
+    /// chunk is read block by block.
     pub(super) fn ask_tail(&mut self) {
         let layout = *self.layout();
-        let tail: Vec<(u64, u64, u32)> = self
-            .candidates
-            .range(self.durable_seq + 1..)
-            .zip(self.durable_seq + 1..)
-            .take_while(|((seq, _), expected)| *seq == expected)
-            .map(|((&seq, chunk), _)| {
+        let seqs: Vec<u64> = match self.in_parts.is_empty() {
+            false => self.in_parts.iter().copied().collect(),
+            true => {
+                let tail = self.candidates.range(self.durable_seq + 1..).map(|(&seq, _)| seq);
+                let tail = tail.zip(self.durable_seq + 1..);
+                tail.take_while(|(seq, expected)| seq == expected).map(|(seq, _)| seq).collect()
+            }
+        };
+        for seq in seqs {
+            let chunk = &self.candidates[&seq];
+            if self.in_parts.contains(&seq) {
+                let blocks = chunk.data(&layout);
+                let blocks: Vec<(u32, u32, u32)> =
+                    blocks.map(|(entry, location)| (location, entry.block, entry.crc)).collect();
+                for (location, block, crc) in blocks {
+                    self.parts.insert(u64::from(location), (block, crc));
+                    self.send_read(u64::from(location), Layout::offset(location), BLOCK_BYTES);
+                }
+            } else {
                 let place = layout.location(chunk.segment) + chunk.at;
-                (seq, Layout::offset(place), chunk.header.blocks)
-            })
-            .collect();
-        for (seq, offset, blocks) in tail {
-            self.send_read(seq, offset, u64::from(blocks) * BLOCK_BYTES);
+                let bytes = u64::from(chunk.header.blocks) * BLOCK_BYTES;
+                self.send_read(seq, Layout::offset(place), bytes);
+            }
         }
     }
 
-    /// Where the log ends: before the first number beyond D that is missing or damaged.
-    pub(super) fn take_tail(&mut self) -> Result<Step, OpenError> {
-        let header_blocks = self.layout().header_blocks as usize;
-        let mut end = self.durable_seq;
-        for (seq, read) in std::mem::take(&mut self.read) {
-            let chunk = &self.candidates[&seq];
-            let whole = read.is_ok_and(|buffer| {
-                let data = buffer.bytes().chunks_exact(BLOCK_BYTES as usize).skip(header_blocks);
-                let entries = chunk.entries.iter().filter(|entry| entry.kind.has_data());
-                entries.zip(data).all(|(entry, data)| block_crc(entry.block, data) == entry.crc)
-            });
-            if !whole && !broken(Rule::TornTail) {
-                break;
+    /// The data of a chunk, or of a block of one that could not be read as a whole, have come: what
+    /// is kept of them is whether they are whole.
+    pub(super) fn verify_on(&mut self, key: u64) {
+        let layout = *self.layout();
+        let (block, header_blocks) = (BLOCK_BYTES as usize, layout.header_blocks as usize);
+        let read = self.take_read(key);
+        if let Some((number, crc)) = self.parts.remove(&key) {
+            let whole = read
+                .as_ref()
+                .is_ok_and(|buffer| block_crc(number, &buffer.bytes()[..block]) == crc);
+            if !whole {
+                self.unreadable.insert(key as u32);
             }
-            end = seq;
+        } else {
+            let chunk = &self.candidates[&key];
+            let whole = read.as_ref().map(|buffer| {
+                let data = buffer.bytes().chunks_exact(block).skip(header_blocks);
+                let mut entries = chunk.data(&layout).zip(data);
+                entries.all(|((entry, _), data)| block_crc(entry.block, data) == entry.crc)
+            });
+            self.verified.insert(key, whole.map_err(|error| *error));
         }
+        self.give_back(read);
+    }
+
+    /// Where the log ends: before the first number beyond D that is missing or damaged. One that
+    /// cannot be read is no torn tail: it may be what was flushed last, and a power cut leaves old
+    /// data or new ones. It counts, and what of it cannot be read or does not fit is lost.
+    pub(super) fn take_tail(&mut self) -> Result<Step, OpenError> {
+        self.refuse_offline()?;
+        if !self.in_parts.is_empty() {
+            self.report.tail_unreadable += self.in_parts.len() as u64;
+            return self.end_log();
+        }
+        self.log_end = self.durable_seq;
+        for (seq, whole) in std::mem::take(&mut self.verified) {
+            match whole {
+                Err(_) if broken(Rule::UnreadableTail) => break,
+                Err(_) => _ = self.in_parts.insert(seq),
+                Ok(false) if !broken(Rule::TornTail) => break,
+                Ok(_) => {}
+            }
+            self.log_end = seq;
+        }
+        if !self.in_parts.is_empty() {
+            return Ok(Step::Verify);
+        }
+        self.end_log()
+    }
+
+    /// Behind `log_end` nothing counts.
+    fn end_log(&mut self) -> Result<Step, OpenError> {
+        let mut end = self.log_end;
         if broken(Rule::NoCutBelowDurable) {
             let first = self.root.seq + 1;
             let gap = (first..).find(|seq| !self.candidates.contains_key(seq));
@@ -207,34 +315,79 @@ impl Opening {
         self.report.first_seq = end + 1;
         let cut = self.candidates.split_off(&(end + 1));
         self.report.chunks_cut = cut.len() as u64;
+        self.report.tail = cut.last_key_value().map(|(&last_seq, _)| Tail {
+            first_seq: end + 1,
+            last_seq,
+            chunks: cut.len() as u64,
+            blocks: cut.values().flat_map(|chunk| &chunk.entries).map(blocks_of_host).sum(),
+            cause: match cut.contains_key(&(end + 1)) {
+                true => TailCause::Torn,
+                false => TailCause::Missing,
+            },
+        });
+        if self.purpose == Purpose::Look {
+            self.cut = cut.into_values().flat_map(|chunk| chunk.entries).collect();
+        }
+        let counting = self.root.seq + 1..end + 1;
+        self.last_missing =
+            counting.rev().find(|seq| !self.candidates.contains_key(seq)).unwrap_or(0);
         let behind = end - self.root.seq.min(end);
         self.report.chunks_missing = behind - self.candidates.len() as u64;
-        Ok(Step::Records)
+        match self.report.root_damaged {
+            // What is missing may have said where a block went that others copied on, or that it was trimmed.
+            Some(offset) if self.report.chunks_missing > 0 && !broken(Rule::OlderRootWhole) => {
+                Err(OpenError::Root { offset })
+            }
+            _ => Ok(Step::Records),
+        }
     }
 
-    /// Where the last chunk of one of the host's classes is gone, what the other holds of later writes goes too:
-    /// what is left must be as it was at one moment.
-    pub(super) fn cut_unsure(&mut self) {
-        let last = self.last_host_chunks();
-        let sure: Vec<usize> = self.candidates.keys().map(|&seq| self.sure(seq)).collect();
-        for ((&seq, chunk), sure) in self.candidates.iter_mut().zip(sure) {
+    /// Where the last chunk of one of the host's classes is gone, what the other holds of later
+    /// writes goes too: what is left must be as it was at one moment. Behind an older root the
+    /// opening that began the epoch has done so once: what it cut must stay so, though by now there
+    /// are later chunks of the other class.
+    pub(super) fn cut_unsure(&mut self) -> Result<(), OpenError> {
+        let Superblock { epoch, first_seq, before, .. } = *self.superblock();
+        let was_cut = self.cut_within(0..first_seq, before.record);
+        // Records of then may have made more of them sure.
+        let unknown = was_cut > 0 && !before.is_said() && self.layout().ring_slots > 0;
+        if let Some(offset) = self.report.root_damaged.filter(|_| unknown) {
+            return Err(OpenError::Root { offset });
+        }
+        let record = self.newest_record_mark();
+        self.report.entries_cut += self.cut_within(first_seq..u64::MAX, record);
+        self.before = Before { epoch, record };
+        Ok(())
+    }
+
+    /// Cuts chunks of a range, at the end of which the log ended. How many entries.
+    fn cut_within(&mut self, range: Range<u64>, record: Option<RecordMark>) -> u64 {
+        if broken(Rule::CutBefore) && range.start == 0 {
+            return 0;
+        }
+        let last = self.last_host_chunks(range.end);
+        let chunks = self.candidates.range(range.clone());
+        let sure: Vec<usize> = chunks.map(|(&seq, _)| self.sure(seq, record)).collect();
+        let mut count = 0;
+        for ((&seq, chunk), sure) in self.candidates.range_mut(range).zip(sure) {
             let other = match chunk.header.stream {
                 0 => last[1],
                 1 => last[0],
                 _ => continue,
             };
             if other < seq && sure < chunk.entries.len() {
-                self.report.entries_cut += (chunk.entries.len() - sure) as u64;
+                count += (chunk.entries.len() - sure) as u64;
                 chunk.entries.truncate(sure);
             }
         }
+        count
     }
 
-    /// The last chunk of each of the host's classes, 0 for none behind the checkpoint.
-    pub(super) fn last_host_chunks(&self) -> [u64; 2] {
+    /// The last chunk before `end` of each of the host's classes, 0 for none behind the checkpoint.
+    pub(super) fn last_host_chunks(&self, end: u64) -> [u64; 2] {
         [0, 1].map(|class| {
             let stream = Stream::Host(class).number();
-            let mut of_class = self.candidates.iter().rev();
+            let mut of_class = self.candidates.range(..end).rev();
             of_class.find(|(_, chunk)| chunk.header.stream == stream).map_or(0, |(&seq, _)| seq)
         })
     }
@@ -249,12 +402,15 @@ impl Opening {
             self.root.lifetime.count_chunk(&chunk.entries, header_blocks, blocks);
             let mut location = layout.location(chunk.segment) + chunk.at + layout.header_blocks;
             for entry in &chunk.entries {
-                apply(map, &layout, entry, location);
+                let lost = entry.kind.has_data() && self.unreadable.contains(&location);
+                apply(map, &layout, entry, if lost { LOST } else { location });
                 location += u32::from(entry.kind.has_data());
             }
         }
-        if self.purpose == Purpose::Look {
-            return Ok(Step::Open);
+        match self.purpose {
+            Purpose::Look => return Ok(Step::Open),
+            Purpose::Read => return self.read_only(),
+            Purpose::Use => {}
         }
         let volume = self.volume.as_mut().expect("the superblock was read");
         let epoch = match broken(Rule::EpochReserved) {
@@ -265,23 +421,76 @@ impl Opening {
         volume.superblock.generation += 1;
         if volume.superblock.clean {
             volume.superblock.clean = false;
-            (volume.superblock.epoch, volume.superblock.first_seq) = (epoch, self.report.first_seq);
+            volume.superblock.ring = RingMark::default();
+            // Behind an older root chunks are rolled forward: until that is done, they are of this epoch.
+            if self.report.root_damaged.is_none() {
+                (volume.superblock.epoch, volume.superblock.first_seq) =
+                    (epoch, self.report.first_seq);
+                volume.superblock.before = self.before;
+            }
+        }
+        if self.report.root_damaged.is_some() {
+            self.report.is_cramped = !self.has_room_to_settle();
         }
         if self.damaged() { self.read_only() } else { Ok(Step::Epoch) }
+    }
+
+    /// Whether the checkpoint that ends recovery finds segments that an older root, which is needed until then, has free:
+    /// for the pages, and for a chunk of each stream.
+    fn has_room_to_settle(&self) -> bool {
+        let layout = self.layout();
+        let begun: BTreeSet<u32> = self.candidates.values().map(|chunk| chunk.segment).collect();
+        let free = self.root.free.iter().filter(|segment| !begun.contains(segment)).count();
+        free as u32 >= layout.map_segments + layout.shape.classes.streams()
     }
 
     pub(super) fn damaged(&self) -> bool {
         self.report.is_doubtful() && !broken(Rule::ReadOnlyOnDoubt)
     }
 
-    /// On doubt nothing is written at all.
+    /// On doubt, and where that was asked for, nothing is written at all.
     pub(super) fn read_only(&mut self) -> Result<Step, OpenError> {
         self.hand_over();
         Ok(Step::Replay)
     }
 }
 
-/// What an entry does to the map. Entries with data have them at `location`.
+impl Candidate {
+    /// The entries that have data, with the locations of these.
+    fn data(&self, layout: &Layout) -> impl Iterator<Item = (&Entry, u32)> {
+        let with_data = self.entries.iter().filter(|entry| entry.kind.has_data());
+        with_data.zip(layout.location(self.segment) + self.at + layout.header_blocks..)
+    }
+}
+
+impl Opening {
+    /// Blocks that something younger speaks of than whatever is missing: the others may have been in that.
+    pub(super) fn known_since_gap(&self) -> Vec<Range<u32>> {
+        let range = |entry: &Entry| {
+            let count = if entry.kind == Kind::Trim { entry.argument } else { 1 };
+            entry.block..entry.block.saturating_add(count)
+        };
+        let by_host = |entry: &&Entry| matches!(entry.kind, Kind::Write | Kind::Trim);
+        let (chunk, record) = (self.last_missing, self.last_missing_record);
+        let from = chunk.max(record.map_or(0, |(_, after)| after)) + 1;
+        let chunks = self.candidates.range(from..).flat_map(|(_, chunk)| &chunk.entries);
+        let mut known: Vec<Range<u32>> = chunks.filter(by_host).map(range).collect();
+        let records = self.records_since(record.map_or(0, |(number, _)| number) + 1, chunk);
+        known.extend(records.map(range));
+        known
+    }
+}
+
+/// How many blocks of the volume the host changed with it.
+fn blocks_of_host(entry: &Entry) -> u64 {
+    match entry.kind {
+        Kind::Write => 1,
+        Kind::Trim => u64::from(entry.argument),
+        Kind::Copy | Kind::Lost | Kind::Page => 0,
+    }
+}
+
+/// What an entry does to the map. Entries with data have them at `location`, or lost.
 fn apply(map: &mut Map, layout: &Layout, entry: &Entry, location: u32) {
     if entry.kind == Kind::Page || entry.block >= layout.exported_blocks {
         return;

@@ -3,22 +3,35 @@
 
 use super::{Located, OpenError, OpenReport, Opening, Step};
 use crate::{
-    format::{Root, Superblock},
+    down::Reach,
+    format::{Entry, Root, Superblock},
     layout::Layout,
     map::{Map, UNMAPPED},
     segments::Segments,
     volume::ring::Replay,
 };
 use block::Geometry;
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Range};
 
 /// What a volume is opened for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Purpose {
     /// To be used: an epoch is reserved, and what was rolled forward is made durable.
     Use,
+    /// To be read and never written: what was rolled forward, and what the ring held, stay in
+    /// memory.
+    Read,
     /// To be looked at: nothing is written.
     Look,
+}
+
+impl Purpose {
+    pub fn reach(self) -> Reach {
+        match self {
+            Self::Use => Reach::Change,
+            Self::Read | Self::Look => Reach::Read,
+        }
+    }
 }
 
 /// What is on a drive, as opening would find it.
@@ -36,13 +49,17 @@ pub(crate) struct Look {
     /// With live blocks counted.
     pub segments: Segments,
     pub report: OpenReport,
+    /// What is said in chunks behind the log's end.
+    pub cut: Vec<Entry>,
+    /// Where chunks or records are missing: blocks that something younger speaks of.
+    pub known_since_gap: Vec<Range<u32>>,
     /// Blocks that hold data once the ring's records are in the log too, which only an opening that writes does.
     pub mapped_blocks: u64,
 }
 
 impl Opening {
     pub fn look(below: Geometry) -> Self {
-        Self { purpose: Purpose::Look, ..Self::at(below, Step::Superblocks) }
+        Self::at(below, Step::Superblocks, Purpose::Look)
     }
 
     /// What was found, once everything is known.
@@ -53,9 +70,10 @@ impl Opening {
         assert_eq!(self.step, Step::Open, "the steps came to their end");
         let Located { superblock, layout } = self.volume.take().expect("the superblock was read");
         let map = self.map.take().expect("the pages were read");
+        let known_since_gap = self.known_since_gap();
         let (segments, _, _) = self.segments(&layout, &map);
         let mapped_blocks = mapped_with(&map, &self.replays);
-        let Self { root, pages_lost, contradictory, report, .. } = self;
+        let Self { root, pages_lost, contradictory, report, cut, .. } = self;
         Ok(Look {
             superblock,
             layout,
@@ -65,6 +83,8 @@ impl Opening {
             contradictory,
             segments,
             report,
+            cut,
+            known_since_gap,
             mapped_blocks,
         })
     }

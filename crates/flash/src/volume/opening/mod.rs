@@ -2,6 +2,7 @@
 //! come, decides what follows. Creating a volume is opening too: its steps write.
 //!
 //! ```text
+//!   create: search -> wipe -> ...     superblocks.rs, here
 //!   superblocks (-> probe)            superblocks.rs
 //!        -> root -> pages             checkpoint.rs
 //!        -> walk -> verify -> replay  forward.rs
@@ -17,7 +18,7 @@ mod ring;
 mod superblocks;
 
 pub(crate) use look::{Look, Purpose};
-pub use report::{OpenError, OpenReport};
+pub use report::{OpenError, OpenReport, Tail, TailCause};
 pub use superblocks::CopyState;
 
 use self::ring::Record;
@@ -25,8 +26,11 @@ use super::core::{Core, Gate, Opened, Settings, Start};
 use super::log::{Log, Stream};
 use super::ring::Replay;
 use crate::{
+    buffers::Buffers,
     down::Down,
-    format::{Entry, Found, Header, Root, Superblock, VolumeId, encode_root},
+    format::{
+        Before, Entry, Found, Header, RingMark, Root, RootStream, Superblock, VolumeId, encode_root,
+    },
     layout::{BLOCK_BYTES, Layout, STREAMS},
     lifetime::Lifetime,
     map::{LOST, Map},
@@ -36,14 +40,23 @@ use block::{
     Buf, Command, Completion, Data, Durability, Effects, Extent, Geometry, Instant, IoError,
     Payload,
 };
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The next attempt may succeed; a third one will hardly.
 const ATTEMPTS: u32 = 3;
+/// Memory for reads under way; one longer than this goes alone. At 1 GB/s they are 8 ms of it.
+pub(crate) const READ_AHEAD_BYTES: u64 = 8 << 20;
+
+/// Memory for each block behind the checkpoint: its entry, and its part of the chunk's.
+pub(crate) const ENTRY_MEMORY_BYTES: u64 = size_of::<Entry>() as u64 + 4;
 
 /// The steps, in their order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Step {
+    /// Of creation: where opening may look, the superblocks of an earlier volume.
+    CreateSearch,
+    /// Of creation: those overwritten.
+    CreateWipe,
     /// Of creation: the root of an empty volume.
     CreateRoot,
     /// Of creation: that root made durable.
@@ -102,6 +115,8 @@ struct Walk {
     searching: bool,
     /// The first block is neither blank nor of an earlier use: a header that was damaged, or somebody else's data.
     doubtful: bool,
+    /// The block at which the next header would be cannot be read.
+    unreadable: bool,
 }
 
 #[derive(Debug)]
@@ -110,21 +125,49 @@ pub(crate) struct Opening {
     purpose: Purpose,
     step: Step,
     down: Down<u64>,
-    left: u32,
-    /// What the step has read, by a key of its own.
+    /// What was asked for and has not come, sent or not.
+    left: u64,
+    /// Reads that wait until less is under way, by the step's own keys.
+    waiting: VecDeque<(u64, Extent)>,
+    /// Of the reads that were sent.
+    under_way_bytes: u64,
+    buffers: Buffers,
+    /// What the step has read, by a key of its own. Steps that read much take each as it comes.
     read: BTreeMap<u64, Result<Buf, IoError>>,
-    /// Where each read goes, and how often it failed.
+    /// Where each read goes that was sent, and how often it failed.
     asked: BTreeMap<u64, (Extent, u32)>,
     written: Result<(), IoError>,
     attempts: u32,
     found: BTreeMap<u64, Found>,
     volume: Option<Located>,
     root: Root,
+    root_stream: RootStream,
     map: Option<Map>,
     pages_lost: Vec<u32>,
     contradictory: Vec<u32>,
     walks: BTreeMap<u32, Walk>,
+    /// Segments still to be followed: from which block, and whether something must be there.
+    starts: VecDeque<(u32, u32, bool)>,
     candidates: BTreeMap<u64, Candidate>,
+    /// Behind an older root, of chunks before the superblock's epoch: the epochs that were seen.
+    epochs_before: BTreeSet<u32>,
+    /// What this opening makes of the log, for whoever rolls forward over its end again.
+    before: Before,
+    /// Chunks whose data were read: whether they fit their checksums.
+    verified: BTreeMap<u64, Result<bool, IoError>>,
+    /// Chunks of the tail that cannot be read in one go, and the locations in them that cannot be at all.
+    in_parts: BTreeSet<u64>,
+    unreadable: BTreeSet<u32>,
+    /// Of these chunks, by location: block and checksum of what is being read.
+    parts: BTreeMap<u64, (u32, u32)>,
+    /// Slots of the ring that cannot be read: their offsets.
+    unreadable_slots: Vec<u64>,
+    /// The last number that counts, and what is said behind it.
+    log_end: u64,
+    /// The last chunk up to there that is missing, 0 for none; the last such record, and its `after` or more.
+    last_missing: u64,
+    last_missing_record: Option<(u64, u64)>,
+    cut: Vec<Entry>,
     /// Records of the ring, by number.
     records: BTreeMap<u64, Record>,
     newest_record: u64,
@@ -138,8 +181,8 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    pub fn open(below: Geometry) -> Self {
-        Self::at(below, Step::Superblocks)
+    pub fn open(below: Geometry, purpose: Purpose) -> Self {
+        Self::at(below, Step::Superblocks, purpose)
     }
 
     pub fn create(below: Geometry, layout: Layout, id: VolumeId) -> Self {
@@ -153,6 +196,8 @@ impl Opening {
             first_seq: 1,
             root_generation: 0,
             durable_seq: 0,
+            ring: RingMark::default(),
+            before: Before::default(),
             clean: false,
         };
         let segments = Segments::new(&layout);
@@ -166,19 +211,27 @@ impl Opening {
         };
         // With the four superblocks that follow.
         root.lifetime.drive_blocks = root.blocks() + 4;
-        let mut opening = Self::at(below, Step::CreateRoot);
+        let first = match below.data {
+            Data::Stored => Step::CreateSearch,
+            // There is nothing to be read.
+            Data::TimingOnly => Step::CreateRoot,
+        };
+        let mut opening = Self::at(below, first, Purpose::Use);
         opening.volume = Some(Located { superblock, layout });
         opening.root = root;
         opening
     }
 
-    fn at(below: Geometry, step: Step) -> Self {
+    fn at(below: Geometry, step: Step, purpose: Purpose) -> Self {
         Self {
             below,
-            purpose: Purpose::Use,
+            purpose,
             step,
-            down: Down::new(below.queue_depth),
+            down: Down::new(below.queue_depth, purpose.reach()),
             left: 0,
+            waiting: VecDeque::new(),
+            under_way_bytes: 0,
+            buffers: Buffers::new(below.data, READ_AHEAD_BYTES),
             read: BTreeMap::new(),
             asked: BTreeMap::new(),
             written: Ok(()),
@@ -186,11 +239,24 @@ impl Opening {
             found: BTreeMap::new(),
             volume: None,
             root: Root::default(),
+            root_stream: RootStream::default(),
             map: None,
             pages_lost: Vec::new(),
             contradictory: Vec::new(),
             walks: BTreeMap::new(),
+            starts: VecDeque::new(),
             candidates: BTreeMap::new(),
+            epochs_before: BTreeSet::new(),
+            before: Before::default(),
+            verified: BTreeMap::new(),
+            in_parts: BTreeSet::new(),
+            unreadable: BTreeSet::new(),
+            parts: BTreeMap::new(),
+            unreadable_slots: Vec::new(),
+            log_end: 0,
+            last_missing: 0,
+            last_missing_record: None,
+            cut: Vec::new(),
             records: BTreeMap::new(),
             newest_record: 0,
             replays: Vec::new(),
@@ -241,7 +307,9 @@ impl Opening {
             let (at, into) = (*at, completion.payload);
             return self.down.send(key, Command::Read { at, into });
         }
-        self.asked.remove(&key);
+        if let Some((at, _)) = self.asked.remove(&key) {
+            self.under_way_bytes -= u64::from(at.bytes);
+        }
         self.left -= 1;
         match (completion.payload, self.is_writing()) {
             (_, true) => self.written = self.written.and(completion.result),
@@ -252,10 +320,15 @@ impl Opening {
         }
         match self.step {
             _ if completion.result == Err(IoError::Offline) => {}
+            Step::Probe | Step::CreateSearch => self.probe_on(key),
+            Step::Root => self.root_on(key),
+            Step::Pages => self.page_on(key),
             Step::Walk => self.walk_on(key),
-            Step::Probe => self.probe_on(key),
+            Step::Ring => self.slot_on(key),
+            Step::Verify => self.verify_on(key),
             _ => {}
         }
+        self.send_waiting();
         if self.left == 0 {
             self.conclude();
         }
@@ -264,13 +337,19 @@ impl Opening {
     fn is_writing(&self) -> bool {
         matches!(
             self.step,
-            Step::CreateRoot | Step::CreateFlush | Step::CreateSuperblocks | Step::Epoch
+            Step::CreateWipe
+                | Step::CreateRoot
+                | Step::CreateFlush
+                | Step::CreateSuperblocks
+                | Step::Epoch
         )
     }
 
     /// Sends what the step needs; goes on at once where that is nothing.
     fn ask(&mut self) {
         match self.step {
+            Step::CreateSearch => self.ask_probe(),
+            Step::CreateWipe => self.wipe_superblocks(),
             Step::CreateRoot => self.write_root(),
             Step::CreateFlush => {
                 self.left += 1;
@@ -300,6 +379,8 @@ impl Opening {
             return self.write_again();
         }
         let next = match self.step {
+            Step::CreateSearch => Ok(Step::CreateWipe),
+            Step::CreateWipe => Ok(Step::CreateRoot),
             Step::CreateRoot => Ok(Step::CreateFlush),
             Step::CreateFlush => Ok(Step::CreateSuperblocks),
             Step::Epoch if self.report.clean && !self.all_in_use => {
@@ -350,10 +431,43 @@ impl Opening {
 
     fn send_read(&mut self, key: u64, offset: u64, bytes: u64) {
         self.left += 1;
-        let into = Payload::Bytes(Buf::zeroed(bytes as usize));
-        let at = Extent { offset, bytes: bytes as u32 };
-        self.asked.insert(key, (at, 0));
-        self.down.send(key, Command::Read { at, into });
+        self.waiting.push_back((key, Extent { offset, bytes: bytes as u32 }));
+        self.send_waiting();
+    }
+
+    /// Sends reads that wait, as far as there is memory for them.
+    fn send_waiting(&mut self) {
+        while let Some(&(key, at)) = self.waiting.front() {
+            let bytes = self.under_way_bytes + u64::from(at.bytes);
+            let fits =
+                bytes <= READ_AHEAD_BYTES && self.asked.len() < self.below.queue_depth as usize;
+            if !fits && !self.asked.is_empty() {
+                return;
+            }
+            self.waiting.pop_front();
+            self.under_way_bytes = bytes;
+            self.asked.insert(key, (at, 0));
+            let into = self.buffers.take(u64::from(at.bytes));
+            self.down.send(key, Command::Read { at, into });
+        }
+    }
+
+    /// What was read under a key; its memory is given back by whoever takes it.
+    fn take_read(&mut self, key: u64) -> Result<Buf, IoError> {
+        self.read.remove(&key).expect("it was just read")
+    }
+
+    fn give_back(&mut self, read: Result<Buf, IoError>) {
+        if let Ok(buffer) = read {
+            self.buffers.give(Payload::Bytes(buffer));
+        }
+    }
+
+    /// The drive went away while a step was reading.
+    fn refuse_offline(&mut self) -> Result<(), OpenError> {
+        let offline = self.read.values().any(|read| matches!(read, Err(IoError::Offline)));
+        self.read.clear();
+        if offline { Err(OpenError::Io(IoError::Offline)) } else { Ok(()) }
     }
 
     fn send_write(&mut self, offset: u64, image: &[u8], durability: Durability) {
@@ -424,10 +538,12 @@ impl Opening {
         }
         let map = self.map.take().expect("the pages were read");
         let unclean = !created && !self.report.clean;
+        let older_root = self.report.root_damaged.is_some();
         self.root.lifetime.unclean_openings += u64::from(unclean);
         let (segments, places, opened) = self.segments(&layout, &map);
         let last_seq = self.report.first_seq - 1;
-        let gate = if self.damaged() { Gate::ReadOnly } else { Gate::Open };
+        let reads = self.purpose == Purpose::Read || self.damaged();
+        let gate = if reads { Gate::ReadOnly } else { Gate::Open };
         self.start = Some(Start {
             layout,
             superblock,
@@ -438,7 +554,10 @@ impl Opening {
             report: self.report,
             opened,
             lifetime: self.root.lifetime,
-            needs_checkpoint: unclean,
+            needs_checkpoint: unclean || older_root,
+            // Never over the root in use, nor under the number of a damaged one, of which blocks may be left.
+            next_root: superblock.root_generation + if older_root { 2 } else { 1 },
+            before: self.before,
             replays: std::mem::take(&mut self.replays),
         });
     }
@@ -471,7 +590,10 @@ impl Opening {
         let mut opened = Opened::default();
         for (&seq, chunk) in &self.candidates {
             let entry = segments.get_mut(chunk.segment);
-            if entry.state == State::Free {
+            // Behind an older root it may be full by the table, and have been freed and taken since.
+            let again =
+                self.report.root_damaged.is_some() && entry.state == State::Closed && chunk.at == 0;
+            if entry.state == State::Free || again {
                 (entry.state, entry.stream, entry.blocks) = (State::Open, chunk.header.stream, 0);
                 opened.all += 1;
                 opened.window += u32::from(chunk.header.stream != Stream::Meta.number());
@@ -490,6 +612,10 @@ impl Opening {
         let pages = map.directory.iter().map(|page| page.0).filter(|&location| location != 0);
         for location in mapped.chain(pages) {
             segments.gain(layout.segment_of(location));
+        }
+        if self.report.root_damaged.is_some() {
+            // The bound is that of recovery from the newest root.
+            opened = Opened::default();
         }
         let going_on: Vec<u32> = places.iter().flatten().map(|(segment, _)| *segment).collect();
         for segment in 0..layout.segments {

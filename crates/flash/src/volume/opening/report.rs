@@ -1,6 +1,7 @@
 //! What opening says: why it could not be done, and what it found, in words.
 
 use super::CopyState;
+use crate::volume::log::{NO_QUOTA, NO_SPACE};
 use crate::{format::VolumeId, layout::Refusal};
 use block::IoError;
 use std::fmt;
@@ -17,7 +18,7 @@ pub enum OpenError {
         /// Needed to read it.
         features: u32,
     },
-    /// The search for a superblock found those of two volumes.
+    /// Where superblocks are looked for, there are those of two volumes.
     TwoVolumes {
         /// Of both.
         ids: [VolumeId; 2],
@@ -31,7 +32,7 @@ pub enum OpenError {
     },
     /// The superblock is whole, and describes what cannot be.
     Shape(Refusal),
-    /// A block of the root is damaged.
+    /// A block of the newest root is damaged, and the one before cannot be rolled forward without a gap.
     Root {
         /// Its offset.
         offset: u64,
@@ -60,8 +61,9 @@ impl fmt::Display for OpenError {
             ),
             Self::TwoVolumes { ids: [first, second] } => write!(
                 formatter,
-                "the first and the last superblock are gone, and further in are those of two volumes, \
-                 {first} and {second}: say to `drivelab flash rescue` which one is meant"
+                "there are superblocks of two volumes, {first} and {second}: a creation was cut, or an earlier \
+                 volume was not removed. Copy out the one that is meant with `drivelab flash rescue --volume ID`, \
+                 or make a new one with `drivelab flash create --destroy`"
             ),
             Self::Shrunk { created_bytes, bytes } => write!(
                 formatter,
@@ -75,8 +77,12 @@ impl fmt::Display for OpenError {
             ),
             Self::Root { offset } => write!(
                 formatter,
-                "the root of the map is damaged at offset {offset}: `drivelab flash rescue` copies out \
-                 what can be read"
+                "the newest root of the map is damaged at offset {offset}, and the one before cannot take its \
+                 place: `drivelab flash rescue` copies out what can be read"
+            ),
+            Self::Io(NO_SPACE | NO_QUOTA) => formatter.write_str(
+                "no space is left below the volume: free some on the file system that it is on, \
+                 or read it without writing by `drivelab serve --read-only`",
             ),
             Self::Io(error) => write!(
                 formatter,
@@ -87,6 +93,49 @@ impl fmt::Display for OpenError {
 }
 
 impl std::error::Error for OpenError {}
+
+/// What was appended behind the log's end, and does not count: the torn tail.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tail {
+    /// Number of the chunk at which the log ends, which is none of it.
+    pub first_seq: u64,
+    /// Number of the last one that was found.
+    pub last_seq: u64,
+    /// Chunks that were found from there on.
+    pub chunks: u64,
+    /// Blocks that the host had written or discarded in these.
+    pub blocks: u64,
+    /// Why the first one does not count.
+    pub cause: TailCause,
+}
+
+/// Why the log ends before a chunk that no flush is known to have covered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TailCause {
+    /// It is not there, and later ones are.
+    Missing,
+    /// Its data do not fit their checksums.
+    Torn,
+}
+
+impl fmt::Display for Tail {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { first_seq, last_seq, chunks, blocks, cause } = *self;
+        let cause = match cause {
+            TailCause::Missing => "is missing",
+            TailCause::Torn => "is incomplete",
+        };
+        let (s, numbers) = match chunks {
+            1 => ("", format!("{last_seq}")),
+            _ => ("s", format!("up to {last_seq}")),
+        };
+        write!(
+            formatter,
+            "the log ends before chunk {first_seq}, which {cause}: {chunks} chunk{s} written after the last \
+             flush ({numbers}), with changes of {blocks} blocks of 4 KiB, dropped"
+        )
+    }
+}
 
 /// What opening found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -111,6 +160,11 @@ pub struct OpenReport {
     pub entries_replayed: u64,
     /// Chunks beyond the end of the log: the torn tail.
     pub chunks_cut: u64,
+    /// Which these are, and why they do not count.
+    pub tail: Option<Tail>,
+    /// Chunks, their headers, and records of the ring that cannot be read, where the last of what a flush covered may
+    /// lie: it cannot be told from a torn tail.
+    pub tail_unreadable: u64,
     /// Entries of chunks before that end, younger than what was lost with the tail.
     pub entries_cut: u64,
     /// Chunks that a flush had covered and that are not there.
@@ -127,13 +181,22 @@ pub struct OpenReport {
     pub first_seq: u64,
     /// Segments that are free by the root and hold live blocks by the map.
     pub segments_contradictory: u64,
+    /// The newest root is damaged at this offset: the one before was rolled forward, and nothing is missing.
+    pub root_damaged: Option<u64>,
+    /// And it leaves no room for a new one.
+    pub is_cramped: bool,
+    /// Both copies are damaged that the generation after this one would be in: it may have been
+    /// there, with an epoch or a checkpoint that nothing else tells.
+    pub generation_lost: bool,
 }
 
 impl OpenReport {
     /// Whether the volume was opened for reading only, because something of it does not make sense.
     pub fn is_doubtful(&self) -> bool {
-        let missing = self.chunks_missing + self.records_missing;
+        let missing = self.chunks_missing + self.records_missing + self.tail_unreadable;
         self.pages_lost + missing + self.segments_contradictory > 0
+            || self.is_cramped
+            || self.generation_lost
     }
 
     /// What the user should hear of, a sentence each; none if all was well. That recovery rolled forward
@@ -144,16 +207,48 @@ impl OpenReport {
             let what = match state {
                 CopyState::Good | CopyState::Older => continue,
                 CopyState::Damaged => "is damaged",
-                CopyState::OtherVolume => "belongs to another volume",
             };
             warnings.push(format!(
                 "superblock copy {copy} of 0 to 3 {what}: the others suffice, and checkpoints write it anew"
             ));
         }
+        if self.generation_lost {
+            warnings.push(
+                "both copies are damaged in which a newer superblock may have been: what was \
+                 flushed since the one that is left may be missing"
+                    .to_owned(),
+            );
+        }
         if self.pages_lost > 0 {
             let pages = self.pages_lost;
             warnings
                 .push(format!("{pages} pages of the map cannot be read: their blocks are lost"));
+        }
+        if let Some(offset) = self.root_damaged {
+            warnings.push(format!(
+                "the newest root of the map is damaged at offset {offset}: the one before it was rolled \
+                 forward over {} chunks, and nothing is missing{}",
+                self.chunks_replayed,
+                match self.is_cramped {
+                    false => "; the next checkpoint writes a new one",
+                    true => ", but there is no room to write a new one safely",
+                }
+            ));
+        }
+        warnings.extend(self.tail.map(|tail| tail.to_string()));
+        if self.records_cut > 0 {
+            warnings.push(
+                "the newest record of the synchronous ring is incomplete: no flush is known to have \
+                 covered it, and it is dropped"
+                    .to_owned(),
+            );
+        }
+        if self.tail_unreadable > 0 {
+            warnings.push(format!(
+                "{} places at the end of the log cannot be read, where the last of what was flushed may \
+                 be: blocks written there are lost or read as they were before",
+                self.tail_unreadable
+            ));
         }
         if self.chunks_missing > 0 {
             warnings.push(format!(

@@ -4,11 +4,16 @@
 use super::{OpenError, Opening, Step};
 use crate::{
     broken::{Rule, broken},
-    format::{Entry, Kind, RecordHeader, block_crc, decode_record},
+    format::{
+        Entry, Kind, MissingRecords, RecordHeader, RecordMark, RingMark, block_crc, decode_record,
+    },
     layout::BLOCK_BYTES,
     volume::ring::Replay,
 };
 use block::{Buf, IoError};
+
+/// How many slots are being looked at at a time.
+const LANES: u64 = 64;
 
 /// A record that was found.
 #[derive(Debug)]
@@ -23,26 +28,31 @@ impl Opening {
         if self.superblock().clean {
             return;
         }
-        for slot in 0..u64::from(self.layout().ring_slots) {
-            let offset = self.layout().slot_offset(slot);
-            self.send_read(slot, offset, BLOCK_BYTES);
+        for slot in 0..LANES {
+            self.ask_slot(slot);
         }
     }
 
-    /// The records of the superblock's epoch. The newest one says which must be there.
-    pub(super) fn take_ring(&mut self) -> Result<Step, OpenError> {
+    fn ask_slot(&mut self, slot: u64) {
+        if slot < u64::from(self.layout().ring_slots) {
+            self.send_read(slot, self.layout().slot_offset(slot), BLOCK_BYTES);
+        }
+    }
+
+    /// The front of a slot has come: if a record of the superblock's epoch begins there, it is
+    /// kept.
+    pub(super) fn slot_on(&mut self, slot: u64) {
         let (superblock, layout) = (*self.superblock(), *self.layout());
-        for (slot, read) in std::mem::take(&mut self.read) {
-            let buffer = match read {
-                Err(IoError::Offline) => return Err(OpenError::Io(IoError::Offline)),
-                Err(_) => continue,
-                Ok(buffer) => buffer,
-            };
-            let offset = layout.slot_offset(slot);
-            let Some((header, entries)) = decode_record(superblock.id, offset, buffer.bytes())
-            else {
-                continue;
-            };
+        let offset = layout.slot_offset(slot);
+        let read = self.take_read(slot);
+        let record = read.as_ref().ok().and_then(|buffer| {
+            decode_record(superblock.id, offset, &buffer.bytes()[..BLOCK_BYTES as usize])
+        });
+        if read.is_err() {
+            self.unreadable_slots.push(offset);
+        }
+        self.give_back(read);
+        if let Some((header, entries)) = record {
             let of_epoch = header.epoch == superblock.epoch || broken(Rule::RecordEpoch);
             // Of those that are needed together no two are in one slot.
             let before = header.number.checked_sub(header.first);
@@ -53,6 +63,21 @@ impl Opening {
                 self.newest_record = self.newest_record.max(header.number);
                 self.records.insert(header.number, Record { header, entries });
             }
+        }
+        self.ask_slot(slot + LANES);
+    }
+
+    /// All records are known. The newest one says which must be there.
+    pub(super) fn take_ring(&mut self) -> Result<Step, OpenError> {
+        self.refuse_offline()?;
+        let (superblock, layout) = (*self.superblock(), *self.layout());
+        // Those before are known to be missing. The next one may have been flushed.
+        let next = layout.ring_slots > 0 && {
+            let next = self.newest_record.max(superblock.ring.last) + 1;
+            self.unreadable_slots.contains(&layout.slot_offset(next))
+        };
+        if next && !broken(Rule::UnreadableTail) {
+            self.report.tail_unreadable += 1;
         }
         Ok(Step::Verify)
     }
@@ -76,36 +101,52 @@ impl Opening {
         }
     }
 
-    /// Every record before the newest one was durable, and from its `first` on they were needed when it was written.
-    /// Those that chunks hold since then are not missed.
+    /// Every record before the newest one was durable, and from its `first` on they were needed when it was written;
+    /// and so says the superblock of the last one that it knows. Those that chunks hold since then are not missed.
     fn count_missing_records(&mut self) {
-        let Some((&newest, record)) = self.records.last_key_value() else { return };
+        if self.superblock().clean {
+            return;
+        }
         let classes = usize::from(self.layout().shape.classes.host);
-        let last = self.last_host_chunks();
+        let last = self.last_host_chunks(u64::MAX);
         let held = last[..classes].iter().copied().min().expect("there is a class");
-        let is_held = |after: u64| after < held.max(self.root.seq);
-        let missing = (record.header.first..newest).filter(|number| {
-            let mut later = self.records.range(number..);
-            let held = later.next().is_some_and(|(_, record)| is_held(record.header.after));
-            !held && !self.records.contains_key(number)
+        let RingMark { last: said, first: said_first, after: said_after } = self.superblock().ring;
+        let newest = self.records.last_key_value().map(|(&number, record)| {
+            let first = record.header.first;
+            (number, if said > number { first.min(said_first) } else { first })
         });
-        let missing = missing.count() as u64;
+        let (newest, first) = newest.unwrap_or((0, said_first));
+        let records = self.records.iter().map(|(&number, record)| (number, record.header.after));
+        let (end, held) = (newest.max(said + 1), held.max(self.root.seq));
+        let missing = MissingRecords::between(records, first, end, said_after, held);
+        self.last_missing_record = (missing.count > 0).then_some((missing.last, missing.after));
         if !broken(Rule::RecordMissing) {
-            self.report.records_missing = missing;
+            self.report.records_missing = missing.count;
         }
     }
 
+    /// What records say from that number on, of those begun when a chunk had its number.
+    pub(super) fn records_since(&self, number: u64, chunk: u64) -> impl Iterator<Item = &Entry> {
+        let records = self.records.range(number..).map(|(_, record)| record);
+        let younger = records.filter(move |record| record.header.after >= chunk);
+        younger.flat_map(|record| record.entries.iter().map(|(_, entry)| entry))
+    }
+
     pub(super) fn take_records(&mut self) -> Result<Step, OpenError> {
-        let last = self.last_host_chunks();
+        let last = self.last_host_chunks(u64::MAX);
         let mut replays = Vec::new();
         for (number, read) in std::mem::take(&mut self.read) {
             if read.as_ref().is_err_and(|error| *error == IoError::Offline) {
                 return Err(OpenError::Io(IoError::Offline));
             }
+            // Damaged it may be the torn tail; unreadable it may be what was flushed last.
+            let newest = number == self.newest_record && number > self.superblock().ring.last;
+            let unreadable = read.is_err() && newest && !broken(Rule::UnreadableTail);
+            self.report.tail_unreadable += u64::from(unreadable);
             let record = &self.records[&number];
             let data: Vec<Option<Box<[u8]>>> = record.data(read.ok().as_ref());
             let torn = data.iter().any(Option::is_none) && !broken(Rule::RecordTorn);
-            if number == self.newest_record && torn {
+            if newest && torn && !unreadable {
                 self.records.remove(&number);
                 self.report.records_cut += 1;
                 continue;
@@ -125,7 +166,7 @@ impl Opening {
         let lost = replays.iter().filter(|replay| matches!(replay, Replay::Lost(_)));
         self.report.record_blocks_lost = lost.count() as u64;
         self.replays = replays;
-        self.cut_unsure();
+        self.cut_unsure()?;
         Ok(Step::Replay)
     }
 
@@ -140,19 +181,26 @@ impl Opening {
         })
     }
 
-    /// How many entries of a chunk count even where no later chunk of the host's other class is left: those that its
-    /// header says, and what records have made durable together with the other class's.
-    pub(super) fn sure(&self, seq: u64) -> usize {
+    /// What the newest record says of chunks.
+    pub(super) fn newest_record_mark(&self) -> Option<RecordMark> {
+        let (_, Record { header, .. }) = self.records.last_key_value()?;
+        Some(RecordMark { after: header.after, recorded: header.recorded })
+    }
+
+    /// How many entries of a chunk count even where no later chunk of the host's other class is
+    /// left: those that its header says, and what records, of which this is the newest, have made
+    /// durable together with the other class's.
+    pub(super) fn sure(&self, seq: u64, record: Option<RecordMark>) -> usize {
         let chunk = &self.candidates[&seq];
         let stream = chunk.header.stream;
         let sure = usize::from(chunk.header.sure);
-        let Some((_, newest)) = self.records.last_key_value() else { return sure };
-        if newest.header.after >= seq {
+        let Some(newest) = record else { return sure };
+        if newest.after >= seq {
             return chunk.entries.len();
         }
-        let mut earlier = self.candidates.range(newest.header.after + 1..seq);
+        let mut earlier = self.candidates.range(newest.after + 1..seq);
         let of_this = earlier.all(|(_, other)| other.header.stream != stream);
-        let recorded = newest.header.recorded.get(usize::from(stream)).copied().unwrap_or(0);
+        let recorded = newest.recorded.get(usize::from(stream)).copied().unwrap_or(0);
         let counts = of_this && !broken(Rule::RecordedSure);
         if counts { sure.max(usize::from(recorded)) } else { sure }
     }

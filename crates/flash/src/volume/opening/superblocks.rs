@@ -1,12 +1,15 @@
 //! The newest superblock: where the first and the last copy should be, at the places that these name for
-//! the two others, and, if both are gone, wherever the two others may be.
+//! the two others, and, if both are gone, wherever the two others may be. All that are found there must be of one volume:
+//! of two nobody can say which is meant. What an earlier volume of another shape left elsewhere is not looked at, and
+//! creation removes it.
 
 use super::{Located, OpenError, Opening, Step};
 use crate::{
+    broken::{Rule, broken},
     format::{Found, Superblock, VolumeId},
     layout::{BLOCK_BYTES, Layout, copies},
 };
-use block::IoError;
+use block::{Durability, IoError};
 
 /// How many pieces are being searched at a time.
 const LANES: u64 = 8;
@@ -29,16 +32,22 @@ pub enum CopyState {
     Older,
     /// It cannot be read, or is none. The next one replaces it.
     Damaged,
-    /// It belongs to another volume: a creation was cut, or the drive's contents were copied.
-    OtherVolume,
 }
 
 impl Opening {
     pub(super) fn ask_superblocks(&mut self) {
         let places = match self.newest() {
-            None => copies(self.below.capacity_bytes, BLOCK_BYTES),
-            Some(Superblock { shape, .. }) => copies(shape.device_bytes, shape.unit_bytes()),
+            None => {
+                // Of the four only these are where they are whatever the unit is.
+                let [first, second, third, last] = copies(self.below.capacity_bytes, BLOCK_BYTES);
+                let all = broken(Rule::OwnPlaces);
+                [Some(first), Some(second).filter(|_| all), Some(third).filter(|_| all), Some(last)]
+            }
+            Some(Superblock { shape, .. }) => {
+                copies(shape.device_bytes, shape.unit_bytes()).map(Some)
+            }
         };
+        let places = places.into_iter().flatten();
         let whole = self.below.capacity_bytes / BLOCK_BYTES * BLOCK_BYTES;
         for offset in places {
             if offset < whole
@@ -73,6 +82,11 @@ impl Opening {
             // Now that the unit is known, the other two are.
             return Ok(Step::Superblocks);
         }
+        if let [first, second, ..] = self.ids()[..]
+            && !broken(Rule::OwnPlaces)
+        {
+            return Err(OpenError::TwoVolumes { ids: [first, second] });
+        }
         let unknown = self.found.values().find_map(|found| match found {
             Found::Unknown { version, features } => {
                 Some(OpenError::Unknown { version: *version, features: *features })
@@ -99,7 +113,6 @@ impl Opening {
             let odd = (superblock.generation + copy) % 2;
             let generation = superblock.generation.saturating_sub(odd);
             *state = match self.found.get(&offset) {
-                Some(Found::Valid(found)) if found.id != superblock.id => CopyState::OtherVolume,
                 Some(Found::Valid(found)) if found.generation == generation => CopyState::Good,
                 Some(Found::Valid(_)) => CopyState::Older,
                 _ => CopyState::Damaged,
@@ -107,6 +120,10 @@ impl Opening {
         }
         let damaged = self.report.superblocks.iter().filter(|&&copy| copy != CopyState::Good);
         self.report.superblocks_damaged = damaged.count() as u32;
+        let next = layout.copies_of(superblock.generation + 1);
+        let found = |offset: &u64| matches!(self.found.get(offset), Some(Found::Valid(_)));
+        // A power cut leaves a sector old or new, and of each copy all but one sector are zeroes.
+        self.report.generation_lost = !next.iter().any(found) && !broken(Rule::LostGeneration);
         self.report.clean = superblock.clean;
         self.durable_seq = superblock.durable_seq;
         self.volume = Some(Located { superblock, layout });
@@ -172,11 +189,12 @@ impl Opening {
     fn probe_block(&mut self, offset: u64, block: &[u8]) {
         let found = Superblock::decode(offset, block);
         let in_place = match found {
+            Found::Nothing => false,
+            _ if self.step == Step::CreateSearch => true,
             Found::Valid(Superblock { shape, .. }) => {
                 copies(shape.device_bytes, shape.unit_bytes()).contains(&offset)
             }
             Found::Unknown { .. } => true,
-            Found::Nothing => false,
         };
         if in_place {
             self.found.insert(offset, found);
@@ -184,6 +202,16 @@ impl Opening {
     }
 
     pub(super) fn take_probe(&mut self) -> Result<Step, OpenError> {
+        match self.ids()[..] {
+            [first, second, ..] => Err(OpenError::TwoVolumes { ids: [first, second] }),
+            // What the one that was found says of the other three places.
+            [_] => Ok(Step::Superblocks),
+            [] => self.take_superblocks(),
+        }
+    }
+
+    /// Of the volumes whose superblocks were found, each once.
+    fn ids(&self) -> Vec<VolumeId> {
         let mut ids: Vec<VolumeId> = Vec::new();
         for found in self.found.values() {
             if let Found::Valid(superblock) = found
@@ -192,11 +220,16 @@ impl Opening {
                 ids.push(superblock.id);
             }
         }
-        match ids[..] {
-            [first, second, ..] => Err(OpenError::TwoVolumes { ids: [first, second] }),
-            // What the one that was found says of the other three places.
-            [_] => Ok(Step::Superblocks),
-            [] => self.take_superblocks(),
+        ids
+    }
+
+    /// Of a creation: what an earlier volume left where opening may ever look for a superblock is gone before there is
+    /// a new one. Its blocks are overwritten with zeroes, and nothing else.
+    pub(super) fn wipe_superblocks(&mut self) {
+        let stale = std::mem::take(&mut self.found);
+        for &offset in stale.keys().filter(|_| !broken(Rule::Wiped)) {
+            self.send_write(offset, &[0; BLOCK_BYTES as usize], Durability::Cached);
         }
+        self.found = stale;
     }
 }

@@ -9,6 +9,7 @@ use crate::{
         flushes::Trust,
         operation::{Operation, Work, error_code},
         stream::Arrival,
+        traffic::Outcome,
     },
 };
 use block::{Buf, Completion, Durability, Engine, Payload};
@@ -17,7 +18,8 @@ impl<E: Engine> Service<E> {
     /// Takes in one answer of the engine.
     pub fn complete(&mut self, connections: &mut Connections, completion: Completion) {
         self.released = true;
-        let Completion { tag, result, payload, .. } = completion;
+        let Completion { tag, finished, result, payload, .. } = completion;
+        self.now = self.now.max(finished);
         if tag == FLUSH {
             return self.flushed(connections, result.map_err(error_code));
         }
@@ -190,7 +192,9 @@ impl<E: Engine> Service<E> {
             Trust::Lost(_) if operation.promises() => Some(ErrorCode::Io),
             _ => operation.failure,
         };
-        self.traffic.count(&operation.request, failure.is_some());
+        let outcome = if failure.is_some() { Outcome::Failed } else { Outcome::Done };
+        self.traffic.count(&operation.request, outcome, self.now.since(operation.begun));
+        self.traffic.refuses_changes = self.trust() != Trust::Sound;
         if connection.presence != Presence::Gone {
             answer(connection, &operation, failure);
         }

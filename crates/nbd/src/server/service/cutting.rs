@@ -4,7 +4,7 @@ use super::{Cutting, Service, range_of};
 use crate::{
     protocol::{Discarded, Holes},
     server::{
-        connection::{Connection, Filling, Need},
+        connection::{Connection, Need},
         cut::Piece,
         operation::{Operation, Part, Work},
     },
@@ -45,35 +45,50 @@ impl<E: Engine> Service<E> {
         }
     }
 
+    /// Receives all of the write, and only then hands its pieces to the engine.
     pub(super) fn cut_write(&mut self, number: u32, connection: &mut Connection) -> Cutting {
-        loop {
-            let operation = self.operations.get_mut(number);
-            let (next, end) = (operation.next, operation.end());
-            if next == end {
-                return Cutting::Done;
-            }
-            if connection.filling.is_none() {
-                let Some(buffer) = self.pool.take(&mut connection.held) else {
-                    return Cutting::Stuck(Need::Room);
-                };
-                let piece = self.cutter.change(next, end);
-                connection.filling = Some(Filling { buffer, piece, have: 0 });
-            }
-            if !connection.fill() {
-                return Cutting::Stuck(Need::Bytes);
-            }
-            let piece = connection.filling.as_ref().expect("just filled").piece;
+        if !connection.incoming.is_open() && !self.make_room_for(number, connection) {
+            return Cutting::Stuck(Need::Room);
+        }
+        if !connection.fill() {
+            return Cutting::Stuck(Need::Bytes);
+        }
+        while let Some(piece) = connection.incoming.next() {
             if !self.may_change(&piece) {
                 return Cutting::Stuck(Need::Room);
             }
-            let filling = connection.filling.take().expect("just filled");
+            let buffer = connection.incoming.take();
             if piece.is_partial() {
-                self.merge(number, piece, Some(filling.buffer));
+                self.merge(number, piece, Some(buffer));
             } else {
-                self.write(number, piece, filling.buffer);
+                self.write(number, piece, buffer);
             }
             self.operations.get_mut(number).next = piece.end();
         }
+        assert_eq!(connection.incoming.close().count(), 0, "every piece is at the engine");
+        Cutting::Done
+    }
+
+    /// Memory for all of a write. False while there is none for it.
+    fn make_room_for(&mut self, number: u32, connection: &mut Connection) -> bool {
+        let operation = self.operations.get_mut(number);
+        let (offset, end, who) = (operation.next, operation.end(), operation.connection);
+        let pieces = self.cutter.changes(offset, end);
+        let count = pieces.clone().count();
+        let Connection { held, incoming, .. } = connection;
+        if let Some(buffers) = self.pool.take_all(count, held) {
+            incoming.open(pieces.zip(buffers));
+        } else if *held == 0
+            && let Some(buffers) = self.pool.borrow(who, count, held)
+        {
+            incoming.open(pieces.zip(buffers));
+            incoming.lend();
+            return true;
+        } else {
+            return false;
+        }
+        self.pool.stop_waiting(who);
+        true
     }
 
     /// Discards the whole blocks inside; for the rest the hint is ignored.
@@ -195,6 +210,5 @@ impl<E: Engine> Service<E> {
         let part = self.parts.insert(Part { operation: number, work, changes });
         let tag = Tag(u64::from(part));
         self.engine.submit(block::Request { tag, actor, drive: Drive(0), command });
-        self.submitted = true;
     }
 }

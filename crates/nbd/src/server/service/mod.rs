@@ -1,7 +1,7 @@
 //! Carrying out requests: pieces to the engine, locks on blocks changed in part, flushes, replies.
 //!
-//! Budget of a request: no allocation, no lock, no clock; one insertion and one removal in each of two
-//! tables, and for a change in part a scan of what is under way.
+//! Budget of a request: no allocation, no lock, one look at the clock; one insertion and one
+//! removal in each of two tables, and for a change in part a scan of what is under way.
 
 mod completing;
 mod cutting;
@@ -11,13 +11,13 @@ use super::{
     cut::Cutter,
     flushes::{Flushes, Trust},
     operation::{Operation, Part},
-    pool::Pool,
-    traffic::Traffic,
+    pool::{Pool, Sizes},
+    traffic::{Outcome, Traffic},
 };
 use crate::protocol::{
-    Command, Discarded, ErrorCode, Export, Extents, Pieces, ReplyStyle, Request,
+    Command, Discarded, ErrorCode, Export, Extents, Pieces, REQUEST_BYTES_MAX, ReplyStyle, Request,
 };
-use block::{Actor, Allocation, Buf, Data, Drive, Engine, Extent, Geometry, Slots, Tag};
+use block::{Actor, Allocation, Buf, Data, Drive, Engine, Extent, Geometry, Instant, Slots, Tag};
 use std::ops::Range;
 
 /// The connections, by number.
@@ -53,10 +53,10 @@ pub struct Service<E> {
     /// What the last question for it found.
     extents: Vec<(Allocation, u32)>,
     pub traffic: Traffic,
+    /// When the last request was begun, or the last answer of the engine finished.
+    now: Instant,
     /// Something became free since the connections were last asked to go on.
     pub released: bool,
-    /// Something was submitted since the engine was last polled.
-    pub submitted: bool,
 }
 
 impl<E: Engine> Service<E> {
@@ -79,10 +79,14 @@ impl<E: Engine> Service<E> {
         assert!(size <= reach, "an export of {size} bytes on an engine of {reach}");
         let Geometry { block_bytes, transfer_bytes_max, queue_depth, .. } = geometry;
         let buffer_bytes = buffer_bytes.max(block_bytes);
-        let pool = Pool::new(&mut engine, connections, buffers, buffer_bytes);
+        let cutter = Cutter::new(block_bytes, transfer_bytes_max.min(buffer_bytes));
+        let lent = cutter.changes_max(REQUEST_BYTES_MAX);
+        let lent_bytes = cutter.span_bytes_max();
+        let sizes = Sizes { connections, buffers, buffer_bytes, lent, lent_bytes };
+        let pool = Pool::new(&mut engine, sizes);
         Self {
             engine,
-            cutter: Cutter::new(block_bytes, transfer_bytes_max.min(buffer_bytes)),
+            cutter,
             discarded: export.discarded,
             operations: Slots::new(connections as u32 * operations),
             parts: Slots::new(queue_depth.max(2) - 1),
@@ -92,8 +96,8 @@ impl<E: Engine> Service<E> {
             flushes: Flushes::with_capacity(connections * operations as usize),
             extents: Vec::with_capacity(EXTENTS_MAX),
             traffic: Traffic::default(),
+            now: Instant(0),
             released: false,
-            submitted: false,
         }
     }
 
@@ -105,6 +109,11 @@ impl<E: Engine> Service<E> {
     /// Whether what was acknowledged can still be relied on.
     pub fn trust(&self) -> Trust {
         self.flushes.trust()
+    }
+
+    /// Whether somebody waits for the memory that a long write is lent.
+    pub fn is_memory_awaited(&self) -> bool {
+        self.pool.is_awaited()
     }
 
     /// Takes a buffer back from a connection that held it.
@@ -121,12 +130,16 @@ impl<E: Engine> Service<E> {
         let heads = connection.outgoing.heads();
         match command {
             // A hint. Engines have no cache of their own that could be filled.
-            Command::Cache => return style.done(cookie, heads),
+            Command::Cache => {
+                self.traffic.count(&request, Outcome::Done, 0);
+                return style.done(cookie, heads);
+            }
             Command::BlockStatus(wanted) => {
                 let count = match wanted {
                     Extents::One => 1,
                     Extents::Many => EXTENTS_MAX,
                 };
+                self.traffic.count(&request, Outcome::Done, 0);
                 self.look(request.offset, bytes, count);
                 return style.allocated(cookie, &self.extents, heads);
             }
@@ -144,9 +157,11 @@ impl<E: Engine> Service<E> {
         let end = request.offset + u64::from(bytes);
         let whole = style == ReplyStyle::Simple || command == Command::Read(Pieces::One);
         let is_read = matches!(command, Command::Read(_));
+        self.now = self.now.max(self.engine.now());
         let operation = self.operations.insert(Operation {
             connection: number,
             request,
+            begun: self.now,
             next: request.offset,
             pieces: 0,
             failure: None,
@@ -213,12 +228,20 @@ impl<E: Engine> Service<E> {
         }
     }
 
-    /// Gives up the rest of an operation whose client will not send it.
+    /// Gives up the rest of an operation whose client will not send it. A write that is here as a
+    /// whole is carried out.
     pub fn abandon(&mut self, connections: &mut Connections, number: u16) {
         let connection = connections[usize::from(number)].as_mut().expect("it is there");
-        if let Some(filling) = connection.filling.take() {
-            self.release(&mut connection.held, filling.buffer);
+        self.pool.stop_waiting(number);
+        if connection.owes_write() {
+            return;
         }
+        let Connection { incoming, held, .. } = &mut *connection;
+        for buffer in incoming.close() {
+            *held -= 1;
+            self.pool.give(buffer);
+        }
+        self.released = true;
         if let Some(operation) = connection.current.take() {
             let entry = self.operations.get_mut(operation);
             entry.next = entry.end();
@@ -247,7 +270,6 @@ impl<E: Engine> Service<E> {
         if fits && self.flushes.start() {
             let (actor, command) = (Actor(0), block::Command::Flush);
             self.engine.submit(block::Request { tag: FLUSH, actor, drive: Drive(0), command });
-            self.submitted = true;
         }
     }
 
