@@ -3,6 +3,7 @@
 use crate::http::{Answer, HEAD_BYTES_MAX, Method, Refusal, Request, head_length, host};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::{
+    collections::VecDeque,
     io::{self, ErrorKind, Read, Write},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     panic::{AssertUnwindSafe, catch_unwind},
@@ -57,11 +58,14 @@ impl Server {
     /// The listening socket fails.
     pub fn run(&self, site: &dyn Site, stop: &AtomicBool) -> io::Result<()> {
         let open = AtomicUsize::new(0);
+        let mut turned_away = TurnedAway::default();
         thread::scope(|scope| {
             while !stop.load(SeqCst) {
-                let Some(stream) = self.next()? else { continue };
+                let next = self.next()?;
+                turned_away.let_go();
+                let Some(stream) = next else { continue };
                 if open.fetch_add(1, SeqCst) >= CONNECTIONS_MAX {
-                    turn_away(&stream);
+                    turned_away.add(stream);
                     open.fetch_sub(1, SeqCst);
                     continue;
                 }
@@ -102,11 +106,42 @@ impl Server {
     }
 }
 
-/// Tells a client that there is no room, as far as that can be done without waiting for it.
-fn turn_away(mut stream: &TcpStream) {
-    let _ = stream.set_nonblocking(true);
-    let _ = stream.read(&mut [0; 4096]);
-    let _ = stream.write(&Answer::refused(Refusal::TooMany).bytes(Method::Get));
+/// Clients that were told that there is no room, until they close or [`CLOSE_TIME`] is over:
+/// closing before their request has come would take the answer back.
+#[derive(Default)]
+struct TurnedAway {
+    clients: VecDeque<(TcpStream, Instant)>,
+}
+
+impl TurnedAway {
+    /// Tells one, as far as that can be done without waiting for it. Beyond [`CONNECTIONS_MAX`] of
+    /// them, the oldest is let go.
+    fn add(&mut self, mut stream: TcpStream) {
+        let told = stream.set_nonblocking(true).and_then(|()| {
+            stream.write_all(&Answer::refused(Refusal::TooMany).bytes(Method::Get))?;
+            stream.shutdown(Shutdown::Write)
+        });
+        if told.is_err() {
+            return;
+        }
+        if self.clients.len() == CONNECTIONS_MAX {
+            self.clients.pop_front();
+        }
+        self.clients.push_back((stream, Instant::now() + CLOSE_TIME));
+    }
+
+    /// Drops those that closed, that failed, or whose time is over.
+    fn let_go(&mut self) {
+        let now = Instant::now();
+        self.clients.retain_mut(|(stream, end)| {
+            // One read a turn: a client that goes on sending holds up nobody.
+            let waits = match stream.read(&mut [0; 4096]) {
+                Ok(bytes) => bytes > 0,
+                Err(error) => is_early(&error),
+            };
+            waits && now < *end
+        });
+    }
 }
 
 /// One client.
