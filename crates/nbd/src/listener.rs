@@ -23,6 +23,10 @@ use thiserror::Error;
 
 /// Clients that may wait at the door while the server looks elsewhere.
 const BACKLOG: i32 = 64;
+/// What the kernel holds of replies to a client of a Unix socket; it grants twice as much, up to
+/// net.core.wmem_max. With its default of some 200 KiB the server stops in the middle of every
+/// long reply: reads of 64 KiB at depth 8 had 0.5 to 0.8 of the rate. TCP has a size of its own.
+const SEND_BYTES: usize = 1 << 20;
 /// What has the name meanwhile stays.
 const NOREPLACE: RenameFlags = RenameFlags::NOREPLACE;
 
@@ -75,11 +79,16 @@ impl Listener {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         match net::accept_with(&self.socket, flags) {
             Ok(client) => {
-                if let Address::Tcp(_) = self.address {
-                    // Replies are written whole, and a client whose machine died must be noticed; a refusal
-                    // only costs time.
-                    let _ = sockopt::set_tcp_nodelay(&client, true);
-                    let _ = sockopt::set_socket_keepalive(&client, true);
+                // Refusals of these cost time only.
+                match self.address {
+                    // Replies are written whole, and a client whose machine died must be noticed.
+                    Address::Tcp(_) => {
+                        let _ = sockopt::set_tcp_nodelay(&client, true);
+                        let _ = sockopt::set_socket_keepalive(&client, true);
+                    }
+                    Address::Unix(_) => {
+                        let _ = sockopt::set_socket_send_buffer_size(&client, SEND_BYTES);
+                    }
                 }
                 Ok(Some(client))
             }

@@ -1,5 +1,7 @@
-//! A managed volume in a file, served, beside the plain file: by drivelab, by qemu-nbd past the
-//! page cache, and by nbdkit's file plugin through it.
+//! A managed volume in a file, served, beside the plain file: by drivelab and qemu-nbd past the
+//! page cache, and by nbdkit's file plugin, once with `cache=none` and once through the page cache.
+//! The last one (`cached`) is shown and not judged by: its reads, and its writes until a flush, are
+//! copies in memory.
 //!
 //! A lone client asks each of them in turns, an order that rotates; all files lie in one directory
 //! of a real disk and were written before. Half of the cells find a clean pool that is full: the
@@ -84,7 +86,7 @@ pub fn run(drivelab: &Path, scratch: &Scratch, sockets: &Path, order: Order) -> 
             Pool::UsedUp => "clean pool used up",
         };
         println!(
-            "\n{title}\n{:<12}{:>5}{:>6}{:>9}{:>9}{:>9}{:>9}{:>7}{:>6}{:>7}{:>6}",
+            "\n{title}\n{:<12}{:>4}{:>6}{:>8}{:>8}{:>8}{:>8}{:>8}{:>6}{:>6}{:>7}{:>5}",
             "load",
             "KiB",
             "depth",
@@ -92,6 +94,7 @@ pub fn run(drivelab: &Path, scratch: &Scratch, sockets: &Path, order: Order) -> 
             "plain",
             "qemu",
             "nbdkit",
+            "cached",
             "ratio",
             "WA",
             "wanted",
@@ -127,25 +130,30 @@ impl Place<'_> {
         self.directory.join(name)
     }
 
-    /// Our plain file, qemu-nbd and nbdkit, each with a file of its own.
-    fn others(&self) -> Result<[Server; 3]> {
+    /// Our plain file, qemu-nbd, nbdkit and nbdkit cached, each with a file of its own.
+    fn others(&self) -> Result<[Server; 4]> {
         let file = |name: &str| -> Result<PathBuf> {
             let path = self.file(name);
             write_file(&path, SPAN_BYTES)?;
             Ok(path)
         };
-        let (plain, qemu, nbdkit) = (file("plain")?, file("qemu")?, file("nbdkit")?);
+        let (plain, qemu) = (file("plain")?, file("qemu")?);
+        let (nbdkit, cached) = (file("nbdkit")?, file("cached")?);
         let mut ours = Command::new(self.drivelab);
         ours.arg("serve").arg(&plain).arg("--destroy").arg(&plain).arg("--nbd");
         let mut theirs = Command::new("qemu-nbd");
         theirs.args(["--cache=none", "--aio=io_uring", "--format=raw", "--persistent"]);
         theirs.arg(&qemu).arg("--socket");
         let mut kit = Command::new("nbdkit");
-        kit.args(["--foreground", "file"]).arg(&nbdkit).arg("--unix");
+        kit.args(["--foreground", "file", "cache=none", "fadvise=random"]);
+        kit.arg(&nbdkit).arg("--unix");
+        let mut cached_kit = Command::new("nbdkit");
+        cached_kit.args(["--foreground", "file"]).arg(&cached).arg("--unix");
         Ok([
             Server::start("drivelab", &mut ours, self.sockets.join("plain.sock"), "unix:")?,
             Server::start("qemu-nbd", &mut theirs, self.sockets.join("qemu.sock"), "")?,
             Server::start("nbdkit", &mut kit, self.sockets.join("nbdkit.sock"), "")?,
+            Server::start("nbdkit", &mut cached_kit, self.sockets.join("cached.sock"), "")?,
         ])
     }
 
@@ -193,9 +201,9 @@ const OVERWRITE: Job<'static> = Job { load: "randwrite", bytes: 4 << 10, ..FILL 
 
 /// One row: medians over the rounds.
 struct Cell {
-    /// Of the volume, the plain file, qemu-nbd and nbdkit.
-    rates: [f64; 4],
-    /// To the better of the last two, round by round.
+    /// Of the volume, the plain file, qemu-nbd, nbdkit and nbdkit cached.
+    rates: [f64; 5],
+    /// To the better of qemu-nbd and nbdkit, round by round.
     ratio: f64,
     amplification: Option<f64>,
     /// The longest wait by that of the plain file.
@@ -207,14 +215,14 @@ impl Cell {
         job: Job<'_>,
         volume: &Server,
         pool: Pool,
-        others: &[Server; 3],
+        others: &[Server; 4],
         rounds: usize,
     ) -> Result<Self> {
-        let servers = [volume, &others[0], &others[1], &others[2]];
-        let mut rates: [Vec<f64>; 4] = Default::default();
+        let servers = [volume, &others[0], &others[1], &others[2], &others[3]];
+        let mut rates: [Vec<f64>; 5] = Default::default();
         let (mut ratios, mut amplifications, mut waits) = (Vec::new(), Vec::new(), Vec::new());
         for round in 0..rounds {
-            let mut seen = [Seen::default(); 4];
+            let mut seen = [Seen::default(); 5];
             for turn in 0..servers.len() {
                 let who = (round + turn) % servers.len();
                 let writes = job.load.ends_with("write");
@@ -241,12 +249,13 @@ impl Cell {
     }
 
     fn print(&self, name: &str, job: Job<'_>) {
-        let [volume, plain, qemu, nbdkit] = self.rates;
+        let [volume, plain, qemu, nbdkit, cached] = self.rates;
         let wanted = SHARE / self.amplification.unwrap_or(1.0).max(1.0);
         let amplification = self.amplification.map_or("-".to_owned(), |wa| format!("{wa:.2}"));
         let missed = |is_missed: bool| if is_missed { "!" } else { " " };
         println!(
-            "{name:<12}{:>5}{:>6}{volume:>9.0}{plain:>9.0}{qemu:>9.0}{nbdkit:>9.0}{:>6.2}{}{amplification:>6}{wanted:>7.2}{:>5.1}{}",
+            "{name:<12}{:>4}{:>6}{volume:>8.0}{plain:>8.0}{qemu:>8.0}{nbdkit:>8.0}{cached:>8.0}\
+             {:>6.2}{}{amplification:>5}{wanted:>7.2}{:>5.1}{}",
             job.bytes >> 10,
             job.depth,
             self.ratio,
