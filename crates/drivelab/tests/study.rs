@@ -73,7 +73,7 @@ fn a_study_of_file_systems_makes_them_on_a_loop_device_and_puts_its_column_besid
     let claims = text.split("judged by your medians").nth(1).expect("claims");
     assert_eq!(claims.matches("not checkable").count(), 2, "{claims}");
     let page = fs::read_to_string(bench.path("l.html")).expect("a page");
-    assert!(page.contains("The matrix") && page.contains("What each setting does"), "{page}");
+    assert!(page.contains("dd-latency: What each setting does"), "{page}");
     // The runs are kept like any other, and found where the text says: it named the user's own store.
     let (_, command) = text.split_once(": `drivelab ").expect("how to show it");
     let (command, _) = command.split_once('`').expect("the command's end");
@@ -150,4 +150,19 @@ fn a_study_as_a_page_has_its_charts_tables_claims_and_method() {
     assert_eq!(drawings.len(), page.matches("<figure").count(), "{drawings:?}");
     let mut browser = need!(Browser::start(), "chromium");
     reads_file(&mut browser, &bench, "l.html");
+}
+
+/// What a study printed and what the models give stood in two charts, so that nobody saw how far apart they are.
+#[test]
+fn published_and_modelled_lie_over_each_other_in_one_chart() {
+    let bench = Bench::new();
+    let words = ["study", "easyco2007", "--quiet", "--svg", "pictures"];
+    bench.drivelab(words).done().succeeded();
+    let drawing = fs::read_to_string(bench.path("pictures/pro-reads.svg")).expect("one chart");
+    for source in ["published", "modelled"] {
+        let marks = drawing.matches(&format!("1 thread, {source}, ")).count();
+        assert_eq!(marks, 10, "{source}: a mark for every size in {drawing}");
+    }
+    // Both in the colour of their number of threads.
+    assert_eq!(drawing.matches("<g class=\"s0\" data-s=\"0\">").count(), 3, "two lines, a letter");
 }

@@ -1,12 +1,21 @@
-//! What a matrix found, as a page: every configuration, pivots, effects, the best of each class.
+//! What a matrix found: every configuration, pivots, effects, the best of each class.
+//!
+//! ```text
+//!   records -> Across (a cell over all configurations) -> sections -> text, for a terminal
+//!                                                                  -> document, for a browser
+//! ```
 
 use super::{Cut, Floor, cut};
 use anyhow::{Result, bail};
 use record::{Cell, Flag, Record};
 use report::{
-    chart::{Column, Entry, Table},
+    chart::{
+        Axis as ChartAxis, BarSeries, Bars, Chart, Column, Entry, Figure, Table, Unit, Value, slug,
+    },
+    document::{Block, Document, Highlight, Reading, Section},
     number,
-    terminal::{Page, Style, put_table},
+    runs::{self, Run},
+    terminal::{Characters, Page, Style, put_table},
 };
 use study::matrix::{
     Axes, Axis, Best, Configuration, Effect, Goal, Machine, Outcome, STUDY, best, effects,
@@ -15,6 +24,9 @@ use study::matrix::{
 
 /// Below this share of the path's own floor a cell says more about the path than about the drive.
 const FLOOR_FACTOR: f64 = 5.0;
+
+/// Configurations in one chart: the fastest.
+const BARS_MAX: usize = 40;
 
 const EFFECT_HEADS: [&str; 8] =
     ["setting", "level", "against", "effect", "95 % from", "to", "least", "most"];
@@ -75,6 +87,7 @@ pub fn pivots(given: &[String], axes: &Axes) -> Result<Vec<(Axis, Axis)>> {
 /// One cell of a method over all configurations.
 struct Across<'a> {
     goal: Goal,
+    method: &'a str,
     name: String,
     cells: Vec<(&'a Configuration, &'a Cell)>,
     outcomes: Vec<Outcome>,
@@ -94,16 +107,106 @@ impl Matrix<'_> {
             ));
         }
         page.line(&format!("seed    {}", self.seed));
-        let all = self.across();
-        for across in &all {
-            self.put_cell(&mut page, across, style);
+        for section in self.sections(style) {
+            put_blocks(&mut page, &section.blocks);
         }
-        self.put_effects(&mut page, &all);
-        self.put_best(&mut page, &all);
-        self.put_floor(&mut page, &all);
-        cut::page::put(&mut page, self.configurations, &self.machines, self.cuts);
         self.records.iter().for_each(|record| report::terminal::left_out(&mut page, record));
         page.finish()
+    }
+
+    /// The same for a browser, with charts, flags and how it was made.
+    pub fn document(&self) -> Document {
+        let style = Style { characters: Characters::Unicode, ..Style::PLAIN };
+        let runs: Vec<Run<'_>> =
+            self.records.iter().map(|record| Run { record, prices: Vec::new() }).collect();
+        let mut sections = self.sections(&style);
+        sections.push(runs::environment(&runs));
+        let methods: Vec<&str> = runs.iter().map(|run| run.record.method.name.as_str()).collect();
+        Document {
+            title: format!("Matrix on {}: {}", self.ground, methods.join(", ")),
+            origin: runs::origin(&runs),
+            summary: self.summary(),
+            highlights: self.highlights(),
+            doubts: Some(runs::doubts(&runs)),
+            sections,
+        }
+    }
+
+    fn summary(&self) -> Vec<String> {
+        let varied: Vec<&str> = self.axes.varied().iter().map(|axis| axis.name()).collect();
+        let count = self.configurations.len();
+        let rounds = self.records.iter().map(|record| record.method.passes).max().unwrap_or(0);
+        let mut summary = vec![format!(
+            "Measured on {}: {count} configuration{} of {}, each in {rounds} round{}, in a new order each (seed {}).",
+            self.ground,
+            if count == 1 { "" } else { "s" },
+            if varied.is_empty() { "one level each".to_owned() } else { varied.join(", ") },
+            if rounds == 1 { "" } else { "s" },
+            self.seed
+        )];
+        for record in self.records {
+            for cell in &record.left_out {
+                summary.push(format!("Left out: {}: {}.", cell.name, cell.reason));
+            }
+        }
+        summary
+    }
+
+    /// The best of each class and goal, with the number of the first cell that speaks for the goal.
+    fn highlights(&self) -> Vec<Highlight> {
+        let all = self.across();
+        let highlight = |one: Best| {
+            let across = all.iter().find(|across| across.goal == one.goal)?;
+            let is_best = |(known, _): &&(&Configuration, &Cell)| **known == one.configuration;
+            let (_, cell) = across.cells.iter().find(is_best)?;
+            let value = across.value(cell.iops, cell.block_bytes)?;
+            let common = common_flags(across.cells.iter().map(|(_, cell)| *cell));
+            let own = cell.flags.iter().filter(|flag| !common.contains(flag));
+            let reading = Reading {
+                of: one.configuration.to_string(),
+                doubts: own.map(|flag| flag.name()).collect(),
+                note: across.name.clone(),
+                ..Reading::new(value, across.unit())
+            };
+            let goal = goal_name(one.goal);
+            let name = format!("best for {goal}: {}", one.durability);
+            Some(Highlight { name, readings: vec![reading] })
+        };
+        best(&self.outcomes(&all)).into_iter().filter_map(highlight).collect()
+    }
+
+    /// Every table with the lines under it, in the order of a terminal.
+    fn sections(&self, style: &Style) -> Vec<Section> {
+        let all = self.across();
+        let several = self.records.len() > 1;
+        let mut sections = Vec::new();
+        for record in self.records {
+            let method = record.method.name.as_str();
+            let of_method = all.iter().filter(|across| std::ptr::eq(across.method, method));
+            let blocks: Vec<Block> =
+                of_method.flat_map(|across| self.of_cell(across, style)).collect();
+            let title = match several {
+                true => format!("Configurations: {method}"),
+                false => "Configurations".to_owned(),
+            };
+            sections.push(Section { title, sheet: "Configurations", blocks });
+        }
+        sections.push(Section {
+            title: "What each setting does".to_owned(),
+            sheet: "Effects",
+            blocks: self.effects(&all),
+        });
+        let title = "The best of each class".to_owned();
+        sections.push(Section { title, sheet: "Best", blocks: vec![self.best(&all)] });
+        let title = "The path's own floor".to_owned();
+        sections.push(Section { title, sheet: "Floor", blocks: self.floor(&all) });
+        sections.push(Section {
+            title: "After a power cut".to_owned(),
+            sheet: "Cuts",
+            blocks: cut::page::blocks(self.configurations, &self.machines, self.cuts),
+        });
+        sections.retain(|section| !section.blocks.is_empty());
+        sections
     }
 
     fn across(&self) -> Vec<Across<'_>> {
@@ -124,7 +227,8 @@ impl Matrix<'_> {
                     .collect();
                 let outcomes = cells.iter().map(|(one, cell)| self.outcome(one, cell)).collect();
                 let title = report::terminal::cell_title(cells[0].1);
-                all.push(Across { goal: goal(cells[0].1), name: title, cells, outcomes });
+                let (goal, method) = (goal(cells[0].1), record.method.name.as_str());
+                all.push(Across { goal, method, name: title, cells, outcomes });
             }
         }
         all
@@ -141,12 +245,13 @@ impl Matrix<'_> {
     }
 
     /// Every configuration of one cell, and its pivots.
-    fn put_cell(&self, page: &mut Page<'_>, across: &Across<'_>, style: &Style) {
-        let (unit, value) =
-            (across.unit(), |cell: &Cell| across.value(cell.iops, cell.block_bytes));
+    fn of_cell(&self, across: &Across<'_>, style: &Style) -> Vec<Block> {
+        let value = |cell: &Cell| Entry::number(across.value(cell.iops, cell.block_bytes));
+        let mut blocks = Vec::new();
         let mut columns: Vec<Column> =
             self.axes.iter().map(|(axis, _)| Column::text(axis.name())).collect();
-        columns.extend([unit, "95 %", "printed", "after a power cut", "notes"].map(Column::text));
+        columns.push(Column::number(across.quantity(), across.unit()));
+        columns.extend(["95 %", "printed", "after a power cut", "notes"].map(Column::text));
         let mut is_printed = false;
         let common = common_flags(across.cells.iter().map(|(_, cell)| *cell));
         let rows = across.cells.iter().zip(&across.outcomes).map(|((one, cell), outcome)| {
@@ -165,7 +270,7 @@ impl Matrix<'_> {
                 self.drive.as_deref().and_then(|drive| printed(drive, one, cell.block_bytes));
             is_printed |= printed.is_some();
             row.extend([
-                Entry::text(&value(cell)),
+                value(cell),
                 Entry::text(&interval),
                 Entry::text(&printed.map_or("-".to_owned(), |printed| printed.text)),
                 Entry::text(&outcome.durability.to_string()),
@@ -179,61 +284,115 @@ impl Matrix<'_> {
             columns.remove(at);
             rows.iter_mut().for_each(|row| drop(row.remove(at)));
         }
-        put_table(page, &Table { title: across.name.clone(), rows, columns });
+        blocks.extend(self.chart(across).map(Box::new).map(Block::Figure));
+        blocks.push(Block::Table(Table { title: across.name.clone(), rows, columns }));
         if is_printed {
-            page.line(&format!(
+            blocks.push(Block::Text(format!(
                 "Printed: by the study {STUDY} (`drivelab study {STUDY}`), of the real drive on its own machine."
-            ));
+            )));
         }
         if !common.is_empty() {
             let words: Vec<String> = common.iter().map(|flag| in_words(*flag)).collect();
-            page.line(&format!("All of them: {}.", words.join(", ")));
+            blocks.push(Block::Text(format!("All of them: {}.", words.join(", "))));
         }
         for (rows, columns) in self.pivots {
             let table = pivot(*rows, *columns, &across.outcomes);
             let block = across.cells[0].1.block_bytes;
             let mut heads = vec![Column::text(&format!("{rows} \\ {columns}"))];
-            heads.extend(table.columns.iter().map(|level| Column::text(level)));
+            heads.extend(table.columns.iter().map(|level| Column::number(level, across.unit())));
             let lines = table.rows.iter().zip(&table.rates).map(|(level, rates)| {
                 let mut row = vec![Entry::text(level)];
-                let text = |rate: &Option<f64>| {
-                    rate.map_or("-".to_owned(), |rate| across.value(rate, block))
-                };
-                row.extend(rates.iter().map(|rate| Entry::text(&text(rate))));
+                let value = |rate: &Option<f64>| across.value((*rate)?, block);
+                row.extend(rates.iter().map(|rate| Entry::number(value(rate))));
                 row
             });
             let title = format!("{}: {rows} by {columns}", across.name);
-            put_table(page, &Table { title, rows: lines.collect(), columns: heads });
+            let rows = lines.collect();
+            blocks.push(Block::Table(Table { title, rows, columns: heads }));
         }
+        blocks
     }
 
-    fn put_effects(&self, page: &mut Page<'_>, all: &[Across<'_>]) {
-        let varied = self.axes.varied();
-        if varied.is_empty() {
-            return;
+    /// The configurations of one cell, the fastest first.
+    fn chart(&self, across: &Across<'_>) -> Option<Figure> {
+        let mut cells: Vec<(&Configuration, &Cell, &Outcome)> = Vec::new();
+        for ((one, cell), outcome) in across.cells.iter().zip(&across.outcomes) {
+            if cell.iops > 0.0 {
+                cells.push((one, cell, outcome));
+            }
         }
+        let of_all = cells.len();
+        cells.sort_by(|one, other| other.1.iops.total_cmp(&one.1.iops));
+        cells.truncate(BARS_MAX);
+        let value = |(_, cell, outcome): &(&Configuration, &Cell, &Outcome)| {
+            let ends = cell.iops_ci95.filter(|ends| ends.iter().all(|end| *end > 0.0));
+            let ci95 = ends.and_then(|ends| {
+                let [one, other] = ends.map(|end| across.value(end, cell.block_bytes));
+                one.zip(other).map(|(one, other)| [one.min(other), one.max(other)])
+            });
+            let value = across.value(cell.iops, cell.block_bytes)?;
+            Some(Value { value, ci95, note: outcome.durability.to_string() })
+        };
+        let mut note = "The fastest configuration first; the line is the 95 % interval.".to_owned();
+        if of_all > cells.len() {
+            note += &format!(" {} of {of_all} are drawn, the table has all.", cells.len());
+        }
+        let title = format!("{} by configuration", across.name);
+        let chart = Chart::Bars(Bars {
+            group_title: "configuration".to_owned(),
+            groups: cells.iter().map(|(one, ..)| self.varied_levels(one)).collect(),
+            value: ChartAxis::linear(across.quantity(), across.unit()),
+            series: vec![BarSeries {
+                values: cells.iter().map(value).collect(),
+                ..BarSeries::default()
+            }],
+        });
+        let id = slug(&format!("{} {title}", across.method));
+        (cells.len() > 1).then_some(Figure { id, title, note, chart })
+    }
+
+    /// `ext4, off`: what tells a configuration from the others.
+    fn varied_levels(&self, configuration: &Configuration) -> String {
+        let varied = self.axes.varied();
+        let levels = configuration.levels().filter(|(axis, _)| varied.contains(axis));
+        let words = levels.map(|(axis, level)| match axis {
+            Axis::Fs => level.to_owned(),
+            _ if level.is_empty() => format!("{axis} default"),
+            _ => format!("{axis} {level}"),
+        });
+        words.collect::<Vec<_>>().join(", ")
+    }
+
+    fn effects(&self, all: &[Across<'_>]) -> Vec<Block> {
+        let varied = self.axes.varied();
+        let mut blocks = Vec::new();
+        if varied.is_empty() {
+            return blocks;
+        }
+        blocks.extend(effects_chart(&varied, all).map(Box::new).map(Block::Figure));
         for across in all {
             let rows = effects(&varied, &across.outcomes);
             let rows = rows.iter().map(|effect| effect_row(effect, across.goal)).collect();
             let title = format!("What each setting does to {}", across.name);
-            put_table(page, &Table { title, rows, columns: EFFECT_HEADS.map(Column::text).into() });
-            put_effects_by_fill(page, &varied, across);
+            let columns = EFFECT_HEADS.map(Column::text).into();
+            blocks.push(Block::Table(Table { title, rows, columns }));
+            blocks.extend(effects_by_fill(&varied, across).map(Block::Table));
         }
-        page.line(
+        blocks.push(Block::Text(
             "Everything else equal; the interval is that of the rounds, and below 1 it is the other way. Least and most: of the configurations \
-             that differ in this setting alone.",
-        );
+             that differ in this setting alone."
+                .to_owned(),
+        ));
+        blocks
     }
 
-    fn put_best(&self, page: &mut Page<'_>, all: &[Across<'_>]) {
-        let cells: Vec<(Goal, Vec<Outcome>)> =
-            all.iter().map(|across| (across.goal, across.outcomes.clone())).collect();
+    fn outcomes(&self, all: &[Across<'_>]) -> Vec<(Goal, Vec<Outcome>)> {
+        all.iter().map(|across| (across.goal, across.outcomes.clone())).collect()
+    }
+
+    fn best(&self, all: &[Across<'_>]) -> Block {
         let row = |one: Best| {
-            let goal = match one.goal {
-                Goal::Latency => "latency",
-                Goal::Throughput => "throughput",
-                Goal::Both => "both",
-            };
+            let goal = goal_name(one.goal);
             let ties = one.ties.map_or("one round cannot tell".to_owned(), |ties| {
                 let names: Vec<String> = ties.iter().map(ToString::to_string).collect();
                 if names.is_empty() { "-".to_owned() } else { names.join(" ") }
@@ -242,34 +401,32 @@ impl Matrix<'_> {
                 .map(|text| Entry::text(&text))
                 .into()
         };
-        let rows: Vec<Vec<Entry>> = best(&cells).into_iter().map(row).collect();
+        let rows: Vec<Vec<Entry>> = best(&self.outcomes(all)).into_iter().map(row).collect();
         let heads = ["after a power cut", "best for", "configuration", "not told apart from it"];
         let columns = heads.map(Column::text).into();
-        put_table(page, &Table { title: "The best of each class".to_owned(), rows, columns });
+        Block::Table(Table { title: "The best of each class".to_owned(), rows, columns })
     }
 
-    fn put_floor(&self, page: &mut Page<'_>, all: &[Across<'_>]) {
+    fn floor(&self, all: &[Across<'_>]) -> Vec<Block> {
         if self.floors.is_empty() {
-            return;
+            return Vec::new();
         }
         let mut rows = Vec::new();
         for across in all {
             let cell = across.cells[0].1;
             for floor in self.floors.iter().filter(|floor| floor.cell == cell.name) {
                 let value = across.value(floor.iops, cell.block_bytes);
-                rows.push(
-                    [across.name.clone(), floor.fs.clone(), value]
-                        .map(|text| Entry::text(&text))
-                        .into(),
-                );
+                let value = value.map_or("-".to_owned(), |value| across.unit().text(value));
+                let words = [&across.name, &floor.fs, &value];
+                rows.push(words.map(|text| Entry::text(text)).into());
             }
         }
         let columns = ["cell", "fs", "floor"].map(Column::text).into();
         let title =
             "The path's own floor: memory that answers at once, by the same NBD, FUSE and loop"
                 .to_owned();
-        put_table(page, &Table { title, rows, columns });
-        page.line("Nothing is subtracted; cells within five times of it are marked.");
+        let line = "Nothing is subtracted; cells within five times of it are marked.".to_owned();
+        vec![Block::Table(Table { title, rows, columns }), Block::Text(line)]
     }
 
     fn is_near_the_floor(&self, configuration: &Configuration, cell: &Cell) -> bool {
@@ -279,20 +436,86 @@ impl Matrix<'_> {
 }
 
 impl Across<'_> {
-    fn unit(&self) -> &'static str {
+    /// What is told of each configuration.
+    fn quantity(&self) -> &'static str {
         match self.goal {
             Goal::Latency => "latency",
             Goal::Throughput | Goal::Both => "rate",
         }
     }
 
-    /// The rate in the words of the goal: the time of one operation, or bytes a second.
-    fn value(&self, iops: f64, block_bytes: u64) -> String {
+    fn unit(&self) -> Unit {
         match self.goal {
-            Goal::Latency if iops > 0.0 => number::duration_ns(1e9 / iops),
-            _ => number::rate(iops * block_bytes as f64),
+            Goal::Latency => Unit::Ns,
+            Goal::Throughput | Goal::Both => Unit::BytesPerS,
         }
     }
+
+    /// A rate as what the goal asks for: the time of one operation, or bytes a second. What did
+    /// nothing has no time.
+    fn value(&self, iops: f64, block_bytes: u64) -> Option<f64> {
+        match self.goal {
+            Goal::Latency => (iops > 0.0).then(|| 1e9 / iops),
+            Goal::Throughput | Goal::Both => Some(iops * block_bytes as f64),
+        }
+    }
+}
+
+fn goal_name(goal: Goal) -> &'static str {
+    match goal {
+        Goal::Latency => "latency",
+        Goal::Throughput => "throughput",
+        Goal::Both => "both",
+    }
+}
+
+/// Tables and lines on a terminal, which draws no charts.
+pub fn put_blocks(page: &mut Page<'_>, blocks: &[Block]) {
+    for block in blocks {
+        match block {
+            Block::Table(table) => put_table(page, table),
+            Block::Text(text) => page.line(text),
+            Block::Figure(_) | Block::Verbatim { .. } => {}
+        }
+    }
+}
+
+/// Every effect as a ratio of rates with its interval, a series a cell.
+fn effects_chart(varied: &[Axis], all: &[Across<'_>]) -> Option<Figure> {
+    let found: Vec<Vec<Effect>> =
+        all.iter().map(|across| effects(varied, &across.outcomes)).collect();
+    let name = |effect: &Effect| {
+        let level =
+            |level: &str| if level.is_empty() { "default".to_owned() } else { level.to_owned() };
+        format!("{} {} against {}", effect.axis, level(&effect.level), level(&effect.baseline))
+    };
+    let mut groups: Vec<String> = Vec::new();
+    for effect in found.iter().flatten() {
+        if !groups.contains(&name(effect)) {
+            groups.push(name(effect));
+        }
+    }
+    let series = all.iter().zip(&found).map(|(across, found)| {
+        let value = |group: &String| {
+            let effect = found.iter().find(|effect| name(effect) == *group)?;
+            Some(Value { value: effect.ratio, ci95: effect.ci95, note: String::new() })
+        };
+        BarSeries {
+            name: across.name.clone(),
+            values: groups.iter().map(value).collect(),
+            ..BarSeries::default()
+        }
+    });
+    let chart = Chart::Bars(Bars {
+        group_title: "setting".to_owned(),
+        value: ChartAxis::log("rate over that with the first level", Unit::Ratio),
+        series: series.collect(),
+        groups: groups.clone(),
+    });
+    let note = "Right of 1 the setting makes it faster, everything else equal; an interval that holds 1 does not tell.";
+    let method = all.first().map_or("", |across| across.method);
+    let (id, title) = (slug(&format!("effects {method}")), "What each setting does".to_owned());
+    (!groups.is_empty()).then_some(Figure { id, title, note: note.to_owned(), chart })
 }
 
 /// What holds for every configuration is said once.
@@ -319,10 +542,10 @@ fn goal(cell: &Cell) -> Goal {
 }
 
 /// What the other settings do where the file system is so full: their average over all levels of fill says it of none.
-fn put_effects_by_fill(page: &mut Page<'_>, varied: &[Axis], across: &Across<'_>) {
+fn effects_by_fill(varied: &[Axis], across: &Across<'_>) -> Option<Table> {
     let others: Vec<Axis> = varied.iter().copied().filter(|axis| *axis != Axis::Fill).collect();
     if others.is_empty() || others.len() == varied.len() {
-        return;
+        return None;
     }
     let mut fills: Vec<&str> =
         across.outcomes.iter().filter_map(|one| one.configuration.level(Axis::Fill)).collect();
@@ -340,7 +563,7 @@ fn put_effects_by_fill(page: &mut Page<'_>, varied: &[Axis], across: &Across<'_>
     }
     let mut columns = vec![Column::text("fill")];
     columns.extend(EFFECT_HEADS.map(Column::text));
-    put_table(page, &Table { title: format!("The same, by fill: {}", across.name), rows, columns });
+    Some(Table { title: format!("The same, by fill: {}", across.name), rows, columns })
 }
 
 /// `write-cache | off | on | latency 2.9 x lower | 2.7 | 3.1 | ...`: all in the unit of the words, so that below 1 it is the

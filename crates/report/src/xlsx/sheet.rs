@@ -1,8 +1,11 @@
 //! A sheet that is filled from the top.
 
 use crate::chart::{Column, Entry, Table};
-use rust_xlsxwriter::{Format, Workbook, Worksheet, XlsxError};
+use rust_xlsxwriter::{Format, FormatAlign, Workbook, Worksheet, XlsxError};
 use std::collections::BTreeSet;
+
+/// ISO A4 in the workbook's numbering of paper sizes.
+const A4: u8 = 9;
 
 /// What Excel allows: characters of a sheet's name, and of a field.
 const NAME_MAX: usize = 31;
@@ -53,11 +56,25 @@ pub(super) fn cleaned(text: &str) -> String {
     beginning(text, FIELD_MAX).chars().map(clean).collect()
 }
 
+/// A plain number that stands as text, such as the count of passes among facts in words.
+fn plain_number(text: &str) -> Option<f64> {
+    let value: f64 = text.parse().ok()?;
+    (value.is_finite() && value.to_string() == text).then_some(value)
+}
+
+/// How wide a paragraph runs, in columns and in characters.
+const PARAGRAPH_COLUMNS: u16 = 4;
+const PARAGRAPH_LETTERS: usize = 120;
+/// Height of a line of text, points.
+const LINE_POINTS: f64 = 15.0;
+
 /// A sheet and the row that is written next.
 pub(super) struct Sheet<'w> {
     pub(super) worksheet: &'w mut Worksheet,
     pub(super) name: String,
     pub(super) row: u32,
+    /// By column, the letters of its longest text.
+    widest: Vec<usize>,
 }
 
 impl<'w> Sheet<'w> {
@@ -69,8 +86,10 @@ impl<'w> Sheet<'w> {
         let name = names.taken_from(title);
         let worksheet = workbook.add_worksheet().set_name(&name)?;
         // On paper: as wide as the page, as long as it takes.
-        worksheet.set_landscape().set_print_fit_to_pages(1, 0);
-        Ok(Self { worksheet, name, row: 0 })
+        worksheet.set_landscape().set_paper_size(A4).set_print_fit_to_pages(1, 0);
+        worksheet.set_margins(0.4, 0.4, 0.5, 0.5, 0.2, 0.2);
+        worksheet.set_footer("&L&A&RPage &P of &N");
+        Ok(Self { worksheet, name, row: 0, widest: Vec::new() })
     }
 
     pub(super) fn gap(&mut self) {
@@ -93,6 +112,36 @@ impl<'w> Sheet<'w> {
                 cleaned(name),
                 &format,
             )?;
+        }
+        self.row += 1;
+        Ok(())
+    }
+
+    /// Text over several columns, in as many lines as it takes.
+    pub(super) fn paragraph(&mut self, text: &str) -> Result<(), XlsxError> {
+        let text = cleaned(text);
+        let lines = text.chars().count().div_ceil(PARAGRAPH_LETTERS).clamp(1, 25);
+        let format = Format::new().set_text_wrap().set_align(FormatAlign::Top);
+        let (row, last) = (self.row, PARAGRAPH_COLUMNS - 1);
+        self.worksheet.merge_range(row, 0, row, last, &text, &format)?;
+        self.worksheet.set_row_height(row, LINE_POINTS * lines as f64)?;
+        self.row += 1;
+        Ok(())
+    }
+
+    pub(super) fn text(&mut self, row: u32, column: u16, text: &str) -> Result<(), XlsxError> {
+        if !text.is_empty() {
+            self.widen(column, text);
+            self.worksheet.write_string(row, column, cleaned(text))?;
+        }
+        Ok(())
+    }
+
+    /// A row whose texts stay in their columns.
+    pub(super) fn wrapped(&mut self, texts: &[&str]) -> Result<(), XlsxError> {
+        let format = Format::new().set_text_wrap().set_align(FormatAlign::Top);
+        for (column, text) in (0u16..).zip(texts) {
+            self.worksheet.write_string_with_format(self.row, column, cleaned(text), &format)?;
         }
         self.row += 1;
         Ok(())
@@ -127,14 +176,21 @@ impl<'w> Sheet<'w> {
             .map(|(column, (_, unit))| head(column, unit))
             .collect();
         self.head(&heads.iter().map(String::as_str).collect::<Vec<_>>())?;
+        let format = Format::new().set_text_wrap().set_align(FormatAlign::Top);
         for entries in &table.rows {
-            for (column, (entry, (factor, _))) in entries.iter().zip(&scales).enumerate() {
+            for (column, (entry, (factor, _))) in (0u16..).zip(entries.iter().zip(&scales)) {
                 match entry {
                     Entry::Empty => {}
-                    Entry::Text(text) => {
-                        self.worksheet.write_string(self.row, column as u16, cleaned(text))?;
-                    }
-                    Entry::Number(value) => self.number(self.row, column as u16, value / factor)?,
+                    Entry::Text(text) => match plain_number(text).filter(|_| column > 0) {
+                        Some(value) => self.number(self.row, column, value)?,
+                        None => {
+                            let text = cleaned(text);
+                            self.widen(column, &text);
+                            self.worksheet
+                                .write_string_with_format(self.row, column, text, &format)?;
+                        }
+                    },
+                    Entry::Number(value) => self.number(self.row, column, value / factor)?,
                 }
             }
             self.row += 1;
@@ -149,13 +205,28 @@ impl<'w> Sheet<'w> {
         Ok(())
     }
 
-    /// Columns as wide as their contents, up to a limit.
+    /// Columns as wide as their contents, within limits: what is longer is wrapped.
     pub(super) fn finish(&mut self) -> Result<(), XlsxError> {
-        self.worksheet.set_autofit_max_width(320);
-        self.worksheet.autofit();
+        for (column, letters) in (0u16..).zip(&self.widest) {
+            let width = (*letters as f64 + 2.0).clamp(COLUMN_MIN, COLUMN_MAX);
+            self.worksheet.set_column_width(column, width)?;
+        }
         Ok(())
     }
+
+    /// Takes note of a text that a column has to hold.
+    fn widen(&mut self, column: u16, text: &str) {
+        let at = usize::from(column);
+        if self.widest.len() <= at {
+            self.widest.resize(at + 1, 0);
+        }
+        self.widest[at] = self.widest[at].max(text.chars().count());
+    }
 }
+
+/// Widths of columns, in characters.
+const COLUMN_MIN: f64 = 12.0;
+const COLUMN_MAX: f64 = 40.0;
 
 fn head(column: &Column, unit: &str) -> String {
     if unit.is_empty() { column.name.clone() } else { format!("{}, {unit}", column.name) }
