@@ -127,7 +127,8 @@ fn a_workbook_has_few_sheets_with_short_names_and_its_rates_are_numbers() {
     let cell = &record["cells"][0];
     let rate = cell["bytes_per_s"].as_f64().expect("a rate") / 1e6;
     let summary = part("xl/worksheets/sheet1.xml");
-    let values = summary.split("<v>").skip(1).filter_map(|rest| rest.split_once('<')?.0.parse().ok());
+    let values =
+        summary.split("<v>").skip(1).filter_map(|rest| rest.split_once('<')?.0.parse().ok());
     let values: Vec<f64> = values.collect();
     let is_it = |value: &&f64| (*value / rate - 1.0).abs() < 1e-9;
     assert!(values.iter().any(|value| is_it(&value)), "{rate} in {values:?}");

@@ -15,7 +15,7 @@ use std::fmt::Write;
 const BOTH_VIEWS_MAX: usize = 500;
 
 /// A folded table of more rows stays folded on paper: its chart is there, and nobody reads numbers by the page.
-const ROWS_ON_PAPER: usize = 60;
+const ROWS_ON_PAPER: usize = 16;
 
 /// The script of pages, as a file of its own.
 pub const SCRIPT: &str = include_str!("html/script.js");
@@ -197,7 +197,7 @@ fn section(page: &mut String, section: &Section) {
             }
             Block::Figure(figure) => self::figure(page, figure),
             Block::Table(table) => {
-                if !table.title.is_empty() {
+                if !table.title.is_empty() && table.title != section.title {
                     let _ = writeln!(page, "<h3>{}</h3>", Escaped(&table.title));
                 }
                 let name = if table.title.is_empty() { &section.title } else { &table.title };
@@ -305,7 +305,9 @@ fn table(page: &mut String, table: &Table, name: &str) {
     let numeric: Vec<bool> = (0..table.columns.len()).map(|at| is_numeric(table, at)).collect();
     for (column, is_numeric) in table.columns.iter().zip(&numeric) {
         let class = if *is_numeric { " class=\"n\"" } else { "" };
-        let (name, unit) = (Escaped(&column.name), Escaped(column.name_with_unit()));
+        let unit = column.name_with_unit();
+        let name = if is_said_once(column) { &unit } else { &column.name };
+        let (name, unit) = (Escaped(name), Escaped(&unit));
         let _ = write!(page, "<th scope=\"col\"{class} data-h=\"{unit}\">{name}</th>");
     }
     *page += "</tr></thead><tbody>";
@@ -319,6 +321,11 @@ fn table(page: &mut String, table: &Table, name: &str) {
         *page += "</tr>";
     }
     *page += "</tbody></table></div>\n";
+}
+
+/// Whether the unit is so long that it stands in the head alone.
+fn is_said_once(column: &Column) -> bool {
+    matches!(&column.unit, Some(Unit::Other(name)) if name.len() > 6)
 }
 
 /// Whether a column holds numbers, some of them as they are printed elsewhere: `$5.80`, `+7.2 %`, `14422[1]`.
@@ -347,11 +354,11 @@ fn field(page: &mut String, at: usize, entry: &Entry, column: &Column, is_numeri
             let _ = write!(page, "<{tag}{class}>{}</{end}>", Escaped(text));
         }
         (Entry::Number(value), Some(unit)) => {
-            let _ = write!(
-                page,
-                "<{tag} class=\"n\" data-v=\"{value}\">{}</{end}>",
-                Escaped(unit.text(*value))
-            );
+            let text = match is_said_once(column) {
+                true => number::significant(*value),
+                false => unit.text(*value),
+            };
+            let _ = write!(page, "<{tag} class=\"n\" data-v=\"{value}\">{}</{end}>", Escaped(text));
         }
         (Entry::Number(value), None) => {
             let _ = write!(page, "<{tag} class=\"n\">{value}</{end}>");

@@ -367,7 +367,8 @@ fn every_line_of_many_has_a_letter_at_its_end_and_in_the_legend() {
         let letter = char::from(b'A' + at as u8).to_string();
         assert!(entry.swatch.contains(&format!(">{letter}</text>")), "{entry:?}");
         let is_it = |node: &roxmltree::Node<'_, '_>| node.text() == Some(&letter);
-        let found: Vec<_> = drawing.descendants().filter(is_it).filter(|n| n.is_element()).collect();
+        let found: Vec<_> =
+            drawing.descendants().filter(is_it).filter(|n| n.is_element()).collect();
         assert_eq!(found.len(), 1, "{letter} in {drawn}");
         places.push(found[0].attribute("y").expect("a place").parse::<f64>().expect("px"));
     }

@@ -8,7 +8,10 @@
 mod charts;
 mod sheet;
 
-use crate::document::{Block, Document, Highlight, Section};
+use crate::{
+    chart::Unit,
+    document::{Block, Document, Highlight, Section},
+};
 use rust_xlsxwriter::{DocProperties, ExcelDateTime, Workbook, XlsxError};
 use sheet::{Names, Sheet};
 
@@ -112,10 +115,13 @@ fn summary(
             sheet.line(&["No flags: no automatic check found a reason to doubt these numbers."])?;
         }
         Some(doubts) => {
-            sheet.head(&["flag", "what it means", "seen in", "what to do"])?;
+            sheet.heading("What to know before trusting these numbers")?;
             for doubt in doubts {
                 let seen: Vec<String> = doubt.seen.iter().map(|seen| seen.words()).collect();
-                sheet.wrapped(&[&doubt.name, &doubt.meaning, &seen.join(". "), &doubt.cure])?;
+                let (seen, cure) = (seen.join(". "), &doubt.cure);
+                let text =
+                    format!("{}: {} Seen: {seen}. To do: {cure}.", doubt.name, doubt.meaning);
+                sheet.paragraph(&text)?;
             }
         }
     }
@@ -127,7 +133,7 @@ fn summary(
             sheet.table(table)?;
         }
     }
-    sheet.widths(&[30.0, 42.0, 42.0, 24.0, 12.0, 12.0, 12.0, 12.0, 14.0, 26.0])
+    sheet.widths(&[32.0, 36.0, 10.0, 10.0, 10.0, 14.0, 10.0, 11.0, 17.0, 20.0])
 }
 
 /// A row for each number: its name, whose it is, the number, its unit and what is known of it.
@@ -139,38 +145,37 @@ fn highlights(sheet: &mut Sheet<'_>, highlights: &[Highlight]) -> Result<(), Xls
     sheet.head(&[
         "what",
         "of",
-        "latency and more",
-        "flags",
         "value",
         "unit",
         "95 %, \u{b1} %",
+        "latency and more",
         "ratio to the first",
         "verdict",
         "95 % of the ratio",
+        "flags",
     ])?;
     for highlight in highlights {
         for reading in &highlight.readings {
+            let row = sheet.row;
             let (factor, unit) = reading.unit.common(reading.value.abs());
-            sheet.wrapped(&[
-                &highlight.name,
-                &reading.of,
-                &reading.note,
-                &reading.doubts.join(", "),
-            ])?;
-            let row = sheet.row - 1;
-            sheet.number(row, 4, reading.value / factor)?;
-            sheet.text(row, 5, &unit)?;
+            sheet.text(row, 0, &highlight.name)?;
+            sheet.text(row, 1, &reading.of)?;
+            sheet.number(row, 2, reading.value / factor)?;
+            sheet.text(row, 3, &unit)?;
             if let Some(share) = reading.half_width {
-                sheet.number(row, 6, share * 100.0)?;
+                sheet.number(row, 4, share * 100.0)?;
             }
+            sheet.text(row, 5, &reading.note)?;
             if let Some(against) = &reading.against {
-                sheet.number(row, 7, against.ratio)?;
-                sheet.text(row, 8, against.verdict)?;
+                sheet.number(row, 6, against.ratio)?;
+                sheet.text(row, 7, against.verdict)?;
                 if let Some([low, high]) = against.ci95 {
-                    let words = [low, high].map(|end| crate::chart::Unit::Ratio.text(end));
-                    sheet.text(row, 9, &format!("{} to {}", words[0], words[1]))?;
+                    let [low, high] = [low, high].map(|end| Unit::Ratio.text(end));
+                    sheet.text(row, 8, &format!("{low} to {high}"))?;
                 }
             }
+            sheet.text(row, 9, &reading.doubts.join(", "))?;
+            sheet.row += 1;
         }
     }
     Ok(())

@@ -123,7 +123,12 @@ impl Matrix<'_> {
         sections.push(runs::environment(&runs));
         let methods: Vec<&str> = runs.iter().map(|run| run.record.method.name.as_str()).collect();
         Document {
-            title: format!("Matrix on {}: {}", self.ground, methods.join(", ")),
+            // What is behind a colon is a warning: the summary has it.
+            title: format!(
+                "Matrix on {}: {}",
+                self.ground.split(':').next().unwrap_or_default(),
+                methods.join(", ")
+            ),
             origin: runs::origin(&runs),
             summary: self.summary(),
             highlights: self.highlights(),
@@ -160,11 +165,10 @@ impl Matrix<'_> {
             let is_best = |(known, _): &&(&Configuration, &Cell)| **known == one.configuration;
             let (_, cell) = across.cells.iter().find(is_best)?;
             let value = across.value(cell.iops, cell.block_bytes)?;
-            let common = common_flags(across.cells.iter().map(|(_, cell)| *cell));
-            let own = cell.flags.iter().filter(|flag| !common.contains(flag));
             let reading = Reading {
                 of: one.configuration.to_string(),
-                doubts: own.map(|flag| flag.name()).collect(),
+                half_width: cell.half_width_relative,
+                doubts: self.own_flags(across, cell).map(|flag| flag.name()).collect(),
                 note: across.name.clone(),
                 ..Reading::new(value, across.unit())
             };
@@ -173,6 +177,18 @@ impl Matrix<'_> {
             Some(Highlight { name, readings: vec![reading] })
         };
         best(&self.outcomes(&all)).into_iter().filter_map(highlight).collect()
+    }
+
+    /// Flags of a cell that are not its whole configuration's.
+    fn own_flags<'c>(
+        &'c self,
+        across: &Across<'_>,
+        cell: &'c Cell,
+    ) -> impl Iterator<Item = &'c Flag> {
+        let record = self.records.iter().find(|one| one.method.name == across.method);
+        let target = record.and_then(|record| record.targets.get(cell.target));
+        let of_target = target.map_or(&[][..], |target| &target.flags);
+        cell.flags.iter().filter(|flag| !of_target.contains(flag))
     }
 
     /// Every table with the lines under it, in the order of a terminal.

@@ -80,11 +80,17 @@ impl Table {
 
 /// All numbers of a figure.
 pub(super) fn of(figure: &Figure) -> Table {
-    let (columns, rows) = match &figure.chart {
+    let (columns, mut rows) = match &figure.chart {
         Chart::Bars(bars) => of_bars(bars),
         Chart::Lines(lines) => of_lines(lines),
         Chart::Grid(grid) => return of_grid(figure, grid),
     };
+    // The name of a single series stands above the figure.
+    if let Some(at) = columns.iter().position(|column| column.name == "series")
+        && rows.windows(2).all(|pair| pair[0][at] == pair[1][at])
+    {
+        rows.iter_mut().for_each(|row| row[at] = Entry::Empty);
+    }
     Table { title: figure.title.clone(), columns, rows }.without_empty_columns()
 }
 

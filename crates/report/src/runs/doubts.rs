@@ -9,20 +9,26 @@ const NAMED_MAX: usize = 6;
 
 /// Every flag that stands anywhere.
 pub fn doubts(runs: &[Run<'_>]) -> Vec<Doubt> {
-    let several = runs.len() > 1;
     let mut doubts = Vec::new();
     for &flag in Flag::ALL {
-        let mut seen: Vec<Seen> = Vec::new();
+        // What was seen alike in several runs is said once.
+        let mut sightings: Vec<(Seen, Vec<&str>)> = Vec::new();
         for run in runs {
-            for mut sighting in in_record(run.record, flag) {
-                if several {
-                    sighting.place = format!("run {}, {}", run.record.id, sighting.place);
-                }
-                if !seen.contains(&sighting) {
-                    seen.push(sighting);
+            for seen in in_record(run.record, flag) {
+                match sightings.iter_mut().find(|(known, _)| *known == seen) {
+                    Some((_, ids)) => ids.push(&run.record.id),
+                    None => sightings.push((seen, vec![&run.record.id])),
                 }
             }
         }
+        let seen = sightings.into_iter().map(|(seen, ids)| match ids.len() {
+            _ if runs.len() == 1 => seen,
+            count if count == runs.len() => {
+                Seen { place: format!("all runs, {}", seen.place), ..seen }
+            }
+            _ => Seen { place: format!("run {}, {}", ids.join(", "), seen.place), ..seen },
+        });
+        let seen: Vec<Seen> = seen.collect();
         if !seen.is_empty() {
             let [name, meaning, cure] = [flag.name(), flag.meaning(), flag.cure()];
             let [name, meaning, cure] = [name, meaning, cure].map(str::to_owned);
@@ -35,10 +41,19 @@ pub fn doubts(runs: &[Run<'_>]) -> Vec<Doubt> {
 fn in_record(record: &Record, flag: Flag) -> Vec<Seen> {
     let of_targets = record.targets.iter().flat_map(|target| &target.warnings);
     let around = findings(record.warnings.iter().chain(of_targets), flag);
-    let of_target = record.targets.iter().any(|target| target.flags.contains(&flag));
+    let targets: Vec<&str> = record
+        .targets
+        .iter()
+        .filter(|target| target.flags.contains(&flag))
+        .map(|target| target.text.as_str())
+        .collect();
     let cells: Vec<&Cell> = record.cells.iter().filter(|cell| cell.flags.contains(&flag)).collect();
-    if of_target {
-        return vec![Seen { place: "all cells".to_owned(), finding: around }];
+    if !targets.is_empty() {
+        let place = match targets.len() == record.targets.len() {
+            true => "all cells".to_owned(),
+            false => format!("all cells on {}", targets.join(", ")),
+        };
+        return vec![Seen { place, finding: around }];
     }
     if cells.is_empty() {
         let is_raised = record.flags.contains(&flag) || !around.is_empty();

@@ -150,7 +150,12 @@ impl<'b> Plot<'b> {
                 Source::First => 0,
                 Source::Other => mark::DIAMOND,
             };
-            canvas.path(mark::marker_class(look.source), &mark::marker(shape, end, middle), "");
+            // On a bar of its own colour an outline alone would not show.
+            let class = match (look.source, self.view) {
+                (Source::Other, View::Linear) => "o",
+                (source, _) => mark::marker_class(source),
+            };
+            canvas.path(class, &mark::marker(shape, end, middle), "");
         });
         canvas.close();
         let mut outermost = end.max(from);

@@ -141,7 +141,7 @@ impl Plot<'_> {
             if y - end_y > APART / 2.0 {
                 canvas.line("e", (end_x + 4.0, end_y), (x, y));
             }
-            canvas.text(x, y + 4.0, "k v", Anchor::Start, &mark::letter(series));
+            canvas.text(x, y + 4.0, "w v", Anchor::Start, &mark::letter(series));
             canvas.close();
         }
     }

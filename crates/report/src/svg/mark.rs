@@ -46,11 +46,12 @@ pub(super) fn dashes(look: Look, stroke: Stroke) -> &'static str {
     }
 }
 
-/// The class of a series' markers: filled or hollow.
+/// The class of a series' markers: filled, or hollow; what is held against the first lets it shine through.
 pub(super) fn marker_class(source: Source) -> &'static str {
     match source {
         Source::First => "d",
-        Source::Only | Source::Other => "o",
+        Source::Only => "o",
+        Source::Other => "e",
     }
 }
 

@@ -6,15 +6,15 @@ use crate::{
     document::{Block, Section},
 };
 use rust_xlsxwriter::{
-    Chart as NativeChart, ChartErrorBars, ChartErrorBarsType, ChartLine, ChartRange, ChartType,
-    ConditionalFormat3ColorScale, XlsxError,
+    Chart as NativeChart, ChartErrorBars, ChartErrorBarsType, ChartLegendPosition, ChartLine,
+    ChartRange, ChartType, ConditionalFormat3ColorScale, XlsxError,
 };
 
 /// What Excel draws at most.
 const SERIES_MAX: usize = 255;
 /// Size of a chart and the room around it, pixels.
 const WIDTH: u32 = 620;
-const HEIGHT: u32 = 360;
+const HEIGHT: u32 = 340;
 const GAP: u32 = 20;
 /// Charts side by side: as wide as a page.
 const ACROSS: usize = 2;
@@ -75,6 +75,7 @@ impl Board {
         let (_, _, height) = self.places[self.charts.len()];
         self.charts.push(chart.map(|mut chart| {
             chart.title().set_name(&spoken(&figure.title)).set_overlay(false);
+            chart.legend().set_position(ChartLegendPosition::Bottom);
             chart.set_width(WIDTH);
             chart.set_height(height);
             chart
@@ -261,6 +262,12 @@ fn of_lines(sheet: &mut Sheet<'_>, lines: &Lines, spacing: Scale) -> Result<Plac
     }
     if spacing == Scale::Log {
         chart.y_axis().set_log_base(10);
+    } else if values().all(|value| value.value >= 0.0) {
+        // Lengths are compared, as in a page.
+        chart.y_axis().set_min(0);
+    }
+    if drawn == 1 {
+        chart.legend().set_hidden();
     }
     Ok(Some(chart))
 }
