@@ -102,7 +102,8 @@ fn a_spreadsheet_program_prints_every_sheet_and_draws_every_chart() {
     assert!(coloured >= least, "{coloured} pages with colour, {} charts", charts.len());
 }
 
-/// Rates stood in the summary as words: no formula could add them. And there was a sheet for every chart.
+/// Rates stood in the summary as words: no formula could add them. And there was a sheet for every
+/// chart.
 #[test]
 fn a_workbook_has_few_sheets_with_short_names_and_its_rates_are_numbers() {
     let bench = Bench::new();

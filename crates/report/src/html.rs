@@ -14,7 +14,8 @@ use std::fmt::Write;
 /// A figure of more values is drawn in one way: a second drawing would be half a megabyte.
 const BOTH_VIEWS_MAX: usize = 500;
 
-/// A folded table of more rows stays folded on paper: its chart is there, and nobody reads numbers by the page.
+/// A folded table of more rows stays folded on paper: its chart is there, and nobody reads numbers
+/// by the page.
 const ROWS_ON_PAPER: usize = 16;
 
 /// The script of pages, as a file of its own.
@@ -113,7 +114,8 @@ fn summary(page: &mut String, document: &Document) {
     *page += "</section>\n";
 }
 
-/// A tile for each highlight; in it a line for each target, with what it comes to against the first.
+/// A tile for each highlight; in it a line for each target, with what it comes to against the
+/// first.
 fn tiles(page: &mut String, highlights: &[Highlight]) {
     if highlights.is_empty() {
         return;
@@ -147,7 +149,8 @@ fn reading(page: &mut String, reading: &Reading) {
         let ratio = Unit::Ratio.text(*ratio);
         let _ = write!(
             page,
-            "<span class=\"against {verdict}\">{ratio} \u{d7} the first{ends}: <b>{verdict}</b></span>"
+            "<span class=\"against {verdict}\">{ratio} \u{d7} the first{ends}: \
+             <b>{verdict}</b></span>"
         );
     }
     for name in &reading.doubts {
@@ -166,7 +169,8 @@ fn doubts(page: &mut String, doubts: &[Doubt]) {
         let [name, meaning, cure] = [&doubt.name, &doubt.meaning, &doubt.cure].map(Escaped);
         let _ = write!(
             page,
-            "<li id=\"flag-{name}\"><b><code>{name}</code></b> {meaning} <span>To do: {cure}.</span><ul>"
+            "<li id=\"flag-{name}\"><b><code>{name}</code></b> {meaning} \
+             <span>To do: {cure}.</span><ul>"
         );
         for seen in &doubt.seen {
             let (place, finding) = (Escaped(&seen.place), Escaped(&seen.finding));
@@ -286,7 +290,8 @@ fn keys(page: &mut String, figure: &Figure) {
         let _ = match entry.series {
             Some(series) => write!(
                 page,
-                "<button type=\"button\" data-s=\"{series}\" aria-pressed=\"true\">{swatch}<span>{name}</span></button>"
+                "<button type=\"button\" data-s=\"{series}\" aria-pressed=\"true\">{swatch}\
+                 <span>{name}</span></button>"
             ),
             None => write!(page, "<span class=\"source\">{swatch}<span>{name}</span></span>"),
         };

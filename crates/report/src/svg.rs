@@ -118,7 +118,8 @@ pub struct LegendEntry {
     pub swatch: String,
 }
 
-/// A figure's series, and its sources where there are two. Empty where there is nothing to tell apart.
+/// A figure's series, and its sources where there are two. Empty where there is nothing to tell
+/// apart.
 pub fn legend(figure: &Figure) -> Vec<LegendEntry> {
     let entry = |key: Key| LegendEntry {
         series: key.series,

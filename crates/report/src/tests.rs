@@ -304,7 +304,8 @@ fn a_report_of_two_runs_holds_every_cell_against_the_baseline() {
     assert!(alone.sections.iter().all(|section| section.title != "Against the baseline"));
 }
 
-/// The terminal said "after 12.0 s the interval was +-9.6 %"; the page gave the flag's meaning alone.
+/// The terminal said "after 12.0 s the interval was +-9.6 %"; the page gave the flag's meaning
+/// alone.
 #[test]
 fn a_doubt_tells_what_was_seen_and_in_which_cells() {
     let [mut slow, _] = two_runs();

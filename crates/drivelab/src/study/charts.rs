@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   [[figure]] without series ---> one chart: printed | modelled, a bar or a line each
-//!   [[figure]] with series ------> one chart: each series as printed, and modelled over it in its colour
+//!   [[figure]] with series ------> one chart: each series as printed, and modelled over it
 //! ```
 
 use report::chart::{
@@ -44,7 +44,7 @@ struct Drawing<'d> {
 type Keys = Vec<Option<String>>;
 
 impl Drawing<'_> {
-    /// Printed and modelled in one chart. Where the file names no series the sources are the series.
+    /// Printed and modelled in one chart. Where the file names no series the sources are those.
     fn figure(&self) -> Option<Figure> {
         let file = self.file;
         let mut series: Vec<Series> = Vec::new();

@@ -126,7 +126,8 @@ pub fn compare<'r>(all: &[Run<'r>]) -> Result<Comparison<'r>, NotComparable> {
 }
 
 impl<'r> Comparison<'r> {
-    /// Targets against one, whether or not they have cells in common; what differs around them stands elsewhere.
+    /// Targets against one, whether or not they have cells in common; what differs around them
+    /// stands elsewhere.
     pub(crate) fn of(baseline: Subject<'r>, others: Vec<Subject<'r>>) -> Self {
         let others = others.into_iter().map(|subject| against(&baseline, subject)).collect();
         Self { differences: Table::default(), baseline, others }

@@ -31,7 +31,8 @@ pub fn section(comparison: &Comparison<'_>) -> Section {
         blocks.push(Block::Text(show::about(other).to_owned()));
     }
     blocks.push(Block::Text(
-        "Ratio: rate over the baseline's. Same: all of its 95 % interval within 2 %; faster, slower: all of it beyond."
+        "Ratio: rate over the baseline's. Same: all of its 95 % interval within 2 %; faster, \
+         slower: all of it beyond."
             .to_owned(),
     ));
     Section { title: "Against the baseline".to_owned(), sheet: "Compared", blocks }

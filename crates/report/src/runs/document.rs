@@ -78,7 +78,8 @@ pub fn document_against(runs: &[Run<'_>], baseline: Option<(&Record, usize)>) ->
     }
 }
 
-/// Every method's targets against its first; where each method has one target, those against each other.
+/// Every method's targets against its first; where each method has one target, those against each
+/// other.
 fn comparisons<'r>(groups: &[Vec<Subject<'r>>]) -> Vec<Comparison<'r>> {
     let of = |mut subjects: Vec<Subject<'r>>| {
         (subjects.len() > 1).then(|| {
@@ -190,7 +191,8 @@ fn verdicts(baseline: &Subject<'_>, other: &Other<'_>) -> String {
         verdicts.filter(|ratio| ratio.verdict == verdict).count()
     };
     format!(
-        "{}, {} against {}: faster in {}, slower in {}, the same within 2 % in {}, undecided in {}.",
+        "{}, {} against {}: faster in {}, slower in {}, the same within 2 % in {}, \
+         undecided in {}.",
         match other.design {
             Design::Paired => "In turn, cell by cell",
             Design::Unpaired => "Cell by cell",

@@ -118,7 +118,8 @@ impl<'b> Plot<'b> {
         of_row.filter_map(value).collect::<Vec<_>>().into_iter()
     }
 
-    /// What stands behind the bars of a row: `14.4k IOPS`, with another source `14.4k IOPS \u{25c7} 13.9k IOPS`.
+    /// What stands behind the bars of a row: `14.4k IOPS`, and that of another source behind a
+    /// diamond.
     fn words_at_end(&self, group: usize, row: usize) -> String {
         let word = |(at, value): (usize, &Value)| {
             let text = at_end(&self.bars.value.unit, value.value);

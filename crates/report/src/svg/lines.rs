@@ -132,7 +132,7 @@ impl Plot<'_> {
                 let near = |(left, top): &(f64, f64)| {
                     (x - left).abs() < 14.0 && (y - top).abs() < APART - 0.1
                 };
-                !taken.iter().any(|place| near(place))
+                !taken.iter().any(near)
             };
             let steps = (0..60).map(|step| end_y + APART / 2.0 * f64::from(step));
             let y = steps.into_iter().find(|y| is_free(*y)).unwrap_or(end_y);

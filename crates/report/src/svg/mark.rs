@@ -46,7 +46,8 @@ pub(super) fn dashes(look: Look, stroke: Stroke) -> &'static str {
     }
 }
 
-/// The class of a series' markers: filled, or hollow; what is held against the first lets it shine through.
+/// The class of a series' markers: filled, or hollow; what is held against the first lets it shine
+/// through.
 pub(super) fn marker_class(source: Source) -> &'static str {
     match source {
         Source::First => "d",

@@ -1,8 +1,9 @@
-//! Figures on a sheet: their charts side by side on top, the numbers that the charts point to below.
+//! Figures on a sheet: their charts side by side on top, the numbers that the charts point to
+//! below.
 
 use super::sheet::{Sheet, cleaned};
 use crate::{
-    chart::{Axis, Bars, Chart, Figure, Grid, Lines, Scale, Stroke, Value},
+    chart::{Axis, Bars, Chart, Figure, Grid, Lines, Scale, Stroke, Unit, Value},
     document::{Block, Section},
 };
 use rust_xlsxwriter::{
@@ -255,6 +256,15 @@ fn of_lines(sheet: &mut Sheet<'_>, lines: &Lines, spacing: Scale) -> Result<Plac
     chart.x_axis().set_name(&spoken(&x_title));
     chart.y_axis().set_name(&spoken(&y_title));
     chart.y_axis().set_major_gridlines_line(&pale());
+    // Nothing is more than the whole.
+    for (axis, is_x) in [(&lines.x, true), (&lines.y, false)] {
+        let values = lines.series.iter().flat_map(|line| &line.points);
+        let mut values = values.map(|point| if is_x { point.x } else { point.y.value });
+        if axis.unit == Unit::Percent && values.all(|value| (0.0..=100.0).contains(&value)) {
+            let native = if is_x { chart.x_axis() } else { chart.y_axis() };
+            native.set_max(100);
+        }
+    }
     match lines.x.scale {
         Scale::Binary => drop(chart.x_axis().set_log_base(2)),
         Scale::Log => drop(chart.x_axis().set_log_base(10)),

@@ -49,7 +49,8 @@ pub fn blocks(
     let axes = configurations[0].levels().map(|(axis, _)| Column::text(axis.name()));
     let columns = axes.chain(["predicted", "held", "found"].map(Column::text)).collect();
     let title = "Checked by a power cut".to_owned();
-    let line = "One cut each, of drives that were served anew, with all that no flush covered at stake. It can disprove a class, and prove none.";
+    let line = "One cut each, of drives that were served anew, with all that no flush covered at \
+                stake. It can disprove a class, and prove none.";
     let mut blocks =
         vec![Block::Table(Table { title, rows, columns }), Block::Text(line.to_owned())];
     blocks.extend(disproved.into_iter().map(Block::Text));
