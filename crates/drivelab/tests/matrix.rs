@@ -144,7 +144,7 @@ fn file_systems_and_trim_are_measured_on_a_loop_device_and_nothing_is_left() {
     let words =
         ["--loop", ".", "--loop-size", "400M", "--fs", "raw,ext4,xfs", "--discard", "on,off"];
     let call = matrix(&bench, &words).and(["--method", "two.toml", "--passes", "2", "--seed", "1"]);
-    let call = call.and(["--json", "matrix.json"]);
+    let call = call.and(["--json", "matrix.json", "--html", "matrix.html"]);
     let living = call.start();
     let pid = living.id();
     let outcome = living.wait().succeeded();
@@ -168,6 +168,16 @@ fn file_systems_and_trim_are_measured_on_a_loop_device_and_nothing_is_left() {
         "losetup --detach",
     ] {
         assert!(outcome.stderr.contains(step), "{step}: {}", outcome.stderr);
+    }
+    let page = fs::read_to_string(bench.path("matrix.html")).expect("a page");
+    for part in [
+        "<figure id=\"effects-two\"",
+        "fs by discard</h3>",
+        "best for latency: survives power loss",
+        "The best of each class",
+        "<code>loop_device</code>",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
     }
     let records: Value =
         serde_json::from_str(&fs::read_to_string(bench.path("matrix.json")).expect("records"))

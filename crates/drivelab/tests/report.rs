@@ -6,6 +6,7 @@ use common::{
     Bench, Call, Mounted, assert_one_sentence,
     browser::{Browser, marks, reads_file},
     names_in,
+    serving::good,
 };
 use serde_json::Value;
 use std::{fs, io::Write, path::Path};
@@ -81,6 +82,36 @@ fn a_full_disk_is_named() {
         "{}",
         outcome.stderr
     );
+}
+
+/// Folded tables and the method's text were left out on paper, and wide tables cut off at its edge.
+#[test]
+fn a_page_on_paper_has_what_is_folded_and_all_columns() {
+    need_programs!["pdftotext"];
+    let mut browser = need!(Browser::start(), "chromium");
+    let bench = Bench::new();
+    report(&bench, &[EXAMPLE, "--html", "r.html"]).done().succeeded();
+    browser.open_file(&bench.path("r.html"));
+    let columns = browser.value(
+        "[...document.querySelectorAll('#all-cells thead th')].map(head => head.textContent)",
+    );
+    browser.print(&bench.path("r.pdf"));
+    let pdf = bench.path("r.pdf").display().to_string();
+    let text = good("pdftotext", &["-raw", &pdf, "-"]);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let record: Value =
+        serde_json::from_str(&fs::read_to_string(EXAMPLE).expect("the example")).expect("JSON");
+    let method = record["method"]["text"].as_str().expect("a text");
+    for line in method.lines().filter(|line| line.contains(" = ")).take(3) {
+        let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(&line), "{line} in {text}");
+    }
+    for column in columns.as_array().expect("heads") {
+        let column = column.as_str().expect("a head");
+        assert!(text.contains(column), "{column} in {text}");
+    }
+    let folded = browser.number("document.querySelectorAll('details[open]').length");
+    assert_eq!(folded, 0.0, "on the screen all is as it was");
 }
 
 /// Values that the cells of these records have, by what charts make of them.

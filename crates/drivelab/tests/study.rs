@@ -73,7 +73,7 @@ fn a_study_of_file_systems_makes_them_on_a_loop_device_and_puts_its_column_besid
     let claims = text.split("judged by your medians").nth(1).expect("claims");
     assert_eq!(claims.matches("not checkable").count(), 2, "{claims}");
     let page = fs::read_to_string(bench.path("l.html")).expect("a page");
-    assert!(page.contains("The matrix") && page.contains("What each setting does"), "{page}");
+    assert!(page.contains("dd-latency: What each setting does"), "{page}");
     // The runs are kept like any other, and found where the text says: it named the user's own store.
     let (_, command) = text.split_once(": `drivelab ").expect("how to show it");
     let (command, _) = command.split_once('`').expect("the command's end");
@@ -148,6 +148,12 @@ fn a_study_as_a_page_has_its_charts_tables_claims_and_method() {
     assert!(page.len() < 3_000_000, "{} bytes", page.len());
     let drawings = names_in(&bench.path("pictures"));
     assert_eq!(drawings.len(), page.matches("<figure").count(), "{drawings:?}");
+    // What was printed and what the models give stood in two charts: nobody saw how far apart they
+    // are.
+    let drawing = fs::read_to_string(bench.path("pictures/latency.svg")).expect("one chart");
+    for source in ["published", "modelled"] {
+        assert_eq!(drawing.matches(&format!(", {source}: ")).count(), 30, "{source}: {drawing}");
+    }
     let mut browser = need!(Browser::start(), "chromium");
     reads_file(&mut browser, &bench, "l.html");
 }

@@ -94,6 +94,25 @@ pub enum Scale {
     Nines,
 }
 
+impl Scale {
+    /// Logarithmic instead of linear where the values span so much that the small ones would be
+    /// nothing to see; linear instead of logarithmic where some are not positive.
+    pub fn fit(self, values: impl Iterator<Item = f64>) -> Self {
+        let (mut least, mut most) = (f64::INFINITY, 0f64);
+        for value in values.filter(|value| value.is_finite()) {
+            (least, most) = (least.min(value), most.max(value));
+        }
+        match self {
+            Self::Linear if least > 0.0 && most / least > LINEAR_SPAN_MAX => Self::Log,
+            Self::Log if least <= 0.0 => Self::Linear,
+            fits => fits,
+        }
+    }
+}
+
+/// The largest value over the smallest that a linear axis can show.
+const LINEAR_SPAN_MAX: f64 = 50.0;
+
 /// A number that may come with an interval and a remark.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Value {
@@ -126,10 +145,13 @@ pub struct Bars {
 }
 
 /// One value for each group.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct BarSeries {
     /// In the legend.
     pub name: String,
+    /// Where its values come from, in a chart that has the same series of two sources, such as
+    /// `published` and `modelled`; else empty.
+    pub source: String,
     /// As many as there are groups.
     pub values: Vec<Option<Value>>,
 }
@@ -152,10 +174,93 @@ pub struct Lines {
 pub struct Line {
     /// In the legend.
     pub name: String,
+    /// Where its values come from, as [`BarSeries::source`].
+    pub source: String,
     /// In the order they are joined.
     pub points: Vec<Point>,
     /// How they are joined and marked.
     pub stroke: Stroke,
+}
+
+/// What tells a series from the others of its chart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Look {
+    /// Which colour, marker and letter: those of its name, of whatever source.
+    pub series: usize,
+    /// Which of the chart's sources it is of.
+    pub source: Source,
+}
+
+/// Of what source a series is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// The chart has no more than one.
+    Only,
+    /// The first of two: filled bars and markers, lines drawn through.
+    First,
+    /// What is held against it: hollow markers, dashed lines.
+    Other,
+}
+
+/// The looks of series by name and source. Of one source every series has a look of its own.
+fn looks<'s>(series: impl Iterator<Item = (&'s str, &'s str)>) -> Vec<Look> {
+    let series: Vec<(&str, &str)> = series.collect();
+    let first = series.first().map_or("", |(_, source)| source);
+    if series.iter().all(|(_, source)| *source == first) {
+        let look = |series| Look { series, source: Source::Only };
+        return (0..series.len()).map(look).collect();
+    }
+    let mut names: Vec<&str> = Vec::new();
+    let mut look = |(name, source): &(&'s str, &'s str)| {
+        let known = names.iter().position(|known| known == name);
+        let at = known.unwrap_or_else(|| {
+            names.push(name);
+            names.len() - 1
+        });
+        let source = if *source == first { Source::First } else { Source::Other };
+        Look { series: at, source }
+    };
+    series.iter().map(&mut look).collect()
+}
+
+/// `1 thread, modelled`; the name alone where there is one source.
+fn full_name(name: &str, source: &str) -> String {
+    let parts = [name, source].into_iter().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+impl BarSeries {
+    /// Name and source.
+    pub fn full_name(&self) -> String {
+        full_name(&self.name, &self.source)
+    }
+}
+
+impl Line {
+    /// A line without points, of no source.
+    pub fn new(name: &str, stroke: Stroke) -> Self {
+        let (name, source, points) = (name.to_owned(), String::new(), Vec::new());
+        Self { name, source, points, stroke }
+    }
+
+    /// Name and source.
+    pub fn full_name(&self) -> String {
+        full_name(&self.name, &self.source)
+    }
+}
+
+impl Bars {
+    /// What tells each series from the others.
+    pub fn looks(&self) -> Vec<Look> {
+        looks(self.series.iter().map(|one| (one.name.as_str(), one.source.as_str())))
+    }
+}
+
+impl Lines {
+    /// What tells each line from the others.
+    pub fn looks(&self) -> Vec<Look> {
+        looks(self.series.iter().map(|one| (one.name.as_str(), one.source.as_str())))
+    }
 }
 
 /// One point of a line.
@@ -214,15 +319,39 @@ impl Figure {
         table::of(self)
     }
 
+    /// How the axis of its values is spaced: as its maker wants, where that fits the values. Shares
+    /// of a whole stay as they are.
+    pub fn scale(&self) -> Scale {
+        let axis = match &self.chart {
+            Chart::Bars(Bars { value, .. }) | Chart::Grid(Grid { value, .. }) => value,
+            Chart::Lines(lines) => &lines.y,
+        };
+        match axis.unit {
+            Unit::Percent => axis.scale,
+            _ => axis.scale.fit(self.all_values().chain(axis.shows.into_iter().flatten())),
+        }
+    }
+
+    fn all_values(&self) -> impl Iterator<Item = f64> {
+        let values: Vec<f64> = match &self.chart {
+            Chart::Bars(bars) => {
+                let values = bars.series.iter().flat_map(|series| &series.values).flatten();
+                values.map(|value| value.value).collect()
+            }
+            Chart::Lines(lines) => {
+                let points = lines.series.iter().flat_map(|line| &line.points);
+                points.map(|point| point.y.value).collect()
+            }
+            Chart::Grid(grid) => {
+                grid.values.iter().flatten().flatten().map(|value| value.value).collect()
+            }
+        };
+        values.into_iter()
+    }
+
     /// Bars, points or fields that carry a value.
     pub fn values(&self) -> usize {
-        match &self.chart {
-            Chart::Bars(bars) => {
-                bars.series.iter().flat_map(|series| &series.values).flatten().count()
-            }
-            Chart::Lines(lines) => lines.series.iter().map(|line| line.points.len()).sum(),
-            Chart::Grid(grid) => grid.values.iter().flatten().flatten().count(),
-        }
+        self.all_values().count()
     }
 }
 
@@ -247,6 +376,42 @@ pub fn slug(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A page drew 30 IOPS beside 9,000 on a linear axis: the small bars could not be seen.
+    #[test]
+    fn values_that_span_more_than_fifty_times_get_a_logarithmic_axis() {
+        let scale = |values: &[f64], unit: Unit| {
+            let series = BarSeries {
+                values: values.iter().map(|value| Some((*value).into())).collect(),
+                ..BarSeries::default()
+            };
+            let (group_title, groups) = (String::new(), vec![String::new(); values.len()]);
+            let value = Axis::linear("rate", unit);
+            let chart = Chart::Bars(Bars { group_title, groups, value, series: vec![series] });
+            let [id, title, note] = [(); 3].map(|()| String::new());
+            Figure { id, title, note, chart }.scale()
+        };
+        assert_eq!(scale(&[30.0, 9000.0], Unit::Iops), Scale::Log);
+        assert_eq!(scale(&[200.0, 9000.0], Unit::Iops), Scale::Linear);
+        assert_eq!(scale(&[0.0, 9000.0], Unit::Iops), Scale::Linear, "zero has no logarithm");
+        assert_eq!(scale(&[0.1, 99.0], Unit::Percent), Scale::Linear, "shares of a whole");
+        assert_eq!(Scale::Log.fit([0.0, 1.0].into_iter()), Scale::Linear);
+    }
+
+    #[test]
+    fn series_of_two_sources_share_the_look_of_their_name() {
+        let look = |series, source| Look { series, source };
+        let pairs = [("a", "published"), ("b", "published"), ("b", "modelled"), ("c", "modelled")];
+        let expected = [
+            look(0, Source::First),
+            look(1, Source::First),
+            look(1, Source::Other),
+            look(2, Source::Other),
+        ];
+        assert_eq!(looks(pairs.into_iter()), expected);
+        let alone = looks([("a", ""), ("a", "")].into_iter());
+        assert_eq!(alone, [look(0, Source::Only), look(1, Source::Only)]);
+    }
 
     #[test]
     fn a_slug_is_safe_in_a_file_name() {

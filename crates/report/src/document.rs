@@ -1,6 +1,6 @@
 //! A report as plain data: words, figures and tables in their order, before it becomes a page or a workbook.
 
-use crate::chart::{Figure, Table};
+use crate::chart::{Figure, Table, Unit};
 
 /// A report. Whoever has something to show makes one: runs do in [`crate::runs::document`].
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -19,15 +19,51 @@ pub struct Document {
     pub sections: Vec<Section>,
 }
 
-/// One number of the summary.
+/// One thing at a glance: a number, or the same of several targets.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Highlight {
     /// Of what it is.
     pub name: String,
-    /// With its unit.
-    pub value: String,
-    /// Interval and more; may be empty.
+    /// One for each target; the first is what the others are held against.
+    pub readings: Vec<Reading>,
+}
+
+/// A number of a highlight.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Reading {
+    /// Which target's; empty where there is one.
+    pub of: String,
+    /// In its unit, not rounded.
+    pub value: f64,
+    /// How it is written.
+    pub unit: Unit,
+    /// Half of its 95 % interval as a share of it.
+    pub half_width: Option<f64>,
+    /// What else to know of it, such as a latency; may be empty.
     pub note: String,
+    /// Names of the flags that doubt it.
+    pub doubts: Vec<&'static str>,
+    /// What it comes to against the first target.
+    pub against: Option<Against>,
+}
+
+impl Reading {
+    /// A number of which nothing else is known.
+    pub fn new(value: f64, unit: Unit) -> Self {
+        let (of, note) = (String::new(), String::new());
+        Self { of, value, unit, half_width: None, note, doubts: Vec::new(), against: None }
+    }
+}
+
+/// A number over that of the baseline.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Against {
+    /// Over the baseline's.
+    pub ratio: f64,
+    /// Its 95 % interval.
+    pub ci95: Option<[f64; 2]>,
+    /// `faster`, `slower`, `same`, `undecided`.
+    pub verdict: &'static str,
 }
 
 /// A reason why numbers are less than they seem.
@@ -39,8 +75,27 @@ pub struct Doubt {
     pub meaning: String,
     /// What can be done about it.
     pub cure: String,
+    /// Where it was raised, and by what.
+    pub seen: Vec<Seen>,
+}
+
+/// One sighting of a [`Doubt`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Seen {
     /// Which cells, in words.
-    pub places: String,
+    pub place: String,
+    /// What was found there, with its values; may be empty.
+    pub finding: String,
+}
+
+impl Seen {
+    /// Place and finding in one line.
+    pub fn words(&self) -> String {
+        match self.finding.as_str() {
+            "" => self.place.clone(),
+            finding => format!("{}: {finding}", self.place),
+        }
+    }
 }
 
 /// A part with a heading.
@@ -48,6 +103,8 @@ pub struct Doubt {
 pub struct Section {
     /// The heading.
     pub title: String,
+    /// Short name of the sheet of a workbook that it stands on; sections of one name share a sheet.
+    pub sheet: &'static str,
     /// What stands in it.
     pub blocks: Vec<Block>,
 }

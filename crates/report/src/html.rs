@@ -3,15 +3,20 @@
 
 use crate::{
     HTML_MARK,
-    chart::{Column, Entry, Figure, Table, slug},
-    document::{Block, Document, Doubt, Section},
+    chart::{Column, Entry, Figure, Table, Unit, slug},
+    document::{Against, Block, Document, Doubt, Highlight, Reading, Section},
     markup::Escaped,
+    number,
     svg::{self, Legend},
 };
 use std::fmt::Write;
 
 /// A figure of more values is drawn in one way: a second drawing would be half a megabyte.
 const BOTH_VIEWS_MAX: usize = 500;
+
+/// A folded table of more rows stays folded on paper: its chart is there, and nobody reads numbers
+/// by the page.
+const ROWS_ON_PAPER: usize = 16;
 
 /// The script of pages, as a file of its own.
 pub const SCRIPT: &str = include_str!("html/script.js");
@@ -102,20 +107,56 @@ fn summary(page: &mut String, document: &Document) {
     for paragraph in &document.summary {
         let _ = writeln!(page, "<p>{}</p>", Escaped(paragraph));
     }
-    if !document.highlights.is_empty() {
-        *page += "<dl class=\"tiles\">";
-        for highlight in &document.highlights {
-            let [name, value, note] =
-                [&highlight.name, &highlight.value, &highlight.note].map(Escaped);
-            let _ =
-                write!(page, "<div><dt>{name}</dt><dd>{value} <small>{note}</small></dd></div>");
-        }
-        *page += "</dl>\n";
-    }
+    tiles(page, &document.highlights);
     if let Some(all) = &document.doubts {
         doubts(page, all);
     }
     *page += "</section>\n";
+}
+
+/// A tile for each highlight; in it a line for each target, with what it comes to against the
+/// first.
+fn tiles(page: &mut String, highlights: &[Highlight]) {
+    if highlights.is_empty() {
+        return;
+    }
+    let of_several = highlights.iter().any(|highlight| highlight.readings.len() > 1);
+    *page += if of_several { "<dl class=\"tiles of-several\">" } else { "<dl class=\"tiles\">" };
+    for highlight in highlights {
+        let _ = write!(page, "<div><dt>{}</dt>", Escaped(&highlight.name));
+        for reading in &highlight.readings {
+            self::reading(page, reading);
+        }
+        *page += "</div>";
+    }
+    *page += "</dl>\n";
+}
+
+fn reading(page: &mut String, reading: &Reading) {
+    *page += "<dd>";
+    if !reading.of.is_empty() {
+        let _ = write!(page, "<span class=\"of\">{}</span> ", Escaped(&reading.of));
+    }
+    let half = reading.half_width.map(|share| format!("\u{b1}{}", number::percent(share)));
+    let note = Some(reading.note.clone()).filter(|note| !note.is_empty());
+    let note = half.into_iter().chain(note).collect::<Vec<_>>().join(", ");
+    let (value, note) = (reading.unit.text(reading.value), Escaped(note));
+    let _ = write!(page, "{} <small>{note}</small>", Escaped(value));
+    if let Some(Against { ratio, ci95, verdict }) = &reading.against {
+        let ends = ci95.map_or(String::new(), |[low, high]| {
+            format!(" ({} to {})", Unit::Ratio.text(low), Unit::Ratio.text(high))
+        });
+        let ratio = Unit::Ratio.text(*ratio);
+        let _ = write!(
+            page,
+            "<span class=\"against {verdict}\">{ratio} \u{d7} the first{ends}: \
+             <b>{verdict}</b></span>"
+        );
+    }
+    for name in &reading.doubts {
+        let _ = write!(page, "<a class=\"mark\" href=\"#flag-{name}\">\u{2691} {name}</a>");
+    }
+    *page += "</dd>";
 }
 
 fn doubts(page: &mut String, doubts: &[Doubt]) {
@@ -125,12 +166,18 @@ fn doubts(page: &mut String, doubts: &[Doubt]) {
     }
     *page += "<h3>What to know before trusting these numbers</h3>\n<ul class=\"doubts\">";
     for doubt in doubts {
-        let [name, meaning, cure, places] =
-            [&doubt.name, &doubt.meaning, &doubt.cure, &doubt.places].map(Escaped);
+        let [name, meaning, cure] = [&doubt.name, &doubt.meaning, &doubt.cure].map(Escaped);
         let _ = write!(
             page,
-            "<li><b><code>{name}</code></b> {meaning} <span>Seen: {places}. To do: {cure}.</span></li>"
+            "<li id=\"flag-{name}\"><b><code>{name}</code></b> {meaning} \
+             <span>To do: {cure}.</span><ul>"
         );
+        for seen in &doubt.seen {
+            let (place, finding) = (Escaped(&seen.place), Escaped(&seen.finding));
+            let colon = if seen.finding.is_empty() { "" } else { ": " };
+            let _ = write!(page, "<li><b>{place}</b>{colon}{finding}</li>");
+        }
+        *page += "</ul></li>";
     }
     *page += "</ul>\n";
 }
@@ -154,7 +201,7 @@ fn section(page: &mut String, section: &Section) {
             }
             Block::Figure(figure) => self::figure(page, figure),
             Block::Table(table) => {
-                if !table.title.is_empty() {
+                if !table.title.is_empty() && table.title != section.title {
                     let _ = writeln!(page, "<h3>{}</h3>", Escaped(&table.title));
                 }
                 let name = if table.title.is_empty() { &section.title } else { &table.title };
@@ -220,8 +267,14 @@ fn figure(page: &mut String, figure: &Figure) {
         );
     }
     let plural = if figure.values() == 1 { "" } else { "s" };
-    let _ = write!(page, "<details><summary>Table of {} value{plural}</summary>", figure.values());
-    table(page, &figure.table(), &figure.title);
+    let table = figure.table();
+    let class = if table.rows.len() > ROWS_ON_PAPER { " class=\"long\"" } else { "" };
+    let _ = write!(
+        page,
+        "<details{class}><summary>Table of {} value{plural}</summary>",
+        figure.values()
+    );
+    self::table(page, &table, &figure.title);
     *page += "</details></figure>\n";
 }
 
@@ -232,12 +285,16 @@ fn keys(page: &mut String, figure: &Figure) {
         return;
     }
     *page += "<div class=\"keys\" role=\"group\" aria-label=\"Series shown\">";
-    for (series, (name, swatch)) in legend.iter().enumerate() {
-        let name = Escaped(name);
-        let _ = write!(
-            page,
-            "<button type=\"button\" data-s=\"{series}\" aria-pressed=\"true\">{swatch}<span>{name}</span></button>"
-        );
+    for entry in &legend {
+        let (name, swatch) = (Escaped(&entry.name), &entry.swatch);
+        let _ = match entry.series {
+            Some(series) => write!(
+                page,
+                "<button type=\"button\" data-s=\"{series}\" aria-pressed=\"true\">{swatch}\
+                 <span>{name}</span></button>"
+            ),
+            None => write!(page, "<span class=\"source\">{swatch}<span>{name}</span></span>"),
+        };
     }
     *page += "</div>";
 }
@@ -253,7 +310,9 @@ fn table(page: &mut String, table: &Table, name: &str) {
     let numeric: Vec<bool> = (0..table.columns.len()).map(|at| is_numeric(table, at)).collect();
     for (column, is_numeric) in table.columns.iter().zip(&numeric) {
         let class = if *is_numeric { " class=\"n\"" } else { "" };
-        let (name, unit) = (Escaped(&column.name), Escaped(column.name_with_unit()));
+        let unit = column.name_with_unit();
+        let name = if is_said_once(column) { &unit } else { &column.name };
+        let (name, unit) = (Escaped(name), Escaped(&unit));
         let _ = write!(page, "<th scope=\"col\"{class} data-h=\"{unit}\">{name}</th>");
     }
     *page += "</tr></thead><tbody>";
@@ -267,6 +326,11 @@ fn table(page: &mut String, table: &Table, name: &str) {
         *page += "</tr>";
     }
     *page += "</tbody></table></div>\n";
+}
+
+/// Whether the unit is so long that it stands in the head alone.
+fn is_said_once(column: &Column) -> bool {
+    matches!(&column.unit, Some(Unit::Other(name)) if name.len() > 6)
 }
 
 /// Whether a column holds numbers, some of them as they are printed elsewhere: `$5.80`, `+7.2 %`, `14422[1]`.
@@ -295,11 +359,11 @@ fn field(page: &mut String, at: usize, entry: &Entry, column: &Column, is_numeri
             let _ = write!(page, "<{tag}{class}>{}</{end}>", Escaped(text));
         }
         (Entry::Number(value), Some(unit)) => {
-            let _ = write!(
-                page,
-                "<{tag} class=\"n\" data-v=\"{value}\">{}</{end}>",
-                Escaped(unit.text(*value))
-            );
+            let text = match is_said_once(column) {
+                true => number::significant(*value),
+                false => unit.text(*value),
+            };
+            let _ = write!(page, "<{tag} class=\"n\" data-v=\"{value}\">{}</{end}>", Escaped(text));
         }
         (Entry::Number(value), None) => {
             let _ = write!(page, "<{tag} class=\"n\">{value}</{end}>");

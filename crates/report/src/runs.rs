@@ -10,8 +10,10 @@
 //! ```
 
 mod document;
+mod doubts;
 mod facts;
 mod files;
+mod highlights;
 mod latency;
 mod price;
 mod rates;
@@ -19,7 +21,8 @@ mod subject;
 mod sweeps;
 mod time;
 
-pub use document::document;
+pub use document::{document, document_against, environment, origin};
+pub use doubts::doubts;
 pub(crate) use facts::differing;
 pub use record::Money;
 pub use subject::{Drives, Run, Subject, drives, subjects};

@@ -13,9 +13,9 @@ mod surface;
 
 pub use style::{CSS, CSS_DARK, PAGE_COLORS, SERIES_COLORS};
 
-use crate::chart::{Bars, Chart, Figure, Lines, Scale};
+use crate::chart::{Chart, Figure, Scale};
 use canvas::Canvas;
-use mark::Swatch;
+use mark::Key;
 
 /// One way to draw a figure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,21 +68,16 @@ pub fn views(figure: &Figure) -> Vec<View> {
             vec![View::HeatMap, View::Surface]
         }
         Chart::Grid(_) => vec![View::HeatMap],
-        Chart::Bars(Bars { value, .. }) => by_scale(value.scale, bar_values_are_positive(figure)),
-        Chart::Lines(Lines { y, .. }) => by_scale(y.scale, bar_values_are_positive(figure)),
-    }
-}
-
-fn by_scale(preferred: Scale, is_positive: bool) -> Vec<View> {
-    match (preferred, is_positive) {
-        (_, false) => vec![View::Linear],
-        (Scale::Linear, true) => vec![View::Linear, View::Log],
-        (_, true) => vec![View::Log, View::Linear],
+        Chart::Bars(_) | Chart::Lines(_) => match (figure.scale(), all_are_positive(figure)) {
+            (_, false) => vec![View::Linear],
+            (Scale::Linear, true) => vec![View::Linear, View::Log],
+            (_, true) => vec![View::Log, View::Linear],
+        },
     }
 }
 
 /// Whether a logarithmic axis would show everything.
-fn bar_values_are_positive(figure: &Figure) -> bool {
+fn all_are_positive(figure: &Figure) -> bool {
     let positive = |value: f64| value > 0.0 && value.is_finite();
     match &figure.chart {
         Chart::Bars(bars) => bars
@@ -112,33 +107,36 @@ pub fn file(figure: &Figure, view: View) -> String {
     canvas(figure, view, Legend::Inside).file(figure)
 }
 
-/// The names of a figure's series, each with its swatch as an `<svg>` element: for a legend outside the drawing. Empty
-/// where there is nothing to tell apart.
-pub fn legend(figure: &Figure) -> Vec<(String, String)> {
-    let entries: Vec<(&str, Swatch)> = match &figure.chart {
-        Chart::Bars(bars) => {
-            bars.series.iter().map(|series| (series.name.as_str(), Swatch::Letter)).collect()
-        }
-        Chart::Lines(lines) => lines
-            .series
-            .iter()
-            .map(|line| (line.name.as_str(), Swatch::Line(line.stroke)))
-            .collect(),
-        Chart::Grid(_) => Vec::new(),
+/// An entry of a legend outside the drawing.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LegendEntry {
+    /// The `data-s` of the marks that it stands for; none for what is said of all series.
+    pub series: Option<usize>,
+    /// In words.
+    pub name: String,
+    /// How it is drawn, as an `<svg>` element.
+    pub swatch: String,
+}
+
+/// A figure's series, and its sources where there are two. Empty where there is nothing to tell
+/// apart.
+pub fn legend(figure: &Figure) -> Vec<LegendEntry> {
+    let entry = |key: Key| LegendEntry {
+        series: key.series,
+        swatch: mark::swatch_element(&key),
+        name: key.name,
     };
-    if entries.len() < 2 {
-        return Vec::new();
-    }
-    let swatch = |(series, (name, swatch)): (usize, &(&str, Swatch))| {
-        ((*name).to_owned(), mark::swatch_element(series, *swatch))
-    };
-    entries.iter().enumerate().map(swatch).collect()
+    mark::keys(&figure.chart).into_iter().map(entry).collect()
 }
 
 fn canvas(figure: &Figure, view: View, legend: Legend) -> Canvas {
+    let keys = match legend {
+        Legend::Inside => mark::keys(&figure.chart),
+        Legend::Outside => Vec::new(),
+    };
     match &figure.chart {
-        Chart::Bars(bars) => bars::draw(bars, view, legend),
-        Chart::Lines(lines) => lines::draw(lines, view, legend),
+        Chart::Bars(bars) => bars::draw(bars, keys, view),
+        Chart::Lines(lines) => lines::draw(lines, keys, view),
         Chart::Grid(grid) if view == View::Surface => surface::draw(grid),
         Chart::Grid(grid) => heat::draw(grid),
     }

@@ -227,6 +227,156 @@ fn a_sheets_name_is_counted_as_excel_counts() {
     assert!(xlsx::workbook(&runs::document(&[run(&record)])).is_ok());
 }
 
+/// A run of `quick` on each of two targets; the second is twice as fast at all but at depth 32.
+fn two_runs() -> [Record; 2] {
+    let cells = |factor: f64, deep: f64| {
+        let mut cells = vec![
+            cell("read", "seq", 1 << 20, 1, 200.0 * factor),
+            cell("write", "seq", 1 << 20, 1, 100.0 * factor),
+            cell("read", "random", 4096, 1, 5_000.0 * factor),
+            cell("read", "random", 4096, 1, deep),
+            cell("write", "random", 4096, 1, 3_000.0 * factor),
+            cell("write", "random", 4096, 2, 4_000.0 * factor),
+            cell("write", "random", 4096, 1, 300.0 * factor),
+        ];
+        (cells[3].queue_depth, cells[6].io) = (32, "direct,dsync".to_owned());
+        for (at, cell) in cells.iter_mut().enumerate() {
+            cell.name = format!("cell-{at}");
+            cell.passes = cell.passes.iter().take(3).cloned().collect();
+            cell.passes.iter_mut().for_each(|pass| pass.iops = cell.iops);
+        }
+        cells
+    };
+    [("slow", 1.0, 50_000.0), ("fast", 2.0, 8_000.0)].map(|(name, factor, deep)| {
+        let mut record = Record { cells: cells(factor, deep), ..example() };
+        record.id = name.to_owned();
+        record.targets.truncate(1);
+        record.targets[0].text = name.to_owned();
+        record.labels.clear();
+        record.paired.clear();
+        record
+    })
+}
+
+/// The tiles of two targets were chosen for each by itself: random reads 32 deep of the one stood
+/// beside reads one at a time of the other, and the durable write of both was cut off.
+#[test]
+fn tiles_of_two_targets_are_of_the_same_cells_with_ratio_and_verdict() {
+    let [slow, mut fast] = two_runs();
+    fast.cells[6].flags = vec![record::Flag::Drifting];
+    let document = runs::document(&[run(&slow), run(&fast)]);
+    let tiles = &document.highlights;
+    let names: Vec<&str> = tiles.iter().map(|tile| tile.name.as_str()).collect();
+    assert_eq!(tiles.len(), 5, "{names:?}");
+    for tile in tiles {
+        let [first, second] = &tile.readings[..] else { panic!("both targets: {tile:?}") };
+        assert_eq!((first.of.as_str(), second.of.as_str()), ("slow", "fast"));
+        let against = second.against.as_ref().expect("a ratio");
+        assert!((second.value / first.value / against.ratio - 1.0).abs() < 1e-6, "{tile:?}");
+    }
+    let durable = tiles.iter().find(|tile| tile.name.ends_with("durable")).expect("durable");
+    assert!((durable.readings[1].against.as_ref().expect("a ratio").ratio - 2.0).abs() < 1e-9);
+    assert_eq!(durable.readings[1].doubts, ["drifting"]);
+    let deep = tiles.iter().find(|tile| tile.name.contains("32 deep")).expect("the deepest");
+    assert!(deep.readings[1].against.as_ref().expect("a ratio").ratio < 0.2);
+    let page = html::page(&document);
+    assert!(page.contains("<a class=\"mark\" href=\"#flag-drifting\">"), "a doubted tile");
+    assert!(page.contains("<li id=\"flag-drifting\">"), "and where the mark leads");
+}
+
+/// `drivelab web` had a section that `report A B --html` had not.
+#[test]
+fn a_report_of_two_runs_holds_every_cell_against_the_baseline() {
+    let [slow, fast] = two_runs();
+    let runs = [run(&slow), run(&fast)];
+    let section = |document: &Document| {
+        let found = document.sections.iter().find(|one| one.title == "Against the baseline");
+        format!("{:?}", found.expect("the section"))
+    };
+    let document = runs::document(&runs);
+    assert!(section(&document).contains("fast against slow"));
+    assert_eq!(section(&document).matches("\"faster\"").count(), 6);
+    assert!(document.summary.iter().any(|text| text.contains("faster in 6, slower in 1")));
+    let turned = runs::document_against(&runs, Some((&fast, 0)));
+    assert!(section(&turned).contains("slow against fast"));
+    let [one, ..] = runs;
+    let alone = runs::document(&[one]);
+    assert!(alone.sections.iter().all(|section| section.title != "Against the baseline"));
+}
+
+/// The terminal said "after 12.0 s the interval was +-9.6 %"; the page gave the flag's meaning
+/// alone.
+#[test]
+fn a_doubt_tells_what_was_seen_and_in_which_cells() {
+    let [mut slow, _] = two_runs();
+    let flag = record::Flag::NotConverged;
+    let text = format!("after 12.0 s the interval was +-9.6 %: {}", flag.cure());
+    for at in [2, 3] {
+        slow.cells[at].flags = vec![flag];
+        slow.cells[at].warnings =
+            vec![record::Warning { flag: Some(flag), text: text.replace("9.6", &at.to_string()) }];
+    }
+    let document = runs::document(&[run(&slow)]);
+    let doubts = document.doubts.expect("cells were checked");
+    let doubt = doubts.iter().find(|doubt| doubt.name == "not_converged").expect("the flag");
+    let seen: Vec<String> = doubt.seen.iter().map(|seen| seen.words()).collect();
+    let expected = [
+        "random read 4 KiB: after 12.0 s the interval was \u{b1}2 %",
+        "random read 4 KiB, 32 deep: after 12.0 s the interval was \u{b1}3 %",
+    ];
+    assert_eq!(seen, expected);
+}
+
+/// Thirteen sheets for seven cells, and rates as words that no formula can add.
+#[test]
+fn a_workbook_has_at_most_eight_sheets_and_its_numbers_are_numbers() {
+    let [slow, fast] = two_runs();
+    let document = runs::document(&[run(&slow), run(&fast)]);
+    let sheets: std::collections::BTreeSet<&str> =
+        document.sections.iter().map(|section| section.sheet).collect();
+    assert!(sheets.len() < xlsx::SHEETS_MAX, "{sheets:?}");
+    assert!(sheets.iter().all(|name| name.len() <= 16), "{sheets:?}");
+    let many = (0..20).map(|at| crate::document::Section {
+        title: at.to_string(),
+        sheet: ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"][at % 10],
+        blocks: vec![crate::document::Block::Text(at.to_string())],
+    });
+    let document = Document { sections: many.collect(), ..document };
+    assert!(xlsx::workbook(&document).is_ok(), "what is too much goes onto the last sheet");
+}
+
+/// Ten lines in seven colours: the eighth could not be told from the first.
+#[test]
+fn every_line_of_many_has_a_letter_at_its_end_and_in_the_legend() {
+    use crate::chart::{Axis, Chart, Figure, Line, Lines, Point, Stroke, Unit};
+    let line = |at: usize| Line {
+        points: (1..4).map(|x| Point { x: f64::from(x), y: (at as f64 / 100.0).into() }).collect(),
+        ..Line::new(&format!("line {at}"), Stroke::Plain)
+    };
+    let chart = Chart::Lines(Lines {
+        x: Axis::linear("x", Unit::Number),
+        y: Axis::linear("y", Unit::Number),
+        series: (1..=10).map(line).collect(),
+        bands: Vec::new(),
+    });
+    let [id, title, note] = ["f", "t", ""].map(str::to_owned);
+    let figure = Figure { id, title, note, chart };
+    let drawn = svg::element(&figure, svg::View::Linear, svg::Legend::Outside);
+    let drawing = roxmltree::Document::parse(&drawn).expect("XML");
+    let mut places = Vec::new();
+    for (at, entry) in svg::legend(&figure).iter().enumerate() {
+        let letter = char::from(b'A' + at as u8).to_string();
+        assert!(entry.swatch.contains(&format!(">{letter}</text>")), "{entry:?}");
+        let is_it = |node: &roxmltree::Node<'_, '_>| node.text() == Some(&letter);
+        let found: Vec<_> =
+            drawing.descendants().filter(is_it).filter(|n| n.is_element()).collect();
+        assert_eq!(found.len(), 1, "{letter} in {drawn}");
+        places.push(found[0].attribute("y").expect("a place").parse::<f64>().expect("px"));
+    }
+    places.sort_by(f64::total_cmp);
+    assert!(places.windows(2).all(|pair| pair[1] - pair[0] > 9.0), "none on another: {places:?}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 

@@ -28,6 +28,7 @@ Examples:
   drivelab matrix --loop . --fs ext4 --mount 'noatime;noatime,data=writeback'
   drivelab matrix /dev/sdb --destroy S3Z9NX0M --fs ext4,xfs --write-cache on,off
   drivelab matrix model:intel-520-120 --fs ext4,xfs --write-cache on,off
+  drivelab matrix --loop . --fs xfs,ext4 --html matrix.html
   drivelab matrix --loop . --fs xfs --dry-run      every command, and nothing is done
 
 Levels are parted by commas; those of --mount and --mkfs, which hold commas
@@ -153,6 +154,15 @@ pub struct MatrixArguments {
     /// Write the records, one a method, as a JSON list; `-` is stdout, with nothing else there
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub json: Option<PathBuf>,
+
+    /// Write everything as a page to FILE: configurations, pivots, effects, the best of each class,
+    /// as charts and tables; `-` is stdout, with nothing else there
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub html: Option<PathBuf>,
+
+    /// Overwrite a file that is no page of drivelab's
+    #[arg(long, requires = "html", help_heading = "Output")]
+    pub force: bool,
 
     /// A note in the records; also a name for RUN
     #[arg(long, value_name = "KEY=VALUE|NAME", help_heading = "Output")]

@@ -28,6 +28,7 @@ pub use arguments::MatrixArguments;
 use crate::{
     interrupt, output,
     progress::Talk,
+    report::save::{Format, Outputs},
     restore,
     run::{self, Order},
 };
@@ -43,7 +44,7 @@ use lab::{
     target::{Offer, Target},
 };
 use record::{Record, State, TargetInfo, Warning};
-use report::terminal::{Color, Style};
+use report::document::Document;
 use std::{
     cell::RefCell,
     path::{Path, PathBuf},
@@ -80,8 +81,8 @@ pub struct Measured {
     pub ground: String,
     /// Every configuration, pivots, effects, the best: for the terminal.
     pub page: String,
-    /// The same without colours.
-    pub plain: String,
+    /// The same with charts, for a browser.
+    pub document: Document,
     interrupted: bool,
     /// What could not be put back.
     left_changed: Option<String>,
@@ -135,6 +136,7 @@ pub fn measure(arguments: &MatrixArguments) -> Result<Option<Measured>> {
         }
     }
     output::check_json(arguments.json.as_deref())?;
+    pages(arguments, &Document::default())?;
     let talk = if arguments.quiet { Talk::Quiet } else { Talk::Normal };
     let mut bench = Bench::new(arguments, &ground, &configurations, &orders, seed, place, talk)?;
     let outcome = match bench.rounds(arguments.passes, seed) {
@@ -162,10 +164,9 @@ pub fn measure(arguments: &MatrixArguments) -> Result<Option<Measured>> {
         pivots: &pivots,
         seed,
     };
-    let style = output::style();
-    let (plain, page) = (page.text(&Style { color: Color::Never, ..style }), page.text(&style));
+    let (document, page) = (page.document(), page.text(&output::style()));
     let (ground, interrupted) = (ground.describe(), outcome.is_err());
-    Ok(Some(Measured { records, ground, page, plain, interrupted, left_changed }))
+    Ok(Some(Measured { records, ground, page, document, interrupted, left_changed }))
 }
 
 impl Measured {
@@ -184,7 +185,22 @@ impl Measured {
     }
 }
 
+/// The page that was asked for; refused where it would take somebody else's place.
+fn pages(arguments: &MatrixArguments, document: &Document) -> Result<Outputs> {
+    let mut outputs = Outputs::new(arguments.force);
+    if let Some(path) = &arguments.html {
+        outputs.add(path, Format::Html, report::html::page(document).into_bytes())?;
+    }
+    Ok(outputs)
+}
+
 fn give_out(arguments: &MatrixArguments, measured: &Measured) -> Result<()> {
+    for line in pages(arguments, &measured.document)?.write()? {
+        eprintln!("{line}");
+    }
+    if arguments.html.as_deref() == Some(Path::new("-")) {
+        return Ok(());
+    }
     if let Some(path) = arguments.json.as_deref() {
         let json = serde_json::to_string_pretty(&measured.records)? + "\n";
         if path == Path::new("-") {

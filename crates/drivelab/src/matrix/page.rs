@@ -1,10 +1,18 @@
-//! What a matrix found, as a page: every configuration, pivots, effects, the best of each class.
+//! What a matrix found: every configuration, pivots, effects, the best of each class.
+//!
+//! ```text
+//!   records -> Across (a cell over all configurations) -> sections -> text, for a terminal
+//!                                                                  -> document, for a browser
+//! ```
+
+mod browser;
 
 use super::{Cut, Floor, cut};
 use anyhow::{Result, bail};
 use record::{Cell, Flag, Record};
 use report::{
-    chart::{Column, Entry, Table},
+    chart::{Column, Entry, Table, Unit},
+    document::{Block, Section},
     number,
     terminal::{Page, Style, put_table},
 };
@@ -75,6 +83,7 @@ pub fn pivots(given: &[String], axes: &Axes) -> Result<Vec<(Axis, Axis)>> {
 /// One cell of a method over all configurations.
 struct Across<'a> {
     goal: Goal,
+    method: &'a str,
     name: String,
     cells: Vec<(&'a Configuration, &'a Cell)>,
     outcomes: Vec<Outcome>,
@@ -94,16 +103,45 @@ impl Matrix<'_> {
             ));
         }
         page.line(&format!("seed    {}", self.seed));
-        let all = self.across();
-        for across in &all {
-            self.put_cell(&mut page, across, style);
+        for section in self.sections(style) {
+            put_blocks(&mut page, &section.blocks);
         }
-        self.put_effects(&mut page, &all);
-        self.put_best(&mut page, &all);
-        self.put_floor(&mut page, &all);
-        cut::page::put(&mut page, self.configurations, &self.machines, self.cuts);
         self.records.iter().for_each(|record| report::terminal::left_out(&mut page, record));
         page.finish()
+    }
+
+    /// Every table with the lines under it, in the order of a terminal.
+    fn sections(&self, style: &Style) -> Vec<Section> {
+        let all = self.across();
+        let several = self.records.len() > 1;
+        let mut sections = Vec::new();
+        for record in self.records {
+            let method = record.method.name.as_str();
+            let of_method = all.iter().filter(|across| std::ptr::eq(across.method, method));
+            let blocks: Vec<Block> =
+                of_method.flat_map(|across| self.of_cell(across, style)).collect();
+            let title = match several {
+                true => format!("Configurations: {method}"),
+                false => "Configurations".to_owned(),
+            };
+            sections.push(Section { title, sheet: "Configurations", blocks });
+        }
+        sections.push(Section {
+            title: "What each setting does".to_owned(),
+            sheet: "Effects",
+            blocks: self.effects(&all),
+        });
+        let title = "The best of each class".to_owned();
+        sections.push(Section { title, sheet: "Best", blocks: vec![self.best(&all)] });
+        let title = "The path's own floor".to_owned();
+        sections.push(Section { title, sheet: "Floor", blocks: self.floor(&all) });
+        sections.push(Section {
+            title: "After a power cut".to_owned(),
+            sheet: "Cuts",
+            blocks: cut::page::blocks(self.configurations, &self.machines, self.cuts),
+        });
+        sections.retain(|section| !section.blocks.is_empty());
+        sections
     }
 
     fn across(&self) -> Vec<Across<'_>> {
@@ -124,7 +162,8 @@ impl Matrix<'_> {
                     .collect();
                 let outcomes = cells.iter().map(|(one, cell)| self.outcome(one, cell)).collect();
                 let title = report::terminal::cell_title(cells[0].1);
-                all.push(Across { goal: goal(cells[0].1), name: title, cells, outcomes });
+                let (goal, method) = (goal(cells[0].1), record.method.name.as_str());
+                all.push(Across { goal, method, name: title, cells, outcomes });
             }
         }
         all
@@ -141,12 +180,13 @@ impl Matrix<'_> {
     }
 
     /// Every configuration of one cell, and its pivots.
-    fn put_cell(&self, page: &mut Page<'_>, across: &Across<'_>, style: &Style) {
-        let (unit, value) =
-            (across.unit(), |cell: &Cell| across.value(cell.iops, cell.block_bytes));
+    fn of_cell(&self, across: &Across<'_>, style: &Style) -> Vec<Block> {
+        let value = |cell: &Cell| Entry::number(across.value(cell.iops, cell.block_bytes));
+        let mut blocks = Vec::new();
         let mut columns: Vec<Column> =
             self.axes.iter().map(|(axis, _)| Column::text(axis.name())).collect();
-        columns.extend([unit, "95 %", "printed", "after a power cut", "notes"].map(Column::text));
+        columns.push(Column::number(across.quantity(), across.unit()));
+        columns.extend(["95 %", "printed", "after a power cut", "notes"].map(Column::text));
         let mut is_printed = false;
         let common = common_flags(across.cells.iter().map(|(_, cell)| *cell));
         let rows = across.cells.iter().zip(&across.outcomes).map(|((one, cell), outcome)| {
@@ -165,7 +205,7 @@ impl Matrix<'_> {
                 self.drive.as_deref().and_then(|drive| printed(drive, one, cell.block_bytes));
             is_printed |= printed.is_some();
             row.extend([
-                Entry::text(&value(cell)),
+                value(cell),
                 Entry::text(&interval),
                 Entry::text(&printed.map_or("-".to_owned(), |printed| printed.text)),
                 Entry::text(&outcome.durability.to_string()),
@@ -179,61 +219,65 @@ impl Matrix<'_> {
             columns.remove(at);
             rows.iter_mut().for_each(|row| drop(row.remove(at)));
         }
-        put_table(page, &Table { title: across.name.clone(), rows, columns });
+        blocks.extend(self.chart(across).map(Box::new).map(Block::Figure));
+        blocks.push(Block::Table(Table { title: across.name.clone(), rows, columns }));
         if is_printed {
-            page.line(&format!(
+            blocks.push(Block::Text(format!(
                 "Printed: by the study {STUDY} (`drivelab study {STUDY}`), of the real drive on its own machine."
-            ));
+            )));
         }
         if !common.is_empty() {
             let words: Vec<String> = common.iter().map(|flag| in_words(*flag)).collect();
-            page.line(&format!("All of them: {}.", words.join(", ")));
+            blocks.push(Block::Text(format!("All of them: {}.", words.join(", "))));
         }
         for (rows, columns) in self.pivots {
             let table = pivot(*rows, *columns, &across.outcomes);
             let block = across.cells[0].1.block_bytes;
             let mut heads = vec![Column::text(&format!("{rows} \\ {columns}"))];
-            heads.extend(table.columns.iter().map(|level| Column::text(level)));
+            heads.extend(table.columns.iter().map(|level| Column::number(level, across.unit())));
             let lines = table.rows.iter().zip(&table.rates).map(|(level, rates)| {
                 let mut row = vec![Entry::text(level)];
-                let text = |rate: &Option<f64>| {
-                    rate.map_or("-".to_owned(), |rate| across.value(rate, block))
-                };
-                row.extend(rates.iter().map(|rate| Entry::text(&text(rate))));
+                let value = |rate: &Option<f64>| across.value((*rate)?, block);
+                row.extend(rates.iter().map(|rate| Entry::number(value(rate))));
                 row
             });
             let title = format!("{}: {rows} by {columns}", across.name);
-            put_table(page, &Table { title, rows: lines.collect(), columns: heads });
+            let rows = lines.collect();
+            blocks.push(Block::Table(Table { title, rows, columns: heads }));
         }
+        blocks
     }
 
-    fn put_effects(&self, page: &mut Page<'_>, all: &[Across<'_>]) {
+    fn effects(&self, all: &[Across<'_>]) -> Vec<Block> {
         let varied = self.axes.varied();
+        let mut blocks = Vec::new();
         if varied.is_empty() {
-            return;
+            return blocks;
         }
+        blocks.extend(browser::effects_chart(&varied, all).map(Box::new).map(Block::Figure));
         for across in all {
             let rows = effects(&varied, &across.outcomes);
             let rows = rows.iter().map(|effect| effect_row(effect, across.goal)).collect();
             let title = format!("What each setting does to {}", across.name);
-            put_table(page, &Table { title, rows, columns: EFFECT_HEADS.map(Column::text).into() });
-            put_effects_by_fill(page, &varied, across);
+            let columns = EFFECT_HEADS.map(Column::text).into();
+            blocks.push(Block::Table(Table { title, rows, columns }));
+            blocks.extend(effects_by_fill(&varied, across).map(Block::Table));
         }
-        page.line(
+        blocks.push(Block::Text(
             "Everything else equal; the interval is that of the rounds, and below 1 it is the other way. Least and most: of the configurations \
-             that differ in this setting alone.",
-        );
+             that differ in this setting alone."
+                .to_owned(),
+        ));
+        blocks
     }
 
-    fn put_best(&self, page: &mut Page<'_>, all: &[Across<'_>]) {
-        let cells: Vec<(Goal, Vec<Outcome>)> =
-            all.iter().map(|across| (across.goal, across.outcomes.clone())).collect();
+    fn outcomes(&self, all: &[Across<'_>]) -> Vec<(Goal, Vec<Outcome>)> {
+        all.iter().map(|across| (across.goal, across.outcomes.clone())).collect()
+    }
+
+    fn best(&self, all: &[Across<'_>]) -> Block {
         let row = |one: Best| {
-            let goal = match one.goal {
-                Goal::Latency => "latency",
-                Goal::Throughput => "throughput",
-                Goal::Both => "both",
-            };
+            let goal = goal_name(one.goal);
             let ties = one.ties.map_or("one round cannot tell".to_owned(), |ties| {
                 let names: Vec<String> = ties.iter().map(ToString::to_string).collect();
                 if names.is_empty() { "-".to_owned() } else { names.join(" ") }
@@ -242,34 +286,32 @@ impl Matrix<'_> {
                 .map(|text| Entry::text(&text))
                 .into()
         };
-        let rows: Vec<Vec<Entry>> = best(&cells).into_iter().map(row).collect();
+        let rows: Vec<Vec<Entry>> = best(&self.outcomes(all)).into_iter().map(row).collect();
         let heads = ["after a power cut", "best for", "configuration", "not told apart from it"];
         let columns = heads.map(Column::text).into();
-        put_table(page, &Table { title: "The best of each class".to_owned(), rows, columns });
+        Block::Table(Table { title: "The best of each class".to_owned(), rows, columns })
     }
 
-    fn put_floor(&self, page: &mut Page<'_>, all: &[Across<'_>]) {
+    fn floor(&self, all: &[Across<'_>]) -> Vec<Block> {
         if self.floors.is_empty() {
-            return;
+            return Vec::new();
         }
         let mut rows = Vec::new();
         for across in all {
             let cell = across.cells[0].1;
             for floor in self.floors.iter().filter(|floor| floor.cell == cell.name) {
                 let value = across.value(floor.iops, cell.block_bytes);
-                rows.push(
-                    [across.name.clone(), floor.fs.clone(), value]
-                        .map(|text| Entry::text(&text))
-                        .into(),
-                );
+                let value = value.map_or("-".to_owned(), |value| across.unit().text(value));
+                let words = [&across.name, &floor.fs, &value];
+                rows.push(words.map(|text| Entry::text(text)).into());
             }
         }
         let columns = ["cell", "fs", "floor"].map(Column::text).into();
         let title =
             "The path's own floor: memory that answers at once, by the same NBD, FUSE and loop"
                 .to_owned();
-        put_table(page, &Table { title, rows, columns });
-        page.line("Nothing is subtracted; cells within five times of it are marked.");
+        let line = "Nothing is subtracted; cells within five times of it are marked.".to_owned();
+        vec![Block::Table(Table { title, rows, columns }), Block::Text(line)]
     }
 
     fn is_near_the_floor(&self, configuration: &Configuration, cell: &Cell) -> bool {
@@ -279,18 +321,46 @@ impl Matrix<'_> {
 }
 
 impl Across<'_> {
-    fn unit(&self) -> &'static str {
+    /// What is told of each configuration.
+    fn quantity(&self) -> &'static str {
         match self.goal {
             Goal::Latency => "latency",
             Goal::Throughput | Goal::Both => "rate",
         }
     }
 
-    /// The rate in the words of the goal: the time of one operation, or bytes a second.
-    fn value(&self, iops: f64, block_bytes: u64) -> String {
+    fn unit(&self) -> Unit {
         match self.goal {
-            Goal::Latency if iops > 0.0 => number::duration_ns(1e9 / iops),
-            _ => number::rate(iops * block_bytes as f64),
+            Goal::Latency => Unit::Ns,
+            Goal::Throughput | Goal::Both => Unit::BytesPerS,
+        }
+    }
+
+    /// A rate as what the goal asks for: the time of one operation, or bytes a second. What did
+    /// nothing has no time.
+    fn value(&self, iops: f64, block_bytes: u64) -> Option<f64> {
+        match self.goal {
+            Goal::Latency => (iops > 0.0).then(|| 1e9 / iops),
+            Goal::Throughput | Goal::Both => Some(iops * block_bytes as f64),
+        }
+    }
+}
+
+fn goal_name(goal: Goal) -> &'static str {
+    match goal {
+        Goal::Latency => "latency",
+        Goal::Throughput => "throughput",
+        Goal::Both => "both",
+    }
+}
+
+/// Tables and lines on a terminal, which draws no charts.
+pub fn put_blocks(page: &mut Page<'_>, blocks: &[Block]) {
+    for block in blocks {
+        match block {
+            Block::Table(table) => put_table(page, table),
+            Block::Text(text) => page.line(text),
+            Block::Figure(_) | Block::Verbatim { .. } => {}
         }
     }
 }
@@ -319,10 +389,10 @@ fn goal(cell: &Cell) -> Goal {
 }
 
 /// What the other settings do where the file system is so full: their average over all levels of fill says it of none.
-fn put_effects_by_fill(page: &mut Page<'_>, varied: &[Axis], across: &Across<'_>) {
+fn effects_by_fill(varied: &[Axis], across: &Across<'_>) -> Option<Table> {
     let others: Vec<Axis> = varied.iter().copied().filter(|axis| *axis != Axis::Fill).collect();
     if others.is_empty() || others.len() == varied.len() {
-        return;
+        return None;
     }
     let mut fills: Vec<&str> =
         across.outcomes.iter().filter_map(|one| one.configuration.level(Axis::Fill)).collect();
@@ -340,7 +410,7 @@ fn put_effects_by_fill(page: &mut Page<'_>, varied: &[Axis], across: &Across<'_>
     }
     let mut columns = vec![Column::text("fill")];
     columns.extend(EFFECT_HEADS.map(Column::text));
-    put_table(page, &Table { title: format!("The same, by fill: {}", across.name), rows, columns });
+    Some(Table { title: format!("The same, by fill: {}", across.name), rows, columns })
 }
 
 /// `write-cache | off | on | latency 2.9 x lower | 2.7 | 3.1 | ...`: all in the unit of the words, so that below 1 it is the

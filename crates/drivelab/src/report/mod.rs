@@ -47,7 +47,10 @@ pub fn report(arguments: &ReportArguments) -> Result<ExitCode> {
 
     let mut outputs = Outputs::new(arguments.force);
     if arguments.html.is_some() || arguments.xlsx.is_some() {
-        let mut document = runs::document(&runs);
+        // Named, it is what everything is held against, in pages as in tables.
+        let baseline = arguments.baseline.as_ref().and(evidence.subjects.get(evidence.baseline));
+        let baseline = baseline.map(|subject| (subject.record, subject.target));
+        let mut document = runs::document_against(&runs, baseline);
         let held = records.iter().zip(&sheets).flat_map(|(record, s)| sheets::held(record, s));
         for held in held {
             let section = specification::section(held.specification, &held.findings, &held.of);

@@ -108,8 +108,8 @@ pub struct StudyArguments {
     #[arg(long, short)]
     pub quiet: bool,
 
-    /// Write the study as a page to FILE: its charts with published and modelled values side by side, its tables, its
-    /// claims with verdicts, its method; `-` is stdout
+    /// Write the study as a page to FILE: its charts with modelled values over published ones, its
+    /// tables, its claims with verdicts, its method; `-` is stdout
     #[arg(long, value_name = "FILE", requires = "name", conflicts_with_all = ["claims", "table"],
           help_heading = "As pictures")]
     pub html: Option<PathBuf>,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   [[figure]] without series ---> one chart: printed | modelled, a bar or a line each
-//!   [[figure]] with series ------> two charts: the series as printed, the same series modelled
+//!   [[figure]] with series ------> one chart: each series as printed, and modelled over it
 //! ```
 
 use report::chart::{
@@ -19,19 +19,18 @@ enum Source {
     Ours,
 }
 
-/// The charts that one figure of the file stands for, each with values: none, one or two.
-pub fn charts(dossier: &Dossier, models: &Models, number: usize) -> Vec<Figure> {
+/// The chart that one figure of the file stands for, where it has values.
+pub fn chart(dossier: &Dossier, models: &Models, number: usize) -> Option<Figure> {
     let file = &dossier.file.figures[number];
     let drawing = Drawing { dossier, models, file, cells: &dossier.figures[number] };
-    if file.series.is_empty() {
-        return drawing.together().into_iter().collect();
-    }
-    [Source::Theirs, Source::Ours].into_iter().filter_map(|source| drawing.apart(source)).collect()
+    drawing.figure()
 }
 
 /// One line of a chart, as places over which it has values.
 struct Series {
     name: String,
+    /// Of what source, where the chart has the same series of two.
+    source: &'static str,
     values: Vec<Option<Value>>,
 }
 
@@ -45,44 +44,38 @@ struct Drawing<'d> {
 type Keys = Vec<Option<String>>;
 
 impl Drawing<'_> {
-    /// Printed and modelled as the series of one chart.
-    fn together(&self) -> Option<Figure> {
-        let series: Vec<Series> = [Source::Theirs, Source::Ours]
-            .into_iter()
-            .map(|source| Series {
-                name: self.name(source).to_owned(),
-                values: self.along(source, &[]),
-            })
-            .filter(|series| series.values.iter().any(Option::is_some))
-            .collect();
-        let what: Vec<&str> = series.iter().map(|series| series.name.as_str()).collect();
-        let what = what.join(" and ");
-        (!series.is_empty()).then(|| self.figure(&self.file.id, &what, series))
-    }
-
-    /// The series of one source.
-    fn apart(&self, source: Source) -> Option<Figure> {
-        let mut series = Vec::new();
-        for keys in self.distinct(&self.file.series) {
-            let values = self.along(source, &keys);
-            if values.iter().any(Option::is_some) {
-                series.push(Series { name: self.named(&keys, &self.file.series), values });
+    /// Printed and modelled in one chart. Where the file names no series the sources are those.
+    fn figure(&self) -> Option<Figure> {
+        let file = self.file;
+        let mut series: Vec<Series> = Vec::new();
+        for source in [Source::Theirs, Source::Ours] {
+            for keys in self.distinct(&file.series) {
+                let values = self.along(source, &keys);
+                let (name, source) = (self.named(&keys, &file.series), self.name(source));
+                series.push(match file.series.is_empty() {
+                    true => Series { name: source.to_owned(), source: "", values },
+                    false => Series { name, source, values },
+                });
             }
         }
-        let name = self.name(source);
-        let id = format!("{}-{name}", self.file.id);
-        (!series.is_empty()).then(|| self.figure(&id, name, series))
-    }
-
-    fn figure(&self, id: &str, what: &str, series: Vec<Series>) -> Figure {
-        let file = self.file;
+        series.retain(|series| series.values.iter().any(Option::is_some));
+        let mut what: Vec<&str> = Vec::new();
+        for one in &series {
+            let word = if one.source.is_empty() { &one.name } else { one.source };
+            if !what.contains(&word) {
+                what.push(word);
+            }
+        }
         let printed = file.printed.as_ref().map_or(String::new(), |name| format!("{name}. "));
+        let title = format!("{printed}{}: {}", file.title, what.join(" and "));
+        if series.is_empty() {
+            return None;
+        }
         let chart = match file.kind {
             FigureKind::Bars => Chart::Bars(self.bars(series)),
             FigureKind::Lines => Chart::Lines(self.lines(series)),
         };
-        let title = format!("{printed}{}: {what}", file.title);
-        Figure { id: id.to_owned(), title, note: file.note.clone(), chart }
+        Some(Figure { id: file.id.clone(), title, note: file.note.clone(), chart })
     }
 
     fn bars(&self, series: Vec<Series>) -> Bars {
@@ -93,7 +86,11 @@ impl Drawing<'_> {
             value: self.axis(),
             series: series
                 .into_iter()
-                .map(|series| BarSeries { name: series.name, values: series.values })
+                .map(|series| BarSeries {
+                    name: series.name,
+                    source: series.source.to_owned(),
+                    values: series.values,
+                })
                 .collect(),
         }
     }
@@ -107,6 +104,7 @@ impl Drawing<'_> {
         let places: Vec<f64> = self.distinct(&self.file.over).iter().map(place).collect();
         let line = |series: Series| Line {
             name: series.name,
+            source: series.source.to_owned(),
             points: places
                 .iter()
                 .zip(series.values)
@@ -136,21 +134,10 @@ impl Drawing<'_> {
             (None, Unit::Iops) => "rate".to_owned(),
             (None, unit) => unit.name().to_owned(),
         };
-        let axis = match self.file.scale {
+        match self.file.scale {
             FigureScale::Linear => Axis::linear(&title, unit),
             FigureScale::Log => Axis::log(&title, unit),
-        };
-        Axis { shows: self.ends(), ..axis }
-    }
-
-    /// The smallest and the largest of what is printed and of what is modelled: the same lengths mean the same in both
-    /// charts.
-    fn ends(&self) -> Option<[f64; 2]> {
-        let of = |at: &usize| [Source::Theirs, Source::Ours].map(|source| self.value(*at, source));
-        let mut values: Vec<f64> =
-            self.cells.iter().flat_map(of).flatten().map(|value| value.value).collect();
-        values.sort_by(f64::total_cmp);
-        Some([*values.first()?, *values.last()?])
+        }
     }
 
     /// What a source is called here.

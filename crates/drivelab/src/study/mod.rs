@@ -21,10 +21,10 @@ mod tables;
 mod yours;
 
 use crate::{
-    output::{self, Destination},
+    output,
     report::save::{Format, Outputs},
 };
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use arguments::StudyArguments;
 use lab::names::did_you_mean;
 use report::terminal::Page;
@@ -107,8 +107,9 @@ fn drawn(dossier: &Dossier, models: &Models, arguments: &StudyArguments) -> Resu
 /// The study's method on the user's target.
 fn on_target(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> {
     output::check_json(arguments.json.as_deref())?;
+    // Refused before hours of measuring, not after them.
     if let Some(path) = &arguments.html {
-        Destination::of(path).context("--html")?;
+        Outputs::new(arguments.force).add(path, Format::Html, Vec::new())?;
     }
     let Some(parts) = on::measure(dossier, arguments)? else {
         return Ok(ExitCode::SUCCESS);

@@ -2,9 +2,8 @@
 
 use super::{charts, claims, tables};
 use report::{
-    chart::{Column, Entry, Table},
-    document::{Block, Document, Highlight, Section},
-    number,
+    chart::{Column, Entry, Table, Unit},
+    document::{Block, Document, Highlight, Reading, Section},
 };
 use study::{Dossier, Models, TableFile, Verdict};
 
@@ -53,36 +52,36 @@ fn highlights(
     models: &Models,
     counts: &[usize; Verdict::ALL.len()],
 ) -> Vec<Highlight> {
-    let tile =
-        |name: &str, value: String, note: String| Highlight { name: name.to_owned(), value, note };
+    let tile = |name: &str, value: f64, unit: Unit, note: String| Highlight {
+        name: name.to_owned(),
+        readings: vec![Reading { note, ..Reading::new(value, unit) }],
+    };
     let mut highlights = Vec::new();
     if let Some(all) = tables::errors(dossier, models) {
         let of = format!("of {} printed figures with a model", all.cells);
-        highlights.push(tile(
-            "median error of the models",
-            number::percent(all.median),
-            of.clone(),
-        ));
-        highlights.push(tile("within a tenth", number::percent(all.within_tenth), of));
+        let percent = |name: &str, share: f64| tile(name, share * 100.0, Unit::Percent, of.clone());
+        highlights.push(percent("median error of the models", all.median));
+        highlights.push(percent("within a tenth", all.within_tenth));
     }
+    let count = |name: &str, count: usize, note| tile(name, count as f64, Unit::Number, note);
     let hold = counts[Verdict::Supported as usize] + counts[Verdict::Rounded as usize];
     let claims = format!("of {} claims", dossier.claims.len());
-    highlights.push(tile("claims that its figures bear out", hold.to_string(), claims.clone()));
+    highlights.push(count("claims that its figures bear out", hold, claims.clone()));
     let not = counts[Verdict::Contradicted as usize];
-    highlights.push(tile("claims that they contradict", not.to_string(), claims));
+    highlights.push(count("claims that they contradict", not, claims));
     highlights
 }
 
 fn charts_of(dossier: &Dossier, models: &Models) -> Section {
-    let figures = (0..dossier.figures.len()).flat_map(|at| charts::charts(dossier, models, at));
+    let figures = (0..dossier.figures.len()).filter_map(|at| charts::chart(dossier, models, at));
     let blocks = figures.map(|figure| Block::Figure(Box::new(figure))).collect();
-    Section { title: "Charts".to_owned(), blocks }
+    Section { title: "Charts".to_owned(), sheet: "Charts", blocks }
 }
 
 fn tables_of(dossier: &Dossier, models: &Models) -> Section {
     let blocks =
         tables::shown(dossier).flat_map(|table| table_of(dossier, models, table)).collect();
-    Section { title: "Tables".to_owned(), blocks }
+    Section { title: "Tables".to_owned(), sheet: "Tables", blocks }
 }
 
 /// A table's panels, its notes under them.
@@ -127,7 +126,7 @@ fn claims_of(dossier: &Dossier, models: &Models) -> Result<Section, String> {
     let heads = ["claim", "kind", "printed", "verdict", "why"];
     let columns = heads.map(Column::text).to_vec();
     let table = Table { title: String::new(), columns, rows };
-    Ok(Section { title: "Claims".to_owned(), blocks: vec![Block::Table(table)] })
+    Ok(Section { title: "Claims".to_owned(), sheet: "Claims", blocks: vec![Block::Table(table)] })
 }
 
 fn method(dossier: &Dossier) -> Section {
@@ -149,5 +148,5 @@ fn method(dossier: &Dossier) -> Section {
     ];
     let notes = file.notes.iter().filter(|note| note.at.is_none());
     blocks.extend(notes.map(|note| Block::Text(note.text.clone())));
-    Section { title: "Method".to_owned(), blocks }
+    Section { title: "Method".to_owned(), sheet: "Method", blocks }
 }

@@ -82,17 +82,19 @@ pub fn document(dossier: &Dossier, parts: &[Part]) -> Document {
     let mut blocks: Vec<Block> =
         tables(dossier, parts, &yours).into_iter().map(Block::Table).collect();
     blocks.extend(legend(parts).iter().map(|line| Block::Text((*line).to_owned())));
-    let mut sections = vec![Section { title: "Yours beside the study's".to_owned(), blocks }];
+    let mut sections =
+        vec![Section { title: "Yours beside the study's".to_owned(), sheet: "Yours", blocks }];
     if let Some(table) = judged(dossier, &yours) {
-        sections.push(Section { title: "Claims".to_owned(), blocks: vec![Block::Table(table)] });
+        let (title, blocks) = ("Claims".to_owned(), vec![Block::Table(table)]);
+        sections.push(Section { title, sheet: "Claims", blocks });
     }
-    let verbatim = parts.iter().filter_map(|part| {
-        let title = format!("Method {} under every configuration", part.on.method);
-        Some(Block::Verbatim { title, text: part.matrix()?.plain.clone() })
-    });
-    let blocks: Vec<Block> = verbatim.collect();
-    if !blocks.is_empty() {
-        sections.push(Section { title: "The matrix".to_owned(), blocks });
+    for part in parts {
+        let Some(matrix) = part.matrix() else { continue };
+        let titled = |section: &Section| Section {
+            title: format!("{}: {}", part.on.method, section.title),
+            ..section.clone()
+        };
+        sections.extend(matrix.document.sections.iter().map(titled));
     }
     Document {
         title: format!("{}, on a target of yours", file.title),

@@ -80,11 +80,17 @@ impl Table {
 
 /// All numbers of a figure.
 pub(super) fn of(figure: &Figure) -> Table {
-    let (columns, rows) = match &figure.chart {
+    let (columns, mut rows) = match &figure.chart {
         Chart::Bars(bars) => of_bars(bars),
         Chart::Lines(lines) => of_lines(lines),
         Chart::Grid(grid) => return of_grid(figure, grid),
     };
+    // The name of a single series stands above the figure.
+    if let Some(at) = columns.iter().position(|column| column.name == "series")
+        && rows.windows(2).all(|pair| pair[0][at] == pair[1][at])
+    {
+        rows.iter_mut().for_each(|row| row[at] = Entry::Empty);
+    }
     Table { title: figure.title.clone(), columns, rows }.without_empty_columns()
 }
 
@@ -107,13 +113,14 @@ fn value_entries(value: &super::Value) -> [Entry; 4] {
 }
 
 fn of_bars(bars: &Bars) -> (Vec<Column>, Vec<Vec<Entry>>) {
-    let mut columns = vec![Column::text(&bars.group_title), Column::text("series")];
+    let mut columns = [bars.group_title.as_str(), "series", "source"].map(Column::text).to_vec();
     columns.extend(value_columns(&bars.value.title, &bars.value.unit));
     let mut rows = Vec::new();
     for (at, group) in bars.groups.iter().enumerate() {
         for series in &bars.series {
             let Some(value) = series.values.get(at).and_then(Option::as_ref) else { continue };
-            let mut row = vec![Entry::text(group), Entry::text(&series.name)];
+            let mut row =
+                [group, &series.name, &series.source].map(|text| Entry::text(text)).to_vec();
             row.extend(value_entries(value));
             rows.push(row);
         }
@@ -122,13 +129,14 @@ fn of_bars(bars: &Bars) -> (Vec<Column>, Vec<Vec<Entry>>) {
 }
 
 fn of_lines(lines: &Lines) -> (Vec<Column>, Vec<Vec<Entry>>) {
-    let mut columns =
-        vec![Column::text("series"), Column::number(&lines.x.title, lines.x.unit.clone())];
+    let mut columns = ["series", "source"].map(Column::text).to_vec();
+    columns.push(Column::number(&lines.x.title, lines.x.unit.clone()));
     columns.extend(value_columns(&lines.y.title, &lines.y.unit));
     let mut rows = Vec::new();
     for line in &lines.series {
         for point in &line.points {
-            let mut row = vec![Entry::text(&line.name), Entry::Number(point.x)];
+            let mut row = [&line.name, &line.source].map(|text| Entry::text(text)).to_vec();
+            row.push(Entry::Number(point.x));
             row.extend(value_entries(&point.y));
             rows.push(row);
         }
@@ -163,10 +171,15 @@ mod tests {
             groups: vec!["a".to_owned(), "b".to_owned()],
             value: Axis::linear("rate", Unit::Iops),
             series: vec![
-                BarSeries { name: "read".to_owned(), values: vec![value(1.0, ""), None] },
+                BarSeries {
+                    name: "read".to_owned(),
+                    values: vec![value(1.0, ""), None],
+                    ..BarSeries::default()
+                },
                 BarSeries {
                     name: "write".to_owned(),
                     values: vec![value(2.0, "odd"), value(3.0, "")],
+                    ..BarSeries::default()
                 },
             ],
         });

@@ -17,8 +17,10 @@ pub enum Unit {
     Bytes,
     /// Per cent.
     Percent,
-    /// A plain count or ratio.
+    /// A plain count.
     Number,
+    /// One rate over another, to three decimals: 1.02 and 1.023 lie on two sides of "the same".
+    Ratio,
     /// Anything else, by its sign: `USD`, `W`, `USD per GB`.
     Other(String),
 }
@@ -33,7 +35,7 @@ impl Unit {
             Self::Seconds => "s",
             Self::Bytes => "B",
             Self::Percent => "%",
-            Self::Number => "",
+            Self::Number | Self::Ratio => "",
             Self::Other(name) => name,
         }
     }
@@ -50,7 +52,9 @@ impl Unit {
             Self::Seconds => format!("{} s", number::significant(value)),
             Self::Bytes => number::size(value.max(0.0) as u64),
             Self::Percent => format!("{} %", percent(value)),
-            Self::Number => short(value),
+            Self::Number if value.fract() == 0.0 => short(value),
+            Self::Number => number::three_digits(value),
+            Self::Ratio => ratio(value),
             Self::Other(name) => format!("{} {name}", number::significant(value)),
         }
     }
@@ -73,7 +77,7 @@ impl Unit {
     pub fn tick(&self, value: f64) -> String {
         match self {
             Self::BytesPerS | Self::Ns if value == 0.0 => "0".to_owned(),
-            Self::Iops | Self::Number | Self::Other(_) => {
+            Self::Iops | Self::Number | Self::Ratio | Self::Other(_) => {
                 let (scaled, prefix) = decimal(value, &["", "k", "M", "G"]);
                 format!("{}{prefix}", short(scaled))
             }
@@ -89,6 +93,13 @@ impl Unit {
             Self::Bytes => number::size(value.max(0.0) as u64),
             Self::Percent => format!("{} %", percent(value)),
         }
+    }
+}
+
+fn ratio(value: f64) -> String {
+    match value {
+        0.1..100.0 => format!("{value:.3}"),
+        _ => number::significant(value),
     }
 }
 
@@ -109,7 +120,8 @@ fn percent(value: f64) -> String {
             .trim_end_matches('.')
             .to_owned();
     }
-    if value.abs() < 1e6 { short((value * 100.0).round() / 100.0) } else { short(value) }
+    let steps = if value.abs() < 10.0 { 100.0 } else { 10.0 };
+    if value.abs() < 1e6 { short((value * steps).round() / steps) } else { short(value) }
 }
 
 /// Up to six significant digits, without zeroes at the end.
@@ -157,6 +169,9 @@ mod tests {
         assert_eq!(Unit::Iops.text(52_109.4), "52.1k IOPS");
         assert_eq!(Unit::Other("USD".to_owned()).text(129.0), "129 USD");
         assert_eq!(Unit::Percent.text(99.9), "99.9 %");
+        assert_eq!([12.345, 1.234].map(|value| Unit::Percent.text(value)), ["12.3 %", "1.23 %"]);
+        assert_eq!([7.99073, 3.0].map(|value| Unit::Number.text(value)), ["7.99", "3"]);
+        assert_eq!([1.0234, 0.0312].map(|value| Unit::Ratio.text(value)), ["1.023", "0.031"]);
         assert_eq!(Unit::Ns.text(f64::NAN), "-");
     }
 }

@@ -3,15 +3,19 @@
 //! ```text
 //!   cells of two subjects  -> pairs with the same coordinates   join.rs
 //!   passes of a pair       -> ratio, interval, verdict          lab::statistics
-//!   Comparison             -> text, section                     show.rs
+//!   Comparison             -> text                              show.rs
+//!   Comparison             -> a section of a report             section.rs
 //! ```
 
 mod join;
+mod section;
 mod show;
 #[cfg(test)]
 mod tests;
 
-pub use show::{section, text};
+pub use section::section;
+pub(crate) use section::word;
+pub use show::text;
 
 use crate::{
     chart::Table,
@@ -121,6 +125,15 @@ pub fn compare<'r>(all: &[Run<'r>]) -> Result<Comparison<'r>, NotComparable> {
     Ok(Comparison { differences: runs::differing(all), baseline, others })
 }
 
+impl<'r> Comparison<'r> {
+    /// Targets against one, whether or not they have cells in common; what differs around them
+    /// stands elsewhere.
+    pub(crate) fn of(baseline: Subject<'r>, others: Vec<Subject<'r>>) -> Self {
+        let others = others.into_iter().map(|subject| against(&baseline, subject)).collect();
+        Self { differences: Table::default(), baseline, others }
+    }
+}
+
 fn nothing_in_common(baseline: &Subject<'_>, other: &Subject<'_>) -> String {
     let [one, two] = [baseline, other].map(|subject| subject.record.method.name.as_str());
     let cure = if one == two {
@@ -134,7 +147,8 @@ fn nothing_in_common(baseline: &Subject<'_>, other: &Subject<'_>) -> String {
     )
 }
 
-fn against<'r>(baseline: &Subject<'r>, subject: Subject<'r>) -> Other<'r> {
+/// One target against the baseline.
+pub(crate) fn against<'r>(baseline: &Subject<'r>, subject: Subject<'r>) -> Other<'r> {
     let design = if std::ptr::eq(baseline.record, subject.record) {
         Design::Paired
     } else {
@@ -172,14 +186,14 @@ fn of_pairs(baseline: &Cell, other: &Cell) -> Option<Ratio> {
         return None;
     }
     let seen = paired(&a, &b);
-    let (ratio, ci95, verdict) = (seen.ratio, seen.ci95, word(seen.verdict));
+    let (ratio, ci95, verdict) = (seen.ratio, seen.ci95, of_statistics(seen.verdict));
     Some(Ratio { ratio, ci95, verdict, passes: [seen.n, seen.n] })
 }
 
 fn of_apart(ours: &Record, baseline: &Cell, theirs: &Record, other: &Cell) -> Option<Ratio> {
     let (a, b) = (passes(ours, baseline)?, passes(theirs, other)?);
     let seen = unpaired(&a, &b);
-    let (ratio, ci95, verdict) = (seen.ratio, seen.ci95, word(seen.verdict));
+    let (ratio, ci95, verdict) = (seen.ratio, seen.ci95, of_statistics(seen.verdict));
     Some(Ratio { ratio, ci95, verdict, passes: [a.rates.len(), b.rates.len()] })
 }
 
@@ -202,7 +216,7 @@ fn is_rate(rate: f64) -> bool {
     rate.is_finite() && rate > 0.0
 }
 
-fn word(verdict: Verdict) -> PairedVerdict {
+fn of_statistics(verdict: Verdict) -> PairedVerdict {
     match verdict {
         Verdict::Faster => PairedVerdict::Faster,
         Verdict::Slower => PairedVerdict::Slower,

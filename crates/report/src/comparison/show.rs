@@ -1,12 +1,10 @@
 //! A comparison for terminals and for reports.
 
-use super::{Comparison, Design, Other, Ratio, Row};
+use super::{Comparison, Design, Other, Ratio};
 use crate::{
-    chart::{Column, Entry, Table, Unit},
-    document::{Block, Section},
     number,
     runs::Subject,
-    terminal::{self, Align, Characters, Page, Paint, Style, words},
+    terminal::{self, Align, Page, Paint, Style, words},
 };
 use record::{Cell, PairedVerdict};
 
@@ -14,7 +12,7 @@ use record::{Cell, PairedVerdict};
 const NAMED_MAX: usize = 4;
 
 /// What a paired and an unpaired comparison may say.
-fn about(other: &Other<'_>) -> &'static str {
+pub(super) fn about(other: &Other<'_>) -> &'static str {
     match other.design {
         Design::Paired => {
             "Paired: in one run, passes in turn; what drifted slowly hit both and cancels."
@@ -126,45 +124,4 @@ fn alone(other: &Other<'_>, baseline: &str, style: &Style) -> Vec<String> {
     };
     let ours = line(&other.only_in_baseline, baseline);
     ours.into_iter().chain(line(&other.only_in_other, &other.subject.name)).collect()
-}
-
-/// The same for a report.
-pub fn section(comparison: &Comparison<'_>) -> Section {
-    let mut blocks = Vec::new();
-    for other in &comparison.others {
-        let columns = vec![
-            Column::text("cell"),
-            Column::number("baseline", Unit::Iops),
-            Column::number("this", Unit::Iops),
-            Column::number("ratio", Unit::Number),
-            Column::number("95 % from", Unit::Number),
-            Column::number("to", Unit::Number),
-            Column::number("passes of the baseline", Unit::Number),
-            Column::number("passes of this", Unit::Number),
-            Column::text("verdict"),
-        ];
-        let cells: Vec<&Cell> = other.rows.iter().map(|row| row.baseline).collect();
-        let style = Style { characters: Characters::Unicode, ..Style::PLAIN };
-        let names = words::distinct_names(&cells, &style);
-        let row = |(row, name): (&Row<'_>, String)| {
-            let ends = row.ratio.and_then(|ratio| ratio.ci95);
-            let passes = |at: usize| Entry::number(row.ratio.map(|ratio| ratio.passes[at] as f64));
-            vec![
-                Entry::text(&name),
-                Entry::Number(row.baseline.iops),
-                Entry::Number(row.other.iops),
-                Entry::number(row.ratio.map(|ratio| ratio.ratio)),
-                Entry::number(ends.map(|[low, _]| low)),
-                Entry::number(ends.map(|[_, high]| high)),
-                passes(0),
-                passes(1),
-                Entry::text(row.ratio.map_or("", |ratio| word(ratio.verdict).0)),
-            ]
-        };
-        let rows = other.rows.iter().zip(names).map(row).collect();
-        let title = format!("{} against {}", other.subject.name, comparison.baseline.name);
-        blocks.push(Block::Table(Table { title, columns, rows }));
-        blocks.push(Block::Text(about(other).to_owned()));
-    }
-    Section { title: "Against the baseline".to_owned(), blocks }
 }

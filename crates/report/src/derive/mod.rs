@@ -138,7 +138,8 @@ pub fn text(kinds: &[&Kind], evidence: &Evidence<'_>, style: &Style) -> String {
 pub fn section(kinds: &[&Kind], evidence: &Evidence<'_>) -> Option<Section> {
     let tables = kinds.iter().filter_map(|kind| kind.derive(evidence).ok()).flatten();
     let blocks: Vec<Block> = tables.map(Block::Table).collect();
-    (!blocks.is_empty()).then(|| Section { title: "Derived tables".to_owned(), blocks })
+    let title = "Derived tables".to_owned();
+    (!blocks.is_empty()).then_some(Section { title, sheet: "Compared", blocks })
 }
 
 /// Rows of labels and one value with its interval.

@@ -126,6 +126,18 @@
     }
   }
 
+  // On paper everything that is folded is open, but for what the rules for paper keep out.
+  const opened = [];
+  addEventListener('beforeprint', () => {
+    for (const folded of document.querySelectorAll('details:not([open]):not(.long)')) {
+      folded.open = true;
+      opened.push(folded);
+    }
+  });
+  addEventListener('afterprint', () => {
+    for (const folded of opened.splice(0)) folded.open = false;
+  });
+
   // A table as CSV: plain numbers, units in the heads, nothing that a spreadsheet would carry out.
   const quoted = text => { text = /^[=+\-@]/.test(text) ? "'" + text : text; return /[",\n]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text; };
   for (const save of document.querySelectorAll('.save button')) {

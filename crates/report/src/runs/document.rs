@@ -1,43 +1,95 @@
-//! Runs as a report: the summary first, the differences, the figures, all cells, environment and method.
+//! Runs as a report: the summary first, the differences, ratios to the baseline, the figures, all
+//! cells, environment and method.
 
-use super::{Run, Subject, by_method, facts, figures, rates, subject::typed};
+use super::{
+    Run, Subject, by_method, doubts::doubts, facts, figures, highlights, rates, subject::typed,
+};
 use crate::{
     chart::{Column, Entry, Figure, Table, Unit},
-    document::{Block, Document, Doubt, Highlight, Section},
+    comparison::{self, Comparison, Design, Other},
+    document::{Block, Document, Section},
     number,
     terminal::words,
 };
-use record::{Cell, Flag, PairedVerdict, Record, State};
+use record::{PairedVerdict, Record, State};
 
-/// Highlights of one subject.
-const HIGHLIGHTS_MAX: usize = 8;
 /// Rows of the table of all cells: more than a megabyte of a page.
 const ROWS_MAX: usize = 2500;
-/// Cells that a doubt names one by one.
-const PLACES_MAX: usize = 6;
+/// Targets of which the summary counts the verdicts: those of more stand in their tables alone.
+const COUNTED_MAX: usize = 4;
 
-/// The report of one or more runs.
+/// The report of one or more runs; of several targets the first is the baseline.
 pub fn document(runs: &[Run<'_>]) -> Document {
-    let groups = by_method(runs);
+    document_against(runs, None)
+}
+
+/// The same with another baseline: a record of these runs and the index of one of its targets.
+pub fn document_against(runs: &[Run<'_>], baseline: Option<(&Record, usize)>) -> Document {
+    let mut groups = by_method(runs);
+    if let Some((record, target)) = baseline {
+        for group in &mut groups {
+            let is_it = |subject: &Subject<'_>| {
+                std::ptr::eq(subject.record, record) && subject.target == target
+            };
+            if let Some(at) = group.iter().position(is_it) {
+                group[..=at].rotate_right(1);
+            }
+        }
+    }
+    let comparisons = comparisons(&groups);
     let subjects: Vec<&Subject<'_>> = groups.iter().flatten().collect();
     let mut sections = Vec::new();
     sections.extend(facts::differences(runs));
+    sections.extend(comparisons.iter().map(|one| {
+        let section = comparison::section(one);
+        let method = &one.baseline.record.method.name;
+        let title = match comparisons.len() {
+            1 => section.title,
+            _ => format!("{method}: {}", section.title),
+        };
+        Section { title, ..section }
+    }));
     for group in &groups {
         sections.extend(of_method(group, groups.len() > 1));
     }
     sections.push(environment(runs));
     let bare = runs.iter().filter(|run| run.record.cells.is_empty());
     let of_bare = bare.map(|run| of_record(run.record));
-    let doubts = doubts(runs, subjects.len() > 1);
+    let verdicts = comparisons.iter().flat_map(|comparison| {
+        let few = comparison.others.len() <= COUNTED_MAX;
+        let others = comparison.others.iter().filter(|other| few && !other.rows.is_empty());
+        others.map(|other| verdicts(&comparison.baseline, other)).collect::<Vec<_>>()
+    });
+    let doubts = doubts(runs);
     // Where nothing was measured nothing was checked: no flags are no good sign.
     let is_checked = !subjects.is_empty() || !doubts.is_empty();
     Document {
         title: title(&subjects, runs),
         origin: origin(runs),
-        summary: groups.iter().flat_map(|group| summary(group)).chain(of_bare).collect(),
-        highlights: highlights(&subjects),
+        summary: groups
+            .iter()
+            .flat_map(|group| summary(group))
+            .chain(of_bare)
+            .chain(verdicts)
+            .collect(),
+        highlights: highlights::highlights(&groups),
         doubts: is_checked.then_some(doubts),
         sections,
+    }
+}
+
+/// Every method's targets against its first; where each method has one target, those against each
+/// other.
+fn comparisons<'r>(groups: &[Vec<Subject<'r>>]) -> Vec<Comparison<'r>> {
+    let of = |mut subjects: Vec<Subject<'r>>| {
+        (subjects.len() > 1).then(|| {
+            let baseline = subjects.remove(0);
+            Comparison::of(baseline, subjects)
+        })
+    };
+    match groups.iter().all(|group| group.len() == 1) {
+        true => of(groups.iter().flatten().cloned().collect()).into_iter().collect(),
+        false => groups.iter().filter_map(|group| of(group.clone())).collect(),
     }
 }
 
@@ -56,7 +108,8 @@ fn title(subjects: &[&Subject<'_>], runs: &[Run<'_>]) -> String {
     format!("{what}: {}", methods.join(", "))
 }
 
-fn origin(runs: &[Run<'_>]) -> String {
+/// Which runs, when, and what made them, in one line.
+pub fn origin(runs: &[Run<'_>]) -> String {
     let run = |run: &Run<'_>| format!("run {} of {}", run.record.id, day(&run.record.started));
     let tool = runs.first().map_or(String::new(), |run| {
         format!("; {} {}", run.record.tool.name, run.record.tool.version)
@@ -79,7 +132,6 @@ fn summary(group: &[Subject<'_>]) -> Vec<String> {
         }
         seen.push(&record.id);
         paragraphs.push(of_record(record));
-        paragraphs.extend(paired(record));
     }
     if group.len() > 1 && seen.len() > 1 {
         paragraphs.push(
@@ -132,96 +184,26 @@ fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-fn paired(record: &Record) -> Option<String> {
-    if record.paired.is_empty() {
-        return None;
-    }
-    let count = |verdict| record.paired.iter().filter(|pair| pair.verdict == verdict).count();
-    let name = |at: usize| record.targets.get(at).map_or("", |target| target.text.as_str());
-    Some(format!(
-        "In turn, cell by cell, {} against {}: faster in {}, slower in {}, the same within 2 % in {}, undecided in {}.",
-        name(1),
-        name(0),
+/// How often one target was faster than the baseline, and how often slower.
+fn verdicts(baseline: &Subject<'_>, other: &Other<'_>) -> String {
+    let count = |verdict| {
+        let verdicts = other.rows.iter().filter_map(|row| row.ratio);
+        verdicts.filter(|ratio| ratio.verdict == verdict).count()
+    };
+    format!(
+        "{}, {} against {}: faster in {}, slower in {}, the same within 2 % in {}, \
+         undecided in {}.",
+        match other.design {
+            Design::Paired => "In turn, cell by cell",
+            Design::Unpaired => "Cell by cell",
+        },
+        other.subject.name,
+        baseline.name,
         count(PairedVerdict::Faster),
         count(PairedVerdict::Slower),
         count(PairedVerdict::Same),
         count(PairedVerdict::Undecided)
-    ))
-}
-
-/// For every operation and pattern: the largest bandwidth, and the most operations of about 4 KiB.
-fn highlights(subjects: &[&Subject<'_>]) -> Vec<Highlight> {
-    let mut highlights = Vec::new();
-    for subject in subjects {
-        let mut chosen: Vec<&Cell> = Vec::new();
-        let kinds = words::in_order(&subject.cells, |cell| {
-            (cell.op.clone(), cell.pattern.clone(), cell.io.clone())
-        });
-        for kind in kinds {
-            let of_kind = subject
-                .cells
-                .iter()
-                .filter(|cell| (&cell.op, &cell.pattern, &cell.io) == (&kind.0, &kind.1, &kind.2));
-            let large = of_kind.clone().filter(|cell| cell.is_large_block());
-            let largest = large.max_by(|one, other| one.bytes_per_s.total_cmp(&other.bytes_per_s));
-            let small = of_kind.filter(|cell| cell.block_bytes == 4096);
-            let most = small.max_by(|one, other| one.iops.total_cmp(&other.iops));
-            chosen.extend(most.into_iter().chain(largest).copied());
-        }
-        if chosen.is_empty() {
-            chosen.extend(subject.cells.first());
-        }
-        chosen.truncate((HIGHLIGHTS_MAX / subjects.len().min(4)).max(2));
-        let names = rates::cell_names(&chosen);
-        for (cell, name) in chosen.iter().zip(names) {
-            let name = if subjects.len() > 1 { format!("{}: {name}", subject.name) } else { name };
-            let half =
-                words::half_width(cell).map(|share| format!("\u{b1}{}", number::percent(share)));
-            let p99 = cell.latency.as_ref().and_then(|latency| latency.percentile(99.0));
-            let p99 = p99.map(|ns| format!("p99 {}", number::duration_ns(ns as f64)));
-            let note = half.into_iter().chain(p99).collect::<Vec<_>>().join(", ");
-            highlights.push(Highlight { name, value: words::headline(cell), note });
-        }
-    }
-    highlights
-}
-
-/// Every flag that stands anywhere, with its meaning and where.
-fn doubts(runs: &[Run<'_>], several: bool) -> Vec<Doubt> {
-    let mut doubts = Vec::new();
-    for &flag in Flag::ALL {
-        let mut places = Vec::new();
-        for run in runs {
-            let record = run.record;
-            let of_target = record.targets.iter().any(|target| target.flags.contains(&flag));
-            let cells: Vec<&Cell> =
-                record.cells.iter().filter(|cell| cell.flags.contains(&flag)).collect();
-            if !of_target && cells.is_empty() && !record.flags.contains(&flag) {
-                continue;
-            }
-            let where_in = if of_target || cells.len() == record.cells.len() {
-                "all cells".to_owned()
-            } else if cells.is_empty() {
-                "the run as a whole".to_owned()
-            } else if cells.len() > PLACES_MAX {
-                format!("{} of {} cells", cells.len(), record.cells.len())
-            } else {
-                rates::cell_names(&cells).join("; ")
-            };
-            places.push(if several { format!("run {}: {where_in}", record.id) } else { where_in });
-        }
-        if !places.is_empty() {
-            places.dedup();
-            let (name, meaning) = (flag.name().to_owned(), flag.meaning().to_owned());
-            doubts.push(Doubt {
-                name,
-                meaning,
-                cure: flag.cure().to_owned(),
-                places: places.join(". "),
-            });
-        }
-    }
-    doubts
+    )
 }
 
 fn of_method(group: &[Subject<'_>], several: bool) -> Vec<Section> {
@@ -230,62 +212,21 @@ fn of_method(group: &[Subject<'_>], several: bool) -> Vec<Section> {
     let titled =
         |title: &str| if several { format!("{method}: {title}") } else { title.to_owned() };
     let mut sections = Vec::new();
-    let parts: [(&str, Vec<Figure>); 4] = [
-        ("Rates", figures.rates),
-        ("Latency", figures.latency),
-        ("Over time", figures.time),
-        ("Price", figures.price),
+    let parts: [(&str, &str, Vec<Figure>); 4] = [
+        ("Rates", "Rates", figures.rates),
+        ("Latency", "Latency", figures.latency),
+        ("Over time", "Time", figures.time),
+        ("Price", "Price", figures.price),
     ];
-    for (title, figures) in parts {
+    for (title, sheet, figures) in parts {
         if !figures.is_empty() {
             let blocks = figures.into_iter().map(Box::new).map(Block::Figure).collect();
-            sections.push(Section { title: titled(title), blocks });
+            sections.push(Section { title: titled(title), sheet, blocks });
         }
     }
-    let mut seen: Vec<&str> = Vec::new();
-    for subject in group {
-        if !seen.contains(&subject.record.id.as_str()) {
-            seen.push(&subject.record.id);
-            sections.extend(
-                verdicts(subject.record)
-                    .map(|blocks| Section { title: titled("Verdicts"), blocks }),
-            );
-        }
-    }
-    sections.push(Section { title: titled("All cells"), blocks: all_cells(group) });
+    let title = titled("All cells");
+    sections.push(Section { title, sheet: "Cells", blocks: all_cells(group) });
     sections
-}
-
-fn verdicts(record: &Record) -> Option<Vec<Block>> {
-    if record.paired.is_empty() {
-        return None;
-    }
-    let columns = vec![
-        Column::text("cell"),
-        Column::number("rate of target 1 over target 0", Unit::Number),
-        Column::number("95 % from", Unit::Number),
-        Column::number("to", Unit::Number),
-        Column::number("pairs", Unit::Number),
-        Column::text("target 1 is"),
-    ];
-    let row = |pair: &record::Paired| {
-        let word = match pair.verdict {
-            PairedVerdict::Faster => "faster",
-            PairedVerdict::Slower => "slower",
-            PairedVerdict::Same => "the same within 2 %",
-            PairedVerdict::Undecided => "undecided",
-        };
-        vec![
-            Entry::text(&pair.name),
-            Entry::Number(pair.ratio),
-            Entry::number(pair.ratio_ci95.map(|[low, _]| low)),
-            Entry::number(pair.ratio_ci95.map(|[_, high]| high)),
-            Entry::Number(f64::from(pair.n)),
-            Entry::text(word),
-        ]
-    };
-    let rows = record.paired.iter().map(row).collect();
-    Some(vec![Block::Table(Table { title: "Target 1 against target 0".to_owned(), columns, rows })])
 }
 
 /// The table of all cells; of very many, each subject's first.
@@ -344,7 +285,8 @@ fn cells_table(group: &[Subject<'_>], most: usize) -> Table {
     Table { title: String::new(), columns, rows }.without_empty_columns()
 }
 
-fn environment(runs: &[Run<'_>]) -> Section {
+/// Where and how runs were made: facts, methods as they were run, warnings.
+pub fn environment(runs: &[Run<'_>]) -> Section {
     let mut blocks = vec![Block::Table(facts::table(runs))];
     let mut methods: Vec<&str> = Vec::new();
     for run in runs {
@@ -363,7 +305,7 @@ fn environment(runs: &[Run<'_>]) -> Section {
             blocks.push(Block::Verbatim { title, text: warnings.join("\n") });
         }
     }
-    Section { title: "Environment and method".to_owned(), blocks }
+    Section { title: "Environment and method".to_owned(), sheet: "Method", blocks }
 }
 
 fn record_warnings(record: &Record) -> Vec<String> {

@@ -33,7 +33,7 @@ pub(super) fn differences(runs: &[Run<'_>]) -> Option<Section> {
     } else {
         vec![Block::Table(table)]
     };
-    Some(Section { title, blocks })
+    Some(Section { title, sheet: "Compared", blocks })
 }
 
 /// The facts that are not the same in all runs.

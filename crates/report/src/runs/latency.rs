@@ -118,11 +118,8 @@ fn middle(lower: u64) -> f64 {
 }
 
 fn line(curve: &Curve, point: impl Fn(&(f64, f64)) -> Point) -> Line {
-    Line {
-        name: curve.name.clone(),
-        points: curve.points.iter().map(point).collect(),
-        stroke: Stroke::Plain,
-    }
+    let points = curve.points.iter().map(point).collect();
+    Line { points, ..Line::new(&curve.name, Stroke::Plain) }
 }
 
 fn percentiles(curves: &[Curve], number: &str, left_out: &str) -> Figure {

@@ -53,7 +53,7 @@ fn scatter(priced: &[(&Subject<'_>, f64)], cell: &Cell, currency: &str) -> Figur
     let line = |(subject, price): &(&Subject<'_>, f64)| {
         let value = rate(of(subject, &cell.name)?);
         let points = vec![Point { x: *price, y: value }];
-        Some(Line { name: subject.name.clone(), points, stroke: Stroke::Points })
+        Some(Line { points, ..Line::new(&subject.name, Stroke::Points) })
     };
     let unit = if cell.is_large_block() { Unit::BytesPerS } else { Unit::Iops };
     let chart = Chart::Lines(Lines {
@@ -86,6 +86,7 @@ fn per_money(priced: &[(&Subject<'_>, f64)], currency: &str) -> Option<Figure> {
     let series = priced.iter().map(|(subject, price)| BarSeries {
         name: subject.name.clone(),
         values: cells.iter().map(|cell| value(subject, *price, cell)).collect(),
+        ..BarSeries::default()
     });
     let chart = Chart::Bars(Bars {
         group_title: "cell".to_owned(),

@@ -52,6 +52,7 @@ fn bars(
             .iter()
             .map(|name| cells.iter().filter(|cell| cell.name == *name).find_map(|cell| value(cell)))
             .collect(),
+        ..BarSeries::default()
     });
     let has_values = |series: &BarSeries| series.values.iter().any(Option::is_some);
     let chart = Chart::Bars(Bars {

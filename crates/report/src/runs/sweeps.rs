@@ -360,7 +360,7 @@ impl Facet<'_> {
                     (false, true) => what.to_lowercase(),
                     (false, false) => words,
                 };
-                let line = Line { name, points, stroke: Stroke::Marked };
+                let line = Line { points, ..Line::new(&name, Stroke::Marked) };
                 lines.push(Drawn { subject, setting: setting.clone(), line });
             }
         }

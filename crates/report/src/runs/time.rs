@@ -62,14 +62,10 @@ fn unsteadiness(cell: &Cell) -> usize {
 
 fn over_time(cell: &Cell, name: &str, left_out: &str) -> Figure {
     let unit = if cell.is_large_block() { Unit::BytesPerS } else { Unit::Iops };
-    let line = |pass: &Pass| Line {
-        name: if cell.passes.len() > 1 {
-            format!("pass {}", pass.pass + 1)
-        } else {
-            "rate".to_owned()
-        },
-        points: rate_over_time(cell, pass),
-        stroke: Stroke::Plain,
+    let line = |pass: &Pass| {
+        let several = cell.passes.len() > 1;
+        let name = if several { format!("pass {}", pass.pass + 1) } else { "rate".to_owned() };
+        Line { points: rate_over_time(cell, pass), ..Line::new(&name, Stroke::Plain) }
     };
     let series: Vec<Line> =
         cell.passes.iter().map(line).filter(|line| line.points.len() > 1).collect();
@@ -150,7 +146,7 @@ pub(super) fn rounds(subjects: &[Subject<'_>]) -> Vec<Figure> {
         let point = |(at, rate): (usize, &f64)| Point { x: (at + 1) as f64, y: (*rate).into() };
         let points = rounds.rates.iter().enumerate().map(point).collect();
         tracked = rounds.tracked.clone();
-        series.push(Line { name: subject.name.clone(), points, stroke: Stroke::Marked });
+        series.push(Line { points, ..Line::new(&subject.name, Stroke::Marked) });
         if let Some(round) = rounds.steady_at_round {
             let from = f64::from(round.saturating_sub(WINDOW - 1).max(1));
             bands.push(Band { from, to: f64::from(round), name: "first steady window".to_owned() });

@@ -142,6 +142,7 @@ pub fn section(specification: &Specification, findings: &[Finding<'_>], of: &str
     let source = format!("Promised by: {}.", specification.source.trim_end_matches('.'));
     Section {
         title: "Data sheet".to_owned(),
+        sheet: "Compared",
         blocks: vec![Block::Text(source), Block::Table(table)],
     }
 }

@@ -1,14 +1,14 @@
 //! Lines over a quantity, with intervals, markers, bands and limits.
 
 use super::{
-    Legend, View,
+    View,
     canvas::{Anchor, Canvas, WIDTH},
     frame::Frame,
-    mark::{self, Swatch},
+    mark,
     scale::{Origin, Ruler},
 };
 use crate::{
-    chart::{Axis, Line, Lines, Point, Scale, Stroke, Value},
+    chart::{Axis, Line, Lines, Look, Point, Scale, Stroke, Value},
     markup::{Escaped, Px},
 };
 
@@ -19,12 +19,11 @@ struct Plot<'l> {
     x: Ruler,
     y: Ruler,
     lines: &'l Lines,
+    looks: Vec<Look>,
 }
 
-pub(super) fn draw(lines: &Lines, view: View, legend: Legend) -> Canvas {
-    let names: Vec<(&str, Swatch)> =
-        lines.series.iter().map(|line| (line.name.as_str(), Swatch::Line(line.stroke))).collect();
-    let placed = mark::place(if legend == Legend::Inside { &names } else { &[] });
+pub(super) fn draw(lines: &Lines, keys: Vec<mark::Key>, view: View) -> Canvas {
+    let placed = mark::place(keys);
     let y_scale = match (view, lines.y.scale) {
         (View::Linear, _) => Scale::Linear,
         (_, Scale::Linear) => Scale::Log,
@@ -50,14 +49,15 @@ pub(super) fn draw(lines: &Lines, view: View, legend: Legend) -> Canvas {
     frame.inset = if lines.series.iter().any(is_marked) { 10.0 } else { 0.0 };
     let mut canvas = Canvas::new(frame.bottom + 50.0);
     placed.draw(&mut canvas);
-    let plot = Plot { frame, x, y, lines };
+    let plot = Plot { frame, x, y, lines, looks: lines.looks() };
     plot.bands(&mut canvas);
     plot.frame.y_axis(&mut canvas, &y_ticks, &y_title);
     let across = plot.frame.ticks_across(&plot.x);
     plot.frame.x_axis(&mut canvas, &across, &lines.x.title_at_ticks());
-    for (series, line) in lines.series.iter().enumerate() {
-        plot.line(&mut canvas, series, line);
+    for (line, look) in lines.series.iter().zip(&plot.looks) {
+        plot.line(&mut canvas, *look, line);
     }
+    plot.letters(&mut canvas);
     canvas
 }
 
@@ -98,21 +98,56 @@ impl Plot<'_> {
         }
     }
 
-    fn line(&self, canvas: &mut Canvas, series: usize, line: &Line) {
-        canvas.open_series(series);
+    fn line(&self, canvas: &mut Canvas, look: Look, line: &Line) {
+        canvas.open_series(look.series);
         if line.stroke != Stroke::Points {
-            self.stroke(canvas, series, line);
+            self.stroke(canvas, look, line);
         }
         if matches!(line.stroke, Stroke::Marked | Stroke::Points) {
             for point in &line.points {
-                self.marked(canvas, series, line, point);
+                self.marked(canvas, look, line, point);
             }
         }
         canvas.close();
     }
 
+    /// The letter of each series at the end of its line, so that nobody has to go by colours. Where
+    /// ends are near each other letters move down and a thin line leads to them.
+    fn letters(&self, canvas: &mut Canvas) {
+        const APART: f64 = 11.0;
+        let mut ends: Vec<(f64, f64, usize)> = Vec::new();
+        for (line, look) in self.lines.series.iter().zip(&self.looks) {
+            let end = line.points.iter().rev().find_map(|point| self.place(point));
+            let is_new = ends.iter().all(|(_, _, series)| *series != look.series);
+            ends.extend(end.filter(|_| is_new).map(|(x, y)| (x, y, look.series)));
+        }
+        if ends.len() < 2 {
+            return;
+        }
+        ends.sort_by(|one, other| one.1.total_cmp(&other.1));
+        let mut taken: Vec<(f64, f64)> = Vec::new();
+        for (end_x, end_y, series) in ends {
+            let x = end_x + 9.0;
+            let is_free = |y: f64| {
+                let near = |(left, top): &(f64, f64)| {
+                    (x - left).abs() < 14.0 && (y - top).abs() < APART - 0.1
+                };
+                !taken.iter().any(near)
+            };
+            let steps = (0..60).map(|step| end_y + APART / 2.0 * f64::from(step));
+            let y = steps.into_iter().find(|y| is_free(*y)).unwrap_or(end_y);
+            taken.push((x, y));
+            canvas.open_series(series);
+            if y - end_y > APART / 2.0 {
+                canvas.line("e", (end_x + 4.0, end_y), (x, y));
+            }
+            canvas.text(x, y + 4.0, "w v", Anchor::Start, &mark::letter(series));
+            canvas.close();
+        }
+    }
+
     /// The path, with the words of its corners where no marker carries them.
-    fn stroke(&self, canvas: &mut Canvas, series: usize, line: &Line) {
+    fn stroke(&self, canvas: &mut Canvas, look: Look, line: &Line) {
         let mut path = String::new();
         let mut words = [String::new(), String::new()];
         let mut pen = "M";
@@ -132,25 +167,26 @@ impl Plot<'_> {
         if path.is_empty() {
             return;
         }
-        let mut attributes = mark::dashes(series, line.stroke).to_owned();
+        let mut attributes = mark::dashes(look, line.stroke).to_owned();
         if matches!(line.stroke, Stroke::Plain | Stroke::Limit) {
-            let name = Escaped(&line.name);
+            let name = Escaped(line.full_name());
             let [x, y] = words.each_ref().map(Escaped);
             attributes += &format!(" data-n=\"{name}\" data-x=\"{x}\" data-y=\"{y}\"");
         }
         canvas.path(if line.stroke == Stroke::Limit { "e lim" } else { "l" }, &path, &attributes);
     }
 
-    fn marked(&self, canvas: &mut Canvas, series: usize, line: &Line, point: &Point) {
+    fn marked(&self, canvas: &mut Canvas, look: Look, line: &Line, point: &Point) {
         let Some((x, y)) = self.place(point) else { return };
         let x_words = self.lines.x.unit.text(point.x);
-        let words = format!("{}, {x_words}: {}", line.name, value_words(&self.lines.y, &point.y));
+        let values = value_words(&self.lines.y, &point.y);
+        let words = format!("{}, {x_words}: {values}", line.full_name());
         canvas.mark(&words, |canvas| {
             if let Some(ends) = point.y.ci95 {
                 let [low, high] = ends.map(|end| self.frame.y(self.y.at(end)));
                 whisker(canvas, (x, low), (x, high));
             }
-            canvas.path("o", &mark::marker(series, x, y), "");
+            canvas.path(mark::marker_class(look.source), &mark::marker(look.series, x, y), "");
         });
     }
 }

@@ -1,18 +1,18 @@
-//! Markers, dashes and legends: what tells one series from the next without its colour.
+//! Markers, dashes, letters and legends: what tells one series from the next without its colour.
 
 use super::{
     canvas::{Anchor, Canvas, FONT, WIDTH},
     style,
 };
 use crate::{
-    chart::Stroke,
+    chart::{Chart, Look, Source, Stroke},
     markup::{Px, fitted, text_px},
 };
 
 /// Room between the entries of a legend, px.
 const GAP: f64 = 18.0;
-/// Room for a swatch, px.
-const SWATCH: f64 = 30.0;
+/// Room between a swatch and its name, px.
+const SWATCH_GAP: f64 = 4.0;
 const LEGEND_LINE: f64 = 21.0;
 
 /// The marker of a series around a place, as a path: where it begins, and its outline from there.
@@ -32,25 +32,92 @@ pub(super) fn marker(series: usize, x: f64, y: f64) -> String {
     format!("M{} {}{outline}", Px(x + dx), Px(y + dy))
 }
 
-/// The dashes of a series' line, as an attribute; the first is drawn through.
-pub(super) fn dashes(series: usize, stroke: Stroke) -> &'static str {
-    match (stroke, series % 5) {
-        (Stroke::Limit, _) => " stroke-dasharray=\"3 4\"",
-        (_, 0) => "",
-        (_, 1) => " stroke-dasharray=\"8 3\"",
-        (_, 2) => " stroke-dasharray=\"3 3\"",
-        (_, 3) => " stroke-dasharray=\"9 3 2 3\"",
-        _ => " stroke-dasharray=\"14 4\"",
+/// The dashes of a series' line, as an attribute; the first is drawn through. Where there are two
+/// sources the dashes tell those.
+pub(super) fn dashes(look: Look, stroke: Stroke) -> &'static str {
+    match (stroke, look.source, look.series % 5) {
+        (Stroke::Limit, _, _) => " stroke-dasharray=\"3 4\"",
+        (_, Source::First, _) | (_, Source::Only, 0) => "",
+        (_, Source::Other, _) => " stroke-dasharray=\"6 3\"",
+        (_, Source::Only, 1) => " stroke-dasharray=\"8 3\"",
+        (_, Source::Only, 2) => " stroke-dasharray=\"3 3\"",
+        (_, Source::Only, 3) => " stroke-dasharray=\"9 3 2 3\"",
+        (_, Source::Only, _) => " stroke-dasharray=\"14 4\"",
     }
 }
+
+/// The class of a series' markers: filled, or hollow; what is held against the first lets it shine
+/// through.
+pub(super) fn marker_class(source: Source) -> &'static str {
+    match source {
+        Source::First => "d",
+        Source::Only => "o",
+        Source::Other => "e",
+    }
+}
+
+/// What stands for values of the other source beside bars.
+pub(super) const DIAMOND: usize = 3;
 
 /// How the legend shows a series.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Swatch {
     /// A filled box with a letter.
-    Letter,
-    /// The line as it is drawn.
-    Line(Stroke),
+    Letter(Look),
+    /// The line as it is drawn, with its letter.
+    Line(Look, Stroke),
+    /// What all bars of a source look like.
+    BarsOf(Source),
+    /// What all lines of a source look like.
+    LinesOf(Source),
+}
+
+/// An entry of a legend.
+pub(super) struct Key {
+    /// Which marks it stands for; none for those of a whole source.
+    pub(super) series: Option<usize>,
+    pub(super) name: String,
+    swatch: Swatch,
+}
+
+/// What a chart's legend names: its series where there are several, then its sources.
+pub(super) fn keys(chart: &Chart) -> Vec<Key> {
+    let mut all: Vec<(Look, &str, &str, Swatch)> = Vec::new();
+    match chart {
+        Chart::Bars(bars) => {
+            for (one, look) in bars.series.iter().zip(bars.looks()) {
+                all.push((look, &one.name, &one.source, Swatch::Letter(look)));
+            }
+        }
+        Chart::Lines(lines) => {
+            for (one, look) in lines.series.iter().zip(lines.looks()) {
+                all.push((look, &one.name, &one.source, Swatch::Line(look, one.stroke)));
+            }
+        }
+        Chart::Grid(_) => {}
+    }
+    let mut keys: Vec<Key> = Vec::new();
+    for (look, name, _, swatch) in &all {
+        if keys.iter().all(|key| key.series != Some(look.series)) {
+            keys.push(Key { series: Some(look.series), name: (*name).to_owned(), swatch: *swatch });
+        }
+    }
+    if keys.len() < 2 {
+        keys.clear();
+    }
+    let of_source = match chart {
+        Chart::Bars(_) => Swatch::BarsOf,
+        Chart::Lines(_) | Chart::Grid(_) => Swatch::LinesOf,
+    };
+    for source in [Source::First, Source::Other] {
+        let found = all.iter().find(|(look, ..)| look.source == source);
+        keys.extend(found.map(|(_, _, name, _)| Key {
+            series: None,
+            name: (*name).to_owned(),
+            swatch: of_source(source),
+        }));
+    }
+    keys
 }
 
 /// `A`, `B`, ... `Z`, `AA`...
@@ -61,20 +128,20 @@ pub(super) fn letter(series: usize) -> String {
 
 /// Where the names of series stand: a line after another, as many as it takes.
 pub(super) struct Placed {
-    entries: Vec<(usize, f64, f64, String, Swatch)>,
+    entries: Vec<(f64, f64, String, Swatch)>,
     pub(super) height: f64,
 }
 
-pub(super) fn place(names: &[(&str, Swatch)]) -> Placed {
+pub(super) fn place(keys: Vec<Key>) -> Placed {
     let (mut x, mut y) = (16.0, 16.0);
     let mut entries = Vec::new();
-    for (series, (name, swatch)) in names.iter().enumerate() {
-        let name = fitted(name, WIDTH - 80.0, FONT);
-        let width = SWATCH + text_px(&name, FONT) + GAP;
+    for key in keys {
+        let name = fitted(&key.name, WIDTH - 80.0, FONT);
+        let width = key.swatch.width() + SWATCH_GAP + text_px(&name, FONT) + GAP;
         if x + width > WIDTH - 8.0 && x > 16.0 {
             (x, y) = (16.0, y + LEGEND_LINE);
         }
-        entries.push((series, x, y, name, *swatch));
+        entries.push((x, y, name, key.swatch));
         x += width;
     }
     let height = if entries.is_empty() { 0.0 } else { y + 12.0 };
@@ -83,45 +150,77 @@ pub(super) fn place(names: &[(&str, Swatch)]) -> Placed {
 
 impl Placed {
     pub(super) fn draw(&self, canvas: &mut Canvas) {
-        for (series, x, y, name, swatch) in &self.entries {
-            canvas.open(&format!("s{}", style::color(*series)));
-            draw_swatch(canvas, *series, *swatch, *x, *y);
+        for (x, y, name, swatch) in &self.entries {
+            canvas.open(&swatch.class());
+            swatch.draw(canvas, *x, *y);
             canvas.close();
-            canvas.text(x + SWATCH, y + 4.5, "", Anchor::Start, name);
+            canvas.text(x + swatch.width() + SWATCH_GAP, y + 4.5, "", Anchor::Start, name);
         }
     }
 }
 
-/// A swatch of 24 by 14 px whose middle line is at `y`.
-pub(super) fn draw_swatch(canvas: &mut Canvas, series: usize, swatch: Swatch, x: f64, y: f64) {
-    match swatch {
-        Swatch::Letter => {
-            canvas.rect("b", x, y - 6.0, 12.0, 12.0);
-            canvas.text(x + 15.0, y + 4.5, "k", Anchor::Start, &letter(series));
+impl Swatch {
+    /// What it takes of a line, px.
+    fn width(self) -> f64 {
+        let letters = |look: Look| 10.0 * letter(look.series).len() as f64;
+        match self {
+            Self::Letter(look) => 15.0 + letters(look),
+            Self::Line(look, _) => 28.0 + letters(look),
+            Self::BarsOf(_) => 15.0,
+            Self::LinesOf(_) => 26.0,
         }
-        Swatch::Line(stroke) => {
-            if stroke != Stroke::Points {
-                let class = if stroke == Stroke::Limit { "e lim" } else { "l" };
-                let path = format!("M{} {}H{}", Px(x), Px(y), Px(x + 24.0));
-                canvas.path(class, &path, dashes(series, stroke));
+    }
+
+    /// Its colour: a series' own, or that of text.
+    fn class(self) -> String {
+        match self {
+            Self::Letter(look) | Self::Line(look, _) => format!("s{}", style::color(look.series)),
+            Self::BarsOf(_) | Self::LinesOf(_) => "s5".to_owned(),
+        }
+    }
+
+    /// Draws it with its middle line at `y`.
+    fn draw(self, canvas: &mut Canvas, x: f64, y: f64) {
+        match self {
+            Self::Letter(look) => {
+                canvas.rect("b", x, y - 6.0, 12.0, 12.0);
+                canvas.text(x + 15.0, y + 4.5, "k", Anchor::Start, &letter(look.series));
             }
-            if matches!(stroke, Stroke::Marked | Stroke::Points) {
-                canvas.path("o", &marker(series, x + 12.0, y), "");
+            Self::Line(look, stroke) => {
+                line(canvas, look, stroke, (x, y));
+                canvas.text(x + 28.0, y + 4.5, "k", Anchor::Start, &letter(look.series));
+            }
+            Self::BarsOf(Source::Other) => canvas.path("o", &marker(DIAMOND, x + 6.0, y), ""),
+            Self::BarsOf(_) => canvas.rect("b", x, y - 6.0, 12.0, 12.0),
+            Self::LinesOf(source) => {
+                let look = Look { series: 0, source };
+                line(canvas, look, Stroke::Marked, (x, y));
             }
         }
+    }
+}
+
+/// A piece of a line with its marker.
+fn line(canvas: &mut Canvas, look: Look, stroke: Stroke, (x, y): (f64, f64)) {
+    if stroke != Stroke::Points {
+        let class = if stroke == Stroke::Limit { "e lim" } else { "l" };
+        let path = format!("M{} {}H{}", Px(x), Px(y), Px(x + 24.0));
+        canvas.path(class, &path, dashes(look, stroke));
+    }
+    if matches!(stroke, Stroke::Marked | Stroke::Points) {
+        canvas.path(marker_class(look.source), &marker(look.series, x + 12.0, y), "");
     }
 }
 
 /// A swatch as a small drawing of its own.
-pub(super) fn swatch_element(series: usize, swatch: Swatch) -> String {
+pub(super) fn swatch_element(key: &Key) -> String {
+    let swatch = key.swatch;
     let mut canvas = Canvas::new(14.0);
-    draw_swatch(&mut canvas, series, swatch, 1.0, 7.0);
-    let color = style::color(series);
-    let width =
-        if swatch == Swatch::Letter { 15.0 + 10.0 * letter(series).len() as f64 } else { 26.0 };
+    swatch.draw(&mut canvas, 1.0, 7.0);
+    let (class, width) = (swatch.class(), swatch.width() + 1.0);
     format!(
-        "<svg class=\"chart s{color}\" aria-hidden=\"true\" width=\"{width}\" height=\"14\" \
-         viewBox=\"0 0 {width} 14\"><g class=\"s{color}\">{}</g></svg>",
+        "<svg class=\"chart {class}\" aria-hidden=\"true\" width=\"{width}\" height=\"14\" \
+         viewBox=\"0 0 {width} 14\"><g class=\"{class}\">{}</g></svg>",
         canvas.body()
     )
 }

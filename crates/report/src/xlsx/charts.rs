@@ -1,40 +1,99 @@
-//! Figures as sheets: the numbers in a form that a spreadsheet's chart can point to, and the chart.
+//! Figures on a sheet: their charts side by side on top, the numbers that the charts point to
+//! below.
 
-use super::sheet::{Names, Sheet, cleaned};
-use crate::chart::{Axis, Bars, Chart, Figure, Grid, Lines, Scale, Stroke, Value};
+use super::sheet::{Sheet, cleaned};
+use crate::{
+    chart::{Axis, Bars, Chart, Figure, Grid, Lines, Scale, Stroke, Unit, Value},
+    document::{Block, Section},
+};
 use rust_xlsxwriter::{
-    Chart as NativeChart, ChartErrorBars, ChartErrorBarsType, ChartLine, ChartRange, ChartType,
-    ConditionalFormat3ColorScale, Workbook, XlsxError,
+    Chart as NativeChart, ChartErrorBars, ChartErrorBarsType, ChartLegendPosition, ChartLine,
+    ChartRange, ChartType, ConditionalFormat3ColorScale, XlsxError,
 };
 
 /// What Excel draws at most.
 const SERIES_MAX: usize = 255;
-/// Size of a chart, pixels.
-const WIDTH: u32 = 760;
-const HEIGHT: u32 = 420;
+/// Size of a chart and the room around it, pixels.
+const WIDTH: u32 = 620;
+const HEIGHT: u32 = 340;
+const GAP: u32 = 20;
+/// Charts side by side: as wide as a page.
+const ACROSS: usize = 2;
+/// Height of a row that nobody has set, pixels.
+const ROW: u32 = 20;
 
-pub(super) fn sheet(
-    workbook: &mut Workbook,
-    names: &mut Names,
-    figure: &Figure,
-) -> Result<(), XlsxError> {
-    let mut sheet = Sheet::new(workbook, names, &figure.title)?;
-    sheet.heading(&figure.title)?;
-    sheet.line(&[&figure.note])?;
-    sheet.gap();
-    let (chart, column) = match &figure.chart {
-        Chart::Bars(bars) => of_bars(&mut sheet, bars)?,
-        Chart::Lines(lines) => of_lines(&mut sheet, lines)?,
-        Chart::Grid(grid) => of_grid(&mut sheet, grid)?,
-    };
-    if let Some(mut chart) = chart {
-        chart.title().set_name(&spoken(&figure.title)).set_overlay(false);
-        chart.set_width(WIDTH);
-        chart.set_height(chart_height(figure));
-        sheet.worksheet.insert_chart(3, column, &chart)?;
+/// The charts of a sheet, hung above the numbers.
+pub(super) struct Board {
+    /// By figure: the row and the column of the board, and its height in pixels.
+    places: Vec<(u32, usize, u32)>,
+    charts: Vec<Option<NativeChart>>,
+    rows: u32,
+    sheet: String,
+}
+
+impl Board {
+    /// Room for every chart of these sections.
+    pub(super) fn of(sections: &[&Section], sheet: &Sheet<'_>) -> Self {
+        let figures: Vec<&Figure> = sections
+            .iter()
+            .flat_map(|section| &section.blocks)
+            .filter_map(|block| match block {
+                Block::Figure(figure) => Some(figure.as_ref()),
+                _ => None,
+            })
+            .collect();
+        let (mut places, mut row) = (Vec::new(), 0);
+        for pair in figures.chunks(ACROSS) {
+            let heights = pair.iter().map(|figure| chart_height(figure));
+            let tallest = heights.clone().max().unwrap_or(0);
+            places.extend(heights.enumerate().map(|(column, height)| (row, column, height)));
+            row += (tallest + GAP).div_ceil(ROW);
+        }
+        Self { places, charts: Vec::new(), rows: row, sheet: sheet.name.clone() }
     }
-    // The note would widen the first column beyond reason.
-    sheet.widths(&[30.0, 14.0, 14.0, 14.0, 14.0, 14.0])
+
+    /// Rows that it takes.
+    pub(super) fn rows(&self) -> u32 {
+        self.rows
+    }
+
+    /// The numbers of the next figure, below what is there.
+    pub(super) fn numbers(
+        &mut self,
+        sheet: &mut Sheet<'_>,
+        figure: &Figure,
+    ) -> Result<(), XlsxError> {
+        sheet.heading(&figure.title)?;
+        if !figure.note.is_empty() {
+            sheet.paragraph(&figure.note)?;
+        }
+        let chart = match &figure.chart {
+            Chart::Bars(bars) => of_bars(sheet, bars, figure.scale())?,
+            Chart::Lines(lines) => of_lines(sheet, lines, figure.scale())?,
+            Chart::Grid(grid) => of_grid(sheet, grid)?,
+        };
+        sheet.gap();
+        let (_, _, height) = self.places[self.charts.len()];
+        self.charts.push(chart.map(|mut chart| {
+            chart.title().set_name(&spoken(&figure.title)).set_overlay(false);
+            chart.legend().set_position(ChartLegendPosition::Bottom);
+            chart.set_width(WIDTH);
+            chart.set_height(height);
+            chart
+        }));
+        Ok(())
+    }
+
+    /// Puts the charts into their places, once the columns have their widths.
+    pub(super) fn hang(self, sheet: &mut Sheet<'_>) -> Result<(), XlsxError> {
+        assert_eq!(self.sheet, sheet.name, "charts point to the sheet that they are on");
+        for ((row, column, _), chart) in self.places.iter().zip(&self.charts) {
+            let Some(chart) = chart else { continue };
+            let left = (WIDTH + GAP) * *column as u32;
+            sheet.worksheet.insert_chart_with_offset(*row, 0, chart, left, 4)?;
+        }
+        Ok(())
+    }
 }
 
 /// Lying bars need room for each of them.
@@ -48,7 +107,7 @@ fn chart_height(figure: &Figure) -> u32 {
     }
 }
 
-type Placed = (Option<NativeChart>, u16);
+type Placed = Option<NativeChart>;
 
 /// The factor and the name of the unit that all values share.
 fn scale<'v>(axis: &Axis, values: impl Iterator<Item = &'v Value>) -> (f64, String) {
@@ -90,14 +149,14 @@ fn error_bars(minus: &ChartRange, plus: &ChartRange) -> ChartErrorBars {
 }
 
 /// Groups down; for each series value, and distance to the ends of its interval.
-fn of_bars(sheet: &mut Sheet<'_>, bars: &Bars) -> Result<Placed, XlsxError> {
+fn of_bars(sheet: &mut Sheet<'_>, bars: &Bars, spacing: Scale) -> Result<Placed, XlsxError> {
     let values = || bars.series.iter().flat_map(|series| &series.values).flatten();
     let (factor, unit) = scale(&bars.value, values());
     let has_intervals = values().any(|value| value.ci95.is_some());
     let step: u16 = if has_intervals { 3 } else { 1 };
     let mut heads = vec![bars.group_title.clone()];
     for series in &bars.series {
-        heads.push(titled(&Axis { title: series.name.clone(), ..bars.value.clone() }, &unit));
+        heads.push(titled(&Axis { title: series.full_name(), ..bars.value.clone() }, &unit));
         if has_intervals {
             heads.extend(["95 % below".to_owned(), "95 % above".to_owned()]);
         }
@@ -105,7 +164,7 @@ fn of_bars(sheet: &mut Sheet<'_>, bars: &Bars) -> Result<Placed, XlsxError> {
     sheet.head(&heads.iter().map(String::as_str).collect::<Vec<_>>())?;
     let first = sheet.row;
     for (at, group) in bars.groups.iter().enumerate() {
-        sheet.worksheet.write_string(sheet.row, 0, cleaned(group))?;
+        sheet.text(sheet.row, 0, group)?;
         for (series, column) in bars.series.iter().zip((1u16..).step_by(step as usize)) {
             let Some(value) = series.values.get(at).and_then(Option::as_ref) else { continue };
             sheet.number(sheet.row, column, value.value / factor)?;
@@ -116,9 +175,8 @@ fn of_bars(sheet: &mut Sheet<'_>, bars: &Bars) -> Result<Placed, XlsxError> {
         }
         sheet.row += 1;
     }
-    let next_column = 2 + step * bars.series.len() as u16;
     if bars.groups.is_empty() || !(1..=SERIES_MAX).contains(&bars.series.len()) {
-        return Ok((None, next_column));
+        return Ok(None);
     }
     let rows = (first, sheet.row - 1);
     let mut chart = NativeChart::new(ChartType::Bar);
@@ -126,7 +184,7 @@ fn of_bars(sheet: &mut Sheet<'_>, bars: &Bars) -> Result<Placed, XlsxError> {
         let [values, below, above] = [0, 1, 2].map(|offset| range(sheet, rows, column + offset));
         let added = chart.add_series();
         added
-            .set_name(&spoken(&series.name))
+            .set_name(&spoken(&series.full_name()))
             .set_categories(&range(sheet, rows, 0))
             .set_values(&values);
         if has_intervals {
@@ -138,14 +196,17 @@ fn of_bars(sheet: &mut Sheet<'_>, bars: &Bars) -> Result<Placed, XlsxError> {
     chart.y_axis().set_reverse();
     chart.x_axis().set_name(&spoken(&titled(&bars.value, &unit)));
     chart.x_axis().set_major_gridlines_line(&pale());
+    if spacing == Scale::Log {
+        chart.x_axis().set_log_base(10);
+    }
     if bars.series.len() == 1 {
         chart.legend().set_hidden();
     }
-    Ok((Some(chart), next_column))
+    Ok(Some(chart))
 }
 
 /// Points down, series after series.
-fn of_lines(sheet: &mut Sheet<'_>, lines: &Lines) -> Result<Placed, XlsxError> {
+fn of_lines(sheet: &mut Sheet<'_>, lines: &Lines, spacing: Scale) -> Result<Placed, XlsxError> {
     let values = || lines.series.iter().flat_map(|line| &line.points).map(|point| &point.y);
     let (y_factor, y_unit) = scale(&lines.y, values());
     let largest_x = lines.series.iter().flat_map(|line| &line.points).map(|point| point.x.abs());
@@ -165,16 +226,14 @@ fn of_lines(sheet: &mut Sheet<'_>, lines: &Lines) -> Result<Placed, XlsxError> {
     for line in &lines.series {
         let first = sheet.row;
         for point in &line.points {
-            sheet.worksheet.write_string(sheet.row, 0, cleaned(&line.name))?;
+            sheet.text(sheet.row, 0, &line.full_name())?;
             sheet.number(sheet.row, 1, point.x / x_factor)?;
             sheet.number(sheet.row, 2, point.y.value / y_factor)?;
             if let Some([below, above]) = reach(&point.y) {
                 sheet.number(sheet.row, 3, below / y_factor)?;
                 sheet.number(sheet.row, 4, above / y_factor)?;
             }
-            if !point.y.note.is_empty() {
-                sheet.worksheet.write_string(sheet.row, 5, cleaned(&point.y.note))?;
-            }
+            sheet.text(sheet.row, 5, &point.y.note)?;
             sheet.row += 1;
         }
         if line.points.is_empty() || drawn == SERIES_MAX {
@@ -184,7 +243,7 @@ fn of_lines(sheet: &mut Sheet<'_>, lines: &Lines) -> Result<Placed, XlsxError> {
         let rows = (first, sheet.row - 1);
         let added = chart.add_series();
         added
-            .set_name(&spoken(&line.name))
+            .set_name(&spoken(&line.full_name()))
             .set_categories(&range(sheet, rows, 1))
             .set_values(&range(sheet, rows, 2));
         if line.points.iter().any(|point| point.y.ci95.is_some()) {
@@ -192,21 +251,35 @@ fn of_lines(sheet: &mut Sheet<'_>, lines: &Lines) -> Result<Placed, XlsxError> {
         }
     }
     if drawn == 0 {
-        return Ok((None, 7));
+        return Ok(None);
     }
-    let is_positive = values().all(|value| value.value > 0.0);
     chart.x_axis().set_name(&spoken(&x_title));
     chart.y_axis().set_name(&spoken(&y_title));
     chart.y_axis().set_major_gridlines_line(&pale());
+    // Nothing is more than the whole.
+    for (axis, is_x) in [(&lines.x, true), (&lines.y, false)] {
+        let values = lines.series.iter().flat_map(|line| &line.points);
+        let mut values = values.map(|point| if is_x { point.x } else { point.y.value });
+        if axis.unit == Unit::Percent && values.all(|value| (0.0..=100.0).contains(&value)) {
+            let native = if is_x { chart.x_axis() } else { chart.y_axis() };
+            native.set_max(100);
+        }
+    }
     match lines.x.scale {
         Scale::Binary => drop(chart.x_axis().set_log_base(2)),
         Scale::Log => drop(chart.x_axis().set_log_base(10)),
         _ => {}
     }
-    if lines.y.scale == Scale::Log && is_positive {
+    if spacing == Scale::Log {
         chart.y_axis().set_log_base(10);
+    } else if values().all(|value| value.value >= 0.0) {
+        // Lengths are compared, as in a page.
+        chart.y_axis().set_min(0);
     }
-    Ok((Some(chart), 7))
+    if drawn == 1 {
+        chart.legend().set_hidden();
+    }
+    Ok(Some(chart))
 }
 
 /// As a heat map, the fields coloured by the spreadsheet, and as lines, one a row.
@@ -218,7 +291,7 @@ fn of_grid(sheet: &mut Sheet<'_>, grid: &Grid) -> Result<Placed, XlsxError> {
     sheet.head(&heads.iter().map(String::as_str).collect::<Vec<_>>())?;
     let first = sheet.row;
     for (y, values) in grid.ys.iter().zip(&grid.values) {
-        sheet.worksheet.write_string(sheet.row, 0, grid.y.unit.text(*y))?;
+        sheet.text(sheet.row, 0, &grid.y.unit.text(*y))?;
         for (column, value) in (1u16..).zip(values) {
             if let Some(value) = value {
                 sheet.number(sheet.row, column, value.value / factor)?;
@@ -227,9 +300,8 @@ fn of_grid(sheet: &mut Sheet<'_>, grid: &Grid) -> Result<Placed, XlsxError> {
         sheet.row += 1;
     }
     let last_column = grid.xs.len() as u16;
-    let next_column = last_column + 2;
     if grid.ys.is_empty() || grid.xs.is_empty() || grid.ys.len() > SERIES_MAX {
-        return Ok((None, next_column));
+        return Ok(None);
     }
     let last = sheet.row - 1;
     // Viridis, lightened: the numbers in the fields are black whatever their colour.
@@ -249,5 +321,5 @@ fn of_grid(sheet: &mut Sheet<'_>, grid: &Grid) -> Result<Placed, XlsxError> {
     chart.x_axis().set_name(&spoken(&grid.x.title));
     chart.y_axis().set_name(&spoken(&titled(&grid.value, &unit)));
     chart.y_axis().set_major_gridlines_line(&pale());
-    Ok((Some(chart), next_column))
+    Ok(Some(chart))
 }

@@ -1,8 +1,11 @@
 //! A sheet that is filled from the top.
 
 use crate::chart::{Column, Entry, Table};
-use rust_xlsxwriter::{Format, Workbook, Worksheet, XlsxError};
-use std::collections::BTreeSet;
+use rust_xlsxwriter::{Format, FormatAlign, Workbook, Worksheet, XlsxError};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// ISO A4 in the workbook's numbering of paper sizes.
+const A4: u8 = 9;
 
 /// What Excel allows: characters of a sheet's name, and of a field.
 const NAME_MAX: usize = 31;
@@ -53,11 +56,28 @@ pub(super) fn cleaned(text: &str) -> String {
     beginning(text, FIELD_MAX).chars().map(clean).collect()
 }
 
+/// A plain number that stands as text, such as the count of passes among facts in words.
+fn plain_number(text: &str) -> Option<f64> {
+    let value: f64 = text.parse().ok()?;
+    (value.is_finite() && value.to_string() == text).then_some(value)
+}
+
+/// How far a paragraph runs, in columns.
+const PARAGRAPH_COLUMNS: usize = 6;
+/// Height of a line of text, points.
+const LINE_POINTS: f64 = 15.0;
+
 /// A sheet and the row that is written next.
 pub(super) struct Sheet<'w> {
     pub(super) worksheet: &'w mut Worksheet,
     pub(super) name: String,
     pub(super) row: u32,
+    /// By column, the letters of its longest text.
+    widest: Vec<usize>,
+    /// Rows that run over several columns, with their letters.
+    paragraphs: Vec<(u32, usize)>,
+    /// Rows of tables, with the column and the letters of each text.
+    texts: Vec<(u32, u16, usize)>,
 }
 
 impl<'w> Sheet<'w> {
@@ -69,8 +89,11 @@ impl<'w> Sheet<'w> {
         let name = names.taken_from(title);
         let worksheet = workbook.add_worksheet().set_name(&name)?;
         // On paper: as wide as the page, as long as it takes.
-        worksheet.set_landscape().set_print_fit_to_pages(1, 0);
-        Ok(Self { worksheet, name, row: 0 })
+        worksheet.set_landscape().set_paper_size(A4).set_print_fit_to_pages(1, 0);
+        worksheet.set_margins(0.4, 0.4, 0.5, 0.5, 0.2, 0.2);
+        worksheet.set_footer("&L&A&RPage &P of &N");
+        let (widest, paragraphs, texts) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Self { worksheet, name, row: 0, widest, paragraphs, texts })
     }
 
     pub(super) fn gap(&mut self) {
@@ -84,17 +107,41 @@ impl<'w> Sheet<'w> {
         Ok(())
     }
 
+    /// Heads in as many lines as the longest takes in a column of numbers.
     pub(super) fn head(&mut self, names: &[&str]) -> Result<(), XlsxError> {
-        let format = Format::new().set_bold().set_text_wrap().set_background_color(0x00F0_F2F5);
-        for (column, name) in names.iter().enumerate() {
-            self.worksheet.write_string_with_format(
-                self.row,
-                column as u16,
-                cleaned(name),
-                &format,
-            )?;
+        let format = Format::new()
+            .set_bold()
+            .set_text_wrap()
+            .set_align(FormatAlign::Top)
+            .set_background_color(0x00F0_F2F5);
+        for (column, name) in (0u16..).zip(names) {
+            self.widen(column, "");
+            let name = cleaned(name);
+            self.worksheet.write_string_with_format(self.row, column, name, &format)?;
         }
+        let lines = |name: &&str| (name.chars().count() as f64 / (COLUMN_MIN - 2.0)).ceil();
+        let lines = names.iter().skip(1).map(lines).fold(1.0, f64::max).min(3.0);
+        self.worksheet.set_row_height(self.row, LINE_POINTS * lines)?;
         self.row += 1;
+        Ok(())
+    }
+
+    /// Text over several columns, in as many lines as it takes once their widths are known.
+    pub(super) fn paragraph(&mut self, text: &str) -> Result<(), XlsxError> {
+        let text = cleaned(text);
+        let format = Format::new().set_text_wrap().set_align(FormatAlign::Top);
+        let (row, last) = (self.row, PARAGRAPH_COLUMNS as u16 - 1);
+        self.worksheet.merge_range(row, 0, row, last, &text, &format)?;
+        self.paragraphs.push((row, text.chars().count()));
+        self.row += 1;
+        Ok(())
+    }
+
+    pub(super) fn text(&mut self, row: u32, column: u16, text: &str) -> Result<(), XlsxError> {
+        if !text.is_empty() {
+            self.widen(column, text);
+            self.worksheet.write_string(row, column, cleaned(text))?;
+        }
         Ok(())
     }
 
@@ -127,14 +174,27 @@ impl<'w> Sheet<'w> {
             .map(|(column, (_, unit))| head(column, unit))
             .collect();
         self.head(&heads.iter().map(String::as_str).collect::<Vec<_>>())?;
+        let format = Format::new().set_text_wrap().set_align(FormatAlign::Top);
         for entries in &table.rows {
-            for (column, (entry, (factor, _))) in entries.iter().zip(&scales).enumerate() {
+            for (column, (entry, (factor, _))) in (0u16..).zip(entries.iter().zip(&scales)) {
                 match entry {
                     Entry::Empty => {}
-                    Entry::Text(text) => {
-                        self.worksheet.write_string(self.row, column as u16, cleaned(text))?;
-                    }
-                    Entry::Number(value) => self.number(self.row, column as u16, value / factor)?,
+                    Entry::Text(text) => match plain_number(text).filter(|_| column > 0) {
+                        Some(value) => {
+                            let left = Format::new().set_align(FormatAlign::Left);
+                            let left = left.set_align(FormatAlign::Top).set_num_format("0.######");
+                            self.worksheet
+                                .write_number_with_format(self.row, column, value, &left)?;
+                        }
+                        None => {
+                            let text = cleaned(text);
+                            self.widen(column, &text);
+                            self.texts.push((self.row, column, text.chars().count()));
+                            self.worksheet
+                                .write_string_with_format(self.row, column, text, &format)?;
+                        }
+                    },
+                    Entry::Number(value) => self.number(self.row, column, value / factor)?,
                 }
             }
             self.row += 1;
@@ -142,20 +202,53 @@ impl<'w> Sheet<'w> {
         Ok(())
     }
 
+    /// Sets the columns, and gives paragraphs the lines that they take over these.
     pub(super) fn widths(&mut self, widths: &[f64]) -> Result<(), XlsxError> {
-        for (column, width) in widths.iter().enumerate() {
-            self.worksheet.set_column_width(column as u16, *width)?;
+        for (column, width) in (0u16..).zip(widths) {
+            self.worksheet.set_column_width(column, *width)?;
+        }
+        let wide: f64 =
+            (0..PARAGRAPH_COLUMNS).map(|at| widths.get(at).unwrap_or(&COLUMN_DEFAULT)).sum();
+        for (row, letters) in &self.paragraphs {
+            let lines = (*letters as f64 * 1.1 / wide).ceil().clamp(1.0, 25.0);
+            self.worksheet.set_row_height(*row, LINE_POINTS * lines)?;
+        }
+        // Not every program makes a row as high as its wrapped texts.
+        let mut rows = BTreeMap::<u32, f64>::new();
+        for (row, column, letters) in &self.texts {
+            let width = widths.get(usize::from(*column)).unwrap_or(&COLUMN_DEFAULT);
+            let lines = (*letters as f64 * 1.1 / width).ceil().clamp(1.0, 25.0);
+            let most = rows.entry(*row).or_insert(1.0);
+            *most = most.max(lines);
+        }
+        for (row, lines) in rows.into_iter().filter(|(_, lines)| *lines > 1.0) {
+            self.worksheet.set_row_height(row, LINE_POINTS * lines)?;
         }
         Ok(())
     }
 
-    /// Columns as wide as their contents, up to a limit.
+    /// Columns as wide as their contents, within limits: what is longer is wrapped.
     pub(super) fn finish(&mut self) -> Result<(), XlsxError> {
-        self.worksheet.set_autofit_max_width(320);
-        self.worksheet.autofit();
-        Ok(())
+        let width = |letters: &usize| (*letters as f64 + 2.0).clamp(COLUMN_MIN, COLUMN_MAX);
+        let widths: Vec<f64> = self.widest.iter().map(width).collect();
+        self.widths(&widths)
+    }
+
+    /// Takes note of a text that a column has to hold.
+    fn widen(&mut self, column: u16, text: &str) {
+        let at = usize::from(column);
+        if self.widest.len() <= at {
+            self.widest.resize(at + 1, 0);
+        }
+        self.widest[at] = self.widest[at].max(text.chars().count());
     }
 }
+
+/// Widths of columns, in characters.
+const COLUMN_MIN: f64 = 12.0;
+const COLUMN_MAX: f64 = 40.0;
+/// What a column has that nobody set.
+const COLUMN_DEFAULT: f64 = 8.4;
 
 fn head(column: &Column, unit: &str) -> String {
     if unit.is_empty() { column.name.clone() } else { format!("{}, {unit}", column.name) }

@@ -4,8 +4,8 @@ use super::{History, Trouble, frame};
 use crate::http::{Answer, Kind, Request, encoded};
 use record::{Record, Store};
 use report::{
-    Escaped, comparison,
-    document::{Block, Document, Section},
+    Escaped,
+    document::Document,
     html::{self, Place},
     runs::{self, Run},
 };
@@ -21,7 +21,7 @@ pub fn of_one(history: &History<'_>, store: &Store, id: &str) -> Result<Answer, 
     Ok(page(&runs::document(&runs), &frame::top("")))
 }
 
-/// The report of the runs that are named, with what `drivelab compare` says of them. The baseline is the one that
+/// The report of the runs that are named. The baseline is the one that
 /// `baseline` names, else the oldest.
 pub fn of_several(
     history: &History<'_>,
@@ -46,18 +46,7 @@ pub fn of_several(
     }
     let records: Vec<Record> = ids.iter().map(|id| store.load(id)).collect::<Result<_, _>>()?;
     let runs = with_prices(history, &records);
-    let mut document = runs::document(&runs);
-    let section = match comparison::compare(&runs) {
-        Ok(comparison) => comparison::section(&comparison),
-        Err(reason) => Section {
-            title: "Against the baseline".to_owned(),
-            blocks: vec![Block::Text(format!(
-                "These runs are not compared cell by cell: {reason}."
-            ))],
-        },
-    };
-    // As `drivelab compare` does: first what differs around the runs, then the runs.
-    document.sections.insert(1, section);
+    let document = runs::document(&runs);
     Ok(page(&document, &frame::top(&baselines(&ids))))
 }
 

@@ -19,7 +19,7 @@ pub fn figure(drive: &str, rates: &Rates, forecast: &Forecast, measured: &[Measu
     });
     let bare = rates.random_writes_per_s / linear;
     let seen = measured.iter().map(|seen| point(seen.live, seen.writes_per_s / linear));
-    let line = |name: &str, stroke, points| Line { name: name.to_owned(), points, stroke };
+    let line = |name: &str, stroke, points| Line { points, ..Line::new(name, stroke) };
     let mut series = vec![
         line("the limit, uniform random", Stroke::Plain, limit.collect()),
         line("the bare drive", Stroke::Limit, vec![point(0.0, bare), point(1.0, bare)]),
@@ -53,6 +53,7 @@ pub fn document(drive: &str, sentences: Vec<String>, text: String, figure: Figur
         summary: sentences,
         sections: vec![Section {
             title: "Efficiency".to_owned(),
+            sheet: "Efficiency",
             blocks: vec![Block::Figure(Box::new(figure)), forecast],
         }],
         ..Document::default()

@@ -3,7 +3,7 @@
 use crate::matrix::Cut;
 use report::{
     chart::{Column, Entry, Table},
-    terminal::{Page, put_table},
+    document::Block,
 };
 use study::matrix::{Configuration, Durability, Machine};
 
@@ -17,12 +17,11 @@ pub fn class(configuration: &Configuration, machine: Machine, cut: Option<&Cut>)
 }
 
 /// One row a configuration whose power was cut, and a warning for each that is worse than was predicted.
-pub fn put(
-    page: &mut Page<'_>,
+pub fn blocks(
     configurations: &[Configuration],
     machines: &[Machine],
     cuts: &[Option<Cut>],
-) {
+) -> Vec<Block> {
     let mut rows: Vec<Vec<Entry>> = Vec::new();
     let mut disproved = Vec::new();
     for ((configuration, machine), cut) in configurations.iter().zip(machines).zip(cuts) {
@@ -45,24 +44,23 @@ pub fn put(
         rows.push(row);
     }
     if rows.is_empty() {
-        return;
+        return Vec::new();
     }
     let axes = configurations[0].levels().map(|(axis, _)| Column::text(axis.name()));
     let columns = axes.chain(["predicted", "held", "found"].map(Column::text)).collect();
     let title = "Checked by a power cut".to_owned();
-    put_table(page, &Table { title, rows, columns });
-    page.line(
-        "One cut each, of drives that were served anew, with all that no flush covered at stake. It can disprove a class, and prove none.",
-    );
-    for line in disproved {
-        page.line(&line);
-    }
+    let line = "One cut each, of drives that were served anew, with all that no flush covered at \
+                stake. It can disprove a class, and prove none.";
+    let mut blocks =
+        vec![Block::Table(Table { title, rows, columns }), Block::Text(line.to_owned())];
+    blocks.extend(disproved.into_iter().map(Block::Text));
+    blocks
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use report::terminal::Style;
+    use report::terminal::{Page, Style};
     use study::matrix::{Axes, Axis, FileSystemState, PowerCut};
 
     #[test]
@@ -83,7 +81,8 @@ mod tests {
         assert_eq!(classes, expected);
         let style = Style { width: 200, ..Style::PLAIN };
         let mut page = Page::new(&style);
-        put(&mut page, &configurations, &[machine, machine], &cuts);
+        let blocks = blocks(&configurations, &[machine, machine], &cuts);
+        crate::matrix::page::put_blocks(&mut page, &blocks);
         let text = page.finish();
         assert!(text.contains("yes   64 of 64 flushed files intact"), "{text}");
         assert!(text.contains("DISPROVED: fs=xfs was to be of the class \"survives power loss\""));

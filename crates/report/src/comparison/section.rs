@@ -1,0 +1,80 @@
+//! A comparison as a section of a report.
+
+use super::{Comparison, Other, Row, nothing_in_common, show};
+use crate::{
+    chart::{Column, Entry, Table, Unit},
+    document::{Block, Section},
+    terminal::{Characters, Style, words},
+};
+use record::{Cell, PairedVerdict};
+
+/// What a verdict is called.
+pub(crate) fn word(verdict: PairedVerdict) -> &'static str {
+    match verdict {
+        PairedVerdict::Faster => "faster",
+        PairedVerdict::Slower => "slower",
+        PairedVerdict::Same => "same",
+        PairedVerdict::Undecided => "undecided",
+    }
+}
+
+/// A table for each of the others, or why there is none.
+pub fn section(comparison: &Comparison<'_>) -> Section {
+    let mut blocks = Vec::new();
+    for other in &comparison.others {
+        if other.rows.is_empty() {
+            let reason = nothing_in_common(&comparison.baseline, &other.subject);
+            blocks.push(Block::Text(format!("Not compared cell by cell: {reason}.")));
+            continue;
+        }
+        blocks.push(Block::Table(table(comparison, other)));
+        blocks.push(Block::Text(show::about(other).to_owned()));
+    }
+    blocks.push(Block::Text(
+        "Ratio: rate over the baseline's. Same: all of its 95 % interval within 2 %; faster, \
+         slower: all of it beyond."
+            .to_owned(),
+    ));
+    Section { title: "Against the baseline".to_owned(), sheet: "Compared", blocks }
+}
+
+fn table(comparison: &Comparison<'_>, other: &Other<'_>) -> Table {
+    let columns = vec![
+        Column::text("cell"),
+        Column::number("ratio", Unit::Ratio),
+        Column::text("verdict"),
+        Column::number("95 % from", Unit::Ratio),
+        Column::number("to", Unit::Ratio),
+        Column::number("baseline", Unit::Iops),
+        Column::number("this", Unit::Iops),
+        Column::number("bandwidth of the baseline", Unit::BytesPerS),
+        Column::number("of this", Unit::BytesPerS),
+        Column::number("passes of the baseline", Unit::Number),
+        Column::number("of this", Unit::Number),
+    ];
+    let cells: Vec<&Cell> = other.rows.iter().map(|row| row.baseline).collect();
+    let style = Style { characters: Characters::Unicode, ..Style::PLAIN };
+    let names = words::distinct_names(&cells, &style);
+    let row = |(row, name): (&Row<'_>, String)| {
+        let ends = row.ratio.and_then(|ratio| ratio.ci95);
+        let passes = |at: usize| Entry::number(row.ratio.map(|ratio| ratio.passes[at] as f64));
+        let bandwidth =
+            |cell: &Cell| Entry::number(cell.is_large_block().then_some(cell.bytes_per_s));
+        vec![
+            Entry::text(&name),
+            Entry::number(row.ratio.map(|ratio| ratio.ratio)),
+            Entry::text(row.ratio.map_or("", |ratio| word(ratio.verdict))),
+            Entry::number(ends.map(|[low, _]| low)),
+            Entry::number(ends.map(|[_, high]| high)),
+            Entry::Number(row.baseline.iops),
+            Entry::Number(row.other.iops),
+            bandwidth(row.baseline),
+            bandwidth(row.other),
+            passes(0),
+            passes(1),
+        ]
+    };
+    let rows = other.rows.iter().zip(names).map(row).collect();
+    let title = format!("{} against {}", other.subject.name, comparison.baseline.name);
+    Table { title, columns, rows }.without_empty_columns()
+}
