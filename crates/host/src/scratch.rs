@@ -8,6 +8,7 @@ use crate::{
     directory::Directory,
     error::{ErrorKind, HostError},
     identify::free_bytes,
+    missing,
     scratch_tree,
 };
 use block::display_bytes;
@@ -230,6 +231,7 @@ pub fn bytes_total(directory: &Directory) -> Result<u64, HostError> {
 }
 
 fn check_space(directory: &Directory, bytes: u64) -> Result<(), HostError> {
+    missing::refuse_kernels_place(directory.path())?;
     let usage = directory.usage()?;
     let (free, reserve) = (free_bytes(&usage), reserve_bytes(&usage));
     let room = free.saturating_sub(reserve);

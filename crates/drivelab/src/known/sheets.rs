@@ -3,13 +3,16 @@
 use super::{Named, places};
 use anyhow::{Context, Result, bail};
 use lab::names::did_you_mean;
-use record::{Record, TargetInfo};
+use record::{
+    Record, TargetInfo,
+    input::{TEXT_BYTES_MAX, read_text},
+};
 use report::{
     runs::{self, Run},
     specification::{self, Finding, Specification},
     terminal::Style,
 };
-use std::{fs, path::Path};
+use std::path::Path;
 use target::catalog::{Catalog, DriveEntry};
 
 /// The word for the figures that the catalog has of what was measured.
@@ -58,8 +61,10 @@ fn load(source: &str, target: &TargetInfo) -> Result<Specification> {
         return of_drive(drive_of(target, &catalog)?);
     }
     if Path::new(source).is_file() || source.contains('/') || source.ends_with(".toml") {
-        let text = fs::read_to_string(source)
-            .with_context(|| format!("--spec: cannot read the data sheet {source}"))?;
+        let text = read_text(Path::new(source), TEXT_BYTES_MAX).with_context(|| {
+            let near = target::did_you_mean(Path::new(source));
+            format!("--spec: cannot read the data sheet {source}.{near}")
+        })?;
         return Ok(Specification::parse(source, &text)?);
     }
     let catalog = Catalog::load()?;

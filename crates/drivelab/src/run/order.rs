@@ -8,8 +8,11 @@ use lab::{
     plan::Options,
     statistics::Grade,
 };
-use record::{Record, State, TargetInfo, TargetKind};
-use std::{collections::BTreeMap, fs, path::Path};
+use record::{
+    Record, State, TargetInfo, TargetKind,
+    input::{TEXT_BYTES_MAX, read_text},
+};
+use std::{collections::BTreeMap, path::Path};
 
 /// Method, options and targets of one run.
 pub struct Order {
@@ -76,7 +79,10 @@ impl Order {
         }
         let (name, text) = method_text(method)?;
         let labels = labels(&arguments.label);
-        Self::from_words(&name, &text, words, seed, Vec::new(), labels)
+        let order = Self::from_words(&name, &text, words, seed, Vec::new(), labels)?;
+        // A matrix adds up its turns and asks; a run's own bound knows nothing of them.
+        let written_bytes_max = Some(u64::MAX);
+        Ok(Self { options: Options { written_bytes_max, ..order.options }, ..order })
     }
 
     /// From the record of a run that was interrupted: the same targets, by the same scheme, and the
@@ -199,8 +205,10 @@ fn method_text(named: &str) -> Result<(String, String)> {
         return Ok(((*name).to_owned(), (*text).to_owned()));
     }
     if named.contains(['.', '/']) || Path::new(named).is_file() {
-        let text = fs::read_to_string(named)
-            .with_context(|| format!("--method: cannot read the method file {named}"))?;
+        let text = read_text(Path::new(named), TEXT_BYTES_MAX).with_context(|| {
+            let near = target::did_you_mean(Path::new(named));
+            format!("--method: cannot read the method file {named}.{near} `drivelab run --help` lists those built in")
+        })?;
         return Ok((named.to_owned(), text));
     }
     // The error names the nearest.

@@ -265,7 +265,11 @@ fn find_drive<'c>(member: &Member, catalog: &'c Catalog) -> Result<&'c DriveEntr
     let name = member.drive.name.as_str();
     catalog.drive(name).ok_or_else(|| {
         let near = did_you_mean(name, catalog.drive_names());
-        let own = if name.ends_with(".toml") {
+        let counted = counted(name, catalog);
+        let own = if let Some(counted) = &counted {
+            let one = counted.split('/').next().unwrap_or_default();
+            &format!(" Several are written with an `x`: `{one}`.")
+        } else if name.ends_with(".toml") {
             " A drive of your own is named by its name, and its file lies in ~/.config/drivelab/drives."
         } else if LAYERS.iter().any(|(layer, _)| *layer == name) {
             " It is a layer: a drive stands first, such as `4xmtron-pro-32/raid5`."
@@ -278,6 +282,17 @@ fn find_drive<'c>(member: &Member, catalog: &'c Catalog) -> Result<&'c DriveEntr
         };
         BadStack(format!("there is no drive `{name}`.{near}{own} `drivelab drives` lists them"))
     })
+}
+
+/// `4xNAME/raid0` for `4NAME`, where the count lacks its `x`; with the layers that follow, if any do.
+pub fn counted(text: &str, catalog: &Catalog) -> Option<String> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (count, rest) = text.split_at_checked(digits).filter(|(count, _)| !count.is_empty())?;
+    let (name, layers) = match rest.split_once('/') {
+        Some((name, layers)) => (name, layers),
+        None => (rest, "raid0"),
+    };
+    catalog.drive(name).map(|_| format!("{count}x{name}/{layers}"))
 }
 
 fn find_port<'c>(name: &str, catalog: &'c Catalog) -> Result<&'c HostEntry, BadStack> {

@@ -22,8 +22,8 @@ pub fn did_you_mean<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -
     format!(" Did you mean {}?", quoted.join(" or "))
 }
 
-/// Levenshtein distance over bytes.
-fn edits(a: &str, b: &str) -> usize {
+/// How many bytes must be put in, taken out or exchanged to make one of the other (Levenshtein).
+pub fn edits(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().enumerate() {
         let mut diagonal = row[0];
