@@ -47,7 +47,10 @@ fn below_zero(error: &clap::Error, words: &[String]) -> Option<String> {
     if error.kind() != ErrorKind::UnknownArgument {
         return None;
     }
-    let is_number = |word: &str| word.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'));
+    let is_number = |word: &str| {
+        word.strip_prefix('-')
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
+    };
     let (option, value) = words.iter().zip(words.get(1..)?).find(|(option, value)| {
         option.starts_with("--") && !option.contains('=') && is_number(value)
     })?;

@@ -294,6 +294,11 @@ fn a_volume_shrinks_only_with_leave_and_grows_with_its_drive() {
     used(&bench);
     flash(&bench, &["resize", "vol.img"]).refused(&["--size"]);
     flash(&bench, &["resize", "vol.img", "--size", "8M"]).refused(&["vol.img"]);
+    // A volume of 6 GiB on a drive of 2 GiB was made, "spare 0.0 %".
+    let more = ["resize", "vol.img", "--size", "300M"];
+    flash(&bench, &more).refused(&["the drive can hold", "--overcommit", "choose that size"]);
+    let thin = flash(&bench, &[&more[..], &["--overcommit"]].concat()).succeeded().stdout;
+    assert!(thin.contains("300 MiB instead of") && thin.contains("\"no space\""), "{thin}");
     assert_eq!(status(&bench)["mapped_bytes"], 16 * MIB, "untouched");
     flash(&bench, &["resize", "vol.img", "--size", "100M"]).succeeded();
     assert_eq!(status(&bench)["exported_bytes"], 100 * MIB);

@@ -200,7 +200,8 @@ fn new_file(path: &Path) -> Result<(PathBuf, TargetKind), HostError> {
         None => Ok((directory.join(name), TargetKind::NewFile)),
         Some("/dev") => {
             let (shown, near) = (path.display(), near());
-            let sentence = format!("there is no device {shown}: `lsblk` lists those there are.{near}");
+            let sentence =
+                format!("there is no device {shown}: `lsblk` lists those there are.{near}");
             Err(HostError::new(ErrorKind::NotFound, sentence.trim_end_matches('.')))
         }
         Some(_) => Err(missing::refuse_kernels_place(&directory).expect_err("it is one")),

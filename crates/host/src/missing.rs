@@ -114,13 +114,29 @@ pub(crate) fn kernels_place(directory: &Path) -> Option<&'static str> {
     ["/dev", "/proc", "/sys"].into_iter().find(is_in).filter(|_| !directory.starts_with("/dev/shm"))
 }
 
-/// What stands after `/dev/`, of a path right below it.
+/// What stands after `/dev/`, of a path right below it, or a name alone that looks like such a one.
 fn device_name(path: &Path) -> Option<String> {
     let parent = path.parent()?;
     let is_dev = parent == Path::new("/dev")
         || fs::canonicalize(parent).is_ok_and(|parent| parent == Path::new("/dev"));
     let name = path.file_name()?.to_str()?;
-    is_dev.then(|| name.to_owned())
+    let alone = parent.as_os_str().is_empty() && looks_like_a_device(name);
+    (is_dev || alone).then(|| name.to_owned())
+}
+
+/// Whether the kernel names drives so: `sda1`, `nvme0n1`, `md127`.
+fn looks_like_a_device(name: &str) -> bool {
+    let lettered = ["sd", "hd", "vd", "xvd"];
+    let numbered = ["nvme", "mmcblk", "md", "dm-", "loop", "nbd", "zram"];
+    let follows = |starts: &[&str], is_next: fn(&char) -> bool| {
+        let rests = starts.iter().filter_map(|start| name.strip_prefix(start));
+        rests.filter_map(|rest| rest.chars().next()).any(|next| is_next(&next))
+    };
+    let is_plain =
+        name.len() <= 12 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    is_plain
+        && (follows(&numbered, char::is_ascii_digit)
+            || name.len() <= 6 && follows(&lettered, char::is_ascii_lowercase))
 }
 
 /// Disks and partitions, the disks that are real first.
@@ -147,4 +163,52 @@ fn names_in(directory: &Path) -> Vec<String> {
     names.retain(|name| !name.starts_with('.'));
     names.sort();
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_drives_are_told_from_those_of_files() {
+        for name in ["sda", "sdb12", "nvme0n1", "nvme0n1p3", "vdb1", "md127", "dm-0", "loop7"] {
+            assert!(looks_like_a_device(name), "{name}");
+        }
+        for name in
+            ["scratch", "data", "nvme-tlc", "media", "sd.img", "vda.img", "mdadm", "hdd-7200-cmr"]
+        {
+            assert!(!looks_like_a_device(name), "{name}");
+        }
+    }
+
+    /// A device's name was mistyped, and the file that was made in its place lay in memory.
+    #[test]
+    fn nothing_is_made_in_the_kernels_trees() {
+        let refused = |path: &str| refuse_in_kernels_place(Path::new(path));
+        for path in ["/dev/nope", "/dev/a/b/c", "/proc/nope", "/sys/x/y", "/dev/../dev/nope"] {
+            let refusal = refused(path).expect_err(path).to_string();
+            assert!(refusal.contains(path) && refusal.contains("kernel"), "{refusal}");
+        }
+        for path in ["/nope", "nope", "/tmp/dev/nope", "/dev/shm/nope"] {
+            refused(path).expect(path);
+        }
+    }
+
+    #[test]
+    fn the_first_name_that_is_not_there_is_replaced_by_one_that_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::create_dir_all(folder.path().join("scratch/a")).expect("a folder");
+        fs::write(folder.path().join("disk.img"), "").expect("a file");
+        let near = |name: &str| {
+            let path = folder.path().join(name);
+            let near = nearest_paths(&path, &Roots::default());
+            near.iter()
+                .map(|at| at.strip_prefix(folder.path()).expect("below").display().to_string())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(near("scrtch/a"), ["scratch/a"]);
+        assert_eq!(near("scratch/a/absent"), [""; 0]);
+        assert_eq!(near("dsik.img"), ["disk.img"]);
+        assert_eq!(near("disk.img"), [""; 0], "it is there");
+    }
 }

@@ -8,8 +8,7 @@ use crate::{
     directory::Directory,
     error::{ErrorKind, HostError},
     identify::free_bytes,
-    missing,
-    scratch_tree,
+    missing, scratch_tree,
 };
 use block::display_bytes;
 use engine::raw::{FileLock, try_lock};

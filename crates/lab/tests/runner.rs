@@ -474,9 +474,10 @@ fn a_cell_that_spends_its_bytes_early_is_judged_by_what_it_saw() {
     assert!((3.8..4.1).contains(&cell.total.seconds), "{}", cell.total.seconds);
     assert!((cell.iops * 137e-6 - 1.0).abs() < 0.01 && cell.iops_ci95.is_some());
     assert_eq!(flags(&record), []);
-    for (bytes, flag, found) in
-        [(16 * MIB, Flag::Insufficient, "too short"), (40 * MIB, Flag::NotConverged, "too few samples")]
-    {
+    for (bytes, flag, found) in [
+        (16 * MIB, Flag::Insufficient, "too short"),
+        (40 * MIB, Flag::NotConverged, "too few samples"),
+    ] {
         let record = at(bytes);
         assert_eq!(flags(&record), [flag]);
         let warnings = &record.cells[0].warnings;

@@ -42,7 +42,8 @@ pub fn refuse_mistyped(path: &Path) -> Result<(), TargetError> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let has_parent = parent.is_none_or(Path::is_dir);
     let is_kernels = missing::refuse_in_kernels_place(path).is_err();
-    if stack.is_empty() && (!has_parent || is_kernels) {
+    let is_directory = path.as_os_str().as_encoded_bytes().ends_with(b"/");
+    if stack.is_empty() && (!has_parent || is_kernels || is_directory) {
         // It can be no new file, and why is said where it is looked at.
         return Ok(());
     }
@@ -56,7 +57,7 @@ pub fn refuse_mistyped(path: &Path) -> Result<(), TargetError> {
         };
     }
     let near = did_you_mean(path);
-    let new = match has_parent {
+    let new = match has_parent && !is_directory {
         true => format!(" A new file, which is made and removed, needs an ending: `{shown}.img`"),
         false => String::new(),
     };

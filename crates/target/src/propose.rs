@@ -84,11 +84,17 @@ fn refuse_what_is_no_drive(target: &TargetInfo, record: &Record) -> Result<(), N
     let of_one = "measure one drive by itself, and propose from that run";
     match target.kind {
         TargetKind::Model => {
-            return refuse("modelled drives", "their numbers are in the catalog: `drivelab drives NAME`");
+            return refuse(
+                "modelled drives",
+                "their numbers are in the catalog: `drivelab drives NAME`",
+            );
         }
         TargetKind::Flash => return refuse("a managed volume", of_one),
         TargetKind::Memory | TargetKind::Null => return refuse("no drive", of_one),
-        TargetKind::Directory | TargetKind::File | TargetKind::NewFile | TargetKind::BlockDevice => {}
+        TargetKind::Directory
+        | TargetKind::File
+        | TargetKind::NewFile
+        | TargetKind::BlockDevice => {}
     }
     let drives = target.stack.iter().filter(|layer| layer.drive.is_some()).count();
     let is_array = |kind: &str| kind.starts_with("md-") || kind.starts_with("raid");

@@ -66,7 +66,8 @@ fn described(path: &Path, resized: &Resized) -> String {
     text += &hanging("drive     ", &from_to(old.device_bytes, new.device_bytes));
     if after.mapped_max < after.exported_blocks {
         let room = words::blocks(after.mapped_max.into());
-        text += &hanging("thin      ", &format!("{room} can be written at a time, then \"no space\""));
+        text +=
+            &hanging("thin      ", &format!("{room} can be written at a time, then \"no space\""));
     }
     let spare = 1.0 - new.exported_bytes as f64 / new.device_bytes as f64;
     text += &hanging("spare     ", &words::percent(spare.max(0.0)));

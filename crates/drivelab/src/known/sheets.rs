@@ -1,12 +1,9 @@
 //! Data sheets: a file of the user's, or the figures that the catalog has of a drive.
 
-use super::{Named, places};
+use super::{Named, places, read_file};
 use anyhow::{Context, Result, bail};
 use lab::names::did_you_mean;
-use record::{
-    Record, TargetInfo,
-    input::{TEXT_BYTES_MAX, read_text},
-};
+use record::{Record, TargetInfo};
 use report::{
     runs::{self, Run},
     specification::{self, Finding, Specification},
@@ -61,10 +58,7 @@ fn load(source: &str, target: &TargetInfo) -> Result<Specification> {
         return of_drive(drive_of(target, &catalog)?);
     }
     if Path::new(source).is_file() || source.contains('/') || source.ends_with(".toml") {
-        let text = read_text(Path::new(source), TEXT_BYTES_MAX).with_context(|| {
-            let near = target::did_you_mean(Path::new(source));
-            format!("--spec: cannot read the data sheet {source}.{near}")
-        })?;
+        let text = read_file("--spec", "data sheet", source)?;
         return Ok(Specification::parse(source, &text)?);
     }
     let catalog = Catalog::load()?;

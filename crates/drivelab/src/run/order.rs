@@ -1,17 +1,16 @@
 //! What the user ordered, from the command line or from the record of a run that goes on.
 
-use crate::{cli::RunArguments, duration::parse_seconds, matrix::MatrixArguments};
-use anyhow::{Context, Result, bail};
+use crate::{
+    cli::RunArguments, duration::parse_seconds, known::read_file, matrix::MatrixArguments,
+};
+use anyhow::{Result, bail};
 use block::{Rng, parse_bytes};
 use lab::{
     method::{BUILT_IN, Method, parse_grade},
     plan::Options,
     statistics::Grade,
 };
-use record::{
-    Record, State, TargetInfo, TargetKind,
-    input::{TEXT_BYTES_MAX, read_text},
-};
+use record::{Record, State, TargetInfo, TargetKind};
 use std::{collections::BTreeMap, path::Path};
 
 /// Method, options and targets of one run.
@@ -205,10 +204,7 @@ fn method_text(named: &str) -> Result<(String, String)> {
         return Ok(((*name).to_owned(), (*text).to_owned()));
     }
     if named.contains(['.', '/']) || Path::new(named).is_file() {
-        let text = read_text(Path::new(named), TEXT_BYTES_MAX).with_context(|| {
-            let near = target::did_you_mean(Path::new(named));
-            format!("--method: cannot read the method file {named}.{near} `drivelab run --help` lists those built in")
-        })?;
+        let text = read_file("--method", "method file", named)?;
         return Ok((named.to_owned(), text));
     }
     // The error names the nearest.

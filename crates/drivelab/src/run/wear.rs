@@ -79,7 +79,10 @@ mod tests {
     #[test]
     fn a_share_has_two_digits_however_small_it_is() {
         let said = |bytes, rated| share(bytes, rated);
-        assert_eq!(said(9_000_000_000, 600e12 as u64), "; 0.0015 % of the rated endurance of 600 TB");
+        assert_eq!(
+            said(9_000_000_000, 600e12 as u64),
+            "; 0.0015 % of the rated endurance of 600 TB"
+        );
         assert!(said(1 << 40, 2 << 40).starts_with("; 50 %"));
         assert!(said(0, 1 << 40).starts_with("; 0.0"));
     }

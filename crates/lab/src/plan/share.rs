@@ -75,7 +75,8 @@ fn usable(cell: &CellSpec) -> f64 {
 /// The factor on what each can use at which all together take `room`, none of them more than its most.
 fn level(wanted: &[(f64, f64)], room: f64) -> f64 {
     let mut full: f64 = 0.0;
-    let mut open: Vec<(f64, f64)> = wanted.iter().copied().filter(|(usable, _)| *usable > 0.0).collect();
+    let mut open: Vec<(f64, f64)> =
+        wanted.iter().copied().filter(|(usable, _)| *usable > 0.0).collect();
     // Who reaches his most first leaves the rest to the others.
     open.sort_by(|a, b| (a.1 / a.0).total_cmp(&(b.1 / b.0)));
     let mut sum: f64 = open.iter().map(|(usable, _)| usable).sum();

@@ -139,7 +139,8 @@ fn cells_bytes(plan: &Plan) -> u64 {
 /// `run .` wrote 27 GiB in its first 76 s, and only `--dry-run` said "at most 37 GiB".
 #[test]
 fn a_quick_run_writes_eight_gibibytes_and_its_fill_whatever_it_compares() {
-    let of = |options: Options, offers: &[Offer]| Plan::new(quick(), &options, offers).expect("a plan");
+    let of =
+        |options: Options, offers: &[Offer]| Plan::new(quick(), &options, offers).expect("a plan");
     for offers in [&[offer()][..], &[offer(), offer()]] {
         let plan = of(Options::default(), offers);
         assert_eq!((plan.written_bytes_max, plan.fill), (9 * GIB, 1));
@@ -161,8 +162,12 @@ fn a_bound_is_shared_out_by_what_each_cell_can_use() {
         let cell = plan.cells.iter().find(|cell| cell.name.ends_with(end)).expect(end);
         plan.pass_written_max(cell) as f64 / GIB as f64
     };
-    let order: Vec<f64> =
-        plan.cells.iter().filter(|cell| cell.writes()).map(|cell| plan.pass_written_max(cell) as f64 / GIB as f64).collect();
+    let order: Vec<f64> = plan
+        .cells
+        .iter()
+        .filter(|cell| cell.writes())
+        .map(|cell| plan.pass_written_max(cell) as f64 / GIB as f64)
+        .collect();
     // Sequential, depth 1, depth 32, durable.
     assert!((order[0] - 4.1).abs() < 0.1 && (order[2] - 3.1).abs() < 0.1, "{order:?}");
     assert!((0.3..0.5).contains(&order[1]) && order[1] == share("sync-write-4K"), "{order:?}");

@@ -11,6 +11,9 @@ use crate::{
 use block::display_bytes;
 use record::{Cell, Flag, Record, TargetInfo, TargetKind, Warning};
 
+/// What was doubted wants noticeably more bytes, or the next run is doubted as well.
+const TIMES_MIN: f64 = 1.5;
+
 /// What is left, a target each; `None` where there is no limit.
 pub(super) struct Allowance {
     left: Vec<Option<u64>>,
@@ -93,13 +96,18 @@ pub(super) fn cut_short(plan: &Plan, pass: &StreamPass) -> Option<Warning> {
     };
     // Twice as narrow takes four times as long; the least is what any cell is given.
     let narrower = width.map_or(1.0, |width| (width / wanted).powi(2));
-    let times = narrower.max(plan.rule.seconds_min * SECOND_LOOK / pass.seconds);
+    let times = narrower.max(plan.rule.seconds_min * SECOND_LOOK / pass.seconds).max(TIMES_MIN);
+    let cure = match plan.written_bytes_max < plan.unbounded_bytes {
+        true => {
+            let bytes = display_bytes(plan.bound_for(times)).replace(' ', "");
+            format!("--max-written {bytes} gives it {:.0} s", (pass.seconds * times).ceil())
+        }
+        false => "a method file with a higher `written_max` gives it more".to_owned(),
+    };
     let text = format!(
-        "the {} that it may write were written in {:.1} s, {found}: --max-written {} gives it {:.0} s",
+        "the {} that it may write were written in {:.1} s, {found}: {cure}",
         display_bytes(pass.bytes),
-        pass.seconds,
-        display_bytes(plan.bound_for(times)).replace(' ', ""),
-        (pass.seconds * times).ceil()
+        pass.seconds
     );
     Some(Warning { flag: Some(flag), text })
 }

@@ -74,7 +74,9 @@ impl Catalog {
     pub fn load() -> Result<Self, BadCatalog> {
         let mut catalog = Self::built_in()?;
         let left_out = user_folder().map_or_else(Vec::new, |folder| catalog.add_folder(&folder));
-        if let Some(tell) = TELL.lock().ok().filter(|_| !left_out.is_empty()).and_then(|mut tell| tell.take()) {
+        if let Some(tell) =
+            TELL.lock().ok().filter(|_| !left_out.is_empty()).and_then(|mut tell| tell.take())
+        {
             left_out.iter().for_each(tell);
         }
         Ok(catalog)

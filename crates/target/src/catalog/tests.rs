@@ -169,7 +169,10 @@ fn a_users_file_that_is_wrong_is_left_out_and_the_others_stay() {
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("a file");
     write("attic.toml", &example().replacen("mtron-pro-32", "attic", 1));
     write("cut.toml", "name = \"cut");
-    write("port.toml", &example().replacen("mtron-pro-32", "port", 1).replacen("highpoint2320", "highpoint", 1));
+    write(
+        "port.toml",
+        &example().replacen("mtron-pro-32", "port", 1).replacen("highpoint2320", "highpoint", 1),
+    );
     write("taken.toml", example());
     std::os::unix::fs::symlink("/dev/zero", folder.path().join("zero.toml")).expect("a link");
     let mut catalog = built_in();

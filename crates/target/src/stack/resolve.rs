@@ -264,12 +264,14 @@ fn one_port<'c>(ports: &[(&'c HostEntry, bool)]) -> Result<&'c HostEntry, BadSta
 fn find_drive<'c>(member: &Member, catalog: &'c Catalog) -> Result<&'c DriveEntry, BadStack> {
     let name = member.drive.name.as_str();
     catalog.drive(name).ok_or_else(|| {
+        if let Some(counted) = counted(name, catalog) {
+            let several = counted.split('/').next().unwrap_or_default();
+            return BadStack(format!(
+                "there is no drive `{name}`. Several drives are written with an `x`, under an array: `{several}`"
+            ));
+        }
         let near = did_you_mean(name, catalog.drive_names());
-        let counted = counted(name, catalog);
-        let own = if let Some(counted) = &counted {
-            let one = counted.split('/').next().unwrap_or_default();
-            &format!(" Several are written with an `x`: `{one}`.")
-        } else if name.ends_with(".toml") {
+        let own = if name.ends_with(".toml") {
             " A drive of your own is named by its name, and its file lies in ~/.config/drivelab/drives."
         } else if LAYERS.iter().any(|(layer, _)| *layer == name) {
             " It is a layer: a drive stands first, such as `4xmtron-pro-32/raid5`."
