@@ -97,7 +97,8 @@ mod tests {
         let error = Cli::try_parse_from(&words).expect_err("refused");
         assert_eq!(
             of_words(&error, &words),
-            "--size -5: `-5` is less than nothing: write it without the `-`; see `drivelab run --help`"
+            "--size -5: `-5` is less than nothing: write it without the `-`; \
+             see `drivelab run --help`"
         );
         let grade = complain(&["run", "--grade", "best"]);
         assert!(grade.contains("[possible values: quick, normal, publish]; see"), "{grade}");

@@ -141,7 +141,7 @@ fn words_that_cannot_be_meant_are_refused_with_the_cure() {
     let bench = Bench::new();
     bench.file("letter.txt", "Dear Sir,\n".repeat(1000));
     let cases: &[(&[&str], &[&str])] = &[
-        (&["status", "absent.img"], &["absent.img", "No such file"]),
+        (&["status", "absent.img"], &["absent.img", "there is no absent.img", "flash create"]),
         (&["status", "letter.txt"], &["letter.txt", "no superblock", "rescue"]),
         (&["check", "letter.txt"], &["letter.txt", "no superblock", "rescue"]),
         (&["status", "area"], &["is a directory", "a file or on a block device"]),

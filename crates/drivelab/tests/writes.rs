@@ -5,8 +5,8 @@ mod common;
 use common::{Bench, LoopDevice, MIB, ROOT, system};
 use std::fs;
 
-/// Bytes that the kernel saw written to a block device: the seventh number of its `stat`, in sectors
-/// of 512 B (Documentation/block/stat.rst).
+/// Bytes that the kernel saw written to a block device: the seventh number of its `stat`, in
+/// sectors of 512 B (Documentation/block/stat.rst).
 fn written(device: &LoopDevice) -> u64 {
     let stat = fs::read_to_string(format!("/sys/block/{}/stat", device.name())).expect("a device");
     let sectors = stat.split_whitespace().nth(6).expect("seven numbers");
@@ -16,8 +16,11 @@ fn written(device: &LoopDevice) -> u64 {
 /// The size behind `words` in a text.
 fn size_after(text: &str, words: &str) -> u64 {
     let (_, rest) = text.split_once(words).unwrap_or_else(|| panic!("no `{words}`: {text}"));
-    let size: String = rest.split_whitespace().take(2).collect();
-    block::parse_bytes(size.trim_end_matches([',', ';'])).expect("a size")
+    let mut words = rest.split_whitespace();
+    let number: f64 = words.next().and_then(|word| word.parse().ok()).expect("a number");
+    let unit = words.next().map(|word| word.trim_end_matches([',', ';'])).expect("a unit");
+    let unit = ["B", "KiB", "MiB", "GiB"].iter().position(|known| *known == unit).expect("known");
+    (number * 1024f64.powi(unit as i32)) as u64
 }
 
 /// `run .` wrote 27 GiB before anybody had been told: now it says before what it may write, and at
@@ -64,7 +67,8 @@ fn a_quick_run_is_bounded_unless_more_is_asked_for_and_a_higher_grade_asks() {
     assert!(plan(&["--max-written", "20G"]).contains("at most 20 GiB to each target"));
     assert!(plan(&["--grade", "normal"]).contains("needs --yes"));
     bench.drivelab(["run", "area", "--grade", "normal"]).done().refused(&["--yes", "writes up to"]);
-    let rated = "name = \"d\"\nsource = \"s\"\n[[entry]]\nmetric = \"endurance\"\nvalue = 600\nunit = \"TB\"\n";
+    let rated =
+        "name = 'd'\nsource = 's'\n[[entry]]\nmetric = 'endurance'\nvalue = 600\nunit = 'TB'\n";
     bench.file("sheet.toml", rated);
     let held = plan(&["--spec", "sheet.toml"]);
     assert!(held.contains("; 0.0016 % of the rated endurance of 600 TB"), "{held}");

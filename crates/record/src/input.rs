@@ -11,8 +11,8 @@ pub const RECORD_BYTES_MAX: u64 = 64 << 20;
 /// Longest text that a person writes: a method, a data sheet, a drive of the catalog.
 pub const TEXT_BYTES_MAX: u64 = 4 << 20;
 
-/// The text of a file of at most `bytes_max` bytes. The error says what is wrong and what helps, and
-/// leaves it to the caller to name the file.
+/// The text of a file of at most `bytes_max` bytes. The error says what is wrong and what helps,
+/// and leaves it to the caller to name the file.
 ///
 /// # Errors
 /// The system's, with the cure; too long; no UTF-8.

@@ -51,8 +51,8 @@ pub fn refuse_mistyped(path: &Path) -> Result<(), TargetError> {
         return match of_beside(path) {
             None => Ok(()),
             Some(near) => Err(TargetError::refused(format!(
-                "there is no {shown}. Did you mean `{near}`? A new file, which is made and removed, \
-                 needs a name that is less like it"
+                "there is no {shown}. Did you mean `{near}`? A new file, which is made and \
+                 removed, needs a name that is less like it"
             ))),
         };
     }

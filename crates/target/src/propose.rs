@@ -97,7 +97,7 @@ fn refuse_what_is_no_drive(target: &TargetInfo, record: &Record) -> Result<(), N
         | TargetKind::BlockDevice => {}
     }
     let drives = target.stack.iter().filter(|layer| layer.drive.is_some()).count();
-    let is_array = |kind: &str| kind.starts_with("md-") || kind.starts_with("raid");
+    let is_array = |kind: &str| kind == "array" || kind.starts_with("md-raid");
     match drives > 1 || target.stack.iter().any(|layer| is_array(&layer.kind)) {
         true => refuse("an array", of_one),
         false => Ok(()),

@@ -49,8 +49,8 @@ const RESIZE_ABOUT: &str = "\
 Give a volume that nobody uses another size, or let it use all of a drive that has grown. Nothing moves, so it takes a \
 moment; whenever it is cut short, the volume has its old size or the new one.
 
-A smaller size is refused while there is data beyond it, unless --discard says that it may go; a larger one than \
-the drive can hold, unless --overcommit says that writes may find no space.";
+A smaller size is refused while there is data beyond it, unless --discard says that it may go; a \
+larger one than the drive can hold, unless --overcommit says that writes may find no space.";
 
 /// What to do.
 #[derive(Subcommand, Debug)]

@@ -43,8 +43,8 @@ pub fn resize(arguments: &ResizeArguments) -> Result<ExitCode> {
             return Ok(ExitCode::from(interrupt::EXIT_CODE));
         }
         Err(error @ ToolError::Overcommits { .. }) => bail!(
-            "{}: {error}, or add --overcommit for a volume whose writes find \"no space\" before it \
-             is full",
+            "{}: {error}, or add --overcommit for a volume whose writes find \"no space\" before \
+             it is full",
             path.display()
         ),
         Err(error) => bail!("{}: {error}", path.display()),

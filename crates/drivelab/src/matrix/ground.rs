@@ -350,8 +350,8 @@ fn refuse_no_device(path: &Path) -> Result<()> {
     let shown = path.display();
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => bail!(
-            "{shown} is a directory, and a matrix makes file systems: `--loop {shown}` makes them on a \
-             loop device over a scratch file in it"
+            "{shown} is a directory, and a matrix makes file systems: `--loop {shown}` makes them \
+             on a loop device over a scratch file in it"
         ),
         Err(error) if error.kind() == io::ErrorKind::NotFound => bail!(
             "there is no {shown}.{} A matrix takes a block device, model:STACK, or --loop DIR",

@@ -1,5 +1,5 @@
-//! What a run may write, said before it starts, and what it wrote, said at its end: bytes are what a
-//! drive's life is counted in.
+//! What a run may write, said before it starts, and what it wrote, said at its end: bytes are what
+//! a drive's life is counted in.
 
 use block::display_bytes;
 use lab::{
@@ -10,8 +10,8 @@ use lab::{
 use record::{Record, TargetInfo};
 use report::specification::{Metric, Specification};
 
-/// What the drives may be written in their lives: the least that a tool tells of one of them or that
-/// a data sheet promises.
+/// What the drives may be written in their lives: the least that a tool tells of one of them or
+/// that a data sheet promises.
 pub fn rated_bytes(infos: &[TargetInfo], sheets: &[Option<Specification>]) -> Option<u64> {
     let drives = infos.iter().flat_map(|info| &info.stack);
     let told = drives.filter_map(|layer| layer.drive.as_ref()?.rated_endurance_bytes);
@@ -22,8 +22,8 @@ pub fn rated_bytes(infos: &[TargetInfo], sheets: &[Option<Specification>]) -> Op
 
 /// Which of the targets are filled before the first cell.
 pub fn filled(plan: &Plan, targets: &[Box<dyn Target>]) -> Vec<bool> {
-    let is_ours = |target: &Box<dyn Target>| target.offer().access == Access::ReadWrite;
-    targets.iter().map(|target| plan.fill > 0 && is_ours(target)).collect()
+    let offers = targets.iter().map(|target| target.offer());
+    offers.map(|offer| plan.fill > 0 && offer.access == Access::ReadWrite).collect()
 }
 
 /// `at most 9 GiB to each target, 1 GiB of it to fill the area first; ...`.

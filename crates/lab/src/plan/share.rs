@@ -1,12 +1,12 @@
 //! Who may write how much, where a run may write less than its cells could.
 //!
-//! A bound on the whole run is shared out over the cells beforehand, so that every pass of a cell, on
-//! every target, has the same bytes. What counts is what a cell can use: at depth 1 the fastest drive
-//! writes a tenth of what it does in order. A cell that has spent its share ends there, at full speed
-//! until its end. The other ways to spend fewer bytes measure something else: writes at a given rate
-//! have another queue, and bursts with pauses between find caches empty and credit refilled that a
-//! drive at work does not have. The shorter cell is the same measurement with a wider interval, and
-//! says so.
+//! A bound on the whole run is shared out over the cells beforehand, so that every pass of a cell,
+//! on every target, has the same bytes. What counts is what a cell can use: at depth 1 the fastest
+//! drive writes a tenth of what it does in order. A cell that has spent its share ends there, at
+//! full speed until its end. The other ways to spend fewer bytes measure something else: writes at
+//! a given rate have another queue, and bursts with pauses between find caches empty and credit
+//! refilled that a drive at work does not have. The shorter cell is the same measurement with a
+//! wider interval, and says so.
 
 use super::{
     bytes,
@@ -72,7 +72,8 @@ fn usable(cell: &CellSpec) -> f64 {
     cell.streams.iter().filter(|stream| stream.op.writes()).map(rate).sum()
 }
 
-/// The factor on what each can use at which all together take `room`, none of them more than its most.
+/// The factor on what each can use at which all together take `room`, none of them more than its
+/// most.
 fn level(wanted: &[(f64, f64)], room: f64) -> f64 {
     let mut full: f64 = 0.0;
     let mut open: Vec<(f64, f64)> =

@@ -153,8 +153,8 @@ fn a_quick_run_writes_eight_gibibytes_and_its_fill_whatever_it_compares() {
     assert!(cells_bytes(&plan) <= 8 * GIB && plan.written_bytes_max == 8 * GIB + (64 << 20));
 }
 
-/// Each cell has what a fast drive would write under it in the same time: at depth 1 a tenth of what
-/// it writes in order, so that no share lies idle while another is too small.
+/// Each cell has what a fast drive would write under it in the same time: at depth 1 a tenth of
+/// what it writes in order, so that no share lies idle while another is too small.
 #[test]
 fn a_bound_is_shared_out_by_what_each_cell_can_use() {
     let plan = Plan::new(quick(), &Options::default(), &[offer()]).expect("a plan");

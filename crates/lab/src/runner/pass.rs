@@ -550,7 +550,7 @@ fn finish(
     for (index, stream) in order.cell.streams.iter().enumerate() {
         let board = course.board.stream(index);
         let ticks = board.ticks(complete);
-        // No look came too early where no byte was left for a later one: what the ticks say decides.
+        // No look came too early where no byte was left for a later one: what was seen decides.
         let judged_s = complete as f64 * TICK_NS as f64 / 1e9;
         let rule = match course.is_spent() {
             true => StopRule { seconds_min: order.rule.seconds_min.min(judged_s), ..order.rule },

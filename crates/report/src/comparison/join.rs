@@ -43,8 +43,8 @@ fn workload(cell: &Cell, apart: &BTreeSet<String>) -> Workload {
     }
 }
 
-/// The cells of two subjects with their keys. In one run the levels of a matrix's configurations are
-/// what is compared, and no part of the keys.
+/// The cells of two subjects with their keys. In one run the levels of a matrix's configurations
+/// are what is compared, and no part of the keys.
 pub(crate) fn keyed<'r>(ours: &Subject<'r>, theirs: &Subject<'r>) -> [Vec<(Key, &'r Cell)>; 2] {
     let apart = match std::ptr::eq(ours.record, theirs.record) {
         true => apart(&ours.cells, &theirs.cells),

@@ -43,8 +43,8 @@ fn verdicts(comparison: &Comparison<'_>) -> Vec<PairedVerdict> {
     rows.filter_map(|row| row.ratio.map(|ratio| ratio.verdict)).collect()
 }
 
-/// A matrix keeps the levels of a configuration among the coordinates of its cells, and `compare` of
-/// one found nothing that two configurations had in common.
+/// A matrix keeps the levels of a configuration among the coordinates of its cells, and `compare`
+/// of one found nothing that two configurations had in common.
 #[test]
 fn the_configurations_of_one_matrix_are_compared() {
     let of = |target: usize, fs: &str, mount: Option<&str>, rate: f64| {

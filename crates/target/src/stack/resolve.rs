@@ -267,7 +267,8 @@ fn find_drive<'c>(member: &Member, catalog: &'c Catalog) -> Result<&'c DriveEntr
         if let Some(counted) = counted(name, catalog) {
             let several = counted.split('/').next().unwrap_or_default();
             return BadStack(format!(
-                "there is no drive `{name}`. Several drives are written with an `x`, under an array: `{several}`"
+                "there is no drive `{name}`. Several drives are written with an `x`, under an \
+                 array: `{several}`"
             ));
         }
         let near = did_you_mean(name, catalog.drive_names());
@@ -286,7 +287,8 @@ fn find_drive<'c>(member: &Member, catalog: &'c Catalog) -> Result<&'c DriveEntr
     })
 }
 
-/// `4xNAME/raid0` for `4NAME`, where the count lacks its `x`; with the layers that follow, if any do.
+/// `4xNAME/raid0` for `4NAME`, where the count lacks its `x`; with the layers that follow, if any
+/// do.
 pub fn counted(text: &str, catalog: &Catalog) -> Option<String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (count, rest) = text.split_at_checked(digits).filter(|(count, _)| !count.is_empty())?;

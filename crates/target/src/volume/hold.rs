@@ -172,7 +172,8 @@ fn refused(refusal: Refusal) -> TargetError {
 fn refuse_directory(path: &Path) -> Result<(), TargetError> {
     let facts = fs::metadata(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => TargetError::refused(format!(
-            "there is no {}: name the file or device that a managed volume is on.{} `drivelab flash create` makes one",
+            "there is no {}: name the file or device that a managed volume is on.{} \
+             `drivelab flash create` makes one",
             path.display(),
             did_you_mean(path)
         )),

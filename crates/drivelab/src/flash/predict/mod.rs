@@ -55,7 +55,10 @@ pub fn predict(arguments: &PredictArguments) -> Result<ExitCode> {
             let named = path.to_string_lossy();
             let record = store.resolve(&named).with_context(|| {
                 let near = target::did_you_mean(&path);
-                format!("`{named}` is neither `model:STACK` nor a RUN of the store.{near} A drive is measured first, with `drivelab run`")
+                format!(
+                    "`{named}` is neither `model:STACK` nor a RUN of the store.{near} A drive is \
+                     measured first, with `drivelab run`"
+                )
             })?;
             (rates::of_record(&record)?, None)
         }
