@@ -104,6 +104,7 @@ fn every_verb_names_the_nearest_target_method_and_study() {
         (&["study", "latency2016", "--loop", "scrtch", "--dry-run"], &["`scratch`"]),
         (&["matrix", "scrtch", "--fs", "ext4"], &["`scratch`", "--loop DIR"]),
         (&["matrix", "scratch", "--fs", "ext4"], &["is a directory", "`--loop scratch`"]),
+        (&["matrix", "disk.img"], &["is a file", "losetup", "--loop DIR"]),
         (&["matrix", "nvme-tlc"], &["`model:nvme-tlc`"]),
         (&["matrix", "model:nvme-tcl"], &["`nvme-tlc`"]),
         (&["matrix", "--loop", "scrtch"], &["`scratch`"]),

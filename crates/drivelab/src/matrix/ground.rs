@@ -353,6 +353,10 @@ fn refuse_no_device(path: &Path) -> Result<()> {
             "{shown} is a directory, and a matrix makes file systems: `--loop {shown}` makes them \
              on a loop device over a scratch file in it"
         ),
+        Ok(found) if found.is_file() => bail!(
+            "{shown} is a file, and a matrix takes a block device: attach it with `losetup`, or \
+             measure on a scratch file of its own with --loop DIR"
+        ),
         Err(error) if error.kind() == io::ErrorKind::NotFound => bail!(
             "there is no {shown}.{} A matrix takes a block device, model:STACK, or --loop DIR",
             target::did_you_mean(path)

@@ -175,7 +175,7 @@ fn carry_out(
     let flag = interrupt::flag()?;
     let worn = (wears(targets) && plan.written_bytes_max > 0).then(|| wear::filled(plan, targets));
     if worn.is_some() {
-        say(None, talk, &format!("writes {}", wear::before(plan, rated_bytes)));
+        say(None, talk, output::hanging("writes ", &wear::before(plan, rated_bytes)).trim_end());
     }
     if arguments.purge {
         targets.iter_mut().try_for_each(|target| target.reset(Reset::Purge))?;
@@ -190,7 +190,8 @@ fn carry_out(
     forget_scratch(&mut store.borrow_mut(), &record)?;
     store.borrow_mut().save(&record).context("the record could not be kept")?;
     if let Some(filled) = worn {
-        say(None, talk, &wear::after(plan, &record, &filled, rated_bytes));
+        let text = wear::after(plan, &record, &filled, rated_bytes);
+        say(None, talk, output::hanging("wrote ", &text).trim_end());
     }
     if let Some(error) = save_error {
         eprintln!("drivelab: at first the record could not be kept: {error}");

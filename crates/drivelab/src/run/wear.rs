@@ -43,7 +43,7 @@ pub fn before(plan: &Plan, rated_bytes: Option<u64>) -> String {
     text
 }
 
-/// `wrote 6.3 GiB, 1 GiB of it to fill the area first; ...`. What a pass wrote that did not end is
+/// `6.3 GiB, 1 GiB of it to fill the area first; ...`. What a pass wrote that did not end is
 /// not known.
 pub fn after(plan: &Plan, record: &Record, filled: &[bool], rated_bytes: Option<u64>) -> String {
     let fill_bytes = fill_bytes(plan);
@@ -53,7 +53,7 @@ pub fn after(plan: &Plan, record: &Record, filled: &[bool], rated_bytes: Option<
     };
     let all: Vec<u64> = (0..filled.len()).map(written).collect();
     let each: Vec<String> = all.iter().map(|bytes| display_bytes(*bytes)).collect();
-    let mut text = format!("wrote {}", each.join(" and "));
+    let mut text = each.join(" and ");
     if filled.contains(&true) {
         text += &format!(", {} of it to fill the area first", display_bytes(fill_bytes));
     }
