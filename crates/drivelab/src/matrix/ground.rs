@@ -59,7 +59,7 @@ impl Ground {
         if let Some(directory) = directory {
             let directory = Directory::open(directory).map_err(|error| match error.kind() {
                 ErrorKind::NotFound => anyhow!(
-                    "--loop {0}: there is no directory {0}.{1} A scratch file is made in it",
+                    "--loop {}: nothing is there.{} To make a scratch file in it, name a directory",
                     directory.display(),
                     target::did_you_mean(directory)
                 ),
