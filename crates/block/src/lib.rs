@@ -17,6 +17,7 @@
 mod buffer;
 mod engine;
 mod machine;
+pub mod names;
 mod request;
 mod rng;
 mod size;

@@ -59,7 +59,8 @@ Measure a target and print a table: every number with its 95 % interval, and wit
 less than it seems. The run is kept in the store.
 
 TARGET is a directory (a scratch file is made in it and removed), a file that does not exist yet (made and \
-removed), a file that exists (read cells only: it is never written), a block device (see --destroy), `model:STACK` \
+removed; its name needs an ending, as new.img), a file that exists (read cells only: it is never \
+written), a block device (see --destroy), `model:STACK` \
 (drives that are not on the bench, in virtual time: see `drivelab drives --help`), `flash:PATH` (a managed volume: see \
 `drivelab flash --help`), `memory:SIZE` (a drive of RAM, or with `/flash` behind it a managed volume on one), or \
 `null:` (the engine's own cost). Two targets are compared: their passes alternate, and the table ends with a verdict for \

@@ -1,5 +1,7 @@
 //! Errors as one line: what a user reads names the cure, and nothing twice.
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
 /// An error and what caused it. Many errors of libraries quote their cause themselves: it is not said
 /// again.
 pub fn sentence(error: &anyhow::Error) -> String {
@@ -19,7 +21,15 @@ pub fn sentence(error: &anyhow::Error) -> String {
 
 /// What is wrong with the command line: the parser's paragraphs, without the usage.
 pub fn of_the_command_line(error: &clap::Error) -> String {
+    let words: Vec<String> = std::env::args().collect();
+    of_words(error, &words)
+}
+
+fn of_words(error: &clap::Error, words: &[String]) -> String {
     let text = error.to_string();
+    if let Some(said) = below_zero(error, words) {
+        return format!("{said}; see `drivelab{} --help`", verb(&text).unwrap_or_default());
+    }
     let is_said = |paragraph: &String| {
         let filler = ["Usage:", "For more information"];
         !paragraph.is_empty() && !filler.iter().any(|start| paragraph.starts_with(start))
@@ -29,6 +39,22 @@ pub fn of_the_command_line(error: &clap::Error) -> String {
     let said = said.join("; ");
     let said = said.strip_prefix("error: ").unwrap_or(&said);
     format!("{said}; see `drivelab{} --help`", verb(&text).unwrap_or_default())
+}
+
+/// What is wrong with `--size -5`, which the parser takes for an option.
+fn below_zero(error: &clap::Error, words: &[String]) -> Option<String> {
+    let Some(ContextValue::String(_)) = error.get(ContextKind::InvalidArg) else { return None };
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let is_number = |word: &str| {
+        word.strip_prefix('-')
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
+    };
+    let (option, value) = words.iter().zip(words.get(1..)?).find(|(option, value)| {
+        option.starts_with("--") && !option.contains('=') && is_number(value)
+    })?;
+    Some(format!("{option} {value}: `{value}` is less than nothing: write it without the `-`"))
 }
 
 /// The verb of the usage line, with a blank before it.
@@ -64,6 +90,14 @@ mod tests {
         assert_eq!(
             complain(&["run", "--metod", "quick"]),
             "unexpected argument '--metod' found; tip: a similar argument exists: '--method'; \
+             see `drivelab run --help`"
+        );
+        // It was told to write `-- -5`, which makes a TARGET of it.
+        let words = ["drivelab", "run", ".", "--size", "-5"].map(str::to_owned);
+        let error = Cli::try_parse_from(&words).expect_err("refused");
+        assert_eq!(
+            of_words(&error, &words),
+            "--size -5: `-5` is less than nothing: write it without the `-`; \
              see `drivelab run --help`"
         );
         let grade = complain(&["run", "--grade", "best"]);

@@ -42,6 +42,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    target::catalog::tell_left_out(|bad| eprintln!("drivelab: left out: {bad}"));
     let outcome = match cli.verb {
         cli::Verb::Run(arguments) => run::run(*arguments),
         cli::Verb::Matrix(arguments) => matrix::matrix(&arguments),

@@ -106,6 +106,7 @@ pub fn open_store(named: Option<&Path>) -> Result<Store> {
         Some(path) => PathBuf::from(path),
         None => record::default_path(|name| std::env::var_os(name))?,
     };
+    host::missing::refuse_in_kernels_place(&path).context("--store")?;
     Ok(Store::open(&path)?)
 }
 

@@ -103,7 +103,7 @@ fn a_method_file_is_refused_by_file_and_line() {
     let run = bench.drivelab(["run", "area", "--method", "broken.toml"]).done();
     run.refused(&["broken.toml", "line 1"]);
     let run = bench.drivelab(["run", "area", "--method", "absent.toml"]).done();
-    run.refused(&["--method", "absent.toml", "No such file"]);
+    run.refused(&["--method", "absent.toml", "there is no such file"]);
 }
 
 /// It was sent to `dmesg`, though nothing was wrong with the drive.
@@ -114,7 +114,8 @@ fn a_method_that_reads_what_nobody_wrote_is_told_to_fill_first() {
     let run = bench.drivelab(["run", "area", "--max-time", "0.6s", "--method"]).and([hollow]);
     let outcome = run.done();
     assert_eq!(outcome.code, Some(2), "{outcome:?}");
-    common::assert_one_sentence(&outcome.stderr, &["read of 4 KiB at offset", "`fill = 1`"]);
+    let last = outcome.stderr.lines().last().unwrap_or_default();
+    common::assert_one_sentence(last, &["read of 4 KiB at offset", "`fill = 1`"]);
     assert!(bench.left_behind().is_empty());
 }
 
@@ -148,8 +149,8 @@ fn a_run_that_is_not_there_is_refused_with_what_is() {
     bench.drivelab(["show", "last~1"]).done().refused(&["`last~1`", "1 run"]);
     bench.drivelab(["show", "befroe"]).done().refused(&["`befroe`", "before"]);
     let missing = bench.drivelab(["show", "absent.json"]).done();
-    let missing = missing.refused(&["absent.json", "No such file"]);
-    assert_eq!(missing.stderr.matches("No such file").count(), 1, "{}", missing.stderr);
+    let missing = missing.refused(&["absent.json", "no such file"]);
+    assert_eq!(missing.stderr.matches("no such file").count(), 1, "{}", missing.stderr);
     bench.file("text.json", "hello");
     bench.drivelab(["show", "text.json"]).done().refused(&["text.json"]);
     let resumed = bench.drivelab(["run", "--resume", "last"]).done();

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Bench, Call, cell};
+use serde_json::Value;
 use std::{fs, path::Path};
 
 fn shown(words: &[&str]) -> String {
@@ -68,11 +69,35 @@ fn what_is_not_in_the_catalog_is_refused_with_the_nearest() {
     refuse(&["drives", "intel-x25"], &["`intel-x25`", "intel-x25e-32", "drivelab drives"]);
     refuse(&["drives", "fit"], &["RUN", "drivelab drives"]);
     let bench = Bench::new();
-    bench.drivelab(["run", "model:intel-520-120", "--seed", "1"]).done().succeeded();
+    bench.small_run(["area"]).done().succeeded();
     let fit = bench.drivelab_without_store(["drives", "fit", "last", "--store", "store.sqlite"]);
     fit.done().refused(&["has no direct random reads of three sizes", "--method bm-flash"]);
     let fit = bench.drivelab_without_store(["drives", "fit", "last~3", "--store", "store.sqlite"]);
     fit.done().refused(&["`last~3`", "1 run"]);
+}
+
+/// A model's record as if its drive had been on the bench: no model is proposed from a model.
+fn as_real(mut record: Value) -> Value {
+    record["targets"][0]["kind"] = "block_device".into();
+    record
+}
+
+/// A run over `model:8xintel-x25e-32/raid5` gave one SSD of eight times the rate.
+#[test]
+fn models_arrays_and_volumes_are_no_drives_to_be_proposed() {
+    let bench = Bench::new();
+    let fit = |record: &str| {
+        bench.drivelab_without_store(["drives", "fit", record, "--store", "store.sqlite"]).done()
+    };
+    for target in ["model:intel-x25e-32", "model:8xintel-x25e-32/raid5"] {
+        bench.small_run([target]).done().succeeded();
+        fit("last").refused(&["modelled drives", target, "drivelab drives NAME"]);
+    }
+    let array = as_real(bench.record("last"));
+    let file = bench.file("array.json", array.to_string());
+    fit(&file.to_string_lossy()).refused(&["an array", "one drive by itself"]);
+    bench.small_run(["memory:64M"]).done().succeeded();
+    fit("last").refused(&["no drive", "one drive by itself"]);
 }
 
 /// The proposal, put into the catalog, gives the rates that it was made from.
@@ -95,8 +120,8 @@ fn a_proposal_measures_as_the_drive_that_it_was_made_from() {
             bench.record("last")
         };
         let real = run(&format!("model:{name}"));
-        let fit =
-            bench.drivelab_without_store(["drives", "fit", "last", "--store", "store.sqlite"]);
+        let file = bench.file("real.json", as_real(real.clone()).to_string());
+        let fit = bench.drivelab_without_store(["drives", "fit", &file.to_string_lossy()]);
         let toml = fit.done().succeeded().stdout;
         let own = toml.lines().find_map(|line| line.strip_prefix("name = ")).expect("a name");
         let own = own.trim_matches('"').to_owned();
@@ -121,7 +146,7 @@ fn what_answers_faster_than_a_disk_turns_is_proposed_as_flash_whatever_the_kerne
     let layers = record["targets"][0]["stack"].as_array_mut().expect("layers");
     let drive = layers.iter_mut().find(|layer| layer["kind"] == "drive").expect("a drive");
     drive["queue"]["rotational"] = true.into();
-    let file = bench.file("virtual.json", record.to_string());
+    let file = bench.file("virtual.json", as_real(record).to_string());
     let toml = bench.drivelab_without_store(["drives", "fit", &file.to_string_lossy()]);
     let toml = toml.done().succeeded().stdout;
     assert!(toml.contains("kind = \"page-mapped\""), "{toml}");

@@ -141,7 +141,7 @@ fn words_that_cannot_be_meant_are_refused_with_the_cure() {
     let bench = Bench::new();
     bench.file("letter.txt", "Dear Sir,\n".repeat(1000));
     let cases: &[(&[&str], &[&str])] = &[
-        (&["status", "absent.img"], &["absent.img", "No such file"]),
+        (&["status", "absent.img"], &["absent.img", "there is no absent.img", "flash create"]),
         (&["status", "letter.txt"], &["letter.txt", "no superblock", "rescue"]),
         (&["check", "letter.txt"], &["letter.txt", "no superblock", "rescue"]),
         (&["status", "area"], &["is a directory", "a file or on a block device"]),
@@ -294,6 +294,11 @@ fn a_volume_shrinks_only_with_leave_and_grows_with_its_drive() {
     used(&bench);
     flash(&bench, &["resize", "vol.img"]).refused(&["--size"]);
     flash(&bench, &["resize", "vol.img", "--size", "8M"]).refused(&["vol.img"]);
+    // A volume of 6 GiB on a drive of 2 GiB was made, "spare 0.0 %".
+    let more = ["resize", "vol.img", "--size", "300M"];
+    flash(&bench, &more).refused(&["the drive can hold", "--overcommit", "choose that size"]);
+    let thin = flash(&bench, &[&more[..], &["--overcommit"]].concat()).succeeded().stdout;
+    assert!(thin.contains("300 MiB instead of") && thin.contains("\"no space\""), "{thin}");
     assert_eq!(status(&bench)["mapped_bytes"], 16 * MIB, "untouched");
     flash(&bench, &["resize", "vol.img", "--size", "100M"]).succeeded();
     assert_eq!(status(&bench)["exported_bytes"], 100 * MIB);

@@ -141,6 +141,14 @@ fn the_methods_that_come_along_run_in_small() {
             for cell in ["create, 900 files ", "create, 900 files, random names "] {
                 assert!(done.stdout.contains(cell), "no `{cell}`: {}", done.stdout);
             }
+            // Its files are empty, and "0 B fit into 23.5 GiB of memory" was said of them.
+            let cells = record["cells"].as_array().expect("cells").iter();
+            let empty: Vec<&Value> = cells.filter(|cell| cell["total"]["bytes"] == 0).collect();
+            assert!(!empty.is_empty() && !record.to_string().contains("0 B fit into"));
+            let fits = Value::from("fits_in_memory");
+            let is_free =
+                |cell: &&Value| !cell["flags"].as_array().is_some_and(|all| all.contains(&fits));
+            assert!(empty.iter().all(is_free), "{empty:?}");
         }
     }
     let bonnie = bench.history().iter().any(|run| run["method"] == "bonnie");

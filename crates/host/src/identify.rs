@@ -14,6 +14,7 @@ pub use tools::ask_tools;
 
 use crate::{
     error::{ErrorKind, HostError},
+    missing,
     mountinfo::{Mount, mount_of, mounts},
     roots::{DeviceNumber, Roots, read_text},
     sysfs::BlockDevice,
@@ -160,6 +161,7 @@ fn classify(path: &Path) -> Result<(PathBuf, TargetKind), HostError> {
     let meta = fs::metadata(&canonical).map_err(|error| HostError::io("look at", path, error))?;
     let file_type = meta.file_type();
     let kind = if file_type.is_dir() {
+        missing::refuse_kernels_place(&canonical)?;
         TargetKind::Directory
     } else if file_type.is_file() {
         TargetKind::File
@@ -172,12 +174,14 @@ fn classify(path: &Path) -> Result<(PathBuf, TargetKind), HostError> {
 }
 
 fn new_file(path: &Path) -> Result<(PathBuf, TargetKind), HostError> {
+    let near = || missing::did_you_mean(path, &[], &Roots::default());
     let missing = || {
         let sentence = format!(
-            "there is no {} and no directory to make it in: check the spelling of TARGET",
-            path.display()
+            "there is no {} and no directory to make it in: check the spelling of TARGET.{}",
+            path.display(),
+            near()
         );
-        HostError::new(ErrorKind::NotFound, sentence)
+        HostError::new(ErrorKind::NotFound, sentence.trim_end_matches('.'))
     };
     if fs::symlink_metadata(path).is_ok() {
         let sentence = format!("{} is a symbolic link to nothing: name its aim", path.display());
@@ -192,18 +196,16 @@ fn new_file(path: &Path) -> Result<(PathBuf, TargetKind), HostError> {
     if !directory.is_dir() {
         return Err(missing());
     }
-    if is_of_nodes(&directory) {
-        let sentence =
-            format!("there is no device {}: `lsblk` lists those that there are", path.display());
-        return Err(HostError::new(ErrorKind::NotFound, sentence));
+    match missing::kernels_place(&directory) {
+        None => Ok((directory.join(name), TargetKind::NewFile)),
+        Some("/dev") => {
+            let (shown, near) = (path.display(), near());
+            let sentence =
+                format!("there is no device {shown}: `lsblk` lists those there are.{near}");
+            Err(HostError::new(ErrorKind::NotFound, sentence.trim_end_matches('.')))
+        }
+        Some(_) => Err(missing::refuse_kernels_place(&directory).expect_err("it is one")),
     }
-    Ok((directory.join(name), TargetKind::NewFile))
-}
-
-/// Whether only device nodes belong there. It lies in memory, so that a file under a mistyped name
-/// of a device would be measured as one that answers at once.
-fn is_of_nodes(directory: &Path) -> bool {
-    directory.starts_with("/dev") && !directory.starts_with("/dev/shm")
 }
 
 fn wrong_kind(path: &Path, file_type: &fs::FileType) -> HostError {

@@ -6,6 +6,7 @@
 //!   guard      path -> Cleared -> Consent -> Permit   or a Refusal with the cure
 //!   contents   file        -> holes, unwritten extents, all-zero blocks
 //!   directory  path        -> a directory held open: names in it go by descriptor
+//!   missing    path        -> what may have been meant, where nothing is
 //!   scratch    directory   -> a locked file, or tree, that vanishes
 //!   watch      counters around a cell: processor time, sectors, temperature
 //!   setting    the drive's write cache, the kernel's queue
@@ -31,6 +32,7 @@ pub mod guard;
 pub mod identify;
 pub mod ledger;
 pub mod lock;
+pub mod missing;
 pub mod page_cache;
 pub mod program;
 pub mod scratch;

@@ -8,7 +8,7 @@ use crate::{
     directory::Directory,
     error::{ErrorKind, HostError},
     identify::free_bytes,
-    scratch_tree,
+    missing, scratch_tree,
 };
 use block::display_bytes;
 use engine::raw::{FileLock, try_lock};
@@ -230,6 +230,7 @@ pub fn bytes_total(directory: &Directory) -> Result<u64, HostError> {
 }
 
 fn check_space(directory: &Directory, bytes: u64) -> Result<(), HostError> {
+    missing::refuse_kernels_place(directory.path())?;
     let usage = directory.usage()?;
     let (free, reserve) = (free_bytes(&usage), reserve_bytes(&usage));
     let room = free.saturating_sub(reserve);

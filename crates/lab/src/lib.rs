@@ -11,9 +11,10 @@
 #![forbid(unsafe_code)]
 
 pub mod method;
-pub mod names;
 pub mod plan;
 pub mod runner;
 pub mod statistics;
 pub mod target;
 pub mod workload;
+
+pub use block::names;

@@ -3,11 +3,13 @@
 mod bytes;
 mod forecast;
 mod outline;
+mod share;
 
 pub use forecast::{FAST, Pace, SLOW};
 pub use outline::{CellOutline, Outline};
 
 pub(crate) use bytes::{bound_bytes, narrowed, tree_written};
+pub(crate) use forecast::SECOND_LOOK;
 
 use crate::{
     method::{CacheState, CellSpec, FileState, Method, SpanRule, WrittenRule},
@@ -84,6 +86,8 @@ pub struct Plan {
     pub cell_written_max: u64,
     /// Most bytes the run writes to each target, fills included. A limit that is kept, not a guess.
     pub written_bytes_max: u64,
+    /// What that would be if no bound on the whole run cut the cells' shares.
+    pub unbounded_bytes: u64,
     /// Shortest and longest time of the whole run, seconds, fills included. What is bound by bytes takes as long
     /// as at the paces [`FAST`] and [`SLOW`]; rounds may end after five.
     pub seconds: (f64, f64),
@@ -129,7 +133,7 @@ impl Plan {
             ));
         }
         let span_bytes = span(&method, options, offers)?;
-        let (cells, left_out, notes) = sort_out(&method, options, offers, span_bytes)?;
+        let (mut cells, left_out, notes) = sort_out(&method, options, offers, span_bytes)?;
         let grade = options.grade.unwrap_or(method.grade);
         let passes = passes(&method, options, grade, offers.len());
         if passes > PASSES_MAX {
@@ -161,7 +165,19 @@ impl Plan {
             passes,
             tree_seed: options.seed,
         };
-        let written_bytes_max = budget.written_bytes_max(options.written_bytes_max)?;
+        let limit = options.written_bytes_max.or_else(|| {
+            let worn = grade == Grade::Quick && offers.iter().any(|offer| offer.wears);
+            method.run_written_max.filter(|_| worn).and_then(|bytes| budget.at_most(bytes))
+        });
+        let written_bytes_max = budget.written_bytes_max(limit)?;
+        let unbounded_bytes = budget.written_bytes_max(None)?;
+        // How many rounds there will be nobody knows: the first ones have all they ask for.
+        if method.file.rounds.is_none() && written_bytes_max < unbounded_bytes {
+            let shares = budget.shares(written_bytes_max);
+            for (cell, share) in cells.iter_mut().zip(shares) {
+                cell.written_max = share.or(cell.written_max);
+            }
+        }
         let mut plan = Self {
             grade,
             passes,
@@ -177,6 +193,7 @@ impl Plan {
             steps,
             cell_written_max,
             written_bytes_max,
+            unbounded_bytes,
             seconds: (0.0, 0.0),
             rule,
             seed: options.seed,
@@ -196,6 +213,16 @@ impl Plan {
         };
         let area_bytes = self.span_bytes.max(usual_bytes).max(ASK_AREA_BYTES_MIN);
         self.written_bytes_max as f64 > self.method.file.ask_above * area_bytes as f64
+    }
+
+    /// With which `--max-written` a run whose bound is too low for a cell has `times` the bytes for
+    /// every cell: in whole GiB.
+    pub fn bound_for(&self, times: f64) -> u64 {
+        const GIB: u64 = 1 << 30;
+        let fill_bytes = self.span_bytes.saturating_mul(u64::from(self.fill));
+        let cells = self.written_bytes_max.saturating_sub(fill_bytes) as f64;
+        let wanted = fill_bytes.saturating_add((cells * times) as u64);
+        (wanted / GIB).saturating_add(1).saturating_mul(GIB)
     }
 
     /// Most bytes that each writing stream of `cell` writes in one pass that only time bounds.

@@ -102,6 +102,8 @@ pub struct Offer {
     pub files_max: Result<u64, String>,
     /// Whether its clock is the wall's.
     pub time: Time,
+    /// Whether there is a device under it, whose life each written byte shortens.
+    pub wears: bool,
     /// Memory that can cache the target's data, bytes: the machine's, or a model's own.
     pub memory_bytes: u64,
 }

@@ -39,6 +39,7 @@ fn big() -> Offer {
         remount: Ok(()),
         files_max: Ok(1 << 30),
         time: Time::Wall,
+        wears: true,
         memory_bytes: 32 * GIB,
     }
 }

@@ -459,6 +459,37 @@ fn a_cell_that_exhausts_its_bytes_goes_on_however_steady_it_is() {
     assert_eq!(flags(&record), []);
 }
 
+/// A bound on the bytes ends a cell before the least time of its grade. That alone is no doubt: 4 s
+/// of a steady drive are known well enough, and were called insufficient. What is doubted names the
+/// bytes, and the bound that would do.
+#[test]
+fn a_cell_that_spends_its_bytes_early_is_judged_by_what_it_saw() {
+    let steady = Scripted::calm();
+    let at = |bytes: u64| {
+        let bound = move |options: &mut Options| options.written_bytes_max = Some(bytes);
+        lab(&steady, "[[cell]]\nop = 'write'").once().with(bound).run()
+    };
+    let record = at(112 * MIB);
+    let cell = &record.cells[0];
+    assert!((3.8..4.1).contains(&cell.total.seconds), "{}", cell.total.seconds);
+    assert!((cell.iops * 137e-6 - 1.0).abs() < 0.01 && cell.iops_ci95.is_some());
+    assert_eq!(flags(&record), []);
+    for (bytes, flag, found) in [
+        (16 * MIB, Flag::Insufficient, "too short"),
+        (40 * MIB, Flag::NotConverged, "too few samples"),
+    ] {
+        let record = at(bytes);
+        assert_eq!(flags(&record), [flag]);
+        let warnings = &record.cells[0].warnings;
+        let told = warnings.iter().filter(|warning| warning.flag == Some(flag));
+        let [warning] = told.collect::<Vec<_>>()[..] else { panic!("{warnings:?}") };
+        let size = format!("the {} MiB", bytes / MIB);
+        for words in [&*size, found, "--max-written 1GiB"] {
+            assert!(warning.text.contains(words), "{words}: {}", warning.text);
+        }
+    }
+}
+
 #[test]
 fn null_wears_nothing_and_knows_no_limit() {
     let drive = exact(1, 3_000, 1).with(|facts| facts.info.kind = TargetKind::Null);

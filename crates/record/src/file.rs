@@ -1,10 +1,13 @@
 //! Reading and writing a record as a file: JSON in, JSON out, and a clear word when it is something
 //! else.
 
-use crate::{FORMAT, Record, VERSION};
+use crate::{
+    FORMAT, Record, VERSION,
+    input::{RECORD_BYTES_MAX, read_text},
+};
 use serde::Deserialize;
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
 };
 
@@ -31,8 +34,8 @@ pub enum FileError {
     },
     /// JSON of something else.
     #[error(
-        "{origin} is JSON, but not a record: its `format` is {found}, not `{FORMAT}`; to read another \
-         tool's output use `drivelab import`"
+        "{origin} is JSON, but not a record: its `format` is {found}, not `{FORMAT}`: name a file \
+         that `drivelab run --json FILE` wrote; what other tools print, drivelab does not read"
     )]
     WrongFormat {
         /// Where the text came from.
@@ -102,7 +105,7 @@ impl Record {
     /// # Errors
     /// [`FileError`].
     pub fn read(path: &Path) -> Result<Self, FileError> {
-        let text = fs::read_to_string(path)
+        let text = read_text(path, RECORD_BYTES_MAX)
             .map_err(|source| FileError::Io { path: path.to_owned(), source })?;
         Self::from_json(&text, &path.display().to_string())
     }
@@ -140,7 +143,7 @@ mod tests {
         let refusal =
             |text: &str| Record::from_json(text, "x.json").expect_err("refused").to_string();
         assert!(refusal("{\"format\":").contains("not a record"), "{}", refusal("{\"format\":"));
-        assert!(refusal("{\"fio version\": \"fio-3.36\"}").contains("drivelab import"));
+        assert!(refusal("{\"fio version\": \"fio-3.36\"}").contains("run --json FILE"));
         assert!(refusal("[1, 2]").contains("missing"));
         assert!(refusal("{\"format\":\"drivelab-record\",\"version\":2}").contains("version 2"));
         let cut = refusal("{\"format\":\"drivelab-record\",\"version\":1,\"id\":\"0badcafe\"}");

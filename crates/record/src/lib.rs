@@ -15,6 +15,7 @@ mod example;
 mod file;
 mod flag;
 mod identity;
+pub mod input;
 mod page_cache;
 mod run;
 #[cfg(feature = "store")]

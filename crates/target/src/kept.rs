@@ -242,6 +242,7 @@ impl Target for KeptTarget {
             remount: Ok(()),
             files_max: Err(lab::target::NO_TREE.to_owned()),
             time: Time::Wall,
+            wears: self.info.kind == TargetKind::Flash,
             memory_bytes: 0,
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   "."            directory    a scratch file in it, removed afterwards
-//!   "new.bin"      absent file  made and removed
+//!   "new.bin"      absent file  made and removed; a name without an ending is a mistyped one
 //!   "data.img"     file         read cells only
 //!   "/dev/sdb"     device       read cells; write cells with --destroy SERIAL
 //!   "null:"        the engine's own cost
@@ -14,6 +14,7 @@
 //! It gives `lab` its [`Target`]: seats with engines, the guard's permit, the machine's counters.
 #![forbid(unsafe_code)]
 
+mod absent;
 pub mod catalog;
 mod clock;
 mod kept;
@@ -31,6 +32,7 @@ mod text;
 mod tree;
 pub mod volume;
 
+pub use absent::did_you_mean;
 pub use clock::RealClock;
 pub use memory::MemoryText;
 pub use null::calibrate;

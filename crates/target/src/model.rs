@@ -137,6 +137,7 @@ impl Target for ModelTarget {
             files_max: Err(lab::target::NO_TREE.to_owned()),
             buffered,
             time: Time::Virtual,
+            wears: false,
             memory_bytes: opened.ram_bytes.unwrap_or(0),
         }
     }

@@ -76,6 +76,7 @@ impl Target for NullTarget {
                 "`null:` has no stdio engine: use --engine auto, or measure a file".to_owned()
             ),
             time: Time::Wall,
+            wears: false,
             memory_bytes: 0,
         }
     }

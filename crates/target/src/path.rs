@@ -10,7 +10,7 @@
 //! After `new` no path is walked again: whatever others put in its place meanwhile, what is written
 //! is what was opened, or what was made in it.
 
-use crate::{Permission, tree::FileTree};
+use crate::{Permission, absent, tree::FileTree};
 use block::{Data, Engine, Geometry};
 use engine::{
     Access as OpenAccess, Caching as OpenCaching, Clock, OpenError, OpenErrorKind, Stdio, Sync,
@@ -156,6 +156,7 @@ impl PathTarget {
     ) -> Result<Self, TargetError> {
         let roots = Roots::default();
         let text = path.to_string_lossy();
+        absent::refuse_mistyped(path)?;
         let mut info = host::target_info(path, &text, &roots).map_err(refused)?;
         let path = info.path.as_ref().map_or_else(|| path.to_owned(), PathBuf::from);
         let place = Place::open(&info, &path, permission, &roots)?;
@@ -273,6 +274,7 @@ impl Target for PathTarget {
             remount: self.remount.as_ref().map(|_| ()).ok_or_else(|| NO_REMOUNT.to_owned()),
             files_max: self.files_max(),
             time: Time::Wall,
+            wears: true,
             memory_bytes: host::environment::memory_usable(&Roots::default()).unwrap_or(0),
         }
     }

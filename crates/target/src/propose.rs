@@ -9,7 +9,7 @@
 //!   durable writes                          ->    flush and write-through
 //! ```
 
-use record::{Cell, Record, TargetInfo};
+use record::{Cell, Record, TargetInfo, TargetKind};
 use std::fmt::Write;
 
 /// Why a run proposes nothing: one sentence with the cure.
@@ -75,6 +75,35 @@ pub fn propose(record: &Record) -> Result<String, NoProposal> {
     Ok(if turns { seen.disk() } else { seen.page_mapped() })
 }
 
+/// The numbers of an array or of a model are no drive's.
+fn refuse_what_is_no_drive(target: &TargetInfo, record: &Record) -> Result<(), NoProposal> {
+    let refuse = |what: &str, cure: &str| {
+        let text = &target.text;
+        Err(NoProposal(format!("run {} measured {what} ({text}): {cure}", record.id)))
+    };
+    let of_one = "measure one drive by itself, and propose from that run";
+    match target.kind {
+        TargetKind::Model => {
+            return refuse(
+                "modelled drives",
+                "their numbers are in the catalog: `drivelab drives NAME`",
+            );
+        }
+        TargetKind::Flash => return refuse("a managed volume", of_one),
+        TargetKind::Memory | TargetKind::Null => return refuse("no drive", of_one),
+        TargetKind::Directory
+        | TargetKind::File
+        | TargetKind::NewFile
+        | TargetKind::BlockDevice => {}
+    }
+    let drives = target.stack.iter().filter(|layer| layer.drive.is_some()).count();
+    let is_array = |kind: &str| kind == "array" || kind.starts_with("md-raid");
+    match drives > 1 || target.stack.iter().any(|layer| is_array(&layer.kind)) {
+        true => refuse("an array", of_one),
+        false => Ok(()),
+    }
+}
+
 fn in_flight(cell: &Cell) -> u32 {
     cell.threads * cell.queue_depth
 }
@@ -87,6 +116,7 @@ impl<'r> Seen<'r> {
                 record.id
             )));
         };
+        refuse_what_is_no_drive(target, record)?;
         let direct = || {
             let of = |cell: &&Cell| cell.io.starts_with("direct") && cell.iops > 0.0;
             record.cells.iter().filter(of)

@@ -43,7 +43,9 @@ fn entry(catalog: &Catalog, name: &str) -> Result<String> {
     if let Some(host) = catalog.port(name).or_else(|| catalog.driver(name)) {
         return Ok(page::host(host));
     }
+    // The port that is none is no drive that anybody looks for.
     let hosts = catalog.ports().iter().chain(catalog.drivers()).map(|host| host.name());
+    let hosts = hosts.filter(|name| *name != "none");
     let near = did_you_mean(name, catalog.drive_names().chain(hosts));
     bail!("there is no drive `{name}`.{near} `drivelab drives` lists them")
 }

@@ -49,7 +49,8 @@ const RESIZE_ABOUT: &str = "\
 Give a volume that nobody uses another size, or let it use all of a drive that has grown. Nothing moves, so it takes a \
 moment; whenever it is cut short, the volume has its old size or the new one.
 
-A smaller size is refused while there is data beyond it, unless --discard says that it may go.";
+A smaller size is refused while there is data beyond it, unless --discard says that it may go; a \
+larger one than the drive can hold, unless --overcommit says that writes may find no space.";
 
 /// What to do.
 #[derive(Subcommand, Debug)]
@@ -214,6 +215,10 @@ pub struct ResizeArguments {
     /// Use all of a file or device that is larger than before
     #[arg(long, group = "what")]
     pub whole_drive: bool,
+
+    /// Let the volume be larger than what the drive can hold (thin provisioning)
+    #[arg(long, requires = "size")]
+    pub overcommit: bool,
 
     /// Lose the data beyond a smaller end
     #[arg(long, requires = "size")]

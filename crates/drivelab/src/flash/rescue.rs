@@ -76,6 +76,7 @@ pub fn rescue(arguments: &RescueArguments) -> Result<ExitCode> {
 
 /// A new file, with holes where the volume has no data.
 fn make(path: &Path, bytes: u64) -> Result<File> {
+    host::missing::refuse_in_kernels_place(path).context("--to")?;
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let file = made.with_context(|| {
         format!("--to: cannot make {}; name a file that does not exist yet", path.display())

@@ -8,7 +8,7 @@ use crate::{
 use anyhow::{Result, bail};
 use block::display_bytes;
 use engine::Clock;
-use flash::tools::{self, Beyond, DeviceUse, NewSize, Resized, ToolError};
+use flash::tools::{self, Beyond, DeviceUse, NewSize, Resized, Room, ToolError};
 use std::{path::Path, process::ExitCode};
 use target::volume::{HeldDrive, Use};
 
@@ -25,6 +25,10 @@ pub fn resize(arguments: &ResizeArguments) -> Result<ExitCode> {
             true => Beyond::Discard,
             false => Beyond::Refuse,
         },
+        room: match arguments.overcommit {
+            true => Room::Overcommitted,
+            false => Room::Held,
+        },
     };
     let mut drive = HeldDrive::open(path, Use::Write, Clock::start())?;
     let watcher = Watcher::new(arguments.quiet)?;
@@ -38,6 +42,11 @@ pub fn resize(arguments: &ResizeArguments) -> Result<ExitCode> {
             );
             return Ok(ExitCode::from(interrupt::EXIT_CODE));
         }
+        Err(error @ ToolError::Overcommits { .. }) => bail!(
+            "{}: {error}, or add --overcommit for a volume whose writes find \"no space\" before \
+             it is full",
+            path.display()
+        ),
         Err(error) => bail!("{}: {error}", path.display()),
     }
     Ok(ExitCode::SUCCESS)
@@ -55,6 +64,11 @@ fn described(path: &Path, resized: &Resized) -> String {
         &format!("{}: {}", path.display(), from_to(old.exported_bytes, new.exported_bytes)),
     );
     text += &hanging("drive     ", &from_to(old.device_bytes, new.device_bytes));
+    if after.mapped_max < after.exported_blocks {
+        let room = words::blocks(after.mapped_max.into());
+        text +=
+            &hanging("thin      ", &format!("{room} can be written at a time, then \"no space\""));
+    }
     let spare = 1.0 - new.exported_bytes as f64 / new.device_bytes as f64;
     text += &hanging("spare     ", &words::percent(spare.max(0.0)));
     if *blocks_discarded > 0 {

@@ -11,8 +11,30 @@ pub mod prices;
 pub mod sheets;
 pub mod verdicts;
 
-use anyhow::{Result, bail};
-use record::{Record, TargetInfo};
+use anyhow::{Result, anyhow, bail};
+use record::{
+    Record, TargetInfo,
+    input::{TEXT_BYTES_MAX, read_text},
+};
+use std::path::Path;
+
+/// The text of a file that a person wrote and an option names; `what` says what it is.
+///
+/// # Errors
+/// Not there, with the nearest names; no text; too long.
+pub fn read_file(option: &str, what: &str, path: &str) -> Result<String> {
+    read_text(Path::new(path), TEXT_BYTES_MAX).map_err(|error| {
+        let near = match error.kind() {
+            std::io::ErrorKind::NotFound => target::did_you_mean(Path::new(path)),
+            _ => String::new(),
+        };
+        anyhow!(
+            "{}",
+            format!("{option}: cannot read the {what} {path}: {error}.{near}")
+                .trim_end_matches('.')
+        )
+    })
+}
 
 /// A record and the words by which `WHAT=...` may name it.
 pub struct Named<'r> {

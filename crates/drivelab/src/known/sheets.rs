@@ -1,6 +1,6 @@
 //! Data sheets: a file of the user's, or the figures that the catalog has of a drive.
 
-use super::{Named, places};
+use super::{Named, places, read_file};
 use anyhow::{Context, Result, bail};
 use lab::names::did_you_mean;
 use record::{Record, TargetInfo};
@@ -9,7 +9,7 @@ use report::{
     specification::{self, Finding, Specification},
     terminal::Style,
 };
-use std::{fs, path::Path};
+use std::path::Path;
 use target::catalog::{Catalog, DriveEntry};
 
 /// The word for the figures that the catalog has of what was measured.
@@ -58,8 +58,7 @@ fn load(source: &str, target: &TargetInfo) -> Result<Specification> {
         return of_drive(drive_of(target, &catalog)?);
     }
     if Path::new(source).is_file() || source.contains('/') || source.ends_with(".toml") {
-        let text = fs::read_to_string(source)
-            .with_context(|| format!("--spec: cannot read the data sheet {source}"))?;
+        let text = read_file("--spec", "data sheet", source)?;
         return Ok(Specification::parse(source, &text)?);
     }
     let catalog = Catalog::load()?;

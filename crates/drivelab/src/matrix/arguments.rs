@@ -116,7 +116,8 @@ pub struct MatrixArguments {
     pub size: Option<u64>,
 
     /// Rounds over all configurations, each in a new order
-    #[arg(long, value_name = "N", default_value_t = 3, help_heading = "What to run")]
+    #[arg(long, value_name = "N", default_value_t = 3, help_heading = "What to run",
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub passes: u32,
 
     /// quick, normal or publish: how well each cell is measured

@@ -4,14 +4,14 @@
 use anyhow::{Context, Result, anyhow, bail};
 use block::display_bytes;
 use host::{
-    Consent, Directory, HostError, Ledger, Permit, Program, Reserved, Roots,
+    Consent, Directory, ErrorKind, HostError, Ledger, Permit, Program, Reserved, Roots,
     guard::{self, Identity},
     judge_destruction, judge_lending,
     ledger::{Change, Mark},
     setting::Switch,
 };
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
@@ -57,8 +57,16 @@ impl Ground {
         consent: &Consent,
     ) -> Result<Self> {
         if let Some(directory) = directory {
-            let directory = Directory::open(directory)
-                .with_context(|| format!("--loop {}: name a directory", directory.display()))?;
+            let directory = Directory::open(directory).map_err(|error| match error.kind() {
+                ErrorKind::NotFound => anyhow!(
+                    "--loop {}: nothing is there.{} To make a scratch file in it, name a directory",
+                    directory.display(),
+                    target::did_you_mean(directory)
+                ),
+                _ => anyhow!("--loop {}: name a directory: {error}", directory.display()),
+            })?;
+            host::missing::refuse_kernels_place(directory.path())
+                .map_err(|error| anyhow!("--loop: {error}"))?;
             if !host::scratch::takes_direct_io(&directory) {
                 bail!(
                     "--loop {}: the file system there refuses O_DIRECT, so that memory would be measured: name a directory on another one",
@@ -78,8 +86,12 @@ impl Ground {
         }
         let text = target.expect("the command line has one or the other");
         match text.parse::<TargetText>()? {
-            TargetText::Model(_) => Ok(Self::Model { text: text.to_owned() }),
+            TargetText::Model(stack) => {
+                target::stack::open(&stack, &Catalog::load()?, 0)?;
+                Ok(Self::Model { text: text.to_owned() })
+            }
             TargetText::Path(path) => {
+                refuse_no_device(&path)?;
                 let cleared = judge_destruction(&path, &Roots::default())?;
                 let device = cleared.confirm(consent)?.reserve()?;
                 let name = device.path().file_name().and_then(|name| name.to_str());
@@ -331,6 +343,26 @@ pub fn start_server(
         ledger.process(&name, &address, || start(Command::new(&own).args(&words).stdout(said)))?;
     wait_for(&socket, &mut server, "drivelab serve")?;
     Ok(server)
+}
+
+/// Says what a matrix on a directory or on nothing wants; the guard says the rest.
+fn refuse_no_device(path: &Path) -> Result<()> {
+    let shown = path.display();
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => bail!(
+            "{shown} is a directory, and a matrix makes file systems: `--loop {shown}` makes them \
+             on a loop device over a scratch file in it"
+        ),
+        Ok(found) if found.is_file() => bail!(
+            "{shown} is a file, and a matrix takes a block device: attach it with `losetup`, or \
+             measure on a scratch file of its own with --loop DIR"
+        ),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => bail!(
+            "there is no {shown}.{} A matrix takes a block device, model:STACK, or --loop DIR",
+            target::did_you_mean(path)
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// Attaches what is served: the block device, and nbdfuse.

@@ -103,6 +103,11 @@ pub fn check(arguments: &MatrixArguments) -> Result<()> {
     ground(arguments)?.check(&axes.configurations())
 }
 
+/// Refuses a place that is not there, or is no place for a matrix.
+pub fn check_place(arguments: &MatrixArguments) -> Result<()> {
+    ground(arguments).map(drop)
+}
+
 fn ground(arguments: &MatrixArguments) -> Result<Ground> {
     Ground::choose(
         arguments.target.as_deref(),

@@ -107,7 +107,10 @@ fn follow(path: &Path) -> Result<Place> {
     for _ in 0..LINKS_MAX {
         let (directory, name) = Directory::of(&at)?;
         let found = match fs::statat(&directory.held, &name, AtFlags::SYMLINK_NOFOLLOW) {
-            Err(Errno::NOENT) if at == path => return Ok(Place::File(directory, name, None)),
+            Err(Errno::NOENT) if at == path => {
+                host::missing::refuse_in_kernels_place(path)?;
+                return Ok(Place::File(directory, name, None));
+            }
             Err(Errno::NOENT) => bail!(
                 "{0} is a link to {1}, and there is no {1}: remove the link, or name {1} itself",
                 path.display(),

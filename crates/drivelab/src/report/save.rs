@@ -122,6 +122,7 @@ impl Outputs {
     /// Writes everything and says what: a line a file, one for all drawings.
     pub fn write(self) -> Result<Vec<String>> {
         for directory in &self.directories {
+            host::missing::refuse_in_kernels_place(directory).context("--svg")?;
             fs::create_dir(directory)
                 .with_context(|| format!("cannot make the directory {}", directory.display()))?;
         }

@@ -1,6 +1,6 @@
 //! `--dry-run`: what a plan would do, before the first byte.
 
-use super::{must_ask, wears};
+use super::{must_ask, wear, wears};
 use crate::{duration::in_words, output::hanging};
 use block::display_bytes;
 use lab::{
@@ -9,8 +9,9 @@ use lab::{
 };
 use record::{TargetInfo, TargetKind};
 
-/// The plan as text.
-pub fn describe(plan: &Plan, targets: &[Box<dyn Target>]) -> String {
+/// The plan as text. `rated_bytes` are what the drives may be written in their lives, where that is
+/// known.
+pub fn describe(plan: &Plan, targets: &[Box<dyn Target>], rated_bytes: Option<u64>) -> String {
     let outline = plan.outline();
     let cells = match outline.cells.len() {
         1 => "its cell".to_owned(),
@@ -23,7 +24,7 @@ pub fn describe(plan: &Plan, targets: &[Box<dyn Target>]) -> String {
     }
     text += &hanging("area    ", &outline.span);
     text += &hanging("passes  ", &format!("{} over {cells}", outline.passes));
-    text += &hanging("writes  ", &writes(&outline, targets));
+    text += &hanging("writes  ", &writes(plan, targets, rated_bytes));
     text += &hanging("time    ", &time(&outline, targets));
     let common = common_course(&outline);
     if let Some(course) = &common {
@@ -67,29 +68,18 @@ fn target_line(info: &TargetInfo) -> String {
     parts.join(", ")
 }
 
-fn writes(outline: &Outline, targets: &[Box<dyn Target>]) -> String {
-    if outline.written_bytes_max == 0 {
+fn writes(plan: &Plan, targets: &[Box<dyn Target>], rated_bytes: Option<u64>) -> String {
+    if plan.written_bytes_max == 0 {
         return "nothing".to_owned();
     }
     if !wears(targets) {
         return "nothing: there is no device".to_owned();
     }
-    let mut text = format!("at most {} to each target", display_bytes(outline.written_bytes_max));
-    if outline.fill_bytes > 0 {
-        text += &format!(", {} of it to fill the area first", display_bytes(outline.fill_bytes));
-    }
-    match endurance_bytes(targets) {
-        Some(rated) => {
-            let percent = 100.0 * outline.written_bytes_max as f64 / rated as f64;
-            text + &format!("; {percent:.4} % of the rated endurance")
-        }
+    let text = wear::before(plan, rated_bytes);
+    match rated_bytes {
+        Some(_) => text,
         None => text + "; the drive's rated endurance is not known",
     }
-}
-
-fn endurance_bytes(targets: &[Box<dyn Target>]) -> Option<u64> {
-    let drives = targets.iter().flat_map(|target| &target.info().stack);
-    drives.filter_map(|layer| layer.drive.as_ref()?.rated_endurance_bytes).min()
 }
 
 fn time(outline: &Outline, targets: &[Box<dyn Target>]) -> String {

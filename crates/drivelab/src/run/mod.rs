@@ -7,6 +7,7 @@
 mod dry;
 mod order;
 mod resume;
+mod wear;
 
 pub use order::{Order, entropy};
 
@@ -15,7 +16,7 @@ use crate::{
     interrupt,
     known::{Named, fail_on, prices, sheets},
     output,
-    progress::{Progress, Talk},
+    progress::{Progress, Talk, say},
 };
 use anyhow::{Context, Result, bail};
 use block::{Rng, display_bytes};
@@ -61,9 +62,18 @@ pub struct Measured {
 
 /// Measures and keeps the run. `None` where only the plan was asked for: it is printed.
 pub fn measure(arguments: &RunArguments) -> Result<Option<Measured>> {
-    let mut store = output::open_store(arguments.store.as_deref())?;
-    clean_up_after_killed_runs(&mut store)?;
-    let earlier = arguments.resume.as_deref().map(|run| store.resolve(run)).transpose()?;
+    // A plan that is only printed needs no history, and leaves none.
+    let mut store = match arguments.dry_run {
+        true => None,
+        false => Some(output::open_store(arguments.store.as_deref())?),
+    };
+    if let Some(store) = &mut store {
+        clean_up_after_killed_runs(store)?;
+    }
+    let earlier = match (&arguments.resume, &store) {
+        (Some(run), Some(store)) => Some(store.resolve(run)?),
+        _ => None,
+    };
     let order = match &earlier {
         Some(record) => Order::resume(record)?,
         None => Order::new(arguments)?,
@@ -75,19 +85,23 @@ pub fn measure(arguments: &RunArguments) -> Result<Option<Measured>> {
     };
     let mut targets = open_targets(&order, &permission, clock)?;
     // What the user says of the targets is read before the first byte, not after the last.
-    let infos: Vec<TargetInfo> = targets.iter().map(|target| target.info().clone()).collect();
+    let mut infos: Vec<TargetInfo> = targets.iter().map(|target| target.info().clone()).collect();
     let named = Named::of_targets(&infos);
-    sheets::of(&named, &arguments.decide.spec)?;
+    let sheets = sheets::of(&named, &arguments.decide.spec)?.concat();
     let prices = prices::given(&named, &arguments.price)?;
     let offers: Vec<_> = targets.iter().map(|target| target.offer()).collect();
     let plan = Plan::new(order.method.clone(), &order.options, &offers)?;
     if let Some(record) = &earlier {
         resume::check(record, &infos, &plan, &host::environment(&Roots::default()))?;
     }
-    if arguments.dry_run {
-        output::print(&dry::describe(&plan, &targets))?;
+    let Some(store) = store else {
+        for info in &mut infos {
+            host::ask_tools(&mut info.stack, &Roots::default());
+        }
+        let rated_bytes = wear::rated_bytes(&infos, &sheets);
+        output::print(&dry::describe(&plan, &targets, rated_bytes))?;
         return Ok(None);
-    }
+    };
     output::check_json(arguments.json.as_deref())?;
     if arguments.purge {
         check_purge(&targets)?;
@@ -113,7 +127,8 @@ pub fn measure(arguments: &RunArguments) -> Result<Option<Measured>> {
     for (_, target, money) in prices {
         record.targets[target].price = Some(money);
     }
-    carry_out(arguments, &plan, &mut targets, record, store).map(Some)
+    let rated_bytes = wear::rated_bytes(&record.targets, &sheets);
+    carry_out(arguments, &plan, &mut targets, rated_bytes, record, store).map(Some)
 }
 
 /// Whether the plan writes so much, to something that wears, that the user must agree first.
@@ -123,8 +138,7 @@ fn must_ask(plan: &Plan, targets: &[Box<dyn Target>]) -> bool {
 
 /// Whether there is anything that writing could wear.
 fn wears(targets: &[Box<dyn Target>]) -> bool {
-    let unworn = [TargetKind::Null, TargetKind::Model, TargetKind::Memory];
-    targets.iter().any(|target| !unworn.contains(&target.info().kind))
+    targets.iter().any(|target| target.offer().wears)
 }
 
 /// Only a device can be told to forget everything, and only with permission to write.
@@ -147,6 +161,7 @@ fn carry_out(
     arguments: &RunArguments,
     plan: &Plan,
     targets: &mut Vec<Box<dyn Target>>,
+    rated_bytes: Option<u64>,
     mut record: Record,
     mut store: Store,
 ) -> Result<Measured> {
@@ -158,6 +173,10 @@ fn carry_out(
     let talk = if arguments.quiet { Talk::Quiet } else { Talk::Normal };
     let style = output::style();
     let flag = interrupt::flag()?;
+    let worn = (wears(targets) && plan.written_bytes_max > 0).then(|| wear::filled(plan, targets));
+    if worn.is_some() {
+        say(None, talk, output::hanging("writes ", &wear::before(plan, rated_bytes)).trim_end());
+    }
     if arguments.purge {
         targets.iter_mut().try_for_each(|target| target.reset(Reset::Purge))?;
     }
@@ -170,6 +189,10 @@ fn carry_out(
     record.finished = Some(now());
     forget_scratch(&mut store.borrow_mut(), &record)?;
     store.borrow_mut().save(&record).context("the record could not be kept")?;
+    if let Some(filled) = worn {
+        let text = wear::after(plan, &record, &filled, rated_bytes);
+        say(None, talk, output::hanging("wrote ", &text).trim_end());
+    }
     if let Some(error) = save_error {
         eprintln!("drivelab: at first the record could not be kept: {error}");
     }

@@ -1,7 +1,9 @@
 //! What the user ordered, from the command line or from the record of a run that goes on.
 
-use crate::{cli::RunArguments, duration::parse_seconds, matrix::MatrixArguments};
-use anyhow::{Context, Result, bail};
+use crate::{
+    cli::RunArguments, duration::parse_seconds, known::read_file, matrix::MatrixArguments,
+};
+use anyhow::{Result, bail};
 use block::{Rng, parse_bytes};
 use lab::{
     method::{BUILT_IN, Method, parse_grade},
@@ -9,7 +11,7 @@ use lab::{
     statistics::Grade,
 };
 use record::{Record, State, TargetInfo, TargetKind};
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
 /// Method, options and targets of one run.
 pub struct Order {
@@ -76,7 +78,10 @@ impl Order {
         }
         let (name, text) = method_text(method)?;
         let labels = labels(&arguments.label);
-        Self::from_words(&name, &text, words, seed, Vec::new(), labels)
+        let order = Self::from_words(&name, &text, words, seed, Vec::new(), labels)?;
+        // A matrix adds up its turns and asks; a run's own bound knows nothing of them.
+        let written_bytes_max = Some(u64::MAX);
+        Ok(Self { options: Options { written_bytes_max, ..order.options }, ..order })
     }
 
     /// From the record of a run that was interrupted: the same targets, by the same scheme, and the
@@ -199,8 +204,7 @@ fn method_text(named: &str) -> Result<(String, String)> {
         return Ok(((*name).to_owned(), (*text).to_owned()));
     }
     if named.contains(['.', '/']) || Path::new(named).is_file() {
-        let text = fs::read_to_string(named)
-            .with_context(|| format!("--method: cannot read the method file {named}"))?;
+        let text = read_file("--method", "method file", named)?;
         return Ok((named.to_owned(), text));
     }
     // The error names the nearest.

@@ -45,6 +45,9 @@ const SCRUB_EVERY_NS: u64 = 86_400_000_000_000;
 /// Serves the target until a signal comes.
 pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
     let address: Address = arguments.nbd.parse().context("--nbd")?;
+    if let Address::Unix(path) = &address {
+        host::missing::refuse_in_kernels_place(path).context("--nbd")?;
+    }
     if arguments.name.len() > NAME_BYTES_MAX {
         bail!("--name: NBD allows names of {NAME_BYTES_MAX} bytes at most: choose a shorter one");
     }

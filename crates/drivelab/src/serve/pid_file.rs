@@ -34,6 +34,7 @@ impl PidFile {
     /// # Errors
     /// A sentence with the cure.
     pub fn write(path: &Path) -> Result<Self> {
+        host::missing::refuse_in_kernels_place(path)?;
         // Two that find the same stale file must not both replace it.
         let _turn = lock_directory_of(path)?;
         refuse_living(path)?;

@@ -133,6 +133,10 @@ fn in_matrix<'d>(on: &'d On, study: Study, arguments: &StudyArguments) -> Result
             "making file systems needs root (`sudo drivelab study ...`); --on with a directory measures the one that is there"
         );
     }
+    if can_be_asked || arguments.loop_directory.is_some() {
+        // Once, and not as the reason why each of the settings is not to be had.
+        matrix::check_place(with(&BTreeMap::new())?.as_ref())?;
+    }
     for (axis, levels) in &on.matrix {
         let check = |levels: &str| {
             // The others' levels are of no matter here; a file system stands by itself.

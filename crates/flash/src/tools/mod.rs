@@ -19,7 +19,7 @@ pub(crate) mod tests;
 
 pub use check::{CheckReport, Finding, Severity, Verdict, check};
 pub use rescue::{Basis, Destination, Plan, RescueReport, Survey, survey};
-pub use resize::{Beyond, DeviceUse, NewSize, Resized, resize};
+pub use resize::{Beyond, DeviceUse, NewSize, Resized, Room, resize};
 pub use status::{SegmentCounts, Status, status};
 
 use crate::{
@@ -60,6 +60,11 @@ pub enum ToolError {
         /// The smallest size that keeps them.
         least_bytes: u64,
     },
+    /// Of a resize: the volume would be larger than what its drive can hold.
+    Overcommits {
+        /// What that is.
+        bytes_max: u64,
+    },
     /// Of a resize: so much must stay free that what the volume holds has no room.
     TooFull {
         /// What it holds.
@@ -88,6 +93,12 @@ impl fmt::Display for ToolError {
                 formatter,
                 "{blocks} blocks beyond the new end hold data: take {least_bytes} B or more, or say that they may \
                  be discarded"
+            ),
+            Self::Overcommits { bytes_max } => write!(
+                formatter,
+                "the drive can hold {} of the volume's data, as the rest must stay free for \
+                 cleaning: choose that size or less",
+                block::display_bytes(*bytes_max)
             ),
             Self::TooFull { mapped_blocks, blocks_max } => write!(
                 formatter,

@@ -38,6 +38,17 @@ pub struct NewSize {
     pub device: DeviceUse,
     /// Where the volume shrinks.
     pub beyond: Beyond,
+    /// Where it grows.
+    pub room: Room,
+}
+
+/// Whether a volume may grow beyond what its drive can hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Room {
+    /// All of it has room.
+    Held,
+    /// Writes to new places may find no space before the volume is full (thin provisioning).
+    Overcommitted,
 }
 
 /// How much of its drive a volume uses.
@@ -79,6 +90,11 @@ pub fn resize(
     let shape = new_shape(&before.shape, size, engine.geometry(Drive(0)).capacity_bytes)?;
     let after = Layout::with_root_areas(shape, before.root_bytes, transfer_bytes_max)
         .map_err(ToolError::Refused)?;
+    let grows = shape.exported_bytes > before.shape.exported_bytes;
+    if grows && size.room == Room::Held && after.mapped_max < after.exported_blocks {
+        let bytes_max = u64::from(after.mapped_max) * BLOCK_BYTES;
+        return Err(ToolError::Overcommits { bytes_max });
+    }
     if shape == before.shape {
         return Ok(Resized { before, after, blocks_discarded: 0 });
     }

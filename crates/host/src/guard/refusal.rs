@@ -1,5 +1,6 @@
 //! Why a device may not be overwritten, in words: what was found, and the cure.
 
+use crate::{missing, roots::Roots};
 use std::{fmt, path::PathBuf};
 
 /// Why a device may not be overwritten.
@@ -183,7 +184,10 @@ impl Refusal {
         let surely =
             |command: &str| format!("make sure that it is the right drive, then `{command}`");
         match &self.reason {
-            Reason::Missing => "check the spelling".into(),
+            Reason::Missing => {
+                let near = missing::did_you_mean(&self.path, &[], &Roots::default());
+                format!("check the spelling.{near}").trim_end_matches('.').to_owned()
+            }
             Reason::NotABlockDevice => "name a directory or a new file to write to".into(),
             Reason::NotAFile => "name a file or a block device".into(),
             Reason::Unknown => "run where /sys is mounted".into(),

@@ -42,6 +42,10 @@ pub struct MethodFile {
     /// quarter of the span is always allowed) or `2x span`; `4x span` when absent.
     #[serde(default)]
     pub written_max: Option<String>,
+    /// Most bytes that all time-bound cells of a run at grade quick write to something that wears,
+    /// fills apart, unless the user says otherwise: a size. No bound when absent.
+    #[serde(default)]
+    pub run_written_max: Option<String>,
     /// More than this many times the span of writes needs `--yes`.
     #[serde(default = "default_ask_above")]
     pub ask_above: f64,

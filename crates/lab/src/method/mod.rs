@@ -70,6 +70,8 @@ pub struct Method {
     pub grade: Grade,
     /// Most bytes that each writing stream writes in one pass that nothing else bounds.
     pub written_max: WrittenRule,
+    /// Most bytes that all cells of a quick run write to something that wears.
+    pub run_written_max: Option<u64>,
 }
 
 impl Method {
@@ -96,10 +98,14 @@ impl Method {
         let grade_text = file.grade.as_deref().unwrap_or("normal");
         let grade = parse_grade(grade_text).map_err(&wrong)?;
         let written_max = written_rule(file.written_max.as_deref()).map_err(&wrong)?;
+        let run_written_max = file.run_written_max.as_deref().map(block::parse_bytes).transpose();
+        let run_written_max =
+            run_written_max.map_err(|error| wrong(format!("run_written_max: {error}")))?;
         if let Some(rounds) = &mut file.rounds {
             rounds.tracked = tracked(&rounds.tracked, &cells).map_err(&wrong)?;
         }
-        Ok(Self { text: text.to_owned(), cells, span, grade, written_max, file })
+        let text = text.to_owned();
+        Ok(Self { text, cells, span, grade, written_max, run_written_max, file })
     }
 
     /// A method that comes with drivelab.

@@ -36,7 +36,7 @@ const TREE_OPERATION_S: f64 = 5e-6;
 /// Rounds that a steady state takes at least: the window of the SNIA specification.
 const ROUNDS_LEAST: u32 = 5;
 /// The stop rule wants two good looks, the second 15 % later.
-const SECOND_LOOK: f64 = 1.15;
+pub(crate) const SECOND_LOOK: f64 = 1.15;
 
 /// Shortest and longest time of all passes on all targets, and of the fills.
 pub(super) fn run(plan: &Plan, targets: usize) -> (f64, f64) {
@@ -93,7 +93,7 @@ fn seconds(plan: &Plan, cell: &CellSpec, stream: &Stream, pace: Pace) -> f64 {
 }
 
 /// Accesses an operation costs that nothing hides.
-fn accesses(stream: &Stream) -> f64 {
+pub(super) fn accesses(stream: &Stream) -> f64 {
     let buffered = stream.io.caching == Caching::Buffered;
     let scattered = match stream.pattern {
         Pattern::Sequential => false,

@@ -15,6 +15,7 @@ fn offer() -> Offer {
         remount: Ok(()),
         files_max: Ok(1 << 30),
         time: crate::target::Time::Wall,
+        wears: true,
         memory_bytes: 4 << 30,
     }
 }
@@ -125,4 +126,78 @@ fn a_target_without_stdio_leaves_such_cells_out() {
     let method = Method::built_in("iozone", &settings).expect("a method");
     let plan = Plan::new(method, &Options::default(), &[without]).expect("a plan");
     assert_eq!(plan.left_out.len(), 4, "fwrite, re-fwrite, fread, re-fread");
+}
+
+const GIB: u64 = 1 << 30;
+
+/// What all passes of all cells of a plan may write, fills apart.
+fn cells_bytes(plan: &Plan) -> u64 {
+    let passes = u64::from(plan.passes);
+    plan.cells.iter().map(|cell| plan.pass_written_max(cell) * passes).sum()
+}
+
+/// `run .` wrote 27 GiB in its first 76 s, and only `--dry-run` said "at most 37 GiB".
+#[test]
+fn a_quick_run_writes_eight_gibibytes_and_its_fill_whatever_it_compares() {
+    let of =
+        |options: Options, offers: &[Offer]| Plan::new(quick(), &options, offers).expect("a plan");
+    for offers in [&[offer()][..], &[offer(), offer()]] {
+        let plan = of(Options::default(), offers);
+        assert_eq!((plan.written_bytes_max, plan.fill), (9 * GIB, 1));
+        let cells = cells_bytes(&plan);
+        assert!(cells <= 8 * GIB && cells > 8 * GIB - 4096, "{cells}");
+        assert!(plan.unbounded_bytes >= 37 * GIB && !plan.must_ask());
+    }
+    let passes = Options { passes: Some(5), span_bytes: Some(64 << 20), ..Options::default() };
+    let plan = of(passes, &[offer()]);
+    assert!(cells_bytes(&plan) <= 8 * GIB && plan.written_bytes_max == 8 * GIB + (64 << 20));
+}
+
+/// Each cell has what a fast drive would write under it in the same time: at depth 1 a tenth of
+/// what it writes in order, so that no share lies idle while another is too small.
+#[test]
+fn a_bound_is_shared_out_by_what_each_cell_can_use() {
+    let plan = Plan::new(quick(), &Options::default(), &[offer()]).expect("a plan");
+    let share = |end: &str| {
+        let cell = plan.cells.iter().find(|cell| cell.name.ends_with(end)).expect(end);
+        plan.pass_written_max(cell) as f64 / GIB as f64
+    };
+    let order: Vec<f64> = plan
+        .cells
+        .iter()
+        .filter(|cell| cell.writes())
+        .map(|cell| plan.pass_written_max(cell) as f64 / GIB as f64)
+        .collect();
+    // Sequential, depth 1, depth 32, durable.
+    assert!((order[0] - 4.1).abs() < 0.1 && (order[2] - 3.1).abs() < 0.1, "{order:?}");
+    assert!((0.3..0.5).contains(&order[1]) && order[1] == share("sync-write-4K"), "{order:?}");
+    // A cell that has all it could write leaves the rest to the others.
+    let more = Options { written_bytes_max: Some(12 * GIB), ..Options::default() };
+    let plan = Plan::new(quick(), &more, &[offer()]).expect("a plan");
+    let capped = plan.cells.iter().filter(|cell| plan.pass_written_max(cell) == 4 * GIB).count();
+    assert_eq!(capped, 1, "random writes at depth 32 have their most");
+    assert!(cells_bytes(&plan).abs_diff(11 * GIB) < 4096);
+}
+
+#[test]
+fn who_asks_for_more_or_wears_nothing_has_what_the_cells_could_use() {
+    let written = |options: Options, offer: Offer| {
+        let plan = Plan::new(quick(), &options, &[offer]).expect("a plan");
+        (plan.written_bytes_max, plan.must_ask())
+    };
+    let unworn = Offer { wears: false, ..offer() };
+    assert_eq!(written(Options::default(), unworn).0, 37 * GIB);
+    let more = Options { written_bytes_max: Some(20 * GIB), ..Options::default() };
+    assert_eq!(written(more, offer()), (20 * GIB, false));
+    let most = Options { written_bytes_max: Some(1 << 50), ..Options::default() };
+    assert_eq!(written(most, offer()).0, 37 * GIB);
+    // A higher grade keeps what it needs, and asks.
+    let normal = Options { grade: Some(Grade::Normal), ..Options::default() };
+    let (bytes, asks) = written(normal, offer());
+    assert!(bytes > 100 * GIB && asks, "{bytes}");
+    // So much was asked for by the cell itself.
+    let bound = Method::built_in("quick", &[("bound".to_owned(), "once".to_owned())]);
+    let size = Options { span_bytes: Some(4 * GIB), ..Options::default() };
+    let plan = Plan::new(bound.expect("a method"), &size, &[offer()]).expect("a plan");
+    assert_eq!(plan.written_bytes_max, 20 * GIB);
 }

@@ -1,12 +1,18 @@
 //! Bytes that may still be written to each target. The plan's limit is kept, whatever a pass is asked to do:
 //! a pass that could exceed it is cut short or left out before it starts.
 
+use super::pass::StreamPass;
 use crate::{
     method::CellSpec,
-    plan::{self, Plan, narrowed, tree_written},
+    plan::{self, Plan, SECOND_LOOK, narrowed, tree_written},
+    statistics::Stop,
     workload::{Area, Op, Stream},
 };
-use record::{Cell, Record, TargetInfo, TargetKind};
+use block::display_bytes;
+use record::{Cell, Flag, Record, TargetInfo, TargetKind, Warning};
+
+/// What was doubted wants noticeably more bytes, or the next run is doubted as well.
+const TIMES_MIN: f64 = 1.5;
 
 /// What is left, a target each; `None` where there is no limit.
 pub(super) struct Allowance {
@@ -17,16 +23,10 @@ impl Allowance {
     /// The plan's limit less what the passes of `record` wrote: a resumed run goes on counting, and only
     /// its fills start anew.
     pub fn new(plan: &Plan, record: &Record) -> Self {
-        let written = |target: usize| -> u64 {
-            let cells = record.cells.iter().filter(|cell| cell.target == target);
-            cells
-                .filter(|cell| Op::parse(&cell.op).is_none_or(Op::writes))
-                .fold(0, |sum: u64, cell: &Cell| sum.saturating_add(cell.total.bytes))
-        };
         let left = |(target, info): (usize, &TargetInfo)| match info.kind {
             // Nothing is worn where nothing is written.
             TargetKind::Null => None,
-            _ => Some(plan.written_bytes_max.saturating_sub(written(target))),
+            _ => Some(plan.written_bytes_max.saturating_sub(written_by_cells(record, target))),
         };
         Self { left: record.targets.iter().enumerate().map(left).collect() }
     }
@@ -68,6 +68,48 @@ impl Allowance {
         let least = |stream: &Stream| u64::from(stream.threads) * u64::from(stream.block_bytes);
         writers().all(|stream| least(stream) <= each).then_some(each)
     }
+}
+
+/// Bytes that the cells of a target wrote in all their passes, as far as the record knows.
+pub fn written_by_cells(record: &Record, target: usize) -> u64 {
+    let cells = record.cells.iter().filter(|cell| cell.target == target);
+    cells
+        .filter(|cell| Op::parse(&cell.op).is_none_or(Op::writes))
+        .fold(0, |sum: u64, cell: &Cell| sum.saturating_add(cell.total.bytes))
+}
+
+/// What is said of a pass that ended when its bytes were spent, before it was known well enough.
+pub(super) fn cut_short(plan: &Plan, pass: &StreamPass) -> Option<Warning> {
+    let flag = match pass.stop.filter(|_| pass.spent)? {
+        Stop::Converged => return None,
+        Stop::NotConverged => Flag::NotConverged,
+        Stop::Insufficient => Flag::Insufficient,
+    };
+    let seen = &pass.assessment;
+    let wanted = plan.rule.half_width_max;
+    let width = seen.half_width_relative;
+    let found = match width {
+        None => "too short for an interval".to_owned(),
+        Some(width) if width > wanted => format!("the interval was ±{:.1} %", width * 100.0),
+        Some(_) if !seen.steady => "the rate was not steady".to_owned(),
+        Some(_) => "with too few samples to be sure".to_owned(),
+    };
+    // Twice as narrow takes four times as long; the least is what any cell is given.
+    let narrower = width.map_or(1.0, |width| (width / wanted).powi(2));
+    let times = narrower.max(plan.rule.seconds_min * SECOND_LOOK / pass.seconds).max(TIMES_MIN);
+    let cure = match plan.written_bytes_max < plan.unbounded_bytes {
+        true => {
+            let bytes = display_bytes(plan.bound_for(times)).replace(' ', "");
+            format!("--max-written {bytes} gives it {:.0} s", (pass.seconds * times).ceil())
+        }
+        false => "a method file with a higher `written_max` gives it more".to_owned(),
+    };
+    let text = format!(
+        "the {} that it may write were written in {:.1} s, {found}: {cure}",
+        display_bytes(pass.bytes),
+        pass.seconds
+    );
+    Some(Warning { flag: Some(flag), text })
 }
 
 /// Most bytes that a stream wrote when it moved `bytes`. Which operations of a mix are writes is a matter of

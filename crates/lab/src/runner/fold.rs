@@ -279,6 +279,10 @@ fn sum_up(cell: &mut Cell, stream: &Stream, window: usize) {
 /// The flag a stop stands for.
 pub(super) fn stop_warning(stop: Option<Stop>, pass: &StreamPass) -> Option<Warning> {
     let reached = pass.assessment.half_width_relative;
+    // What more bytes would cure is said where the plan is known.
+    if pass.spent {
+        return None;
+    }
     match stop? {
         Stop::Converged => None,
         Stop::NotConverged => Some(Warning {

@@ -10,6 +10,7 @@ mod fold;
 mod pass;
 mod traps;
 
+pub use allowance::written_by_cells;
 pub use calibrate::engine_cost_ns;
 pub use fill::probe_bytes;
 pub use pass::Live;
@@ -437,7 +438,11 @@ impl<'a> Runner<'a> {
                 _ => record.environment.host.memory_usable_bytes(),
             },
         };
-        (0..cell.streams.len()).map(|index| traps::find(&scene(index))).collect()
+        let found = |index: usize| {
+            let cut = allowance::cut_short(self.plan, &done.streams[index]);
+            cut.into_iter().chain(traps::find(&scene(index))).collect()
+        };
+        (0..cell.streams.len()).map(found).collect()
     }
 }
 

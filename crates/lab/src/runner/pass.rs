@@ -52,6 +52,8 @@ pub(super) struct StreamPass {
     pub assessment: Assessment,
     /// `None` for a pass that the rule does not end.
     pub stop: Option<Stop>,
+    /// Whether its bytes were spent before the rule was satisfied or its time was over.
+    pub spent: bool,
     pub seconds: f64,
     pub operations: u64,
     pub bytes: u64,
@@ -198,6 +200,7 @@ pub(super) fn run(
         stops: vec![None; blocks.len()],
         looked: 0,
         judged: None,
+        spent: false,
         rule: order.rule,
         bound: order.cell.bound,
         timed: is_timed(order.cell),
@@ -225,6 +228,8 @@ struct Course {
     looked: usize,
     /// Ticks that counted when a timed pass was told to stop: what comes later was not asked for any more.
     judged: Option<usize>,
+    /// Whether it was told so because a worker had used up its bytes.
+    spent: bool,
     rule: StopRule,
     bound: CellBound,
     timed: bool,
@@ -261,11 +266,18 @@ impl Course {
     /// Whether the pass is over: by the rule, or because a worker of a timed pass has used up its bytes
     /// and the others would go on without it, with less in flight than was asked for.
     fn is_over(&mut self, someone_is_spent: bool) -> bool {
-        let over = self.look() || (self.timed && someone_is_spent);
+        let satisfied = self.look();
+        let over = satisfied || (self.timed && someone_is_spent);
         if over && self.timed {
+            self.spent = !satisfied;
             self.judged = Some(self.board.common_ticks());
         }
         over
+    }
+
+    /// Whether the pass ended for want of bytes: some worker's, or all workers' at once.
+    fn is_spent(&self) -> bool {
+        self.bound == CellBound::Time && (self.spent || self.judged.is_none())
     }
 
     /// How many ticks make up the pass.
@@ -538,11 +550,17 @@ fn finish(
     for (index, stream) in order.cell.streams.iter().enumerate() {
         let board = course.board.stream(index);
         let ticks = board.ticks(complete);
-        let assessment = assess(&ticks, TICK_NS, &order.rule);
+        // No look came too early where no byte was left for a later one: what was seen decides.
+        let judged_s = complete as f64 * TICK_NS as f64 / 1e9;
+        let rule = match course.is_spent() {
+            true => StopRule { seconds_min: order.rule.seconds_min.min(judged_s), ..order.rule },
+            false => order.rule,
+        };
+        let assessment = assess(&ticks, TICK_NS, &rule);
         // Rate and latency are of the same time, or they do not belong together.
         let warm_up = if course.timed { assessment.warm_up_ticks } else { 0 };
         let in_the_end = match assessment {
-            seen if seen.satisfies(&order.rule) => Stop::Converged,
+            seen if seen.satisfies(&rule) => Stop::Converged,
             seen if seen.sufficient => Stop::NotConverged,
             _ => Stop::Insufficient,
         };
@@ -553,6 +571,7 @@ fn finish(
         };
         done.streams.push(StreamPass {
             stop: course.timed.then_some(stop),
+            spent: course.is_spent(),
             seconds,
             operations: board.operations(),
             bytes: board.bytes(),

@@ -195,7 +195,8 @@ fn fits_in_memory(scene: &Scene<'_>) -> Option<Warning> {
         Some(_) => scene.pass.bytes,
         None => scene.area.bytes,
     };
-    (buffered && bytes < scene.memory_bytes).then(|| {
+    // Files without a byte, as Bonnie++ makes them, are names alone.
+    (buffered && bytes > 0 && bytes < scene.memory_bytes).then(|| {
         let (area, memory) = (display_bytes(bytes), display_bytes(scene.memory_bytes));
         warn(Flag::FitsInMemory, format!("{area} fit into {memory} of memory"))
     })?

@@ -89,6 +89,7 @@ impl Facts {
                 remount: Ok(()),
                 files_max: Ok(1 << 30),
                 time: Time::Virtual,
+                wears: false,
                 memory_bytes: 8 << 30,
             },
             inspected: Vec::new(),

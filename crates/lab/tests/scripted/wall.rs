@@ -162,6 +162,7 @@ impl Target for Walled {
             remount: Ok(()),
             files_max: Ok(1 << 30),
             time: Time::Wall,
+            wears: false,
             memory_bytes: 8 << 30,
         }
     }

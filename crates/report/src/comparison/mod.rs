@@ -154,7 +154,7 @@ pub(crate) fn against<'r>(baseline: &Subject<'r>, subject: Subject<'r>) -> Other
     } else {
         Design::Unpaired
     };
-    let (ours, theirs) = (keyed(&baseline.cells), keyed(&subject.cells));
+    let [ours, theirs] = keyed(baseline, &subject);
     let index: BTreeMap<&Key, &'r Cell> = theirs.iter().map(|(key, cell)| (key, *cell)).collect();
     let (mut rows, mut only_in_baseline) = (Vec::new(), Vec::new());
     for (key, cell) in &ours {

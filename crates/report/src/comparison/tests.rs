@@ -43,6 +43,39 @@ fn verdicts(comparison: &Comparison<'_>) -> Vec<PairedVerdict> {
     rows.filter_map(|row| row.ratio.map(|ratio| ratio.verdict)).collect()
 }
 
+/// A matrix keeps the levels of a configuration among the coordinates of its cells, and `compare`
+/// of one found nothing that two configurations had in common.
+#[test]
+fn the_configurations_of_one_matrix_are_compared() {
+    let of = |target: usize, fs: &str, mount: Option<&str>, rate: f64| {
+        let mut cells = [
+            measured("reads", "read", 1, &[rate; 3]),
+            measured("deep", "read", 32, &[9.0 * rate; 3]),
+        ];
+        for cell in &mut cells {
+            cell.target = target;
+            cell.coordinates.insert("fs".to_owned(), fs.into());
+            let mounted = mount.map(|mount| ("mount".to_owned(), mount.into()));
+            cell.coordinates.extend(mounted);
+        }
+        cells
+    };
+    let mut all = of(0, "raw", None, 100.0).to_vec();
+    all.extend(of(1, "ext4", Some("noatime"), 50.0));
+    all.extend(of(2, "xfs", Some("noatime"), 100.0));
+    let targets = vec![example().targets[0].clone(); 3];
+    let matrix = Record { cells: all, targets, rounds: None, paired: Vec::new(), ..example() };
+    let runs = runs(&[&matrix]);
+    let comparison = compare(&runs).expect("three configurations");
+    assert_eq!(comparison.others.len(), 2);
+    for other in &comparison.others {
+        assert_eq!((other.design, other.rows.len()), (Design::Paired, 2));
+        assert!(other.only_in_baseline.is_empty() && other.only_in_other.is_empty());
+    }
+    use PairedVerdict::{Same, Slower};
+    assert_eq!(verdicts(&comparison), [Slower, Slower, Same, Same]);
+}
+
 #[test]
 fn cells_are_joined_by_what_they_do_and_not_by_their_names() {
     let ours = record(

@@ -36,9 +36,10 @@ pub(super) fn sheet(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
 
 /// Cells of both, joined by what they do.
 pub(super) fn joined<'r>(ours: &Subject<'r>, theirs: &Subject<'r>) -> Vec<(&'r Cell, &'r Cell)> {
-    let index: BTreeMap<Key, &Cell> = keyed(&theirs.cells).into_iter().collect();
+    let [ours, theirs] = keyed(ours, theirs);
+    let index: BTreeMap<Key, &Cell> = theirs.into_iter().collect();
     let pair = |(key, cell): (Key, &'r Cell)| Some((cell, *index.get(&key)?));
-    keyed(&ours.cells).into_iter().filter_map(pair).collect()
+    ours.into_iter().filter_map(pair).collect()
 }
 
 /// Every cell over the baseline's.

@@ -29,9 +29,11 @@ pub use section::BadCatalog;
 pub use unit::Dimension;
 
 use lab::names::did_you_mean;
+use record::input::{TEXT_BYTES_MAX, read_text};
 use std::{
     env, fs,
     path::{Path, PathBuf},
+    sync::Mutex,
 };
 
 /// Every drive and port that a STACK can name.
@@ -64,34 +66,37 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// What comes with drivelab, and the user's own drives.
+    /// What comes with drivelab, and the user's own drives. A file of his that is wrong is left
+    /// out, and told to whoever asked by [`tell_left_out`].
     ///
     /// # Errors
-    /// What is wrong with a file, with file, line and key.
+    /// What is wrong with a file of drivelab's own, with file, line and key.
     pub fn load() -> Result<Self, BadCatalog> {
         let mut catalog = Self::built_in()?;
-        if let Some(folder) = user_folder() {
-            catalog.add_folder(&folder)?;
+        let left_out = user_folder().map_or_else(Vec::new, |folder| catalog.add_folder(&folder));
+        if let Some(tell) =
+            TELL.lock().ok().filter(|_| !left_out.is_empty()).and_then(|mut tell| tell.take())
+        {
+            left_out.iter().for_each(tell);
         }
         Ok(catalog)
     }
 
-    /// Adds every `*.toml` of a folder, by name; a folder that is not there has none.
-    ///
-    /// # Errors
-    /// What is wrong with a file, or a name that is taken.
-    pub fn add_folder(&mut self, folder: &Path) -> Result<(), BadCatalog> {
-        let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
+    /// Adds every `*.toml` of a folder, by name; a folder that is not there has none. Gives what is
+    /// wrong with those that it leaves out.
+    pub fn add_folder(&mut self, folder: &Path) -> Vec<BadCatalog> {
+        let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
         let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         files.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
         files.sort();
-        for path in files {
-            let file = path.display().to_string();
-            let text = fs::read_to_string(&path)
-                .map_err(|error| BadCatalog(format!("cannot read {file}: {error}")))?;
-            self.add(DriveEntry::parse(&file, &text)?)?;
-        }
-        Ok(())
+        files.iter().filter_map(|path| self.add_file(path).err()).collect()
+    }
+
+    fn add_file(&mut self, path: &Path) -> Result<(), BadCatalog> {
+        let file = path.display().to_string();
+        let text = read_text(path, TEXT_BYTES_MAX)
+            .map_err(|error| BadCatalog(format!("{file}: {error}")))?;
+        self.add(DriveEntry::parse(&file, &text)?)
     }
 
     /// Adds a drive.
@@ -173,6 +178,16 @@ impl Catalog {
     /// Names of all ports.
     pub fn port_names(&self) -> impl Iterator<Item = &str> {
         self.ports.iter().map(HostEntry::name)
+    }
+}
+
+/// Who is told of the files that [`Catalog::load`] leaves out; of each once.
+static TELL: Mutex<Option<fn(&BadCatalog)>> = Mutex::new(None);
+
+/// Has `tell` told of each of the user's files that the first [`Catalog::load`] leaves out.
+pub fn tell_left_out(tell: fn(&BadCatalog)) {
+    if let Ok(mut told) = TELL.lock() {
+        *told = Some(tell);
     }
 }
 

@@ -156,18 +156,39 @@ fn a_users_drive_joins_the_catalog_and_replaces_nothing() {
     fs::write(&own, example().replacen("mtron-pro-32", "attic", 1)).expect("a file");
     fs::write(folder.path().join("notes.txt"), "no drive").expect("a file");
     let mut catalog = built_in();
-    catalog.add_folder(folder.path()).expect("a good folder");
+    assert_eq!(catalog.add_folder(folder.path()), []);
     assert_eq!(catalog.drive("attic").expect("it is there").entry.file, own.display().to_string());
-    catalog.add_folder(&folder.path().join("absent")).expect("no folder, no drives");
-    fs::write(&own, example()).expect("a file");
-    let refusal = built_in().add_folder(folder.path()).expect_err("the name is taken").to_string();
-    assert!(
-        refusal.contains("catalog/mtron-pro-32.toml") && refusal.contains("attic.toml"),
-        "{refusal}"
+    assert_eq!(catalog.add_folder(&folder.path().join("absent")), [], "no folder, no drives");
+}
+
+/// One wrong file in the user's folder took away all drives, his own and drivelab's: `drives`,
+/// `--spec` and every model failed with its complaint.
+#[test]
+fn a_users_file_that_is_wrong_is_left_out_and_the_others_stay() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("a file");
+    write("attic.toml", &example().replacen("mtron-pro-32", "attic", 1));
+    write("cut.toml", "name = \"cut");
+    write(
+        "port.toml",
+        &example().replacen("mtron-pro-32", "port", 1).replacen("highpoint2320", "highpoint", 1),
     );
-    fs::write(&own, example().replacen("highpoint2320", "highpoint", 1)).expect("a file");
-    let refusal = built_in().add_folder(folder.path());
-    assert!(refusal.is_err(), "the port is none, or the name is taken");
+    write("taken.toml", example());
+    std::os::unix::fs::symlink("/dev/zero", folder.path().join("zero.toml")).expect("a link");
+    let mut catalog = built_in();
+    let left_out: Vec<String> =
+        catalog.add_folder(folder.path()).iter().map(ToString::to_string).collect();
+    let told = [
+        ("cut.toml", "line 1"),
+        ("port.toml", "no port"),
+        ("taken.toml", "catalog/mtron-pro-32.toml"),
+        ("zero.toml", "longer than"),
+    ];
+    assert_eq!(left_out.len(), told.len(), "{left_out:?}");
+    for (said, (file, why)) in left_out.iter().zip(told) {
+        assert!(said.contains(file) && said.contains(why) && !said.contains('\n'), "{said}");
+    }
+    assert!(catalog.drive("attic").is_some() && catalog.drive("mtron-pro-32").is_some());
 }
 
 #[test]

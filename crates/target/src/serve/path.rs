@@ -4,7 +4,7 @@ use super::{
     Discarded, Hold, QUEUE_DEPTH, Served, ServedEngine, Sharing, TRANSFER_BYTES_MAX, Wishes,
     WriteCache,
 };
-use crate::volume::lock;
+use crate::{did_you_mean, volume::lock};
 use block::{Data, Engine, Geometry};
 use engine::{
     Access, Caching, Clock, Create, OpenError, OpenErrorKind, Sync, Syncing, Uring, UringOptions,
@@ -27,7 +27,8 @@ pub fn serve(path: &Path, wishes: &Wishes, clock: Clock) -> Result<Served, Targe
         TargetKind::File => serve_file(path, wishes, clock),
         TargetKind::BlockDevice => serve_device(path, wishes, clock),
         TargetKind::NewFile => Err(TargetError::refused(format!(
-            "{shown}: there is no such file: make one with `truncate -s 10G {shown}`"
+            "there is no {shown}.{} To serve a new file, make it with `truncate -s 10G {shown}`",
+            did_you_mean(path)
         ))),
         _ => Err(TargetError::refused(format!(
             "{shown} is a directory, and what is served is a file or a block device: make a file in it with \

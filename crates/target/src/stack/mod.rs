@@ -25,6 +25,7 @@ pub(crate) use managed::{on_memory, standing, unmapped};
 pub use memory::Flash;
 pub use meter::Traffic;
 pub use open::{Below, LayerInfo, Opened, Purpose, QUEUE_DEPTH, Top, open, open_for};
+pub(crate) use resolve::counted;
 pub use resolve::{CHUNK_BYTES, RAM_BYTES};
 pub(crate) use text::part;
 pub use text::{BadStack, DRIVES_MAX, Member, Part, Stack};

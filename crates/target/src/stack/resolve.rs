@@ -264,6 +264,13 @@ fn one_port<'c>(ports: &[(&'c HostEntry, bool)]) -> Result<&'c HostEntry, BadSta
 fn find_drive<'c>(member: &Member, catalog: &'c Catalog) -> Result<&'c DriveEntry, BadStack> {
     let name = member.drive.name.as_str();
     catalog.drive(name).ok_or_else(|| {
+        if let Some(counted) = counted(name, catalog) {
+            let several = counted.split('/').next().unwrap_or_default();
+            return BadStack(format!(
+                "there is no drive `{name}`. Several drives are written with an `x`, under an \
+                 array: `{several}`"
+            ));
+        }
         let near = did_you_mean(name, catalog.drive_names());
         let own = if name.ends_with(".toml") {
             " A drive of your own is named by its name, and its file lies in ~/.config/drivelab/drives."
@@ -278,6 +285,18 @@ fn find_drive<'c>(member: &Member, catalog: &'c Catalog) -> Result<&'c DriveEntr
         };
         BadStack(format!("there is no drive `{name}`.{near}{own} `drivelab drives` lists them"))
     })
+}
+
+/// `4xNAME/raid0` for `4NAME`, where the count lacks its `x`; with the layers that follow, if any
+/// do.
+pub fn counted(text: &str, catalog: &Catalog) -> Option<String> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (count, rest) = text.split_at_checked(digits).filter(|(count, _)| !count.is_empty())?;
+    let (name, layers) = match rest.split_once('/') {
+        Some((name, layers)) => (name, layers),
+        None => (rest, "raid0"),
+    };
+    catalog.drive(name).map(|_| format!("{count}x{name}/{layers}"))
 }
 
 fn find_port<'c>(name: &str, catalog: &'c Catalog) -> Result<&'c HostEntry, BadStack> {

@@ -1,5 +1,6 @@
 //! A file or block device as an engine, held: nobody else who asks may use it meanwhile.
 
+use crate::did_you_mean;
 use block::{Data, Engine, Geometry};
 use engine::{
     Access, Caching, Clock, Create, OpenError, OpenErrorKind, Sync, Syncing, Uring, UringOptions,
@@ -169,7 +170,15 @@ fn refused(refusal: Refusal) -> TargetError {
 }
 
 fn refuse_directory(path: &Path) -> Result<(), TargetError> {
-    let facts = fs::metadata(path).map_err(|error| io_error("open", path, &error))?;
+    let facts = fs::metadata(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => TargetError::refused(format!(
+            "there is no {}: name the file or device that a managed volume is on.{} \
+             `drivelab flash create` makes one",
+            path.display(),
+            did_you_mean(path)
+        )),
+        _ => io_error("open", path, &error),
+    })?;
     if facts.is_dir() {
         return Err(TargetError::refused(format!(
             "{} is a directory, and a managed volume is in a file or on a block device: name one",

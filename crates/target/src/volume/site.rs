@@ -1,6 +1,7 @@
 //! Where a new volume may go: what is there, whether it may be overwritten, and what the host says of it.
 
 use super::hold::{HeldDrive, io_error};
+use crate::did_you_mean;
 use engine::{Clock, raw};
 use flash::{BLOCK_BYTES, Parity};
 use host::{Cleared, Consent, Permit, Reason, Refusal, Roots};
@@ -145,8 +146,9 @@ fn new_file(order: &Order, info: &TargetInfo) -> Result<Site, TargetError> {
     let path = order.path.clone();
     let Some(bytes) = order.drive_bytes else {
         return Err(TargetError::refused(format!(
-            "{0} does not exist: add --drive-size, such as `--drive-size 10G`, to make a file of that size",
-            path.display()
+            "{0} does not exist.{1} To make a file there, give its size: `--drive-size 10G`",
+            path.display(),
+            did_you_mean(&path)
         )));
     };
     if info.free_bytes.is_some_and(|free| free < bytes) {

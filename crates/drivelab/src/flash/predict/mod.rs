@@ -54,7 +54,11 @@ pub fn predict(arguments: &PredictArguments) -> Result<ExitCode> {
             let store = output::open_store(arguments.store.as_deref())?;
             let named = path.to_string_lossy();
             let record = store.resolve(&named).with_context(|| {
-                format!("`{named}` is neither `model:STACK` nor a RUN of the store; measure it first with `drivelab run`")
+                let near = target::did_you_mean(&path);
+                format!(
+                    "`{named}` is neither `model:STACK` nor a RUN of the store.{near} A drive is \
+                     measured first, with `drivelab run`"
+                )
             })?;
             (rates::of_record(&record)?, None)
         }

@@ -70,6 +70,9 @@ impl Door {
     /// not meant so.
     pub fn open(text: &str, reach: Reach) -> Result<Self> {
         let address: Address = text.parse()?;
+        if let Address::Unix(path) = &address {
+            ::host::missing::refuse_in_kernels_place(path)?;
+        }
         if let Address::Tcp(socket) = &address
             && reach == Reach::Local
             && !host::is_loopback(socket.ip())

@@ -3,14 +3,19 @@
 use super::{End, contents, moved, patient, sectors, settings, sim, used};
 use crate::{
     crash::bench::{ask, flush, open, read_all, small, striped, write},
-    tools::{Beyond, DeviceUse, NewSize, Resized, ToolError, check, resize},
+    tools::{Beyond, DeviceUse, NewSize, Resized, Room, ToolError, check, resize},
 };
 use block::{Drive, Durability, Engine};
 use flash::{Refusal, Shape};
 use model::{Choices, Fault, FaultPlan, Faults, Grain, Media, Sim, When};
 
 fn to(exported_bytes: u64, beyond: Beyond) -> NewSize {
-    NewSize { exported_bytes: Some(exported_bytes), device: DeviceUse::Keep, beyond }
+    NewSize {
+        exported_bytes: Some(exported_bytes),
+        device: DeviceUse::Keep,
+        beyond,
+        room: Room::Held,
+    }
 }
 
 fn resized(medium: Media, size: NewSize) -> (Media, Result<Resized, ToolError>) {
@@ -58,8 +63,12 @@ fn a_volume_on_a_drive_that_has_grown_uses_it_all_when_told() {
     for (shape, end) in [(small(), End::Clean), (striped(), End::Unclean)] {
         let (medium, values) = used(shape, 3, end);
         let device_bytes = shape.device_bytes + (2 << 20);
-        let size =
-            NewSize { exported_bytes: None, device: DeviceUse::Whole, beyond: Beyond::Refuse };
+        let size = NewSize {
+            exported_bytes: None,
+            device: DeviceUse::Whole,
+            beyond: Beyond::Refuse,
+            room: Room::Held,
+        };
         let (medium, result) = resized(moved(medium, device_bytes), size);
         let Resized { before, after, .. } = result.expect("it has grown");
         assert!(after.segments > before.segments && after.mapped_max >= before.mapped_max);
@@ -81,6 +90,7 @@ fn a_power_cut_anywhere_in_a_resize_leaves_the_old_size_or_the_new_one() {
         exported_bytes: Some(grown_bytes),
         device: DeviceUse::Whole,
         beyond: Beyond::Refuse,
+        room: Room::Held,
     };
     let (mut cuts, mut old, mut new) = (0, 0, 0);
     for nth in 1.. {

@@ -20,6 +20,7 @@ fn offer() -> Offer {
         remount: Ok(()),
         files_max: Ok(u64::MAX),
         time: Time::Wall,
+        wears: true,
         memory_bytes: u64::MAX,
     }
 }

@@ -1,0 +1,80 @@
+//! "Did you mean": the nearest right names to a wrong one.
+
+/// Up to three of `known` within a third of their length in edits, nearest first: at least two, but
+/// one of names so short that two letters make another word.
+pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut close: Vec<(usize, &str)> = known
+        .into_iter()
+        .map(|name| (edits(wrong, name), name))
+        .filter(|(edits, name)| *edits <= edits_max(name) || name.starts_with(wrong))
+        .collect();
+    close.sort();
+    close.truncate(3);
+    close.into_iter().map(|(_, name)| name).collect()
+}
+
+/// ` Did you mean ...?`, or nothing when nothing is near.
+pub fn did_you_mean<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let names = nearest(wrong, known);
+    if names.is_empty() {
+        return String::new();
+    }
+    let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    format!(" Did you mean {}?", quoted.join(" or "))
+}
+
+fn edits_max(name: &str) -> usize {
+    match name.len() {
+        0..=4 => 1,
+        length => (length / 3).max(2),
+    }
+}
+
+/// How many bytes must be put in, taken out, exchanged or swapped with the next to make one of the
+/// other (Levenshtein's distance with Damerau's swaps).
+pub fn edits(a: &str, b: &str) -> usize {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut before: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 0..a.len() {
+        let mut row = vec![i + 1];
+        for j in 0..b.len() {
+            let exchanged = last[j] + usize::from(a[i] != b[j]);
+            let mut least = exchanged.min(row[j] + 1).min(last[j + 1] + 1);
+            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
+                least = least.min(before[j - 1] + 1);
+            }
+            row.push(least);
+        }
+        before = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_comes_first_and_far_ones_not_at_all() {
+        let known = ["quick", "bm-flash", "iozone", "iozone-cmu", "oltp"];
+        assert_eq!(nearest("quik", known), ["quick"]);
+        assert_eq!(nearest("iozone-cmv", known)[0], "iozone-cmu");
+        assert_eq!(nearest("zzzzzz", known), [""; 0]);
+        assert_eq!(did_you_mean("bmflash", known), " Did you mean `bm-flash`?");
+    }
+
+    #[test]
+    fn edit_distances_are_the_textbook_ones() {
+        assert_eq!((edits("kitten", "sitting"), edits("", "abc"), edits("abc", "abc")), (3, 3, 0));
+        assert_eq!((edits("prot", "port"), edits("nvme-tcl", "nvme-tlc")), (1, 1));
+    }
+
+    /// `drives nope` was asked whether it meant `none`, and `/nope` whether it was `/home`.
+    #[test]
+    fn of_short_names_only_one_letter_may_be_wrong() {
+        assert_eq!(nearest("nope", ["home", "opt"]), [""; 0]);
+        assert_eq!(nearest("prot", ["port", "post"]), ["port"]);
+        assert_eq!(nearest("sdx", ["vda", "sda"]), ["sda"]);
+    }
+}

@@ -1,0 +1,89 @@
+//! What a run may write, said before it starts, and what it wrote, said at its end: bytes are what
+//! a drive's life is counted in.
+
+use block::display_bytes;
+use lab::{
+    plan::Plan,
+    runner::written_by_cells,
+    target::{Access, Target},
+};
+use record::{Record, TargetInfo};
+use report::specification::{Metric, Specification};
+
+/// What the drives may be written in their lives: the least that a tool tells of one of them or
+/// that a data sheet promises.
+pub fn rated_bytes(infos: &[TargetInfo], sheets: &[Option<Specification>]) -> Option<u64> {
+    let drives = infos.iter().flat_map(|info| &info.stack);
+    let told = drives.filter_map(|layer| layer.drive.as_ref()?.rated_endurance_bytes);
+    let entries = sheets.iter().flatten().flat_map(|sheet| &sheet.entries);
+    let promised = entries.filter(|entry| entry.metric == Metric::Endurance);
+    told.chain(promised.map(|entry| entry.value as u64)).filter(|bytes| *bytes > 0).min()
+}
+
+/// Which of the targets are filled before the first cell.
+pub fn filled(plan: &Plan, targets: &[Box<dyn Target>]) -> Vec<bool> {
+    let offers = targets.iter().map(|target| target.offer());
+    offers.map(|offer| plan.fill > 0 && offer.access == Access::ReadWrite).collect()
+}
+
+/// `at most 9 GiB to each target, 1 GiB of it to fill the area first; ...`.
+pub fn before(plan: &Plan, rated_bytes: Option<u64>) -> String {
+    let mut text = format!("at most {} to each target", display_bytes(plan.written_bytes_max));
+    let fill_bytes = fill_bytes(plan);
+    if fill_bytes > 0 {
+        text += &format!(", {} of it to fill the area first", display_bytes(fill_bytes));
+    }
+    if let Some(rated) = rated_bytes {
+        text += &share(plan.written_bytes_max, rated);
+    }
+    if plan.written_bytes_max < plan.unbounded_bytes {
+        let all = display_bytes(plan.unbounded_bytes);
+        text += &format!("; --max-written allows more: the cells could use {all}");
+    }
+    text
+}
+
+/// `6.3 GiB, 1 GiB of it to fill the area first; ...`. What a pass wrote that did not end is
+/// not known.
+pub fn after(plan: &Plan, record: &Record, filled: &[bool], rated_bytes: Option<u64>) -> String {
+    let fill_bytes = fill_bytes(plan);
+    let written = |target: usize| {
+        let first = if filled[target] { fill_bytes } else { 0 };
+        written_by_cells(record, target).saturating_add(first)
+    };
+    let all: Vec<u64> = (0..filled.len()).map(written).collect();
+    let each: Vec<String> = all.iter().map(|bytes| display_bytes(*bytes)).collect();
+    let mut text = each.join(" and ");
+    if filled.contains(&true) {
+        text += &format!(", {} of it to fill the area first", display_bytes(fill_bytes));
+    }
+    let most = all.iter().copied().max().unwrap_or(0);
+    text + &rated_bytes.map_or_else(String::new, |rated| share(most, rated))
+}
+
+fn fill_bytes(plan: &Plan) -> u64 {
+    plan.span_bytes.saturating_mul(u64::from(plan.fill))
+}
+
+/// Two digits, however small it is.
+fn share(bytes: u64, rated: u64) -> String {
+    let percent = 100.0 * bytes as f64 / rated as f64;
+    let digits = (1.0 - percent.max(1e-9).log10().floor()).clamp(0.0, 9.0) as usize;
+    format!("; {percent:.digits$} % of the rated endurance of {}", report::number::capacity(rated))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_has_two_digits_however_small_it_is() {
+        let said = |bytes, rated| share(bytes, rated);
+        assert_eq!(
+            said(9_000_000_000, 600e12 as u64),
+            "; 0.0015 % of the rated endurance of 600 TB"
+        );
+        assert!(said(1 << 40, 2 << 40).starts_with("; 50 %"));
+        assert!(said(0, 1 << 40).starts_with("; 0.0"));
+    }
+}
