@@ -20,9 +20,8 @@ impl Record {
         if words.next()? != "run" {
             return None;
         }
-        let replaced = |word: &str| {
-            ONCE.contains(&word) || options.iter().any(|(option, _)| *option == word)
-        };
+        let replaced =
+            |word: &str| ONCE.contains(&word) || options.iter().any(|(option, _)| *option == word);
         let is_own = |word: &str| self.targets.iter().any(|target| target.text == word);
         let mut kept = vec!["drivelab".to_owned(), "run".to_owned()];
         kept.extend(targets.iter().map(|target| quoted(target)));

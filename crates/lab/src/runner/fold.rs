@@ -7,8 +7,8 @@ use crate::{
     workload::{Op, Stream, tree::TreeCell},
 };
 use record::{
-    Bound, CachePass, Cell, CpuCost, Flag, Latency, ManagedPass, Operations, Pass, Percentile,
-    Series, Transition, Warning,
+    Bound, CachePass, Cell, CpuCost, Latency, ManagedPass, Operations, Pass, Percentile, Series,
+    Transition, Warning,
 };
 use std::collections::BTreeMap;
 

@@ -29,11 +29,11 @@ use allowance::{Allowance, written_bytes};
 use block::{IoError, display_bytes};
 use fold::Place;
 use pass::{PassError, PassOrder};
-use remedy::Remedy;
 use record::{
     CachePass, Cell, Flag, ManagedPass, Paired, PairedVerdict, Record, Rounds, State, TargetInfo,
     TargetKind, Warning,
 };
+use remedy::Remedy;
 use std::{collections::BTreeMap, time::Instant as WallInstant};
 
 /// Whoever watches a run: the terminal, a test.

@@ -57,9 +57,9 @@ impl Remedy<'_> {
     /// `precision: +-7.1 % after 12.0 s, +-5 % asked for`.
     fn failed(&self, pass: &StreamPass) -> String {
         let (seen, seconds) = (&pass.assessment, pass.seconds);
-        let width = seen.counted_half_width().map_or("unknown".to_owned(), |width| {
-            format!("±{:.1} %", width * 100.0)
-        });
+        let width = seen
+            .half_width_relative
+            .map_or("unknown".to_owned(), |width| format!("±{:.1} %", width * 100.0));
         match seen.failed(&self.rule).unwrap_or(Test::Precision) {
             Test::Amount | Test::Precision => {
                 let asked = self.rule.half_width_max * 100.0;
@@ -79,12 +79,10 @@ impl Remedy<'_> {
     fn needed_seconds(&self, seen: &Assessment, pass: &StreamPass) -> f64 {
         let enough = |have: f64, need: f64| pass.seconds * (need / have.max(1e-9)) * MARGIN;
         let needed = match seen.failed(&self.rule) {
-            Some(Test::Amount) => {
-                enough(pass.operations as f64, self.rule.completions_min as f64)
-                    .max(self.rule.seconds_min)
-            }
+            Some(Test::Amount) => enough(pass.operations as f64, self.rule.completions_min as f64)
+                .max(self.rule.seconds_min),
             Some(Test::Precision) | None => {
-                let width = seen.counted_half_width().unwrap_or(2.0 * self.rule.half_width_max);
+                let width = seen.half_width_relative.unwrap_or(2.0 * self.rule.half_width_max);
                 let factor = (width / self.rule.half_width_max).powi(2);
                 enough(1.0, factor.max(1.0))
             }
@@ -123,7 +121,11 @@ impl Remedy<'_> {
 
 /// As `--max-time` reads it: `45s`, `12m`, rounded up.
 fn duration(seconds: f64) -> String {
-    if seconds < 600.0 { format!("{:.0}s", seconds.ceil()) } else { format!("{:.0}m", (seconds / 60.0).ceil()) }
+    if seconds < 600.0 {
+        format!("{:.0}s", seconds.ceil())
+    } else {
+        format!("{:.0}m", (seconds / 60.0).ceil())
+    }
 }
 
 /// A rate as the cell's is read: bandwidth of large blocks, else operations.

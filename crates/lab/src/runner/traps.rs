@@ -412,13 +412,12 @@ fn credit(scene: &Scene<'_>) -> Option<(String, bool)> {
     }
     let (rate, even) = (found.plateau.iops, found.plateau.variation * 100.0);
     Some(match found.before {
-        None => {
-            (format!("the rate sat at {rate:.0} IOPS within {even:.1} %, like a quota"), false)
-        }
+        None => (format!("the rate sat at {rate:.0} IOPS within {even:.1} %, like a quota"), false),
         Some(before) => {
-            let from = before.iops;
-            let seen = "like spent credit";
-            (format!("the rate stepped from {from:.0} to {rate:.0} IOPS, {seen}"), true)
+            let (from, at_s) = (before.iops, found.from_tick as f64 * TICK_NS as f64 / 1e9);
+            let seen =
+                format!("the rate stepped from {from:.0} to {rate:.0} IOPS after {at_s:.1} s");
+            (seen + ", like spent credit", true)
         }
     })
 }

@@ -45,8 +45,10 @@ const BATCH_SAMPLES_MIN: usize = 5;
 const BATCH_SAMPLES_LEAST: usize = 2;
 /// Autocorrelation of batch means beyond this cannot be told from drift.
 const LAG1_MAX: f64 = 0.8;
-/// On fewer effectively independent samples than this an interval counts as wider than it is.
-const EFFECTIVE_SAMPLES: f64 = 16.0;
+/// On fewer effectively independent samples than this an interval is made wider, by their ratio ...
+const EFFECTIVE_SAMPLES: f64 = 20.0;
+/// ... but to no more than so many standard deviations of the samples.
+const DEVIATIONS_MAX: f64 = 1.5;
 
 /// What a series of ticks says about a cell.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -131,18 +133,11 @@ impl Assessment {
             Some(Test::Amount)
         } else if !self.steady {
             Some(Test::Steadiness)
-        } else if self.counted_half_width().is_none_or(|width| width > rule.half_width_max) {
+        } else if self.half_width_relative.is_none_or(|width| width > rule.half_width_max) {
             Some(Test::Precision)
         } else {
             None
         }
-    }
-
-    /// The half-width that the stop rule counts: the interval's own, wider where it rests on few
-    /// effectively independent samples.
-    pub fn counted_half_width(&self) -> Option<f64> {
-        let few = (EFFECTIVE_SAMPLES / self.effective_samples).max(1.0).sqrt();
-        self.half_width_relative.map(|width| width * few)
     }
 }
 
@@ -251,7 +246,10 @@ fn half_width(window: &[f64], batching: Batching) -> f64 {
     // The sample variance of correlated values is too small by (effective - 1) / effective.
     let error = (moments::variance(window) / (effective - 1.0)).sqrt();
     let of_samples = student_t_975(effective as usize - 1) * error;
-    of_samples.max(((2.0 * of_samples.powi(2) + of_batches.powi(2)) / 3.0).sqrt())
+    let width = of_samples.max(((2.0 * of_samples.powi(2) + of_batches.powi(2)) / 3.0).sqrt());
+    let few = (EFFECTIVE_SAMPLES / effective).max(1.0);
+    // Wherever the waves stand, the mean is no further away than they are high.
+    (few * width).min(DEVIATIONS_MAX * moments::variance(window).sqrt()).max(width)
 }
 
 #[cfg(test)]

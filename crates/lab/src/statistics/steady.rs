@@ -3,7 +3,7 @@
 use super::{
     moments,
     shapes::lasting_step,
-    step::{Trend, long_run_variance},
+    step::{SCORE_SHORT, Trend, long_run_variance},
 };
 
 /// Steady: the fitted line changes by no more than this share of the mean over the window, or by no
@@ -44,7 +44,8 @@ impl Steadiness {
         let step = lasting_step(window, sample_ns);
         let is_level = trend_relative <= TREND_MAX || trend.score <= TREND_SCORE_MAX;
         let is_even = spread_relative <= SPREAD_MAX || spread.score <= SPREAD_SCORE_MAX;
-        let drifts = (trend_relative > TREND_MAX && trend.score >= DRIFT_SCORE_MIN)
+        let score_min = DRIFT_SCORE_MIN + SCORE_SHORT / window.len().max(1) as f64;
+        let drifts = (trend_relative > TREND_MAX && trend.score >= score_min)
             && step.is_none_or(|step| step.explained < trend.explained);
         let line = [-0.5, 0.5].map(|half| (centre + half * trend.change).max(0.0));
         Self {
@@ -66,16 +67,16 @@ struct Spread {
 
 impl Spread {
     fn of(window: &[f64]) -> Self {
-    let length = window.len() / SUB_WINDOWS;
-    if length == 0 {
-        return Self { range: f64::INFINITY, score: f64::INFINITY };
+        let length = window.len() / SUB_WINDOWS;
+        if length == 0 {
+            return Self { range: f64::INFINITY, score: f64::INFINITY };
+        }
+        let means = window.rchunks_exact(length).take(SUB_WINDOWS).map(moments::mean);
+        let (low, high) = means.fold((f64::INFINITY, 0.0f64), |(l, h), m| (l.min(m), h.max(m)));
+        let error = (long_run_variance(window) / length as f64).sqrt();
+        let range = high - low;
+        Self { range, score: if range > 0.0 { range / error } else { 0.0 } }
     }
-    let means = window.rchunks_exact(length).take(SUB_WINDOWS).map(moments::mean);
-    let (low, high) = means.fold((f64::INFINITY, 0.0f64), |(l, h), m| (l.min(m), h.max(m)));
-    let error = (long_run_variance(window) / length as f64).sqrt();
-    let range = high - low;
-    Self { range, score: if range > 0.0 { range / error } else { 0.0 } }
-}
 }
 
 #[cfg(test)]

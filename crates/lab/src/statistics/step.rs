@@ -6,6 +6,7 @@
 //! change. All scores are in units of the change's own standard error.
 
 use super::moments;
+use std::ops::RangeInclusive;
 
 /// A series in two level parts.
 #[derive(Clone, Copy, Debug)]
@@ -25,43 +26,47 @@ pub(super) struct Step {
 impl Step {
     /// The step at `at`, which leaves something on both sides.
     pub fn at(values: &[f64], at: usize) -> Self {
+        Self::judged(values, at, moments::inefficiency)
+    }
+
+    fn judged(values: &[f64], at: usize, inefficiency: impl Fn(&[f64]) -> f64) -> Self {
         let (first, second) = values.split_at(at);
         let (before, after) = (moments::mean(first), moments::mean(second));
         let (n1, n2) = (first.len() as f64, second.len() as f64);
         let explained = n1 * n2 / (n1 + n2) * (before - after).powi(2);
         let residuals = first.iter().map(|v| v - before).chain(second.iter().map(|v| v - after));
-        let noise = long_run_variance(&residuals.collect::<Vec<_>>()).sqrt();
+        let residuals: Vec<f64> = residuals.collect();
+        let noise = (moments::variance(&residuals) * inefficiency(&residuals)).sqrt();
         // Rounding alone leaves about 1e-16 of noise in an exact step.
         let floor = 1e-9 * before.abs().max(after.abs());
         let score = explained.sqrt() / noise.max(floor).max(f64::MIN_POSITIVE);
         Self { at, before, after, score, explained }
     }
 
-    /// The least-squares fit of two constants, each at least `part_min` long: the best split
-    /// maximises `n1 n2 / n (m1 - m2)^2`, what the step explains of the sum of squares.
+    /// The least-squares fit of two constants, each at least `part_min` long.
     pub fn best(values: &[f64], part_min: usize) -> Option<Self> {
-        let n = values.len();
-        let total: f64 = values.iter().sum();
-        let mut sum = 0.0;
-        let mut best: Option<(f64, usize)> = None;
-        for (index, value) in values.iter().enumerate() {
-            let (n1, n2) = (index, n - index);
-            if n1 >= part_min.max(1) && n2 >= part_min {
-                let (before, after) = (sum / n1 as f64, (total - sum) / n2 as f64);
-                let explained = n1 as f64 * n2 as f64 / n as f64 * (before - after).powi(2);
-                if best.is_none_or(|(most, _)| explained > most) {
-                    best = Some((explained, index));
-                }
-            }
-            sum += value;
-        }
-        best.map(|(_, at)| Self::at(values, at))
+        let last = values.len().checked_sub(part_min)?;
+        Some(Self::at(values, best_split(values, part_min.max(1)..=last)?))
+    }
+
+    /// The same for a first part that may be on its way to the second and is no longer than `end`: how much
+    /// neighbours resemble each other is learnt from the second part alone.
+    pub fn out_of_start(values: &[f64], end: usize) -> Option<Self> {
+        let at = best_split(values, 1..=end)?;
+        Some(Self::judged(values, at, |residuals| moments::inefficiency(&residuals[at..])))
+    }
+
+    /// Whether the step is no noise: `score_min` standard errors high, more in a short series, and of
+    /// most samples.
+    pub fn stands_out(self, samples: &[f64], score_min: f64) -> bool {
+        let score_min = score_min + SCORE_SHORT / samples.len() as f64;
+        self.score >= score_min && self.is_of_most_samples(samples)
     }
 
     /// Whether the medians of both parts differ the same way, and by half as much at least: a few
     /// stalled samples move a mean, not a median.
-    pub fn is_of_most_samples(self, values: &[f64]) -> bool {
-        let (first, second) = values.split_at(self.at);
+    fn is_of_most_samples(self, samples: &[f64]) -> bool {
+        let (first, second) = samples.split_at(self.at);
         let medians = moments::median(second) - moments::median(first);
         let means = self.after - self.before;
         medians * means >= 0.5 * means * means
@@ -72,6 +77,30 @@ impl Step {
         self.before.max(self.after) > factor * self.before.min(self.after)
     }
 }
+
+/// Where in `places` a series falls best into two levels: the split that maximises
+/// `n1 n2 / n (m1 - m2)^2`, what the step explains of the sum of squares.
+fn best_split(values: &[f64], places: RangeInclusive<usize>) -> Option<usize> {
+    let n = values.len();
+    let total: f64 = values.iter().sum();
+    let mut sum = 0.0;
+    let mut best: Option<(f64, usize)> = None;
+    for (index, value) in values.iter().enumerate() {
+        if places.contains(&index) && index > 0 {
+            let (n1, n2) = (index as f64, (n - index) as f64);
+            let explained = n1 * n2 / n as f64 * (sum / n1 - (total - sum) / n2).powi(2);
+            if best.is_none_or(|(most, _)| explained > most) {
+                best = Some((explained, index));
+            }
+        }
+        sum += value;
+    }
+    best.map(|(_, at)| at)
+}
+
+/// Over the number of samples: how many standard errors more a change in a short series needs, which does
+/// not know its own noise.
+pub(super) const SCORE_SHORT: f64 = 60.0;
 
 /// The least-squares line through a series.
 #[derive(Clone, Copy, Debug)]

@@ -54,10 +54,12 @@ pub fn coalesce(ticks: &[Tick], tick_ns: u64) -> (Vec<Tick>, usize) {
 /// groups remain to choose from.
 ///
 /// By itself it cuts a level series wherever its noise happens to be least: where noise is made of
-/// pauses, it cuts off the pauses and prints too high a rate. So both sides of the cut must lie
-/// [`CUT_SCORE_MIN`] of their own standard errors apart, in means and in medians.
+/// pauses, it cuts off the pauses and prints too high a rate. So there must be a step on the way to the
+/// cut, whose sides lie six of their own standard errors apart, in means and in medians.
 pub fn warm_up(samples: &[f64]) -> usize {
     const GROUP: usize = 5;
+    // A later cut must lower the error by 30 %, or it just keeps what agrees best with itself.
+    const CUT_PAYS: f64 = 0.7;
     let group = (samples.len() / 10).clamp(1, GROUP);
     let groups: Vec<f64> = samples.chunks_exact(group).map(moments::mean).collect();
     // Backwards, so that every tail's sums are one addition away from the next's.
@@ -70,20 +72,18 @@ pub fn warm_up(samples: &[f64]) -> usize {
     }
     errors.reverse();
     let candidates = (groups.len() + 1).saturating_sub(GROUP).min(groups.len() / 2 + 1);
-    let least = errors[..candidates.min(errors.len())].iter().copied().fold(f64::INFINITY, f64::min);
-    // The earliest of equal cuts; what remains of an exact plateau is rounding, and equal.
-    let equal = |&error: &f64| error <= least + 1e-9 * errors[0];
-    let cut = errors.iter().position(equal).unwrap_or(0) * group;
-    if cut == 0 {
-        return 0;
-    }
-    let step = Step::at(samples, cut);
-    if step.score >= CUT_SCORE_MIN && step.is_of_most_samples(samples) { cut } else { 0 }
+    let least =
+        errors[..candidates.min(errors.len())].iter().copied().fold(f64::INFINITY, f64::min);
+    // The earliest that is about as good; what remains of an exact plateau is rounding, and equal.
+    let as_good = |&error: &f64| error <= least / CUT_PAYS + 1e-9 * errors[0];
+    let cut = errors.iter().position(as_good).unwrap_or(0) * group;
+    let step = Step::out_of_start(samples, cut);
+    step.filter(|step| step.stands_out(samples, CUT_SCORE_MIN)).map_or(0, |_| cut)
 }
 
-/// Of the best of many cuts through level noise, autocorrelated or not, one in a hundred lies so far
-/// out (simulated in `tests/statistics.rs`).
-const CUT_SCORE_MIN: f64 = 5.0;
+/// Of the best of many cuts through level noise, autocorrelated or not, under one in a hundred lies so
+/// far out (simulated in `tests/statistics.rs`).
+const CUT_SCORE_MIN: f64 = 6.0;
 
 #[cfg(test)]
 mod tests {

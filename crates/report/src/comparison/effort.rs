@@ -29,9 +29,7 @@ pub(super) fn effort(baseline: &Subject<'_>, other: &Other<'_>) -> Option<Effort
     let open: Vec<&Row<'_>> = other.rows.iter().filter(|row| is_open(row)).collect();
     let (ours, theirs) = (baseline, &other.subject);
     let (passes, design) = match other.design {
-        Design::Paired => {
-            (most(&open, |row| pairs_to_tell(of_ratios(row)?))?, Design::Paired)
-        }
+        Design::Paired => (most(&open, |row| pairs_to_tell(of_ratios(row)?))?, Design::Paired),
         Design::Unpaired if can_take_turns(ours, theirs) => {
             let scatter = |row: &Row<'_>| Some(scatter(ours.record, theirs.record, row)?.all);
             (most(&open, |row| pairs_to_tell(scatter(row)? * 2f64.sqrt()))?, Design::Paired)
@@ -59,9 +57,8 @@ fn publish() -> StopRule {
 
 /// Undecided, and so wide that a true 5 % would be undecided, too.
 fn is_open(row: &Row<'_>) -> bool {
-    let too_wide = |ratio: Ratio| {
-        ratio.ci95.is_none_or(|[low, high]| (high / low).sqrt() * 1.02 > TOLD_APART)
-    };
+    let too_wide =
+        |ratio: Ratio| ratio.ci95.is_none_or(|[low, high]| (high / low).sqrt() * 1.02 > TOLD_APART);
     row.ratio.is_some_and(|ratio| ratio.verdict == PairedVerdict::Undecided && too_wide(ratio))
 }
 

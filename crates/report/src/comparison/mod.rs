@@ -163,8 +163,7 @@ fn against<'r>(baseline: &Subject<'r>, subject: Subject<'r>) -> Other<'r> {
     let known: BTreeMap<&Key, ()> = ours.iter().map(|(key, _)| (key, ())).collect();
     let is_new = |(key, _): &&(Key, &'r Cell)| !known.contains_key(key);
     let only_in_other = theirs.iter().filter(is_new).map(|(_, cell)| *cell).collect();
-    let mut other =
-        Other { design, rows, only_in_baseline, only_in_other, subject, effort: None };
+    let mut other = Other { design, rows, only_in_baseline, only_in_other, subject, effort: None };
     other.effort = effort::effort(baseline, &other);
     other
 }

@@ -24,7 +24,9 @@ pub struct Change {
 }
 
 /// Each side of the change lasts at least this long.
-const SIDE_NS_MIN: u64 = 1_000_000_000;
+const SIDE_NS_MIN: u64 = 2_000_000_000;
+/// Each side of the change is no smaller a part of the series: a pause at its end lasts for no one.
+const SIDES_MAX: usize = 10;
 /// Each side of the change has at least this many samples.
 const SIDE_SAMPLES_MIN: usize = 3;
 /// A smaller factor between the levels is within what counts as steady.
@@ -52,16 +54,14 @@ impl Change {
 /// The best step of a series of samples of `sample_ns`, if it is one: by more than 10 %, of most
 /// samples, and far out of the noise.
 pub(in crate::statistics) fn lasting_step(samples: &[f64], sample_ns: u64) -> Option<Step> {
-    let side = (SIDE_NS_MIN.div_ceil(sample_ns) as usize).max(SIDE_SAMPLES_MIN);
+    let side = (SIDE_NS_MIN.div_ceil(sample_ns) as usize).max(samples.len() / SIDES_MAX);
+    let side = side.max(SIDE_SAMPLES_MIN);
     let step = Step::best(samples, side)?;
-    let real = step.exceeds(FACTOR_MIN)
-        && step.score >= SCORE_MIN
-        && step.is_of_most_samples(samples);
-    real.then_some(step)
+    (step.exceeds(FACTOR_MIN) && step.stands_out(samples, SCORE_MIN)).then_some(step)
 }
 
 /// Finds where the rate changed for good by more than 10 %, up or down, by the best fit of two levels
-/// of at least a second each. The medians of both sides must show the change as well, so that a few
+/// of at least 2 s each. The medians of both sides must show the change as well, so that a few
 /// stalled ticks do not pass for one.
 pub fn lasting_change(ticks: &[Tick], tick_ns: u64) -> Option<Change> {
     let (samples, ticks_per_sample) = coalesce(ticks, tick_ns);
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_lasting_change_is_found_where_it_is_in_either_direction() {
-        for (at, to) in [(30, 850), (30, 1150), (140, 850), (185, 2000)] {
+        for (at, to) in [(30, 850), (30, 1150), (140, 850), (180, 2000)] {
             let ticks = series(200, |i| if i < at { 1000 } else { to });
             let found = lasting_change(&ticks, TICK_NS).expect("a change of 15 %");
             assert!(found.at_tick.abs_diff(at as usize) <= 1, "{found:?}");
