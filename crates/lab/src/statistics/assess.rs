@@ -148,11 +148,7 @@ pub fn assess(ticks: &[Tick], tick_ns: u64, rule: &StopRule) -> Assessment {
     let sample_ns = tick_ns * ticks_per_sample as u64;
     let cut = warm_up(&rates);
     let batching = Batching::of(rates.len() - cut, sample_ns);
-    // What does not fill a batch is left out at the start, where a rest of the warm-up would be.
-    let start = match batching {
-        Some(batching) if cut > 0 => rates.len() - batching.samples(),
-        _ => 0,
-    };
+    let start = if batching.is_some() { cut } else { 0 };
     let window = &rates[start..];
     let judged = match batching {
         Some(_) => &ticks[start * ticks_per_sample..],

@@ -60,6 +60,7 @@ pub fn warm_up(samples: &[f64]) -> usize {
     const GROUP: usize = 5;
     // A later cut must lower the error by 30 %, or it just keeps what agrees best with itself.
     const CUT_PAYS: f64 = 0.7;
+    const NOTHING: f64 = 0.01;
     let group = (samples.len() / 10).clamp(1, GROUP);
     let groups: Vec<f64> = samples.chunks_exact(group).map(moments::mean).collect();
     // Backwards, so that every tail's sums are one addition away from the next's.
@@ -74,8 +75,8 @@ pub fn warm_up(samples: &[f64]) -> usize {
     let candidates = (groups.len() + 1).saturating_sub(GROUP).min(groups.len() / 2 + 1);
     let least =
         errors[..candidates.min(errors.len())].iter().copied().fold(f64::INFINITY, f64::min);
-    // The earliest that is about as good; what remains of an exact plateau is rounding, and equal.
-    let as_good = |&error: &f64| error <= least / CUT_PAYS + 1e-9 * errors[0];
+    // The earliest that is about as good, or leaves next to nothing of the error.
+    let as_good = |&error: &f64| error <= least / CUT_PAYS + NOTHING * errors[0];
     let cut = errors.iter().position(as_good).unwrap_or(0) * group;
     let step = Step::out_of_start(samples, cut);
     step.filter(|step| step.stands_out(samples, CUT_SCORE_MIN)).map_or(0, |_| cut)
