@@ -198,8 +198,9 @@ fn level_hosts() -> Vec<Drive> {
     hosts
 }
 
-/// MSER-5 cut a level series wherever its noise happened to be least. On a host whose noise is pauses
-/// it cut off the pauses: 7 of 25 steady runs lost 1.6 to 6 s, and six of them gained 1.0 to 3.7 %.
+/// MSER-5 cut a level series wherever its noise happened to be least. On a host whose noise is
+/// pauses it cut off the pauses: 7 of 25 steady runs lost 1.6 to 6 s, and six of them gained 1.0 to
+/// 3.7 %.
 #[test]
 fn the_warm_up_cut_leaves_level_hosts_alone_and_their_rates_unbiased() {
     for drive in level_hosts() {
@@ -287,8 +288,8 @@ fn reshaped(ticks: &[Tick], level: impl Fn(usize) -> f64) -> Vec<Tick> {
 }
 
 /// A read cell of 16 s whose rate went from 470 IOPS to 240 after 5 s was printed as 240 IOPS
-/// within 0.4 %, steady and without a note: the first 5 s were cut off as warm-up. What changes for good
-/// is found wherever it lies, and both levels and the moment are told.
+/// within 0.4 %, steady and without a note: the first 5 s were cut off as warm-up. What changes for
+/// good is found wherever it lies, and both levels and the moment are told.
 #[test]
 fn a_lasting_change_is_found_wherever_it_lies_and_in_either_direction() {
     let of_device = Drive { autocorrelation: 0.3, variation: [0.01, 0.06], habit: Habit::Level };
@@ -316,8 +317,8 @@ fn a_lasting_change_is_found_wherever_it_lies_and_in_either_direction() {
     }
 }
 
-/// 26,400 level cells of 12 to 60 s: under one in a hundred shows a lasting change or a drift, and of
-/// those with ordinary noise none.
+/// 26,400 level cells of 12 to 60 s: under one in a hundred shows a lasting change or a drift, and
+/// of those with ordinary noise none.
 #[test]
 fn level_hosts_show_no_lasting_change_and_no_drift() {
     let rule = StopRule::for_grade(Grade::Quick);
@@ -395,9 +396,9 @@ fn wandering(seed: u64, memory_s: f64) -> Vec<f64> {
     (0..600).map(|_| step()).collect()
 }
 
-/// Single-pass intervals held the seconds that were measured (25 of 25) and the device's mean over ten
-/// minutes in 20 of 25 runs; so did those of three passes that followed one another. What several
-/// passes print holds the ten minutes.
+/// Single-pass intervals held the seconds that were measured (25 of 25) and the device's mean over
+/// ten minutes in 20 of 25 runs; so did those of three passes that followed one another. What
+/// several passes print holds the ten minutes.
 #[test]
 fn intervals_of_several_passes_hold_the_mean_of_ten_minutes_on_a_host_that_wanders() {
     for memory_s in [5.0, 20.0, 60.0, 200.0, 600.0, 3000.0] {

@@ -248,9 +248,9 @@ fn a_rate_that_settles_in_the_second_half_is_drifting() {
     assert_eq!(seen(&settling(SECOND / 2), READ), [], "that is a warm-up");
 }
 
-/// A read cell of 16 s that fell from 470 to 240 IOPS after 5 s was printed as 240 IOPS, steady and without a
-/// note: what came before had been cut off as warm-up. At whatever moment the rate changes for good, and
-/// in whichever direction, both levels and the moment are told.
+/// A read cell of 16 s that fell from 470 to 240 IOPS after 5 s was printed as 240 IOPS, steady and
+/// without a note: what came before had been cut off as warm-up. At whatever moment the rate
+/// changes for good, and in whichever direction, both levels and the moment are told.
 #[test]
 fn a_lasting_change_left_the_steady_state_wherever_it_lies() {
     let run = |drive: Scripted| {

@@ -39,7 +39,8 @@ flags! {
     Insufficient "insufficient" cure "raise --max-time or --size";
     /// The rate was still changing when the cell ended.
     Drifting "drifting" cure "raise --max-time, or precondition the drive";
-    /// The rate changed for good while the cell ran: there are two rates, and the headline is one number.
+    /// The rate changed for good while the cell ran: there are two rates, and the headline is one
+    /// number.
     LeftSteadyState "left_steady_state" cure "run it again, for longer, to see which rate lasts";
     /// The beginning ran at another rate, by more than 10 %, and is not in the headline.
     WarmUp "warm_up" cure "count the beginning too where your workload has one";

@@ -461,8 +461,8 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// When the last pass of a record had ended: a run that goes on, and each turn of a matrix, counts on from
-/// there, as if no time had passed in between.
+/// When the last pass of a record had ended: a run that goes on, and each turn of a matrix, counts
+/// on from there, as if no time had passed in between.
 fn ended_s(record: &Record) -> f64 {
     let passes = record.cells.iter().flat_map(|cell| &cell.passes);
     passes.map(|pass| pass.started_s + pass.total.seconds).fold(0.0, f64::max)

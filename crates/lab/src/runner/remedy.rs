@@ -1,5 +1,5 @@
-//! What a cell that was not measured well enough lacks, and the command that would give it, with its
-//! cost.
+//! What a cell that was not measured well enough lacks, and the command that would give it, with
+//! its cost.
 
 use super::pass::StreamPass;
 use crate::{

@@ -146,8 +146,8 @@ fn changes<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = &'a Change> {
     changes.filter(move |change| !is_cliff(change))
 }
 
-/// A lasting change of the rate in either direction, wherever it lies: what was before it may have been
-/// cut off as warm-up, and must not be lost.
+/// A lasting change of the rate in either direction, wherever it lies: what was before it may have
+/// been cut off as warm-up, and must not be lost.
 fn left_steady_state(scene: &Scene<'_>) -> Option<Warning> {
     if credit(scene).is_some_and(|(_, stepped)| stepped) {
         return None;

@@ -42,8 +42,9 @@ pub struct Headline {
 
 /// What the intervals of several passes hold: the mean rate over ten minutes around them.
 const HOLDS_SECONDS: f64 = 600.0;
-/// How far that mean lies from what a few seconds show, one standard deviation, where the level of the
-/// machine wanders by 2 %: less, for some of it is within these seconds, or in all of the ten minutes.
+/// How far that mean lies from what a few seconds show, one standard deviation, where the level of
+/// the machine wanders by 2 %: less, for some of it is within these seconds, or in all of the ten
+/// minutes.
 const WANDER: f64 = 0.015;
 /// Three passes or more may scatter by chance this many times less than their host does: one series
 /// of three in ten.
@@ -53,9 +54,9 @@ const SCATTER_PASSES_MIN: usize = 3;
 
 /// Sums up the passes of a cell.
 ///
-/// The interval of one pass is its own: it holds what the target did in these seconds. That of several
-/// passes is the wider of the widest pass's own and the t interval over passes; and on a real host
-/// what it may do within ten minutes of which the passes saw less is added, as squares.
+/// The interval of one pass is its own: it holds what the target did in these seconds. That of
+/// several passes is the wider of the widest pass's own and the t interval over passes; and on a
+/// real host what it may do within ten minutes of which the passes saw less is added, as squares.
 ///
 /// # Panics
 /// Without passes.
@@ -83,9 +84,9 @@ pub fn headline(passes: &[PassRate], host: Host) -> Headline {
     }
 }
 
-/// How far the mean of ten minutes may lie from that of the passes because they saw only a part of it:
-/// what scatter they show, carried on like a random walk, but no more than [`WANDER`]; less, the more
-/// of the ten minutes they span.
+/// How far the mean of ten minutes may lie from that of the passes because they saw only a part of
+/// it: what scatter they show, carried on like a random walk, but no more than [`WANDER`]; less,
+/// the more of the ten minutes they span.
 fn unseen(passes: &[PassRate], scatter: f64) -> f64 {
     let times = || passes.iter().map(|pass| pass.at_seconds);
     let span = times().fold(0.0, f64::max) - times().fold(f64::INFINITY, f64::min);
@@ -187,7 +188,8 @@ mod tests {
     #[test]
     fn what_the_passes_did_not_see_of_ten_minutes_widens_the_interval_of_a_real_host() {
         let scattered = [(100.0, Some(0.01)), (102.0, Some(0.02)), (99.0, None)];
-        // 3.7946 and, of 1.5 % and ten minutes less two, 1.96 * 1.5 * sqrt(0.8) = 2.6296, as squares.
+        // 3.7946 and, of 1.5 % and ten minutes less two, 1.96 * 1.5 * sqrt(0.8) = 2.6296, as
+        // squares.
         let [low, high] = headline(&passes(&scattered), Host::Real).ci95.expect("three passes");
         assert!((high - 104.6167).abs() < 1e-3 && (low - 95.3833).abs() < 1e-3, "{low} {high}");
         // Passes that agree within 0.01 % speak of a calm host.

@@ -13,8 +13,8 @@ const TREND_MAX: f64 = 0.05;
 const TREND_SCORE_MAX: f64 = 3.0;
 /// ... and one this long is said to drift.
 const DRIFT_SCORE_MIN: f64 = 4.0;
-/// Steady: the means of five sub-windows differ by no more than this share of the mean, or by no more
-/// than their noise explains.
+/// Steady: the means of five sub-windows differ by no more than this share of the mean, or by no
+/// more than their noise explains.
 const SPREAD_MAX: f64 = 0.10;
 const SUB_WINDOWS: usize = 5;
 /// The range of five means of noise alone, in their standard errors: 99 of 100 lie below (the
@@ -25,7 +25,8 @@ const SPREAD_SCORE_MAX: f64 = 4.6;
 pub(super) struct Steadiness {
     /// No lasting change, no slope and no spread that is more than noise.
     pub is_steady: bool,
-    /// Where the fitted line begins and ends, in the samples' unit, if it says more than a step would.
+    /// Where the fitted line begins and ends, in the samples' unit, if it says more than a step
+    /// would.
     pub drift: Option<[f64; 2]>,
     /// Change of the fitted line as a share of the mean; infinite if the mean is 0.
     pub trend_relative: f64,

@@ -49,15 +49,15 @@ impl Step {
         Some(Self::at(values, best_split(values, part_min.max(1)..=last)?))
     }
 
-    /// The same for a first part that may be on its way to the second and is no longer than `end`: how much
-    /// neighbours resemble each other is learnt from the second part alone.
+    /// The same for a first part that may be on its way to the second and is no longer than `end`:
+    /// how much neighbours resemble each other is learnt from the second part alone.
     pub fn out_of_start(values: &[f64], end: usize) -> Option<Self> {
         let at = best_split(values, 1..=end)?;
         Some(Self::judged(values, at, |residuals| moments::inefficiency(&residuals[at..])))
     }
 
-    /// Whether the step is no noise: `score_min` standard errors high, more in a short series, and of
-    /// most samples.
+    /// Whether the step is no noise: `score_min` standard errors high, more in a short series, and
+    /// of most samples.
     pub fn stands_out(self, samples: &[f64], score_min: f64) -> bool {
         let score_min = score_min + SCORE_SHORT / samples.len() as f64;
         self.score >= score_min && self.is_of_most_samples(samples)
@@ -98,8 +98,8 @@ fn best_split(values: &[f64], places: RangeInclusive<usize>) -> Option<usize> {
     best.map(|(_, at)| at)
 }
 
-/// Over the number of samples: how many standard errors more a change in a short series needs, which does
-/// not know its own noise.
+/// Over the number of samples: how many standard errors more a change in a short series needs,
+/// which does not know its own noise.
 pub(super) const SCORE_SHORT: f64 = 60.0;
 
 /// The least-squares line through a series.

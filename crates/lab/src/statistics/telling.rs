@@ -23,9 +23,9 @@ pub fn pairs_to_tell(deviation: f64) -> Option<usize> {
     })
 }
 
-/// Passes of each of two runs made apart that tell 5 %, where the logarithms of their rates scatter by
-/// `deviation` and each pass knows its own within `half_width`; see [`super::unpaired`]. `None` where
-/// a thousand do not.
+/// Passes of each of two runs made apart that tell 5 %, where the logarithms of their rates scatter
+/// by `deviation` and each pass knows its own within `half_width`; see [`super::unpaired`]. `None`
+/// where a thousand do not.
 pub fn passes_to_tell(deviation: f64, half_width: f64) -> Option<usize> {
     let within = 2.0 * half_width.ln_1p().powi(2);
     (2..=PASSES_MAX).find(|&n| {

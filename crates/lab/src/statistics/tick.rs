@@ -54,8 +54,8 @@ pub fn coalesce(ticks: &[Tick], tick_ns: u64) -> (Vec<Tick>, usize) {
 /// groups remain to choose from.
 ///
 /// By itself it cuts a level series wherever its noise happens to be least: where noise is made of
-/// pauses, it cuts off the pauses and prints too high a rate. So there must be a step on the way to the
-/// cut, whose sides lie six of their own standard errors apart, in means and in medians.
+/// pauses, it cuts off the pauses and prints too high a rate. So there must be a step on the way to
+/// the cut, whose sides lie six of their own standard errors apart, in means and in medians.
 pub fn warm_up(samples: &[f64]) -> usize {
     const GROUP: usize = 5;
     // A later cut must lower the error by 30 %, or it just keeps what agrees best with itself.
@@ -82,8 +82,8 @@ pub fn warm_up(samples: &[f64]) -> usize {
     step.filter(|step| step.stands_out(samples, CUT_SCORE_MIN)).map_or(0, |_| cut)
 }
 
-/// Of the best of many cuts through level noise, autocorrelated or not, under one in a hundred lies so
-/// far out (simulated in `tests/statistics.rs`).
+/// Of the best of many cuts through level noise, autocorrelated or not, under one in a hundred lies
+/// so far out (simulated in `tests/statistics.rs`).
 const CUT_SCORE_MIN: f64 = 6.0;
 
 #[cfg(test)]

@@ -16,15 +16,16 @@ pub struct Effort {
     pub passes: usize,
     /// Seconds of one run: of both targets in turn, or of each run made apart.
     pub seconds: f64,
-    /// What to type; two commands where the runs made apart were ordered differently, none where `run`
-    /// made neither.
+    /// What to type; two commands where the runs made apart were ordered differently, none where
+    /// `run` made neither.
     pub commands: Vec<String>,
 }
 
 /// How a rate moves from pass to pass for reasons of the host's own, at least.
 const HOST_SCATTER: f64 = 0.005;
 
-/// What the rows that are undecided need; `None` where all is decided, or no number of passes would do.
+/// What the rows that are undecided need; `None` where all is decided, or no number of passes would
+/// do.
 pub(super) fn effort(baseline: &Subject<'_>, other: &Other<'_>) -> Option<Effort> {
     let open: Vec<&Row<'_>> = other.rows.iter().filter(|row| is_open(row)).collect();
     let (ours, theirs) = (baseline, &other.subject);

@@ -138,8 +138,8 @@ fn method_line(record: &Record) -> String {
     parts.join(", ")
 }
 
-/// What a 95 % interval holds: what the target did in the seconds of its only pass, or what it does within
-/// ten minutes. A model does the same at any time.
+/// What a 95 % interval holds: what the target did in the seconds of its only pass, or what it does
+/// within ten minutes. A model does the same at any time.
 fn hold(record: &Record) -> &'static str {
     match record.method.passes {
         _ if is_virtual(record) => "",

@@ -1,5 +1,5 @@
-//! A level that changed for good: a cache that ran full, credit that was spent, a neighbour who came
-//! or went.
+//! A level that changed for good: a cache that ran full, credit that was spent, a neighbour who
+//! came or went.
 
 use super::Tick;
 use crate::statistics::{moments, step::Step, tick::coalesce};
@@ -60,9 +60,9 @@ pub(in crate::statistics) fn lasting_step(samples: &[f64], sample_ns: u64) -> Op
     (step.exceeds(FACTOR_MIN) && step.stands_out(samples, SCORE_MIN)).then_some(step)
 }
 
-/// Finds where the rate changed for good by more than 10 %, up or down, by the best fit of two levels
-/// of at least 2 s each. The medians of both sides must show the change as well, so that a few
-/// stalled ticks do not pass for one.
+/// Finds where the rate changed for good by more than 10 %, up or down, by the best fit of two
+/// levels of at least 2 s each. The medians of both sides must show the change as well, so that a
+/// few stalled ticks do not pass for one.
 pub fn lasting_change(ticks: &[Tick], tick_ns: u64) -> Option<Change> {
     let (samples, ticks_per_sample) = coalesce(ticks, tick_ns);
     let rates: Vec<f64> = samples.iter().map(|sample| sample.operations as f64).collect();
