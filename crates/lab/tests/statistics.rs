@@ -334,7 +334,8 @@ fn level_hosts_show_no_lasting_change_and_no_drift() {
             println!("{drive:?}, {count} ticks: changes {changes}, drifts {drifts} of {SEEDS}");
             // Of waves longer than the cell every cell sees another part.
             if !matches!(drive.habit, Habit::LongWaves) {
-                assert!(changes <= SEEDS / 100 && drifts <= SEEDS / 100);
+                let few = if drive.autocorrelation < 0.9 { SEEDS / 100 } else { SEEDS / 50 };
+                assert!(changes <= few && drifts <= few);
             }
             if drive.autocorrelation == 0.0 && matches!(drive.habit, Habit::Level) {
                 assert!(changes == 0 && drifts == 0);

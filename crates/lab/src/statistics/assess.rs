@@ -252,7 +252,8 @@ fn half_width(window: &[f64], batching: Batching) -> f64 {
     let width = of_samples.max(((2.0 * of_samples.powi(2) + of_batches.powi(2)) / 3.0).sqrt());
     let few = (EFFECTIVE_SAMPLES / effective).max(1.0);
     // Wherever the waves stand, the mean is no further away than they are high.
-    (few * width).min(DEVIATIONS_MAX * moments::variance(window).sqrt()).max(width)
+    let deviation = moments::variance(window).sqrt();
+    (few * width).min(DEVIATIONS_MAX * deviation).max(width.min(2.0 * DEVIATIONS_MAX * deviation))
 }
 
 #[cfg(test)]

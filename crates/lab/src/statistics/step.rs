@@ -100,7 +100,7 @@ fn best_split(values: &[f64], places: RangeInclusive<usize>) -> Option<usize> {
 
 /// Over the number of samples: how many standard errors more a change in a short series needs,
 /// which does not know its own noise.
-pub(super) const SCORE_SHORT: f64 = 60.0;
+pub(super) const SCORE_SHORT: f64 = 30.0;
 
 /// The least-squares line through a series.
 #[derive(Clone, Copy, Debug)]

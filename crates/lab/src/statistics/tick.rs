@@ -58,9 +58,9 @@ pub fn coalesce(ticks: &[Tick], tick_ns: u64) -> (Vec<Tick>, usize) {
 /// the cut, whose sides lie six of their own standard errors apart, in means and in medians.
 pub fn warm_up(samples: &[f64]) -> usize {
     const GROUP: usize = 5;
-    // A later cut must lower the error by 30 %, or it just keeps what agrees best with itself.
-    const CUT_PAYS: f64 = 0.7;
-    const NOTHING: f64 = 0.01;
+    // A later cut must lower the error by 20 %, or it just keeps what agrees best with itself.
+    const CUT_PAYS: f64 = 0.8;
+    const NOTHING: f64 = 0.002;
     let group = (samples.len() / 10).clamp(1, GROUP);
     let groups: Vec<f64> = samples.chunks_exact(group).map(moments::mean).collect();
     // Backwards, so that every tail's sums are one addition away from the next's.
