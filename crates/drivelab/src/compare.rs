@@ -9,7 +9,7 @@ use anyhow::Result;
 use record::{Cell, PairedVerdict, Record};
 use report::{
     chart::Entry,
-    comparison::{self, Comparison, Row},
+    comparison::{self, Comparison, Effort, Row},
     runs::{Run, Subject},
 };
 use serde_json::{Value, json};
@@ -77,12 +77,22 @@ fn document(comparison: &Comparison<'_>) -> Value {
         value["cells"] = other.rows.iter().map(row).collect();
         value["only_in_baseline"] = names(&other.only_in_baseline).into();
         value["only_in_this"] = names(&other.only_in_other).into();
+        value["to_tell_5_percent"] = other.effort.as_ref().map(effort).into();
         value
     });
     json!({
         "baseline": subject(&comparison.baseline),
         "differences": comparison.differences.rows.iter().map(difference).collect::<Vec<_>>(),
         "others": others.collect::<Vec<_>>(),
+    })
+}
+
+fn effort(effort: &Effort) -> Value {
+    json!({
+        "design": effort.design.name(),
+        "passes": effort.passes,
+        "seconds": effort.seconds,
+        "commands": effort.commands,
     })
 }
 

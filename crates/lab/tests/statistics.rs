@@ -8,8 +8,8 @@
 
 use block::Rng;
 use lab::statistics::{
-    Assessment, Grade, Looks, Passes, Stop, StopRule, TICK_NS, Temperatures, Tick, Verdict, assess,
-    burst_credit, cliff, falling_slope, unpaired, warm_up,
+    Assessment, Grade, Host, Looks, PassRate, Passes, Stop, StopRule, TICK_NS, Temperatures, Test,
+    Tick, Verdict, assess, burst_credit, falling_slope, headline, lasting_change, unpaired,
 };
 
 const PER_TICK: f64 = 1000.0;
@@ -35,6 +35,8 @@ enum Habit {
     StartsCached,
     /// Pauses to clean: every 15 s on average, for 300 ms on average, at 60 % of the rate.
     Pauses,
+    /// The same, down to nothing.
+    DeepPauses,
     /// A sixth of the variance comes in waves of 7 s.
     LongWaves,
 }
@@ -45,7 +47,11 @@ impl Drive {
     /// The long-run rate in operations a second.
     fn truth(self) -> f64 {
         let paused = (1.0 / 150.0) / (1.0 / 150.0 + 1.0 / 3.0);
-        let lost = if matches!(self.habit, Habit::Pauses) { 0.4 * paused } else { 0.0 };
+        let lost = match self.habit {
+            Habit::Pauses => 0.4 * paused,
+            Habit::DeepPauses => paused,
+            _ => 0.0,
+        };
         PER_TICK * 10.0 * (1.0 - lost)
     }
 
@@ -63,6 +69,7 @@ impl Drive {
                 Habit::StartsSlow if tick < 40 => 0.6,
                 Habit::StartsCached if tick < 30 => 2.0,
                 Habit::Pauses if paused => 0.6,
+                Habit::DeepPauses if paused => 0.0,
                 _ => 1.0,
             };
             let noise = (1.0 - share).sqrt() * wave + share.sqrt() * swell;
@@ -174,15 +181,49 @@ fn long_waves_in_the_noise_cost_cover_but_never_as_much_as_the_textbook_does() {
     assert!(waves.covered >= 0.65 && waves.naive <= 0.50);
 }
 
+/// Noisy, but level from the first tick to the last.
+fn level_hosts() -> Vec<Drive> {
+    let pauses = Habit::Pauses;
+    let calm = [0.01, 0.03];
+    let drive = |autocorrelation, variation, habit| Drive { autocorrelation, variation, habit };
+    let mut hosts = Vec::new();
+    for autocorrelation in [0.0, 0.5, 0.9] {
+        for variation in [calm, REALISTIC] {
+            hosts.push(drive(autocorrelation, variation, Habit::Level));
+            hosts.push(drive(autocorrelation, variation, pauses));
+        }
+    }
+    hosts.push(drive(0.5, calm, Habit::DeepPauses));
+    hosts.push(drive(0.5, REALISTIC, Habit::LongWaves));
+    hosts
+}
+
+/// MSER-5 cut a level series wherever its noise happened to be least. On a host whose noise is
+/// pauses it cut off the pauses: 7 of 25 steady runs lost 1.6 to 6 s, and six of them gained 1.0 to
+/// 3.7 %.
 #[test]
-fn nothing_is_cut_from_most_level_series() {
-    let cut = |seed| {
-        let ticks = Drive::LEVEL.ticks(seed, 200);
-        warm_up(&ticks.iter().map(|tick| tick.operations as f64).collect::<Vec<_>>()).cut
-    };
-    let shortened = (0..SEEDS).filter(|&seed| cut(seed) > 0).count();
-    println!("{shortened} of {SEEDS} level series lose a part");
-    assert!(shortened <= 100);
+fn the_warm_up_cut_leaves_level_hosts_alone_and_their_rates_unbiased() {
+    for drive in level_hosts() {
+        for count in [30, 120, 160, 200] {
+            let (mut cut, mut bias, mut worst) = (0, 0.0, 0.0f64);
+            for seed in 0..SEEDS {
+                let ticks = drive.ticks(seed, count);
+                let seen = assess(&ticks, TICK_NS, &StopRule::for_grade(Grade::Quick));
+                let operations: u64 = ticks.iter().map(|tick| tick.operations).sum();
+                let log = operations as f64 / (count as f64 / 10.0);
+                cut += u64::from(seen.warm_up_ticks > 0);
+                bias += (seen.operations_per_second / log - 1.0) / SEEDS as f64;
+                worst = worst.max((seen.operations_per_second / log - 1.0).abs());
+            }
+            let line = format!(
+                "{drive:?}, {count} ticks: cut {cut} of {SEEDS}, bias {:+.3} %, at most {:.2} %",
+                bias * 100.0,
+                worst * 100.0
+            );
+            println!("{line}");
+            assert!(bias.abs() <= 0.001 && cut <= SEEDS / 50, "{line}");
+        }
+    }
 }
 
 #[test]
@@ -208,46 +249,192 @@ fn false_alarms(autocorrelation: f64, finder: impl Fn(&[Tick]) -> bool) -> usize
 
 #[test]
 fn correlated_noise_is_not_taken_for_a_trap() {
-    let rule = StopRule::for_grade(Grade::Normal);
     let hot = Some(Temperatures { before_c: 40.0, after_c: 80.0 });
-    let left = |ticks: &[Tick]| assess(ticks, TICK_NS, &rule).left_steady_at_seconds.is_some();
-    for (autocorrelation, most) in [(0.5, 6), (0.9, 12)] {
+    for autocorrelation in [0.5, 0.9] {
         let counts = [
-            false_alarms(autocorrelation, |ticks| cliff(ticks).is_some()),
+            false_alarms(autocorrelation, |ticks| lasting_change(ticks, TICK_NS).is_some()),
             false_alarms(autocorrelation, |ticks| burst_credit(ticks, TICK_NS).is_some()),
             false_alarms(autocorrelation, |ticks| falling_slope(ticks, hot).is_some()),
-            false_alarms(autocorrelation, left),
         ];
-        println!(
-            "autocorrelation {autocorrelation}: cliff, credit, slope, alarm {counts:?} of 200"
-        );
-        assert!(counts[0] == 0 && counts[1] == 0, "{counts:?}");
-        assert!(counts[2] <= 4 && counts[3] <= most, "{counts:?}");
+        println!("autocorrelation {autocorrelation}: change, credit, slope {counts:?} of 200");
+        assert!(counts[0] == 0 && counts[1] == 0 && counts[2] <= 4, "{counts:?}");
     }
 }
 
 #[test]
 fn true_shapes_are_found_in_the_same_noise() {
-    let reshape = |seed, level: &dyn Fn(usize) -> f64| {
-        let scale = |(index, tick): (usize, Tick)| {
-            let operations = (tick.operations as f64 * level(index)) as u64;
-            Tick { operations, bytes: operations * 4096 }
-        };
-        Drive::LEVEL.ticks(seed, 600).into_iter().enumerate().map(scale).collect::<Vec<_>>()
-    };
-    let rule = StopRule::for_grade(Grade::Normal);
-    let (mut cliffs, mut slopes, mut alarms) = (0, 0, 0);
+    let (mut cliffs, mut slopes) = (0, 0);
     for seed in 0..200 {
-        let full = cliff(&reshape(seed, &|index| if index < 250 { 1.0 } else { 0.4 }));
-        cliffs += u32::from(full.is_some_and(|found| found.at_tick.abs_diff(250) <= 5));
-        let heating = reshape(seed, &|index| 1.0 - 0.3 * index as f64 / 600.0);
+        let ticks = Drive::LEVEL.ticks(seed, 600);
+        let full = reshaped(&ticks, |index| if index < 250 { 1.0 } else { 0.4 });
+        let full = lasting_change(&full, TICK_NS);
+        cliffs += u32::from(
+            full.is_some_and(|found| found.at_tick.abs_diff(250) <= 5 && found.is_cliff()),
+        );
+        let heating = reshaped(&ticks, |index| 1.0 - 0.3 * index as f64 / 600.0);
         slopes += u32::from(falling_slope(&heating, None).is_some());
-        let shifted = reshape(seed, &|index| if index < 450 { 1.0 } else { 0.75 });
-        let left = assess(&shifted, TICK_NS, &rule).left_steady_at_seconds;
-        alarms += u32::from(left.is_some_and(|seconds| (seconds - 45.0).abs() <= 3.0));
     }
-    println!("of 200: cliffs {cliffs}, slopes {slopes}, alarms {alarms}");
-    assert!(cliffs >= 195 && slopes >= 190 && alarms >= 170);
+    println!("of 200: cliffs {cliffs}, slopes {slopes}");
+    assert!(cliffs >= 195 && slopes >= 190);
+}
+
+/// A series at another level from tick to tick.
+fn reshaped(ticks: &[Tick], level: impl Fn(usize) -> f64) -> Vec<Tick> {
+    let scale = |(index, tick): (usize, &Tick)| {
+        let operations = (tick.operations as f64 * level(index)).round() as u64;
+        Tick { operations, bytes: operations * 4096 }
+    };
+    ticks.iter().enumerate().map(scale).collect()
+}
+
+/// A read cell of 16 s whose rate went from 470 IOPS to 240 after 5 s was printed as 240 IOPS
+/// within 0.4 %, steady and without a note: the first 5 s were cut off as warm-up. What changes for
+/// good is found wherever it lies, and both levels and the moment are told.
+#[test]
+fn a_lasting_change_is_found_wherever_it_lies_and_in_either_direction() {
+    let of_device = Drive { autocorrelation: 0.3, variation: [0.01, 0.06], habit: Habit::Level };
+    // Some 470 operations a second: five ticks hold 235.
+    let slow = 0.047;
+    for factor in [0.5, 1.0 / 1.3, 1.3, 2.0] {
+        for change_at in [20, 50, 80, 120, 140] {
+            let (mut found, mut moment, mut level) = (0, 0.0f64, 0.0f64);
+            for seed in 0..200 {
+                let at = |index| slow * if index < change_at { 1.0 } else { factor };
+                let ticks = reshaped(&of_device.ticks(seed, 160), at);
+                let Some(seen) = lasting_change(&ticks, TICK_NS) else { continue };
+                found += 1;
+                moment = moment.max(seen.at_tick.abs_diff(change_at) as f64 / 10.0);
+                let off = |seen: f64, truth: f64| (seen / (truth * PER_TICK * slow) - 1.0).abs();
+                level = level.max(off(seen.operations_per_tick_before, 1.0));
+                level = level.max(off(seen.operations_per_tick_after, factor));
+            }
+            println!(
+                "x{factor:.2} after {change_at} ticks: {found} of 200, off by {moment} s, {:.1} %",
+                level * 100.0
+            );
+            assert!(found == 200 && moment <= 1.0 && level <= 0.08);
+        }
+    }
+}
+
+/// 26,400 level cells of 12 to 60 s: under one in a hundred shows a lasting change or a drift, and
+/// of those with ordinary noise none.
+#[test]
+fn level_hosts_show_no_lasting_change_and_no_drift() {
+    let rule = StopRule::for_grade(Grade::Quick);
+    for drive in level_hosts() {
+        // What is steady ends a quick cell after 3 s and more; what is not goes on to its 12 s.
+        for count in [120, 160, 200, 600] {
+            let (mut changes, mut drifts) = (0, 0);
+            for seed in 0..SEEDS {
+                let ticks = drive.ticks(seed, count);
+                changes += u64::from(lasting_change(&ticks, TICK_NS).is_some());
+                drifts += u64::from(assess(&ticks, TICK_NS, &rule).drift.is_some());
+            }
+            println!("{drive:?}, {count} ticks: changes {changes}, drifts {drifts} of {SEEDS}");
+            // Of waves longer than the cell every cell sees another part.
+            if !matches!(drive.habit, Habit::LongWaves) {
+                let few = if drive.autocorrelation < 0.9 { SEEDS / 100 } else { SEEDS / 50 };
+                assert!(changes <= few && drifts <= few);
+            }
+            if drive.autocorrelation == 0.0 && matches!(drive.habit, Habit::Level) {
+                assert!(changes == 0 && drifts == 0);
+            }
+        }
+    }
+}
+
+/// Five of seven cells of a quick run were said not to have converged, some of them known within
+/// 0.5 % at a steady rate: the limits of steadiness were those of a series without noise.
+#[test]
+fn a_steady_cell_within_the_grade_s_precision_has_converged_and_any_other_names_its_test() {
+    let rule = StopRule { seconds_max: 12.0, ..StopRule::for_grade(Grade::Quick) };
+    for drive in level_hosts() {
+        let (mut converged, mut precise, mut unsteady, mut wrong) = (0, 0, 0, 0);
+        for seed in 0..SEEDS {
+            let mut looks = Looks::new(rule, TICK_NS);
+            let ticks = drive.ticks(seed, 120);
+            let stopped = (1..=ticks.len())
+                .find_map(|count| looks.look(count as u64 * TICK_NS, &ticks[..count]));
+            let seen = looks.assessment().expect("a look");
+            let width = seen.half_width_relative.expect("a window");
+            converged += u64::from(stopped == Some(Stop::Converged));
+            let error = (seen.operations_per_second / drive.truth() - 1.0).abs();
+            wrong += u64::from(stopped == Some(Stop::Converged) && error > width);
+            precise += u64::from(width <= rule.half_width_max);
+            unsteady += u64::from(seen.failed(&rule) == Some(Test::Steadiness));
+            let failed = seen.failed(&rule);
+            if width <= rule.half_width_max && seen.steady {
+                assert_eq!(failed, None, "{seen:?}");
+            }
+        }
+        println!(
+            "{drive:?}: converged {converged}, precise {precise}, unsteady {unsteady}, wrong \
+             {wrong} of {SEEDS}"
+        );
+        let is_ordinary = drive.autocorrelation <= 0.5 && matches!(drive.habit, Habit::Level);
+        let calm = drive.variation[1] < 0.05;
+        if calm && matches!(drive.habit, Habit::Level) {
+            assert!(7 * converged >= 6 * SEEDS, "six of seven cells of a calm drive");
+        }
+        if is_ordinary {
+            assert!(converged >= SEEDS * 8 / 10 && wrong <= SEEDS / 12);
+        }
+    }
+}
+
+/// A host whose level wanders by 2 %, one standard deviation, as a first-order autoregression of
+/// `memory_s` seconds; each second of ten minutes.
+fn wandering(seed: u64, memory_s: f64) -> Vec<f64> {
+    let mut rng = Rng::new(seed, 0x3a9d);
+    let kept = (-1.0 / memory_s).exp();
+    let mut level = normal(&mut rng);
+    let mut step = || {
+        let now = level;
+        level = kept * level + (1.0 - kept * kept).sqrt() * normal(&mut rng);
+        1.0 + 0.02 * now
+    };
+    (0..600).map(|_| step()).collect()
+}
+
+/// Single-pass intervals held the seconds that were measured (25 of 25) and the device's mean over
+/// ten minutes in 20 of 25 runs; so did those of three passes that followed one another. What
+/// several passes print holds the ten minutes.
+#[test]
+fn intervals_of_several_passes_hold_the_mean_of_ten_minutes_on_a_host_that_wanders() {
+    for memory_s in [5.0, 20.0, 60.0, 200.0, 600.0, 3000.0] {
+        for (passes, gap_s) in [(3, 6), (3, 45), (3, 120), (3, 280), (5, 12), (5, 60), (5, 140)] {
+            let (mut held, mut width) = (0, 0.0);
+            for seed in 0..SEEDS {
+                let level = wandering(seed, memory_s);
+                // Whatever ten minutes: as much of them before the run as after it, or all of them.
+                let mut rng = Rng::new(seed, 0x11);
+                let free = 600 - gap_s * (passes - 1) - 6;
+                let start = (rng.unit() * free as f64) as usize;
+                let pass = |index: usize| {
+                    let from = start + index * gap_s;
+                    let rate = level[from..from + 6].iter().sum::<f64>() / 6.0;
+                    let noise = 0.005 * normal(&mut rng);
+                    PassRate {
+                        rate: 1000.0 * (rate + noise),
+                        half_width_relative: Some(0.01),
+                        at_seconds: (index * gap_s) as f64,
+                    }
+                };
+                let rates: Vec<PassRate> = (0..passes).map(pass).collect();
+                let [low, high] = headline(&rates, Host::Real).ci95.expect("passes");
+                let truth = 1000.0 * level.iter().sum::<f64>() / 600.0;
+                held += u64::from(low <= truth && truth <= high);
+                width += (high - low) / 2000.0 / SEEDS as f64;
+            }
+            let share = held as f64 / SEEDS as f64;
+            println!(
+                "memory {memory_s} s, {passes} passes every {gap_s} s: held {share:.3}, +-{:.2} %",
+                width * 100.0
+            );
+            assert!(share >= 0.9);
+        }
+    }
 }
 
 /// Pairs of runs that are made apart.

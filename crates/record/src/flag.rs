@@ -33,14 +33,17 @@ macro_rules! flags {
 }
 
 flags! {
-    /// The stop rule's precision was not reached within the time allowed; the interval says what was.
+    /// The time or the bytes allowed did not suffice for the grade's precision or a steady rate.
     NotConverged "not_converged" cure "raise --max-time";
     /// Fewer operations or seconds than the grade's minimum: too short to say.
     Insufficient "insufficient" cure "raise --max-time or --size";
     /// The rate was still changing when the cell ended.
     Drifting "drifting" cure "raise --max-time, or precondition the drive";
-    /// The cell was steady and then left its steady state.
-    LeftSteadyState "left_steady_state" cure "run the saturation method to see where it settles";
+    /// The rate changed for good while the cell ran: there are two rates, and the headline is one
+    /// number.
+    LeftSteadyState "left_steady_state" cure "run it again, for longer, to see which rate lasts";
+    /// The beginning ran at another rate, by more than 10 %, and is not in the headline.
+    WarmUp "warm_up" cure "count the beginning too where your workload has one";
     /// The worker's CPU was busy over 90 % of the time: the rate is the host's, not the drive's.
     CpuLimited "cpu_limited" cure "use more threads, larger blocks or the uring engine";
     /// The drive's time per operation is under five times the engine's own cost.

@@ -8,6 +8,7 @@
 //! `docs/record.schema.json`; a test holds the three together. Units stand in the field names.
 #![forbid(unsafe_code)]
 
+mod again;
 mod cell;
 mod environment;
 #[cfg(test)]
@@ -22,6 +23,7 @@ mod run;
 mod store;
 mod summary;
 
+pub use again::quoted;
 pub use cell::{
     Bound, Cell, CpuCost, Latency, ManagedPass, Operations, Pass, Percentile, Series, Transition,
 };

@@ -3,12 +3,12 @@
 use super::pass::{PassDone, StreamPass, is_timed};
 use crate::{
     method::{CellSpec, FinalFlush},
-    statistics::{Histogram, Stop, TICK_NS, cliff, headline},
+    statistics::{Change, Histogram, Host, PassRate, TICK_NS, headline},
     workload::{Op, Stream, tree::TreeCell},
 };
 use record::{
-    Bound, CachePass, Cell, CpuCost, Flag, Latency, ManagedPass, Operations, Pass, Percentile,
-    Series, Transition, Warning,
+    Bound, CachePass, Cell, CpuCost, Latency, ManagedPass, Operations, Pass, Percentile, Series,
+    Transition, Warning,
 };
 use std::collections::BTreeMap;
 
@@ -24,6 +24,7 @@ pub(super) struct Place {
     pub started_s: f64,
     /// How many passes, the last ones, make the headline.
     pub window: usize,
+    pub host: Host,
     /// What a managed flash volume below did meanwhile.
     pub managed_flash: Option<ManagedPass>,
 }
@@ -63,7 +64,7 @@ pub(super) fn add_pass(
         cell.flags = cell.warnings.iter().filter_map(|warning| warning.flag).collect();
         cell.flags.sort();
         cell.flags.dedup();
-        sum_up(cell, stream, place.window);
+        sum_up(cell, stream, place);
     }
 }
 
@@ -161,12 +162,6 @@ fn one_pass(spec: &CellSpec, place: Place, pass: &StreamPass) -> Pass {
     } else {
         (pass.operations as f64 / seconds, pass.bytes as f64 / seconds)
     };
-    let transitions = cliff(&pass.ticks).map(|cliff| Transition {
-        at_s: cliff.at_tick as f64 * TICK_NS as f64 / 1e9,
-        at_bytes: cliff.bytes_until,
-        before_bytes_per_s: cliff.bytes_per_tick_before * 1e9 / TICK_NS as f64,
-        after_bytes_per_s: cliff.bytes_per_tick_after * 1e9 / TICK_NS as f64,
-    });
     Pass {
         pass: place.pass,
         order: place.order,
@@ -192,9 +187,18 @@ fn one_pass(spec: &CellSpec, place: Place, pass: &StreamPass) -> Pass {
             tick_ns: TICK_NS,
             operations: pass.ticks.iter().map(|tick| tick.operations).collect(),
         },
-        transitions: transitions.into_iter().collect(),
+        transitions: pass.changes.iter().map(transition).collect(),
         managed_flash: place.managed_flash,
         page_cache: None,
+    }
+}
+
+fn transition(change: &Change) -> Transition {
+    Transition {
+        at_s: change.at_tick as f64 * TICK_NS as f64 / 1e9,
+        at_bytes: change.bytes_until,
+        before_bytes_per_s: change.bytes_per_tick_before * 1e9 / TICK_NS as f64,
+        after_bytes_per_s: change.bytes_per_tick_after * 1e9 / TICK_NS as f64,
     }
 }
 
@@ -249,10 +253,14 @@ fn add_cpu(cell: &mut Cell, pass: &StreamPass, busy: f64) {
 }
 
 /// The headline over the last `window` passes so far.
-fn sum_up(cell: &mut Cell, stream: &Stream, window: usize) {
-    let judged = &cell.passes[cell.passes.len().saturating_sub(window)..];
-    let passes: Vec<_> = judged.iter().map(|pass| (pass.iops, pass.half_width_relative)).collect();
-    let rates = headline(&passes);
+fn sum_up(cell: &mut Cell, stream: &Stream, place: Place) {
+    let judged = &cell.passes[cell.passes.len().saturating_sub(place.window)..];
+    let pass_rate = |pass: &Pass| PassRate {
+        rate: pass.iops,
+        half_width_relative: pass.half_width_relative,
+        at_seconds: pass.started_s + pass.total.seconds / 2.0,
+    };
+    let rates = headline(&judged.iter().map(pass_rate).collect::<Vec<_>>(), place.host);
     // Files of a tree differ in size.
     let block = match stream.op {
         Op::Tree(_) => cell.total.bytes as f64 / cell.total.operations.max(1) as f64,
@@ -274,35 +282,4 @@ fn sum_up(cell: &mut Cell, stream: &Stream, window: usize) {
         .as_ref()
         .filter(|_| closed)
         .map(|latency| crate::statistics::little(cell.iops, latency.mean_ns / 1e9));
-}
-
-/// The flag a stop stands for.
-pub(super) fn stop_warning(stop: Option<Stop>, pass: &StreamPass) -> Option<Warning> {
-    let reached = pass.assessment.half_width_relative;
-    // What more bytes would cure is said where the plan is known.
-    if pass.spent {
-        return None;
-    }
-    match stop? {
-        Stop::Converged => None,
-        Stop::NotConverged => Some(Warning {
-            flag: Some(Flag::NotConverged),
-            text: format!(
-                "after {:.1} s the interval was {}, {}: {}",
-                pass.seconds,
-                reached.map_or("unknown".to_owned(), |width| format!("±{:.1} %", width * 100.0)),
-                if pass.assessment.steady { "the rate steady" } else { "the rate not steady" },
-                Flag::NotConverged.cure()
-            ),
-        }),
-        Stop::Insufficient => Some(Warning {
-            flag: Some(Flag::Insufficient),
-            text: format!(
-                "{} operations in {:.1} s are too few to say: {}",
-                pass.operations,
-                pass.seconds,
-                Flag::Insufficient.cure()
-            ),
-        }),
-    }
 }

@@ -8,6 +8,7 @@ mod calibrate;
 mod fill;
 mod fold;
 mod pass;
+mod remedy;
 mod traps;
 
 pub use allowance::written_by_cells;
@@ -18,7 +19,7 @@ pub use pass::Live;
 use crate::{
     method::{CacheState, CellSpec, FileState},
     plan::{Plan, Step},
-    statistics::{SniaVerdict, Verdict, paired, snia_steady},
+    statistics::{Host, SniaVerdict, Verdict, paired, snia_steady},
     target::{Access, Crew, Need, Observation, Reset, Target, TargetError, Time},
     workload::{
         Area, Failure,
@@ -33,6 +34,7 @@ use record::{
     CachePass, Cell, Flag, ManagedPass, Paired, PairedVerdict, Record, Rounds, State, TargetInfo,
     TargetKind, Warning,
 };
+use remedy::Remedy;
 use std::{collections::BTreeMap, time::Instant as WallInstant};
 
 /// Whoever watches a run: the terminal, a test.
@@ -177,6 +179,8 @@ struct Runner<'a> {
     bench: Bench<'a>,
     observer: &'a mut dyn Observer,
     started: WallInstant,
+    /// When the passes that the record holds already had ended, in seconds of the run.
+    earlier_s: f64,
     /// Seconds that all passes took together: the run's time on a virtual clock.
     virtual_s: f64,
     allowance: Allowance,
@@ -194,6 +198,7 @@ impl<'a> Runner<'a> {
             bench,
             observer,
             started: WallInstant::now(),
+            earlier_s: ended_s(record),
             virtual_s: 0.0,
             allowance: Allowance::new(plan, record),
         }
@@ -310,10 +315,12 @@ impl<'a> Runner<'a> {
             return Ok(());
         };
         self.reset(step.target, spec)?;
-        let started_s = match self.target(step.target).offer().time {
+        let time = self.target(step.target).offer().time;
+        let now_s = match time {
             Time::Wall => self.started.elapsed().as_secs_f64(),
             Time::Virtual => self.virtual_s,
         };
+        let started_s = self.earlier_s + now_s;
         let hull = cache::hull(&areas);
         let before = self.target(step.target).watch(hull.clone());
         let volume_before = self.target(step.target).managed_flash();
@@ -332,6 +339,10 @@ impl<'a> Runner<'a> {
             order: order as u32,
             started_s,
             window: if plan.method.file.rounds.is_some() { STEADY_ROUNDS } else { usize::MAX },
+            host: match time {
+                Time::Wall => Host::Real,
+                Time::Virtual => Host::Virtual,
+            },
             managed_flash: volume_before
                 .zip(volume_after)
                 .map(|(before, after)| ManagedPass::between(&before, &after)),
@@ -437,6 +448,15 @@ impl<'a> Runner<'a> {
                 TargetKind::Model => offer.memory_bytes,
                 _ => record.environment.host.memory_usable_bytes(),
             },
+            pass_name: (self.plan.passes > 1)
+                .then(|| format!("in pass {} of {}", step.pass + 1, self.plan.passes)),
+            remedy: Remedy {
+                record,
+                rule: self.plan.rule,
+                steps: self.plan.steps.len(),
+                passes: self.plan.passes,
+                written_bytes_max: self.plan.written_bytes_max,
+            },
         };
         let found = |index: usize| {
             let cut = allowance::cut_short(self.plan, &done.streams[index]);
@@ -444,6 +464,13 @@ impl<'a> Runner<'a> {
         };
         (0..cell.streams.len()).map(found).collect()
     }
+}
+
+/// When the last pass of a record had ended: a run that goes on, and each turn of a matrix, counts
+/// on from there, as if no time had passed in between.
+fn ended_s(record: &Record) -> f64 {
+    let passes = record.cells.iter().flat_map(|cell| &cell.passes);
+    passes.map(|pass| pass.started_s + pass.total.seconds).fold(0.0, f64::max)
 }
 
 fn leave_out(record: &mut Record, spec: &CellSpec) {

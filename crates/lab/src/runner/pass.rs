@@ -10,7 +10,9 @@ mod hand;
 use super::board::Board;
 use crate::{
     method::{CellBound, CellSpec, FinalFlush},
-    statistics::{Assessment, Histogram, Looks, Stop, StopRule, TICK_NS, Tick, assess},
+    statistics::{
+        Assessment, Change, Histogram, Looks, Stop, StopRule, TICK_NS, Tick, assess, lasting_change,
+    },
     target::{Crew, Drivable, Seat, TargetError, TreeSeat},
     workload::{
         Area, Budget, Failure, Recorder, Share, Stream, TickPart, Worker, WorkerPlan,
@@ -50,6 +52,8 @@ pub(super) struct PassOrder<'a> {
 pub(super) struct StreamPass {
     pub ticks: Vec<Tick>,
     pub assessment: Assessment,
+    /// Where the rate changed for good, in order of time.
+    pub changes: Vec<Change>,
     /// `None` for a pass that the rule does not end.
     pub stop: Option<Stop>,
     /// Whether its bytes were spent before the rule was satisfied or its time was over.
@@ -526,6 +530,25 @@ fn shared(
     Ok((start, ends))
 }
 
+/// Lasting changes of the whole pass, and of what follows its warm-up: one may hide the other.
+fn changes(ticks: &[Tick], warm_up: usize) -> Vec<Change> {
+    let mut changes: Vec<Change> = lasting_change(ticks, TICK_NS).into_iter().collect();
+    let after = |ticks: &[Tick], from: usize| {
+        let bytes_before = ticks[..from].iter().map(|tick| tick.bytes).sum::<u64>();
+        lasting_change(&ticks[from..], TICK_NS).map(|change| change.later(from, bytes_before))
+    };
+    let is_new = |change: &Change| {
+        changes.iter().all(|known| known.at_tick.abs_diff(change.at_tick) > SAME_CHANGE_TICKS)
+    };
+    let second = (warm_up > 0).then(|| after(ticks, warm_up)).flatten().filter(is_new);
+    changes.extend(second);
+    changes.sort_by_key(|change| change.at_tick);
+    changes
+}
+
+/// Changes that are no further apart than this are one: 1 s.
+const SAME_CHANGE_TICKS: usize = 10;
+
 /// Turns the course of a pass into its result.
 fn finish(
     order: &PassOrder<'_>,
@@ -580,6 +603,7 @@ fn finish(
             services: board.services().clone(),
             cpu_ns: board.cpu_ns(),
             flush_seconds: flush_seconds.filter(|_| stream.op.writes()),
+            changes: changes(&ticks, warm_up),
             ticks,
             assessment,
         });

@@ -1,10 +1,14 @@
 //! The traps of measuring, noticed after each pass: every check is a pure function of what was seen.
 
-use super::{fold::stop_warning, pass::StreamPass};
+use super::{
+    pass::StreamPass,
+    remedy::{Remedy, rate},
+};
 use crate::{
     method::{CellSpec, FinalFlush},
     statistics::{
-        Cause, TICK_NS, Temperatures, burst_credit, cliff, falling_slope, is_spindle_rate, little,
+        Cause, Change, Levels, TICK_NS, Temperatures, burst_credit, falling_slope, is_spindle_rate,
+        little,
     },
     target::Observation,
     workload::{
@@ -55,13 +59,17 @@ pub(super) struct Scene<'a> {
     /// The engine's own cost of an operation, ns; 0 where its seconds are not the target's.
     pub engine_ns: f64,
     pub memory_bytes: u64,
+    /// Which pass this was, in words, where there are several: `in pass 2 of 3`.
+    pub pass_name: Option<String>,
+    pub remedy: Remedy<'a>,
 }
 
 /// Every flag that one pass of one stream earned, with its sentence.
 pub(super) fn find(scene: &Scene<'_>) -> Vec<Warning> {
-    let checks: [fn(&Scene<'_>) -> Option<Warning>; 21] = [
-        |scene| stop_warning(scene.pass.stop, scene.pass),
+    let checks: [fn(&Scene<'_>) -> Option<Warning>; 22] = [
+        |scene| scene.remedy.warning(scene.stream, scene.pass),
         too_short,
+        warm_up,
         drifting,
         left_steady_state,
         cpu_limited,
@@ -76,7 +84,7 @@ pub(super) fn find(scene: &Scene<'_>) -> Vec<Warning> {
         volatile_cache,
         lying_flush,
         write_cliff,
-        credit,
+        burst,
         throttling,
         depth_not_reached,
         coordinated_omission,
@@ -102,15 +110,83 @@ fn too_short(scene: &Scene<'_>) -> Option<Warning> {
     })?
 }
 
-fn drifting(scene: &Scene<'_>) -> Option<Warning> {
-    let drifting = scene.pass.stop.is_some() && scene.pass.assessment.drifting;
-    drifting.then(|| warn(Flag::Drifting, "the rate still changed in the second half".into()))?
+/// `from 470 IOPS to 240 IOPS`, as the cell's rate is read.
+fn from_to(scene: &Scene<'_>, before: f64, after: f64) -> String {
+    let words = |operations_per_second| rate(scene.stream, scene.pass, operations_per_second);
+    format!("from {} to {}", words(before), words(after))
 }
 
-fn left_steady_state(scene: &Scene<'_>) -> Option<Warning> {
+/// ` in pass 2 of 3`, or nothing where there is one.
+fn of_pass(scene: &Scene<'_>) -> String {
+    scene.pass_name.as_ref().map_or_else(String::new, |name| format!(" {name}"))
+}
+
+/// A rate that moved, unless heat explains it.
+fn drifting(scene: &Scene<'_>) -> Option<Warning> {
     scene.pass.stop?;
-    let at = scene.pass.assessment.left_steady_at_seconds?;
-    warn(Flag::LeftSteadyState, format!("the rate left its steady state after {at:.1} s"))
+    let Levels { before, after, .. } = scene.pass.assessment.drift?;
+    if throttling(scene).is_some() {
+        return None;
+    }
+    let (levels, of_pass) = (from_to(scene, before, after), of_pass(scene));
+    warn(Flag::Drifting, format!("the rate moved {levels} while it was judged{of_pass}"))
+}
+
+/// Levels differ by more than this factor before a warm-up is worth a word.
+const WARM_UP_FACTOR: f64 = 1.10;
+/// A first level that lasted this long is a state of its own, not a warm-up: 2 s.
+const STATE_TICKS_MIN: usize = 20;
+
+/// Lasting changes that no other flag explains, and that are no warm-up.
+fn changes<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = &'a Change> {
+    let timed = scene.pass.stop.is_some();
+    let is_cliff = |change: &Change| scene.stream.op.writes() && change.is_cliff();
+    let of_state = |change: &Change| change.at_tick >= STATE_TICKS_MIN;
+    let changes = scene.pass.changes.iter().filter(move |change| timed && of_state(change));
+    changes.filter(move |change| !is_cliff(change))
+}
+
+/// A lasting change of the rate in either direction, wherever it lies: what was before it may have
+/// been cut off as warm-up, and must not be lost.
+fn left_steady_state(scene: &Scene<'_>) -> Option<Warning> {
+    if credit(scene).is_some_and(|(_, stepped)| stepped) {
+        return None;
+    }
+    let change = changes(scene).next()?;
+    let per_second = 1e9 / TICK_NS as f64;
+    let levels = from_to(
+        scene,
+        change.operations_per_tick_before * per_second,
+        change.operations_per_tick_after * per_second,
+    );
+    let at_s = change.at_tick as f64 / per_second;
+    let is_cut = change.at_tick <= scene.pass.assessment.warm_up_ticks + STATE_TICKS_MIN / 2;
+    let of = if is_cut && scene.pass.assessment.warm_up.is_some() { "the second" } else { "both" };
+    let of_pass = of_pass(scene);
+    warn(
+        Flag::LeftSteadyState,
+        format!("the rate went {levels} after {at_s:.1} s{of_pass}, and the headline is of {of}"),
+    )
+}
+
+/// What was cut off, if it was another rate and nothing else says so.
+fn warm_up(scene: &Scene<'_>) -> Option<Warning> {
+    scene.pass.stop?;
+    let Levels { at_seconds, before, after } = scene.pass.assessment.warm_up?;
+    let differs = before.max(after) > WARM_UP_FACTOR * before.min(after);
+    let cut_ticks = scene.pass.assessment.warm_up_ticks;
+    let is_said = |change: &Change| change.at_tick <= cut_ticks + STATE_TICKS_MIN / 2;
+    let said = write_cliff(scene).is_some()
+        || credit(scene).is_some_and(|(_, stepped)| stepped)
+        || changes(scene).any(is_said);
+    (differs && !said).then(|| {
+        let [first, rest] = [before, after].map(|level| rate(scene.stream, scene.pass, level));
+        let of_pass = of_pass(scene);
+        warn(
+            Flag::WarmUp,
+            format!("the first {at_seconds:.1} s{of_pass} ran at {first}, the rest at {rest}"),
+        )
+    })?
 }
 
 fn cpu_limited(scene: &Scene<'_>) -> Option<Warning> {
@@ -309,7 +385,7 @@ fn write_cliff(scene: &Scene<'_>) -> Option<Warning> {
     if !scene.stream.op.writes() {
         return None;
     }
-    let found = cliff(&scene.pass.ticks)?;
+    let found = scene.pass.changes.iter().find(|change| change.is_cliff())?;
     let rate = |per_tick: f64| per_tick * 1e9 / TICK_NS as f64 / 1e6;
     warn(
         Flag::WriteCliff,
@@ -322,7 +398,8 @@ fn write_cliff(scene: &Scene<'_>) -> Option<Warning> {
     )
 }
 
-fn credit(scene: &Scene<'_>) -> Option<Warning> {
+/// What a limiter was seen to do, and whether the rate stepped down to it.
+fn credit(scene: &Scene<'_>) -> Option<(String, bool)> {
     // Nobody sells credit for a model's time, and its rate may well sit still.
     let unlimited =
         matches!(scene.target.kind, TargetKind::Null | TargetKind::Model | TargetKind::Memory);
@@ -335,12 +412,19 @@ fn credit(scene: &Scene<'_>) -> Option<Warning> {
         return None;
     }
     let (rate, even) = (found.plateau.iops, found.plateau.variation * 100.0);
-    let seen = match found.before {
-        None => format!("the rate sat at {rate:.0} IOPS within {even:.1} %, like a quota"),
+    Some(match found.before {
+        None => (format!("the rate sat at {rate:.0} IOPS within {even:.1} %, like a quota"), false),
         Some(before) => {
-            format!("the rate stepped from {:.0} to {rate:.0} IOPS, like spent credit", before.iops)
+            let (from, at_s) = (before.iops, found.from_tick as f64 * TICK_NS as f64 / 1e9);
+            let seen =
+                format!("the rate stepped from {from:.0} to {rate:.0} IOPS after {at_s:.1} s");
+            (seen + ", like spent credit", true)
         }
-    };
+    })
+}
+
+fn burst(scene: &Scene<'_>) -> Option<Warning> {
+    let (seen, _) = credit(scene)?;
     warn(Flag::BurstCredit, seen)
 }
 

@@ -16,24 +16,27 @@
 //!    times their own inefficiency, with Student's t for as many degrees of freedom as there are
 //!    effectively independent samples. Steady, but blind to what one lag does not show.
 //!
-//! The half-width is the second, or their root mean square with weights 2 to 1 if that is wider; and
-//! nothing has converged before there are 16 effectively independent samples, since a slow wave of which
-//! one crest was seen looks flat. Simulated as in `tests/statistics.rs`, 2,000 cells each, normal grade:
+//! The half-width is the second, or their root mean square with weights 2 to 1 if that is wider. A
+//! slow wave of which one crest was seen looks flat: on n < 20 effectively independent samples the
+//! interval is `20 / n` times as wide, but never wider than 1.5 standard deviations of the samples,
+//! since however the waves stand the mean is hardly further away than they are high. Simulated in
+//! `tests/statistics.rs`, 600 cells each:
 //!
-//! | ticks: autocorrelation, variation | 0.5, 5-15 % | | 0.9, 1-5 % | |
-//! |---|---|---|---|---|
-//! | | converged | of these covered | converged | of these covered |
-//! | batch means and MSER-5 alone | 67 % | 89 % | 94 % | 69 % |
-//! | the wider of both estimates | 62 % | 94 % | 86 % | 91 % |
-//! | this scheme | 72 % | 94 % | 89 % | 90 % |
+//! | ticks: autocorrelation, variation | converged | of these covered |
+//! |---|---|---|
+//! | normal grade: 0.5, 5-15 % | 75 % | 95 % |
+//! | normal grade: 0.9, 1-5 % | 88 % | 91 % |
+//! | normal grade: 0.9, 5-15 % | 6 % | 86 % |
+//! | quick grade, 12 s: 0 or 0.5, 1-3 % | 100 % | 97 % |
+//! | quick grade, 12 s: 0.9, 1-3 % | 87 % | 90 % |
 //!
-//! What it cannot see is a wave longer than the run. With a sixth of the variance in waves of 7 s, covered
-//! falls to 70-76 %: several passes exist for that.
+//! What it cannot see is a wave longer than the run. With a sixth of the variance in waves of 7 s,
+//! covered falls to 76 %: several passes exist for that.
 
 use super::{
     distribution::student_t_975,
     moments,
-    shapes::cusum_alarm,
+    steady::Steadiness,
     stop::StopRule,
     tick::{Tick, coalesce, warm_up},
 };
@@ -49,13 +52,10 @@ const BATCH_SAMPLES_MIN: usize = 5;
 const BATCH_SAMPLES_LEAST: usize = 2;
 /// Autocorrelation of batch means beyond this cannot be told from drift.
 const LAG1_MAX: f64 = 0.8;
-/// Steady: the fitted line changes by no more than this share of the mean over the window.
-const SLOPE_MAX: f64 = 0.05;
-/// Steady: the means of five sub-windows differ by no more than this share of the mean.
-const SPREAD_MAX: f64 = 0.10;
-const SUB_WINDOWS: usize = 5;
-/// Nothing has converged on fewer effectively independent samples than this.
-const EFFECTIVE_SAMPLES_MIN: f64 = 16.0;
+/// On fewer effectively independent samples than this an interval is made wider, by their ratio ...
+const EFFECTIVE_SAMPLES: f64 = 20.0;
+/// ... but to no more than so many standard deviations of the samples.
+const DEVIATIONS_MAX: f64 = 1.5;
 
 /// What a series of ticks says about a cell.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -70,12 +70,15 @@ pub struct Assessment {
     /// The minimum time has passed, the minimum of completions is reached, and the window was long
     /// enough to be judged. Otherwise the verdict is "insufficient", not "not converged".
     pub sufficient: bool,
-    /// Level: slope and spread are within bounds, nothing drifts, no alarm.
+    /// Level: no lasting change, no slope and no spread in the window that is more than its noise.
     pub steady: bool,
-    /// The warm-up did not end in the first half.
-    pub drifting: bool,
     /// Ticks at the start that were left out as warm-up.
     pub warm_up_ticks: usize,
+    /// What was left out against the window, if anything was.
+    pub warm_up: Option<Levels>,
+    /// Where the line through the window comes from and goes to, if it moves and noise does not
+    /// explain it.
+    pub drift: Option<Levels>,
     /// Ticks gathered into one sample.
     pub ticks_per_sample: usize,
     /// Samples in the window.
@@ -87,19 +90,61 @@ pub struct Assessment {
     /// Lag-1 autocorrelation of the batch means, clamped to 0..=0.8.
     pub lag1: f64,
     /// Change of the fitted line over the window as a share of the mean; infinite if nothing completed.
-    pub slope_relative: f64,
+    pub trend_relative: f64,
     /// Largest minus smallest mean of five sub-windows, as a share of the mean; infinite likewise.
     pub spread_relative: f64,
-    /// When the level changed for good, in seconds from the first tick (two-sided CUSUM).
-    pub left_steady_at_seconds: Option<f64>,
+}
+
+/// A rate that was one thing before a moment and another after it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Levels {
+    /// Seconds from the first tick.
+    pub at_seconds: f64,
+    /// Operations a second before.
+    pub before: f64,
+    /// Operations a second after.
+    pub after: f64,
+}
+
+/// What a cell must pass to count as measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Test {
+    /// Enough time and completions to judge at all.
+    Amount,
+    /// A narrow interval.
+    Precision,
+    /// A level rate.
+    Steadiness,
+}
+
+impl Test {
+    /// The word in sentences.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Amount => "too few operations",
+            Self::Precision => "precision",
+            Self::Steadiness => "steadiness",
+        }
+    }
 }
 
 impl Assessment {
     /// Whether the cell is measured as well as `rule` asks.
     pub fn satisfies(&self, rule: &StopRule) -> bool {
-        let narrow = self.half_width_relative.is_some_and(|width| width <= rule.half_width_max);
-        let seen_enough = self.effective_samples >= EFFECTIVE_SAMPLES_MIN;
-        self.sufficient && self.steady && narrow && seen_enough
+        self.failed(rule).is_none()
+    }
+
+    /// The first test that the cell has not passed.
+    pub fn failed(&self, rule: &StopRule) -> Option<Test> {
+        if !self.sufficient {
+            Some(Test::Amount)
+        } else if !self.steady {
+            Some(Test::Steadiness)
+        } else if self.half_width_relative.is_none_or(|width| width > rule.half_width_max) {
+            Some(Test::Precision)
+        } else {
+            None
+        }
     }
 }
 
@@ -108,44 +153,51 @@ pub fn assess(ticks: &[Tick], tick_ns: u64, rule: &StopRule) -> Assessment {
     let (samples, ticks_per_sample) = coalesce(ticks, tick_ns);
     let rates: Vec<f64> = samples.iter().map(|sample| sample.operations as f64).collect();
     let sample_ns = tick_ns * ticks_per_sample as u64;
-    let warm_up = warm_up(&rates);
-    let batching = Batching::of(rates.len() - warm_up.cut, sample_ns);
-    // What does not fill a batch is left out at the start, where a rest of the warm-up would be.
-    let start = batching.map_or(0, |batching| rates.len() - batching.samples());
+    let cut = warm_up(&rates);
+    let batching = Batching::of(rates.len() - cut, sample_ns);
+    let start = if batching.is_some() { cut } else { 0 };
     let window = &rates[start..];
     let judged = match batching {
-        Some(_) => &ticks[start * ticks_per_sample..samples.len() * ticks_per_sample],
+        Some(_) => &ticks[start * ticks_per_sample..],
         None => ticks,
     };
     let per_second = 1e9 / (tick_ns as f64 * judged.len().max(1) as f64);
 
     let centre = moments::mean(window);
     let share = |value: f64| if centre > 0.0 { value / centre } else { f64::INFINITY };
-    let slope_relative = share(moments::slope(window).abs() * window.len() as f64);
-    let spread_relative = share(spread(window));
-    let alarm = cusum_alarm(window);
     let half_width = batching.map(|batching| half_width(window, batching));
-    let level = slope_relative <= SLOPE_MAX && spread_relative <= SPREAD_MAX;
-    let seconds = ticks.len() as f64 * tick_ns as f64 / 1e9;
+    let seen = Steadiness::of(window, sample_ns);
+    let seconds_of = |ticks: usize| ticks as f64 * tick_ns as f64 / 1e9;
+    let rate_of = |samples: f64| samples * 1e9 / sample_ns as f64;
+    let seconds = seconds_of(ticks.len());
     let completions: u64 = ticks.iter().map(|tick| tick.operations).sum();
     let long_enough = seconds + 1e-9 >= rule.seconds_min && completions >= rule.completions_min;
+    let operations_per_second =
+        judged.iter().map(|tick| tick.operations).sum::<u64>() as f64 * per_second;
     Assessment {
-        operations_per_second: judged.iter().map(|tick| tick.operations).sum::<u64>() as f64
-            * per_second,
+        operations_per_second,
         bytes_per_second: judged.iter().map(|tick| tick.bytes).sum::<u64>() as f64 * per_second,
         half_width_relative: half_width.map(share).filter(|width| width.is_finite()),
         sufficient: long_enough && batching.is_some(),
-        steady: level && !warm_up.drifting && alarm.is_none(),
-        drifting: warm_up.drifting,
-        warm_up_ticks: warm_up.cut * ticks_per_sample,
+        steady: seen.is_steady,
+        warm_up_ticks: start * ticks_per_sample,
+        warm_up: (start > 0).then(|| Levels {
+            at_seconds: seconds_of(start * ticks_per_sample),
+            before: rate_of(moments::mean(&rates[..start])),
+            after: operations_per_second,
+        }),
+        drift: seen.drift.map(|[from, to]| Levels {
+            at_seconds: seconds_of(start * ticks_per_sample),
+            before: rate_of(from),
+            after: rate_of(to),
+        }),
         ticks_per_sample,
         samples: window.len(),
         effective_samples: effective_samples(window),
         batches: batching.map_or(0, |batching| batching.count),
         lag1: batching.map_or(0.0, |batching| batch_lag1(&batching.means(window))),
-        slope_relative,
-        spread_relative,
-        left_steady_at_seconds: alarm.map(|at| (start + at) as f64 * sample_ns as f64 / 1e9),
+        trend_relative: seen.trend_relative,
+        spread_relative: seen.spread_relative,
     }
 }
 
@@ -171,8 +223,10 @@ impl Batching {
         self.count * self.samples_each
     }
 
+    /// Means of the batches; what does not fill one is left out at the start.
     fn means(self, window: &[f64]) -> Vec<f64> {
-        window.chunks_exact(self.samples_each).map(moments::mean).collect()
+        let whole = &window[window.len() - self.samples()..];
+        whole.chunks_exact(self.samples_each).map(moments::mean).collect()
     }
 }
 
@@ -195,18 +249,11 @@ fn half_width(window: &[f64], batching: Batching) -> f64 {
     // The sample variance of correlated values is too small by (effective - 1) / effective.
     let error = (moments::variance(window) / (effective - 1.0)).sqrt();
     let of_samples = student_t_975(effective as usize - 1) * error;
-    of_samples.max(((2.0 * of_samples.powi(2) + of_batches.powi(2)) / 3.0).sqrt())
-}
-
-/// Largest minus smallest mean of five sub-windows.
-fn spread(window: &[f64]) -> f64 {
-    let length = window.len() / SUB_WINDOWS;
-    if length == 0 {
-        return f64::INFINITY;
-    }
-    let means = window.rchunks_exact(length).take(SUB_WINDOWS).map(moments::mean);
-    let (low, high) = means.fold((f64::INFINITY, 0.0f64), |(l, h), m| (l.min(m), h.max(m)));
-    high - low
+    let width = of_samples.max(((2.0 * of_samples.powi(2) + of_batches.powi(2)) / 3.0).sqrt());
+    let few = (EFFECTIVE_SAMPLES / effective).max(1.0);
+    // Wherever the waves stand, the mean is no further away than they are high.
+    let deviation = moments::variance(window).sqrt();
+    (few * width).min(DEVIATIONS_MAX * deviation).max(width.min(2.0 * DEVIATIONS_MAX * deviation))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ const T_975: [f64; 10] = [
 ];
 
 /// The 97.5 % quantile of the normal distribution.
-const Z_975: f64 = 1.959_963_985;
+pub(super) const Z_975: f64 = 1.959_963_985;
 
 /// How many standard errors a two-sided 95 % interval reaches to each side with `df` degrees of
 /// freedom: the table up to 10, beyond it the expansion 26.7.5 of Abramowitz and Stegun, within 1e-4.

@@ -6,10 +6,10 @@
 //!
 //! ```text
 //!   latency  -> Histogram --drain_delta--> Delta --add_delta--> the cell's Histogram -> percentiles
-//!   ticks    -> coalesce -> warm-up cut -> batch means -> half-width, steadiness, alarm = Assessment
+//!   ticks    -> coalesce -> warm-up cut -> batch means -> half-width, steadiness = Assessment
 //!   Assessment at t, 1.15 t, ...  -> Looks -> Stop          (StopRule: quick, normal, publish)
 //!   passes   -> headline (one drive)   paired (A against B)   unpaired (made apart)   snia_steady (rounds)
-//!   ticks    -> cliff, burst_credit, falling_slope            (the shapes of known traps)
+//!   ticks    -> lasting_change, burst_credit, falling_slope            (the shapes of known traps)
 //! ```
 //!
 //! It refuses to know why a series looks as it does: a shape is a finding, its name a hint.
@@ -22,19 +22,23 @@ mod moments;
 mod passes;
 mod shapes;
 mod snia;
+mod steady;
+mod step;
 mod stop;
+mod telling;
 mod tick;
 mod unpaired;
 
-pub use assess::{Assessment, assess};
+pub use assess::{Assessment, Levels, Test, assess};
 pub use distribution::{normal_quantile, student_t_975};
 pub use histogram::{BadSparse, Bucket, Delta, Histogram, Sparse};
-pub use passes::{Headline, Paired, Verdict, headline, paired};
+pub use passes::{Headline, Host, Paired, PassRate, Verdict, headline, paired};
 pub use shapes::{
-    BurstCredit, Cause, Cliff, FallingSlope, Plateau, Temperatures, burst_credit, cliff,
-    falling_slope, is_spindle_rate, little,
+    BurstCredit, Cause, Change, FallingSlope, Plateau, Temperatures, burst_credit, falling_slope,
+    is_spindle_rate, lasting_change, little,
 };
 pub use snia::{SniaVerdict, snia_steady};
 pub use stop::{Grade, Looks, Stop, StopRule};
-pub use tick::{TICK_NS, Tick, WarmUp, coalesce, warm_up};
+pub use telling::{TOLD_APART, pairs_to_tell, passes_to_tell};
+pub use tick::{TICK_NS, Tick, coalesce, warm_up};
 pub use unpaired::{Passes, Unpaired, unpaired};

@@ -3,16 +3,19 @@
 //! ```text
 //!   cells of two subjects  -> pairs with the same coordinates   join.rs
 //!   passes of a pair       -> ratio, interval, verdict          lab::statistics
+//!   what is undecided      -> passes that would tell 5 %        effort.rs
 //!   Comparison             -> text                              show.rs
 //!   Comparison             -> a section of a report             section.rs
 //! ```
 
+mod effort;
 mod join;
 mod section;
 mod show;
 #[cfg(test)]
 mod tests;
 
+pub use effort::Effort;
 pub use section::section;
 pub(crate) use section::word;
 pub use show::text;
@@ -50,6 +53,8 @@ pub struct Other<'r> {
     pub only_in_baseline: Vec<&'r Cell>,
     /// Cells that the baseline lacks.
     pub only_in_other: Vec<&'r Cell>,
+    /// What would tell 5 % apart where this could not.
+    pub effort: Option<Effort>,
 }
 
 /// How the passes of two targets lay in time.
@@ -172,7 +177,9 @@ pub(crate) fn against<'r>(baseline: &Subject<'r>, subject: Subject<'r>) -> Other
     let known: BTreeMap<&Key, ()> = ours.iter().map(|(key, _)| (key, ())).collect();
     let is_new = |(key, _): &&(Key, &'r Cell)| !known.contains_key(key);
     let only_in_other = theirs.iter().filter(is_new).map(|(_, cell)| *cell).collect();
-    Other { design, rows, only_in_baseline, only_in_other, subject }
+    let mut other = Other { design, rows, only_in_baseline, only_in_other, subject, effort: None };
+    other.effort = effort::effort(baseline, &other);
+    other
 }
 
 /// Pass by pass, where both have the pass.

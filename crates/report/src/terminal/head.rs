@@ -122,11 +122,11 @@ fn method_line(record: &Record) -> String {
     let method = &record.method;
     let mut parts = vec![method.name.clone(), format!("grade {}", method.grade)];
     parts.push(format!("span {}", number::size(method.span_bytes)));
-    parts.push(if method.passes == 1 {
-        "1 pass".to_owned()
-    } else {
-        format!("{} passes", method.passes)
-    });
+    let passes = match method.passes {
+        1 => "1 pass".to_owned(),
+        passes => format!("{passes} passes"),
+    };
+    parts.push(passes + hold(record));
     // The size is the span above, and the cells show what was set.
     let options = method.options.iter().filter(|(key, _)| *key != "size");
     parts.extend(options.map(|(key, value)| match (key.strip_prefix("set."), value.as_str()) {
@@ -136,6 +136,16 @@ fn method_line(record: &Record) -> String {
     }));
     parts.push(format!("seed {}", record.seed));
     parts.join(", ")
+}
+
+/// What a 95 % interval holds: what the target did in the seconds of its only pass, or what it does
+/// within ten minutes. A model does the same at any time.
+fn hold(record: &Record) -> &'static str {
+    match record.method.passes {
+        _ if is_virtual(record) => "",
+        1 => " (intervals hold these seconds)",
+        _ => " (intervals hold ten minutes)",
+    }
 }
 
 fn run_line(record: &Record) -> String {

@@ -55,6 +55,23 @@ impl<'s> Page<'s> {
         }
     }
 
+    /// A command, to be pasted: lines that go on end as a shell wants it.
+    pub fn command(&mut self, command: &str) {
+        let command = self.style.clean(command);
+        let room = self.style.columns().saturating_sub("    \\".len() + 1);
+        let mut line = String::from("  ");
+        for word in shell_words(&command) {
+            if line.trim() != "" && columns_of(&line) + 1 + columns_of(word) > room {
+                self.text.push_str(&format!("{line} \\\n"));
+                line = String::from("   ");
+            }
+            line += if line == "  " { "" } else { " " };
+            line += word;
+        }
+        self.text.push_str(&line);
+        self.text.push('\n');
+    }
+
     /// A line drawn by the caller: already clean, cut at the width.
     pub fn drawn(&mut self, text: &str) {
         self.text.push_str(shorten(text, self.style.columns()).trim_end());
@@ -114,4 +131,19 @@ impl<'s> Page<'s> {
     pub fn finish(self) -> String {
         self.text
     }
+}
+
+/// Words of a command; one in single quotes is one.
+fn shell_words(command: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let (mut start, mut is_quoted) = (0, false);
+    for (at, letter) in command.char_indices() {
+        is_quoted ^= letter == '\'';
+        if letter == ' ' && !is_quoted {
+            words.push(&command[start..at]);
+            start = at + 1;
+        }
+    }
+    words.push(&command[start..]);
+    words
 }

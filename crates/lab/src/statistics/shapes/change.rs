@@ -1,142 +1,131 @@
-//! Changes of level: one that ends the steady state, and the one that ends a write cache.
+//! A level that changed for good: a cache that ran full, credit that was spent, a neighbour who
+//! came or went.
 
-use super::{Tick, best_step, long_run_variance};
-use crate::statistics::moments;
+use super::Tick;
+use crate::statistics::{moments, step::Step, tick::coalesce};
 
-/// Allowance: half of the 10 % shift that the alarm is tuned to, as a share of the level.
-const ALLOWANCE: f64 = 0.05;
-/// `ln` of the mean number of samples between false alarms, were the noise a random walk (Siegmund,
-/// Sequential Analysis, 1985: `exp(2 k h)`, in units of the long-run deviation).
-const LN_RUN_LENGTH: f64 = 9.0;
-/// The threshold is never under what a 10 % shift adds up to in ten samples.
-const SAMPLES_MIN: f64 = 10.0;
-/// The level is learnt from the first half of the window, and from no fewer samples than this.
-const BASELINE_MIN: usize = 20;
-
-/// Where the level of a window changed for good after its first half, by Page's two-sided CUSUM (Page,
-/// Continuous inspection schemes, Biometrika 41, 1954).
-///
-/// Level and noise come from the first half. A sum of deviations beyond 5 % that reaches the threshold
-/// raises the alarm, and the change is where that sum last left zero. A stall or a burst that ends is no
-/// change: the median since then must be off by 5 %, too.
-pub(in crate::statistics) fn cusum_alarm(window: &[f64]) -> Option<usize> {
-    let learnt = window.len() / 2;
-    let (baseline, watched) = window.split_at(learnt);
-    let level = moments::mean(baseline);
-    if learnt < BASELINE_MIN || level <= 0.0 {
-        return None;
-    }
-    let allowance = ALLOWANCE * level;
-    let noise = long_run_variance(baseline);
-    let threshold = (noise * LN_RUN_LENGTH / (2.0 * allowance)).max(SAMPLES_MIN * allowance);
-    let alarm = |direction: f64| {
-        let (mut sum, mut change) = (0.0, 0);
-        for (index, value) in watched.iter().enumerate() {
-            sum += direction * (value - level) - allowance;
-            if sum <= 0.0 {
-                (sum, change) = (0.0, index + 1);
-            } else if sum > threshold {
-                let lasting = direction * (moments::median(&watched[change..]) - level);
-                if lasting > allowance {
-                    return Some(learnt + change);
-                }
-                (sum, change) = (0.0, index + 1);
-            }
-        }
-        None
-    };
-    [alarm(1.0), alarm(-1.0)].into_iter().flatten().min()
-}
-
-/// A fast cache in front of slow flash has run full.
+/// A rate that changed for good: it was level before, and at another level to the end.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Cliff {
+pub struct Change {
     /// The first tick after the change.
     pub at_tick: usize,
+    /// Operations a tick before the change, on average.
+    pub operations_per_tick_before: f64,
+    /// Operations a tick from the change on, on average.
+    pub operations_per_tick_after: f64,
     /// Bytes a tick before the change, on average.
     pub bytes_per_tick_before: f64,
     /// Bytes a tick from the change on, on average.
     pub bytes_per_tick_after: f64,
-    /// Bytes moved before the change: the size of the cache, plus what it drained meanwhile.
+    /// Bytes moved before the change: of a cache that ran full its size, plus what it drained.
     pub bytes_until: u64,
+    /// The median of the samples fell with the mean, to this share or less.
+    fell_to: f64,
 }
 
-/// Each side of the change lasts at least this many ticks: 1 s of base ticks.
-const SIDE_TICKS_MIN: usize = 10;
-/// The rate falls to at most this share.
-const REMAINS_MAX: f64 = 0.8;
-/// The fall is at least this many of its standard errors. The best of all splits of pure noise reaches
-/// 3.5 in one series of a hundred (Andrews, Econometrica 61, 1993); short correlated ones reach more.
+/// Each side of the change lasts at least this long.
+const SIDE_NS_MIN: u64 = 2_000_000_000;
+/// Each side of the change is no smaller a part of the series: a pause at its end lasts for no one.
+const SIDES_MAX: usize = 10;
+/// Each side of the change has at least this many samples.
+const SIDE_SAMPLES_MIN: usize = 3;
+/// A smaller factor between the levels is within what counts as steady.
+const FACTOR_MIN: f64 = 1.10;
+/// The change is at least this many of its standard errors. The best of all splits of pure noise
+/// reaches 3.5 in one series of a hundred (Andrews, Econometrica 61, 1993); short correlated ones
+/// reach more.
 const SCORE_MIN: f64 = 6.0;
+/// A write cache that ran full leaves at most this share of the rate.
+const CLIFF_REMAINS_MAX: f64 = 0.8;
 
-/// Finds the tick at which a sustained write fell, for good, to 80 % of its rate or less, by the best fit of
-/// two levels. The medians of both sides must show the fall as well, so that a few stalled ticks do not
-/// pass for one.
-pub fn cliff(ticks: &[Tick]) -> Option<Cliff> {
-    let bytes: Vec<f64> = ticks.iter().map(|tick| tick.bytes as f64).collect();
-    let step = best_step(&bytes, SIDE_TICKS_MIN)?;
-    let (before, after) = bytes.split_at(step.at);
-    let fell = |before: f64, after: f64| before > 0.0 && after <= REMAINS_MAX * before;
-    let real = fell(step.before, step.after)
-        && fell(moments::median(before), moments::median(after))
-        && step.score >= SCORE_MIN;
-    real.then(|| Cliff {
-        at_tick: step.at,
-        bytes_per_tick_before: step.before,
-        bytes_per_tick_after: step.after,
-        bytes_until: ticks[..step.at].iter().map(|tick| tick.bytes).sum(),
+impl Change {
+    /// Whether it is a fall to 80 % or less: what a full write cache looks like.
+    pub fn is_cliff(&self) -> bool {
+        self.fell_to <= CLIFF_REMAINS_MAX
+    }
+
+    /// The same change, seen from `ticks` before the series in which it was found, which moved
+    /// `bytes`.
+    pub fn later(self, ticks: usize, bytes: u64) -> Self {
+        Self { at_tick: self.at_tick + ticks, bytes_until: self.bytes_until + bytes, ..self }
+    }
+}
+
+/// The best step of a series of samples of `sample_ns`, if it is one: by more than 10 %, of most
+/// samples, and far out of the noise.
+pub(in crate::statistics) fn lasting_step(samples: &[f64], sample_ns: u64) -> Option<Step> {
+    let side = (SIDE_NS_MIN.div_ceil(sample_ns) as usize).max(samples.len() / SIDES_MAX);
+    let side = side.max(SIDE_SAMPLES_MIN);
+    let step = Step::best(samples, side)?;
+    (step.exceeds(FACTOR_MIN) && step.stands_out(samples, SCORE_MIN)).then_some(step)
+}
+
+/// Finds where the rate changed for good by more than 10 %, up or down, by the best fit of two
+/// levels of at least 2 s each. The medians of both sides must show the change as well, so that a
+/// few stalled ticks do not pass for one.
+pub fn lasting_change(ticks: &[Tick], tick_ns: u64) -> Option<Change> {
+    let (samples, ticks_per_sample) = coalesce(ticks, tick_ns);
+    let rates: Vec<f64> = samples.iter().map(|sample| sample.operations as f64).collect();
+    let step = lasting_step(&rates, tick_ns * ticks_per_sample as u64)?;
+    let (before, after) = ticks.split_at(step.at * ticks_per_sample);
+    let mean = |part: &[Tick], count: fn(&Tick) -> u64| {
+        part.iter().map(count).sum::<u64>() as f64 / part.len() as f64
+    };
+    let (first, second) = rates.split_at(step.at);
+    let medians = moments::median(second) / moments::median(first);
+    Some(Change {
+        at_tick: before.len(),
+        operations_per_tick_before: mean(before, |tick| tick.operations),
+        operations_per_tick_after: mean(after, |tick| tick.operations),
+        bytes_per_tick_before: mean(before, |tick| tick.bytes),
+        bytes_per_tick_after: mean(after, |tick| tick.bytes),
+        bytes_until: before.iter().map(|tick| tick.bytes).sum(),
+        fell_to: medians.max(step.after / step.before),
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::statistics::TICK_NS;
 
-    /// 100 with a small deterministic ripple.
-    fn ripple(count: usize) -> Vec<f64> {
-        (0..count).map(|i| 97.0 + (i * 5 % 7) as f64).collect()
+    fn series(count: u64, level: impl Fn(u64) -> u64) -> Vec<Tick> {
+        let operations = |i: u64| level(i) * (97 + i * 5 % 7) / 100;
+        let tick = |i| Tick { operations: operations(i), bytes: 1000 * operations(i) };
+        (0..count).map(tick).collect()
     }
 
     #[test]
-    fn a_lasting_shift_raises_the_alarm_at_the_shift() {
-        for factor in [0.85, 1.15] {
-            let mut window = ripple(200);
-            window[140..].iter_mut().for_each(|value| *value *= factor);
-            let at = cusum_alarm(&window).expect("a shift of 15 %");
-            assert!((138..=143).contains(&at), "{at}");
+    fn a_lasting_change_is_found_where_it_is_in_either_direction() {
+        for (at, to) in [(30, 850), (30, 1150), (140, 850), (180, 2000)] {
+            let ticks = series(200, |i| if i < at { 1000 } else { to });
+            let found = lasting_change(&ticks, TICK_NS).expect("a change of 15 %");
+            assert!(found.at_tick.abs_diff(at as usize) <= 1, "{found:?}");
+            assert!((found.operations_per_tick_before / 1000.0 - 1.0).abs() < 0.01, "{found:?}");
+            assert!((found.operations_per_tick_after / to as f64 - 1.0).abs() < 0.01, "{found:?}");
+            assert!(!found.is_cliff());
         }
     }
 
     #[test]
-    fn a_stall_that_ends_raises_none() {
-        let mut window = ripple(200);
-        window[140..152].fill(0.0);
-        assert_eq!(cusum_alarm(&window), None);
-        assert_eq!(cusum_alarm(&ripple(200)), None);
+    fn a_stall_that_ends_and_a_smaller_change_are_none() {
+        let stall = series(200, |i| if (140..152).contains(&i) { 0 } else { 1000 });
+        assert_eq!(lasting_change(&stall, TICK_NS), None);
+        let small = series(200, |i| if i < 100 { 1000 } else { 1070 });
+        assert_eq!(lasting_change(&small, TICK_NS), None);
+        assert_eq!(lasting_change(&series(200, |_| 1000), TICK_NS), None);
+        assert_eq!(lasting_change(&[], TICK_NS), None);
+        assert_eq!(lasting_change(&series(200, |_| 0), TICK_NS), None);
     }
 
     #[test]
     fn the_cliff_counts_the_bytes_before_it() {
-        let tick = |bytes| Tick { operations: bytes / 1000, bytes };
-        let ticks: Vec<Tick> = (0..300u64)
-            .map(|i| tick(if i < 120 { 50_000 } else { 9_000 } + i * 37 % 11 * 100))
-            .collect();
-        let found = cliff(&ticks).expect("a fall to a fifth");
+        let ticks = series(300, |i| if i < 120 { 50_000 } else { 9_000 });
+        let found = lasting_change(&ticks, TICK_NS).expect("a fall to a fifth");
         assert_eq!(found.at_tick, 120);
         assert_eq!(found.bytes_until, ticks[..120].iter().map(|tick| tick.bytes).sum::<u64>());
-        assert!((found.bytes_per_tick_before / 50_500.0 - 1.0).abs() < 0.01);
-        assert!((found.bytes_per_tick_after / 9_500.0 - 1.0).abs() < 0.02);
-    }
-
-    #[test]
-    fn a_climb_or_a_pause_is_no_cliff() {
-        let tick = |bytes| Tick { operations: 1, bytes };
-        let climb: Vec<Tick> =
-            (0..300).map(|i| tick(if i < 100 { 9_000 } else { 50_000 })).collect();
-        assert_eq!(cliff(&climb), None);
-        let pause: Vec<Tick> =
-            (0..300).map(|i| tick(if (200..215).contains(&i) { 0 } else { 50_000 })).collect();
-        assert_eq!(cliff(&pause), None);
-        assert_eq!(cliff(&[]), None);
+        assert!(found.is_cliff());
+        assert!((found.bytes_per_tick_before / 50e6 - 1.0).abs() < 0.01);
+        assert!((found.bytes_per_tick_after / 9e6 - 1.0).abs() < 0.02);
     }
 }

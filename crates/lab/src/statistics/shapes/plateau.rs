@@ -1,7 +1,7 @@
 //! Exact plateaus: the mark of a rate limiter. No drive is that even by itself, at just that number.
 
-use super::{Tick, best_step, operations};
-use crate::statistics::moments;
+use super::{Tick, operations};
+use crate::statistics::{moments, step::Step};
 
 /// A stretch of nearly equal ticks.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -46,7 +46,7 @@ pub fn burst_credit(ticks: &[Tick], tick_ns: u64) -> Option<BurstCredit> {
     if let Some(plateau) = exact(&values, tick_ns).filter(|plateau| is_round(plateau.iops)) {
         return Some(BurstCredit { plateau, before: None, from_tick: 0 });
     }
-    let step = best_step(&values, TICKS_MIN + EDGE_TICKS)?;
+    let step = Step::best(&values, TICKS_MIN + EDGE_TICKS)?;
     let plateau = exact(&values[step.at + EDGE_TICKS..], tick_ns)?;
     let before = measure(&values[..step.at - EDGE_TICKS], tick_ns);
     let fell = plateau.iops <= REMAINS_MAX * before.iops;

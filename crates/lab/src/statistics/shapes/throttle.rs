@@ -1,7 +1,7 @@
 //! A slow fall: the mark of a drive that grows hot, if it did.
 
-use super::{Tick, long_run_variance, operations};
-use crate::statistics::moments;
+use super::{Tick, operations};
+use crate::statistics::{moments, step::Trend};
 
 /// The drive's temperature in degrees Celsius around a cell.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -43,22 +43,17 @@ const RISE_MIN_C: f64 = 5.0;
 /// NVMe drives report their warning threshold (WCTEMP) typically between 70 and 85 degrees.
 const HOT_C: f64 = 70.0;
 
-/// Finds a linear fall of at least 5 % over the series that stands four standard errors out of its noise.
-///
-/// The least-squares slope of n values has the variance `12 s2 / n^3`; over the whole window that
-/// is `12 s2 / n`, with the long-run variance of the residuals for `s2`.
+/// Finds a linear fall of at least 5 % over the series that stands four standard errors out of its
+/// noise.
 pub fn falling_slope(ticks: &[Tick], temperatures: Option<Temperatures>) -> Option<FallingSlope> {
     let values = operations(ticks);
-    let (n, centre, slope) = (values.len(), moments::mean(&values), moments::slope(&values));
-    if n < TICKS_MIN || centre <= 0.0 {
+    let centre = moments::mean(&values);
+    if values.len() < TICKS_MIN || centre <= 0.0 {
         return None;
     }
-    let middle = (n - 1) as f64 / 2.0;
-    let line = |index: usize| centre + slope * (index as f64 - middle);
-    let residuals = values.iter().enumerate().map(|(index, value)| value - line(index));
-    let error = (12.0 * long_run_variance(&residuals.collect::<Vec<_>>()) / n as f64).sqrt();
-    let fall = -slope * n as f64;
-    let real = fall >= FALL_MIN * centre && fall >= SCORE_MIN * error;
+    let trend = Trend::of(&values);
+    let fall = -trend.change;
+    let real = fall >= FALL_MIN * centre && trend.score >= SCORE_MIN;
     real.then(|| FallingSlope { fall_relative: fall / centre, cause: cause_of(temperatures) })
 }
 
