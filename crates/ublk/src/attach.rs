@@ -6,6 +6,7 @@
 
 use crate::{Refusal, Shape};
 use engine::ublk::{Control, Device, Order, Orphan, State};
+use rustix::io::Errno;
 use std::{
     fs, io,
     os::unix::fs::{FileTypeExt, MetadataExt},
@@ -149,6 +150,8 @@ pub(crate) fn delete(control: &mut Control, id: u32) -> Result<bool, Refusal> {
     let failed = |source| Refusal::of_command(Some(id), "remove it", source);
     control.begin(Order::Delete, id).map_err(failed)?;
     match control.outcome_within(REMOVAL) {
+        // Somebody else was quicker.
+        Some(Err(error)) if error.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => Ok(true),
         Some(outcome) => outcome.map(|()| true).map_err(failed),
         None => Ok(false),
     }

@@ -119,7 +119,7 @@ impl<E: Engine> Server<E> {
         watch: &mut impl FnMut(&E, &Traffic),
     ) -> Result<Ended, Error> {
         while !ended() {
-            if self.queue.as_ref().is_none_or(Queue::is_closed) {
+            if self.is_stopped() {
                 return Ok(Ended::Stopped);
             }
             self.turn()?;
@@ -141,13 +141,13 @@ impl<E: Engine> Server<E> {
         // With the queue the last descriptor of our own goes.
         self.queue = None;
         let is_gone = delete(&mut self.control, self.id);
+        if let Some(error) = self.service.lost() {
+            return Err(Error::NotDurable(error));
+        }
         let r#use = written_out?;
         stopped?;
         settled?;
-        match self.service.lost() {
-            Some(error) => Err(Error::NotDurable(error)),
-            None => Ok(Release { r#use, is_gone: is_gone? }),
-        }
+        Ok(Release { r#use, is_gone: is_gone? })
     }
 
     /// What the disk was asked for so far.
@@ -165,8 +165,8 @@ impl<E: Engine> Server<E> {
     }
 
     fn write_out(&mut self) -> Result<Use, Error> {
-        if self.queue.as_ref().is_none_or(Queue::is_closed) {
-            return Ok(Use::Free); // The disk is gone already.
+        if self.is_stopped() {
+            return Ok(Use::Free);
         }
         let writing = WritingOut::start(self.id)?;
         while !writing.is_over() {
@@ -175,11 +175,19 @@ impl<E: Engine> Server<E> {
         writing.outcome().map_err(Error::Unwritten)
     }
 
+    /// Whether the disk is gone: somebody else has stopped it.
+    fn is_stopped(&self) -> bool {
+        self.queue.as_ref().is_none_or(Queue::is_closed)
+    }
+
     fn stop(&mut self) -> Result<(), Error> {
+        if self.is_stopped() {
+            return Ok(());
+        }
         let id = self.id;
         self.carry_out(Order::Stop)
             .map_err(|source| Refusal::of_command(Some(id), "stop its disk", source))?;
-        while self.queue.as_ref().is_some_and(|queue| !queue.is_closed()) {
+        while !self.is_stopped() {
             self.turn()?;
         }
         Ok(())

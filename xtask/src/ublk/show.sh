@@ -33,10 +33,12 @@ refused() {
     grep -q -- "$text" refusal || { cat refusal; return 1; }
 }
 kernel_is_content() {
-    ! dmesg | grep -iE 'I/O error|EXT4-fs (error|warning)|Buffer I/O|hung task|BUG|WARNING:'
+    ! dmesg | grep -E 'I/O error|EXT4-fs (error|warning)|blocked for more|BUG:|WARNING:'
 }
+fsck_finds_nothing() { e2fsck -f -n /dev/ublkb0 >fsck.txt 2>&1 || { cat fsck.txt; return 1; }; }
 device_wait() { local tries=0; while [ "$1" != "$(ls /dev/ublkb* 2>/dev/null | wc -l)" ]; do
     sleep 0.1; tries=$((tries + 1)); [ $tries -lt 300 ] || return 1; done; }
+healthy() { "$PROGRAM" flash check vol.img >checked 2>&1 || { cat checked; return 1; }; }
 fio_verifies() { # block size, depth, size; more words
     local bs=$1 depth=$2 size=$3; shift 3
     fio --name=v --filename=/dev/ublkb0 --direct=1 --ioengine=io_uring --rw=randwrite --bs="$bs" \
@@ -46,6 +48,7 @@ fio_verifies() { # block size, depth, size; more words
 
 check "without the driver the cure is named" refused "modprobe ublk_drv" \
     "$PROGRAM" serve memory:16M --ublk
+dmesg -C
 modprobe ublk_drv || { wrong "the driver loads"; exit 1; }
 chmod 666 /dev/ublk-control
 check "without the right the cure is named" refused "CAP_SYS_ADMIN" \
@@ -81,13 +84,13 @@ for words in "$VOLUME" "$FILE"; do
         diff -r files mnt/files'
     check "fstrim" fstrim mnt
     check "unmount" umount mnt
-    check "fsck finds nothing" e2fsck -f -n /dev/ublkb0
+    check "fsck finds nothing" fsck_finds_nothing
     check "it ends in order" end
     check "nothing is left" nothing_left
-    say "        $(tail -2 said | head -1)"
+    say "        $(grep ^stopped said)"
     check "the kernel said nothing" kernel_is_content
 done
-check "the volume is healthy" "$PROGRAM" flash check vol.img
+check "the volume is healthy" healthy
 
 for words in "$VOLUME" "$FILE"; do
     say "-- killed: $words"
@@ -116,12 +119,12 @@ for words in "$VOLUME" "$FILE"; do
     killed; start $words
     check "its files are whole" sh -c 'for n in 1 2 3 4; do diff -r files mnt/$n || exit 1; done'
     umount mnt
-    check "fsck finds nothing" e2fsck -f -n /dev/ublkb0
+    check "fsck finds nothing" fsck_finds_nothing
     check "it ends in order" end
     check "nothing is left" nothing_left
     check "the kernel said nothing" kernel_is_content
 done
-check "the volume is healthy" "$PROGRAM" flash check vol.img
+check "the volume is healthy" healthy
 
 say "-- what is written and not synchronised is on the drive when it ends"
 start $VOLUME

@@ -57,16 +57,23 @@ impl Front {
             network::check(&arguments.name)?;
             return Ok(Self::Network(address.parse().context("--nbd")?));
         }
-        #[cfg(feature = "ublk")]
-        if let Some(id) = arguments.ublk {
-            disk::check().context("--ublk")?;
-            return Ok(Self::Disk(id));
-        }
+        // The parser asks for one of the two.
+        Self::disk(arguments.ublk.flatten())
+    }
+
+    #[cfg(feature = "ublk")]
+    fn disk(id: Option<u32>) -> Result<Self> {
+        disk::check().context("--ublk")?;
+        Ok(Self::Disk(id))
+    }
+
+    #[cfg(not(feature = "ublk"))]
+    fn disk(_: Option<u32>) -> Result<Self> {
         bail!("--ublk: {WITHOUT_UBLK}");
     }
 }
 
-/// Said by a program that was built so.
+#[cfg(not(feature = "ublk"))]
 const WITHOUT_UBLK: &str = "this drivelab was built without the feature `ublk`: build it with \
     `cargo build --release --features ublk`, or serve with --nbd";
 

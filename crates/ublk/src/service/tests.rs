@@ -252,9 +252,9 @@ fn after_a_failed_flush_no_change_is_answered_well() {
     let forced = |bench: &mut Bench| bench.ask_so(Operation::Write, 0, 512, true, false);
     let flushed = |bench: &mut Bench| bench.ask(Operation::Flush, 0, 0);
     let discarded = |bench: &mut Bench| bench.ask_so(Operation::Discard, 0, 512, true, false);
-    let failing: [(&'static str, fn(&mut Bench) -> i32); 3] =
-        [("force", forced), ("flush", flushed), ("flush", discarded)];
-    for (word, ask) in failing {
+    let ways =
+        [("force", forced as fn(&mut Bench) -> i32), ("flush", flushed), ("flush", discarded)];
+    for (word, ask) in ways {
         let mut bench = Bench::new(Discarded::Unknown, false);
         bench.fail(word, IoError::Os(Errno::IO.raw_os_error()));
         assert_eq!(ask(&mut bench), number(Errno::IO));
