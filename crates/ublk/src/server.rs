@@ -217,13 +217,12 @@ impl<E: Engine> Server<E> {
     }
 
     fn turn(&mut self) -> io::Result<()> {
-        let is_restless = self.queue.as_mut().is_some_and(Queue::has_news);
-        let pause = Pause::on(&self.service.engine, self.service.is_busy(), is_restless);
+        let pause = Pause::on(&self.service.engine, self.service.is_busy(), false);
         let heard = self.poll(pause.limit_ns())?;
         let until = pause.until(&self.service.engine, heard > 0);
         self.ask_engine(until);
         if let Some(queue) = &mut self.queue {
-            queue.take(&mut self.asked)?;
+            queue.take(&mut self.asked);
             for asked in self.asked.drain(..) {
                 if let Some(answer) = self.service.begin(asked) {
                     queue.answer(answer.tag, answer.result, answer.buffer);

@@ -14,23 +14,17 @@ use super::uapi::{self, IoCommand, IoDesc};
 use crate::uring::{Feature, UringOptions, set_up};
 use block::Buf;
 use io_uring::{IoUring, opcode, types::Fd};
-use rustix::{
-    event::{EventfdFlags, eventfd},
-    io::read,
-    mm::{MapFlags, ProtFlags, mmap, munmap},
-};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::{
     ffi::c_void,
     fs::File,
     io, mem,
-    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
+    os::fd::{AsRawFd, BorrowedFd},
     ptr::{self, NonNull},
 };
 
 const PAGE_BYTES: usize = 4096;
 const SECTOR_BYTES: u64 = 512;
-/// `IORING_ENTER_GETEVENTS` of linux/io_uring.h.
-const ENTER_GETEVENTS: u32 = 1;
 
 /// What is asked of a disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,15 +72,9 @@ enum Place {
 }
 
 /// The one queue of a device. The thread that opens it serves it to the end.
-///
-/// The kernel's work on requests is deferred to this thread's own calls. Interrupted for it instead,
-/// a thread that was killed among many requests once took the kernel with it (Linux 6.12.107, an
-/// oops in io_fallback_tw). Nothing then wakes who sleeps on the ring, but an event of its own does.
 pub struct Queue {
     device: File,
     ring: IoUring,
-    /// Readable when there is work or a request.
-    event: OwnedFd,
     places: Vec<Place>,
     closed: usize,
     descriptions: Descriptions,
@@ -104,16 +92,13 @@ impl Queue {
         let device = File::options().read(true).write(true).open(format!("/dev/ublkc{id}"))?;
         let descriptions = Descriptions::map(&device, depth)?;
         let entries = (depth as u32).next_power_of_two();
-        let (ring, features) = set_up(entries, &UringOptions::default())
+        let (ring, features) = set_up(entries, &UringOptions::pollable())
             .map_err(|error| io::Error::from_raw_os_error(error.errno()))?;
-        let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        ring.submitter().register_eventfd(event.as_raw_fd())?;
         if features.uses(Feature::SingleIssuer) {
             ring.submitter().register_enable_rings()?;
         }
         let places = (0..depth).map(|_| Place::Taken).collect();
-        let (closed, unsubmitted) = (0, 0);
-        let mut queue = Self { device, ring, event, places, closed, descriptions, unsubmitted };
+        let mut queue = Self { device, ring, places, closed: 0, descriptions, unsubmitted: 0 };
         for (tag, buffer) in buffers.into_iter().enumerate() {
             queue.hand_over(uapi::FETCH_REQ, tag as u16, 0, buffer);
         }
@@ -122,15 +107,7 @@ impl Queue {
     }
 
     /// Appends what has come to `asked`.
-    ///
-    /// # Errors
-    /// The system's; nothing is lost, and another call goes on.
-    pub fn take(&mut self, asked: &mut Vec<Asked>) -> io::Result<()> {
-        // Whatever comes from here on makes it readable again.
-        let _ = read(&self.event, &mut [0; 8]);
-        if self.ring.submission().taskrun() {
-            self.enter()?;
-        }
+    pub fn take(&mut self, asked: &mut Vec<Asked>) {
         let Self { ring, places, closed, descriptions, .. } = self;
         for entry in ring.completion() {
             let tag = entry.user_data() as u16;
@@ -145,7 +122,6 @@ impl Queue {
             };
             asked.push(descriptions.read(tag, buffer));
         }
-        Ok(())
     }
 
     /// Answers the request of place `tag`: `result` is the length of a read or write in bytes, 0
@@ -162,34 +138,19 @@ impl Queue {
     /// The system's; nothing is lost, and another call goes on.
     pub fn submit(&mut self) -> io::Result<()> {
         while self.unsubmitted > 0 {
-            self.enter()?;
+            match self.ring.submit() {
+                Ok(submitted) => self.unsubmitted -= submitted,
+                Err(error) if is_passing(&error) => {}
+                Err(error) => return Err(error),
+            }
         }
         Ok(())
-    }
-
-    /// Hands over what is to be, and has the kernel do its deferred work.
-    fn enter(&mut self) -> io::Result<()> {
-        // SAFETY: no argument is passed; every entry in the queue was made by `hand_over`.
-        let outcome = unsafe {
-            let submitter = self.ring.submitter();
-            submitter.enter::<libc::sigset_t>(self.unsubmitted as u32, 0, ENTER_GETEVENTS, None)
-        };
-        match outcome {
-            Ok(submitted) => self.unsubmitted -= submitted,
-            Err(error) if is_passing(&error) => {}
-            Err(error) => return Err(error),
-        }
-        Ok(())
-    }
-
-    /// Whether something can be taken at once.
-    pub fn has_news(&mut self) -> bool {
-        !self.ring.completion().is_empty()
     }
 
     /// Readable when there is something to take.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
-        self.event.as_fd()
+        // SAFETY: the ring, and with it its descriptor, is open as long as `self` is borrowed.
+        unsafe { BorrowedFd::borrow_raw(self.ring.as_raw_fd()) }
     }
 
     /// Whether nothing will come any more, and nothing is left to be answered: the disk was stopped.
