@@ -13,12 +13,18 @@ use std::{
 /// One step: its name, and what it does with the workspace's root.
 type Step = (&'static str, fn(&Path) -> Result<()>);
 
-const STEPS: [Step; 6] = [
+const STEPS: [Step; 7] = [
     ("format", |root| cargo(root, &["fmt", "--all", "--check"])),
     ("rooms", rooms::check),
     ("sources", sources::check),
     ("clippy", |root| {
         cargo(root, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
+    }),
+    ("clippy without features", |root| {
+        cargo(
+            root,
+            &["clippy", "--package", "drivelab", "--no-default-features", "--", "-D", "warnings"],
+        )
     }),
     ("tests", |root| cargo(root, &["test", "--workspace"])),
     ("documentation", |root| cargo(root, &["doc", "--workspace", "--no-deps"])),

@@ -9,6 +9,7 @@ mod flash;
 mod fuzz;
 mod picture;
 mod soak;
+mod ublk;
 
 use anyhow::{Result, bail};
 use std::{env, process::ExitCode};
@@ -92,6 +93,12 @@ cargo xtask flash [--quick] [drive] [scan] [arrays] [sync] [amplification] [skew
 cargo xtask flash --write [PART...]
     Puts them into docs/flash.md; what is not named stays as it is there.
 
+cargo xtask ublk [--program FILE]
+    Shows `drivelab serve --ublk` in the virtual machine of ../shared/guest (or DRIVELAB_GUEST), whose
+    kernel has the driver: fio's verification, ext4, kill -9 and recovery, what is left behind. Prints
+    a line for each thing that holds, and ends with an error if any does not; some ten minutes without
+    KVM. Says why and ends well where there is no such machine, or no qemu.
+
 cargo xtask picture
     Draws the README's picture, docs/picture.svg, from the run in docs/example-run.json.
 
@@ -117,6 +124,7 @@ fn carry_out(arguments: &[String]) -> Result<()> {
         Some((verb, rest)) if verb == "flash" => flash::run(rest),
         Some((verb, rest)) if verb == "fuzz" => fuzz::run(rest),
         Some((verb, rest)) if verb == "soak" => soak::run(rest),
+        Some((verb, rest)) if verb == "ublk" => ublk::run(rest),
         Some((verb, [])) if verb == "check" => check::run(),
         Some((verb, [])) if verb == "picture" => picture::run(),
         None => {

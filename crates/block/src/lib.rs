@@ -18,6 +18,7 @@ mod buffer;
 mod engine;
 mod machine;
 pub mod names;
+mod pause;
 mod request;
 mod rng;
 mod size;
@@ -27,6 +28,7 @@ mod wrapper;
 pub use buffer::{Buf, Region};
 pub use engine::{Allocation, Data, Engine, Geometry};
 pub use machine::{Effects, Machine, Stack};
+pub use pause::Pause;
 pub use request::{
     Actor, Command, Completion, Drive, Durability, Extent, Instant, IoError, Payload, Request, Tag,
 };

@@ -5,7 +5,7 @@ use crate::{
     matrix::arguments as matrix, output::hanging, study::arguments as study,
 };
 use block::parse_bytes;
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand};
 use std::path::PathBuf;
 
 /// A storage laboratory: measures a drive, file system or array, and says how sure it is.
@@ -207,8 +207,9 @@ const KEPT_BY_RESUME: [&str; 17] = [
 
 /// What `serve --help` opens with.
 const SERVE_ABOUT: &str = "\
-Serve a target to NBD clients - qemu, nbdkit, libnbd, the Linux kernel - until SIGTERM or Ctrl-C, which answer what is \
-under way, flush everything, and remove the socket. A second signal, a second later or more, ends it at once.
+Serve a target to NBD clients - qemu, nbdkit, libnbd, the Linux kernel - or as a disk of this machine's kernel (ublk), \
+until SIGTERM or Ctrl-C, which answer what is under way, flush everything, and remove the socket or the disk. A second \
+signal, a second later or more, ends it at once.
 
 TARGET is a file or a block device, changed only if its name is given with --destroy as well; `flash:PATH`, a managed \
 volume; `memory:SIZE` or `memory:SIZE/flash`; or `model:STACK`, drives that are not on the bench and answer when they \
@@ -226,6 +227,7 @@ Examples:
   drivelab serve /dev/sdb --read-only --nbd tcp:127.0.0.1:10809
   drivelab serve flash:volume --nbd unix:/tmp/volume.sock
   drivelab serve model:hdd-7200-cmr --nbd unix:/tmp/slow.sock
+  drivelab serve flash:volume --ublk --restartable
 
 A Unix socket is its owner's alone. TCP listens on the named address only,
 and whoever reaches that may read and write: NBD has no passwords.
@@ -236,14 +238,37 @@ or a flush failed.";
 /// `drivelab serve`. First lines are short, so that `-h` fits a terminal of 80 x 24.
 #[derive(Args, Debug)]
 #[command(after_long_help = SERVE_HELP)]
+#[command(override_usage = "drivelab serve [OPTIONS] <TARGET> <--nbd <ADDRESS> | --ublk[=<N>]>")]
+#[command(group = ArgGroup::new("front").required(true))]
 pub struct ServeArguments {
     /// What to serve
-    #[arg(value_name = "TARGET")]
-    pub target: String,
+    #[arg(value_name = "TARGET", required_unless_present = "ublk_remove")]
+    pub target: Option<String>,
 
     /// unix:PATH or tcp:HOST:PORT (0: any free port)
-    #[arg(long, value_name = "ADDRESS")]
-    pub nbd: String,
+    #[arg(long, value_name = "ADDRESS", group = "front")]
+    pub nbd: Option<String>,
+
+    /// As the disk /dev/ublkbN of this machine
+    ///
+    /// Without a number the first that is free, or the one that a killed server of the same target
+    /// left. Linux 6.4 or later with the driver ublk_drv, and root. See docs/ublk.md.
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, group = "front",
+          conflicts_with_all = ["name", "power_cut"])]
+    pub ublk: Option<Option<u32>>,
+
+    /// Serve nothing: remove the disk that a killed server left
+    ///
+    /// Whoever still uses /dev/ublkbN gets I/O errors. A server of its target, with --restartable,
+    /// takes it up again instead, and nobody gets any.
+    #[arg(
+        long,
+        value_name = "N",
+        group = "front",
+        conflicts_with = "target",
+        hide_short_help = true
+    )]
+    pub ublk_remove: Option<u32>,
 
     /// Let clients read, and change nothing
     #[arg(long, conflicts_with = "destroy")]
@@ -262,7 +287,8 @@ pub struct ServeArguments {
     /// Survive `kill -9` under clients that reconnect
     ///
     /// A write to a managed volume is answered when the drive has it, not when it is in memory, so
-    /// that a server that is started anew has lost nothing that was answered.
+    /// that a server that is started anew has lost nothing that was answered. With --ublk the disk
+    /// waits for that server; without this it goes with the one that was killed.
     #[arg(long, conflicts_with = "volatile_cache")]
     pub restartable: bool,
 

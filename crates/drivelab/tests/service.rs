@@ -414,3 +414,19 @@ fn the_unit_in_examples_starts_and_becomes_ready() {
     living.signal("TERM");
     living.wait().succeeded();
 }
+
+/// The command line of the other unit is one that the binary understands: what it refuses is that
+/// there is no driver here, or no such volume.
+#[test]
+fn the_unit_of_a_disk_says_what_the_binary_understands() {
+    let unit = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/drivelab-ublk@.service");
+    let unit = fs::read_to_string(unit).expect("the example").replace("\\\n", " ");
+    assert!(unit.contains("\nType=notify\n") && unit.contains("\nKillSignal=SIGTERM\n"));
+    assert!(unit.contains("\nAfter=modprobe@ublk_drv.service\n"));
+    let line = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).expect("a command");
+    assert!(line.contains(" --ublk ") && line.contains(" --restartable "), "{line}");
+    let words = line.split_whitespace().skip(1).map(|word| word.replace("%i", "no-such"));
+    let bench = Bench::new();
+    let outcome = bench.drivelab_without_store(words.collect::<Vec<_>>()).done().refused(&[]);
+    assert!(!outcome.stderr.contains("--help"), "{outcome:?}");
+}

@@ -12,6 +12,8 @@
 //! Cost of one I/O: one clock read at depth 1 (the end of one is the start of the next), two a
 //! batch above; nothing here allocates, locks or formats once an engine is built.
 //!
+//! [`ublk`] is the other side: block devices of the kernel's whose requests a program answers.
+//!
 //! The engines know nothing of targets or methods; [`open_file`] opens what they work on, [`reopen`] opens it
 //! once more by descriptor, and [`raw`] asks the kernel about it.
 
@@ -23,6 +25,7 @@ mod open;
 pub mod raw;
 mod stdio;
 mod sync;
+pub mod ublk;
 mod uring;
 
 pub use clock::{Clock, ClockSource};

@@ -24,6 +24,7 @@ use block::{
     Request,
 };
 use entry::{Discards, EntryWriter};
+pub(crate) use features::set_up;
 pub use features::{Feature, Features, UringOptions, UringUnavailable};
 use io_uring::{
     IoUring,
@@ -107,7 +108,7 @@ impl Uring {
     ) -> Result<Self, UringUnavailable> {
         let door = Door::for_stored(geometry, QUEUE_DEPTH_MAX);
         let depth = geometry.queue_depth;
-        let (ring, mut features) = features::set_up(depth.next_power_of_two(), &options)?;
+        let (ring, mut features) = set_up(depth.next_power_of_two(), &options)?;
         if options.forbids(Feature::RegisteredFile) {
             features.give_up(Feature::RegisteredFile, "forbidden".to_owned());
         } else {

@@ -18,5 +18,5 @@ mod server;
 pub use address::{Address, BadAddress};
 pub use listener::{ListenError, Listener};
 pub use server::{
-    CONNECTIONS_MAX, Kind, LATENCY_BOUNDS_NS, Options, ServeError, Server, Tally, Traffic,
+    CONNECTIONS_MAX, Kind, LATENCY_BOUNDS_NS, Options, Outcome, ServeError, Server, Tally, Traffic,
 };

@@ -12,6 +12,7 @@ const SIGHT: &[(&str, &[&str])] = &[
     ("model", &["block"]),
     ("flash", &["block", "model"]),
     ("nbd", &["block"]),
+    ("ublk", &["block", "engine", "nbd"]),
     ("record", &[]),
     ("lab", &["block", "record"]),
     ("target", &["block", "engine", "host", "model", "flash", "lab", "record"]),
@@ -22,7 +23,7 @@ const SIGHT: &[(&str, &[&str])] = &[
         "drivelab",
         &[
             "block", "engine", "host", "model", "flash", "nbd", "lab", "target", "record",
-            "report", "study", "web",
+            "report", "study", "ublk", "web",
         ],
     ),
     ("xtask", &["block", "engine", "flash", "host", "lab", "model", "study", "target"]),

@@ -1,14 +1,19 @@
-//! `drivelab serve`: a target behind a socket.
+//! `drivelab serve`: a target behind a socket, or as a disk.
 //!
 //! ```text
-//!   target::serve -> Served: an engine, a hold      words    what to connect with
-//!   nbd::Server   -> until a signal                 status   a line on a terminal, a summary
-//!   metrics       what it does, for monitoring      ready, pid_file   who started it
+//!   target::serve -> Served: an engine, a hold       words    what to connect with
+//!   Session       -> what both ways have in common   status   a line on a terminal, a summary
+//!   network       nbd::Server, until a signal        metrics  what it does, for monitoring
+//!   disk          ublk::Server, until a signal       ready, pid_file   who started it
 //! ```
 
+#[cfg(feature = "ublk")]
+mod disk;
 mod metrics;
+mod network;
 mod pid_file;
 mod ready;
+mod session;
 mod status;
 pub mod words;
 
@@ -20,38 +25,73 @@ use flash::Scrubbing;
 use host::Consent;
 use metrics::Metrics;
 use nbd::{
-    Address, Listener, Options, Server, Traffic,
-    protocol::{Access, Discarded, Export, Flushing, NAME_BYTES_MAX},
+    Address,
+    protocol::{Access, Discarded, Export, Flushing},
 };
 use pid_file::PidFile;
 use ready::Starter;
+use session::Session;
 use status::Status;
-use std::{
-    io::IsTerminal,
-    process::ExitCode,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::{io::IsTerminal, process::ExitCode, sync::Arc};
 use target::{
     TargetText,
-    serve::{Cuttable, Served, ServedEngine, Sharing, Wishes, power_cycle},
+    serve::{Cuttable, Served, Sharing, Wishes},
 };
 
 /// With `--scrub` everything is read once in so long, in nanoseconds: a day.
 const SCRUB_EVERY_NS: u64 = 86_400_000_000_000;
 
+/// How those who are served reach it.
+enum Front {
+    /// At an address, as NBD clients.
+    Network(Address),
+    /// As a disk, of that number or any.
+    #[cfg(feature = "ublk")]
+    Disk(Option<u32>),
+}
+
+impl Front {
+    /// What the words name, if it can be had.
+    fn named(arguments: &ServeArguments) -> Result<Self> {
+        if let Some(address) = &arguments.nbd {
+            network::check(&arguments.name)?;
+            let address: Address = address.parse().context("--nbd")?;
+            if let Address::Unix(path) = &address {
+                host::missing::refuse_in_kernels_place(path).context("--nbd")?;
+            }
+            return Ok(Self::Network(address));
+        }
+        // The parser asks for one of the two.
+        Self::disk(arguments.ublk.flatten())
+    }
+
+    #[cfg(feature = "ublk")]
+    fn disk(id: Option<u32>) -> Result<Self> {
+        disk::check().context("--ublk")?;
+        Ok(Self::Disk(id))
+    }
+
+    #[cfg(not(feature = "ublk"))]
+    fn disk(_: Option<u32>) -> Result<Self> {
+        bail!("--ublk: {WITHOUT_UBLK}");
+    }
+}
+
+#[cfg(not(feature = "ublk"))]
+const WITHOUT_UBLK: &str = "this drivelab was built without the feature `ublk`: build it with \
+    `cargo build --release --features ublk`, or serve with --nbd";
+
 /// Serves the target until a signal comes.
 pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
-    let address: Address = arguments.nbd.parse().context("--nbd")?;
-    if let Address::Unix(path) = &address {
-        host::missing::refuse_in_kernels_place(path).context("--nbd")?;
+    if let Some(id) = arguments.ublk_remove {
+        #[cfg(feature = "ublk")]
+        return disk::remove(id, arguments.quiet).context("--ublk-remove");
+        #[cfg(not(feature = "ublk"))]
+        bail!("--ublk-remove {id}: {WITHOUT_UBLK}");
     }
-    if arguments.name.len() > NAME_BYTES_MAX {
-        bail!("--name: NBD allows names of {NAME_BYTES_MAX} bytes at most: choose a shorter one");
-    }
-    let target: TargetText = arguments.target.parse()?;
+    let front = Front::named(arguments)?;
+    let name = arguments.target.as_deref().expect("the parser asks for it");
+    let target: TargetText = name.parse()?;
     let sharing = if arguments.read_only { Sharing::ReadOnly } else { Sharing::ReadWrite };
     let wishes = Wishes {
         sharing,
@@ -60,7 +100,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
         power: if arguments.power_cut.is_some() { Cuttable::Yes } else { Cuttable::No },
     };
     // Before anything is opened that could have the descriptor's number.
-    let mut starter = Starter::find(arguments.ready_fd)?;
+    let starter = Starter::find(arguments.ready_fd)?;
     let pid_file = arguments.pid_file.as_deref().map(PidFile::write).transpose();
     let pid_file = pid_file.context("--pid-file")?;
     // From here on a signal ends it in order, however far it came.
@@ -74,7 +114,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
     // What recovery found: a tail that was cut, a root that was damaged, a volume in doubt.
     let report = served.engine.volume().and_then(flash::Volume::open_report);
     for warning in report.map(flash::OpenReport::warnings).unwrap_or_default() {
-        eprintln!("drivelab: {}: {warning}", arguments.target);
+        eprintln!("drivelab: {name}: {warning}");
     }
     if arguments.restartable {
         served.engine.survive_kills()?;
@@ -82,33 +122,23 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
     if let Some(bytes_per_s) = arguments.scrub {
         served.engine.scrub(Scrubbing { bytes_per_s, every_ns: SCRUB_EVERY_NS })?;
     }
-    let listener = Listener::bind(&address)?;
-    let metrics = Metrics::wished(arguments, &served.engine)?;
-    let export = export(&served, sharing, &arguments.name);
-    output::print(&words::ready(&arguments.target, listener.address(), &export))?;
-    if let Some(volume) = served.engine.volume() {
-        output::print(&words::kept_in_memory(volume))?;
-    }
-    starter.ready(&words::uri(listener.address(), &export.name))?;
-    let Served { engine, hold, .. } = served;
-    let server = Server::new(engine, export, listener, Options::default());
-    let shows = !arguments.quiet && std::io::stderr().is_terminal();
-    let mut status = Status::new(shows);
-    let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
-    let mut turn = |engine: &ServedEngine, traffic: &Traffic| {
-        status.turn(engine, traffic);
-        if let Some(metrics) = &metrics {
-            metrics.turn(engine, traffic);
-        }
+    let mut session = Session {
+        arguments,
+        name,
+        target: &target,
+        export: export(&served, sharing, &arguments.name),
+        starter,
+        status: Status::new(!arguments.quiet && std::io::stderr().is_terminal()),
+        metrics: Metrics::wished(arguments, &served.engine)?,
+        stop,
+        cut,
     };
-    let power = Power { target: &target, cut: &cut, seed: arguments.power_cut, clock };
-    let mut server = power.serve_until(server, || is_set(&stop), &mut turn)?;
-    starter.stopping();
-    let outcome = server.finish();
-    status.finish();
-    outcome?;
-    let traffic = server.traffic();
-    let engine = server.into_engine();
+    let Served { engine, hold, .. } = served;
+    let (engine, traffic) = match front {
+        Front::Network(address) => network::serve(&mut session, &address, engine, clock)?,
+        #[cfg(feature = "ublk")]
+        Front::Disk(id) => disk::serve(&mut session, id, engine)?,
+    };
     let standing = engine.standing().filter(|_| !engine.is_read_only());
     let scrubbed = engine.scrub_report();
     if let Err(error) = engine.stop() {
@@ -119,46 +149,13 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
     drop(hold);
     drop(pid_file);
     if !arguments.quiet {
-        output::print(&words::summary(&traffic, standing.as_ref(), status.seconds()))?;
+        let seconds = session.status.seconds();
+        output::print(&words::summary(&traffic, standing.as_ref(), seconds))?;
         if let Some(report) = &scrubbed {
             output::print(&words::scrubbed(report))?;
         }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The power of a modelled target, which a signal cuts.
-struct Power<'a> {
-    target: &'a TargetText,
-    cut: &'a AtomicBool,
-    /// What the next cut is drawn from; without one nobody cuts it.
-    seed: Option<u64>,
-    clock: Clock,
-}
-
-impl Power<'_> {
-    /// Serves until `ended`, and after each cut what is left.
-    fn serve_until(
-        mut self,
-        mut server: Server<ServedEngine>,
-        ended: impl Fn() -> bool,
-        turn: &mut impl FnMut(&ServedEngine, &Traffic),
-    ) -> Result<Server<ServedEngine>> {
-        let is_cut = || self.cut.load(Ordering::Relaxed);
-        loop {
-            server.serve_until(|| ended() || is_cut(), turn)?;
-            let Some(drawn) = self.seed.filter(|_| is_cut() && !ended()) else {
-                return Ok(server);
-            };
-            self.cut.store(false, Ordering::Relaxed);
-            server = server.power_cycle(|engine| {
-                let (engine, loss) = power_cycle(engine, self.target, drawn, self.clock)?;
-                output::print(&words::cut(&loss))?;
-                anyhow::Ok(engine)
-            })?;
-            self.seed = Some(drawn.wrapping_add(1));
-        }
-    }
 }
 
 fn export(served: &Served, sharing: Sharing, name: &str) -> Export {

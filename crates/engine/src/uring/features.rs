@@ -190,7 +190,7 @@ impl std::error::Error for UringUnavailable {
 
 /// Sets a ring up with all that options and kernel allow: whatever is refused is dropped, the
 /// youngest feature first, and noted.
-pub(super) fn set_up(
+pub(crate) fn set_up(
     entries: u32,
     options: &UringOptions,
 ) -> Result<(IoUring, Features), UringUnavailable> {

@@ -156,6 +156,11 @@ impl Volume {
         self.core().map(Core::checkpoint_bytes)
     }
 
+    /// What tells it from other volumes, once that is known.
+    pub fn id(&self) -> Option<VolumeId> {
+        self.core().map(|core| core.superblock.id)
+    }
+
     /// What opening found, once that is done.
     pub fn open_report(&self) -> Option<&OpenReport> {
         self.core().map(|core| &core.report)

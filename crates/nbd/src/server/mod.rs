@@ -28,7 +28,7 @@ use crate::{
     Listener,
     protocol::{Event, Export},
 };
-use block::{Completion, Engine, Instant};
+use block::{Completion, Engine, Instant, Pause};
 use connection::{Connection, Need, Presence};
 use flushes::Trust;
 pub use options::{CONNECTIONS_MAX, Options, ServeError};
@@ -43,17 +43,10 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
     time::{self, Duration},
 };
-pub use traffic::{Kind, LATENCY_BOUNDS_NS, Tally, Traffic};
+pub use traffic::{Kind, LATENCY_BOUNDS_NS, Outcome, Tally, Traffic};
 
-/// The stop flag is looked at so often when nothing happens, in nanoseconds.
-const TICK_NS: u64 = 100_000_000;
-/// An engine that cannot wake a sleeper is asked for so long at a time, and the sockets in between.
-const ASK_NS: u64 = 200_000;
-/// poll(2) is woken this much before the engine's next instant, and the engine waits the rest precisely: the kernel
-/// adds up to 50 us to a timeout (prctl(2), PR_SET_TIMERSLACK), and a processor takes its time to wake up, which
-/// would be more than a modelled drive takes for a small write: one of 512 B to an Intel 520 took 182 us without
-/// this and takes 57 us with it.
-const LATE_NS: u64 = 100_000;
+/// Nobody is let in for so long when the system has no descriptor to spare.
+const DOOR_SHUT: Duration = Duration::from_millis(100);
 /// What is due so soon is waited for within the turn: going around would take longer.
 const AT_ONCE_NS: u64 = 1_000;
 /// So many requests of a connection are begun before the others have their turn and replies are sent. Shorter
@@ -250,22 +243,10 @@ impl<E: Engine> Server<E> {
 
     /// Sleeps until a client, the engine or the clock has something to say, and hears them.
     fn sleep(&mut self) -> Result<(), ServeError> {
-        let wakeup = self.service.engine.next_wakeup();
-        let to_wakeup = wakeup.since(self.service.engine.now());
-        let bell = self.service.engine.poll_fd();
-        let deaf = bell.is_none() && self.service.is_busy() && wakeup == Instant::NEVER;
-        let sleep_ns = to_wakeup.saturating_sub(LATE_NS);
-        let limit_ns = if self.restless || deaf { 0 } else { sleep_ns.min(TICK_NS) };
+        let pause = Pause::on(&self.service.engine, self.service.is_busy(), self.restless);
         let mut wanted = [(Wanted::Nothing, PollFlags::empty()); POLLED_MAX];
-        let heard = self.poll(limit_ns, &mut wanted)?;
-        // The clock has moved while we slept: the engine hears of it before it gets anything to do.
-        let until = if deaf && heard == 0 {
-            self.service.engine.now().after(ASK_NS)
-        } else if heard == 0 && !self.restless && limit_ns == sleep_ns {
-            wakeup
-        } else {
-            Instant(0)
-        };
+        let heard = self.poll(pause.limit_ns(), &mut wanted)?;
+        let until = pause.until(&self.service.engine, heard > 0);
         self.ask_engine(until);
         for (who, flags) in wanted {
             match who {
@@ -399,8 +380,7 @@ impl<E: Engine> Server<E> {
             }
             Ok(None) => {}
             Err(_) => {
-                let pause = Duration::from_nanos(TICK_NS);
-                self.door_shut_until = Some(time::Instant::now() + pause);
+                self.door_shut_until = Some(time::Instant::now() + DOOR_SHUT);
             }
         }
     }

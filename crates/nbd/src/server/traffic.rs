@@ -120,7 +120,7 @@ impl Traffic {
     }
 
     /// Counts an answer that took so long.
-    pub(super) fn count(&mut self, request: &Request, outcome: Outcome, took_ns: u64) {
+    pub fn count(&mut self, request: &Request, outcome: Outcome, took_ns: u64) {
         let tally = &mut self.kinds[Kind::of(request.command) as usize];
         tally.requests += 1;
         tally.bytes += u64::from(request.bytes);
@@ -133,8 +133,10 @@ impl Traffic {
 
 /// What became of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Outcome {
+pub enum Outcome {
+    /// What was asked for is done.
     Done,
+    /// It is not.
     Failed,
 }
 

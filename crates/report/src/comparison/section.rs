@@ -29,6 +29,11 @@ pub fn section(comparison: &Comparison<'_>) -> Section {
         }
         blocks.push(Block::Table(table(comparison, other)));
         blocks.push(Block::Text(show::about(other).to_owned()));
+        if let Some(effort) = &other.effort {
+            let commands = effort.commands.join("; ");
+            let takes = show::takes(effort, comparison.baseline.record);
+            blocks.push(Block::Text(format!("{takes}: {commands}")));
+        }
     }
     blocks.push(Block::Text(
         "Ratio: rate over the baseline's. Same: all of its 95 % interval within 2 %; faster, \

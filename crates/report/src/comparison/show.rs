@@ -98,7 +98,7 @@ pub fn text(comparison: &Comparison<'_>, style: &Style) -> String {
 }
 
 /// `To tell 5 % apart: 12 passes in turn, about 14 min`.
-fn takes(effort: &Effort, baseline: &Record) -> String {
+pub(super) fn takes(effort: &Effort, baseline: &Record) -> String {
     let passes = effort.passes;
     let how = match effort.design {
         Design::Paired => "in turn",

@@ -1,0 +1,88 @@
+//! Serving NBD clients.
+
+use super::{
+    session::{Session, is_set},
+    words,
+};
+use crate::output;
+use anyhow::{Result, bail};
+use engine::Clock;
+use nbd::{Address, Listener, Options, Server, Traffic, protocol::NAME_BYTES_MAX};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+use target::{
+    TargetText,
+    serve::{ServedEngine, power_cycle},
+};
+
+/// What is wrong with the words, before anything is opened.
+pub fn check(name: &str) -> Result<()> {
+    if name.len() > NAME_BYTES_MAX {
+        bail!("--name: NBD allows names of {NAME_BYTES_MAX} bytes at most: choose a shorter one");
+    }
+    Ok(())
+}
+
+/// Serves at `address` until a signal comes; gives the engine back.
+pub fn serve(
+    session: &mut Session<'_>,
+    address: &Address,
+    engine: ServedEngine,
+    clock: Clock,
+) -> Result<(ServedEngine, Traffic)> {
+    let listener = Listener::bind(address)?;
+    let ready = words::ready(session.name, listener.address(), &session.export);
+    output::print(&ready)?;
+    if let Some(volume) = engine.volume() {
+        output::print(&words::kept_in_memory(volume))?;
+    }
+    session.starter.ready(&words::uri(listener.address(), &session.export.name))?;
+    let server = Server::new(engine, session.export.clone(), listener, Options::default());
+    let (stop, cut) = (Arc::clone(&session.stop), Arc::clone(&session.cut));
+    let seed = session.arguments.power_cut;
+    let power = Power { target: session.target, cut: &cut, seed, clock };
+    let mut turn = |engine: &ServedEngine, traffic: &Traffic| session.turn(engine, traffic);
+    let mut server = power.serve_until(server, || is_set(&stop), &mut turn)?;
+    session.starter.stopping();
+    let outcome = server.finish();
+    session.status.finish();
+    outcome?;
+    let traffic = server.traffic();
+    Ok((server.into_engine(), traffic))
+}
+
+/// The power of a modelled target, which a signal cuts.
+struct Power<'a> {
+    target: &'a TargetText,
+    cut: &'a AtomicBool,
+    /// What the next cut is drawn from; without one nobody cuts it.
+    seed: Option<u64>,
+    clock: Clock,
+}
+
+impl Power<'_> {
+    /// Serves until `ended`, and after each cut what is left.
+    fn serve_until(
+        mut self,
+        mut server: Server<ServedEngine>,
+        ended: impl Fn() -> bool,
+        turn: &mut impl FnMut(&ServedEngine, &Traffic),
+    ) -> Result<Server<ServedEngine>> {
+        let is_cut = || self.cut.load(Ordering::Relaxed);
+        loop {
+            server.serve_until(|| ended() || is_cut(), turn)?;
+            let Some(drawn) = self.seed.filter(|_| is_cut() && !ended()) else {
+                return Ok(server);
+            };
+            self.cut.store(false, Ordering::Relaxed);
+            server = server.power_cycle(|engine| {
+                let (engine, loss) = power_cycle(engine, self.target, drawn, self.clock)?;
+                output::print(&words::cut(&loss))?;
+                anyhow::Ok(engine)
+            })?;
+            self.seed = Some(drawn.wrapping_add(1));
+        }
+    }
+}
