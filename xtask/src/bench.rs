@@ -28,6 +28,7 @@ use std::{
     env,
     path::{Path, PathBuf},
     process::Command,
+    slice,
 };
 
 /// What was asked for on the command line.
@@ -87,11 +88,7 @@ impl Options {
         let mut options = Self { cases: Vec::new(), agreement: false, seconds: None, rounds: None };
         let mut arguments = arguments.iter();
         while let Some(argument) = arguments.next() {
-            let mut count = || -> Result<u64> {
-                let text = arguments.next().map_or("", String::as_str);
-                let count = text.parse().ok().filter(|&count: &u64| (1..=3600).contains(&count));
-                count.with_context(|| format!("{argument} `{text}`: a whole number, 1 to 3600"))
-            };
+            let mut count = || count(&mut arguments, argument, 3600);
             match argument.as_str() {
                 "--seconds" => options.seconds = Some(count()?),
                 "--rounds" => options.rounds = Some(count()? as usize),
@@ -112,6 +109,13 @@ impl Options {
         }
         Ok(options)
     }
+}
+
+/// The whole number that follows `word`, 1 to `most`.
+fn count(words: &mut slice::Iter<'_, String>, word: &str, most: u64) -> Result<u64> {
+    let text = words.next().map_or("", String::as_str);
+    let count = text.parse().ok().filter(|count| (1..=most).contains(count));
+    count.with_context(|| format!("{word} `{text}`: a whole number, 1 to {most}"))
 }
 
 /// Builds drivelab's release binary; where it is.

@@ -1,12 +1,12 @@
 //! "Did you mean": the nearest right names to a wrong one.
 
 /// Up to three of `known` within a third of their length in edits, nearest first: at least two, but
-/// one of names so short that two letters make another word.
+/// one of names so short that two letters make another word, unless they begin alike.
 pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let mut close: Vec<(usize, &str)> = known
         .into_iter()
         .map(|name| (edits(wrong, name), name))
-        .filter(|(edits, name)| *edits <= edits_max(name) || name.starts_with(wrong))
+        .filter(|(edits, name)| *edits <= edits_max(wrong, name) || name.starts_with(wrong))
         .collect();
     close.sort();
     close.truncate(3);
@@ -23,9 +23,10 @@ pub fn did_you_mean<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -
     format!(" Did you mean {}?", quoted.join(" or "))
 }
 
-fn edits_max(name: &str) -> usize {
+fn edits_max(wrong: &str, name: &str) -> usize {
+    let begin_alike = || name.len() > 2 && wrong.as_bytes().starts_with(&name.as_bytes()[..2]);
     match name.len() {
-        0..=4 => 1,
+        0..=4 if !begin_alike() => 1,
         length => (length / 3).max(2),
     }
 }
@@ -76,5 +77,6 @@ mod tests {
         assert_eq!(nearest("nope", ["home", "opt"]), [""; 0]);
         assert_eq!(nearest("prot", ["port", "post"]), ["port"]);
         assert_eq!(nearest("sdx", ["vda", "sda"]), ["sda"]);
+        assert_eq!(nearest("maks", ["max", "min"]), ["max"], "they begin alike");
     }
 }

@@ -47,7 +47,7 @@ fn what_cannot_be_served_is_refused_in_a_sentence_and_left_alone() {
     refused(&["data"], &["data exists", "--destroy data", "--read-only"]);
     refused(&["data", "--destroy", "other"], &["--destroy data"]);
     refused(&["area"], &["directory", "truncate -s 10G area/disk.img"]);
-    refused(&["absent"], &["no such file", "truncate"]);
+    refused(&["absent"], &["there is no absent", "truncate"]);
     refused(&["empty", "--read-only"], &["empty", "truncate"]);
     refused(&["null:"], &["keeps no bytes"]);
     refused(&["data", "--read-only", "--nbd", "x"], &["--nbd", "unix:PATH"]);

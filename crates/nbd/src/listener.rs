@@ -25,7 +25,8 @@ use thiserror::Error;
 const BACKLOG: i32 = 64;
 /// What the kernel holds of replies to a client of a Unix socket; it grants twice as much, up to
 /// net.core.wmem_max. With its default of some 200 KiB the server stops in the middle of every
-/// long reply: reads of 64 KiB at depth 8 had 0.5 to 0.8 of the rate. TCP has a size of its own.
+/// long reply: reads of 64 KiB at depth 8 had 0.5 to 0.8 of the rate (two single runs on a busy
+/// machine). TCP has a size of its own.
 const SEND_BYTES: usize = 1 << 20;
 /// What has the name meanwhile stays.
 const NOREPLACE: RenameFlags = RenameFlags::NOREPLACE;

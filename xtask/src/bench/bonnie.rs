@@ -13,7 +13,7 @@
 //! the memory, takes an hour here.
 
 use super::{
-    build, child, machine,
+    build, child, count, machine,
     sample::{Ratio, median},
     scratch::{Scratch, drop_from_cache, write_file},
 };
@@ -122,11 +122,7 @@ impl Options {
             Self { size_mib: SIZE_MIB, kilo_files: KILO_FILES, rounds: ROUNDS, parent: None };
         let mut words = arguments.iter();
         while let Some(word) = words.next() {
-            let mut count = || {
-                let text = words.next().map_or("", String::as_str);
-                let count = text.parse().ok().filter(|n: &u64| (1..=4096).contains(n));
-                count.with_context(|| format!("{word} `{text}`: a whole number, 1 to 4096"))
-            };
+            let mut count = || count(&mut words, word, 4096);
             match word.as_str() {
                 "--size-mib" => options.size_mib = count()?,
                 "--kilo-files" => options.kilo_files = count()?,

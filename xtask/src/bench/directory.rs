@@ -8,7 +8,7 @@
 use super::{
     child,
     closed_loop::{CACHED, ClosedLoop, DEPTH},
-    machine,
+    count, machine,
     sample::median,
     scratch::{Scratch, write_file},
 };
@@ -40,11 +40,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let mut bytes = BLOCK_BYTES;
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
-        let mut count = || {
-            let text = words.next().map_or("", String::as_str);
-            let count = text.parse().ok().filter(|n: &u64| (1..=3600).contains(n));
-            count.with_context(|| format!("{word} `{text}`: a whole number, 1 to 3600"))
-        };
+        let mut count = || count(&mut words, word, 3600);
         match word.as_str() {
             "--seconds" => seconds = count()?,
             "--rounds" => pairs = count()? as usize,

@@ -11,7 +11,7 @@
 mod files;
 mod memory;
 
-use super::{build, child, machine, scratch::Scratch};
+use super::{build, child, count, machine, scratch::Scratch};
 use anyhow::{Context, Result, bail, ensure};
 use std::{
     fs,
@@ -54,11 +54,7 @@ impl Order {
             Self { part: Part::All, seconds: None, rounds: None, extent: Extent::Whole };
         let mut words = arguments.iter();
         while let Some(word) = words.next() {
-            let mut count = || {
-                let text = words.next().map_or("", String::as_str);
-                let count = text.parse().ok().filter(|n: &u64| (1..=3600).contains(n));
-                count.with_context(|| format!("{word} `{text}`: a whole number, 1 to 3600"))
-            };
+            let mut count = || count(&mut words, word, 3600);
             match word.as_str() {
                 "--seconds" => order.seconds = Some(count()?),
                 "--rounds" => order.rounds = Some(count()? as usize),

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn offer() -> Offer {
+pub(super) fn offer() -> Offer {
     Offer {
         capacity_bytes: 8 << 30,
         block_bytes: 512,

@@ -1,18 +1,12 @@
 //! Bytes that may still be written to each target. The plan's limit is kept, whatever a pass is asked to do:
 //! a pass that could exceed it is cut short or left out before it starts.
 
-use super::pass::StreamPass;
 use crate::{
     method::CellSpec,
-    plan::{self, Plan, SECOND_LOOK, narrowed, tree_written},
-    statistics::Stop,
+    plan::{self, Plan, narrowed, tree_written},
     workload::{Area, Op, Stream},
 };
-use block::display_bytes;
-use record::{Cell, Flag, Record, TargetInfo, TargetKind, Warning};
-
-/// What was doubted wants noticeably more bytes, or the next run is doubted as well.
-const TIMES_MIN: f64 = 1.5;
+use record::{Cell, Record, TargetInfo, TargetKind};
 
 /// What is left, a target each; `None` where there is no limit.
 pub(super) struct Allowance {
@@ -76,40 +70,6 @@ pub fn written_by_cells(record: &Record, target: usize) -> u64 {
     cells
         .filter(|cell| Op::parse(&cell.op).is_none_or(Op::writes))
         .fold(0, |sum: u64, cell: &Cell| sum.saturating_add(cell.total.bytes))
-}
-
-/// What is said of a pass that ended when its bytes were spent, before it was known well enough.
-pub(super) fn cut_short(plan: &Plan, pass: &StreamPass) -> Option<Warning> {
-    let flag = match pass.stop.filter(|_| pass.spent)? {
-        Stop::Converged => return None,
-        Stop::NotConverged => Flag::NotConverged,
-        Stop::Insufficient => Flag::Insufficient,
-    };
-    let seen = &pass.assessment;
-    let wanted = plan.rule.half_width_max;
-    let width = seen.half_width_relative;
-    let found = match width {
-        None => "too short for an interval".to_owned(),
-        Some(width) if width > wanted => format!("the interval was ±{:.1} %", width * 100.0),
-        Some(_) if !seen.steady => "the rate was not steady".to_owned(),
-        Some(_) => "with too few samples to be sure".to_owned(),
-    };
-    // Twice as narrow takes four times as long; the least is what any cell is given.
-    let narrower = width.map_or(1.0, |width| (width / wanted).powi(2));
-    let times = narrower.max(plan.rule.seconds_min * SECOND_LOOK / pass.seconds).max(TIMES_MIN);
-    let cure = match plan.written_bytes_max < plan.unbounded_bytes {
-        true => {
-            let bytes = display_bytes(plan.bound_for(times)).replace(' ', "");
-            format!("--max-written {bytes} gives it {:.0} s", (pass.seconds * times).ceil())
-        }
-        false => "a method file with a higher `written_max` gives it more".to_owned(),
-    };
-    let text = format!(
-        "the {} that it may write were written in {:.1} s, {found}: {cure}",
-        display_bytes(pass.bytes),
-        pass.seconds
-    );
-    Some(Warning { flag: Some(flag), text })
 }
 
 /// Most bytes that a stream wrote when it moved `bytes`. Which operations of a mix are writes is a matter of

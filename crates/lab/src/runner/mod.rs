@@ -450,19 +450,9 @@ impl<'a> Runner<'a> {
             },
             pass_name: (self.plan.passes > 1)
                 .then(|| format!("in pass {} of {}", step.pass + 1, self.plan.passes)),
-            remedy: Remedy {
-                record,
-                rule: self.plan.rule,
-                steps: self.plan.steps.len(),
-                passes: self.plan.passes,
-                written_bytes_max: self.plan.written_bytes_max,
-            },
+            remedy: Remedy { record, plan: self.plan },
         };
-        let found = |index: usize| {
-            let cut = allowance::cut_short(self.plan, &done.streams[index]);
-            cut.into_iter().chain(traps::find(&scene(index))).collect()
-        };
-        (0..cell.streams.len()).map(found).collect()
+        (0..cell.streams.len()).map(|index| traps::find(&scene(index))).collect()
     }
 }
 

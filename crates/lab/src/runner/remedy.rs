@@ -3,7 +3,8 @@
 
 use super::pass::StreamPass;
 use crate::{
-    statistics::{Assessment, Stop, StopRule, Test},
+    plan::{Plan, SECOND_LOOK},
+    statistics::{Assessment, Stop, Test},
     workload::Stream,
 };
 use block::display_bytes;
@@ -13,19 +14,17 @@ use record::{Flag, LARGE_BLOCK_BYTES, Record, Warning};
 #[derive(Clone, Copy)]
 pub(super) struct Remedy<'a> {
     pub record: &'a Record,
-    pub rule: StopRule,
-    /// Passes of all cells on all targets: `--max-time` is divided among them.
-    pub steps: usize,
-    /// Passes of this cell.
-    pub passes: u32,
-    /// Most bytes that the whole run writes to a target.
-    pub written_bytes_max: u64,
+    pub plan: &'a Plan,
 }
 
 /// An interval narrows with the root of the time, and no two minutes are alike: this much longer.
 const MARGIN: f64 = 1.2;
 /// A rate that moved must be seen for this many times as long to show whether it settles.
 const LONGER_TO_SETTLE: f64 = 2.0;
+/// What was doubted wants noticeably more bytes, or the next run is doubted as well.
+const TIMES_MIN: f64 = 1.5;
+/// A pass that ended so much before its time had written its bytes, s.
+const EARLY_S: f64 = 0.5;
 
 impl Remedy<'_> {
     /// The flag that a stop stands for: the test that failed, and what would meet it.
@@ -40,18 +39,59 @@ impl Remedy<'_> {
                 (Flag::Insufficient, text)
             }
         };
+        let early = pass.seconds + EARLY_S < self.plan.rule.seconds_max;
+        if pass.spent || stream.op.writes() && early {
+            return Some(Warning { flag: Some(flag), text: self.spent(pass) });
+        }
         let needed_s = self.needed_seconds(seen, pass);
-        let does = match seen.failed(&self.rule) {
+        let does = match seen.failed(&self.plan.rule) {
             Some(Test::Steadiness) => "shows whether it settles",
             _ => "would do",
         };
         let cost = self.cost(stream, pass, needed_s);
-        let (option, value) = self.option(stream, pass, needed_s);
-        let cure = match self.record.again(&[(option, Some(&value))]) {
-            Some(command) => format!("`{command}`"),
-            None => flag.cure().to_owned(),
-        };
+        // `--max-time` is divided among the passes of all cells on all targets.
+        let all = duration(needed_s * self.plan.steps.len() as f64);
+        let cure = self.command("--max-time", &all).unwrap_or_else(|| flag.cure().to_owned());
         Some(Warning { flag: Some(flag), text: format!("{failed}; {cost} {does}: {cure}") })
+    }
+
+    fn command(&self, option: &str, value: &str) -> Option<String> {
+        self.record.again(&[(option, Some(value))]).map(|command| format!("`{command}`"))
+    }
+
+    /// What is said of a pass that ended when its bytes were written, before it was known well
+    /// enough.
+    fn spent(&self, pass: &StreamPass) -> String {
+        let (seen, plan) = (&pass.assessment, self.plan);
+        let wanted = plan.rule.half_width_max;
+        let width = seen.half_width_relative;
+        let found = match width {
+            None => "too short for an interval".to_owned(),
+            Some(width) if width > wanted => format!("the interval was ±{:.1} %", width * 100.0),
+            Some(_) if !seen.steady => "the rate was not steady".to_owned(),
+            Some(_) => "with too few operations to be sure".to_owned(),
+        };
+        // Twice as narrow takes four times as long; the least is what any cell is given.
+        let narrower = width.map_or(1.0, |width| (width / wanted).powi(2));
+        let rule = &plan.rule;
+        let times = narrower.max(rule.seconds_min * SECOND_LOOK / pass.seconds).max(TIMES_MIN);
+        // More bytes than its time allows would not be written.
+        let times = times.min(rule.seconds_max / pass.seconds).max(1.0);
+        let cure = if plan.written_bytes_max < plan.unbounded_bytes {
+            let bytes = display_bytes(plan.bound_for(times)).replace(' ', "");
+            let command = self.command("--max-written", &bytes);
+            let command = command.unwrap_or_else(|| format!("--max-written {bytes}"));
+            let gives_s = (pass.seconds * times).min(rule.seconds_max);
+            let digits = usize::from(gives_s < 10.0);
+            format!("{command} gives it {gives_s:.digits$} s")
+        } else {
+            "a method file with a higher `written_max` gives it more".to_owned()
+        };
+        format!(
+            "the {} that it may write were written in {:.1} s, {found}: {cure}",
+            display_bytes(pass.bytes),
+            pass.seconds
+        )
     }
 
     /// `precision: +-7.1 % after 12.0 s, +-5 % asked for`.
@@ -60,9 +100,9 @@ impl Remedy<'_> {
         let width = seen
             .half_width_relative
             .map_or("unknown".to_owned(), |width| format!("±{:.1} %", width * 100.0));
-        match seen.failed(&self.rule).unwrap_or(Test::Precision) {
+        match seen.failed(&self.plan.rule).unwrap_or(Test::Precision) {
             Test::Amount | Test::Precision => {
-                let asked = self.rule.half_width_max * 100.0;
+                let asked = self.plan.rule.half_width_max * 100.0;
                 format!("precision: {width} after {seconds:.1} s, ±{asked:.0} % asked")
             }
             Test::Steadiness => {
@@ -78,12 +118,14 @@ impl Remedy<'_> {
     /// Seconds of a pass that would pass the test that this one failed.
     fn needed_seconds(&self, seen: &Assessment, pass: &StreamPass) -> f64 {
         let enough = |have: f64, need: f64| pass.seconds * (need / have.max(1e-9)) * MARGIN;
-        let needed = match seen.failed(&self.rule) {
-            Some(Test::Amount) => enough(pass.operations as f64, self.rule.completions_min as f64)
-                .max(self.rule.seconds_min),
+        let needed = match seen.failed(&self.plan.rule) {
+            Some(Test::Amount) => {
+                enough(pass.operations as f64, self.plan.rule.completions_min as f64)
+                    .max(self.plan.rule.seconds_min)
+            }
             Some(Test::Precision) | None => {
-                let width = seen.half_width_relative.unwrap_or(2.0 * self.rule.half_width_max);
-                let factor = (width / self.rule.half_width_max).powi(2);
+                let width = seen.half_width_relative.unwrap_or(2.0 * self.plan.rule.half_width_max);
+                let factor = (width / self.plan.rule.half_width_max).powi(2);
                 enough(1.0, factor.max(1.0))
             }
             Some(Test::Steadiness) => pass.seconds * LONGER_TO_SETTLE,
@@ -91,31 +133,18 @@ impl Remedy<'_> {
         needed.max(pass.seconds).ceil()
     }
 
-    /// The option that lets a pass go on for so long: its time was over, or its bytes were.
-    fn option(&self, stream: &Stream, pass: &StreamPass, needed_s: f64) -> (&'static str, String) {
-        if stream.op.writes() && pass.seconds + 0.5 < self.rule.seconds_max {
-            let more = self.more_bytes(pass, needed_s) * f64::from(self.passes);
-            let all = self.written_bytes_max.saturating_add(more as u64);
-            return ("--max-written", format!("{}GiB", all.div_ceil(1 << 30)));
-        }
-        ("--max-time", duration(needed_s * self.steps as f64))
-    }
-
     /// `13 s and 1.2 GiB more`, of a pass.
     fn cost(&self, stream: &Stream, pass: &StreamPass, needed_s: f64) -> String {
         let seconds = (needed_s - pass.seconds).ceil();
         let bytes = match stream.op.writes() {
             true => {
-                format!(" and {}", display_bytes(self.more_bytes(pass, needed_s) as u64))
+                let more = pass.bytes as f64 * (needed_s / pass.seconds.max(1e-9) - 1.0).max(0.0);
+                format!(" and {}", display_bytes(more as u64))
             }
             false => String::new(),
         };
-        let each = if self.passes > 1 { " a pass" } else { "" };
+        let each = if self.plan.passes > 1 { " a pass" } else { "" };
         format!("{seconds:.0} s{bytes} more{each}")
-    }
-
-    fn more_bytes(&self, pass: &StreamPass, needed_s: f64) -> f64 {
-        pass.bytes as f64 * (needed_s / pass.seconds.max(1e-9) - 1.0).max(0.0)
     }
 }
 

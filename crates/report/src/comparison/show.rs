@@ -1,6 +1,6 @@
 //! A comparison for terminals and for reports.
 
-use super::{Comparison, Design, Effort, Other, Ratio};
+use super::{Comparison, Design, Effort, Other, Ratio, word};
 use crate::{
     number,
     runs::Subject,
@@ -24,12 +24,12 @@ pub(super) fn about(other: &Other<'_>) -> &'static str {
     }
 }
 
-fn word(verdict: PairedVerdict) -> (&'static str, Paint) {
+fn paint(verdict: PairedVerdict) -> Paint {
     match verdict {
-        PairedVerdict::Faster => ("faster", Paint::Good),
-        PairedVerdict::Slower => ("slower", Paint::Alert),
-        PairedVerdict::Same => ("same", Paint::Plain),
-        PairedVerdict::Undecided => ("undecided", Paint::Faint),
+        PairedVerdict::Faster => Paint::Good,
+        PairedVerdict::Slower => Paint::Alert,
+        PairedVerdict::Same => Paint::Plain,
+        PairedVerdict::Undecided => Paint::Faint,
     }
 }
 
@@ -70,8 +70,10 @@ pub fn text(comparison: &Comparison<'_>, style: &Style) -> String {
         ]);
         let cells: Vec<&Cell> = other.rows.iter().map(|row| row.baseline).collect();
         for (row, name) in other.rows.iter().zip(words::distinct_names(&cells, style)) {
-            let (verdict, paint) =
-                row.ratio.map_or(("-", Paint::Faint), |ratio| word(ratio.verdict));
+            let (verdict, paint) = row
+                .ratio
+                .map(|ratio| ratio.verdict)
+                .map_or(("-", Paint::Faint), |verdict| (word(verdict), paint(verdict)));
             let ratio = row.ratio.map_or_else(|| "-".to_owned(), |ratio| three(ratio.ratio));
             let plain = [name, rate(row.baseline), rate(row.other), ratio, interval(row.ratio)];
             let mut fields: Vec<_> = plain.into_iter().map(|text| (text, Paint::Plain)).collect();

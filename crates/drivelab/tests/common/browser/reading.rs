@@ -110,6 +110,15 @@ pub fn marks(browser: &mut Browser, titles: &[&str]) -> usize {
     counted as usize
 }
 
+/// What reaches beyond the window on its right, and does not scroll by itself, each with the beginning
+/// of its text.
+const WIDEST: &str = "[...document.querySelectorAll('body *')]
+  .filter(one => one.getBoundingClientRect().right > innerWidth + 1)
+  .filter(one => { for (let above = one.parentElement; above; above = above.parentElement) {
+    if (getComputedStyle(above).overflowX != 'visible') return false; } return true; })
+  .map(one => `${one.tagName}.${one.getAttribute('class')} ${one.textContent.slice(0, 40)}`)
+  .slice(0, 12)";
+
 /// Opens a report and reads it, light and dark, on narrow and wide windows: every chart is drawn and answers to mouse and
 /// keys, nothing is wider than the window, nothing complains, nothing is asked of anybody.
 pub fn reads(browser: &mut Browser, url: &str) {
@@ -126,7 +135,8 @@ pub fn reads(browser: &mut Browser, url: &str) {
             assert_eq!(browser.value(CHARTS).to_string(), "[]", "{case}");
             assert_eq!(browser.value(UNNAMED).to_string(), "[]", "{case}");
             let over = browser.number("document.documentElement.scrollWidth - innerWidth");
-            assert!(over <= 0.0, "{case}: {over} pixels wider than the window");
+            let widest = browser.value(WIDEST);
+            assert!(over <= 0.0, "{case}: {over} pixels wider than the window: {widest}");
             every_chart_answers(browser, &case);
             assert_eq!(browser.complaints(), [""; 0], "{case}");
             assert_eq!(browser.requests(), [""; 0], "{case}");

@@ -2,26 +2,19 @@
 
 use crate::{
     method::Method,
-    plan::{Options, Plan, PlanError},
-    target::{Access, Offer, Time},
+    plan::{Options, Plan, PlanError, tests},
+    target::Offer,
 };
 use proptest::prelude::*;
 
+/// A target whose size, files and memory have no bound.
 fn offer() -> Offer {
+    let endless = u64::MAX;
     Offer {
-        capacity_bytes: u64::MAX,
-        block_bytes: 512,
-        access: Access::ReadWrite,
-        uring: Ok(()),
-        direct: Ok(()),
-        buffered: Ok(()),
-        stdio: Ok(()),
-        drop_machine: Ok(()),
-        remount: Ok(()),
-        files_max: Ok(u64::MAX),
-        time: Time::Wall,
-        wears: true,
-        memory_bytes: u64::MAX,
+        capacity_bytes: endless,
+        files_max: Ok(endless),
+        memory_bytes: endless,
+        ..tests::offer()
     }
 }
 
