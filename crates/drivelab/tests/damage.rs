@@ -251,21 +251,39 @@ fn three_hundred_damaged_images() {
     held(10..25, 20);
 }
 
-/// What a server says when it opens, and that it goes on.
+/// What a server says when it opens, and that it goes on. The root is that which the newest
+/// superblock names: one that was written after it, before the server was killed, is not in force
+/// yet, and nobody misses it. Where the server was killed in the middle of a checkpoint, the root
+/// before may not lead to the same: then the volume is refused, and another life shows the rest.
 #[test]
 fn a_server_says_in_a_line_that_the_newest_root_is_damaged_and_serves() {
     need_programs!("nbdcopy");
+    let served = (100..110).any(newest_root_damaged);
+    assert!(served, "ten lives, and none could be served");
+}
+
+/// Whether the volume was served; else it was refused.
+fn newest_root_damaged(seed: u64) -> bool {
     let bench = Bench::new();
-    let flushed = used(&bench, 100, End::Killed);
+    let flushed = used(&bench, seed, End::Killed);
     let path = bench.path("vol.img");
     let mut image = fs::read(&path).expect("it is there");
-    let generation = |at: &usize| {
-        let bytes = &image[at + 8..at + 16];
-        u64::from_le_bytes(bytes.try_into().expect("eight bytes"))
-    };
-    let newest = starts(&image, &[b"DLrt"]).into_iter().max_by_key(generation).expect("a root");
+    let number = |at: usize| u64::from_le_bytes(image[at..at + 8].try_into().expect("eight bytes"));
+    let superblocks = starts(&image, &[b"DLFLASH\0"]).into_iter();
+    let superblock = superblocks.max_by_key(|at| number(at + 40)).expect("a superblock");
+    let named = number(superblock + 112);
+    let mut roots = starts(&image, &[b"DLrt"]).into_iter();
+    let newest = roots.rfind(|at| number(at + 8) == named).expect("its root");
     image[newest + 100] ^= 1;
     fs::write(&path, &image).expect("there is room");
+    let checked = bench.drivelab_without_store(["flash", "check", "vol.img"]).done();
+    if checked.stdout.contains("unusable") {
+        assert_eq!(checked.code, Some(1), "{checked:?}");
+        for part in ["the newest root of the map is damaged", "`drivelab flash rescue`"] {
+            assert!(checked.stdout.contains(part), "{checked:?}");
+        }
+        return false;
+    }
     let serving = Serving::start(&bench, &["flash:vol.img"]);
     let copied = bench.path("copied");
     good("nbdcopy", &[&serving.uri, copied.to_str().expect("plain")]);
@@ -278,4 +296,5 @@ fn a_server_says_in_a_line_that_the_newest_root_is_damaged_and_serves() {
         let round = round_of(block, bytes);
         assert!(round == Some(flushed) || round == Some(flushed + 1), "block {block}: {round:?}");
     }
+    true
 }
