@@ -23,6 +23,7 @@ fuzz_target!(|text: &str| {
         files_max: Ok(1 << 30),
         time: Time::Wall,
         memory_bytes: 8 << 30,
+        wears: false,
     };
     if method.cells.len() > 1000 || method.file.passes.is_some_and(|passes| passes > 100) {
         return;
