@@ -252,6 +252,11 @@ fn metrics_count_what_clients_did_and_how_the_volume_stands() {
     assert!(after["drivelab_volume_clean_pool_bytes"] > 0.0);
     assert_eq!(after["drivelab_volume_checksum_errors_total"], 0.0);
     assert!(after["drivelab_snapshot_age_seconds"] < 1.0, "a new one is taken for each");
+    qemu_io(&server.uri, &["read -P 7 0 1M"]);
+    let later = samples(&metrics(&place));
+    let more = |name: &str| later[name] - after[name];
+    assert_eq!(more("drivelab_volume_drive_read_bytes_total"), (1 << 20) as f64);
+    assert!(more("drivelab_volume_drive_reads_total") >= 1.0);
     let refused = asked(&place, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert!(refused.starts_with("HTTP/1.1 404 "), "{refused}");
     let refused = asked(&place, "DELETE /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");

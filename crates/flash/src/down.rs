@@ -20,12 +20,15 @@ pub(crate) struct Down<W> {
     /// Beyond the drive's queue depth; bounded by what the volume itself has in flight.
     backlog: VecDeque<(W, Command)>,
     ready: Vec<Request>,
+    /// Reads that were sent, and their bytes.
+    pub reads: u64,
+    pub read_bytes: u64,
 }
 
 impl<W> Down<W> {
     pub fn new(queue_depth: u32, reach: Reach) -> Self {
         let (flying, backlog) = (Slots::new(queue_depth), VecDeque::new());
-        Self { reach, flying, backlog, ready: Vec::new() }
+        Self { reach, flying, backlog, ready: Vec::new(), reads: 0, read_bytes: 0 }
     }
 
     /// # Panics
@@ -35,6 +38,10 @@ impl<W> Down<W> {
         let is_read = matches!(command, Command::Read { .. });
         assert!(is_read || self.reach == Reach::Change, "a drive that is only read: {command:?}");
         if self.flying.len() < self.flying.capacity() {
+            if let Command::Read { at, .. } = &command {
+                self.reads += 1;
+                self.read_bytes += u64::from(at.bytes);
+            }
             let tag = Tag(u64::from(self.flying.insert(why)));
             self.ready.push(Request { tag, actor: Actor(0), drive: Drive(0), command });
         } else {

@@ -27,7 +27,10 @@ impl Scratch {
         let locked = flock(&lock, FlockOperation::NonBlockingLockExclusive);
         ensure!(locked.is_ok(), "another bench is running in {}", path.display());
         for entry in fs::read_dir(&path)? {
-            fs::remove_file(entry?.path()).context("left behind by a killed bench")?;
+            let path = entry?.path();
+            let removed =
+                if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+            removed.with_context(|| format!("{}, left behind", path.display()))?;
         }
         Ok(Self { path, _lock: lock })
     }

@@ -170,6 +170,10 @@ pub struct Counters {
     pub victim_reads: u64,
     /// Blocks that these read, with the holes between.
     pub victim_read_blocks: u64,
+    /// Requests that read the drive, for clients and for the cleaner.
+    pub drive_reads: u64,
+    /// What these read.
+    pub drive_read_bytes: u64,
     /// Longest that a write waited for room, ns.
     pub write_wait_ns_max: u64,
     /// All that writes waited for room, ns.
@@ -430,6 +434,8 @@ impl Core {
             prefree_segments: self.segments.prefree.len() as u64,
             meta_segments: self.segments.of_stream(Stream::Meta.number()),
             clean_pool_bytes: self.clean_pool_bytes(),
+            drive_reads: self.down.reads,
+            drive_read_bytes: self.down.read_bytes,
             copy_bytes_per_s: self.pacer.copy_bytes_per_s(self.now),
             write_wait_ns_max: self.pacer.write_wait_ns_max,
             write_wait_ns: self.pacer.write_wait_ns,

@@ -11,8 +11,16 @@
 //! again right before each turn that writes; the write amplification says what a cell really found.
 //!
 //! What is wanted: no cell waits longer than ten times what the plain file takes, and reaches 0.8
-//! of the better of the other two, divided by the volume's write amplification, which is what the
-//! server wrote (/proc/PID/io) for what the client did.
+//! of the better of the other two, or of what the log's own arithmetic leaves of it:
+//!
+//! ```text
+//!   a write   WA times as long as the better one takes, and the cleaner's reads beside it
+//!   a read    as long as the better one takes, or as long as its pieces take
+//! ```
+//!
+//! WA is what the server wrote (/proc/PID/io) for what the client did; reads of the drive are what
+//! the volume counts (its metrics); one takes what a random read of 4 KiB at depth 64 of the plain
+//! file takes for each, measured in the same round.
 
 use super::{Extent, Flushes, Job, Order, Seen, Server, fio};
 use crate::bench::{
@@ -22,6 +30,8 @@ use crate::bench::{
 };
 use anyhow::{Context, Result, ensure};
 use std::{
+    io::{Read, Write},
+    os::unix::net::UnixStream,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -36,6 +46,7 @@ const ROOMY_BYTES: u64 = 6 << 30;
 const TIGHT_BYTES: u64 = 768 << 20;
 /// What is overwritten of it at random beforehand, in spans.
 const OVERWRITTEN_SPANS: u64 = 3;
+const DRIVE_READS: &str = "drivelab_volume_drive_reads_total ";
 const SHARE: f64 = 0.8;
 const WAIT_MAX: f64 = 10.0;
 
@@ -45,11 +56,31 @@ const LOADS: [(&str, &str, Flushes); 3] = [
     ("write+flush", "randwrite", Flushes::Each),
 ];
 
+/// What a piece of a fragmented read, or of the cleaner's, is measured by.
+const PIECE: Job<'static> = Job {
+    load: "randread",
+    bytes: 4 << 10,
+    depth: 64,
+    flushes: Flushes::None,
+    span_bytes: SPAN_BYTES,
+    seconds: Some(1),
+};
+
 /// How the volume's clean pool is before a cell.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pool {
     Full,
     UsedUp,
+}
+
+impl Pool {
+    /// The drive that has it.
+    fn file(self) -> &'static str {
+        match self {
+            Self::Full => "roomy",
+            Self::UsedUp => "tight",
+        }
+    }
 }
 
 /// Where everything is.
@@ -71,13 +102,14 @@ pub fn run(drivelab: &Path, scratch: &Scratch, sockets: &Path, order: Order) -> 
     };
     println!("\nWriting files in {} ...", place.directory.display());
     let others = place.others()?;
-    for (name, bytes) in [("roomy", ROOMY_BYTES), ("tight", TIGHT_BYTES)] {
-        write_file(&place.directory.join(name), bytes)?;
+    for (pool, bytes) in [(Pool::Full, ROOMY_BYTES), (Pool::UsedUp, TIGHT_BYTES)] {
+        write_file(&place.file(pool.file()), bytes)?;
     }
     println!(
         "A lone client over {} MiB: {rounds} rounds of {seconds} s, I/Os a second, medians. `ratio` is that \
-         of the volume to the better of qemu-nbd and nbdkit, `WA` its write amplification, `wait` its longest \
-         wait by that of the plain file.",
+         of the volume to the better of qemu-nbd and nbdkit, `WA` its write amplification, `reads` what it \
+         reads of the drive for each I/O, `wanted` 0.8 of what these leave, `wait` its longest wait by that of \
+         the plain file.",
         SPAN_BYTES >> 20
     );
     for pool in [Pool::Full, Pool::UsedUp] {
@@ -86,7 +118,7 @@ pub fn run(drivelab: &Path, scratch: &Scratch, sockets: &Path, order: Order) -> 
             Pool::UsedUp => "clean pool used up",
         };
         println!(
-            "\n{title}\n{:<12}{:>4}{:>6}{:>8}{:>8}{:>8}{:>8}{:>8}{:>6}{:>6}{:>7}{:>5}",
+            "\n{title}\n{:<12}{:>4}{:>6}{:>8}{:>8}{:>8}{:>8}{:>8}{:>6}{:>6}{:>6}{:>7}{:>5}",
             "load",
             "KiB",
             "depth",
@@ -97,6 +129,7 @@ pub fn run(drivelab: &Path, scratch: &Scratch, sockets: &Path, order: Order) -> 
             "cached",
             "ratio",
             "WA",
+            "reads",
             "wanted",
             "wait"
         );
@@ -115,7 +148,8 @@ pub fn run(drivelab: &Path, scratch: &Scratch, sockets: &Path, order: Order) -> 
                 let span_bytes = SPAN_BYTES;
                 let job = Job { load, bytes, depth, flushes, span_bytes, seconds: Some(seconds) };
                 let volume = volume.as_ref().expect("it was started");
-                Cell::measure(job, volume, pool, &others, rounds)?.print(name, job);
+                let cell = Cell::measure(job, &place, volume, pool, &others, rounds)?;
+                cell.print(name, job);
             }
         }
         if let Some(volume) = volume {
@@ -166,19 +200,35 @@ impl Place<'_> {
         let status = create.stdout(Stdio::null()).status().context("drivelab")?;
         ensure!(status.success(), "drivelab flash create {}: {status}", path.display());
         let mut serve = Command::new(self.drivelab);
-        serve.arg("serve").arg(format!("flash:{}", path.display())).arg("--nbd");
+        serve.arg("serve").arg(format!("flash:{}", path.display()));
+        serve.arg("--metrics").arg(format!("unix:{}", self.metrics(name).display())).arg("--nbd");
         let socket = self.sockets.join(format!("{name}.sock"));
         let server = Server::start("drivelab", &mut serve, socket, "unix:")?;
         fio(&server, FILL)?;
         Ok(server)
     }
 
+    fn metrics(&self, name: &str) -> PathBuf {
+        self.sockets.join(format!("{name}.metrics"))
+    }
+
+    /// How often a volume has read its drive since it is served.
+    fn drive_reads(&self, pool: Pool) -> Result<f64> {
+        let socket = self.metrics(pool.file());
+        let mut stream = UnixStream::connect(&socket).context("the volume's metrics")?;
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: drivelab\r\n\r\n")?;
+        let mut page = String::new();
+        stream.read_to_string(&mut page)?;
+        let line = page.lines().find_map(|line| line.strip_prefix(DRIVE_READS));
+        line.and_then(|count| count.trim().parse().ok()).with_context(|| DRIVE_READS.to_owned())
+    }
+
     fn full(&self) -> Result<Server> {
-        self.volume("roomy")
+        self.volume(Pool::Full.file())
     }
 
     fn used_up(&self) -> Result<Server> {
-        let server = self.volume("tight")?;
+        let server = self.volume(Pool::UsedUp.file())?;
         for _ in 0..OVERWRITTEN_SPANS {
             fio(&server, OVERWRITE)?;
         }
@@ -206,6 +256,10 @@ struct Cell {
     /// To the better of qemu-nbd and nbdkit, round by round.
     ratio: f64,
     amplification: Option<f64>,
+    /// Of the drive, for each I/O of the client's.
+    reads: f64,
+    /// Of the better of qemu-nbd and nbdkit, what the log's own arithmetic leaves.
+    limit: f64,
     /// The longest wait by that of the plain file.
     wait: f64,
 }
@@ -213,6 +267,7 @@ struct Cell {
 impl Cell {
     fn measure(
         job: Job<'_>,
+        place: &Place<'_>,
         volume: &Server,
         pool: Pool,
         others: &[Server; 4],
@@ -221,45 +276,61 @@ impl Cell {
         let servers = [volume, &others[0], &others[1], &others[2], &others[3]];
         let mut rates: [Vec<f64>; 5] = Default::default();
         let (mut ratios, mut amplifications, mut waits) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut reads, mut limits) = (Vec::new(), Vec::new());
+        let writes = job.load.ends_with("write");
         for round in 0..rounds {
             let mut seen = [Seen::default(); 5];
             for turn in 0..servers.len() {
                 let who = (round + turn) % servers.len();
-                let writes = job.load.ends_with("write");
                 if who == 0 && writes && pool == Pool::UsedUp {
                     fio(volume, OVERWRITE)?;
                 }
-                let before = servers[who].written_bytes()?;
-                seen[who] = fio(servers[who], job)?;
-                if who == 0 && writes {
-                    let written = servers[who].written_bytes()? - before;
+                if who > 0 {
+                    seen[who] = fio(servers[who], job)?;
+                    continue;
+                }
+                let (written, read) = (volume.written_bytes()?, place.drive_reads(pool)?);
+                seen[who] = fio(volume, job)?;
+                reads.push((place.drive_reads(pool)? - read) / seen[who].ios);
+                if writes {
+                    let written = volume.written_bytes()? - written;
                     amplifications.push(written / (seen[who].ios * job.bytes as f64));
                 }
             }
+            let better = seen[2].rate.max(seen[3].rate);
+            let pieces = reads[round] * better / fio(&others[0], PIECE)?.rate;
+            limits.push(match amplifications.get(round) {
+                Some(amplification) => 1.0 / (amplification.max(1.0) + pieces),
+                None if reads[round] > 1.0 => (1.0 / pieces).min(1.0),
+                None => 1.0,
+            });
             rates.iter_mut().zip(seen).for_each(|(rates, seen)| rates.push(seen.rate));
-            ratios.push(seen[0].rate / seen[2].rate.max(seen[3].rate));
+            ratios.push(seen[0].rate / better);
             waits.push(seen[0].wait_ns / seen[1].wait_ns);
         }
         Ok(Self {
             rates: std::array::from_fn(|who| median(&rates[who])),
             ratio: median(&ratios),
             amplification: (!amplifications.is_empty()).then(|| median(&amplifications)),
+            reads: median(&reads),
+            limit: median(&limits),
             wait: median(&waits),
         })
     }
 
     fn print(&self, name: &str, job: Job<'_>) {
         let [volume, plain, qemu, nbdkit, cached] = self.rates;
-        let wanted = SHARE / self.amplification.unwrap_or(1.0).max(1.0);
+        let wanted = SHARE * self.limit;
         let amplification = self.amplification.map_or("-".to_owned(), |wa| format!("{wa:.2}"));
         let missed = |is_missed: bool| if is_missed { "!" } else { " " };
         println!(
             "{name:<12}{:>4}{:>6}{volume:>8.0}{plain:>8.0}{qemu:>8.0}{nbdkit:>8.0}{cached:>8.0}\
-             {:>6.2}{}{amplification:>5}{wanted:>7.2}{:>5.1}{}",
+             {:>6.2}{}{amplification:>5}{:>6.1}{wanted:>7.2}{:>5.1}{}",
             job.bytes >> 10,
             job.depth,
             self.ratio,
             missed(self.ratio < wanted),
+            self.reads,
             self.wait,
             missed(self.wait > WAIT_MAX),
         );

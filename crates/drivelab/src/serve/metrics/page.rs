@@ -230,6 +230,11 @@ fn wear(page: &mut Page, volume: &VolumeSnapshot) {
     let all = lifetime.drive_blocks * BLOCK_BYTES;
     let help = "Written to the drive since the volume was created, in all";
     page.counter("volume_drive_written_bytes", "bytes", help, all);
+    let reads = &volume.counters;
+    let help = "Requests that read the drive, for clients and to clean, since the server began";
+    page.counter("volume_drive_reads", "", help, reads.drive_reads);
+    let help = "What these requests read";
+    page.counter("volume_drive_read_bytes", "bytes", help, reads.drive_read_bytes);
     if let Some(amplification) = lifetime.write_amplification() {
         page.gauge(
             "volume_write_amplification_ratio",
