@@ -450,6 +450,10 @@ pub struct ShowArguments {
     #[arg(value_name = "RUN", default_value = "last")]
     pub run: String,
 
+    /// Say of each note what it means, what was seen, and what to do
+    #[arg(long, conflicts_with = "json")]
+    pub explain: bool,
+
     /// Print the record itself; with --spec, what became of each entry of the data sheet (docs/spec-format.md)
     #[arg(long)]
     pub json: bool,

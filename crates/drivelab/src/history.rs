@@ -2,6 +2,8 @@
 
 use crate::{cli::HistoryArguments, output};
 use anyhow::Result;
+use record::RunSummary;
+use report::{brief, number};
 use std::process::ExitCode;
 
 /// Lists the runs in the store.
@@ -16,7 +18,16 @@ pub fn history(arguments: &HistoryArguments) -> Result<ExitCode> {
     } else if runs.is_empty() {
         eprintln!("no runs in {} yet: start with `drivelab run .`", store.path().display());
     } else {
-        output::print(&report::terminal::history(&runs, &output::style()))?;
+        let now = jiff::Timestamp::now().as_second();
+        let when = |run: &RunSummary| started(run, now);
+        output::print(&report::terminal::history(&runs, when, &output::style_of_list()))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// How long ago, or the date of an old one.
+fn started(run: &RunSummary, now: i64) -> String {
+    let then = run.started.parse::<jiff::Timestamp>();
+    let ago = then.ok().and_then(|then| number::ago(now - then.as_second()));
+    ago.unwrap_or_else(|| brief::started(run).chars().take(10).collect())
 }

@@ -31,6 +31,13 @@ pub fn style() -> Style {
     }
 }
 
+/// How a list looks whose rows stay on one line each: as wide as the terminal; whole when piped, as
+/// what reads it there looks for words and not at columns.
+pub fn style_of_list() -> Style {
+    let columns = terminal_columns().filter(|_| io::stdout().is_terminal());
+    Style { width: columns.unwrap_or(usize::MAX), ..style() }
+}
+
 fn terminal_columns() -> Option<usize> {
     let asked: Option<usize> = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
     asked

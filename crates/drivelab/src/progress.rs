@@ -1,9 +1,17 @@
 //! What a run says while it runs: a bar with the live rate on a terminal, a line a cell elsewhere.
 
+mod earlier;
+mod eta;
+mod names;
+
+pub use names::Names;
+
+use eta::Eta;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::{
     plan::Plan,
     runner::{Event, Live, Observer},
+    target::Time,
 };
 use record::{Flag, Record, Store};
 use report::{number, terminal::Style};
@@ -15,9 +23,10 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Instant,
 };
 
-/// Bar units a step.
+/// Units of the bar.
 const UNITS: u64 = 1000;
 
 /// How much a run says.
@@ -29,12 +38,16 @@ pub enum Talk {
     Normal,
 }
 
-/// A bar on a terminal, nothing elsewhere. `count` is how it tells the share that is done, as an indicatif template.
+/// A bar on a terminal, nothing elsewhere. `count` is how it tells the share that is done, as an
+/// indicatif template.
 pub fn bar(length: u64, count: &str, talk: Talk) -> Option<ProgressBar> {
+    bar_of(length, &format!("{{bar:24}} {count}  {{eta:>4}} left  {{wide_msg}}"), talk)
+}
+
+fn bar_of(length: u64, template: &str, talk: Talk) -> Option<ProgressBar> {
     (talk == Talk::Normal && io::stderr().is_terminal()).then(|| {
         let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr());
-        let template = format!("{{bar:24}} {count}  {{eta:>4}} left  {{wide_msg}}");
-        let look = ProgressStyle::with_template(&template).expect("the template is valid");
+        let look = ProgressStyle::with_template(template).expect("the template is valid");
         bar.set_style(look.progress_chars("=> "));
         bar
     })
@@ -56,35 +69,99 @@ pub struct Progress {
     style: Style,
     store: Rc<RefCell<Store>>,
     interrupted: Arc<AtomicBool>,
-    step: u64,
-    steps: u64,
-    seconds_max: f64,
+    clock: Clock,
+    eta: Eta,
+    names: Names,
+    fills: Fills,
+    /// The step that runs, and how many there are.
+    step: usize,
+    steps: usize,
+    /// What is going on: `random read 4 KiB [2/7]`.
+    doing: String,
     save_error: Option<String>,
     /// Flags of the targets, which no cell's line repeats.
     known: Vec<Flag>,
 }
 
+/// Seconds of the run, by the clock that its cells are measured with.
+struct Clock {
+    began: Instant,
+    /// In virtual time: seconds of the steps that ended, and of the one that runs.
+    virtual_s: Option<(f64, f64)>,
+}
+
+impl Clock {
+    fn now_s(&self) -> f64 {
+        match self.virtual_s {
+            None => self.began.elapsed().as_secs_f64(),
+            Some((ended_s, running_s)) => ended_s + running_s,
+        }
+    }
+
+    /// How long the reader waits for one of its seconds; unknown before any has passed.
+    fn wait_s(&self) -> Option<f64> {
+        match self.virtual_s {
+            None => Some(1.0),
+            Some(_) if self.now_s() > 0.0 => {
+                Some(self.began.elapsed().as_secs_f64() / self.now_s())
+            }
+            Some(_) => None,
+        }
+    }
+}
+
+/// How often areas are written before the first cell, and how far that is.
+struct Fills {
+    all: f64,
+    before: f64,
+    share: f64,
+}
+
+impl Fills {
+    fn of(plan: &Plan, record: &Record) -> Self {
+        let all = f64::from(plan.fill.max(1)) * record.targets.len() as f64;
+        Self { all, before: 0.0, share: 0.0 }
+    }
+
+    /// The share of all when this much of the present one is written. What is written to see
+    /// whether a target compresses comes after the last.
+    fn share_with(&mut self, share: f64) -> f64 {
+        if share < self.share {
+            self.before += 1.0;
+        }
+        self.share = share;
+        ((self.before + share) / self.all).min(1.0)
+    }
+}
+
 impl Progress {
-    /// For one plan.
+    /// For one plan, whose run `record` is.
     pub fn new(
         plan: &Plan,
+        record: &Record,
         talk: Talk,
         style: Style,
         store: Rc<RefCell<Store>>,
         interrupted: Arc<AtomicBool>,
     ) -> Self {
-        let steps = plan.steps.len() as u64;
-        let bar = bar(steps * UNITS, "{percent:>3}%", talk);
-        let seconds_max = plan.rule.seconds_max;
+        let template = "{bar:12} {percent:>3}%  {prefix} left  {wide_msg}";
+        let eta = earlier::estimate(plan, record, &store.borrow());
         Self {
-            bar,
+            bar: bar_of(UNITS, template, talk),
             talk,
             style,
             store,
             interrupted,
+            clock: Clock {
+                began: Instant::now(),
+                virtual_s: (record.time == Time::Virtual.name()).then_some((0.0, 0.0)),
+            },
+            eta,
+            names: Names::of(std::slice::from_ref(plan), &style),
+            fills: Fills::of(plan, record),
             step: 0,
-            steps,
-            seconds_max,
+            steps: plan.steps.len(),
+            doing: String::new(),
             save_error: None,
             known: Vec::new(),
         }
@@ -98,16 +175,35 @@ impl Progress {
         self.save_error
     }
 
-    fn show(&self, message: String, share: f64) {
-        if let Some(bar) = &self.bar {
-            bar.set_position(self.step * UNITS + (share.min(1.0) * UNITS as f64) as u64);
-            bar.set_message(message);
-        }
+    fn show(&self, message: String) {
+        let Some(bar) = &self.bar else { return };
+        let now_s = self.clock.now_s();
+        let left_s = self.eta.left_s(now_s);
+        let share = now_s / (now_s + left_s).max(1e-9);
+        bar.set_position((share.min(1.0) * UNITS as f64) as u64);
+        let wait = self.clock.wait_s().map(|wait_s| clock_text(left_s * wait_s));
+        bar.set_prefix(wait.unwrap_or_else(|| "-:--".to_owned()));
+        bar.set_message(message);
     }
+}
 
-    fn live(&self, live: Live) {
-        let rate = format!("{}  {}", number::iops(live.iops), number::rate(live.bytes_per_s));
-        self.show(rate, live.seconds / self.seconds_max);
+/// `1:05`, or `1:05:00` from an hour on.
+fn clock_text(seconds: f64) -> String {
+    let seconds = seconds.round() as u64;
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 {
+        format!("{hours}:{minutes:02}:{seconds:02}")
+    } else {
+        format!("{minutes}:{seconds:02}")
+    }
+}
+
+/// The rate of the moment: bandwidth of large blocks, operations of small ones.
+pub fn live_rate(live: Live) -> String {
+    if live.bytes_per_s >= live.iops * record::LARGE_BLOCK_BYTES as f64 && live.bytes_per_s > 0.0 {
+        number::rate(live.bytes_per_s)
+    } else {
+        format!("{} IOPS", number::iops(live.iops))
     }
 }
 
@@ -115,19 +211,33 @@ impl Observer for Progress {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Fill { done_bytes, total_bytes, .. } => {
+                let share = done_bytes as f64 / total_bytes.max(1) as f64;
+                self.eta.fill(self.clock.now_s(), self.fills.share_with(share));
                 let (done, total) = (number::size(done_bytes), number::size(total_bytes));
-                self.show(format!("writing the tested area: {done} of {total}"), 0.0);
+                self.show(format!("writing the tested area: {done} of {total}"));
             }
-            Event::Begin { step, cell, .. } => {
-                self.step = step as u64;
-                self.show(cell.name.clone(), 0.0);
+            Event::Begin { step, steps, cell, .. } => {
+                self.eta.begin(self.clock.now_s(), step);
+                self.step = step;
+                self.doing = format!("{} [{}/{steps}]", self.names.of_spec(cell), step + 1);
+                self.show(self.doing.clone());
             }
-            Event::Live(live) => self.live(live),
+            Event::Live(live) => {
+                if let Some((_, running_s)) = &mut self.clock.virtual_s {
+                    *running_s = live.seconds;
+                }
+                self.show(format!("{} {}", self.doing, live_rate(live)));
+            }
             Event::End { cells } => {
+                if let Some((ended_s, running_s)) = &mut self.clock.virtual_s {
+                    *ended_s += std::mem::take(running_s);
+                }
+                self.eta.end(self.clock.now_s());
                 for cell in cells {
                     let count = format!("[{}/{}] ", self.step + 1, self.steps);
                     let style = Style { width: self.style.width - count.len(), ..self.style };
-                    let line = report::terminal::cell_line(cell, &self.known, &style);
+                    let name = self.names.of_cell(cell);
+                    let line = report::terminal::cell_line(name, cell, &self.known, &style);
                     say(self.bar.as_ref(), self.talk, &format!("{count}{line}"));
                 }
             }

@@ -6,6 +6,7 @@ use crate::{
     output,
 };
 use anyhow::Result;
+use report::terminal::Notes;
 use std::{process::ExitCode, slice};
 
 /// Prints a run's table, or its record; a data sheet is held against it.
@@ -25,7 +26,12 @@ pub fn show(arguments: &ShowArguments) -> Result<ExitCode> {
     } else if arguments.json {
         serde_json::to_string_pretty(&record)? + "\n"
     } else {
-        report::terminal::run(&record, &style) + &sheets::text(&held, &style)
+        // Another run may be the last one by then.
+        let run = if store.contains(&record.id)? { &record.id } else { &arguments.run };
+        let place = output::store_option(arguments.store.as_deref());
+        let more = format!("drivelab show {}{place} --explain", record::quoted(run));
+        let notes = if arguments.explain { Notes::Explained } else { Notes::Brief { more: &more } };
+        report::terminal::run(&record, &style, notes) + &sheets::text(&held, &style)
     };
     output::print(&text)?;
     fail_on::outcome(&kinds, &record, &held)

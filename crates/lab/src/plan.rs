@@ -203,6 +203,11 @@ impl Plan {
         Ok(plan)
     }
 
+    /// Shortest and longest time of one pass over a cell, in seconds.
+    pub fn seconds_of(&self, cell: usize) -> (f64, f64) {
+        forecast::pass(self, &self.cells[cell])
+    }
+
     /// Whether it writes so much that the user must agree first: more than the method's multiple of the tested
     /// area, or of the method's own where the user asked for a smaller one. An area below 1 GiB counts as 1 GiB:
     /// what wears a drive is bytes, not multiples of little.

@@ -3,6 +3,8 @@
 //! Rates are decimal (kB/s, MB/s: powers of 1000) as on data sheets, sizes binary (KiB, MiB: powers of 1024)
 //! as in file systems; a layout that follows another tool uses that tool's units and says so.
 
+use std::fmt::Display;
+
 /// Three significant digits without a unit: `0.499`, `9.99`, `10.0`, `1230`; from 10^15 on with an exponent; `-` for what
 /// is no number.
 pub fn significant(value: f64) -> String {
@@ -74,6 +76,21 @@ pub fn rate(bytes_per_s: f64) -> String {
     } else {
         format!("{} GB/s", significant(bytes_per_s / 1e9))
     }
+}
+
+/// How many of something: `1 cell`, `2 cells`.
+pub fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
+    let plural = if count == N::from(1) { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
+/// How long ago something was: `40 s ago`, `12 min ago`, `3 h ago`, `9 d ago`; nothing for what is
+/// over 60 days old or lies ahead, where a date says more.
+pub fn ago(seconds: i64) -> Option<String> {
+    const UNITS: [(i64, i64, &str); 4] =
+        [(120, 1, "s"), (7_200, 60, "min"), (172_800, 3_600, "h"), (60 * 86_400, 86_400, "d")];
+    let (_, unit, name) = UNITS.into_iter().find(|&(below, ..)| seconds < below)?;
+    (seconds >= 0).then(|| format!("{} {name} ago", seconds / unit))
 }
 
 /// A duration: `812 ns`, `47.5 us`, `1.20 ms`, `3.00 s`.

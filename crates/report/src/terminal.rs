@@ -25,26 +25,64 @@ pub use table::{Align, Table};
 
 use crate::number;
 use record::{Cell, Flag, Headline, Record, RunSummary, State};
-use style::shorten;
+use style::{columns_of, shorten};
 
-/// The whole run: header, results in the layout that the method names, verdicts, footnotes, warnings, and what was
-/// not measured. An unknown layout is shown as a list. Ends with a line feed.
-pub fn run(record: &Record, style: &Style) -> String {
+/// How much is said around the results.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Notes<'a> {
+    /// A line for each thing.
+    Brief {
+        /// The command that prints all of it.
+        more: &'a str,
+    },
+    /// All that is known: of each flag what it means, what was seen, and the cure.
+    Explained,
+}
+
+/// The whole run: header, results in the layout that the method names, verdicts, notes, warnings,
+/// and what was not measured. An unknown layout is shown as a list. Ends with a line feed.
+pub fn run(record: &Record, style: &Style, notes: Notes<'_>) -> String {
     let mut page = Page::new(style);
     page.set_whole_run(notes::of_the_whole_run(record));
-    head::header(&mut page, record);
-    results(&mut page, record);
-    head::paired(&mut page, record);
-    head::left_out(&mut page, record);
+    match notes {
+        Notes::Brief { more } => brief(&mut page, record, more),
+        Notes::Explained => explained(&mut page, record),
+    }
+    page.finish()
+}
+
+/// What fits one screen, and the command that says more.
+fn brief(page: &mut Page, record: &Record, more: &str) {
+    // The gravest flag has the first number.
+    page.marks(&notes::by_severity(record));
+    head::brief(page, record);
+    results(page, record);
+    head::paired(page, record);
+    head::left_out_briefly(page, record);
+    notes::brief(page, record);
+    if record.cells.is_empty() {
+        return;
+    }
+    if let Some(not_measured) = &record.method.not_measured {
+        // What it would cost to measure is for those who ask.
+        let sentence = not_measured.split(". ").next().unwrap_or_default();
+        page.painted(&page.style.clean(sentence.trim_end_matches('.')), Paint::Plain);
+    }
+    page.painted(&page.style.clean(&format!("More: {more}")), Paint::Faint);
+}
+
+fn explained(page: &mut Page, record: &Record) {
+    head::header(page, record);
+    results(page, record);
+    head::paired(page, record);
+    head::left_out(page, record);
     page.whole_run_marks();
-    notes::footnotes(&mut page, record);
-    notes::warnings(&mut page, record);
+    notes::explained(page, record);
     let not_measured = record.method.not_measured.as_ref().filter(|_| !record.cells.is_empty());
     if let Some(not_measured) = not_measured {
         page.gap();
         page.line(not_measured);
     }
-    page.finish()
 }
 
 fn results(page: &mut Page, record: &Record) {
@@ -91,11 +129,11 @@ fn shown(layout: &str) -> meaning::Shown {
     }
 }
 
-/// One finished cell in one line without a line feed, for a run in progress:
+/// One finished cell under its name in one line without a line feed, for a run in progress:
 /// `random read 4 KiB, 32 deep: 52.1k IOPS +-1.5 %, p50 598 us, p99 1.52 ms [drifting]`. Flags that the reader knows
 /// already, such as the target's, are left out.
-pub fn cell_line(cell: &Cell, known: &[Flag], style: &Style) -> String {
-    let mut text = format!("{}: {}", words::name(cell, style), words::headline(cell));
+pub fn cell_line(name: &str, cell: &Cell, known: &[Flag], style: &Style) -> String {
+    let mut text = format!("{}: {}", style.clean(name), words::headline(cell));
     if words::half_width(cell).is_some() {
         text += &format!(" {}", words::interval(cell, style));
     }
@@ -117,6 +155,11 @@ pub fn cell_line(cell: &Cell, known: &[Flag], style: &Style) -> String {
     }
     let flags = flags_within(&news, room(&text));
     shorten(&(text + &flags), style.columns())
+}
+
+/// Names that tell cells apart, as every table has them.
+pub fn cell_names(cells: &[Cell], style: &Style) -> Vec<String> {
+    words::distinct_names(&cells.iter().collect::<Vec<_>>(), style)
 }
 
 /// What a cell does, in words: `random read 4 KiB, 32 deep`.
@@ -145,47 +188,74 @@ fn flags_within(flags: &[Flag], columns: usize) -> String {
     }
 }
 
-/// The history as a table, in the order given.
-pub fn history(runs: &[RunSummary], style: &Style) -> String {
+/// The history, a line a run, in the order given; `when` says when one was started. What does not
+/// fit the style's width is cut, targets first.
+pub fn history(runs: &[RunSummary], when: impl Fn(&RunSummary) -> String, style: &Style) -> String {
     let mut page = Page::new(style);
     if runs.is_empty() {
         page.line("No runs yet: `drivelab run .` makes one.");
         return page.finish();
     }
-    let full = history_table(runs, style, headline);
-    let fits = full.natural_columns() <= style.columns();
-    page.table(&if fits { full } else { history_table(runs, style, short_headline) });
+    // A run that is complete needs no word for it.
+    let any_state = runs.iter().any(|run| run.state != State::Complete);
+    let mut heads = vec![("run", Align::Left), ("started", Align::Left), ("method", Align::Left)];
+    heads.extend(any_state.then_some(("state", Align::Left)));
+    let mut fixed = Table::new(&heads);
+    let rows: Vec<Vec<(String, Paint)>> = runs
+        .iter()
+        .map(|run| {
+            let clean = |text: &str| (style.clean(text), Paint::Plain);
+            let mut row = vec![clean(&run.id), clean(&when(run)), clean(&run.method)];
+            row.extend(any_state.then(|| state_word(run.state)));
+            row
+        })
+        .collect();
+    rows.iter().for_each(|row| fixed.painted_row(row.clone()));
+    let room = style.columns().saturating_sub(fixed.natural_columns() + 2 * Table::GAP);
+    let ends = history_ends(runs, room, style);
+    heads.extend([("target", Align::Left), ("headline", Align::Left)]);
+    let mut table = Table::new(&heads);
+    for (mut row, (target, headline)) in rows.into_iter().zip(ends) {
+        row.extend([(target, Paint::Plain), (headline, Paint::Plain)]);
+        table.painted_row(row);
+    }
+    page.table(&table);
     page.finish()
 }
 
-fn history_table(runs: &[RunSummary], style: &Style, headline: fn(&[Headline]) -> String) -> Table {
-    let mut table = Table::new(&[
-        ("run", Align::Left),
-        ("started", Align::Left),
-        ("method", Align::Left),
-        ("state", Align::Left),
-        ("target", Align::Left),
-        ("headline", Align::Left),
-    ]);
-    for run in runs {
-        let paint = match run.state {
-            State::Complete => Paint::Plain,
-            State::Running => Paint::Good,
-            State::Interrupted | State::Failed => Paint::Alert,
-        };
-        let labels = run.labels.values().cloned().collect::<Vec<_>>().join(", ");
-        let labels = if labels.is_empty() { labels } else { format!(" ({labels})") };
-        let clean = |text: &str| (style.clean(text), Paint::Plain);
-        table.painted_row(vec![
-            clean(&run.id),
-            clean(&short_time(&run.started)),
-            clean(&run.method),
-            (run.state.name().to_owned(), paint),
-            clean(&format!("{}{labels}", run.targets.join(" "))),
-            clean(&headline(&run.headline)),
-        ]);
+fn state_word(state: State) -> (String, Paint) {
+    match state {
+        State::Complete => (String::new(), Paint::Plain),
+        State::Running => (state.name().to_owned(), Paint::Good),
+        State::Interrupted | State::Failed => (state.name().to_owned(), Paint::Alert),
     }
-    table
+}
+
+/// Each run's targets and headlines, within `room` columns together.
+fn history_ends(runs: &[RunSummary], room: usize, style: &Style) -> Vec<(String, String)> {
+    let targets: Vec<String> = runs
+        .iter()
+        .map(|run| {
+            let labels = run.labels.values().cloned().collect::<Vec<_>>().join(", ");
+            let labels = if labels.is_empty() { labels } else { format!(" ({labels})") };
+            style.clean(&format!("{}{labels}", run.targets.join(" ")))
+        })
+        .collect();
+    let widest = |texts: &[String]| texts.iter().map(|text| columns_of(text)).max().unwrap_or(0);
+    let of = |headline: fn(&[Headline]) -> String| -> Vec<String> {
+        runs.iter().map(|run| style.clean(&headline(&run.headline))).collect()
+    };
+    let (all, wanted) = (of(headline), widest(&targets).max("target".len()));
+    let fits = wanted + widest(&all) <= room;
+    let headlines = if fits { all } else { of(short_headline) };
+    // Of the little that is left, targets leave the rates what they need.
+    let least = "headline".len().max(widest(&headlines));
+    let target_columns = wanted.min(room.saturating_sub(least)).max(room / 4);
+    let cut = |(target, headline): (String, String)| {
+        let headline = shorten(&headline, room.saturating_sub(target_columns));
+        (shorten(&target, target_columns), headline)
+    };
+    targets.into_iter().zip(headlines).map(cut).collect()
 }
 
 /// `2026-11-21 20:15` of an RFC 3339 time stamp.
@@ -193,10 +263,11 @@ pub(crate) fn short_time(started: &str) -> String {
     started.chars().take(16).map(|letter| if letter == 'T' { ' ' } else { letter }).collect()
 }
 
-/// `seq read 1 MiB 275 MB/s, random read 4 KiB 52.1k IOPS`.
+/// `sequential read 1 MiB 275 MB/s, random read 4 KiB 52.1k IOPS`.
 pub(crate) fn headline(headlines: &[Headline]) -> String {
     let each = |headline: &Headline| {
-        let Headline { pattern, op, block_bytes, .. } = headline;
+        let Headline { op, block_bytes, .. } = headline;
+        let pattern = words::pattern(&headline.pattern);
         format!("{pattern} {op} {} {}", number::size(*block_bytes), headline_rate(headline))
     };
     headlines.iter().map(each).collect::<Vec<_>>().join(", ")

@@ -27,7 +27,7 @@ pub use arguments::MatrixArguments;
 
 use crate::{
     interrupt, output,
-    progress::Talk,
+    progress::{Names, Talk},
     report::save::{Format, Outputs},
     restore,
     run::{self, Order},
@@ -340,6 +340,8 @@ impl<'a> Bench<'a> {
             store: Rc::new(RefCell::new(store)),
             interrupted: Arc::clone(&stop),
             label: String::new(),
+            names: Names::of(&plans, &output::style()),
+            doing: String::new(),
             save_error: None,
         };
         Ok(Self {

@@ -1,6 +1,6 @@
 //! What a matrix says while it runs: a bar over all turns, a line a cell, each step as it would be typed.
 
-use crate::progress::{self, Talk};
+use crate::progress::{self, Names, Talk};
 use indicatif::ProgressBar;
 use lab::runner::{Event, Observer};
 use record::{Record, Store};
@@ -65,6 +65,10 @@ pub struct Watch {
     pub interrupted: Arc<AtomicBool>,
     /// The configuration whose turn it is.
     pub label: String,
+    /// What the method's cells are called.
+    pub names: Names,
+    /// What is going on.
+    pub doing: String,
     /// Why the record could not be kept.
     pub save_error: Option<String>,
 }
@@ -77,18 +81,20 @@ impl Observer for Watch {
                 self.voice
                     .show(format!("{}: writing the tested area: {done} of {total}", self.label));
             }
-            Event::Begin { cell, .. } => self.voice.show(format!("{}: {}", self.label, cell.name)),
+            Event::Begin { cell, .. } => {
+                self.doing = format!("{}: {}", self.label, self.names.of_spec(cell));
+                self.voice.show(self.doing.clone());
+            }
             Event::Live(live) => {
-                let rate =
-                    format!("{}  {}", number::iops(live.iops), number::rate(live.bytes_per_s));
-                self.voice.show(format!("{}: {rate}", self.label));
+                self.voice.show(format!("{} {}", self.doing, progress::live_rate(live)));
             }
             Event::End { cells } => {
                 self.voice.forward();
                 for cell in cells {
                     let width = self.style.width.saturating_sub(self.label.len() + 2).max(20);
                     let style = Style { width, ..self.style };
-                    let line = report::terminal::cell_line(cell, &[], &style);
+                    let line =
+                        report::terminal::cell_line(self.names.of_cell(cell), cell, &[], &style);
                     self.voice.say(&format!("{}: {line}", self.label));
                 }
             }

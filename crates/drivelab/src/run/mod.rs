@@ -30,6 +30,7 @@ use lab::{
 use record::{
     FORMAT, MethodInfo, Record, State, Store, TargetInfo, TargetKind, Tool, VERSION, Warning,
 };
+use report::terminal::Notes;
 use std::{
     cell::RefCell,
     path::{Path, PathBuf},
@@ -180,7 +181,7 @@ fn carry_out(
     if arguments.purge {
         targets.iter_mut().try_for_each(|target| target.reset(Reset::Purge))?;
     }
-    let mut progress = Progress::new(plan, talk, style, Rc::clone(&store), flag);
+    let mut progress = Progress::new(plan, &record, talk, style, Rc::clone(&store), flag);
     let outcome = runner::run(plan, targets, &mut record, &mut progress);
     let save_error = progress.finish();
     // Scratch files go now, before anything else can fail.
@@ -233,7 +234,10 @@ fn give_out(
         Some(path) => output::write_json(path, &json()?)?,
         None => {}
     }
-    output::print(&(report::terminal::run(record, style) + &sheets::text(held, style)))
+    let store = output::store_option(arguments.store.as_deref());
+    let more = format!("drivelab show {}{store} --explain", record.id);
+    let notes = Notes::Brief { more: &more };
+    output::print(&(report::terminal::run(record, style, notes) + &sheets::text(held, style)))
 }
 
 fn open_targets(

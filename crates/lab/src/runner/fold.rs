@@ -76,7 +76,8 @@ pub(super) fn stream_name(spec: &CellSpec, stream: &Stream) -> String {
     }
 }
 
-fn fresh(spec: &CellSpec, stream: &Stream, target: usize, name: &str) -> Cell {
+/// A cell that holds no pass yet.
+pub(super) fn fresh(spec: &CellSpec, stream: &Stream, target: usize, name: &str) -> Cell {
     let mut coordinates: BTreeMap<String, serde_json::Value> =
         spec.coordinates.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect();
     if let Some(bytes) = spec.file_bytes {

@@ -471,6 +471,12 @@ fn leave_out(record: &mut Record, spec: &CellSpec) {
     }
 }
 
+/// What a record's cells of `spec` are before any of them ran: one a stream, without numbers.
+pub fn cells_of(spec: &CellSpec) -> Vec<Cell> {
+    let cell = |stream| fold::fresh(spec, stream, 0, &fold::stream_name(spec, stream));
+    spec.streams.iter().map(cell).collect()
+}
+
 /// The seed of one pass of one cell: the same on every target and in every repetition.
 fn seed_of(plan: &Plan, step: Step) -> u64 {
     plan.seed ^ (u64::from(step.pass) << 32) ^ (step.cell as u64) << 16

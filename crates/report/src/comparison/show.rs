@@ -65,8 +65,8 @@ pub fn text(comparison: &Comparison<'_>, style: &Style) -> String {
             ("baseline", Align::Right),
             ("this", Align::Right),
             ("ratio", Align::Right),
-            ("95 % interval", Align::Right),
             ("verdict", Align::Left),
+            ("95 % interval", Align::Right),
         ]);
         let cells: Vec<&Cell> = other.rows.iter().map(|row| row.baseline).collect();
         for (row, name) in other.rows.iter().zip(words::distinct_names(&cells, style)) {
@@ -75,9 +75,10 @@ pub fn text(comparison: &Comparison<'_>, style: &Style) -> String {
                 .map(|ratio| ratio.verdict)
                 .map_or(("-", Paint::Faint), |verdict| (word(verdict), paint(verdict)));
             let ratio = row.ratio.map_or_else(|| "-".to_owned(), |ratio| three(ratio.ratio));
-            let plain = [name, rate(row.baseline), rate(row.other), ratio, interval(row.ratio)];
+            let plain = [name, rate(row.baseline), rate(row.other), ratio];
             let mut fields: Vec<_> = plain.into_iter().map(|text| (text, Paint::Plain)).collect();
             fields.push((verdict.to_owned(), paint));
+            fields.push((interval(row.ratio), Paint::Plain));
             table.painted_row(fields);
         }
         page.table(&table);

@@ -4,18 +4,14 @@ use super::{
     page::Page,
     style::Paint,
     table::{Align, Table},
+    words,
 };
-use crate::number;
-use record::{ManagedFlash, PairedVerdict, Record, State, TargetInfo, TargetKind};
+use crate::number::{self, counted};
+use record::{Cell, ManagedFlash, PairedVerdict, Record, State, TargetInfo, TargetKind};
 
 /// The run's identity, its targets, and how it ended if not well.
 pub(super) fn header(page: &mut Page, record: &Record) {
-    for (number, target) in record.targets.iter().enumerate() {
-        let label = if record.targets.len() == 1 {
-            "target ".to_owned()
-        } else {
-            format!("target {number} ")
-        };
+    for (label, target) in labelled_targets(record) {
         page.hanging(&label, &target_line(target), Paint::Plain);
         if let Some(volume) = &target.managed_flash {
             page.hanging("flash  ", &managed_line(volume), Paint::Plain);
@@ -28,6 +24,34 @@ pub(super) fn header(page: &mut Page, record: &Record) {
     }
     page.hanging("method ", &method_line(record), Paint::Plain);
     page.hanging("run    ", &run_line(record), Paint::Plain);
+    state(page, record);
+}
+
+/// Targets, run and method, a line each; where it was and when is for those who ask.
+pub(super) fn brief(page: &mut Page, record: &Record) {
+    let line = |page: &mut Page, label: &str, text: &str| {
+        page.drawn(&page.style.clean(&format!("{label}{text}")));
+    };
+    for (label, target) in labelled_targets(record) {
+        line(page, &label, &target_line(target));
+        if let Some(volume) = &target.managed_flash {
+            line(page, "flash  ", &managed_line(volume));
+        }
+    }
+    let named = record.labels.iter().map(|label| label_text(label));
+    let mut parts: Vec<String> = [record.id.clone()].into_iter().chain(named).collect();
+    parts.extend(method_parts(record));
+    line(page, "run    ", &parts.join(", "));
+    state(page, record);
+}
+
+fn labelled_targets(record: &Record) -> impl Iterator<Item = (String, &TargetInfo)> {
+    let only = record.targets.len() == 1;
+    let label = move |at: usize| if only { "target ".to_owned() } else { format!("target {at} ") };
+    record.targets.iter().enumerate().map(move |(at, target)| (label(at), target))
+}
+
+fn state(page: &mut Page, record: &Record) {
     if record.state != State::Complete {
         page.hanging("state  ", &state_line(record), Paint::Alert);
     }
@@ -110,7 +134,7 @@ fn host_line(record: &Record) -> String {
         None => format!("{} memory", number::size(host.memory_bytes)),
     });
     parts.extend(host.virtualisation.clone());
-    for engine in &record.calibration {
+    for engine in record.calibration.iter() {
         let cost = number::duration_ns(engine.ns_per_operation);
         parts.push(format!("engine {} {cost} per operation", engine.engine));
     }
@@ -119,8 +143,15 @@ fn host_line(record: &Record) -> String {
 }
 
 fn method_line(record: &Record) -> String {
+    format!("{}, seed {}", method_parts(record).join(", "), record.seed)
+}
+
+fn method_parts(record: &Record) -> Vec<String> {
     let method = &record.method;
-    let mut parts = vec![method.name.clone(), format!("grade {}", method.grade)];
+    let mut parts = vec![method.name.clone()];
+    if method.grade != method.name {
+        parts.push(format!("grade {}", method.grade));
+    }
     parts.push(format!("span {}", number::size(method.span_bytes)));
     let passes = match method.passes {
         1 => "1 pass".to_owned(),
@@ -134,8 +165,7 @@ fn method_line(record: &Record) -> String {
         (None, "true") => key.clone(),
         (None, value) => format!("{key}={value}"),
     }));
-    parts.push(format!("seed {}", record.seed));
-    parts.join(", ")
+    parts
 }
 
 /// What a 95 % interval holds: what the target did in the seconds of its only pass, or what it does
@@ -150,13 +180,13 @@ fn hold(record: &Record) -> &'static str {
 
 fn run_line(record: &Record) -> String {
     let mut parts = vec![record.id.clone(), record.started.clone()];
-    let label = |(key, value): (&String, &String)| match key.as_str() {
-        "label" => value.clone(),
-        key => format!("{key}={value}"),
-    };
-    parts.extend(record.labels.iter().map(label));
+    parts.extend(record.labels.iter().map(label_text));
     parts.push(format!("{} {}", record.tool.name, record.tool.version));
     parts.join(", ")
+}
+
+fn label_text((key, value): (&String, &String)) -> String {
+    if key == "label" { value.clone() } else { format!("{key}={value}") }
 }
 
 fn state_line(record: &Record) -> String {
@@ -181,6 +211,29 @@ pub fn left_out(page: &mut Page, record: &Record) {
     }
 }
 
+/// Cells that are named one by one where the page is to be short.
+const LEFT_OUT_MAX: usize = 3;
+
+/// The same, a line each.
+pub(super) fn left_out_briefly(page: &mut Page, record: &Record) {
+    let all = &record.left_out;
+    if all.is_empty() {
+        return;
+    }
+    page.gap();
+    let shown = if all.len() > LEFT_OUT_MAX { LEFT_OUT_MAX - 1 } else { all.len() };
+    for cell in &all[..shown] {
+        let text = format!("left out: {}: {}", cell.name, cell.reason);
+        page.painted(&page.style.clean(&text), Paint::Alert);
+    }
+    if shown < all.len() {
+        page.painted(
+            &format!("left out: {}", counted(all.len() - shown, "more cell")),
+            Paint::Alert,
+        );
+    }
+}
+
 /// Target 1 against target 0.
 pub(super) fn paired(page: &mut Page, record: &Record) {
     if record.paired.is_empty() {
@@ -190,11 +243,16 @@ pub(super) fn paired(page: &mut Page, record: &Record) {
     let mut table = Table::new(&[
         ("cell", Align::Left),
         ("ratio", Align::Right),
+        ("target 1 is", Align::Left),
         ("95 % interval", Align::Right),
         ("pairs", Align::Right),
-        ("target 1 is", Align::Left),
     ]);
+    // By the names that the cells have above.
+    let cells: Vec<&Cell> = record.cells.iter().filter(|cell| cell.target == 0).collect();
+    let names = words::distinct_names(&cells, page.style);
     for pair in &record.paired {
+        let name = cells.iter().position(|cell| cell.name == pair.name);
+        let name = name.map_or_else(|| page.style.clean(&pair.name), |at| names[at].clone());
         let interval = pair.ratio_ci95.map_or_else(
             || "-".to_owned(),
             |[low, high]| format!("{} to {}", number::significant(low), number::significant(high)),
@@ -205,15 +263,13 @@ pub(super) fn paired(page: &mut Page, record: &Record) {
             PairedVerdict::Same => ("the same within 2 %", Paint::Plain),
             PairedVerdict::Undecided => ("undecided", Paint::Faint),
         };
-        let plain = [
-            page.style.clean(&pair.name),
-            number::significant(pair.ratio),
-            interval,
-            pair.n.to_string(),
-        ];
-        let mut row: Vec<_> = plain.into_iter().map(|text| (text, Paint::Plain)).collect();
-        row.push((word.to_owned(), paint));
-        table.painted_row(row);
+        table.painted_row(vec![
+            (name, Paint::Plain),
+            (number::significant(pair.ratio), Paint::Plain),
+            (word.to_owned(), paint),
+            (interval, Paint::Plain),
+            (pair.n.to_string(), Paint::Plain),
+        ]);
     }
     page.table(&table);
 }

@@ -1,7 +1,7 @@
 //! The default layout: a row a cell.
 
 use super::{
-    meaning,
+    meaning, notes,
     page::Page,
     style::Paint,
     table::{Align, Table},
@@ -11,7 +11,8 @@ use record::Cell;
 
 pub(super) fn render(page: &mut Page, cells: &[&Cell]) {
     let names = words::distinct_names(cells, page.style);
-    let marks: Vec<String> = cells.iter().map(|cell| page.marks(&cell.flags)).collect();
+    let marks: Vec<(String, Paint)> =
+        cells.iter().map(|cell| (page.marks(&cell.flags), notes::paint(&cell.flags))).collect();
     let full = table(page, cells, &names, &marks, Columns::BothRates);
     let fits = full.natural_columns() <= page.style.columns();
     let table = if fits { full } else { table(page, cells, &names, &marks, Columns::Headline) };
@@ -28,7 +29,7 @@ fn table(
     page: &Page,
     cells: &[&Cell],
     names: &[String],
-    marks: &[String],
+    marks: &[(String, Paint)],
     columns: Columns,
 ) -> Table {
     let both = columns == Columns::BothRates;
@@ -37,7 +38,7 @@ fn table(
     heads.extend([("p50", Align::Right), ("p99", Align::Right)]);
     let any_meaning = meaning::any(cells);
     heads.extend(any_meaning.then_some(("rate of", Align::Left)));
-    let any_marks = marks.iter().any(|mark| !mark.is_empty());
+    let any_marks = marks.iter().any(|(mark, _)| !mark.is_empty());
     heads.extend(any_marks.then_some(("notes", Align::Left)));
     let mut table = Table::new(&heads);
     for ((cell, name), mark) in cells.iter().zip(names).zip(marks) {
@@ -51,7 +52,7 @@ fn table(
         row.push((words::percentile(latency, 50.0), Paint::Plain));
         row.push((words::percentile(latency, 99.0), Paint::Plain));
         row.extend(any_meaning.then(|| (meaning::word(cell), Paint::Plain)));
-        row.extend(any_marks.then(|| (mark.clone(), Paint::Alert)));
+        row.extend(any_marks.then(|| mark.clone()));
         table.painted_row(row);
     }
     table

@@ -1,18 +1,21 @@
-//! Footnotes: every flag once, with what it means, what was seen in this run, and the cure.
+//! Footnotes: every flag once, in a line, or with what it means, what was seen in this run, and the
+//! cure.
 
-use super::{page::Page, style::Paint, words};
+mod line;
+
+use super::{
+    page::Page,
+    style::{Paint, columns_of},
+    words,
+};
+use crate::number::counted;
 use record::{Cell, Flag, Record, Warning};
+use std::cmp::Reverse;
 
-/// Flags of the run as a whole: those of every cell, when there are several, and those of none. The rest is marked in
-/// its cell's row.
+/// Flags of the run as a whole: those of every cell, when there are several, and those of none. The
+/// rest is marked in its cell's row.
 pub(super) fn of_the_whole_run(record: &Record) -> Vec<Flag> {
-    let of_targets = record.targets.iter().flat_map(|target| &target.flags);
-    let of_warnings = every_warning(record).filter_map(|warning| warning.flag.as_ref());
-    let of_cells = record.cells.iter().flat_map(|cell| &cell.flags);
-    let mut flags: Vec<Flag> =
-        record.flags.iter().chain(of_targets).chain(of_warnings).chain(of_cells).copied().collect();
-    flags.sort();
-    flags.dedup();
+    let mut flags = all_flags(record);
     flags.retain(|flag| {
         let count = record.cells.iter().filter(|cell| cell.flags.contains(flag)).count();
         count == 0 || (count > 1 && count == record.cells.len())
@@ -20,19 +23,112 @@ pub(super) fn of_the_whole_run(record: &Record) -> Vec<Flag> {
     flags
 }
 
-/// One paragraph for each flag that the page has marked.
-pub(super) fn footnotes(page: &mut Page, record: &Record) {
-    let flags = page.take_notes();
-    if flags.is_empty() {
-        return;
+/// Every flag that stands anywhere, once.
+fn all_flags(record: &Record) -> Vec<Flag> {
+    let of_targets = record.targets.iter().flat_map(|target| &target.flags);
+    let of_warnings = every_warning(record).filter_map(|warning| warning.flag.as_ref());
+    let of_cells = record.cells.iter().flat_map(|cell| &cell.flags);
+    let mut flags: Vec<Flag> =
+        record.flags.iter().chain(of_targets).chain(of_warnings).chain(of_cells).copied().collect();
+    flags.sort();
+    flags.dedup();
+    flags
+}
+
+/// Lines that brief notes take, so that seven results and their notes fit a screen of 24 lines.
+const LINES_MAX: usize = 8;
+
+/// The order in which brief notes come: the gravest first, and of those alike the cells' own.
+pub(super) fn by_severity(record: &Record) -> Vec<Flag> {
+    let (mut flags, whole) = (all_flags(record), of_the_whole_run(record));
+    flags.sort_by_key(|flag| (Reverse(line::of(*flag).severity), whole.contains(flag), *flag));
+    flags
+}
+
+/// Every flag in a line, then what belongs to none; names alone where they are too many.
+pub(super) fn brief(page: &mut Page, record: &Record) {
+    let labelled: Vec<(String, Flag)> =
+        by_severity(record).into_iter().map(|flag| (page.label(flag), flag)).collect();
+    let said = unflagged(record);
+    if !labelled.is_empty() || !said.is_empty() {
+        page.gap();
     }
-    page.gap();
+    let room = LINES_MAX - usize::from(!said.is_empty());
+    let shown = if labelled.len() > room { room - 1 } else { labelled.len() };
+    for (label, flag) in &labelled[..shown] {
+        let cure = command(record, *flag)
+            .filter(|command| columns_of(&line_of(*flag, label, command)) <= page.style.columns());
+        let text = line_of(*flag, label, &cure.unwrap_or_else(|| line::of(*flag).cure.to_owned()));
+        page.painted(&page.style.clean(&text), line::of(*flag).severity.paint());
+    }
+    if shown < labelled.len() {
+        let names =
+            labelled[shown..].iter().map(|(label, flag)| format!("{} {flag}", label.trim()));
+        let names = names.collect::<Vec<_>>().join(", ");
+        page.painted(&format!("    and {names}"), Paint::Faint);
+    }
+    let room = LINES_MAX.saturating_sub(labelled.len()).max(1);
+    let shown = if said.len() > room { room - 1 } else { said.len() };
+    for text in &said[..shown] {
+        page.painted(&page.style.clean(&format!("    {text}")), Paint::Plain);
+    }
+    if shown < said.len() {
+        page.painted(
+            &format!("    and {}", counted(said.len() - shown, "more warning")),
+            Paint::Faint,
+        );
+    }
+}
+
+/// ` 1 foreign_io: other programs used the drive meanwhile; stop them, run again`.
+fn line_of(flag: Flag, label: &str, cure: &str) -> String {
+    format!("{label:>3} {flag}: {}; {cure}", line::of(flag).means)
+}
+
+/// The command that a flag's warnings name, where it is one.
+fn command(record: &Record, flag: Flag) -> Option<String> {
+    let warnings = every_warning(record).filter(|warning| warning.flag == Some(flag));
+    let mut commands = warnings.flat_map(|warning| warning.text.split('`').skip(1).step_by(2));
+    let first = commands.next()?;
+    commands.all(|other| other == first).then(|| first.to_owned())
+}
+
+/// A paragraph for each flag that the page has marked, then what belongs to none.
+pub(super) fn explained(page: &mut Page, record: &Record) {
+    let flags = page.take_notes();
+    if !flags.is_empty() {
+        page.gap();
+    }
     for (at, flag) in flags.into_iter().enumerate() {
         let seen = seen(page, record, flag);
-        let seen = if seen.is_empty() { seen } else { format!(" Seen: {seen}.") };
-        let text = format!("{flag}: {}{seen} Cure: {}.", flag.meaning(), flag.cure());
-        page.hanging(&format!("{:>2} ", at + 1), &text, Paint::Plain);
+        let mut text = format!("{flag}: {}", flag.meaning());
+        if !seen.is_empty() {
+            text += &format!(" Seen: {seen}.");
+        }
+        // A command that would do says more.
+        if !seen.contains("`drivelab ") {
+            text += &format!(" Cure: {}.", flag.cure());
+        }
+        page.hanging(&format!("{:>2} ", at + 1), &text, line::of(flag).severity.paint());
     }
+    let said = unflagged(record);
+    if said.is_empty() {
+        return;
+    }
+    page.heading("Warnings");
+    for text in said.iter().take(WARNINGS_MAX) {
+        page.hanging("  ", text, Paint::Plain);
+    }
+    if said.len() > WARNINGS_MAX {
+        let rest = said.len() - WARNINGS_MAX;
+        page.hanging("  ", &format!("and {rest} more in the record"), Paint::Plain);
+    }
+}
+
+/// The look of a mark for several flags: that of the gravest.
+pub(super) fn paint(flags: &[Flag]) -> Paint {
+    let gravest = flags.iter().map(|&flag| line::of(flag).severity).max();
+    gravest.map_or(Paint::Plain, line::Severity::paint)
 }
 
 /// What raised the flag: on the targets or, when nothing was seen there, in a cell or two.
@@ -79,7 +175,7 @@ fn in_cells(page: &Page, record: &Record, flag: Flag) -> String {
     });
     let mut text = named.collect::<Vec<_>>().join("; ");
     if others > 0 {
-        text += &format!("; and {others} more {}", if others == 1 { "cell" } else { "cells" });
+        text += &format!("; and {}", counted(others, "more cell"));
     }
     text
 }
@@ -101,22 +197,12 @@ fn every_warning(record: &Record) -> impl Iterator<Item = &Warning> {
 const WARNINGS_MAX: usize = 20;
 
 /// Sentences that belong to no flag, each once.
-pub(super) fn warnings(page: &mut Page, record: &Record) {
+fn unflagged(record: &Record) -> Vec<&str> {
     let mut said: Vec<&str> = Vec::new();
     for warning in every_warning(record).filter(|warning| warning.flag.is_none()) {
         if !said.contains(&warning.text.as_str()) {
             said.push(&warning.text);
         }
     }
-    if said.is_empty() {
-        return;
-    }
-    page.heading("Warnings");
-    for text in said.iter().take(WARNINGS_MAX) {
-        page.hanging("  ", text, Paint::Plain);
-    }
-    if said.len() > WARNINGS_MAX {
-        let rest = said.len() - WARNINGS_MAX;
-        page.hanging("  ", &format!("and {rest} more in the record"), Paint::Plain);
-    }
+    said
 }

@@ -78,6 +78,13 @@ impl<'s> Page<'s> {
         self.text.push('\n');
     }
 
+    /// One line, already clean, cut at the width.
+    pub fn painted(&mut self, text: &str, paint: Paint) {
+        let text = shorten(text, self.style.columns());
+        self.text.push_str(&self.style.paint(text.trim_end(), paint));
+        self.text.push('\n');
+    }
+
     /// A table, unless it is empty.
     pub fn table(&mut self, table: &Table) {
         if !table.is_empty() {
@@ -96,6 +103,11 @@ impl<'s> Page<'s> {
         let own: Vec<Flag> =
             flags.iter().copied().filter(|flag| !self.whole_run.contains(flag)).collect();
         self.numbers(&own)
+    }
+
+    /// What stands before the note of a flag: its number, or `all` for one of the whole run.
+    pub fn label(&mut self, flag: Flag) -> String {
+        if self.whole_run.contains(&flag) { "all".to_owned() } else { self.numbers(&[flag]) }
     }
 
     /// The line that marks the flags of the whole run, if it has any.

@@ -43,6 +43,8 @@ pub enum Paint {
     Faint,
     /// Something to look at.
     Alert,
+    /// Something that is wrong.
+    Wrong,
     /// Good.
     Good,
 }
@@ -61,6 +63,7 @@ impl Style {
             (_, Paint::Strong) => "1",
             (_, Paint::Faint) => "2",
             (_, Paint::Alert) => "33",
+            (_, Paint::Wrong) => "31",
             (_, Paint::Good) => "32",
         };
         format!("\x1b[{code}m{text}\x1b[0m")

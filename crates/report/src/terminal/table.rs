@@ -3,8 +3,6 @@
 
 use super::style::{Paint, Style, columns_of, shorten, wrap};
 
-/// Blanks between two columns.
-const GAP: usize = 2;
 /// What a text column is never squeezed below.
 const TEXT_MIN: usize = 8;
 
@@ -24,6 +22,9 @@ pub struct Table {
 }
 
 impl Table {
+    /// Blanks between two columns.
+    pub const GAP: usize = 2;
+
     /// An empty table. The texts given to it are clean already.
     pub fn new(heads: &[(&str, Align)]) -> Self {
         let heads = heads.iter().map(|&(name, align)| (name.to_owned(), align)).collect();
@@ -101,12 +102,12 @@ impl Table {
                 Align::Right => natural,
             };
             let group = groups.last_mut().expect("never empty");
-            if used + GAP + least > room && group.len() > 1 {
+            if used + Self::GAP + least > room && group.len() > 1 {
                 groups.push(vec![0, at]);
-                used = first + GAP + least;
+                used = first + Self::GAP + least;
             } else {
                 group.push(at);
-                used += GAP + least;
+                used += Self::GAP + least;
             }
         }
         let part = |group: &Vec<usize>| self.only(group).render_whole(style);
@@ -156,11 +157,11 @@ impl Table {
                     Align::Right => (padding, 0),
                 };
                 if piece.is_empty() {
-                    blanks += widths[at] + GAP;
+                    blanks += widths[at] + Self::GAP;
                 } else {
                     line.push_str(&" ".repeat(blanks + before));
                     line.push_str(&style.paint(piece, row[at].1));
-                    blanks = after + GAP;
+                    blanks = after + Self::GAP;
                 }
             }
             text.push_str(&line);
@@ -170,7 +171,7 @@ impl Table {
 }
 
 fn total(widths: &[usize]) -> usize {
-    widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
+    widths.iter().sum::<usize>() + Table::GAP * widths.len().saturating_sub(1)
 }
 
 #[cfg(test)]

@@ -13,6 +13,18 @@ pub(crate) fn example() -> Record {
     Record::from_json(text, "example.json").expect("a record")
 }
 
+const BRIEF: Notes<'_> = Notes::Brief { more: "drivelab show 0badcafe --explain" };
+
+/// The whole page with every note explained.
+fn explained(record: &Record, style: &Style) -> String {
+    run(record, style, Notes::Explained)
+}
+
+/// The history of runs that were all started at the same time.
+fn history_at_once(runs: &[RunSummary], style: &Style) -> String {
+    history(runs, |_| "3 h ago".to_owned(), style)
+}
+
 /// The results alone, in one layout.
 fn results_of(layout: &str, cells: Vec<Cell>) -> String {
     let mut record = Record { cells, rounds: None, ..example() };
@@ -245,17 +257,17 @@ fn an_unfinished_run_says_why_and_how_to_go_on() {
         error: Some("stopped by Ctrl-C.".to_owned()),
         ..example()
     };
-    let text = run(&record, &Style::PLAIN);
+    let text = explained(&record, &Style::PLAIN);
     let line = "state  interrupted: stopped by Ctrl-C; to go on: drivelab run --resume 0badcafe";
     assert!(text.contains(line), "{text}");
-    assert!(!run(&example(), &Style::PLAIN).contains("--resume"));
+    assert!(!explained(&example(), &Style::PLAIN).contains("--resume"));
     let record = Record { error: Some("interrupted".to_owned()), ..record };
-    assert!(run(&record, &Style::PLAIN).contains("state  interrupted; to go on:"));
+    assert!(explained(&record, &Style::PLAIN).contains("state  interrupted; to go on:"));
 }
 
 #[test]
 fn every_part_of_the_record_that_a_reader_needs_is_on_the_page() {
-    let text = run(&example(), &Style::PLAIN);
+    let text = explained(&example(), &Style::PLAIN);
     for part in [
         "EXAMPLE SSD 64",
         "SATA 3.0 Gbps",
@@ -297,7 +309,7 @@ fn a_flag_is_explained_once_with_what_was_seen_in_a_cell_or_two() {
         (cell.flags, cell.warnings) = raised(seen);
     }
     record.cells = cells;
-    let text = run(&record, &Style::PLAIN).replace("\n   ", " ");
+    let text = explained(&record, &Style::PLAIN).replace("\n   ", " ");
     let note = format!(
         " 1 not_converged: {} Seen: after 9 s (sequential read 1 MiB); and 2 more cells. Cure: {}.",
         flag.meaning(),
@@ -311,7 +323,7 @@ fn a_flag_is_explained_once_with_what_was_seen_in_a_cell_or_two() {
         (cell.flags, cell.warnings) = raised("after 9 s");
     }
     record.warnings = vec![Warning { flag: None, text: "no io_uring here".to_owned() }];
-    let text = run(&record, &Style::PLAIN).replace("\n   ", " ");
+    let text = explained(&record, &Style::PLAIN).replace("\n   ", " ");
     assert!(text.contains("whole run: note 1\n"), "{text}");
     assert!(text.contains(" Seen: after 9 s. Cure"), "{text}");
     assert!(!text.contains("notes"), "no column of notes: {text}");
@@ -324,40 +336,133 @@ fn a_cells_line_holds_name_rate_interval_and_flags() {
     cell.flags.truncate(1);
     let line =
         "random read 4 KiB, 32 deep: 52.1k IOPS +-1.5 %, p50 598 us, p99 1.52 ms [burst_credit]";
-    assert_eq!(cell_line(&cell, &[], &Style { width: 100, ..Style::PLAIN }), line);
-    let narrow = cell_line(&cell, &[], &Style::PLAIN);
+    assert_eq!(
+        cell_line(&cell_title(&cell), &cell, &[], &Style { width: 100, ..Style::PLAIN }),
+        line
+    );
+    let narrow = cell_line(&cell_title(&cell), &cell, &[], &Style::PLAIN);
     assert!(narrow.len() <= 80 && narrow.ends_with("p99 1.52 ms [+1]"), "{narrow}");
     // Where both do not fit, a percentile gives way to the flags.
-    let narrow = cell_line(&cell, &[], &Style { width: 74, ..Style::PLAIN });
+    let narrow = cell_line(&cell_title(&cell), &cell, &[], &Style { width: 74, ..Style::PLAIN });
     assert!(narrow.ends_with("p50 598 us [burst_credit]"), "{narrow}");
     let flags = [Flag::Drifting, Flag::Insufficient];
     assert_eq!(flags_within(&flags, 30), " [drifting, insufficient]");
     assert_eq!(flags_within(&flags, 20), " [drifting +1]");
     assert_eq!((flags_within(&flags, 5), flags_within(&[], 5)), (" [+2]".into(), String::new()));
-    assert!(!cell_line(&cell, &[Flag::BurstCredit], &Style::PLAIN).contains('['));
+    assert!(
+        !cell_line(&cell_title(&cell), &cell, &[Flag::BurstCredit], &Style::PLAIN).contains('[')
+    );
 }
 
 #[test]
 fn the_history_has_a_row_a_run() {
-    let text = history(&[example().summary()], &Style { width: 110, ..Style::PLAIN });
-    for part in ["0badcafe", "2026-11-21 20:15", "quick", "complete", "/mnt/a /mnt/b", "275 MB/s"] {
+    let text = history_at_once(&[example().summary()], &Style { width: 130, ..Style::PLAIN });
+    for part in ["0badcafe", "3 h ago", "quick", "/mnt/a /mnt/b", "sequential read 1 MiB 275 MB/s"]
+    {
         assert!(text.contains(part), "{text}");
     }
-    assert!(history(&[], &Style::PLAIN).contains("drivelab run"));
-    let narrow = history(&[example().summary()], &Style::PLAIN);
+    assert!(!text.contains("complete"), "the usual needs no word: {text}");
+    assert!(history_at_once(&[], &Style::PLAIN).contains("drivelab run"));
+    let narrow = history_at_once(&[example().summary()], &Style::PLAIN);
     assert!(narrow.contains("read 275 MB/s") && !narrow.contains("seq"), "{narrow}");
+}
+
+/// A long path, label or state once made three lines of a run.
+#[test]
+fn a_run_stays_on_its_line_whatever_it_is_called() {
+    let mut summary = example().summary();
+    summary.targets = vec!["/srv/".to_owned() + &"directory/".repeat(20)];
+    summary.labels.insert("label".to_owned(), "a label of several words ".repeat(3));
+    summary.state = State::Interrupted;
+    for width in [80, 100, 200] {
+        let text = history_at_once(&[summary.clone()], &Style { width, ..Style::PLAIN });
+        assert_eq!(text.lines().count(), 3, "{text}");
+        assert!(text.contains("interrupted") && text.contains("275 MB/s"), "{text}");
+    }
+}
+
+/// Seven results and what to know of them once took 46 lines: the table had left the screen when
+/// the reader could look.
+#[test]
+fn seven_results_with_their_notes_fit_one_screen() {
+    let mut record = example();
+    record.targets.truncate(1);
+    let target = &mut record.targets[0];
+    (target.flags, target.managed_flash) = (vec![Flag::VirtualDisk], None);
+    target.warnings.clear();
+    record.flags.clear();
+    record.paired.clear();
+    (record.left_out, record.warnings, record.rounds) = (Vec::new(), Vec::new(), None);
+    record.method.not_measured = Some("Not measured: much. It would take an hour.".to_owned());
+    for several in [1, 3] {
+        record.cells = (0..7).map(|at| cell("read", "random", 4096 << at, 1, 1000.0)).collect();
+        for (cell, flags) in record.cells.iter_mut().zip(Flag::ALL.chunks(several)) {
+            (cell.target, cell.flags) = (0, flags.to_vec());
+            cell.warnings.clear();
+        }
+        // One of no flag as well.
+        let text = "--max-written leaves no room to see whether the target compresses".to_owned();
+        record.warnings = vec![Warning { flag: None, text }; several - 1];
+        let text = run(&record, &Style::PLAIN, BRIEF);
+        // The prompt takes the last line.
+        assert!(text.lines().count() <= 23, "{} lines:\n{text}", text.lines().count());
+        let end = "Not measured: much\nMore: drivelab show 0badcafe --explain\n";
+        assert!(text.ends_with(end), "{text}");
+        let named = text.lines().filter(|line| line.contains(": ") && line.contains("; ")).count();
+        assert_eq!(named, if several == 1 { 8 } else { 6 }, "{text}");
+    }
+}
+
+/// The gravest note stood last, behind what holds of every run on that host.
+#[test]
+fn the_gravest_note_comes_first_and_is_painted() {
+    let mut record = example();
+    record.targets.truncate(1);
+    record.cells.truncate(2);
+    let flags = [Flag::VolatileCache, Flag::CacheServed, Flag::Steal];
+    (record.cells[0].flags, record.cells[1].flags) = (flags.to_vec(), vec![Flag::Steal]);
+    let coloured = Style { color: Color::Always, ..Style::PLAIN };
+    let text = run(&record, &coloured, BRIEF);
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("no {part:?} in\n{text}"));
+    let grave = at("\x1b[31m  1 cache_served: ");
+    assert!(grave < at("\x1b[33mall steal: ") && at("\x1b[33mall") < at("\x1b[2m  2 volatile"));
+}
+
+/// A command with its numbers was printed, and behind it "Cure: raise --max-time".
+#[test]
+fn a_command_that_would_do_stands_for_the_cure() {
+    let mut record = example();
+    record.targets.truncate(1);
+    record.cells.truncate(2);
+    let command = "drivelab run . --max-time 117s";
+    for (cell, flags) in record.cells.iter_mut().zip([vec![Flag::NotConverged], vec![]]) {
+        let text = format!("precision: +-7 %, +-5 % asked; 9 s more would do: `{command}`");
+        cell.warnings =
+            flags.iter().map(|&flag| Warning { flag: Some(flag), text: text.clone() }).collect();
+        cell.flags = flags;
+    }
+    let short = run(&record, &Style::PLAIN, BRIEF);
+    assert!(
+        short.contains(&format!("not_converged: not precise or steady enough; {command}\n")),
+        "{short}"
+    );
+    let long = explained(&record, &Style::PLAIN);
+    assert!(long.contains("not_converged") && !long.contains("raise --max-time"), "{long}");
 }
 
 #[test]
 fn colours_are_written_only_when_asked_for() {
     let coloured = Style { color: Color::Always, ..Style::PLAIN };
-    assert!(run(&example(), &coloured).contains("\x1b["));
-    assert!(!run(&example(), &Style::PLAIN).contains('\x1b'));
-    assert_eq!(without_colours(&run(&example(), &coloured)), run(&example(), &Style::PLAIN));
+    assert!(explained(&example(), &coloured).contains("\x1b["));
+    assert!(!explained(&example(), &Style::PLAIN).contains('\x1b'));
+    assert_eq!(
+        without_colours(&explained(&example(), &coloured)),
+        explained(&example(), &Style::PLAIN)
+    );
 }
 
 fn without_colours(text: &str) -> String {
-    ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[32m", "\x1b[33m"]
+    ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"]
         .iter()
         .fold(text.to_owned(), |text, code| text.replace(code, ""))
 }
@@ -452,8 +557,12 @@ proptest! {
         record.labels.insert("label".to_owned(), text);
         let characters = if unicode { Characters::Unicode } else { Characters::Ascii };
         let style = Style { width, color: Color::Never, characters };
-        let lines = record.cells.iter().map(|cell| cell_line(cell, &[], &style));
-        let pages = [run(&record, &style), history(&[record.summary()], &style)];
+        let lines = record.cells.iter().map(|cell| cell_line(&cell_title(cell), cell, &[], &style));
+        let pages = [
+            explained(&record, &style),
+            run(&record, &style, BRIEF),
+            history_at_once(&[record.summary()], &style),
+        ];
         for line in pages.iter().flat_map(|page| page.lines()).map(str::to_owned).chain(lines) {
             prop_assert!(style::columns_of(&line) <= width.max(WIDTH_MIN), "{line}");
             prop_assert!(!line.chars().any(char::is_control), "{line:?}");

@@ -90,7 +90,8 @@ fn replace_repeated(names: &[String], other: impl Fn(usize) -> String) -> Vec<St
     names.iter().enumerate().map(name).collect()
 }
 
-fn pattern(pattern: &str) -> String {
+/// How a cell goes over its area.
+pub(crate) fn pattern(pattern: &str) -> String {
     match pattern {
         "seq" => "sequential".to_owned(),
         "permutation" => "each block once".to_owned(),
