@@ -6,7 +6,9 @@ use super::{
     table::{Align, Table},
 };
 use crate::number;
-use record::{ManagedFlash, PairedVerdict, Record, State, TargetInfo, TargetKind};
+use record::{
+    Cell, ManagedFlash, PairedVerdict, Record, State, TargetInfo, TargetKind, beside_verdict,
+};
 
 /// The run's identity, its targets, and how it ended if not well.
 pub(super) fn header(page: &mut Page, record: &Record) {
@@ -212,7 +214,13 @@ pub(super) fn paired(page: &mut Page, record: &Record) {
             pair.n.to_string(),
         ];
         let mut row: Vec<_> = plain.into_iter().map(|text| (text, Paint::Plain)).collect();
-        row.push((word.to_owned(), paint));
+        let burst = |target| {
+            let of = |cell: &&Cell| cell.target == target && cell.name == pair.name;
+            record.cells.iter().find(of).and_then(Cell::burst)
+        };
+        let beside = beside_verdict(burst(0), burst(1));
+        let word = beside.map_or_else(|| word.to_owned(), |burst| format!("{word}; {burst}"));
+        row.push((word, paint));
         table.painted_row(row);
     }
     page.table(&table);
