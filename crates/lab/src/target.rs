@@ -6,7 +6,7 @@ use crate::workload::{
     tree::{Tree, TreeLayout},
 };
 use block::{Command, Completion, Drive, Engine, Instant, IoError, Request, Tag};
-use record::{CacheDrop, Completions, ManagedFlash, TargetInfo};
+use record::{CacheDrop, Completions, FastCacheKind, ManagedFlash, TargetInfo};
 use std::{ops::Range, sync::atomic::AtomicBool};
 
 /// Something that can be measured.
@@ -69,6 +69,11 @@ pub trait Target {
     /// What has completed so far, in one number; only a model, whose runs replay, has it.
     fn completions(&self) -> Option<Completions> {
         None
+    }
+
+    /// How the fast caches of its drives stand; only a model can say.
+    fn fast_caches(&self) -> Vec<FastCache> {
+        Vec::new()
     }
 
     /// How the managed flash volume stands that the target is or has; its counters run since it was opened.
@@ -156,6 +161,19 @@ pub enum Reset {
     DropCache(CacheDrop),
     /// Everything forgotten: TRIM of the whole area.
     Purge,
+}
+
+/// How the fast caches of one kind stand, all drives together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FastCache {
+    /// Which.
+    pub kind: FastCacheKind,
+    /// What they hold at most, bytes.
+    pub capacity_bytes: u64,
+    /// What they hold, and have not yet put where it is to stay, bytes.
+    pub held_bytes: u64,
+    /// What was ever written into them, bytes.
+    pub taken_bytes: u64,
 }
 
 /// What can be seen of machine and drives at one moment. Counters grow; `None` = not to be had.

@@ -450,7 +450,7 @@ fn a_cell_that_exhausts_its_bytes_goes_on_however_steady_it_is() {
     assert!((384 * MIB).abs_diff(cell.total.bytes) <= 2 * 4096, "{}", cell.total.bytes);
     let seconds = (350.0 * 137e-6 + 34.0 * 500e-6) * 256.0;
     assert!((cell.total.seconds / seconds - 1.0).abs() < 0.02, "{}", cell.total.seconds);
-    for flag in [Flag::WriteCliff, Flag::NotConverged] {
+    for flag in [Flag::Burst, Flag::NotConverged] {
         assert!(cell.flags.contains(&flag), "{:?}", cell.flags);
     }
     let calm = exact(137_000, 137_000, 1);

@@ -1,20 +1,21 @@
 //! Several drives under one clock: an array's members, addressed by [`Drive`] number.
 
+use crate::{Cached, FastCache};
 use block::{Completion, Drive, Effects, Geometry, Instant, Machine, Request};
 
 /// Drives side by side. A request for drive `n` goes to the `n`th member.
-pub struct Bank {
-    members: Vec<Box<dyn Machine>>,
+pub struct Bank<M: Machine + ?Sized = dyn Machine> {
+    members: Vec<Box<M>>,
     /// Each member's next wakeup, kept so that asking for the earliest costs no calls.
     alarms: Vec<Instant>,
 }
 
-impl Bank {
+impl<M: Machine + ?Sized> Bank<M> {
     /// Of these members, the first being drive 0.
     ///
     /// # Panics
     /// Without members.
-    pub fn new(members: Vec<Box<dyn Machine>>) -> Self {
+    pub fn new(members: Vec<Box<M>>) -> Self {
         assert!(!members.is_empty(), "a bank without drives");
         let alarms = members.iter().map(|member| member.next_wakeup()).collect();
         Self { members, alarms }
@@ -31,7 +32,14 @@ impl Bank {
     }
 }
 
-impl Machine for Bank {
+impl Bank<dyn Cached> {
+    /// The fast caches of all drives, one after the other.
+    pub fn fast_caches(&self, now: Instant) -> Vec<FastCache> {
+        self.members.iter().flat_map(|member| member.fast_caches(now)).collect()
+    }
+}
+
+impl<M: Machine + ?Sized> Machine for Bank<M> {
     fn geometry(&self, drive: Drive) -> Geometry {
         self.members[usize::from(drive.0)].geometry(Drive(0))
     }

@@ -1,6 +1,6 @@
 //! One cell of a run: the headline numbers of one stream, and everything they were made of.
 
-use crate::{CachePass, Flag, ManagedFlash, Meaning, Warning};
+use crate::{Burst, CachePass, FastCachePass, Flag, ManagedFlash, Meaning, Warning};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -172,6 +172,12 @@ pub struct Pass {
     /// What the page cache had to do with it, where the file was opened to go through it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page_cache: Option<CachePass>,
+    /// What the caches of modelled drives did meanwhile, for all streams of the cell together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fast_caches: Vec<FastCachePass>,
+    /// Whether its writes, or the first of them, went into a cache that filled up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst: Option<Burst>,
 }
 
 /// What a managed flash volume did during a pass.

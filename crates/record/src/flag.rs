@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 macro_rules! flags {
-    ($($(#[doc = $meaning:literal])+ $variant:ident $name:literal cure $cure:literal;)*) => {
+    ($($(#[doc = $meaning:literal])+ $variant:ident $name:literal $(was $was:literal)? cure $cure:literal;)*) => {
         /// A verdict about a cell or a run, raised by an automatic check. The snake_case name is what
         /// stands in records and tables.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
-        pub enum Flag { $($(#[doc = $meaning])+ $variant,)* }
+        pub enum Flag { $($(#[doc = $meaning])+ $(#[serde(alias = $was)])? $variant,)* }
 
         impl Flag {
             /// Every flag, in the order of the documentation.
@@ -90,8 +90,8 @@ flags! {
     VolatileCache "volatile_cache" cure "read the sync-write cells for durable writes";
     /// A flush took under 20 us on a drive without known power-loss protection.
     LyingFlush "lying_flush" cure "do not trust this drive or hypervisor with commits until proven";
-    /// The write rate fell for good while the cell ran: a fast cache had filled up.
-    WriteCliff "write_cliff" cure "run the saturation method for the sustained rate";
+    /// Writes went into a fast cache, all the time or at first: a rate that does not last.
+    Burst "burst" was "write_cliff" cure "run the saturation method for the rate that lasts";
     /// The rate sat exactly on a round number or stepped down from it: a quota, not a drive.
     BurstCredit "burst_credit" cure "run longer than the credit lasts";
     /// The rate fell while the drive's temperature rose.

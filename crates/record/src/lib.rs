@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod again;
+mod burst;
 mod cell;
 mod environment;
 #[cfg(test)]
@@ -24,6 +25,9 @@ mod store;
 mod summary;
 
 pub use again::quoted;
+pub use burst::{
+    Burst, CellBurst, FastCacheKind, FastCachePass, beside_verdict, share_of_clean_pool,
+};
 pub use cell::{
     Bound, Cell, CpuCost, Latency, ManagedPass, Operations, Pass, Percentile, Series, Transition,
 };

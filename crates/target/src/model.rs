@@ -11,14 +11,15 @@ use block::{Command, Drive, Engine, Instant, IoError};
 use host::Roots;
 use lab::{
     target::{
-        Access, Crew, Named, Need, Observation, Offer, Reset, Target, TargetError, TargetErrorKind,
-        Time,
+        Access, Crew, FastCache, Named, Need, Observation, Offer, Reset, Target, TargetError,
+        TargetErrorKind, Time,
     },
     workload::{Caching, Stream, Syncing},
 };
 use model::fs::{self, FileSystem};
 use record::{
-    BlockLayer, Completions, DriveIdentity, ManagedFlash, Queue, TargetInfo, TargetKind, Warning,
+    BlockLayer, Completions, DriveIdentity, FastCacheKind, ManagedFlash, Queue, TargetInfo,
+    TargetKind, Warning,
 };
 use std::{cell::RefCell, ops::Range, rc::Rc};
 
@@ -223,6 +224,20 @@ impl Target for ModelTarget {
         let opened = self.opened.borrow();
         let witness = &opened.engine.engine;
         Some(Completions { hash: format!("{:016x}", witness.hash()), count: witness.count() })
+    }
+
+    fn fast_caches(&self) -> Vec<FastCache> {
+        let of_target = |cache: model::FastCache| FastCache {
+            kind: match cache.kind {
+                model::FastCacheKind::Memory => FastCacheKind::WriteCache,
+                model::FastCacheKind::Media => FastCacheKind::MediaCache,
+                model::FastCacheKind::Slc => FastCacheKind::SlcCache,
+            },
+            capacity_bytes: cache.capacity_bytes,
+            held_bytes: cache.held_bytes,
+            taken_bytes: cache.taken_bytes,
+        };
+        self.opened.borrow().engine.fast_caches().into_iter().map(of_target).collect()
     }
 
     fn managed_flash(&self) -> Option<ManagedFlash> {

@@ -49,7 +49,11 @@ pub(super) fn add_pass(
         });
         let cell = &mut cells[at];
         cell.engine.clone_from(&done.engines[index].0);
-        cell.passes.push(Pass { page_cache: page_cache[index], ..one_pass(spec, place, pass) });
+        cell.passes.push(Pass {
+            page_cache: page_cache[index],
+            fast_caches: done.fast_caches.clone(),
+            ..one_pass(spec, place, pass)
+        });
         cell.passes.sort_by_key(|pass| pass.pass);
         add_latency(&mut cell.latency, &pass.latencies);
         add_latency(&mut cell.flush_latency, &pass.flushes);
@@ -191,6 +195,8 @@ fn one_pass(spec: &CellSpec, place: Place, pass: &StreamPass) -> Pass {
         transitions: pass.changes.iter().map(transition).collect(),
         managed_flash: place.managed_flash,
         page_cache: None,
+        fast_caches: Vec::new(),
+        burst: pass.burst,
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod allowance;
 mod board;
+mod burst;
 mod cache;
 mod calibrate;
 mod fill;
@@ -324,11 +325,23 @@ impl<'a> Runner<'a> {
         let hull = cache::hull(&areas);
         let before = self.target(step.target).watch(hull.clone());
         let volume_before = self.target(step.target).managed_flash();
+        let caches_before = self.target(step.target).fast_caches();
         let seed = seed_of(plan, step);
         let show = |observer: &mut dyn Observer, live| observer.event(Event::Live(live));
-        let done = self.pass(step.target, spec, areas.clone(), seed, written_max, show)?;
+        let mut done = self.pass(step.target, spec, areas.clone(), seed, written_max, show)?;
         let after = self.target(step.target).watch(hull);
         let volume_after = self.target(step.target).managed_flash();
+        let managed_flash = volume_before
+            .zip(volume_after)
+            .map(|(before, after)| ManagedPass::between(&before, &after));
+        let caches_after = self.target(step.target).fast_caches();
+        let written = |seen: &Observation| seen.drive_written_bytes.unwrap_or(0);
+        let caches = burst::Caches {
+            drives: &burst::between(&caches_before, &caches_after),
+            drive_written_bytes: written(&after).saturating_sub(written(&before)),
+            volume: managed_flash,
+        };
+        burst::look(&spec.streams, &mut done, &caches);
         self.count_written(step.target, spec, &done);
         let page_cache =
             cache::look(spec, &record.targets[step.target], &areas, &done, (before, after));
@@ -343,9 +356,7 @@ impl<'a> Runner<'a> {
                 Time::Wall => Host::Real,
                 Time::Virtual => Host::Virtual,
             },
-            managed_flash: volume_before
-                .zip(volume_after)
-                .map(|(before, after)| ManagedPass::between(&before, &after)),
+            managed_flash,
         };
         fold::add_pass(&mut record.cells, spec, place, &done, found, &page_cache);
         let cells: Vec<&Cell> = record

@@ -21,6 +21,7 @@ use crate::{
 };
 use block::{Actor, Instant, IoError};
 use hand::HandSeat;
+use record::{Burst, FastCachePass};
 use std::{
     sync::{
         Arc,
@@ -66,11 +67,15 @@ pub(super) struct StreamPass {
     pub services: Histogram,
     pub cpu_ns: u64,
     pub flush_seconds: Option<f64>,
+    /// Whether it was a burst, as far as the caches and the ticks tell.
+    pub burst: Option<Burst>,
 }
 
 /// What one pass did.
 pub(super) struct PassDone {
     pub streams: Vec<StreamPass>,
+    /// What the caches of modelled drives did.
+    pub fast_caches: Vec<FastCachePass>,
     /// Processor time over wall time of the busiest worker.
     pub busy: f64,
     /// Engine names and features, one a stream.
@@ -531,7 +536,7 @@ fn shared(
 }
 
 /// Lasting changes of the whole pass, and of what follows its warm-up: one may hide the other.
-fn changes(ticks: &[Tick], warm_up: usize) -> Vec<Change> {
+fn changes(ticks: &[Tick], warm_up: usize, writes: bool) -> Vec<Change> {
     let mut changes: Vec<Change> = lasting_change(ticks, TICK_NS).into_iter().collect();
     let after = |ticks: &[Tick], from: usize| {
         let bytes_before = ticks[..from].iter().map(|tick| tick.bytes).sum::<u64>();
@@ -543,7 +548,10 @@ fn changes(ticks: &[Tick], warm_up: usize) -> Vec<Change> {
     let second = (warm_up > 0).then(|| after(ticks, warm_up)).flatten().filter(is_new);
     changes.extend(second);
     changes.sort_by_key(|change| change.at_tick);
-    changes
+    // Writes that start fast start in a cache, however soon it is full.
+    let until = changes.first().map_or(ticks.len(), |change| change.at_tick);
+    let start = writes.then(|| Change::of_fast_start(&ticks[..until], warm_up)).flatten();
+    start.into_iter().chain(changes).collect()
 }
 
 /// Changes that are no further apart than this are one: 1 s.
@@ -569,7 +577,8 @@ fn finish(
     let seconds = ended.since(start).max(1) as f64 / 1e9;
     let complete = course.ticks();
     let mut first_worker = 0;
-    let mut done = PassDone { streams: Vec::new(), engines: Vec::new(), busy: 0.0 };
+    let mut done =
+        PassDone { streams: Vec::new(), fast_caches: Vec::new(), engines: Vec::new(), busy: 0.0 };
     for (index, stream) in order.cell.streams.iter().enumerate() {
         let board = course.board.stream(index);
         let ticks = board.ticks(complete);
@@ -603,7 +612,8 @@ fn finish(
             services: board.services().clone(),
             cpu_ns: board.cpu_ns(),
             flush_seconds: flush_seconds.filter(|_| stream.op.writes()),
-            changes: changes(&ticks, warm_up),
+            changes: changes(&ticks, warm_up, stream.op.writes()),
+            burst: None,
             ticks,
             assessment,
         });

@@ -17,7 +17,7 @@ use crate::{
     },
 };
 use block::display_bytes;
-use record::{CachePass, Flag, TargetInfo, TargetKind, Warning};
+use record::{Burst, CachePass, Flag, TargetInfo, TargetKind, Warning};
 
 /// Worker's processor time over wall time above which the host is the limit.
 const BUSY_MAX: f64 = 0.9;
@@ -83,8 +83,8 @@ pub(super) fn find(scene: &Scene<'_>) -> Vec<Warning> {
         compressible_data,
         volatile_cache,
         lying_flush,
-        write_cliff,
         burst,
+        spent_credit,
         throttling,
         depth_not_reached,
         coordinated_omission,
@@ -140,10 +140,10 @@ const STATE_TICKS_MIN: usize = 20;
 /// Lasting changes that no other flag explains, and that are no warm-up.
 fn changes<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = &'a Change> {
     let timed = scene.pass.stop.is_some();
-    let is_cliff = |change: &Change| scene.stream.op.writes() && change.is_cliff();
+    let ends_burst = |change: &Change| scene.stream.op.writes() && change.ends_burst();
     let of_state = |change: &Change| change.at_tick >= STATE_TICKS_MIN;
     let changes = scene.pass.changes.iter().filter(move |change| timed && of_state(change));
-    changes.filter(move |change| !is_cliff(change))
+    changes.filter(move |change| !ends_burst(change))
 }
 
 /// A lasting change of the rate in either direction, wherever it lies: what was before it may have
@@ -176,7 +176,8 @@ fn warm_up(scene: &Scene<'_>) -> Option<Warning> {
     let differs = before.max(after) > WARM_UP_FACTOR * before.min(after);
     let cut_ticks = scene.pass.assessment.warm_up_ticks;
     let is_said = |change: &Change| change.at_tick <= cut_ticks + STATE_TICKS_MIN / 2;
-    let said = write_cliff(scene).is_some()
+    let is_burst = scene.stream.op.writes() && before > after;
+    let said = is_burst
         || credit(scene).is_some_and(|(_, stepped)| stepped)
         || changes(scene).any(is_said);
     (differs && !said).then(|| {
@@ -381,21 +382,33 @@ fn lying_flush(scene: &Scene<'_>) -> Option<Warning> {
     })?
 }
 
-fn write_cliff(scene: &Scene<'_>) -> Option<Warning> {
-    if !scene.stream.op.writes() {
-        return None;
-    }
-    let found = scene.pass.changes.iter().find(|change| change.is_cliff())?;
-    let rate = |per_tick: f64| per_tick * 1e9 / TICK_NS as f64 / 1e6;
-    warn(
-        Flag::WriteCliff,
-        format!(
-            "after {} the rate fell from {:.0} to {:.0} MB/s",
-            display_bytes(found.bytes_until),
-            rate(found.bytes_per_tick_before),
-            rate(found.bytes_per_tick_after)
-        ),
-    )
+/// Writes that a cache took, or that one took until it was full.
+fn burst(scene: &Scene<'_>) -> Option<Warning> {
+    let Burst { cache, share, lasting_iops, .. } = scene.pass.burst?;
+    let name = cache.name();
+    let of_pass = of_pass(scene);
+    let fall = scene.pass.changes.iter().find(|change| change.ends_burst());
+    let seen = match (fall.filter(|_| lasting_iops.is_some()), share) {
+        (Some(fall), _) => {
+            let per_second = 1e9 / TICK_NS as f64;
+            let levels = from_to(
+                scene,
+                fall.operations_per_tick_before * per_second,
+                fall.operations_per_tick_after * per_second,
+            );
+            let bytes = display_bytes(fall.bytes_until);
+            format!("after {bytes} the rate fell {levels}{of_pass}: the {name} was full")
+        }
+        (None, share) => {
+            let percent = share.unwrap_or(1.0) * 100.0;
+            let bytes = display_bytes(scene.moved.1);
+            format!(
+                "{percent:.0} % of the {bytes} written{of_pass} stayed in the {name}, and the rate \
+                 that lasts was not seen"
+            )
+        }
+    };
+    warn(Flag::Burst, seen)
 }
 
 /// What a limiter was seen to do, and whether the rate stepped down to it.
@@ -423,7 +436,7 @@ fn credit(scene: &Scene<'_>) -> Option<(String, bool)> {
     })
 }
 
-fn burst(scene: &Scene<'_>) -> Option<Warning> {
+fn spent_credit(scene: &Scene<'_>) -> Option<Warning> {
     let (seen, _) = credit(scene)?;
     warn(Flag::BurstCredit, seen)
 }

@@ -3,11 +3,16 @@
 use super::drive::{Admission, CAPACITY_BYTES, Life, Script, ScriptedEngine, Service, cpu_ns};
 use block::{Data, IoError};
 use lab::{
-    target::{Access, Crew, Named, Need, Observation, Offer, Reset, Target, TargetError, Time},
+    target::{
+        Access, Crew, FastCache, Named, Need, Observation, Offer, Reset, Target, TargetError, Time,
+    },
     workload::{Caching, EngineChoice, Stream},
 };
 use record::{BlockLayer, DriveIdentity, Flag, Link, Queue, TargetInfo, TargetKind, Warning};
 use std::{cell::RefCell, ops::Range, rc::Rc};
+
+/// What a drive of this life tells of its caches.
+pub type Told = dyn Fn(&Life) -> Vec<FastCache>;
 
 /// What the system would say about the drive and around it.
 #[derive(Clone)]
@@ -18,6 +23,8 @@ pub struct Facts {
     pub offer: Offer,
     /// What a look at the written area finds.
     pub inspected: Vec<Warning>,
+    /// What a model would say of its caches.
+    pub fast_caches: Rc<Told>,
 }
 
 /// A scripted drive as a target.
@@ -93,6 +100,7 @@ impl Facts {
                 memory_bytes: 8 << 30,
             },
             inspected: Vec::new(),
+            fast_caches: Rc::new(|_| Vec::new()),
         }
     }
 
@@ -206,6 +214,10 @@ impl Target for Scripted {
 
     fn watch(&mut self, _: Range<u64>) -> Observation {
         (self.facts.observe)(&self.life.borrow())
+    }
+
+    fn fast_caches(&self) -> Vec<FastCache> {
+        (self.facts.fast_caches)(&self.life.borrow())
     }
 
     fn inspect(&mut self) -> Result<Vec<Warning>, TargetError> {

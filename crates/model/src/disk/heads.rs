@@ -4,6 +4,7 @@ use super::{
     Disk, Held,
     layout::Place,
     mechanism::{Action, Span},
+    shingle::Translation,
 };
 
 /// What the heads do next.
@@ -138,21 +139,26 @@ impl Disk {
         self.pass(Action::Write, span, 0);
     }
 
-    /// What a shingled disk has cleaned since the heads were last wanted. A zone that was under way when
-    /// the next command came has been given up.
+    /// What a shingled disk has cleaned since the heads were last wanted.
     fn clean_while_idle(&mut self, now: u64) {
-        let Some(shingling) = self.params.shingling else { return };
-        let mut idle = now.saturating_sub(self.free_at.saturating_add(shingling.idle_clean_ns));
-        while let Some(translation) = &mut self.translation
-            && let Some(zone) = translation.oldest_zone()
-        {
+        let zones: Vec<u64> = self.cleanable_while_idle(now).collect();
+        let Some(translation) = &mut self.translation else { return };
+        zones.into_iter().for_each(|zone| translation.cleaned(zone));
+    }
+
+    /// The zones that a shingled disk could clean since the heads were last wanted, the oldest
+    /// first. A zone that was under way when the next command came has been given up.
+    pub(super) fn cleanable_while_idle(&self, now: u64) -> impl Iterator<Item = u64> {
+        let begins = |idle_ns: u64| now.saturating_sub(self.free_at.saturating_add(idle_ns));
+        let mut idle = self.params.shingling.map_or(0, |it| begins(it.idle_clean_ns));
+        let zones = self.translation.iter().flat_map(Translation::dirty_zones);
+        zones.take_while(move |&zone| {
+            let translation = self.translation.as_ref().expect("it has zones");
             let transfer_ns = self.mechanism.transfer_ns(translation.zone(zone));
             let cost_ns = 2 * (transfer_ns + self.params.average_seek_ns);
-            if idle < cost_ns {
-                break;
-            }
-            idle -= cost_ns;
-            translation.cleaned(zone);
-        }
+            let is_enough = idle >= cost_ns;
+            idle = idle.saturating_sub(cost_ns);
+            is_enough
+        })
     }
 }

@@ -12,7 +12,7 @@ mod write_cache;
 
 pub use params::{DiskParams, Shingling, WriteCaching};
 
-use crate::{Outbox, nanoseconds_for};
+use crate::{Cached, FastCache, Outbox, nanoseconds_for};
 use block::{
     Command, Completion, Data, Drive, Durability, Effects, Extent, Geometry, Instant, IoError,
     Machine, Payload, Request, Tag,
@@ -317,6 +317,18 @@ impl Disk {
 
     fn set_alarm(&mut self) {
         self.alarm = self.outbox.next().min(Instant(self.next_decision()));
+    }
+}
+
+impl Cached for Disk {
+    fn fast_caches(&self, now: Instant) -> Vec<FastCache> {
+        let sector_bytes = u64::from(self.params.sector_bytes);
+        let memory = self.writes.stands(sector_bytes);
+        let media = self.translation.as_ref().map(|it| {
+            let cleaned = self.cleanable_while_idle(now.0).map(|zone| it.owed_by(zone)).sum();
+            it.stands(sector_bytes, cleaned)
+        });
+        media.into_iter().chain([memory]).collect()
     }
 }
 

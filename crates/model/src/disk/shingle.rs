@@ -12,6 +12,7 @@
 //! counted, not mapped), and the staging of a zone whose stream breaks off (its old rest counts as merged).
 
 use super::mechanism::Span;
+use crate::{FastCache, FastCacheKind};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Where the written part of a home address lies in the log.
@@ -28,6 +29,8 @@ pub(super) struct Translation {
     log_sectors: u64,
     log_head: u64,
     log_used: u64,
+    /// Sectors that were ever written to it.
+    taken: u64,
     /// By first home sector; never overlapping.
     pieces: BTreeMap<u64, Piece>,
     /// Log sectors that each zone would free.
@@ -45,6 +48,7 @@ impl Translation {
             log_sectors,
             log_head: 0,
             log_used: 0,
+            taken: 0,
             pieces: BTreeMap::new(),
             owed: BTreeMap::new(),
             order: VecDeque::new(),
@@ -69,9 +73,24 @@ impl Translation {
         if room || self.streams(home) { None } else { self.order.front().copied() }
     }
 
-    /// The zone that idle time is used for.
-    pub fn oldest_zone(&self) -> Option<u64> {
-        self.order.front().copied()
+    /// The zones that idle time is used for, one after the other.
+    pub fn dirty_zones(&self) -> impl Iterator<Item = u64> {
+        self.order.iter().copied()
+    }
+
+    /// Log sectors that a zone would free.
+    pub fn owed_by(&self, zone: u64) -> u64 {
+        self.owed.get(&zone).copied().unwrap_or(0)
+    }
+
+    /// How the log stands when `cleaned` sectors of it are free again.
+    pub fn stands(&self, sector_bytes: u64, cleaned: u64) -> FastCache {
+        FastCache {
+            kind: FastCacheKind::Media,
+            capacity_bytes: self.log_sectors * sector_bytes,
+            held_bytes: (self.log_used - cleaned) * sector_bytes,
+            taken_bytes: self.taken * sector_bytes,
+        }
     }
 
     /// Where on the platter a zone lies.
@@ -114,6 +133,7 @@ impl Translation {
         let Span { first: log, end } = target;
         self.log_head = end;
         self.log_used += home.sectors();
+        self.taken += home.sectors();
         self.pieces.insert(home.first, Piece { end: home.end, log });
         let zone = home.first / self.zone_sectors;
         *self.owed.entry(zone).or_insert_with(|| {

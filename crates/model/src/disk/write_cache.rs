@@ -4,6 +4,7 @@
 //! *generation*: later writes join no earlier run, and the flush is done when no earlier run is left.
 
 use super::mechanism::Span;
+use crate::{FastCache, FastCacheKind};
 
 /// Adjacent cached writes.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +26,8 @@ pub(super) struct WriteCache {
     /// What the heads are writing at present; its memory is not free yet.
     destaging: Option<Run>,
     sectors: u64,
+    /// Sectors that were ever taken in.
+    taken: u64,
     sectors_max: u64,
     runs_max: usize,
     generation: u64,
@@ -34,7 +37,17 @@ impl WriteCache {
     pub fn new(sectors_max: u64, runs_max: u32) -> Self {
         let runs = Vec::with_capacity(runs_max as usize + 1);
         let runs_max = runs_max as usize;
-        Self { runs, destaging: None, sectors: 0, sectors_max, runs_max, generation: 0 }
+        Self { runs, destaging: None, sectors: 0, taken: 0, sectors_max, runs_max, generation: 0 }
+    }
+
+    /// How it stands.
+    pub fn stands(&self, sector_bytes: u64) -> FastCache {
+        FastCache {
+            kind: FastCacheKind::Memory,
+            capacity_bytes: self.sectors_max * sector_bytes,
+            held_bytes: self.sectors * sector_bytes,
+            taken_bytes: self.taken * sector_bytes,
+        }
     }
 
     /// Whether a write of this size is cached at all; a larger one goes through.
@@ -54,6 +67,7 @@ impl WriteCache {
 
     /// Takes a write in.
     pub fn insert(&mut self, span: Span, received: u64) {
+        self.taken += span.sectors();
         if let Some(run) = self.runs.iter_mut().find(|run| run.span.holds(span)) {
             run.received = received;
             return;

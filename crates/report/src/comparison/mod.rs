@@ -26,7 +26,7 @@ use crate::{
 };
 pub(crate) use join::{Key, keyed};
 use lab::statistics::{Passes, Verdict, paired, unpaired};
-use record::{Cell, PairedVerdict, Record};
+use record::{Cell, PairedVerdict, Record, beside_verdict};
 use std::collections::BTreeMap;
 
 /// Everything that was measured against the first of it.
@@ -229,6 +229,15 @@ fn of_statistics(verdict: Verdict) -> PairedVerdict {
         Verdict::Slower => PairedVerdict::Slower,
         Verdict::Same => PairedVerdict::Same,
         Verdict::Undecided => PairedVerdict::Undecided,
+    }
+}
+
+impl Row<'_> {
+    /// The verdict in words, with the side that was a burst: `faster, this: burst`.
+    pub(crate) fn verdict(&self) -> Option<String> {
+        let word = word(self.ratio?.verdict);
+        let burst = beside_verdict(self.baseline.burst(), self.other.burst());
+        Some(burst.map_or_else(|| word.to_owned(), |burst| format!("{word}; {burst}")))
     }
 }
 

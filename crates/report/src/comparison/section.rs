@@ -68,7 +68,7 @@ fn table(comparison: &Comparison<'_>, other: &Other<'_>) -> Table {
         vec![
             Entry::text(&name),
             Entry::number(row.ratio.map(|ratio| ratio.ratio)),
-            Entry::text(row.ratio.map_or("", |ratio| word(ratio.verdict))),
+            Entry::text(&row.verdict().unwrap_or_default()),
             Entry::number(ends.map(|[low, _]| low)),
             Entry::number(ends.map(|[_, high]| high)),
             Entry::Number(row.baseline.iops),

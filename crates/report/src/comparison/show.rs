@@ -1,6 +1,6 @@
 //! A comparison for terminals and for reports.
 
-use super::{Comparison, Design, Effort, Other, Ratio, word};
+use super::{Comparison, Design, Effort, Other, Ratio};
 use crate::{
     number,
     runs::Subject,
@@ -70,14 +70,12 @@ pub fn text(comparison: &Comparison<'_>, style: &Style) -> String {
         ]);
         let cells: Vec<&Cell> = other.rows.iter().map(|row| row.baseline).collect();
         for (row, name) in other.rows.iter().zip(words::distinct_names(&cells, style)) {
-            let (verdict, paint) = row
-                .ratio
-                .map(|ratio| ratio.verdict)
-                .map_or(("-", Paint::Faint), |verdict| (word(verdict), paint(verdict)));
+            let paint = row.ratio.map_or(Paint::Faint, |ratio| paint(ratio.verdict));
+            let verdict = row.verdict().unwrap_or_else(|| "-".to_owned());
             let ratio = row.ratio.map_or_else(|| "-".to_owned(), |ratio| three(ratio.ratio));
             let plain = [name, rate(row.baseline), rate(row.other), ratio];
             let mut fields: Vec<_> = plain.into_iter().map(|text| (text, Paint::Plain)).collect();
-            fields.push((verdict.to_owned(), paint));
+            fields.push((verdict, paint));
             fields.push((interval(row.ratio), Paint::Plain));
             table.painted_row(fields);
         }

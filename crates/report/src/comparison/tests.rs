@@ -157,6 +157,40 @@ fn targets_of_one_run_are_paired_and_runs_made_apart_are_wider() {
     assert!(text(&apart, &Style::PLAIN).contains("Unpaired: the runs were made apart."));
 }
 
+/// `compare` said that a shingled disk is 71 times faster at random writes: its media cache was. The
+/// verdict names the side that was a burst, on the terminal and in the table of a report.
+#[test]
+fn a_verdict_on_a_burst_names_its_side() {
+    let burst = |cut: bool| record::Burst {
+        cache: record::FastCacheKind::MediaCache,
+        share: Some(1.0),
+        lasting_iops: cut.then_some(90.0),
+        cut,
+    };
+    let writes = |rate: f64, burst| {
+        let mut cell = measured("writes", "write", 1, &[rate, 1.01 * rate, 0.99 * rate]);
+        cell.passes[1].burst = burst;
+        cell
+    };
+    let said = |ours, theirs| {
+        let ours = record("aaaaaaaa", vec![writes(100.0, ours)]);
+        let theirs = record("bbbbbbbb", vec![writes(7_100.0, theirs)]);
+        let all = runs(&[&ours, &theirs]);
+        let comparison = compare(&all).expect("cells in common");
+        let page = text(&comparison, &Style::PLAIN);
+        let verdict = comparison.others[0].rows[0].verdict().expect("rates");
+        // It may be wrapped.
+        assert!(verdict.split(' ').all(|word| page.contains(word)), "{verdict}: {page}");
+        let reported = format!("{:?}", section(&comparison));
+        assert!(reported.contains(&verdict), "{verdict}: {reported}");
+        verdict
+    };
+    assert_eq!(said(None, None), "faster");
+    assert_eq!(said(None, Some(burst(false))), "faster; this: burst");
+    assert_eq!(said(Some(burst(false)), Some(burst(true))), "faster; baseline: burst");
+    assert_eq!(said(Some(burst(true)), None), "faster; after a burst");
+}
+
 #[test]
 fn what_cannot_be_compared_is_one_sentence_with_the_cure() {
     let reads = record("aaaaaaaa", vec![measured("one", "read", 1, &[100.0])]);

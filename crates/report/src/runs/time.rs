@@ -49,7 +49,7 @@ pub(super) fn series(subjects: &[Subject<'_>]) -> Vec<Figure> {
 /// How much there is to see.
 fn unsteadiness(cell: &Cell) -> usize {
     let telling = [
-        Flag::WriteCliff,
+        Flag::Burst,
         Flag::LeftSteadyState,
         Flag::Drifting,
         Flag::BurstCredit,

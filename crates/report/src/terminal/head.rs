@@ -7,7 +7,9 @@ use super::{
     words,
 };
 use crate::number::{self, counted};
-use record::{Cell, ManagedFlash, PairedVerdict, Record, State, TargetInfo, TargetKind};
+use record::{
+    Cell, ManagedFlash, PairedVerdict, Record, State, TargetInfo, TargetKind, beside_verdict,
+};
 
 /// The run's identity, its targets, and how it ended if not well.
 pub(super) fn header(page: &mut Page, record: &Record) {
@@ -263,10 +265,16 @@ pub(super) fn paired(page: &mut Page, record: &Record) {
             PairedVerdict::Same => ("the same within 2 %", Paint::Plain),
             PairedVerdict::Undecided => ("undecided", Paint::Faint),
         };
+        let burst = |target| {
+            let of = |cell: &&Cell| cell.target == target && cell.name == pair.name;
+            record.cells.iter().find(of).and_then(Cell::burst)
+        };
+        let beside = beside_verdict(burst(0), burst(1));
+        let word = beside.map_or_else(|| word.to_owned(), |burst| format!("{word}; {burst}"));
         table.painted_row(vec![
             (name, Paint::Plain),
             (number::significant(pair.ratio), Paint::Plain),
-            (word.to_owned(), paint),
+            (word, paint),
             (interval, Paint::Plain),
             (pair.n.to_string(), Paint::Plain),
         ]);

@@ -35,7 +35,12 @@ fn table(
     let both = columns == Columns::BothRates;
     let mut heads = vec![("cell", Align::Left), ("rate", Align::Right), ("95 %", Align::Right)];
     heads.extend(both.then_some(("also", Align::Right)));
-    heads.extend([("p50", Align::Right), ("p99", Align::Right)]);
+    let any_burst = cells.iter().any(|cell| cell.burst().is_some());
+    heads.extend(any_burst.then_some(("lasting", Align::Right)));
+    // What lasts takes the place of the median, where there is no room for both.
+    let median = both || !any_burst;
+    heads.extend(median.then_some(("p50", Align::Right)));
+    heads.push(("p99", Align::Right));
     let any_meaning = meaning::any(cells);
     heads.extend(any_meaning.then_some(("rate of", Align::Left)));
     let any_marks = marks.iter().any(|(mark, _)| !mark.is_empty());
@@ -49,7 +54,8 @@ fn table(
             (words::interval(cell, page.style), Paint::Plain),
         ];
         row.extend(both.then(|| (words::other_rate(cell), Paint::Faint)));
-        row.push((words::percentile(latency, 50.0), Paint::Plain));
+        row.extend(any_burst.then(|| (words::lasting(cell), Paint::Plain)));
+        row.extend(median.then(|| (words::percentile(latency, 50.0), Paint::Plain)));
         row.push((words::percentile(latency, 99.0), Paint::Plain));
         row.extend(any_meaning.then(|| (meaning::word(cell), Paint::Plain)));
         row.extend(any_marks.then(|| mark.clone()));

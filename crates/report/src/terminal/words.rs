@@ -148,6 +148,20 @@ fn operations(cell: &Cell) -> String {
     format!("{}{unit}", number::iops(cell.iops))
 }
 
+/// Beside a burst the rate that lasts, or that it was not seen; nothing beside any other rate, which
+/// lasts itself.
+pub(crate) fn lasting(cell: &Cell) -> String {
+    let Some(burst) = cell.burst() else { return String::new() };
+    if burst.cut {
+        return headline(cell);
+    }
+    let of = |iops: f64| {
+        let block = if cell.iops > 0.0 { cell.bytes_per_s / cell.iops } else { 0.0 };
+        headline(&Cell { iops, bytes_per_s: iops * block, ..cell.clone() })
+    };
+    burst.lasting_iops.map_or_else(|| "not seen".to_owned(), of)
+}
+
 /// The other of the two.
 pub(crate) fn other_rate(cell: &Cell) -> String {
     if cell.is_large_block() { operations(cell) } else { number::rate(cell.bytes_per_s) }

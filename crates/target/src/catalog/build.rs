@@ -1,9 +1,8 @@
 //! The one place where a file's numbers become a model's.
 
 use super::{BadCatalog, DriveEntry, DriveKind, HostEntry};
-use block::Machine;
 use model::{
-    Attached, BlockMapped, BlockMappedParams, Disk, DiskParams, Fua, PortParams, Shingling,
+    Attached, BlockMapped, BlockMappedParams, Cached, Disk, DiskParams, Fua, PortParams, Shingling,
     WriteCaching,
     flash::page_mapped::{Cleaning, PageMapped, PageMappedParams, PowerLoss, SlcCache, State},
 };
@@ -43,7 +42,7 @@ impl DriveEntry {
         &self,
         settings: &DriveSettings,
         queue_depth: u32,
-    ) -> Result<Box<dyn Machine>, BadCatalog> {
+    ) -> Result<Box<dyn Cached>, BadCatalog> {
         Ok(match self.kind {
             DriveKind::BlockMapped => {
                 Box::new(BlockMapped::new(self.block_mapped(settings)?, queue_depth))
@@ -83,7 +82,11 @@ impl DriveEntry {
     }
 
     /// `drive`, built of this entry, as its port sees it.
-    pub(crate) fn attached(&self, drive: &dyn Machine, settings: &DriveSettings) -> Attached {
+    pub(crate) fn attached(
+        &self,
+        drive: &dyn block::Machine,
+        settings: &DriveSettings,
+    ) -> Attached {
         let geometry = drive.geometry(block::Drive(0));
         let commands = self.commands(settings).min(geometry.queue_depth);
         Attached { geometry, commands, write_cache: self.write_cache(settings) }

@@ -1,13 +1,13 @@
 //! Drives on their media, in reach while a stack stands on them: somebody may cut their power.
 
 use super::{
-    meter::Metered,
+    drives::Members,
     resolve::{ResolvedDrive, resolve},
     text::{BadStack, Stack},
 };
 use crate::catalog::Catalog;
 use block::{Completion, Drive, Effects, Geometry, Instant, Machine, Request, Rng};
-use model::{Attached, Bank, Contents, Grain, Loss, Media, Rig, WriteCache};
+use model::{Attached, Contents, Grain, Loss, Media, Rig, WriteCache};
 use std::{cell::RefCell, rc::Rc};
 
 /// What served drives' bytes have to fear.
@@ -23,12 +23,12 @@ pub enum Power {
 
 /// The drives; clones are the same ones.
 #[derive(Clone)]
-pub(super) struct Bench(Rc<RefCell<Rig<Metered<Bank>>>>);
+pub(super) struct Bench(Rc<RefCell<Rig<Members>>>);
 
 impl Bench {
     /// With new media, or those that a power cut left.
     pub fn new(
-        drives: Metered<Bank>,
+        drives: Members,
         power: Power,
         resolved: &[ResolvedDrive<'_>],
         attached: &[Attached],

@@ -11,6 +11,7 @@
 //! ```
 
 mod bench;
+mod drives;
 mod managed;
 mod memory;
 mod meter;

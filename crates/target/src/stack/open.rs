@@ -5,6 +5,7 @@
 
 use super::{
     bench::{Bench, Power},
+    drives::Drives,
     managed::{Found, Managed, with_flash},
     meter::{Metered, Traffic},
     resolve::{Resolved, ResolvedArray, resolve, write_through},
@@ -16,7 +17,9 @@ use crate::{
 };
 use block::{Data, Drive, Engine, Geometry, Instant, Machine, Stack, Wrapper};
 use engine::Clock;
-use model::{Array, Bank, Loss, Media, Paced, Port, Sim, Witness, fs::FileSystem};
+use model::{
+    Array, Bank, Cached, FastCache, Loss, Media, Paced, Port, Sim, Witness, fs::FileSystem,
+};
 
 /// Requests that a stack takes at a time, at least.
 pub const QUEUE_DEPTH: u32 = 1024;
@@ -48,8 +51,16 @@ pub struct Opened {
     pub notes: Vec<String>,
     /// Whether a completed write lies in no cache that a flush would empty.
     pub writes_through: bool,
-    /// The drives on their media, where they are served.
-    bench: Option<Bench>,
+    /// The drives, in reach below all that stands on them.
+    reach: Reach,
+}
+
+/// Drives that can be reached beside the requests.
+enum Reach {
+    /// Measured: they are asked how their caches stand.
+    Measured(Drives),
+    /// Served, on their media: their power can be cut.
+    Served(Bench),
 }
 
 /// What lies on top. A file system is kept in reach: files are opened and cut, and its cache is dropped, beside the
@@ -143,9 +154,27 @@ impl Opened {
     /// Of a stack that is measured.
     pub fn power_cut(self, seed: u64) -> (Vec<Media>, Loss) {
         let now = self.now();
-        let Self { engine, bench, .. } = self;
+        let Self { engine, reach, .. } = self;
         drop(engine);
-        bench.expect("a served stack has media").power_cut(now, seed)
+        let Reach::Served(bench) = reach else { panic!("only a served stack has media") };
+        bench.power_cut(now, seed)
+    }
+
+    /// How the fast caches of measured drives stand, those of one kind together.
+    pub fn fast_caches(&self) -> Vec<FastCache> {
+        let mut all: Vec<FastCache> = Vec::new();
+        let Reach::Measured(drives) = &self.reach else { return all };
+        for cache in drives.fast_caches(self.now()) {
+            match all.iter_mut().find(|known| known.kind == cache.kind) {
+                Some(known) => {
+                    known.capacity_bytes += cache.capacity_bytes;
+                    known.held_bytes += cache.held_bytes;
+                    known.taken_bytes += cache.taken_bytes;
+                }
+                None => all.push(cache),
+            }
+        }
+        all
     }
 
     /// The managed volume, if there is one: its counters.
@@ -189,7 +218,7 @@ pub fn open_for(
     let mut layers = drive_layers(stack, &resolved);
     let traffic = Traffic::default();
     let was_there = matches!(purpose, Purpose::Served(_, Power::Back(_)));
-    let (engine, bench) = drives_and_port(&resolved, purpose, traffic.clone(), &mut layers)?;
+    let (engine, reach) = drives_and_port(&resolved, purpose, traffic.clone(), &mut layers)?;
     let engine = match &resolved.array {
         Some(array) => with_array(engine, array, resolved.drives.len(), &mut layers)?,
         None => engine,
@@ -222,7 +251,8 @@ pub fn open_for(
     // A managed volume gathers what is written to it, whatever the drives do.
     let writes_through = resolved.flash.is_none() && write_through(&resolved.drives);
     let engine = Witness::new(top);
-    Ok(Opened { engine, layers, ram_bytes, traffic, notes: resolved.notes, writes_through, bench })
+    let notes = resolved.notes;
+    Ok(Opened { engine, layers, ram_bytes, traffic, notes, writes_through, reach })
 }
 
 fn drive_layers(stack: &StackText, resolved: &Resolved<'_>) -> Vec<LayerInfo> {
@@ -252,8 +282,8 @@ fn drives_and_port(
     purpose: Purpose,
     traffic: Traffic,
     layers: &mut Vec<LayerInfo>,
-) -> Result<(Box<dyn Engine>, Option<Bench>), BadStack> {
-    let mut machines: Vec<Box<dyn Machine>> = Vec::new();
+) -> Result<(Box<dyn Engine>, Reach), BadStack> {
+    let mut machines: Vec<Box<dyn Cached>> = Vec::new();
     let mut attachments = Vec::new();
     for drive in &resolved.drives {
         let machine = drive.entry.build(&drive.settings, QUEUE_DEPTH);
@@ -280,12 +310,16 @@ fn drives_and_port(
     });
     let drives = Metered { machine: Bank::new(machines), traffic };
     let (clock, power) = match purpose {
-        Purpose::Measured => return Ok((Box::new(Stack::new(port, Sim::new(drives))), None)),
+        Purpose::Measured => {
+            let drives = Drives::new(drives);
+            let engine = Box::new(Stack::new(port, Sim::new(drives.clone())));
+            return Ok((engine, Reach::Measured(drives)));
+        }
         Purpose::Served(clock, power) => (clock, power),
     };
     let bench = Bench::new(drives, power, &resolved.drives, &attachments);
     let paced = Paced::new(bench.clone(), RealClock(clock));
-    Ok((Box::new(Stack::new(port, paced)), Some(bench)))
+    Ok((Box::new(Stack::new(port, paced)), Reach::Served(bench)))
 }
 
 /// How many requests a member must take so that the array above takes [`QUEUE_DEPTH`].

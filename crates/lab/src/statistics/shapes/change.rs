@@ -21,6 +21,8 @@ pub struct Change {
     pub bytes_until: u64,
     /// The median of the samples fell with the mean, to this share or less.
     fell_to: f64,
+    /// Too early for two levels of 2 s each: a warm-up that was cut.
+    of_start: bool,
 }
 
 /// Each side of the change lasts at least this long.
@@ -42,6 +44,39 @@ impl Change {
     /// Whether it is a fall to 80 % or less: what a full write cache looks like.
     pub fn is_cliff(&self) -> bool {
         self.fell_to <= CLIFF_REMAINS_MAX
+    }
+
+    /// Whether writes that became slower here were a burst until then.
+    pub fn ends_burst(&self) -> bool {
+        self.is_cliff() || self.of_start
+    }
+
+    /// A start of `cut` ticks that was cut off for being faster than the rest, by more than 10 %.
+    pub fn of_fast_start(ticks: &[Tick], cut: usize) -> Option<Self> {
+        if cut == 0 || cut >= ticks.len() {
+            return None;
+        }
+        let change = Self::between(ticks, cut, 0.0);
+        let fell_to = change.operations_per_tick_after / change.operations_per_tick_before;
+        (fell_to * FACTOR_MIN < 1.0).then_some(Self { fell_to, of_start: true, ..change })
+    }
+
+    /// The change at a tick that is not the first.
+    fn between(ticks: &[Tick], at_tick: usize, fell_to: f64) -> Self {
+        let (before, after) = ticks.split_at(at_tick);
+        let mean = |part: &[Tick], count: fn(&Tick) -> u64| {
+            part.iter().map(count).sum::<u64>() as f64 / part.len() as f64
+        };
+        Self {
+            at_tick,
+            operations_per_tick_before: mean(before, |tick| tick.operations),
+            operations_per_tick_after: mean(after, |tick| tick.operations),
+            bytes_per_tick_before: mean(before, |tick| tick.bytes),
+            bytes_per_tick_after: mean(after, |tick| tick.bytes),
+            bytes_until: before.iter().map(|tick| tick.bytes).sum(),
+            fell_to,
+            of_start: false,
+        }
     }
 
     /// The same change, seen from `ticks` before the series in which it was found, which moved
@@ -67,21 +102,10 @@ pub fn lasting_change(ticks: &[Tick], tick_ns: u64) -> Option<Change> {
     let (samples, ticks_per_sample) = coalesce(ticks, tick_ns);
     let rates: Vec<f64> = samples.iter().map(|sample| sample.operations as f64).collect();
     let step = lasting_step(&rates, tick_ns * ticks_per_sample as u64)?;
-    let (before, after) = ticks.split_at(step.at * ticks_per_sample);
-    let mean = |part: &[Tick], count: fn(&Tick) -> u64| {
-        part.iter().map(count).sum::<u64>() as f64 / part.len() as f64
-    };
     let (first, second) = rates.split_at(step.at);
     let medians = moments::median(second) / moments::median(first);
-    Some(Change {
-        at_tick: before.len(),
-        operations_per_tick_before: mean(before, |tick| tick.operations),
-        operations_per_tick_after: mean(after, |tick| tick.operations),
-        bytes_per_tick_before: mean(before, |tick| tick.bytes),
-        bytes_per_tick_after: mean(after, |tick| tick.bytes),
-        bytes_until: before.iter().map(|tick| tick.bytes).sum(),
-        fell_to: medians.max(step.after / step.before),
-    })
+    let fell_to = medians.max(step.after / step.before);
+    Some(Change::between(ticks, step.at * ticks_per_sample, fell_to))
 }
 
 #[cfg(test)]

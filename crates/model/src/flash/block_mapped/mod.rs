@@ -24,7 +24,7 @@ mod writer;
 
 pub use params::BlockMappedParams;
 
-use crate::{Outbox, WriteCaching, nanoseconds_for};
+use crate::{Cached, FastCache, Outbox, WriteCaching, nanoseconds_for};
 use block::{
     Command, Completion, Data, Drive, Durability, Effects, Extent, Geometry, Instant, Machine,
     Payload, Request, Tag,
@@ -217,6 +217,13 @@ impl BlockMapped {
         };
         assert!(bytes > 0 && offset + bytes <= self.params.capacity_bytes, "outside of the drive");
         assert!((offset | bytes).is_multiple_of(512), "a request that splits a sector");
+    }
+}
+
+impl Cached for BlockMapped {
+    /// Its buffer holds a few lines and is full after as many writes.
+    fn fast_caches(&self, _: Instant) -> Vec<FastCache> {
+        Vec::new()
     }
 }
 

@@ -30,7 +30,7 @@ pub use params::{BadParams, Cleaning, PageMappedParams, PowerLoss, SlcCache, Sta
 pub use wear::Wear;
 pub use work::Counters;
 
-use crate::{Outbox, WriteCaching};
+use crate::{Cached, FastCache, Outbox, WriteCaching};
 use block::{
     Command, Completion, Data, Drive, Durability, Effects, Extent, Geometry, Instant, Machine,
     Request,
@@ -281,6 +281,12 @@ fn units_touched(extent: Extent) -> (u32, u32) {
     let shift = UNIT_BYTES.trailing_zeros();
     let last = extent.offset + u64::from(extent.bytes) - 1;
     ((extent.offset >> shift) as u32, (last >> shift) as u32 + 1)
+}
+
+impl Cached for PageMapped {
+    fn fast_caches(&self, now: Instant) -> Vec<FastCache> {
+        self.nand.fast_caches(now.0)
+    }
 }
 
 impl Machine for PageMapped {

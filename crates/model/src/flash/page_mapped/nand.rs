@@ -7,7 +7,7 @@ use super::{
     params::{SlcCache, UNIT_BYTES},
     work::{Origin, Work},
 };
-use crate::nanoseconds_for;
+use crate::{FastCache, FastCacheKind, nanoseconds_for};
 
 /// Planes and channels as timelines, with the buffer in front of them.
 #[derive(Debug)]
@@ -24,6 +24,9 @@ pub struct Nand {
     page_transfer_ns: u64,
     /// When each of the latest NAND pages left the buffer: the oldest makes room for the next.
     buffer: Vec<u64>,
+    page_bytes: u64,
+    /// Pages that were ever handed to the buffer.
+    handed_over: u64,
     oldest: usize,
     slc: Option<Slc>,
     /// When the write at hand reached the drive.
@@ -43,6 +46,8 @@ struct Slc {
     capacity: u64,
     used: u64,
     folded: u64,
+    /// NAND pages that were ever written into it.
+    taken: u64,
 }
 
 /// What a write waited for.
@@ -65,6 +70,7 @@ impl Nand {
             capacity: bytes / page_bytes,
             used: 0,
             folded: 0,
+            taken: 0,
         });
         Self {
             planes: vec![Lane::default(); planes as usize],
@@ -77,6 +83,8 @@ impl Nand {
             unit_transfer_ns: transfer(u64::from(UNIT_BYTES)),
             page_transfer_ns: transfer(page_bytes),
             buffer: vec![0; (params.write_buffer_bytes / page_bytes) as usize],
+            page_bytes,
+            handed_over: 0,
             oldest: 0,
             slc,
             arrived: 0,
@@ -152,12 +160,35 @@ impl Nand {
 
     /// What an idle drive did since it had nothing to do: pages read from the SLC cache and programmed,
     /// on all planes at once.
+    /// How many pages an idle drive could fold until `now`.
+    fn foldable_until(&self, now: u64) -> u64 {
+        let idle_ns = now.saturating_sub(self.drained);
+        (idle_ns / (self.read_ns + self.program_ns)).saturating_mul(self.planes.len() as u64)
+    }
+
+    /// The SLC cache and the buffer in front of all.
+    pub fn fast_caches(&self, now: u64) -> Vec<FastCache> {
+        let slc = self.slc.as_ref().map(|slc| FastCache {
+            kind: FastCacheKind::Slc,
+            capacity_bytes: slc.capacity * self.page_bytes,
+            held_bytes: (slc.used - self.foldable_until(now).min(slc.used)) * self.page_bytes,
+            taken_bytes: slc.taken * self.page_bytes,
+        });
+        let buffered = self.buffer.iter().filter(|&&done| done > now).count() as u64;
+        let memory = FastCache {
+            kind: FastCacheKind::Memory,
+            capacity_bytes: self.buffer.len() as u64 * self.page_bytes,
+            held_bytes: buffered * self.page_bytes,
+            taken_bytes: self.handed_over * self.page_bytes,
+        };
+        slc.into_iter().chain([memory]).collect()
+    }
+
     #[cold]
     fn fold_until(&mut self, now: u64) {
+        let foldable = self.foldable_until(now);
         let slc = self.slc.as_mut().expect("the caller saw it");
-        let idle_ns = now.saturating_sub(self.drained);
-        let a_page_ns = self.read_ns + self.program_ns;
-        let pages = (idle_ns / a_page_ns).saturating_mul(self.planes.len() as u64).min(slc.used);
+        let pages = foldable.min(slc.used);
         slc.used -= pages;
         slc.folded += pages;
         self.drained = self.drained.max(now);
@@ -169,6 +200,7 @@ impl Nand {
         match &mut self.slc {
             Some(slc) if origin == Origin::Host && slc.used < slc.capacity => {
                 slc.used += 1;
+                slc.taken += 1;
                 slc.program_ns
             }
             _ => self.program_ns,
@@ -197,6 +229,7 @@ impl Work for Nand {
         let program_ns = self.program_time(origin);
         let done = self.planes[plane].queue(loaded, program_ns);
         self.buffer[self.oldest] = done;
+        self.handed_over += 1;
         self.oldest += 1;
         if self.oldest == self.buffer.len() {
             self.oldest = 0;
