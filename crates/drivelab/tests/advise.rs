@@ -6,10 +6,14 @@ use common::{Bench, Call, Outcome, assert_one_sentence};
 use serde_json::Value;
 use std::path::Path;
 
-/// 70 % reads of 8 KiB, for 1000 USD, of what `words` name.
+/// The day of every question here.
+const TODAY: &str = "2026-11-23";
+
+/// 70 % reads of 8 KiB, for 1000 USD, of what `words` name, at any price that was ever asked.
 fn advise(words: &[&str]) -> Outcome {
     let question = ["advise", "--read", "70", "--block", "8K", "--budget", "1000USD"];
-    Call::new(question, Path::new("/")).and(words).done()
+    let ages = ["--as-of", TODAY, "--price-age", "100"];
+    Call::new(question, Path::new("/")).and(ages).and(words).done()
 }
 
 fn answer(words: &[&str]) -> Value {
@@ -108,6 +112,36 @@ fn what_would_be_worn_out_is_left_out_with_its_years() {
     assert_eq!((&disk["wears"], &disk["years"]), (&false.into(), &Value::Null));
 }
 
+/// Without a word about prices `advise` once recommended drives of 2008 at what they cost in 2008, before any that can be bought.
+/// They may be looked at; nobody can buy them.
+#[test]
+fn a_drive_of_2008_at_its_price_of_2008_is_shown_and_not_recommended() {
+    let question = ["advise", "--read", "70", "--block", "8K", "--budget", "1000USD", "--as-of"];
+    let ask = |words: &[&str]| Call::new(question, Path::new("/")).and(words).done().succeeded();
+    let names = ["nvme-tlc:state=fresh", "qlc:state=fresh", "sata-750"];
+    let json = |day: &str, more: &[&str]| -> Value {
+        let text = ask(&[&[day, "--json"], &names[..], more].concat()).stdout;
+        serde_json::from_str(&text).expect("one JSON document")
+    };
+    let today = json(TODAY, &[]);
+    let first = &places(&today, "ranked")[0];
+    assert_eq!(first["price_asked"], "2026-01-09");
+    let old = named(&today, "compared", "sata-750");
+    assert_eq!((&old["price"], &old["price_asked"]), (&130.0.into(), &"2008".into()));
+    assert!(places(&today, "ranked").iter().all(|place| place["price_asked"] != "2008"));
+    let page = ask(&[&[TODAY], &names[..]].concat()).stdout;
+    let (to_buy, rest) = page.split_once("For comparison, at prices of 2008").expect(&page);
+    assert!(!to_buy.contains("sata-750") && rest.contains("sata-750"), "{page}");
+    // A price grows old: what was young enough to buy at is not so for ever.
+    let later = json("2028-02", &[]);
+    assert!(places(&later, "ranked").is_empty(), "{later:#}");
+    let because = later["because"][0].as_str().expect("a sentence");
+    assert!(because.contains("older than 2 years") && because.contains("--price"), "{because}");
+    // And one that is given is of today.
+    let given = json("2028-02", &["--price", "sata-750=20USD"]);
+    assert_eq!(named(&given, "ranked", "sata-750")["price"], 20.0);
+}
+
 #[test]
 fn what_has_no_price_in_the_currency_stands_apart_until_it_gets_one() {
     let question = ["advise", "--read", "70", "--block", "8K", "--budget", "300EUR", "--json"];
@@ -142,7 +176,7 @@ fn a_run_is_ranked_by_what_it_measured_beside_models() {
     ]);
     run.done().succeeded();
     let question = ["advise", "--read", "70", "--block", "8K", "--budget", "1000USD", "--json"];
-    let words = ["mine", "mtron-mobi-32", "--store"];
+    let words = ["mine", "mtron-mobi-32", "--price-age", "100", "--store"];
     let call = Call::new(question, Path::new("/")).and(words).and([bench.path("store.sqlite")]);
     let answer: Value = serde_json::from_str(&call.done().succeeded().stdout).expect("JSON");
     let mine = named(&answer, "ranked", "mine");

@@ -3,6 +3,7 @@
 use block::parse_bytes;
 use clap::Args;
 use std::path::PathBuf;
+use target::catalog::PriceDate;
 
 /// What `advise --help` opens with.
 pub const ABOUT: &str = "\
@@ -79,6 +80,14 @@ pub struct AdviseArguments {
     #[arg(long, value_name = "NAME=129EUR", help_heading = "What to know")]
     pub price: Vec<String>,
 
+    /// Older prices are shown for comparison and not ranked
+    #[arg(long, value_name = "YEARS", value_parser = years, default_value = "2", help_heading = "What to know")]
+    pub price_age: f64,
+
+    /// The day of the question, such as 2026-11-23, which prices are old or young by [default: today]
+    #[arg(long, value_name = "DATE", value_parser = day, help_heading = "What to know")]
+    pub as_of: Option<PriceDate>,
+
     /// How many of the ranked are printed
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = "What to know")]
     pub limit: usize,
@@ -118,6 +127,11 @@ fn block_size(text: &str) -> Result<u32, String> {
         return Ok(bytes as u32);
     }
     Err("a block is of whole sectors of 512 B, up to 16 MiB: write such as 8K".to_owned())
+}
+
+/// A day, a month or a year.
+fn day(text: &str) -> Result<PriceDate, String> {
+    PriceDate::parse(text).ok_or_else(|| "write a date such as 2026-11-23 or 2026-11".to_owned())
 }
 
 /// A time in years.

@@ -6,7 +6,7 @@
 //! ```
 
 use super::{
-    question::{Price, Question},
+    question::{Asked, Price, Question},
     recorded::{self, Measured},
 };
 use anyhow::{Context, Result, bail, ensure};
@@ -14,7 +14,10 @@ use flash::BLOCK_BYTES;
 use lab::names::did_you_mean;
 use record::Money;
 use std::path::Path;
-use study::{advice::Refusal, steady::Order};
+use study::{
+    advice::{Purpose, Refusal},
+    steady::Order,
+};
 use target::{
     catalog::{Catalog, DriveEntry, Price as Printed},
     stack::{self, CHUNK_BYTES, Member, Part, SPARE_PER_MILLE, Stack},
@@ -111,7 +114,7 @@ impl Field {
                 let drives = drives.filter_map(|member| catalog.drive(&member.drive.name));
                 known.extend(drives.map(DriveEntry::name));
             } else {
-                let runs = recorded::candidates(name, store, question)
+                let runs = recorded::candidates(name, store, catalog, question)
                     .map_err(|error| of_nothing(error, name, catalog))?;
                 for candidate in runs {
                     field.put(candidate, question);
@@ -128,16 +131,16 @@ impl Field {
         Ok(field)
     }
 
-    /// A drive, every array of it, and a managed volume on each; of a drive without a price only the fewest that hold
-    /// what must find room.
+    /// A drive, every array of it, and a managed volume on each; of a drive that nobody can buy at a price known today
+    /// only the fewest that hold what must find room.
     fn put_drive(&mut self, drive: &DriveEntry, question: &Question) {
         let price = price_of(drive, question);
-        let is_priced = price.amount().is_some();
+        let is_to_buy = question.purpose(&price) == Purpose::Buy;
         for (count, level) in shapes() {
             let base = array_of(drive.name(), count, level);
             let array = (!level.is_empty()).then_some(Array { level, count });
             let base_bytes = volume_bytes(drive.capacity_bytes, count, level);
-            if !is_priced {
+            if !is_to_buy {
                 let fewest = question
                     .need
                     .capacity_bytes
@@ -310,16 +313,19 @@ fn spare_per_mille(base_bytes: u64, capacity_bytes: Option<u64>) -> Option<u32> 
 
 fn price_of(drive: &DriveEntry, question: &Question) -> Price {
     if let Some(amount) = question.given(drive.name()) {
-        return Price::Known { amount, source: "as given".to_owned() };
+        return Price::Known { amount, source: "as given".to_owned(), asked: Asked::Now };
     }
     match &drive.price {
-        Some(Printed { usd: Some(usd), source, .. }) if question.currency == "USD" => {
-            Price::Known { amount: *usd, source: source.clone() }
+        Some(Printed { usd: Some(usd), source, date, .. }) if question.currency == "USD" => {
+            let asked = date.map_or(Asked::Never, Asked::On);
+            Price::Known { amount: *usd, source: source.clone(), asked }
         }
         Some(Printed { usd: Some(usd), .. }) => {
             Price::Foreign(Money { amount: *usd, currency: "USD".to_owned() })
         }
-        Some(Printed { usd: None, text, source }) => Price::Unknown(format!("{text} ({source})")),
+        Some(Printed { usd: None, text, source, .. }) => {
+            Price::Unknown(format!("{text} ({source})"))
+        }
         None => Price::Unknown(String::new()),
     }
 }
@@ -327,8 +333,8 @@ fn price_of(drive: &DriveEntry, question: &Question) -> Price {
 fn times(price: &Price, count: u16) -> Price {
     let count = f64::from(count);
     match price {
-        Price::Known { amount, source } => {
-            Price::Known { amount: amount * count, source: source.clone() }
+        Price::Known { amount, source, asked } => {
+            Price::Known { amount: amount * count, source: source.clone(), asked: *asked }
         }
         Price::Foreign(Money { amount, currency }) => {
             Price::Foreign(Money { amount: amount * count, currency: currency.clone() })
@@ -346,11 +352,12 @@ fn price_of_stack(stack: &Stack, catalog: &Catalog, question: &Question) -> Pric
         sum = Some(match (sum, one) {
             (None, one) => one,
             (
-                Some(Price::Known { amount, source }),
-                Price::Known { amount: more, source: other },
+                Some(Price::Known { amount, source, asked }),
+                Price::Known { amount: more, source: other, asked: earlier },
             ) => {
                 let source = if source == other { source } else { format!("{source}; {other}") };
-                Price::Known { amount: amount + more, source }
+                // A sum is as old as its oldest part.
+                Price::Known { amount: amount + more, source, asked: asked.min(earlier) }
             }
             (Some(unknown @ Price::Unknown(_)), _) | (_, unknown @ Price::Unknown(_)) => unknown,
             (Some(Price::Foreign(a)), Price::Foreign(b)) if a.currency == b.currency => {

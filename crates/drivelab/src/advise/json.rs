@@ -1,6 +1,11 @@
 //! The whole answer for programs; `docs/advice.md` describes it.
 
-use super::{Advice, modelled::Basis, question::Price, reasons};
+use super::{
+    Advice,
+    modelled::Basis,
+    question::{Asked, Price},
+    reasons,
+};
 use serde_json::{Value, json};
 use study::advice::{Endurance, Lifetime, Place, Refusal, price_at_par};
 use study::steady::Order;
@@ -32,9 +37,12 @@ pub fn document(advice: &Advice<'_>) -> Value {
             "capacity_bytes": need.capacity_bytes,
             "written_bytes_per_day": need.written_bytes_per_day,
             "years": need.years,
+            "as_of": advice.question.today.to_string(),
+            "price_age_months": advice.question.price_age_months,
             "seed": advice.question.seed,
         },
         "ranked": advice.ranking.ranked.iter().map(|found| place(advice, found)).collect::<Vec<_>>(),
+        "compared": advice.ranking.compared.iter().map(|found| place(advice, found)).collect::<Vec<_>>(),
         "unranked": unpriced.collect::<Vec<_>>(),
         "refused": early.chain(worn).chain(impossible).collect::<Vec<_>>(),
         "because": reasons::because(advice),
@@ -66,6 +74,11 @@ fn place(advice: &Advice<'_>, place: &Place) -> Value {
         "price": offer.price,
         "price_elsewhere": foreign,
         "price_source": source,
+        "price_asked": match candidate.price.asked() {
+            Asked::On(date) => Some(date.to_string()),
+            Asked::Now => Some(advice.question.today.to_string()),
+            Asked::Never => None,
+        },
         "capacity_bytes": offer.capacity_bytes,
         "read_iops": offer.read.value,
         "write_iops": offer.write.value,

@@ -17,7 +17,7 @@ use record::Flag;
 use report::derive::Figure;
 use std::{collections::BTreeMap, sync::Mutex, thread};
 use study::{
-    advice::{Endurance, Offer},
+    advice::{Endurance, Offer, Purpose},
     steady::{self, Bench, InLine, Order, Rates, Rating, Workload},
 };
 use target::{
@@ -142,7 +142,7 @@ pub fn answer(
     }
     let amplifications = Amplifications { catalog, question, known: Mutex::new(BTreeMap::new()) };
     let one = |candidate: &Candidate| match &candidate.source {
-        Source::Recorded(measured) => Ok(Ok(recorded(candidate, measured))),
+        Source::Recorded(measured) => Ok(Ok(recorded(candidate, measured, question))),
         Source::Modelled { base, base_bytes, volume, array } => {
             let stacks = modelled(candidate, catalog);
             let ends: Vec<&Base> =
@@ -166,19 +166,30 @@ pub fn answer(
     study::in_parallel(candidates, threads, &|_, _| (), |_| 1, one).into_iter().collect()
 }
 
-fn recorded(candidate: &Candidate, measured: &Measured) -> Answered {
+fn recorded(candidate: &Candidate, measured: &Measured, question: &Question) -> Answered {
     let Measured { run, read, write, mixed, flags } = measured;
     Answered {
-        offer: offer(candidate, *read, *write, Endurance::Unknown),
+        offer: offer(
+            candidate,
+            question.purpose(&candidate.price),
+            [*read, *write],
+            Endurance::Unknown,
+        ),
         check: *mixed,
         basis: Basis::Measured { run: run.clone(), flags: flags.clone() },
     }
 }
 
-fn offer(candidate: &Candidate, read: Figure, write: Figure, endurance: Endurance) -> Offer {
+fn offer(
+    candidate: &Candidate,
+    purpose: Purpose,
+    [read, write]: [Figure; 2],
+    endurance: Endurance,
+) -> Offer {
     Offer {
         name: candidate.name.clone(),
         price: candidate.price.amount(),
+        purpose,
         capacity_bytes: candidate.capacity_bytes,
         read,
         write,
@@ -215,7 +226,12 @@ impl Modelled<'_> {
             Order::Sequential => self.base.clone(),
         };
         Ok(Answered {
-            offer: offer(self.candidate, exact(rates.read), exact(rates.write), endurance),
+            offer: offer(
+                self.candidate,
+                question.purpose(&self.candidate.price),
+                [rates.read, rates.write].map(exact),
+                endurance,
+            ),
             check: self.between.is_none().then_some(rates.mixed),
             basis: Basis::Modelled { stack: stack.to_string(), between: self.between },
         })
@@ -263,7 +279,12 @@ impl Modelled<'_> {
         Ok(Ok(Answered {
             offer: Offer {
                 capacity_bytes: exported_bytes,
-                ..offer(self.candidate, exact(rates.read_anywhere), exact(write), endurance)
+                ..offer(
+                    self.candidate,
+                    question.purpose(&self.candidate.price),
+                    [rates.read_anywhere, write].map(exact),
+                    endurance,
+                )
             },
             check: None,
             basis: Basis::Computed { stack: stack.to_string(), fill, log_per_host_byte },

@@ -22,9 +22,10 @@ pub fn page(advice: &Advice<'_>, limit: usize, style: &Style) -> String {
     let mut page = Page::new(style);
     page.heading(&question(advice));
     page.gap();
-    ranked(&mut page, advice, limit);
+    ranked(&mut page, advice, &advice.ranking.ranked, limit);
     list(&mut page, "Why", reasons::because(advice));
     list(&mut page, "What would change it", reasons::would_change(advice));
+    compared(&mut page, advice, limit);
     unpriced(&mut page, advice, limit);
     list(&mut page, "Left out", left_out(advice));
     list(&mut page, "Assumed", reasons::assumed(advice));
@@ -68,8 +69,18 @@ fn list(page: &mut Page<'_>, heading: &str, sentences: Vec<String>) {
     }
 }
 
-fn ranked(page: &mut Page<'_>, advice: &Advice<'_>, limit: usize) {
-    let places = &advice.ranking.ranked;
+/// What is not ranked because its price is an old one.
+fn compared(page: &mut Page<'_>, advice: &Advice<'_>, limit: usize) {
+    let places = &advice.ranking.compared;
+    if places.is_empty() {
+        return;
+    }
+    let years = reasons::price_years(advice, places);
+    page.heading(&format!("For comparison, at prices of {years}: nothing to buy at these today"));
+    ranked(page, advice, places, limit);
+}
+
+fn ranked(page: &mut Page<'_>, advice: &Advice<'_>, places: &[Place], limit: usize) {
     if places.is_empty() {
         return;
     }
@@ -79,6 +90,7 @@ fn ranked(page: &mut Page<'_>, advice: &Advice<'_>, limit: usize) {
         ("", Align::Right),
         ("what", Align::Left),
         (advice.question.currency.as_str(), Align::Right),
+        ("asked", Align::Left),
         ("holds", Align::Right),
         ("IOPS", Align::Right),
         (per_iops.as_str(), Align::Right),
@@ -92,6 +104,7 @@ fn ranked(page: &mut Page<'_>, advice: &Advice<'_>, limit: usize) {
             (at + 1).to_string(),
             page.style.clean(&offer.name),
             money(price, "").trim_end().to_owned(),
+            advice.answered[place.offer].0.price.asked().brief(),
             number::capacity(offer.capacity_bytes),
             number::iops(place.iops.value),
             number::three_digits(place.price_per_iops.expect("it is ranked").value),

@@ -2,12 +2,13 @@
 
 use super::arguments::AdviseArguments;
 use crate::known::prices;
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use record::Money;
 use study::{
-    advice::Need,
+    advice::{Need, Purpose},
     steady::{Order, Workload},
 };
+use target::catalog::PriceDate;
 
 /// The need, the workload, and the currency of all prices.
 pub struct Question {
@@ -17,10 +18,36 @@ pub struct Question {
     pub workload: Workload,
     /// Three letters.
     pub currency: String,
+    /// The day of the question.
+    pub today: PriceDate,
+    /// Prices older than this are no prices to buy at, months.
+    pub price_age_months: u32,
     /// What the user says of prices, in this currency.
     given: Vec<(String, f64)>,
     /// Where all random choices come from.
     pub seed: u64,
+}
+
+/// When a price was asked.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Asked {
+    /// Nobody says.
+    Never,
+    /// Then.
+    On(PriceDate),
+    /// With the question itself.
+    Now,
+}
+
+impl Asked {
+    /// `2026-01`, `now`: what fits into a column.
+    pub fn brief(self) -> String {
+        match self {
+            Self::Never => "?".to_owned(),
+            Self::On(date) => PriceDate { day: None, ..date }.to_string(),
+            Self::Now => "now".to_owned(),
+        }
+    }
 }
 
 /// What is known of a price.
@@ -32,6 +59,8 @@ pub enum Price {
         amount: f64,
         /// Who says so.
         source: String,
+        /// When.
+        asked: Asked,
     },
     /// In another: it is said, not converted.
     Foreign(Money),
@@ -45,6 +74,16 @@ impl Price {
         match self {
             Self::Known { amount, .. } => Some(*amount),
             _ => None,
+        }
+    }
+}
+
+impl Price {
+    /// When it was asked.
+    pub fn asked(&self) -> Asked {
+        match self {
+            Self::Known { asked, .. } => *asked,
+            _ => Asked::Never,
         }
     }
 }
@@ -77,8 +116,23 @@ impl Question {
             },
             given: given.collect::<Result<_>>()?,
             currency: budget.currency,
+            today: arguments.as_of.map_or_else(today, Ok)?,
+            price_age_months: (arguments.price_age * 12.0).round() as u32,
             seed: arguments.seed,
         })
+    }
+
+    /// Whether what costs so much may be bought at that price.
+    pub fn purpose(&self, price: &Price) -> Purpose {
+        match price {
+            Price::Known { asked: Asked::Now, .. } => Purpose::Buy,
+            Price::Known { asked: Asked::On(date), .. }
+                if date.months_until(self.today) <= self.price_age_months =>
+            {
+                Purpose::Buy
+            }
+            _ => Purpose::Compare,
+        }
     }
 
     /// The price that the user gives for this name.
@@ -104,6 +158,13 @@ impl Question {
     pub fn money(&self, amount: f64) -> String {
         money(amount, &self.currency)
     }
+}
+
+/// By this machine's clock, UTC.
+fn today() -> Result<PriceDate> {
+    let now = crate::run::now();
+    let day = now.get(..10).and_then(PriceDate::parse);
+    day.with_context(|| format!("this machine's clock says {now:?}: say the day with --as-of"))
 }
 
 /// `810 USD`, `12.50 USD`.

@@ -4,7 +4,7 @@ use super::{
     Advice,
     candidates::Source,
     modelled::{Answered, Basis},
-    question::Price,
+    question::{Asked, Price},
 };
 use crate::drives::numbers;
 use report::number;
@@ -25,10 +25,7 @@ pub const CHECKED: usize = 3;
 pub fn because(advice: &Advice<'_>) -> Vec<String> {
     let mut sentences = Vec::new();
     let Some(first) = advice.ranking.ranked.first() else {
-        return vec![format!(
-            "Nothing is ranked, for nothing has a price in {}: give prices with --price NAME=129{}.",
-            advice.question.currency, advice.question.currency
-        )];
+        return vec![nothing(advice)];
     };
     let (offer, reads) = (&advice.offers[first.offer], advice.question.need.reads);
     sentences.push(format!(
@@ -44,6 +41,40 @@ pub fn because(advice: &Advice<'_>) -> Vec<String> {
     sentences.extend(second(advice, first));
     sentences.extend(checks(advice));
     sentences
+}
+
+/// Why nothing is ranked.
+fn nothing(advice: &Advice<'_>) -> String {
+    let (question, compared) = (advice.question, &advice.ranking.compared);
+    let currency = &question.currency;
+    if compared.is_empty() {
+        return format!(
+            "Nothing is ranked, for nothing has a price in {currency}: give prices with \
+             --price NAME=129{currency}."
+        );
+    }
+    let years = f64::from(question.price_age_months) / 12.0;
+    format!(
+        "Nothing is ranked, for the only prices known are of {}, older than {years} years: \
+         --price NAME=129{currency} gives today's, --price-age 100 ranks at old ones.",
+        price_years(advice, compared)
+    )
+}
+
+/// `2008 and 2009`: of when the prices of some places are.
+pub fn price_years(advice: &Advice<'_>, places: &[Place]) -> String {
+    let asked = |place: &Place| match advice.answered[place.offer].0.price.asked() {
+        Asked::On(date) => date.year.to_string(),
+        _ => "no known year".to_owned(),
+    };
+    let mut years: Vec<String> = places.iter().map(asked).collect();
+    years.sort();
+    years.dedup();
+    match years.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    }
 }
 
 /// `1 / (0.70/21.3k + 0.30/11.2k)`
@@ -244,40 +275,57 @@ fn runs(advice: &Advice<'_>) -> Vec<String> {
     advice.answered.iter().filter_map(of_run).collect()
 }
 
-/// Whose prices, and of when.
+/// Whose prices, and of when: drives and RUNs by name, each once.
 fn prices(advice: &Advice<'_>) -> Option<String> {
-    let mut sources: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for place in &advice.ranking.ranked {
+    let question = advice.question;
+    let mut known: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for place in advice.ranking.ranked.iter().chain(&advice.ranking.compared) {
         let (candidate, _) = &advice.answered[place.offer];
-        if let Price::Known { source, .. } = &candidate.price {
-            let names = drives_of(advice, place).into_iter().map(DriveEntry::name);
-            let known = sources.entry(source.as_str()).or_default();
-            for name in names.chain(
-                matches!(candidate.source, Source::Recorded(_)).then_some(candidate.name.as_str()),
-            ) {
-                if !known.contains(&name) {
-                    known.push(name);
-                }
+        let Price::Known { source, asked, .. } = &candidate.price else { continue };
+        let run = matches!(candidate.source, Source::Recorded(_));
+        let own = run.then_some((candidate.name.as_str(), source.as_str(), *asked));
+        let of_drive = |drive: &'_ DriveEntry| {
+            let given = question.given(drive.name()).is_some();
+            let printed = drive.price.as_ref().filter(|_| !given);
+            match printed {
+                Some(price) => (price.source.clone(), price.date.map_or(Asked::Never, Asked::On)),
+                None => ("as given".to_owned(), Asked::Now),
             }
+        };
+        for drive in drives_of(advice, place) {
+            let (source, asked) = of_drive(drive);
+            let names = known.entry(said(&source, asked)).or_default();
+            if !names.contains(&drive.name()) {
+                names.push(drive.name());
+            }
+        }
+        if let Some((name, source, asked)) = own {
+            known.entry(said(source, asked)).or_default().push(name);
         }
     }
     let lists: Vec<String> =
-        sources.iter().map(|(source, names)| format!("{source}: {}", names.join(", "))).collect();
-    let all_given = sources.keys().all(|source| *source == "as given");
-    let cure = if all_given {
-        ""
-    } else {
-        " Printed prices are of that year; --price NAME=AMOUNT gives today's."
-    };
+        known.iter().map(|(said, names)| format!("{}: {said}", names.join(", "))).collect();
+    let all_given = known.keys().all(|said| said == "as given");
+    let cure = if all_given { "" } else { " Ask today's, and give it with --price NAME=AMOUNT." };
     (!lists.is_empty())
-        .then(|| format!("Prices, {} - {}.{cure}", advice.question.currency, lists.join("; ")))
+        .then(|| format!("Prices, {} - {}.{cure}", question.currency, lists.join("; ")))
+}
+
+/// `PC Gamer, 2026-01-09`.
+fn said(source: &str, asked: Asked) -> String {
+    match asked {
+        Asked::On(date) => format!("{source}, asked {date}"),
+        Asked::Now => source.to_owned(),
+        Asked::Never => format!("{source}, of no known date"),
+    }
 }
 
 /// How well the drives are known.
 fn models(advice: &Advice<'_>) -> Option<String> {
     let mut weak: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let mut drives = Vec::new();
-    for place in advice.ranking.ranked.iter().chain(&advice.ranking.unpriced) {
+    let ranking = &advice.ranking;
+    for place in ranking.ranked.iter().chain(&ranking.compared).chain(&ranking.unpriced) {
         drives.extend(drives_of(advice, place));
     }
     drives.sort_by_key(|drive| drive.name());
@@ -314,7 +362,8 @@ fn lifetimes(advice: &Advice<'_>) -> Option<String> {
     };
     let mut assumed: Vec<&str> = Vec::new();
     let mut unknown = false;
-    for place in advice.ranking.ranked.iter().chain(&advice.ranking.unpriced) {
+    let ranking = &advice.ranking;
+    for place in ranking.ranked.iter().chain(&ranking.compared).chain(&ranking.unpriced) {
         unknown |= place.lifetime == Lifetime::Unknown;
         for drive in drives_of(advice, place) {
             let is_assumed = matches!(rating(drive), Rating::Cycles { is_assumed: true, .. });

@@ -2,7 +2,7 @@
 
 use super::{
     candidates::{Candidate, Source},
-    question::{Price, Question},
+    question::{Asked, Price, Question},
 };
 use crate::{
     known::{Named, prices},
@@ -17,6 +17,7 @@ use report::{
 };
 use std::{path::Path, slice};
 use study::steady::Order;
+use target::catalog::{Catalog, PriceDate};
 
 /// What the cells of a run say.
 pub struct Measured {
@@ -33,25 +34,49 @@ pub struct Measured {
 }
 
 /// The targets of a run.
-pub fn candidates(word: &str, store: Option<&Path>, question: &Question) -> Result<Vec<Candidate>> {
+pub fn candidates(
+    word: &str,
+    store: Option<&Path>,
+    catalog: &Catalog,
+    question: &Question,
+) -> Result<Vec<Candidate>> {
     let mut store = output::open_store(store)?;
     store.close_orphans()?;
     let record = store.resolve(word)?;
     let words = [word.to_owned()];
     let prices = prices::of(&Named::all(&words, slice::from_ref(&record)), &[])?.concat();
     let subjects = runs::subjects(&[Run { record: &record, prices }]);
-    subjects.iter().map(|subject| candidate(word, subject, question)).collect()
+    subjects.iter().map(|subject| candidate(word, subject, catalog, question)).collect()
 }
 
-fn candidate(word: &str, subject: &Subject<'_>, question: &Question) -> Result<Candidate> {
+/// A price that the record keeps is of the day of the run; that of a model's drives is as old as the oldest in the
+/// catalog.
+fn asked(subject: &Subject<'_>, catalog: &Catalog) -> Asked {
+    let target = &subject.record.targets[subject.target];
+    let date = match &target.price {
+        Some(_) => subject.record.started.get(..10).and_then(PriceDate::parse),
+        None => prices::printed_in(target, catalog),
+    };
+    date.map_or(Asked::Never, Asked::On)
+}
+
+fn candidate(
+    word: &str,
+    subject: &Subject<'_>,
+    catalog: &Catalog,
+    question: &Question,
+) -> Result<Candidate> {
     let target = &subject.record.targets[subject.target];
     let measured = measured(subject, question)?;
     let given = question.given(word).or_else(|| question.given(&subject.name));
     let price = match (given, &subject.price) {
-        (Some(amount), _) => Price::Known { amount, source: "as given".to_owned() },
+        (Some(amount), _) => {
+            Price::Known { amount, source: "as given".to_owned(), asked: Asked::Now }
+        }
         (None, Some(money)) if money.currency == question.currency => {
             let source = format!("run {}", subject.record.id);
-            Price::Known { amount: money.amount, source }
+            let asked = asked(subject, catalog);
+            Price::Known { amount: money.amount, source, asked }
         }
         (None, Some(money)) => Price::Foreign(money.clone()),
         (None, None) => Price::Unknown(String::new()),

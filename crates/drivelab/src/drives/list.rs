@@ -45,12 +45,15 @@ fn sorted(catalog: &Catalog) -> Vec<&DriveEntry> {
 }
 
 fn row(drive: &DriveEntry) -> [String; 5] {
-    let usd = drive.price.as_ref().and_then(|price| price.usd);
+    let price = drive.price.as_ref().and_then(|price| {
+        let year = price.date.map_or_else(String::new, |date| format!(" ({})", date.year));
+        Some(format!("${:.0}{year}", price.usd?))
+    });
     [
         clean(drive.name()),
         drive.kind.name().to_owned(),
         report::number::capacity(drive.capacity_bytes),
-        usd.map_or("-".to_owned(), |usd| format!("${usd}")),
+        price.unwrap_or_else(|| "-".to_owned()),
         numbers(drive),
     ]
 }

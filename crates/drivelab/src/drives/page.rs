@@ -2,6 +2,7 @@
 
 use super::{clean, list::numbers};
 use crate::output::hanging;
+use report::number;
 use target::catalog::{Catalog, DriveEntry, Entry, Holds, HostEntry, Key, Price, Reality, Value};
 
 /// A drive: data sheet, price, parameters.
@@ -45,8 +46,20 @@ fn head(entry: &Entry) -> String {
 }
 
 fn price_line(price: &Price, capacity_bytes: u64) -> String {
-    let each = price.usd.map(|usd| format!(", ${:.2} a GB", usd / (capacity_bytes as f64 / 1e9)));
-    format!("{}{} ({})", price.text, each.unwrap_or_default(), price.source)
+    let each = price.usd.map(|usd| {
+        let a_gb = number::three_digits(usd / (capacity_bytes as f64 / 1e9));
+        format!(", {a_gb} USD a GB")
+    });
+    let date =
+        price.date.map_or_else(|| "of no known date".to_owned(), |date| format!("of {date}"));
+    let address = price.address.as_deref().map(|address| format!(", {address}"));
+    format!(
+        "{}{}, {date} ({}{})",
+        price.text,
+        each.unwrap_or_default(),
+        price.source,
+        address.unwrap_or_default()
+    )
 }
 
 /// Name, value, unit, and under it what it means and where it comes from.

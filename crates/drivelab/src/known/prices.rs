@@ -3,7 +3,7 @@
 use super::{Named, places};
 use anyhow::{Context, Result, bail, ensure};
 use record::{Money, TargetInfo, TargetKind};
-use target::catalog::Catalog;
+use target::catalog::{Catalog, PriceDate};
 
 /// For each record the price of each target, where there is one. `given` are `129EUR` or `NAME=129EUR`, NAME a run as on
 /// the command line, its id, or a target.
@@ -52,6 +52,13 @@ fn printed(target: &TargetInfo, catalog: &Catalog) -> Option<Money> {
     });
     let amount: f64 = each.collect::<Option<Vec<f64>>>()?.iter().sum();
     (amount > 0.0).then(|| Money { amount, currency: "USD".to_owned() })
+}
+
+/// When the oldest of those prices was asked; `None` where one has no date.
+pub fn printed_in(target: &TargetInfo, catalog: &Catalog) -> Option<PriceDate> {
+    let drives = report::runs::drives(target);
+    let dates = drives.iter().map(|drives| catalog.drive(&drives.name)?.price.as_ref()?.date);
+    dates.collect::<Option<Vec<_>>>()?.into_iter().min()
 }
 
 /// `129EUR`, `last=129EUR`, `last~1=1,299.50 USD`.

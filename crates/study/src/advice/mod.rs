@@ -42,6 +42,8 @@ pub struct Offer {
     pub name: String,
     /// What it costs in the budget's currency; none where that is not known.
     pub price: Option<f64>,
+    /// Whether that is what it costs now.
+    pub purpose: Purpose,
     /// Room for data, bytes.
     pub capacity_bytes: u64,
     /// Operations per second when all of them read.
@@ -52,6 +54,15 @@ pub struct Offer {
     pub endurance: Endurance,
     /// How many drives may die, whichever they are, without loss.
     pub spare_drives: u32,
+}
+
+/// What an offer is ranked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// Its price is young enough to buy at.
+    Buy,
+    /// Its price is an old one: it says what was paid for what.
+    Compare,
 }
 
 /// How much may be written over a life.
@@ -105,11 +116,13 @@ pub struct Place {
     pub lifetime: Lifetime,
 }
 
-/// All offers, each in one of three lists.
+/// All offers, each in one of four lists.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ranking {
     /// Those that cost least for an operation a second first; equals by name.
     pub ranked: Vec<Place>,
+    /// Those whose price is an old one, in the same order.
+    pub compared: Vec<Place>,
     /// Those without a price, the fastest first.
     pub unpriced: Vec<Place>,
     /// Those that are out of the question, in their own order.
@@ -166,14 +179,17 @@ pub fn rank(need: &Need, offers: &[Offer]) -> Ranking {
         let iops = mix(offer.read, offer.write, need.reads);
         let price_per_iops = offer.price.map(|price| iops.under(price));
         let place = Place { offer: at, iops, price_per_iops, lifetime };
-        match price_per_iops {
-            Some(_) => ranking.ranked.push(place),
-            None => ranking.unpriced.push(place),
+        match (price_per_iops, offer.purpose) {
+            (Some(_), Purpose::Buy) => ranking.ranked.push(place),
+            (Some(_), Purpose::Compare) => ranking.compared.push(place),
+            (None, _) => ranking.unpriced.push(place),
         }
     }
     let name = |place: &Place| offers[place.offer].name.as_str();
     let cost = |place: &Place| place.price_per_iops.map_or(f64::INFINITY, |cost| cost.value);
-    ranking.ranked.sort_by(|a, b| cost(a).total_cmp(&cost(b)).then_with(|| name(a).cmp(name(b))));
+    for places in [&mut ranking.ranked, &mut ranking.compared] {
+        places.sort_by(|a, b| cost(a).total_cmp(&cost(b)).then_with(|| name(a).cmp(name(b))));
+    }
     ranking
         .unpriced
         .sort_by(|a, b| b.iops.value.total_cmp(&a.iops.value).then_with(|| name(a).cmp(name(b))));

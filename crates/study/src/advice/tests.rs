@@ -10,6 +10,7 @@ fn offer(name: &str, price: f64, read: f64, write: f64) -> Offer {
     Offer {
         name: name.to_owned(),
         price: (price > 0.0).then_some(price),
+        purpose: Purpose::Buy,
         capacity_bytes: 100_000_000_000,
         read: exact(read),
         write: exact(write),

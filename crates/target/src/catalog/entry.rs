@@ -101,10 +101,58 @@ pub struct DataSheet {
 pub struct Price {
     /// In US dollars; absent where only words were printed.
     pub usd: Option<f64>,
-    /// As printed, with the year.
+    /// As printed.
     pub text: String,
+    /// When it was asked, or printed; a price without a date may be of any year.
+    pub date: Option<PriceDate>,
     /// Who printed it.
     pub source: String,
+    /// Where it can be read.
+    pub address: Option<String>,
+}
+
+/// When a price was asked: a year, a month or a day.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct PriceDate {
+    /// Of the common era.
+    pub year: u16,
+    /// 1 to 12.
+    pub month: Option<u8>,
+    /// 1 to 31.
+    pub day: Option<u8>,
+}
+
+impl PriceDate {
+    /// Reads `2009`, `2026-01` or `2026-01-09`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split('-');
+        let mut number = |digits: usize, range: std::ops::RangeInclusive<u16>| {
+            let Some(part) = parts.next() else { return Some(None) };
+            let is_plain = part.len() == digits && part.bytes().all(|byte| byte.is_ascii_digit());
+            let number = part.parse().ok().filter(|number| is_plain && range.contains(number))?;
+            Some(Some(number))
+        };
+        let year = number(4, 1950..=2999)??;
+        let month = number(2, 1..=12)?.map(|month| month as u8);
+        let day = number(2, 1..=31)?.map(|day| day as u8);
+        parts.next().is_none().then_some(Self { year, month, day })
+    }
+
+    /// Whole months from here to `today`; a year is taken at its end, and what lies ahead is 0 months old.
+    pub fn months_until(self, today: Self) -> u32 {
+        let count = |date: Self| u32::from(date.year) * 12 + u32::from(date.month.unwrap_or(12));
+        count(today).saturating_sub(count(self))
+    }
+}
+
+impl fmt::Display for PriceDate {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.year)?;
+        for part in [self.month, self.day].into_iter().flatten() {
+            write!(formatter, "-{part:02}")?;
+        }
+        Ok(())
+    }
 }
 
 /// Whether its numbers are those of a thing that exists.

@@ -21,7 +21,8 @@ mod unit;
 
 pub use build::{DriveSettings, Past};
 pub use entry::{
-    DataSheet, DriveEntry, Entry, FITTED_MAX, HostEntry, Origin, Parameter, Price, Reality, Value,
+    DataSheet, DriveEntry, Entry, FITTED_MAX, HostEntry, Origin, Parameter, Price, PriceDate,
+    Reality, Value,
 };
 pub(crate) use read::parse_kernel;
 pub use schema::{DRIVER_KEYS, DriveKind, Holds, Key, Need, PORT_KEYS};

@@ -1,7 +1,7 @@
 //! From a file's tables to an entry: every value checked against the schema, with the place of whatever is wrong.
 
 use super::{
-    entry::{DataSheet, Entry, FITTED_MAX, Origin, Parameter, Price, Reality, Value},
+    entry::{DataSheet, Entry, FITTED_MAX, Origin, Parameter, Price, PriceDate, Reality, Value},
     schema::{Holds, Key, Need},
     section::{BadCatalog, Section, Source},
     unit::{self, Dimension},
@@ -199,7 +199,16 @@ pub(super) fn price(top: &Section<'_>) -> Result<Option<Price>, BadCatalog> {
             Some(number(value).ok_or_else(|| section.wrong("usd", span.start, "wants a number"))?)
         }
     };
-    let price = Price { usd, text: section.text("text")?.0, source: section.text("source")?.0 };
+    let date = match section.text_if_there("date")? {
+        None => None,
+        Some((text, span)) => Some(PriceDate::parse(&text).ok_or_else(|| {
+            let what = "wants a date such as \"2026\", \"2026-11\" or \"2026-11-23\"";
+            section.wrong("date", span.start, what)
+        })?),
+    };
+    let (text, source) = (section.text("text")?.0, section.text("source")?.0);
+    let address = section.text_if_there("address")?.map(|(address, _)| address);
+    let price = Price { usd, text, date, source, address };
     section.finish()?;
     Ok(Some(price))
 }
