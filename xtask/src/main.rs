@@ -7,6 +7,7 @@ mod check;
 mod fit;
 mod flash;
 mod fuzz;
+mod guest;
 mod picture;
 mod soak;
 mod ublk;
@@ -99,6 +100,15 @@ cargo xtask ublk [--program FILE]
     a line for each thing that holds, and ends with an error if any does not; some ten minutes without
     KVM. Says why and ends well where there is no such machine, or no qemu.
 
+cargo xtask guest [--kernel 6.1|6.12] [--only NAME]... [--list] [--verbose] [--program FILE]
+    [--limit SECONDS]
+    Runs drivelab in a virtual machine with a real kernel and drives of every kind, through a table of
+    scenarios: what is refused, measured, served, and what a failing drive leads to. Needs QEMU; says
+    why and ends well where something is missing (an error with DRIVELAB_NO_SKIP). docs/guest.md.
+
+cargo xtask guest [--kernel 6.1|6.12] -- COMMAND
+    A command of your own in that machine.
+
 cargo xtask picture
     Draws the README's picture, docs/picture.svg, from the run in docs/example-run.json.
 
@@ -123,6 +133,7 @@ fn carry_out(arguments: &[String]) -> Result<()> {
         Some((verb, rest)) if verb == "fit" => fit::run(rest),
         Some((verb, rest)) if verb == "flash" => flash::run(rest),
         Some((verb, rest)) if verb == "fuzz" => fuzz::run(rest),
+        Some((verb, rest)) if verb == "guest" => guest::run(rest),
         Some((verb, rest)) if verb == "soak" => soak::run(rest),
         Some((verb, rest)) if verb == "ublk" => ublk::run(rest),
         Some((verb, [])) if verb == "check" => check::run(),

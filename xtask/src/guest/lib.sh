@@ -1,0 +1,43 @@
+# What a scenario's commands can use. There is no udev: nothing is below /dev/disk.
+export DM_DISABLE_UDEV=1 XDG_DATA_HOME=/tmp/scenario/data XDG_STATE_HOME=/tmp/scenario/state
+
+# A short method on a small part of the drive: one cell that reads, one that writes.
+SHORT="--method /guest/short.toml --size 8M --quiet"
+# Its cell that reads alone.
+READS="--method /guest/reads.toml --size 8M --quiet"
+
+# Nothing is on the drive, and the kernel has forgotten its partitions.
+blank() {
+    [ -b "$1" ] || return 0
+    blkdiscard -f -z "$1" 2>/dev/null || wipefs -q -a -f "$1" 2>/dev/null
+    blockdev --rereadpt "$1" 2>/dev/null
+    return 0
+}
+# What a drive bears at its two ends.
+ends() {
+    dd if="$1" bs=1M count=4 iflag=direct status=none 2>/dev/null
+    dd if="$1" bs=1M count=2 iflag=direct status=none \
+        skip=$(($(blockdev --getsize64 "$1") / 1048576 - 2)) 2>/dev/null
+}
+remember() { sync; ends "$1" | md5sum >"/run/ends-${1##*/}"; }
+# Whether it still bears what it bore when the scenario was prepared.
+unchanged() {
+    [ "$(ends "$1" | md5sum)" = "$(cat "/run/ends-${1##*/}")" ] || { echo "$1 was changed"; return 1; }
+}
+changed() { ! unchanged "$1" >/dev/null || { echo "$1 was not written"; return 1; }; }
+# Waits until a command succeeds, half a minute at most.
+until_so() {
+    tries=0
+    until "$@" >/dev/null 2>&1; do
+        sleep 0.1; tries=$((tries + 1))
+        [ $tries -lt 300 ] || { echo "waited in vain: $*"; return 1; }
+    done
+}
+sectors() { blockdev --getsz "$1"; }
+# The newest record of the scenario's store has a text.
+recorded() {
+    drivelab show last --json | grep -q -- "$1" || { echo "the record has no $1"; return 1; }
+}
+partition() { # drive, number
+    case $1 in *[0-9]) echo "$1p$2" ;; *) echo "$1$2" ;; esac
+}

@@ -1,0 +1,143 @@
+//! The virtual machine: QEMU without KVM, its drives, and what it says while it runs.
+
+use super::{kernel::Package, place};
+use anyhow::{Context, Result, bail};
+use std::{
+    fs::{self, File},
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Each drive: the name that scenarios call it by, the size of its file in MiB, and QEMU's words for
+/// it, in which FILE is the drive's file. The file of a path is that of the first path.
+const DRIVES: &[(&str, u64, &str)] = &[
+    ("NVME", 512, "nvme,drive=FILE,serial=NVME"),
+    ("SATA", 512, "ide-hd,drive=FILE,serial=SATA,bus=ahci.0"),
+    ("SCSI", 512, "scsi-hd,drive=FILE,serial=SCSI,bus=hba.0,scsi-id=0"),
+    ("VIRTIO", 512, "virtio-blk-pci,drive=FILE,serial=VIRTIO"),
+    ("USB", 64, "usb-storage,drive=FILE,serial=USB"),
+    ("SPARE", 512, "nvme,drive=FILE,serial=SPARE"),
+    (
+        "NATIVE",
+        512,
+        "nvme,drive=FILE,serial=NATIVE,logical_block_size=4096,physical_block_size=4096",
+    ),
+    ("READONLY", 64, "virtio-blk-pci,drive=FILE,serial=READONLY"),
+    ("SPACE1", 128, "nvme-ns,drive=FILE,bus=spaces,nsid=1"),
+    ("SPACE2", 128, "nvme-ns,drive=FILE,bus=spaces,nsid=2"),
+    ("ZONED", 128, "nvme-ns,drive=FILE,bus=zones,zoned=true,zoned.zone_size=8M"),
+    (
+        "PATH_A",
+        64,
+        "scsi-hd,bus=hba.0,drive=FILE,serial=PATHS,wwn=0x5000c500aabbccdd,share-rw=on,scsi-id=1",
+    ),
+    (
+        "PATH_B",
+        64,
+        "scsi-hd,bus=hba.0,drive=FILE,serial=PATHS,wwn=0x5000c500aabbccdd,share-rw=on,scsi-id=2",
+    ),
+];
+/// The machine around them.
+const BOARD: &str = "-accel tcg,thread=multi -cpu max -smp 2 -m 2600 -M q35 -display none \
+    -monitor none -no-reboot -nodefaults -device virtio-rng-pci -device ahci,id=ahci \
+    -device virtio-scsi-pci,id=hba -device qemu-xhci \
+    -device nvme,id=spaces,serial=SPACES -device nvme,id=zones,serial=ZONED";
+const WORDS_OF_KERNEL: &str = "console=ttyS0 quiet panic=-1 mitigations=off nokaslr \
+    random.trust_cpu=1 rdinit=/init loglevel=4";
+
+/// The drives' names.
+pub fn drives() -> impl Iterator<Item = &'static str> {
+    DRIVES.iter().map(|(name, ..)| *name)
+}
+
+pub struct Machine {
+    qemu: Child,
+    lines: mpsc::Receiver<String>,
+    console: PathBuf,
+    ends: Instant,
+}
+
+impl Machine {
+    /// Starts it; `limit` after that it is over in any case.
+    pub fn start(kernel: &Package, archive: &Path, limit: Duration) -> Result<Self> {
+        let run = place().join("run");
+        let console = run.join("console");
+        let mut command = Command::new("setpriv");
+        // Whatever ends this process ends the machine.
+        command.args(["--pdeathsig", "KILL", "qemu-system-x86_64"]);
+        command.args(BOARD.split_whitespace());
+        command.arg("-serial").arg(format!("file:{}", console.display()));
+        command.args(["-serial", "stdio", "-append", WORDS_OF_KERNEL]);
+        command.arg("-kernel").arg(kernel.image()).arg("-initrd").arg(archive);
+        for (name, mebibytes, words) in DRIVES {
+            let file = match *name {
+                "PATH_B" => run.join("PATH_A"),
+                name => run.join(name),
+            };
+            File::create(&file)?.set_len(mebibytes << 20)?;
+            let mut drive = format!(
+                "if=none,id={name},file={},format=raw,cache=unsafe,discard=unmap,file.locking=off",
+                file.display()
+            );
+            if *name == "READONLY" {
+                drive += ",readonly=on";
+            }
+            command.arg("-drive").arg(drive);
+            command.arg("-device").arg(words.replace("FILE", name));
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut qemu = command.spawn().context("setpriv could not be started")?;
+        let said = BufReader::new(qemu.stdout.take().expect("it is piped"));
+        let (sender, lines) = mpsc::channel();
+        thread::spawn(move || {
+            for line in said.split(b'\n').map_while(std::result::Result::ok) {
+                if sender.send(String::from_utf8_lossy(&line).trim_end().to_owned()).is_err() {
+                    break;
+                }
+            }
+        });
+        Ok(Self { qemu, lines, console, ends: Instant::now() + limit })
+    }
+
+    /// The next line that it says; none when it was switched off.
+    ///
+    /// # Errors
+    /// It is out of time, or stopped without a word.
+    pub fn line(&mut self) -> Result<Option<String>> {
+        let left = self.ends.saturating_duration_since(Instant::now());
+        match self.lines.recv_timeout(left) {
+            Ok(line) if line == "@@ off" => Ok(None),
+            Ok(line) => Ok(Some(line)),
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                bail!("the guest is out of time; its console ends with:\n{}", self.console_end())
+            }
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                let mut complaint = String::new();
+                if let Some(stderr) = self.qemu.stderr.take() {
+                    let lines = BufReader::new(stderr).lines().map_while(std::result::Result::ok);
+                    complaint = lines.collect::<Vec<_>>().join("\n");
+                }
+                bail!("the guest stopped; {complaint}\n{}", self.console_end())
+            }
+        }
+    }
+
+    pub fn console_end(&self) -> String {
+        let bytes = fs::read(&self.console).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes).replace('\r', "");
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(25)..].join("\n")
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // It may be off already.
+        let _ = self.qemu.kill();
+        let _ = self.qemu.wait();
+    }
+}

@@ -1,0 +1,34 @@
+# Runs the scenarios of /scenarios one after the other, and tells of each on the way.
+. /guest/names
+kernel_complaints='BUG:|Oops|WARNING:|general protection|blocked for more than|refcount_t'
+
+# Runs a file of the scenario, and says each line that it prints with a mark in front.
+step() { # file, mark
+    [ -s "$dir/$1" ] || return 0
+    timeout -s KILL "$LIMIT" sh -c '. /guest/names; . /guest/lib; . "$0"' "$dir/$1" >/run/said 2>&1
+    step_code=$?
+    sed "s/^/$2 /; s/\$//" /run/said
+    return $step_code
+}
+
+for dir in /scenarios/*; do
+    number=${dir##*/}
+    LIMIT=$(cat "$dir/limit")
+    echo "@@ begin $number"
+    began=$(cut -d' ' -f1 /proc/uptime)
+    mkdir -p /tmp/scenario; cd /tmp/scenario
+    dmesg -c >/dev/null
+    for drive in $(cat "$dir/drives"); do (. /guest/lib; eval "blank \$$drive"); done
+    if step prepare '|'; then
+        (. /guest/lib; for drive in $(cat "$dir/drives"); do eval "remember \$$drive"; done)
+        step command '|'; echo "@@ exit $?"
+        step after '+'; echo "@@ after $?"
+    else
+        echo "@@ unprepared"
+    fi
+    step undo '-'
+    dmesg | grep -E "$kernel_complaints" | head -3 | sed 's/^/@@ kernel /'
+    cd /; rm -rf /tmp/scenario
+    ended=$(cut -d' ' -f1 /proc/uptime)
+    echo "@@ end $(awk "BEGIN { print $ended - $began }")"
+done

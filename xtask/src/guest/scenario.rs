@@ -1,0 +1,221 @@
+//! What is tried, and what has to be seen.
+
+use super::{
+    contents::{self, TOOLS},
+    kernel::Kernel,
+    machine,
+};
+use std::collections::BTreeMap;
+
+/// One line of the table. Its texts are for the guest's shell, with the words of `lib.sh`; `$NVME` and
+/// the other names of drives are their paths.
+pub struct Scenario {
+    pub name: &'static str,
+    /// What is done before; it must succeed.
+    pub prepare: &'static str,
+    pub command: &'static str,
+    /// The command's exit code.
+    pub exit: i32,
+    /// What it must print; `$NVME` is the drive's path here, too.
+    pub words: &'static [&'static str],
+    /// What it must not print.
+    pub never: &'static [&'static str],
+    /// What must succeed afterwards: the state of the drives.
+    pub after: &'static str,
+    /// Takes away what was prepared.
+    pub undo: &'static str,
+    /// The one kernel that has what it needs.
+    pub kernel: Option<Kernel>,
+    /// The point of the list of defects that keeps it from passing.
+    pub fails_today: Option<&'static str>,
+    /// The guest's kernel may complain: that is what it is about.
+    pub may_oops: bool,
+    /// Only when it is asked for by name: it takes long, or the kernel may not survive it.
+    pub by_name: bool,
+    /// Each of its texts may take so long.
+    pub limit_s: u32,
+}
+
+/// What most scenarios have in common.
+pub const PLAIN: Scenario = Scenario {
+    name: "",
+    prepare: "",
+    command: "",
+    exit: 0,
+    words: &[],
+    never: &[],
+    after: "",
+    undo: "",
+    kernel: None,
+    fails_today: None,
+    may_oops: false,
+    by_name: false,
+    limit_s: 120,
+};
+
+/// No scenario may see any of these.
+const NEVER: &[&str] = &["panicked at", "RUST_BACKTRACE", "internal error"];
+
+impl Scenario {
+    /// The drives that its texts name, which are blank when it begins.
+    pub fn drives(&self) -> Vec<&'static str> {
+        let texts = [self.prepare, self.command, self.after, self.undo].join("\n");
+        machine::drives().filter(|name| names(&texts, name)).collect()
+    }
+
+    /// What this machine or the kernel lacks for it.
+    pub fn missing(&self, kernel: Kernel) -> Option<String> {
+        if let Some(wanted) = self.kernel.filter(|wanted| *wanted != kernel) {
+            return Some(format!("it is for kernel {}", wanted.name()));
+        }
+        let texts = [self.prepare, self.command, self.after, self.undo].join("\n");
+        let is_word = |c: char| c.is_alphanumeric() || "._-".contains(c);
+        let mut words = texts.split(|c: char| !is_word(c));
+        let lacks = words.find_map(|word| {
+            TOOLS.iter().find(|(tool, _)| *tool == word && contents::found(tool).is_none())
+        });
+        lacks.map(|(tool, package)| format!("no {tool}: install {package}"))
+    }
+}
+
+/// Whether `$NAME` is in a text.
+fn names(text: &str, name: &str) -> bool {
+    let mut pieces = text.split('$').skip(1);
+    pieces.any(|piece| {
+        let piece = piece.trim_start_matches('{');
+        let rest = piece.strip_prefix(name);
+        rest.is_some_and(|rest| {
+            !rest.starts_with(|next: char| next.is_ascii_alphanumeric() || next == '_')
+        })
+    })
+}
+
+/// What was seen of one scenario.
+#[derive(Default)]
+pub struct Seen {
+    pub output: Vec<String>,
+    pub unprepared: bool,
+    pub exit: Option<i32>,
+    pub after: Option<i32>,
+    pub kernel: Vec<String>,
+    /// All that it said, in order, for people.
+    pub log: Vec<String>,
+    pub seconds: f64,
+}
+
+impl Seen {
+    /// Takes in a line of the guest. True for the last of a scenario.
+    pub fn take(&mut self, line: &str) -> bool {
+        let code = |text: &str| text.trim().parse().ok();
+        if let Some(text) = line.strip_prefix("| ") {
+            self.output.push(text.to_owned());
+            self.log.push(text.to_owned());
+        } else if let Some(text) = line.strip_prefix("@@ exit ") {
+            self.exit = code(text);
+            self.log.push(format!("[exit code {text}]"));
+        } else if let Some(text) = line.strip_prefix("@@ after ") {
+            self.after = code(text);
+        } else if let Some(text) = line.strip_prefix("@@ kernel ") {
+            self.kernel.push(text.to_owned());
+        } else if line == "@@ unprepared" {
+            self.unprepared = true;
+        } else if let Some(text) = line.strip_prefix("@@ end ") {
+            self.seconds = text.trim().parse().unwrap_or_default();
+            return true;
+        } else {
+            self.log.push(line.to_owned());
+        }
+        false
+    }
+
+    /// What is not as the scenario says; `drives` are the paths of the drives' names.
+    pub fn faults(&self, scenario: &Scenario, drives: &BTreeMap<String, String>) -> Vec<String> {
+        if self.unprepared {
+            return vec!["it could not be prepared".to_owned()];
+        }
+        let mut faults = Vec::new();
+        if self.exit != Some(scenario.exit) {
+            let seen = self.exit.map_or("none".to_owned(), |code| code.to_string());
+            let killed = if self.exit == Some(137) { ": killed, or out of time" } else { "" };
+            faults.push(format!("exit code {seen}{killed}, and {} was expected", scenario.exit));
+        }
+        // A sentence may be cut anywhere by the width of the page.
+        let output = one_line(&self.output.join(" "));
+        for words in scenario.words {
+            let words = one_line(&with_paths(words, drives));
+            if !output.contains(&words) {
+                faults.push(format!("it does not say `{words}`"));
+            }
+        }
+        for words in NEVER.iter().chain(scenario.never) {
+            let words = one_line(&with_paths(words, drives));
+            if output.contains(&words) {
+                faults.push(format!("it says `{words}`"));
+            }
+        }
+        if self.after != Some(0) {
+            faults.push("what has to be true afterwards is not".to_owned());
+        }
+        if !scenario.may_oops {
+            faults.extend(self.kernel.iter().map(|line| format!("the kernel complains: {line}")));
+        }
+        faults
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// `$NAME` as the drive's path, `$name` as its kernel name.
+fn with_paths(text: &str, drives: &BTreeMap<String, String>) -> String {
+    // The longest names first: one may be the beginning of another.
+    let mut names: Vec<_> = drives.iter().collect();
+    names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+    names.into_iter().fold(text.to_owned(), |text, (name, path)| {
+        let kernel_name = path.trim_start_matches("/dev/");
+        text.replace(&format!("${name}"), path)
+            .replace(&format!("${}", name.to_lowercase()), kernel_name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const READS: Scenario = Scenario {
+        name: "reads",
+        command: "drivelab run $NVME",
+        words: &["$NVME is $nvme, and in two lines"],
+        ..PLAIN
+    };
+
+    fn seen(lines: &[&str]) -> Vec<String> {
+        let mut seen = Seen::default();
+        let ends: Vec<bool> = lines.iter().map(|line| seen.take(line)).collect();
+        assert_eq!(ends.iter().filter(|end| **end).count(), 1, "the last line ends it");
+        let drives = BTreeMap::from([("NVME".to_owned(), "/dev/nvme3n1".to_owned())]);
+        seen.faults(&READS, &drives)
+    }
+
+    #[test]
+    fn what_was_seen_is_held_against_words_code_state_and_kernel() {
+        let said = ["| /dev/nvme3n1 is nvme3n1, and in", "| two  lines"];
+        let good = ["@@ exit 0", "@@ after 0", "@@ end 1.5"];
+        assert_eq!(seen(&[&said[..], &good].concat()), [""; 0]);
+        assert_eq!(seen(&good).len(), 1, "no words");
+        assert_eq!(seen(&[&said[..], &["@@ exit 2"], &good[1..]].concat()).len(), 1);
+        assert_eq!(seen(&[&said[..], &good[..1], &good[2..]].concat()).len(), 1, "no state");
+        assert_eq!(seen(&[&said[..], &["@@ kernel BUG: x"], &good].concat()).len(), 1);
+        assert_eq!(seen(&[&said[..], &["| panicked at x"], &good].concat()).len(), 1);
+        assert_eq!(seen(&["@@ unprepared", "@@ end 1"]).len(), 1);
+    }
+
+    #[test]
+    fn the_drives_are_those_that_the_texts_name() {
+        assert_eq!(READS.drives(), ["NVME"]);
+        let text = "dd if=${SATA}1 of=$SPACE1; echo $SPACE12 NATIVE";
+        let found: Vec<_> = machine::drives().filter(|name| names(text, name)).collect();
+        assert_eq!(found, ["SATA", "SPACE1"]);
+    }
+}

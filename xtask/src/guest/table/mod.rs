@@ -1,0 +1,14 @@
+//! The table of scenarios, a file for each thing that is tried. Those that take a drive away come
+//! last.
+
+mod failures;
+mod measures;
+mod refusals;
+mod serving;
+
+use super::scenario::Scenario;
+
+/// All scenarios, in the order in which they run.
+pub fn all() -> Vec<&'static Scenario> {
+    [refusals::ALL, measures::ALL, serving::ALL, failures::ALL].into_iter().flatten().collect()
+}
