@@ -84,7 +84,7 @@ const LINES: &[(Flag, Severity, &str, &str)] = &[
     (Flag::DeallocatedBlocks, Wrong, "zeros, read from no drive", "write the drive once"),
     (Flag::VolatileCache, Circumstance, "a power cut loses plain writes", "read the durable ones"),
     (Flag::LyingFlush, Wrong, "flushes are too fast to be true", "trust it with no commits"),
-    (Flag::WriteCliff, Doubt, "a fast cache filled up", "--method saturation: what lasts"),
+    (Flag::Burst, Doubt, "a fast cache took the writes", "--method saturation: what lasts"),
     (Flag::BurstCredit, Doubt, "a quota was the limit", "run longer than a credit lasts"),
     (Flag::ThermalThrottling, Doubt, "it slowed as it warmed up", "cool it, run again"),
     (Flag::DepthNotReached, Doubt, "less deep than asked", "more threads, --engine uring"),
