@@ -12,7 +12,8 @@ volumes on both, ranked by what an operation a second costs, in the state that t
 Without names, all drives of the catalog are considered.
 
 Each is modelled in virtual time, full of what --capacity asks for and overwritten at random for long; what you have \
-measured yourself, a RUN, is taken from its cells. Reads and writes are weighed as 1 / (f/R + (1-f)/W). What breaks \
+measured yourself, a RUN, is taken from its cells. Reads and writes are weighed as 1 / (f/R + (1-f)/W), and the first three \
+are run as they stand. Prices older than --price-age are shown for comparison and not ranked. What breaks \
 the budget, holds too little, or would be worn out too soon is left out, with the reason; what has no price stands apart, with the \
 price at which it would come first.
 

@@ -86,7 +86,9 @@ fn place(advice: &Advice<'_>, place: &Place) -> Value {
         "iops_ci95": place.iops.ci95,
         "price_per_iops": place.price_per_iops.map(|cost| cost.value),
         "price_per_iops_ci95": place.price_per_iops.and_then(|cost| cost.ci95),
-        "check_iops": answer.check,
+        "computed_iops": place.computed.value,
+        "check_iops": place.is_checked.then_some(place.iops.value),
+        "check_off": place.off(),
         "years": match place.lifetime { Lifetime::Years(years) => Some(years), _ => None },
         "wears": match place.lifetime {
             Lifetime::Unknown => Value::Null,

@@ -4,7 +4,7 @@
 //!   words -> Question {need, workload}         arguments.rs, question.rs
 //!   names -> Candidates, refused ones apart    candidates.rs, recorded.rs
 //!     -> Answered {offer, check, basis}        modelled.rs: study::steady, flash::predict
-//!     -> study::advice::rank
+//!     -> study::advice::rank, the first run as they stand   check.rs
 //!     -> a page with its reasons, or JSON      page.rs, reasons.rs, json.rs
 //! ```
 //!
@@ -12,6 +12,7 @@
 
 pub mod arguments;
 mod candidates;
+mod check;
 mod json;
 mod modelled;
 mod page;
@@ -29,7 +30,7 @@ use std::{
     io::{IsTerminal, Write, stderr},
     process::ExitCode,
 };
-use study::advice::{Offer, Ranking, Refusal, rank};
+use study::advice::{Offer, Ranking, Refusal};
 use target::catalog::Catalog;
 
 /// Everything that an answer is made of.
@@ -71,9 +72,17 @@ pub fn advise(arguments: &AdviseArguments) -> Result<ExitCode> {
             Err(reason) => impossible.push((candidate.name.as_str(), reason)),
         }
     }
-    let offers: Vec<Offer> = answered.iter().map(|(_, answer)| answer.offer.clone()).collect();
+    let running = |run: usize| {
+        if talks {
+            let _ = write!(stderr(), "\rchecking the first as they stand: {run} run\x1b[K");
+        }
+    };
+    let (offers, ranking) = check::ranked(&mut answered, &catalog, &question, &running)?;
+    if talks {
+        let _ = write!(stderr(), "\r\x1b[K");
+    }
     let advice = Advice {
-        ranking: rank(&question.need, &offers),
+        ranking,
         question: &question,
         catalog: &catalog,
         answered,

@@ -17,7 +17,7 @@ use record::Flag;
 use report::derive::Figure;
 use std::{collections::BTreeMap, sync::Mutex, thread};
 use study::{
-    advice::{Endurance, Offer, Purpose},
+    advice::{Check, Endurance, Offer, Purpose},
     steady::{self, Bench, InLine, Order, Rates, Rating, Workload},
 };
 use target::{
@@ -29,8 +29,6 @@ use target::{
 pub struct Answered {
     /// For the ranking.
     pub offer: Offer,
-    /// The mix itself, run on the model or found in the run, operations per second.
-    pub check: Option<f64>,
     /// Where the rates come from.
     pub basis: Basis,
 }
@@ -169,13 +167,15 @@ pub fn answer(
 fn recorded(candidate: &Candidate, measured: &Measured, question: &Question) -> Answered {
     let Measured { run, read, write, mixed, flags } = measured;
     Answered {
-        offer: offer(
-            candidate,
-            question.purpose(&candidate.price),
-            [*read, *write],
-            Endurance::Unknown,
-        ),
-        check: *mixed,
+        offer: Offer {
+            check: mixed.map_or(Check::Impossible, Check::Done),
+            ..offer(
+                candidate,
+                question.purpose(&candidate.price),
+                [*read, *write],
+                Endurance::Unknown,
+            )
+        },
         basis: Basis::Measured { run: run.clone(), flags: flags.clone() },
     }
 }
@@ -193,6 +193,7 @@ fn offer(
         capacity_bytes: candidate.capacity_bytes,
         read,
         write,
+        check: Check::Due,
         endurance,
         spare_drives: candidate.spare_drives,
     }
@@ -226,13 +227,15 @@ impl Modelled<'_> {
             Order::Sequential => self.base.clone(),
         };
         Ok(Answered {
-            offer: offer(
-                self.candidate,
-                question.purpose(&self.candidate.price),
-                [rates.read, rates.write].map(exact),
-                endurance,
-            ),
-            check: self.between.is_none().then_some(rates.mixed),
+            offer: Offer {
+                check: self.between.map_or(Check::Done(rates.mixed), |_| Check::Due),
+                ..offer(
+                    self.candidate,
+                    question.purpose(&self.candidate.price),
+                    [rates.read, rates.write].map(exact),
+                    endurance,
+                )
+            },
             basis: Basis::Modelled { stack: stack.to_string(), between: self.between },
         })
     }
@@ -286,7 +289,6 @@ impl Modelled<'_> {
                     endurance,
                 )
             },
-            check: None,
             basis: Basis::Computed { stack: stack.to_string(), fill, log_per_host_byte },
         }))
     }

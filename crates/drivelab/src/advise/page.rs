@@ -93,6 +93,7 @@ fn ranked(page: &mut Page<'_>, advice: &Advice<'_>, places: &[Place], limit: usi
         ("asked", Align::Left),
         ("holds", Align::Right),
         ("IOPS", Align::Right),
+        ("check", Align::Right),
         (per_iops.as_str(), Align::Right),
     ];
     heads.extend(has_years.then_some(("lasts", Align::Right)));
@@ -107,6 +108,7 @@ fn ranked(page: &mut Page<'_>, advice: &Advice<'_>, places: &[Place], limit: usi
             advice.answered[place.offer].0.price.asked().brief(),
             number::capacity(offer.capacity_bytes),
             number::iops(place.iops.value),
+            checked(place),
             number::three_digits(place.price_per_iops.expect("it is ranked").value),
         ];
         row.extend(has_years.then(|| lasts(place.lifetime)));
@@ -121,6 +123,14 @@ fn ranked(page: &mut Page<'_>, advice: &Advice<'_>, places: &[Place], limit: usi
             places.len()
         ));
     }
+}
+
+/// How far the check is off: `-0.4 %`, `-39 % !`; `none` where only two rates are known.
+fn checked(place: &Place) -> String {
+    let Some(off) = place.off() else { return "none".to_owned() };
+    let sign = if off < 0.0 { "-" } else { "+" };
+    let mark = if reasons::is_off(place) { " !" } else { "" };
+    format!("{sign}{}{mark}", number::percent(off.abs()))
 }
 
 /// Never more than it is.

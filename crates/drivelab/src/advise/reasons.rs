@@ -3,6 +3,7 @@
 use super::{
     Advice,
     candidates::Source,
+    check::CHECKED,
     modelled::{Answered, Basis},
     question::{Asked, Price},
 };
@@ -18,8 +19,8 @@ use target::catalog::DriveEntry;
 /// What the models err by: between 1 and 9 % on average in what they were not fitted on (docs/accuracy.md). Costs that
 /// are closer are not told apart.
 const MODEL_ERROR: f64 = 0.1;
-/// How many of the first are checked in words.
-pub const CHECKED: usize = 3;
+/// A check that is further off than this, as a share of what was computed, is no rounding (docs/advice.md).
+const CHECK_OFF: f64 = 0.2;
 
 /// Why the first is first.
 pub fn because(advice: &Advice<'_>) -> Vec<String> {
@@ -29,7 +30,8 @@ pub fn because(advice: &Advice<'_>) -> Vec<String> {
     };
     let (offer, reads) = (&advice.offers[first.offer], advice.question.need.reads);
     sentences.push(format!(
-        "{} does {} operations a second for {}, {} each: it reads {} and writes {} a second, and {} of the mix.",
+        "{} does {} operations a second for {}, {} each: it reads {} and writes {} a second; {} \
+         would be {} of the mix.",
         offer.name,
         number::iops(first.iops.value),
         advice.question.money(offer.price.expect("it is ranked")),
@@ -37,6 +39,7 @@ pub fn because(advice: &Advice<'_>) -> Vec<String> {
         number::iops(offer.read.value),
         number::iops(offer.write.value),
         formula(reads, offer.read.value, offer.write.value),
+        number::iops(first.computed.value),
     ));
     sentences.extend(second(advice, first));
     sentences.extend(checks(advice));
@@ -107,32 +110,46 @@ fn second(advice: &Advice<'_>, first: &Place) -> Option<String> {
     })
 }
 
-/// The mix itself, of the first few.
+/// What running the first few as they stand has shown.
 fn checks(advice: &Advice<'_>) -> Vec<String> {
-    let first = advice.ranking.ranked.iter().take(CHECKED);
-    let checked = |place: &Place| Some((*place, advice.answered[place.offer].1.check?));
-    let checked: Vec<(Place, f64)> = first.filter_map(checked).collect();
-    let words = |(place, check): &(Place, f64)| {
-        let off = number::percent((check / place.iops.value - 1.0).abs());
-        let way = if *check < place.iops.value { "less" } else { "more" };
+    let first = || advice.ranking.ranked.iter().take(CHECKED);
+    let words = |place: &Place| {
+        let off = place.off()?;
+        let size = number::percent(off.abs());
+        let way = if off < 0.0 { "less" } else { "more" };
         let name = &advice.offers[place.offer].name;
-        format!("{} by {name} ({off} {way} than computed)", number::iops(*check))
+        let rate = number::iops(place.iops.value);
+        Some(format!("{name} does {rate} ({size} {way} than computed)"))
     };
-    if checked.is_empty() {
-        return Vec::new();
+    let list: Vec<String> = first().filter_map(words).collect();
+    let mut sentences = Vec::new();
+    if !list.is_empty() {
+        sentences.push(format!(
+            "Checked as they stand, by running the mix on the model: {}.",
+            list.join("; ")
+        ));
     }
-    let list: Vec<String> = checked.iter().map(words).collect();
-    let mut sentences = vec![format!("Checked by the mix itself: {}.", list.join(", "))];
-    let price = |place: &Place| advice.offers[place.offer].price.expect("it is ranked");
-    let best = checked
-        .iter()
-        .min_by(|a, b| (price(&a.0) / a.1).total_cmp(&(price(&b.0) / b.1)))
-        .expect("one was checked");
-    if best.0.offer != checked[0].0.offer {
-        let name = &advice.offers[best.0.offer].name;
-        sentences.push(format!("By that check {name} is the cheapest of these."));
+    if first().any(is_off) {
+        sentences.push(
+            "Trust less what is marked `!`: its check is more than 20 % off, so that another mix or \
+             another block may change its place."
+                .to_owned(),
+        );
+    }
+    let unchecked: Vec<&str> = first()
+        .filter(|place| !place.is_checked)
+        .map(|place| advice.offers[place.offer].name.as_str())
+        .collect();
+    if !unchecked.is_empty() {
+        sentences
+            .push(format!("Not checked, and so ranked below what was: {}.", unchecked.join(", ")));
     }
     sentences
+}
+
+/// Whether a check lies so far from what was computed that the row is to be doubted.
+pub fn is_off(place: &Place) -> bool {
+    place.off().is_some_and(|off| off.abs() > CHECK_OFF)
 }
 
 /// What would make another the first.
@@ -140,7 +157,10 @@ pub fn would_change(advice: &Advice<'_>) -> Vec<String> {
     let mut sentences = Vec::new();
     let ranked = &advice.ranking.ranked;
     let Some(first) = ranked.first() else { return sentences };
-    let name = |place: &Place| advice.offers[place.offer].name.as_str();
+    let name = |place: &Place| {
+        let doubt = if place.is_checked { "" } else { " (not checked)" };
+        format!("{}{doubt}", advice.offers[place.offer].name)
+    };
     let below = |amount: f64| advice.question.money(amount.floor());
     // What stands on the same drives costs as much as they do.
     let names = |place: &Place| -> Vec<&str> {

@@ -50,6 +50,8 @@ pub struct Offer {
     pub read: Figure,
     /// Operations per second when all of them write.
     pub write: Figure,
+    /// What became of the mix itself, run on all of it as it stands.
+    pub check: Check,
     /// How much may be written to it.
     pub endurance: Endurance,
     /// How many drives may die, whichever they are, without loss.
@@ -63,6 +65,17 @@ pub enum Purpose {
     Buy,
     /// Its price is an old one: it says what was paid for what.
     Compare,
+}
+
+/// Whether the mix was run on an offer as it stands: its drives, its array, its managed volume.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Check {
+    /// It did so many operations a second.
+    Done(f64),
+    /// Not yet.
+    Due,
+    /// It cannot be.
+    Impossible,
 }
 
 /// How much may be written over a life.
@@ -108,8 +121,12 @@ pub enum Refusal {
 pub struct Place {
     /// Index among the offers.
     pub offer: usize,
-    /// Operations per second of the mix.
+    /// Operations per second of the mix: as checked, else as computed.
     pub iops: Figure,
+    /// The same, computed from the rates of reads and of writes.
+    pub computed: Figure,
+    /// Whether the mix itself was run.
+    pub is_checked: bool,
     /// Price for one of them; none without a price.
     pub price_per_iops: Option<Figure>,
     /// How long it lasts.
@@ -119,7 +136,8 @@ pub struct Place {
 /// All offers, each in one of four lists.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ranking {
-    /// Those that cost least for an operation a second first; equals by name.
+    /// Those that were checked before those that were not, and of both those that cost least for an operation a second
+    /// first; equals by name.
     pub ranked: Vec<Place>,
     /// Those whose price is an old one, in the same order.
     pub compared: Vec<Place>,
@@ -156,6 +174,28 @@ impl Need {
     }
 }
 
+impl Place {
+    /// How far the check lies from what was computed, as a share of that; `None` without a check.
+    pub fn off(&self) -> Option<f64> {
+        self.is_checked.then(|| self.iops.value / self.computed.value - 1.0)
+    }
+}
+
+/// Offers to be checked before the `first` can be named: of those that cost least, by all that is known so far, the ones
+/// that were not.
+pub fn due(offers: &[Offer], ranking: &Ranking, first: usize) -> Vec<usize> {
+    let places = match ranking.ranked.is_empty() {
+        true => &ranking.compared,
+        false => &ranking.ranked,
+    };
+    let cost = |place: &Place| place.price_per_iops.map_or(f64::INFINITY, |cost| cost.value);
+    let can_be = |place: &&Place| offers[place.offer].check != Check::Impossible;
+    let mut places: Vec<&Place> = places.iter().filter(can_be).collect();
+    places.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
+    let first = places.into_iter().take(first).map(|place| place.offer);
+    first.filter(|offer| offers[*offer].check == Check::Due).collect()
+}
+
 /// Ranks offers for a need.
 ///
 /// # Panics
@@ -176,9 +216,13 @@ pub fn rank(need: &Need, offers: &[Offer]) -> Ranking {
             ranking.refused.push((at, refusal));
             continue;
         }
-        let iops = mix(offer.read, offer.write, need.reads);
+        let computed = mix(offer.read, offer.write, need.reads);
+        let (iops, is_checked) = match offer.check {
+            Check::Done(value) if value > 0.0 => (Figure { value, ci95: None }, true),
+            _ => (computed, false),
+        };
         let price_per_iops = offer.price.map(|price| iops.under(price));
-        let place = Place { offer: at, iops, price_per_iops, lifetime };
+        let place = Place { offer: at, iops, computed, is_checked, price_per_iops, lifetime };
         match (price_per_iops, offer.purpose) {
             (Some(_), Purpose::Buy) => ranking.ranked.push(place),
             (Some(_), Purpose::Compare) => ranking.compared.push(place),
@@ -188,7 +232,13 @@ pub fn rank(need: &Need, offers: &[Offer]) -> Ranking {
     let name = |place: &Place| offers[place.offer].name.as_str();
     let cost = |place: &Place| place.price_per_iops.map_or(f64::INFINITY, |cost| cost.value);
     for places in [&mut ranking.ranked, &mut ranking.compared] {
-        places.sort_by(|a, b| cost(a).total_cmp(&cost(b)).then_with(|| name(a).cmp(name(b))));
+        let order = |a: &Place, b: &Place| cost(a).total_cmp(&cost(b));
+        places.sort_by(|a, b| {
+            b.is_checked
+                .cmp(&a.is_checked)
+                .then_with(|| order(a, b))
+                .then_with(|| name(a).cmp(name(b)))
+        });
     }
     ranking
         .unpriced

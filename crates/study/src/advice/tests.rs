@@ -14,6 +14,7 @@ fn offer(name: &str, price: f64, read: f64, write: f64) -> Offer {
         capacity_bytes: 100_000_000_000,
         read: exact(read),
         write: exact(write),
+        check: Check::Due,
         endurance: Endurance::Unknown,
         spare_drives: 0,
     }
@@ -157,4 +158,41 @@ fn the_first_that_outlives_a_drive_is_found() {
     let ranking = rank(&NEED, &offers);
     assert_eq!(sturdiest(&offers, &ranking).map(|place| place.offer), Some(1));
     assert_eq!(sturdiest(&[offer("x", 1.0, 1.0, 1.0)], &rank(&NEED, &offers[..0])), None);
+}
+
+/// Cheap by its formula, dear when it is run: the next one is run before the first is named.
+#[test]
+fn what_was_run_comes_before_what_was_not_and_the_first_are_run() {
+    let mut offers = vec![
+        offer("boast", 100.0, 900.0, 900.0),
+        offer("honest", 100.0, 400.0, 400.0),
+        offer("dear", 400.0, 400.0, 400.0),
+    ];
+    offers[2].check = Check::Done(400.0);
+    let ranking = rank(&NEED, &offers);
+    assert_eq!(names(&offers, &ranking.ranked), ["dear", "boast", "honest"]);
+    assert_eq!(due(&offers, &ranking, 1), [0]);
+    offers[0].check = Check::Done(300.0);
+    let ranking = rank(&NEED, &offers);
+    assert_eq!(due(&offers, &ranking, 1), [1]);
+    offers[1].check = Check::Done(410.0);
+    let ranking = rank(&NEED, &offers);
+    assert_eq!(names(&offers, &ranking.ranked), ["honest", "boast", "dear"]);
+    assert!(due(&offers, &ranking, 3).is_empty());
+    close(ranking.ranked[0].price_per_iops.expect("a price").value, 100.0 / 410.0);
+    close(1.0 + ranking.ranked[1].off().expect("it was run"), 300.0 / 900.0);
+    // What cannot be run is not asked for again, and stays behind.
+    offers[0].check = Check::Impossible;
+    let ranking = rank(&NEED, &offers);
+    assert_eq!(names(&offers, &ranking.ranked), ["honest", "dear", "boast"]);
+    assert!(due(&offers, &ranking, 3).is_empty());
+}
+
+#[test]
+fn an_old_price_is_compared_and_not_ranked() {
+    let mut offers = vec![offer("old", 1.0, 400.0, 400.0), offer("new", 100.0, 400.0, 400.0)];
+    offers[0].purpose = Purpose::Compare;
+    let ranking = rank(&NEED, &offers);
+    assert_eq!(names(&offers, &ranking.ranked), ["new"]);
+    assert_eq!(names(&offers, &ranking.compared), ["old"]);
 }

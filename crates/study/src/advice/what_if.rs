@@ -33,9 +33,13 @@ pub fn price_at_par(place: &Place, other: &Place) -> Option<f64> {
 pub fn neighbours(need: &Need, offers: &[Offer], ranking: &Ranking) -> Neighbours {
     let mut found = Neighbours::default();
     let Some((first, others)) = ranking.ranked.split_first() else { return found };
-    let [at, slope] = line(&offers[first.offer]);
+    let [at, slope] = line(&offers[first.offer], first);
     for other in others {
-        let [other_at, other_slope] = line(&offers[other.offer]);
+        let [other_at, other_slope] = line(&offers[other.offer], other);
+        // It would be first already, had it been checked.
+        if other_at + need.reads * other_slope < at + need.reads * slope {
+            continue;
+        }
         let reads = (other_at - at) / (slope - other_slope);
         // Beyond nothing but reads, or none, there is no mix.
         if !(SHARE_MIN..=1.0 - SHARE_MIN).contains(&reads) {
@@ -53,9 +57,11 @@ pub fn neighbours(need: &Need, offers: &[Offer], ranking: &Ranking) -> Neighbour
     found
 }
 
-/// Cost of an operation a second without reads, and what a share of reads of 1 adds.
-fn line(offer: &Offer) -> [f64; 2] {
+/// Cost of an operation a second without reads, and what a share of reads of 1 adds. What a check found to be off is taken
+/// to be as far off at every mix.
+fn line(offer: &Offer, place: &Place) -> [f64; 2] {
     let price = offer.price.expect("what is ranked has a price");
+    let price = price * place.computed.value / place.iops.value;
     let write = price / offer.write.value;
     [write, price / offer.read.value - write]
 }

@@ -5,11 +5,13 @@
 //!   Workload, Stack -> shrink: small drives that behave alike       shrink.rs
 //!     |- bare: reads, writes, the mix itself, one after the other   mod.rs
 //!     |- in_line: what a managed volume's log would have
+//!     |- managed: the mix on a managed volume, as it stands         managed.rs
 //!     `- wear: bytes of flash for each byte of the host             wear.rs
 //! ```
 //!
 //! A part stands for the whole: how full a drive is decides what its cleaner has to move, not how large it is.
 
+mod managed;
 mod shrink;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,67 @@
+//! A managed volume run as it stands: filled, overwritten until its cleaner has found its pace, and asked for the mix.
+
+use super::{Bench, LINE_BYTES, LINE_DEPTH, Session, Shrunk, transfer};
+use crate::{
+    TrialError,
+    closed_loop::{self, Length},
+};
+use target::stack::{self, Stack};
+
+/// A drive that cannot be made smaller is used this far: what counts are shares.
+const PART_BYTES: u64 = 4 << 30;
+/// So many times what lies below is written before anything counts, whatever the volume holds: its own cleaner and those
+/// of the drives have found their pace.
+const ROUNDS: u64 = 3;
+/// What counts overwrites so much of the area: many segments are cleaned meanwhile.
+const COUNTED_PART: u64 = 4;
+/// Where next to nothing is written, no more operations than this count.
+const COUNTED_MAX: u64 = 400_000;
+
+impl Bench<'_> {
+    /// What the mix does on `stack`, a managed volume on drives or an array, with `fill` (0 to 1) of the volume holding
+    /// data that was overwritten at random; operations per second. `None` on drives with an arm: how far it goes counts, and
+    /// a volume of all of a disk is too large to be overwritten.
+    ///
+    /// # Errors
+    /// When the stack cannot be built, or fails.
+    pub fn managed(&self, stack: &Stack, fill: f64) -> Result<Option<f64>, TrialError> {
+        let shrunk = Shrunk::new(stack, self.catalog)?;
+        if shrunk.turns {
+            return Ok(None);
+        }
+        let mut small = shrunk.stack.clone();
+        let mut below = small.clone();
+        below.layers.retain(|layer| layer.name != "flash");
+        let below = stack::open(&below, &shrunk.catalog, self.seed)?.contract().capacity_bytes;
+        // A part of what cannot be shrunk; of page-mapped drives a part would leave the rest to their cleaner.
+        let part_bytes = if shrunk.divisor > 1.0 { below } else { below.min(PART_BYTES) };
+        if part_bytes < below {
+            let volume = small.layers.iter_mut().filter(|layer| layer.name == "flash");
+            for settings in volume.map(|layer| &mut layer.settings) {
+                if !settings.iter().any(|(key, _)| key == "drive-size") {
+                    settings.push(("drive-size".to_owned(), format!("{}M", part_bytes >> 20)));
+                }
+            }
+        }
+        let mut opened = stack::open(&small, &shrunk.catalog, self.seed)?;
+        let block_bytes = u64::from(self.workload.block_bytes);
+        let line_bytes = u64::from(LINE_BYTES);
+        let area_bytes = (opened.contract().capacity_bytes as f64 * fill.min(1.0)) as u64;
+        let lines = (area_bytes / line_bytes).max(1);
+        let mut number = 0;
+        let length = Length { before: 1, counted: lines };
+        closed_loop::run_deep(&mut opened, LINE_DEPTH, length, &mut || {
+            number += 1;
+            transfer(true, number % lines * line_bytes, LINE_BYTES)
+        })?;
+        let area_bytes = lines * line_bytes;
+        let blocks = area_bytes / block_bytes;
+        let writes = 1.0 - self.workload.reads;
+        let counted = (blocks / COUNTED_PART) as f64 / writes.max(1e-6);
+        let counted = (counted as u64).clamp(1, COUNTED_MAX);
+        let mut session = Session { opened, workload: self.workload, counted: 1, seed: self.seed };
+        session.rate(0.0, area_bytes, ROUNDS * part_bytes / block_bytes)?;
+        session.counted = counted;
+        Ok(Some(session.rate(self.workload.reads, area_bytes, counted / 10)?))
+    }
+}
