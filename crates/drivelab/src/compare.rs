@@ -10,6 +10,7 @@ use record::{Cell, PairedVerdict, Record};
 use report::{
     chart::Entry,
     comparison::{self, Comparison, Effort, Row},
+    number::counted,
     runs::{Run, Subject},
 };
 use serde_json::{Value, json};
@@ -37,8 +38,9 @@ pub fn compare(arguments: &CompareArguments) -> Result<ExitCode> {
         match kind {
             fail_on::Kind::Slower => {
                 let slower = comparison.count(PairedVerdict::Slower);
-                let cells = if slower == 1 { "cell is" } else { "cells are" };
-                found.extend((slower > 0).then(|| format!("{slower} {cells} slower")));
+                let are = if slower == 1 { "is" } else { "are" };
+                let cells = counted(slower, "cell");
+                found.extend((slower > 0).then(|| format!("{cells} {are} slower")));
             }
             fail_on::Kind::Flag(flag) => {
                 let with_flag =

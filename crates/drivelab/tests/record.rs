@@ -177,3 +177,57 @@ fn the_same_seed_gives_the_same_plan() {
     assert_eq!(first, seeded("11"));
     assert_ne!(first, seeded("12"));
 }
+
+/// The bar called a cell `random-read-4K-t1-q1`, the table `random read 4 KiB`, and of two targets
+/// the pairs were called as in the bar again.
+#[test]
+fn a_cell_has_one_name_wherever_it_is_shown() {
+    let bench = Bench::new();
+    let run = bench.small_run(["area", "area", "--passes", "2"]).done().succeeded();
+    let compared = bench.drivelab(["compare", "last"]).done().succeeded().stdout;
+    for name in ["random read 4 KiB", "random write 4 KiB"] {
+        let line = format!("{name}: ");
+        assert!(run.stderr.lines().any(|said| said.contains(&line)), "{}", run.stderr);
+        let rows = |text: &str| text.lines().filter(|row| row.starts_with(name)).count();
+        assert_eq!(rows(&run.stdout), 3, "both targets, and the pair: {}", run.stdout);
+        assert!(rows(&compared) >= 1, "{compared}");
+    }
+    let verdicts = compared.lines().find(|line| line.starts_with("cell ")).expect("a table");
+    assert!(verdicts.contains("  ratio  verdict"), "{verdicts}");
+}
+
+/// After seven results came 39 lines of notes; what they said is asked for.
+#[test]
+fn a_run_is_shown_in_brief_and_explained_when_asked() {
+    let bench = Bench::new();
+    let run = bench.small_run(["area"]).done().succeeded();
+    let id = bench.record("last")["id"].as_str().expect("an id").to_owned();
+    let more = format!("More: drivelab show {id} --explain\n");
+    assert!(run.stdout.ends_with(&more), "{}", run.stdout);
+    assert!(!run.stdout.contains("Seen: ") && !run.stdout.contains("\nhost "), "{}", run.stdout);
+    let all = bench.drivelab(["show", &id, "--explain"]).done().succeeded().stdout;
+    assert!(all.contains("\nhost ") && all.contains(" Seen: ") && !all.contains("More:"), "{all}");
+    // A run of no history is found where it was.
+    let text = serde_json::to_string(&bench.record("last")).expect("JSON");
+    bench.file("a run.json", text);
+    let shown =
+        bench.drivelab(["show", "a run.json", "--store", "other"]).done().succeeded().stdout;
+    assert!(
+        shown.ends_with("More: drivelab show 'a run.json' --store other --explain\n"),
+        "{shown}"
+    );
+}
+
+/// A long label made three lines of a run; and in a pipe, where columns count for nothing, it is
+/// whole.
+#[test]
+fn a_run_is_a_line_of_the_history() {
+    let bench = Bench::new();
+    let label = "before the new firmware, after the trim of last Tuesday, with the window open";
+    bench.small_run(["null:", "--label", label]).done().succeeded();
+    let table = bench.drivelab(["history"]).done().succeeded().stdout;
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(lines.len(), 3, "{table}");
+    assert!(lines[2].contains(label) && lines[2].contains(" ago  "), "{table}");
+    assert!(lines[2].contains("random read 4 KiB ") && !table.contains("complete"), "{table}");
+}

@@ -6,7 +6,7 @@ use crate::{
     chart::{Column, Entry, Figure, Table, Unit, slug},
     document::{Against, Block, Document, Doubt, Highlight, Reading, Section},
     markup::Escaped,
-    number,
+    number::{self, counted},
     svg::{self, Legend},
 };
 use std::fmt::Write;
@@ -266,13 +266,12 @@ fn figure(page: &mut String, figure: &Figure) {
             svg::element(figure, *view, Legend::Outside)
         );
     }
-    let plural = if figure.values() == 1 { "" } else { "s" };
     let table = figure.table();
     let class = if table.rows.len() > ROWS_ON_PAPER { " class=\"long\"" } else { "" };
     let _ = write!(
         page,
-        "<details{class}><summary>Table of {} value{plural}</summary>",
-        figure.values()
+        "<details{class}><summary>Table of {}</summary>",
+        counted(figure.values(), "value")
     );
     self::table(page, &table, &figure.title);
     *page += "</details></figure>\n";

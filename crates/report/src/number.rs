@@ -232,6 +232,29 @@ mod tests {
         assert_eq!(duration_ns(3.1e9), "3.10 s");
     }
 
+    /// "2026-11-21 20:15" made the reader do the sum.
+    #[test]
+    fn what_was_is_told_by_how_long_ago() {
+        for (seconds, text) in [
+            (0, "0 s ago"),
+            (119, "119 s ago"),
+            (180, "3 min ago"),
+            (7_199, "119 min ago"),
+            (7_200, "2 h ago"),
+            (172_800, "2 d ago"),
+            (59 * 86_400, "59 d ago"),
+        ] {
+            assert_eq!(ago(seconds).as_deref(), Some(text));
+        }
+        assert_eq!((ago(60 * 86_400), ago(-1)), (None, None), "a date says more");
+    }
+
+    #[test]
+    fn one_is_not_many() {
+        let said = [counted(0, "cell"), counted(1u64, "cell"), counted(2usize, "cell")];
+        assert_eq!(said, ["0 cells", "1 cell", "2 cells"]);
+    }
+
     #[test]
     fn shares_never_pretend_to_be_exact() {
         assert_eq!(percent(0.0164), "1.6 %");

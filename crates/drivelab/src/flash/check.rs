@@ -9,6 +9,7 @@ use anyhow::{Result, bail};
 use block::display_bytes;
 use engine::Clock;
 use flash::tools::{self, CheckReport, Severity, ToolError, Verdict};
+use report::number::counted;
 use serde_json::{Value, json};
 use std::{path::Path, process::ExitCode};
 use target::volume::{HeldDrive, Use};
@@ -49,12 +50,12 @@ fn described(path: &Path, report: &CheckReport) -> String {
     text += &hanging(
         "verified  ",
         &format!(
-            "{} of data, {} pages of the map, {} chunk headers; {} read from {} segments",
+            "{} of data, {} of the map, {}; {} read from {}",
             words::blocks(report.blocks_verified),
-            report.pages_verified,
-            report.chunks_verified,
+            counted(report.pages_verified, "page"),
+            counted(report.chunks_verified, "chunk header"),
             display_bytes(report.bytes_read),
-            report.segments_read
+            counted(report.segments_read, "segment")
         ),
     );
     if let Some(status) = &report.status {

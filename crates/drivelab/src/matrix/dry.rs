@@ -2,6 +2,7 @@
 
 use super::{MatrixArguments, cut, cuts_power, ground::Ground, stage};
 use crate::run::Order;
+use report::number::counted;
 use std::path::Path;
 use study::matrix::{Axes, Axis, Configuration, Durability};
 
@@ -17,10 +18,11 @@ pub fn describe(
     let configurations = axes.configurations();
     let methods: Vec<&str> = orders.iter().map(|order| order.method.file.name.as_str()).collect();
     let mut text = format!(
-        "{}\n{} configurations, each measured with {} in {passes} rounds of random order\n",
+        "{}\n{}, each measured with {} in {} of random order\n",
         ground.describe(),
-        configurations.len(),
-        methods.join(", ")
+        counted(configurations.len(), "configuration"),
+        methods.join(", "),
+        counted(passes, "round")
     );
     for configuration in &configurations {
         let (class, why) = Durability::of(configuration, ground.machine(configuration));

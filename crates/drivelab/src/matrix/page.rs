@@ -13,7 +13,7 @@ use record::{Cell, Flag, Record};
 use report::{
     chart::{Column, Entry, Table, Unit},
     document::{Block, Section},
-    number,
+    number::{self, counted},
     terminal::{Page, Style, put_table},
 };
 use study::matrix::{
@@ -98,8 +98,8 @@ impl Matrix<'_> {
             let id = &record.id;
             let (method, grade) = (&record.method.name, &record.method.grade);
             page.line(&format!(
-                "run     {id}, method {method}, grade {grade}, {} rounds",
-                record.method.passes
+                "run     {id}, method {method}, grade {grade}, {}",
+                counted(record.method.passes, "round")
             ));
         }
         page.line(&format!("seed    {}", self.seed));

@@ -5,6 +5,7 @@ use anyhow::{Result, bail};
 use block::display_bytes;
 use host::scratch::bytes_total;
 use lab::plan::Plan;
+use report::number::counted;
 use study::matrix::Configuration;
 
 /// Half of a file system's files are written again before it is filled: filling one writes its size and half of that.
@@ -34,9 +35,9 @@ pub fn check(
     let written = written(configurations, measured, device_bytes, arguments.passes);
     if written > u128::from(drive_bytes) && !arguments.yes {
         bail!(
-            "this matrix writes up to {} in {} turns, {:.1} times the drive below: name fewer settings or --passes, or add --yes",
+            "this matrix writes up to {} in {}, {:.1} times the drive below: name fewer settings or --passes, or add --yes",
             display_bytes(u64::try_from(written).unwrap_or(u64::MAX)),
-            configurations.len() as u64 * u64::from(arguments.passes),
+            counted(configurations.len() as u64 * u64::from(arguments.passes), "turn"),
             written as f64 / drive_bytes as f64
         );
     }

@@ -4,6 +4,7 @@ use crate::output::{self, Destination};
 use anyhow::{Context, Result, bail, ensure};
 use report::{
     chart::Figure,
+    number::counted,
     svg::{self, View},
 };
 use std::{
@@ -127,7 +128,7 @@ impl Outputs {
                 .with_context(|| format!("cannot make the directory {}", directory.display()))?;
         }
         let mut lines = Vec::new();
-        let mut drawings = 0;
+        let mut drawings = 0u32;
         for (path, format, bytes) in &self.files {
             output::write_whole(path, bytes)?;
             match format {
@@ -140,7 +141,11 @@ impl Outputs {
         }
         if let Some((path, _, _)) = self.files.iter().find(|file| file.1 == Format::Svg) {
             let directory = path.parent().unwrap_or(Path::new("."));
-            lines.push(format!("wrote {drawings} drawings to {}", directory.display()));
+            lines.push(format!(
+                "wrote {} to {}",
+                counted(drawings, "drawing"),
+                directory.display()
+            ));
         }
         if let Some(bytes) = &self.stdout {
             output::print_bytes(bytes)?;
@@ -229,5 +234,20 @@ mod tests {
         outputs.add(Path::new("-"), Format::Csv, Vec::new()).expect("fine");
         assert!(refusal(&mut outputs, Path::new("-")).contains("cannot share stdout"));
         assert_eq!(fs::read_dir(directory.path()).expect("a directory").count(), 0);
+    }
+
+    /// "wrote 1 drawings to figures".
+    #[test]
+    fn one_drawing_is_no_drawings() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let said = |names: &[&str]| {
+            let mut outputs = Outputs::new(true);
+            for name in names {
+                outputs.add(&directory.path().join(name), Format::Svg, Vec::new()).expect("fine");
+            }
+            outputs.write().expect("written").remove(0)
+        };
+        assert!(said(&["a.svg"]).starts_with("wrote 1 drawing to "));
+        assert!(said(&["a.svg", "b.svg"]).starts_with("wrote 2 drawings to "));
     }
 }

@@ -66,7 +66,7 @@ fn of_method(record: &Record, plan: &Plan) -> Option<String> {
     }
     let (was, is) = (record.method.passes, plan.passes);
     if was != is {
-        return Some(format!("it was to have {was} passes and would have {is}"));
+        return Some(format!("it was to have passes: {was}, and would have {is}"));
     }
     // Such as for want of --destroy: what is missing would not be seen in a record that is
     // complete.

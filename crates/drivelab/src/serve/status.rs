@@ -5,6 +5,7 @@ use block::{Engine, Instant, display_bytes};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use nbd::{Kind, Traffic};
 use record::ManagedFlash;
+use report::number::counted;
 use target::serve::ServedEngine;
 
 /// The line changes so often, in nanoseconds.
@@ -50,7 +51,11 @@ impl Status {
                 None => rates,
             };
             if let Some(report) = engine.scrub_report() {
-                text += &format!("   scrub: {}, {} errors", progress(&report), report.errors);
+                text += &format!(
+                    "   scrub: {}, {}",
+                    progress(&report),
+                    counted(report.errors, "error")
+                );
             }
             line.set_message(text);
         }

@@ -7,6 +7,7 @@ use nbd::{
     protocol::{Access, Export},
 };
 use record::ManagedFlash;
+use report::number::counted;
 use target::serve::Loss;
 
 /// How the line begins that a server prints after a power cut.
@@ -34,9 +35,9 @@ pub fn kept_in_memory(volume: &flash::Volume) -> String {
     let unclean = volume.open_report().filter(|report| !report.clean && volume.is_read_only());
     unclean.map_or_else(String::new, |report| {
         format!(
-            "not stopped cleanly: {} chunks and {} records were rolled forward in memory; \
-             nothing is written\n",
-            report.chunks_replayed, report.records_replayed
+            "not stopped cleanly: {} and {} rolled forward in memory; nothing is written\n",
+            counted(report.chunks_replayed, "chunk"),
+            counted(report.records_replayed, "record")
         )
     })
 }
@@ -159,7 +160,7 @@ pub fn scrubbed(report: &ScrubReport) -> String {
     if report.errors == 0 {
         return text + ", no errors\n";
     }
-    text += &format!(", {} errors: `drivelab flash check` says more\n", report.errors);
+    text += &format!(", {}: `drivelab flash check` says more\n", counted(report.errors, "error"));
     let bytes = |block: u32| u64::from(block) * BLOCK_BYTES;
     let ranges: Vec<String> = report
         .damaged
@@ -169,7 +170,8 @@ pub fn scrubbed(report: &ScrubReport) -> String {
         .collect();
     if !ranges.is_empty() {
         let rest = report.damaged.len().saturating_sub(RANGES_MAX);
-        let more = if rest > 0 { format!(" and {rest} more ranges") } else { String::new() };
+        let more =
+            if rest > 0 { format!(" and {}", counted(rest, "more range")) } else { String::new() };
         text += &format!("damaged: bytes {}{more}\n", ranges.join(", "));
     }
     text

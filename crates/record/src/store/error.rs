@@ -3,6 +3,10 @@
 use crate::{FileError, VERSION};
 use std::path::PathBuf;
 
+fn runs(count: u64) -> String {
+    if count == 1 { "1 run".to_owned() } else { format!("{count} runs") }
+}
+
 /// Why the history could not be used, or a RUN not be found.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -100,7 +104,7 @@ pub enum StoreError {
         newest: Option<String>,
     },
     /// `last~N` reaches behind the first run.
-    #[error("no run `{text}`: the history holds {stored} runs; `drivelab history` lists them")]
+    #[error("no run `{text}`: the history holds {}; `drivelab history` lists them", runs(*stored))]
     NotThatMany {
         /// As the user wrote it.
         text: String,

@@ -100,7 +100,6 @@ pub fn text(comparison: &Comparison<'_>, style: &Style) -> String {
 
 /// `To tell 5 % apart: 12 passes in turn, about 14 min`.
 pub(super) fn takes(effort: &Effort, baseline: &Record) -> String {
-    let passes = effort.passes;
     let how = match effort.design {
         Design::Paired => "in turn",
         Design::Unpaired => "of each",
@@ -110,7 +109,10 @@ pub(super) fn takes(effort: &Effort, baseline: &Record) -> String {
         (_, Design::Paired) => format!(", about {}", minutes(effort.seconds)),
         (_, Design::Unpaired) => format!(", about {} each", minutes(effort.seconds)),
     };
-    format!("To tell 5 % apart: {passes} passes {how}{time}")
+    match effort.passes {
+        1 => format!("To tell 5 % apart: 1 pass {how}{time}"),
+        passes => format!("To tell 5 % apart: {passes} passes {how}{time}"),
+    }
 }
 
 /// Rounded up to minutes, or to hours where they are many.

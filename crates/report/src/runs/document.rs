@@ -8,7 +8,7 @@ use crate::{
     chart::{Column, Entry, Figure, Table, Unit},
     comparison::{self, Comparison, Design, Other},
     document::{Block, Document, Section},
-    number,
+    number::{self, counted},
     terminal::words,
 };
 use record::{PairedVerdict, Record, State};
@@ -146,10 +146,9 @@ fn summary(group: &[Subject<'_>]) -> Vec<String> {
 fn of_record(record: &Record) -> String {
     let targets: Vec<&str> = record.targets.iter().map(typed).collect();
     let method = &record.method;
-    let passes = if method.passes == 1 {
-        "one pass".to_owned()
-    } else {
-        format!("{} passes", method.passes)
+    let passes = match method.passes {
+        1 => "one pass".to_owned(),
+        passes => format!("{passes} passes"),
     };
     let several = targets.len() > 1;
     let mut text = format!(
@@ -159,7 +158,7 @@ fn of_record(record: &Record) -> String {
         method.name,
         method.grade,
         number::size(method.span_bytes),
-        count(record.cells.len(), "cell")
+        counted(record.cells.len(), "cell")
     );
     if record.time == "virtual" {
         text += if several { " They are models: their" } else { " It is a model: its" };
@@ -174,14 +173,9 @@ fn of_record(record: &Record) -> String {
     }
     if !record.left_out.is_empty() {
         let were = if record.left_out.len() == 1 { "was" } else { "were" };
-        text += &format!(" {} {were} left out.", count(record.left_out.len(), "cell"));
+        text += &format!(" {} {were} left out.", counted(record.left_out.len(), "cell"));
     }
     text
-}
-
-/// `1 cell`, `2 cells`.
-fn count(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 /// How often one target was faster than the baseline, and how often slower.

@@ -1,7 +1,10 @@
 //! Why numbers are less than they seem: every flag once, with where it was raised and by what.
 
 use super::{Run, rates};
-use crate::document::{Doubt, Seen};
+use crate::{
+    document::{Doubt, Seen},
+    number::counted,
+};
 use record::{Cell, Flag, Record, Warning};
 
 /// Cells that are named one by one in a place, and places that a doubt lists.
@@ -75,8 +78,7 @@ fn in_record(record: &Record, flag: Flag) -> Vec<Seen> {
         .map(|(finding, cells)| Seen { place: place(record, cells), finding: finding.clone() })
         .collect();
     if hidden > 0 {
-        let cells = if hidden == 1 { "cell" } else { "cells" };
-        seen.push(Seen { place: format!("{hidden} more {cells}"), finding: String::new() });
+        seen.push(Seen { place: counted(hidden, "more cell"), finding: String::new() });
     }
     if !around.is_empty() {
         seen.push(Seen { place: "the run as a whole".to_owned(), finding: around });

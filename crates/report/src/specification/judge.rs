@@ -4,7 +4,7 @@ use super::{
     DriveState, Entry, Metric, Promise, Reading, Specification, metric::Better, reading::of_cell,
 };
 use crate::{
-    number,
+    number::{self, counted},
     runs::{self, Subject},
     terminal::words::{coordinate_number, read_percent},
 };
@@ -299,7 +299,10 @@ impl Missing {
         }
         let in_flight = u64::from(cell.threads) * u64::from(cell.queue_depth);
         if let Some(threads) = entry.threads.filter(|threads| *threads != cell.threads) {
-            missing.push(Condition::Threads(format!("{} threads, not {threads}", cell.threads)));
+            missing.push(Condition::Threads(format!(
+                "{}, not {threads}",
+                counted(cell.threads, "thread")
+            )));
         }
         let ours = match entry.threads {
             Some(_) => u64::from(cell.queue_depth),

@@ -4,7 +4,7 @@ use super::{Finding, Metric, Promise, Reading, Specification, Verdict, judge::op
 use crate::{
     chart::{Column, Entry, Table, Unit},
     document::{Block, Section},
-    number,
+    number::{self, counted},
     terminal::{self, Align, Page, Paint, Style},
 };
 
@@ -25,9 +25,11 @@ pub fn promise(finding: &Finding<'_>) -> String {
     text +=
         &entry.block_bytes.map_or_else(String::new, |bytes| format!(" {}", number::size(bytes)));
     text += &match (entry.depth, entry.threads) {
-        (Some(depth), Some(threads)) => format!(", {threads} threads, {depth} deep each"),
+        (Some(depth), Some(threads)) => {
+            format!(", {}, {depth} deep each", counted(threads, "thread"))
+        }
         (Some(depth), None) => format!(", {depth} in flight"),
-        (None, Some(threads)) => format!(", {threads} threads"),
+        (None, Some(threads)) => format!(", {}", counted(threads, "thread")),
         (None, None) => String::new(),
     };
     text +=

@@ -4,6 +4,7 @@ use super::{View, style};
 use crate::{
     chart::Figure,
     markup::{Escaped, Px, fitted},
+    number::counted,
 };
 use std::fmt::Write;
 
@@ -156,6 +157,6 @@ impl Canvas {
 
 /// What a reader who does not see it needs to know of a chart: how to read it, and how much there is.
 fn described(figure: &Figure) -> String {
-    let values = figure.values();
-    format!("{} {values} values, listed in the table below.", figure.note).trim_start().to_owned()
+    let values = counted(figure.values(), "value");
+    format!("{} {values}, listed in the table below.", figure.note).trim_start().to_owned()
 }

@@ -40,7 +40,7 @@ pub(super) fn brief(page: &mut Page, record: &Record) {
             line(page, "flash  ", &managed_line(volume));
         }
     }
-    let named = record.labels.iter().map(|label| label_text(label));
+    let named = record.labels.iter().map(label_text);
     let mut parts: Vec<String> = [record.id.clone()].into_iter().chain(named).collect();
     parts.extend(method_parts(record));
     line(page, "run    ", &parts.join(", "));
@@ -115,7 +115,7 @@ fn managed_line(volume: &ManagedFlash) -> String {
         parts.push(format!("write amplification {amplification:.3} over {written} written"));
     }
     if volume.checksum_errors > 0 {
-        parts.push(format!("{} checksum errors", volume.checksum_errors));
+        parts.push(counted(volume.checksum_errors, "checksum error"));
     }
     parts.join(", ")
 }
@@ -159,7 +159,8 @@ fn method_parts(record: &Record) -> Vec<String> {
         1 => "1 pass".to_owned(),
         passes => format!("{passes} passes"),
     };
-    parts.push(passes + hold(record));
+    let time = if is_virtual(record) { " in virtual time" } else { hold(record) };
+    parts.push(passes + time);
     // The size is the span above, and the cells show what was set.
     let options = method.options.iter().filter(|(key, _)| *key != "size");
     parts.extend(options.map(|(key, value)| match (key.strip_prefix("set."), value.as_str()) {
@@ -225,12 +226,12 @@ pub(super) fn left_out_briefly(page: &mut Page, record: &Record) {
     page.gap();
     let shown = if all.len() > LEFT_OUT_MAX { LEFT_OUT_MAX - 1 } else { all.len() };
     for cell in &all[..shown] {
-        let text = format!("left out: {}: {}", cell.name, cell.reason);
+        let text = format!("Left out: {}: {}", cell.name, cell.reason);
         page.painted(&page.style.clean(&text), Paint::Alert);
     }
     if shown < all.len() {
         page.painted(
-            &format!("left out: {}", counted(all.len() - shown, "more cell")),
+            &format!("Left out: {}", counted(all.len() - shown, "more cell")),
             Paint::Alert,
         );
     }

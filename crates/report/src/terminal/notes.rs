@@ -50,9 +50,7 @@ pub(super) fn brief(page: &mut Page, record: &Record) {
     let labelled: Vec<(String, Flag)> =
         by_severity(record).into_iter().map(|flag| (page.label(flag), flag)).collect();
     let said = unflagged(record);
-    if !labelled.is_empty() || !said.is_empty() {
-        page.gap();
-    }
+    page.gap();
     let room = LINES_MAX - usize::from(!said.is_empty());
     let shown = if labelled.len() > room { room - 1 } else { labelled.len() };
     for (label, flag) in &labelled[..shown] {
@@ -88,7 +86,8 @@ fn line_of(flag: Flag, label: &str, cure: &str) -> String {
 /// The command that a flag's warnings name, where it is one.
 fn command(record: &Record, flag: Flag) -> Option<String> {
     let warnings = every_warning(record).filter(|warning| warning.flag == Some(flag));
-    let mut commands = warnings.flat_map(|warning| warning.text.split('`').skip(1).step_by(2));
+    let quoted = warnings.flat_map(|warning| warning.text.split('`').skip(1).step_by(2));
+    let mut commands = quoted.filter(|text| text.starts_with("drivelab "));
     let first = commands.next()?;
     commands.all(|other| other == first).then(|| first.to_owned())
 }

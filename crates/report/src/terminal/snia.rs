@@ -4,7 +4,7 @@
 //! A round is a pass of a cell, or a cell of its own that carries the coordinate `round`.
 
 use super::{list, page::Page, table::Table, words};
-use crate::number;
+use crate::number::{self, counted};
 use record::{Cell, Rounds};
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ pub(super) fn tracked(page: &mut Page, rounds: &Rounds) {
     let (name, count) = (&rounds.tracked, rounds.rates.len());
     page.line(&match rounds.steady_at_round {
         Some(round) => format!("Steady state, by {name}: reached in round {round} of {count}"),
-        None => format!("Steady state, by {name}: not reached in {count} rounds"),
+        None => format!("Steady state, by {name}: not reached in {}", counted(count, "round")),
     });
 }
 

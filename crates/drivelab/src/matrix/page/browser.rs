@@ -5,6 +5,7 @@ use record::{Cell, Flag};
 use report::{
     chart::{Axis as ChartAxis, BarSeries, Bars, Chart, Figure, Unit, Value, slug},
     document::{Document, Highlight, Reading},
+    number::counted,
     runs::{self, Run},
     terminal::{Characters, Style},
 };
@@ -42,12 +43,12 @@ impl Matrix<'_> {
         let count = self.configurations.len();
         let rounds = self.records.iter().map(|record| record.method.passes).max().unwrap_or(0);
         let mut summary = vec![format!(
-            "Measured on {}: {count} configuration{} of {}, each in {rounds} round{}, \
+            "Measured on {}: {} of {}, each in {}, \
              in a new order each (seed {}).",
             self.ground,
-            if count == 1 { "" } else { "s" },
+            counted(count, "configuration"),
             if varied.is_empty() { "one level each".to_owned() } else { varied.join(", ") },
-            if rounds == 1 { "" } else { "s" },
+            counted(rounds, "round"),
             self.seed
         )];
         for record in self.records {
