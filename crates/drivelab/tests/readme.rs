@@ -1,4 +1,4 @@
-//! What the README shows is what the binary prints.
+//! What the README and the guide show is what the binary prints.
 
 mod common;
 
@@ -20,17 +20,23 @@ fn shown(words: &[&str]) -> String {
 
 /// `<!-- output: drivelab WORDS -->`, followed by a block of text: the output of that command.
 #[test]
-fn outputs_in_the_readme_are_what_the_commands_print() {
-    let readme = read("README.md");
+fn outputs_that_are_shown_are_what_the_commands_print() {
     let mut count = 0;
-    for part in readme.split("<!-- output: drivelab ").skip(1) {
+    let pages = read("README.md") + &read("docs/guide.md");
+    for part in pages.split("<!-- output: drivelab ").skip(1) {
         let (command, rest) = part.split_once(" -->\n```text\n").expect("a command and a block");
         let (block, _) = rest.split_once("```").expect("the block's end");
         let words: Vec<&str> = command.split(' ').collect();
         assert_eq!(shown(&words).trim_end(), block.trim_end(), "drivelab {command}");
         count += 1;
     }
-    assert!(count >= 1, "the readme shows no output");
+    assert!(count >= 6, "the readme and the guide show {count} outputs");
+}
+
+#[test]
+fn the_readme_is_short() {
+    let lines = read("README.md").lines().count();
+    assert!(lines <= 200, "{lines} lines: what is longer belongs in docs/guide.md");
 }
 
 #[test]
@@ -49,8 +55,8 @@ fn the_picture_shows_the_example_run() {
 
 #[test]
 fn the_table_of_methods_lists_every_method_with_its_title() {
-    let readme = read("README.md");
-    let rows: Vec<&str> = readme.lines().filter(|line| line.starts_with("| `")).collect();
+    let guide = read("docs/guide.md");
+    let rows: Vec<&str> = guide.lines().filter(|line| line.starts_with("| `")).collect();
     let mut expected = Vec::new();
     for (name, text) in lab::method::BUILT_IN {
         let method = lab::method::Method::parse(name, text, &[]).expect("built in");

@@ -145,10 +145,10 @@ fn every_page_is_there_and_leads_nowhere_else() {
 }
 
 #[test]
-fn what_the_readme_shows_is_what_it_prints() {
+fn what_the_guide_shows_is_what_it_prints() {
     let bench = Bench::new();
-    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
-    let readme = fs::read_to_string(readme).expect("a readme");
+    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide.md");
+    let readme = fs::read_to_string(readme).expect("a guide");
     let (_, rest) =
         readme.split_once("<!-- web: --store lab.sqlite -->\n```text\n").expect("the block");
     let (block, _) = rest.split_once("```").expect("the block's end");
