@@ -10,7 +10,6 @@ mod fuzz;
 mod guest;
 mod picture;
 mod soak;
-mod ublk;
 
 use anyhow::{Result, bail};
 use std::{env, process::ExitCode};
@@ -94,17 +93,12 @@ cargo xtask flash [--quick] [drive] [scan] [arrays] [sync] [amplification] [skew
 cargo xtask flash --write [PART...]
     Puts them into docs/flash.md; what is not named stays as it is there.
 
-cargo xtask ublk [--program FILE]
-    Shows `drivelab serve --ublk` in the virtual machine of ../shared/guest (or DRIVELAB_GUEST), whose
-    kernel has the driver: fio's verification, ext4, kill -9 and recovery, what is left behind. Prints
-    a line for each thing that holds, and ends with an error if any does not; some ten minutes without
-    KVM. Says why and ends well where there is no such machine, or no qemu.
-
 cargo xtask guest [--kernel 6.1|6.12] [--only NAME]... [--list] [--verbose] [--program FILE]
     [--limit SECONDS]
     Runs drivelab in a virtual machine with a real kernel and drives of every kind, through a table of
-    scenarios: what is refused, measured, served, and what a failing drive leads to. Needs QEMU; says
-    why and ends well where something is missing (an error with DRIVELAB_NO_SKIP). docs/guest.md.
+    scenarios: what is refused, measured, served (ublk's disks too), and what a failing drive leads
+    to. Needs QEMU; says why and ends well where something is missing (an error with
+    DRIVELAB_NO_SKIP=1). docs/guest.md.
 
 cargo xtask guest [--kernel 6.1|6.12] -- COMMAND
     A command of your own in that machine.
@@ -135,7 +129,6 @@ fn carry_out(arguments: &[String]) -> Result<()> {
         Some((verb, rest)) if verb == "fuzz" => fuzz::run(rest),
         Some((verb, rest)) if verb == "guest" => guest::run(rest),
         Some((verb, rest)) if verb == "soak" => soak::run(rest),
-        Some((verb, rest)) if verb == "ublk" => ublk::run(rest),
         Some((verb, [])) if verb == "check" => check::run(),
         Some((verb, [])) if verb == "picture" => picture::run(),
         None => {

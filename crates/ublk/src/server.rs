@@ -222,7 +222,7 @@ impl<E: Engine> Server<E> {
         let until = pause.until(&self.service.engine, heard > 0);
         self.ask_engine(until);
         if let Some(queue) = &mut self.queue {
-            queue.take(&mut self.asked);
+            queue.take(&mut self.asked)?;
             for asked in self.asked.drain(..) {
                 if let Some(answer) = self.service.begin(asked) {
                     queue.answer(answer.tag, answer.result, answer.buffer);

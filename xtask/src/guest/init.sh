@@ -18,8 +18,9 @@ exec </dev/null >/dev/ttyS1 2>&1
 tries=0
 until /guest/drives >/guest/names || [ $tries -gt 100 ]; do sleep 0.1; tries=$((tries + 1)); done
 sed 's/^export /@@ drive /' /guest/names
-dmesg -n 1
-sh /guest/run
+# Of the kernel's complaints only those that stop something.
+dmesg -n 2
+bash /guest/run
 sync
 echo "@@ off"
 echo o >/proc/sysrq-trigger

@@ -34,6 +34,7 @@ use std::{
 const NEEDED: &[(&str, &str)] = &[
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("busybox", "busybox-static"),
+    ("bash", "bash"),
     ("modprobe", "kmod"),
     ("depmod", "kmod"),
     ("xz", "xz-utils"),

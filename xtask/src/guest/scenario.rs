@@ -7,7 +7,7 @@ use super::{
 };
 use std::collections::BTreeMap;
 
-/// One line of the table. Its texts are for the guest's shell, with the words of `lib.sh`; `$NVME` and
+/// One line of the table. Its texts are for bash in the guest, with the words of `lib.sh`; `$NVME` and
 /// the other names of drives are their paths.
 pub struct Scenario {
     pub name: &'static str,

@@ -9,17 +9,25 @@
 //! Each place of the queue has a buffer of its own. The kernel fills it before a write is taken and
 //! empties it after a read is answered, both while the queue's thread is in a system call, so it
 //! holds the buffer all the time between an answer and the next request.
+//!
+//! The kernel's part of this is done when the thread asks for it (deferred task work), and a bell
+//! tells that there is some. So nothing of it is left undone when the process is killed: Linux 6.7
+//! to 6.14.5 completes the command of a request that it has not handed over yet a second time then,
+//! and does not survive that (CVE-2025-37906). See docs/ublk.md.
 
 use super::uapi::{self, IoCommand, IoDesc};
 use crate::uring::{Feature, UringOptions, set_up};
 use block::Buf;
 use io_uring::{IoUring, opcode, types::Fd};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::{
+    event::{EventfdFlags, eventfd},
+    mm::{MapFlags, ProtFlags, mmap, munmap},
+};
 use std::{
     ffi::c_void,
     fs::File,
     io, mem,
-    os::fd::{AsRawFd, BorrowedFd},
+    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
     ptr::{self, NonNull},
 };
 
@@ -78,6 +86,8 @@ pub struct Queue {
     places: Vec<Place>,
     closed: usize,
     descriptions: Descriptions,
+    /// Rings when the kernel has something to do or has answered.
+    bell: OwnedFd,
     /// Entries that the kernel has not seen yet.
     unsubmitted: usize,
 }
@@ -92,13 +102,17 @@ impl Queue {
         let device = File::options().read(true).write(true).open(format!("/dev/ublkc{id}"))?;
         let descriptions = Descriptions::map(&device, depth)?;
         let entries = (depth as u32).next_power_of_two();
-        let (ring, features) = set_up(entries, &UringOptions::pollable())
+        let (ring, features) = set_up(entries, &UringOptions::default())
             .map_err(|error| io::Error::from_raw_os_error(error.errno()))?;
         if features.uses(Feature::SingleIssuer) {
             ring.submitter().register_enable_rings()?;
         }
+        // Deferred work wakes nobody who sleeps on the ring itself.
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        ring.submitter().register_eventfd(bell.as_raw_fd())?;
         let places = (0..depth).map(|_| Place::Taken).collect();
-        let mut queue = Self { device, ring, places, closed: 0, descriptions, unsubmitted: 0 };
+        let mut queue =
+            Self { device, ring, places, closed: 0, descriptions, bell, unsubmitted: 0 };
         for (tag, buffer) in buffers.into_iter().enumerate() {
             queue.hand_over(uapi::FETCH_REQ, tag as u16, 0, buffer);
         }
@@ -107,7 +121,11 @@ impl Queue {
     }
 
     /// Appends what has come to `asked`.
-    pub fn take(&mut self, asked: &mut Vec<Asked>) {
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn take(&mut self, asked: &mut Vec<Asked>) -> io::Result<()> {
+        self.work_off()?;
         let Self { ring, places, closed, descriptions, .. } = self;
         for entry in ring.completion() {
             let tag = entry.user_data() as u16;
@@ -122,6 +140,7 @@ impl Queue {
             };
             asked.push(descriptions.read(tag, buffer));
         }
+        Ok(())
     }
 
     /// Answers the request of place `tag`: `result` is the length of a read or write in bytes, 0
@@ -138,24 +157,42 @@ impl Queue {
     /// The system's; nothing is lost, and another call goes on.
     pub fn submit(&mut self) -> io::Result<()> {
         while self.unsubmitted > 0 {
-            match self.ring.submit() {
-                Ok(submitted) => self.unsubmitted -= submitted,
-                Err(error) if is_passing(&error) => {}
-                Err(error) => return Err(error),
-            }
+            self.enter()?;
         }
         Ok(())
     }
 
     /// Readable when there is something to take.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
-        // SAFETY: the ring, and with it its descriptor, is open as long as `self` is borrowed.
-        unsafe { BorrowedFd::borrow_raw(self.ring.as_raw_fd()) }
+        self.bell.as_fd()
     }
 
     /// Whether nothing will come any more, and nothing is left to be answered: the disk was stopped.
     pub fn is_closed(&self) -> bool {
         self.closed == self.places.len()
+    }
+
+    /// Has the kernel do what waits for it, until nothing does and the bell is silent.
+    fn work_off(&mut self) -> io::Result<()> {
+        loop {
+            if self.ring.submission().taskrun() {
+                self.enter()?;
+            }
+            // What the kernel posted rang it as well. What comes after this look rings it anew.
+            let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+            if !self.ring.submission().taskrun() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn enter(&mut self) -> io::Result<()> {
+        match self.ring.submit() {
+            Ok(submitted) => self.unsubmitted -= submitted,
+            Err(error) if is_passing(&error) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
     }
 
     fn hand_over(&mut self, number: u32, tag: u16, result: i32, mut buffer: Buf) {
