@@ -15,6 +15,8 @@ use record::TargetInfo;
 
 /// Writes of the probe, and as many flushes after none.
 const PROBE_WRITES: u64 = 64;
+/// In so many parts, by turns.
+const ROUNDS: u64 = 8;
 /// Flushes take so much longer after a write than after none, or the write left nothing to flush.
 const AFTER_WRITE_MIN: f64 = 1.3;
 /// A medium takes so much longer than a cache, or the flush did not wait for one.
@@ -64,18 +66,24 @@ impl Runner<'_> {
             return Ok(None);
         }
         let mut spec = super::fill::writer(self.plan, &offer, block, Contents::Random);
-        spec.bound = CellBound::Operations(PROBE_WRITES);
+        spec.bound = CellBound::Operations(PROBE_WRITES / ROUNDS);
         let stream = &mut spec.streams[0];
         (stream.pattern, stream.flush_every) = (Pattern::Random, 1);
         (stream.engine, stream.queue_depth) = (EngineChoice::Sync, 1);
         stream.io.caching = Caching::Direct;
         self.allowance.spend(target, bytes);
         let seed = self.plan.seed ^ 0xf1_054;
-        let done = self.pass(target, &spec, vec![area], seed, bytes, |_, _| {})?;
-        let after_none = self.flushes_after_none(target, &spec)?;
+        let [mut writes, mut after_write, mut after_none] = [(); 3].map(|()| Histogram::new());
+        // In turn: what slows the host for a moment slows both.
+        for round in 0..ROUNDS {
+            let seed = seed ^ round;
+            let done = self.pass(target, &spec, vec![area], seed, bytes, |_, _| {})?;
+            writes.merge(&done.streams[0].latencies);
+            after_write.merge(&done.streams[0].flushes);
+            after_none.merge(&self.flushes_after_none(target, &spec)?);
+        }
         let quick = |of: &Histogram| of.percentile(QUICK);
-        let pass = &done.streams[0];
-        let all = (quick(&pass.latencies), quick(&pass.flushes), quick(&after_none));
+        let all = (quick(&writes), quick(&after_write), quick(&after_none));
         let (Some(write_ns), Some(after_write_ns), Some(after_none_ns)) = all else {
             return Ok(None);
         };
@@ -96,7 +104,7 @@ impl Runner<'_> {
             let mut engine = seat()?;
             let failed = |error| RunError::Failed(format!("a flush failed: {error:?}"));
             let mut before = engine.flush().map_err(failed)?;
-            for _ in 0..PROBE_WRITES {
+            for _ in 0..PROBE_WRITES / ROUNDS {
                 let finished = engine.flush().map_err(failed)?;
                 all.record(finished.since(before));
                 before = finished;

@@ -82,7 +82,7 @@ mod tests {
                 let own = 60_000 + rng.below(40_000);
                 // Every so many operations one waits for what they all cost.
                 let due = count * 1_000_000_000 / 1370;
-                if count % bunch == 0 { due.saturating_sub(now).max(own) } else { own }
+                if count.is_multiple_of(bunch) { due.saturating_sub(now).max(own) } else { own }
             });
             let held = held_rate(&ticks, 0, TICK_NS, &latencies);
             if bunch == 1 {
