@@ -88,11 +88,11 @@ flags! {
     DeallocatedBlocks "deallocated_blocks" cure "precondition: write the drive once";
     /// The drive's volatile write cache was on: plain writes may be lost in a power cut.
     VolatileCache "volatile_cache" cure "read the sync-write cells for durable writes";
-    /// A flush took under 20 us on a drive without known power-loss protection.
+    /// A flush took under 20 us, or no longer after a write than after none, on a drive without known power-loss protection.
     LyingFlush "lying_flush" cure "do not trust this drive or hypervisor with commits until proven";
     /// Writes went into a fast cache, all the time or at first: a rate that does not last.
     Burst "burst" was "write_cliff" cure "run the saturation method for the rate that lasts";
-    /// The rate sat exactly on a round number or stepped down from it: a quota, not a drive.
+    /// The rate was held at a number that latencies do not explain, or stepped down to one: a quota, not a drive.
     BurstCredit "burst_credit" cure "run longer than the credit lasts";
     /// The rate fell while the drive's temperature rose.
     ThermalThrottling "thermal_throttling" cure "cool the drive and run again";

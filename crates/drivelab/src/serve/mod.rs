@@ -9,6 +9,7 @@
 
 #[cfg(feature = "ublk")]
 mod disk;
+mod floor;
 mod metrics;
 mod network;
 mod pid_file;

@@ -1,6 +1,7 @@
 //! Serving NBD clients.
 
 use super::{
+    floor,
     session::{Session, is_set},
     words,
 };
@@ -33,8 +34,14 @@ pub fn serve(
     clock: Clock,
 ) -> Result<(ServedEngine, Traffic)> {
     let listener = Listener::bind(address)?;
+    // Before a client comes; without it a model is served all the same.
+    let is_model = matches!(session.target, TargetText::Model(_));
+    let floor_ns = is_model.then(|| floor::measure(listener.address(), clock).ok()).flatten();
     let ready = words::ready(session.name, listener.address(), &session.export);
     output::print(&ready)?;
+    if let Some(floor_ns) = floor_ns {
+        output::print(&floor::words(floor_ns))?;
+    }
     if let Some(volume) = engine.volume() {
         output::print(&words::kept_in_memory(volume))?;
     }

@@ -139,7 +139,7 @@ fn fill_parts(span_bytes: u64, block_bytes: u64) -> Vec<(Area, u64)> {
 }
 
 /// One sequential pass over an area, opened as the plan's first cell is where the target allows that.
-fn writer(plan: &Plan, offer: &Offer, block_bytes: u64, contents: Contents) -> CellSpec {
+pub(super) fn writer(plan: &Plan, offer: &Offer, block_bytes: u64, contents: Contents) -> CellSpec {
     let caching = match offer.direct {
         Ok(()) => plan.cells[0].streams[0].io.caching,
         Err(_) => Caching::Buffered,

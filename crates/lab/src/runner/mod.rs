@@ -7,6 +7,7 @@ mod burst;
 mod cache;
 mod calibrate;
 mod fill;
+mod flush;
 mod fold;
 mod pass;
 mod remedy;
@@ -29,6 +30,7 @@ use crate::{
 };
 use allowance::{Allowance, written_bytes};
 use block::{IoError, display_bytes};
+use flush::FlushCost;
 use fold::Place;
 use pass::{PassError, PassOrder};
 use record::{
@@ -185,6 +187,8 @@ struct Runner<'a> {
     /// Seconds that all passes took together: the run's time on a virtual clock.
     virtual_s: f64,
     allowance: Allowance,
+    /// What flushes of each target cost, where that was asked.
+    flush_costs: BTreeMap<usize, FlushCost>,
 }
 
 impl<'a> Runner<'a> {
@@ -202,6 +206,7 @@ impl<'a> Runner<'a> {
             earlier_s: ended_s(record),
             virtual_s: 0.0,
             allowance: Allowance::new(plan, record),
+            flush_costs: BTreeMap::new(),
         }
     }
 
@@ -245,6 +250,9 @@ impl<'a> Runner<'a> {
             (0..self.plan.fill).try_for_each(|round| self.fill(target, round))?;
         }
         let probed = self.probe_compression(target)?;
+        if let Some(cost) = self.probe_flush(target)? {
+            self.flush_costs.insert(target, cost);
+        }
         let mut seen = self.target(target).inspect()?;
         seen.extend(probed);
         record.targets[target].flags.extend(seen.iter().filter_map(|warning| warning.flag));
@@ -443,7 +451,9 @@ impl<'a> Runner<'a> {
             Time::Wall => record.calibration.first().map_or(0.0, |cost| cost.ns_per_operation),
             Time::Virtual => 0.0,
         };
+        let flush_cost = self.flush_costs.get(&step.target).copied();
         let scene = |index: usize| traps::Scene {
+            flush_cost,
             target: &record.targets[step.target],
             cell,
             stream: &cell.streams[index],

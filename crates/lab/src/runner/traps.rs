@@ -1,14 +1,15 @@
 //! The traps of measuring, noticed after each pass: every check is a pure function of what was seen.
 
 use super::{
+    flush::FlushCost,
     pass::StreamPass,
     remedy::{Remedy, rate},
 };
 use crate::{
     method::{CellSpec, FinalFlush},
     statistics::{
-        Cause, Change, Levels, TICK_NS, Temperatures, burst_credit, falling_slope, is_spindle_rate,
-        little,
+        Cause, Change, Levels, TICK_NS, Temperatures, burst_credit, falling_slope, held_rate,
+        is_spindle_rate, little,
     },
     target::Observation,
     workload::{
@@ -59,6 +60,8 @@ pub(super) struct Scene<'a> {
     /// The engine's own cost of an operation, ns; 0 where its seconds are not the target's.
     pub engine_ns: f64,
     pub memory_bytes: u64,
+    /// What flushes of the target cost, where that was asked.
+    pub flush_cost: Option<FlushCost>,
     /// Which pass this was, in words, where there are several: `in pass 2 of 3`.
     pub pass_name: Option<String>,
     pub remedy: Remedy<'a>,
@@ -345,7 +348,7 @@ fn compressible_data(scene: &Scene<'_>) -> Option<Warning> {
 }
 
 /// Every write is durable before it returns.
-fn is_durable(stream: &Stream) -> bool {
+pub(super) fn is_durable(stream: &Stream) -> bool {
     stream.op.writes() && (stream.io.syncing != Syncing::None || stream.op == Op::Commit)
 }
 
@@ -362,24 +365,43 @@ fn volatile_cache(scene: &Scene<'_>) -> Option<Warning> {
         .then(|| warn(Flag::VolatileCache, "the drive's volatile write cache was on".into()))?
 }
 
+/// The reads of a mix would answer for its writes.
+pub(super) fn is_mix(stream: &Stream) -> bool {
+    matches!(stream.op, Op::Mixed { .. })
+}
+
 fn lying_flush(scene: &Scene<'_>) -> Option<Warning> {
-    let in_memory = [Flag::MemoryBacked, Flag::LoopDevice];
     // A model keeps what it acknowledges, unless it is told to lie.
     let excused =
         matches!(scene.target.kind, TargetKind::Null | TargetKind::Model | TargetKind::Memory)
             || has_power_loss_protection(scene.target)
-            || scene.target.flags.iter().any(|flag| in_memory.contains(flag));
-    // The reads of a mix would answer for its writes.
-    let is_mix = matches!(scene.stream.op, Op::Mixed { .. });
-    let durable = (is_durable(scene.stream) && !is_mix).then_some(&scene.pass.latencies);
-    let median = [durable, Some(&scene.pass.flushes)]
+            || scene.target.flags.contains(&Flag::MemoryBacked);
+    let durable = is_durable(scene.stream) && !is_mix(scene.stream);
+    let flushes = durable || scene.pass.flushes.count() > 0;
+    if excused || !flushes {
+        return None;
+    }
+    let latencies = durable.then_some(&scene.pass.latencies);
+    let median = [latencies, Some(&scene.pass.flushes)]
         .into_iter()
         .flatten()
-        .find_map(|latencies| latencies.percentile(0.5))?;
-    (!excused && median < FLUSH_NS_MIN).then(|| {
+        .find_map(|latencies| latencies.percentile(0.5));
+    // What lies below a loop device may be memory, and says so.
+    let is_loop = scene.target.flags.contains(&Flag::LoopDevice);
+    if let Some(median) = median.filter(|median| *median < FLUSH_NS_MIN && !is_loop) {
         let us = median as f64 / 1e3;
-        warn(Flag::LyingFlush, format!("half of the durable writes took under {us:.1} us"))
-    })?
+        return warn(Flag::LyingFlush, format!("half of the durable writes took under {us:.1} us"));
+    }
+    let cost = scene.flush_cost.filter(FlushCost::is_free)?;
+    let [write, after_write, after_none] =
+        [cost.write_ns, cost.after_write_ns, cost.after_none_ns].map(|ns| ns as f64 / 1e3);
+    warn(
+        Flag::LyingFlush,
+        format!(
+            "a flush took {after_write:.0} us after a write and {after_none:.0} us after none, a \
+             write {write:.0} us: it had nothing to do"
+        ),
+    )
 }
 
 /// Writes that a cache took, or that one took until it was full.
@@ -419,7 +441,9 @@ fn credit(scene: &Scene<'_>) -> Option<(String, bool)> {
     if scene.stream.rate.is_some() || unlimited {
         return None;
     }
-    let found = burst_credit(&scene.pass.ticks, TICK_NS)?;
+    let Some(found) = burst_credit(&scene.pass.ticks, TICK_NS) else {
+        return held(scene).map(|seen| (seen, false));
+    };
     let in_turn = scene.stream.threads == 1 && scene.stream.queue_depth == 1;
     if in_turn && is_spindle_rate(found.plateau.iops) {
         return None;
@@ -434,6 +458,31 @@ fn credit(scene: &Scene<'_>) -> Option<(String, bool)> {
             (seen + ", like spent credit", true)
         }
     })
+}
+
+/// More in flight than this may share a bottleneck that serves them unfairly and evenly.
+const HELD_DEPTH_MAX: u32 = 8;
+/// Larger blocks may be held by a link.
+const HELD_BLOCK_BYTES_MAX: u32 = 16 << 10;
+
+/// Reads that wait for one another and yet come at a rate that is held: a bucket pays for them.
+/// Writes may have a beat of their own, such as a page that is full.
+fn held(scene: &Scene<'_>) -> Option<String> {
+    let (stream, pass) = (scene.stream, scene.pass);
+    let in_flight = u32::from(stream.threads) * stream.queue_depth;
+    let is_small = in_flight <= HELD_DEPTH_MAX && stream.block_bytes <= HELD_BLOCK_BYTES_MAX;
+    let timed = pass.stop.is_some() && scene.cell.streams.len() == 1;
+    if stream.op != Op::Read || !is_small || !timed {
+        return None;
+    }
+    let warm_up = pass.assessment.warm_up_ticks;
+    let held = held_rate(&pass.ticks, warm_up, TICK_NS, &pass.latencies)?;
+    let varies = pass.latencies.variation()? * 100.0;
+    let seen = format!(
+        "the rate was held at {:.0} IOPS while latencies varied by {varies:.0} %, like a quota",
+        held.iops
+    );
+    Some(seen)
 }
 
 fn spent_credit(scene: &Scene<'_>) -> Option<Warning> {

@@ -35,7 +35,7 @@ pub use histogram::{BadSparse, Bucket, Delta, Histogram, Sparse};
 pub use passes::{Headline, Host, Paired, PassRate, Verdict, headline, paired};
 pub use shapes::{
     BurstCredit, Cause, Change, FallingSlope, Plateau, Temperatures, burst_credit, falling_slope,
-    is_spindle_rate, lasting_change, little,
+    held_rate, is_spindle_rate, lasting_change, little,
 };
 pub use snia::{SniaVerdict, snia_steady};
 pub use stop::{Grade, Looks, Stop, StopRule};

@@ -9,6 +9,7 @@
 //! Opening writes nothing but what a managed volume's recovery must, and with `--read-only` not
 //! that. What exists is changed by nobody unless its name was typed.
 
+pub mod floor;
 mod path;
 
 use crate::{

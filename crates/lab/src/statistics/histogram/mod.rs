@@ -98,6 +98,18 @@ impl Histogram {
         (!self.is_empty()).then_some(self.totals.max_ns)
     }
 
+    /// Standard deviation over mean, from the buckets; `None` without a latency.
+    pub fn variation(&self) -> Option<f64> {
+        let buckets = self.to_sparse().buckets;
+        let count: f64 = buckets.iter().map(|bucket| bucket.count as f64).sum();
+        let moment = |power: i32| {
+            let of = |bucket: &Bucket| bucket.count as f64 * (bucket.lower_ns as f64).powi(power);
+            buckets.iter().map(of).sum::<f64>() / count
+        };
+        let mean = moment(1);
+        (mean > 0.0).then(|| (moment(2) / (mean * mean) - 1.0).max(0.0).sqrt())
+    }
+
     /// The arithmetic mean in ns, from the exact sum.
     pub fn mean(&self) -> Option<f64> {
         (!self.is_empty()).then(|| self.totals.sum_ns as f64 / self.count() as f64)

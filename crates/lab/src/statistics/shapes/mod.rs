@@ -5,11 +5,13 @@
 
 mod change;
 mod plateau;
+mod quota;
 mod throttle;
 
 pub(super) use change::lasting_step;
 pub use change::{Change, lasting_change};
 pub use plateau::{BurstCredit, Plateau, burst_credit, is_spindle_rate};
+pub use quota::held_rate;
 pub use throttle::{Cause, FallingSlope, Temperatures, falling_slope};
 
 use super::tick::Tick;
