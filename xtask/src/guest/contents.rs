@@ -1,4 +1,4 @@
-//! What is in the guest: busybox, the tools with their libraries, modules, the program and scenarios.
+//! What is in the guest: busybox, tools with their libraries, modules, drivelab, scenarios.
 
 use super::{cpio::Archive, kernel::Package, machine, scenario::Scenario};
 use anyhow::{Context, Result};
@@ -8,8 +8,8 @@ use std::{
     process::Command,
 };
 
-/// Tools, and the Debian package that each is in. Those that are missing on this machine are missing
-/// in the guest, and so are the scenarios with them.
+/// Tools, and the Debian package that each is in. Those that are missing on this machine are
+/// missing in the guest, and so are the scenarios with them.
 pub const TOOLS: &[(&str, &str)] = &[
     ("bash", "bash"),
     ("blkdiscard", "util-linux"),

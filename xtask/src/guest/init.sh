@@ -1,7 +1,7 @@
 #!/bin/busybox sh
 # The guest's first process: loads modules, finds the drives by their serial numbers, and runs what
 # it was given. MODULES and COUNT stand in /guest/settings.
-export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C
 /bin/busybox mkdir -p /bin /sbin /proc /sys /dev /run /tmp /root /mnt /var/lib /var/tmp
 /bin/busybox --install -s /bin
 mount -t proc none /proc; mount -t sysfs none /sys; mount -t devtmpfs none /dev

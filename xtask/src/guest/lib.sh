@@ -22,7 +22,8 @@ ends() {
 remember() { sync; ends "$1" | md5sum >"/run/ends-${1##*/}"; }
 # Whether it still bears what it bore when the scenario was prepared.
 unchanged() {
-    [ "$(ends "$1" | md5sum)" = "$(cat "/run/ends-${1##*/}")" ] || { echo "$1 was changed"; return 1; }
+    [ "$(ends "$1" | md5sum)" = "$(cat "/run/ends-${1##*/}")" ] ||
+        { echo "$1 was changed"; return 1; }
 }
 changed() { ! unchanged "$1" >/dev/null || { echo "$1 was not written"; return 1; }; }
 # Waits until a command succeeds, half a minute at most.

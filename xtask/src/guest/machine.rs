@@ -12,8 +12,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Each drive: the name that scenarios call it by, the size of its file in MiB, and QEMU's words for
-/// it, in which FILE is the drive's file. The file of a path is that of the first path.
+/// Each drive: the name that scenarios call it by, the size of its file in MiB, and QEMU's words
+/// for it, in which FILE is the drive's file. The file of a path is that of the first path.
 const DRIVES: &[(&str, u64, &str)] = &[
     ("NVME", 512, "nvme,drive=FILE,serial=NVME"),
     ("SATA", 512, "ide-hd,drive=FILE,serial=SATA,bus=ahci.0"),

@@ -1,4 +1,4 @@
-//! `cargo xtask guest`: drivelab before real kernels and real kinds of drives, in a virtual machine.
+//! `cargo xtask guest`: drivelab before real kernels and all kinds of drives, in a guest.
 //!
 //! ```text
 //!   table -> Scenario... --archive--> the guest: run.sh: prepare, command, after, undo

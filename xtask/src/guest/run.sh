@@ -5,7 +5,8 @@ kernel_complaints='BUG:|Oops|WARNING:|general protection|blocked for more than|r
 # Runs a file of the scenario, and says each line that it prints with a mark in front.
 step() { # file, mark
     [ -s "$dir/$1" ] || return 0
-    timeout -s KILL "$LIMIT" bash -c '. /guest/names; . /guest/lib; . "$0"' "$dir/$1" >/run/said 2>&1
+    timeout -s KILL "$LIMIT" bash -c '. /guest/names; . /guest/lib; . "$0"' "$dir/$1" \
+        >/run/said 2>&1
     step_code=$?
     sed "s/^/$2 /; s/\$//" /run/said
     return $step_code

@@ -19,10 +19,10 @@ end() {
     grep '^stopped' said || { cat said; return 1; }
 }
 gone() { ! kill -0 $SERVER 2>/dev/null; }
-# Stopped first, so that requests of the disk wait for it: that is when a kernel with CVE-2025-37906
-# does not survive it.
+# With $STOPPED seconds it is stopped first, so that requests of the disk wait for it.
 killed() {
-    kill -STOP $SERVER; sleep ${STOPPED:-0.3}; kill -KILL $SERVER
+    [ -z "${STOPPED:-}" ] || { kill -STOP $SERVER; sleep $STOPPED; }
+    kill -KILL $SERVER
     # A kernel that does not survive it keeps the process for ever.
     tries=0
     while [ "$(cut -d' ' -f3 /proc/$SERVER/stat 2>/dev/null || echo Z)" != Z ]; do
@@ -30,7 +30,8 @@ killed() {
         if [ $((tries % 20)) = 0 ] && dmesg | grep -m 3 -E 'BUG:|Oops:|io_fallback_tw'; then
             echo "the kernel did not survive it"; return 1
         fi
-        [ $tries -lt 300 ] || { echo "the killed server stays:"; cat /proc/$SERVER/stack; return 1; }
+        [ $tries -lt 300 ] ||
+            { echo "the killed server stays:"; cat /proc/$SERVER/stack; return 1; }
     done
     wait $SERVER 2>/dev/null
     ! dmesg | grep -m 3 -E 'BUG:|Oops:|io_fallback_tw'

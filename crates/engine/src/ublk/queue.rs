@@ -11,9 +11,8 @@
 //! holds the buffer all the time between an answer and the next request.
 //!
 //! The kernel's part of this is done when the thread asks for it (deferred task work), and a bell
-//! tells that there is some. So nothing of it is left undone when the process is killed: Linux 6.7
-//! to 6.14.5 completes the command of a request that it has not handed over yet a second time then,
-//! and does not survive that (CVE-2025-37906). See docs/ublk.md.
+//! tells that there is some. So little of it is left undone when the process is killed, which Linux
+//! 6.7 to 6.14.5 may not survive (CVE-2025-37906). See docs/ublk.md.
 
 use super::uapi::{self, IoCommand, IoDesc};
 use crate::uring::{Feature, UringOptions, set_up};

@@ -1,7 +1,7 @@
 //! Drives that fail, stall, degrade or vanish, and a world that does not read what is said.
 
 use super::super::kernel::Kernel;
-use crate::guest::scenario::{PLAIN, Scenario};
+use crate::guest::scenario::{Scenario, UNTRIED};
 
 pub const ALL: &[Scenario] = &[
     Scenario {
@@ -13,7 +13,7 @@ pub const ALL: &[Scenario] = &[
         after: "unchanged $SCSI",
         undo: "dmsetup remove bad",
         fails_today: Some("A.5"),
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "all-sectors-bad",
@@ -22,7 +22,7 @@ pub const ALL: &[Scenario] = &[
         exit: 2,
         words: &["nput/output error"],
         undo: "dmsetup remove bad",
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "slow-drive",
@@ -30,7 +30,7 @@ pub const ALL: &[Scenario] = &[
         command: "drivelab run /dev/mapper/slow $READS --set bound=50",
         words: &["random read 4 KiB", "ms"],
         undo: "dmsetup remove slow",
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "no-answer-for-some-seconds",
@@ -41,7 +41,7 @@ pub const ALL: &[Scenario] = &[
         words: &["random read 4 KiB", "stalled"],
         undo: "dmsetup resume still; dmsetup remove still",
         fails_today: Some("A.6"),
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "array-that-resyncs",
@@ -52,7 +52,7 @@ pub const ALL: &[Scenario] = &[
         words: &["random read 4 KiB", "resync"],
         undo: "mdadm --quiet --stop /dev/md0; echo 200000 >/proc/sys/dev/raid/speed_limit_max",
         fails_today: Some("A.7"),
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "array-that-is-degraded",
@@ -62,7 +62,7 @@ pub const ALL: &[Scenario] = &[
         words: &["random read 4 KiB", "degraded"],
         undo: "mdadm --quiet --stop /dev/md0",
         fails_today: Some("A.7"),
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "thin-volume-being-allocated",
@@ -76,7 +76,7 @@ pub const ALL: &[Scenario] = &[
         words: &["random write 4 KiB", "allocat"],
         undo: "dmsetup remove thin; dmsetup remove pool; dmsetup remove data; dmsetup remove meta",
         fails_today: Some("A.7"),
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "thin-pool-full",
@@ -91,14 +91,14 @@ pub const ALL: &[Scenario] = &[
         exit: 2,
         words: &["o space left"],
         undo: "dmsetup remove thin; dmsetup remove pool; dmsetup remove data; dmsetup remove meta",
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "health-of-nvme",
         command: "drivelab run $NVME $READS && drivelab show last --json | grep percentage_used",
         words: &["percentage_used"],
         fails_today: Some("A.8"),
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "uring-by-name-where-forbidden",
@@ -109,7 +109,7 @@ pub const ALL: &[Scenario] = &[
         undo: "echo 0 >/proc/sys/kernel/io_uring_disabled",
         kernel: Some(Kernel::Six12),
         fails_today: Some("A.9"),
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "auto-where-uring-is-forbidden",
@@ -118,7 +118,7 @@ pub const ALL: &[Scenario] = &[
         words: &["random read 4 KiB"],
         undo: "echo 0 >/proc/sys/kernel/io_uring_disabled",
         kernel: Some(Kernel::Six12),
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "progress-that-nobody-reads",
@@ -126,14 +126,14 @@ pub const ALL: &[Scenario] = &[
             | head -1; drivelab show last",
         words: &["random write 4 KiB"],
         fails_today: Some("A.10"),
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "progress-to-a-full-device",
         command: "drivelab run $NVME --method /guest/reads.toml --size 8M 2>/dev/full",
         words: &["random read 4 KiB"],
         fails_today: Some("A.10"),
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "matrix-killed-then-restored",
@@ -144,7 +144,7 @@ pub const ALL: &[Scenario] = &[
             drivelab restore",
         words: &["SATA"],
         after: "hdparm -W $SATA | grep 'on'",
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "controller-reset",
@@ -153,7 +153,7 @@ pub const ALL: &[Scenario] = &[
             drivelab run $NVME --method /guest/reads.toml --size 8M --quiet --set bound=time \
             --max-time 8s",
         words: &["random read 4 KiB"],
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "drive-pulled-out",
@@ -165,6 +165,6 @@ pub const ALL: &[Scenario] = &[
         words: &["is gone"],
         never: &["fill = 1"],
         fails_today: Some("A.4"),
-        ..PLAIN
+        ..UNTRIED
     },
 ];

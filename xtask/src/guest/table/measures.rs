@@ -1,6 +1,6 @@
 //! Every kind of drive is measured, for reading without consent and for writing with it.
 
-use crate::guest::scenario::{PLAIN, Scenario};
+use crate::guest::scenario::{Scenario, UNTRIED};
 
 const READ: &str = "random read 4 KiB";
 const WRITE: &str = "random write 4 KiB";
@@ -11,21 +11,21 @@ pub const ALL: &[Scenario] = &[
         command: "drivelab run $NVME $READS",
         words: &[READ, "QEMU NVMe Ctrl", "537 MB"],
         after: "unchanged $NVME",
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "read-zoned",
         command: "drivelab run $ZONED $READS",
         words: &[READ],
         after: "unchanged $ZONED",
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "read-read-only",
         command: "drivelab run $READONLY $READS",
         words: &[READ],
         after: "unchanged $READONLY",
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "read-while-mounted",
@@ -34,49 +34,49 @@ pub const ALL: &[Scenario] = &[
         words: &[READ],
         after: "grep kept m/file",
         undo: "umount m",
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "write-nvme",
         command: "drivelab run $NVME --destroy NVME $SHORT",
         words: &[READ, WRITE, "QEMU NVMe Ctrl"],
         after: "changed $NVME",
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "write-sata",
         command: "drivelab run $SATA --destroy SATA $SHORT",
         words: &[READ, WRITE, "QEMU HARDDISK"],
         after: "changed $SATA",
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "write-scsi",
         command: "drivelab run $SCSI --destroy SCSI $SHORT",
         words: &[READ, WRITE, "QEMU HARDDISK"],
         after: "changed $SCSI",
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "write-virtio",
         command: "drivelab run $VIRTIO --destroy VIRTIO $SHORT",
         words: &[READ, WRITE],
         after: "changed $VIRTIO",
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "write-native-4k",
         command: "drivelab run $NATIVE --destroy NATIVE $SHORT",
         words: &[READ, WRITE],
         after: "changed $NATIVE",
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "native-4k-takes-no-512",
         command: "drivelab run $NATIVE $READS --set block=512",
         exit: 2,
         words: &["4096"],
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "write-partition",
@@ -85,9 +85,10 @@ pub const ALL: &[Scenario] = &[
             mkfs.ext4 -q $P; mkdir m; mount $P m; echo kept >m/file; sync",
         command: "drivelab run $(partition $NVME 2) --destroy NVME $SHORT",
         words: &[READ, WRITE],
-        after: "grep kept m/file && unchanged $NVME && umount m && e2fsck -f -n $(partition $NVME 1)",
+        after: "grep kept m/file && unchanged $NVME && umount m &&
+            e2fsck -f -n $(partition $NVME 1)",
         undo: "umount m",
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "write-array",
@@ -96,7 +97,7 @@ pub const ALL: &[Scenario] = &[
         command: "drivelab run /dev/md0 --destroy md0 $SHORT",
         words: &[READ, WRITE],
         undo: "mdadm --quiet --stop /dev/md0",
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "write-luks",
@@ -107,7 +108,7 @@ pub const ALL: &[Scenario] = &[
         words: &[READ, WRITE],
         after: "cryptsetup isLuks $NVME && unchanged $NVME",
         undo: "cryptsetup close secret",
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "purge-nvme",
@@ -115,14 +116,14 @@ pub const ALL: &[Scenario] = &[
         command: "drivelab run $NVME --destroy NVME --purge $SHORT",
         words: &[READ, WRITE],
         after: "dd if=$NVME bs=1M skip=9 count=4 status=none | cmp -n 4M - /dev/zero",
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "two-drives-compared",
         command: "drivelab run $NVME $VIRTIO $READS",
         words: &[READ, "$NVME", "$VIRTIO"],
         after: "unchanged $NVME && unchanged $VIRTIO",
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "directory-on-a-drive",
@@ -131,7 +132,7 @@ pub const ALL: &[Scenario] = &[
         words: &[READ, WRITE],
         after: "[ \"$(ls m)\" = lost+found ]",
         undo: "umount m",
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "volume-on-a-drive",
@@ -139,7 +140,7 @@ pub const ALL: &[Scenario] = &[
             --destroy NVME && drivelab flash check $NVME",
         words: &[READ, WRITE, "healthy"],
         after: "changed $NVME",
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "matrix-raw-and-ext4",
@@ -148,7 +149,7 @@ pub const ALL: &[Scenario] = &[
         words: &["raw", "ext4", WRITE],
         after: "! grep -q $SCSI /proc/mounts",
         limit_s: 240,
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "matrix-write-cache-nvme",
@@ -157,7 +158,7 @@ pub const ALL: &[Scenario] = &[
         words: &["write cache", "off"],
         after: "nvme get-feature $NVME -f 6 | grep -q 0x0*1",
         fails_today: Some("A.1"),
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "matrix-write-cache-sata",
@@ -165,7 +166,7 @@ pub const ALL: &[Scenario] = &[
             --quiet --method /guest/short.toml --size 8M",
         words: &["write cache", "off"],
         after: "hdparm -W $SATA | grep -q on",
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "matrix-write-cache-scsi",
@@ -173,7 +174,7 @@ pub const ALL: &[Scenario] = &[
             --write-cache on,off --passes 1 --quiet --method /guest/short.toml --size 8M",
         words: &["write cache", "off"],
         after: "grep -q 'write back' /sys/block/${SCSI##*/}/device/scsi_disk/*/cache_type",
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "matrix-write-cache-virtio",
@@ -182,6 +183,6 @@ pub const ALL: &[Scenario] = &[
         words: &["write cache", "off"],
         after: "grep -q 'write back' /sys/block/${VIRTIO##*/}/cache_type",
         fails_today: Some("A.1"),
-        ..PLAIN
+        ..UNTRIED
     },
 ];

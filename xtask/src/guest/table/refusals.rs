@@ -1,6 +1,6 @@
 //! What holds data or is in use is not written, whatever is typed.
 
-use crate::guest::scenario::{PLAIN, Scenario};
+use crate::guest::scenario::{PLAIN, Scenario, UNTRIED};
 
 const REFUSED: i32 = 2;
 
@@ -242,7 +242,7 @@ pub const ALL: &[Scenario] = &[
         after: "unchanged $NVME",
         undo: "kill $(cat pid)",
         fails_today: Some("A.3"),
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "refuse-served-twice",
@@ -254,7 +254,7 @@ pub const ALL: &[Scenario] = &[
         words: &["exclusive"],
         after: "unchanged $NVME",
         undo: "kill $(cat pid); until_so sh -c '! kill -0 $(cat pid)'",
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "refuse-volume-on-used-drive",
@@ -263,7 +263,7 @@ pub const ALL: &[Scenario] = &[
         exit: REFUSED,
         words: &["it holds data"],
         after: "unchanged $NATIVE",
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "refuse-matrix-on-member",
@@ -272,7 +272,7 @@ pub const ALL: &[Scenario] = &[
         exit: REFUSED,
         words: &["LVM2 physical volume"],
         after: "unchanged $SATA",
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "refuse-serving-mounted",
@@ -281,7 +281,7 @@ pub const ALL: &[Scenario] = &[
         exit: REFUSED,
         words: &["$virtio is mounted"],
         undo: "umount m",
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "refuse-not-root",
@@ -290,7 +290,7 @@ pub const ALL: &[Scenario] = &[
         exit: REFUSED,
         words: &["$NVME"],
         after: "unchanged $NVME",
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "consent-partition-of-other-number",
@@ -301,7 +301,7 @@ pub const ALL: &[Scenario] = &[
         words: &["NVME-part2"],
         after: "unchanged $NVME",
         fails_today: Some("A.2"),
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "consent-partition",
@@ -310,7 +310,7 @@ pub const ALL: &[Scenario] = &[
         command: "drivelab run $(partition $NVME 2) --destroy NVME-part2 $SHORT",
         words: &["random write 4 KiB"],
         fails_today: Some("A.2"),
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "consent-volume-by-its-name",
@@ -320,7 +320,7 @@ pub const ALL: &[Scenario] = &[
         words: &["random write 4 KiB"],
         undo: "lvm vgchange -q -an vg",
         fails_today: Some("A.2"),
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "consent-volume-by-number",
@@ -334,7 +334,7 @@ pub const ALL: &[Scenario] = &[
         after: "unchanged $SATA",
         undo: "lvm vgchange -q -an vg",
         fails_today: Some("A.2"),
-        ..PLAIN
+        ..UNTRIED
     },
     Scenario {
         name: "consent-usb",
@@ -342,6 +342,6 @@ pub const ALL: &[Scenario] = &[
         words: &["random write 4 KiB"],
         after: "changed $USB",
         fails_today: Some("A.2"),
-        ..PLAIN
+        ..UNTRIED
     },
 ];
