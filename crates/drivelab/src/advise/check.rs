@@ -19,7 +19,7 @@ use target::catalog::Catalog;
 /// How many of the first are checked.
 pub const CHECKED: usize = 3;
 /// No more than this are run for an answer.
-const CHECKS_MAX: usize = 12;
+const CHECKS_MAX: usize = 8;
 
 /// Ranks, checking the first. `progress` hears how many were run.
 pub fn ranked(

@@ -102,6 +102,13 @@ fn second(advice: &Advice<'_>, first: &Place) -> Option<String> {
     let costs = [first, second].map(|place| place.price_per_iops.expect("it is ranked").value);
     let more = costs[1] / costs[0] - 1.0;
     let name = &advice.offers[second.offer].name;
+    if more < 0.0 {
+        let less = number::percent(-more);
+        return Some(format!(
+            "{name} comes second, for what it would do is computed and not checked: by that it \
+             would cost {less} less."
+        ));
+    }
     let text = format!("{name} comes second and costs {} more for the same", number::percent(more));
     Some(if more < MODEL_ERROR {
         format!("{text}: less than the models err by, so take the two as equal.")

@@ -52,7 +52,9 @@ fn price_line(price: &Price, capacity_bytes: u64) -> String {
     });
     let date =
         price.date.map_or_else(|| "of no known date".to_owned(), |date| format!("of {date}"));
-    let address = price.address.as_deref().map(|address| format!(", {address}"));
+    // The file has all of it: addresses are longer than lines.
+    let host = |address: &str| address.split('/').nth(2).map(|host| format!(", {host}"));
+    let address = price.address.as_deref().and_then(host);
     format!(
         "{}{}, {date} ({}{})",
         price.text,
