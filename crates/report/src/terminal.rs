@@ -68,7 +68,13 @@ fn brief(page: &mut Page, record: &Record, more: &str) {
         let sentence = not_measured.split(". ").next().unwrap_or_default();
         page.painted(&page.style.clean(sentence.trim_end_matches('.')), Paint::Plain);
     }
-    page.painted(&page.style.clean(&format!("More: {more}")), Paint::Faint);
+    let line = page.style.clean(&format!("More: {more}"));
+    if columns_of(&line) <= page.style.columns() {
+        page.painted(&line, Paint::Faint);
+    } else {
+        page.painted("More:", Paint::Faint);
+        page.command(more);
+    }
 }
 
 fn explained(page: &mut Page, record: &Record) {

@@ -41,8 +41,10 @@ pub(super) fn brief(page: &mut Page, record: &Record) {
         }
     }
     let named = record.labels.iter().map(label_text);
-    let mut parts: Vec<String> = [record.id.clone()].into_iter().chain(named).collect();
+    // A long label is cut, the method is not.
+    let mut parts = vec![record.id.clone()];
     parts.extend(method_parts(record));
+    parts.extend(named);
     line(page, "run    ", &parts.join(", "));
     state(page, record);
 }
