@@ -80,7 +80,7 @@ impl Machine {
             };
             File::create(&file)?.set_len(mebibytes << 20)?;
             let mut drive = format!(
-                "if=none,id={name},file={},format=raw,cache=unsafe,discard=unmap,file.locking=off",
+                "if=none,id={name},file={},format=raw,cache.no-flush=on,discard=unmap,file.locking=off",
                 file.display()
             );
             if *name == "READONLY" {
