@@ -120,8 +120,9 @@ pub fn words(floor_ns: u64) -> String {
     let near = report::number::duration_ns(floor_ns as f64 / CLOSE);
     let most = report::number::iops(1e9 / floor_ns as f64);
     format!(
-        "the way to a client adds {floor} to a request, and more in the client: {most} IOPS at most \
-         one by one;\nwhat the model answers in {near} or more is served within 10 %\n"
+        "the way to a client adds {floor} to a request, and more in the client:\n\
+         {most} IOPS at most one by one; what the model answers in {near}\n\
+         or more is served within 10 %\n"
     )
 }
 
@@ -151,6 +152,6 @@ mod tests {
         let text = words(38_000);
         assert!(text.contains("adds 38.0 us") && text.contains("26.3k IOPS"), "{text}");
         assert!(text.contains("answers in 380 us or more"), "{text}");
-        assert!(text.lines().all(|line| line.len() <= 100), "{text}");
+        assert!(text.lines().all(|line| line.len() <= 80), "{text}");
     }
 }
