@@ -117,7 +117,9 @@ fn an_existing_file_that_may_only_be_read_is_dropped_and_read_without_being_chan
     let words =
         ["run", "data", "--method", "life.toml", "--size", "2M", "--set", "drop_cache=file"];
     let done = bench.drivelab(words).done().succeeded();
-    assert!(done.stdout.contains("drivelab never writes to an existing file"), "{}", done.stdout);
+    assert!(done.stdout.contains("--explain"), "{}", done.stdout);
+    let page = bench.drivelab(["show", "last", "--explain"]).done().succeeded().stdout;
+    assert!(page.contains("drivelab never writes to an existing file"), "{page}");
     let record = bench.record("last");
     for name in ["read", "read-dropped", "fread"] {
         assert_eq!(means(&record, name), "from the drive", "{name}");

@@ -121,8 +121,8 @@ pub fn words(floor_ns: u64) -> String {
     let most = report::number::iops(1e9 / floor_ns as f64);
     format!(
         "the way to a client adds {floor} to a request, and more in the client:\n\
-         {most} IOPS at most one by one; what the model answers in {near}\n\
-         or more is served within 10 %\n"
+         {most} IOPS at most one by one; what the model answers in {near} or more is\n\
+         served within 10 %\n"
     )
 }
 
