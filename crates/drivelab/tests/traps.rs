@@ -45,7 +45,9 @@ fn a_target_in_memory_is_flagged_and_told_to_measure_memory() {
     assert!(flags(&record["targets"][0]).contains(&"memory_backed"), "{}", record["targets"]);
     let sentence = told(&record, "memory_backed");
     assert!(sentence.contains("measures memory"), "{sentence}");
-    let text = outcome.stdout.replace("\n   ", " ");
+    assert!(outcome.stdout.contains("memory_backed"), "{}", outcome.stdout);
+    let page = bench.drivelab(["show", "last", "--explain"]).done().succeeded().stdout;
+    let text = page.replace("\n   ", " ");
     assert!(text.contains("memory_backed") && text.contains("measures memory"), "{text}");
 }
 

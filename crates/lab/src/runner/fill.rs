@@ -119,7 +119,7 @@ fn compression(ratios: &[f64]) -> Option<Warning> {
 }
 
 /// What the byte-bounded cells of a target will write, all passes.
-fn reserved_bytes(plan: &Plan) -> u64 {
+pub(super) fn reserved_bytes(plan: &Plan) -> u64 {
     let each = plan.cells.iter().filter_map(|cell| {
         let areas: Vec<_> = cell.streams.iter().map(|stream| plan.area(cell, stream)).collect();
         allowance::bound_bytes(cell, &areas)

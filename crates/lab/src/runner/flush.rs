@@ -63,7 +63,9 @@ impl Runner<'_> {
             && offer.direct.is_ok()
             && is_flushed(self.target(target).info());
         let bytes = PROBE_WRITES * block;
-        if !is_asked || area.bytes == 0 || !self.allowance.allows(target, bytes) {
+        // What is bound by bytes needs what may still be written.
+        let with_cells = bytes.saturating_add(super::fill::reserved_bytes(self.plan));
+        if !is_asked || area.bytes == 0 || !self.allowance.allows(target, with_cells) {
             return Ok(None);
         }
         let mut spec = super::fill::writer(self.plan, &offer, block, Contents::Random);
