@@ -12,6 +12,9 @@ use crate::statistics::{Histogram, moments};
 const TICKS_MIN: usize = 30;
 /// Latencies that vary by less may be a drive's own beat.
 const LATENCY_VARIATION_MIN: f64 = 0.4;
+/// A bucket's waits recur: one operation in a thousand waits at least so many times the mean. A
+/// single stall makes latencies vary as much, and a steady device was called a quota for it.
+const WAITS_MIN: f64 = 2.0;
 /// The count strays from its line by at most this share of what its latencies would have it stray.
 const STRAYS_MAX: f64 = 0.2;
 /// The mean range of a Brownian bridge over its standard deviation per root of length: sqrt(pi / 2)
@@ -28,6 +31,10 @@ pub fn held_rate(
 ) -> Option<Plateau> {
     let values = operations(&ticks[warm_up.min(ticks.len())..]);
     let varies = latencies.variation().filter(|varies| *varies >= LATENCY_VARIATION_MIN)?;
+    let wait_ns = latencies.percentile(0.999)? as f64;
+    if wait_ns < WAITS_MIN * latencies.mean()? {
+        return None;
+    }
     let is_held = |window: &[f64]| {
         let count: f64 = window.iter().sum();
         let strays = range_of_sums(window) / (BRIDGE_RANGE * varies * count.sqrt());
