@@ -120,7 +120,8 @@ fn compression(ratios: &[f64]) -> Option<Warning> {
 
 /// What the byte-bounded cells of a target will write, all passes.
 pub(super) fn reserved_bytes(plan: &Plan) -> u64 {
-    let each = plan.cells.iter().filter_map(|cell| {
+    let of_blocks = plan.cells.iter().filter(|cell| cell.tree.is_none());
+    let each = of_blocks.filter_map(|cell| {
         let areas: Vec<_> = cell.streams.iter().map(|stream| plan.area(cell, stream)).collect();
         allowance::bound_bytes(cell, &areas)
     });
