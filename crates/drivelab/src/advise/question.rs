@@ -76,9 +76,7 @@ impl Price {
             _ => None,
         }
     }
-}
 
-impl Price {
     /// When it was asked.
     pub fn asked(&self) -> Asked {
         match self {

@@ -1,18 +1,16 @@
 //! What the way to a client adds to a request: the round trip of one whose drive takes a known time,
 //! over a socket of the same kind.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use block::{Drive, Engine};
 use engine::Clock;
-use lab::statistics::Histogram;
-use nbd::{Address, Listener, Options, Server, protocol::Export};
+use nbd::{Address, Listener, Options, Server, protocol::Export, time_reads};
 use std::{
-    io::{Read, Write},
-    net::TcpStream,
-    os::unix::net::UnixStream,
+    net::SocketAddr,
+    process,
     sync::atomic::{AtomicBool, Ordering},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 use target::serve::floor::{BLOCK_BYTES, always_after};
 
@@ -31,12 +29,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Those of sockets.
 pub fn measure(address: &Address, clock: Clock) -> Result<u64> {
     let beside = match address {
-        Address::Unix(path) => {
-            let mut name = path.file_name().unwrap_or_default().to_owned();
-            name.push(".floor");
-            Address::Unix(path.with_file_name(name))
-        }
-        Address::Tcp(socket) => Address::Tcp(std::net::SocketAddr::new(socket.ip(), 0)),
+        // Nothing is made where the user keeps things.
+        Address::Unix(_) => Address::Unix(
+            std::env::temp_dir().join(format!("drivelab-floor-{}.sock", process::id())),
+        ),
+        Address::Tcp(socket) => Address::Tcp(SocketAddr::new(socket.ip(), 0)),
     };
     let listener = Listener::bind(&beside)?;
     let address = listener.address().clone();
@@ -47,71 +44,14 @@ pub fn measure(address: &Address, clock: Clock) -> Result<u64> {
             let export = Export::of(&engine.geometry(Drive(0)));
             Server::new(engine, export, listener, Options::default()).run(&stop, |_, _| {})
         });
-        let floor = connect(&address).and_then(|mut client| round_trip_ns(&mut *client));
+        let times = time_reads(&address, BLOCK_BYTES, UNTIMED + REQUESTS, PATIENCE);
         stop.store(true, Ordering::Relaxed);
         server.join().expect("a server does not panic")?;
-        floor
+        let mut times: Vec<u64> = times?.into_iter().skip(UNTIMED as usize).collect();
+        times.sort_unstable();
+        let half = times.get(times.len() / 2).context("too few requests were answered")?;
+        Ok(half.saturating_sub(ANSWER_NS).max(1))
     })
-}
-
-/// A socket, of either kind.
-trait Stream: Read + Write {}
-
-impl<S: Read + Write> Stream for S {}
-
-fn connect(address: &Address) -> Result<Box<dyn Stream>> {
-    Ok(match address {
-        Address::Unix(path) => {
-            let stream = UnixStream::connect(path)?;
-            stream.set_read_timeout(Some(PATIENCE))?;
-            Box::new(stream)
-        }
-        Address::Tcp(socket) => {
-            let stream = TcpStream::connect(socket)?;
-            stream.set_nodelay(true)?;
-            stream.set_read_timeout(Some(PATIENCE))?;
-            Box::new(stream)
-        }
-    })
-}
-
-/// The handshake without options, then one read after the other (NetworkBlockDevice/nbd,
-/// doc/proto.md).
-fn round_trip_ns(client: &mut dyn Stream) -> Result<u64> {
-    const NO_ZEROES: u32 = 2;
-    const FIXED_NEWSTYLE: u32 = 1;
-    const OPTION_MAGIC: &[u8] = b"IHAVEOPT";
-    const EXPORT_NAME: u32 = 1;
-    const REQUEST_MAGIC: u32 = 0x2560_9513;
-    let mut greeting = [0; 18];
-    client.read_exact(&mut greeting)?;
-    ensure!(&greeting[8..16] == OPTION_MAGIC, "the server greets in another way");
-    let mut hello = (NO_ZEROES | FIXED_NEWSTYLE).to_be_bytes().to_vec();
-    hello.extend(OPTION_MAGIC);
-    hello.extend(EXPORT_NAME.to_be_bytes());
-    hello.extend(0u32.to_be_bytes());
-    client.write_all(&hello)?;
-    // Size and transmission flags.
-    client.read_exact(&mut [0; 10])?;
-    let (mut times, began) = (Histogram::new(), Instant::now());
-    let mut reply = vec![0; 16 + BLOCK_BYTES as usize];
-    let mut request = REQUEST_MAGIC.to_be_bytes().to_vec();
-    // Flags, type 0 (a read), cookie, offset, length.
-    request.extend([0; 2 + 2 + 8 + 8]);
-    request.extend(BLOCK_BYTES.to_be_bytes());
-    for number in 0..UNTIMED + REQUESTS {
-        let sent = Instant::now();
-        client.write_all(&request)?;
-        client.read_exact(&mut reply)?;
-        if number >= UNTIMED {
-            times.record(sent.elapsed().as_nanos() as u64);
-        }
-        if began.elapsed() > PATIENCE {
-            break;
-        }
-    }
-    let half = times.percentile(0.5).context("too few requests were answered")?;
-    Ok(half.saturating_sub(ANSWER_NS).max(1))
 }
 
 /// What is said of it: of the model's own latencies, which are the client's as well.
@@ -143,8 +83,10 @@ mod tests {
             let floor_ns = measure(&address, Clock::start()).expect("a round trip");
             assert!(floor_ns > 0, "{address}: {floor_ns}");
         }
-        let left = std::fs::read_dir(folder.path()).expect("it is there").count();
-        assert_eq!(left, 0, "the socket is gone");
+        let name = format!("drivelab-floor-{}.sock", process::id());
+        assert!(!std::env::temp_dir().join(name).exists(), "the socket is gone");
+        let made = std::fs::read_dir(folder.path()).expect("it is there").count();
+        assert_eq!(made, 0, "nothing is made beside the server's socket");
     }
 
     #[test]

@@ -14,7 +14,7 @@
 //! `base:allocation`. A client that asks for these is told so and keeps its step.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
-mod constants;
+pub(crate) mod constants;
 mod export;
 mod haggling;
 mod reply;

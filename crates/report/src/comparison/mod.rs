@@ -233,7 +233,7 @@ fn of_statistics(verdict: Verdict) -> PairedVerdict {
 }
 
 impl Row<'_> {
-    /// The verdict in words, with the side that was a burst: `faster, this: burst`.
+    /// The verdict in words, with the side that was a burst: `faster; this: burst`.
     pub(crate) fn verdict(&self) -> Option<String> {
         let word = word(self.ratio?.verdict);
         let burst = beside_verdict(self.baseline.burst(), self.other.burst());

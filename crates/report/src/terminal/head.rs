@@ -138,7 +138,7 @@ fn host_line(record: &Record) -> String {
         None => format!("{} memory", number::size(host.memory_bytes)),
     });
     parts.extend(host.virtualisation.clone());
-    for engine in record.calibration.iter() {
+    for engine in &record.calibration {
         let cost = number::duration_ns(engine.ns_per_operation);
         parts.push(format!("engine {} {cost} per operation", engine.engine));
     }

@@ -1,6 +1,7 @@
 //! The one place where a file's numbers become a model's.
 
 use super::{BadCatalog, DriveEntry, DriveKind, HostEntry};
+use block::Machine;
 use model::{
     Attached, BlockMapped, BlockMappedParams, Cached, Disk, DiskParams, Fua, PortParams, Shingling,
     WriteCaching,
@@ -82,11 +83,7 @@ impl DriveEntry {
     }
 
     /// `drive`, built of this entry, as its port sees it.
-    pub(crate) fn attached(
-        &self,
-        drive: &dyn block::Machine,
-        settings: &DriveSettings,
-    ) -> Attached {
+    pub(crate) fn attached(&self, drive: &dyn Machine, settings: &DriveSettings) -> Attached {
         let geometry = drive.geometry(block::Drive(0));
         let commands = self.commands(settings).min(geometry.queue_depth);
         Attached { geometry, commands, write_cache: self.write_cache(settings) }

@@ -158,8 +158,6 @@ impl Nand {
         self.arrived = self.planes[plane].read(self.arrived, self.read_ns, self.program_ns);
     }
 
-    /// What an idle drive did since it had nothing to do: pages read from the SLC cache and programmed,
-    /// on all planes at once.
     /// How many pages an idle drive could fold until `now`.
     fn foldable_until(&self, now: u64) -> u64 {
         let idle_ns = now.saturating_sub(self.drained);
@@ -184,6 +182,8 @@ impl Nand {
         slc.into_iter().chain([memory]).collect()
     }
 
+    /// What an idle drive did since it had nothing to do: pages read from the SLC cache and programmed,
+    /// on all planes at once.
     #[cold]
     fn fold_until(&mut self, now: u64) {
         let foldable = self.foldable_until(now);
