@@ -6,7 +6,7 @@ use crate::{
 };
 use block::parse_bytes;
 use clap::{ArgGroup, Args, Parser, Subcommand};
-use std::path::PathBuf;
+use std::{ffi::OsString, path::PathBuf};
 
 /// A storage laboratory: measures a drive, file system or array, and says how sure it is.
 #[derive(Parser, Debug)]
@@ -72,11 +72,11 @@ each cell.";
 pub struct RunArguments {
     /// What to measure; two to compare
     #[arg(value_name = "TARGET", num_args = 0.., default_value = ".")]
-    pub targets: Vec<String>,
+    pub targets: Vec<OsString>,
 
     /// The workload: one of those listed below, or a TOML file of your own
     #[arg(long, value_name = "NAME|FILE", default_value = "quick", help_heading = "What to run")]
-    pub method: String,
+    pub method: OsString,
 
     /// Change a setting of every cell: op, pattern, block, threads, depth, file, bound, rate... `block=4K..1M`
     /// doubles, `threads=1;4` lists
@@ -120,7 +120,7 @@ pub struct RunArguments {
 
     /// Let write cells overwrite the block device with this serial (without one: this name)
     #[arg(long, value_name = "SERIAL", help_heading = "Safety")]
-    pub destroy: Vec<String>,
+    pub destroy: Vec<OsString>,
 
     /// Run only cells that read
     #[arg(long, help_heading = "Safety")]
@@ -140,7 +140,7 @@ pub struct RunArguments {
 
     /// Go on with a run that was interrupted or failed, as it was ordered; add --destroy again for a device
     #[arg(long, value_name = "RUN", conflicts_with_all = KEPT_BY_RESUME, help_heading = "Record")]
-    pub resume: Option<String>,
+    pub resume: Option<OsString>,
 
     /// Write the record to FILE; `-` is stdout, with nothing else there
     #[arg(long, value_name = "FILE", help_heading = "Record")]
@@ -177,7 +177,7 @@ pub struct DecideArguments {
     /// Hold the run against a data sheet: a file (docs/spec-format.md), a drive of the catalog, or `catalog` for what it has
     /// of the drive measured. TARGET=FILE for one of several
     #[arg(long, value_name = "FILE|NAME", help_heading = "Decide")]
-    pub spec: Vec<String>,
+    pub spec: Vec<OsString>,
 
     /// End with exit code 1 when this is found: `spec`, an entry of the data sheet that fails, or flags by name
     #[arg(long, value_name = "spec|FLAG,...", help_heading = "Decide")]
@@ -243,11 +243,11 @@ or a flush failed.";
 pub struct ServeArguments {
     /// What to serve
     #[arg(value_name = "TARGET", required_unless_present = "ublk_remove")]
-    pub target: Option<String>,
+    pub target: Option<OsString>,
 
     /// unix:PATH or tcp:HOST:PORT (0: any free port)
     #[arg(long, value_name = "ADDRESS", group = "front")]
-    pub nbd: Option<String>,
+    pub nbd: Option<OsString>,
 
     /// As the disk /dev/ublkbN of this machine
     ///
@@ -278,7 +278,7 @@ pub struct ServeArguments {
     ///
     /// The name of a file, or a device's serial; of one without a serial its name.
     #[arg(long, value_name = "NAME")]
-    pub destroy: Vec<String>,
+    pub destroy: Vec<OsString>,
 
     /// What clients call it; no name always works
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
@@ -303,7 +303,7 @@ pub struct ServeArguments {
     ///
     /// Requests, latencies and the volume's state, at /metrics.
     #[arg(long, value_name = "ADDRESS")]
-    pub metrics: Option<String>,
+    pub metrics: Option<OsString>,
 
     /// Let other machines read the metrics, too
     #[arg(long, requires = "metrics")]
@@ -404,7 +404,7 @@ pub enum DrivesVerb {
 pub struct FitArguments {
     /// Which run, of method bm-flash or with its cells: an id, `last`, a label, a record file
     #[arg(value_name = "RUN")]
-    pub run: String,
+    pub run: OsString,
 
     /// The history to read
     #[arg(long, value_name = "PATH")]
@@ -448,7 +448,7 @@ pub struct HistoryArguments {
 pub struct ShowArguments {
     /// Which run: an id or the beginning of one, `last`, `last~1`, a label, a record file
     #[arg(value_name = "RUN", default_value = "last")]
-    pub run: String,
+    pub run: OsString,
 
     /// Say of each note what it means, what was seen, and what to do
     #[arg(long, conflicts_with = "json")]
@@ -498,7 +498,7 @@ Exit codes: 0 compared, 1 a finding that --fail-on names, 2 nothing to compare."
 pub struct CompareArguments {
     /// Which runs, the baseline first; one alone if it has two targets
     #[arg(value_name = "RUN", required = true, num_args = 1..)]
-    pub runs: Vec<String>,
+    pub runs: Vec<OsString>,
 
     /// One JSON document instead of tables
     #[arg(long)]
@@ -546,7 +546,7 @@ fn report_help() -> String {
 pub struct ReportArguments {
     /// Which runs: an id or the beginning of one, `last`, `last~1`, a label, a record file
     #[arg(value_name = "RUN", num_args = 0.., default_value = "last")]
-    pub runs: Vec<String>,
+    pub runs: Vec<OsString>,
 
     /// One page for a browser, with charts; it needs nothing else and no network
     #[arg(long, value_name = "FILE", help_heading = "What to write")]
@@ -570,7 +570,7 @@ pub struct ReportArguments {
 
     /// A data sheet to hold the runs against: a file, a drive of the catalog, or `catalog`. RUN=FILE for one of several
     #[arg(long, value_name = "FILE|NAME", help_heading = "What to know")]
-    pub spec: Vec<String>,
+    pub spec: Vec<OsString>,
 
     /// Tables to derive, printed and added to --html, --xlsx, --csv: names from the list below, or `all`
     #[arg(long, value_name = "NAME,...", help_heading = "What to derive")]

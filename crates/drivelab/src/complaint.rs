@@ -21,8 +21,13 @@ pub fn sentence(error: &anyhow::Error) -> String {
 
 /// What is wrong with the command line: the parser's paragraphs, without the usage.
 pub fn of_the_command_line(error: &clap::Error) -> String {
-    let words: Vec<String> = std::env::args().collect();
+    let words: Vec<String> = words_typed();
     of_words(error, &words)
+}
+
+/// The command line, for people and for the record; U+FFFD stands for what of it is no text.
+pub fn words_typed() -> Vec<String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 fn of_words(error: &clap::Error, words: &[String]) -> String {

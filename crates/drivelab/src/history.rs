@@ -16,7 +16,7 @@ pub fn history(arguments: &HistoryArguments) -> Result<ExitCode> {
             output::print(&format!("{}\n", serde_json::to_string(run)?))?;
         }
     } else if runs.is_empty() {
-        eprintln!("no runs in {} yet: start with `drivelab run .`", store.path().display());
+        output::talk!("no runs in {} yet: start with `drivelab run .`", store.path().display());
     } else {
         let now = jiff::Timestamp::now().as_second();
         let when = |run: &RunSummary| started(run, now);

@@ -8,7 +8,6 @@ use signal_hook::{
     low_level,
 };
 use std::{
-    io::{self, Write},
     sync::{Arc, atomic::AtomicBool},
     thread,
     time::{Duration, Instant},
@@ -19,24 +18,41 @@ pub const EXIT_CODE: u8 = 130;
 
 const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
+/// Those of [`ENDING`] that end this process: `nohup` starts it with SIGHUP ignored, so that it
+/// outlives its terminal.
+fn ending() -> impl Iterator<Item = i32> + Clone {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let outlives = is_ignored(&status, SIGHUP);
+    ENDING.into_iter().filter(move |signal| *signal != SIGHUP || !outlives)
+}
+
+/// Whether a process of this status ignores a signal (`SigIgn` of proc_pid_status(5)).
+fn is_ignored(status: &str, signal: i32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|text| u64::from_str_radix(text.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
 /// Signals that come so soon after the first are the same wish: timeout(1) sends each to the process and to its group.
 const SAME_WISH: Duration = Duration::from_secs(1);
 
-/// A flag that SIGINT, SIGTERM and SIGHUP raise. A later signal ends the process at once.
+/// A flag that SIGINT, SIGTERM and SIGHUP raise; under `nohup` the first two alone. A later signal
+/// ends the process at once.
 pub fn flag() -> Result<Arc<AtomicBool>> {
     const FAILED: &str = "cannot listen for signals";
     let raised = Arc::new(AtomicBool::new(false));
-    for signal in ENDING {
+    // Asked before one of them is listened to.
+    let ending = ending();
+    for signal in ending.clone() {
         flag::register(signal, Arc::clone(&raised)).context(FAILED)?;
     }
-    let mut signals = Signals::new(ENDING).context(FAILED)?;
+    let mut signals = Signals::new(ending).context(FAILED)?;
     let end_at_once = move || {
         let mut arrived = signals.forever().map(|_| Instant::now());
         let Some(first) = arrived.next() else { return };
         if arrived.any(|later| later - first > SAME_WISH) {
             // Behind a hangup nobody may be there to read it, which must not keep it from ending.
-            let _ = writeln!(
-                io::stderr(),
+            crate::output::talk!(
                 "drivelab: ended at once; what it had changed on this machine `drivelab restore` puts back"
             );
             low_level::exit(i32::from(EXIT_CODE));
@@ -51,4 +67,18 @@ pub fn power_cut_flag() -> Result<Arc<AtomicBool>> {
     let raised = Arc::new(AtomicBool::new(false));
     flag::register(SIGUSR1, Arc::clone(&raised)).context("cannot listen for signals")?;
     Ok(raised)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_says_which_signals_are_ignored() {
+        // As `nohup grep Sig /proc/self/status` prints it.
+        let status = "Name:\tgrep\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000000001\n";
+        assert!(is_ignored(status, SIGHUP));
+        assert!(!is_ignored(status, SIGINT));
+        assert!(!is_ignored("", SIGHUP));
+    }
 }

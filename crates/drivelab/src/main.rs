@@ -5,7 +5,8 @@
 //!   ->  stdout: tables and data, stderr: talk
 //! ```
 //!
-//! Exit codes: 0 the plan completed, 1 a finding, 2 could not run, 130 interrupted.
+//! Exit codes: 0 the plan completed, 1 a finding, 2 could not run, 130 interrupted. What nobody reads
+//! changes none of them; a result that cannot be written, on a full disk, is 2.
 #![forbid(unsafe_code)]
 
 mod advise;
@@ -36,13 +37,10 @@ fn main() -> ExitCode {
     let cli = match cli::Cli::try_parse() {
         Ok(cli) => cli,
         // Help and version are no errors; without a verb the help says what there is.
-        Err(error) if is_help(&error) => error.exit(),
-        Err(error) => {
-            eprintln!("drivelab: {}", complaint::of_the_command_line(&error));
-            return ExitCode::from(2);
-        }
+        Err(error) if is_help(&error) => return help(&error),
+        Err(error) => return refused(&complaint::of_the_command_line(&error)),
     };
-    target::catalog::tell_left_out(|bad| eprintln!("drivelab: left out: {bad}"));
+    target::catalog::tell_left_out(|bad| output::talk!("drivelab: left out: {bad}"));
     let outcome = match cli.verb {
         cli::Verb::Run(arguments) => run::run(*arguments),
         cli::Verb::Matrix(arguments) => matrix::matrix(&arguments),
@@ -60,11 +58,19 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(code) => code,
-        Err(error) if output::is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("drivelab: {}", complaint::sentence(&error));
-            ExitCode::from(2)
-        }
+        Err(error) => refused(&complaint::sentence(&error)),
+    }
+}
+
+fn refused(sentence: &str) -> ExitCode {
+    output::talk!("drivelab: {sentence}");
+    ExitCode::from(2)
+}
+
+fn help(help: &clap::Error) -> ExitCode {
+    match output::judged(help.print()) {
+        Ok(()) => ExitCode::from(help.exit_code() as u8),
+        Err(error) => refused(&complaint::sentence(&error)),
     }
 }
 

@@ -7,8 +7,15 @@ pub use destination::Destination;
 use anyhow::{Context, Result};
 use record::Store;
 use report::terminal::{Characters, Color, Style};
+use rustix::{
+    fs::{self, FileType, RawMode},
+    io::Errno,
+};
+use serde_json::Value;
 use std::{
-    io::{self, ErrorKind, IsTerminal, Write},
+    fmt,
+    io::{self, IsTerminal, Write},
+    os::fd::AsFd,
     path::{Path, PathBuf},
 };
 
@@ -72,14 +79,63 @@ pub fn hanging(label: &str, text: &str) -> String {
     lines + "\n"
 }
 
-/// Writes to stdout; a reader that went away is no error of ours.
+/// A line of talk: `talk!("wrote {path}")`. It is dropped where nobody can read it, and the work
+/// goes on: see [`say`].
+macro_rules! talk {
+    ($($text:tt)*) => { $crate::output::say(format_args!("{}\n", format_args!($($text)*))) };
+}
+
+/// Likewise a part of a line: a terminal's, drawn anew.
+macro_rules! draw {
+    ($($text:tt)*) => { $crate::output::say(format_args!($($text)*)) };
+}
+
+pub(crate) use {draw, talk};
+
+/// Writes to stderr what nobody needs to read: behind a pipe that was closed, a terminal that hung
+/// up or a full disk it is dropped. `eprintln!` panics there, and a run of hours would end for a
+/// line of talk; `cargo xtask check` keeps it out of the rooms.
+pub fn say(text: fmt::Arguments<'_>) {
+    // At once, so that lines of several processes stay whole.
+    let _ = io::stderr().write_all(text.to_string().as_bytes());
+}
+
+/// Writes a result to stdout. A reader that went away (`drivelab history | head`, a terminal that
+/// hung up) is no error of ours: what is left to do is done, and the exit code says what was found.
+///
+/// # Errors
+/// It cannot be written, though somebody wants it: the disk is full.
 pub fn print(text: &str) -> Result<()> {
     print_bytes(text.as_bytes())
 }
 
 /// Likewise, for what is no text.
 pub fn print_bytes(bytes: &[u8]) -> Result<()> {
-    Ok(write_flushed(&mut io::stdout().lock(), bytes)?)
+    judged(write_flushed(&mut io::stdout().lock(), bytes))
+}
+
+/// What became of a write to stdout.
+pub fn judged(written: io::Result<()>) -> Result<()> {
+    match written {
+        Err(error) if is_unread(&error, io::stdout()) => Ok(()),
+        written => written.context("cannot write to stdout"),
+    }
+}
+
+/// Whether whoever reads this stream went away. A terminal that hung up answers EIO, and no longer
+/// says that it is one.
+fn is_unread(error: &io::Error, stream: impl AsFd) -> bool {
+    let is_character_device = || {
+        let found = fs::fstat(stream).ok();
+        found.is_some_and(|it| {
+            FileType::from_raw_mode(it.st_mode as RawMode) == FileType::CharacterDevice
+        })
+    };
+    match Errno::from_io_error(error) {
+        Some(Errno::PIPE) => true,
+        Some(Errno::IO) => is_character_device(),
+        _ => false,
+    }
 }
 
 fn write_flushed(stream: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
@@ -87,24 +143,9 @@ fn write_flushed(stream: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     stream.flush()
 }
 
-/// Whether the reader of stdout went away (`drivelab history | head`).
-pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
-}
-
 /// ` --store PATH`, as a shell takes it, for the commands that a message names; nothing for the user's own store.
 pub fn store_option(named: Option<&Path>) -> String {
-    named.map_or_else(String::new, |path| format!(" --store {}", word_of_shell(path)))
-}
-
-/// One word of a POSIX shell.
-fn word_of_shell(path: &Path) -> String {
-    let text = path.to_string_lossy();
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./~+:@%,=".contains(letter);
-    if !text.is_empty() && !text.starts_with('~') && text.chars().all(is_plain) {
-        return text.into_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
+    named.map_or_else(String::new, |path| format!(" --store {}", record::quoted(path)))
 }
 
 /// The store that was named, or the user's own.
@@ -140,6 +181,18 @@ pub fn check_json(path: Option<&Path>) -> Result<()> {
 /// As [`write_whole`].
 pub fn write_json(path: &Path, text: &str) -> Result<()> {
     write_whole(path, text.as_bytes()).context("--json")
+}
+
+/// An object with paths: each as text under its key and, where that lacks bytes, exactly under
+/// `KEY_exact` (docs/record-format.md).
+pub fn with_paths(mut object: Value, paths: &[(&str, &Path)]) -> Value {
+    for (key, path) in paths {
+        object[*key] = path.to_string_lossy().into();
+        if let Some(exact) = record::exact(path) {
+            object[format!("{key}_exact")] = exact.into();
+        }
+    }
+    object
 }
 
 #[cfg(test)]

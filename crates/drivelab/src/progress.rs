@@ -58,7 +58,7 @@ pub fn say(bar: Option<&ProgressBar>, talk: Talk, line: &str) {
     match bar {
         _ if talk == Talk::Quiet => {}
         Some(bar) => bar.println(line),
-        None => eprintln!("{line}"),
+        None => crate::output::talk!("{line}"),
     }
 }
 

@@ -13,30 +13,35 @@ pub fn restore(arguments: &RestoreArguments) -> Result<ExitCode> {
     let directory = Ledger::directory();
     let found = left(&directory)?;
     if found.is_empty() {
-        eprintln!("nothing to put back: no run has left anything changed on this machine");
+        output::talk!("nothing to put back: no run has left anything changed on this machine");
         return Ok(ExitCode::SUCCESS);
     }
-    let mut problems = 0;
+    let (mut problems, mut told) = (0, Ok(()));
+    let mut tell = |text: &str| {
+        let printed = output::print(text);
+        if told.is_ok() {
+            told = printed;
+        }
+    };
     for ledger in found {
         match ledger {
             Err(error) => {
-                eprintln!("drivelab: {error}");
+                output::talk!("drivelab: {error}");
                 problems += 1;
             }
-            Ok(ledger) if arguments.list || ledger.is_alive => output::print(&listed(&ledger))?,
+            Ok(ledger) if arguments.list || ledger.is_alive => tell(&listed(&ledger)),
             Ok(ledger) => {
-                output::print(&head(&ledger))?;
+                tell(&head(&ledger));
                 let path = ledger.path().to_owned();
-                let failures = ledger.put_back(&Roots::default(), &mut |step| {
-                    let _ = output::print(&format!("  {step}\n"));
-                });
+                let failures =
+                    ledger.put_back(&Roots::default(), &mut |step| tell(&format!("  {step}\n")));
                 for failure in &failures {
-                    eprintln!("drivelab: {failure}");
+                    output::talk!("drivelab: {failure}");
                 }
                 if !failures.is_empty() {
                     // What bears the drive's name is another: only a person can tell when that is
                     // seen to.
-                    eprintln!(
+                    output::talk!(
                         "drivelab: the ledger stays; remove {} when nothing of it is to be put \
                          back",
                         path.display()
@@ -51,7 +56,7 @@ pub fn restore(arguments: &RestoreArguments) -> Result<ExitCode> {
             "{problems} of the changes are not put back: see to what is said above, then run `drivelab restore` again"
         );
     }
-    Ok(ExitCode::SUCCESS)
+    told.map(|()| ExitCode::SUCCESS)
 }
 
 /// A sentence where killed runs left something changed. A loop device over a mount whose server is gone, for one, makes

@@ -7,7 +7,7 @@ use crate::{
 };
 use anyhow::Result;
 use report::terminal::Notes;
-use std::{process::ExitCode, slice};
+use std::{ffi::OsStr, process::ExitCode, slice};
 
 /// Prints a run's table, or its record; a data sheet is held against it.
 pub fn show(arguments: &ShowArguments) -> Result<ExitCode> {
@@ -27,7 +27,10 @@ pub fn show(arguments: &ShowArguments) -> Result<ExitCode> {
         serde_json::to_string_pretty(&record)? + "\n"
     } else {
         // Another run may be the last one by then.
-        let run = if store.contains(&record.id)? { &record.id } else { &arguments.run };
+        let run = match store.contains(&record.id)? {
+            true => OsStr::new(&record.id),
+            false => &arguments.run,
+        };
         let place = output::store_option(arguments.store.as_deref());
         let more = format!("drivelab show {}{place} --explain", record::quoted(run));
         let notes = if arguments.explain { Notes::Explained } else { Notes::Brief { more: &more } };

@@ -36,7 +36,7 @@ pub fn web(arguments: &WebArguments) -> Result<ExitCode> {
     let stop = interrupt::flag()?;
     let server = Server::bind(address).map_err(|error| not_bound(&error, address))?;
     if !host::is_loopback(address.ip()) {
-        eprintln!(
+        output::talk!(
             "drivelab: warning: whoever reaches {} may read all runs in {}: there is no password and no encryption",
             server.address(),
             store.display()

@@ -96,7 +96,9 @@ pub(crate) fn mount_of<'a>(
     number: Option<DeviceNumber>,
     mounts: &'a [Mount],
 ) -> Option<&'a Mount> {
-    let above = || mounts.iter().filter(|mount| path.starts_with(&mount.mount_point));
+    // As the table was read: U+FFFD for what is no text.
+    let shown = path.to_string_lossy();
+    let above = || mounts.iter().filter(|it| Path::new(&*shown).starts_with(&it.mount_point));
     let deepest = |candidates: &mut dyn Iterator<Item = &'a Mount>| {
         candidates.max_by_key(|mount| mount.mount_point.trim_end_matches('/').len())
     };
@@ -138,6 +140,16 @@ not a mount line
         assert_eq!(kind_at("/mnt/my diskette"), Some("ext4"));
         assert_eq!(kind_at("/homestead"), Some("ext4"));
         assert_eq!(kind_at("/home"), Some("btrfs"));
+    }
+
+    /// A directory on a drive mounted at `/mnt/caf\xe9` was taken for one of the root's.
+    #[test]
+    fn a_mount_point_need_not_be_text() {
+        use std::os::unix::ffi::OsStrExt;
+        let line = b"35 27 8:33 / /mnt/caf\xe9 rw - xfs /dev/sdc1 rw";
+        let mounts = parse_mountinfo(&format!("{TABLE}\n{}", String::from_utf8_lossy(line)));
+        let path = Path::new(std::ffi::OsStr::from_bytes(b"/mnt/caf\xe9/a"));
+        assert_eq!(mount_of(path, None, &mounts).map(|m| &*m.source), Some("/dev/sdc1"));
     }
 
     #[test]

@@ -6,7 +6,9 @@
 
 use crate::roots::{DeviceNumber, Roots, names_in, read_number, read_text};
 use std::{
+    ffi::OsStr,
     fs,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
@@ -83,8 +85,10 @@ impl BlockDevice {
     }
 
     /// The file or device behind an attached loop device.
-    pub(crate) fn backing_file(&self) -> Option<String> {
-        self.text("loop/backing_file")
+    pub(crate) fn backing_file(&self) -> Option<PathBuf> {
+        let bytes = fs::read(self.directory.join("loop/backing_file")).ok()?;
+        let path = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+        (!path.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(path)))
     }
 
     /// Queue files stand with the disk, for its partitions too.

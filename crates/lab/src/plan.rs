@@ -321,7 +321,7 @@ fn sort_out(
             Some(reason) => left_out.push(LeftOut { name: cell.name, reason }),
             None => {
                 for offer in offers {
-                    without_uring(&mut cell, offer, &mut notes);
+                    without_uring(&mut cell, offer, &mut notes)?;
                 }
                 kept.push(cell);
             }
@@ -447,11 +447,22 @@ fn buffer_bytes(cell: &CellSpec) -> u64 {
     cell.streams.iter().map(each).sum()
 }
 
-/// Without io_uring, depth becomes threads.
-fn without_uring(cell: &mut CellSpec, offer: &Offer, notes: &mut Vec<String>) {
-    let Err(reason) = &offer.uring else { return };
+/// Without io_uring, depth becomes threads; whoever asked for it by its name is refused.
+fn without_uring(
+    cell: &mut CellSpec,
+    offer: &Offer,
+    notes: &mut Vec<String>,
+) -> Result<(), PlanError> {
+    let Err(reason) = &offer.uring else { return Ok(()) };
     for stream in &mut cell.streams {
-        if stream.queue_depth == 1 && stream.engine != EngineChoice::Uring {
+        if stream.engine == EngineChoice::Uring {
+            return Err(PlanError(format!(
+                "{} asks for engine `uring` by name, and {reason}. `--engine auto` takes as many \
+                 threads in its place",
+                cell.name
+            )));
+        }
+        if stream.queue_depth == 1 {
             continue;
         }
         let workers = u32::from(stream.threads) * stream.queue_depth;
@@ -465,6 +476,7 @@ fn without_uring(cell: &mut CellSpec, offer: &Offer, notes: &mut Vec<String>) {
             notes.push(note);
         }
     }
+    Ok(())
 }
 
 fn passes(method: &Method, options: &Options, grade: Grade, targets: usize) -> u32 {

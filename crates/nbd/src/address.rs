@@ -1,8 +1,10 @@
 //! Where to listen, as people type it.
 
 use std::{
+    ffi::OsStr,
     fmt,
     net::{SocketAddr, ToSocketAddrs},
+    os::unix::ffi::OsStrExt,
     path::PathBuf,
     str::FromStr,
 };
@@ -24,6 +26,19 @@ pub enum Address {
 pub struct BadAddress {
     text: String,
     why: &'static str,
+}
+
+impl Address {
+    /// Reads a word of the command line: the path of a socket need not be text.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn of_word(word: &OsStr) -> Result<Self, BadAddress> {
+        match word.as_bytes().strip_prefix(b"unix:") {
+            Some(path) if !path.is_empty() => Ok(Self::Unix(OsStr::from_bytes(path).into())),
+            _ => word.to_string_lossy().parse(),
+        }
+    }
 }
 
 impl FromStr for Address {
@@ -72,6 +87,18 @@ mod tests {
         for text in ["unix:/run/x.sock", "unix:a:b", "tcp:127.0.0.1:10809", "tcp:[::1]:0"] {
             assert_eq!(text.parse::<Address>().expect(text).to_string(), text);
         }
+    }
+
+    #[test]
+    fn a_sockets_path_need_not_be_text() {
+        let path = OsStr::from_bytes(b"/run/\xe9.sock");
+        let mut word = std::ffi::OsString::from("unix:");
+        word.push(path);
+        assert_eq!(Address::of_word(&word), Ok(Address::Unix(path.into())));
+        let tcp = Address::of_word(OsStr::new("tcp:127.0.0.1:10809")).expect("an address");
+        assert_eq!(tcp.to_string(), "tcp:127.0.0.1:10809");
+        assert!(Address::of_word(OsStr::from_bytes(b"\xe9:x")).is_err());
+        assert!(Address::of_word(OsStr::new("unix:")).is_err());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The command that made a run, with some options changed: what is printed can be pasted.
 
 use crate::Record;
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
 
 /// Options with a value of their own each, that belong to one run and not to its repetition.
 const ONCE: [&str; 3] = ["--json", "--label", "--seed"];
@@ -24,7 +25,7 @@ impl Record {
             |word: &str| ONCE.contains(&word) || options.iter().any(|(option, _)| *option == word);
         let is_own = |word: &str| self.targets.iter().any(|target| target.text == word);
         let mut kept = vec!["drivelab".to_owned(), "run".to_owned()];
-        kept.extend(targets.iter().map(|target| quoted(target)));
+        kept.extend(targets.iter().map(quoted));
         while let Some(word) = words.next() {
             let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
             if name == "--resume" {
@@ -53,13 +54,26 @@ impl Record {
     }
 }
 
-/// A word as a shell reads it back.
-pub fn quoted(word: &str) -> String {
+/// A word as a shell reads it back. One that is no text is written with `$'...'`, which bash, zsh
+/// and POSIX of 2024 know.
+pub fn quoted(word: impl AsRef<OsStr>) -> String {
+    let word = word.as_ref();
+    let Some(word) = word.to_str() else { return bytes_quoted(word.as_bytes()) };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@%+".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+fn bytes_quoted(bytes: &[u8]) -> String {
+    let mut text = "$'".to_owned();
+    for chunk in bytes.utf8_chunks() {
+        text += &chunk.valid().replace('\\', r"\\").replace('\'', r"\'");
+        // Octal ends after three digits; what follows `\xe9` might be taken for a third.
+        text.extend(chunk.invalid().iter().map(|byte| format!("\\{byte:03o}")));
+    }
+    text + "'"
 }
 
 #[cfg(test)]
@@ -90,6 +104,7 @@ mod tests {
         }
         assert_eq!(quoted("it's"), "'it'\\''s'");
         assert_eq!(quoted(""), "''");
+        assert_eq!(quoted(OsStr::from_bytes(b"it's caf\xe9")), r"$'it\'s caf\351'");
     }
 
     #[test]

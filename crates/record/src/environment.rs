@@ -1,8 +1,8 @@
 //! The machine under test: what a reader needs to repeat the run, or to doubt it.
 
-use crate::{Flag, TargetIdentity, Warning};
+use crate::{Flag, TargetIdentity, Warning, from_exact};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::PathBuf};
 
 /// The machine and its state when the run began.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -68,8 +68,11 @@ pub struct TargetInfo {
     pub text: String,
     /// What it turned out to be.
     pub kind: TargetKind,
-    /// Canonical path of the file, directory or device.
+    /// Canonical path of the file, directory or device; U+FFFD stands for what of it is no text.
     pub path: Option<String>,
+    /// The same with every byte, as [`exact`](crate::exact()) writes it; absent where `path` has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_exact: Option<String>,
     /// Size in bytes of the device or file, or of the free space for a directory.
     pub capacity_bytes: u64,
     /// Free bytes of the file system before the run.
@@ -97,6 +100,13 @@ pub struct TargetInfo {
     pub identity: Option<TargetIdentity>,
 }
 
+impl TargetInfo {
+    /// Where it is, with every byte: to open it again.
+    pub fn place(&self) -> Option<PathBuf> {
+        self.path_exact.as_deref().map(from_exact).or(self.path.as_ref().map(PathBuf::from))
+    }
+}
+
 /// An amount of a currency. Amounts of different currencies are never added or compared.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Money {
@@ -104,6 +114,9 @@ pub struct Money {
     pub amount: f64,
     /// Three letters, as in ISO 4217: `USD`, `EUR`...
     pub currency: String,
+    /// When it was asked, for a price that somebody printed: `2009`, `2009-02` or `2009-02-10`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
 }
 
 /// A managed flash volume's state and counters. All that was written since it was opened, fills included:

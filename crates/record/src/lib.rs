@@ -12,6 +12,7 @@ mod again;
 mod burst;
 mod cell;
 mod environment;
+mod exact;
 #[cfg(test)]
 mod example;
 mod file;
@@ -35,6 +36,7 @@ pub use environment::{
     BlockLayer, Completions, Cpu, DriveIdentity, Environment, FileSystem, HostFacts, Link,
     ManagedFlash, Money, Queue, TargetInfo, TargetKind,
 };
+pub use exact::{exact, from_exact};
 pub use file::FileError;
 pub use flag::Flag;
 pub use identity::TargetIdentity;

@@ -15,7 +15,7 @@ mod facts;
 mod files;
 mod highlights;
 mod latency;
-mod price;
+pub(crate) mod price;
 mod rates;
 mod subject;
 mod sweeps;

@@ -20,7 +20,7 @@ use record::Record;
 const VOID: [&str; 2] = ["meta", "!DOCTYPE"];
 
 fn run(record: &Record) -> Run<'_> {
-    let price = Money { amount: 129.0, currency: "EUR".to_owned() };
+    let price = Money { amount: 129.0, currency: "EUR".to_owned(), date: None };
     Run { record, prices: vec![Some(price), None] }
 }
 

@@ -133,6 +133,7 @@ impl KeptTarget {
             text: format!("memory:{text}"),
             kind: TargetKind::Memory,
             path: None,
+            path_exact: None,
             capacity_bytes,
             free_bytes: None,
             file_system: None,

@@ -99,6 +99,7 @@ fn info(stack: &Stack, opened: &Opened) -> TargetInfo {
         text: format!("model:{stack}"),
         kind: TargetKind::Model,
         path: None,
+        path_exact: None,
         capacity_bytes: opened.contract().capacity_bytes,
         free_bytes: None,
         file_system: None,

@@ -29,6 +29,7 @@ impl NullTarget {
             text: "null:".to_owned(),
             kind: TargetKind::Null,
             path: None,
+            path_exact: None,
             capacity_bytes: CAPACITY_BYTES,
             free_bytes: None,
             file_system: None,

@@ -158,7 +158,7 @@ impl PathTarget {
         let text = path.to_string_lossy();
         absent::refuse_mistyped(path)?;
         let mut info = host::target_info(path, &text, &roots).map_err(refused)?;
-        let path = info.path.as_ref().map_or_else(|| path.to_owned(), PathBuf::from);
+        let path = info.place().unwrap_or_else(|| path.to_owned());
         let place = Place::open(&info, &path, permission, &roots)?;
         let probe = Probe::of(&place, &path)?;
         if let (TargetKind::File, Some(file)) = (info.kind, place.file()) {

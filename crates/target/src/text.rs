@@ -1,7 +1,7 @@
 //! TARGET as users write it.
 
 use crate::{memory::MemoryText, stack::Stack};
-use std::{fmt, path::PathBuf, str::FromStr};
+use std::{ffi::OsStr, fmt, os::unix::ffi::OsStrExt, path::PathBuf, str::FromStr};
 
 /// What a TARGET names, before anything is opened.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,6 +29,32 @@ impl fmt::Display for BadTarget {
 }
 
 impl std::error::Error for BadTarget {}
+
+impl TargetText {
+    /// Reads a word of the command line. What is no text can only be a path, or a managed volume's.
+    ///
+    /// # Errors
+    /// As [`from_str`](Self::from_str).
+    pub fn of_word(word: &OsStr) -> Result<Self, BadTarget> {
+        if let Some(text) = word.to_str() {
+            return text.parse();
+        }
+        let exactly = PathBuf::from;
+        // Which scheme it has, if any, its other letters tell.
+        match word.to_string_lossy().parse() {
+            Ok(Self::Path(_)) => Ok(Self::Path(exactly(word))),
+            Ok(Self::Flash(_)) => {
+                let path = word.as_bytes().strip_prefix(b"flash:").expect("it is a volume's");
+                Ok(Self::Flash(exactly(OsStr::from_bytes(path))))
+            }
+            Err(_) if word.as_bytes().contains(&b':') && exactly(word).exists() => {
+                Ok(Self::Path(exactly(word)))
+            }
+            Ok(_) => Err(BadTarget(format!("`{}` is no text", word.display()))),
+            Err(bad) => Err(bad),
+        }
+    }
+}
 
 impl FromStr for TargetText {
     type Err = BadTarget;
@@ -95,5 +121,22 @@ mod tests {
         assert!("null:x".parse::<TargetText>().is_err());
         assert!("flash:".parse::<TargetText>().is_err());
         assert_eq!("flash:a:b".parse(), Ok(TargetText::Flash("a:b".into())));
+    }
+
+    /// A directory whose name was written in another encoding (`caf\xe9`, Latin-1) was refused by
+    /// the command line: "invalid UTF-8".
+    #[test]
+    fn a_path_need_not_be_text() {
+        let word = OsStr::from_bytes;
+        let path = |bytes| PathBuf::from(word(bytes));
+        for name in [&b"/tmp/caf\xe9"[..], b"caf\xe9", b"./a:\xe9", b"caf\xe9/a:b"] {
+            assert_eq!(TargetText::of_word(word(name)), Ok(TargetText::Path(path(name))));
+        }
+        let volume = TargetText::of_word(word(b"flash:caf\xe9.img"));
+        assert_eq!(volume, Ok(TargetText::Flash(path(b"caf\xe9.img"))));
+        assert_eq!(TargetText::of_word(word(b"null:")), Ok(TargetText::Null));
+        for wrong in [&b"nul:\xe9"[..], b"model:\xe9", b"memory:1G\xe9"] {
+            assert!(TargetText::of_word(word(wrong)).is_err(), "{wrong:?}");
+        }
     }
 }

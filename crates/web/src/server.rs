@@ -3,11 +3,13 @@
 use crate::http::{Answer, HEAD_BYTES_MAX, Method, Refusal, Request, head_length, host};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::{
-    collections::VecDeque,
     io::{self, ErrorKind, Read, Write},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -20,6 +22,10 @@ const HEAD_TIME: Duration = Duration::from_secs(5);
 const ANSWER_TIME: Duration = Duration::from_secs(30);
 /// For a client to close, so that its last answer is not lost with bytes that it still sends.
 const CLOSE_TIME: Duration = Duration::from_secs(1);
+/// Who has been idle for so long makes room for another, when all places are taken.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// Before the server looks again for room.
+const PAUSE: Duration = Duration::from_millis(10);
 /// How often a waiting thread looks whether the server is to end.
 const GLANCE: Duration = Duration::from_millis(200);
 
@@ -57,35 +63,30 @@ impl Server {
     /// # Errors
     /// The listening socket fails.
     pub fn run(&self, site: &dyn Site, stop: &AtomicBool) -> io::Result<()> {
-        let open = AtomicUsize::new(0);
-        let mut turned_away = TurnedAway::default();
+        let places = &Places::default();
         thread::scope(|scope| {
             while !stop.load(SeqCst) {
-                let next = self.next()?;
-                turned_away.let_go();
-                let Some(stream) = next else { continue };
-                if open.fetch_add(1, SeqCst) >= CONNECTIONS_MAX {
-                    turned_away.add(stream);
-                    open.fetch_sub(1, SeqCst);
-                    continue;
-                }
-                let count = &open;
+                let Some(stream) = self.next(places)? else { continue };
+                // Where the system has no descriptor or thread left, the client is dropped.
+                let Ok(place) = places.take(&stream) else { continue };
+                let own = Arc::clone(&place);
                 let serve = move || {
                     // A client that goes away is its own affair.
-                    let _ = Connection { stream, address: self.address, stop }.serve(site);
-                    count.fetch_sub(1, SeqCst);
+                    let _ =
+                        Connection { stream, address: self.address, place: &own, stop }.serve(site);
+                    places.leave(&own);
                 };
-                // Where the system has no thread left, the client is dropped.
                 if thread::Builder::new().spawn_scoped(scope, serve).is_err() {
-                    open.fetch_sub(1, SeqCst);
+                    places.leave(&place);
                 }
             }
             Ok(())
         })
     }
 
-    /// The next connection; `None` after a while without one.
-    fn next(&self) -> io::Result<Option<TcpStream>> {
+    /// The next connection; `None` after a while without one, or without a place for it: it waits
+    /// with the kernel until there is one.
+    fn next(&self, places: &Places) -> io::Result<Option<TcpStream>> {
         let glance = Timespec::try_from(GLANCE).expect("a fraction of a second");
         let mut waiting = [PollFd::new(&self.listener, PollFlags::IN)];
         match poll(&mut waiting, Some(&glance)) {
@@ -93,54 +94,81 @@ impl Server {
             Ok(_) => {}
             Err(error) => return Err(error.into()),
         }
+        if !places.make_room() {
+            thread::sleep(PAUSE);
+            return Ok(None);
+        }
         match self.listener.accept() {
             Ok((stream, _)) => Ok(Some(stream)),
             // The client was gone before it was taken.
             Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
             // Such as no file left for this process, which passes when a client goes.
             Err(_) => {
-                thread::sleep(Duration::from_millis(10));
+                thread::sleep(PAUSE);
                 Ok(None)
             }
         }
     }
 }
 
-/// Clients that were told that there is no room, until they close or [`CLOSE_TIME`] is over:
-/// closing before their request has come would take the answer back.
+/// Those who are connected, at most [`CONNECTIONS_MAX`].
 #[derive(Default)]
-struct TurnedAway {
-    clients: VecDeque<(TcpStream, Instant)>,
+struct Places {
+    taken: Mutex<Vec<Arc<Place>>>,
 }
 
-impl TurnedAway {
-    /// Tells one, as far as that can be done without waiting for it. Beyond [`CONNECTIONS_MAX`] of
-    /// them, the oldest is let go.
-    fn add(&mut self, mut stream: TcpStream) {
-        let told = stream.set_nonblocking(true).and_then(|()| {
-            stream.write_all(&Answer::refused(Refusal::TooMany).bytes(Method::Get))?;
-            stream.shutdown(Shutdown::Write)
-        });
-        if told.is_err() {
-            return;
+/// One of them.
+struct Place {
+    stream: TcpStream,
+    /// Since when nothing is lost with it: it has not asked yet, takes nothing of its answer, or has
+    /// all of it and stays.
+    idle: Mutex<Option<Instant>>,
+}
+
+impl Places {
+    /// Whether there is a place, or is now: one that has been idle longest is dropped, if for
+    /// [`PATIENCE`] or longer. A client that is let in has that long to ask, whoever floods the
+    /// server.
+    fn make_room(&self) -> bool {
+        let mut taken = self.locked();
+        if taken.len() < CONNECTIONS_MAX {
+            return true;
         }
-        if self.clients.len() == CONNECTIONS_MAX {
-            self.clients.pop_front();
+        let idle = taken.iter().enumerate().filter_map(|(at, place)| Some((place.since()?, at)));
+        match idle.min() {
+            Some((since, at)) if since.elapsed() >= PATIENCE => {
+                // Its thread sees the end of it.
+                let _ = taken.swap_remove(at).stream.shutdown(Shutdown::Both);
+                true
+            }
+            _ => false,
         }
-        self.clients.push_back((stream, Instant::now() + CLOSE_TIME));
     }
 
-    /// Drops those that closed, that failed, or whose time is over.
-    fn let_go(&mut self) {
-        let now = Instant::now();
-        self.clients.retain_mut(|(stream, end)| {
-            // One read a turn: a client that goes on sending holds up nobody.
-            let waits = match stream.read(&mut [0; 4096]) {
-                Ok(bytes) => bytes > 0,
-                Err(error) => is_early(&error),
-            };
-            waits && now < *end
-        });
+    fn take(&self, stream: &TcpStream) -> io::Result<Arc<Place>> {
+        let idle = Mutex::new(Some(Instant::now()));
+        let place = Arc::new(Place { stream: stream.try_clone()?, idle });
+        self.locked().push(Arc::clone(&place));
+        Ok(place)
+    }
+
+    fn leave(&self, place: &Arc<Place>) {
+        self.locked().retain(|taken| !Arc::ptr_eq(taken, place));
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Vec<Arc<Place>>> {
+        self.taken.lock().expect("nobody panics who holds it")
+    }
+}
+
+impl Place {
+    fn since(&self) -> Option<Instant> {
+        *self.idle.lock().expect("nobody panics who holds it")
+    }
+
+    fn set_idle(&self, is_idle: bool) {
+        let mut idle = self.idle.lock().expect("nobody panics who holds it");
+        *idle = if is_idle { idle.or_else(|| Some(Instant::now())) } else { None };
     }
 }
 
@@ -148,6 +176,7 @@ impl TurnedAway {
 struct Connection<'s> {
     stream: TcpStream,
     address: SocketAddr,
+    place: &'s Place,
     stop: &'s AtomicBool,
 }
 
@@ -157,6 +186,7 @@ impl Connection<'_> {
             Ok(Ok(request)) => request,
             Ok(Err(refusal)) | Err(refusal) => return self.refuse(refusal),
         };
+        self.place.set_idle(false);
         if !host::is_ours(&request.host, self.address) {
             return self.send(&Answer::refused(Refusal::Host), request.method);
         }
@@ -216,11 +246,15 @@ impl Connection<'_> {
             self.stream.set_write_timeout(Some(glance))?;
             match self.stream.write(rest) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
-                Ok(bytes) => rest = &rest[bytes..],
-                Err(error) if is_early(&error) => {}
+                Ok(bytes) => {
+                    rest = &rest[bytes..];
+                    self.place.set_idle(false);
+                }
+                Err(error) if is_early(&error) => self.place.set_idle(true),
                 Err(error) => return Err(error),
             }
         }
+        self.place.set_idle(true);
         self.stream.shutdown(Shutdown::Write)?;
         let end = Instant::now() + CLOSE_TIME;
         let mut piece = [0; 4096];

@@ -1,4 +1,5 @@
-//! What the source files themselves must keep to: where `unsafe` may stand, and how long they are.
+//! What the source files themselves must keep to: where `unsafe` may stand, how long they are, and
+//! what panics where nobody reads.
 
 use anyhow::{Context, Result, ensure};
 use std::{
@@ -11,21 +12,42 @@ const UNSAFE_ALLOWED: &[&str] =
     &["crates/engine/", "crates/host/", "crates/block/", "xtask/src/bench/"];
 /// In two parts, or this file would accuse itself.
 const KEYWORD: &str = concat!("un", "safe");
+/// What panics in a user's hands, and what does not. In two parts, as above.
+const PANICS: [(&str, &str); 6] = [
+    (concat!("eprint", "ln!("), "`output::talk!`, which nobody needs to read"),
+    (concat!("eprint", "!("), "`output::draw!`, which nobody needs to read"),
+    (concat!("print", "ln!("), "`output::print`, which tells that nobody reads"),
+    (concat!("print", "!("), "`output::print`, which tells that nobody reads"),
+    (concat!("db", "g!("), "nothing: it is left over"),
+    (concat!("env::", "args()"), "`env::args_os()`: paths are OsStr"),
+];
 /// More than this is two stories in one file.
 const LINES_MAX: usize = 1000;
 
 /// Reads every Rust file of the rooms and of xtask.
 pub fn check(root: &Path) -> Result<()> {
-    println!("`unsafe` only in {UNSAFE_ALLOWED:?}; no file over {LINES_MAX} lines");
+    println!(
+        "`unsafe` only in {UNSAFE_ALLOWED:?}; no file over {LINES_MAX} lines; nothing in the rooms \
+         that panics where nobody reads"
+    );
     let is_rust = |path: &Path| path.extension().is_some_and(|extension| extension == "rs");
     let mut files = files_below(&root.join("crates"), &is_rust)?;
     files.extend(files_below(&root.join("xtask"), &is_rust)?);
     ensure!(files.len() > 20, "only {} Rust files found below {}", files.len(), root.display());
-    let mut complaints = Vec::new();
+    let (mut complaints, mut texts) = (Vec::new(), Vec::new());
     for path in files {
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        let path = path.strip_prefix(root).expect("it was found below the root");
+        let path = path.strip_prefix(root).expect("it was found below the root").to_owned();
         complaints.extend(complaints_about(&path.to_string_lossy(), &text));
+        texts.push((path, text));
+    }
+    let tests = texts.iter().flat_map(|(path, text)| test_modules(path, text));
+    let tests: Vec<PathBuf> = tests.collect();
+    for (path, text) in &texts {
+        let in_rooms = path.starts_with("crates") && path.iter().nth(2) == Some("src".as_ref());
+        if in_rooms && !tests.iter().any(|module| path.with_extension("").starts_with(module)) {
+            complaints.extend(panics(&path.to_string_lossy(), text));
+        }
     }
     ensure!(complaints.is_empty(), "{}", complaints.join("\n"));
     Ok(())
@@ -65,6 +87,34 @@ fn complaints_about(path: &str, text: &str) -> Vec<String> {
     complaints
 }
 
+/// Modules that stand in files of their own and are compiled for tests alone.
+fn test_modules(path: &Path, text: &str) -> Vec<PathBuf> {
+    let own = path.with_extension("");
+    let names_its_directory = ["lib", "main", "mod"].iter().any(|name| own.ends_with(name));
+    let below = if names_its_directory { own.with_file_name("") } else { own };
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let modules = lines.windows(2).filter(|pair| pair[0] == "#[cfg(test)]");
+    let name = |pair: &[&str]| {
+        let name = pair[1].rsplit_once("mod ")?.1.strip_suffix(';')?;
+        Some(below.join(name))
+    };
+    modules.filter_map(name).collect()
+}
+
+/// What of a room's file, up to its tests, panics in a user's hands.
+fn panics(path: &str, text: &str) -> Vec<String> {
+    let until_tests = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let mut complaints = Vec::new();
+    for (line, number) in until_tests.lines().zip(1..) {
+        let code = line.split("//").next().unwrap_or_default();
+        let found = PANICS.iter().find(|(word, _)| code.contains(word));
+        complaints.extend(found.map(|(word, instead)| {
+            format!("{path}:{number}: `{word}` panics where nobody reads it: write {instead}")
+        }));
+    }
+    complaints
+}
+
 /// Whether the keyword opens a block, function, trait, impl or extern on this line.
 fn uses_unsafe(line: &str) -> bool {
     let code = line.split("//").next().unwrap_or_default();
@@ -96,6 +146,23 @@ mod tests {
         for line in ["#![forbid(KEY_code)]", "// KEY { x() }", "    \"`KEY` only\""] {
             assert!(!uses_unsafe(&line.replace("KEY", KEYWORD)), "{line}");
         }
+    }
+
+    /// `run . 2>&1 | head -1` panicked in one of 39 such lines.
+    #[test]
+    fn what_panics_in_a_users_hands_is_found_outside_tests() {
+        for (word, _) in PANICS {
+            let line = format!("    {word}\"x\");\n");
+            assert_eq!(panics("x.rs", &line).len(), 1, "{word}");
+            let tested = format!("fn x() {{}}\n\n#[cfg(test)]\nmod tests {{\n{line}}}\n");
+            assert!(panics("x.rs", &tested).is_empty());
+            assert!(panics("x.rs", &format!("// {word}\n")).is_empty());
+        }
+        let text = "mod a;\n#[cfg(test)]\nmod crash;\n\n#[cfg(test)]\npub(crate) mod rig;\n";
+        let modules = |path: &str| test_modules(Path::new(path), text);
+        let paths = |names: [&str; 2]| names.map(PathBuf::from).to_vec();
+        assert_eq!(modules("src/lib.rs"), paths(["src/crash", "src/rig"]));
+        assert_eq!(modules("src/ublk.rs"), paths(["src/ublk/crash", "src/ublk/rig"]));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use block::parse_bytes;
 use clap::Args;
-use std::path::PathBuf;
+use std::{ffi::OsString, path::PathBuf};
 use target::catalog::PriceDate;
 
 /// What `advise --help` opens with.
@@ -41,7 +41,7 @@ converted. Exit codes: 0 answered, 2 could not answer.";
 pub struct AdviseArguments {
     /// What to choose from: drives by name, STACKs, RUNs; the whole catalog if nothing is named
     #[arg(value_name = "WHAT")]
-    pub names: Vec<String>,
+    pub names: Vec<OsString>,
 
     /// Share of the operations that read
     #[arg(long, value_name = "PERCENT", value_parser = share, help_heading = "The workload")]

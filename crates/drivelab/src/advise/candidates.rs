@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail, ensure};
 use flash::BLOCK_BYTES;
 use lab::names::did_you_mean;
 use record::Money;
-use std::path::Path;
+use std::{ffi::OsString, path::Path};
 use study::{
     advice::{Purpose, Refusal},
     steady::Order,
@@ -93,28 +93,29 @@ pub struct Field {
 impl Field {
     /// Of what was named; the whole catalog without a name.
     pub fn new(
-        names: &[String],
+        names: &[OsString],
         store: Option<&Path>,
         catalog: &Catalog,
         question: &Question,
     ) -> Result<Self> {
         let mut field = Self { candidates: Vec::new(), refused: Vec::new(), notes: Vec::new() };
-        let mut known: Vec<&str> = names.iter().map(String::as_str).collect();
+        let mut known: Vec<&str> = names.iter().filter_map(|name| name.to_str()).collect();
         if names.is_empty() {
             known.extend(catalog.drive_names());
             catalog.drives().iter().for_each(|drive| field.put_drive(drive, question));
         }
-        for name in names {
+        for word in names {
+            let name = &*word.to_string_lossy();
             if let Some(drive) = catalog.drive(name.strip_prefix("model:").unwrap_or(name)) {
                 known.push(drive.name());
                 field.put_drive(drive, question);
             } else if let Some(stack) = as_stack(name)? {
-                field.put_stack(&stack, catalog, question).with_context(|| name.clone())?;
+                field.put_stack(&stack, catalog, question).with_context(|| name.to_owned())?;
                 let drives = stack.members.iter();
                 let drives = drives.filter_map(|member| catalog.drive(&member.drive.name));
                 known.extend(drives.map(DriveEntry::name));
             } else {
-                let runs = recorded::candidates(name, store, catalog, question)
+                let runs = recorded::candidates(word, store, catalog, question)
                     .map_err(|error| of_nothing(error, name, catalog))?;
                 for candidate in runs {
                     field.put(candidate, question);
@@ -321,7 +322,7 @@ fn price_of(drive: &DriveEntry, question: &Question) -> Price {
             Price::Known { amount: *usd, source: source.clone(), asked }
         }
         Some(Printed { usd: Some(usd), .. }) => {
-            Price::Foreign(Money { amount: *usd, currency: "USD".to_owned() })
+            Price::Foreign(Money { amount: *usd, currency: "USD".to_owned(), date: None })
         }
         Some(Printed { usd: None, text, source, .. }) => {
             Price::Unknown(format!("{text} ({source})"))
@@ -336,8 +337,8 @@ fn times(price: &Price, count: u16) -> Price {
         Price::Known { amount, source, asked } => {
             Price::Known { amount: amount * count, source: source.clone(), asked: *asked }
         }
-        Price::Foreign(Money { amount, currency }) => {
-            Price::Foreign(Money { amount: amount * count, currency: currency.clone() })
+        Price::Foreign(money) => {
+            Price::Foreign(Money { amount: money.amount * count, ..money.clone() })
         }
         unknown @ Price::Unknown(_) => unknown.clone(),
     }
@@ -361,7 +362,7 @@ fn price_of_stack(stack: &Stack, catalog: &Catalog, question: &Question) -> Pric
             }
             (Some(unknown @ Price::Unknown(_)), _) | (_, unknown @ Price::Unknown(_)) => unknown,
             (Some(Price::Foreign(a)), Price::Foreign(b)) if a.currency == b.currency => {
-                Price::Foreign(Money { amount: a.amount + b.amount, currency: a.currency })
+                Price::Foreign(Money { amount: a.amount + b.amount, ..a })
             }
             _ => Price::Unknown("its drives are priced in two currencies".to_owned()),
         });

@@ -27,7 +27,7 @@ use candidates::{Candidate, Field};
 use modelled::Answered;
 use question::Question;
 use std::{
-    io::{IsTerminal, Write, stderr},
+    io::{IsTerminal, stderr},
     process::ExitCode,
 };
 use study::advice::{Offer, Ranking, Refusal};
@@ -61,7 +61,7 @@ pub fn advise(arguments: &AdviseArguments) -> Result<ExitCode> {
     let progress = |done: usize, of: usize| {
         if talks {
             let end = if done == of { "\r\x1b[K" } else { "" };
-            let _ = write!(stderr(), "\rmodelling: {done} of {of} stacks{end}");
+            output::draw!("\rmodelling: {done} of {of} stacks{end}");
         }
     };
     let answers = modelled::answer(&field.candidates, &catalog, &question, &progress)?;
@@ -74,12 +74,12 @@ pub fn advise(arguments: &AdviseArguments) -> Result<ExitCode> {
     }
     let running = |run: usize| {
         if talks {
-            let _ = write!(stderr(), "\rchecking the first as they stand: {run} run\x1b[K");
+            output::draw!("\rchecking the first as they stand: {run} run\x1b[K");
         }
     };
     let (offers, ranking) = check::ranked(&mut answered, &catalog, &question, &running)?;
     if talks {
-        let _ = write!(stderr(), "\r\x1b[K");
+        output::draw!("\r\x1b[K");
     }
     let advice = Advice {
         ranking,

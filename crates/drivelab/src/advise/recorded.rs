@@ -15,7 +15,11 @@ use report::{
     number,
     runs::{self, Run, Subject},
 };
-use std::{path::Path, slice};
+use std::{
+    ffi::{OsStr, OsString},
+    path::Path,
+    slice,
+};
 use study::steady::Order;
 use target::catalog::{Catalog, PriceDate};
 
@@ -35,7 +39,7 @@ pub struct Measured {
 
 /// The targets of a run.
 pub fn candidates(
-    word: &str,
+    word: &OsStr,
     store: Option<&Path>,
     catalog: &Catalog,
     question: &Question,
@@ -43,9 +47,10 @@ pub fn candidates(
     let mut store = output::open_store(store)?;
     store.close_orphans()?;
     let record = store.resolve(word)?;
-    let words = [word.to_owned()];
+    let words = [OsString::from(word)];
     let prices = prices::of(&Named::all(&words, slice::from_ref(&record)), &[])?.concat();
     let subjects = runs::subjects(&[Run { record: &record, prices }]);
+    let word = &*word.to_string_lossy();
     subjects.iter().map(|subject| candidate(word, subject, catalog, question)).collect()
 }
 

@@ -3,7 +3,7 @@
 use block::parse_bytes;
 use clap::{Args, Subcommand};
 use lab::workload::Pattern;
-use std::path::PathBuf;
+use std::{ffi::OsString, path::PathBuf};
 
 /// What `flash --help` opens with.
 pub const ABOUT: &str = "\
@@ -91,7 +91,7 @@ pub struct CreateArguments {
 
     /// Overwrite the device with this serial (without one: this name), or the file of this name
     #[arg(long, value_name = "NAME", help_heading = "Where")]
-    pub destroy: Vec<String>,
+    pub destroy: Vec<OsString>,
 
     /// Take all space of a file that exists and has holes; a file that is made has none
     #[arg(long, help_heading = "Where")]
@@ -235,7 +235,7 @@ pub struct ResizeArguments {
 pub struct PredictArguments {
     /// `model:STACK`, or a RUN of a real target that measured its random and linear rates
     #[arg(value_name = "STACK|RUN")]
-    pub drive: String,
+    pub drive: OsString,
 
     /// Share of the operations that write
     #[arg(long, value_name = "PERCENT", value_parser = per_mille, default_value = "100%")]

@@ -29,7 +29,7 @@ pub fn check(arguments: &CheckArguments) -> Result<ExitCode> {
     let report = match outcome {
         Ok(report) => report,
         Err(ToolError::Stopped) => {
-            eprintln!("drivelab: interrupted before the end: nothing is known of the rest");
+            output::talk!("drivelab: interrupted before the end: nothing is known of the rest");
             return Ok(ExitCode::from(interrupt::EXIT_CODE));
         }
         Err(error) => bail!("{}: {error}", path.display()),
@@ -92,8 +92,8 @@ fn as_json(path: &Path, report: &CheckReport) -> Value {
             })
         })
         .collect();
-    json!({
-        "path": path,
+    let object = json!({
+        "path": null,
         "verdict": match report.verdict() {
             Verdict::Healthy => "healthy",
             Verdict::Repairable => "repairable",
@@ -107,7 +107,8 @@ fn as_json(path: &Path, report: &CheckReport) -> Value {
         "bytes_read": report.bytes_read,
         "stopped_cleanly": report.status.as_ref().map(|status| status.report.clean),
         "findings": findings,
-    })
+    });
+    output::with_paths(object, &[("path", path)])
 }
 
 fn severity(severity: Severity) -> &'static str {

@@ -10,7 +10,7 @@ use block::{Rng, display_bytes};
 use engine::Clock;
 use flash::{Checksums, Classes, Ground, Layout, Parity, Shape, Size, VolumeId, Wishes, predict};
 use host::{Consent, guard::Inode};
-use std::{fs, process::ExitCode};
+use std::{ffi::OsString, fs, process::ExitCode};
 use target::{
     stack::SPARE_PER_MILLE,
     volume::{self, ManagedVolume, Order, Site, Space, Sparse},
@@ -64,8 +64,10 @@ pub fn create(arguments: &CreateArguments) -> Result<ExitCode> {
         }
         bail!("{}: {error}", arguments.path.display());
     }
-    let path = arguments.path.display();
-    output::print(&format!("\nMade. Measure it with `drivelab run flash:{path}`.\n"))?;
+    let mut target = OsString::from("flash:");
+    target.push(&arguments.path);
+    let target = record::quoted(target);
+    output::print(&format!("\nMade. Measure it with `drivelab run {target}`.\n"))?;
     Ok(ExitCode::SUCCESS)
 }
 

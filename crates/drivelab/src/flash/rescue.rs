@@ -96,7 +96,7 @@ fn ended(
         let _ = remove_made(unfinished, file);
     }
     if error == ToolError::Stopped {
-        eprintln!("drivelab: interrupted: nothing was kept");
+        output::talk!("drivelab: interrupted: nothing was kept");
         return Ok(ExitCode::from(interrupt::EXIT_CODE));
     }
     bail!("{}: {error}", path.display())
@@ -144,9 +144,9 @@ fn described(path: &Path, to: &Path, exported_bytes: u64, report: &RescueReport)
 
 /// What was found and what came of it, with every range.
 fn as_json(path: &Path, to: &Path, exported_bytes: u64, report: &RescueReport) -> Value {
-    json!({
-        "path": path,
-        "to": to,
+    let object = json!({
+        "path": null,
+        "to": null,
         "id": report.volumes.first().map(|(id, _)| id.to_string()),
         "exported_bytes": exported_bytes,
         "superblocks": report.superblocks,
@@ -157,7 +157,8 @@ fn as_json(path: &Path, to: &Path, exported_bytes: u64, report: &RescueReport) -
         "doubtful": ranges::list_as_json(&report.doubtful),
         "lost": ranges::list_as_json(&report.lost),
         "notes": report.notes(),
-    })
+    });
+    output::with_paths(object, &[("path", path), ("to", to)])
 }
 
 /// Ranges as bytes of the copy.

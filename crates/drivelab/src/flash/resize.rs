@@ -37,7 +37,7 @@ pub fn resize(arguments: &ResizeArguments) -> Result<ExitCode> {
     match outcome {
         Ok(resized) => output::print(&described(path, &resized))?,
         Err(ToolError::Stopped) => {
-            eprintln!(
+            output::talk!(
                 "drivelab: interrupted: the volume has its old size or the new one, `drivelab flash status` says which"
             );
             return Ok(ExitCode::from(interrupt::EXIT_CODE));

@@ -123,8 +123,8 @@ fn as_json(path: &Path, seen: &Status) -> serde_json::Value {
     let Status { layout, lifetime, segments, report, .. } = seen;
     let shape = &layout.shape;
     let bytes = |blocks: u64| blocks * flash::BLOCK_BYTES;
-    json!({
-        "path": path,
+    let object = json!({
+        "path": null,
         "id": seen.id.to_string(),
         "device_bytes": shape.device_bytes,
         "exported_bytes": shape.exported_bytes,
@@ -164,5 +164,6 @@ fn as_json(path: &Path, seen: &Status) -> serde_json::Value {
         "chunks_to_roll_forward": report.chunks_replayed,
         "superblocks_damaged": report.superblocks_damaged,
         "warnings": report.warnings(),
-    })
+    });
+    output::with_paths(object, &[("path", path)])
 }

@@ -68,7 +68,7 @@ pub fn outcome(kinds: &[Kind], record: &Record, held: &[Held<'_>]) -> Result<Exi
 /// 1 with a line each, or 0.
 pub fn concluded(found: &[String]) -> ExitCode {
     for finding in found {
-        eprintln!("drivelab: found: {finding}");
+        crate::output::talk!("drivelab: found: {finding}");
     }
     if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FINDING) }
 }

@@ -16,21 +16,21 @@ use record::{
     Record, TargetInfo,
     input::{TEXT_BYTES_MAX, read_text},
 };
-use std::path::Path;
+use std::{borrow::Cow, ffi::OsString, path::Path};
 
 /// The text of a file that a person wrote and an option names; `what` says what it is.
 ///
 /// # Errors
 /// Not there, with the nearest names; no text; too long.
-pub fn read_file(option: &str, what: &str, path: &str) -> Result<String> {
-    read_text(Path::new(path), TEXT_BYTES_MAX).map_err(|error| {
+pub fn read_file(option: &str, what: &str, path: &Path) -> Result<String> {
+    read_text(path, TEXT_BYTES_MAX).map_err(|error| {
         let near = match error.kind() {
-            std::io::ErrorKind::NotFound => target::did_you_mean(Path::new(path)),
+            std::io::ErrorKind::NotFound => target::did_you_mean(path),
             _ => String::new(),
         };
         anyhow!(
             "{}",
-            format!("{option}: cannot read the {what} {path}: {error}.{near}")
+            format!("{option}: cannot read the {what} {}: {error}.{near}", path.display())
                 .trim_end_matches('.')
         )
     })
@@ -39,7 +39,7 @@ pub fn read_file(option: &str, what: &str, path: &str) -> Result<String> {
 /// A record and the words by which `WHAT=...` may name it.
 pub struct Named<'r> {
     /// As on the command line.
-    pub word: &'r str,
+    pub word: Cow<'r, str>,
     /// What it holds.
     pub id: &'r str,
     /// Its targets.
@@ -48,9 +48,9 @@ pub struct Named<'r> {
 
 impl<'r> Named<'r> {
     /// Records as they were named on the command line.
-    pub fn all(words: &'r [String], records: &'r [Record]) -> Vec<Self> {
-        let named = |(word, record): (&'r String, &'r Record)| Self {
-            word,
+    pub fn all(words: &'r [OsString], records: &'r [Record]) -> Vec<Self> {
+        let named = |(word, record): (&'r OsString, &'r Record)| Self {
+            word: word.to_string_lossy(),
             id: &record.id,
             targets: &record.targets,
         };
@@ -59,7 +59,7 @@ impl<'r> Named<'r> {
 
     /// Targets of a run that is yet to come: no run has a name.
     pub fn of_targets(targets: &'r [TargetInfo]) -> Vec<Self> {
-        vec![Self { word: "", id: "", targets }]
+        vec![Self { word: Cow::Borrowed(""), id: "", targets }]
     }
 
     /// The targets that `name` means: all of a run by its word or id, or one by its own text.
@@ -82,7 +82,7 @@ fn places(named: &[Named<'_>], name: Option<&str>, option: &str) -> Result<Vec<(
     let places: Vec<_> = (0..named.len()).flat_map(of_run).collect();
     if places.is_empty() {
         let targets = named.iter().flat_map(|run| run.targets).map(|target| target.text.as_str());
-        let words = named.iter().map(|run| run.word).filter(|word| !word.is_empty());
+        let words = named.iter().map(|run| &*run.word).filter(|word| !word.is_empty());
         let mut known: Vec<&str> = words.chain(targets).collect();
         known.dedup();
         bail!("{option} is for something that is not here: write one of {}", known.join(", "));

@@ -51,7 +51,8 @@ fn printed(target: &TargetInfo, catalog: &Catalog) -> Option<Money> {
         Some(usd * drives.count as f64)
     });
     let amount: f64 = each.collect::<Option<Vec<f64>>>()?.iter().sum();
-    (amount > 0.0).then(|| Money { amount, currency: "USD".to_owned() })
+    let date = printed_in(target, catalog).map(|date| date.to_string());
+    (amount > 0.0).then(|| Money { amount, currency: "USD".to_owned(), date })
 }
 
 /// When the oldest of those prices was asked; `None` where one has no date.
@@ -89,7 +90,7 @@ pub fn money(whole: &str, amount: &str) -> Result<Money> {
     let amount = value.with_context(|| {
         format!("`{number}` in {whole} is no amount: write a number above zero, as 129EUR")
     })?;
-    Ok(Money { amount, currency })
+    Ok(Money { amount, currency, date: None })
 }
 
 #[cfg(test)]
@@ -98,7 +99,11 @@ mod tests {
 
     #[test]
     fn a_price_is_an_amount_with_its_currency() {
-        let money = |amount: f64, currency: &str| Money { amount, currency: currency.to_owned() };
+        let money = |amount: f64, currency: &str| Money {
+            amount,
+            currency: currency.to_owned(),
+            date: None,
+        };
         let read = |text| parsed(text).expect("a price");
         assert_eq!(read("last=129EUR"), (Some("last"), money(129.0, "EUR")));
         assert_eq!(read("a=b=1,299.50 usd"), (Some("a=b"), money(1299.5, "USD")));

@@ -9,7 +9,11 @@ use report::{
     specification::{self, Finding, Specification},
     terminal::Style,
 };
-use std::path::Path;
+use std::{
+    ffi::{OsStr, OsString},
+    os::unix::ffi::OsStrExt,
+    path::Path,
+};
 use target::catalog::{Catalog, DriveEntry};
 
 /// The word for the figures that the catalog has of what was measured.
@@ -17,16 +21,33 @@ const CATALOG: &str = "catalog";
 
 /// For each record the data sheet of each target, where there is one. `given` are `FILE`, a catalog's drive or `catalog`,
 /// with `NAME=` in front for one run or target alone.
-pub fn of(named: &[Named<'_>], given: &[String]) -> Result<Vec<Vec<Option<Specification>>>> {
+pub fn of(named: &[Named<'_>], given: &[OsString]) -> Result<Vec<Vec<Option<Specification>>>> {
     let mut sheets: Vec<Vec<Option<Specification>>> =
         named.iter().map(|run| vec![None; run.targets.len()]).collect();
     for text in given {
-        let (name, source) = parted(named, text);
-        for (run, target) in places(named, name, &format!("--spec {text}"))? {
+        let (name, source) = match text.to_str() {
+            Some(text) => {
+                let (name, source) = parted(named, text);
+                (name, OsStr::new(source))
+            }
+            None => parted_by_bytes(text),
+        };
+        for (run, target) in places(named, name, &format!("--spec {}", text.display()))? {
             sheets[run][target] = Some(load(source, &named[run].targets[target])?);
         }
     }
     Ok(sheets)
+}
+
+/// The same where FILE is no text.
+fn parted_by_bytes(text: &OsStr) -> (Option<&str>, &OsStr) {
+    let bytes = text.as_bytes();
+    let at = bytes.iter().position(|byte| *byte == b'=').filter(|_| !Path::new(text).is_file());
+    let name = at.and_then(|at| std::str::from_utf8(&bytes[..at]).ok());
+    match name.filter(|name| !name.contains('/')) {
+        Some(name) => (Some(name), OsStr::from_bytes(&bytes[name.len() + 1..])),
+        None => (None, text),
+    }
 }
 
 /// `NAME=SOURCE`, where NAME is known and may hold a `=` of its own, as a STACK does; else SOURCE.
@@ -52,13 +73,19 @@ fn parted<'t>(named: &[Named<'_>], text: &'t str) -> (Option<&'t str>, &'t str) 
     }
 }
 
-fn load(source: &str, target: &TargetInfo) -> Result<Specification> {
+fn load(source: &OsStr, target: &TargetInfo) -> Result<Specification> {
+    let path = Path::new(source);
+    let source = &*source.to_string_lossy();
     if source == CATALOG {
         let catalog = Catalog::load()?;
         return of_drive(drive_of(target, &catalog)?);
     }
-    if Path::new(source).is_file() || source.contains('/') || source.ends_with(".toml") {
-        let text = read_file("--spec", "data sheet", source)?;
+    if path.is_file()
+        || path.to_str().is_none()
+        || source.contains('/')
+        || source.ends_with(".toml")
+    {
+        let text = read_file("--spec", "data sheet", path)?;
         return Ok(Specification::parse(source, &text)?);
     }
     let catalog = Catalog::load()?;

@@ -4,7 +4,7 @@ use crate::cli::key_value;
 use crate::duration::parse_seconds;
 use block::parse_bytes;
 use clap::Args;
-use std::path::PathBuf;
+use std::{ffi::OsString, path::PathBuf};
 use study::matrix::{Axes, Axis, BadAxis};
 
 /// What `matrix --help` opens with.
@@ -51,7 +51,7 @@ pub struct MatrixArguments {
         required_unless_present = "loop_directory",
         conflicts_with = "loop_directory"
     )]
-    pub target: Option<String>,
+    pub target: Option<OsString>,
 
     /// Make a loop device over a scratch file in this directory
     #[arg(long = "loop", value_name = "DIR")]
@@ -105,7 +105,7 @@ pub struct MatrixArguments {
         value_delimiter = ',',
         help_heading = "What to run"
     )]
-    pub method: Vec<String>,
+    pub method: Vec<OsString>,
 
     /// Change a setting of every cell, as with `run`
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value, help_heading = "What to run")]
@@ -134,7 +134,7 @@ pub struct MatrixArguments {
 
     /// Let everything on the device with this serial (without one: this name) be lost
     #[arg(long, value_name = "SERIAL", help_heading = "Safety")]
-    pub destroy: Vec<String>,
+    pub destroy: Vec<OsString>,
 
     /// Write more than the whole drive once, all turns together
     #[arg(long, help_heading = "Safety")]

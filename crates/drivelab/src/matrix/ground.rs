@@ -11,6 +11,7 @@ use host::{
     setting::Switch,
 };
 use std::{
+    ffi::OsStr,
     fs, io,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -51,7 +52,7 @@ pub struct Attached {
 impl Ground {
     /// From the command line: what is there, and whether it may be written. Nothing is changed.
     pub fn choose(
-        target: Option<&str>,
+        target: Option<&OsStr>,
         directory: Option<&Path>,
         loop_bytes: u64,
         consent: &Consent,
@@ -84,8 +85,9 @@ impl Ground {
             }
             return Ok(Self::Loop { directory, bytes: loop_bytes });
         }
-        let text = target.expect("the command line has one or the other");
-        match text.parse::<TargetText>()? {
+        let word = target.expect("the command line has one or the other");
+        let text = &*word.to_string_lossy();
+        match TargetText::of_word(word)? {
             TargetText::Model(stack) => {
                 target::stack::open(&stack, &Catalog::load()?, 0)?;
                 Ok(Self::Model { text: text.to_owned() })

@@ -26,13 +26,13 @@ mod wear;
 pub use arguments::MatrixArguments;
 
 use crate::{
-    interrupt, output,
+    complaint, interrupt, output,
     progress::{Names, Talk},
     report::save::{Format, Outputs},
     restore,
     run::{self, Order},
 };
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use block::Rng;
 use configured::Configured;
 use engine::Clock;
@@ -69,8 +69,10 @@ const FLOOR_BYTES: u64 = 4 << 30;
 /// Measures the matrix and prints it.
 pub fn matrix(arguments: &MatrixArguments) -> Result<ExitCode> {
     let Some(measured) = measure(arguments)? else { return Ok(ExitCode::SUCCESS) };
-    give_out(arguments, &measured)?;
-    measured.conclude()
+    let given = give_out(arguments, &measured);
+    // How the machine was left is said, whatever became of the page.
+    let code = measured.conclude()?;
+    given.map(|()| code)
 }
 
 /// A matrix that has ended, by its plan or by the user; its records are in the store.
@@ -94,6 +96,12 @@ fn place() -> Result<PathBuf> {
     let temporary = temporary
         .canonicalize()
         .with_context(|| format!("cannot look at {}: set TMPDIR", temporary.display()))?;
+    ensure!(
+        temporary.to_str().is_some(),
+        "{} is no text, and mount(8) and nbdfuse are told of it: set TMPDIR to a directory whose \
+         name is text",
+        temporary.display()
+    );
     Ok(temporary.join(format!("drivelab-matrix-{}", std::process::id())))
 }
 
@@ -181,7 +189,7 @@ impl Measured {
             bail!("{text}");
         }
         if self.interrupted {
-            eprintln!(
+            output::talk!(
                 "drivelab: interrupted; everything is put back, what was measured stands above"
             );
             return Ok(ExitCode::from(interrupt::EXIT_CODE));
@@ -201,7 +209,7 @@ fn pages(arguments: &MatrixArguments, document: &Document) -> Result<Outputs> {
 
 fn give_out(arguments: &MatrixArguments, measured: &Measured) -> Result<()> {
     for line in pages(arguments, &measured.document)?.write()? {
-        eprintln!("{line}");
+        output::talk!("{line}");
     }
     if arguments.html.as_deref() == Some(Path::new("-")) {
         return Ok(());
@@ -294,9 +302,9 @@ impl<'a> Bench<'a> {
         let voice = Voice::new(all, talk);
         let log = voice.clone();
         if let Some(sentence) = restore::left_behind() {
-            eprintln!("drivelab: {sentence}");
+            output::talk!("drivelab: {sentence}");
         }
-        let command: Vec<String> = std::env::args().collect();
+        let command = complaint::words_typed();
         let mut ledger = Ledger::create(
             &Ledger::directory(),
             &command.join(" "),

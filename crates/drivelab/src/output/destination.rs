@@ -86,7 +86,7 @@ impl Destination {
     /// The system's. What was there is then as it was, unless it was a pipe or a device.
     pub fn write(&self, bytes: &[u8]) -> Result<()> {
         let written = match &self.place {
-            Place::Stdout => super::write_flushed(&mut io::stdout().lock(), bytes),
+            Place::Stdout => return super::print_bytes(bytes),
             Place::Stderr => super::write_flushed(&mut io::stderr().lock(), bytes),
             Place::Stream(directory, name) => {
                 let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOCTTY | OFlags::CLOEXEC;

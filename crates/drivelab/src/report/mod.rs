@@ -84,7 +84,7 @@ pub fn report(arguments: &ReportArguments) -> Result<ExitCode> {
     }
     let stdout_is_taken = asked.iter().any(|path| path.as_deref() == Some(Path::new("-")));
     for line in outputs.write()? {
-        eprintln!("{line}");
+        output::talk!("{line}");
     }
     if !stdout_is_taken {
         output::print(&derive::text(&kinds, &evidence, &output::style()))?;

@@ -13,7 +13,7 @@ pub use order::{Order, entropy};
 
 use crate::{
     cli::RunArguments,
-    interrupt,
+    complaint, interrupt,
     known::{Named, fail_on, prices, sheets},
     output,
     progress::{Progress, Talk, say},
@@ -47,8 +47,9 @@ pub fn run(arguments: RunArguments) -> Result<ExitCode> {
     let record = measured.record.clone();
     let sheets = sheets::of(&Named::of_targets(&record.targets), &arguments.decide.spec)?.concat();
     let held = sheets::held(&record, &sheets);
-    give_out(&arguments, &record, &held, &output::style())?;
+    let given = give_out(&arguments, &record, &held, &output::style());
     let ended = measured.conclude()?;
+    given?;
     if ended != ExitCode::SUCCESS { Ok(ended) } else { fail_on::outcome(&kinds, &record, &held) }
 }
 
@@ -195,7 +196,7 @@ fn carry_out(
         say(None, talk, output::hanging("wrote ", &text).trim_end());
     }
     if let Some(error) = save_error {
-        eprintln!("drivelab: at first the record could not be kept: {error}");
+        output::talk!("drivelab: at first the record could not be kept: {error}");
     }
     Ok(Measured { record, outcome, store: arguments.store.clone() })
 }
@@ -207,7 +208,7 @@ impl Measured {
         match self.outcome {
             Ok(()) => Ok(ExitCode::SUCCESS),
             Err(RunError::Interrupted) => {
-                eprintln!(
+                output::talk!(
                     "drivelab: interrupted; go on with `drivelab run --resume {}{store}`",
                     record.id
                 );
@@ -247,7 +248,7 @@ fn open_targets(
 ) -> Result<Vec<Box<dyn Target>>> {
     let mut targets = Vec::new();
     for text in &order.targets {
-        let text: TargetText = text.parse()?;
+        let text = TargetText::of_word(text)?;
         targets.push(target::open(&text, permission, clock, order.options.seed)?);
     }
     Ok(targets)
@@ -274,7 +275,7 @@ pub fn new_record(
         state: State::Running,
         error: None,
         tool: Tool { name: "drivelab".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
-        command_line: std::env::args().collect(),
+        command_line: complaint::words_typed(),
         labels: order.labels.clone(),
         started: now(),
         finished: None,
@@ -321,11 +322,13 @@ fn clean_up_after_killed_runs(store: &mut Store) -> Result<()> {
             let removed = host::Directory::open(&path).and_then(|it| host::remove_orphans(&it));
             for (removed, bytes) in removed.unwrap_or_default() {
                 let (path, bytes) = (removed.display(), display_bytes(bytes));
-                eprintln!("drivelab: removed {path} ({bytes}), left behind by a killed run");
+                output::talk!("drivelab: removed {path} ({bytes}), left behind by a killed run");
             }
         } else if path.exists() {
             let path = path.display();
-            eprintln!("drivelab: a killed run left {path} behind: remove it if you do not need it");
+            output::talk!(
+                "drivelab: a killed run left {path} behind: remove it if you do not need it"
+            );
         }
         store.forget_scratch(&path)?;
     }
@@ -333,18 +336,18 @@ fn clean_up_after_killed_runs(store: &mut Store) -> Result<()> {
 }
 
 /// Where this run may leave something behind if it is killed.
-fn scratch_places(record: &Record) -> impl Iterator<Item = &Path> {
+fn scratch_places(record: &Record) -> impl Iterator<Item = PathBuf> {
     let made = [TargetKind::Directory, TargetKind::NewFile];
     let targets = record.targets.iter().filter(move |target| made.contains(&target.kind));
-    targets.filter_map(|target| target.path.as_deref()).map(Path::new)
+    targets.filter_map(TargetInfo::place)
 }
 
 fn note_scratch(store: &mut Store, record: &Record) -> Result<()> {
-    scratch_places(record).try_for_each(|path| Ok(store.note_scratch(&record.id, path)?))
+    scratch_places(record).try_for_each(|path| Ok(store.note_scratch(&record.id, &path)?))
 }
 
 fn forget_scratch(store: &mut Store, record: &Record) -> Result<()> {
-    scratch_places(record).try_for_each(|path| Ok(store.forget_scratch(path)?))
+    scratch_places(record).try_for_each(|path| Ok(store.forget_scratch(&path)?))
 }
 
 pub fn now() -> String {

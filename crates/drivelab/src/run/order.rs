@@ -11,11 +11,15 @@ use lab::{
     statistics::Grade,
 };
 use record::{Record, State, TargetInfo, TargetKind};
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    path::Path,
+};
 
 /// Method, options and targets of one run.
 pub struct Order {
-    pub targets: Vec<String>,
+    pub targets: Vec<OsString>,
     pub method: Method,
     pub options: Options,
     /// The options as the record keeps them, so that a resumed run has the same.
@@ -62,7 +66,7 @@ impl Order {
     }
 
     /// One method of a matrix.
-    pub fn of_matrix(arguments: &MatrixArguments, method: &str, seed: u64) -> Result<Self> {
+    pub fn of_matrix(arguments: &MatrixArguments, method: &OsStr, seed: u64) -> Result<Self> {
         let mut words = BTreeMap::new();
         for (key, value) in &arguments.set {
             words.insert(format!("set.{key}"), value.clone());
@@ -121,7 +125,7 @@ impl Order {
         text: &str,
         words: BTreeMap<String, String>,
         seed: u64,
-        targets: Vec<String>,
+        targets: Vec<OsString>,
         labels: BTreeMap<String, String>,
     ) -> Result<Self> {
         let settings: Vec<(String, String)> = words
@@ -158,18 +162,22 @@ impl Order {
 
 /// What to open for a target of a record. The user may stand elsewhere now: `.` would be another
 /// directory.
-fn place(target: &TargetInfo) -> String {
-    match (target.kind, &target.path) {
+fn place(target: &TargetInfo) -> OsString {
+    match (target.kind, target.place()) {
         // The file that a volume is in is another target: the raw bytes.
-        (TargetKind::Flash, Some(path)) => format!("flash:{path}"),
+        (TargetKind::Flash, Some(path)) => {
+            let mut text = OsString::from("flash:");
+            text.push(path);
+            text
+        }
         (
             TargetKind::Directory
             | TargetKind::File
             | TargetKind::NewFile
             | TargetKind::BlockDevice,
             Some(path),
-        ) => path.clone(),
-        _ => target.text.clone(),
+        ) => path.into_os_string(),
+        _ => OsString::from(&target.text),
     }
 }
 
@@ -199,12 +207,17 @@ fn labels(given: &[String]) -> BTreeMap<String, String> {
 }
 
 /// A built-in method's text, or a file's: a word with a dot or a slash is a file.
-fn method_text(named: &str) -> Result<(String, String)> {
+fn method_text(named: &OsStr) -> Result<(String, String)> {
+    let path = Path::new(named);
+    let Some(named) = named.to_str() else {
+        let text = read_file("--method", "method file", path)?;
+        return Ok((path.display().to_string(), text));
+    };
     if let Some((name, text)) = BUILT_IN.iter().find(|(name, _)| *name == named) {
         return Ok(((*name).to_owned(), (*text).to_owned()));
     }
-    if named.contains(['.', '/']) || Path::new(named).is_file() {
-        let text = read_file("--method", "method file", named)?;
+    if named.contains(['.', '/']) || path.is_file() {
+        let text = read_file("--method", "method file", path)?;
         return Ok((named.to_owned(), text));
     }
     // The error names the nearest.

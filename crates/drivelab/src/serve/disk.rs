@@ -47,10 +47,10 @@ pub fn serve(
     let recovered = engine.volume().map(words::kept_in_memory).unwrap_or_default();
     let attached = ublk::attach(&wish, &shape)?;
     for found in &attached.leftovers {
-        eprintln!("drivelab: {}", leftover(*found));
+        output::talk!("drivelab: {}", leftover(*found));
     }
     if shape.unreached_bytes > 0 {
-        eprintln!("drivelab: {}: {}", session.name, unreached(&shape));
+        output::talk!("drivelab: {}: {}", session.name, unreached(&shape));
     }
     let beginning = attached.beginning;
     let mut server = Server::start(engine, &session.export, attached)?;
@@ -70,7 +70,7 @@ pub fn serve(
     let ended = served?;
     let released = released?;
     if let Some(text) = farewell(&path, released) {
-        eprintln!("drivelab: {text}");
+        output::talk!("drivelab: {text}");
     }
     if ended == Ended::Stopped {
         bail!("{} was stopped by somebody else; everything is flushed", path.display());

@@ -56,7 +56,7 @@ impl Front {
     fn named(arguments: &ServeArguments) -> Result<Self> {
         if let Some(address) = &arguments.nbd {
             network::check(&arguments.name)?;
-            let address: Address = address.parse().context("--nbd")?;
+            let address = Address::of_word(address).context("--nbd")?;
             if let Address::Unix(path) = &address {
                 host::missing::refuse_in_kernels_place(path).context("--nbd")?;
             }
@@ -91,8 +91,9 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
         bail!("--ublk-remove {id}: {WITHOUT_UBLK}");
     }
     let front = Front::named(arguments)?;
-    let name = arguments.target.as_deref().expect("the parser asks for it");
-    let target: TargetText = name.parse()?;
+    let word = arguments.target.as_deref().expect("the parser asks for it");
+    let target = TargetText::of_word(word)?;
+    let name = &*word.to_string_lossy();
     let sharing = if arguments.read_only { Sharing::ReadOnly } else { Sharing::ReadWrite };
     let wishes = Wishes {
         sharing,
@@ -115,7 +116,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
     // What recovery found: a tail that was cut, a root that was damaged, a volume in doubt.
     let report = served.engine.volume().and_then(flash::Volume::open_report);
     for warning in report.map(flash::OpenReport::warnings).unwrap_or_default() {
-        eprintln!("drivelab: {name}: {warning}");
+        output::talk!("drivelab: {name}: {warning}");
     }
     if arguments.restartable {
         served.engine.survive_kills()?;

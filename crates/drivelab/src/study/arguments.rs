@@ -3,7 +3,7 @@
 use crate::{cli::key_value, duration::parse_seconds};
 use block::parse_bytes;
 use clap::Args;
-use std::path::PathBuf;
+use std::{ffi::OsString, path::PathBuf};
 
 /// What `study --help` opens with.
 pub const ABOUT: &str = "\
@@ -53,7 +53,7 @@ pub struct StudyArguments {
     /// Run the study's method on TARGET: a directory, a file, a device, `model:STACK`
     #[arg(long, value_name = "TARGET", requires = "name", conflicts_with_all = ["claims", "table"],
           help_heading = "On a target of yours", group = "yours")]
-    pub on: Option<String>,
+    pub on: Option<OsString>,
 
     /// Run it on file systems on a loop device over a scratch file in this directory
     #[arg(long = "loop", value_name = "DIR", requires = "name", conflicts_with_all = ["claims", "table", "on"],
@@ -86,7 +86,7 @@ pub struct StudyArguments {
 
     /// Let write cells overwrite the block device with this serial
     #[arg(long, value_name = "SERIAL", requires = "yours", help_heading = "On a target of yours")]
-    pub destroy: Vec<String>,
+    pub destroy: Vec<OsString>,
 
     /// Agree to a plan that writes many times the tested area
     #[arg(long, requires = "yours", help_heading = "On a target of yours")]

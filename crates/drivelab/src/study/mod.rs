@@ -29,7 +29,7 @@ use arguments::StudyArguments;
 use lab::names::did_you_mean;
 use report::terminal::Page;
 use std::{
-    io::{IsTerminal, Write, stderr},
+    io::{IsTerminal, stderr},
     path::Path,
     process::ExitCode,
     thread,
@@ -66,7 +66,7 @@ fn on_models(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> 
     }
     if arguments.html.is_some() || arguments.svg.is_some() {
         for line in drawn(dossier, &models, arguments)?.write()? {
-            eprintln!("{line}");
+            output::talk!("{line}");
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -122,8 +122,9 @@ fn on_target(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> 
         let document = yours::document(dossier, &parts);
         let mut outputs = Outputs::new(arguments.force);
         outputs.add(path, Format::Html, report::html::page(&document).into_bytes())?;
-        outputs.write()?.iter().for_each(|line| eprintln!("{line}"));
+        outputs.write()?.iter().for_each(|line| output::talk!("{line}"));
     }
+    let mut printed = Ok(());
     if written == Written::ToFile {
         let style = output::style();
         let mut page = Page::new(&style);
@@ -133,7 +134,7 @@ fn on_target(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> 
         for matrix in parts.iter().filter_map(on::Part::matrix) {
             text += &format!("\n{}", matrix.page);
         }
-        output::print(&text)?;
+        printed = output::print(&text);
     }
     for part in parts {
         let code = part.conclude()?;
@@ -141,7 +142,7 @@ fn on_target(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> 
             return Ok(code);
         }
     }
-    Ok(ExitCode::SUCCESS)
+    printed.map(|()| ExitCode::SUCCESS)
 }
 
 /// Where JSON went: with nothing beside it, or to a file.
@@ -192,7 +193,7 @@ fn modelled(dossier: &Dossier, quiet: bool) -> Result<Models> {
     let progress = |done: usize, of: usize| {
         if talks {
             let end = if done == of { "\r\x1b[K" } else { "" };
-            let _ = write!(stderr(), "\rmodelling: {done} of {of} cells{end}");
+            output::draw!("\rmodelling: {done} of {of} cells{end}");
         }
     };
     Ok(Models::run(dossier, &Catalog::load()?, threads, &progress))

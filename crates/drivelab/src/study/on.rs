@@ -15,7 +15,13 @@ use crate::{
 use anyhow::{Result, bail};
 use clap::Parser;
 use record::Record;
-use std::{collections::BTreeMap, fs, os::unix::fs::FileTypeExt, process::ExitCode};
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    fs,
+    os::unix::fs::FileTypeExt,
+    process::ExitCode,
+};
 use study::{
     Dossier, On, Study,
     matrix::{Axes, Axis},
@@ -68,7 +74,7 @@ pub fn measure<'d>(
 
 fn place(arguments: &StudyArguments) -> Result<Place> {
     let Some(target) = &arguments.on else { return Ok(Place::Matrix) };
-    Ok(match target.parse::<TargetText>()? {
+    Ok(match TargetText::of_word(target)? {
         TargetText::Model(_) => Place::Matrix,
         TargetText::Path(path)
             if fs::metadata(&path).is_ok_and(|info| info.file_type().is_block_device()) =>
@@ -81,10 +87,10 @@ fn place(arguments: &StudyArguments) -> Result<Place> {
 
 /// By `drivelab run`.
 fn as_it_is<'d>(on: &'d On, study: Study, arguments: &StudyArguments) -> Result<Option<Part<'d>>> {
-    let mut words = vec!["drivelab".to_owned(), "run".to_owned()];
+    let mut words = vec![OsString::from("drivelab"), OsString::from("run")];
     words.extend(common(on, study, arguments));
-    words.extend(arguments.passes.map(|passes| format!("--passes={passes}")));
-    words.extend(["--".to_owned(), arguments.on.clone().expect("it was named")]);
+    words.extend(arguments.passes.map(|passes| format!("--passes={passes}").into()));
+    words.extend(["--".into(), arguments.on.clone().expect("it was named")]);
     let Verb::Run(order) = Cli::try_parse_from(words)?.verb else {
         unreachable!("the words begin with run")
     };
@@ -103,21 +109,18 @@ fn as_it_is<'d>(on: &'d On, study: Study, arguments: &StudyArguments) -> Result<
 /// By `drivelab matrix`, under those of the study's settings that are to be had.
 fn in_matrix<'d>(on: &'d On, study: Study, arguments: &StudyArguments) -> Result<Option<Part<'d>>> {
     let with = |axes: &BTreeMap<&str, String>| {
-        let mut words = vec!["drivelab".to_owned(), "matrix".to_owned()];
+        let mut words = vec![OsString::from("drivelab"), OsString::from("matrix")];
         words.extend(common(on, study, arguments));
         let passes = arguments.passes.map(|passes| format!("--passes={passes}"));
-        words.extend(
-            passes
-                .into_iter()
-                .chain(axes.iter().map(|(axis, levels)| format!("--{axis}={levels}"))),
-        );
+        let axes = axes.iter().map(|(axis, levels)| format!("--{axis}={levels}"));
+        words.extend(passes.into_iter().chain(axes).map(OsString::from));
         match (&arguments.loop_directory, &arguments.on) {
             (Some(directory), _) => {
-                words.push(format!("--loop={}", directory.display()));
-                words.push(format!("--loop-size={}", arguments.loop_size));
+                words.push(option("--loop=", directory));
+                words.push(format!("--loop-size={}", arguments.loop_size).into());
             }
             (None, target) => {
-                words.extend(["--".to_owned(), target.clone().expect("one was named")]);
+                words.extend(["--".into(), target.clone().expect("one was named")]);
             }
         }
         let Verb::Matrix(order) = Cli::try_parse_from(words)?.verb else {
@@ -175,7 +178,7 @@ fn gone(on: &On) -> Vec<String> {
 }
 
 /// What `run` and `matrix` are told in the same words.
-fn common(on: &On, study: Study, arguments: &StudyArguments) -> Vec<String> {
+fn common(on: &On, study: Study, arguments: &StudyArguments) -> Vec<OsString> {
     let mut words =
         vec![format!("--method={}", on.method), format!("--label=study={}", study.name())];
     for (key, value) in on.set.iter().chain(arguments.set.iter().map(|(key, value)| (key, value))) {
@@ -184,12 +187,20 @@ fn common(on: &On, study: Study, arguments: &StudyArguments) -> Vec<String> {
     words.extend(arguments.size.map(|bytes| format!("--size={bytes}")));
     words.extend(arguments.seed.map(|seed| format!("--seed={seed}")));
     words.extend(arguments.max_time.map(|seconds| format!("--max-time={seconds}s")));
-    words.extend(arguments.destroy.iter().map(|serial| format!("--destroy={serial}")));
-    words.extend(arguments.store.iter().map(|path| format!("--store={}", path.display())));
     let switches =
         [("--yes", arguments.yes), ("--dry-run", arguments.dry_run), ("--quiet", arguments.quiet)];
     words.extend(switches.iter().filter(|(_, is_on)| *is_on).map(|(flag, _)| (*flag).to_owned()));
+    let mut words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
+    words.extend(arguments.destroy.iter().map(|serial| option("--destroy=", serial)));
+    words.extend(arguments.store.iter().map(|path| option("--store=", path)));
     words
+}
+
+/// An option with a value that need not be text.
+fn option(name: &str, value: impl AsRef<OsStr>) -> OsString {
+    let mut word = OsString::from(name);
+    word.push(value);
+    word
 }
 
 impl Part<'_> {

@@ -169,8 +169,8 @@ impl fmt::Display for UringUnavailable {
                 "io_uring is not available (ENOSYS): the kernel is older than 5.6 or built without it"
             }
             libc::EPERM => {
-                "io_uring is not allowed (EPERM): the sysctl kernel.io_uring_disabled or a \
-                 container's seccomp filter forbids it"
+                "io_uring is not allowed (EPERM): the sysctl kernel.io_uring_disabled (`sysctl \
+                 kernel.io_uring_disabled=0` allows it) or a container's seccomp filter forbids it"
             }
             libc::ENOMEM => {
                 "io_uring got no memory (ENOMEM): raise the limit on locked memory \

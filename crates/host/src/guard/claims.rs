@@ -130,7 +130,10 @@ fn shared_file(device: &BlockDevice, roots: &Roots) -> Option<Reason> {
             && Backing::of(other, roots).is_some_and(|other| other.is_same(&backing))
     };
     if let Some(twin) = disks(roots).into_iter().find(is_twin) {
-        return Some(Reason::SharedFile { file: backing.text, loop_device: twin.name });
+        return Some(Reason::SharedFile {
+            file: backing.path.display().to_string(),
+            loop_device: twin.name,
+        });
     }
     let swaps = read_text(&roots.proc.join("swaps")).unwrap_or_default();
     let inode = backing.inode?;

@@ -20,7 +20,7 @@ use crate::{
 use block::display_bytes;
 use record::DriveIdentity;
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     path::{Path, PathBuf},
 };
 
@@ -33,7 +33,7 @@ pub struct Consent(Given);
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Given {
     /// By these words after `--destroy`; without one, to nothing.
-    Typed(Vec<String>),
+    Typed(Vec<OsString>),
     /// Before, to this very device.
     To(Identity),
     /// By naming it as a managed volume.
@@ -49,8 +49,9 @@ impl Default for Consent {
 impl Consent {
     /// What was typed after `--destroy`, a word for each target. Space around a word was copied
     /// with it and does not count.
-    pub fn typed<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> Self {
-        let words = words.into_iter().map(|word| word.as_ref().trim().to_owned());
+    pub fn typed<W: AsRef<OsStr>>(words: impl IntoIterator<Item = W>) -> Self {
+        let trimmed = |word: &OsStr| word.to_str().map_or(word, |text| text.trim().as_ref()).into();
+        let words = words.into_iter().map(|word| trimmed(word.as_ref()));
         Self(Given::Typed(words.collect()))
     }
 
@@ -80,7 +81,7 @@ impl Consent {
                 expected: naming.expected(),
                 called: naming.called(),
                 what: naming.what.clone(),
-                typed: words.clone(),
+                typed: words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             }),
         }
     }
@@ -138,12 +139,12 @@ impl Naming {
         Self { by: By::Path(path.to_owned(), inode), what }
     }
 
-    fn is(&self, typed: &str) -> bool {
+    fn is(&self, typed: &OsStr) -> bool {
         let leads_to = |inode: &Inode| Inode::at(Path::new(typed)) == Some(*inode);
         match &self.by {
-            By::Serial(word) | By::Wwn(word) => typed == word,
-            By::Name(name, inode) => typed == name || leads_to(inode),
-            By::Path(path, inode) => path.file_name() == Some(OsStr::new(typed)) || leads_to(inode),
+            By::Serial(word) | By::Wwn(word) => typed == word.as_str(),
+            By::Name(name, inode) => typed == name.as_str() || leads_to(inode),
+            By::Path(path, inode) => path.file_name() == Some(typed) || leads_to(inode),
         }
     }
 
@@ -151,7 +152,10 @@ impl Naming {
     pub(super) fn expected(&self) -> String {
         let word = match &self.by {
             By::Serial(word) | By::Wwn(word) | By::Name(word, _) => word.clone(),
-            By::Path(path, _) => path.display().to_string(),
+            By::Path(path, _) => match path.to_str() {
+                Some(text) => text.to_owned(),
+                None => return record::quoted(path),
+            },
         };
         quoted(&word)
     }

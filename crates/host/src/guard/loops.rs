@@ -12,14 +12,14 @@ use engine::raw;
 use std::{
     fs::{File, OpenOptions},
     os::unix::fs::OpenOptionsExt,
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 /// The file or device behind an attached loop device.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Backing {
     /// As /sys writes it: its name when it was attached, seen from where it was attached.
-    pub text: String,
+    pub path: PathBuf,
     /// What it is; `None` where neither the device nor the text tells.
     pub inode: Option<Inode>,
 }
@@ -28,21 +28,21 @@ impl Backing {
     /// Of a loop device, or of the one that a partition is on.
     pub(super) fn of(device: &BlockDevice, roots: &Roots) -> Option<Self> {
         let disk = device.parent().unwrap_or_else(|| device.clone());
-        let text = disk.backing_file()?;
-        let inode = asked(&disk, roots).or_else(|| Inode::named(&text, roots));
-        Some(Self { text, inode })
+        let path = disk.backing_file()?;
+        let inode = asked(&disk, roots).or_else(|| Inode::named(path.to_str()?, roots));
+        Some(Self { path, inode })
     }
 
     /// Whether it is this file, at this canonical path.
     pub(super) fn is(&self, inode: Inode, path: &Path) -> bool {
-        self.inode.map_or_else(|| Path::new(&self.text) == path, |backing| backing == inode)
+        self.inode.map_or_else(|| self.path == path, |backing| backing == inode)
     }
 
     /// Whether two loop devices have the same behind them.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         match (self.inode, other.inode) {
             (Some(this), Some(other)) => this == other,
-            _ => self.text == other.text,
+            _ => self.path == other.path,
         }
     }
 
@@ -87,7 +87,7 @@ pub(super) fn lock_below(device: &BlockDevice, roots: &Roots) -> Result<Vec<File
     all.extend(closure(&all, |device| below(device, roots)));
     let mut locks = Vec::new();
     for backing in all.iter().filter_map(|device| Backing::of(device, roots)) {
-        let path = Path::new(&backing.text);
+        let path = &backing.path;
         // A file without a name, or with one of another mount namespace, is nobody's by its name
         // here.
         let Ok(file) = open(path) else { continue };

@@ -124,7 +124,8 @@ fn judge_kind(layer: &BlockLayer, device: &BlockDevice, findings: &mut Findings)
             &format!("{name} lives in memory, so this measures memory and not a drive"),
         ),
         "loop" => {
-            let file = device.backing_file().unwrap_or_else(|| "nothing".to_owned());
+            let file = device.backing_file().unwrap_or_else(|| "nothing".into());
+            let file = file.display();
             findings.add(Flag::LoopDevice, &format!("{name} is a loop device over {file}"));
         }
         "dm-crypt" => {

@@ -73,11 +73,11 @@ impl Stack {
         }
     }
 
-    fn enter_backing_file(&mut self, path: &str, mounts: &[Mount], roots: &Roots) {
-        if let Some(device) = roots.device_named(path) {
+    fn enter_backing_file(&mut self, path: &Path, mounts: &[Mount], roots: &Roots) {
+        if let Some(device) = path.to_str().and_then(|path| roots.device_named(path)) {
             let device = BlockDevice::numbered(device, roots).into_iter().collect();
             self.enter_devices(device, mounts, roots);
-        } else if let Some(mount) = mount_of(Path::new(path), None, mounts) {
+        } else if let Some(mount) = mount_of(path, None, mounts) {
             self.enter_file_system(&mount.clone(), mounts, roots);
         }
     }

@@ -12,16 +12,19 @@ pub enum Change {
     /// A file is made.
     File {
         /// Where.
+        #[serde(with = "exact_path")]
         path: PathBuf,
     },
     /// An empty directory is made.
     Directory {
         /// Where.
+        #[serde(with = "exact_path")]
         path: PathBuf,
     },
     /// A loop device is attached.
     Loop {
         /// The file behind it.
+        #[serde(with = "exact_path")]
         file: PathBuf,
     },
     /// A file system is mounted.
@@ -29,6 +32,7 @@ pub enum Change {
         /// The device, or whatever the file system calls its source.
         source: String,
         /// The directory.
+        #[serde(with = "exact_path")]
         at: PathBuf,
         /// `ext4`, `xfs`, `fuse`...
         fs: String,
@@ -70,6 +74,31 @@ pub enum Change {
         /// One of its arguments, found with no other process of that program.
         mark: String,
     },
+}
+
+/// A path as its text; one that is no text as `{"exact": ...}`, in [`record::exact`]'s form.
+mod exact_path {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::path::{Path, PathBuf};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Text(PathBuf),
+        Bytes { exact: String },
+    }
+
+    pub(super) fn serialize<S: Serializer>(path: &Path, out: S) -> Result<S::Ok, S::Error> {
+        let exact = record::exact(path).map(|exact| Written::Bytes { exact });
+        exact.unwrap_or_else(|| Written::Text(path.to_owned())).serialize(out)
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<PathBuf, D::Error> {
+        Ok(match Written::deserialize(from)? {
+            Written::Text(path) => path,
+            Written::Bytes { exact } => record::from_exact(&exact),
+        })
+    }
 }
 
 impl fmt::Display for Change {

@@ -85,7 +85,7 @@ pub(super) fn read(text: &str) -> Result<Option<Story>, String> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::path::PathBuf;
+    use std::{os::unix::ffi::OsStrExt, path::PathBuf};
 
     fn head() -> Head {
         Head {
@@ -122,6 +122,19 @@ mod tests {
         let story = read(&whole).expect("it is read").expect("it has a head");
         assert_eq!(story.standing, [(2, directory("/b")), (3, directory("/c"))]);
         assert_eq!(read("{\"ledger\":1,"), Ok(None));
+    }
+
+    /// `matrix --loop` in a directory `caf\xe9` could keep no account of what it made there.
+    #[test]
+    fn a_path_that_is_no_text_is_kept_with_every_byte() {
+        let path = PathBuf::from(std::ffi::OsStr::from_bytes(b"/mnt/caf\xe9"));
+        let kept = Change::Loop { file: path };
+        let change = |change, what: &Change| Line::Change { change, what: what.clone() };
+        let whole = text(&[Line::Head(head()), change(1, &kept), change(2, &directory("/a%b"))]);
+        assert!(whole.contains(r#""file":{"exact":"/mnt/caf%E9"}"#), "{whole}");
+        assert!(whole.contains(r#""path":"/a%b""#), "{whole}");
+        let story = read(&whole).expect("it is read").expect("it has a head");
+        assert_eq!(story.standing, [(1, kept), (2, directory("/a%b"))]);
     }
 
     #[test]

@@ -11,13 +11,14 @@ use crate::{
     error::{ErrorKind, HostError},
     mountinfo::{Mount, parse_mountinfo},
     program::Program,
-    roots::{Roots, names_in, read_text},
+    roots::{Roots, names_in},
     setting::{Attribute, Switch, WriteCache},
 };
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     ffi::OsStr,
     fs, io,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
@@ -138,10 +139,11 @@ fn detach(file: &Path, roots: &Roots, log: &mut dyn FnMut(&str)) -> Result<(), H
 /// The loop devices over `file`.
 pub(super) fn loops_over(file: &Path, roots: &Roots) -> Vec<PathBuf> {
     let is_over = |name: &String| {
-        let backing = read_text(&roots.sys.join("block").join(name).join("loop/backing_file"));
-        backing.is_some_and(|backing| {
-            let backing = backing.strip_suffix(" (deleted)").unwrap_or(&backing);
-            Path::new(backing) == file
+        let at = roots.sys.join("block").join(name).join("loop/backing_file");
+        fs::read(at).is_ok_and(|backing| {
+            let backing = backing.strip_suffix(b"\n").unwrap_or(&backing);
+            let backing = backing.strip_suffix(b" (deleted)").unwrap_or(backing);
+            OsStr::from_bytes(backing) == file
         })
     };
     let names = names_in(&roots.sys.join("block")).into_iter();

@@ -74,6 +74,18 @@ fn without_io_uring_depth_becomes_threads_and_the_plan_says_so() {
     assert!(plan.notes[0].contains("ENOSYS"));
 }
 
+/// `--engine uring` where io_uring is forbidden ran on threads, with a note behind the table.
+#[test]
+fn io_uring_by_name_is_refused_where_there_is_none() {
+    let offer = Offer { uring: Err("it is forbidden".to_owned()), ..offer() };
+    let settings = [("engine".to_owned(), "uring".to_owned())];
+    let method = Method::built_in("quick", &settings).expect("a method");
+    let refusal = Plan::new(method, &Options::default(), &[offer]).expect_err("by name").0;
+    for part in ["asks for engine `uring`", "it is forbidden", "--engine auto"] {
+        assert!(refusal.contains(part), "{refusal}");
+    }
+}
+
 #[test]
 fn a_block_that_splits_the_drives_block_is_left_out_with_the_cure() {
     let offer = Offer { block_bytes: 4096, ..offer() };

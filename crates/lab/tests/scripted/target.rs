@@ -142,6 +142,7 @@ fn info() -> TargetInfo {
         text: "scripted".to_owned(),
         kind: TargetKind::BlockDevice,
         path: None,
+        path_exact: None,
         capacity_bytes: CAPACITY_BYTES,
         free_bytes: None,
         file_system: None,

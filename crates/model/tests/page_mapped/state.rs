@@ -116,6 +116,23 @@ fn least_spare(params: &PageMappedParams) -> (PageMappedParams, String) {
     panic!("nothing is accepted: {refusal}");
 }
 
+/// A drive with a `capacity=` too small for its superblocks was told how many superblocks are
+/// needed, which nobody can type.
+#[test]
+fn a_capacity_too_small_is_told_the_smallest() {
+    let with = |capacity_bytes: u64| {
+        PageMapped::new(&PageMappedParams { capacity_bytes, ..small() }, QUEUE_DEPTH, 1)
+    };
+    let refusal = with(512).expect_err("less than a superblock").to_string();
+    let named = refusal.split("`capacity=").nth(1).and_then(|rest| rest.strip_suffix("M`"));
+    let mib: u64 = named.expect("it is named").parse().expect("a number");
+    assert!(with(mib << 20).is_ok(), "{refusal}");
+    assert!(mib == 1 || with((mib - 1) << 20).is_err(), "{refusal}");
+    let none = PageMappedParams { over_provisioning_per_mille: 0, ..small() };
+    let refusal = PageMapped::new(&none, QUEUE_DEPTH, 1).expect_err("no spare").to_string();
+    assert!(refusal.contains("no capacity has room"), "{refusal}");
+}
+
 #[test]
 fn the_least_spare_that_is_accepted_never_comes_to_a_halt() {
     for cleaning in [Cleaning::Fifo, Cleaning::Greedy, Cleaning::CostBenefit] {

@@ -3,7 +3,7 @@
 use super::{Store, StoreError};
 use crate::Record;
 use rusqlite::{OptionalExtension, params};
-use std::path::Path;
+use std::{ffi::OsStr, path::Path};
 
 /// How many names a refusal lists.
 const NAMES_MAX: usize = 5;
@@ -16,11 +16,12 @@ impl Store {
     /// # Errors
     /// [`StoreError::NotFound`], [`StoreError::NotThatMany`], [`StoreError::Ambiguous`],
     /// [`StoreError::File`], or a failure of the store.
-    pub fn resolve(&self, text: &str) -> Result<Record, StoreError> {
+    pub fn resolve(&self, text: impl AsRef<OsStr>) -> Result<Record, StoreError> {
+        let path = Path::new(text.as_ref());
+        let Some(text) = path.to_str() else { return Ok(Record::read(path)?) };
         if let Some(back) = steps_back(text) {
             return self.load(&self.id_of_last(text, back)?);
         }
-        let path = Path::new(text);
         if text.contains('/') || text.ends_with(".json") {
             return Ok(Record::read(path)?);
         }

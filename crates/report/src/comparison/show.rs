@@ -3,7 +3,7 @@
 use super::{Comparison, Design, Effort, Other, Ratio};
 use crate::{
     number,
-    runs::Subject,
+    runs::{Subject, price::asked},
     terminal::{self, Align, Page, Paint, Style, words},
 };
 use record::{Cell, PairedVerdict, Record};
@@ -132,11 +132,13 @@ fn money(baseline: &Subject<'_>, other: &Subject<'_>) -> Option<String> {
     }
     let factor = ours.amount / theirs.amount;
     Some(format!(
-        "{} {} against {} {}: for the money, every ratio times {}.",
+        "{} {}{} against {} {}{}: for the money, every ratio times {}.",
         number::significant(theirs.amount),
         theirs.currency,
+        asked([theirs]),
         number::significant(ours.amount),
         ours.currency,
+        asked([ours]),
         three(factor)
     ))
 }

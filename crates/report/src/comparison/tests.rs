@@ -215,7 +215,7 @@ fn the_page_says_what_differs_first_and_money_only_in_one_currency() {
     let mut theirs = record("bbbbbbbb", vec![measured("one", "read", 1, &[150.0, 151.0, 149.0])]);
     theirs.environment.host.kernel = "7.0.0".to_owned();
     let money = |amount: f64, currency: &str| {
-        vec![Some(record::Money { amount, currency: currency.to_owned() })]
+        vec![Some(record::Money { amount, currency: currency.to_owned(), date: None })]
     };
     let mut all = runs(&[&ours, &theirs]);
     all[0].prices = money(100.0, "EUR");

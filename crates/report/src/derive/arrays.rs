@@ -3,7 +3,7 @@
 use super::{Evidence, Figure, Lack, Rows, against::joined, is_bandwidth, named, or_lack};
 use crate::{
     chart::{Table, Unit},
-    runs::{self, Subject},
+    runs::{self, Subject, price::asked},
     specification,
 };
 use record::Cell;
@@ -114,9 +114,13 @@ pub(super) fn same_money(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
     let rows = |title: &str, unit| Rows::new(title, &labels, "ideally", unit);
     let of = &baseline.name;
     let gigabytes = Unit::Other("GB".to_owned());
-    let mut capacity = rows(&format!("Same money, capacity: arrays of {of}"), gigabytes);
-    let mut bandwidth = rows(&format!("Same money, bandwidth: arrays of {of}"), Unit::BytesPerS);
-    let mut operations = rows(&format!("Same money, operations: arrays of {of}"), Unit::Iops);
+    let priced = evidence.subjects.iter().filter(|subject| prices(subject, baseline).is_some());
+    let asked = asked(priced.filter_map(|subject| subject.price.as_ref()));
+    let asked = if asked.is_empty() { asked } else { format!(" (prices{asked})") };
+    let title = |what: &str| format!("Same money, {what}: arrays of {of}{asked}");
+    let mut capacity = rows(&title("capacity"), gigabytes);
+    let mut bandwidth = rows(&title("bandwidth"), Unit::BytesPerS);
+    let mut operations = rows(&title("operations"), Unit::Iops);
     for (at, subject) in evidence.subjects.iter().enumerate() {
         let Some((amount, each)) = prices(subject, baseline).filter(|_| at != evidence.baseline)
         else {
@@ -179,8 +183,10 @@ pub(super) fn to_match(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
                 ci95: ratio.ci95.map(|ends| ends.map(f64::ceil)),
             };
             let price = baseline.price.as_ref();
-            let cost =
-                price.map(|price| format!("{:.0} {}", price.amount * whole.value, price.currency));
+            let cost = price.map(|price| {
+                let cost = price.amount * whole.value;
+                format!("{cost:.0} {}{}", price.currency, asked([price]))
+            });
             rows.push(&[&subject.name, cell_name, &cost.unwrap_or_default()], whole);
         }
     }

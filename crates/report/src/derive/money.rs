@@ -3,6 +3,7 @@
 use super::{Evidence, Figure, Lack, Rows, is_bandwidth, name, named, or_lack};
 use crate::{
     chart::{Table, Unit},
+    runs::price::asked,
     specification::{self, Metric},
 };
 
@@ -21,27 +22,31 @@ fn currencies(evidence: &Evidence<'_>) -> Vec<String> {
     currencies
 }
 
-/// Tables for each currency, of the subjects that are priced in it.
+/// Tables for each currency, of the subjects that are priced in it. `tables` gets the currency, when
+/// its prices were asked, and who has one.
 fn by_currency(
     evidence: &Evidence<'_>,
-    tables: impl Fn(&str, &[(usize, f64)]) -> Vec<Option<Table>>,
+    tables: impl Fn(&str, &str, &[(usize, f64)]) -> Vec<Option<Table>>,
 ) -> Vec<Option<Table>> {
     let of_currency = |currency: &String| {
         let priced = evidence.subjects.iter().enumerate().filter_map(|(at, subject)| {
             let price = subject.price.as_ref()?;
             (price.currency == *currency && price.amount > 0.0).then_some((at, price.amount))
         });
-        tables(currency, &priced.collect::<Vec<_>>())
+        let priced: Vec<(usize, f64)> = priced.collect();
+        let prices = priced.iter().filter_map(|(at, _)| evidence.subjects[*at].price.as_ref());
+        tables(currency, &asked(prices), &priced)
     };
     currencies(evidence).iter().flat_map(of_currency).collect()
 }
 
 /// CMU 2009, Table VI: the price over each rate.
 pub(super) fn price(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
-    let tables = by_currency(evidence, |currency, priced| {
+    let tables = by_currency(evidence, |currency, asked, priced| {
         let rows = |per: &str| {
             let unit = Unit::Other(format!("{currency} per {per}"));
-            Rows::new(&format!("Price per {per}, {currency}"), &["target", "cell"], "price", unit)
+            let title = format!("Price per {per}, {currency}{asked}");
+            Rows::new(&title, &["target", "cell"], "price", unit)
         };
         let (mut bandwidth, mut operations) = (rows("MB/s"), rows("IOPS"));
         for (at, amount) in priced {
@@ -63,10 +68,10 @@ pub(super) fn price(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
 
 /// CMU 2009, Table VII: the price over what the data sheet says.
 pub(super) fn advertised(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
-    let tables = by_currency(evidence, |currency, priced| {
+    let tables = by_currency(evidence, |currency, asked, priced| {
         let rows = |per: &str| {
             let unit = Unit::Other(format!("{currency} per {per}"));
-            let title = format!("Price per advertised {per}, {currency}");
+            let title = format!("Price per advertised {per}, {currency}{asked}");
             Rows::new(&title, &["target", "promised"], "price", unit)
         };
         let (mut bandwidth, mut operations) = (rows("MB/s"), rows("IOPS"));
@@ -94,9 +99,9 @@ pub(super) fn advertised(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
 
 /// Price per GB (10^9 bytes) of the drive, or of the volume where there are several.
 pub(super) fn capacity(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
-    let tables = by_currency(evidence, |currency, priced| {
+    let tables = by_currency(evidence, |currency, asked, priced| {
         let unit = Unit::Other(format!("{currency} per GB"));
-        let title = format!("Price per GB, {currency}");
+        let title = format!("Price per GB, {currency}{asked}");
         let mut rows = Rows::new(&title, &["target", "capacity"], "price", unit);
         for (at, amount) in priced {
             let subject = &evidence.subjects[*at];

@@ -41,7 +41,7 @@ fn record(id: &str, stack: &str, drives: usize, cells: Vec<Cell>) -> Record {
 }
 
 fn dollars(amount: f64) -> Vec<Option<Money>> {
-    vec![Some(Money { amount, currency: "USD".to_owned() })]
+    vec![Some(Money { amount, currency: "USD".to_owned(), date: None })]
 }
 
 /// The tables of this name over runs with prices.
@@ -109,7 +109,7 @@ fn the_price_table_is_that_of_the_cmu_study() {
 fn currencies_never_share_a_table() {
     let run = |id| record(id, "x", 1, vec![known("read", "random", 4096, 100.0, 0.0)]);
     let (one, two) = (run("aaaaaaaa"), run("bbbbbbbb"));
-    let euros = vec![Some(Money { amount: 50.0, currency: "EUR".to_owned() })];
+    let euros = vec![Some(Money { amount: 50.0, currency: "EUR".to_owned(), date: None })];
     let tables =
         derived("price", &[(&one, dollars(100.0)), (&two, euros.clone())]).expect("prices");
     let titles: Vec<&str> = tables.iter().map(|table| table.title.as_str()).collect();

@@ -11,7 +11,7 @@ use crate::{
     number::{self, counted},
     terminal::words,
 };
-use record::{PairedVerdict, Record, State};
+use record::{Cell, PairedVerdict, Record, State};
 
 /// Rows of the table of all cells: more than a megabyte of a page.
 const ROWS_MAX: usize = 2500;
@@ -244,6 +244,8 @@ fn cells_table(group: &[Subject<'_>], most: usize) -> Table {
         Column::number("rate", Unit::Iops),
         Column::number("bandwidth", Unit::BytesPerS),
         Column::number("95 %, \u{b1}", Unit::Percent),
+        Column::number("lasting", Unit::Iops),
+        Column::number("lasting bandwidth", Unit::BytesPerS),
         Column::number("passes", Unit::Number),
         Column::number("p50", Unit::Ns),
         Column::number("p99", Unit::Ns),
@@ -266,6 +268,8 @@ fn cells_table(group: &[Subject<'_>], most: usize) -> Table {
                 Entry::Number(cell.iops),
                 Entry::Number(cell.bytes_per_s),
                 Entry::number(words::half_width(cell).map(|share| share * 100.0)),
+                lasting(cell, 0),
+                if cell.is_large_block() { lasting(cell, 1) } else { Entry::Empty },
                 Entry::Number(cell.passes.len() as f64),
                 at(50.0),
                 at(99.0),
@@ -277,6 +281,15 @@ fn cells_table(group: &[Subject<'_>], most: usize) -> Table {
         }
     }
     Table { title: String::new(), columns, rows }.without_empty_columns()
+}
+
+/// What of a burst lasts: operations or bytes a second, or that it was not seen.
+fn lasting(cell: &Cell, which: usize) -> Entry {
+    match words::lasting_rates(cell) {
+        None => Entry::Empty,
+        Some(None) => Entry::text(words::NOT_SEEN),
+        Some(Some(rates)) => Entry::Number(rates[which]),
+    }
 }
 
 /// Where and how runs were made: facts, methods as they were run, warnings.

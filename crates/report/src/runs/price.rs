@@ -2,7 +2,21 @@
 
 use super::{Subject, figure, rates};
 use crate::chart::{Axis, BarSeries, Bars, Chart, Figure, Line, Lines, Point, Stroke, Unit, Value};
-use record::Cell;
+use record::{Cell, Money};
+use std::collections::BTreeSet;
+
+/// Behind a currency: when the prices in it were asked, as far as that is known.
+pub(crate) fn asked<'p>(prices: impl IntoIterator<Item = &'p Money>) -> String {
+    let dates: BTreeSet<Option<&str>> =
+        prices.into_iter().map(|price| price.date.as_deref()).collect();
+    let known: Vec<&str> = dates.iter().copied().flatten().collect();
+    let given = if dates.contains(&None) { " or as given" } else { "" };
+    match known[..] {
+        [] => String::new(),
+        [only] => format!(" of {only}{given}"),
+        [first, .., last] => format!(" of {first} to {last}{given}"),
+    }
+}
 
 /// For every currency: performance against price, and operations for a unit of money.
 pub(super) fn figures(subjects: &[Subject<'_>]) -> Vec<Figure> {
@@ -22,8 +36,10 @@ pub(super) fn figures(subjects: &[Subject<'_>]) -> Vec<Figure> {
                     .then_some((subject, price.amount))
             })
             .collect();
-        figures.extend(telling(&priced).iter().map(|cell| scatter(&priced, cell, currency)));
-        figures.extend(per_money(&priced, currency));
+        let asked = asked(priced.iter().filter_map(|(subject, _)| subject.price.as_ref()));
+        let money = [currency, &asked];
+        figures.extend(telling(&priced).iter().map(|cell| scatter(&priced, cell, money)));
+        figures.extend(per_money(&priced, money));
     }
     figures
 }
@@ -49,7 +65,7 @@ fn of<'c>(subject: &Subject<'c>, name: &str) -> Option<&'c Cell> {
     subject.cells.iter().find(|cell| cell.name == name).copied()
 }
 
-fn scatter(priced: &[(&Subject<'_>, f64)], cell: &Cell, currency: &str) -> Figure {
+fn scatter(priced: &[(&Subject<'_>, f64)], cell: &Cell, [currency, asked]: [&str; 2]) -> Figure {
     let line = |(subject, price): &(&Subject<'_>, f64)| {
         let value = rate(of(subject, &cell.name)?);
         let points = vec![Point { x: *price, y: value }];
@@ -63,12 +79,14 @@ fn scatter(priced: &[(&Subject<'_>, f64)], cell: &Cell, currency: &str) -> Figur
         bands: Vec::new(),
     });
     let name = rates::cell_names(&[cell]).concat();
-    let note = "Better is up and to the left. The price is that of the drives alone.";
-    figure(format!("Performance against price: {name}"), note, chart)
+    let note = format!(
+        "Better is up and to the left. The price is that of the drives alone, in {currency}{asked}."
+    );
+    figure(format!("Performance against price: {name}"), &note, chart)
 }
 
 /// Operations of every small-block cell for one unit of money.
-fn per_money(priced: &[(&Subject<'_>, f64)], currency: &str) -> Option<Figure> {
+fn per_money(priced: &[(&Subject<'_>, f64)], [currency, asked]: [&str; 2]) -> Option<Figure> {
     let mut cells: Vec<&Cell> = Vec::new();
     for cell in priced.iter().flat_map(|(subject, _)| &subject.cells) {
         if cell.block_bytes == 4096 && !cells.iter().any(|known| known.name == cell.name) {
@@ -95,5 +113,5 @@ fn per_money(priced: &[(&Subject<'_>, f64)], currency: &str) -> Option<Figure> {
         series: series.collect(),
     });
     let note = "Operations of 4 KiB a second that one unit of money buys.";
-    Some(figure(format!("Operations for the money, {currency}"), note, chart))
+    Some(figure(format!("Operations for the money, {currency}{asked}"), note, chart))
 }

@@ -151,15 +151,24 @@ fn operations(cell: &Cell) -> String {
 /// Beside a burst the rate that lasts, or that it was not seen; nothing beside any other rate, which
 /// lasts itself.
 pub(crate) fn lasting(cell: &Cell) -> String {
-    let Some(burst) = cell.burst() else { return String::new() };
-    if burst.cut {
-        return headline(cell);
+    match lasting_rates(cell) {
+        None => String::new(),
+        Some(None) => NOT_SEEN.to_owned(),
+        Some(Some([iops, bytes_per_s])) => headline(&Cell { iops, bytes_per_s, ..cell.clone() }),
     }
-    let of = |iops: f64| {
-        let block = if cell.iops > 0.0 { cell.bytes_per_s / cell.iops } else { 0.0 };
-        headline(&Cell { iops, bytes_per_s: iops * block, ..cell.clone() })
-    };
-    burst.lasting_iops.map_or_else(|| "not seen".to_owned(), of)
+}
+
+/// Instead of a rate that lasts, where the burst did not end in sight.
+pub(crate) const NOT_SEEN: &str = "not seen";
+
+/// Of a burst, the rate that lasts as operations and bytes a second, where it was seen.
+pub(crate) fn lasting_rates(cell: &Cell) -> Option<Option<[f64; 2]>> {
+    let burst = cell.burst()?;
+    if burst.cut {
+        return Some(Some([cell.iops, cell.bytes_per_s]));
+    }
+    let block = if cell.iops > 0.0 { cell.bytes_per_s / cell.iops } else { 0.0 };
+    Some(burst.lasting_iops.map(|iops| [iops, iops * block]))
 }
 
 /// The other of the two.

@@ -82,10 +82,6 @@ impl Answer {
                 "421 Misdirected Request",
                 "This server does not answer to that name: open the address that `drivelab web` printed.",
             ),
-            Refusal::TooMany => (
-                "503 Service Unavailable",
-                "Too many connections are open: close some, or wait a moment and load the page again.",
-            ),
         };
         Self { status, kind: Kind::Text, body: format!("{sentence}\n") }
     }

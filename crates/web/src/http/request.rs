@@ -51,8 +51,6 @@ pub enum Refusal {
     TooSlow,
     /// It calls this server by a name that is not its own.
     Host,
-    /// Too many connections are open.
-    TooMany,
 }
 
 /// How many bytes the head at the front of `bytes` takes, with the empty line that ends it; `None` while it goes on.

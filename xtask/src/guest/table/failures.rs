@@ -108,7 +108,6 @@ pub const ALL: &[Scenario] = &[
         words: &["io_uring"],
         undo: "echo 0 >/proc/sys/kernel/io_uring_disabled",
         kernel: Some(Kernel::Six12),
-        fails_today: Some("A.9"),
         ..UNTRIED
     },
     Scenario {
@@ -125,14 +124,12 @@ pub const ALL: &[Scenario] = &[
         command: "drivelab run $NVME --destroy NVME --method /guest/short.toml --size 8M 2>&1 \
             | head -1; drivelab show last",
         words: &["random write 4 KiB"],
-        fails_today: Some("A.10"),
         ..UNTRIED
     },
     Scenario {
         name: "progress-to-a-full-device",
         command: "drivelab run $NVME --method /guest/reads.toml --size 8M 2>/dev/full",
         words: &["random read 4 KiB"],
-        fails_today: Some("A.10"),
         ..UNTRIED
     },
     Scenario {

@@ -48,7 +48,7 @@ pub fn measure(
     for &fill in if fills.is_empty() { &FILLS } else { fills } {
         let live = f64::from(fill) / 1000.0;
         if shows {
-            eprint!("\rmeasuring at {:.0} % ...", live * 100.0);
+            crate::output::draw!("\rmeasuring at {:.0} % ...", live * 100.0);
         }
         // A hundredth more than is mapped, for whole segments; a volume that is full.
         let spare = format!("{}%", (99.0 - live * 100.0).floor());
@@ -60,7 +60,7 @@ pub fn measure(
         measured.extend(at(&with_layer(stack, &settings), live, rates, skew)?);
     }
     if shows {
-        eprint!("\r\x1b[K");
+        crate::output::draw!("\r\x1b[K");
     }
     Ok(measured)
 }

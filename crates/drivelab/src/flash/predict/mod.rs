@@ -48,24 +48,23 @@ Examples:
 
 /// Prints what the layer would do.
 pub fn predict(arguments: &PredictArguments) -> Result<ExitCode> {
-    let (rates, stack) = match arguments.drive.parse::<TargetText>() {
+    let drive = &*arguments.drive.to_string_lossy();
+    let (rates, stack) = match TargetText::of_word(&arguments.drive) {
         Ok(TargetText::Model(stack)) => (rates::of_model(&stack)?, Some(stack)),
         Ok(TargetText::Path(path)) => {
             let store = output::open_store(arguments.store.as_deref())?;
-            let named = path.to_string_lossy();
-            let record = store.resolve(&named).with_context(|| {
+            let record = store.resolve(&path).with_context(|| {
                 let near = target::did_you_mean(&path);
                 format!(
-                    "`{named}` is neither `model:STACK` nor a RUN of the store.{near} A drive is \
+                    "`{drive}` is neither `model:STACK` nor a RUN of the store.{near} A drive is \
                      measured first, with `drivelab run`"
                 )
             })?;
             (rates::of_record(&record)?, None)
         }
-        Ok(_) => bail!(
-            "`{}` has no rates of its own to predict from: name `model:STACK` or a RUN",
-            arguments.drive
-        ),
+        Ok(_) => {
+            bail!("`{drive}` has no rates of its own to predict from: name `model:STACK` or a RUN")
+        }
         Err(bad) => bail!("{bad}"),
     };
     let forecast = match &stack {
@@ -81,8 +80,8 @@ pub fn predict(arguments: &PredictArguments) -> Result<ExitCode> {
     };
     let write_share = f64::from(arguments.write_share) / 1000.0;
     let seen = Seen { points: &measured, skew: arguments.skew };
-    let text = described(&arguments.drive, &rates, &forecast, &seen, write_share);
-    let figure = picture::figure(&arguments.drive, &rates, &forecast, &measured);
+    let text = described(drive, &rates, &forecast, &seen, write_share);
+    let figure = picture::figure(drive, &rates, &forecast, &measured);
     let mut outputs = Outputs::new(arguments.force);
     if let Some(path) = &arguments.svg {
         let picture = svg::file(&figure, svg::View::Linear);
@@ -90,12 +89,12 @@ pub fn predict(arguments: &PredictArguments) -> Result<ExitCode> {
     }
     if let Some(path) = &arguments.html {
         let sentences = forecast.verdict(&rates);
-        let page = picture::document(&arguments.drive, sentences, text.clone(), figure);
+        let page = picture::document(drive, sentences, text.clone(), figure);
         outputs.add(path, Format::Html, report::html::page(&page).into_bytes())?;
     }
     let lines = outputs.write()?;
     output::print(&text)?;
-    lines.iter().for_each(|line| eprintln!("{line}"));
+    lines.iter().for_each(|line| output::talk!("{line}"));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -21,6 +21,7 @@ use rustix::{
 };
 use snapshot::{Exchange, Snapshot};
 use std::{
+    ffi::OsStr,
     fs::File,
     io::{self, Read, Write},
     os::fd::OwnedFd,
@@ -63,13 +64,13 @@ pub struct Door {
 }
 
 impl Door {
-    /// Listens at `text`, `unix:PATH` or `tcp:HOST:PORT`.
+    /// Listens at `word`, `unix:PATH` or `tcp:HOST:PORT`.
     ///
     /// # Errors
     /// A sentence with the cure: no address, taken, or one that other machines reach and that was
     /// not meant so.
-    pub fn open(text: &str, reach: Reach) -> Result<Self> {
-        let address: Address = text.parse()?;
+    pub fn open(word: &OsStr, reach: Reach) -> Result<Self> {
+        let address = Address::of_word(word)?;
         if let Address::Unix(path) = &address {
             ::host::missing::refuse_in_kernels_place(path)?;
         }

@@ -249,16 +249,46 @@ impl PageMappedParams {
                 self.reserve_superblocks
             ));
         }
-        // With less, all of the exported space being mapped, a victim may hold nothing but valid pages.
-        let least = self.units().div_ceil(units) + u64::from(self.reserve_superblocks) + 1;
+        let least = self.superblocks_needed();
         if superblocks < least {
+            let cure = self.capacity_mib_min().map_or_else(
+                || "no capacity has room for that: raise it".to_owned(),
+                |mib| {
+                    format!("the smallest capacity of such a drive is {mib} MiB, `capacity={mib}M`")
+                },
+            );
             return refuse(format!(
-                "over_provisioning_per_mille {}: {superblocks} superblocks of {} KiB, and {least} are \
-                 needed to hold the exported capacity, the reserve and one to clean",
+                "capacity_bytes {} with over_provisioning_per_mille {}: {superblocks} superblocks of \
+                 {} KiB, and {least} are needed to hold the exported capacity, the reserve and one \
+                 to clean; {cure}",
+                self.capacity_bytes,
                 self.over_provisioning_per_mille,
                 units * u64::from(UNIT_BYTES) / 1024
             ));
         }
         Ok(())
+    }
+
+    /// With less, all of the exported space being mapped, a victim may hold nothing but valid pages.
+    fn superblocks_needed(&self) -> u64 {
+        let exported = self.units().div_ceil(self.units_per_superblock());
+        exported + u64::from(self.reserve_superblocks) + 1
+    }
+
+    /// The smallest capacity, in whole MiB, of which the spare share is enough; `None` where it never
+    /// is.
+    fn capacity_mib_min(&self) -> Option<u64> {
+        let superblock_bytes = self.units_per_superblock() * u64::from(UNIT_BYTES);
+        // From here on it is enough whatever is lost to rounding.
+        let spare_bytes = superblock_bytes.checked_mul(u64::from(self.reserve_superblocks) + 3)?;
+        let enough_bytes =
+            spare_bytes.checked_mul(1000)?.checked_div(self.over_provisioning_per_mille.into())?;
+        let fits = |mib: &u64| {
+            let other = Self { capacity_bytes: mib << 20, ..self.clone() };
+            other.superblocks() >= other.superblocks_needed()
+        };
+        let enough = enough_bytes.div_ceil(1 << 20);
+        // One by one, but for drives that there are not.
+        (1..=enough).step_by(1 + (enough >> 16) as usize).chain([enough]).find(fits)
     }
 }
