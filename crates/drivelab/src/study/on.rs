@@ -184,6 +184,7 @@ fn common(on: &On, study: Study, arguments: &StudyArguments) -> Vec<String> {
     words.extend(arguments.size.map(|bytes| format!("--size={bytes}")));
     words.extend(arguments.seed.map(|seed| format!("--seed={seed}")));
     words.extend(arguments.max_time.map(|seconds| format!("--max-time={seconds}s")));
+    words.extend(arguments.on_error.iter().map(|what| format!("--on-error={what}")));
     words.extend(arguments.destroy.iter().map(|serial| format!("--destroy={serial}")));
     words.extend(arguments.store.iter().map(|path| format!("--store={}", path.display())));
     let switches =

@@ -159,6 +159,7 @@ fn info() -> TargetInfo {
                 }),
                 ..DriveIdentity::default()
             }),
+            ..BlockLayer::default()
         }],
         direct_alignment_bytes: Some(512),
         flags: Vec::new(),
