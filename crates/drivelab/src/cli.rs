@@ -6,6 +6,7 @@ use crate::{
 };
 use block::parse_bytes;
 use clap::{ArgGroup, Args, Parser, Subcommand};
+use lab::workload::OnError;
 use std::{ffi::OsString, path::PathBuf};
 
 /// A storage laboratory: measures a drive, file system or array, and says how sure it is.
@@ -130,6 +131,10 @@ pub struct RunArguments {
     #[arg(long, requires = "destroy", help_heading = "Safety")]
     pub purge: bool,
 
+    /// What a request that fails ends: the whole run, its cell, or nothing: then failures are counted
+    #[arg(long, value_name = "WHAT", value_parser = OnError::NAMES, help_heading = "Safety")]
+    pub on_error: Option<String>,
+
     /// Agree to a plan that writes many times the tested area
     #[arg(long, help_heading = "Safety")]
     pub yes: bool,
@@ -185,7 +190,7 @@ pub struct DecideArguments {
 }
 
 /// What a resumed run takes from its record, so that all its cells are of one kind.
-const KEPT_BY_RESUME: [&str; 17] = [
+const KEPT_BY_RESUME: [&str; 18] = [
     "targets",
     "method",
     "set",
@@ -198,6 +203,7 @@ const KEPT_BY_RESUME: [&str; 17] = [
     "max_time",
     "max_written",
     "reads_only",
+    "on_error",
     "purge",
     "label",
     "price",
@@ -667,7 +673,7 @@ fn run_help() -> String {
             drivelab run . --method saturation --dry-run   what it would write\n  \
             drivelab run model:intel-x25e-32/ext3:ram=4G   a drive not here\n\n\
             Exit codes: 0 the plan completed (flags or not), 1 a finding that\n\
-            --fail-on names, 2 could not run, 130 interrupted."
+            --fail-on names, 2 could not run or a cell failed, 130 interrupted."
 }
 
 #[cfg(test)]

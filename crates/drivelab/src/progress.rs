@@ -198,8 +198,15 @@ fn clock_text(seconds: f64) -> String {
     }
 }
 
-/// The rate of the moment: bandwidth of large blocks, operations of small ones.
+/// From so many seconds without an answer on, that is what there is to say.
+const SILENT_S: f64 = 2.0;
+
+/// The rate of the moment: bandwidth of large blocks, operations of small ones. Where there is none
+/// any more, how long that has been so.
 pub fn live_rate(live: Live) -> String {
+    if live.silent_s >= SILENT_S {
+        return format!("no answer for {:.0} s", live.silent_s.floor());
+    }
     if live.bytes_per_s >= live.iops * record::LARGE_BLOCK_BYTES as f64 && live.bytes_per_s > 0.0 {
         number::rate(live.bytes_per_s)
     } else {
@@ -227,6 +234,15 @@ impl Observer for Progress {
                     *running_s = live.seconds;
                 }
                 self.show(format!("{} {}", self.doing, live_rate(live)));
+            }
+            Event::Failed(failed) => {
+                if let Some((ended_s, running_s)) = &mut self.clock.virtual_s {
+                    *ended_s += std::mem::take(running_s);
+                }
+                self.eta.end(self.clock.now_s());
+                let count = format!("[{}/{}]", self.step + 1, self.steps);
+                let line = format!("{count} {} failed: {}", failed.name, failed.reason);
+                say(self.bar.as_ref(), self.talk, &line);
             }
             Event::End { cells } => {
                 if let Some((ended_s, running_s)) = &mut self.clock.virtual_s {

@@ -1,6 +1,8 @@
 //! What every engine checks of a request before it touches a device, and how it words an answer.
 
+use crate::raw;
 use block::{Buf, Command, Data, Geometry, IoError, Payload};
+use std::fs::File;
 
 /// The contract of one engine, ready to be checked with a few compares.
 pub(crate) struct Door {
@@ -87,6 +89,20 @@ pub(crate) fn io_error(errno: i32) -> IoError {
 /// direct transfer that the end of a file cut short cannot go on at an odd offset.
 pub(crate) fn transfer_error(errno: i32, moved: usize) -> IoError {
     if errno == libc::EINVAL && moved > 0 { IoError::Short } else { io_error(errno) }
+}
+
+/// What an error means where the device is no longer there: a read beyond the end of a drive that
+/// was pulled out is none. Asks the system, so it is for requests that failed.
+#[cold]
+pub(crate) fn or_offline(error: IoError, file: &File) -> IoError {
+    let may_be_gone = match error {
+        IoError::Short => true,
+        IoError::Os(errno) => {
+            [libc::EIO, libc::ENXIO, libc::ENOSPC, libc::EROFS, libc::EBADF].contains(&errno)
+        }
+        IoError::Medium | IoError::Offline => false,
+    };
+    if may_be_gone && raw::is_gone(file) { IoError::Offline } else { error }
 }
 
 #[cfg(test)]

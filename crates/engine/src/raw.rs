@@ -4,11 +4,12 @@ mod device;
 mod extents;
 mod file;
 mod loops;
+mod mapper;
 mod residency;
 mod thread;
 
 pub use device::{
-    device_bytes, discard_device, drop_device_cache, is_read_only, logical_block_bytes,
+    device_bytes, discard_device, drop_device_cache, is_gone, is_read_only, logical_block_bytes,
     optimal_io_bytes, physical_block_bytes,
 };
 pub use extents::{ExtentFlags, FileExtent, allocation, extents, holes};
@@ -17,6 +18,7 @@ pub use file::{
     sync_directory_of, take_descriptor, try_lock, try_lock_shared,
 };
 pub use loops::{LoopBacking, LoopDevice, loop_backing};
+pub use mapper::{HEAD_BYTES as MAPPED_HEAD_BYTES, MapQuestion, mapped};
 pub use residency::{Residency, residency};
 pub use thread::{
     CpuTime, give_freed_memory_back, own_descriptors, pin_to_cpu, process_cpu, thread_cpu_ns,

@@ -2,7 +2,7 @@
 
 use crate::{
     Clock,
-    door::{Door, io_error, memory, transfer_error},
+    door::{Door, io_error, memory, or_offline, transfer_error},
     raw,
 };
 use block::{
@@ -148,7 +148,7 @@ impl Engine for Sync {
             return;
         };
         let issued = self.now;
-        let result = self.perform(&mut command);
+        let result = self.perform(&mut command).map_err(|error| or_offline(error, &self.file));
         self.now = self.clock.now();
         let payload = command.into_payload();
         done.push(Completion { tag, issued, finished: self.now, result, payload });

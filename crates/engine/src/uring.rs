@@ -16,7 +16,7 @@ mod slots;
 use crate::{
     Clock,
     clock::{SPIN_NS, make_timers_precise},
-    door::{Door, transfer_error},
+    door::{Door, or_offline, transfer_error},
     raw,
 };
 use block::{
@@ -220,6 +220,7 @@ impl Uring {
                 }
                 (refusal, _) => Err(transfer_error(-refusal, *moved as usize)),
             };
+            let result = result.map_err(|error| or_offline(error, &self.file));
             done.push(self.slots.complete(number, self.now, result));
         }
         for (number, result) in self.answered.drain(..) {

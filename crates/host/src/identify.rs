@@ -2,6 +2,7 @@
 //!
 //! Nothing here opens a device. It refuses to know whether the drive is fast: that is measured.
 
+mod details;
 mod drive;
 mod flags;
 mod link;

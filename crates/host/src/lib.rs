@@ -8,6 +8,7 @@
 //!   directory  path        -> a directory held open: names in it go by descriptor
 //!   missing    path        -> what may have been meant, where nothing is
 //!   scratch    directory   -> a locked file, or tree, that vanishes
+//!   presence   is the drive still there; condition: what arrays and thin volumes do meanwhile
 //!   watch      counters around a cell: processor time, sectors, temperature
 //!   setting    the drive's write cache, the kernel's queue
 //!   ledger     every change written down before it is made, and put back
@@ -25,6 +26,7 @@ mod mountinfo;
 mod roots;
 mod sysfs;
 
+pub mod condition;
 pub mod contents;
 pub mod directory;
 pub mod environment;
@@ -32,14 +34,17 @@ pub mod guard;
 pub mod identify;
 pub mod ledger;
 pub mod lock;
+pub mod mapper;
 pub mod missing;
 pub mod page_cache;
+pub mod presence;
 pub mod program;
 pub mod scratch;
 pub mod scratch_tree;
 pub mod setting;
 pub mod watch;
 
+pub use condition::{Condition, conditions};
 pub use contents::{FileContents, ZeroSample, file_contents, sample_zeros};
 pub use directory::Directory;
 pub use environment::environment;
@@ -51,6 +56,7 @@ pub use guard::{
 pub use identify::{ask_tools, target_info};
 pub use ledger::Ledger;
 pub use mountinfo::{Mount, parse_mountinfo, unescape_octal};
+pub use presence::Presence;
 pub use program::Program;
 pub use roots::{DeviceNumber, Roots};
 pub use scratch::{Scratch, remove_orphans};

@@ -16,7 +16,7 @@ use crate::{
     runner::probe_bytes,
     statistics::{Grade, StopRule},
     target::{Access, Offer, Time},
-    workload::{Area, Caching, EngineChoice, Stream, tree::TreeCell},
+    workload::{Area, Caching, EngineChoice, OnError, Stream, tree::TreeCell},
 };
 use block::{Rng, display_bytes};
 use record::{CacheDrop, LeftOut};
@@ -39,6 +39,8 @@ pub struct Options {
     pub reads_only: bool,
     /// How many passes, whatever the grade says.
     pub passes: Option<u32>,
+    /// What a request that failed ends.
+    pub on_error: OnError,
 }
 
 /// One pass over one cell on one target.
@@ -93,6 +95,8 @@ pub struct Plan {
     pub seconds: (f64, f64),
     /// Where all random choices come from.
     pub seed: u64,
+    /// What a request that failed ends.
+    pub on_error: OnError,
 }
 
 /// Who chose the size of the tested area.
@@ -197,6 +201,7 @@ impl Plan {
             seconds: (0.0, 0.0),
             rule,
             seed: options.seed,
+            on_error: options.on_error,
             method,
         };
         plan.seconds = forecast::run(&plan, offers.len());

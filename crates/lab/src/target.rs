@@ -63,6 +63,17 @@ pub trait Target {
     /// When the area cannot be read.
     fn inspect(&mut self) -> Result<Vec<record::Warning>, TargetError>;
 
+    /// Says so where it is not there any more: a drive that was pulled out, or fell off its bus. Cheap, and
+    /// asked when something failed.
+    fn vanished(&self) -> Option<String> {
+        None
+    }
+
+    /// What arrays and thin volumes under it are about just now, of their own accord.
+    fn conditions(&mut self) -> Vec<Condition> {
+        Vec::new()
+    }
+
     /// Reads the calling thread's processor time in ns; 0 where time is virtual.
     fn cpu_clock(&self) -> fn() -> u64;
 
@@ -196,6 +207,31 @@ pub struct Observation {
     /// Bytes that this program had read from storage since it began, read-ahead included and the page cache's answers
     /// not.
     pub fetched_bytes: Option<u64>,
+}
+
+/// What a device under a target is about, beside answering.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Condition {
+    /// The device: `md0`.
+    pub device: String,
+    /// What it is about.
+    pub state: DeviceState,
+}
+
+/// What a device may be about, beside answering.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum DeviceState {
+    /// It copies or compares its members.
+    Syncing {
+        /// The kernel's word: `resync`, `recover`, `check`, `repair`, `reshape`.
+        action: String,
+        /// How far it is, in percent, where the kernel tells.
+        percent: Option<u8>,
+    },
+    /// So many of its members are missing.
+    Degraded(u32),
+    /// So many bytes have been allocated to it so far.
+    Allocated(u64),
 }
 
 /// The workers' seats.

@@ -6,10 +6,11 @@ mod scripted;
 use lab::{
     plan::Options,
     statistics::Grade,
-    target::{FastCache, Observation},
+    target::{Condition, DeviceState, FastCache, Observation},
 };
 use record::{FastCacheKind, Flag, Record, TargetKind};
 use scripted::{Admission, Lab, Life, Scripted, Service, cell, flags, honest, warning};
+use std::rc::Rc;
 
 const READ: &str = "[[cell]]\nop = 'read'";
 const WRITE: &str = "[[cell]]\nop = 'write'";
@@ -165,6 +166,64 @@ fn a_rate_that_steps_down_to_a_quota_is_spent_credit() {
     assert_eq!(seen(&Scripted::new(|at| at.about(357_000)), READ), [], "2,800 are nobody's quota");
     let asked = "[[cell]]\nop = 'read'\nrate = 3000\ndepth = 4";
     assert_eq!(seen(&Scripted::calm(), asked), [], "the quota is the user's own");
+}
+
+/// A drive that answered nothing for 20 s was `148 IOPS, not_converged`, at 11 k before and after.
+#[test]
+fn a_wait_out_of_all_proportion_is_a_stall_with_its_moment_and_the_rate_without_it() {
+    let silent = |from: u64, ns: u64| {
+        Scripted::new(move |at| at.about(137_000) + if at.number == from { ns } else { 0 })
+    };
+    for cells in
+        [READ, "[[cell]]\nop = 'read'\ndepth = 4", "[[cell]]\nop = 'write'\nbound = '60000'"]
+    {
+        let record = Lab::new(&silent(20_000, 5 * SECOND), cells).once().run();
+        assert!(flags(&record).contains(&Flag::Stalled), "{cells}: {:?}", flags(&record));
+        let text = warning(&record, Flag::Stalled);
+        assert!(text.starts_with("no answer for 5.0 s, "), "{text}");
+    }
+    let record = Lab::new(&silent(20_000, 5 * SECOND), READ).once().run();
+    let stall = record.cells[0].passes[0].stall.expect("it was seen");
+    let began_s = 20_000.0 * 137e-6;
+    assert!((stall.at_s - began_s).abs() < 0.2 && (stall.seconds - 5.0).abs() < 0.01, "{stall:?}");
+    assert!((stall.iops_without * 137e-6 - 1.0).abs() < 0.1, "{stall:?}");
+    assert!(!seen(&silent(20_000, SECOND / 2), READ).contains(&Flag::Stalled), "half a second");
+    // A drive that is slow by nature takes as long for everything.
+    let slow = Scripted::new(|at| at.about(400_000_000));
+    assert!(!seen(&slow, READ).contains(&Flag::Stalled));
+}
+
+fn conditioned(of: impl Fn(&Life) -> Vec<DeviceState> + 'static) -> Scripted {
+    let named = move |life: &Life| {
+        let named = |state| Condition { device: "md0".to_owned(), state };
+        of(life).into_iter().map(named).collect()
+    };
+    Scripted::calm().with(|facts| facts.conditions = Rc::new(named))
+}
+
+/// An array that was resyncing, or lacked a member, was measured without a word.
+#[test]
+fn an_array_at_work_for_itself_is_flagged_and_an_idle_one_is_not() {
+    let syncing = |life: &Life| {
+        let percent = Some(if life.requests == 0 { 3 } else { 9 });
+        vec![DeviceState::Syncing { action: "check".to_owned(), percent }]
+    };
+    let record = Lab::new(&conditioned(syncing), READ).once().run();
+    assert_eq!(flags(&record), [Flag::Resync]);
+    let text = warning(&record, Flag::Resync);
+    assert!(text.starts_with("md0: check, 3 to 9 % done: "), "{text}");
+    let record = Lab::new(&conditioned(|_| vec![DeviceState::Degraded(1)]), READ).once().run();
+    assert_eq!(flags(&record), [Flag::Degraded]);
+    assert!(warning(&record, Flag::Degraded).starts_with("md0 ran without 1 member: "));
+    assert_eq!(seen(&conditioned(|_| Vec::new()), READ), []);
+}
+
+#[test]
+fn a_thin_volume_is_allocating_only_while_writes_make_it_grow() {
+    let growing = |life: &Life| vec![DeviceState::Allocated(life.written_bytes)];
+    assert_eq!(seen(&conditioned(growing), WRITE), [Flag::Allocating]);
+    assert_eq!(seen(&conditioned(growing), READ), []);
+    assert_eq!(seen(&conditioned(|_| vec![DeviceState::Allocated(1 << 30)]), WRITE), []);
 }
 
 #[test]

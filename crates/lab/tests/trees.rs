@@ -110,6 +110,7 @@ fn run(method: &Method, memory: &mut Memory) -> (u64, u64) {
                 },
                 seed: 11,
                 tree_seed: 7,
+                errors_max: 0,
             };
             let recorder = Recorder::new(0, worker as usize, 1 << 40, sink.clone(), || 0);
             let mut worker = TreeWorker::new(plan, recorder, memory);
@@ -292,6 +293,7 @@ fn a_failed_operation_ends_the_worker_and_names_the_file() {
         budget: TreeBudget::Once,
         seed: 1,
         tree_seed: 7,
+        errors_max: 0,
     };
     let mut worker = TreeWorker::new(plan, Recorder::new(0, 0, 1 << 40, sink, || 0), &mut memory);
     worker.start(Instant(0));

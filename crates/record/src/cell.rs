@@ -1,6 +1,6 @@
 //! One cell of a run: the headline numbers of one stream, and everything they were made of.
 
-use crate::{Burst, CachePass, FastCachePass, Flag, ManagedFlash, Meaning, Warning};
+use crate::{Burst, CachePass, FastCachePass, Flag, IoErrors, ManagedFlash, Meaning, Warning};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -47,6 +47,9 @@ pub struct Cell {
     pub total: Operations,
     /// Latency of operations after the warm-up, over all passes.
     pub latency: Option<Latency>,
+    /// Requests that failed, over all passes: none of them is in the rate or in `latency`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors: Option<IoErrors>,
     /// Latency of the stream's own flushes (fsync every n), over all passes.
     pub flush_latency: Option<Latency>,
     /// Little's law: mean operations in flight.
@@ -164,6 +167,9 @@ pub struct Pass {
     pub flush_s: Option<f64>,
     /// The rate over time.
     pub series: Series,
+    /// The longest time without an answer, where it was out of all proportion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stall: Option<Stall>,
     /// Sudden lasting changes of the rate that were found.
     pub transitions: Vec<Transition>,
     /// What a managed flash volume below did meanwhile, for all streams of the cell together.
@@ -218,6 +224,17 @@ pub struct Series {
     pub tick_ns: u64,
     /// Operations completed in each tick.
     pub operations: Vec<u64>,
+}
+
+/// A time in which nothing was answered, or one request was not.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Stall {
+    /// Seconds into the pass when it began.
+    pub at_s: f64,
+    /// How long it was.
+    pub seconds: f64,
+    /// Operations per second of the pass without that time.
+    pub iops_without: f64,
 }
 
 /// A lasting change of the rate.

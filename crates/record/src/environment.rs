@@ -223,6 +223,13 @@ pub struct BlockLayer {
     pub queue: Option<Queue>,
     /// Identity, for a drive.
     pub drive: Option<DriveIdentity>,
+    /// Names of the devices that it directly stands on: its disk, its members.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub on: Vec<String>,
+    /// What an array, a mapping or a cache was made with, and how it stood at the start:
+    /// `level`, `chunk_bytes`, `cipher`, `paths`...
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub details: BTreeMap<String, serde_json::Value>,
 }
 
 /// Settings of a block device's queue.

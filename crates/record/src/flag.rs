@@ -96,6 +96,16 @@ flags! {
     BurstCredit "burst_credit" cure "run longer than the credit lasts";
     /// The rate fell while the drive's temperature rose.
     ThermalThrottling "thermal_throttling" cure "cool the drive and run again";
+    /// Requests failed, and the rate and the latencies are those of the others.
+    IoErrors "io_errors" cure "look at `dmesg` and at the drive's health";
+    /// Nothing was answered for a time out of all proportion: the rate is a mean over both.
+    Stalled "stalled" cure "look at `dmesg` for resets, and run again";
+    /// An array copied, compared or rebuilt its members meanwhile, and had less for others.
+    Resync "resync" cure "wait until the array is idle (/proc/mdstat), and run again";
+    /// An array ran without one of its members.
+    Degraded "degraded" cure "replace the missing member, let it rebuild, and run again";
+    /// Writes had blocks allocated for them, which later writes to the same blocks will not.
+    Allocating "allocating" cure "precondition: write the volume once before";
     /// The asked-for queue depth was not reached.
     DepthNotReached "depth_not_reached" cure "read the achieved depth; use more threads or --engine uring";
     /// A partition or file system does not start on a physical block.

@@ -12,6 +12,7 @@ mod again;
 mod burst;
 mod cell;
 mod environment;
+mod errors;
 mod exact;
 #[cfg(test)]
 mod example;
@@ -30,12 +31,14 @@ pub use burst::{
     Burst, CellBurst, FastCacheKind, FastCachePass, beside_verdict, share_of_clean_pool,
 };
 pub use cell::{
-    Bound, Cell, CpuCost, Latency, ManagedPass, Operations, Pass, Percentile, Series, Transition,
+    Bound, Cell, CpuCost, Latency, ManagedPass, Operations, Pass, Percentile, Series, Stall,
+    Transition,
 };
 pub use environment::{
     BlockLayer, Completions, Cpu, DriveIdentity, Environment, FileSystem, HostFacts, Link,
     ManagedFlash, Money, Queue, TargetInfo, TargetKind,
 };
+pub use errors::{FailedCell, IoErrors, IoFailure};
 pub use exact::{exact, from_exact};
 pub use file::FileError;
 pub use flag::Flag;

@@ -1,6 +1,6 @@
 //! The document of one run.
 
-use crate::{Cell, Environment, Flag, TargetInfo};
+use crate::{Cell, Environment, FailedCell, Flag, TargetInfo};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -48,6 +48,9 @@ pub struct Record {
     pub cells: Vec<Cell>,
     /// Cells that did not run, and why.
     pub left_out: Vec<LeftOut>,
+    /// Passes of cells that failed, in the order in which they ran; the run went on without them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<FailedCell>,
     /// With two targets: one verdict a cell.
     pub paired: Vec<Paired>,
     /// For a method in rounds: how the tracked cell settled.
@@ -82,6 +85,7 @@ impl Record {
             calibration: self.calibration.clone(),
             cells: Vec::new(),
             left_out: self.left_out.clone(),
+            failed: self.failed.clone(),
             paired: self.paired.clone(),
             rounds: self.rounds.clone(),
             flags: self.flags.clone(),
@@ -100,7 +104,7 @@ pub enum State {
     Complete,
     /// Stopped by the user or a signal; `--resume` continues it.
     Interrupted,
-    /// Ended by an error; earlier cells are kept.
+    /// Ended by an error, or a cell failed; the other cells are kept.
     Failed,
 }
 

@@ -43,7 +43,8 @@ fn the_example_fills_every_field_that_the_schema_knows() {
     let schema = schema();
     let mut unfilled = Vec::new();
     look_for_unfilled(&schema, &schema, &[&example], "", &mut unfilled);
-    assert_eq!(unfilled, [".error"], "a complete run has none");
+    let of_failures = [".cells[].errors", ".error", ".failed"];
+    assert_eq!(unfilled, of_failures, "a complete run has none");
 }
 
 /// Walks down the schema with all the example's values at that place.
@@ -73,6 +74,24 @@ fn look_for_unfilled(
         let inner: Vec<&Value> = values.iter().filter_map(|value| value.get(name)).collect();
         look_for_unfilled(root, inner_schema, &inner, &format!("{path}.{name}"), unfilled);
     }
+}
+
+/// What a run without errors has not.
+#[test]
+fn what_failed_is_written_as_the_schema_says() {
+    let mut record = example_json();
+    let latency = record["cells"][1]["latency"].clone();
+    let first =
+        json!([{"operation": "read", "offset": 2_048_000, "bytes": 4096, "reason": "Input"}]);
+    let errors = json!({"count": 3, "first": first, "latency": latency});
+    record["cells"][1]["errors"] = errors.clone();
+    record["failed"] = json!([
+        {"target": 0, "name": "seq", "pass": 2, "reason": "read of 4 KiB failed", "errors": errors}
+    ]);
+    assert_eq!(complaints(&record), Vec::<String>::new());
+    let read = written(&record.to_string());
+    assert_eq!(read["failed"], record["failed"]);
+    assert_eq!(read["cells"][1]["errors"], record["cells"][1]["errors"]);
 }
 
 #[test]

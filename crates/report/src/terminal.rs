@@ -17,7 +17,7 @@ pub(crate) mod style;
 mod table;
 pub(crate) mod words;
 
-pub use head::left_out;
+pub use head::{failed, left_out};
 pub use page::Page;
 pub use plain::put_table;
 pub use style::{Characters, Color, Paint, Style, WIDTH_MIN};
@@ -59,6 +59,7 @@ fn brief(page: &mut Page, record: &Record, more: &str) {
     results(page, record);
     head::paired(page, record);
     head::left_out_briefly(page, record);
+    head::failed_briefly(page, record);
     notes::brief(page, record);
     if record.cells.is_empty() {
         return;
@@ -82,6 +83,7 @@ fn explained(page: &mut Page, record: &Record) {
     results(page, record);
     head::paired(page, record);
     head::left_out(page, record);
+    head::failed(page, record);
     page.whole_run_marks();
     notes::explained(page, record);
     let not_measured = record.method.not_measured.as_ref().filter(|_| !record.cells.is_empty());

@@ -1,7 +1,7 @@
 //! Targets of one engine that all workers share, on the wall clock: managed volumes and drives of memory.
 
 use crate::{
-    Permission,
+    Permission, condition,
     lent::{Lent, Shared},
     memory::MemoryText,
     stack::{standing, unmapped},
@@ -10,11 +10,11 @@ use crate::{
 use block::{Command, Completion, Drive, Engine, Instant, Request, Wrapper};
 use engine::{Clock, Memory, raw};
 use flash::tools::{Status, status};
-use host::{Consent, Permit, Reason, Roots, Watch};
+use host::{Consent, Permit, Presence, Reason, Roots, Watch};
 use lab::{
     target::{
-        Access, Crew, Named, Need, Observation, Offer, Reset, Target, TargetError, TargetErrorKind,
-        Time,
+        Access, Condition, Crew, Named, Need, Observation, Offer, Reset, Target, TargetError,
+        TargetErrorKind, Time,
     },
     workload::Stream,
 };
@@ -77,6 +77,7 @@ pub(crate) struct KeptTarget {
     kept: Option<Shared<Kept>>,
     capacity_bytes: u64,
     watch: Option<Watch>,
+    presence: Presence,
     clock: Clock,
     span_bytes: u64,
 }
@@ -103,6 +104,7 @@ impl KeptTarget {
         info.warnings.extend(seen.report.warnings().into_iter().map(note));
         Ok(Self {
             watch: Some(Watch::new(&info.stack, &roots)),
+            presence: Presence::of(&info.stack, &roots),
             access,
             info,
             later: Some(later),
@@ -156,6 +158,7 @@ impl KeptTarget {
             kept: Some(shared(kept, name)),
             capacity_bytes,
             watch: None,
+            presence: Presence::of(&[], &Roots::default()),
             clock,
             span_bytes: 0,
         })
@@ -317,6 +320,14 @@ impl Target for KeptTarget {
             temperature_celsius: sample.temperature_celsius,
             ..Observation::default()
         }
+    }
+
+    fn vanished(&self) -> Option<String> {
+        self.presence.sentence(&self.info.text)
+    }
+
+    fn conditions(&mut self) -> Vec<Condition> {
+        condition::of(&self.info.stack)
     }
 
     fn inspect(&mut self) -> Result<Vec<Warning>, TargetError> {

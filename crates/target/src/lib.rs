@@ -17,6 +17,7 @@
 mod absent;
 pub mod catalog;
 mod clock;
+mod condition;
 mod kept;
 mod lent;
 mod memory;

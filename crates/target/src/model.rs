@@ -93,6 +93,7 @@ fn info(stack: &Stack, opened: &Opened) -> TargetInfo {
             transport: Some("model".to_owned()),
             ..DriveIdentity::default()
         }),
+        ..BlockLayer::default()
     };
     let note = |text: &String| Warning { flag: None, text: text.clone() };
     TargetInfo {

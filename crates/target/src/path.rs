@@ -10,17 +10,19 @@
 //! After `new` no path is walked again: whatever others put in its place meanwhile, what is written
 //! is what was opened, or what was made in it.
 
-use crate::{Permission, absent, tree::FileTree};
+use crate::{Permission, absent, condition, tree::FileTree};
 use block::{Data, Engine, Geometry};
 use engine::{
     Access as OpenAccess, Caching as OpenCaching, Clock, OpenError, OpenErrorKind, Stdio, Sync,
     Syncing as OpenSyncing, Uring, UringOptions, raw, reopen,
 };
-use host::{Directory, HostError, Permit, Roots, Scratch, ScratchTree, Watch, page_cache};
+use host::{
+    Directory, HostError, Permit, Presence, Roots, Scratch, ScratchTree, Watch, page_cache,
+};
 use lab::{
     target::{
-        Access, Crew, Drivable, NO_TREE, Named, Need, Observation, Offer, Reset, Seat, Target,
-        TargetError, TargetErrorKind, Time, TreeSeat,
+        Access, Condition, Crew, Drivable, NO_TREE, Named, Need, Observation, Offer, Reset, Seat,
+        Target, TargetError, TargetErrorKind, Time, TreeSeat,
     },
     workload::{
         Caching, EngineChoice, Io, Stream, Syncing,
@@ -51,6 +53,7 @@ pub struct PathTarget {
     path: PathBuf,
     clock: Clock,
     watch: Watch,
+    presence: Presence,
     access: Access,
     scratch: Option<Scratch>,
     tree: Option<ScratchTree>,
@@ -172,6 +175,7 @@ impl PathTarget {
         Ok(Self {
             access: access(&info, place.is_permitted()),
             watch: Watch::new(&info.stack, &roots),
+            presence: Presence::of(&info.stack, &roots),
             capacity_bytes: match place.directory() {
                 Some(directory) => host::scratch::bytes_available(directory).map_err(refused)?,
                 None => info.capacity_bytes,
@@ -367,6 +371,14 @@ impl Target for PathTarget {
             dirty_bytes: held.and_then(|pages| pages.dirty_bytes),
             fetched_bytes: page_cache::fetched_bytes(&Roots::default()),
         }
+    }
+
+    fn vanished(&self) -> Option<String> {
+        self.presence.sentence(&self.path.display().to_string())
+    }
+
+    fn conditions(&mut self) -> Vec<Condition> {
+        condition::of(&self.info.stack)
     }
 
     fn inspect(&mut self) -> Result<Vec<Warning>, TargetError> {

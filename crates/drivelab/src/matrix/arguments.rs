@@ -4,6 +4,7 @@ use crate::cli::key_value;
 use crate::duration::parse_seconds;
 use block::parse_bytes;
 use clap::Args;
+use lab::workload::OnError;
 use std::{ffi::OsString, path::PathBuf};
 use study::matrix::{Axes, Axis, BadAxis};
 
@@ -39,7 +40,8 @@ themselves, by semicolons. An empty level, as in ';noatime', is one, too;
 --kernel-flush off leaves the drive as it is and keeps the kernel from flushing
 it: fast, and no good unless the drive has no volatile cache.
 
-Exit codes: 0 the plan completed, 2 could not run, 130 interrupted.";
+Exit codes: 0 the plan completed, 2 could not run or a cell failed, 130
+interrupted.";
 
 /// `drivelab matrix`.
 #[derive(Args, Debug)]
@@ -135,6 +137,10 @@ pub struct MatrixArguments {
     /// Let everything on the device with this serial (without one: this name) be lost
     #[arg(long, value_name = "SERIAL", help_heading = "Safety")]
     pub destroy: Vec<OsString>,
+
+    /// What a request that fails ends: the whole matrix, its cell, or nothing: then failures are counted
+    #[arg(long, value_name = "WHAT", value_parser = OnError::NAMES, help_heading = "Safety")]
+    pub on_error: Option<String>,
 
     /// Write more than the whole drive once, all turns together
     #[arg(long, help_heading = "Safety")]

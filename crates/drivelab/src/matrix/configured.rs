@@ -1,7 +1,7 @@
 //! A target under the name of its configuration.
 
 use lab::{
-    target::{Crew, Need, Observation, Offer, Reset, Target, TargetError, TreeSeat},
+    target::{Condition, Crew, Need, Observation, Offer, Reset, Target, TargetError, TreeSeat},
     workload::{Stream, tree::TreeLayout},
 };
 use record::{Completions, ManagedFlash, TargetInfo, Warning};
@@ -58,6 +58,14 @@ impl Target for Configured {
 
     fn inspect(&mut self) -> Result<Vec<Warning>, TargetError> {
         self.inner.inspect()
+    }
+
+    fn vanished(&self) -> Option<String> {
+        self.inner.vanished()
+    }
+
+    fn conditions(&mut self) -> Vec<Condition> {
+        self.inner.conditions()
     }
 
     fn cpu_clock(&self) -> fn() -> u64 {

@@ -4,7 +4,7 @@
 use anyhow::{Context, Result, anyhow, bail};
 use block::display_bytes;
 use host::{
-    Consent, Directory, ErrorKind, HostError, Ledger, Permit, Program, Reserved, Roots,
+    Consent, Directory, ErrorKind, HostError, Ledger, Permit, Presence, Program, Reserved, Roots,
     guard::{self, Identity},
     judge_destruction, judge_lending,
     ledger::{Change, Mark},
@@ -34,7 +34,7 @@ pub enum Ground {
     /// A scratch file in this directory, of so many bytes.
     Loop { directory: Directory, bytes: u64 },
     /// A block device that was agreed to, kept from the first turn to the last.
-    Device { device: Reserved, name: String },
+    Device { device: Reserved, name: String, presence: Presence },
     /// Modelled drives.
     Model { text: String },
 }
@@ -97,7 +97,8 @@ impl Ground {
                 let cleared = judge_destruction(&path, &Roots::default())?;
                 let device = cleared.confirm(consent)?.reserve()?;
                 let name = device.path().file_name().and_then(|name| name.to_str());
-                Ok(Self::Device { name: name.unwrap_or_default().to_owned(), device })
+                let presence = Presence::of_device(device.path(), &Roots::default());
+                Ok(Self::Device { name: name.unwrap_or_default().to_owned(), device, presence })
             }
             _ => bail!(
                 "{text} is no block device: name one, or model:STACK, or use --loop DIR for a scratch file in a directory"
@@ -117,6 +118,16 @@ impl Ground {
             Self::Model { text } => format!(
                 "{text}, served over NBD and attached by nbdfuse and a loop device, in real time"
             ),
+        }
+    }
+
+    /// Says so where the device is not there any more.
+    pub fn gone(&self) -> Option<String> {
+        match self {
+            Self::Device { device, presence, .. } => {
+                presence.sentence(&device.path().display().to_string())
+            }
+            Self::Loop { .. } | Self::Model { .. } => None,
         }
     }
 

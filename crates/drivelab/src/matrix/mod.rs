@@ -42,8 +42,9 @@ use lab::{
     plan::Plan,
     runner::{self, RunError, Turn},
     target::{Offer, Target},
+    workload::OnError,
 };
-use record::{Record, State, TargetInfo, Warning};
+use record::{Cell, FailedCell, IoErrors, Record, State, TargetInfo, Warning};
 use report::document::Document;
 use std::{
     cell::RefCell,
@@ -86,6 +87,8 @@ pub struct Measured {
     /// The same with charts, for a browser.
     pub document: Document,
     interrupted: bool,
+    /// What ended it early.
+    failure: Option<String>,
     /// What could not be put back.
     left_changed: Option<String>,
 }
@@ -160,9 +163,9 @@ pub fn measure(arguments: &MatrixArguments) -> Result<Option<Measured>> {
     bench.voice.finish();
     let left_changed = bench.close(&outcome)?;
     let records = bench.records;
-    if let Err(error) = &outcome
-        && !matches!(error.downcast_ref(), Some(RunError::Interrupted))
-    {
+    let interrupted = outcome.as_ref().is_err_and(is_interrupt);
+    let failure = outcome.err().filter(|_| !interrupted).map(|error| error.to_string());
+    if let Some(error) = failure.as_ref().filter(|_| records.iter().all(|it| it.cells.is_empty())) {
         bail!("{error}{}", left_changed.map_or(String::new(), |text| format!("; {text}")));
     }
     let page = page::Matrix {
@@ -178,15 +181,21 @@ pub fn measure(arguments: &MatrixArguments) -> Result<Option<Measured>> {
         seed,
     };
     let (document, page) = (page.document(), page.text(&output::style()));
-    let (ground, interrupted) = (ground.describe(), outcome.is_err());
-    Ok(Some(Measured { records, ground, page, document, interrupted, left_changed }))
+    let ground = ground.describe();
+    Ok(Some(Measured { records, ground, page, document, interrupted, failure, left_changed }))
 }
 
 impl Measured {
     /// Its end as an exit code, or as an error where the machine is not as it was.
     pub fn conclude(self) -> Result<ExitCode> {
         if let Some(text) = self.left_changed {
-            bail!("{text}");
+            bail!("{}{text}", self.failure.map_or(String::new(), |failure| format!("{failure}; ")));
+        }
+        if let Some(failure) = self.failure {
+            bail!("{failure}; what was measured stands above");
+        }
+        if let Some(sentence) = self.records.iter().find_map(Record::failed_sentence) {
+            bail!("{sentence}; what was measured stands above");
         }
         if self.interrupted {
             output::talk!(
@@ -427,7 +436,45 @@ impl<'a> Bench<'a> {
         let measured = self.measure(configuration, &attached, Turn { target: index, pass });
         let detached = attached.detach(&mut self.ledger, mark);
         let cleared = detached.and_then(|()| self.ground.clear(&mut self.ledger));
-        measured.map_err(|error| named(configuration, error)).and(cleared)
+        let measured = measured.or_else(|error| self.without(index, pass, error));
+        let said = |error| match self.ground.gone() {
+            Some(gone) if !is_interrupt(&error) => anyhow!("{configuration}: {gone}"),
+            _ => named(configuration, error),
+        };
+        measured.map_err(said).and(cleared)
+    }
+
+    /// Goes on without a turn that the drive's errors ended, such as making its file system, if that is
+    /// wished for and the drive is there.
+    fn without(&mut self, target: usize, pass: u32, error: anyhow::Error) -> Result<()> {
+        let is_runs = error.downcast_ref::<RunError>().is_some();
+        let goes_on = self.plans.iter().all(|plan| plan.on_error != OnError::Stop);
+        if self.ground.gone().is_some() || is_runs || !goes_on || self.stop.load(Ordering::Relaxed)
+        {
+            return Err(error);
+        }
+        self.voice.say(&format!("{} failed: {error}", self.configurations[target]));
+        for (plan, record) in self.plans.iter().zip(&mut self.records) {
+            let is_measured = |name: &str| {
+                let of = |cell: &&Cell| cell.target == target && cell.group == name;
+                record
+                    .cells
+                    .iter()
+                    .filter(of)
+                    .flat_map(|cell| &cell.passes)
+                    .any(|it| it.pass == pass)
+            };
+            let missing = plan.cells.iter().filter(|cell| !is_measured(&cell.name));
+            let failed = missing.map(|cell| FailedCell {
+                target,
+                name: cell.name.clone(),
+                pass,
+                reason: error.to_string(),
+                errors: IoErrors::default(),
+            });
+            record.failed.extend(failed.collect::<Vec<_>>());
+        }
+        Ok(())
     }
 
     fn measure(
@@ -561,6 +608,10 @@ impl<'a> Bench<'a> {
         }
         Ok(failures.first().map(|failure| format!("{failure}; then `drivelab restore`")))
     }
+}
+
+fn is_interrupt(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(RunError::Interrupted))
 }
 
 /// Says under which configuration something failed; that the user stopped it needs no place.

@@ -106,7 +106,10 @@ impl Matrix<'_> {
         for section in self.sections(style) {
             put_blocks(&mut page, &section.blocks);
         }
-        self.records.iter().for_each(|record| report::terminal::left_out(&mut page, record));
+        for record in self.records {
+            report::terminal::left_out(&mut page, record);
+            report::terminal::failed(&mut page, record);
+        }
         page.finish()
     }
 

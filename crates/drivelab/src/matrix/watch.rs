@@ -88,6 +88,11 @@ impl Observer for Watch {
             Event::Live(live) => {
                 self.voice.show(format!("{} {}", self.doing, progress::live_rate(live)));
             }
+            Event::Failed(failed) => {
+                self.voice.forward();
+                self.voice
+                    .say(&format!("{}: {} failed: {}", self.label, failed.name, failed.reason));
+            }
             Event::End { cells } => {
                 self.voice.forward();
                 for cell in cells {

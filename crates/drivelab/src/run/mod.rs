@@ -296,6 +296,7 @@ pub fn new_record(
         calibration: vec![target::calibrate(clock)],
         cells: Vec::new(),
         left_out: plan.left_out.clone(),
+        failed: Vec::new(),
         paired: Vec::new(),
         rounds: None,
         flags: Vec::new(),

@@ -57,6 +57,7 @@ impl Order {
         keep("passes", arguments.passes.map(|count| count.to_string()));
         keep("max-time", arguments.max_time.map(|seconds| format!("{seconds}s")));
         keep("max-written", arguments.max_written.map(|bytes| bytes.to_string()));
+        keep("on-error", arguments.on_error.clone());
         keep("reads-only", arguments.reads_only.then(|| "true".to_owned()));
         keep("purge", arguments.purge.then(|| "true".to_owned()));
         let (name, text) = method_text(&arguments.method)?;
@@ -74,8 +75,13 @@ impl Order {
         words.insert("passes".to_owned(), arguments.passes.to_string());
         let size = arguments.size.map(|bytes| bytes.to_string());
         let time = arguments.max_time.map(|seconds| format!("{seconds}s"));
-        for (key, value) in [("size", size), ("grade", arguments.grade.clone()), ("max-time", time)]
-        {
+        let given = [
+            ("size", size),
+            ("grade", arguments.grade.clone()),
+            ("max-time", time),
+            ("on-error", arguments.on_error.clone()),
+        ];
+        for (key, value) in given {
             if let Some(value) = value {
                 words.insert(key.to_owned(), value);
             }
@@ -148,6 +154,12 @@ impl Order {
                 .transpose()
                 .map_err(anyhow::Error::msg)?,
             passes: words.get("passes").map(|text| text.parse()).transpose()?,
+            on_error: words
+                .get("on-error")
+                .map(|text| text.parse())
+                .transpose()
+                .map_err(anyhow::Error::msg)?
+                .unwrap_or_default(),
             reads_only: words.contains_key("reads-only"),
             seed,
         };

@@ -134,13 +134,19 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
         metrics: Metrics::wished(arguments, &served.engine)?,
         stop,
         cut,
+        drive: session::Drive::of(&target),
     };
     let Served { engine, hold, .. } = served;
-    let (engine, traffic) = match front {
-        Front::Network(address) => network::serve(&mut session, &address, engine, clock)?,
+    let outcome = match front {
+        Front::Network(address) => network::serve(&mut session, &address, engine, clock),
         #[cfg(feature = "ublk")]
-        Front::Disk(id) => disk::serve(&mut session, id, engine)?,
+        Front::Disk(id) => disk::serve(&mut session, id, engine),
     };
+    // That the last flush failed follows from it.
+    if let Some(gone) = session.drive.gone() {
+        bail!("{gone}; what no flush covered is lost");
+    }
+    let (engine, traffic) = outcome?;
     let standing = engine.standing().filter(|_| !engine.is_read_only());
     let scrubbed = engine.scrub_report();
     if let Err(error) = engine.stop() {

@@ -2,12 +2,58 @@
 
 use super::{metrics::Metrics, ready::Starter, status::Status};
 use crate::cli::ServeArguments;
+use host::{Presence, Roots};
 use nbd::{Traffic, protocol::Export};
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
 };
 use target::{TargetText, serve::ServedEngine};
+
+/// The drive below the target, if there is one: looked at when a request has failed.
+pub struct Drive {
+    presence: Option<Presence>,
+    name: String,
+    failures: u64,
+    gone: Option<String>,
+}
+
+impl Drive {
+    /// Of what the target stands on.
+    pub fn of(target: &TargetText) -> Self {
+        let (name, presence) = match target {
+            TargetText::Path(path) | TargetText::Flash(path) => {
+                let (name, roots) = (path.display().to_string(), Roots::default());
+                let info = host::target_info(path, &name, &roots).ok();
+                (name, info.map(|info| Presence::of(&info.stack, &roots)))
+            }
+            TargetText::Null | TargetText::Model(_) | TargetText::Memory(_) => {
+                (String::new(), None)
+            }
+        };
+        Self { presence, name, failures: 0, gone: None }
+    }
+
+    /// That it is gone, if that is so.
+    pub fn gone(&self) -> Option<String> {
+        self.presence.as_ref()?.sentence(&self.name)
+    }
+
+    /// Says it once.
+    fn turn(&mut self, traffic: &Traffic) {
+        let failures = traffic.failures();
+        if self.gone.is_none() && failures > self.failures {
+            self.failures = failures;
+            self.gone = self.gone();
+            if let Some(gone) = &self.gone {
+                eprintln!(
+                    "drivelab: {gone}; every request is answered with an error from now on: stop \
+                     this server, and start it anew when the drive is back"
+                );
+            }
+        }
+    }
+}
 
 /// A target that is open, before and while it is served.
 pub struct Session<'a> {
@@ -29,12 +75,15 @@ pub struct Session<'a> {
     pub stop: Arc<AtomicBool>,
     /// The power of a modelled target is to be cut.
     pub cut: Arc<AtomicBool>,
+    /// Whether the drive is there.
+    pub drive: Drive,
 }
 
 impl Session<'_> {
     /// Looks on after every turn of the server.
     pub fn turn(&mut self, engine: &ServedEngine, traffic: &Traffic) {
         self.status.turn(engine, traffic);
+        self.drive.turn(traffic);
         if let Some(metrics) = &self.metrics {
             metrics.turn(engine, traffic);
         }

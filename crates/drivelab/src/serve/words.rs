@@ -110,6 +110,9 @@ impl Moved {
     }
 }
 
+/// A wait from which on it is worth a word: watchdogs and people begin to wonder.
+const WAIT_NS_MIN: u64 = 1_000_000_000;
+
 /// What was asked for in all, on one line.
 pub fn summary(traffic: &Traffic, volume: Option<&ManagedFlash>, seconds: f64) -> String {
     let Moved { reads, read_bytes, writes, written_bytes } = Moved::of(traffic);
@@ -133,6 +136,10 @@ pub fn summary(traffic: &Traffic, volume: Option<&ManagedFlash>, seconds: f64) -
     );
     if traffic.failures() > 0 {
         text += &format!("; {} failed", plural(traffic.failures(), "request"));
+    }
+    let waited_ns = traffic.kinds.iter().map(|tally| tally.latency_ns_max).max().unwrap_or(0);
+    if waited_ns >= WAIT_NS_MIN {
+        text += &format!("; the longest wait for an answer was {:.1} s", waited_ns as f64 / 1e9);
     }
     text.push('\n');
     if let Some(volume) = volume {
@@ -235,5 +242,8 @@ mod tests {
         let text = summary(&traffic, None, 1.4);
         assert!(text.contains("after 1 s, everything flushed: 1 client, 2 reads (0 B), 0 writes"));
         assert!(text.ends_with("1 flush, 0 trims; 1 request failed\n"), "{text}");
+        traffic.kinds[Kind::Read as usize].latency_ns_max = 5_020_000_000;
+        let text = summary(&traffic, None, 1.4);
+        assert!(text.ends_with("; the longest wait for an answer was 5.0 s\n"), "{text}");
     }
 }

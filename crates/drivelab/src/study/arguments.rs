@@ -3,6 +3,7 @@
 use crate::{cli::key_value, duration::parse_seconds};
 use block::parse_bytes;
 use clap::Args;
+use lab::workload::OnError;
 use std::{ffi::OsString, path::PathBuf};
 
 /// What `study --help` opens with.
@@ -87,6 +88,11 @@ pub struct StudyArguments {
     /// Let write cells overwrite the block device with this serial
     #[arg(long, value_name = "SERIAL", requires = "yours", help_heading = "On a target of yours")]
     pub destroy: Vec<OsString>,
+
+    /// What a request that fails ends: the whole run, its cell, or nothing: then failures are counted
+    #[arg(long, value_name = "WHAT", value_parser = OnError::NAMES, requires = "yours",
+          help_heading = "On a target of yours")]
+    pub on_error: Option<String>,
 
     /// Agree to a plan that writes many times the tested area
     #[arg(long, requires = "yours", help_heading = "On a target of yours")]

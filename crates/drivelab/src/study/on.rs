@@ -187,6 +187,7 @@ fn common(on: &On, study: Study, arguments: &StudyArguments) -> Vec<OsString> {
     words.extend(arguments.size.map(|bytes| format!("--size={bytes}")));
     words.extend(arguments.seed.map(|seed| format!("--seed={seed}")));
     words.extend(arguments.max_time.map(|seconds| format!("--max-time={seconds}s")));
+    words.extend(arguments.on_error.iter().map(|what| format!("--on-error={what}")));
     let switches =
         [("--yes", arguments.yes), ("--dry-run", arguments.dry_run), ("--quiet", arguments.quiet)];
     words.extend(switches.iter().filter(|(_, is_on)| *is_on).map(|(flag, _)| (*flag).to_owned()));

@@ -1,6 +1,16 @@
 //! What the block layer says of a device, and two things it does to one (linux/fs.h).
 
-use std::{ffi::c_void, fs::File, io, ops::Range, os::fd::AsRawFd};
+use std::{
+    ffi::c_void,
+    fs::File,
+    io,
+    ops::Range,
+    os::{
+        fd::AsRawFd,
+        unix::fs::{FileTypeExt, MetadataExt},
+    },
+    path::Path,
+};
 
 // Numbers from include/uapi/linux/fs.h; `_IO(0x12, n)` is 0x1200 + n on every architecture we run
 // on.
@@ -20,6 +30,25 @@ pub fn device_bytes(file: &File) -> io::Result<u64> {
     // SAFETY: BLKGETSIZE64 stores a u64 (it says size_t, but writes 64 bits).
     unsafe { ioctl(file, BLKGETSIZE64, (&raw mut bytes).cast()) }?;
     Ok(bytes)
+}
+
+/// Whether `file` is a block device that the kernel has no more: pulled out, or fallen off its bus.
+/// Such a one has no size, and no place in sysfs.
+pub fn is_gone(file: &File) -> bool {
+    let Ok(facts) = file.metadata() else { return false };
+    if !facts.file_type().is_block_device() {
+        return false;
+    }
+    match device_bytes(file) {
+        Ok(0) => return true,
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENXIO | libc::ENODEV)) => {
+            return true;
+        }
+        _ => {}
+    }
+    let (major, minor) = (rustix::fs::major(facts.rdev()), rustix::fs::minor(facts.rdev()));
+    let all = Path::new("/sys/dev/block");
+    all.is_dir() && !all.join(format!("{major}:{minor}")).exists()
 }
 
 /// The smallest unit the device can be asked for, in bytes.

@@ -5,7 +5,7 @@
 //!   /mnt   ->  loop0 (loop)  ->  file on /  ->  sda1  ->  sda
 //! ```
 
-use super::{drive::identity_of, tools::zpool_members};
+use super::{details, drive::identity_of, tools::zpool_members};
 use crate::{
     mountinfo::{Mount, mount_of},
     roots::{DeviceNumber, Roots, names_in},
@@ -137,6 +137,8 @@ fn layer(device: &BlockDevice, roots: &Roots) -> BlockLayer {
         start_bytes: device.integer("start").map(|sectors| sectors.saturating_mul(SECTOR_BYTES)),
         queue: Some(queue_of(device)),
         drive: (kind == "disk").then(|| identity_of(device, roots)),
+        on: components(device).into_iter().map(|below| below.name).collect(),
+        details: details::of(device, roots),
         kind,
     }
 }
@@ -188,7 +190,7 @@ fn queue_of(device: &BlockDevice) -> Queue {
 }
 
 /// The word in brackets of `none [mq-deadline] kyber`; the whole text without brackets.
-fn chosen(text: &str) -> String {
+pub(super) fn chosen(text: &str) -> String {
     let inside = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     inside.map_or(text, |(word, _)| word).to_owned()
 }

@@ -9,6 +9,7 @@ use crate::{
 pub(super) struct Board {
     streams: Vec<StreamBoard>,
     workers: Vec<WorkerLine>,
+    errors: u64,
 }
 
 /// One stream's parts.
@@ -18,9 +19,19 @@ pub(super) struct StreamBoard {
     latencies: Vec<(usize, Delta)>,
     flushes: Histogram,
     services: Histogram,
+    failed: Histogram,
+    longest: Option<Wait>,
     operations: u64,
     bytes: u64,
     cpu_ns: u64,
+}
+
+/// How long one request waited for its answer, failed or not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Wait {
+    pub ns: u64,
+    /// The tick in which it was answered.
+    pub tick: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -39,12 +50,15 @@ impl Board {
             latencies: Vec::new(),
             flushes: Histogram::new(),
             services: Histogram::new(),
+            failed: Histogram::new(),
+            longest: None,
             operations: 0,
             bytes: 0,
             cpu_ns: 0,
         };
         let line = WorkerLine { next_tick: 0, done: false, cpu_ns: 0 };
-        Self { streams: block_bytes.iter().map(stream).collect(), workers: vec![line; workers] }
+        let streams = block_bytes.iter().map(stream).collect();
+        Self { streams, workers: vec![line; workers], errors: 0 }
     }
 
     /// Takes one part.
@@ -52,6 +66,7 @@ impl Board {
         let line = &mut self.workers[part.worker];
         line.cpu_ns += part.cpu_ns;
         line.done |= part.last;
+        self.errors += part.failed.count();
         let stream = &mut self.streams[part.stream];
         let operations = part.latencies.count();
         let bytes = part.bytes.unwrap_or(operations * stream.block_bytes);
@@ -60,6 +75,12 @@ impl Board {
         stream.cpu_ns += part.cpu_ns;
         stream.flushes.add_delta(&part.flushes);
         stream.services.add_delta(&part.services);
+        stream.failed.add_delta(&part.failed);
+        for ns in part.latencies.max().into_iter().chain(part.failed.max()) {
+            if stream.longest.is_none_or(|longest| ns > longest.ns) {
+                stream.longest = Some(Wait { ns, tick: part.tick });
+            }
+        }
         if !part.last {
             // The last part covers a tick cut short: it counts in totals and latencies, not as a tick.
             line.next_tick = part.tick + 1;
@@ -102,6 +123,22 @@ impl Board {
         self.workers.iter().map(|line| line.cpu_ns).max().unwrap_or(0)
     }
 
+    /// Operations that failed, all streams.
+    pub fn errors(&self) -> u64 {
+        self.errors
+    }
+
+    /// Ticks before the last complete one in which nothing was answered, up to the first in which
+    /// something was.
+    pub fn silent_ticks(&self) -> usize {
+        let complete = self.complete_ticks();
+        let is_silent = |tick: &usize| {
+            let mut streams = self.streams.iter();
+            streams.all(|stream| stream.ticks.get(*tick).is_none_or(|tick| tick.operations == 0))
+        };
+        (0..complete).rev().take_while(is_silent).count()
+    }
+
     /// One stream's side.
     pub fn stream(&self, index: usize) -> &StreamBoard {
         &self.streams[index]
@@ -133,6 +170,16 @@ impl StreamBoard {
     /// Latencies from submission, of an open loop.
     pub fn services(&self) -> &Histogram {
         &self.services
+    }
+
+    /// Latencies of operations that failed.
+    pub fn failed(&self) -> &Histogram {
+        &self.failed
+    }
+
+    /// The longest that any request waited.
+    pub fn longest(&self) -> Option<Wait> {
+        self.longest
     }
 
     /// Completed operations.

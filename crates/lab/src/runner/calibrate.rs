@@ -39,6 +39,7 @@ pub fn engine_cost_ns(engine: &mut dyn Drivable) -> f64 {
         actor: Actor(0),
         budget: Budget::Operations(OPERATIONS),
         seed: 1,
+        errors_max: 0,
     };
     let (sink, _parts) = channel();
     let stop = AtomicBool::new(false);

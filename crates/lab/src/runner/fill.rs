@@ -1,14 +1,15 @@
 //! What is written before the first cell: the whole tested area, and a probe whether contents matter.
 
-use super::{Event, RunError, Runner, allowance};
+use super::{Event, Job, RunError, Runner, allowance, describe_first, fold};
 use crate::{
     method::{CacheState, CellBound, CellSpec, FileState, FinalFlush},
     plan::Plan,
     statistics::Grade,
     target::{Offer, Time},
-    workload::{Area, Caching, Contents, EngineChoice, Io, Op, Pattern, Stream},
+    workload::{Area, Caching, Contents, EngineChoice, Io, OnError, Op, Pattern, Stream},
 };
-use record::{Flag, Warning};
+use block::IoError;
+use record::{Flag, IoErrors, Warning};
 use std::collections::BTreeMap;
 
 /// Block of the fill; a rest of the area smaller than this is written by itself.
@@ -97,15 +98,42 @@ impl Runner<'_> {
         self.allowance.spend(target, allowance::bound_bytes(spec, &[area]).expect("bound once"));
         // The bytes so far are the integral of the live rate: exact enough for a bar.
         let (mut seconds, mut bytes) = (0.0, 0.0);
-        let done = self.pass(target, spec, vec![area], seed, 0, |observer, live| {
+        let errors_max = errors_max(self.plan.on_error);
+        let job = Job { target, spec, areas: vec![area], seed, written_max: 0, errors_max };
+        let done = self.pass(job, |observer, live| {
             bytes += live.bytes_per_s * (live.seconds - seconds);
             seconds = live.seconds;
             let done_bytes = before_bytes + (bytes as u64).min(area.bytes);
             observer.event(Event::Fill { target, done_bytes, total_bytes });
         })?;
         let pass = &done.streams[0];
+        if pass.errors.count > 0 {
+            // Where no room is left for one block there is none for the next.
+            let text = self.target(target).info().text.clone();
+            if let Some(sentence) = describe_first(&pass.errors, &text, is_no_space) {
+                return Err(RunError::Failed(sentence));
+            }
+            let seen = fold::errors(&pass.errors, &pass.failed);
+            self.fill_errors.entry(target).or_default().add(&seen);
+        }
         Ok(pass.seconds + pass.flush_seconds.unwrap_or(0.0))
     }
+}
+
+/// So many blocks may fail while an area is written that is measured afterwards: a bad sector or a
+/// few, and not a drive of which nothing works.
+pub(super) fn errors_max(on_error: OnError) -> u64 {
+    if on_error == OnError::Stop { 0 } else { 100 }
+}
+
+/// What is said of an area that could not be filled everywhere.
+pub(super) fn hole(errors: &IoErrors) -> Warning {
+    let text = format!("the tested area is not filled everywhere: {}", errors.words());
+    Warning { flag: None, text }
+}
+
+fn is_no_space(error: IoError) -> bool {
+    matches!(error, IoError::Os(super::ENOSPC | super::EDQUOT))
 }
 
 /// A flag when even the smallest ratio is beyond noise.

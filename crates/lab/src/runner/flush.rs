@@ -2,14 +2,14 @@
 //! was eaten on its way.
 
 use super::{
-    RunError, Runner,
+    Job, RunError, Runner,
     traps::{is_durable, is_mix},
 };
 use crate::{
     method::{CellBound, CellSpec},
     statistics::Histogram,
     target::{Access, Crew, Seat, Time},
-    workload::{Area, Caching, Contents, EngineChoice, Pattern},
+    workload::{Area, Caching, Contents, EngineChoice, OnError, Pattern},
 };
 use record::TargetInfo;
 use std::{panic::resume_unwind, thread};
@@ -46,6 +46,14 @@ impl FlushCost {
 impl Runner<'_> {
     /// Asks a real target that will be asked for durable writes past the page cache.
     pub(super) fn probe_flush(&mut self, target: usize) -> Result<Option<FlushCost>, RunError> {
+        match self.flush_cost(target) {
+            // What fails here fails its cell.
+            Err(RunError::Failed(_)) if self.plan.on_error != OnError::Stop => Ok(None),
+            known => known,
+        }
+    }
+
+    fn flush_cost(&mut self, target: usize) -> Result<Option<FlushCost>, RunError> {
         let offer = self.target(target).offer();
         let asks = |cell: &CellSpec| {
             let durable = cell.streams.iter().any(|stream| {
@@ -80,7 +88,9 @@ impl Runner<'_> {
         // In turn: what slows the host for a moment slows both.
         for round in 0..ROUNDS {
             let seed = seed ^ round;
-            let done = self.pass(target, &spec, vec![area], seed, bytes, |_, _| {})?;
+            let areas = vec![area];
+            let job = Job { target, spec: &spec, areas, seed, written_max: bytes, errors_max: 0 };
+            let done = self.pass(job, |_, _| {})?;
             writes.merge(&done.streams[0].latencies);
             after_write.merge(&done.streams[0].flushes);
             after_none.merge(&self.flushes_after_none(target, &spec)?);

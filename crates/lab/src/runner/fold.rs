@@ -1,14 +1,18 @@
 //! Passes become cells: headline, interval, latency, and the flags with their sentences.
 
-use super::pass::{PassDone, StreamPass, is_timed};
+use super::{
+    cause,
+    pass::{PassDone, StreamPass, is_timed},
+    stall::stall,
+};
 use crate::{
     method::{CellSpec, FinalFlush},
     statistics::{Change, Histogram, Host, PassRate, TICK_NS, headline},
-    workload::{Op, Stream, tree::TreeCell},
+    workload::{ErrorLog, Op, Stream, tree::TreeCell},
 };
 use record::{
-    Bound, CachePass, Cell, CpuCost, Latency, ManagedPass, Operations, Pass, Percentile, Series,
-    Transition, Warning,
+    Bound, CachePass, Cell, CpuCost, IoErrors, IoFailure, Latency, ManagedPass, Operations, Pass,
+    Percentile, Series, Transition, Warning,
 };
 use std::collections::BTreeMap;
 
@@ -57,6 +61,7 @@ pub(super) fn add_pass(
         cell.passes.sort_by_key(|pass| pass.pass);
         add_latency(&mut cell.latency, &pass.latencies);
         add_latency(&mut cell.flush_latency, &pass.flushes);
+        add_errors(&mut cell.errors, pass);
         cell.total = total(&cell.passes);
         cell.means = cell.meaning().map(|meaning| meaning.to_string());
         add_cpu(cell, pass, done.busy);
@@ -129,6 +134,7 @@ pub(super) fn fresh(spec: &CellSpec, stream: &Stream, target: usize, name: &str)
         iops_stddev: None,
         total: Operations::default(),
         latency: None,
+        errors: None,
         flush_latency: None,
         depth_achieved: None,
         cpu: None,
@@ -184,7 +190,7 @@ fn one_pass(spec: &CellSpec, place: Place, pass: &StreamPass) -> Pass {
         total: Operations {
             operations: pass.operations,
             bytes: pass.bytes,
-            errors: 0,
+            errors: pass.errors.count,
             seconds: pass.seconds,
         },
         flush_s: pass.flush_seconds,
@@ -192,6 +198,7 @@ fn one_pass(spec: &CellSpec, place: Place, pass: &StreamPass) -> Pass {
             tick_ns: TICK_NS,
             operations: pass.ticks.iter().map(|tick| tick.operations).collect(),
         },
+        stall: stall(pass),
         transitions: pass.changes.iter().map(transition).collect(),
         managed_flash: place.managed_flash,
         page_cache: None,
@@ -244,6 +251,31 @@ fn latency(histogram: &Histogram) -> Latency {
         max_ns: sparse.max_ns,
         percentiles: PERCENTS.into_iter().filter_map(at).collect(),
         histogram: sparse.buckets.iter().map(|bucket| [bucket.lower_ns, bucket.count]).collect(),
+    }
+}
+
+/// Failed operations for the record.
+pub(super) fn errors(log: &ErrorLog, latencies: &Histogram) -> IoErrors {
+    let failure = |failure: &crate::workload::Failure| IoFailure {
+        operation: failure.operation.to_owned(),
+        offset: failure.offset,
+        bytes: u64::from(failure.bytes),
+        reason: cause(failure.error),
+    };
+    let mut errors = IoErrors {
+        count: log.count,
+        first: log.first.iter().map(failure).collect(),
+        latency: None,
+    };
+    add_latency(&mut errors.latency, latencies);
+    errors
+}
+
+fn add_errors(into: &mut Option<IoErrors>, pass: &StreamPass) {
+    if pass.errors.count > 0 {
+        let known = into.get_or_insert_default();
+        known.add(&errors(&pass.errors, &Histogram::new()));
+        add_latency(&mut known.latency, &pass.failed);
     }
 }
 

@@ -11,6 +11,7 @@ mod flush;
 mod fold;
 mod pass;
 mod remedy;
+mod stall;
 mod traps;
 
 pub use allowance::written_by_cells;
@@ -22,9 +23,12 @@ use crate::{
     method::{CacheState, CellSpec, FileState},
     plan::{Plan, Step},
     statistics::{Host, SniaVerdict, Verdict, paired, snia_steady},
-    target::{Access, Crew, Need, Observation, Reset, Target, TargetError, Time},
+    target::{
+        Access, Condition, Crew, Need, Observation, Reset, Target, TargetError, TargetErrorKind,
+        Time,
+    },
     workload::{
-        Area, Failure,
+        Area, ErrorLog, Failure, OnError,
         tree::{TreeCell, TreeOp, TreeState},
     },
 };
@@ -34,11 +38,15 @@ use flush::FlushCost;
 use fold::Place;
 use pass::{PassError, PassOrder};
 use record::{
-    CachePass, Cell, Flag, ManagedPass, Paired, PairedVerdict, Record, Rounds, State, TargetInfo,
-    TargetKind, Warning,
+    CachePass, Cell, FailedCell, Flag, IoErrors, ManagedPass, Paired, PairedVerdict, Record,
+    Rounds, State, TargetInfo, TargetKind, Warning,
 };
 use remedy::Remedy;
-use std::{collections::BTreeMap, time::Instant as WallInstant};
+use std::{
+    collections::BTreeMap,
+    thread::sleep,
+    time::{Duration, Instant as WallInstant},
+};
 
 /// Whoever watches a run: the terminal, a test.
 pub trait Observer {
@@ -80,6 +88,8 @@ pub enum Event<'a> {
         /// The cells it added to, one a stream.
         cells: &'a [&'a Cell],
     },
+    /// A pass failed; whether the run goes on is up to the user's wish.
+    Failed(&'a FailedCell),
 }
 
 /// Why a run stopped early. The record is kept in either case.
@@ -109,7 +119,7 @@ pub fn run(
 ) -> Result<(), RunError> {
     let resumed = !record.cells.is_empty();
     let mut runner = Runner::new(plan, Bench::All(targets), record, observer);
-    let outcome = runner.run(record);
+    let outcome = runner.run(record).and_then(|()| all_measured(record));
     for (info, target) in record.targets.iter_mut().zip(targets.iter()) {
         // A resumed run's own completions are not all of its record's.
         info.completions = target.completions().filter(|_| !resumed);
@@ -160,12 +170,18 @@ pub struct Turn {
 /// Puts the record's cells into the method's order, and says in it how the run ended.
 pub fn conclude(plan: &Plan, record: &mut Record, outcome: &Result<(), RunError>) {
     sort_cells(record, plan);
+    let outcome = outcome.clone().and_then(|()| all_measured(record));
     record.state = match outcome {
         Ok(()) => State::Complete,
         Err(RunError::Interrupted) => State::Interrupted,
         Err(_) => State::Failed,
     };
     record.error = outcome.as_ref().err().map(ToString::to_string);
+}
+
+/// A plan of which a cell failed is not complete, however many others were measured.
+fn all_measured(record: &Record) -> Result<(), RunError> {
+    record.failed_sentence().map_or(Ok(()), |sentence| Err(RunError::Failed(sentence)))
 }
 
 /// Rounds that must agree for SNIA's steady state, and whose rates are then the result.
@@ -189,6 +205,68 @@ struct Runner<'a> {
     allowance: Allowance,
     /// What flushes of each target cost, where that was asked.
     flush_costs: BTreeMap<usize, FlushCost>,
+    /// What failed while each target's area was filled.
+    fill_errors: BTreeMap<usize, IoErrors>,
+}
+
+/// Why a pass has no result.
+enum Halt {
+    /// The run ends.
+    Run(RunError),
+    /// Operations failed.
+    Cell(Box<Unfinished>),
+}
+
+/// A pass that failed.
+struct Unfinished {
+    reason: String,
+    errors: IoErrors,
+    /// The target is gone, by its own word.
+    is_offline: bool,
+}
+
+impl From<RunError> for Halt {
+    fn from(error: RunError) -> Self {
+        Self::Run(error)
+    }
+}
+
+impl From<TargetError> for Halt {
+    fn from(error: TargetError) -> Self {
+        Self::Run(error.into())
+    }
+}
+
+impl From<Halt> for RunError {
+    fn from(halt: Halt) -> Self {
+        match halt {
+            Halt::Run(error) => error,
+            Halt::Cell(unfinished) => Self::Failed(unfinished.reason),
+        }
+    }
+}
+
+/// One pass to be made.
+struct Job<'s> {
+    target: usize,
+    spec: &'s CellSpec,
+    areas: Vec<Area>,
+    seed: u64,
+    written_max: u64,
+    /// So many operations of a worker may fail.
+    errors_max: u64,
+}
+
+impl<'a> Bench<'a> {
+    fn target(&mut self, wanted: usize) -> &mut dyn Target {
+        match self {
+            Self::All(targets) => targets[wanted].as_mut(),
+            Self::One { index, target } => {
+                assert_eq!(*index, wanted, "only one target is there");
+                *target
+            }
+        }
+    }
 }
 
 impl<'a> Runner<'a> {
@@ -207,16 +285,19 @@ impl<'a> Runner<'a> {
             virtual_s: 0.0,
             allowance: Allowance::new(plan, record),
             flush_costs: BTreeMap::new(),
+            fill_errors: BTreeMap::new(),
         }
     }
 
     fn target(&mut self, wanted: usize) -> &mut dyn Target {
-        match &mut self.bench {
-            Bench::All(targets) => targets[wanted].as_mut(),
-            Bench::One { index, target } => {
-                assert_eq!(*index, wanted, "only one target is there");
-                *target
-            }
+        self.bench.target(wanted)
+    }
+
+    /// What went wrong, unless it is all because the target is gone.
+    fn or_gone(&mut self, target: usize, error: RunError) -> RunError {
+        match error {
+            RunError::Interrupted => error,
+            error => self.gone_soon(target).map_or(error, RunError::Failed),
         }
     }
 
@@ -239,6 +320,10 @@ impl<'a> Runner<'a> {
 
     /// Prepares a target, fills it, and looks at what the written area shows.
     fn make_ready(&mut self, record: &mut Record, target: usize) -> Result<(), RunError> {
+        self.prepare(record, target).map_err(|error| self.or_gone(target, error))
+    }
+
+    fn prepare(&mut self, record: &mut Record, target: usize) -> Result<(), RunError> {
         let writes = self.plan.fill > 0 || self.plan.cells.iter().any(CellSpec::writes);
         let need = Need { span_bytes: self.plan.span_bytes, writes };
         self.target(target).prepare(&need)?;
@@ -253,8 +338,16 @@ impl<'a> Runner<'a> {
         if let Some(cost) = self.probe_flush(target)? {
             self.flush_costs.insert(target, cost);
         }
-        let mut seen = self.target(target).inspect()?;
+        let mut seen = match self.target(target).inspect() {
+            // A sector that cannot be read fails the cells that read it.
+            Err(error) if self.plan.on_error != OnError::Stop && !self.is_gone(target) => {
+                let text = format!("what the tested area holds could not be seen: {error}");
+                vec![Warning { flag: None, text }]
+            }
+            seen => seen?,
+        };
         seen.extend(probed);
+        seen.extend(self.fill_errors.remove(&target).map(|errors| fill::hole(&errors)));
         record.targets[target].flags.extend(seen.iter().filter_map(|warning| warning.flag));
         record.targets[target].warnings.extend(seen);
         Ok(())
@@ -308,12 +401,61 @@ impl<'a> Runner<'a> {
         let areas: Vec<Area> = spec.streams.iter().map(|stream| plan.area(spec, stream)).collect();
         self.reset(step.target, spec)?;
         // Like a fill, it is done anew when a run goes on, and does not count against its allowance.
-        let limit = plan.written_max_of(spec);
-        self.pass(step.target, spec, areas, seed_of(plan, step), limit, |_, _| {}).map(drop)
+        let written_max = plan.written_max_of(spec);
+        let (target, seed) = (step.target, seed_of(plan, step));
+        let errors_max = fill::errors_max(plan.on_error);
+        let job = Job { target, spec, areas, seed, written_max, errors_max };
+        Ok(self.pass(job, |_, _| {}).map(drop)?)
     }
 
-    /// One pass of one cell.
+    /// Whether the target is gone. Its requests fail a moment before the kernel forgets it.
+    fn gone_soon(&mut self, target: usize) -> Option<String> {
+        let looks = if self.target(target).offer().time == Time::Wall { LOOKS } else { 1 };
+        (0..looks).find_map(|look| {
+            if look > 0 {
+                sleep(LOOK_EVERY);
+            }
+            self.target(target).vanished()
+        })
+    }
+
+    fn is_gone(&mut self, target: usize) -> bool {
+        self.target(target).vanished().is_some()
+    }
+
+    /// One pass of one cell. That it failed stands in the record, and ends the run only where that is
+    /// asked for, or where nothing can follow.
     fn step(&mut self, record: &mut Record, order: usize, step: Step) -> Result<(), RunError> {
+        let name = &self.plan.cells[step.cell].name;
+        let is_this = |failed: &FailedCell| {
+            (failed.target, failed.pass, &failed.name) == (step.target, step.pass, name)
+        };
+        record.failed.retain(|failed| !is_this(failed));
+        let Err(halt) = self.measure(record, order, step) else { return Ok(()) };
+        let goes_on = self.plan.on_error != OnError::Stop;
+        let unfinished = match halt {
+            Halt::Cell(unfinished) => unfinished,
+            // What the system could not do for one cell it may do for the next.
+            Halt::Run(RunError::Target(error)) if goes_on && error.kind == TargetErrorKind::Io => {
+                let (reason, errors) = (error.message, IoErrors::default());
+                Box::new(Unfinished { reason, errors, is_offline: false })
+            }
+            Halt::Run(error) => return Err(self.or_gone(step.target, error)),
+        };
+        let Unfinished { reason, errors, is_offline } = *unfinished;
+        let (target, pass, name) = (step.target, step.pass, name.clone());
+        let gone = self.gone_soon(target);
+        let failed = FailedCell { target, name, pass, reason: reason.clone(), errors };
+        self.observer.event(Event::Failed(&failed));
+        record.failed.push(failed);
+        match gone {
+            Some(gone) => Err(RunError::Failed(gone)),
+            None if is_offline || !goes_on => Err(RunError::Failed(reason)),
+            None => Ok(()),
+        }
+    }
+
+    fn measure(&mut self, record: &mut Record, order: usize, step: Step) -> Result<(), Halt> {
         let plan = self.plan;
         let spec = &plan.cells[step.cell];
         let steps = plan.steps.len();
@@ -335,8 +477,12 @@ impl<'a> Runner<'a> {
         let volume_before = self.target(step.target).managed_flash();
         let caches_before = self.target(step.target).fast_caches();
         let seed = seed_of(plan, step);
+        let conditions_before = self.target(step.target).conditions();
         let show = |observer: &mut dyn Observer, live| observer.event(Event::Live(live));
-        let mut done = self.pass(step.target, spec, areas.clone(), seed, written_max, show)?;
+        let (target, errors_max) = (step.target, plan.on_error.errors_max());
+        let job = Job { target, spec, areas: areas.clone(), seed, written_max, errors_max };
+        let mut done = self.pass(job, show)?;
+        let conditions = [conditions_before, self.target(step.target).conditions()];
         let after = self.target(step.target).watch(hull);
         let volume_after = self.target(step.target).managed_flash();
         let managed_flash = volume_before
@@ -353,7 +499,8 @@ impl<'a> Runner<'a> {
         self.count_written(step.target, spec, &done);
         let page_cache =
             cache::look(spec, &record.targets[step.target], &areas, &done, (before, after));
-        let found = self.find(record, step, &areas, &done, (before, after), &page_cache);
+        let seen = Seen { watched: [before, after], conditions: &conditions };
+        let found = self.find(record, step, &areas, &done, seen, &page_cache);
         let place = Place {
             target: step.target,
             pass: step.pass,
@@ -393,18 +540,16 @@ impl<'a> Runner<'a> {
 
     fn pass(
         &mut self,
-        target: usize,
-        spec: &CellSpec,
-        areas: Vec<Area>,
-        seed: u64,
-        written_max: u64,
+        job: Job<'_>,
         mut show: impl FnMut(&mut dyn Observer, Live),
-    ) -> Result<pass::PassDone, RunError> {
+    ) -> Result<pass::PassDone, Halt> {
+        let Job { target, spec, areas, seed, written_max, errors_max } = job;
         let order = PassOrder {
             cell: spec,
             areas,
             rule: self.plan.rule,
             written_max,
+            errors_max,
             seed,
             tree_seed: self.plan.tree_seed(),
             cpu_clock: self.target(target).cpu_clock(),
@@ -413,16 +558,26 @@ impl<'a> Runner<'a> {
             Some(_) => Crew::Trees(self.target(target).open_tree(spec.streams[0].threads)?),
             None => self.target(target).open(&spec.streams)?,
         };
-        let observer = &mut *self.observer;
+        let (observer, bench) = (&mut *self.observer, &mut self.bench);
+        let (mut gone, mut looked_at) = (None, (0, 0));
         let mut watch = |live: Live| {
             show(observer, live);
-            !observer.interrupted()
+            // Both are cheap, and yet once for each new error, and each second of silence, will do.
+            let seen = (live.errors, (live.silent_s / SILENT_S) as u64);
+            if seen != std::mem::replace(&mut looked_at, seen) {
+                gone = bench.target(target).vanished();
+            }
+            gone.is_none() && !observer.interrupted()
         };
-        let done = pass::run(&order, crew, &mut watch).map_err(|error| match error {
-            PassError::Interrupted => RunError::Interrupted,
-            PassError::Target(error) => RunError::Target(error),
-            PassError::Failed(failure) => {
-                RunError::Failed(describe(failure, &self.target(target).info().text))
+        let outcome = pass::run(&order, crew, &mut watch);
+        if let Some(gone) = gone {
+            return Err(Halt::Run(RunError::Failed(gone)));
+        }
+        let done = outcome.map_err(|error| match error {
+            PassError::Interrupted => Halt::Run(RunError::Interrupted),
+            PassError::Target(error) => Halt::from(error),
+            PassError::Failed(failed) => {
+                Halt::Cell(Box::new(unfinished(&failed, &self.target(target).info().text)))
             }
         })?;
         self.virtual_s += done.streams.iter().map(|pass| pass.seconds).fold(0.0, f64::max);
@@ -441,9 +596,10 @@ impl<'a> Runner<'a> {
         step: Step,
         areas: &[Area],
         done: &pass::PassDone,
-        (before, after): (Observation, Observation),
+        seen: Seen<'_>,
         page_cache: &[Option<CachePass>],
     ) -> Vec<Vec<Warning>> {
+        let [before, after] = seen.watched;
         let offer = self.target(step.target).offer();
         let cell = &self.plan.cells[step.cell];
         // A model's seconds are not those that the engine's cost was measured in.
@@ -461,6 +617,7 @@ impl<'a> Runner<'a> {
             pass: &done.streams[index],
             before,
             after,
+            conditions: seen.conditions,
             moved: cache::moved(cell, done),
             page_cache: page_cache[index],
             busy: done.busy,
@@ -476,6 +633,20 @@ impl<'a> Runner<'a> {
         (0..cell.streams.len()).map(|index| traps::find(&scene(index))).collect()
     }
 }
+
+/// What was seen of the target before a pass and after it.
+#[derive(Clone, Copy)]
+struct Seen<'s> {
+    watched: [Observation; 2],
+    conditions: &'s [Vec<Condition>; 2],
+}
+
+/// After an error so many looks, so long after one another, are taken at whether the target is there.
+const LOOKS: u32 = 6;
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// After so many seconds without an answer it is asked whether the target is there.
+const SILENT_S: f64 = 2.0;
 
 /// When the last pass of a record had ended: a run that goes on, and each turn of a matrix, counts
 /// on from there, as if no time had passed in between.
@@ -585,15 +756,29 @@ fn pair(record: &Record, plan: &Plan) -> Vec<Paired> {
     verdicts
 }
 
-/// A failed operation in a sentence: what, where, why, and the cure where there is one.
-fn describe(failure: Failure, target: &str) -> String {
-    let Failure { operation, offset, bytes, error } = failure;
-    let cause = match error {
+/// What ended a pass, for the record.
+fn unfinished(failed: &pass::Failed, target: &str) -> Unfinished {
+    Unfinished {
+        reason: describe(failed.failure, target),
+        errors: fold::errors(&failed.errors, &failed.latencies),
+        is_offline: failed.failure.error == IoError::Offline,
+    }
+}
+
+/// What the system said, in a few words.
+fn cause(error: IoError) -> String {
+    match error {
         IoError::Medium => "the drive holds no readable data there".to_owned(),
         IoError::Offline => "the drive is gone".to_owned(),
         IoError::Short => "the end of the target was reached".to_owned(),
         IoError::Os(errno) => std::io::Error::from_raw_os_error(errno).to_string(),
-    };
+    }
+}
+
+/// A failed operation in a sentence: what, where, why, and the cure where there is one.
+fn describe(failure: Failure, target: &str) -> String {
+    let Failure { operation, offset, bytes, error } = failure;
+    let cause = cause(error);
     let what = match operation {
         "flush" => "flush".to_owned(),
         _ if TreeOp::parse(operation).is_some() => {
@@ -605,18 +790,30 @@ fn describe(failure: Failure, target: &str) -> String {
         IoError::Os(ENOSPC) if TreeOp::parse(operation).is_some() => {
             "; free some space, or make fewer or smaller files: --set files=, --set file_size="
         }
-        IoError::Os(ENOSPC) => "; free some space, or pass a smaller --size",
+        IoError::Os(ENOSPC | EDQUOT) => "; free some space, or pass a smaller --size",
         IoError::Os(EINVAL) => "; the target may need another alignment: try --io buffered",
         IoError::Short => {
             "; so far it was never written: put `fill = 1` into the method, or a write cell first"
         }
-        _ => "; earlier cells are kept, see `dmesg` for the drive's side",
+        _ => "; `dmesg` has the drive's side",
     };
     format!("{what} of {target} failed: {cause}{cure}")
 }
 
+/// The first of these failures that is one of those asked for, in a sentence.
+fn describe_first(
+    errors: &ErrorLog,
+    target: &str,
+    is_asked: impl Fn(IoError) -> bool,
+) -> Option<String> {
+    let found = errors.first.iter().find(|failure| is_asked(failure.error))?;
+    Some(describe(*found, target))
+}
+
 /// No space left on device; the same number on every Linux.
 const ENOSPC: i32 = 28;
+/// The user's share is used up; the same number on every Linux.
+const EDQUOT: i32 = 122;
 /// Invalid argument; the same number on every Linux.
 const EINVAL: i32 = 22;
 

@@ -7,7 +7,7 @@
 
 mod hand;
 
-use super::board::Board;
+use super::board::{Board, Wait};
 use crate::{
     method::{CellBound, CellSpec, FinalFlush},
     statistics::{
@@ -15,7 +15,7 @@ use crate::{
     },
     target::{Crew, Drivable, Seat, TargetError, TreeSeat},
     workload::{
-        Area, Budget, Failure, Recorder, Share, Stream, TickPart, Worker, WorkerPlan,
+        Area, Budget, ErrorLog, Failure, Recorder, Share, Stream, TickPart, Worker, WorkerPlan,
         tree::{TreeBudget, TreeCell, TreeWorkerPlan},
     },
 };
@@ -29,7 +29,7 @@ use std::{
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
     thread::{Builder, JoinHandle},
-    time::Duration,
+    time::{Duration, Instant as WallInstant},
 };
 
 /// How long a pass waits for workers that hang in the kernel before it gives them up: Ctrl-C must end
@@ -43,6 +43,8 @@ pub(super) struct PassOrder<'a> {
     pub rule: StopRule,
     /// Most bytes each writing stream of a time-bounded cell writes.
     pub written_max: u64,
+    /// So many operations of a worker may fail before it gives up.
+    pub errors_max: u64,
     pub seed: u64,
     /// Of names and sizes in a tree.
     pub tree_seed: u64,
@@ -65,6 +67,11 @@ pub(super) struct StreamPass {
     pub latencies: Histogram,
     pub flushes: Histogram,
     pub services: Histogram,
+    /// Operations that failed, and how long they took.
+    pub errors: ErrorLog,
+    pub failed: Histogram,
+    /// The longest that any request waited.
+    pub longest: Option<Wait>,
     pub cpu_ns: u64,
     pub flush_seconds: Option<f64>,
     /// Whether it was a burst, as far as the caches and the ticks tell.
@@ -89,8 +96,18 @@ pub(super) enum PassError {
     Interrupted,
     /// The target could not be opened.
     Target(TargetError),
-    /// An operation failed.
-    Failed(Failure),
+    /// Operations failed.
+    Failed(Box<Failed>),
+}
+
+/// Operations that ended a pass.
+#[derive(Debug)]
+pub(super) struct Failed {
+    /// The one that did.
+    pub failure: Failure,
+    /// All of them, and how long they took.
+    pub errors: ErrorLog,
+    pub latencies: Histogram,
 }
 
 /// A rate seen while a pass runs.
@@ -102,11 +119,16 @@ pub struct Live {
     pub iops: f64,
     /// Bytes per second over the last second, all streams.
     pub bytes_per_s: f64,
+    /// Seconds since something was last answered.
+    pub silent_s: f64,
+    /// Operations that failed so far, all streams.
+    pub errors: u64,
 }
 
 /// How a worker ended.
 struct End {
     failure: Option<Failure>,
+    errors: ErrorLog,
     finished: Instant,
     flush: Option<(usize, Result<u64, IoError>)>,
     engine: (String, Vec<String>),
@@ -127,6 +149,7 @@ impl PassOrder<'_> {
                         actor: Actor(plans.len() as u16),
                         budget: self.budget(stream, self.areas[index], share),
                         seed: self.seed ^ (index as u64) << 48,
+                        errors_max: self.errors_max,
                     },
                 ));
             }
@@ -145,6 +168,7 @@ impl PassOrder<'_> {
             },
             seed: self.seed,
             tree_seed: self.tree_seed,
+            errors_max: self.errors_max,
         }
     }
 
@@ -213,13 +237,18 @@ pub(super) fn run(
         rule: order.rule,
         bound: order.cell.bound,
         timed: is_timed(order.cell),
+        heard: Some(WallInstant::now()),
     };
     let (start, ends) = match order.hands(crew, &sink) {
         Ok(posts) => {
             drop(sink);
             threads(order, posts, &parts, &mut course, watch)?
         }
-        Err(engine) => shared(order, order.plans(), engine, sink, &parts, &mut course, watch)?,
+        Err(engine) => {
+            // Its ticks tell: the wall knows nothing of virtual time.
+            course.heard = None;
+            shared(order, order.plans(), engine, sink, &parts, &mut course, watch)?
+        }
     };
     finish(order, course, start, &ends)
 }
@@ -242,9 +271,20 @@ struct Course {
     rule: StopRule,
     bound: CellBound,
     timed: bool,
+    /// When workers on threads of their own last had an answer.
+    heard: Option<WallInstant>,
 }
 
 impl Course {
+    /// Takes in what a worker saw.
+    fn take(&mut self, part: TickPart) {
+        let answered = [&part.latencies, &part.flushes, &part.failed];
+        if answered.iter().any(|answers| answers.count() > 0) {
+            self.heard = self.heard.map(|_| WallInstant::now());
+        }
+        self.board.add(part);
+    }
+
     /// Looks at every tick that became complete; whether the stop rule is satisfied, or the time is over.
     fn look(&mut self) -> bool {
         let complete = self.board.complete_ticks();
@@ -309,7 +349,17 @@ impl Course {
                 bytes_per_s += tick.bytes as f64 * per_second;
             }
         }
-        Live { seconds: complete as f64 * TICK_NS as f64 / 1e9, iops, bytes_per_s }
+        let tick_s = TICK_NS as f64 / 1e9;
+        Live {
+            seconds: complete as f64 * tick_s,
+            iops,
+            bytes_per_s,
+            silent_s: match self.heard {
+                Some(heard) => heard.elapsed().as_secs_f64(),
+                None => self.board.silent_ticks() as f64 * tick_s,
+            },
+            errors: self.board.errors(),
+        }
     }
 }
 
@@ -377,11 +427,11 @@ fn follow(
     loop {
         let mut quiet = false;
         match parts.recv_timeout(Duration::from_millis(100)) {
-            Ok(part) => course.board.add(part),
+            Ok(part) => course.take(part),
             Err(RecvTimeoutError::Timeout) => quiet = true,
             Err(RecvTimeoutError::Disconnected) => return false,
         }
-        parts.try_iter().for_each(|part| course.board.add(part));
+        parts.try_iter().for_each(|part| course.take(part));
         if course.board.all_done() {
             return false;
         }
@@ -406,9 +456,9 @@ fn gather(
     course: &mut Course,
     interrupted: bool,
 ) -> Result<Vec<End>, PassError> {
-    let patience = std::time::Instant::now() + GIVE_UP;
+    let patience = WallInstant::now() + GIVE_UP;
     while interrupted && !workers.iter().all(JoinHandle::is_finished) {
-        if std::time::Instant::now() > patience {
+        if WallInstant::now() > patience {
             return Err(PassError::Interrupted);
         }
         std::thread::sleep(Duration::from_millis(5));
@@ -467,7 +517,8 @@ impl Duty {
         let is_last = self.at_work.fetch_sub(1, Ordering::AcqRel) == 1;
         let flush = (is_last && self.flush)
             .then(|| (post.stream, hand.flush().map(|done| done.since(finished))));
-        Ok(End { failure: hand.failure(), finished, flush, engine: hand.describe() })
+        let (failure, errors) = (hand.failure(), hand.errors().clone());
+        Ok(End { failure, errors, finished, flush, engine: hand.describe() })
     }
 }
 
@@ -528,8 +579,9 @@ fn shared(
     let mut ends = Vec::new();
     for worker in &mut workers {
         worker.finish();
-        let (failure, engine) = (worker.failure(), engine.describe());
-        ends.push(End { failure, finished, flush: flush.take(), engine });
+        let (failure, errors) = (worker.failure(), worker.errors().clone());
+        let (flush, engine) = (flush.take(), engine.describe());
+        ends.push(End { failure, errors, finished, flush, engine });
     }
     parts.try_iter().for_each(|part| course.board.add(part));
     Ok((start, ends))
@@ -557,6 +609,25 @@ fn changes(ticks: &[Tick], warm_up: usize, writes: bool) -> Vec<Change> {
 /// Changes that are no further apart than this are one: 1 s.
 const SAME_CHANGE_TICKS: usize = 10;
 
+/// The failures of these workers together.
+fn errors_of(ends: &[End]) -> ErrorLog {
+    let mut errors = ErrorLog::default();
+    ends.iter().for_each(|end| errors.merge(&end.errors));
+    errors
+}
+
+/// A pass that `failure` ended.
+fn failed(course: &Course, ends: &[End], failure: Failure) -> PassError {
+    let mut errors = errors_of(ends);
+    // The flush that ends a pass is no worker's.
+    if (failure.operation, failure.bytes) == ("flush", 0) {
+        errors.merge(&ErrorLog { count: 1, first: vec![failure], ..ErrorLog::default() });
+    }
+    let mut latencies = Histogram::new();
+    (0..course.looks.len()).for_each(|index| latencies.merge(course.board.stream(index).failed()));
+    PassError::Failed(Box::new(Failed { failure, errors, latencies }))
+}
+
 /// Turns the course of a pass into its result.
 fn finish(
     order: &PassOrder<'_>,
@@ -565,12 +636,12 @@ fn finish(
     ends: &[End],
 ) -> Result<PassDone, PassError> {
     if let Some(failure) = ends.iter().find_map(|end| end.failure) {
-        return Err(PassError::Failed(failure));
+        return Err(failed(&course, ends, failure));
     }
     let flush = ends.iter().find_map(|end| end.flush);
     if let Some((_, Err(error))) = flush {
         let (operation, offset, bytes) = ("flush", 0, 0);
-        return Err(PassError::Failed(Failure { operation, offset, bytes, error }));
+        return Err(failed(&course, ends, Failure { operation, offset, bytes, error }));
     }
     let flush_seconds = flush.and_then(|(_, took)| took.ok()).map(|ns| ns as f64 / 1e9);
     let ended = ends.iter().map(|end| end.finished).max().unwrap_or(start);
@@ -581,6 +652,12 @@ fn finish(
         PassDone { streams: Vec::new(), fast_caches: Vec::new(), engines: Vec::new(), busy: 0.0 };
     for (index, stream) in order.cell.streams.iter().enumerate() {
         let board = course.board.stream(index);
+        let own = &ends[first_worker..first_worker + usize::from(stream.threads)];
+        let errors = errors_of(own);
+        // A rate of nothing is none.
+        if let Some(failure) = errors.first.first().filter(|_| board.operations() == 0) {
+            return Err(failed(&course, ends, *failure));
+        }
         let ticks = board.ticks(complete);
         // No look came too early where no byte was left for a later one: what was seen decides.
         let judged_s = complete as f64 * TICK_NS as f64 / 1e9;
@@ -610,6 +687,9 @@ fn finish(
             latencies: board.latencies_from(warm_up),
             flushes: board.flushes().clone(),
             services: board.services().clone(),
+            errors,
+            failed: board.failed().clone(),
+            longest: board.longest(),
             cpu_ns: board.cpu_ns(),
             flush_seconds: flush_seconds.filter(|_| stream.op.writes()),
             changes: changes(&ticks, warm_up, stream.op.writes()),

@@ -2,8 +2,10 @@
 
 use super::{
     flush::FlushCost,
+    fold,
     pass::StreamPass,
     remedy::{Remedy, rate},
+    stall::stall,
 };
 use crate::{
     method::{CellSpec, FinalFlush},
@@ -11,7 +13,7 @@ use crate::{
         Cause, Change, Levels, TICK_NS, Temperatures, burst_credit, falling_slope, held_rate,
         is_spindle_rate, little,
     },
-    target::Observation,
+    target::{Condition, DeviceState, Observation},
     workload::{
         Area, Caching, Op, Pattern, Stream, Syncing,
         tree::{TreeCell, TreeSync},
@@ -52,6 +54,8 @@ pub(super) struct Scene<'a> {
     pub pass: &'a StreamPass,
     pub before: Observation,
     pub after: Observation,
+    /// What the devices under the target were about before and after.
+    pub conditions: &'a [Vec<Condition>; 2],
     /// Bytes that all streams of the cell read and wrote.
     pub moved: (u64, u64),
     /// What the page cache had to do with it, where that could be seen.
@@ -69,8 +73,13 @@ pub(super) struct Scene<'a> {
 
 /// Every flag that one pass of one stream earned, with its sentence.
 pub(super) fn find(scene: &Scene<'_>) -> Vec<Warning> {
-    let checks: [fn(&Scene<'_>) -> Option<Warning>; 22] = [
+    let checks: [fn(&Scene<'_>) -> Option<Warning>; 27] = [
         |scene| scene.remedy.warning(scene.stream, scene.pass),
+        io_errors,
+        stalled,
+        resync,
+        degraded,
+        allocating,
         too_short,
         warm_up,
         drifting,
@@ -101,6 +110,88 @@ pub(super) fn find(scene: &Scene<'_>) -> Vec<Warning> {
 
 fn warn(flag: Flag, seen: String) -> Option<Warning> {
     Some(Warning { flag: Some(flag), text: format!("{seen}: {}", flag.cure()) })
+}
+
+/// Requests that failed, and did not end the cell.
+fn io_errors(scene: &Scene<'_>) -> Option<Warning> {
+    let seen = fold::errors(&scene.pass.errors, &scene.pass.failed);
+    (seen.count > 0).then(|| {
+        let (words, of_pass) = (seen.words(), of_pass(scene));
+        warn(Flag::IoErrors, format!("{words}{of_pass}"))
+    })?
+}
+
+/// A wait that is no wait like the others.
+fn stalled(scene: &Scene<'_>) -> Option<Warning> {
+    let found = stall(scene.pass)?;
+    let (waited_s, at_s) = (found.seconds, found.at_s);
+    let (of_pass, without) = (of_pass(scene), rate(scene.stream, scene.pass, found.iops_without));
+    warn(
+        Flag::Stalled,
+        format!(
+            "no answer for {waited_s:.1} s, {at_s:.1} s into it{of_pass}; {without} without it"
+        ),
+    )
+}
+
+/// Members that were copied or compared, at the beginning or at the end.
+fn resync(scene: &Scene<'_>) -> Option<Warning> {
+    let mut seen: Vec<(&str, &str, Vec<u8>)> = Vec::new();
+    for Condition { device, state } in scene.conditions.iter().flatten() {
+        let DeviceState::Syncing { action, percent } = state else { continue };
+        match seen.iter_mut().find(|(known, of, _)| (*known, *of) == (device, action)) {
+            Some((.., at)) => at.extend(percent),
+            None => seen.push((device, action, percent.iter().copied().collect())),
+        }
+    }
+    let words = seen.iter().map(|(device, action, at)| match at[..] {
+        [from, .., to] if from != to => format!("{device}: {action}, {from} to {to} % done"),
+        [from, ..] => format!("{device}: {action}, {from} % done"),
+        [] => format!("{device}: {action}"),
+    });
+    let words = words.collect::<Vec<_>>().join("; ");
+    (!seen.is_empty()).then(|| warn(Flag::Resync, format!("{words}{}", of_pass(scene))))?
+}
+
+/// Members that were missing, at the beginning or at the end.
+fn degraded(scene: &Scene<'_>) -> Option<Warning> {
+    let mut seen: Vec<String> = Vec::new();
+    for Condition { device, state } in scene.conditions.iter().flatten() {
+        let DeviceState::Degraded(missing) = state else { continue };
+        let noun = if *missing == 1 { "member" } else { "members" };
+        let words = format!("{device} ran without {missing} {noun}");
+        if !seen.contains(&words) {
+            seen.push(words);
+        }
+    }
+    let words = seen.join("; ");
+    (!seen.is_empty()).then(|| warn(Flag::Degraded, format!("{words}{}", of_pass(scene))))?
+}
+
+/// Less than this of the bytes written may be a volume's own bookkeeping.
+const ALLOCATED_MIN: f64 = 0.01;
+
+/// A thin volume that grew while it was written.
+fn allocating(scene: &Scene<'_>) -> Option<Warning> {
+    if !scene.stream.op.writes() {
+        return None;
+    }
+    let [before, after] = scene.conditions;
+    let grown = after.iter().find_map(|Condition { device, state }| {
+        let DeviceState::Allocated(now) = state else { return None };
+        let was = before.iter().find_map(|known| match known.state {
+            DeviceState::Allocated(bytes) if known.device == *device => Some(bytes),
+            _ => None,
+        })?;
+        let bytes = now.saturating_sub(was);
+        (bytes as f64 > ALLOCATED_MIN * scene.moved.1 as f64).then_some((device, bytes))
+    });
+    let (device, bytes) = grown?;
+    let bytes = display_bytes(bytes);
+    warn(
+        Flag::Allocating,
+        format!("{bytes} were allocated to {device} while it was written{}", of_pass(scene)),
+    )
 }
 
 /// A pass that its bytes end has no stop rule. Bonnie++ prints nothing under half a second.
@@ -518,7 +609,9 @@ fn depth_not_reached(scene: &Scene<'_>) -> Option<Warning> {
     // A slot that flushes is not idle.
     let flushes = pass.flushes.count() as f64 / pass.seconds;
     let flushing = little(flushes, pass.flushes.mean().unwrap_or(0.0) / 1e9);
-    let reached = little(rate, pass.latencies.mean()? / 1e9) + flushing;
+    let failing =
+        little(pass.errors.count as f64 / pass.seconds, pass.failed.mean().unwrap_or(0.0) / 1e9);
+    let reached = little(rate, pass.latencies.mean()? / 1e9) + flushing + failing;
     (asked > 1.0 && reached < DEPTH_REACHED * asked).then(|| {
         warn(Flag::DepthNotReached, format!("{reached:.1} of {asked:.0} operations were in flight"))
     })?

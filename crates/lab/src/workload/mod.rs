@@ -8,6 +8,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod contents;
+mod errors;
 mod pattern;
 mod recorder;
 mod scatter;
@@ -17,6 +18,7 @@ mod worker;
 mod zipf;
 
 pub use contents::Contents;
+pub use errors::{ErrorLog, OnError};
 pub use pattern::{Area, Offsets, Pattern, Share};
 pub use recorder::{Recorder, TickPart};
 pub use scatter::Scatter;

@@ -22,6 +22,8 @@ pub struct TickPart {
     pub flushes: Delta,
     /// Latencies of an open loop's operations from their submission, which hide the wait for a slot.
     pub services: Delta,
+    /// Latencies of operations that failed.
+    pub failed: Delta,
     /// Bytes they moved where operations differ in size; `None` where each moves the stream's block.
     pub bytes: Option<u64>,
     /// Processor time the worker used since its last part, ns.
@@ -35,6 +37,7 @@ pub struct Recorder {
     latencies: Histogram,
     flushes: Option<Histogram>,
     services: Option<Histogram>,
+    failed: Option<Histogram>,
     bytes: Option<u64>,
     tick_end: Instant,
     tick_ns: u64,
@@ -60,6 +63,7 @@ impl Recorder {
             latencies: Histogram::new(),
             flushes: None,
             services: None,
+            failed: None,
             bytes: None,
             tick_end: Instant::NEVER,
             tick_ns,
@@ -102,6 +106,15 @@ impl Recorder {
         self.flushes.get_or_insert_with(Histogram::new).record(latency_ns);
     }
 
+    /// One operation failed.
+    #[cold]
+    pub fn record_failed(&mut self, latency_ns: u64, finished: Instant) {
+        if finished >= self.tick_end {
+            self.turn_to(finished);
+        }
+        self.failed.get_or_insert_with(Histogram::new).record(latency_ns);
+    }
+
     /// An open loop's operation took this long from its submission. Call before [`Self::record`].
     pub fn record_service(&mut self, latency_ns: u64) {
         self.services.get_or_insert_with(Histogram::new).record(latency_ns);
@@ -131,6 +144,7 @@ impl Recorder {
             latencies: Delta::new(),
             flushes: Delta::new(),
             services: Delta::new(),
+            failed: Delta::new(),
             bytes: self.bytes.as_mut().map(std::mem::take),
             cpu_ns: cpu_now.saturating_sub(self.cpu_ns),
             last,
@@ -142,6 +156,9 @@ impl Recorder {
         }
         if let Some(services) = &mut self.services {
             services.drain_delta(&mut part.services);
+        }
+        if let Some(failed) = &mut self.failed {
+            failed.drain_delta(&mut part.failed);
         }
         // The runner hangs up when it has given a stuck pass up; then nobody wants the part.
         let _ = self.sink.send(part);

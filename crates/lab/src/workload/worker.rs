@@ -5,7 +5,7 @@
 //!
 //! A real run gives every worker its own engine and thread; on a virtual clock one call drives all.
 
-use super::{Area, Contents, Offsets, Op, Recorder, Share, Stream, Syncing};
+use super::{Area, Contents, ErrorLog, Offsets, Op, Recorder, Share, Stream, Syncing};
 use block::{
     Actor, Command, Completion, Data, Drive, Durability, Engine, Extent, Instant, IoError, Payload,
     Request, Rng, Tag,
@@ -39,9 +39,11 @@ pub struct WorkerPlan {
     pub budget: Budget,
     /// Where all its random choices come from.
     pub seed: u64,
+    /// So many of its requests may fail before it gives up.
+    pub errors_max: u64,
 }
 
-/// Why a worker gave up.
+/// An operation that failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Failure {
     /// `read`, `write` or `flush`; or the operation on a tree.
@@ -123,7 +125,9 @@ pub struct Worker {
     left: u64,
     writes_since_flush: u32,
     schedule: Option<Schedule>,
+    /// Why it gave up.
     failure: Option<Failure>,
+    errors: ErrorLog,
 }
 
 impl Worker {
@@ -183,6 +187,7 @@ impl Worker {
                 issued: 0,
             }),
             failure: None,
+            errors: ErrorLog::new(plan.errors_max),
         }
     }
 
@@ -201,9 +206,14 @@ impl Worker {
         }
     }
 
-    /// What went wrong, if anything did.
+    /// Why it gave up, if it did.
     pub fn failure(&self) -> Option<Failure> {
         self.failure
+    }
+
+    /// Its requests that failed, whether it gave up or not.
+    pub fn errors(&self) -> &ErrorLog {
+        &self.errors
     }
 
     /// Whether its budget is used up, with nothing in flight.
@@ -386,20 +396,24 @@ impl Worker {
         if let Payload::Bytes(_) = completion.payload {
             entry.payload = completion.payload;
         }
-        if let Err(error) = completion.result {
-            return self.fail(slot, error);
-        }
         let issued = *entry.issued.get_or_insert(completion.issued);
-        match entry.phase {
-            Phase::Transfer => unreachable!("a plain transfer takes the plain way"),
-            Phase::ReadToModify => {
+        match (completion.result, entry.phase) {
+            (Err(error), _) => {
+                if self.fail(slot, error, issued, completion.finished) {
+                    return;
+                }
+            }
+            (Ok(()), Phase::Transfer) => unreachable!("a plain transfer takes the plain way"),
+            (Ok(()), Phase::ReadToModify) => {
                 (entry.phase, entry.is_write) = (Phase::Transfer, true);
                 let payload = self.take_payload(slot);
                 return self.write(engine, worker, slot, payload);
             }
-            Phase::WriteToCommit => return self.flush(engine, worker, slot, Phase::CommitFlush),
-            Phase::CommitFlush => self.record(slot, issued, completion.finished),
-            Phase::Flush => {
+            (Ok(()), Phase::WriteToCommit) => {
+                return self.flush(engine, worker, slot, Phase::CommitFlush);
+            }
+            (Ok(()), Phase::CommitFlush) => self.record(slot, issued, completion.finished),
+            (Ok(()), Phase::Flush) => {
                 let latency_ns = completion.finished.since(completion.issued);
                 self.recorder.record_flush(latency_ns, completion.finished);
             }
@@ -449,8 +463,9 @@ impl Worker {
         }
     }
 
+    /// An operation failed; whether the worker gives up.
     #[cold]
-    fn fail(&mut self, slot: u16, error: IoError) {
+    fn fail(&mut self, slot: u16, error: IoError, issued: Instant, finished: Instant) -> bool {
         let entry = &self.slots[usize::from(slot)];
         let operation = match entry.phase {
             Phase::CommitFlush | Phase::Flush => "flush",
@@ -458,9 +473,14 @@ impl Worker {
             _ => "read",
         };
         let failure = Failure { operation, offset: entry.offset, bytes: self.block_bytes, error };
+        self.recorder.record_failed(finished.since(entry.due.unwrap_or(issued)), finished);
+        if !self.errors.add(failure) && self.failure.is_none() {
+            return false;
+        }
         self.failure.get_or_insert(failure);
         self.left = 0;
         self.idle.push(slot);
+        true
     }
 }
 
@@ -492,8 +512,9 @@ pub fn drive<E: Engine + ?Sized>(
         for completion in done.drain(..) {
             let index = (completion.tag.0 >> 16) as usize;
             let worker = &mut workers[index];
-            failed |= completion.result.is_err();
+            let is_error = completion.result.is_err();
             worker.complete(engine, index, completion, failed);
+            failed |= is_error && worker.failure.is_some();
             maybe_spent |= worker.left == 0;
         }
         if failed || engine.now() >= until || stop.load(Ordering::Relaxed) {

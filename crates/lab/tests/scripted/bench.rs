@@ -114,7 +114,7 @@ impl Observer for Watcher {
             Event::Fill { done_bytes, total_bytes, .. } => {
                 self.fills.push((done_bytes, total_bytes));
             }
-            Event::Begin { .. } | Event::End { .. } => {}
+            Event::Begin { .. } | Event::End { .. } | Event::Failed(_) => {}
         }
     }
 
@@ -167,6 +167,7 @@ fn blank(targets: Vec<record::TargetInfo>, plan: &Plan) -> Record {
         }],
         cells: Vec::new(),
         left_out: Vec::new(),
+        failed: Vec::new(),
         paired: Vec::new(),
         rounds: None,
         flags: Vec::new(),

@@ -4,7 +4,8 @@ use super::drive::{Admission, CAPACITY_BYTES, Life, Script, ScriptedEngine, Serv
 use block::{Data, IoError};
 use lab::{
     target::{
-        Access, Crew, FastCache, Named, Need, Observation, Offer, Reset, Target, TargetError, Time,
+        Access, Condition, Crew, FastCache, Named, Need, Observation, Offer, Reset, Target,
+        TargetError, Time,
     },
     workload::{Caching, EngineChoice, Stream},
 };
@@ -25,6 +26,10 @@ pub struct Facts {
     pub inspected: Vec<Warning>,
     /// What a model would say of its caches.
     pub fast_caches: Rc<Told>,
+    /// Whether it is still there.
+    pub vanished: Rc<dyn Fn(&Life) -> Option<String>>,
+    /// What devices under it are about.
+    pub conditions: Rc<dyn Fn(&Life) -> Vec<Condition>>,
 }
 
 /// A scripted drive as a target.
@@ -101,6 +106,8 @@ impl Facts {
             },
             inspected: Vec::new(),
             fast_caches: Rc::new(|_| Vec::new()),
+            vanished: Rc::new(|_| None),
+            conditions: Rc::new(|_| Vec::new()),
         }
     }
 
@@ -160,6 +167,7 @@ fn info() -> TargetInfo {
                 }),
                 ..DriveIdentity::default()
             }),
+            ..BlockLayer::default()
         }],
         direct_alignment_bytes: Some(512),
         flags: Vec::new(),
@@ -219,6 +227,14 @@ impl Target for Scripted {
 
     fn fast_caches(&self) -> Vec<FastCache> {
         (self.facts.fast_caches)(&self.life.borrow())
+    }
+
+    fn vanished(&self) -> Option<String> {
+        (self.facts.vanished)(&self.life.borrow())
+    }
+
+    fn conditions(&mut self) -> Vec<Condition> {
+        (self.facts.conditions)(&self.life.borrow())
     }
 
     fn inspect(&mut self) -> Result<Vec<Warning>, TargetError> {

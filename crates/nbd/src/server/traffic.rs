@@ -89,6 +89,8 @@ pub struct Tally {
     pub latencies: [u64; LATENCY_BOUNDS_NS.len() + 1],
     /// All that they took, from the whole head of a request to its answer, in nanoseconds.
     pub latency_ns: u64,
+    /// The longest of them.
+    pub latency_ns_max: u64,
 }
 
 /// What a server has answered since it began.
@@ -128,6 +130,7 @@ impl Traffic {
         let class = LATENCY_BOUNDS_NS.iter().position(|&bound| took_ns <= bound);
         tally.latencies[class.unwrap_or(LATENCY_BOUNDS_NS.len())] += 1;
         tally.latency_ns += took_ns;
+        tally.latency_ns_max = tally.latency_ns_max.max(took_ns);
     }
 }
 
@@ -161,6 +164,7 @@ mod tests {
         let tally = traffic.of(Kind::Trim);
         assert_eq!((tally.requests, tally.bytes, tally.failures), (3, 21, 1));
         assert_eq!((tally.latencies[0], tally.latencies[1], tally.latencies[19]), (1, 1, 1));
+        assert_eq!(tally.latency_ns_max, u64::MAX >> 1);
         assert_eq!(traffic.failures(), 1);
         for (place, kind) in Kind::ALL.iter().enumerate() {
             assert_eq!(*kind as usize, place);

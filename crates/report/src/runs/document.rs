@@ -175,6 +175,9 @@ fn of_record(record: &Record) -> String {
         let were = if record.left_out.len() == 1 { "was" } else { "were" };
         text += &format!(" {} {were} left out.", counted(record.left_out.len(), "cell"));
     }
+    if record.failed_cells() > 0 {
+        text += &format!(" {} failed.", counted(record.failed_cells(), "cell"));
+    }
     text
 }
 
@@ -327,5 +330,7 @@ fn record_warnings(record: &Record) -> Vec<String> {
     texts.extend(
         record.left_out.iter().map(|cell| format!("Left out: {}: {}", cell.name, cell.reason)),
     );
+    let failed = record.failed.iter();
+    texts.extend(failed.map(|cell| format!("Failed: {}: {}", cell.name, cell.reason)));
     texts
 }

@@ -8,7 +8,8 @@ use super::{
 };
 use crate::number::{self, counted};
 use record::{
-    Cell, ManagedFlash, PairedVerdict, Record, State, TargetInfo, TargetKind, beside_verdict,
+    Cell, FailedCell, ManagedFlash, PairedVerdict, Record, State, TargetInfo, TargetKind,
+    beside_verdict,
 };
 
 /// The run's identity, its targets, and how it ended if not well.
@@ -196,7 +197,11 @@ fn label_text((key, value): (&String, &String)) -> String {
 
 fn state_line(record: &Record) -> String {
     let mut text = record.state.name().to_owned();
-    if let Some(error) = record.error.as_ref().filter(|&error| *error != text) {
+    let cells = record.failed_cells();
+    if record.error.is_some() && record.error == record.failed_sentence() {
+        // What failed is told below.
+        text += &format!(": {} failed, the others were measured", counted(cells, "cell"));
+    } else if let Some(error) = record.error.as_ref().filter(|&error| *error != text) {
         text += &format!(": {}", error.trim_end_matches('.'));
     }
     if record.state != State::Running {
@@ -237,6 +242,57 @@ pub(super) fn left_out_briefly(page: &mut Page, record: &Record) {
             Paint::Alert,
         );
     }
+}
+
+/// Cells of which a pass failed, with what is known of the requests; nothing where none did.
+pub fn failed(page: &mut Page, record: &Record) {
+    if record.failed.is_empty() {
+        return;
+    }
+    page.heading("Failed");
+    for cell in &record.failed {
+        let mut text = format!("{}: {}", failed_name(cell, record), cell.reason);
+        if cell.errors.count > 1 {
+            text += &format!(" ({})", cell.errors.words());
+        }
+        page.hanging("  ", &text, Paint::Wrong);
+    }
+}
+
+/// The same and the errors of cells that went on, each cell once.
+pub(super) fn failed_briefly(page: &mut Page, record: &Record) {
+    let failed = record.failed.iter();
+    let failed = failed.map(|cell| format!("{}: {}", failed_name(cell, record), cell.reason));
+    let mut lines: Vec<String> = failed.map(|text| format!("Failed: {text}")).collect();
+    let with_errors = record.cells.iter().filter_map(|cell| Some((cell, cell.errors.as_ref()?)));
+    lines.extend(
+        with_errors.map(|(cell, errors)| format!("Errors: {}: {}", cell.name, errors.words())),
+    );
+    if lines.is_empty() {
+        return;
+    }
+    page.gap();
+    let shown = if lines.len() > LEFT_OUT_MAX { LEFT_OUT_MAX - 1 } else { lines.len() };
+    for line in &lines[..shown] {
+        page.hanging("", line, Paint::Wrong);
+    }
+    if shown < lines.len() {
+        let more = counted(lines.len() - shown, "more cell");
+        page.painted(&format!("Failed, or with errors: {more}"), Paint::Wrong);
+    }
+}
+
+/// Which target and which pass, where there are several.
+fn failed_name(cell: &FailedCell, record: &Record) -> String {
+    let mut name = cell.name.clone();
+    if record.targets.len() > 1 {
+        let target = record.targets.get(cell.target).map_or("", |target| target.text.as_str());
+        name = format!("{target}, {name}");
+    }
+    if record.method.passes > 1 {
+        name += &format!(", pass {} of {}", cell.pass + 1, record.method.passes);
+    }
+    name
 }
 
 /// Target 1 against target 0.

@@ -41,6 +41,8 @@ fn table(
     let median = both || !any_burst;
     heads.extend(median.then_some(("p50", Align::Right)));
     heads.push(("p99", Align::Right));
+    let any_errors = cells.iter().any(|cell| cell.total.errors > 0);
+    heads.extend(any_errors.then_some(("errors", Align::Right)));
     let any_meaning = meaning::any(cells);
     heads.extend(any_meaning.then_some(("rate of", Align::Left)));
     let any_marks = marks.iter().any(|(mark, _)| !mark.is_empty());
@@ -57,6 +59,7 @@ fn table(
         row.extend(any_burst.then(|| (words::lasting(cell), Paint::Plain)));
         row.extend(median.then(|| (words::percentile(latency, 50.0), Paint::Plain)));
         row.push((words::percentile(latency, 99.0), Paint::Plain));
+        row.extend(any_errors.then(|| (cell.total.errors.to_string(), Paint::Wrong)));
         row.extend(any_meaning.then(|| (meaning::word(cell), Paint::Plain)));
         row.extend(any_marks.then(|| mark.clone()));
         table.painted_row(row);

@@ -192,6 +192,10 @@ fn failed(path: &Path, error: IoError, bytes: u64) -> TargetError {
                 block::display_bytes((bytes + MARGIN_BYTES).next_multiple_of(MARGIN_BYTES))
             ),
         },
+        IoError::Offline => TargetError {
+            kind: TargetErrorKind::Io,
+            message: format!("{shown}: the drive is gone: `dmesg` has its side"),
+        },
         _ => TargetError {
             kind: TargetErrorKind::Io,
             message: format!("{shown}: the drive failed ({error:?})"),

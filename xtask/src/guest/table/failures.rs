@@ -6,13 +6,68 @@ use crate::guest::scenario::{Scenario, UNTRIED};
 pub const ALL: &[Scenario] = &[
     Scenario {
         name: "bad-sector-fails-its-cell-alone",
-        prepare: "N=$(sectors $SCSI); printf '%s\\n' \"0 4000 linear $SCSI 0\" \
-            \"4000 8 error\" \"4008 $((N - 4008)) linear $SCSI 4008\" | dmsetup create bad",
+        prepare: BAD,
         command: "drivelab run /dev/mapper/bad --method /guest/two.toml --size 8M --quiet",
-        words: &["random read 4 KiB", "2048000"],
-        after: "unchanged $SCSI",
+        exit: 2,
+        words: &[
+            "random read 4 KiB",
+            "at offset 2048000",
+            "1 cell failed, the others were measured",
+        ],
+        after: "unchanged $SCSI && recorded '\"offset\": 2048000'",
         undo: "dmsetup remove bad",
-        fails_today: Some("A.5"),
+        ..UNTRIED
+    },
+    Scenario {
+        name: "bad-sector-ends-the-run",
+        prepare: BAD,
+        command: "drivelab run /dev/mapper/bad --method /guest/two.toml --size 8M --quiet \
+            --on-error stop",
+        exit: 2,
+        words: &["at offset 2048000", "No cell was measured"],
+        undo: "dmsetup remove bad",
+        ..UNTRIED
+    },
+    Scenario {
+        name: "bad-sector-is-counted",
+        prepare: BAD,
+        command: "drivelab run /dev/mapper/bad --method /guest/two.toml --size 8M --quiet \
+            --on-error count",
+        words: &["sequential read 4 KiB", "random read 4 KiB", "errors", "io_errors", "2048000"],
+        undo: "dmsetup remove bad",
+        ..UNTRIED
+    },
+    Scenario {
+        name: "bad-sector-under-a-fill",
+        prepare: BAD,
+        command: "drivelab run /dev/mapper/bad --destroy bad --destroy dm-0 $SHORT \
+            --set pattern=seq --set bound=once",
+        exit: 2,
+        words: &["not filled everywhere", "2 cells failed"],
+        undo: "dmsetup remove bad",
+        ..UNTRIED
+    },
+    Scenario {
+        name: "bad-sector-in-a-matrix",
+        prepare: BAD,
+        command: "drivelab matrix /dev/mapper/bad --destroy bad --destroy dm-0 --fs raw,ext4 \
+            --passes 1 --quiet --method /guest/short.toml --size 8M --set pattern=seq \
+            --set bound=once",
+        exit: 2,
+        words: &["Failed", "raw", "ext4"],
+        after: "! grep -q /dev/mapper/bad /proc/mounts",
+        undo: "dmsetup remove bad",
+        limit_s: 240,
+        ..UNTRIED
+    },
+    Scenario {
+        name: "bad-sector-in-a-study",
+        prepare: BAD,
+        command: "drivelab study easyco2007 --on /dev/mapper/bad --size 16M --max-time 10s \
+            --quiet --on-error count",
+        words: &["easyco2007"],
+        undo: "dmsetup remove bad",
+        limit_s: 240,
         ..UNTRIED
     },
     Scenario {
@@ -39,8 +94,21 @@ pub const ALL: &[Scenario] = &[
             drivelab run /dev/mapper/still --method /guest/reads.toml --size 8M --quiet \
             --set bound=time --max-time 15s; code=$?; wait; exit $code",
         words: &["random read 4 KiB", "stalled"],
+        after: "recorded '\"iops_without\"'",
         undo: "dmsetup resume still; dmsetup remove still",
-        fails_today: Some("A.6"),
+        ..UNTRIED
+    },
+    Scenario {
+        name: "no-answer-under-a-server",
+        prepare: ". /guest/ublk; modprobe ublk_drv
+            dmsetup create still --table \"0 $(sectors $NVME) linear $NVME 0\"",
+        command: ". /guest/ublk; start /dev/mapper/still --read-only --ublk || exit 1
+            dmsetup suspend still; (sleep 5; dmsetup resume still) &
+            dd if=/dev/ublkb0 of=/dev/null bs=4k count=1 iflag=direct status=none
+            wait $!; end",
+        words: &["the longest wait for an answer was 5."],
+        undo: "dmsetup resume still; kill -9 $(cat server); sleep 1; dmsetup remove still",
+        kernel: Some(Kernel::Six12),
         ..UNTRIED
     },
     Scenario {
@@ -50,8 +118,20 @@ pub const ALL: &[Scenario] = &[
             $VIRTIO $SCSI",
         command: "drivelab run /dev/md0 $READS",
         words: &["random read 4 KiB", "resync"],
+        after: "recorded '\"member_states\"' && recorded '\"level\": \"raid1\"'",
         undo: "mdadm --quiet --stop /dev/md0; echo 200000 >/proc/sys/dev/raid/speed_limit_max",
-        fails_today: Some("A.7"),
+        ..UNTRIED
+    },
+    Scenario {
+        name: "array-that-is-checked",
+        prepare: "echo 100 >/proc/sys/dev/raid/speed_limit_max
+            mdadm --quiet --create /dev/md0 --run --assume-clean --bitmap=internal --level=5 \
+            --chunk=64 --raid-devices=3 $VIRTIO $SCSI $SATA
+            echo check >/sys/block/md0/md/sync_action",
+        command: "drivelab run /dev/md0 $READS; drivelab show last --explain",
+        words: &["random read 4 KiB", "resync", "md0: check"],
+        after: "recorded '\"chunk_bytes\": 65536' && recorded '\"stripe_cache_pages\"'",
+        undo: "mdadm --quiet --stop /dev/md0; echo 200000 >/proc/sys/dev/raid/speed_limit_max",
         ..UNTRIED
     },
     Scenario {
@@ -61,7 +141,6 @@ pub const ALL: &[Scenario] = &[
         command: "drivelab run /dev/md0 $READS",
         words: &["random read 4 KiB", "degraded"],
         undo: "mdadm --quiet --stop /dev/md0",
-        fails_today: Some("A.7"),
         ..UNTRIED
     },
     Scenario {
@@ -72,10 +151,13 @@ pub const ALL: &[Scenario] = &[
             dmsetup create pool --table '0 131072 thin-pool /dev/mapper/meta /dev/mapper/data 128 0'
             dmsetup message pool 0 'create_thin 0'
             dmsetup create thin --table '0 262144 thin /dev/mapper/pool 0'",
-        command: "drivelab run /dev/mapper/thin --destroy /dev/mapper/thin $SHORT",
-        words: &["random write 4 KiB", "allocat"],
+        command: "D=$(readlink -f /sys/dev/block/$(dmsetup info -c --noheadings --separator : \
+            -o major,minor thin)); D=${D##*/}
+            drivelab run /dev/mapper/thin --destroy $D --destroy thin --method /guest/reads.toml \
+            --set op=write --size 8M --quiet",
+        words: &["random write 4 KiB", "allocating"],
+        after: "recorded '\"mapping\": \"thin\"'",
         undo: "dmsetup remove thin; dmsetup remove pool; dmsetup remove data; dmsetup remove meta",
-        fails_today: Some("A.7"),
         ..UNTRIED
     },
     Scenario {
@@ -154,14 +236,102 @@ pub const ALL: &[Scenario] = &[
     },
     Scenario {
         name: "drive-pulled-out",
-        prepare: "sleep 0",
         command: "(sleep 3; echo 1 >/sys/block/${SPARE##*/}/device/device/remove) &
             drivelab run $SPARE --method /guest/reads.toml --size 8M --quiet --set bound=time \
             --max-time 20s",
         exit: 2,
         words: &["is gone"],
         never: &["fill = 1"],
-        fails_today: Some("A.4"),
+        ..UNTRIED
+    },
+    Scenario {
+        name: "gone-while-errors-are-counted",
+        prepare: PULLED,
+        command: ". ./pulled; (sleep 3; pull) &
+            drivelab run $D --method /guest/reads.toml --size 8M --quiet --set bound=time \
+            --max-time 60s --on-error count",
+        exit: 2,
+        words: &["is gone"],
+        undo: UNPULLED,
+        ..UNTRIED
+    },
+    Scenario {
+        name: "gone-under-a-matrix",
+        prepare: PULLED,
+        command: ". ./pulled; (sleep 12; pull) &
+            drivelab matrix $D --destroy $N --destroy $S --fs raw --passes 9 --quiet \
+            --method /guest/reads.toml --size 8M --set bound=time --max-time 20s",
+        exit: 2,
+        words: &["is gone", "raw"],
+        never: &["fill = 1"],
+        undo: UNPULLED,
+        limit_s: 240,
+        ..UNTRIED
+    },
+    Scenario {
+        name: "gone-under-a-volume",
+        prepare: PULLED,
+        command: ". ./pulled; drivelab flash create $D --destroy $N --destroy $S >/dev/null
+            (sleep 5; pull) &
+            drivelab run flash:$D --method /guest/reads.toml --size 8M --quiet --set op=write \
+            --set bound=time --max-time 60s",
+        exit: 2,
+        words: &["is gone"],
+        never: &["NoSpace", "fill = 1", "o space left"],
+        undo: UNPULLED,
+        ..UNTRIED
+    },
+    Scenario {
+        name: "gone-under-a-server",
+        prepare: PULLED,
+        command: ". ./pulled; . /guest/ublk; modprobe ublk_drv; start $D --read-only --ublk
+            pull; dd if=/dev/ublkb0 of=/dev/null bs=4k count=1 iflag=direct; end; code=$?; cat said
+            exit $code",
+        exit: 2,
+        words: &["is gone"],
+        undo: UNPULLED,
+        kernel: Some(Kernel::Six12),
+        ..UNTRIED
+    },
+    Scenario {
+        name: "gone-under-a-study",
+        prepare: PULLED,
+        command: ". ./pulled; (sleep 8; pull) &
+            drivelab study easyco2007 --on $D --size 16M --max-time 60s --quiet",
+        exit: 2,
+        words: &["is gone"],
+        undo: UNPULLED,
+        limit_s: 240,
+        ..UNTRIED
+    },
+    Scenario {
+        name: "stack-of-luks-on-lvm",
+        prepare: "modprobe dm-crypt; head -c 32 /dev/urandom >key
+            lvm vgcreate -q vg $SATA; lvm lvcreate -q -Zn -an -L 128M -n crypt vg
+            lvm vgchange -q -ay --noudevsync vg
+            cryptsetup luksFormat -q --pbkdf pbkdf2 --pbkdf-force-iterations 1000 \
+                /dev/mapper/vg-crypt key
+            cryptsetup open --key-file key /dev/mapper/vg-crypt secret",
+        command: "drivelab run /dev/mapper/secret $READS && drivelab show last --json",
+        words: &[
+            "\"cipher\": \"aes-xts-plain64\"",
+            "\"format\": \"LUKS2\"",
+            "\"volume\": \"vg/crypt\"",
+        ],
+        undo: "cryptsetup close secret; lvm vgchange -q -an vg; lvm vgremove -q -f vg",
         ..UNTRIED
     },
 ];
+
+/// A drive of which 8 sectors fail, at 2048000.
+const BAD: &str = "N=$(sectors $SCSI); printf '%s\\n' \"0 4000 linear $SCSI 0\" \
+    \"4000 8 error\" \"4008 $((N - 4008)) linear $SCSI 4008\" | dmsetup create bad";
+
+/// A drive that `pull` takes away: its path, name and serial in `./pulled`.
+const PULLED: &str = "modprobe scsi_debug dev_size_mb=128 delay=0
+    until_so sh -c 'ls /sys/bus/pseudo/drivers/scsi_debug/adapter0/host*/target*/*/block/sd*'
+    N=$(basename $(ls -d /sys/bus/pseudo/drivers/scsi_debug/adapter0/host*/target*/*/block/sd*))
+    until_so test -b /dev/$N
+    S=$(tr -cd 'A-Za-z0-9_-' </sys/block/$N/device/vpd_pg80)
+    echo \"N=$N; D=/dev/$N; S='$S'; pull() { echo 1 >/sys/block/$N/device/delete; }\" >pulled";
+const UNPULLED: &str = "kill -9 $(cat server) 2>/dev/null; sleep 1; rmmod scsi_debug";

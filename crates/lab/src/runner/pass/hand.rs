@@ -3,7 +3,7 @@
 use crate::{
     target::{Drivable, Seat, TargetError, TreeSeat},
     workload::{
-        Failure, Recorder, Worker, WorkerPlan,
+        ErrorLog, Failure, Recorder, Worker, WorkerPlan,
         tree::{Tree, TreeWorker, TreeWorkerPlan},
     },
 };
@@ -23,6 +23,8 @@ pub(super) trait Hand {
     fn finish(&mut self);
     /// Why it gave up, if it did.
     fn failure(&self) -> Option<Failure>;
+    /// Its operations that failed.
+    fn errors(&self) -> &ErrorLog;
     /// Makes everything durable; gives the time when it was.
     fn flush(&mut self) -> Result<Instant, IoError>;
     /// The engine's name and features.
@@ -80,6 +82,10 @@ impl Hand for OnEngine {
         self.workers[0].failure().or(self.held_back)
     }
 
+    fn errors(&self) -> &ErrorLog {
+        self.workers[0].errors()
+    }
+
     fn flush(&mut self) -> Result<Instant, IoError> {
         self.engine.flush()
     }
@@ -110,6 +116,10 @@ impl Hand for OnTree {
 
     fn failure(&self) -> Option<Failure> {
         self.worker.failure()
+    }
+
+    fn errors(&self) -> &ErrorLog {
+        self.worker.errors()
     }
 
     fn flush(&mut self) -> Result<Instant, IoError> {

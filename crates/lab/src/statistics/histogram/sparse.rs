@@ -67,6 +67,11 @@ impl Delta {
     pub fn count(&self) -> u64 {
         self.buckets.iter().map(|&(_, count)| count).sum()
     }
+
+    /// The greatest value in ns, exactly.
+    pub fn max(&self) -> Option<u64> {
+        (self.totals.min_ns <= self.totals.max_ns).then_some(self.totals.max_ns)
+    }
 }
 
 impl Histogram {

@@ -4,7 +4,7 @@
 //! into strings that are kept. The order of visits is made before the start.
 
 use super::{Act, Tree, TreeCell, TreeOp, TreeOrder};
-use crate::workload::{Failure, Recorder, Share};
+use crate::workload::{ErrorLog, Failure, Recorder, Share};
 use block::{Instant, IoError, Rng};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -32,6 +32,8 @@ pub struct TreeWorkerPlan {
     pub seed: u64,
     /// Where names and sizes come from: the same for all cells of a tree.
     pub tree_seed: u64,
+    /// So many of its operations may fail before it gives up.
+    pub errors_max: u64,
 }
 
 /// A worker at work.
@@ -43,6 +45,7 @@ pub struct TreeWorker {
     paths: Paths,
     issued: Instant,
     failure: Option<Failure>,
+    errors: ErrorLog,
 }
 
 /// The strings that paths are written into.
@@ -60,8 +63,12 @@ impl TreeWorker {
             Ok(visits) => (visits, None),
             Err(error) => (Vec::new(), Some(failure_of(TreeOp::Readdir, 0, 0, error))),
         };
+        let mut errors = ErrorLog::new(plan.errors_max);
+        if let Some(failure) = failure {
+            errors.add(failure);
+        }
         let (paths, issued) = (Paths::default(), Instant(0));
-        Self { plan, recorder, visits, paths, issued, failure }
+        Self { plan, recorder, visits, paths, issued, failure, errors }
     }
 
     /// The pass begins, on the worker's own thread.
@@ -87,8 +94,13 @@ impl TreeWorker {
                 }
                 left -= 1;
                 if let Err(failure) = self.one(tree, u64::from(self.visits[turn])) {
-                    self.failure = Some(failure);
-                    return;
+                    let now = tree.now();
+                    self.recorder.record_failed(now.since(self.issued), now);
+                    self.issued = now;
+                    if self.errors.add(failure) {
+                        self.failure = Some(failure);
+                        return;
+                    }
                 }
             }
         }
@@ -119,6 +131,11 @@ impl TreeWorker {
     /// Why it gave up, if it did.
     pub fn failure(&self) -> Option<Failure> {
         self.failure
+    }
+
+    /// Its operations that failed, whether it gave up or not.
+    pub fn errors(&self) -> &ErrorLog {
+        &self.errors
     }
 }
 
