@@ -2,13 +2,14 @@
 //!
 //! Nothing here opens a device. It refuses to know whether the drive is fast: that is measured.
 
+pub(crate) mod array;
 mod drive;
 mod flags;
 mod link;
 pub(crate) mod stack;
 pub(crate) mod tools;
 
-pub(crate) use drive::{identity_of, temperature_of};
+pub(crate) use drive::{identity_of, temperature_of, usb_device};
 pub use flags::Findings;
 pub use tools::ask_tools;
 
@@ -201,7 +202,7 @@ fn new_file(path: &Path) -> Result<(PathBuf, TargetKind), HostError> {
         Some("/dev") => {
             let (shown, near) = (path.display(), near());
             let sentence =
-                format!("there is no device {shown}: `lsblk` lists those there are.{near}");
+                format!("there is no device {shown}: `drivelab devices` lists those there are.{near}");
             Err(HostError::new(ErrorKind::NotFound, sentence.trim_end_matches('.')))
         }
         Some(_) => Err(missing::refuse_kernels_place(&directory).expect_err("it is one")),
