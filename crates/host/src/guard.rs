@@ -349,6 +349,25 @@ fn of_device(device: &BlockDevice, openers: &[Opener], roots: &Roots) -> Vec<(Bl
     found.collect()
 }
 
+/// Other processes with a device open, for whoever reads it.
+pub(crate) struct Elsewhere {
+    /// A clause each.
+    pub clauses: Vec<String>,
+    /// Processes that this user may not look at.
+    pub unseen: usize,
+}
+
+/// Who else has a device open, or what shares bytes with it.
+pub(crate) fn open_elsewhere_of(number: DeviceNumber, roots: &Roots) -> Elsewhere {
+    let openers = openers::openers(roots);
+    let device = BlockDevice::numbered(number, roots);
+    let found = device.map(|device| {
+        let found = of_device(&device, &openers.found, roots);
+        found.iter().map(|(what, opener)| opener.clause(what, &device)).collect()
+    });
+    Elsewhere { clauses: found.unwrap_or_default(), unseen: openers.unseen }
+}
+
 /// The process that has it open for exclusive use, if one can be seen: the kernel holds no
 /// descriptor.
 fn name_holder(reason: Reason, device: &BlockDevice, roots: &Roots) -> Reason {

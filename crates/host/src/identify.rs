@@ -15,7 +15,7 @@ pub use tools::ask_tools;
 
 use crate::{
     error::{ErrorKind, HostError},
-    missing,
+    guard, missing,
     mountinfo::{Mount, mount_of, mounts},
     roots::{DeviceNumber, Roots, read_text},
     sysfs::BlockDevice,
@@ -102,6 +102,9 @@ fn device_info(
             ),
         });
     }
+    if let Some(number) = number {
+        findings.warnings.extend(open_elsewhere(number, roots));
+    }
     TargetInfo {
         text: text.to_owned(),
         kind: TargetKind::BlockDevice,
@@ -118,6 +121,22 @@ fn device_info(
         price: None,
         identity: Some(device_identity(diskseq, roots)),
     }
+}
+
+/// Other processes that have the device open; what this user cannot see of them.
+fn open_elsewhere(number: DeviceNumber, roots: &Roots) -> Vec<Warning> {
+    let guard::Elsewhere { clauses, unseen } = guard::open_elsewhere_of(number, roots);
+    let mut texts: Vec<String> = clauses
+        .into_iter()
+        .map(|clause| format!("{clause} and may disturb what is measured: stop it first"))
+        .collect();
+    if unseen > 0 {
+        texts.push(
+            "whether another process has the device open could not be seen: run as root to know"
+                .to_owned(),
+        );
+    }
+    texts.into_iter().map(|text| Warning { flag: None, text }).collect()
 }
 
 /// What tells a file or directory from another of its name.

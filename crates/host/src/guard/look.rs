@@ -116,11 +116,7 @@ fn uses(device: &BlockDevice, open: &[(BlockDevice, Opener)], roots: &Roots) -> 
             found.strip_prefix(&own).map(str::to_owned).unwrap_or(found)
         })
         .collect();
-    uses.extend(open.iter().map(|(what, opener)| {
-        let how = if opener.writes { "writing" } else { "reading" };
-        let what = if what.number == device.number { "it" } else { what.name.as_str() };
-        format!("{} has {what} open for {how}", opener.who())
-    }));
+    uses.extend(open.iter().map(|(what, opener)| opener.clause(what, device)));
     uses.dedup();
     uses
 }

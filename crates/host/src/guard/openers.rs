@@ -4,7 +4,10 @@
 //! disk claims nothing. Compared by device number: a node may have any name. Only root sees the
 //! descriptors of everybody.
 
-use crate::roots::{DeviceNumber, Roots, names_in, read_text};
+use crate::{
+    roots::{DeviceNumber, Roots, names_in, read_text},
+    sysfs::BlockDevice,
+};
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
 use std::{
     fs, io,
@@ -28,6 +31,13 @@ impl Opener {
     /// `process 123 (qemu)`.
     pub(crate) fn who(&self) -> String {
         format!("process {} ({})", self.process, self.name)
+    }
+
+    /// `process 123 (qemu) has sda1 open for writing`; `it` for the device itself.
+    pub(crate) fn clause(&self, what: &BlockDevice, device: &BlockDevice) -> String {
+        let how = if self.writes { "writing" } else { "reading" };
+        let what = if what.number == device.number { "it" } else { what.name.as_str() };
+        format!("{} has {what} open for {how}", self.who())
     }
 }
 

@@ -61,7 +61,8 @@ pub(super) fn other_paths(device: &BlockDevice, roots: &Roots) -> Vec<BlockDevic
     let mut own = vec![device.clone()];
     own.extend(closure(&own, |device| super::loops::below(device, roots)));
     let mut others: Vec<BlockDevice> = Vec::new();
-    for part in &own {
+    let parents: Vec<_> = own.iter().filter_map(|part| Some(part.parent()?.number)).collect();
+    for part in own.iter().filter(|part| !parents.contains(&part.number)) {
         let disk = part.parent().unwrap_or_else(|| part.clone());
         if kind_of(&disk) != "disk" {
             continue;
