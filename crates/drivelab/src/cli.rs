@@ -50,6 +50,8 @@ pub enum Verb {
     #[command(about = "List the drives that can be modelled, show one, or propose one from a run")]
     #[command(long_about = DRIVES_ABOUT)]
     Drives(DrivesArguments),
+    #[command(about = "List this machine's block devices: what is on them, and what may be done", long_about = DEVICES_ABOUT)]
+    Devices(DevicesArguments),
     #[command(about = "Show the history in a browser, on this machine", long_about = WEB_ABOUT)]
     Web(WebArguments),
 }
@@ -119,7 +121,7 @@ pub struct RunArguments {
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "How much")]
     pub max_written: Option<u64>,
 
-    /// Let write cells overwrite the block device with this serial (without one: this name)
+    /// Let write cells overwrite this block device: its serial, or what `drivelab devices` says
     #[arg(long, value_name = "SERIAL", help_heading = "Safety")]
     pub destroy: Vec<OsString>,
 
@@ -282,7 +284,7 @@ pub struct ServeArguments {
 
     /// Let clients change the file or device so named
     ///
-    /// The name of a file, or a device's serial; of one without a serial its name.
+    /// The name of a file, or a device's serial; `drivelab devices` has the word of each.
     #[arg(long, value_name = "NAME")]
     pub destroy: Vec<OsString>,
 
@@ -415,6 +417,29 @@ pub struct FitArguments {
     /// The history to read
     #[arg(long, value_name = "PATH")]
     pub store: Option<PathBuf>,
+}
+
+/// What `devices --help` opens with.
+const DEVICES_ABOUT: &str = "\
+Every block device of this machine: bus, model, size, the word that --destroy takes for it, what is on it and who uses it, whether \
+drivelab would measure it, and if not, why. Nothing is written, and nothing is held.
+
+As an ordinary user it says what it could not see.";
+
+/// `drivelab devices`.
+#[derive(Args, Debug)]
+pub struct DevicesArguments {
+    /// All about one: a kernel name, a path, or the word after --destroy
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+
+    /// Loop devices without a file and disks of memory, too
+    #[arg(long)]
+    pub all: bool,
+
+    /// As JSON (docs/devices-format.md)
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// What `restore --help` opens with.

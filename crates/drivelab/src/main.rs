@@ -1,7 +1,8 @@
 //! drivelab: is this drive, volume or array as fast as its data sheet says, for my workload?
 //!
 //! ```text
-//!   cli (words)  ->  run | study | serve | show | history | compare | advise | report | drives | web
+//!   cli (words)  ->  run | study | serve | show | history | compare | advise | report | drives |
+//!                     devices | web
 //!   ->  stdout: tables and data, stderr: talk
 //! ```
 //!
@@ -13,6 +14,7 @@ mod advise;
 mod cli;
 mod compare;
 mod complaint;
+mod devices;
 mod drives;
 mod duration;
 mod flash;
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         cli::Verb::Advise(arguments) => advise::advise(&arguments),
         cli::Verb::Report(arguments) => report::report(&arguments),
         cli::Verb::Drives(arguments) => drives::drives(&arguments),
+        cli::Verb::Devices(arguments) => devices::devices(&arguments),
         cli::Verb::Web(arguments) => web::web(&arguments),
     };
     match outcome {

@@ -45,6 +45,12 @@ pub fn style_of_list() -> Style {
     Style { width: columns.unwrap_or(usize::MAX), ..style() }
 }
 
+/// Lines of the terminal; `None` when stdout is none.
+pub fn rows() -> Option<usize> {
+    let stdout = console::Term::stdout();
+    stdout.size_checked().map(|(rows, _)| usize::from(rows)).filter(|_| io::stdout().is_terminal())
+}
+
 fn terminal_columns() -> Option<usize> {
     let asked: Option<usize> = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
     asked

@@ -7,7 +7,7 @@
 
 use crate::{
     cli::WebArguments,
-    interrupt,
+    devices, interrupt,
     known::{Named, prices},
     output,
 };
@@ -44,7 +44,12 @@ pub fn web(arguments: &WebArguments) -> Result<ExitCode> {
     }
     output::print(&ready(&store, server.address()))?;
     let first_run = first_run(arguments.store.as_deref());
-    let history = History { store, first_run: &first_run, prices: &|record| prices_of(record) };
+    let history = History {
+        store,
+        first_run: &first_run,
+        prices: &|record| prices_of(record),
+        devices: &devices::rows_for_web,
+    };
     server.run(&history, &stop).context("the listening socket failed: start it again")?;
     Ok(ExitCode::SUCCESS)
 }

@@ -6,9 +6,9 @@ use common::Call;
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Every verb there is; grow it with `cli::Verb`.
-const VERBS: [&str; 13] = [
+const VERBS: [&str; 14] = [
     "run", "study", "matrix", "restore", "flash", "serve", "history", "show", "compare", "advise",
-    "report", "drives", "web",
+    "report", "drives", "devices", "web",
 ];
 
 /// Every page of the help.
@@ -33,6 +33,7 @@ const PAGES: &[&[&str]] = &[
     &["report"],
     &["drives"],
     &["drives", "fit"],
+    &["devices"],
     &["web"],
 ];
 

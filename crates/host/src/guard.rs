@@ -3,8 +3,9 @@
 //! ```text
 //!   path -> opened once: a device with O_EXCL -> its inode, or its number
 //!        -> claims (mounts, swap, holders, loops, pools)           claims, loops
+//!        -> the same drive by another path; who else has it open   paths, openers
 //!        -> what it holds, and its partitions                      signature, opinion
-//!        -> Cleared -> Consent -> Permit                           consent, identity
+//!        -> Cleared -> Consent -> Permit                           consent, naming, identity
 //!        -> Reserved, while mkfs and mount work on it              reserve
 //! ```
 //!
@@ -17,8 +18,12 @@ mod claims;
 mod consent;
 mod identity;
 mod inode;
+mod look;
 mod loops;
+mod naming;
+mod openers;
 mod opinion;
+mod paths;
 mod refusal;
 mod reserve;
 mod signature;
@@ -26,6 +31,9 @@ mod signature;
 pub use consent::Consent;
 pub use identity::Identity;
 pub use inode::Inode;
+pub(crate) use look::{Look, look, no_look};
+pub use naming::quoted;
+pub(crate) use openers::openers as all_openers;
 pub use refusal::{Reason, Refusal};
 pub use reserve::{Reserved, check, identity_at};
 pub use signature::{FLASH_MAGIC, holds_volume, signatures};
@@ -35,9 +43,10 @@ use crate::{
     error::HostError,
     lock::range_holder,
     roots::{DeviceNumber, Roots},
-    sysfs::BlockDevice,
+    sysfs::{BlockDevice, closure},
 };
-use consent::Naming;
+use naming::Naming;
+use openers::Opener;
 use std::{
     fs,
     fs::{File, Metadata, OpenOptions},
@@ -238,7 +247,8 @@ fn judge(path: &Path, holding: Holding, roots: &Roots) -> Result<Cleared, Reason
     let number = number_of(&facts).ok_or(Reason::NotABlockDevice)?;
     let device = BlockDevice::numbered(number, roots).ok_or(Reason::Unknown)?;
     check_claims(&device, roots)?;
-    let file = open_exclusively(&canonical)?;
+    let file =
+        open_exclusively(&canonical).map_err(|reason| name_holder(reason, &device, roots))?;
     if number_of(&file.metadata().map_err(unreadable)?) != Some(number) {
         return Err(Reason::Unknown);
     }
@@ -246,13 +256,20 @@ fn judge(path: &Path, holding: Holding, roots: &Roots) -> Result<Cleared, Reason
         .map_err(|error| Reason::UsedBelow { error: error.to_string() })?;
     // Whoever was quicker than the exclusive open is seen now; nobody can come later.
     check_claims(&device, roots)?;
+    check_openers(&device, roots)?;
+    // Before the signatures: to wipe what is seen through one of two paths is no advice.
+    let naming = Naming::of_device(&device, roots)?;
     if holding != Holding::Anything {
         check_signatures(&device, &canonical, &file, holding, roots)?;
     }
-    let naming = Naming::of_device(&device, roots)?;
     let (bytes, identity) = (device.bytes(), Some(Identity::of(&device, roots)));
     let held = Held { file, path: canonical, bytes, identity, below };
     Ok(Cleared { held, given: path.to_owned(), naming })
+}
+
+/// The number of the block device that a path leads to.
+pub(crate) fn number_at(path: &Path) -> Option<DeviceNumber> {
+    number_of(&fs::metadata(path).ok()?)
 }
 
 fn number_of(facts: &Metadata) -> Option<DeviceNumber> {
@@ -261,12 +278,14 @@ fn number_of(facts: &Metadata) -> Option<DeviceNumber> {
 }
 
 /// What the kernel's texts alone say against overwriting a device: nothing is opened, so a plain user may
-/// ask, for a plan. That it passes is no permit.
+/// ask, for a plan. That it passes is no permit. Who has it open is seen as far as the user may see.
 ///
 /// # Errors
 /// The reason for a refusal.
 pub fn judge_claims(number: DeviceNumber, roots: &Roots) -> Result<(), Reason> {
-    check_claims(&BlockDevice::numbered(number, roots).ok_or(Reason::Unknown)?, roots)
+    let device = BlockDevice::numbered(number, roots).ok_or(Reason::Unknown)?;
+    check_claims(&device, roots)?;
+    check_openers(&device, roots)
 }
 
 fn check_claims(device: &BlockDevice, roots: &Roots) -> Result<(), Reason> {
@@ -275,13 +294,97 @@ fn check_claims(device: &BlockDevice, roots: &Roots) -> Result<(), Reason> {
     if device.bytes() == 0 {
         return Err(Reason::NoMedium);
     }
+    if device.text("dm/suspended").as_deref() == Some("1") {
+        return Err(Reason::Suspended);
+    }
     if with_disk().any(|part| part.text("ro").as_deref() == Some("1")) {
         return Err(Reason::ReadOnly);
     }
     if device.queue_text("zoned").is_some_and(|zoned| zoned != "none") {
         return Err(Reason::Zoned);
     }
-    claims::claim_on(device, roots).map_or(Ok(()), Err)
+    let claim = claims::claim_on(device, roots);
+    claim.or_else(|| paths::claim_elsewhere(device, roots)).map_or(Ok(()), Err)
+}
+
+/// Refuses what another process may write meanwhile: a virtual machine on the raw device, a
+/// database. Programs that look at a device open it so for a moment, so a writer is looked for
+/// again for a second.
+fn check_openers(device: &BlockDevice, roots: &Roots) -> Result<(), Reason> {
+    const TRIES: u32 = 10;
+    for left in (0..TRIES).rev() {
+        let Some((device, opener)) = open_elsewhere(device, roots).into_iter().next() else {
+            break;
+        };
+        if !opener.writes {
+            break;
+        }
+        if left == 0 {
+            return Err(Reason::OpenElsewhere { device: device.name, holder: opener.who() });
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    Ok(())
+}
+
+/// Other processes that have open what shares bytes with a device, by whichever path: its
+/// partitions, its disk, what it stands on. Writers come first.
+fn open_elsewhere(device: &BlockDevice, roots: &Roots) -> Vec<(BlockDevice, Opener)> {
+    of_device(device, &openers::openers(roots).found, roots)
+}
+
+fn of_device(
+    device: &BlockDevice,
+    openers: &[Opener],
+    roots: &Roots,
+) -> Vec<(BlockDevice, Opener)> {
+    if openers.is_empty() {
+        return Vec::new();
+    }
+    let mut shared = vec![device.clone()];
+    shared.extend(closure(&shared, |device| loops::below(device, roots)));
+    shared.extend(device.partitions());
+    for other in paths::other_paths(device, roots) {
+        shared.extend(other.partitions());
+        shared.extend(other.parent());
+        shared.push(other);
+    }
+    let found = openers.iter().filter_map(|opener| {
+        let device = shared.iter().find(|device| device.number == opener.number)?;
+        Some((device.clone(), opener.clone()))
+    });
+    found.collect()
+}
+
+/// Other processes with a device open, for whoever reads it.
+pub(crate) struct Elsewhere {
+    /// A clause each.
+    pub clauses: Vec<String>,
+    /// Processes that this user may not look at.
+    pub unseen: usize,
+}
+
+/// Who else has a device open, or what shares bytes with it.
+pub(crate) fn open_elsewhere_of(number: DeviceNumber, roots: &Roots) -> Elsewhere {
+    let openers = openers::openers(roots);
+    let device = BlockDevice::numbered(number, roots);
+    let found = device.map(|device| {
+        let found = of_device(&device, &openers.found, roots);
+        found.iter().map(|(what, opener)| opener.clause(what, &device)).collect()
+    });
+    Elsewhere { clauses: found.unwrap_or_default(), unseen: openers.unseen }
+}
+
+/// The process that has it open for exclusive use, if one can be seen: the kernel holds no
+/// descriptor.
+fn name_holder(reason: Reason, device: &BlockDevice, roots: &Roots) -> Reason {
+    match reason {
+        Reason::Busy { holder: None } => {
+            let opener = open_elsewhere(device, roots).into_iter().next();
+            Reason::Busy { holder: opener.map(|(_, opener)| opener.who()) }
+        }
+        other => other,
+    }
 }
 
 fn unreadable(error: io::Error) -> Reason {
@@ -293,7 +396,7 @@ fn unreadable(error: io::Error) -> Reason {
 
 fn not_opened(error: io::Error) -> Reason {
     match error.raw_os_error() {
-        Some(libc::EBUSY) => Reason::Busy,
+        Some(libc::EBUSY) => Reason::Busy { holder: None },
         Some(libc::EROFS) => Reason::ReadOnly,
         _ => unreadable(error),
     }
@@ -327,26 +430,31 @@ fn check_signatures(
     holding: Holding,
     roots: &Roots,
 ) -> Result<(), Reason> {
-    let mut found = Vec::new();
-    let mut note = |device: &BlockDevice, path: &Path, file: &File| {
-        let mut names = signatures(file, device.bytes()).map_err(unreadable)?;
-        if names.is_empty() {
-            names = opinion::known_to_blkid(path, roots)?;
-        }
-        found.extend(names.into_iter().map(|name| (device.name.clone(), name)));
-        Ok(())
-    };
-    note(device, path, file)?;
+    let mut found = signatures_on(device, path, file, roots)?;
     for partition in device.partitions() {
         // The node may be missing (a container); then what it holds cannot be ruled out.
         let node = roots.dev.join(&partition.name);
         let file = File::open(&node).map_err(|error| Reason::Unreadable {
             error: format!("{}: {error}", node.display()),
         })?;
-        note(&partition, &node, &file)?;
+        found.extend(signatures_on(&partition, &node, &file, roots)?);
     }
     let is_volume = |(of, name): &(String, String)| {
         *of == device.name && name == signature::FLASH_NAME && holding == Holding::Volume
     };
     if found.iter().all(is_volume) { Ok(()) } else { Err(Reason::Signature { found }) }
+}
+
+/// Kernel name and format of what a device holds, but for its partitions.
+fn signatures_on(
+    device: &BlockDevice,
+    path: &Path,
+    file: &File,
+    roots: &Roots,
+) -> Result<Vec<(String, String)>, Reason> {
+    let mut names = signatures(file, device.bytes()).map_err(unreadable)?;
+    if names.is_empty() {
+        names = opinion::known_to_blkid(path, roots)?;
+    }
+    Ok(names.into_iter().map(|name| (device.name.clone(), name)).collect())
 }

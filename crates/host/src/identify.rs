@@ -2,6 +2,7 @@
 //!
 //! Nothing here opens a device. It refuses to know whether the drive is fast: that is measured.
 
+pub(crate) mod array;
 mod details;
 mod drive;
 mod flags;
@@ -9,13 +10,13 @@ mod link;
 pub(crate) mod stack;
 pub(crate) mod tools;
 
-pub(crate) use drive::{identity_of, temperature_of};
+pub(crate) use drive::{identity_of, temperature_of, usb_device};
 pub use flags::Findings;
 pub use tools::ask_tools;
 
 use crate::{
     error::{ErrorKind, HostError},
-    missing,
+    guard, missing,
     mountinfo::{Mount, mount_of, mounts},
     roots::{DeviceNumber, Roots, read_text},
     sysfs::BlockDevice,
@@ -103,6 +104,9 @@ fn device_info(
             ),
         });
     }
+    if let Some(number) = number {
+        findings.warnings.extend(open_elsewhere(number, roots));
+    }
     TargetInfo {
         text: text.to_owned(),
         kind: TargetKind::BlockDevice,
@@ -120,6 +124,22 @@ fn device_info(
         price: None,
         identity: Some(device_identity(diskseq, roots)),
     }
+}
+
+/// Other processes that have the device open; what this user cannot see of them.
+fn open_elsewhere(number: DeviceNumber, roots: &Roots) -> Vec<Warning> {
+    let guard::Elsewhere { clauses, unseen } = guard::open_elsewhere_of(number, roots);
+    let mut texts: Vec<String> = clauses
+        .into_iter()
+        .map(|clause| format!("{clause} and may disturb what is measured: stop it first"))
+        .collect();
+    if unseen > 0 {
+        texts.push(
+            "whether another process has the device open could not be seen: run as root to know"
+                .to_owned(),
+        );
+    }
+    texts.into_iter().map(|text| Warning { flag: None, text }).collect()
 }
 
 /// What tells a file or directory from another of its name.
@@ -203,8 +223,9 @@ fn new_file(path: &Path) -> Result<(PathBuf, TargetKind), HostError> {
         None => Ok((directory.join(name), TargetKind::NewFile)),
         Some("/dev") => {
             let (shown, near) = (path.display(), near());
-            let sentence =
-                format!("there is no device {shown}: `lsblk` lists those there are.{near}");
+            let sentence = format!(
+                "there is no device {shown}: `drivelab devices` lists those there are.{near}"
+            );
             Err(HostError::new(ErrorKind::NotFound, sentence.trim_end_matches('.')))
         }
         Some(_) => Err(missing::refuse_kernels_place(&directory).expect_err("it is one")),

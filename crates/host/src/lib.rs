@@ -4,6 +4,7 @@
 //!   identify   path        -> record::TargetInfo   file system, block devices, drives, flags
 //!   environment            -> record::Environment  host, kernel, memory, processor
 //!   guard      path -> Cleared -> Consent -> Permit   or a Refusal with the cure
+//!   devices    -> every block device: what is on it, who uses it, whether it may be written
 //!   contents   file        -> holes, unwritten extents, all-zero blocks
 //!   directory  path        -> a directory held open: names in it go by descriptor
 //!   missing    path        -> what may have been meant, where nothing is
@@ -28,6 +29,7 @@ mod sysfs;
 
 pub mod condition;
 pub mod contents;
+pub mod devices;
 pub mod directory;
 pub mod environment;
 pub mod guard;

@@ -32,7 +32,11 @@ impl FakeDrive {
     }
 
     fn has(&self, attribute: &str, text: &str) {
-        self.machine.attribute("sdb", attribute, text);
+        self.has_as("sdb", attribute, text);
+    }
+
+    fn has_as(&self, name: &str, attribute: &str, text: &str) {
+        self.machine.attribute(name, attribute, text);
     }
 
     /// Another drive beside it, with a serial.
@@ -109,21 +113,188 @@ fn a_serial_with_spaces_is_quoted_in_the_refusal() {
     drive.agreed(&["WD-WCC 4E'1"]).expect("the serial was typed");
 }
 
+/// Every partition was agreed to by the serial of its drive: `p1` typed for `p2` passed.
 #[test]
-fn a_partition_is_agreed_to_by_the_serial_of_its_drive() {
+fn a_partition_is_agreed_to_by_its_drives_serial_and_its_own_number() {
     let device = need!(LoopDevice::of_zeros(16 * MIB), ROOT);
     let machine = FakeMachine::new();
     machine.disk("host0", "sdb", "8:16");
+    machine.attribute("sdb", "device/model", "Example SSD 860");
     machine.attribute("sdb", "device/serial", "S3Z9NX0M");
-    machine.partition("sdb", "sdb1", &number_of(&device), 2048);
-    machine.attribute("sdb1", "size", &(16 * MIB / 512).to_string());
+    machine.partition("sdb", "sdb2", &number_of(&device), 2048);
+    machine.attribute("sdb2", "partition", "2");
+    machine.attribute("sdb2", "size", &(16 * MIB / 512).to_string());
     let judged = |typed: &str| {
         let cleared = judge_destruction(&device.path, &machine.roots)?;
         cleared.confirm(&Consent::typed([typed]))
     };
-    let text = judged("sdb1").expect_err("a name").to_string();
-    assert!(text.contains("type `--destroy S3Z9NX0M`"), "{text}");
-    judged("S3Z9NX0M").expect("the serial was typed");
+    for typed in ["sdb2", "S3Z9NX0M", "S3Z9NX0M-part1", "S3Z9NX0M-part22"] {
+        let text = judged(typed).expect_err("another").to_string();
+        assert!(text.contains("type `--destroy S3Z9NX0M-part2`"), "{text}");
+    }
+    judged("S3Z9NX0M-part2").expect("drive and number were typed");
+}
+
+/// A machine whose one free device is a loop device that /sys calls something else.
+fn called(name: &str, bus: &str, attributes: &[(&str, &str)]) -> Option<FakeDrive> {
+    let device = LoopDevice::of_zeros(16 * MIB)?;
+    let machine = FakeMachine::new();
+    machine.disk(bus, name, &number_of(&device));
+    machine.attribute(name, "size", &(16 * MIB / 512).to_string());
+    for (file, text) in attributes {
+        machine.attribute(name, file, text);
+    }
+    Some(FakeDrive { device, machine })
+}
+
+/// The word for a logical volume was `dm-0`, another volume after the next boot, and the name that
+/// its owner gave it was refused.
+#[test]
+fn a_mapping_is_agreed_to_by_its_name_or_its_uuid() {
+    let uuid = "LVM-KzAbCdEf0123";
+    let facts = [("dm/name", "my--vg-data"), ("dm/uuid", uuid)];
+    let drive = need!(called("dm-0", "virtual", &facts), ROOT);
+    let cure = "type `--destroy my--vg-data` (`dm-0` may be another device after the next boot)";
+    drive.refuses(&["dm-0"], &["`dm-0` is not its name", cure]);
+    for typed in ["my", "data", "vg-data", "my-vg-data", "my--vg", "/dev/dm-0", drive.device.text()]
+    {
+        drive.refuses(&[typed], &["type `--destroy my--vg-data`"]);
+    }
+    let uuid_link = format!("dm-uuid-{uuid}");
+    for typed in [
+        "my--vg-data",
+        "my-vg/data",
+        "/dev/my-vg/data",
+        "/dev/mapper/my--vg-data",
+        uuid,
+        "dm-name-my--vg-data",
+        &uuid_link,
+        "/dev/disk/by-id/dm-name-my--vg-data",
+    ] {
+        drive.agreed(&[typed]).expect(typed);
+    }
+}
+
+/// The word for an array was `md127`, which is whichever array came first.
+#[test]
+fn an_array_is_agreed_to_by_its_name_or_its_uuid() {
+    let facts = [("md/level", "raid1"), ("md/uuid", "0a1b2c3d-0011-2233-4455-66778899aabb")];
+    let drive = need!(called("md127", "virtual", &facts), ROOT);
+    let uuid = "0a1b2c3d:00112233:44556677:8899aabb";
+    drive.refuses(&["md127"], &["`md127` is not its UUID", &format!("type `--destroy {uuid}`")]);
+    for typed in [uuid, "0a1b2c3d-0011-2233-4455-66778899aabb", &format!("md-uuid-{uuid}")] {
+        drive.agreed(&[typed]).expect(typed);
+    }
+    // Its members' superblocks have its name; the same array, read by root.
+    drive.machine.disk("host7", "sdm", "8:192");
+    drive.machine.stack("md127", "sdm");
+    let mut image = vec![0; 64 << 10];
+    image[4096..4104].copy_from_slice(&[0xfc, 0x4e, 0x2b, 0xa9, 1, 0, 0, 0]);
+    image[4096 + 16..4096 + 32].copy_from_slice(&[0x0a; 16]);
+    image[4096 + 32..4096 + 41].copy_from_slice(b"host:tank");
+    drive.machine.write("dev/sdm", &image);
+    drive.refuses(&["md127"], &["`md127` is not its name", "type `--destroy tank`"]);
+    for typed in ["tank", "host:tank", "/dev/md/tank", "md-name-host:tank"] {
+        drive.agreed(&[typed]).expect(typed);
+    }
+    // A number is no name: it is what the array was called by the kernel of that day.
+    image[4096 + 32..4096 + 41].copy_from_slice(b"host:0\0\0\0");
+    drive.machine.write("dev/sdm", &image);
+    drive.refuses(&["0"], &["is not its UUID"]);
+    drive.agreed(&["host:0"]).expect("the whole name");
+}
+
+/// A USB stick has no page with a serial: its word was `sdc`. The USB device above it has one.
+#[test]
+fn a_usb_drive_is_agreed_to_by_the_serial_of_its_usb_device() {
+    let bus = "pci0/usb2/2-1/2-1:1.0/host6/target6:0:0/6:0:0:0";
+    let facts = [("device/vendor", "Kingston"), ("device/model", "DataTraveler 3.0")];
+    let drive = need!(called("sdc", bus, &facts), ROOT);
+    drive.machine.write("sys/devices/pci0/usb2/2-1/idVendor", "0951");
+    drive.machine.write("sys/devices/pci0/usb2/2-1/serial", "E0D55EA5741C");
+    drive.refuses(&["sdc"], &["`sdc` is not its serial", "type `--destroy E0D55EA5741C`"]);
+    drive.agreed(&["E0D55EA5741C"]).expect("the serial was typed");
+    let link = "usb-Kingston_DataTraveler_3.0_E0D55EA5741C-0:0";
+    for typed in [link, &format!("/dev/disk/by-id/{link}")] {
+        drive.agreed(&[typed]).expect(typed);
+    }
+    drive.refuses(&["usb-Kingston_DataTraveler_3.0_E0D55EA5741D-0:0"], &["E0D55EA5741C"]);
+    // The other slot of the same reader, with a card of the same size.
+    let beside = "pci0/usb2/2-1/2-1:1.0/host6/target6:0:0/6:0:0:1";
+    drive.machine.disk(beside, "sdd", "8:48");
+    drive.machine.attribute("sdd", "device/model", "DataTraveler 3.0");
+    drive.machine.attribute("sdd", "size", &(16 * MIB / 512).to_string());
+    drive.refuses(&["E0D55EA5741C"], &["type `--destroy E0D55EA5741C-0:0`"]);
+    drive.agreed(&["E0D55EA5741C-0:0"]).expect("serial and unit");
+}
+
+/// What has no name of its own was agreed to by `sdc`, which is another drive after the next boot.
+#[test]
+fn a_drive_without_serial_or_wwn_is_agreed_to_by_name_model_and_size() {
+    let drive = need!(called("sdc", "host4", &[("device/model", "Flash Disk")]), ROOT);
+    let cure = "type `--destroy sdc-Flash_Disk-16MiB`";
+    for typed in ["sdc", "/dev/sdc", "sdc-Flash_Disk-32MiB", "sdd-Flash_Disk-16MiB"] {
+        drive.refuses(&[typed], &[cure]);
+    }
+    drive.agreed(&["sdc-Flash_Disk-16MiB"]).expect("all three");
+    drive.has_as("sdc", "wwid", "naa.5002538d41a2b3c4");
+    drive.refuses(&["sdc"], &["is not its WWN", "type `--destroy naa.5002538d41a2b3c4`"]);
+    drive.agreed(&["wwn-0x5002538d41a2b3c4"]).expect("as udev writes it");
+}
+
+/// The names that udev gives drives say which they are, and were refused as paths.
+#[test]
+fn a_name_of_disk_by_id_agrees_wherever_there_is_a_udev() {
+    let cases: &[(&str, &str, &[(&str, &str)], &[&str])] = &[
+        (
+            "sdb",
+            "pci0/ata3/host2/target2:0:0/2:0:0:0",
+            &[
+                ("device/vendor", "ATA"),
+                ("device/model", "Samsung SSD 860 "),
+                ("device/serial", "S3"),
+            ],
+            // The kernel cuts the model off, and udev does not.
+            &["ata-Samsung_SSD_860_S3"],
+        ),
+        (
+            "sdb",
+            "pci0/ata3/host2/target2:0:0/2:0:0:0",
+            &[("device/model", "Samsung SSD 860X"), ("device/serial", "S3")],
+            &["ata-Samsung_SSD_860X_EVO_500GB_S3"],
+        ),
+        (
+            "nvme0n1",
+            "pci0/nvme/nvme0",
+            &[
+                ("device/model", "Example NVMe"),
+                ("device/serial", "S3"),
+                ("nsid", "1"),
+                ("wwid", "eui.0025385b71b00001"),
+            ],
+            &["nvme-Example_NVMe_S3", "nvme-Example_NVMe_S3_1", "nvme-eui.0025385b71b00001"],
+        ),
+        ("vdb", "pci0/virtio3", &[("serial", "S3")], &["virtio-S3"]),
+        (
+            "sdb",
+            "pci0/host4/target4:0:0/4:0:0:0",
+            &[
+                ("device/vendor", "QEMU"),
+                ("device/model", "QEMU HARDDISK"),
+                ("device/serial", "S3"),
+            ],
+            &["scsi-SQEMU_QEMU_HARDDISK_S3", "scsi-0QEMU_QEMU_HARDDISK_S3"],
+        ),
+    ];
+    for (name, bus, facts, links) in cases {
+        let drive = need!(called(name, bus, facts), ROOT);
+        for link in *links {
+            drive.agreed(&[link]).expect(link);
+            drive.agreed(&[&format!("/dev/disk/by-id/{link}")]).expect(link);
+            drive.refuses(&[&format!("{link}X")], &["type `--destroy S3`"]);
+            drive.refuses(&[&format!("{link}-part1")], &["type `--destroy S3`"]);
+        }
+    }
 }
 
 /// Bridges and cheap sticks all have one serial, and so has a drive that is attached by two paths:
@@ -133,11 +304,17 @@ fn a_partition_is_agreed_to_by_the_serial_of_its_drive() {
 fn a_serial_that_two_drives_have_agrees_to_neither() {
     let drive = need!(FakeDrive::new("000000000000"), ROOT);
     drive.beside("sdc", "8:32", "000000000000");
+    // Of another size it is another drive; the serial tells which neither way.
+    let cure = "type `--destroy sdb-Example_SSD_860-16MiB`";
+    drive.refuses(&["000000000000"], &[cure]);
+    drive.machine.attribute("sdc", "device/model", "Example SSD 860");
+    drive.machine.attribute("sdc", "size", &(16 * MIB / 512).to_string());
     let twin = ["sdc has the same serial", "two paths", "/sys/block/sdc/device/delete"];
     drive.refuses(&["000000000000"], &twin);
     // The same world-wide name, too: one drive.
     drive.has("wwid", "naa.5002538d41a2b3c4");
     drive.machine.attribute("sdc", "wwid", "naa.5002538d41a2b3c4");
+    let twin = ["sdc has the same WWN", twin[1], twin[2]];
     drive.refuses(&["000000000000"], &twin);
     drive.refuses(&["naa.5002538d41a2b3c4"], &twin);
     // An empty slot of the same reader is no path to anything.

@@ -195,3 +195,122 @@ fn a_file_that_is_swap_or_mounted_is_refused_under_each_name() {
     machine.write("other", "data");
     judge_file(&machine.path("other"), &machine.roots).expect("nobody's");
 }
+
+/// `sdb` and `sdc` are two paths to one drive, and `sda` another.
+fn two_paths() -> FakeMachine {
+    let machine = machine();
+    machine.disk("host2", "sdc", "8:32");
+    for name in ["sdb", "sdc"] {
+        machine.attribute(name, "wwid", "naa.5000c500aabbccdd");
+    }
+    machine
+}
+
+/// The file system of `sdb` was mounted, `sdc` looked free, and the advice for what was seen on it
+/// was `wipefs -a /dev/sdc`.
+#[test]
+fn a_drive_in_use_by_another_path_is_refused_with_the_cure_of_that_path() {
+    let machine = two_paths();
+    machine.mount("8:16", "mnt", "ext4", "/dev/sdb", "rw");
+    let words = ["it is the same drive as sdb, which is in use: sdb is mounted at", "`umount "];
+    assert_refused(&machine, "8:32", &words);
+    assert_free(&machine, "8:0");
+    // Another drive, whatever its serial.
+    machine.attribute("sdc", "wwid", "naa.5000c500aabbccde");
+    assert_free(&machine, "8:32");
+}
+
+#[test]
+fn a_drive_mapped_by_another_path_is_refused_and_below_one_multipath_device_it_is_not() {
+    let machine = two_paths();
+    machine.disk("virtual", "dm-0", "253:0");
+    machine.attribute("dm-0", "dm/name", "plain");
+    machine.stack("dm-0", "sdb");
+    assert_refused(&machine, "8:32", &["the same drive as sdb", "sdb is part of dm-0 (plain)"]);
+    assert_free(&machine, "253:0");
+    machine.stack("dm-0", "sdc");
+    assert_free(&machine, "253:0");
+    // A third path that something else uses.
+    machine.disk("host3", "sdd", "8:48");
+    machine.attribute("sdd", "wwid", "naa.5000c500aabbccdd");
+    assert_free(&machine, "253:0");
+    machine.mount("8:48", "mnt", "ext4", "/dev/sdd", "rw");
+    assert_refused(&machine, "253:0", &["the same drive as sdd"]);
+}
+
+#[test]
+fn a_partition_is_in_use_by_another_path_where_the_same_partition_is() {
+    let machine = two_paths();
+    for (disk, number) in [("sdb", "8:17"), ("sdc", "8:33")] {
+        machine.partition(disk, &format!("{disk}1"), number, 2048);
+    }
+    for (disk, number) in [("sdb", "8:18"), ("sdc", "8:34")] {
+        machine.partition(disk, &format!("{disk}2"), number, 999_424);
+    }
+    machine.mount("8:17", "mnt", "ext4", "/dev/sdb1", "rw");
+    assert_refused(&machine, "8:33", &["the same drive as sdb1", "sdb1 is mounted"]);
+    assert_free(&machine, "8:34");
+    assert_refused(&machine, "8:32", &["the same drive as sdb,", "sdb1 is mounted"]);
+}
+
+/// Without world-wide names: one serial alone is what makers of cheap bridges give to all.
+#[test]
+fn serial_model_and_size_together_are_one_drive() {
+    let machine = machine();
+    machine.disk("host2", "sdc", "8:32");
+    for name in ["sdb", "sdc"] {
+        machine.attribute(name, "device/serial", "000000000000");
+        machine.attribute(name, "device/model", "Bridge");
+    }
+    machine.mount("8:16", "mnt", "ext4", "/dev/sdb", "rw");
+    assert_refused(&machine, "8:32", &["it is the same drive as sdb"]);
+    machine.attribute("sdc", "size", "4096");
+    assert_free(&machine, "8:32");
+}
+
+/// A descriptor in /proc, made of files: process, number, name, flags as open(2) takes them.
+fn descriptor(machine: &FakeMachine, process: u32, name: &str, device: &str, flags: &str) {
+    let place = format!("proc/{process}");
+    machine.write(&format!("{place}/comm"), name);
+    machine.write(&format!("{place}/fdinfo/9"), format!("pos:\t0\nflags:\t{flags}\n"));
+    std::fs::create_dir_all(machine.path(&format!("{place}/fd"))).expect("a directory");
+    let link = machine.path(&format!("{place}/fd/9"));
+    std::os::unix::fs::symlink(format!("/dev/{device}"), link).expect("a link");
+}
+
+/// Only exclusive holders were seen. A writer of a partition writes the drive, and one of the drive
+/// the partition; a sister is nobody's affair.
+#[test]
+fn a_process_that_may_write_what_shares_bytes_is_refused() {
+    let cases = [
+        ("sda", "8:1", true),
+        ("sda", "8:0", true),
+        ("sda1", "8:0", true),
+        ("sda1", "8:2", false),
+        ("sdb", "8:0", false),
+    ];
+    for (device, number, is_refused) in cases {
+        let machine = machine();
+        descriptor(&machine, 4_194_200, "qemu-system-x86", device, "02100002");
+        if is_refused {
+            let who = format!("process 4194200 (qemu-system-x86) has {device} open for writing");
+            assert_refused(&machine, number, &[&who, "stop it first"]);
+        } else {
+            assert_free(&machine, number);
+        }
+    }
+    let machine = two_paths();
+    descriptor(&machine, 4_194_200, "postgres", "sdb", "0100001");
+    assert_refused(&machine, "8:32", &["(postgres) has sdb open for writing"]);
+    // A mapping over it, and a reader, a descriptor without access, and an array's own manager.
+    for (name, flags) in [("smartd", "0100000"), ("udevd", "012000002"), ("mdmon", "0100002")] {
+        let machine = two_paths();
+        descriptor(&machine, 4_194_200, name, "sdb", flags);
+        assert_free(&machine, "8:16");
+    }
+    let machine = two_paths();
+    machine.disk("virtual", "dm-0", "253:0");
+    machine.stack("dm-0", "sdb");
+    descriptor(&machine, 4_194_200, "dd", "sdb", "0100001");
+    assert_refused(&machine, "253:0", &["(dd) has sdb open for writing"]);
+}

@@ -59,7 +59,7 @@ fn a_blank_device_is_permitted_when_its_name_is_typed() {
         assert_eq!((permit.path(), permit.bytes()), (&*device.path, 16 * MIB));
         // The hold keeps others out, and the held path leads to the device.
         let second = judge(&device.path).expect_err("held");
-        assert_eq!(second.reason, Reason::Busy);
+        assert!(matches!(second.reason, Reason::Busy { .. }), "{second}");
         assert!(second.to_string().contains("exclusive use"), "{second}");
         let (access, caching) = (engine::Access::ReadWrite, engine::Caching::Direct);
         let held = (permit.file(), permit.path());
@@ -372,4 +372,71 @@ fn files_directories_and_nothing_are_refused() {
     assert_eq!(fs::read_to_string(&file).expect("it stays"), "data");
     let refusal = judge(&directory.path().join("absent")).expect_err("nothing");
     assert_eq!(refusal.reason, Reason::Missing);
+}
+
+/// A process that has the device open, until it is dropped.
+struct Holder(std::process::Child);
+
+impl Holder {
+    /// `how` is a redirection of the shell: `<>` to read and write, `<` to read.
+    fn new(how: &str, device: &LoopDevice) -> Self {
+        let script = format!("exec 9{how}{}; echo open; exec sleep 600", device.text());
+        let mut shell = Command::new("sh");
+        let shell = shell.args(["-c", &script]).stdout(Stdio::piped()).stdin(Stdio::null());
+        let mut child = shell.spawn().expect("a shell");
+        let mut said = [0; 5];
+        let stdout = child.stdout.as_mut().expect("it is piped");
+        stdout.read_exact(&mut said).expect("it says that it is open");
+        Self(child)
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        self.0.kill().expect("it runs");
+        self.0.wait().expect("it ends");
+    }
+}
+
+/// A virtual machine had the raw device open. It claims nothing, so the exclusive open went through,
+/// and drivelab wrote over the disk of a running guest.
+#[test]
+fn a_device_that_another_process_may_write_is_refused_with_its_name() {
+    let device = need!(LoopDevice::of_zeros(16 * MIB), ROOT);
+    let holder = Holder::new("<>", &device);
+    let process = format!("process {} (sleep)", holder.0.id());
+    let words = [&*process, "open for writing", device.name(), "stop it first"];
+    let reason = assert_refused(&device.path, &device.image, &words);
+    assert!(matches!(reason, Reason::OpenElsewhere { .. }), "{reason:?}");
+    // By another node of the same number, too.
+    let number = fs::metadata(&device.path).expect("a node");
+    let number = std::os::unix::fs::MetadataExt::rdev(&number);
+    let node = device.directory("nodes").join("other");
+    let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+    let made =
+        run("mknod", &[node.to_str().expect("plain"), "b", &major.to_string(), &minor.to_string()]);
+    if made.is_some() {
+        judge(&node).expect_err("the same device");
+    }
+    let seen = host::devices::survey_one(device.text(), &Roots::default()).expect("it is there");
+    let seen = &seen.devices[0];
+    assert!(seen.uses.iter().any(|clause| clause.contains(&process)), "{seen:?}");
+    assert!(seen.reads && !seen.writes, "{seen:?}");
+    drop(holder);
+    judge(&device.path).expect("nobody has it any more");
+}
+
+/// Somebody who only reads is disturbed, and loses nothing: the target's warnings tell of him.
+#[test]
+fn a_device_that_another_process_reads_is_permitted_and_told_of() {
+    let device = need!(LoopDevice::of_zeros(16 * MIB), ROOT);
+    let holder = Holder::new("<", &device);
+    judge(&device.path).expect("a reader is no writer");
+    let info = host::target_info(&device.path, device.text(), &Roots::default()).expect("a device");
+    let process = format!("process {} (sleep) has it open for reading", holder.0.id());
+    let texts: Vec<&str> = info.warnings.iter().map(|warning| &*warning.text).collect();
+    assert!(texts.iter().any(|text| text.contains(&process)), "{texts:?}");
+    drop(holder);
+    let info = host::target_info(&device.path, device.text(), &Roots::default()).expect("a device");
+    assert!(!info.warnings.iter().any(|warning| warning.text.contains("process")), "{info:?}");
 }

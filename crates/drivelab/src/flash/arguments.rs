@@ -89,7 +89,7 @@ pub struct CreateArguments {
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "Where")]
     pub drive_size: Option<u64>,
 
-    /// Overwrite the device with this serial (without one: this name), or the file of this name
+    /// Overwrite the device with this serial (`drivelab devices` has it), or the file of this name
     #[arg(long, value_name = "NAME", help_heading = "Where")]
     pub destroy: Vec<OsString>,
 

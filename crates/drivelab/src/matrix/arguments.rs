@@ -134,7 +134,7 @@ pub struct MatrixArguments {
     #[arg(long, value_name = "N", help_heading = "What to run")]
     pub seed: Option<u64>,
 
-    /// Let everything on the device with this serial (without one: this name) be lost
+    /// Let everything on the device with this serial be lost; `drivelab devices` has the word of each
     #[arg(long, value_name = "SERIAL", help_heading = "Safety")]
     pub destroy: Vec<OsString>,
 

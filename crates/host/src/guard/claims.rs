@@ -15,13 +15,19 @@ use std::path::Path;
 
 /// The first claim found on the device, on what it contains, or on what contains it.
 pub(crate) fn claim_on(device: &BlockDevice, roots: &Roots) -> Option<Reason> {
+    claims_on(device, roots).into_iter().next()
+}
+
+/// Every claim, the weightiest first.
+pub(super) fn claims_on(device: &BlockDevice, roots: &Roots) -> Vec<Reason> {
     let relatives = Relatives::of(device, roots);
-    mounted(&relatives, roots)
-        .or_else(|| swapped(&relatives, roots))
-        .or_else(|| held(&relatives))
-        .or_else(|| looped(&relatives, roots))
-        .or_else(|| shared_file(device, roots))
-        .or_else(|| pooled(&relatives, roots))
+    let mut claims = mounted(&relatives, roots);
+    claims.extend(swapped(&relatives, roots));
+    claims.extend(held(&relatives));
+    claims.extend(looped(&relatives, roots));
+    claims.extend(shared_file(device, roots));
+    claims.extend(pooled(&relatives, roots));
+    claims
 }
 
 /// The first claim found on a regular file, by whatever name it is in use.
@@ -81,20 +87,22 @@ impl Relatives {
     }
 }
 
-fn mounted(relatives: &Relatives, roots: &Roots) -> Option<Reason> {
-    mounts(roots).iter().find_map(|mount| {
+fn mounted(relatives: &Relatives, roots: &Roots) -> Vec<Reason> {
+    let claim = |mount: &Mount| {
         let mut devices = devices_of(mount, roots).into_iter();
         let device = devices.find(|device| relatives.with_number(device.number).is_some())?;
         Some(Reason::Mounted { device: device.name, mount_point: mount.mount_point.clone() })
-    })
+    };
+    mounts(roots).iter().filter_map(claim).collect()
 }
 
-fn swapped(relatives: &Relatives, roots: &Roots) -> Option<Reason> {
+fn swapped(relatives: &Relatives, roots: &Roots) -> Vec<Reason> {
     let text = read_text(&roots.proc.join("swaps")).unwrap_or_default();
-    swap_paths(&text).iter().find_map(|path| {
+    let claim = |path: &String| {
         let device = relatives.with_number(roots.device_named(path)?)?;
         Some(Reason::Swap { device: device.name.clone() })
-    })
+    };
+    swap_paths(&text).iter().filter_map(claim).collect()
 }
 
 /// First column of /proc/swaps, below its heading, unescaped.
@@ -103,14 +111,25 @@ fn swap_paths(text: &str) -> Vec<String> {
     paths.map(unescape_octal).collect()
 }
 
-fn held(relatives: &Relatives) -> Option<Reason> {
-    relatives.own.iter().find_map(|device| {
-        let holder = device.holders().first().map(|holder| holder.name.clone());
+fn held(relatives: &Relatives) -> Vec<Reason> {
+    let claim = |device: &BlockDevice| {
+        let mut holders: Vec<String> = device.holders().iter().map(called).collect();
         // bcache registers its backing and cache devices here before the holder link exists.
-        let cached = || device.directory.join("bcache").exists().then(|| "bcache".to_owned());
-        let holder = holder.or_else(cached)?;
-        Some(Reason::Held { device: device.name.clone(), holder })
-    })
+        if holders.is_empty() && device.directory.join("bcache").exists() {
+            holders.push("bcache".to_owned());
+        }
+        let held = |holder| Reason::Held { device: device.name.clone(), holder };
+        holders.into_iter().map(held).collect::<Vec<_>>()
+    };
+    relatives.own.iter().flat_map(claim).collect()
+}
+
+/// `md0`; of a mapping with the name that its owner gave: `dm-0 (vg-data)`.
+pub(super) fn called(device: &BlockDevice) -> String {
+    match device.text("dm/name") {
+        Some(name) => format!("{} ({name})", device.name),
+        None => device.name.clone(),
+    }
 }
 
 fn looped(relatives: &Relatives, roots: &Roots) -> Option<Reason> {

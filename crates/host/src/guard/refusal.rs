@@ -22,6 +22,8 @@ pub enum Reason {
     },
     /// It has no bytes: a loop device without a file, a reader without a card.
     NoMedium,
+    /// A mapping whose owner has stopped it for a while.
+    Suspended,
     /// The device or its disk is write-protected.
     ReadOnly,
     /// A zoned drive takes only sequential writes.
@@ -65,7 +67,24 @@ pub enum Reason {
         device: String,
     },
     /// Somebody has it open exclusively.
-    Busy,
+    Busy {
+        /// Who, as far as it can be seen: `process 123 (qemu)`.
+        holder: Option<String>,
+    },
+    /// Another process has it open and may write.
+    OpenElsewhere {
+        /// Kernel name of what it has open.
+        device: String,
+        /// Which: `process 123 (qemu)`.
+        holder: String,
+    },
+    /// Another path leads to the same drive, and that one is in use.
+    SameDrive {
+        /// Kernel name of the other path.
+        other: String,
+        /// What uses it.
+        reason: Box<Reason>,
+    },
     /// The file behind the loop device, or what is below it, is in use by its own name.
     UsedBelow {
         /// By whom, with the cure.
@@ -80,7 +99,7 @@ pub enum Reason {
     Twin {
         /// Kernel name of the other.
         device: String,
-        /// What both have: `serial` or `WWN`.
+        /// What both have: `WWN`, or `serial, model and size`.
         same: &'static str,
     },
     /// It is no longer the device that was agreed to.
@@ -97,12 +116,14 @@ pub enum Reason {
     NotConfirmed {
         /// What must be typed, as a shell takes it.
         expected: String,
-        /// What that is: `serial`, `WWN` or `name`.
+        /// What that is: `serial`, `WWN`, `name`, `UUID`...
         called: &'static str,
         /// What would be lost: `a Samsung SSD 860 EVO of 466 GiB`.
         what: String,
         /// What was typed, if anything.
         typed: Vec<String>,
+        /// Of a device that has a better name: its kernel name, which may be another's tomorrow.
+        kernel_name: Option<String>,
     },
 }
 
@@ -136,6 +157,7 @@ impl Reason {
             Self::Unknown => "/sys says nothing about it, so nothing can be ruled out".into(),
             Self::Unreadable { error } => format!("it cannot be opened and examined ({error})"),
             Self::NoMedium => "it has no medium".into(),
+            Self::Suspended => "it is suspended, and answers nothing".into(),
             Self::ReadOnly => "it is read-only".into(),
             Self::Zoned => "it is a zoned drive, which takes no random writes".into(),
             Self::Mounted { device, mount_point } if mount_point == "/" => {
@@ -153,7 +175,17 @@ impl Reason {
                 format!("{loop_device} is attached to the same file, {file}")
             }
             Self::PoolMember { device } => format!("{device} belongs to an imported ZFS pool"),
-            Self::Busy => "somebody has it open for exclusive use".into(),
+            Self::Busy { holder } => {
+                let holder = holder.as_deref().unwrap_or("somebody");
+                format!("{holder} has it open for exclusive use")
+            }
+            Self::OpenElsewhere { device, holder } => {
+                format!("{holder} has {device} open for writing")
+            }
+            Self::SameDrive { other, reason } => {
+                let used = reason.found();
+                format!("it is the same drive as {other}, which is in use: {used}")
+            }
             Self::Signature { found } => {
                 let list: Vec<String> =
                     found.iter().map(|(device, name)| format!("{name} on {device}")).collect();
@@ -180,10 +212,14 @@ impl Reason {
 
 impl Refusal {
     /// What the user can do about it, a clause.
-    fn cure(&self) -> String {
+    pub fn cure(&self) -> String {
+        self.cure_of(&self.reason)
+    }
+
+    fn cure_of(&self, reason: &Reason) -> String {
         let surely =
             |command: &str| format!("make sure that it is the right drive, then `{command}`");
-        match &self.reason {
+        match reason {
             Reason::Missing => {
                 let near = missing::did_you_mean(&self.path, &[], &Roots::default());
                 format!("check the spelling.{near}").trim_end_matches('.').to_owned()
@@ -193,6 +229,7 @@ impl Refusal {
             Reason::Unknown => "run where /sys is mounted".into(),
             Reason::Unreadable { .. } => "run as root".into(),
             Reason::NoMedium => "insert one, or attach a file with `losetup`".into(),
+            Reason::Suspended => "`dmsetup resume` it first".into(),
             Reason::ReadOnly => "name a writable device or file, or only read it".into(),
             Reason::Zoned => "leave out --destroy to read it".into(),
             Reason::Mounted { mount_point, .. } if mount_point == "/" => {
@@ -218,13 +255,28 @@ impl Refusal {
             Reason::Exchanged { .. } => {
                 "it is left as it is: look which drive it is, and begin anew".into()
             }
-            Reason::Busy => format!("find out who with `fuser -v {}`", self.path.display()),
+            Reason::Busy { holder: Some(_) } => "stop it first".into(),
+            Reason::Busy { holder: None } => {
+                format!("find out who with `fuser -v {}`", self.path.display())
+            }
+            Reason::OpenElsewhere { .. } => {
+                "stop it first: two that write know nothing of each other".into()
+            }
+            Reason::SameDrive { reason, .. } => self.cure_of(reason),
             Reason::Signature { found } => {
                 // Partitions before the disk, whose wiping makes them vanish.
                 let mut devices: Vec<String> =
                     found.iter().rev().map(|(device, _)| format!("/dev/{device}")).collect();
                 devices.dedup();
                 surely(&format!("wipefs -a {}", devices.join(" ")))
+            }
+            Reason::NotConfirmed { expected, typed, kernel_name: Some(name), .. } => {
+                let is_it = |word: &String| word.strip_prefix("/dev/").unwrap_or(word) == name;
+                let why = match typed.iter().find(|word| is_it(word)) {
+                    Some(typed) => format!("`{typed}` may be another device after the next boot"),
+                    None => "`drivelab devices` tells what each device is".to_owned(),
+                };
+                format!("to confirm, type `--destroy {expected}` ({why})")
             }
             Reason::NotConfirmed { expected, .. } => {
                 format!("to confirm, type `--destroy {expected}`")

@@ -6,7 +6,11 @@ use crate::{
     sysfs::BlockDevice,
 };
 use record::DriveIdentity;
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 /// Everything that can be known of a whole disk without privileges.
 pub(crate) fn identity_of(disk: &BlockDevice, roots: &Roots) -> DriveIdentity {
@@ -20,6 +24,7 @@ pub(crate) fn identity_of(disk: &BlockDevice, roots: &Roots) -> DriveIdentity {
     });
     let model = model.or_else(|| device("name")).or_else(|| udev("ID_MODEL"));
     let serial = disk.text("serial").or_else(|| device("serial")).or_else(|| scsi_serial(disk));
+    let serial = serial.or_else(|| usb_serial(disk));
     let transport = transport_of(disk).or_else(|| udev("ID_BUS"));
     let is_virtual = is_virtual(disk, model.as_deref(), transport.as_deref());
     DriveIdentity {
@@ -49,8 +54,20 @@ fn scsi_serial(disk: &BlockDevice) -> Option<String> {
     (!serial.is_empty()).then(|| serial.to_owned())
 }
 
+/// Of a drive behind a USB bridge: the serial of the USB device, the first above it. The bridge has
+/// no page of its own for it.
+fn usb_serial(disk: &BlockDevice) -> Option<String> {
+    read_text(&usb_device(disk)?.join("serial"))
+}
+
+/// The directory of the USB device that a drive hangs on.
+pub(crate) fn usb_device(disk: &BlockDevice) -> Option<PathBuf> {
+    let mut places = disk.directory.ancestors();
+    places.find(|place| place.join("idVendor").exists()).map(Path::to_owned)
+}
+
 /// `E:KEY=value` lines of udev's database (systemd's src/libsystemd/sd-device).
-fn udev_properties(disk: &BlockDevice, roots: &Roots) -> BTreeMap<String, String> {
+pub(crate) fn udev_properties(disk: &BlockDevice, roots: &Roots) -> BTreeMap<String, String> {
     let text =
         read_text(&roots.run.join(format!("udev/data/b{}", disk.number))).unwrap_or_default();
     let pairs = text.lines().filter_map(|line| line.strip_prefix("E:")?.split_once('='));

@@ -129,7 +129,8 @@ pub(crate) fn btrfs_members(number: DeviceNumber, roots: &Roots) -> Vec<BlockDev
     groups.next().unwrap_or_default()
 }
 
-fn layer(device: &BlockDevice, roots: &Roots) -> BlockLayer {
+/// What the record keeps of one device.
+pub(crate) fn layer(device: &BlockDevice, roots: &Roots) -> BlockLayer {
     let kind = kind_of(device);
     BlockLayer {
         name: device.name.clone(),

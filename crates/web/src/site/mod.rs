@@ -7,11 +7,13 @@
 //!   /runs/ID/report      the report, of what there is so far
 //!   /runs/ID/news?seen=N cells since the Nth save, JSON                        watch
 //!   /compare?run=A&run=B the report of several runs                            report
+//!   /devices             the block devices of this machine                     devices
 //! ```
 //!
 //! A run is named by its whole id alone: what `drivelab show` takes besides, such as the path of a file, is not for whoever
 //! can open a connection.
 
+pub mod devices;
 mod frame;
 mod list;
 mod report;
@@ -27,6 +29,9 @@ use std::path::PathBuf;
 /// What the drives of each target of a run cost, as far as it is known.
 pub type Prices = dyn Fn(&Record) -> Vec<Option<::report::runs::Money>> + Sync;
 
+/// Which block devices there are.
+pub type Machine = dyn Fn() -> devices::Devices + Sync;
+
 /// The pages over one store.
 pub struct History<'p> {
     /// The store's file, which need not exist.
@@ -35,6 +40,8 @@ pub struct History<'p> {
     pub first_run: &'p str,
     /// Prices for reports.
     pub prices: &'p Prices,
+    /// The machine's block devices, as they are now.
+    pub devices: &'p Machine,
 }
 
 /// Why there is no page: a status, and a sentence for the reader.
@@ -99,6 +106,7 @@ impl History<'_> {
                 let store = self.open()?.ok_or_else(|| no_run(id))?;
                 watch::news(&store, id, request.value("seen"))
             }
+            ["devices"] => Ok(devices::page(&(self.devices)())),
             ["compare"] => {
                 let store = self.open()?.ok_or_else(|| no_run(request.value("run")))?;
                 report::of_several(self, &store, request)

@@ -1,0 +1,202 @@
+//! All devices, a line each; a second one where there is room on the screen and more to say.
+
+use host::devices::{Device, Survey};
+use report::terminal::Style;
+
+/// What stands above the columns.
+const HEADS: [&str; 6] =
+    ["device", "bus", "size", "--destroy", "runs", "what is on it, who uses it"];
+/// Longer words push what follows onto the next line.
+const WORD_COLUMNS_MAX: usize = 24;
+/// Where the second line of a device begins.
+const INDENT: usize = 4;
+/// Below this there is no room for a text.
+const TEXT_COLUMNS_MIN: usize = 20;
+
+/// The table and what it means. `rows` is the height of the terminal, if it is one.
+pub fn list(survey: &Survey, style: &Style, rows: Option<usize>) -> String {
+    let table = Table::of(survey, style.width);
+    let end = legend(style.width) + &unseen(survey);
+    let room = rows.map(|rows| rows.saturating_sub(end.lines().count() + 2));
+    let whole = table.print(Fit::Wrapped);
+    let fits = room.is_none_or(|room| whole.lines().count() <= room);
+    let body = if fits { whole } else { table.print(Fit::Cut) };
+    match survey.devices.is_empty() {
+        true => "No block device is seen here.\n".to_owned() + &end,
+        false => body + &end,
+    }
+}
+
+/// What this user could not see.
+pub fn unseen(survey: &Survey) -> String {
+    let sentence = |what: &[String]| format!("Not seen: {}. Run it as root.\n", what.join("; "));
+    if survey.unseen.is_empty() { String::new() } else { sentence(&survey.unseen) }
+}
+
+fn legend(columns: usize) -> String {
+    let text = "rw: cells that read run, those that write with this word after --destroy; r-: only \
+                those that read. `drivelab devices NAME` tells all of one.";
+    wrapped(text, columns.min(80), "").join("\n") + "\n"
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fit {
+    Wrapped,
+    Cut,
+}
+
+struct Table {
+    rows: Vec<([String; 5], String)>,
+    widths: [usize; 5],
+    columns: usize,
+}
+
+impl Table {
+    fn of(survey: &Survey, columns: usize) -> Self {
+        let cells = |device: &Device| {
+            [
+                indented(device),
+                bus(device),
+                size(device),
+                device.destroy.clone().unwrap_or_else(|| "-".to_owned()),
+                measured(device).to_owned(),
+            ]
+        };
+        let rows: Vec<([String; 5], String)> = { survey.devices.iter() }
+            .map(|device| (cells(device), what(device, survey).join("; ")))
+            .collect();
+        let mut widths = [0, 1, 2, 3, 4].map(|at| HEADS[at].len());
+        for (row, _) in &rows {
+            for (at, cell) in row.iter().enumerate() {
+                let longest = if at == 3 { WORD_COLUMNS_MAX } else { usize::MAX };
+                widths[at] = widths[at].max(cell.chars().count().min(longest));
+            }
+        }
+        Self { rows, widths, columns }
+    }
+
+    fn line(&self, cells: [&str; 5]) -> String {
+        let [name, bus, size, word, runs] = cells;
+        let w = &self.widths;
+        format!(
+            "{name:0$}  {bus:1$}  {size:>2$}  {word:3$}  {runs:4$}  ",
+            w[0], w[1], w[2], w[3], w[4]
+        )
+    }
+
+    fn print(&self, fit: Fit) -> String {
+        let [a, b, c, d, e, text] = HEADS;
+        let mut page = cut(&(self.line([a, b, c, d, e]) + text), self.columns) + "\n";
+        for (cells, text) in &self.rows {
+            let start = self.line([0, 1, 2, 3, 4].map(|at| cells[at].as_str()));
+            let room = self.columns.saturating_sub(start.chars().count());
+            let is_short = text.chars().count() <= room;
+            if is_short || fit == Fit::Cut && room >= TEXT_COLUMNS_MIN {
+                page += (cut(&(start + text), self.columns)).trim_end();
+                page.push('\n');
+            } else {
+                let all = wrapped(text, self.columns, &" ".repeat(INDENT));
+                page += &format!("{}\n", start.trim_end());
+                let lines = if fit == Fit::Cut { 0 } else { all.len() };
+                all.iter().take(lines).for_each(|line| page += &format!("{line}\n"));
+            }
+        }
+        page
+    }
+}
+
+/// A partition stands under its drive.
+fn indented(device: &Device) -> String {
+    let start = if device.layer.kind == "partition" { " " } else { "" };
+    format!("{start}{}", device.name)
+}
+
+/// The bus of a drive, the kind of anything else.
+pub fn bus(device: &Device) -> String {
+    let drive = device.layer.drive.as_ref();
+    let kind = match device.layer.kind.as_str() {
+        "partition" => "part",
+        kind => kind,
+    };
+    drive.and_then(|drive| drive.transport.clone()).unwrap_or_else(|| kind.to_owned())
+}
+
+/// As operating systems count it.
+pub fn size(device: &Device) -> String {
+    if device.layer.bytes == 0 { "-".to_owned() } else { block::display_bytes(device.layer.bytes) }
+}
+
+fn measured(device: &Device) -> &'static str {
+    match (device.reads, device.writes) {
+        (_, true) => "rw",
+        (true, false) => "r-",
+        (false, false) => "--",
+    }
+}
+
+/// Likewise, for whoever has room.
+pub fn measured_in_words(device: &Device) -> &'static str {
+    match (device.reads, device.writes) {
+        (_, true) => "reads, and writes with the word",
+        (true, false) => "reads",
+        (false, false) => "no",
+    }
+}
+
+/// Model, contents, users, and what else keeps it from being written, a clause each.
+pub fn what(device: &Device, survey: &Survey) -> Vec<String> {
+    let plain = |name: &String| {
+        let rest = name.strip_prefix("a ").or_else(|| name.strip_prefix("an "));
+        rest.unwrap_or(name).replace(" file system", "")
+    };
+    let mut clauses: Vec<String> = Vec::new();
+    clauses.extend(device.layer.drive.as_ref().and_then(|drive| drive.model.clone()));
+    clauses.extend(device.label.clone());
+    let holds = device.holds.clone().unwrap_or_default();
+    clauses.extend(holds.iter().map(plain));
+    clauses.extend(device.uses.iter().cloned());
+    let refused =
+        device.writes_refused.as_ref().map(|text| text.split("; ").next().unwrap_or(text));
+    if let Some(why) = refused {
+        let is_told = why.starts_with("it holds data") && !holds.is_empty()
+            || device.uses.iter().any(|clause| why.contains(clause.as_str()))
+            || why.starts_with("it cannot be opened") && !survey.unseen.is_empty();
+        if !is_told {
+            clauses.push(why.strip_prefix("it is ").unwrap_or(why).to_owned());
+        }
+    }
+    clauses.into_iter().map(|clause| clean(&clause)).collect()
+}
+
+/// What drives and file systems say of themselves, safe for a terminal.
+pub fn clean(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_control()).collect()
+}
+
+fn cut(line: &str, columns: usize) -> String {
+    if line.chars().count() <= columns {
+        return line.to_owned();
+    }
+    let kept: String = line.chars().take(columns.saturating_sub(1)).collect();
+    kept.trim_end().to_owned() + "…"
+}
+
+fn wrapped(text: &str, columns: usize, indent: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        let columns_then = indent.len() + line.chars().count() + 1 + word.chars().count();
+        if !line.is_empty() && columns_then > columns {
+            lines.push(format!("{indent}{line}"));
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line += word;
+    }
+    if !line.is_empty() {
+        lines.push(format!("{indent}{line}"));
+    }
+    lines
+}

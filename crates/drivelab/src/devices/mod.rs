@@ -1,0 +1,66 @@
+//! `drivelab devices`: what block devices there are, what is on them, and what may be done to them.
+//!
+//! ```text
+//!   host::devices::survey -> Survey -> list | page | JSON
+//! ```
+
+mod list;
+mod page;
+
+use crate::{cli::DevicesArguments, output};
+use anyhow::{Result, bail};
+use host::{
+    Roots,
+    devices::{Device, Survey, Which, survey, survey_one},
+};
+use std::process::ExitCode;
+
+/// Prints all devices, or one.
+pub fn devices(arguments: &DevicesArguments) -> Result<ExitCode> {
+    let roots = Roots::default();
+    let survey = match &arguments.name {
+        None => survey(if arguments.all { Which::All } else { Which::Used }, &roots),
+        Some(name) => one(name, &roots)?,
+    };
+    let text = match (&arguments.name, arguments.json) {
+        (_, true) => serde_json::to_string_pretty(&survey)? + "\n",
+        (Some(_), false) => {
+            let pages: Vec<String> = survey.devices.iter().map(page::page).collect();
+            pages.join("\n") + &list::unseen(&survey)
+        }
+        (None, false) => list::list(&survey, &output::style_of_list(), output::rows()),
+    };
+    output::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn one(name: &str, roots: &Roots) -> Result<Survey> {
+    let Some(mut found) = survey_one(name, roots) else {
+        let path = std::path::Path::new("/dev").join(name);
+        let near = host::missing::did_you_mean(&path, &[], roots);
+        bail!("there is no block device `{name}`.{near} `drivelab devices` lists them")
+    };
+    for device in &mut found.devices {
+        // Wear, and what else only the drive knows.
+        host::ask_tools(std::slice::from_mut(&mut device.layer), roots);
+    }
+    Ok(found)
+}
+
+/// The rows of the page in `drivelab web`.
+pub fn rows_for_web() -> web::site::devices::Devices {
+    let survey = survey(Which::Used, &Roots::default());
+    let row = |device: &Device| web::site::devices::Row {
+        name: device.name.clone(),
+        bus: list::bus(device),
+        size: list::size(device),
+        word: device.destroy.clone(),
+        measured: list::measured_in_words(device),
+        what: list::what(device, &survey).join("; "),
+        cure: device.writes_refused.clone(),
+    };
+    web::site::devices::Devices {
+        rows: survey.devices.iter().map(row).collect(),
+        unseen: survey.unseen.clone(),
+    }
+}

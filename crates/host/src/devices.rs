@@ -1,0 +1,236 @@
+//! Every block device of the machine on one list: what it is, what is on it, who uses it, and
+//! whether drivelab would read and write it.
+//!
+//! Each device is looked at by a thread of its own: one that does not answer keeps nobody waiting
+//! for more than [`PATIENCE`]. Nothing is held, and nothing is written.
+
+use crate::{
+    guard::{Look, all_openers, look, no_look},
+    identify::stack::layer,
+    roots::Roots,
+    sysfs::{BlockDevice, disks},
+};
+use record::BlockLayer;
+use serde::Serialize;
+use std::{
+    path::{Path, PathBuf},
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How long a device may take to be read before the list goes on without.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What was found; docs/devices-format.md.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Survey {
+    /// Of this document.
+    pub format: u32,
+    /// Drives first, each followed by its partitions; then what is made of them.
+    pub devices: Vec<Device>,
+    /// What this user could not see, a sentence each.
+    pub unseen: Vec<String>,
+}
+
+/// One block device.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Device {
+    /// Kernel name.
+    pub name: String,
+    /// Its node.
+    pub path: PathBuf,
+    /// As a record has it: kind, size, queue, drive.
+    pub layer: BlockLayer,
+    /// What its owner called it: of a mapping its name.
+    pub label: Option<String>,
+    /// The word that `--destroy` takes; none where it cannot be told from another drive.
+    pub destroy: Option<String>,
+    /// What the word is: `serial`, `WWN`, `name`...
+    pub destroy_is: Option<String>,
+    /// Other words that are taken.
+    pub destroy_also: Vec<String>,
+    /// Formats recognised on it; none where it could not be read.
+    pub holds: Option<Vec<String>>,
+    /// Who uses it, a clause each.
+    pub uses: Vec<String>,
+    /// Whether cells that read would run.
+    pub reads: bool,
+    /// Why not, with the cure.
+    pub reads_refused: Option<String>,
+    /// Whether cells that write would run, with that word.
+    pub writes: bool,
+    /// Why not, with the cure.
+    pub writes_refused: Option<String>,
+    /// What it directly stands on.
+    pub below: Vec<String>,
+    /// What directly stands on it; its partitions, too.
+    pub above: Vec<String>,
+}
+
+/// Which devices are listed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Which {
+    /// All but disks of memory, and loop and network devices with nothing behind them.
+    Used,
+    /// All.
+    All,
+}
+
+/// Looks at every device.
+pub fn survey(which: Which, roots: &Roots) -> Survey {
+    let mut found: Vec<BlockDevice> = Vec::new();
+    for disk in sorted(disks(roots)) {
+        if which == Which::All || !is_idle(&disk) {
+            let parts = sorted(disk.partitions());
+            found.push(disk);
+            found.extend(parts);
+        }
+    }
+    look_at(found, roots)
+}
+
+/// Looks at the one device that has this kernel name, path, or word for `--destroy`; `None` when
+/// there is none.
+pub fn survey_one(name: &str, roots: &Roots) -> Option<Survey> {
+    let by_path = || {
+        let path = if name.contains('/') { PathBuf::from(name) } else { roots.dev.join(name) };
+        let number = crate::guard::number_at(&path)?;
+        BlockDevice::numbered(number, roots)
+    };
+    let known = BlockDevice::named(name, roots).or_else(by_path);
+    if let Some(device) = known {
+        return Some(look_at(vec![device], roots));
+    }
+    let mut all = survey(Which::All, roots);
+    all.devices.retain(|device| {
+        let mut words = device.destroy.iter().chain(&device.destroy_also);
+        words.any(|word| word == name)
+    });
+    (!all.devices.is_empty()).then_some(all)
+}
+
+fn look_at(found: Vec<BlockDevice>, roots: &Roots) -> Survey {
+    let openers = all_openers(roots);
+    let (sender, looks) = mpsc::channel();
+    for (at, device) in found.iter().enumerate() {
+        let (device, roots) = (device.clone(), roots.clone());
+        let (openers, sender) = (openers.found.clone(), sender.clone());
+        thread::spawn(move || {
+            // Nobody waits any more where it took too long.
+            let _ = sender.send((at, look(&device, &openers, &roots)));
+        });
+    }
+    let until = Instant::now() + PATIENCE;
+    let mut seen: Vec<Option<Look>> = vec![None; found.len()];
+    while seen.iter().any(Option::is_none) {
+        let left = until.saturating_duration_since(Instant::now());
+        let Ok((at, look)) = looks.recv_timeout(left) else { break };
+        seen[at] = Some(look);
+    }
+    let unread = |look: &Option<Look>| look.as_ref().is_some_and(|look| look.holds.is_none());
+    let mut unseen = Vec::new();
+    if !rustix::process::geteuid().is_root() {
+        if seen.iter().any(unread) {
+            unseen.push("what is on a device that this user may not open".to_owned());
+        }
+        if openers.unseen > 0 {
+            unseen.push("which processes of other users have a device open".to_owned());
+        }
+    }
+    let devices = found.iter().zip(seen).map(|(found, seen)| {
+        device(found, seen.unwrap_or_else(|| no_look(found, PATIENCE)), roots)
+    });
+    Survey { format: 1, devices: devices.collect(), unseen }
+}
+
+fn device(found: &BlockDevice, look: Look, roots: &Roots) -> Device {
+    let names = |devices: Vec<BlockDevice>| -> Vec<String> {
+        sorted(devices).into_iter().map(|device| device.name).collect()
+    };
+    let mut above = found.partitions();
+    above.extend(found.holders());
+    above.extend(disks(roots).into_iter().filter(|disk| {
+        let device = |path: &Path| roots.device_named(path.to_str()?);
+        disk.backing_file().is_some_and(|path| device(&path) == Some(found.number))
+    }));
+    let file = || found.backing_file().map(|path| path.display().to_string());
+    let below = match found.parent() {
+        Some(disk) => vec![disk.name],
+        None => names(found.slaves()).into_iter().chain(file()).collect(),
+    };
+    let word = look.word;
+    Device {
+        name: found.name.clone(),
+        path: roots.dev.join(&found.name),
+        layer: layer(found, roots),
+        label: found.text("dm/name"),
+        destroy_is: word.as_ref().map(|word| word.called.clone()),
+        destroy_also: word.as_ref().map(|word| word.others.clone()).unwrap_or_default(),
+        destroy: word.map(|word| word.text),
+        holds: look.holds,
+        uses: look.uses,
+        reads: look.not_read.is_none(),
+        reads_refused: look.not_read,
+        writes: look.not_written.is_none(),
+        writes_refused: look.not_written,
+        below,
+        above: names(above),
+    }
+}
+
+/// Memory, or a loop or network device that stands for nothing.
+fn is_idle(disk: &BlockDevice) -> bool {
+    let starts = |word: &str| {
+        let rest = disk.name.strip_prefix(word);
+        rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    starts("ram") || disk.bytes() == 0 && ["loop", "nbd", "zram"].into_iter().any(starts)
+}
+
+/// Drives, arrays, mappings, the rest; each by name, numbers as numbers, `sdaa` behind `sdz`.
+fn sorted(mut devices: Vec<BlockDevice>) -> Vec<BlockDevice> {
+    devices.sort_by_cached_key(|device| {
+        let name = &device.name;
+        let rank = match name {
+            name if name.starts_with("md") => 1,
+            name if name.starts_with("dm-") => 2,
+            name if ["loop", "zram", "ram"].iter().any(|word| name.starts_with(word)) => 3,
+            _ => 0,
+        };
+        (rank, chunks(name))
+    });
+    devices
+}
+
+/// `nvme10n1` as letters, number, letters, number.
+fn chunks(name: &str) -> Vec<(usize, u64, String)> {
+    let mut chunks: Vec<(usize, u64, String)> = Vec::new();
+    let mut rest = name;
+    while let Some(first) = rest.chars().next() {
+        let is_digit = first.is_ascii_digit();
+        let end = rest.find(|c: char| c.is_ascii_digit() != is_digit).unwrap_or(rest.len());
+        let (piece, tail) = rest.split_at(end);
+        chunks.push(match piece.parse() {
+            Ok(number) => (0, number, String::new()),
+            Err(_) if name.starts_with("sd") || name.starts_with("vd") => {
+                (piece.len(), 0, piece.to_owned())
+            }
+            Err(_) => (1, 0, piece.to_owned()),
+        });
+        rest = tail;
+    }
+    chunks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_in_the_order_in_which_people_count() {
+        let mut names = ["sdaa", "sdb", "nvme10n1", "sda10", "sda2", "nvme2n1", "sdz"];
+        names.sort_by_cached_key(|name| chunks(name));
+        assert_eq!(names, ["nvme2n1", "nvme10n1", "sda2", "sda10", "sdb", "sdz", "sdaa"]);
+    }
+}
