@@ -9,6 +9,7 @@
 //!   missing    path        -> what may have been meant, where nothing is
 //!   scratch    directory   -> a locked file, or tree, that vanishes
 //!   watch      counters around a cell: processor time, sectors, temperature
+//!   health     what drives count themselves, before and after
 //!   setting    the drive's write cache, the kernel's queue
 //!   ledger     every change written down before it is made, and put back
 //! ```
@@ -19,6 +20,7 @@
 
 #![forbid(unsafe_code)]
 
+mod ask;
 mod cgroup;
 mod error;
 mod mountinfo;
@@ -29,6 +31,7 @@ pub mod contents;
 pub mod directory;
 pub mod environment;
 pub mod guard;
+pub mod health;
 pub mod identify;
 pub mod ledger;
 pub mod lock;
@@ -48,6 +51,7 @@ pub use guard::{
     Cleared, Consent, Permit, Reason, Refusal, Reserved, judge_claims, judge_destruction,
     judge_file, judge_lending, judge_new_volume, judge_volume,
 };
+pub use health::{Moment, ask_health};
 pub use identify::{ask_tools, target_info};
 pub use ledger::Ledger;
 pub use mountinfo::{Mount, parse_mountinfo, unescape_octal};

@@ -32,7 +32,7 @@ pub use cell::{
     Bound, Cell, CpuCost, Latency, ManagedPass, Operations, Pass, Percentile, Series, Transition,
 };
 pub use environment::{
-    BlockLayer, Completions, Cpu, DriveIdentity, Environment, FileSystem, HostFacts, Link,
+    BlockLayer, Completions, Cpu, DriveIdentity, Environment, FileSystem, Health, HostFacts, Link,
     ManagedFlash, Money, Queue, TargetInfo, TargetKind,
 };
 pub use file::FileError;
