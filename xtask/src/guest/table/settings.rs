@@ -1,7 +1,7 @@
 //! The drive's write cache: switched, read back and put back without any tool; and health, which no
 //! tool is asked for either. What `observe` sees it sees by the tools.
 
-use crate::guest::scenario::{Scenario, UNTRIED};
+use crate::guest::scenario::{PLAIN, Scenario};
 
 /// What `observed` says where the tools never saw the cache both on and off.
 const NEVER_SEEN: &[&str] = &["the write cache was never"];
@@ -19,7 +19,7 @@ pub const ALL: &[Scenario] = &[
         never: NEVER_SEEN,
         after: "cache_is $NVME on",
         limit_s: 240,
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "matrix-write-cache-sata",
@@ -33,7 +33,7 @@ pub const ALL: &[Scenario] = &[
         never: NEVER_SEEN,
         after: "cache_is $SATA on",
         limit_s: 240,
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "matrix-write-cache-scsi",
@@ -47,7 +47,7 @@ pub const ALL: &[Scenario] = &[
         never: NEVER_SEEN,
         after: "cache_is $SCSI on",
         limit_s: 240,
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "matrix-write-cache-virtio",
@@ -61,26 +61,26 @@ pub const ALL: &[Scenario] = &[
         never: NEVER_SEEN,
         after: "cache_is $VIRTIO on",
         limit_s: 240,
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "matrix-write-cache-of-two-name-spaces",
-        command: "matrix $SPACE1 SPACES --fs raw --write-cache on,off --passes 1 \
+        command: "matrix $SPACE1 $(cat /sys/block/${SPACE1##*/}/wwid) --fs raw --write-cache on,off --passes 1 \
             --method /guest/short.toml",
         words: &["$SPACE1 says that its write cache is off, and with it that of $space2"],
         after: "cache_is $SPACE1 on && cache_is $SPACE2 on && unchanged $SPACE2",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "matrix-write-cache-that-others-use",
         prepare: "mkfs.ext4 -q -F $SPACE2; mkdir m; mount $SPACE2 m",
-        command: "matrix $SPACE1 SPACES --fs raw --write-cache off --passes 1 \
+        command: "matrix $SPACE1 $(cat /sys/block/${SPACE1##*/}/wwid) --fs raw --write-cache off --passes 1 \
             --method /guest/short.toml",
         exit: 2,
         words: &["$space2 included, and", "leave --write-cache out"],
         after: "cache_is $SPACE1 on && unchanged $SPACE1",
         undo: "umount m",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "matrix-write-cache-killed-then-restored",
@@ -97,7 +97,7 @@ pub const ALL: &[Scenario] = &[
         after: "for path in $NVME $SATA $SCSI $VIRTIO; do cache_is $path on || exit; done
             ! grep drivelab-matrix /proc/mounts && ! ls -d /tmp/drivelab-matrix-*",
         limit_s: 240,
-        ..UNTRIED
+        ..PLAIN
     },
     // QEMU's drives begin with their cache on.
     Scenario {
@@ -118,7 +118,7 @@ pub const ALL: &[Scenario] = &[
             for path in $NVME $SATA $SCSI $VIRTIO; do cache_is $path on || exit; done",
         undo: "umount stays",
         limit_s: 240,
-        ..UNTRIED
+        ..PLAIN
     },
     // As of drives that keep the setting; what is mounted since is nobody's of the ledger.
     Scenario {
@@ -146,7 +146,7 @@ pub const ALL: &[Scenario] = &[
             grep -q \"$SCSI $PWD/m\" /proc/mounts && [ -z \"$(ls stays/drivelab/ledger)\" ]",
         undo: "umount m; umount stays",
         limit_s: 240,
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "health-of-nvme",
@@ -156,18 +156,18 @@ pub const ALL: &[Scenario] = &[
             "health $nvme: 0 % of its life used",
             "media errors",
             "percentage_used",
-            "\"source\":\"nvme\"",
+            "\"source\": \"nvme\"",
             "health_after",
         ],
         never: &["drive_errors", "thermal_throttling"],
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "health-of-sata",
         command: "drivelab run $SATA --destroy SATA $SHORT && drivelab show last --explain &&
             drivelab show last --json",
-        words: &["health $sata:", "\"source\":\"ata\"", "health_after"],
+        words: &["health $sata:", "\"source\": \"ata\"", "health_after"],
         never: &["drive_errors", "thermal_throttling"],
-        ..UNTRIED
+        ..PLAIN
     },
 ];
