@@ -1,5 +1,6 @@
 //! System calls that other rooms need, in safe clothes. Nothing here decides anything.
 
+mod command;
 mod device;
 mod extents;
 mod file;
@@ -8,6 +9,7 @@ mod mapper;
 mod residency;
 mod thread;
 
+pub use command::{NvmeAnswer, NvmeCommand, ScsiAnswer, nvme_admin, scsi_read};
 pub use device::{
     device_bytes, discard_device, drop_device_cache, is_gone, is_read_only, logical_block_bytes,
     optimal_io_bytes, physical_block_bytes,

@@ -28,6 +28,7 @@ mod refusal;
 mod reserve;
 mod signature;
 
+pub(crate) use claims::claim_on;
 pub use consent::Consent;
 pub use identity::Identity;
 pub use inode::Inode;

@@ -11,6 +11,7 @@
 //!   scratch    directory   -> a locked file, or tree, that vanishes
 //!   presence   is the drive still there; condition: what arrays and thin volumes do meanwhile
 //!   watch      counters around a cell: processor time, sectors, temperature
+//!   health     what drives count themselves, before and after
 //!   setting    the drive's write cache, the kernel's queue
 //!   ledger     every change written down before it is made, and put back
 //! ```
@@ -21,6 +22,7 @@
 
 #![forbid(unsafe_code)]
 
+mod ask;
 mod cgroup;
 mod error;
 mod mountinfo;
@@ -33,6 +35,7 @@ pub mod devices;
 pub mod directory;
 pub mod environment;
 pub mod guard;
+pub mod health;
 pub mod identify;
 pub mod ledger;
 pub mod lock;
@@ -55,6 +58,7 @@ pub use guard::{
     Cleared, Consent, Permit, Reason, Refusal, Reserved, judge_claims, judge_destruction,
     judge_file, judge_lending, judge_new_volume, judge_volume,
 };
+pub use health::{Moment, ask_health};
 pub use identify::{ask_tools, target_info};
 pub use ledger::Ledger;
 pub use mountinfo::{Mount, parse_mountinfo, unescape_octal};

@@ -38,7 +38,8 @@ impl BlockDevice {
         Self::at(&roots.sys.join("class/block").join(name.replace('/', "!")))
     }
 
-    fn at(path: &Path) -> Option<Self> {
+    /// The device of this directory.
+    pub(crate) fn at(path: &Path) -> Option<Self> {
         let directory = fs::canonicalize(path).ok()?;
         let number = read_number(&directory.join("dev"))?;
         let name = directory.file_name()?.to_str()?.replace('!', "/");

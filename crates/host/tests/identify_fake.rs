@@ -117,6 +117,16 @@ fn the_stack_goes_through_cipher_and_partition_to_the_nvme_drive() {
     let link = drive.link.as_ref().expect("a link");
     assert_eq!(link.negotiated, "PCIe 8.0 GT/s x2");
     assert_eq!(link.possible.as_deref(), Some("PCIe 8.0 GT/s x4"));
+    assert_eq!(info.flags, [Flag::LinkDegraded, Flag::Encrypted]);
+    let said = "nvme0n1 is linked at PCIe 8.0 GT/s x2; drive and slot can do PCIe 8.0 GT/s x4";
+    assert!(info.warnings.iter().any(|warning| warning.text.starts_with(said)));
+    // In a slot that has no more than two lanes, it gets what there is.
+    for (file, text) in [("max_link_speed", "16.0 GT/s PCIe"), ("max_link_width", "2")] {
+        machine.write(&format!("sys/devices/pci0000:00/{file}"), text);
+    }
+    let info = self::info(&machine, "home");
+    let link = info.stack[2].drive.as_ref().and_then(|drive| drive.link.as_ref()).expect("a link");
+    assert_eq!(link.possible.as_deref(), Some("PCIe 8.0 GT/s x2"));
     assert_eq!(info.flags, [Flag::Encrypted]);
 }
 
@@ -142,7 +152,20 @@ fn a_sata_drive_has_its_port_s_link_and_the_serial_of_its_vital_data() {
     assert_eq!(drive.transport.as_deref(), Some("sata"));
     let link = drive.link.as_ref().expect("a link");
     assert_eq!((&*link.negotiated, link.bytes_per_s), ("SATA 3.0 Gbps", Some(285_000_000)));
-    assert_eq!(link.possible.as_deref(), Some("SATA 6.0 Gbps"));
+    assert_eq!(link.possible, None, "the port can do more; of the drive nobody knows");
+    assert!(!info.flags.contains(&Flag::LinkDegraded));
+    // What the drive says of itself: word 76 of its identity.
+    for (word, possible, is_flagged) in [("0006", "3.0", false), ("000e", "6.0", true)] {
+        let mut words = vec!["0000"; 256];
+        words[76] = word;
+        let id = "sys/devices/pci0000:00/0000:00:17.0/ata1/link1/dev1.0/ata_device/dev1.0/id";
+        machine.write(id, words.chunks(16).map(|line| line.join(" ") + "\n").collect::<String>());
+        let info = self::info(&machine, "mnt");
+        let drive = info.stack[0].drive.as_ref().expect("a drive");
+        let link = drive.link.as_ref().expect("a link");
+        assert_eq!(link.possible.as_deref(), Some(&*format!("SATA {possible} Gbps")));
+        assert_eq!(info.flags.contains(&Flag::LinkDegraded), is_flagged);
+    }
     assert_eq!(info.flags, [Flag::VolatileCache]);
 }
 

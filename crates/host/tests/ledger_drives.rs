@@ -17,6 +17,7 @@ fn machine() -> FakeMachine {
         machine.disk(&format!("host-{name}"), name, number);
         machine.attribute(name, "device/serial", serial);
         machine.attribute(name, "diskseq", diskseq);
+        machine.attribute(name, "device/scsi_disk/0:0:0:0/cache_type", "write through");
     }
     machine.write("proc/sys/kernel/random/boot_id", "now\n");
     machine
@@ -29,9 +30,10 @@ fn mark(serial: Option<&str>, diskseq: Option<u64>) -> DriveMark {
 fn cache_of(machine: &FakeMachine, name: &str, drive: DriveMark) -> Change {
     Change::WriteCache {
         device: machine.path(&format!("dev/{name}")),
-        switch: Switch::Hdparm,
+        switch: Switch::Scsi,
         was: WriteCache::On,
         now: WriteCache::Off,
+        kernel: None,
         drive,
     }
 }
@@ -89,8 +91,8 @@ fn another_drive_of_the_name_after_a_reboot_is_left_alone() {
     let [said] = &said[..] else { panic!("one change is left: {said:?}") };
     assert!(said.contains("its serial is B1") && said.contains("changed A1"), "{said}");
     // The command by hand has the name that the drive has now.
-    let now = machine.path("dev/sda");
-    assert!(said.contains(&format!("`hdparm -W1 {}`", now.display())), "{said}");
+    let now = machine.path("sys/block/sda/device/scsi_disk/0:0:0:0/cache_type");
+    assert!(said.contains(&format!("`echo 'write back' > {}`", now.display())), "{said}");
     assert!(machine.path("ledger/1-1.ledger").exists(), "it stays until somebody has decided");
 }
 
@@ -106,7 +108,7 @@ fn an_old_ledger_is_read_and_a_name_alone_is_not_enough_after_a_reboot() {
     let (steps, said) = put_back(&machine, ledger_of_text(&machine, "before", &what));
     assert_eq!(steps, [""; 0]);
     assert!(said[0].contains("no serial was written down"), "{said:?}");
-    assert!(said[0].contains("`hdparm -W1 "), "{said:?}");
+    assert!(said[0].contains("`echo 'write back' > "), "{said:?}");
     // Within the boot the name is the drive's.
     let what = concat!(
         "{\"kind\":\"queue\",\"device\":\"sdb\",\"attribute\":\"scheduler\",",

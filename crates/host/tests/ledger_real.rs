@@ -10,7 +10,6 @@ use host::{
 };
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
     path::Path,
     process::{Child, Command, Stdio},
     thread,
@@ -51,10 +50,13 @@ fn the_child_does_as_it_is_told() {
             panic!("in the middle");
         }
         "write-cache" => {
-            let device = place.join("drive");
-            ledger.write_cache(&device, WriteCache::Off).expect("it is switched");
+            drop(ledger);
+            let roots = Roots::below(place);
+            let made = Ledger::create(&place.join("ledger"), "a test", &roots, |_| {});
+            let mut ledger = made.expect("a ledger");
+            ledger.write_cache(&roots.dev.join("vda"), WriteCache::Off).expect("it is switched");
             fs::write(place.join("switched"), "").expect("a sign");
-            thread::sleep(Duration::from_secs(60));
+            thread::sleep(Duration::from_secs(600));
         }
         "restore" => {
             drop(ledger);
@@ -243,37 +245,32 @@ fn what_a_living_process_holds_is_left_to_it() {
     restore(outer.path());
 }
 
-/// A drive that remembers in a file how its cache stands, and the hdparm that knows it.
-fn fake_drive(place: &Path) -> String {
-    let programs = place.join("bin");
-    fs::create_dir_all(&programs).expect("a directory");
-    fs::write(place.join("drive"), "1").expect("a drive");
-    let script = "#!/bin/sh\nfor last; do :; done\ncase $1 in\n-W0) printf 0 > \"$last\";;\n\
-                  -W1) printf 1 > \"$last\";;\nesac\necho \" write-caching =  $(cat \"$last\") (x)\"\n";
-    let hdparm = programs.join("hdparm");
-    fs::write(&hdparm, script).expect("a program");
-    fs::set_permissions(&hdparm, fs::Permissions::from_mode(0o755)).expect("it may run");
-    format!("{}:{}", programs.display(), plain_path())
-}
-
 #[test]
 fn a_write_cache_that_was_switched_off_is_on_again_after_a_kill() {
-    let place = tempfile::tempdir().expect("a directory");
-    let path = fake_drive(place.path());
-    let mut process = child("write-cache", place.path(), &path);
-    for _ in 0..500 {
-        if place.path().join("switched").exists() {
-            break;
-        }
+    let machine = common::FakeMachine::new();
+    machine.disk("virtio0", "vda", "252:0");
+    machine.attribute("vda", "serial", "V1");
+    machine.attribute("vda", "cache_type", "write back\n");
+    machine.write("proc/sys/kernel/random/boot_id", "now\n");
+    let place = machine.path("");
+    let mut process = child("write-cache", &place, &plain_path());
+    while !place.join("switched").exists() {
+        assert!(process.try_wait().expect("a child").is_none(), "it has ended");
         thread::sleep(Duration::from_millis(20));
     }
-    let drive = || fs::read_to_string(place.path().join("drive")).expect("a drive");
-    assert_eq!(drive(), "0");
+    let file = machine.path("sys/block/vda/cache_type");
+    let cache = || fs::read_to_string(&file).expect("a setting").trim().to_owned();
+    assert_eq!(cache(), "write through");
     process.kill().expect("it runs");
     process.wait().expect("it is gone");
-    // Restoring asks the same program.
-    assert!(child("restore", place.path(), &path).wait().expect("it ends").success());
-    assert_eq!(drive(), "1");
+    let mut steps = Vec::new();
+    for left in left(&place.join("ledger")).expect("a directory") {
+        let left = left.expect("a ledger that can be read");
+        let failures = left.put_back(&machine.roots, &mut |step| steps.push(step.to_owned()));
+        assert!(failures.is_empty(), "{failures:?}");
+    }
+    assert_eq!(cache(), "write back");
+    assert!(steps.last().expect("steps").contains("says that its write cache is on"), "{steps:?}");
 }
 
 #[test]

@@ -105,6 +105,20 @@ impl TargetInfo {
     pub fn place(&self) -> Option<PathBuf> {
         self.path_exact.as_deref().map(from_exact).or(self.path.as_ref().map(PathBuf::from))
     }
+
+    /// Takes in what a target says of itself once it is made ready. What it does not know stays: the
+    /// price, and what its drives said when they were asked.
+    pub fn renew(&mut self, now: Self) {
+        let before = std::mem::replace(self, now);
+        self.price = before.price;
+        for layer in &mut self.stack {
+            let same = before.stack.iter().find(|known| known.name == layer.name);
+            let known = same.and_then(|known| known.drive.as_ref());
+            if let (Some(drive), Some(known)) = (&mut layer.drive, known) {
+                drive.learn(known);
+            }
+        }
+    }
 }
 
 /// An amount of a currency. Amounts of different currencies are never added or compared.
@@ -280,6 +294,89 @@ pub struct DriveIdentity {
     pub power_loss_protection: Option<bool>,
     /// Whether a hypervisor made it.
     pub is_virtual: bool,
+    /// What it said of its health before the first cell; absent where it was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub health_before: Option<Health>,
+    /// And after the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub health_after: Option<Health>,
+}
+
+impl DriveIdentity {
+    /// Fills in what only `known` tells; nothing of another drive.
+    fn learn(&mut self, known: &Self) {
+        if self.serial.is_some() && known.serial.is_some() && self.serial != known.serial {
+            return;
+        }
+        fn fill<T: Clone>(field: &mut Option<T>, known: &Option<T>) {
+            *field = field.take().or_else(|| known.clone());
+        }
+        fill(&mut self.model, &known.model);
+        fill(&mut self.serial, &known.serial);
+        fill(&mut self.firmware, &known.firmware);
+        fill(&mut self.temperature_celsius, &known.temperature_celsius);
+        fill(&mut self.rated_endurance_bytes, &known.rated_endurance_bytes);
+        fill(&mut self.written_bytes, &known.written_bytes);
+        fill(&mut self.power_loss_protection, &known.power_loss_protection);
+        fill(&mut self.health_before, &known.health_before);
+        fill(&mut self.health_after, &known.health_after);
+    }
+}
+
+/// A drive's own counters at one moment, over its whole life unless said otherwise. What it does not
+/// tell is absent.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Health {
+    /// How it was asked: `nvme`, `ata`, `scsi`.
+    pub source: String,
+    /// Degrees Celsius now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature_celsius: Option<f64>,
+    /// Of its rated life, in percent; may exceed 100.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percentage_used: Option<u64>,
+    /// Of its spare blocks, what is left, in percent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spare_percent: Option<u64>,
+    /// Written by the host, as the drive counts it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_bytes: Option<u64>,
+    /// Read by the host, as the drive counts it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_bytes: Option<u64>,
+    /// Written to it since the machine was started, as the kernel counts it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_bytes: Option<u64>,
+    /// Data that could not be read or were damaged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media_errors: Option<u64>,
+    /// Sectors that were given another place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reallocated_sectors: Option<u64>,
+    /// Sectors that may be given another place with the next write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending_sectors: Option<u64>,
+    /// Errors on the way between drive and host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link_errors: Option<u64>,
+    /// How often it has slowed itself down for heat.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled_times: Option<u64>,
+    /// How long, seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled_s: Option<u64>,
+    /// How long it was above its warning temperature, minutes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub too_hot_minutes: Option<u64>,
+    /// Power on, hours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power_on_hours: Option<u64>,
+    /// NVMe's bits of warnings (spare, temperature, reliability, read-only, backup, memory); 0 is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub critical_warning: Option<u64>,
+    /// ATA attributes by number, as they are: what they count is the vendor's.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: BTreeMap<String, u64>,
 }
 
 /// A link's speed.
@@ -291,4 +388,34 @@ pub struct Link {
     pub possible: Option<String>,
     /// Payload bytes per second that the negotiated link carries.
     pub bytes_per_s: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example;
+
+    /// What smartctl had told before a run was lost as soon as the run made its target ready.
+    #[test]
+    fn what_a_drive_said_when_it_was_asked_outlives_a_target_that_is_made_ready() {
+        let known = example::full().targets.remove(0);
+        let plain = |info: &TargetInfo| {
+            let mut info = TargetInfo { price: None, ..info.clone() };
+            for drive in info.stack.iter_mut().filter_map(|layer| layer.drive.as_mut()) {
+                drive.health_before = None;
+                drive.rated_endurance_bytes = None;
+            }
+            info
+        };
+        let mut info = known.clone();
+        info.renew(plain(&known));
+        assert_eq!(info, known);
+        let mut other = plain(&known);
+        for drive in other.stack.iter_mut().filter_map(|layer| layer.drive.as_mut()) {
+            drive.serial = Some("another".to_owned());
+        }
+        let mut info = known.clone();
+        info.renew(other.clone());
+        assert_eq!(info.stack, other.stack, "nothing of one drive is told of another");
+    }
 }

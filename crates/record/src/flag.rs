@@ -50,6 +50,8 @@ flags! {
     EngineLimited "engine_limited" cure "compare with `drivelab run null:`; use more threads";
     /// The rate is within 5 % of what the negotiated link can carry.
     LinkLimited "link_limited" cure "check the slot, cable and port: the record names the link";
+    /// The link is slower or narrower than drive and slot can do.
+    LinkDegraded "link_degraded" cure "reseat the drive, or try another slot or cable";
     /// Reads came from the page cache, not from the drive.
     CacheServed "cache_served" cure "use --io direct";
     /// The data set fits into the host's memory and the cell is buffered.
@@ -94,7 +96,7 @@ flags! {
     Burst "burst" was "write_cliff" cure "run the saturation method for the rate that lasts";
     /// The rate was held at a number that latencies do not explain, or stepped down to one: a quota, not a drive.
     BurstCredit "burst_credit" cure "run longer than the credit lasts";
-    /// The rate fell while the drive's temperature rose.
+    /// The rate fell while the drive's temperature rose, or the drive says that it slowed itself down for heat.
     ThermalThrottling "thermal_throttling" cure "cool the drive and run again";
     /// Requests failed, and the rate and the latencies are those of the others.
     IoErrors "io_errors" cure "look at `dmesg` and at the drive's health";
@@ -106,6 +108,8 @@ flags! {
     Degraded "degraded" cure "replace the missing member, let it rebuild, and run again";
     /// Writes had blocks allocated for them, which later writes to the same blocks will not.
     Allocating "allocating" cure "precondition: write the volume once before";
+    /// The drive counted new errors of its own meanwhile, or warns that it is failing.
+    DriveErrors "drive_errors" cure "save what is on the drive; `smartctl -x` says more";
     /// The asked-for queue depth was not reached.
     DepthNotReached "depth_not_reached" cure "read the achieved depth; use more threads or --engine uring";
     /// A partition or file system does not start on a physical block.

@@ -35,7 +35,7 @@ pub use cell::{
     Transition,
 };
 pub use environment::{
-    BlockLayer, Completions, Cpu, DriveIdentity, Environment, FileSystem, HostFacts, Link,
+    BlockLayer, Completions, Cpu, DriveIdentity, Environment, FileSystem, Health, HostFacts, Link,
     ManagedFlash, Money, Queue, TargetInfo, TargetKind,
 };
 pub use errors::{FailedCell, IoErrors, IoFailure};

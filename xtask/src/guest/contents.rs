@@ -86,6 +86,7 @@ pub fn write(
         let parts = [
             ("prepare", format!("set -e\n{}\n", scenario.prepare)),
             ("command", scenario.command.to_owned()),
+            ("again", scenario.again.to_owned()),
             ("after", scenario.after.to_owned()),
             ("undo", scenario.undo.to_owned()),
             ("limit", scenario.limit_s.to_string()),

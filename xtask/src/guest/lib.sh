@@ -42,3 +42,40 @@ recorded() {
 partition() { # drive, number
     case $1 in *[0-9]) echo "$1p$2" ;; *) echo "$1$2" ;; esac
 }
+# The power goes off, here and now; the scenario goes on with `again` in the next boot.
+power_off() {
+    { sed 's/^/| /' /run/said; echo "@@ cut"; } >/dev/ttyS1
+    sleep 1000
+}
+# What the drive's own write cache is, as the drive says: on or off.
+cache() {
+    case $1 in
+    *nvme*) nvme get-feature "$1" -n 0 -f 6 | grep -q 'value: *0x0*1' && echo on || echo off ;;
+    *sd*) sdparm --quiet --get=WCE "$1" | grep -q '^WCE *1' && echo on || echo off ;;
+    *vd*) grep -q back "/sys/block/${1##*/}/cache_type" && echo on || echo off ;;
+    esac
+}
+cache_is() { [ "$(cache "$1")" = "$2" ] || { echo "the write cache of $1 is not $2"; return 1; }; }
+matrix() { # drive, serial, more words
+    drive=$1; serial=$2; shift 2
+    drivelab matrix "$drive" --destroy "$serial" --size 8M --quiet "$@"
+}
+# Four matrices at once, each in the middle of a turn: its write cache off, its ext4 mounted.
+four_matrices() {
+    MATRICES=
+    for serial in NVME SATA SCSI VIRTIO; do
+        eval "path=\$$serial"
+        drivelab matrix $path --destroy $serial --fs ext4 --write-cache off --passes 1 --size 8M \
+            --quiet --method /guest/reads.toml --set bound=time --max-time 600s &
+        MATRICES="$MATRICES $!"
+    done
+    until_so four_mounted
+    for path in $NVME $SATA $SCSI $VIRTIO; do cache_is $path off; done
+}
+four_mounted() { [ "$(grep -c /drivelab-matrix- /proc/mounts)" = 4 ]; }
+# Looks at a drive's cache by tools, again and again, until `observed`.
+observe() { while sleep 0.2; do cache $1; done >seen & OBSERVER=$!; }
+observed() {
+    kill $OBSERVER
+    for state in on off; do grep -q $state seen || echo "the write cache was never $state"; done
+}

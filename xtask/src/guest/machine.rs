@@ -62,8 +62,14 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Starts it; `limit` after that it is over in any case.
-    pub fn start(kernel: &Package, archive: &Path, limit: Duration) -> Result<Self> {
+    /// Starts it; `limit` after that it is over in any case. `again`: the drives are those of before,
+    /// whose power was cut in the middle of the scenario of this number.
+    pub fn start(
+        kernel: &Package,
+        archive: &Path,
+        limit: Duration,
+        again: Option<usize>,
+    ) -> Result<Self> {
         let run = place().join("run");
         let console = run.join("console");
         let mut command = Command::new("setpriv");
@@ -71,14 +77,18 @@ impl Machine {
         command.args(["--pdeathsig", "KILL", "qemu-system-x86_64"]);
         command.args(BOARD.split_whitespace());
         command.arg("-serial").arg(format!("file:{}", console.display()));
-        command.args(["-serial", "stdio", "-append", WORDS_OF_KERNEL]);
+        let again = again.map(|number| format!("again={number:03}"));
+        let words = [WORDS_OF_KERNEL, again.as_deref().unwrap_or_default()].join(" ");
+        command.args(["-serial", "stdio", "-append", &words]);
         command.arg("-kernel").arg(kernel.image()).arg("-initrd").arg(archive);
         for (name, mebibytes, words) in DRIVES {
             let file = match *name {
                 "PATH_B" => run.join("PATH_A"),
                 name => run.join(name),
             };
-            File::create(&file)?.set_len(mebibytes << 20)?;
+            if again.is_none() {
+                File::create(&file)?.set_len(mebibytes << 20)?;
+            }
             let mut drive = format!(
                 "if=none,id={name},file={},format=raw,cache.no-flush=on,discard=unmap,file.locking=off",
                 file.display()
@@ -131,6 +141,15 @@ impl Machine {
         let text = String::from_utf8_lossy(&bytes).replace('\r', "");
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(25)..].join("\n")
+    }
+}
+
+impl Machine {
+    /// Switches it off, as the cable does. What it wrote stays on its drives.
+    pub fn cut(mut self) -> Duration {
+        let _ = self.qemu.kill();
+        let _ = self.qemu.wait();
+        self.ends.saturating_duration_since(Instant::now())
     }
 }
 

@@ -173,7 +173,7 @@ fn one_command(
 ) -> Result<()> {
     let archive = place().join("run/root");
     contents::write(&archive, package, program, &[], Some(command))?;
-    let mut machine = Machine::start(package, &archive, options.limit)?;
+    let mut machine = Machine::start(package, &archive, options.limit, None)?;
     let mut code = None;
     while let Some(line) = machine.line()? {
         match line.strip_prefix("@@ exit ") {
@@ -217,7 +217,7 @@ fn all(
     }
     let archive = place().join("run/root");
     contents::write(&archive, package, program, &scenarios, None)?;
-    let mut machine = Machine::start(package, &archive, options.limit)?;
+    let mut machine = Machine::start(package, &archive, options.limit, None)?;
     let mut drives = BTreeMap::new();
     let mut waiting = scenarios.iter();
     let mut current: Option<(&Scenario, Seen)> = None;
@@ -235,6 +235,11 @@ fn all(
                 println!("note: of the drives only {} are there", drives.len());
             }
             current = waiting.next().map(|scenario| (*scenario, Seen::default()));
+        } else if line == "@@ cut" {
+            let number = scenarios.len() - waiting.len() - 1;
+            let left = machine.cut();
+            machine = Machine::start(package, &archive, left, Some(number))?;
+            drives.clear();
         } else if let Some((scenario, seen)) = &mut current
             && seen.take(&line)
         {

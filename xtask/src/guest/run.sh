@@ -12,20 +12,29 @@ step() { # file, mark
     return $step_code
 }
 
+# After a power cut in the middle of a scenario: which.
+again=$(sed -n 's/.*again=\([0-9]*\).*/\1/p' /proc/cmdline)
+
 for dir in /scenarios/*; do
     number=${dir##*/}
+    [ -z "$again" ] || [ "$number" = "$again" ] || continue
     LIMIT=$(cat "$dir/limit")
-    echo "@@ begin $number"
+    [ -n "$again" ] || echo "@@ begin $number"
     began=$(cut -d' ' -f1 /proc/uptime)
     mkdir -p /tmp/scenario; cd /tmp/scenario
     dmesg -c >/dev/null
-    for drive in $(cat "$dir/drives"); do (. /guest/lib; eval "blank \$$drive"); done
-    if step prepare '|'; then
+    if [ -n "$again" ]; then
+        again=
+        step again '|'; echo "@@ exit $?"
+        step after '+'; echo "@@ after $?"
+    elif ! (. /guest/lib
+        for drive in $(cat "$dir/drives"); do eval "blank \$$drive"; done
+        step prepare '|'); then
+        echo "@@ unprepared"
+    else
         (. /guest/lib; for drive in $(cat "$dir/drives"); do eval "remember \$$drive"; done)
         step command '|'; echo "@@ exit $?"
         step after '+'; echo "@@ after $?"
-    else
-        echo "@@ unprepared"
     fi
     step undo '-'
     dmesg | grep -E "$kernel_complaints" | head -3 | sed 's/^/@@ kernel /'

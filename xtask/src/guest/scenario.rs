@@ -14,7 +14,10 @@ pub struct Scenario {
     /// What is done before; it must succeed.
     pub prepare: &'static str,
     pub command: &'static str,
-    /// The command's exit code.
+    /// Not empty: `command` ends with `power_off`, which switches the guest off there and then, and this
+    /// is what is done in the next boot, with the same drives. All that was in memory is gone.
+    pub again: &'static str,
+    /// The exit code of the command, or of what is done again.
     pub exit: i32,
     /// What it must print; `$NVME` is the drive's path here, too.
     pub words: &'static [&'static str],
@@ -41,6 +44,7 @@ pub const PLAIN: Scenario = Scenario {
     name: "",
     prepare: "",
     command: "",
+    again: "",
     exit: 0,
     words: &[],
     never: &[],
@@ -62,7 +66,7 @@ const NEVER: &[&str] = &["panicked at", "RUST_BACKTRACE", "internal error"];
 impl Scenario {
     /// The drives that its texts name, which are blank when it begins.
     pub fn drives(&self) -> Vec<&'static str> {
-        let texts = [self.prepare, self.command, self.after, self.undo].join("\n");
+        let texts = [self.prepare, self.command, self.again, self.after, self.undo].join("\n");
         machine::drives().filter(|name| names(&texts, name)).collect()
     }
 
@@ -71,7 +75,7 @@ impl Scenario {
         if let Some(wanted) = self.kernel.filter(|wanted| *wanted != kernel) {
             return Some(format!("it is for kernel {}", wanted.name()));
         }
-        let texts = [self.prepare, self.command, self.after, self.undo].join("\n");
+        let texts = [self.prepare, self.command, self.again, self.after, self.undo].join("\n");
         let is_word = |c: char| c.is_alphanumeric() || "._-".contains(c);
         let mut words = texts.split(|c: char| !is_word(c));
         let lacks = words.find_map(|word| {

@@ -36,7 +36,8 @@ Levels are parted by commas; those of --mount and --mkfs, which hold commas
 themselves, by semicolons. An empty level, as in ';noatime', is one, too;
 'noatime;ext4:data=writeback' has one that is ext4's alone.
 
---write-cache is the drive's own switch (hdparm, nvme, sdparm, or the model's).
+--write-cache is the drive's own (of NVMe its controller's), and is read back
+from the drive after each change; no tool is needed. A model is served anew.
 --kernel-flush off leaves the drive as it is and keeps the kernel from flushing
 it: fast, and no good unless the drive has no volatile cache.
 

@@ -4,20 +4,33 @@ use lab::{
     target::{Condition, Crew, Need, Observation, Offer, Reset, Target, TargetError, TreeSeat},
     workload::{Stream, tree::TreeLayout},
 };
-use record::{Completions, ManagedFlash, TargetInfo, Warning};
+use record::{Completions, Flag, ManagedFlash, TargetInfo, Warning};
 use std::ops::Range;
 
 /// Whatever is measured, as the configuration that it stands for.
 pub struct Configured {
     inner: Box<dyn Target>,
     info: TargetInfo,
+    text: String,
+    cache_is_off: bool,
 }
 
 impl Configured {
-    /// Named `text` in the record.
-    pub fn new(inner: Box<dyn Target>, text: &str) -> Self {
-        let info = TargetInfo { text: text.to_owned(), ..inner.info().clone() };
-        Self { inner, info }
+    /// Named `text` in the record. `cache_is_off`: the drive has said that its write cache is off,
+    /// whatever the kernel believes.
+    pub fn new(inner: Box<dyn Target>, text: &str, cache_is_off: bool) -> Self {
+        let info = inner.info().clone();
+        let mut configured = Self { inner, info, text: text.to_owned(), cache_is_off };
+        configured.name();
+        configured
+    }
+
+    fn name(&mut self) {
+        self.info = TargetInfo { text: self.text.clone(), ..self.inner.info().clone() };
+        if self.cache_is_off {
+            self.info.flags.retain(|flag| *flag != Flag::VolatileCache);
+            self.info.warnings.retain(|warning| warning.flag != Some(Flag::VolatileCache));
+        }
     }
 }
 
@@ -32,7 +45,7 @@ impl Target for Configured {
 
     fn prepare(&mut self, need: &Need) -> Result<(), TargetError> {
         self.inner.prepare(need)?;
-        self.info = TargetInfo { text: self.info.text.clone(), ..self.inner.info().clone() };
+        self.name();
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use host::{
     guard::{self, Identity},
     judge_destruction, judge_lending,
     ledger::{Change, Mark},
-    setting::Switch,
+    setting::{Switch, WriteCache},
 };
 use std::{
     ffi::OsStr,
@@ -106,6 +106,38 @@ impl Ground {
         }
     }
 
+    /// Where the drive's own write cache stands, as the drive says; `None` where there is none to ask.
+    fn cache(&self) -> Option<Result<WriteCache, HostError>> {
+        let Self::Device { device, .. } = self else { return None };
+        Some(Switch::find(device.path(), &Roots::default()).map(|(_, cache)| cache))
+    }
+
+    /// What the drive says of its write cache now.
+    pub fn cache_now(&self) -> Option<String> {
+        let Self::Device { device, .. } = self else { return None };
+        Some(match self.cache()? {
+            Ok(cache) => {
+                format!("{} says that its write cache is {cache}", device.path().display())
+            }
+            Err(error) => error.to_string(),
+        })
+    }
+
+    /// A sentence where the drive's write cache is not what this configuration switched it to.
+    ///
+    /// # Errors
+    /// When the drive does not answer.
+    pub fn cache_that_moved(&self, configuration: &Configuration) -> Result<Option<String>> {
+        let Some(level) = configuration.level(Axis::WriteCache) else { return Ok(None) };
+        let Some(now) = self.cache().transpose()? else { return Ok(None) };
+        Ok((now != WriteCache::from(level == "on")).then(|| {
+            format!(
+                "a turn that began with the write cache {level} ended with it {now}, as after a \
+                 reset of the drive: run it again"
+            )
+        }))
+    }
+
     /// What stands above the tables.
     pub fn describe(&self) -> String {
         match self {
@@ -181,7 +213,7 @@ impl Ground {
                      name a block device or model:STACK, or leave it out"
                 ),
                 Self::Device { device, .. } => {
-                    Switch::find(device.path())
+                    Ledger::check_write_cache(device.path(), &Roots::default())
                         .map_err(|error| anyhow!("{error}; or leave --write-cache out"))?;
                 }
                 Self::Model { .. } => {}

@@ -46,6 +46,7 @@ use lab::{
 };
 use record::{Cell, FailedCell, IoErrors, Record, State, TargetInfo, Warning};
 use report::document::Document;
+use stage::Ready;
 use std::{
     cell::RefCell,
     path::{Path, PathBuf},
@@ -177,12 +178,27 @@ pub fn measure(arguments: &MatrixArguments) -> Result<Option<Measured>> {
         drive: ground.drive(),
         machines: configurations.iter().map(|one| ground.machine(one)).collect(),
         cuts: &bench.cuts,
+        caches: drive_said(&ground, &axes, &bench.caches),
         pivots: &pivots,
         seed,
     };
     let (document, page) = (page.document(), page.text(&output::style()));
     let ground = ground.describe();
     Ok(Some(Measured { records, ground, page, document, interrupted, failure, left_changed }))
+}
+
+/// What the drive said of its write cache, each sentence once, and what it says now that all is put
+/// back.
+fn drive_said(ground: &Ground, axes: &Axes, caches: &[Vec<String>]) -> Vec<String> {
+    let mut said: Vec<String> = Vec::new();
+    for sentence in caches.iter().flatten() {
+        if !said.contains(sentence) {
+            said.push(sentence.clone());
+        }
+    }
+    let is_switched = axes.iter().any(|(axis, _)| axis == Axis::WriteCache);
+    said.extend(ground.cache_now().filter(|_| is_switched).map(|now| format!("afterwards {now}")));
+    said
 }
 
 impl Measured {
@@ -286,6 +302,8 @@ struct Bench<'a> {
     floors: Vec<Floor>,
     /// One a configuration, where its power was cut.
     cuts: Vec<Option<Cut>>,
+    /// What the drive said of its write cache, one list a configuration, each sentence once.
+    caches: Vec<Vec<String>>,
     clock: Clock,
     voice: Voice,
     watch: Watch,
@@ -371,6 +389,7 @@ impl<'a> Bench<'a> {
             records,
             floors: Vec::new(),
             cuts: configurations.iter().map(|_| None).collect(),
+            caches: vec![Vec::new(); configurations.len()],
             clock,
             voice,
             watch,
@@ -483,15 +502,23 @@ impl<'a> Bench<'a> {
         attached: &Attached,
         turn: Turn,
     ) -> Result<()> {
-        let path = self.set(configuration, attached)?;
+        let Ready { path, cache } = self.set(configuration, attached)?;
+        let cache_is_off = cache.is_some() && configuration.level(Axis::WriteCache) == Some("off");
+        self.note_cache(turn.target, cache);
         let permission = attached.permission();
         for at in 0..self.plans.len() {
             let opened = self.open(configuration, attached, &path, &permission)?;
-            let mut target = Configured::new(opened, &configuration.to_string());
+            let mut target = Configured::new(opened, &configuration.to_string(), cache_is_off);
             let (plan, record) = (&self.plans[at], &mut self.records[at]);
             runner::run_turn(plan, turn, &mut target, record, &mut self.watch)?;
         }
+        self.note_cache(turn.target, self.ground.cache_that_moved(configuration)?);
         Ok(())
+    }
+
+    fn note_cache(&mut self, configuration: usize, said: Option<String>) {
+        let said = said.filter(|said| !self.caches[configuration].contains(said));
+        self.caches[configuration].extend(said);
     }
 
     /// The device, or the directory on its file system, which may be mounted anew.
@@ -511,10 +538,10 @@ impl<'a> Bench<'a> {
         })
     }
 
-    fn set(&mut self, configuration: &Configuration, attached: &Attached) -> Result<PathBuf> {
+    fn set(&mut self, configuration: &Configuration, attached: &Attached) -> Result<Ready> {
         let at = self.place.join("mount");
         let switches = matches!(self.ground, Ground::Device { .. });
-        let path = stage::set(&mut self.ledger, configuration, attached, &at, switches)?;
+        let ready = stage::set(&mut self.ledger, configuration, attached, &at, switches)?;
         let filling = age::Filling {
             percent: fill_percent(configuration),
             area_bytes: self.plans.iter().map(|plan| plan.span_bytes).max().unwrap_or(0),
@@ -524,7 +551,7 @@ impl<'a> Bench<'a> {
             true => age::device(attached, filling, &self.stop),
             false => age::file_system(&at, filling, &self.stop),
         };
-        filled.map(|()| path)
+        filled.map(|()| ready)
     }
 
     /// The path's own cost, under each file system, with memory behind it that answers at once.
@@ -553,11 +580,11 @@ impl<'a> Bench<'a> {
         plain.add(Axis::Fs, configuration.fs())?;
         let plain = plain.configurations().remove(0);
         self.watch.label = format!("floor, {plain}");
-        let path = self.set(&plain, attached)?;
+        let path = self.set(&plain, attached)?.path;
         let permission = attached.permission();
         for at in 0..self.plans.len() {
             let opened = self.open(&plain, attached, &path, &permission)?;
-            let mut target = Configured::new(opened, "floor");
+            let mut target = Configured::new(opened, "floor", false);
             let mut record = Record { cells: Vec::new(), ..self.records[at].clone() };
             let turn = Turn { target: 0, pass: 0 };
             // It is no run of its own: nobody keeps it.
@@ -594,6 +621,13 @@ impl<'a> Bench<'a> {
                     Cut::Failed(why) => format!("the power could not be cut: {why}"),
                 };
                 target.warnings.push(Warning { flag: None, text });
+            }
+            for (target, said) in record.targets.iter_mut().zip(&self.caches) {
+                let warnings = said.iter().map(|text| Warning { flag: None, text: text.clone() });
+                target.warnings.extend(warnings);
+            }
+            for info in &mut record.targets {
+                host::health::conclude(info, &Roots::default());
             }
             runner::conclude(plan, record, &ended);
             record.flags = runner::flags_of(record);

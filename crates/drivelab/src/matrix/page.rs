@@ -43,6 +43,8 @@ pub struct Matrix<'a> {
     pub machines: Vec<Machine>,
     /// What a power cut left, one a configuration.
     pub cuts: &'a [Option<Cut>],
+    /// What the drive said of its write cache.
+    pub caches: Vec<String>,
     /// The one modelled drive below it, by its name in the catalog.
     pub drive: Option<String>,
     /// Which tables of two axes.
@@ -103,6 +105,9 @@ impl Matrix<'_> {
             ));
         }
         page.line(&format!("seed    {}", self.seed));
+        for said in &self.caches {
+            page.hanging("cache   ", said, report::terminal::Paint::Plain);
+        }
         for section in self.sections(style) {
             put_blocks(&mut page, &section.blocks);
         }

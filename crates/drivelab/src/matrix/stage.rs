@@ -24,7 +24,15 @@ pub fn commands(configuration: &Configuration, device: &Path, at: &Path) -> Vec<
     lines
 }
 
-/// Does them. Gives what is to be measured: the mount point, or the device itself.
+/// A device that is ready.
+pub struct Ready {
+    /// What is to be measured: the mount point, or the device itself.
+    pub path: PathBuf,
+    /// What the drive said of its write cache, where it is a setting.
+    pub cache: Option<String>,
+}
+
+/// Does them.
 ///
 /// # Errors
 /// Those of the programs; before each that writes, that the device's name leads to another by now.
@@ -34,7 +42,7 @@ pub fn set(
     attached: &Attached,
     at: &Path,
     switches_cache: bool,
-) -> Result<PathBuf> {
+) -> Result<Ready> {
     let device = &attached.device;
     for program in wiping(device) {
         attached.check()?;
@@ -46,15 +54,17 @@ pub fn set(
         }
     }
     attached.check()?;
+    let mut cache = None;
     if let Some(level) = configuration.level(Axis::WriteCache).filter(|_| switches_cache) {
-        let wanted = if level == "on" { WriteCache::On } else { WriteCache::Off };
-        ledger.write_cache(device, wanted)?;
+        cache = Some(ledger.write_cache(device, WriteCache::from(level == "on"))?);
     }
     let name = device.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
     for (attribute, wanted) in queue_settings(configuration) {
         ledger.queue(&name, attribute, &wanted)?;
     }
-    let Some(program) = formatting(configuration, device) else { return Ok(device.to_owned()) };
+    let Some(program) = formatting(configuration, device) else {
+        return Ok(Ready { path: device.to_owned(), cache });
+    };
     attached.check()?;
     ledger.say(&program.to_string());
     program.run()?;
@@ -62,7 +72,7 @@ pub fn set(
     attached.check()?;
     ledger.mount(device, at, &mounting(configuration))?;
     check_discard(configuration, at)?;
-    Ok(at.to_owned())
+    Ok(Ready { path: at.to_owned(), cache })
 }
 
 /// Mounts again what is on a device already.

@@ -187,6 +187,9 @@ fn carry_out(
     let save_error = progress.finish();
     // Scratch files go now, before anything else can fail.
     targets.clear();
+    for info in &mut record.targets {
+        host::health::conclude(info, &Roots::default());
+    }
     record.flags = runner::flags_of(&record);
     record.finished = Some(now());
     forget_scratch(&mut store.borrow_mut(), &record)?;
@@ -266,6 +269,7 @@ pub fn new_record(
     let mut environment = host::environment(&Roots::default());
     for info in &mut infos {
         environment.tools.extend(host::ask_tools(&mut info.stack, &Roots::default()));
+        host::ask_health(&mut info.stack, host::Moment::Before, &Roots::default());
     }
     let notes = plan.notes.iter().map(|text| Warning { flag: None, text: text.clone() });
     Ok(Record {

@@ -97,7 +97,7 @@ pub fn is_read_only(file: &File) -> io::Result<bool> {
 pub fn discard_device(file: &File, range: Range<u64>) -> io::Result<()> {
     let mut words = [range.start, range.end.saturating_sub(range.start)];
     // SAFETY: BLKDISCARD reads two u64: offset and length.
-    unsafe { ioctl(file, BLKDISCARD, words.as_mut_ptr().cast()) }
+    unsafe { ioctl(file, BLKDISCARD, words.as_mut_ptr().cast()) }.map(drop)
 }
 
 /// Writes out what the page cache holds of the device and drops it.
@@ -106,15 +106,17 @@ pub fn discard_device(file: &File, range: Range<u64>) -> io::Result<()> {
 /// ENOTTY if `file` is no block device, EACCES for a user without CAP_SYS_ADMIN.
 pub fn drop_device_cache(file: &File) -> io::Result<()> {
     // SAFETY: BLKFLSBUF takes no argument.
-    unsafe { ioctl(file, BLKFLSBUF, std::ptr::null_mut()) }
+    unsafe { ioctl(file, BLKFLSBUF, std::ptr::null_mut()) }.map(drop)
 }
 
+/// Gives what the call gives.
+///
 /// # Safety
 /// `argument` is what `request` reads or writes.
-pub(super) unsafe fn ioctl(file: &File, request: u32, argument: *mut c_void) -> io::Result<()> {
+pub(super) unsafe fn ioctl(file: &File, request: u32, argument: *mut c_void) -> io::Result<i32> {
     // SAFETY: the descriptor is open; the argument is the caller's promise.
     match unsafe { libc::ioctl(file.as_raw_fd(), request as _, argument) } {
         -1 => Err(io::Error::last_os_error()),
-        _ => Ok(()),
+        value => Ok(value),
     }
 }

@@ -143,7 +143,7 @@ pub fn loop_backing(device: &File) -> io::Result<Option<LoopBacking>> {
     // SAFETY: LOOP_GET_STATUS64 stores a loop_info64, whose layout is asserted above.
     match unsafe { ioctl(device, LOOP_GET_STATUS64, (&raw mut info).cast()) } {
         Err(error) if error.raw_os_error() == Some(libc::ENXIO) => return Ok(None),
-        answer => answer?,
+        answer => drop(answer?),
     }
     let LoopInfo { device, inode, rdevice, .. } = info;
     // Some kernels give a file its file system's number there, others 0.

@@ -152,6 +152,14 @@ fn judge_drive(layer: &BlockLayer, findings: &mut Findings) {
         let sentence = format!("{name} is a virtual drive ({model}, {transport})");
         findings.add(Flag::VirtualDisk, &sentence);
     }
+    if let Some(link) = &drive.link
+        && let Some(possible) = link.possible.as_ref().filter(|text| **text != link.negotiated)
+    {
+        let negotiated = &link.negotiated;
+        let sentence =
+            format!("{name} is linked at {negotiated}; drive and slot can do {possible}");
+        findings.add(Flag::LinkDegraded, &sentence);
+    }
     let cache = layer.queue.as_ref().and_then(|queue| queue.write_cache.as_deref());
     if cache == Some("write back") && drive.power_loss_protection != Some(true) {
         let sentence =

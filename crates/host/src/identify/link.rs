@@ -1,11 +1,12 @@
 //! How fast the wire to a drive is: negotiated, possible, and what payload it carries.
 
 use crate::{
+    ask::ata::Identity,
     roots::{names_in, read_text},
     sysfs::BlockDevice,
 };
 use record::Link;
-use std::path::Path;
+use std::{fmt, path::Path};
 
 /// The link of a drive from the first ancestor of its canonical sysfs directory that knows a speed: a USB
 /// port, a SATA link or, for NVMe, a PCIe function. `None` for drives without a wire of their own: the slot
@@ -18,16 +19,55 @@ pub(crate) fn link_of(disk: &BlockDevice) -> Option<Link> {
 }
 
 fn pcie(function: &Path) -> Option<Link> {
-    let text = |file: &str| read_text(&function.join(file));
-    let (speed, width) = (text("current_link_speed")?, text("current_link_width")?);
-    let words =
-        |speed: &str, width: &str| format!("PCIe {} x{width}", speed.trim_end_matches(" PCIe"));
-    let possible = text("max_link_speed").zip(text("max_link_width"));
+    let negotiated = Pcie::of(function, "current")?;
+    // The slot is the port above; a drive soldered to the root complex has none.
+    let ends = [Some(function), function.parent()].into_iter().flatten();
+    let possible = ends.filter_map(|end| Pcie::of(end, "max")).reduce(Pcie::least);
     Some(Link {
-        negotiated: words(&speed, &width),
-        possible: possible.map(|(speed, width)| words(&speed, &width)),
-        bytes_per_s: pcie_payload_bytes_per_s(&speed, &width),
+        possible: possible.map(|possible| possible.to_string()),
+        bytes_per_s: pcie_payload_bytes_per_s(&negotiated.speed, &negotiated.width),
+        negotiated: negotiated.to_string(),
     })
+}
+
+/// Speed and width as the kernel writes them: `8.0 GT/s PCIe` and `4`.
+struct Pcie {
+    speed: String,
+    width: String,
+}
+
+impl Pcie {
+    /// `which` is `current` or `max`.
+    fn of(function: &Path, which: &str) -> Option<Self> {
+        let text = |what: &str| read_text(&function.join(format!("{which}_link_{what}")));
+        let found = Self { speed: text("speed")?, width: text("width")? };
+        (found.gigatransfers().is_some() && found.lanes().is_some()).then_some(found)
+    }
+
+    /// What both can do.
+    fn least(self, other: Self) -> Self {
+        let speed = if other.gigatransfers() < self.gigatransfers() {
+            other.speed.clone()
+        } else {
+            self.speed.clone()
+        };
+        let width = if other.lanes() < self.lanes() { other.width } else { self.width };
+        Self { speed, width }
+    }
+
+    fn gigatransfers(&self) -> Option<f64> {
+        self.speed.split_whitespace().next()?.parse().ok()
+    }
+
+    fn lanes(&self) -> Option<u32> {
+        self.width.parse().ok()
+    }
+}
+
+impl fmt::Display for Pcie {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "PCIe {} x{}", self.speed.trim_end_matches(" PCIe"), self.width)
+    }
 }
 
 /// Payload of a PCIe link: line rate x lanes x line code (8b/10b up to 5 GT/s, 128b/130b up to 32,
@@ -50,22 +90,40 @@ fn sata(port: &Path) -> Option<Link> {
     port.file_name()?.to_str()?.strip_prefix("ata")?.parse::<u32>().ok()?;
     let links = names_in(port).into_iter().filter(|name| name.starts_with("link"));
     links.into_iter().find_map(|name| {
-        let class = port.join(&name).join("ata_link").join(&name);
-        let speed = read_text(&class.join("sata_spd")).filter(|speed| speed.ends_with("Gbps"))?;
-        let possible =
-            read_text(&class.join("hw_sata_spd_limit")).filter(|text| text.ends_with("Gbps"));
+        let link = port.join(&name);
+        let class = link.join("ata_link").join(&name);
+        let speed =
+            |file: &str| read_text(&class.join(file)).filter(|speed| speed.ends_with("Gbps"));
+        let negotiated = speed("sata_spd")?;
+        // Without the drive's own word an old drive would seem to be held back.
+        let ends = speed("hw_sata_spd_limit").as_deref().and_then(gigabits).zip(drive_max(&link));
         Some(Link {
-            negotiated: format!("SATA {speed}"),
-            possible: possible.map(|speed| format!("SATA {speed}")),
-            bytes_per_s: sata_payload_bytes_per_s(&speed),
+            possible: ends.map(|(port, drive)| format!("SATA {:.1} Gbps", port.min(drive))),
+            bytes_per_s: sata_payload_bytes_per_s(&negotiated),
+            negotiated: format!("SATA {negotiated}"),
         })
     })
+}
+
+/// The fastest that the drive of a link says it can do, by the kernel's copy of its identity:
+/// `link1/dev1.0/ata_device/dev1.0/id`.
+fn drive_max(link: &Path) -> Option<f64> {
+    let names = names_in(link).into_iter().filter(|name| name.starts_with("dev"));
+    let identities = names.filter_map(|name| {
+        let file = link.join(&name).join("ata_device").join(&name).join("id");
+        Identity::from_words(&read_text(&file)?)
+    });
+    { identities }.find_map(|identity| identity.gigabits_max())
+}
+
+fn gigabits(speed: &str) -> Option<f64> {
+    speed.split_whitespace().next()?.parse().ok()
 }
 
 /// Payload of a SATA link: 8b/10b, so a tenth of the line rate in bytes, of which frame headers, ALIGN
 /// primitives and handshakes leave about 95 % (Serial ATA 3.x, 8 KiB data frames).
 fn sata_payload_bytes_per_s(speed: &str) -> Option<u64> {
-    let gigabits: f64 = speed.split_whitespace().next()?.parse().ok()?;
+    let gigabits = gigabits(speed)?;
     (gigabits > 0.0).then_some((gigabits * 1e9 / 10.0 * 0.95) as u64)
 }
 

@@ -49,6 +49,9 @@ pub enum Change {
         was: WriteCache,
         /// After.
         now: WriteCache,
+        /// What the kernel believed before, `queue/write_cache`: switching the drive may change it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kernel: Option<String>,
         /// Which drive it was.
         #[serde(default, skip_serializing_if = "DriveMark::is_empty")]
         drive: DriveMark,

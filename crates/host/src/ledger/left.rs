@@ -111,6 +111,7 @@ impl Left {
             let done = if is_same_boot || outlives_a_boot(&change) {
                 put_back::put_back(&change, boot, roots, log)
             } else {
+                log(&format!("# gone with the restart of the machine: {change}"));
                 Ok(())
             };
             match done {

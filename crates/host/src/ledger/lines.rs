@@ -3,8 +3,8 @@
 use super::change::Change;
 use serde::{Deserialize, Serialize};
 
-/// The format's version.
-pub(super) const VERSION: u64 = 1;
+/// The format's version: since 2 a write cache is switched without tools.
+pub(super) const VERSION: u64 = 2;
 
 /// Who keeps the ledger.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -142,7 +142,7 @@ mod tests {
         let whole =
             text(&[Line::Head(head())]) + "nonsense\n" + &text(&[Line::PutBack { put_back: 1 }]);
         assert!(read(&whole).expect_err("damage").starts_with("line 2 of the ledger"));
-        let newer = text(&[Line::Head(Head { ledger: 2, ..head() })]);
+        let newer = text(&[Line::Head(Head { ledger: VERSION + 1, ..head() })]);
         assert!(read(&newer).expect_err("newer").contains("use a newer one"));
         assert!(read("{\"put_back\":1}\n").expect_err("no head").contains("before the head"));
     }

@@ -2,6 +2,7 @@
 //! plugging in.
 
 use crate::{
+    ask::drive_at,
     identify::identity_of,
     roots::Roots,
     sysfs::{BlockDevice, disks},
@@ -46,11 +47,8 @@ pub(super) enum Fit {
 impl DriveMark {
     /// The mark of a device, such as `/dev/sdb`, or of the drive that it is a part of.
     pub fn of(device: &Path, roots: &Roots) -> Self {
-        let name = device.strip_prefix(&roots.dev).map(|name| Path::new("/dev").join(name));
-        let device = name.unwrap_or_else(|_| device.to_owned());
-        let number = device.to_str().and_then(|text| roots.device_named(text));
-        let device = number.and_then(|number| BlockDevice::numbered(number, roots));
-        device.map_or_else(Self::default, |device| Self::of_device(&device, roots))
+        let drive = drive_at(device, roots);
+        drive.map_or_else(Self::default, |drive| Self::of_device(&drive, roots))
     }
 
     /// The same by the kernel's name, such as `sdb`.

@@ -7,12 +7,13 @@ use super::{
     mark::{Boot, Fit},
 };
 use crate::{
+    ask::drive_at,
     directory::Directory,
     error::{ErrorKind, HostError},
     mountinfo::{Mount, parse_mountinfo},
     program::Program,
     roots::{Roots, names_in},
-    setting::{Attribute, Switch, WriteCache},
+    setting::{Attribute, Switch, WriteCache, said},
 };
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
@@ -44,15 +45,19 @@ pub(super) fn put_back(
         }
         Change::Loop { file } => detach(file, roots, log),
         Change::Mount { source, at, fs, .. } => unmount(source, at, fs, roots, log),
-        Change::WriteCache { device, switch, was, now, drive } => {
+        Change::WriteCache { device, switch, was, kernel, drive, .. } => {
             let found = DriveMark::of(device, roots);
             let fit = drive.fit(&found, device.exists(), boot, roots);
             let command = |name: Option<&str>| {
                 let device = name.map_or(device.clone(), |name| roots.dev.join(name));
-                switch.telling(&device, *was).to_string()
+                switch.telling(&device, *was, roots)
             };
             match fit {
-                Fit::Same => write_cache(device, *switch, *was, *now, log),
+                Fit::Same => {
+                    // A kernel that was started since has its own opinion.
+                    let kernel = kernel.as_deref().filter(|_| boot == Boot::Same);
+                    write_cache(device, *switch, *was, kernel, roots, log)
+                }
                 Fit::Gone => {
                     say_gone(boot, &command(None), log);
                     Ok(())
@@ -196,18 +201,36 @@ fn mounted_at(at: &Path, roots: &Roots) -> Result<Option<Mount>, HostError> {
     Ok(mounts.into_iter().rfind(|mount| Path::new(&mount.mount_point) == at))
 }
 
+/// Asks the drive first, and last. `kernel` is what the kernel believed before; the two may have been
+/// driven apart, as by a reset of the drive.
 fn write_cache(
     device: &Path,
     switch: Switch,
     was: WriteCache,
-    now: WriteCache,
+    kernel: Option<&str>,
+    roots: &Roots,
     log: &mut dyn FnMut(&str),
 ) -> Result<(), HostError> {
-    if was == now || switch.read(device)? == was {
+    let is_believed = || kernel.is_none() || kernel_cache(device, roots).as_deref() == kernel;
+    let found = switch.read(device, roots)?;
+    if found == was && is_believed() {
+        log(&format!("# {}: as before, nothing to do", said(device, was, roots)));
         return Ok(());
     }
-    log(&switch.telling(device, was).to_string());
-    switch.write(device, was)
+    log(&switch.telling(device, was, roots));
+    switch.write(device, was, roots)?;
+    if let (Some(kernel), false, Some(drive)) = (kernel, is_believed(), drive_at(device, roots)) {
+        log(&setting(&drive.name, Attribute::WriteCache, kernel));
+        Attribute::WriteCache.write(&drive.name, kernel, roots)?;
+    }
+    log(&format!("# {}", said(device, was, roots)));
+    Ok(())
+}
+
+/// What the kernel believes of the write cache of the drive at `device`.
+pub(super) fn kernel_cache(device: &Path, roots: &Roots) -> Option<String> {
+    let drive = drive_at(device, roots)?;
+    Attribute::WriteCache.read(&drive.name, roots).ok()
 }
 
 fn queue(

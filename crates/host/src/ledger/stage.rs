@@ -4,14 +4,14 @@ use super::{
     Change, DriveMark, Inherited, Ledger,
     held::Held,
     inherit,
-    put_back::{loops_over, unmount},
+    put_back::{kernel_cache, loops_over, unmount},
 };
 use crate::{
     directory::Directory,
     error::{ErrorKind, HostError},
     program::Program,
     roots::Roots,
-    setting::{Attribute, Switch, WriteCache},
+    setting::{Attribute, Switch, WriteCache, refuse_shared, said},
 };
 use engine::raw::LoopDevice;
 use std::{
@@ -136,20 +136,37 @@ impl Ledger {
         self.make(change, || program.run().map(drop))
     }
 
-    /// Switches a drive's own write cache; does nothing where it stands so already.
+    /// Whether [`write_cache`](Self::write_cache) can switch, asked before anything is changed.
     ///
     /// # Errors
-    /// When the drive has no switch, or does not obey it.
-    pub fn write_cache(&mut self, device: &Path, wanted: WriteCache) -> Result<(), HostError> {
-        let (switch, was) = Switch::find(device)?;
-        if was == wanted {
-            return Ok(());
+    /// When the drive has no switch; when others use the same drive.
+    pub fn check_write_cache(device: &Path, roots: &Roots) -> Result<(), HostError> {
+        refuse_shared(device, roots)?;
+        Switch::find(device, roots).map(drop)
+    }
+
+    /// Switches a drive's own write cache, and reads back from the drive whether it did; changes nothing
+    /// where it stands so already. Gives what the drive says, and what the kernel makes of it.
+    ///
+    /// # Errors
+    /// When the drive has no switch, or does not obey it; when others use the same drive.
+    pub fn write_cache(&mut self, device: &Path, wanted: WriteCache) -> Result<String, HostError> {
+        let roots = self.roots().clone();
+        let (switch, was) = Switch::find(device, &roots)?;
+        if was != wanted {
+            refuse_shared(device, &roots)?;
+            self.say(&switch.telling(device, wanted, &roots));
+            let device = device.to_owned();
+            let drive = DriveMark::of(&device, &roots);
+            let kernel = kernel_cache(&device, &roots);
+            let now = wanted;
+            let change =
+                Change::WriteCache { device: device.clone(), switch, was, now, kernel, drive };
+            self.make(change, || switch.write(&device, wanted, &roots))?;
         }
-        self.say(&switch.telling(device, wanted).to_string());
-        let device = device.to_owned();
-        let drive = DriveMark::of(&device, self.roots());
-        let change = Change::WriteCache { device: device.clone(), switch, was, now: wanted, drive };
-        self.make(change, || switch.write(&device, wanted))
+        let said = said(device, wanted, &roots);
+        self.say(&format!("# {said}"));
+        Ok(said)
     }
 
     /// Sets a setting of the kernel's queue; does nothing where it stands so already.

@@ -39,7 +39,7 @@ use fold::Place;
 use pass::{PassError, PassOrder};
 use record::{
     CachePass, Cell, FailedCell, Flag, IoErrors, ManagedPass, Paired, PairedVerdict, Record,
-    Rounds, State, TargetInfo, TargetKind, Warning,
+    Rounds, State, TargetKind, Warning,
 };
 use remedy::Remedy;
 use std::{
@@ -327,9 +327,7 @@ impl<'a> Runner<'a> {
         let writes = self.plan.fill > 0 || self.plan.cells.iter().any(CellSpec::writes);
         let need = Need { span_bytes: self.plan.span_bytes, writes };
         self.target(target).prepare(&need)?;
-        // What the user paid is no property of the target.
-        let price = record.targets[target].price.take();
-        record.targets[target] = TargetInfo { price, ..self.target(target).info().clone() };
+        record.targets[target].renew(self.target(target).info().clone());
         self.observer.save(record);
         if self.target(target).offer().access == Access::ReadWrite {
             (0..self.plan.fill).try_for_each(|round| self.fill(target, round))?;

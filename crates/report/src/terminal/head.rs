@@ -19,6 +19,9 @@ pub(super) fn header(page: &mut Page, record: &Record) {
         if let Some(volume) = &target.managed_flash {
             page.hanging("flash  ", &managed_line(volume), Paint::Plain);
         }
+        for line in health_lines(target) {
+            page.hanging("health ", &line, Paint::Plain);
+        }
     }
     if is_virtual(record) {
         page.hanging("time   ", &virtual_line(record), Paint::Plain);
@@ -104,6 +107,38 @@ fn target_line(target: &TargetInfo) -> String {
         parts.push(format!("volume {}", number::capacity(target.capacity_bytes)));
     }
     parts.join("; ")
+}
+
+/// What each drive says of itself, at the end of the run where it was asked then, and what it counted
+/// meanwhile.
+fn health_lines(target: &TargetInfo) -> Vec<String> {
+    let line = |layer: &record::BlockLayer| {
+        let drive = layer.drive.as_ref()?;
+        let before = drive.health_before.as_ref();
+        let health = drive.health_after.as_ref().or(before)?;
+        let mut words = Vec::new();
+        words.extend(health.percentage_used.map(|used| format!("{used} % of its life used")));
+        words.extend(health.spare_percent.map(|spare| format!("{spare} % of its spare left")));
+        words.extend(health.media_errors.map(|errors| counted(errors, "media error")));
+        words.extend(health.reallocated_sectors.map(|n| counted(n, "reallocated sector")));
+        words.extend(health.pending_sectors.map(|n| format!("{n} pending")));
+        words.extend(health.link_errors.map(|errors| counted(errors, "link error")));
+        words.extend(health.throttled_s.map(|seconds| format!("{seconds} s throttled")));
+        words.extend(health.power_on_hours.map(|hours| format!("{hours} h on")));
+        let was = before.and_then(|before| before.temperature_celsius);
+        words.extend(health.temperature_celsius.map(|now| match was {
+            Some(was) if was != now => format!("{was:.0} to {now:.0} \u{b0}C"),
+            _ => format!("{now:.0} \u{b0}C"),
+        }));
+        let grown = |of: fn(&record::Health) -> Option<u64>| of(health)?.checked_sub(of(before?)?);
+        let sent = grown(|it| it.sent_bytes).map(number::size);
+        words.extend(grown(|it| it.written_bytes).map(|own| match sent {
+            Some(sent) => format!("counted {} written (the kernel sent {sent})", number::size(own)),
+            None => format!("counted {} written", number::size(own)),
+        }));
+        Some(format!("{}: {}", layer.name, words.join(", ")))
+    };
+    target.stack.iter().filter_map(line).collect()
 }
 
 /// How full the volume is, what it wrote on top of the host's, and what is left before cleaning must run.

@@ -176,13 +176,6 @@ pub const ALL: &[Scenario] = &[
         ..UNTRIED
     },
     Scenario {
-        name: "health-of-nvme",
-        command: "drivelab run $NVME $READS && drivelab show last --json | grep percentage_used",
-        words: &["percentage_used"],
-        fails_today: Some("A.8"),
-        ..UNTRIED
-    },
-    Scenario {
         name: "uring-by-name-where-forbidden",
         prepare: "echo 2 >/proc/sys/kernel/io_uring_disabled",
         command: "drivelab run $NVME $READS --engine uring",
@@ -212,17 +205,6 @@ pub const ALL: &[Scenario] = &[
         name: "progress-to-a-full-device",
         command: "drivelab run $NVME --method /guest/reads.toml --size 8M 2>/dev/full",
         words: &["random read 4 KiB"],
-        ..UNTRIED
-    },
-    Scenario {
-        name: "matrix-killed-then-restored",
-        prepare: "hdparm -q -W1 $SATA",
-        command: "drivelab matrix $SATA --destroy SATA --fs raw --write-cache off --quiet \
-            --method /guest/reads.toml --set bound=time --size 8M --max-time 60s & PID=$!
-            until_so sh -c 'hdparm -W $SATA | grep -q off' && kill -9 $PID; wait $PID
-            drivelab restore",
-        words: &["SATA"],
-        after: "hdparm -W $SATA | grep 'on'",
         ..UNTRIED
     },
     Scenario {

@@ -151,38 +151,4 @@ pub const ALL: &[Scenario] = &[
         limit_s: 240,
         ..UNTRIED
     },
-    Scenario {
-        name: "matrix-write-cache-nvme",
-        command: "drivelab matrix $NVME --destroy NVME --fs raw --write-cache on,off --passes 1 \
-            --quiet --method /guest/short.toml --size 8M",
-        words: &["write cache", "off"],
-        after: "nvme get-feature $NVME -f 6 | grep -q 0x0*1",
-        fails_today: Some("A.1"),
-        ..UNTRIED
-    },
-    Scenario {
-        name: "matrix-write-cache-sata",
-        command: "drivelab matrix $SATA --destroy SATA --fs raw --write-cache on,off --passes 1 \
-            --quiet --method /guest/short.toml --size 8M",
-        words: &["write cache", "off"],
-        after: "hdparm -W $SATA | grep -q on",
-        ..UNTRIED
-    },
-    Scenario {
-        name: "matrix-write-cache-scsi",
-        command: "PATH=/usr/bin:/bin:/tmp/scenario drivelab matrix $SCSI --destroy SCSI --fs raw \
-            --write-cache on,off --passes 1 --quiet --method /guest/short.toml --size 8M",
-        words: &["write cache", "off"],
-        after: "grep -q 'write back' /sys/block/${SCSI##*/}/device/scsi_disk/*/cache_type",
-        ..UNTRIED
-    },
-    Scenario {
-        name: "matrix-write-cache-virtio",
-        command: "drivelab matrix $VIRTIO --destroy VIRTIO --fs raw --write-cache on,off \
-            --passes 1 --quiet --method /guest/short.toml --size 8M",
-        words: &["write cache", "off"],
-        after: "grep -q 'write back' /sys/block/${VIRTIO##*/}/cache_type",
-        fails_today: Some("A.1"),
-        ..UNTRIED
-    },
 ];

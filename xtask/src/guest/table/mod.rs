@@ -5,10 +5,14 @@ mod failures;
 mod measures;
 mod refusals;
 mod serving;
+mod settings;
 
 use super::scenario::Scenario;
 
 /// All scenarios, in the order in which they run.
 pub fn all() -> Vec<&'static Scenario> {
-    [refusals::ALL, measures::ALL, serving::ALL, failures::ALL].into_iter().flatten().collect()
+    [refusals::ALL, measures::ALL, settings::ALL, serving::ALL, failures::ALL]
+        .into_iter()
+        .flatten()
+        .collect()
 }

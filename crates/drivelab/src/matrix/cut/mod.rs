@@ -99,7 +99,7 @@ fn cut(
     let (device, client) = ground::connect(ledger, base)?;
     children.push(client);
     let attached = Attached::new(device, Vec::new())?;
-    let path = stage::set(ledger, configuration, &attached, &at, false)?;
+    let path = stage::set(ledger, configuration, &attached, &at, false)?.path;
     let trial = match configuration.is_raw() {
         true => Trial::on_device(attached.permit()?.file(), seed, stop),
         false => Trial::on_file_system(&path, seed, stop),

@@ -51,6 +51,7 @@ impl Matrix<'_> {
             counted(rounds, "round"),
             self.seed
         )];
+        summary.extend(self.caches.iter().map(|said| format!("{said}.")));
         for record in self.records {
             for cell in &record.left_out {
                 summary.push(format!("Left out: {}: {}.", cell.name, cell.reason));
