@@ -3,7 +3,6 @@
 //! Rates are decimal (kB/s, MB/s: powers of 1000) as on data sheets, sizes binary (KiB, MiB: powers of 1024)
 //! as in file systems; a layout that follows another tool uses that tool's units and says so.
 
-
 /// Three significant digits without a unit: `0.499`, `9.99`, `10.0`, `1230`; from 10^15 on with an exponent; `-` for what
 /// is no number.
 pub fn significant(value: f64) -> String {
