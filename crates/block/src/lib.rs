@@ -15,6 +15,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod buffer;
+mod count;
 mod engine;
 mod machine;
 pub mod names;
@@ -26,6 +27,7 @@ mod slots;
 mod wrapper;
 
 pub use buffer::{Buf, Region};
+pub use count::{counted, one_or};
 pub use engine::{Allocation, Data, Engine, Geometry};
 pub use machine::{Effects, Machine, Stack};
 pub use pause::Pause;

@@ -3,8 +3,6 @@
 //! Rates are decimal (kB/s, MB/s: powers of 1000) as on data sheets, sizes binary (KiB, MiB: powers of 1024)
 //! as in file systems; a layout that follows another tool uses that tool's units and says so.
 
-use std::fmt::Display;
-
 /// Three significant digits without a unit: `0.499`, `9.99`, `10.0`, `1230`; from 10^15 on with an exponent; `-` for what
 /// is no number.
 pub fn significant(value: f64) -> String {
@@ -78,11 +76,7 @@ pub fn rate(bytes_per_s: f64) -> String {
     }
 }
 
-/// How many of something: `1 cell`, `2 cells`.
-pub fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
-    let plural = if count == N::from(1) { "" } else { "s" };
-    format!("{count} {noun}{plural}")
-}
+pub use block::counted;
 
 /// How long ago something was: `40 s ago`, `12 min ago`, `3 h ago`, `9 d ago`; nothing for what is
 /// over 60 days old or lies ahead, where a date says more.

@@ -6,7 +6,7 @@ use crate::{
     output::{self, hanging},
 };
 use anyhow::{Context, Result, bail};
-use block::{IoError, display_bytes};
+use block::{IoError, counted, display_bytes};
 use engine::Clock;
 use flash::{
     VolumeId,
@@ -122,9 +122,9 @@ fn described(path: &Path, to: &Path, exported_bytes: u64, report: &RescueReport)
     text += &hanging(
         "found     ",
         &format!(
-            "{} superblocks, {} chunks; {} of the drive cannot be read",
-            report.superblocks,
-            report.chunks,
+            "{}, {}; {} of the drive cannot be read",
+            counted(report.superblocks, "superblock"),
+            counted(report.chunks, "chunk"),
             display_bytes(report.bytes_unreadable)
         ),
     );

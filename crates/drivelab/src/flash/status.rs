@@ -3,7 +3,7 @@
 use super::{arguments::StatusArguments, ranges, words};
 use crate::output::{self, hanging};
 use anyhow::{Result, anyhow};
-use block::display_bytes;
+use block::{counted, display_bytes};
 use engine::Clock;
 use flash::tools::{self, Status};
 use serde_json::json;
@@ -105,8 +105,8 @@ fn stopped(seen: &Status) -> String {
         "cleanly".to_owned()
     } else {
         let mut how = format!(
-            "not cleanly: the next opening rolls {} chunks forward, as was done here in memory",
-            report.chunks_replayed
+            "not cleanly: the next opening rolls {} forward, as was done here in memory",
+            counted(report.chunks_replayed, "chunk")
         );
         if report.chunks_cut > 0 {
             how += &format!(" and cuts a tail of {} that no flush covered", report.chunks_cut);
@@ -114,8 +114,9 @@ fn stopped(seen: &Status) -> String {
         how
     };
     format!(
-        "{how}; opened {} times, {} after an unclean stop",
-        seen.openings, seen.lifetime.unclean_openings
+        "{how}; opened {}, {} after an unclean stop",
+        counted(seen.openings, "time"),
+        seen.lifetime.unclean_openings
     )
 }
 

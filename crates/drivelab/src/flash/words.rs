@@ -1,7 +1,7 @@
 //! Shares, bars and sizes as all verbs of `flash` print them.
 
 use crate::output;
-use block::display_bytes;
+use block::{counted, display_bytes};
 use flash::{BLOCK_BYTES, Layout, Parity, predict};
 use report::terminal::Characters;
 
@@ -29,8 +29,8 @@ pub fn blocks(count: u64) -> String {
 pub fn layout(layout: &Layout) -> String {
     let shape = &layout.shape;
     let mut text = format!(
-        "{} segments of {}, written in chunks of up to {}, aligned to {}",
-        layout.segments,
+        "{} of {}, written in chunks of up to {}, aligned to {}",
+        counted(layout.segments, "segment"),
         display_bytes(shape.segment_bytes),
         display_bytes(shape.chunk_bytes),
         display_bytes(layout.unit_bytes)

@@ -46,7 +46,7 @@ impl Drive {
             self.failures = failures;
             self.gone = self.gone();
             if let Some(gone) = &self.gone {
-                eprintln!(
+                crate::output::talk!(
                     "drivelab: {gone}; every request is answered with an error from now on: stop \
                      this server, and start it anew when the drive is back"
                 );

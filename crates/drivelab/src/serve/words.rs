@@ -1,13 +1,12 @@
 //! What a server says: where it is and how to connect, and what it did.
 
-use block::display_bytes;
+use block::{counted, display_bytes, one_or};
 use flash::{BLOCK_BYTES, ScrubReport};
 use nbd::{
     Address, Kind, Traffic,
     protocol::{Access, Export},
 };
 use record::ManagedFlash;
-use report::number::counted;
 use target::serve::Loss;
 
 /// How the line begins that a server prints after a power cut.
@@ -45,8 +44,11 @@ pub fn kept_in_memory(volume: &flash::Volume) -> String {
 /// What a power cut did. Whoever cut it waits for this line.
 pub fn cut(loss: &Loss) -> String {
     format!(
-        "{POWER_CUT}: {} sectors were in the write caches, {} of them are not what they were; whoever connects now finds what is left\n",
-        loss.sectors_at_risk, loss.sectors_changed
+        "{POWER_CUT}: {} {} in the write caches, {} of them {}; whoever connects now finds what is left\n",
+        counted(loss.sectors_at_risk, "sector"),
+        one_or(&loss.sectors_at_risk, "was", "were"),
+        loss.sectors_changed,
+        one_or(&loss.sectors_changed, "is not what it was", "are not what they were")
     )
 }
 

@@ -26,7 +26,7 @@ use crate::{
     layout::Refusal,
     volume::{Look, OpenError, Opening},
 };
-use block::{Data, Drive, Effects, Engine, Instant, IoError};
+use block::{Data, Drive, Effects, Engine, Instant, IoError, counted, one_or};
 use std::{fmt, ops::ControlFlow};
 
 /// How far a tool has come.
@@ -91,8 +91,10 @@ impl fmt::Display for ToolError {
             Self::Refused(refusal) => refusal.fmt(formatter),
             Self::InUseBeyond { blocks, least_bytes } => write!(
                 formatter,
-                "{blocks} blocks beyond the new end hold data: take {least_bytes} B or more, or say that they may \
-                 be discarded"
+                "{} beyond the new end {} data: take {least_bytes} B or more, or say that what is there \
+                 may be discarded",
+                counted(*blocks, "block"),
+                one_or(blocks, "holds", "hold")
             ),
             Self::Overcommits { bytes_max } => write!(
                 formatter,
@@ -102,8 +104,9 @@ impl fmt::Display for ToolError {
             ),
             Self::TooFull { mapped_blocks, blocks_max } => write!(
                 formatter,
-                "the volume holds {mapped_blocks} blocks of 4 KiB and could hold {blocks_max} then, as the rest \
-                 must stay free for cleaning: discard something first, or choose a smaller size"
+                "the volume holds {} of 4 KiB and could hold {blocks_max} then, as the rest \
+                 must stay free for cleaning: discard something first, or choose a smaller size",
+                counted(*mapped_blocks, "block")
             ),
             Self::Doubtful => formatter.write_str(
                 "the volume is damaged, and so is left as it is: see `drivelab flash check`, and copy it with \

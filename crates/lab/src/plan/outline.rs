@@ -8,7 +8,7 @@ use crate::{
         tree::{TreeCell, TreeOp, TreeOrder, TreeState, TreeSync},
     },
 };
-use block::display_bytes;
+use block::{counted, display_bytes};
 use record::CacheDrop;
 
 /// What a plan will do and may cost.
@@ -105,9 +105,9 @@ fn tree_title(tree: &TreeCell, threads: u16) -> String {
     };
     let mut text = format!("{} {order}", tree.op.name());
     text += &match tree.op {
-        TreeOp::Readdir => format!(", {} files", layout.files),
+        TreeOp::Readdir => format!(", {}", counted(layout.files, "file")),
         TreeOp::Mkdir | TreeOp::Rmdir => format!(", {} empty directories", layout.files),
-        _ => format!(", {} files of {}", layout.files, layout.size),
+        _ => format!(", {} of {}", counted(layout.files, "file"), layout.size),
     };
     if layout.directories > 1 {
         text += &format!(" in {} directories", layout.directories);
@@ -203,7 +203,7 @@ fn course(cell: &CellSpec) -> String {
         CellBound::Time => "until known well enough".to_owned(),
         CellBound::Once if cell.tree.is_some() => "everything once".to_owned(),
         CellBound::Once => "the area once".to_owned(),
-        CellBound::Operations(count) => format!("{count} operations"),
+        CellBound::Operations(count) => counted(count, "operation"),
         CellBound::Exhaust => "until its bytes or seconds are spent".to_owned(),
     });
     words.extend(match cell.flush {

@@ -7,7 +7,7 @@ use crate::{
     statistics::{Assessment, Stop, Test},
     workload::Stream,
 };
-use block::display_bytes;
+use block::{counted, display_bytes, one_or};
 use record::{Flag, LARGE_BLOCK_BYTES, Record, Warning};
 
 /// What the run allows a pass, and how it was ordered.
@@ -35,7 +35,9 @@ impl Remedy<'_> {
             Stop::NotConverged => (Flag::NotConverged, self.failed(pass)),
             Stop::Insufficient => {
                 let (count, seconds) = (pass.operations, pass.seconds);
-                let text = format!("{count} operations in {seconds:.1} s are too few to say");
+                let are = one_or(&count, "is", "are");
+                let count = counted(count, "operation");
+                let text = format!("{count} in {seconds:.1} s {are} too few to say");
                 (Flag::Insufficient, text)
             }
         };

@@ -19,7 +19,7 @@ use crate::{
         tree::{TreeCell, TreeSync},
     },
 };
-use block::display_bytes;
+use block::{counted, display_bytes, one_or};
 use record::{Burst, CachePass, Flag, TargetInfo, TargetKind, Warning};
 
 /// Worker's processor time over wall time above which the host is the limit.
@@ -200,7 +200,9 @@ fn too_short(scene: &Scene<'_>) -> Option<Warning> {
     let short = pass.stop.is_none() && pass.seconds < 0.5 && pass.operations < 1000;
     short.then(|| {
         let (count, ms) = (pass.operations, pass.seconds * 1e3);
-        warn(Flag::Insufficient, format!("{count} operations in {ms:.1} ms are too few to say"))
+        let are = one_or(&count, "is", "are");
+        let count = counted(count, "operation");
+        warn(Flag::Insufficient, format!("{count} in {ms:.1} ms {are} too few to say"))
     })?
 }
 

@@ -191,6 +191,29 @@ fn a_verdict_on_a_burst_names_its_side() {
     assert_eq!(said(Some(burst(true)), None), "faster; after a burst");
 }
 
+/// The terminal's table had a column for the rate that lasts; pages and workbooks had the burst
+/// alone.
+#[test]
+fn the_rate_that_lasts_stands_in_the_table_of_a_page_too() {
+    let burst = |lasting_iops| record::Burst {
+        cache: record::FastCacheKind::SlcCache,
+        share: Some(1.0),
+        lasting_iops,
+        cut: false,
+    };
+    let table = |burst: Option<record::Burst>| {
+        let mut cell = measured("writes", "write", 1, &[900.0, 905.0, 895.0]);
+        cell.passes.iter_mut().for_each(|pass| pass.burst = burst);
+        let record = record("aaaaaaaa", vec![cell]);
+        format!("{:?}", crate::runs::document(&runs(&[&record])))
+    };
+    let plain = table(None);
+    assert!(!plain.contains("\"lasting\""), "{plain}");
+    let seen = table(Some(burst(Some(90.0))));
+    assert!(seen.contains("\"lasting\"") && seen.contains("Number(90.0)"), "{seen}");
+    assert!(table(Some(burst(None))).contains("\"not seen\""));
+}
+
 #[test]
 fn what_cannot_be_compared_is_one_sentence_with_the_cure() {
     let reads = record("aaaaaaaa", vec![measured("one", "read", 1, &[100.0])]);

@@ -119,6 +119,40 @@ fn currencies_never_share_a_table() {
     assert!(lack.contains("one currency"), "{lack}");
 }
 
+/// A price per IOPS at the catalog's price of 2009 stood beside one of this year without a word: a
+/// price says when it was asked.
+#[test]
+fn prices_of_the_catalog_stand_with_their_dates() {
+    let run = |id| record(id, "x", 1, vec![known("read", "random", 4096, 100.0, 0.0)]);
+    let (one, two) = (run("aaaaaaaa"), run("bbbbbbbb"));
+    let of = |date: Option<&str>| {
+        let mut prices = dollars(100.0);
+        prices[0].as_mut().expect("a price").date = date.map(str::to_owned);
+        prices
+    };
+    let titles = |name: &str, dates: [Option<&str>; 2]| {
+        let tables = derived(name, &[(&one, of(dates[0])), (&two, of(dates[1]))]);
+        tables.expect("prices").into_iter().map(|table| table.title).collect::<Vec<_>>().join("|")
+    };
+    for (dates, said) in [
+        ([None, None], ""),
+        ([Some("2009-02"), Some("2009-02")], " of 2009-02"),
+        ([Some("2026-11"), Some("2009-02")], " of 2009-02 to 2026-11"),
+        ([None, Some("2009-02")], " of 2009-02 or as given"),
+    ] {
+        assert_eq!(titles("price", dates), format!("Price per IOPS, USD{said}"));
+        let money = titles("same-money", dates);
+        assert!(money.contains(said), "{money}");
+    }
+    let runs = [Run { record: &one, prices: of(Some("2009-02")) }];
+    let page = format!("{:?}", runs::document(&runs));
+    assert!(page.contains("Operations for the money, USD of 2009-02"), "{page}");
+    let runs = [&one, &two].map(|record| Run { record, prices: of(Some("2009-02")) });
+    let comparison = crate::comparison::compare(&runs).expect("cells");
+    let page = crate::comparison::text(&comparison, &Style::PLAIN);
+    assert!(page.contains("100 USD of 2009-02 against 100 USD of 2009-02"), "{page}");
+}
+
 /// EasyCo 2007: 13,512 reads and 113 writes of 4 KiB give 58.8 times, 5.04 times, 1.08 times what a layer of 8,900 writes
 /// gives... here the formula alone, by hand: 1 / (0.9/1000 + 0.1/100) = 526.3.
 #[test]

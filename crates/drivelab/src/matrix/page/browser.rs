@@ -114,7 +114,9 @@ impl Matrix<'_> {
             let value = across.value(cell.iops, cell.block_bytes)?;
             Some(Value { value, ci95, note: outcome.durability.to_string() })
         };
-        let mut note = "The fastest configuration first; the line is the 95 % interval.".to_owned();
+        let mut note = "The fastest configuration first; the line is the 95 % interval. None is \
+                        drawn where it is wider than the value."
+            .to_owned();
         if of_all > cells.len() {
             note += &format!(" {} of {of_all} are drawn, the table has all.", cells.len());
         }

@@ -4,7 +4,7 @@ use crate::{
     layout::BLOCK_BYTES,
     volume::{CopyState, OpenError, Tail},
 };
-use block::IoError;
+use block::{IoError, counted, one_or};
 use std::{fmt, ops::Range};
 
 /// How bad a finding is.
@@ -264,27 +264,39 @@ impl fmt::Display for Finding {
             ),
             Self::TailUnreadable { places } => write!(
                 formatter,
-                "{places} places at the end of the log cannot be read: what was flushed last may be there"
+                "{} at the end of the log cannot be read: what was flushed last may be there",
+                counted(*places, "place")
             ),
             Self::ChunksMissing { chunks } => write!(
                 formatter,
-                "{chunks} chunks that a flush had covered are missing: what was written in them reads as \
-                 it was before"
+                "{} that a flush had covered {} missing: what was written there reads as it was before",
+                counted(*chunks, "chunk"),
+                one_or(chunks, "is", "are")
             ),
             Self::RecordCut => formatter
                 .write_str("the ring's newest record is not whole; no flush had covered it"),
             Self::RecordsMissing { records } => write!(
                 formatter,
-                "{records} records of the ring that a flush had covered are missing: what was written in them \
-                 reads as it was before"
+                "{} of the ring that a flush had covered {} missing: what was written there reads as it \
+                 was before",
+                counted(*records, "record"),
+                one_or(records, "is", "are")
             ),
             Self::RecordBlocks { blocks } => {
-                write!(formatter, "{blocks} blocks in the ring do not fit their checksums")
+                let (verb, their) = (
+                    one_or(blocks, "does", "do"),
+                    one_or(blocks, "its checksum", "their checksums"),
+                );
+                write!(
+                    formatter,
+                    "{} in the ring {verb} not fit {their}",
+                    counted(*blocks, "block")
+                )
             }
             Self::FreeSegment { offset, live_blocks } => write!(
                 formatter,
-                "the segment at offset {offset} is free by the root and holds {live_blocks} live \
-                 blocks by the map"
+                "the segment at offset {offset} is free by the root and holds {} by the map",
+                counted(*live_blocks, "live block")
             ),
             Self::SharedLocation { offset, block } => {
                 write!(formatter, "block {block} is mapped to offset {offset}, and so is another")

@@ -21,7 +21,7 @@ mod survey;
 use self::rebuild::Rebuilt;
 use super::{ToolError, Watch, scan::Reader};
 use crate::{format::VolumeId, layout::BLOCK_BYTES};
-use block::{Data, Drive, Engine, IoError};
+use block::{Data, Drive, Engine, IoError, counted, one_or};
 use std::ops::Range;
 
 /// Takes a block of the volume, with its offset there. An error ends the copying.
@@ -101,7 +101,7 @@ impl RescueReport {
         if self.volumes.len() > 1 {
             let others: Vec<String> = self.volumes[1..]
                 .iter()
-                .map(|(id, chunks)| format!("{id} ({chunks} chunks)"))
+                .map(|(id, chunks)| format!("{id} ({})", counted(*chunks, "chunk")))
                 .collect();
             notes.push(format!("the drive also holds what is left of {}", others.join(", ")));
         }
@@ -120,30 +120,35 @@ impl RescueReport {
         }
         if self.chunks_missing > 0 {
             notes.push(format!(
-                "{} chunks of the log are missing: which blocks were written or trimmed in them is not known, \
-                 and those read as they were before; all that nothing younger speaks of are listed as doubtful",
-                self.chunks_missing
+                "{} of the log {} missing: which blocks were written or trimmed there is not known, and \
+                 those read as they were before; all that nothing younger speaks of are listed as \
+                 doubtful",
+                counted(self.chunks_missing, "chunk"),
+                one_or(&self.chunks_missing, "is", "are")
             ));
         }
         if self.records_missing > 0 {
             notes.push(format!(
-                "{} records of the synchronous ring are missing: which blocks were written or trimmed in them is \
+                "{} of the synchronous ring {} missing: which blocks were written or trimmed there is \
                  not known; all that nothing younger speaks of are listed as doubtful",
-                self.records_missing
+                counted(self.records_missing, "record"),
+                one_or(&self.records_missing, "is", "are")
             ));
         }
         if self.pages_damaged > 0 {
             notes.push(format!(
-                "{} pages of the map are damaged: their blocks were found by the log alone, and those that it \
-                 does not speak of are listed as doubtful",
-                self.pages_damaged
+                "{} of the map {} damaged: the blocks there were found by the log alone, and those that \
+                 it does not speak of are listed as doubtful",
+                counted(self.pages_damaged, "page"),
+                one_or(&self.pages_damaged, "is", "are")
             ));
         }
         if self.chunks_cut > 0 {
             notes.push(format!(
-                "{} chunks behind the end of the log do not count, as no flush is known to have covered \
-                 them; their blocks are listed as doubtful",
-                self.chunks_cut
+                "{} behind the end of the log {} not count, as no flush is known to have covered what is \
+                 there; the blocks are listed as doubtful",
+                counted(self.chunks_cut, "chunk"),
+                one_or(&self.chunks_cut, "does", "do")
             ));
         }
         notes

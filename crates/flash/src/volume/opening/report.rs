@@ -3,7 +3,7 @@
 use super::CopyState;
 use crate::volume::log::{NO_QUOTA, NO_SPACE};
 use crate::{format::VolumeId, layout::Refusal};
-use block::IoError;
+use block::{IoError, counted, one_or};
 use std::fmt;
 
 /// Why a volume could not be opened. Nothing was written to the drive.
@@ -220,15 +220,14 @@ impl OpenReport {
             );
         }
         if self.pages_lost > 0 {
-            let pages = self.pages_lost;
-            warnings
-                .push(format!("{pages} pages of the map cannot be read: their blocks are lost"));
+            let pages = counted(self.pages_lost, "page");
+            warnings.push(format!("{pages} of the map cannot be read: the blocks there are lost"));
         }
         if let Some(offset) = self.root_damaged {
             warnings.push(format!(
                 "the newest root of the map is damaged at offset {offset}: the one before it was rolled \
-                 forward over {} chunks, and nothing is missing{}",
-                self.chunks_replayed,
+                 forward over {}, and nothing is missing{}",
+                counted(self.chunks_replayed, "chunk"),
                 match self.is_cramped {
                     false => "; the next checkpoint writes a new one",
                     true => ", but there is no room to write a new one safely",
@@ -245,35 +244,39 @@ impl OpenReport {
         }
         if self.tail_unreadable > 0 {
             warnings.push(format!(
-                "{} places at the end of the log cannot be read, where the last of what was flushed may \
+                "{} at the end of the log cannot be read, where the last of what was flushed may \
                  be: blocks written there are lost or read as they were before",
-                self.tail_unreadable
+                counted(self.tail_unreadable, "place")
             ));
         }
         if self.chunks_missing > 0 {
             warnings.push(format!(
-                "{} chunks that a flush had covered are missing: blocks written in them read as they \
-                 were before",
-                self.chunks_missing
+                "{} that a flush had covered {} missing: blocks written there read as they were before",
+                counted(self.chunks_missing, "chunk"),
+                one_or(&self.chunks_missing, "is", "are")
             ));
         }
         if self.records_missing > 0 {
             warnings.push(format!(
-                "{} records of the synchronous ring that a flush had covered are missing: blocks written in \
-                 them read as they were before",
-                self.records_missing
+                "{} of the synchronous ring that a flush had covered {} missing: blocks written there \
+                 read as they were before",
+                counted(self.records_missing, "record"),
+                one_or(&self.records_missing, "is", "are")
             ));
         }
         if self.record_blocks_lost > 0 {
             warnings.push(format!(
-                "{} blocks in the synchronous ring are damaged: they are lost",
-                self.record_blocks_lost
+                "{} in the synchronous ring {} damaged, and lost",
+                counted(self.record_blocks_lost, "block"),
+                one_or(&self.record_blocks_lost, "is", "are")
             ));
         }
         if self.segments_contradictory > 0 {
             warnings.push(format!(
-                "{} segments hold live blocks and are free by the root",
-                self.segments_contradictory
+                "{} {} live blocks and {} free by the root",
+                counted(self.segments_contradictory, "segment"),
+                one_or(&self.segments_contradictory, "holds", "hold"),
+                one_or(&self.segments_contradictory, "is", "are")
             ));
         }
         if self.is_doubtful() {
