@@ -24,7 +24,7 @@ pub const ALL: &[Scenario] = &[
         command: "drivelab run /dev/mapper/bad --method /guest/two.toml --size 8M --quiet \
             --on-error stop",
         exit: 2,
-        words: &["at offset 2048000", "No cell was measured"],
+        words: &["nput/output error", "No cell was measured"],
         undo: "dmsetup remove bad",
         ..UNTRIED
     },
