@@ -34,6 +34,14 @@ until_so() {
         [ $tries -lt 300 ] || { echo "waited in vain: $*"; return 1; }
     done
 }
+# Waits until a drive, by its kernel name, has answered so many requests more, a minute at most.
+busy() { # name, requests
+    answered() { awk '{ print $1 + $5 }' "/sys/block/$1/stat"; }
+    busy_from=$(answered "$1"); tries=0
+    while [ $(($(answered "$1") - busy_from)) -lt "$2" ] && [ $tries -lt 600 ]; do
+        sleep 0.1; tries=$((tries + 1))
+    done
+}
 sectors() { blockdev --getsz "$1"; }
 # The newest record of the scenario's store has a text.
 recorded() {

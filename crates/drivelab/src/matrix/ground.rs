@@ -34,7 +34,7 @@ pub enum Ground {
     /// A scratch file in this directory, of so many bytes.
     Loop { directory: Directory, bytes: u64 },
     /// A block device that was agreed to, kept from the first turn to the last.
-    Device { device: Reserved, name: String, presence: Presence },
+    Device { device: Reserved, name: String, presence: Box<Presence> },
     /// Modelled drives.
     Model { text: String },
 }
@@ -97,7 +97,7 @@ impl Ground {
                 let cleared = judge_destruction(&path, &Roots::default())?;
                 let device = cleared.confirm(consent)?.reserve()?;
                 let name = device.path().file_name().and_then(|name| name.to_str());
-                let presence = Presence::of_device(device.path(), &Roots::default());
+                let presence = Presence::of_device(device.path(), &Roots::default()).into();
                 Ok(Self::Device { name: name.unwrap_or_default().to_owned(), device, presence })
             }
             _ => bail!(

@@ -159,7 +159,11 @@ pub fn measure(arguments: &MatrixArguments) -> Result<Option<Measured>> {
     let outcome = match bench.rounds(arguments.passes, seed) {
         // A signal goes to the programs that it runs, too: then it is one of them that has failed.
         Err(_) if bench.stop.load(Ordering::Relaxed) => Err(RunError::Interrupted.into()),
-        outcome => outcome,
+        Err(error) => Err(match ground.gone() {
+            Some(gone) if !error.to_string().contains(&gone) => anyhow!("{gone}"),
+            _ => error,
+        }),
+        Ok(()) => Ok(()),
     };
     bench.voice.finish();
     let left_changed = bench.close(&outcome)?;

@@ -15,6 +15,11 @@ use std::{cell::RefCell, ops::Range, rc::Rc};
 /// What a drive of this life tells of its caches.
 pub type Told = dyn Fn(&Life) -> Vec<FastCache>;
 
+/// Why a drive of this life is gone, if it is.
+pub type Gone = dyn Fn(&Life) -> Option<String>;
+/// What devices under a drive of this life are about.
+pub type Conditions = dyn Fn(&Life) -> Vec<Condition>;
+
 /// What the system would say about the drive and around it.
 #[derive(Clone)]
 pub struct Facts {
@@ -27,9 +32,9 @@ pub struct Facts {
     /// What a model would say of its caches.
     pub fast_caches: Rc<Told>,
     /// Whether it is still there.
-    pub vanished: Rc<dyn Fn(&Life) -> Option<String>>,
+    pub vanished: Rc<Gone>,
     /// What devices under it are about.
-    pub conditions: Rc<dyn Fn(&Life) -> Vec<Condition>>,
+    pub conditions: Rc<Conditions>,
 }
 
 /// A scripted drive as a target.

@@ -235,7 +235,8 @@ fn state_line(record: &Record) -> String {
     let cells = record.failed_cells();
     if record.error.is_some() && record.error == record.failed_sentence() {
         // What failed is told below.
-        text += &format!(": {} failed, the others were measured", counted(cells, "cell"));
+        let others = if record.cells.is_empty() { "" } else { ", the others were measured" };
+        text += &format!(": {} failed{others}", counted(cells, "cell"));
     } else if let Some(error) = record.error.as_ref().filter(|&error| *error != text) {
         text += &format!(": {}", error.trim_end_matches('.'));
     }

@@ -600,3 +600,36 @@ fn a_burst_and_what_came_after_it_are_told_apart() {
         "{sustained}"
     );
 }
+
+/// One bad sector ended a run, and the table said "No cell was measured".
+#[test]
+fn what_failed_stands_under_the_table_with_its_offset() {
+    let mut record = example();
+    record.cells.truncate(2);
+    let first = record::IoFailure {
+        operation: "read".to_owned(),
+        offset: 2_048_000,
+        bytes: 4096,
+        reason: "Input/output error".to_owned(),
+    };
+    let errors = record::IoErrors { count: 3, first: vec![first], latency: None };
+    record.cells[0].total.errors = 3;
+    record.cells[0].errors = Some(errors.clone());
+    let reason = "read of 4 KiB at offset 2048000 of /dev/sdb failed".to_owned();
+    let name = "lost".to_owned();
+    record.failed = vec![record::FailedCell { target: 0, name, pass: 1, reason, errors }];
+    (record.state, record.error) = (State::Failed, record.failed_sentence());
+    let text = run(&record, &Style::PLAIN, Notes::Brief { more: "more" });
+    for words in [
+        "state  failed: 1 cell failed, the others were measured; to go on",
+        "lost, pass 2 of ",
+        "at offset 2048000 of /dev/sdb failed",
+        "3 requests failed, the first: read of 4096 B at offset",
+    ] {
+        let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(&words.split_whitespace().collect::<Vec<_>>().join(" ")), "{text}");
+    }
+    assert!(text.lines().any(|line| line.starts_with("cell") && line.contains("errors")), "{text}");
+    let clean = example();
+    assert!(!run(&clean, &Style::PLAIN, Notes::Brief { more: "more" }).contains("errors"));
+}

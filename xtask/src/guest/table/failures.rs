@@ -24,7 +24,7 @@ pub const ALL: &[Scenario] = &[
         command: "drivelab run /dev/mapper/bad --method /guest/two.toml --size 8M --quiet \
             --on-error stop",
         exit: 2,
-        words: &["at offset 2048000", "No cell was measured"],
+        words: &["nput/output error", "No cell was measured"],
         undo: "dmsetup remove bad",
         ..UNTRIED
     },
@@ -64,7 +64,7 @@ pub const ALL: &[Scenario] = &[
         name: "bad-sector-in-a-study",
         prepare: BAD,
         command: "drivelab study easyco2007 --on /dev/mapper/bad --size 16M --max-time 10s \
-            --quiet --on-error count",
+            --quiet --on-error count --destroy bad --destroy dm-0",
         words: &["easyco2007"],
         undo: "dmsetup remove bad",
         limit_s: 240,
@@ -90,9 +90,9 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "no-answer-for-some-seconds",
         prepare: "dmsetup create still --table \"0 $(sectors $NVME) linear $NVME 0\"",
-        command: "(sleep 4; dmsetup suspend still; sleep 6; dmsetup resume still) &
+        command: "(busy dm-0 2000; dmsetup suspend still; sleep 6; dmsetup resume still) &
             drivelab run /dev/mapper/still --method /guest/reads.toml --size 8M --quiet \
-            --set bound=time --max-time 15s; code=$?; wait; exit $code",
+            --set bound=time --max-time 30s; code=$?; wait; exit $code",
         words: &["random read 4 KiB", "stalled"],
         after: "recorded '\"iops_without\"'",
         undo: "dmsetup resume still; dmsetup remove still",
@@ -113,7 +113,7 @@ pub const ALL: &[Scenario] = &[
     },
     Scenario {
         name: "array-that-resyncs",
-        prepare: "echo 100 >/proc/sys/dev/raid/speed_limit_max
+        prepare: "modprobe -a raid1 raid456; echo 100 >/proc/sys/dev/raid/speed_limit_max
             mdadm --quiet --create /dev/md0 --run --bitmap=none --level=1 --raid-devices=2 \
             $VIRTIO $SCSI",
         command: "drivelab run /dev/md0 $READS",
@@ -124,7 +124,7 @@ pub const ALL: &[Scenario] = &[
     },
     Scenario {
         name: "array-that-is-checked",
-        prepare: "echo 100 >/proc/sys/dev/raid/speed_limit_max
+        prepare: "modprobe -a raid1 raid456; echo 100 >/proc/sys/dev/raid/speed_limit_max
             mdadm --quiet --create /dev/md0 --run --assume-clean --bitmap=internal --level=5 \
             --chunk=64 --raid-devices=3 $VIRTIO $SCSI $SATA
             echo check >/sys/block/md0/md/sync_action",
@@ -218,9 +218,9 @@ pub const ALL: &[Scenario] = &[
     },
     Scenario {
         name: "drive-pulled-out",
-        command: "(sleep 3; echo 1 >/sys/block/${SPARE##*/}/device/device/remove) &
+        command: "(busy ${SPARE##*/} 2000; echo 1 >/sys/block/${SPARE##*/}/device/device/remove) &
             drivelab run $SPARE --method /guest/reads.toml --size 8M --quiet --set bound=time \
-            --max-time 20s",
+            --max-time 60s",
         exit: 2,
         words: &["is gone"],
         never: &["fill = 1"],
@@ -229,7 +229,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "gone-while-errors-are-counted",
         prepare: PULLED,
-        command: ". ./pulled; (sleep 3; pull) &
+        command: ". ./pulled; (busy $N 2000; pull) &
             drivelab run $D --method /guest/reads.toml --size 8M --quiet --set bound=time \
             --max-time 60s --on-error count",
         exit: 2,
@@ -240,7 +240,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "gone-under-a-matrix",
         prepare: PULLED,
-        command: ". ./pulled; (sleep 12; pull) &
+        command: ". ./pulled; (busy $N 6000; pull) &
             drivelab matrix $D --destroy $N --destroy $S --fs raw --passes 9 --quiet \
             --method /guest/reads.toml --size 8M --set bound=time --max-time 20s",
         exit: 2,
@@ -254,7 +254,7 @@ pub const ALL: &[Scenario] = &[
         name: "gone-under-a-volume",
         prepare: PULLED,
         command: ". ./pulled; drivelab flash create $D --destroy $N --destroy $S >/dev/null
-            (sleep 5; pull) &
+            (busy $N 5000; pull) &
             drivelab run flash:$D --method /guest/reads.toml --size 8M --quiet --set op=write \
             --set bound=time --max-time 60s",
         exit: 2,
@@ -267,10 +267,9 @@ pub const ALL: &[Scenario] = &[
         name: "gone-under-a-server",
         prepare: PULLED,
         command: ". ./pulled; . /guest/ublk; modprobe ublk_drv; start $D --read-only --ublk
-            pull; dd if=/dev/ublkb0 of=/dev/null bs=4k count=1 iflag=direct; end; code=$?; cat said
-            exit $code",
-        exit: 2,
-        words: &["is gone"],
+            pull; dd if=/dev/ublkb0 of=/dev/null bs=4k count=1 iflag=direct
+            kill -TERM $SERVER; wait $SERVER; echo \"it ended with $?\"; cat said",
+        words: &["is gone", "it ended with 2"],
         undo: UNPULLED,
         kernel: Some(Kernel::Six12),
         ..UNTRIED
@@ -278,8 +277,9 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "gone-under-a-study",
         prepare: PULLED,
-        command: ". ./pulled; (sleep 8; pull) &
-            drivelab study easyco2007 --on $D --size 16M --max-time 60s --quiet",
+        command: ". ./pulled; (busy $N 2000; pull) &
+            drivelab study easyco2007 --on $D --size 16M --max-time 60s --quiet \
+            --destroy $N --destroy $S",
         exit: 2,
         words: &["is gone"],
         undo: UNPULLED,

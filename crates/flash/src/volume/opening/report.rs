@@ -84,6 +84,10 @@ impl fmt::Display for OpenError {
                 "no space is left below the volume: free some on the file system that it is on, \
                  or read it without writing by `drivelab serve --read-only`",
             ),
+            Self::Io(IoError::Offline) => formatter.write_str(
+                "the drive is gone: was it pulled out or switched off, or did its controller or bus \
+                 fail? `dmesg` has more",
+            ),
             Self::Io(error) => write!(
                 formatter,
                 "the drive failed ({error:?}): look at its cable and its error log, then try again"
