@@ -283,7 +283,10 @@ fn a_device_is_kept_from_the_first_turn_of_a_matrix_to_the_last() {
 #[test]
 fn a_mistyped_device_is_no_new_file() {
     let bench = Bench::new();
-    bench.small_run(["/dev/sdzz"]).done().refused(&["there is no device /dev/sdzz", "lsblk"]);
+    bench
+        .small_run(["/dev/sdzz"])
+        .done()
+        .refused(&["there is no device /dev/sdzz", "drivelab devices"]);
     let create = ["flash", "create", "/dev/sdzz", "--drive-size", "64M"];
     bench.drivelab_without_store(create).done().refused(&["there is no device /dev/sdzz"]);
     assert!(!Path::new("/dev/sdzz").exists());

@@ -32,7 +32,7 @@ pub fn page(device: &Device) -> String {
     row("scheduler", queue.and_then(scheduler));
     row("TRIM", queue.and_then(trim));
     row("stands on", Some(device.below.join(", ")));
-    row("under it", Some(device.above.join(", ")).filter(|names| !names.is_empty()));
+    row("carries", Some(device.above.join(", ")).filter(|names| !names.is_empty()));
     row(
         "holds",
         Some(match &device.holds {

@@ -108,12 +108,13 @@ fn holds(
 
 /// Claims of the kernel and open descriptors, its own name left out.
 fn uses(device: &BlockDevice, open: &[(BlockDevice, Opener)], roots: &Roots) -> Vec<String> {
-    let own = format!("{} is ", device.name);
+    let own = format!("{} ", device.name);
     let claims = claims_on(device, roots).into_iter().chain(paths::claim_elsewhere(device, roots));
     let mut uses: Vec<String> = claims
         .map(|claim| {
             let found = claim.found();
-            found.strip_prefix(&own).map(str::to_owned).unwrap_or(found)
+            let rest = found.strip_prefix(&own).unwrap_or(&found);
+            rest.strip_prefix("is ").unwrap_or(rest).to_owned()
         })
         .collect();
     uses.extend(open.iter().map(|(what, opener)| opener.clause(what, device)));

@@ -227,6 +227,9 @@ impl Refusal {
             Reason::NotABlockDevice => "name a directory or a new file to write to".into(),
             Reason::NotAFile => "name a file or a block device".into(),
             Reason::Unknown => "run where /sys is mounted".into(),
+            Reason::Unreadable { .. } if rustix::process::geteuid().is_root() => {
+                "a container may forbid it to root, else look at `dmesg`".into()
+            }
             Reason::Unreadable { .. } => "run as root".into(),
             Reason::NoMedium => "insert one, or attach a file with `losetup`".into(),
             Reason::Suspended => "`dmsetup resume` it first".into(),

@@ -14,7 +14,9 @@ pub fn style() -> String {
 
 /// The line above every heading but the list's own; `more` is markup.
 pub fn top(more: &str) -> String {
-    format!("<nav class=\"site\" aria-label=\"drivelab\"><a href=\"/\">All runs</a>{more}</nav>\n")
+    format!(
+        "<nav class=\"site\" aria-label=\"drivelab\"><a href=\"/\">All runs</a> <a href=\"/devices\">Devices</a>{more}</nav>\n"
+    )
 }
 
 /// A page with a heading.

@@ -31,7 +31,7 @@ pub fn page(history: &History<'_>, request: &Request) -> Result<Answer, Trouble>
         table(&mut body, &found);
         pages(&mut body, &query, found.count);
     }
-    Ok(frame::page_below("", TITLE, &origin, &body))
+    Ok(frame::page_below(&frame::top(""), TITLE, &origin, &body))
 }
 
 /// The same as JSON, as docs/web.md describes it.
@@ -52,7 +52,7 @@ fn empty(history: &History<'_>, origin: &str) -> Answer {
          <pre tabindex=\"0\">{}</pre>\n<p id=\"news\" role=\"status\" data-count=\"0\"></p>\n",
         Escaped(history.first_run)
     );
-    frame::page_below("", TITLE, origin, &body)
+    frame::page_below(&frame::top(""), TITLE, origin, &body)
 }
 
 /// `51 to 100 of 1,000 runs`, and where the page says that there are more.

@@ -83,7 +83,7 @@ pub const ALL: &[Scenario] = &[
         prepare: "parted -s $NVME mklabel gpt mkpart a 1MiB 65MiB mkpart b 65MiB 129MiB
             until_so test -b $(partition $NVME 2); P=$(partition $NVME 1)
             mkfs.ext4 -q $P; mkdir m; mount $P m; echo kept >m/file; sync",
-        command: "drivelab run $(partition $NVME 2) --destroy NVME $SHORT",
+        command: "drivelab run $(partition $NVME 2) --destroy NVME-part2 $SHORT",
         words: &[READ, WRITE],
         after: "grep kept m/file && unchanged $NVME && umount m &&
             e2fsck -f -n $(partition $NVME 1)",
@@ -92,9 +92,9 @@ pub const ALL: &[Scenario] = &[
     },
     Scenario {
         name: "write-array",
-        prepare: "mdadm --quiet --create /dev/md0 --run --assume-clean --bitmap=none --level=0 \
-            --raid-devices=2 $VIRTIO $SCSI",
-        command: "drivelab run /dev/md0 --destroy md0 $SHORT",
+        prepare: "mdadm --quiet --create /dev/md0 --name=tank --run --assume-clean --bitmap=none \
+            --level=0 --raid-devices=2 $VIRTIO $SCSI",
+        command: "drivelab run /dev/md0 --destroy tank $SHORT",
         words: &[READ, WRITE],
         undo: "mdadm --quiet --stop /dev/md0",
         ..UNTRIED

@@ -1,6 +1,7 @@
 //! The table of scenarios, a file for each thing that is tried. Those that take a drive away come
 //! last.
 
+mod consent;
 mod failures;
 mod measures;
 mod refusals;
@@ -11,7 +12,7 @@ use super::scenario::Scenario;
 
 /// All scenarios, in the order in which they run.
 pub fn all() -> Vec<&'static Scenario> {
-    [refusals::ALL, measures::ALL, settings::ALL, serving::ALL, failures::ALL]
+    [refusals::ALL, consent::ALL, measures::ALL, settings::ALL, serving::ALL, failures::ALL]
         .into_iter()
         .flatten()
         .collect()

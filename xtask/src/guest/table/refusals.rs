@@ -230,18 +230,58 @@ pub const ALL: &[Scenario] = &[
         never: &["wipefs"],
         after: "umount m; e2fsck -f -n $PATH_A",
         undo: "umount m",
-        fails_today: Some("A.3"),
         ..PLAIN
+    },
+    Scenario {
+        name: "refuse-other-path-mapped",
+        prepare: "dmsetup create plain --table \"0 $(sectors $PATH_A) linear $PATH_A 0\"
+            mkfs.ext4 -q -F /dev/mapper/plain",
+        command: "drivelab run $PATH_B --destroy naa.5000c500aabbccdd $SHORT",
+        exit: REFUSED,
+        words: &["it is the same drive as $path_a, which is in use", "(plain)"],
+        never: &["wipefs"],
+        after: "e2fsck -f -n /dev/mapper/plain",
+        undo: "dmsetup remove plain",
+        ..UNTRIED
+    },
+    Scenario {
+        name: "refuse-other-path-with-file-system",
+        prepare: "mkfs.ext4 -q -F $PATH_A",
+        command: "drivelab run $PATH_B --destroy naa.5000c500aabbccdd $SHORT",
+        exit: REFUSED,
+        words: &["$path_a has the same WWN", "two paths to one drive"],
+        never: &["wipefs"],
+        after: "e2fsck -f -n $PATH_A",
+        ..UNTRIED
     },
     Scenario {
         name: "refuse-open-in-another-process",
         prepare: "(exec 9<>$NVME; exec sleep 600) & echo $! >pid",
         command: "drivelab run $NVME --destroy NVME $SHORT",
         exit: REFUSED,
-        words: &["sleep"],
+        words: &["process", "(sleep) has $nvme open for writing", "stop it first"],
         after: "unchanged $NVME",
         undo: "kill $(cat pid)",
-        fails_today: Some("A.3"),
+        ..PLAIN
+    },
+    Scenario {
+        name: "refuse-partition-whose-drive-is-open",
+        prepare: "parted -s $SATA mklabel gpt mkpart a 1MiB 65MiB
+            until_so test -b $(partition $SATA 1); (exec 9<>$SATA; exec sleep 600) & echo $! >pid",
+        command: "drivelab run $(partition $SATA 1) --destroy SATA-part1 $SHORT",
+        exit: REFUSED,
+        words: &["(sleep) has $sata open for writing"],
+        after: "unchanged $SATA",
+        undo: "kill $(cat pid)",
+        ..UNTRIED
+    },
+    Scenario {
+        name: "reader-in-another-process-is-told",
+        prepare: "(exec 9<$SCSI; exec sleep 600) & echo $! >pid",
+        command: "drivelab run $SCSI --destroy SCSI $SHORT && drivelab show last --json",
+        words: &["random write 4 KiB", "(sleep) has it open for reading"],
+        after: "changed $SCSI",
+        undo: "kill $(cat pid)",
         ..UNTRIED
     },
     Scenario {
@@ -290,58 +330,6 @@ pub const ALL: &[Scenario] = &[
         exit: REFUSED,
         words: &["$NVME"],
         after: "unchanged $NVME",
-        ..UNTRIED
-    },
-    Scenario {
-        name: "consent-partition-of-other-number",
-        prepare: "parted -s $NVME mklabel gpt mkpart a 1MiB 65MiB mkpart b 65MiB 129MiB
-            until_so test -b $(partition $NVME 2)",
-        command: "drivelab run $(partition $NVME 2) --destroy NVME-part1 $SHORT",
-        exit: REFUSED,
-        words: &["NVME-part2"],
-        after: "unchanged $NVME",
-        fails_today: Some("A.2"),
-        ..UNTRIED
-    },
-    Scenario {
-        name: "consent-partition",
-        prepare: "parted -s $NVME mklabel gpt mkpart a 1MiB 65MiB mkpart b 65MiB 129MiB
-            until_so test -b $(partition $NVME 2)",
-        command: "drivelab run $(partition $NVME 2) --destroy NVME-part2 $SHORT",
-        words: &["random write 4 KiB"],
-        fails_today: Some("A.2"),
-        ..UNTRIED
-    },
-    Scenario {
-        name: "consent-volume-by-its-name",
-        prepare: "lvm vgcreate -q vg $SATA; lvm lvcreate -q -an -Zn -L 64M -n data vg
-            lvm vgchange -q -ay vg",
-        command: "drivelab run /dev/mapper/vg-data --destroy vg-data $SHORT",
-        words: &["random write 4 KiB"],
-        undo: "lvm vgchange -q -an vg",
-        fails_today: Some("A.2"),
-        ..UNTRIED
-    },
-    Scenario {
-        name: "consent-volume-by-number",
-        prepare: "lvm vgcreate -q vg $SATA; lvm lvcreate -q -an -Zn -L 64M -n data vg
-            lvm vgchange -q -ay vg",
-        command: "drivelab run /dev/mapper/vg-data $SHORT --destroy \
-            $(basename $(readlink -f /sys/dev/block/$(dmsetup info -c --noheadings \
-            -o major,minor --separator : vg-data)))",
-        exit: REFUSED,
-        words: &["vg-data"],
-        after: "unchanged $SATA",
-        undo: "lvm vgchange -q -an vg",
-        fails_today: Some("A.2"),
-        ..UNTRIED
-    },
-    Scenario {
-        name: "consent-usb",
-        command: "drivelab run $USB --destroy USB $SHORT",
-        words: &["random write 4 KiB"],
-        after: "changed $USB",
-        fails_today: Some("A.2"),
         ..UNTRIED
     },
 ];
