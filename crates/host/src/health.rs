@@ -45,8 +45,8 @@ pub fn ask_health(stack: &mut [BlockLayer], moment: Moment, roots: &Roots) {
         let Some(identity) = layer.drive.as_mut() else { continue };
         let Some(drive) = BlockDevice::named(&layer.name, roots) else { continue };
         // Another drive may bear the name by now.
-        let is_same = || identity_of(&drive, roots).serial == identity.serial;
-        if moment == Moment::After && !is_same() {
+        let now = identity_of(&drive, roots).serial;
+        if now.is_some() && identity.serial.is_some() && now != identity.serial {
             continue;
         }
         let health = of_drive(&drive, identity.transport.as_deref(), roots).ok().flatten();

@@ -24,7 +24,7 @@ fn machine() -> FakeMachine {
 }
 
 fn mark(serial: Option<&str>, diskseq: Option<u64>) -> DriveMark {
-    DriveMark { serial: serial.map(str::to_owned), wwn: None, diskseq }
+    DriveMark { serial: serial.map(str::to_owned), diskseq, ..DriveMark::default() }
 }
 
 fn cache_of(machine: &FakeMachine, name: &str, drive: DriveMark) -> Change {

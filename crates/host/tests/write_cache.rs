@@ -102,6 +102,54 @@ fn after_a_restart_the_drive_is_asked_and_told_only_where_it_is_not_as_before() 
     }
 }
 
+/// NVMe drives get their names in the order in which they answer: after a power cut nvme2n1 was
+/// another drive, and the one that was meant was left for a person to see to.
+#[test]
+fn a_drive_that_has_another_name_after_a_restart_is_found_by_serial_and_model() {
+    for (model, is_it) in [("DISK", true), ("OTHER", false)] {
+        let machine = machine();
+        machine.attribute("vda", "device/model", "DISK");
+        let what = concat!(
+            "{\"kind\":\"write-cache\",\"device\":\"DEV/vda\",\"switch\":\"virtio\",\"was\":\"on\",",
+            "\"now\":\"off\",\"drive\":{\"serial\":\"V1\",\"model\":\"DISK\",\"diskseq\":3}}"
+        );
+        let what = what.replace("DEV", &machine.path("dev").display().to_string());
+        let (ledger, _) = new_ledger(&machine);
+        let name = fs::read_dir(machine.path("ledger")).expect("a directory").next();
+        let path = name.expect("a ledger").expect("a ledger").path();
+        let head = fs::read_to_string(&path).expect("text");
+        drop(ledger);
+        let head = head.replace(&format!("\"pid\":{}", std::process::id()), "\"pid\":999999999");
+        fs::write(&path, format!("{head}{{\"change\":1,\"what\":{what}}}\n")).expect("a ledger");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("ours alone");
+        machine.write("proc/sys/kernel/random/boot_id", "second\n");
+        // Another drive has the name.
+        machine.attribute("vda", "serial", "V2");
+        machine.disk("virtio1", "vdb", "252:16");
+        for (file, text) in
+            [("serial", "V1"), ("device/model", model), ("cache_type", "write through")]
+        {
+            machine.attribute("vdb", file, text);
+        }
+        machine.attribute("vda", "cache_type", "write through");
+
+        let mut found = left(&machine.path("ledger")).expect("a directory");
+        let mut steps = Vec::new();
+        let left = found.remove(0).expect("a ledger that can be read");
+        let failures = left.put_back(&machine.roots, &mut |step| steps.push(step.to_owned()));
+        assert_eq!(failures.is_empty(), is_it, "{failures:?}");
+        assert_eq!(text(&machine, "sys/block/vda/cache_type"), "write through", "nobody's");
+        let expected = if is_it { "write back" } else { "write through" };
+        assert_eq!(text(&machine, "sys/block/vdb/cache_type"), expected);
+        if is_it {
+            assert!(steps[0].contains("what was") && steps[0].contains("vdb now"), "{steps:?}");
+        } else {
+            let said = failures[0].to_string();
+            assert!(said.contains("its serial is V2") && said.contains("vdb"), "{said}");
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_switched_says_why() {
     let machine = machine();

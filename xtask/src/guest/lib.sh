@@ -74,10 +74,11 @@ four_matrices() {
     for serial in NVME SATA SCSI VIRTIO; do
         eval "path=\$$serial"
         drivelab matrix $path --destroy $serial --fs ext4 --write-cache off --passes 1 --size 8M \
-            --quiet --method /guest/reads.toml --set bound=time --max-time 600s &
+            --quiet --yes --method /guest/short.toml --set bound=time --max-time 600s &
         MATRICES="$MATRICES $!"
     done
-    until_so four_mounted
+    # Four at once take their time.
+    for more in 1 2 3 4; do ! until_so four_mounted >/dev/null || break; done
     for path in $NVME $SATA $SCSI $VIRTIO; do cache_is $path off; done
 }
 four_mounted() { [ "$(grep -c /drivelab-matrix- /proc/mounts)" = 4 ]; }

@@ -19,6 +19,9 @@ pub struct DriveMark {
     /// Its world-wide name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wwn: Option<String>,
+    /// Its model: a serial alone may be another's, too. Since version 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// The kernel's number for this attachment of it, never given twice in one boot
     /// (Documentation/ABI/stable/sysfs-block, since Linux 5.15).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,6 +42,8 @@ pub(super) enum Fit {
     Same,
     /// Nothing, and that drive is not here under another name either.
     Gone,
+    /// That drive has another name now: this one, and there is no doubt.
+    Moved(String),
     /// Something else, or what cannot be told: why, and what the drive is called now, if it is
     /// here.
     Other { why: String, now: Option<String> },
@@ -60,7 +65,12 @@ impl DriveMark {
     fn of_device(device: &BlockDevice, roots: &Roots) -> Self {
         let disk = device.parent().unwrap_or_else(|| device.clone());
         let identity = identity_of(&disk, roots);
-        Self { serial: identity.serial, wwn: identity.wwn, diskseq: disk.integer("diskseq") }
+        Self {
+            serial: identity.serial,
+            wwn: identity.wwn,
+            model: identity.model,
+            diskseq: disk.integer("diskseq"),
+        }
     }
 
     /// Whether nothing is known.
@@ -75,7 +85,10 @@ impl DriveMark {
         if is_there && self.difference(now, boot).is_none() {
             return Fit::Same;
         }
-        let elsewhere = self.elsewhere(roots);
+        let elsewhere = match self.elsewhere(roots) {
+            Some((name, mark)) if self.is_surely(&mark) => return Fit::Moved(name),
+            found => found.map(|(name, _)| name),
+        };
         match self.difference(now, boot) {
             Some(why) if is_there => Fit::Other { why, now: elsewhere },
             _ => match elsewhere {
@@ -115,17 +128,25 @@ impl DriveMark {
         }
     }
 
+    /// Whether another mark is of this drive, under whatever name: by its WWN, or by serial and model.
+    fn is_surely(&self, other: &Self) -> bool {
+        let same = |one: &Option<String>, two: &Option<String>| one.is_some() && one == two;
+        same(&self.wwn, &other.wwn)
+            || same(&self.serial, &other.serial) && same(&self.model, &other.model)
+    }
+
     /// What the drive is called, if exactly one that is here has this serial or WWN.
-    fn elsewhere(&self, roots: &Roots) -> Option<String> {
+    fn elsewhere(&self, roots: &Roots) -> Option<(String, Self)> {
         if self.serial.is_none() && self.wwn.is_none() {
             return None;
         }
-        let is_it = |disk: &BlockDevice| {
-            self.difference(&Self::of_device(disk, roots), Boot::Later).is_none()
-        };
-        let mut found = disks(roots).into_iter().filter(is_it);
+        let marks = disks(roots).into_iter().map(|disk| {
+            let mark = Self::of_device(&disk, roots);
+            (disk.name, mark)
+        });
+        let mut found = marks.filter(|(_, mark)| self.difference(mark, Boot::Later).is_none());
         let first = found.next()?;
-        found.next().is_none().then_some(first.name)
+        found.next().is_none().then_some(first)
     }
 }
 

@@ -52,11 +52,14 @@ pub(super) fn put_back(
                 let device = name.map_or(device.clone(), |name| roots.dev.join(name));
                 switch.telling(&device, *was, roots)
             };
+            // A kernel that was started since has its own opinion.
+            let kernel = kernel.as_deref().filter(|_| boot == Boot::Same);
             match fit {
-                Fit::Same => {
-                    // A kernel that was started since has its own opinion.
-                    let kernel = kernel.as_deref().filter(|_| boot == Boot::Same);
-                    write_cache(device, *switch, *was, kernel, roots, log)
+                Fit::Same => write_cache(device, *switch, *was, kernel, roots, log),
+                Fit::Moved(name) => {
+                    let now = roots.dev.join(name);
+                    log(&format!("# what was {} is {} now", device.display(), now.display()));
+                    write_cache(&now, *switch, *was, kernel, roots, log)
                 }
                 Fit::Gone => {
                     say_gone(boot, &command(None), log);
@@ -72,6 +75,10 @@ pub(super) fn put_back(
                 Fit::Same => queue(device, *attribute, was, now, roots, log),
                 // The setting went with the queue.
                 Fit::Gone => Ok(()),
+                Fit::Moved(name) => {
+                    let why = format!("that drive is called {name} now");
+                    Err(left_alone(&why, &setting(&name, *attribute, was)))
+                }
                 Fit::Other { why, now } => {
                     let device = now.as_deref().unwrap_or(device);
                     Err(left_alone(&why, &setting(device, *attribute, was)))

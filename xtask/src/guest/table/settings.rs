@@ -107,7 +107,7 @@ pub const ALL: &[Scenario] = &[
         again: "mkdir stays; mount $USB stays; export XDG_STATE_HOME=$PWD/stays
             drivelab restore",
         words: &[
-            "gone with the restart of the machine: ext4 from $NVME",
+            "gone with the restart of the machine: ext4 from ",
             "$NVME says that its write cache is on; the kernel sends flushes: as before, nothing to do",
             "$SATA says that its write cache is on; the kernel sends flushes: as before, nothing to do",
             "$SCSI says that its write cache is on; the kernel sends flushes: as before, nothing to do",
