@@ -150,6 +150,19 @@ fn a_drive_that_has_another_name_after_a_restart_is_found_by_serial_and_model() 
     }
 }
 
+/// nvme-cli refuses the name space's node: the feature is the controller's.
+#[test]
+fn the_command_by_hand_names_the_controller() {
+    let machine = machine();
+    machine.disk("nvme3", "nvme5n1", "259:0");
+    machine.write("sys/class/nvme/nvme3/state", "live\n");
+    let link = machine.path("sys/block/nvme5n1").join("device");
+    std::os::unix::fs::symlink(machine.path("sys/class/nvme/nvme3"), link).expect("a link");
+    let node = machine.path("dev/nvme5n1");
+    let text = Switch::Nvme.telling(&node, WriteCache::On, &machine.roots);
+    assert_eq!(text, "nvme set-feature /dev/nvme3 --feature-id=6 --value=1");
+}
+
 #[test]
 fn what_cannot_be_switched_says_why() {
     let machine = machine();

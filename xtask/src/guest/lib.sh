@@ -55,10 +55,12 @@ power_off() {
     { sed 's/^/| /' /run/said; echo "@@ cut"; } >/dev/ttyS1
     sleep 1000
 }
+# The node of a drive's NVMe controller.
+controller() { echo "/dev/$(basename "$(readlink -f "/sys/block/${1##*/}/device")")"; }
 # What the drive's own write cache is, as the drive says: on or off.
 cache() {
     case $1 in
-    *nvme*) nvme get-feature "$1" -n 0 -f 6 | grep -q 'value: *0x0*1' && echo on || echo off ;;
+    *nvme*) nvme get-feature "$(controller "$1")" -f 6 | grep -q 'value: *0x0*1' && echo on || echo off ;;
     *sd*) sdparm --quiet --get=WCE "$1" | grep -q '^WCE *1' && echo on || echo off ;;
     *vd*) grep -q back "/sys/block/${1##*/}/cache_type" && echo on || echo off ;;
     esac

@@ -171,9 +171,10 @@ impl Switch {
         let sysfs = drive.as_ref().and_then(|drive| self.sysfs(drive, wanted, roots));
         match sysfs {
             Some((file, text)) => format!("echo '{text}' > {}", file.display()),
+            // The feature is the controller's, and nvme-cli takes a name space's node for the name space.
             None if self == Self::Nvme => format!(
-                "nvme set-feature {} --namespace-id=0 --feature-id=6 --value={}",
-                device.display(),
+                "nvme set-feature {} --feature-id=6 --value={}",
+                drive.as_ref().map_or(device.to_owned(), controller_node).display(),
                 u8::from(wanted == WriteCache::On)
             ),
             None => format!(
@@ -311,15 +312,28 @@ fn sister_namespaces(drive: &BlockDevice) -> Vec<BlockDevice> {
         .collect()
 }
 
+/// The controller's own node: `/dev/nvme0`.
+fn controller_node(drive: &BlockDevice) -> PathBuf {
+    let device = fs::canonicalize(drive.directory.join("device")).unwrap_or_default();
+    let name = device.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let only = controllers(drive).into_iter().next();
+    let name = if is_controller(name) { name.to_owned() } else { only.unwrap_or_default() };
+    Path::new("/dev").join(name)
+}
+
+/// `nvme0`.
+fn is_controller(name: &str) -> bool {
+    let number = name.strip_prefix("nvme").filter(|number| !number.is_empty());
+    number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 /// The controllers of a subsystem, `nvme0` and `nvme1`, where the drive is one of several paths.
 fn controllers(drive: &BlockDevice) -> Vec<String> {
-    let is_controller = |name: &String| {
-        name.strip_prefix("nvme").is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
-    };
     match drive.name.starts_with("nvme") {
-        true => {
-            names_in(&drive.directory.join("device")).into_iter().filter(is_controller).collect()
-        }
+        true => names_in(&drive.directory.join("device"))
+            .into_iter()
+            .filter(|name| is_controller(name))
+            .collect(),
         false => Vec::new(),
     }
 }

@@ -126,7 +126,7 @@ pub const ALL: &[Scenario] = &[
         prepare: "mkfs.ext4 -q $USB; mkdir stays; mount $USB stays",
         command: "export XDG_STATE_HOME=$PWD/stays; four_matrices; power_off",
         again: "mkdir stays m; mount $USB stays; export XDG_STATE_HOME=$PWD/stays
-            nvme set-feature $NVME -n 0 -f 6 -v 0
+            nvme set-feature $(controller $NVME) -f 6 -v 0
             hdparm -q -W0 $SATA
             echo 'write through' >$(echo /sys/block/${SCSI##*/}/device/scsi_disk/*/cache_type)
             echo 'write through' >/sys/block/${VIRTIO##*/}/cache_type
@@ -134,7 +134,8 @@ pub const ALL: &[Scenario] = &[
             mount $SCSI m
             drivelab restore",
         words: &[
-            "nvme set-feature $NVME --namespace-id=0 --feature-id=6 --value=1",
+            "nvme set-feature /dev/nvme",
+            "--feature-id=6 --value=1",
             "echo 'write back' > /sys/block/$sata/device/scsi_disk/",
             "echo 'write back' > /sys/block/$scsi/device/scsi_disk/",
             "echo 'write back' > /sys/block/$virtio/cache_type",
