@@ -64,8 +64,8 @@ pub const ALL: &[Scenario] = &[
         name: "bad-sector-in-a-study",
         prepare: BAD,
         command: "drivelab study easyco2007 --on /dev/mapper/bad --size 16M --max-time 10s \
-            --quiet --on-error count --destroy bad --destroy dm-0",
-        words: &["easyco2007"],
+            --quiet --on-error count --destroy bad --destroy dm-0 --yes",
+        words: &["io_errors"],
         undo: "dmsetup remove bad",
         limit_s: 240,
         ..UNTRIED
@@ -254,7 +254,7 @@ pub const ALL: &[Scenario] = &[
         name: "gone-under-a-volume",
         prepare: PULLED,
         command: ". ./pulled; drivelab flash create $D --destroy $N --destroy $S >/dev/null
-            (busy $N 5000; pull) &
+            (busy $N 300; pull) &
             drivelab run flash:$D --method /guest/reads.toml --size 8M --quiet --set op=write \
             --set bound=time --max-time 60s",
         exit: 2,
@@ -279,7 +279,7 @@ pub const ALL: &[Scenario] = &[
         prepare: PULLED,
         command: ". ./pulled; (busy $N 2000; pull) &
             drivelab study easyco2007 --on $D --size 16M --max-time 60s --quiet \
-            --destroy $N --destroy $S",
+            --destroy $N --destroy $S --yes",
         exit: 2,
         words: &["is gone"],
         undo: UNPULLED,
