@@ -26,6 +26,8 @@ pub const DEADLINE: Duration = Duration::from_secs(60);
 pub struct Pipe {
     child: Child,
     profile: TempDir,
+    /// Where it puts its socket, under a path that is short enough for one; it leaves it behind.
+    _temporary: TempDir,
     to: ChildStdin,
     from: Receiver<Value>,
     calls: u64,
@@ -40,6 +42,7 @@ impl Pipe {
     pub fn start() -> Option<Self> {
         Command::new("chromium").arg("--version").output().ok()?;
         let profile = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
+        let temporary = tempfile::tempdir().expect("a directory");
         let said = fs::File::create(profile.path().join("stderr")).expect("a file");
         // The shell puts our two pipes where Chromium looks for them. Its children are in its process group.
         let mut child = Command::new("sh")
@@ -48,6 +51,7 @@ impl Pipe {
             .args(["--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars"])
             .args(["--disable-background-networking", "--disable-component-update"])
             .arg(format!("--user-data-dir={}", profile.path().display()))
+            .env("TMPDIR", temporary.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(said)
@@ -66,7 +70,16 @@ impl Pipe {
             }
         });
         let events = Vec::new();
-        let mut pipe = Self { child, profile, to, from, calls: 0, session: None, events };
+        let mut pipe = Self {
+            child,
+            profile,
+            _temporary: temporary,
+            to,
+            from,
+            calls: 0,
+            session: None,
+            events,
+        };
         let made = pipe.call("Target.createTarget", json!({ "url": "about:blank" }));
         let target = json!({ "targetId": made["targetId"], "flatten": true });
         let attached = pipe.call("Target.attachToTarget", target);
