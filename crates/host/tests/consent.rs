@@ -245,7 +245,8 @@ fn a_drive_without_serial_or_wwn_is_agreed_to_by_name_model_and_size() {
 /// The names that udev gives drives say which they are, and were refused as paths.
 #[test]
 fn a_name_of_disk_by_id_agrees_wherever_there_is_a_udev() {
-    let cases: &[(&str, &str, &[(&str, &str)], &[&str])] = &[
+    type Files = &'static [(&'static str, &'static str)];
+    let cases: &[(&str, &str, Files, &[&str])] = &[
         (
             "sdb",
             "pci0/ata3/host2/target2:0:0/2:0:0:0",

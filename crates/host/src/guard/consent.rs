@@ -62,9 +62,9 @@ impl Consent {
             Given::Typed(words) => Err(Reason::NotConfirmed {
                 expected: naming.expected(),
                 called: naming.called(),
-                what: naming.what().to_owned(),
+                what: naming.what().into(),
                 typed: words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-                kernel_name: naming.moves().map(str::to_owned),
+                kernel_name: naming.moves().map(Into::into),
             }),
         }
     }

@@ -119,11 +119,11 @@ pub enum Reason {
         /// What that is: `serial`, `WWN`, `name`, `UUID`...
         called: &'static str,
         /// What would be lost: `a Samsung SSD 860 EVO of 466 GiB`.
-        what: String,
+        what: Box<str>,
         /// What was typed, if anything.
         typed: Vec<String>,
         /// Of a device that has a better name: its kernel name, which may be another's tomorrow.
-        kernel_name: Option<String>,
+        kernel_name: Option<Box<str>>,
     },
 }
 
@@ -274,7 +274,7 @@ impl Refusal {
                 surely(&format!("wipefs -a {}", devices.join(" ")))
             }
             Reason::NotConfirmed { expected, typed, kernel_name: Some(name), .. } => {
-                let is_it = |word: &String| word.strip_prefix("/dev/").unwrap_or(word) == name;
+                let is_it = |word: &String| word.strip_prefix("/dev/").unwrap_or(word) == &**name;
                 let why = match typed.iter().find(|word| is_it(word)) {
                     Some(typed) => format!("`{typed}` may be another device after the next boot"),
                     None => "`drivelab devices` tells what each device is".to_owned(),
