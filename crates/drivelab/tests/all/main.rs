@@ -1,0 +1,48 @@
+//! The whole program, as its users meet it: one binary, so that it is linked once.
+//!
+//! One file a subject; `cargo test -p drivelab --test all matrix::` runs those of one.
+
+#[macro_use]
+mod common;
+mod advise;
+mod bad_input;
+mod buffered;
+mod bytes;
+mod compare;
+mod consent;
+mod crash;
+mod damage;
+mod databases;
+mod decide;
+mod devices;
+mod drives;
+mod flash;
+mod guard;
+mod help;
+mod iozone;
+mod killed;
+mod matrix;
+mod matrix_model;
+mod matrix_refused;
+mod memory;
+mod misspelt;
+mod model;
+mod outputs;
+mod power_cut;
+mod read_only;
+mod readme;
+mod record;
+mod report;
+mod restart;
+mod resume;
+mod serve;
+mod service;
+mod study;
+mod swapped;
+mod traps;
+mod trees;
+mod unread;
+mod walks;
+mod web;
+mod workbook;
+mod writes;

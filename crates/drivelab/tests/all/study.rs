@@ -1,0 +1,159 @@
+//! Studies from the command line: listed, refused with a cure, run on a target.
+
+use crate::common;
+
+use common::{
+    Bench, Call, assert_one_sentence,
+    browser::{Browser, reads_file},
+    can_make_file_systems, names_in,
+};
+use std::fs;
+use tempfile::tempdir;
+
+#[test]
+fn the_list_says_what_each_study_asks() {
+    let place = tempdir().expect("a place");
+    let text = Call::new(["study"], place.path()).done().succeeded().stdout;
+    for study in study::Study::ALL {
+        assert!(text.contains(study.name()), "{text}");
+    }
+    assert!(text.matches('?').count() >= 5 && text.lines().all(|line| line.len() <= 80), "{text}");
+}
+
+#[test]
+fn what_cannot_be_run_is_refused_with_a_cure() {
+    let place = tempdir().expect("a place");
+    for (words, part) in [
+        (&["study", "cmu2008"][..], "`cmu2009`"),
+        (&["study", "cmu2009", "--table", "VIII"], "VII"),
+        (&["study", "cmu2009", "--loop", "."], "--on with the directory"),
+        (&["study", "latency2016", "--loop", "absent"], "name a directory"),
+        (&["study", "latency2016", "--loop", ".", "--on", "."], "cannot be used with"),
+        (&["study", "--claims"], "NAME"),
+        (&["study", "cmu2009", "--size", "1G"], "--on"),
+        (&["study", "martin2008", "--html", "absent/m.html"], "mkdir -p absent"),
+    ] {
+        let outcome = Call::new(words, place.path()).done();
+        assert_eq!(outcome.code, Some(2), "{words:?}: {}", outcome.stderr);
+        assert_one_sentence(&outcome.stderr, &[part]);
+    }
+}
+
+#[test]
+fn a_study_of_file_systems_makes_them_on_a_loop_device_and_puts_its_column_beside_the_published() {
+    let bench = Bench::new();
+    if !can_make_file_systems() {
+        return;
+    }
+    let words = ["study", "latency2016", "--loop", "area", "--loop-size", "2G", "--quiet"];
+    // One round of few writes: what is asked is where the values stand, not what they are.
+    let short = ["--passes", "1", "--set", "bound=3", "--html", "l.html"];
+    let text = bench.drivelab(words).and(short).done().succeeded().stdout;
+    for part in [
+        "Yours: a loop device of 2 GiB",
+        "left out: --write-cache: a loop device has no write cache",
+        "durable write 512 B ext4 cache on TRIM",
+        "fs \\ discard",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // Nothing tells the cache's settings apart, so that one value stands in both rows; and no claim is made of it.
+    let row = |name: &str| -> Vec<String> {
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        line.unwrap_or_else(|| panic!("{name}: {text}"))
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect()
+    };
+    let (on, off) =
+        (row("durable write 512 B raw cache on"), row("durable write 512 B raw cache off"));
+    assert_eq!(on[0], off[0]);
+    assert!(on[0].parse::<f64>().is_ok_and(|ms| ms > 0.0) && on.contains(&"0.44".to_owned()));
+    assert!(off.contains(&"0.048".to_owned()), "{off:?}");
+    let claims = text.split("judged by your medians").nth(1).expect("claims");
+    assert_eq!(claims.matches("not checkable").count(), 2, "{claims}");
+    let page = fs::read_to_string(bench.path("l.html")).expect("a page");
+    assert!(page.contains("dd-latency: What each setting does"), "{page}");
+    // The runs are kept like any other, and found where the text says: it named the user's own store.
+    let (_, command) = text.split_once(": `drivelab ").expect("how to show it");
+    let (command, _) = command.split_once('`').expect("the command's end");
+    let shown = Call::new(command.split_whitespace(), &bench.path(".")).done().succeeded().stdout;
+    assert!(shown.contains("fs=ext4"), "{shown}");
+    let history = bench.drivelab(["history", "--json"]).done().succeeded().stdout;
+    assert_eq!(history.lines().filter(|line| line.contains("latency2016")).count(), 2, "{history}");
+    assert!(names_in(&bench.path("area")).is_empty(), "the scratch file is gone");
+}
+
+#[test]
+fn a_study_of_file_systems_on_a_model_or_a_loop_device_lists_every_command_before() {
+    let place = tempdir().expect("a place");
+    let words = ["study", "latency2016", "--on", "model:intel-520-120", "--dry-run"];
+    let text = Call::new(words, place.path()).done().succeeded().stdout;
+    for part in ["drivelab serve model:intel-520-120:write-cache=off", "mkfs.xfs", "dd-bandwidth"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let words = ["study", "martin2008", "--loop", ".", "--dry-run"];
+    let text = Call::new(words, place.path()).done().succeeded().stdout;
+    for part in ["mkfs.ext3", "data=writeback", "write_cache", "measured with bonnie"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(names_in(place.path()).is_empty(), "nothing was made");
+}
+
+#[test]
+fn a_study_of_file_systems_in_a_directory_takes_the_one_that_is_there_and_says_so() {
+    let bench = Bench::new();
+    let words = ["study", "latency2016", "--on", "area", "--set", "bound=2", "--quiet"];
+    let text = bench.drivelab(words).done().succeeded().stdout;
+    for part in [
+        "Yours: area",
+        "left out: discard, fs, write-cache: taken as they are here; --loop DIR",
+        "durable write 512 B xfs cache off no TRIM",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn a_study_on_a_directory_puts_the_users_column_beside_the_published_drives() {
+    let bench = Bench::new();
+    let words =
+        ["study", "easyco2007", "--on", "area", "--size", "16M", "--max-time", "4s", "--quiet"];
+    // Two sizes and one thread, of the study's ten and three: time enough for each of six cells.
+    let few = ["--set", "block=4K..8K", "--set", "threads=1"];
+    let text = bench.drivelab(words).and(few).done().succeeded().stdout;
+    assert!(text.contains("Yours: area") && text.contains("method bm-flash"), "{text}");
+    for (row, printed) in [("read 4 KiB", ["10337", "9784"]), ("write 8 KiB", ["124", "125"])] {
+        let line = text.lines().find_map(|line| line.strip_prefix(row));
+        let fields: Vec<&str> =
+            line.unwrap_or_else(|| panic!("{row}: {text}")).split_whitespace().collect();
+        // The user's rate first, where there are enough of them half of its interval; then the study's drives.
+        assert!(fields[0].parse::<f64>().is_ok_and(|rate| rate > 0.0), "{text}");
+        assert!(fields.ends_with(&printed), "{text}");
+    }
+    assert!(names_in(&bench.path("area")).is_empty(), "the scratch file is gone");
+}
+
+#[test]
+fn a_study_as_a_page_has_its_charts_tables_claims_and_method() {
+    let bench = Bench::new();
+    let words = ["study", "latency2016", "--quiet", "--html", "l.html", "--svg", "pictures"];
+    bench.drivelab(words).done().succeeded();
+    let page = fs::read_to_string(bench.path("l.html")).expect("a page");
+    for part in
+        ["modelled", "0.048", "10.5", "hdparm", "contradicted", "Not the mean, which is 40.7"]
+    {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(page.len() < 3_000_000, "{} bytes", page.len());
+    let drawings = names_in(&bench.path("pictures"));
+    assert_eq!(drawings.len(), page.matches("<figure").count(), "{drawings:?}");
+    // What was printed and what the models give stood in two charts: nobody saw how far apart they
+    // are.
+    let drawing = fs::read_to_string(bench.path("pictures/latency.svg")).expect("one chart");
+    for source in ["published", "modelled"] {
+        assert_eq!(drawing.matches(&format!(", {source}: ")).count(), 30, "{source}: {drawing}");
+    }
+    let mut browser = need!(Browser::start(), "chromium");
+    reads_file(&mut browser, &bench, "l.html");
+}
