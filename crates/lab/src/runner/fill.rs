@@ -132,7 +132,7 @@ pub(super) fn hole(errors: &IoErrors) -> Warning {
     Warning { flag: None, text }
 }
 
-fn is_no_space(error: IoError) -> bool {
+pub(super) fn is_no_space(error: IoError) -> bool {
     matches!(error, IoError::Os(super::ENOSPC | super::EDQUOT))
 }
 

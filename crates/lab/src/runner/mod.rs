@@ -221,8 +221,8 @@ enum Halt {
 struct Unfinished {
     reason: String,
     errors: IoErrors,
-    /// The target is gone, by its own word.
-    is_offline: bool,
+    /// Nothing that follows can succeed: the target is gone by its own word, or the disk is full.
+    is_last: bool,
 }
 
 impl From<RunError> for Halt {
@@ -436,11 +436,11 @@ impl<'a> Runner<'a> {
             // What the system could not do for one cell it may do for the next.
             Halt::Run(RunError::Target(error)) if goes_on && error.kind == TargetErrorKind::Io => {
                 let (reason, errors) = (error.message, IoErrors::default());
-                Box::new(Unfinished { reason, errors, is_offline: false })
+                Box::new(Unfinished { reason, errors, is_last: false })
             }
             Halt::Run(error) => return Err(self.or_gone(step.target, error)),
         };
-        let Unfinished { reason, errors, is_offline } = *unfinished;
+        let Unfinished { reason, errors, is_last } = *unfinished;
         let (target, pass, name) = (step.target, step.pass, name.clone());
         let gone = self.gone_soon(target);
         let failed = FailedCell { target, name, pass, reason: reason.clone(), errors };
@@ -448,7 +448,7 @@ impl<'a> Runner<'a> {
         record.failed.push(failed);
         match gone {
             Some(gone) => Err(RunError::Failed(gone)),
-            None if is_offline || !goes_on => Err(RunError::Failed(reason)),
+            None if is_last || !goes_on => Err(RunError::Failed(reason)),
             None => Ok(()),
         }
     }
@@ -759,7 +759,8 @@ fn unfinished(failed: &pass::Failed, target: &str) -> Unfinished {
     Unfinished {
         reason: describe(failed.failure, target),
         errors: fold::errors(&failed.errors, &failed.latencies),
-        is_offline: failed.failure.error == IoError::Offline,
+        is_last: failed.failure.error == IoError::Offline
+            || fill::is_no_space(failed.failure.error),
     }
 }
 

@@ -14,9 +14,10 @@ const PART_OF_STALL: u64 = 2;
 /// Fewer others say nothing.
 const OTHERS_MIN: u64 = 20;
 
-/// The longest wait of a pass, if it was no wait like the others.
+/// The longest wait of a pass, if it was no wait like the others and counts in its rate: the one
+/// before the first answer may be cut off with the warm-up, and the last may end after the pass.
 pub(super) fn stall(pass: &StreamPass) -> Option<Stall> {
-    let longest = pass.longest?;
+    let longest = pass.longest.filter(|wait| wait.tick < pass.ticks.len())?;
     let ordinary_ns = ordinary_ns(&pass.latencies, longest.ns / PART_OF_STALL)?;
     if longest.ns < STALL_NS_MIN || (longest.ns as f64) < TIMES_MIN * ordinary_ns as f64 {
         return None;
@@ -25,6 +26,9 @@ pub(super) fn stall(pass: &StreamPass) -> Option<Stall> {
     let seconds = longest.ns as f64 / 1e9;
     let ends_s = (longest.tick as f64 + 0.5) * tick_s;
     let at_s = (ends_s - seconds).max(0.0);
+    if at_s < tick_s && longest.tick < pass.assessment.warm_up_ticks {
+        return None;
+    }
     Some(Stall { at_s, seconds, iops_without: iops_without(pass, at_s, longest.tick) })
 }
 

@@ -622,7 +622,7 @@ fn what_failed_stands_under_the_table_with_its_offset() {
     let text = run(&record, &Style::PLAIN, Notes::Brief { more: "more" });
     for words in [
         "state  failed: 1 cell failed, the others were measured; to go on",
-        "lost, pass 2 of ",
+        "Failed: /mnt/a, lost: read of 4 KiB",
         "at offset 2048000 of /dev/sdb failed",
         "3 requests failed, the first: read of 4096 B at offset",
     ] {
