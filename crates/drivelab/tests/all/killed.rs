@@ -4,9 +4,7 @@
 //! since the page cache survives it; with `--volatile-cache` it is one.
 
 use crate::common;
-#[allow(dead_code)] // Other tests use the rest.
-#[path = "../../../nbd/tests/common/client.rs"]
-mod nbd_client;
+use crate::nbd_client;
 
 use block::Rng;
 use common::{

@@ -27,6 +27,9 @@ mod matrix_refused;
 mod memory;
 mod misspelt;
 mod model;
+#[allow(dead_code)] // Other tests use the rest.
+#[path = "../../../nbd/tests/common/client.rs"]
+mod nbd_client;
 mod outputs;
 mod power_cut;
 mod read_only;

@@ -2,9 +2,7 @@
 //! what the drives' write caches leave.
 
 use crate::common;
-#[allow(dead_code)] // Other tests use the rest.
-#[path = "../../../nbd/tests/common/client.rs"]
-mod nbd_client;
+use crate::nbd_client;
 
 use common::{Bench, serving::Serving};
 use nbd_client::{Client, FLUSH, READ, Replies, WRITE};

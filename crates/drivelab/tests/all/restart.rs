@@ -2,9 +2,7 @@
 //! see no error, and nothing is lost that was answered, flushed or not.
 
 use crate::common;
-#[allow(dead_code)] // Other tests use the rest.
-#[path = "../../../nbd/tests/common/client.rs"]
-mod nbd_client;
+use crate::nbd_client;
 
 use block::Rng;
 use common::{Bench, MIB, serving::Serving};

@@ -2,9 +2,7 @@
 //! kernel's file systems.
 
 use crate::common;
-#[allow(dead_code)] // Other tests use the rest.
-#[path = "../../../nbd/tests/common/client.rs"]
-mod nbd_client;
+use crate::nbd_client;
 
 use common::{
     Bench, LoopDevice, MIB, Mounted, fill,
