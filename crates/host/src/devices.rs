@@ -2,7 +2,7 @@
 //! whether drivelab would read and write it.
 //!
 //! Each device is looked at by a thread of its own: one that does not answer keeps nobody waiting
-//! for more than [`PATIENCE`]. Nothing is held, and nothing is written.
+//! for more than five seconds. Nothing is held, and nothing is written.
 
 use crate::{
     guard::{Look, all_openers, look, no_look},
