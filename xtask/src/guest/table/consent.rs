@@ -16,7 +16,7 @@ const VOLUME: Scenario = Scenario {
 /// An array on two drives, whose superblocks have its name.
 const ARRAY: Scenario = Scenario {
     prepare: "mdadm --quiet --create /dev/md7 --name=tank --homehost=lab --run --assume-clean \
-            --bitmap=none --level=0 --raid-devices=2 $VIRTIO $SCSI",
+            --level=0 --raid-devices=2 $VIRTIO $SCSI",
     undo: "mdadm --quiet --stop /dev/md7",
     ..UNTRIED
 };
@@ -102,7 +102,6 @@ pub const ALL: &[Scenario] = &[
         name: "consent-array-by-its-name",
         command: "drivelab run /dev/md7 --destroy tank $SHORT",
         words: &[WRITE],
-        by_name: false,
         ..ARRAY
     },
     Scenario {
@@ -177,7 +176,7 @@ pub const ALL: &[Scenario] = &[
             "tank rw",
             "(sleep) has it open for writing",
             "$usb usb 64 MiB USB rw",
-            "$path_a scsi 64 MiB - r-",
+            "$path_a virtio 64 MiB - r-",
             "$zoned nvme",
             "`umount /tmp/scenario/m`",
         ],
