@@ -25,9 +25,7 @@ use std::{
 
 /// The device that a path such as `/dev/sdb1` leads to, on the machine of `roots`.
 pub(crate) fn device_at(path: &Path, roots: &Roots) -> Option<BlockDevice> {
-    let name = path.strip_prefix(&roots.dev).map(|name| Path::new("/dev").join(name));
-    let path = name.unwrap_or_else(|_| path.to_owned());
-    BlockDevice::numbered(roots.device_named(path.to_str()?)?, roots)
+    BlockDevice::numbered(roots.device_named(path)?, roots)
 }
 
 /// The whole drive that it is, or is a part of.

@@ -13,7 +13,7 @@ use crate::{
 use record::BlockLayer;
 use serde::Serialize;
 use std::{
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::mpsc,
     thread,
     time::{Duration, Instant},
@@ -151,8 +151,7 @@ fn device(found: &BlockDevice, look: Look, roots: &Roots) -> Device {
     let mut above = found.partitions();
     above.extend(found.holders());
     above.extend(disks(roots).into_iter().filter(|disk| {
-        let device = |path: &Path| roots.device_named(path.to_str()?);
-        disk.backing_file().is_some_and(|path| device(&path) == Some(found.number))
+        disk.backing_file().is_some_and(|path| roots.device_named(path) == Some(found.number))
     }));
     let file = || found.backing_file().map(|path| path.display().to_string());
     let below = match found.parent() {

@@ -33,7 +33,6 @@ pub use consent::Consent;
 pub use identity::Identity;
 pub use inode::Inode;
 pub(crate) use look::{Look, look, no_look};
-pub use naming::quoted;
 pub(crate) use openers::openers as all_openers;
 pub use refusal::{Reason, Refusal};
 pub use reserve::{Reserved, check, identity_at};
@@ -371,7 +370,7 @@ pub(crate) fn open_elsewhere_of(number: DeviceNumber, roots: &Roots) -> Elsewher
     let device = BlockDevice::numbered(number, roots);
     let found = device.map(|device| {
         let found = of_device(&device, &openers.found, roots);
-        found.iter().map(|(what, opener)| opener.clause(what, &device)).collect()
+        found.iter().map(|(what, opener)| opener.clause(what)).collect()
     });
     Elsewhere { clauses: found.unwrap_or_default(), unseen: openers.unseen }
 }

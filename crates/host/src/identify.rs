@@ -3,7 +3,7 @@
 //! Nothing here opens a device. It refuses to know whether the drive is fast: that is measured.
 
 pub(crate) mod array;
-mod details;
+pub(crate) mod details;
 mod drive;
 mod flags;
 mod link;

@@ -48,8 +48,10 @@ impl Roots {
 
     /// The device that a text such as `/dev/sdb1`, `/dev/mapper/home` or `/dev/disk/by-id/...` names,
     /// as mountinfo, swaps and loop devices write it. `None` for anything that is no block device.
-    pub(crate) fn device_named(&self, text: &str) -> Option<DeviceNumber> {
-        let path = self.dev.join(text.strip_prefix("/dev/")?);
+    pub(crate) fn device_named(&self, path: impl AsRef<Path>) -> Option<DeviceNumber> {
+        let path = path.as_ref();
+        let below = path.strip_prefix("/dev").or_else(|_| path.strip_prefix(&self.dev)).ok()?;
+        let path = self.dev.join(below);
         let canonical = fs::canonicalize(&path).unwrap_or(path);
         if let Ok(meta) = fs::metadata(&canonical)
             && meta.file_type().is_block_device()

@@ -433,7 +433,8 @@ fn a_device_that_another_process_reads_is_permitted_and_told_of() {
     let holder = Holder::new("<", &device);
     judge(&device.path).expect("a reader is no writer");
     let info = host::target_info(&device.path, device.text(), &Roots::default()).expect("a device");
-    let process = format!("process {} (sleep) has it open for reading", holder.0.id());
+    let name = device.path.file_name().expect("a device").display();
+    let process = format!("process {} (sleep) has {name} open for reading", holder.0.id());
     let texts: Vec<&str> = info.warnings.iter().map(|warning| &*warning.text).collect();
     assert!(texts.iter().any(|text| text.contains(&process)), "{texts:?}");
     drop(holder);

@@ -136,20 +136,18 @@ impl Machine {
         }
     }
 
-    pub fn console_end(&self) -> String {
-        let bytes = fs::read(&self.console).unwrap_or_default();
-        let text = String::from_utf8_lossy(&bytes).replace('\r', "");
-        let lines: Vec<&str> = text.lines().collect();
-        lines[lines.len().saturating_sub(25)..].join("\n")
-    }
-}
-
-impl Machine {
     /// Switches it off, as the cable does. What it wrote stays on its drives.
     pub fn cut(mut self) -> Duration {
         let _ = self.qemu.kill();
         let _ = self.qemu.wait();
         self.ends.saturating_duration_since(Instant::now())
+    }
+
+    pub fn console_end(&self) -> String {
+        let bytes = fs::read(&self.console).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes).replace('\r', "");
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(25)..].join("\n")
     }
 }
 

@@ -49,7 +49,7 @@ pub fn page(device: &Device) -> String {
         "--destroy",
         device.destroy.as_ref().map(|word| {
             let called = device.destroy_is.as_deref().unwrap_or("name");
-            format!("{}   (its {called})", host::guard::quoted(word))
+            format!("{}   (its {called})", record::quoted(word))
         }),
     );
     row("or", Some(device.destroy_also.join(", ")));

@@ -90,7 +90,11 @@ pub struct NvmeAnswer {
 ///
 /// # Errors
 /// ENOTTY if `node` is none of an NVMe drive, EACCES for a user without CAP_SYS_ADMIN.
+///
+/// # Panics
+/// When the command would send `data`.
 pub fn nvme_admin(node: &File, command: NvmeCommand, data: &mut [u8]) -> io::Result<NvmeAnswer> {
+    assert!(command.opcode & 1 == 0 || data.is_empty(), "nothing is ever sent");
     let mut passed = PassedCommand {
         opcode: command.opcode,
         namespace: command.namespace,

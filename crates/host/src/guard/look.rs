@@ -117,7 +117,7 @@ fn uses(device: &BlockDevice, open: &[(BlockDevice, Opener)], roots: &Roots) -> 
             rest.strip_prefix("is ").unwrap_or(rest).to_owned()
         })
         .collect();
-    uses.extend(open.iter().map(|(what, opener)| opener.clause(what, device)));
+    uses.extend(open.iter().map(|(what, opener)| opener.clause(what)));
     uses.dedup();
     uses
 }

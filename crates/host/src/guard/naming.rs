@@ -16,7 +16,7 @@
 
 use super::{Reason, inode::Inode, paths};
 use crate::{
-    identify::{array, identity_of, stack::kind_of, usb_device},
+    identify::{array, details::volume, identity_of, stack::kind_of, usb_device},
     roots::Roots,
     sysfs::BlockDevice,
 };
@@ -28,7 +28,7 @@ use std::{
 };
 
 /// What must be typed for one file or device.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Naming {
     /// Each agrees; the first is asked for.
     words: Vec<String>,
@@ -80,11 +80,8 @@ impl Naming {
         let inode = Inode::Device(device.number);
         let moves = Some(device.name.clone());
         if ["loop", "zram", "ram"].contains(&&*kind) {
-            let words = vec![device.name.clone()];
-            let by_path = Some(inode);
-            let (ends, file, by_link, moves) = (None, None, None, None);
-            let (called, what) = ("name", size);
-            return Ok(Self { words, called, ends, file, by_path, by_link, moves, what });
+            let (words, by_path) = (vec![device.name.clone()], Some(inode));
+            return Ok(Self { words, called: "name", by_path, what: size, ..Self::default() });
         }
         let drive = (kind == "disk").then(|| identity_of(&disk, roots));
         let words = match &drive {
@@ -102,11 +99,10 @@ impl Naming {
             words: words.words,
             called: words.called,
             ends: words.ends,
-            file: None,
-            by_path: None,
             by_link,
             moves,
             what,
+            ..Self::default()
         };
         Ok(match device.text("partition").filter(|_| device.parent().is_some()) {
             Some(number) => naming.of_part(&number),
@@ -116,10 +112,8 @@ impl Naming {
 
     /// Of a file that was opened by this path.
     pub(super) fn of_file(path: &Path, inode: Inode, bytes: u64) -> Self {
-        let (words, ends, by_link, moves) = (Vec::new(), None, None, None);
-        let (called, what) = ("name", display_bytes(bytes));
         let (file, by_path) = (Some(path.to_owned()), Some(inode));
-        Self { words, called, ends, file, by_path, by_link, moves, what }
+        Self { called: "name", file, by_path, what: display_bytes(bytes), ..Self::default() }
     }
 
     /// Of a partition of what these words are for, as udev's by-id has it.
@@ -166,13 +160,10 @@ impl Naming {
 
     /// What must be typed, as a shell takes it.
     pub(super) fn expected(&self) -> String {
-        if let Some(path) = &self.file {
-            return match path.to_str() {
-                Some(text) => quoted(text),
-                None => record::quoted(path),
-            };
+        match &self.file {
+            Some(path) => record::quoted(path),
+            None => record::quoted(self.word()),
         }
-        quoted(self.words.first().map_or("", String::as_str))
     }
 
     /// What must be typed, as it is.
@@ -307,29 +298,12 @@ fn of_mapping(disk: &BlockDevice) -> Words {
     };
     let uuid = disk.text("dm/uuid");
     let mut words = vec![name.clone(), format!("/dev/mapper/{name}"), format!("dm-name-{name}")];
-    if let Some((group, volume)) =
-        uuid.as_ref().filter(|uuid| uuid.starts_with("LVM-")).and_then(|_| volume_of(&name))
-    {
-        words.extend([format!("{group}/{volume}"), format!("/dev/{group}/{volume}")]);
+    if uuid.as_ref().is_some_and(|uuid| uuid.starts_with("LVM-")) {
+        let volume = volume(&name);
+        words.extend([format!("/dev/{volume}"), volume]);
     }
     words.extend(uuid.iter().flat_map(|uuid| [uuid.clone(), format!("dm-uuid-{uuid}")]));
     Words::new("name", words)
-}
-
-/// LVM writes VG-LV, and each hyphen of either twice.
-fn volume_of(name: &str) -> Option<(String, String)> {
-    let letters: Vec<char> = name.chars().collect();
-    let hyphens = |start: usize| letters[start..].iter().take_while(|c| **c == '-').count();
-    let mut at = 0;
-    while at < letters.len() {
-        let run = hyphens(at);
-        if run == 1 {
-            let part = |letters: &[char]| letters.iter().collect::<String>().replace("--", "-");
-            return Some((part(&letters[..at]), part(&letters[at + 1..])));
-        }
-        at += run.max(1);
-    }
-    None
 }
 
 /// By the name that its superblock keeps, if it is more than a number, or by its UUID.
@@ -363,13 +337,4 @@ fn dashed(hex: &str) -> String {
 /// As udev writes texts into names: a run of spaces becomes one `_`, and those at the ends nothing.
 fn joined(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join("_")
-}
-
-/// A word as a shell takes it: drives may have spaces in their serials.
-pub fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "_-./:+,=@%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }

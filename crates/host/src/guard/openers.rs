@@ -33,11 +33,10 @@ impl Opener {
         format!("process {} ({})", self.process, self.name)
     }
 
-    /// `process 123 (qemu) has sda1 open for writing`; `it` for the device itself.
-    pub(crate) fn clause(&self, what: &BlockDevice, device: &BlockDevice) -> String {
+    /// `process 123 (qemu) has sda1 open for writing`.
+    pub(crate) fn clause(&self, what: &BlockDevice) -> String {
         let how = if self.writes { "writing" } else { "reading" };
-        let what = if what.number == device.number { "it" } else { what.name.as_str() };
-        format!("{} has {what} open for {how}", self.who())
+        format!("{} has {} open for {how}", self.who(), what.name)
     }
 }
 
@@ -108,7 +107,7 @@ fn device_behind(path: &Path, roots: &Roots) -> Option<DeviceNumber> {
             Some(DeviceNumber { major: facts.stx_rdev_major, minor: facts.stx_rdev_minor })
         }
         // In a tree of files there are no devices, only names.
-        None if !roots.are_real() => roots.device_named(text.to_str()?),
+        None if !roots.are_real() => roots.device_named(text),
         None => None,
     }
 }

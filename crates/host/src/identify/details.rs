@@ -111,7 +111,7 @@ fn names(device: &BlockDevice, details: &mut Details) {
 }
 
 /// `vg/lv` of LVM's `vg-lv`, in which a `-` of either is written twice.
-fn volume(name: &str) -> String {
+pub(crate) fn volume(name: &str) -> String {
     const DOUBLED: &str = "\0";
     name.replace("--", DOUBLED).replacen('-', "/", 1).replace(DOUBLED, "-")
 }

@@ -74,7 +74,7 @@ impl Stack {
     }
 
     fn enter_backing_file(&mut self, path: &Path, mounts: &[Mount], roots: &Roots) {
-        if let Some(device) = path.to_str().and_then(|path| roots.device_named(path)) {
+        if let Some(device) = roots.device_named(path) {
             let device = BlockDevice::numbered(device, roots).into_iter().collect();
             self.enter_devices(device, mounts, roots);
         } else if let Some(mount) = mount_of(path, None, mounts) {

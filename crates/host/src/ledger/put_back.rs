@@ -14,6 +14,7 @@ use crate::{
     program::Program,
     roots::{Roots, names_in},
     setting::{Attribute, Switch, WriteCache, said},
+    sysfs::{BlockDevice, disks},
 };
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
@@ -150,20 +151,13 @@ fn detach(file: &Path, roots: &Roots, log: &mut dyn FnMut(&str)) -> Result<(), H
 
 /// The loop devices over `file`.
 pub(super) fn loops_over(file: &Path, roots: &Roots) -> Vec<PathBuf> {
-    let is_over = |name: &String| {
-        let at = roots.sys.join("block").join(name).join("loop/backing_file");
-        fs::read(at).is_ok_and(|backing| {
-            let backing = backing.strip_suffix(b"\n").unwrap_or(&backing);
-            let backing = backing.strip_suffix(b" (deleted)").unwrap_or(backing);
-            OsStr::from_bytes(backing) == file
+    let is_over = |disk: &BlockDevice| {
+        disk.backing_file().is_some_and(|backing| {
+            let backing = backing.as_os_str().as_bytes();
+            backing.strip_suffix(b" (deleted)").unwrap_or(backing) == file.as_os_str().as_bytes()
         })
     };
-    let names = names_in(&roots.sys.join("block")).into_iter();
-    names
-        .filter(|name| name.starts_with("loop"))
-        .filter(is_over)
-        .map(|name| roots.dev.join(name))
-        .collect()
+    disks(roots).into_iter().filter(is_over).map(|disk| roots.dev.join(disk.name)).collect()
 }
 
 /// Unmounts, and waits for those who let go of it a moment ago: a thread that has ended still has its open files for a while.

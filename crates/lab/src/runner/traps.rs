@@ -158,8 +158,7 @@ fn degraded(scene: &Scene<'_>) -> Option<Warning> {
     let mut seen: Vec<String> = Vec::new();
     for Condition { device, state } in scene.conditions.iter().flatten() {
         let DeviceState::Degraded(missing) = state else { continue };
-        let noun = if *missing == 1 { "member" } else { "members" };
-        let words = format!("{device} ran without {missing} {noun}");
+        let words = format!("{device} ran without {}", counted(*missing, "member"));
         if !seen.contains(&words) {
             seen.push(words);
         }

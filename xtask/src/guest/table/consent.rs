@@ -174,7 +174,7 @@ pub const ALL: &[Scenario] = &[
             "part of md7",
             "vg-data rw",
             "tank rw",
-            "(sleep) has it open for writing",
+            "(sleep) has $scsi open for writing",
             "$usb usb 64 MiB USB rw",
             "$path_a virtio 64 MiB - r-",
             "$zoned nvme",

@@ -279,7 +279,7 @@ pub const ALL: &[Scenario] = &[
         name: "reader-in-another-process-is-told",
         prepare: "(exec 9<$SCSI; exec sleep 600) & echo $! >pid",
         command: "drivelab run $SCSI --destroy SCSI $SHORT && drivelab show last --json",
-        words: &["random write 4 KiB", "(sleep) has it open for reading"],
+        words: &["random write 4 KiB", "open for reading"],
         after: "changed $SCSI",
         undo: "kill $(cat pid)",
         ..UNTRIED
