@@ -9,33 +9,18 @@ use crate::{
     sysfs::{BlockDevice, SECTOR_BYTES},
 };
 use engine::raw::MapQuestion;
-use record::BlockLayer;
+use record::{BlockLayer, Condition, DeviceState};
 
-/// What a device is about, beside answering.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Condition {
-    /// It copies or compares its members.
-    Syncing {
-        /// The kernel's word: `resync`, `recover`, `check`, `repair`, `reshape`.
-        action: String,
-        /// How far it is, in percent, where the kernel tells.
-        percent: Option<u8>,
-    },
-    /// So many of its members are missing.
-    Degraded(u32),
-    /// So many bytes have been allocated to it so far.
-    Allocated(u64),
-}
-
-/// All that there is to say of the devices of a stack, each with the device's name.
-pub fn conditions(stack: &[BlockLayer], roots: &Roots) -> Vec<(String, Condition)> {
+/// All that there is to say of the devices of a stack.
+pub fn conditions(stack: &[BlockLayer], roots: &Roots) -> Vec<Condition> {
     let mut found = Vec::new();
     for layer in stack.iter().filter(|layer| may_have_one(&layer.kind)) {
         let Some(device) = BlockDevice::named(&layer.name, roots) else { continue };
         let mut all = of_array(&device);
         let parts = mapper::ask(&device, MapQuestion::Status, roots);
         all.extend(parts.iter().flat_map(of_part));
-        found.extend(all.into_iter().map(|condition| (device.name.clone(), condition)));
+        let of_device = |state| Condition { device: device.name.clone(), state };
+        found.extend(all.into_iter().map(of_device));
     }
     found
 }
@@ -45,15 +30,15 @@ fn may_have_one(kind: &str) -> bool {
     kind.starts_with("md") || kind.starts_with("dm")
 }
 
-fn of_array(device: &BlockDevice) -> Vec<Condition> {
+fn of_array(device: &BlockDevice) -> Vec<DeviceState> {
     let mut found = Vec::new();
     let is_at_rest = |action: &String| ["idle", "frozen"].contains(&action.as_str());
     if let Some(action) = device.text("md/sync_action").filter(|action| !is_at_rest(action)) {
         let percent = device.text("md/sync_completed").and_then(|text| percent(&text));
-        found.push(Condition::Syncing { action, percent });
+        found.push(DeviceState::Syncing { action, percent });
     }
     let missing = device.integer("md/degraded").filter(|missing| *missing > 0);
-    found.extend(missing.map(|missing| Condition::Degraded(missing as u32)));
+    found.extend(missing.map(|missing| DeviceState::Degraded(missing as u32)));
     found
 }
 
@@ -65,7 +50,7 @@ fn percent(text: &str) -> Option<u8> {
 }
 
 /// A part of a mapped device, by its status.
-fn of_part(part: &MappedPart) -> Vec<Condition> {
+fn of_part(part: &MappedPart) -> Vec<DeviceState> {
     let word = |at: usize| part.words.get(at).map(String::as_str);
     let number = |at: usize| word(at).and_then(|word| word.parse::<u64>().ok());
     match part.kind.as_str() {
@@ -75,20 +60,20 @@ fn of_part(part: &MappedPart) -> Vec<Condition> {
             let is_at_rest = |action: &&str| ["idle", "frozen"].contains(action);
             if let Some(action) = word(4).filter(|action| !is_at_rest(action)) {
                 let percent = word(3).and_then(percent);
-                found.push(Condition::Syncing { action: action.to_owned(), percent });
+                found.push(DeviceState::Syncing { action: action.to_owned(), percent });
             }
             let missing = word(2).map_or(0, |health| health.matches(['D', '-']).count());
-            found.extend((missing > 0).then_some(Condition::Degraded(missing as u32)));
+            found.extend((missing > 0).then_some(DeviceState::Degraded(missing as u32)));
             found
         }
         // 20480 131071: sectors mapped, the highest of them
         "thin" => number(0)
-            .map(|sectors| Condition::Allocated(sectors.saturating_mul(SECTOR_BYTES)))
+            .map(|sectors| DeviceState::Allocated(sectors.saturating_mul(SECTOR_BYTES)))
             .into_iter()
             .collect(),
         // /dev/vdb normal - online online 524288 1048576: blocks in use, and all, of 4 KiB
         "vdo" => number(5)
-            .map(|blocks| Condition::Allocated(blocks.saturating_mul(4096)))
+            .map(|blocks| DeviceState::Allocated(blocks.saturating_mul(4096)))
             .into_iter()
             .collect(),
         _ => Vec::new(),
@@ -99,7 +84,7 @@ fn of_part(part: &MappedPart) -> Vec<Condition> {
 mod tests {
     use super::*;
 
-    fn of(kind: &str, words: &str) -> Vec<Condition> {
+    fn of(kind: &str, words: &str) -> Vec<DeviceState> {
         let words = words.split_whitespace().map(str::to_owned).collect();
         of_part(&MappedPart { sectors: 1, kind: kind.to_owned(), words })
     }
@@ -107,21 +92,21 @@ mod tests {
     #[test]
     fn a_mapped_array_says_what_it_is_about() {
         assert_eq!(of("raid", "raid1 2 AA 131072/131072 idle 0 0 -"), []);
-        let syncing = |action: &str, percent| Condition::Syncing {
+        let syncing = |action: &str, percent| DeviceState::Syncing {
             action: action.to_owned(),
             percent: Some(percent),
         };
         assert_eq!(of("raid", "raid5 3 aaa 50/200 resync 0 0 -"), [syncing("resync", 25)]);
         let seen = of("raid", "raid6_zr 4 AAaD 20/200 recover 0 0 -");
-        assert_eq!(seen, [syncing("recover", 10), Condition::Degraded(1)]);
+        assert_eq!(seen, [syncing("recover", 10), DeviceState::Degraded(1)]);
     }
 
     #[test]
     fn allocation_is_told_in_the_units_of_each_kind() {
-        assert_eq!(of("thin", "20480 131071"), [Condition::Allocated(10 << 20)]);
+        assert_eq!(of("thin", "20480 131071"), [DeviceState::Allocated(10 << 20)]);
         assert_eq!(of("thin", "Fail"), []);
         let vdo = "/dev/vdb normal - online online 256 1048576";
-        assert_eq!(of("vdo", vdo), [Condition::Allocated(1 << 20)]);
+        assert_eq!(of("vdo", vdo), [DeviceState::Allocated(1 << 20)]);
         assert_eq!(of("linear", "8:0 0"), []);
     }
 

@@ -29,7 +29,7 @@ mod mountinfo;
 mod roots;
 mod sysfs;
 
-pub mod condition;
+mod condition;
 pub mod contents;
 pub mod devices;
 pub mod directory;
@@ -49,7 +49,7 @@ pub mod scratch_tree;
 pub mod setting;
 pub mod watch;
 
-pub use condition::{Condition, conditions};
+pub use condition::conditions;
 pub use contents::{FileContents, ZeroSample, file_contents, sample_zeros};
 pub use directory::Directory;
 pub use environment::environment;

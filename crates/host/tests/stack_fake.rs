@@ -4,8 +4,8 @@
 mod common;
 
 use common::FakeMachine;
-use host::{Condition, Presence, conditions, target_info};
-use record::{BlockLayer, TargetInfo};
+use host::{Presence, conditions, target_info};
+use record::{BlockLayer, Condition, DeviceState, TargetInfo};
 use serde_json::json;
 use std::fs;
 
@@ -79,11 +79,11 @@ fn an_array_that_is_at_work_or_lacks_a_member_says_so_and_an_idle_one_nothing() 
     assert_eq!(about(), []);
     machine.attribute("md0", "md/sync_action", "resync");
     machine.attribute("md0", "md/sync_completed", "4608 / 131072");
-    let named = |condition| ("md0".to_owned(), condition);
-    let syncing = Condition::Syncing { action: "resync".to_owned(), percent: Some(3) };
+    let named = |state| Condition { device: "md0".to_owned(), state };
+    let syncing = DeviceState::Syncing { action: "resync".to_owned(), percent: Some(3) };
     assert_eq!(about(), [named(syncing.clone())]);
     machine.attribute("md0", "md/degraded", "1");
-    assert_eq!(about(), [named(syncing), named(Condition::Degraded(1))]);
+    assert_eq!(about(), [named(syncing), named(DeviceState::Degraded(1))]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::workload::{
     tree::{Tree, TreeLayout},
 };
 use block::{Command, Completion, Drive, Engine, Instant, IoError, Request, Tag};
-use record::{CacheDrop, Completions, FastCacheKind, ManagedFlash, TargetInfo};
+use record::{CacheDrop, Completions, Condition, FastCacheKind, ManagedFlash, TargetInfo};
 use std::{ops::Range, sync::atomic::AtomicBool};
 
 /// Something that can be measured.
@@ -207,31 +207,6 @@ pub struct Observation {
     /// Bytes that this program had read from storage since it began, read-ahead included and the page cache's answers
     /// not.
     pub fetched_bytes: Option<u64>,
-}
-
-/// What a device under a target is about, beside answering.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Condition {
-    /// The device: `md0`.
-    pub device: String,
-    /// What it is about.
-    pub state: DeviceState,
-}
-
-/// What a device may be about, beside answering.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum DeviceState {
-    /// It copies or compares its members.
-    Syncing {
-        /// The kernel's word: `resync`, `recover`, `check`, `repair`, `reshape`.
-        action: String,
-        /// How far it is, in percent, where the kernel tells.
-        percent: Option<u8>,
-    },
-    /// So many of its members are missing.
-    Degraded(u32),
-    /// So many bytes have been allocated to it so far.
-    Allocated(u64),
 }
 
 /// The workers' seats.

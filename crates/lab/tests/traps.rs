@@ -6,9 +6,9 @@ mod scripted;
 use lab::{
     plan::Options,
     statistics::Grade,
-    target::{Condition, DeviceState, FastCache, Observation},
+    target::{FastCache, Observation},
 };
-use record::{FastCacheKind, Flag, Record, TargetKind};
+use record::{Condition, DeviceState, FastCacheKind, Flag, Record, TargetKind};
 use scripted::{Admission, Lab, Life, Scripted, Service, cell, flags, honest, warning};
 use std::rc::Rc;
 

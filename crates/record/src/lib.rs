@@ -11,6 +11,7 @@
 mod again;
 mod burst;
 mod cell;
+mod condition;
 mod environment;
 mod errors;
 mod exact;
@@ -34,6 +35,7 @@ pub use cell::{
     Bound, Cell, CpuCost, Latency, ManagedPass, Operations, Pass, Percentile, Series, Stall,
     Transition,
 };
+pub use condition::{Condition, DeviceState};
 pub use environment::{
     BlockLayer, Completions, Cpu, DriveIdentity, Environment, FileSystem, Health, HostFacts, Link,
     ManagedFlash, Money, Queue, TargetInfo, TargetKind,

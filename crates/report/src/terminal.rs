@@ -20,12 +20,12 @@ pub(crate) mod words;
 pub use head::{failed, left_out};
 pub use page::Page;
 pub use plain::put_table;
-pub use style::{Characters, Color, Paint, Style, WIDTH_MIN};
+pub use style::{Characters, Color, Paint, Style, WIDTH_MIN, shorten, wrap};
 pub use table::{Align, Table};
 
 use crate::number;
 use record::{Cell, Flag, Headline, Record, RunSummary, State};
-use style::{columns_of, shorten};
+use style::columns_of;
 
 /// How much is said around the results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

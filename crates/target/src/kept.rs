@@ -1,7 +1,7 @@
 //! Targets of one engine that all workers share, on the wall clock: managed volumes and drives of memory.
 
 use crate::{
-    Permission, condition,
+    Permission,
     lent::{Lent, Shared},
     memory::MemoryText,
     stack::{standing, unmapped},
@@ -13,12 +13,12 @@ use flash::tools::{Status, status};
 use host::{Consent, Permit, Presence, Reason, Roots, Watch};
 use lab::{
     target::{
-        Access, Condition, Crew, Named, Need, Observation, Offer, Reset, Target, TargetError,
-        TargetErrorKind, Time,
+        Access, Crew, Named, Need, Observation, Offer, Reset, Target, TargetError, TargetErrorKind,
+        Time,
     },
     workload::Stream,
 };
-use record::{Flag, ManagedFlash, TargetIdentity, TargetInfo, TargetKind, Warning};
+use record::{Condition, Flag, ManagedFlash, TargetIdentity, TargetInfo, TargetKind, Warning};
 use std::{
     cell::RefCell,
     ops::{ControlFlow, Range},
@@ -327,7 +327,7 @@ impl Target for KeptTarget {
     }
 
     fn conditions(&mut self) -> Vec<Condition> {
-        condition::of(&self.info.stack)
+        host::conditions(&self.info.stack, &Roots::default())
     }
 
     fn inspect(&mut self) -> Result<Vec<Warning>, TargetError> {

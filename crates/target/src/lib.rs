@@ -17,7 +17,6 @@
 mod absent;
 pub mod catalog;
 mod clock;
-mod condition;
 mod kept;
 mod lent;
 mod memory;

@@ -10,7 +10,7 @@
 //! After `new` no path is walked again: whatever others put in its place meanwhile, what is written
 //! is what was opened, or what was made in it.
 
-use crate::{Permission, absent, condition, tree::FileTree};
+use crate::{Permission, absent, tree::FileTree};
 use block::{Data, Engine, Geometry};
 use engine::{
     Access as OpenAccess, Caching as OpenCaching, Clock, OpenError, OpenErrorKind, Stdio, Sync,
@@ -21,15 +21,15 @@ use host::{
 };
 use lab::{
     target::{
-        Access, Condition, Crew, Drivable, NO_TREE, Named, Need, Observation, Offer, Reset, Seat,
-        Target, TargetError, TargetErrorKind, Time, TreeSeat,
+        Access, Crew, Drivable, NO_TREE, Named, Need, Observation, Offer, Reset, Seat, Target,
+        TargetError, TargetErrorKind, Time, TreeSeat,
     },
     workload::{
         Caching, EngineChoice, Io, Stream, Syncing,
         tree::{Tree, TreeLayout},
     },
 };
-use record::{CacheDrop, TargetInfo, TargetKind, Warning};
+use record::{CacheDrop, Condition, TargetInfo, TargetKind, Warning};
 use std::{
     ffi::OsString,
     fs::File,
@@ -378,7 +378,7 @@ impl Target for PathTarget {
     }
 
     fn conditions(&mut self) -> Vec<Condition> {
-        condition::of(&self.info.stack)
+        host::conditions(&self.info.stack, &Roots::default())
     }
 
     fn inspect(&mut self) -> Result<Vec<Warning>, TargetError> {

@@ -1,7 +1,7 @@
 //! All devices, a line each; a second one where there is room on the screen and more to say.
 
 use host::devices::{Device, Survey};
-use report::terminal::Style;
+use report::terminal::{Style, shorten, wrap};
 
 /// What stands above the columns.
 const HEADS: [&str; 6] =
@@ -15,7 +15,7 @@ const TEXT_COLUMNS_MIN: usize = 20;
 
 /// The table and what it means. `rows` is the height of the terminal, if it is one.
 pub fn list(survey: &Survey, style: &Style, rows: Option<usize>) -> String {
-    let table = Table::of(survey, style.width);
+    let table = Table::of(survey, style);
     let end = legend(style.width) + &unseen(survey);
     let room = rows.map(|rows| rows.saturating_sub(end.lines().count() + 2));
     let whole = table.print(Fit::Wrapped);
@@ -36,7 +36,7 @@ pub fn unseen(survey: &Survey) -> String {
 fn legend(columns: usize) -> String {
     let text = "rw: cells that read run, those that write with this word after --destroy; r-: only \
                 those that read. `drivelab devices NAME` tells all of one.";
-    wrapped(text, columns.min(80), "").join("\n") + "\n"
+    wrap(text, columns.min(80)).join("\n") + "\n"
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -52,18 +52,18 @@ struct Table {
 }
 
 impl Table {
-    fn of(survey: &Survey, columns: usize) -> Self {
+    fn of(survey: &Survey, style: &Style) -> Self {
         let cells = |device: &Device| {
             [
                 indented(device),
                 bus(device),
                 size(device),
-                device.destroy.clone().unwrap_or_else(|| "-".to_owned()),
+                style.clean(device.destroy.as_deref().unwrap_or("-")),
                 measured(device).to_owned(),
             ]
         };
         let rows: Vec<([String; 5], String)> = { survey.devices.iter() }
-            .map(|device| (cells(device), what(device, survey).join("; ")))
+            .map(|device| (cells(device), style.clean(&what(device, survey).join("; "))))
             .collect();
         let mut widths = [0, 1, 2, 3, 4].map(|at| HEADS[at].len());
         for (row, _) in &rows {
@@ -72,7 +72,7 @@ impl Table {
                 widths[at] = widths[at].max(cell.chars().count().min(longest));
             }
         }
-        Self { rows, widths, columns }
+        Self { rows, widths, columns: style.width }
     }
 
     fn line(&self, cells: [&str; 5]) -> String {
@@ -86,19 +86,21 @@ impl Table {
 
     fn print(&self, fit: Fit) -> String {
         let [a, b, c, d, e, text] = HEADS;
-        let mut page = cut(&(self.line([a, b, c, d, e]) + text), self.columns) + "\n";
+        let mut page = shorten(&(self.line([a, b, c, d, e]) + text), self.columns) + "\n";
         for (cells, text) in &self.rows {
             let start = self.line([0, 1, 2, 3, 4].map(|at| cells[at].as_str()));
             let room = self.columns.saturating_sub(start.chars().count());
             let is_short = text.chars().count() <= room;
             if is_short || fit == Fit::Cut && room >= TEXT_COLUMNS_MIN {
-                page += (cut(&(start + text), self.columns)).trim_end();
+                page += shorten(&(start + text), self.columns).trim_end();
                 page.push('\n');
             } else {
-                let all = wrapped(text, self.columns, &" ".repeat(INDENT));
                 page += &format!("{}\n", start.trim_end());
-                let lines = if fit == Fit::Cut { 0 } else { all.len() };
-                all.iter().take(lines).for_each(|line| page += &format!("{line}\n"));
+                if fit == Fit::Wrapped {
+                    for line in wrap(text, self.columns - INDENT) {
+                        page += &format!("{:INDENT$}{line}\n", "");
+                    }
+                }
             }
         }
         page
@@ -165,38 +167,5 @@ pub fn what(device: &Device, survey: &Survey) -> Vec<String> {
             clauses.push(why.strip_prefix("it is ").unwrap_or(why).to_owned());
         }
     }
-    clauses.into_iter().map(|clause| clean(&clause)).collect()
-}
-
-/// What drives and file systems say of themselves, safe for a terminal.
-pub fn clean(text: &str) -> String {
-    text.chars().filter(|letter| !letter.is_control()).collect()
-}
-
-fn cut(line: &str, columns: usize) -> String {
-    if line.chars().count() <= columns {
-        return line.to_owned();
-    }
-    let kept: String = line.chars().take(columns.saturating_sub(1)).collect();
-    kept.trim_end().to_owned() + "…"
-}
-
-fn wrapped(text: &str, columns: usize, indent: &str) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    let mut line = String::new();
-    for word in text.split_whitespace() {
-        let columns_then = indent.len() + line.chars().count() + 1 + word.chars().count();
-        if !line.is_empty() && columns_then > columns {
-            lines.push(format!("{indent}{line}"));
-            line.clear();
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line += word;
-    }
-    if !line.is_empty() {
-        lines.push(format!("{indent}{line}"));
-    }
-    lines
+    clauses
 }

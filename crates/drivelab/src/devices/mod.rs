@@ -25,7 +25,9 @@ pub fn devices(arguments: &DevicesArguments) -> Result<ExitCode> {
     let text = match (&arguments.name, arguments.json) {
         (_, true) => serde_json::to_string_pretty(&survey)? + "\n",
         (Some(_), false) => {
-            let pages: Vec<String> = survey.devices.iter().map(page::page).collect();
+            let style = output::style_of_list();
+            let pages = survey.devices.iter().map(|device| page::page(device, &style));
+            let pages: Vec<String> = pages.collect();
             pages.join("\n") + &list::unseen(&survey)
         }
         (None, false) => list::list(&survey, &output::style_of_list(), output::rows()),
@@ -42,7 +44,9 @@ fn one(name: &str, roots: &Roots) -> Result<Survey> {
     };
     for device in &mut found.devices {
         // Wear, and what else only the drive knows.
-        host::ask_tools(std::slice::from_mut(&mut device.layer), roots);
+        let layer = std::slice::from_mut(&mut device.layer);
+        host::ask_tools(layer, roots);
+        host::ask_health(layer, host::Moment::Before, roots);
     }
     Ok(found)
 }

@@ -1,16 +1,18 @@
 //! One device: everything that is known without measuring it.
 
-use super::list::{bus, clean, measured_in_words, size};
+use super::list::{bus, measured_in_words, size};
 use crate::output::hanging;
+use block::counted;
 use host::devices::Device;
 use record::{DriveIdentity, Queue};
+use report::terminal::Style;
 
 /// A page of 80 columns; what is not known is left out.
-pub fn page(device: &Device) -> String {
+pub fn page(device: &Device, style: &Style) -> String {
     let mut page = String::new();
     let mut row = |label: &str, text: Option<String>| {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
-            page += &hanging(&format!("{label:<12}"), &clean(&text));
+            page += &hanging(&format!("{label:<12}"), &style.clean(&text));
         }
     };
     let drive = device.layer.drive.as_ref();
@@ -26,7 +28,7 @@ pub fn page(device: &Device) -> String {
     row("WWN", drive.and_then(|drive| drive.wwn.clone()));
     row("link", drive.and_then(link));
     row("wear", drive.and_then(wear));
-    row("temperature", drive.and_then(|drive| Some(format!("{} °C", drive.temperature_celsius?))));
+    row("temperature", drive.and_then(|drive| Some(format!("{} C", drive.temperature_celsius?))));
     row("blocks", queue.and_then(blocks));
     row("write cache", queue.and_then(|queue| write_cache(queue, drive)));
     row("scheduler", queue.and_then(scheduler));
@@ -69,11 +71,17 @@ fn link(drive: &DriveIdentity) -> Option<String> {
 }
 
 fn wear(drive: &DriveIdentity) -> Option<String> {
-    let written = block::display_bytes(drive.written_bytes?);
-    let rated = drive
-        .rated_endurance_bytes
-        .map(|rated| format!(", of some {} that it is rated for", block::display_bytes(rated)));
-    Some(format!("{written} written in its life{}", rated.unwrap_or_default()))
+    let health = drive.health_before.as_ref();
+    let clauses = [
+        drive.written_bytes.map(|bytes| format!("{} written", block::display_bytes(bytes))),
+        drive
+            .rated_endurance_bytes
+            .map(|rated| format!("rated for {}", block::display_bytes(rated))),
+        health.and_then(|it| it.percentage_used).map(|used| format!("{used} % of its life used")),
+        health.and_then(|it| it.media_errors).map(|count| counted(count, "media error")),
+    ];
+    let clauses: Vec<String> = clauses.into_iter().flatten().collect();
+    (!clauses.is_empty()).then(|| clauses.join(", "))
 }
 
 fn blocks(queue: &Queue) -> Option<String> {

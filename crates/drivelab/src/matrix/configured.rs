@@ -1,10 +1,10 @@
 //! A target under the name of its configuration.
 
 use lab::{
-    target::{Condition, Crew, Need, Observation, Offer, Reset, Target, TargetError, TreeSeat},
+    target::{Crew, Need, Observation, Offer, Reset, Target, TargetError, TreeSeat},
     workload::{Stream, tree::TreeLayout},
 };
-use record::{Completions, Flag, ManagedFlash, TargetInfo, Warning};
+use record::{Completions, Condition, Flag, ManagedFlash, TargetInfo, Warning};
 use std::ops::Range;
 
 /// Whatever is measured, as the configuration that it stands for.

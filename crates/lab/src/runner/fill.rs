@@ -1,6 +1,10 @@
 //! What is written before the first cell: the whole tested area, and a probe whether contents matter.
 
-use super::{Event, Job, RunError, Runner, allowance, describe_first, fold};
+use super::{
+    Event, Job, RunError, Runner, allowance,
+    failure::{describe_first, is_no_space},
+    fold,
+};
 use crate::{
     method::{CacheState, CellBound, CellSpec, FileState, FinalFlush},
     plan::Plan,
@@ -8,7 +12,6 @@ use crate::{
     target::{Offer, Time},
     workload::{Area, Caching, Contents, EngineChoice, Io, OnError, Op, Pattern, Stream},
 };
-use block::IoError;
 use record::{Flag, IoErrors, Warning};
 use std::collections::BTreeMap;
 
@@ -130,10 +133,6 @@ pub(super) fn errors_max(on_error: OnError) -> u64 {
 pub(super) fn hole(errors: &IoErrors) -> Warning {
     let text = format!("the tested area is not filled everywhere: {}", errors.words());
     Warning { flag: None, text }
-}
-
-pub(super) fn is_no_space(error: IoError) -> bool {
-    matches!(error, IoError::Os(super::ENOSPC | super::EDQUOT))
 }
 
 /// A flag when even the smallest ratio is beyond noise.

@@ -6,6 +6,7 @@ mod board;
 mod burst;
 mod cache;
 mod calibrate;
+mod failure;
 mod fill;
 mod flush;
 mod fold;
@@ -23,30 +24,23 @@ use crate::{
     method::{CacheState, CellSpec, FileState},
     plan::{Plan, Step},
     statistics::{Host, SniaVerdict, Verdict, paired, snia_steady},
-    target::{
-        Access, Condition, Crew, Need, Observation, Reset, Target, TargetError, TargetErrorKind,
-        Time,
-    },
+    target::{Access, Crew, Need, Observation, Reset, Target, TargetError, TargetErrorKind, Time},
     workload::{
-        Area, ErrorLog, Failure, OnError,
-        tree::{TreeCell, TreeOp, TreeState},
+        Area, OnError,
+        tree::{TreeCell, TreeState},
     },
 };
 use allowance::{Allowance, written_bytes};
-use block::{IoError, display_bytes};
+use failure::{Halt, Unfinished, unfinished};
 use flush::FlushCost;
 use fold::Place;
 use pass::{PassError, PassOrder};
 use record::{
-    CachePass, Cell, FailedCell, Flag, IoErrors, ManagedPass, Paired, PairedVerdict, Record,
-    Rounds, State, TargetKind, Warning,
+    CachePass, Cell, Condition, FailedCell, Flag, IoErrors, ManagedPass, Paired, PairedVerdict,
+    Record, Rounds, State, TargetKind, Warning,
 };
 use remedy::Remedy;
-use std::{
-    collections::BTreeMap,
-    thread::sleep,
-    time::{Duration, Instant as WallInstant},
-};
+use std::{collections::BTreeMap, time::Instant as WallInstant};
 
 /// Whoever watches a run: the terminal, a test.
 pub trait Observer {
@@ -209,43 +203,6 @@ struct Runner<'a> {
     fill_errors: BTreeMap<usize, IoErrors>,
 }
 
-/// Why a pass has no result.
-enum Halt {
-    /// The run ends.
-    Run(RunError),
-    /// Operations failed.
-    Cell(Box<Unfinished>),
-}
-
-/// A pass that failed.
-struct Unfinished {
-    reason: String,
-    errors: IoErrors,
-    /// Nothing that follows can succeed: the target is gone by its own word, or the disk is full.
-    is_last: bool,
-}
-
-impl From<RunError> for Halt {
-    fn from(error: RunError) -> Self {
-        Self::Run(error)
-    }
-}
-
-impl From<TargetError> for Halt {
-    fn from(error: TargetError) -> Self {
-        Self::Run(error.into())
-    }
-}
-
-impl From<Halt> for RunError {
-    fn from(halt: Halt) -> Self {
-        match halt {
-            Halt::Run(error) => error,
-            Halt::Cell(unfinished) => Self::Failed(unfinished.reason),
-        }
-    }
-}
-
 /// One pass to be made.
 struct Job<'s> {
     target: usize,
@@ -291,14 +248,6 @@ impl<'a> Runner<'a> {
 
     fn target(&mut self, wanted: usize) -> &mut dyn Target {
         self.bench.target(wanted)
-    }
-
-    /// What went wrong, unless it is all because the target is gone.
-    fn or_gone(&mut self, target: usize, error: RunError) -> RunError {
-        match error {
-            RunError::Interrupted => error,
-            error => self.gone_soon(target).map_or(error, RunError::Failed),
-        }
     }
 
     fn run(&mut self, record: &mut Record) -> Result<(), RunError> {
@@ -404,21 +353,6 @@ impl<'a> Runner<'a> {
         let errors_max = fill::errors_max(plan.on_error);
         let job = Job { target, spec, areas, seed, written_max, errors_max };
         Ok(self.pass(job, |_, _| {}).map(drop)?)
-    }
-
-    /// Whether the target is gone. Its requests fail a moment before the kernel forgets it.
-    fn gone_soon(&mut self, target: usize) -> Option<String> {
-        let looks = if self.target(target).offer().time == Time::Wall { LOOKS } else { 1 };
-        (0..looks).find_map(|look| {
-            if look > 0 {
-                sleep(LOOK_EVERY);
-            }
-            self.target(target).vanished()
-        })
-    }
-
-    fn is_gone(&mut self, target: usize) -> bool {
-        self.target(target).vanished().is_some()
     }
 
     /// One pass of one cell. That it failed stands in the record, and ends the run only where that is
@@ -639,10 +573,6 @@ struct Seen<'s> {
     conditions: &'s [Vec<Condition>; 2],
 }
 
-/// After an error so many looks, so long after one another, are taken at whether the target is there.
-const LOOKS: u32 = 6;
-const LOOK_EVERY: Duration = Duration::from_millis(100);
-
 /// After so many seconds without an answer it is asked whether the target is there.
 const SILENT_S: f64 = 2.0;
 
@@ -753,72 +683,6 @@ fn pair(record: &Record, plan: &Plan) -> Vec<Paired> {
     }
     verdicts
 }
-
-/// What ended a pass, for the record.
-fn unfinished(failed: &pass::Failed, target: &str) -> Unfinished {
-    Unfinished {
-        reason: describe(failed.failure, target),
-        errors: fold::errors(&failed.errors, &failed.latencies),
-        is_last: failed.failure.error == IoError::Offline
-            || fill::is_no_space(failed.failure.error),
-    }
-}
-
-/// What the system said, in a few words.
-fn cause(error: IoError) -> String {
-    match error {
-        IoError::Medium => "the drive holds no readable data there".to_owned(),
-        IoError::Offline => "the drive is gone".to_owned(),
-        IoError::Short => "the end of the target was reached".to_owned(),
-        IoError::Os(errno) => {
-            let text = std::io::Error::from_raw_os_error(errno).to_string();
-            let number = format!(" (os error {errno})");
-            text.strip_suffix(&number).map_or(text.clone(), str::to_owned)
-        }
-    }
-}
-
-/// A failed operation in a sentence: what, where, why, and the cure where there is one.
-fn describe(failure: Failure, target: &str) -> String {
-    let Failure { operation, offset, bytes, error } = failure;
-    let cause = cause(error);
-    let what = match operation {
-        "flush" => "flush".to_owned(),
-        _ if TreeOp::parse(operation).is_some() => {
-            format!("{operation} number {offset} ({}) in a tree", display_bytes(u64::from(bytes)))
-        }
-        _ => format!("{operation} of {} at offset {offset}", display_bytes(u64::from(bytes))),
-    };
-    let cure = match error {
-        IoError::Os(ENOSPC) if TreeOp::parse(operation).is_some() => {
-            "; free some space, or make fewer or smaller files: --set files=, --set file_size="
-        }
-        IoError::Os(ENOSPC | EDQUOT) => "; free some space, or pass a smaller --size",
-        IoError::Os(EINVAL) => "; the target may need another alignment: try --io buffered",
-        IoError::Short => {
-            "; so far it was never written: put `fill = 1` into the method, or a write cell first"
-        }
-        _ => "; `dmesg` has the drive's side",
-    };
-    format!("{what} of {target} failed: {cause}{cure}")
-}
-
-/// The first of these failures that is one of those asked for, in a sentence.
-fn describe_first(
-    errors: &ErrorLog,
-    target: &str,
-    is_asked: impl Fn(IoError) -> bool,
-) -> Option<String> {
-    let found = errors.first.iter().find(|failure| is_asked(failure.error))?;
-    Some(describe(*found, target))
-}
-
-/// No space left on device; the same number on every Linux.
-const ENOSPC: i32 = 28;
-/// The user's share is used up; the same number on every Linux.
-const EDQUOT: i32 = 122;
-/// Invalid argument; the same number on every Linux.
-const EINVAL: i32 = 22;
 
 /// Flags of the whole run: those of its targets and cells.
 pub fn flags_of(record: &Record) -> Vec<Flag> {

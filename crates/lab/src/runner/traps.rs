@@ -13,14 +13,14 @@ use crate::{
         Cause, Change, Levels, TICK_NS, Temperatures, burst_credit, falling_slope, held_rate,
         is_spindle_rate, little,
     },
-    target::{Condition, DeviceState, Observation},
+    target::Observation,
     workload::{
         Area, Caching, Op, Pattern, Stream, Syncing,
         tree::{TreeCell, TreeSync},
     },
 };
 use block::{counted, display_bytes, one_or};
-use record::{Burst, CachePass, Flag, TargetInfo, TargetKind, Warning};
+use record::{Burst, CachePass, Condition, DeviceState, Flag, TargetInfo, TargetKind, Warning};
 
 /// Worker's processor time over wall time above which the host is the limit.
 const BUSY_MAX: f64 = 0.9;

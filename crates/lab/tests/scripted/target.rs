@@ -4,12 +4,13 @@ use super::drive::{Admission, CAPACITY_BYTES, Life, Script, ScriptedEngine, Serv
 use block::{Data, IoError};
 use lab::{
     target::{
-        Access, Condition, Crew, FastCache, Named, Need, Observation, Offer, Reset, Target,
-        TargetError, Time,
+        Access, Crew, FastCache, Named, Need, Observation, Offer, Reset, Target, TargetError, Time,
     },
     workload::{Caching, EngineChoice, Stream},
 };
-use record::{BlockLayer, DriveIdentity, Flag, Link, Queue, TargetInfo, TargetKind, Warning};
+use record::{
+    BlockLayer, Condition, DriveIdentity, Flag, Link, Queue, TargetInfo, TargetKind, Warning,
+};
 use std::{cell::RefCell, ops::Range, rc::Rc};
 
 /// What a drive of this life tells of its caches.

@@ -125,7 +125,7 @@ fn letter_columns(letter: char) -> usize {
 }
 
 /// Breaks `text` into lines of at most `width` columns, at blanks where there are any.
-pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(2); // A wide letter must fit.
     let mut lines = Vec::new();
     let mut line = String::new();
@@ -155,7 +155,7 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
 }
 
 /// The beginning of `text` that fits `width` columns, marked where something was cut off.
-pub(crate) fn shorten(text: &str, width: usize) -> String {
+pub fn shorten(text: &str, width: usize) -> String {
     if columns_of(text) <= width {
         return text.to_owned();
     }
