@@ -269,7 +269,7 @@ fn a_device_is_kept_from_the_first_turn_of_a_matrix_to_the_last() {
         .variable("PATH", &path);
     let outcome = matrix.done();
     let exchanged = fs::read_to_string(bench.path("exchanged")).expect("it came to that");
-    system("losetup", &["--detach", device.text()]);
+    device.detach_from(&precious);
     assert_eq!(hash(&precious), before, "another device was overwritten: {outcome:?}");
     // Either nobody could take the name, and all turns were on the one device, or it was seen.
     match exchanged.trim() {

@@ -82,6 +82,7 @@ impl LoopDevice {
         let directory = tempfile::tempdir().expect("a directory");
         let image = directory.path().join("image");
         fill(&mut File::create_new(&image).expect("an image")).expect("the image is filled");
+        let image = fs::canonicalize(image).expect("it was made");
         let text = image.to_str().expect("plain names").to_owned();
         // Between finding a free device and taking it, another test may be quicker.
         let path = (0..5)
@@ -120,7 +121,12 @@ impl LoopDevice {
 
 impl Drop for LoopDevice {
     fn drop(&mut self) {
-        run("losetup", &["--detach", self.text()]);
+        // One that the test detached itself may be another test's by now.
+        let sysfs = format!("/sys/block/{}/loop/backing_file", self.name());
+        let backing = fs::read_to_string(sysfs).unwrap_or_default();
+        if Path::new(backing.trim_end()) == self.image {
+            run("losetup", &["--detach", self.text()]);
+        }
     }
 }
 

@@ -71,6 +71,7 @@ impl LoopDevice {
 
     /// Attaches a file that stays where it is.
     pub fn over(image: PathBuf, options: &[&str]) -> Option<Self> {
+        let image = fs::canonicalize(image).expect("it is there");
         let text = image.to_str().expect("plain names").to_owned();
         // Between finding a free device and taking it, another test may be quicker.
         let attach = || system("losetup", &[options, &["--find", "--show", &text][..]].concat());
@@ -103,11 +104,22 @@ impl LoopDevice {
         system(program, &["-q", self.text()])?;
         Mounted::new(&self.path, options)
     }
+
+    /// Detaches it if `image` is still behind it: once a test has detached it, the name may be
+    /// another test's.
+    pub fn detach_from(&self, image: &Path) {
+        let sysfs = format!("/sys/block/{}/loop/backing_file", self.name());
+        let backing = fs::read_to_string(sysfs).unwrap_or_default();
+        let image = fs::canonicalize(image).unwrap_or_else(|_| image.to_owned());
+        if Path::new(backing.trim_end()) == image {
+            system("losetup", &["--detach", self.text()]);
+        }
+    }
 }
 
 impl Drop for LoopDevice {
     fn drop(&mut self) {
-        system("losetup", &["--detach", self.text()]);
+        self.detach_from(&self.image);
     }
 }
 
