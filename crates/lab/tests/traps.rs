@@ -154,6 +154,30 @@ fn what_a_cache_still_holds_is_a_burst_without_a_cliff() {
     assert_eq!(seen(&cached(1 << 40, 0.0), READ), []);
 }
 
+/// A device limited to 1,370 IOPS gave 1,370 at depth 1, 1,370 at depth 32, reads and writes alike.
+/// At depth 32 every operation waits, and no cell alone tells the limiter from a drive.
+#[test]
+fn a_quota_that_one_cell_shows_is_told_of_all_at_its_rate() {
+    let bucket = |at: &Service| if at.number.is_multiple_of(3) { 1_990_000 } else { 100_000 };
+    let limited = Scripted::new(bucket).scripted(|script| script.parallelism = 1);
+    let cells = format!("{READ}\n{READ}\ndepth = 32\n{WRITE}\n{READ}\nblock = '64KiB'");
+    let record = Lab::new(&limited, &cells).once().run();
+    let held: Vec<(u64, u32, bool)> = record
+        .cells
+        .iter()
+        .map(|cell| {
+            let is_held = cell.flags.contains(&Flag::BurstCredit);
+            (cell.block_bytes, cell.queue_depth, is_held)
+        })
+        .collect();
+    // Larger blocks may be held by a link, and nothing is said of them.
+    assert_eq!(
+        held,
+        [(4096, 1, true), (4096, 32, true), (4096, 1, true), (65536, 1, false)],
+        "{record:?}"
+    );
+}
+
 #[test]
 fn a_rate_that_steps_down_to_a_quota_is_spent_credit() {
     let limited = Scripted::new(|at| at.about(if at.number < 40_000 { 91_000 } else { 333_333 }));

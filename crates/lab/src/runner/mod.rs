@@ -10,6 +10,7 @@ mod failure;
 mod fill;
 mod flush;
 mod fold;
+mod limiter;
 mod pass;
 mod remedy;
 mod stall;
@@ -164,6 +165,7 @@ pub struct Turn {
 /// Puts the record's cells into the method's order, and says in it how the run ended.
 pub fn conclude(plan: &Plan, record: &mut Record, outcome: &Result<(), RunError>) {
     sort_cells(record, plan);
+    limiter::tell_of_all(record);
     let outcome = outcome.clone().and_then(|()| all_measured(record));
     record.state = match outcome {
         Ok(()) => State::Complete,

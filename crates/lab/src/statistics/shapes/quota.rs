@@ -12,9 +12,10 @@ use crate::statistics::{Histogram, moments};
 const TICKS_MIN: usize = 30;
 /// Latencies that vary by less may be a drive's own beat.
 const LATENCY_VARIATION_MIN: f64 = 0.4;
-/// A bucket's waits recur: one operation in a thousand waits at least so many times the mean. A
-/// single stall makes latencies vary as much, and a steady device was called a quota for it.
-const WAITS_MIN: f64 = 2.0;
+/// A bucket's waits recur: one operation in a thousand takes at least twice the mean or, where too few
+/// were counted for that, one in a hundred half as long again. A single stall makes latencies vary as
+/// much, and a steady device was called a quota for it.
+const WAITS_MIN: [(f64, f64); 2] = [(0.999, 2.0), (0.99, 1.5)];
 /// The count strays from its line by at most this share of what its latencies would have it stray.
 const STRAYS_MAX: f64 = 0.2;
 /// The mean range of a Brownian bridge over its standard deviation per root of length: sqrt(pi / 2)
@@ -31,8 +32,9 @@ pub fn held_rate(
 ) -> Option<Plateau> {
     let values = operations(&ticks[warm_up.min(ticks.len())..]);
     let varies = latencies.variation().filter(|varies| *varies >= LATENCY_VARIATION_MIN)?;
-    let wait_ns = latencies.percentile(0.999)? as f64;
-    if wait_ns < WAITS_MIN * latencies.mean()? {
+    let waits = |(share, times)| Some((latencies.percentile(share)? as f64, times));
+    let (wait_ns, times) = WAITS_MIN.into_iter().find_map(waits)?;
+    if wait_ns < times * latencies.mean()? {
         return None;
     }
     let is_held = |window: &[f64]| {
@@ -46,15 +48,22 @@ pub fn held_rate(
     Some(Plateau { iops, variation: moments::variation(window) })
 }
 
-/// How far the running sum strays from the straight line between its ends.
+/// How far the running sum strays from the straight line between its ends, but for its two
+/// highest and two lowest points: a stall of the host is made up for in the next tick.
 fn range_of_sums(window: &[f64]) -> f64 {
     let centre = moments::mean(window);
-    let (mut sum, mut low, mut high) = (0.0f64, 0.0f64, 0.0f64);
-    for value in window {
-        sum += value - centre;
-        (low, high) = (low.min(sum), high.max(sum));
+    let mut sums: Vec<f64> = window
+        .iter()
+        .scan(0.0, |sum, value| {
+            *sum += value - centre;
+            Some(*sum)
+        })
+        .collect();
+    sums.sort_by(f64::total_cmp);
+    match &sums[..] {
+        [_, _, low, .., high, _, _] => high - low,
+        _ => f64::INFINITY,
     }
-    high - low
 }
 
 #[cfg(test)]
@@ -64,8 +73,12 @@ mod tests {
     use block::Rng;
 
     /// One operation after the other, each as long as `next_ns` says; 12 s of them.
-    fn one_by_one(mut next_ns: impl FnMut(u64) -> u64) -> (Vec<Tick>, Histogram) {
-        let (mut ticks, mut latencies) = (vec![Tick::default(); 120], Histogram::new());
+    fn one_by_one(next_ns: impl FnMut(u64) -> u64) -> (Vec<Tick>, Histogram) {
+        one_by_one_for(120, next_ns)
+    }
+
+    fn one_by_one_for(ticks: usize, mut next_ns: impl FnMut(u64) -> u64) -> (Vec<Tick>, Histogram) {
+        let (mut ticks, mut latencies) = (vec![Tick::default(); ticks], Histogram::new());
         let mut now = 0;
         loop {
             let took = next_ns(now);
@@ -100,6 +113,27 @@ mod tests {
             let iops = held.expect("a quota").iops;
             assert!((iops / 1370.0 - 1.0).abs() < 0.01, "{bunch}: {iops}");
         }
+    }
+
+    /// qemu's limiter at 1,370 IOPS: every second read waits for two. A quick cell counts 4,800 in
+    /// 3.5 s, too few for p99.9, and the quota was missed for want of it.
+    #[test]
+    fn a_quota_is_seen_in_the_seconds_of_a_quick_cell() {
+        let mut rng = Rng::new(5, 0);
+        let mut count: u64 = 0;
+        let (ticks, latencies) = one_by_one_for(35, |now| {
+            count += 1;
+            let own = 230_000 + rng.below(120_000);
+            // Once the host stops for 100 ms; the bucket fills meanwhile.
+            let own = if count == 3000 { 100_000_000 } else { own };
+            let due = count * 1_000_000_000 / 1370;
+            // The timer of the limiter is late now and then.
+            let late = if count.is_multiple_of(400) { 6_000_000 } else { rng.below(200_000) };
+            if count.is_multiple_of(2) { due.saturating_sub(now).max(own) + late } else { own }
+        });
+        assert_eq!(latencies.percentile(0.999), None);
+        let iops = held_rate(&ticks, 0, TICK_NS, &latencies).expect("a quota").iops;
+        assert!((iops / 1370.0 - 1.0).abs() < 0.01, "{iops}");
     }
 
     /// Of latencies that vary as much and pay nothing back, none of 400 series is held.
