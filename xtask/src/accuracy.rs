@@ -86,7 +86,7 @@ fn print_groups(cells: &[Cell]) {
         for (op, errors) in parts.into_iter().chain([("both", all)]) {
             let Some(errors) = errors else { continue };
             println!(
-                "{:<40} {:<9} {:<5} {:>5} {:>6.1}% {:>6.1}% {:>6.1}% {:>8.0}% {:>+6.1}%",
+                "{:<40} {:<9} {:<5} {:>5} {:>6.1}% {:>6.1}% {:>6.1}% {:>9} {:>+6.1}%",
                 group.title(),
                 if predicted { "predicted" } else { "fitted" },
                 op,
@@ -94,7 +94,7 @@ fn print_groups(cells: &[Cell]) {
                 100.0 * errors.mean,
                 100.0 * errors.median,
                 100.0 * errors.max,
-                100.0 * errors.within_tenth,
+                errors.within_tenth,
                 100.0 * errors.lean
             );
         }
@@ -152,7 +152,7 @@ fn print_targets(cells: &[Cell]) {
     let fitted = of(&[Group::CmuFiles, Group::EasycoDrives], false);
     println!("\nMeant, and reached:");
     println!("  fitted, mean at most 3 %: {:.1} %", 100.0 * fitted.mean);
-    println!("  fitted, 95 % within 10 %: {:.1} %", 100.0 * fitted.within_tenth);
+    println!("  fitted, 95 % within 10 %: {} of {}", fitted.within_tenth, fitted.cells);
     for (group, limit) in
         [(Group::EasycoFour, 5), (Group::EasycoEightMd, 10), (Group::EasycoEightHighpoint, 10)]
     {

@@ -42,11 +42,12 @@ impl Book {
     pub fn new(file: &StudyFile) -> Self {
         let mut book = Self::empty(file);
         for device in &file.devices {
-            for (fact, (number, _)) in &device.facts {
+            for (fact, said) in &device.facts {
+                let Some(number) = said.number() else { continue };
                 book.tables.insert(fact.clone());
                 let at = [("table", fact), ("device", &device.name)];
                 let at = at.map(|(key, value)| (key.to_owned(), value.clone()));
-                book.put(at.into(), Ok(*number));
+                book.put(at.into(), Ok(number));
             }
         }
         book

@@ -1,6 +1,6 @@
 //! Which model and which trial stand for a printed figure, and whether the model was fitted on it.
 
-use crate::{Cell, Figure, Study};
+use crate::{Cell, Figure, Printed, Study};
 
 /// A printed figure with the trial that should give it.
 #[derive(Clone, PartialEq, Debug)]
@@ -24,6 +24,16 @@ pub enum Basis {
     Fitted(&'static str),
     /// It has not.
     Predicted,
+}
+
+impl Basis {
+    /// The word.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Fitted(_) => "fitted",
+            Self::Predicted => "predicted",
+        }
+    }
 }
 
 /// A part of the accuracy with one target.
@@ -150,6 +160,13 @@ pub enum Trial {
     SyncWrites,
     /// Durable writes of 128 MiB.
     SyncBandwidth,
+    /// On a drive that is full of data, of which the second half is then deleted.
+    Deleted {
+        /// Whether the drive hears of it.
+        is_told: bool,
+        /// What is done next.
+        then: Then,
+    },
 }
 
 impl Trial {
@@ -161,9 +178,18 @@ impl Trial {
             | Self::Managed { op, .. }
             | Self::File { op, .. }
             | Self::FilePercent { op, .. } => op,
-            Self::SyncWrites | Self::SyncBandwidth => Op::Write,
+            Self::SyncWrites | Self::SyncBandwidth | Self::Deleted { .. } => Op::Write,
         }
     }
+}
+
+/// What is done to a used drive.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Then {
+    /// As [`Trial::SyncWrites`], into the half that was deleted.
+    SyncWrites,
+    /// 4 KiB over what is left, at random and eight at a time, until the rate lasts.
+    Overwrites,
 }
 
 /// What was written to a managed volume before.
@@ -208,6 +234,17 @@ pub fn cases() -> Vec<Case> {
     figures.filter_map(case).collect()
 }
 
+/// Whether the model of a cell has seen what is printed in it. `None` where no trial stands for the cell, or
+/// something of ours that does the same job.
+pub fn basis(cell: &Cell) -> Option<Basis> {
+    if cell.stack.is_some() {
+        return Some(Basis::Predicted);
+    }
+    let case = case(cell.figure.clone())?;
+    let is_printed = matches!(cell.printed, Printed::Figure(..));
+    Some(if is_printed { case.basis } else { Basis::Predicted })
+}
+
 /// A stack, and what is done with it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Setup {
@@ -231,7 +268,18 @@ pub fn setup(cell: &Cell) -> Option<Setup> {
 
 /// What a cell of an added table asks for.
 fn added(figure: &Figure, stack: &str) -> Option<Trial> {
+    if let Some(told) = figure.setting("told") {
+        let then = match figure.metric.as_str() {
+            "ms" => Then::SyncWrites,
+            _ => Then::Overwrites,
+        };
+        return Some(Trial::Deleted { is_told: told == "yes", then });
+    }
     let (op, block_bytes) = (op_of(figure)?, figure.block_bytes? as u32);
+    if stack.contains("/ext3") {
+        let (order, file_bytes, flush) = (order_of(figure), CMU_FILE_BYTES, Flush::Timed);
+        return Some(Trial::File { op, order, block_bytes, file_bytes, flush });
+    }
     if order_of(figure) == Order::Sequential {
         return Some(Trial::Linear { op, block_bytes });
     }
@@ -324,6 +372,9 @@ fn fitted_on(device: &str) -> Basis {
     Basis::Fitted(name.unwrap_or_else(|| panic!("{device} is no drive of the fit")))
 }
 
+/// The file of CMU's IOzone.
+const CMU_FILE_BYTES: u64 = 4 << 30;
+
 /// IOzone with a file of 4 GiB, fsync in the timing, remounted before each test; the hosts' memory as in
 /// the study's section on its hosts.
 fn cmu(figure: &Figure) -> Option<Parts> {
@@ -340,7 +391,7 @@ fn cmu(figure: &Figure) -> Option<Parts> {
         op: op_of(figure)?,
         order: order_of(figure),
         block_bytes: figure.block_bytes? as u32,
-        file_bytes: 4 << 30,
+        file_bytes: CMU_FILE_BYTES,
         flush: Flush::Timed,
     };
     let stack = format!("{}/ext3:ram={ram}", figure.device);

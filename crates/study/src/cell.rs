@@ -1,5 +1,4 @@
-//! The cells of a study's tables: those that have a figure, those that it left blank, those that are not handed
-//! over, and those that drivelab adds.
+//! The cells of a study's tables: those that have a figure, those that it left blank, and those that drivelab adds.
 
 use crate::{Figure, StackFile, Study, StudyFile, TableFile, book::sizes, expression::Coordinates};
 use std::collections::BTreeMap;
@@ -24,8 +23,6 @@ pub enum Printed {
     Figure(f64, String),
     /// Nothing: the study left it blank.
     Blank,
-    /// Something that we do not have.
-    NotHandedOver,
     /// Nothing: the study has no such table.
     Added,
 }
@@ -37,9 +34,7 @@ impl Cell {
     }
 }
 
-/// Why a cell of the printed book has no number.
-pub(crate) const NOT_HANDED_OVER: &str = "not handed over";
-/// The same for a table that the study does not have.
+/// Why a cell of the printed book has no number: the study has no such table.
 pub(crate) const ADDED: &str = "modelled only";
 
 /// All cells of all tables, table by table.
@@ -84,11 +79,12 @@ fn facts(study: Study, file: &StudyFile, table: &TableFile) -> Result<Vec<Cell>,
     let mut cells = Vec::new();
     for device in &file.devices {
         for fact in &table.facts {
-            let Some((number, text)) = device.facts.get(fact) else { continue };
+            let Some(said) = device.facts.get(fact) else { continue };
+            let (number, text) = (said.number().unwrap_or(f64::NAN), said.text());
             let mut figure = empty(study, table, &device.name);
             figure.metric.clone_from(fact);
-            (figure.value, figure.value_text) = (*number, text.clone());
-            let printed = Printed::Figure(*number, text.clone());
+            (figure.value, figure.value_text) = (number, text.to_owned());
+            let printed = Printed::Figure(number, text.to_owned());
             cells.push(Cell { at: coordinates(&table.id, &figure), printed, figure, stack: None });
         }
     }
@@ -132,8 +128,7 @@ fn coordinates(table: &str, figure: &Figure) -> Coordinates {
     at
 }
 
-/// What the grid of a printed table has beyond its figures. A row that has any figure was left blank where it
-/// has none; a row without is not handed over.
+/// What the grid of a printed table has beyond its figures: the study left it blank.
 fn unprinted(table: &TableFile, seen: &[Cell]) -> Result<Vec<Cell>, String> {
     let Some(like) = seen.first() else { return Ok(Vec::new()) };
     let keys = || table.rows.iter().chain(&table.columns).chain(&table.panels);
@@ -148,12 +143,7 @@ fn unprinted(table: &TableFile, seen: &[Cell]) -> Result<Vec<Cell>, String> {
         if seen.iter().any(|cell| is_here(&cell)) {
             continue;
         }
-        let of_row = |cell: &&Cell| table.rows.iter().all(|key| has(cell, key));
-        let printed = match seen.iter().find(of_row) {
-            Some(_) => Printed::Blank,
-            None => Printed::NotHandedOver,
-        };
-        cells.push(at_point(table, like.figure.clone(), &point, printed, None));
+        cells.push(at_point(table, like.figure.clone(), &point, Printed::Blank, None));
     }
     Ok(cells)
 }

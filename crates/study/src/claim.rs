@@ -1,9 +1,18 @@
 //! Claims, and the verdicts that are computed for them; `docs/study-format.md` defines each.
+//!
+//! ```text
+//!   compute (printed book) --------> Seen -> holds | holds rounded | neither -> Verdict
+//!   experiment (modelled book) ----> Seen -> model only, or beside the verdict
+//!   a wish, a question ------------> answered | open: a command | not built
+//! ```
 
 use crate::{
     Book, ClaimFile, Relation,
     expression::{Expression, Function, Reading, Series, Trouble, Value, same},
 };
+
+/// What "about" grants, as a share.
+const ABOUT: f64 = 0.1;
 
 /// A claim with its expressions read.
 #[derive(Clone, PartialEq, Debug)]
@@ -13,6 +22,7 @@ pub struct Claim {
     compute: Option<Expression>,
     experiment: Option<Expression>,
     yours: Option<Expression>,
+    also: Vec<(String, Expression)>,
 }
 
 /// What is to be thought of a claim.
@@ -28,12 +38,26 @@ pub enum Verdict {
     ModelOnly,
     /// Nothing does.
     NotCheckable,
+    /// Of a wish or a question: printed figures or models answer it here.
+    Answered,
+    /// Of a wish or a question: a command answers it on a target of the user's.
+    Open,
+    /// Of a wish or a question: nothing of ours answers it.
+    NotBuilt,
 }
 
 impl Verdict {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Supported, Self::Rounded, Self::Contradicted, Self::ModelOnly, Self::NotCheckable];
+    pub const ALL: [Self; 8] = [
+        Self::Supported,
+        Self::Rounded,
+        Self::Contradicted,
+        Self::ModelOnly,
+        Self::NotCheckable,
+        Self::Answered,
+        Self::Open,
+        Self::NotBuilt,
+    ];
 
     /// In words.
     pub fn name(self) -> &'static str {
@@ -43,6 +67,9 @@ impl Verdict {
             Self::Contradicted => "contradicted",
             Self::ModelOnly => "model only",
             Self::NotCheckable => "not checkable",
+            Self::Answered => "answered",
+            Self::Open => "open",
+            Self::NotBuilt => "not built",
         }
     }
 }
@@ -58,6 +85,8 @@ pub struct Judgement {
     pub holds: Option<(usize, usize)>,
     /// What the model's values say.
     pub modelled: Option<Modelled>,
+    /// What else printed figures give: in words, and the values.
+    pub also: Vec<(String, Vec<Value>)>,
     /// How it was rounded, what was missing, or why nothing can be computed.
     pub because: Vec<String>,
 }
@@ -73,25 +102,16 @@ pub struct Modelled {
     pub holds: Option<(usize, usize)>,
 }
 
-/// How numbers were rounded when they met the printed ones.
+/// How numbers could have been rounded when they met the printed ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Rounding {
+    /// The one that counts.
     Nearest,
     CutOff,
     Up,
 }
 
 impl Rounding {
-    const ALL: [Self; 3] = [Self::Nearest, Self::CutOff, Self::Up];
-
-    fn words(self) -> &'static str {
-        match self {
-            Self::Nearest => "rounded to the nearest",
-            Self::CutOff => "cut off",
-            Self::Up => "rounded up",
-        }
-    }
-
     /// `number` in whole steps. A millionth of a step is given to what binary fractions lose.
     fn apply(self, number: f64, step: f64) -> f64 {
         let steps = number / step;
@@ -111,10 +131,12 @@ impl Claim {
     pub(crate) fn read(file: &ClaimFile) -> Result<Self, String> {
         let about = |complaint: String| format!("claim {}: {complaint}", file.id);
         let read = |text: &Option<String>| text.as_ref().map(|text| text.parse()).transpose();
+        let also = file.also.iter().map(|(words, text)| Ok((words.clone(), text.parse()?)));
         let claim = Self {
             compute: read(&file.compute).map_err(about)?,
             experiment: read(&file.experiment).map_err(about)?,
             yours: read(&file.yours).map_err(about)?,
+            also: also.collect::<Result<_, String>>().map_err(about)?,
             file: file.clone(),
         };
         let count = file.value.len();
@@ -131,7 +153,32 @@ impl Claim {
         if !checkable && file.why.is_none() {
             return Err(about("neither compute, experiment nor why".to_owned()));
         }
+        if file.command.is_some() && !file.kind.asks() {
+            return Err(about("`command` is for a wish or a question".to_owned()));
+        }
         Ok(claim)
+    }
+
+    /// The relation in words, with the expression that picks its cells; `None` where nothing is computed.
+    pub fn rule(&self) -> Option<String> {
+        let expression = self.file.compute.as_ref().or(self.file.experiment.as_ref())?;
+        let values = self.file.value.iter().map(f64::to_string).collect::<Vec<_>>();
+        let steps = self.steps().iter().map(f64::to_string).collect::<Vec<_>>();
+        let (values, steps) = (values.join(", "), steps.join(", "));
+        let rounded = format!("or rounds to that in steps of {steps}");
+        Some(match self.file.is {
+            Relation::True => expression.clone(),
+            Relation::Equal => format!("{expression} rounds to {values} in steps of {steps}"),
+            Relation::About => format!("{expression} is within a tenth of {values}"),
+            Relation::Within => {
+                let values = values.replace(", ", " to ");
+                format!("{expression} lies in {values}, {rounded}")
+            }
+            Relation::Below => format!("{expression} is below {values}, {rounded}"),
+            Relation::AtMost => format!("{expression} is at most {values}, {rounded}"),
+            Relation::Above => format!("{expression} is above {values}, {rounded}"),
+            Relation::AtLeast => format!("{expression} is at least {values}, {rounded}"),
+        })
     }
 
     /// Judges the claim by the printed figures, and where there are none by the modelled.
@@ -140,7 +187,6 @@ impl Claim {
     /// When an expression is wrong; names the claim.
     pub fn judge(&self, printed: &Book, modelled: Option<&Book>) -> Result<Judgement, String> {
         let about = |complaint: String| format!("claim {}: {complaint}", self.file.id);
-        let why = self.file.why.clone();
         let experiment = self.experiment.as_ref().zip(modelled);
         let answer = match experiment {
             Some((expression, book)) => Some(self.seen(expression, book).map_err(about)?),
@@ -148,7 +194,9 @@ impl Claim {
         };
         let mut judgement = match &self.compute {
             Some(expression) => match self.seen(expression, printed).map_err(about)? {
-                Seen::Values { series, holds, missing } => self.compared(series, holds, missing),
+                Seen::Values { series, holds, missing } => {
+                    self.compared(series, holds, missing).map_err(about)?
+                }
                 Seen::Nothing(reason) => Judgement::nothing(reason),
             },
             None => match &answer {
@@ -163,20 +211,44 @@ impl Claim {
             },
         };
         if let Some(Seen::Values { series, holds, .. }) = answer {
-            let verdict = self.compared(series.clone(), holds, Vec::new()).verdict;
+            let seen = self.compared(series.clone(), holds, Vec::new()).map_err(about)?;
+            let verdict = seen.verdict;
             let agrees = verdict < Verdict::Contradicted;
             judgement.modelled = Some(Modelled { agrees, values: series.values, holds });
         }
+        for (words, expression) in &self.also {
+            if let Seen::Values { series, .. } = self.seen(expression, printed).map_err(about)? {
+                judgement.also.push((words.clone(), series.values));
+            }
+        }
+        if self.file.kind.asks() {
+            judgement.verdict = self.state(&judgement);
+        }
         judgement.because.retain(|text| !text.is_empty());
-        judgement.because.extend(why);
+        judgement.because.extend(self.file.why.clone());
         Ok(judgement)
+    }
+
+    /// What became of a wish or a question.
+    fn state(&self, judgement: &Judgement) -> Verdict {
+        if !judgement.values.is_empty() || judgement.modelled.is_some() {
+            Verdict::Answered
+        } else if self.file.command.is_some() {
+            Verdict::Open
+        } else if self.experiment.is_some() || self.compute.is_some() {
+            Verdict::NotCheckable
+        } else {
+            Verdict::NotBuilt
+        }
     }
 
     /// Judges the claim by what a user measured. `None` where it says nothing of other drives.
     pub fn judge_yours(&self, yours: &Book) -> Option<Judgement> {
         let expression = self.yours.as_ref()?;
         Some(match self.seen(expression, yours) {
-            Ok(Seen::Values { series, holds, missing }) => self.compared(series, holds, missing),
+            Ok(Seen::Values { series, holds, missing }) => {
+                self.compared(series, holds, missing).unwrap_or_else(Judgement::nothing)
+            }
             // What was never measured under one of the settings selects nothing, which is no mistake here.
             Ok(Seen::Nothing(reason)) | Err(reason) => Judgement::nothing(reason),
         })
@@ -204,43 +276,66 @@ impl Claim {
     }
 
     /// The verdict over computed values.
+    ///
+    /// # Errors
+    /// When there are not as many as the claim names figures.
     fn compared(
         &self,
         series: Series,
         holds: Option<(usize, usize)>,
         missing: Vec<String>,
-    ) -> Judgement {
+    ) -> Result<Judgement, String> {
         let numbers = series.numbers();
+        let (wanted, met) = (self.file.value.len(), numbers.len());
+        if wanted > 1 && wanted != met && self.file.is != Relation::Within {
+            return Err(format!("{wanted} figures meet {met} computed values"));
+        }
         let mut because: Vec<String> = missing
             .iter()
             .map(|reason| format!("computed without the rows that are {reason}"))
             .collect();
         let verdict = if self.holds(&numbers) {
             Verdict::Supported
-        } else if let Some(rounding) = self.rounding(&numbers) {
-            because.insert(0, rounding.words().to_owned());
+        } else if self.holds_rounded(&numbers, Rounding::Nearest) {
             Verdict::Rounded
         } else {
+            because.extend(self.near_miss(&numbers));
             Verdict::Contradicted
         };
-        Judgement { verdict, values: series.values, holds, modelled: None, because }
+        let also = Vec::new();
+        Ok(Judgement { verdict, values: series.values, holds, modelled: None, also, because })
     }
 
-    /// The first rounding with which the relation holds.
-    fn rounding(&self, numbers: &[f64]) -> Option<Rounding> {
-        let steps = in_order(&self.file.step, numbers.len())?;
-        let with = |rounding: &Rounding| {
-            let pairs = numbers.iter().zip(&steps);
-            let rounded: Vec<f64> =
-                pairs.map(|(number, step)| rounding.apply(*number, *step)).collect();
-            self.holds(&rounded)
-        };
-        let allowed: &[Rounding] = match self.file.is {
-            Relation::Equal => &Rounding::ALL,
-            Relation::True => &[],
-            _ => &[Rounding::Nearest],
-        };
-        allowed.iter().copied().find(with)
+    /// How the figure could have come about all the same.
+    fn near_miss(&self, numbers: &[f64]) -> Option<String> {
+        let others = [(Rounding::CutOff, "cut off"), (Rounding::Up, "rounded up")];
+        let is_figure = self.file.is == Relation::Equal;
+        let found = others.iter().find(|(rounding, _)| self.holds_rounded(numbers, *rounding));
+        let (_, words) = found.filter(|_| is_figure)?;
+        Some(format!("the figure is that {words}, not rounded to the nearest"))
+    }
+
+    /// Whether the relation holds for rounded numbers. "About" and comparisons are not rounded.
+    fn holds_rounded(&self, numbers: &[f64], rounding: Rounding) -> bool {
+        if matches!(self.file.is, Relation::True | Relation::About) {
+            return false;
+        }
+        let Some(steps) = in_order(&self.steps(), numbers.len()) else { return false };
+        let pairs = numbers.iter().zip(steps);
+        let rounded: Vec<f64> = pairs.map(|(number, step)| rounding.apply(*number, step)).collect();
+        self.holds(&rounded)
+    }
+
+    /// One unit of the last digit of each printed figure; of a range the finer one, for both ends.
+    fn steps(&self) -> Vec<f64> {
+        if !self.file.step.is_empty() {
+            return self.file.step.clone();
+        }
+        let steps = self.file.value.iter().map(|value| last_digit(*value));
+        match self.file.is {
+            Relation::Within => vec![steps.fold(f64::INFINITY, f64::min)],
+            _ => steps.collect(),
+        }
     }
 
     fn holds(&self, numbers: &[f64]) -> bool {
@@ -253,14 +348,27 @@ impl Claim {
         };
         match self.file.is {
             Relation::True => numbers.iter().all(|&number| number == 1.0),
-            Relation::Equal => numbers.len() == value.len() && against(same),
-            Relation::About => against(|number, wanted| (number / wanted - 1.0).abs() <= 0.1),
+            Relation::Equal => against(same),
+            Relation::About => {
+                against(|number, wanted| (number / wanted - 1.0).abs() <= ABOUT + 1e-9)
+            }
             Relation::Within => numbers.iter().all(|number| (value[0]..=value[1]).contains(number)),
             Relation::Below => against(|number, wanted| number < wanted),
             Relation::AtMost => against(|number, wanted| number <= wanted),
             Relation::Above => against(|number, wanted| number > wanted),
             Relation::AtLeast => against(|number, wanted| number >= wanted),
         }
+    }
+}
+
+/// One unit of the last digit of `number` that is no trailing zero: 10 of 50, 1 of 135, 0.1 of 3.8.
+fn last_digit(number: f64) -> f64 {
+    let text = number.to_string();
+    let digits = text.trim_start_matches('-');
+    match digits.split_once('.') {
+        Some((_, decimals)) => 10f64.powi(-(decimals.len() as i32)),
+        None if digits == "0" => 1.0,
+        None => 10f64.powi((digits.len() - digits.trim_end_matches('0').len()) as i32),
     }
 }
 
@@ -280,8 +388,22 @@ enum Seen {
 
 impl Judgement {
     fn nothing(reason: String) -> Self {
-        let because = vec![reason];
-        let verdict = Verdict::NotCheckable;
-        Self { verdict, values: Vec::new(), holds: None, modelled: None, because }
+        let (verdict, because) = (Verdict::NotCheckable, vec![reason]);
+        let (values, also) = (Vec::new(), Vec::new());
+        Self { verdict, values, holds: None, modelled: None, also, because }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_digit_of_a_figure_is_the_last_that_is_no_trailing_zero() {
+        let figures = [10.0, 5.0, 200.0, 135.0, 3.8, 0.98, 1.0, 37_000.0, 83.5, 0.0];
+        let expected = [10.0, 1.0, 100.0, 1.0, 0.1, 0.01, 1.0, 1000.0, 0.1, 1.0];
+        for (figure, step) in figures.into_iter().zip(expected) {
+            assert!((last_digit(figure) - step).abs() < 1e-12, "{figure}");
+        }
     }
 }

@@ -4,8 +4,10 @@ use crate::{
     BadStudy, Book, Cell, Claim, Figure, FigureFile, FigureKind, Printed, Study, StudyFile,
     TableFile,
     book::passes,
-    cell::{ADDED, NOT_HANDED_OVER, cells},
-    expression::{Coordinates, Expression, Filter, Reading, Selection, Series, Trouble, filters},
+    cell::{ADDED, cells},
+    expression::{
+        Coordinates, Expression, Filter, Reading, Selection, Series, Trouble, Value, filters,
+    },
 };
 use std::collections::BTreeSet;
 
@@ -64,6 +66,10 @@ impl Dossier {
         let figures = file.figures.iter().map(|figure| drawn(figure, &cells, &printed));
         let figures = figures.collect::<Result<_, _>>().map_err(bad)?;
         let claims = file.claims.iter().map(Claim::read).collect::<Result<_, _>>().map_err(bad)?;
+        let mut measured = file.hosts.iter().flat_map(|host| &host.measured);
+        if let Some(device) = measured.find(|device| file.device(device).is_none()) {
+            return Err(bad(format!("a host measured `{device}`, which is no device")));
+        }
         Ok(Self { study, file, cells, claims, printed, computed, notes, figures })
     }
 
@@ -92,7 +98,6 @@ fn printed_book(file: &StudyFile, cells: &[Cell]) -> Book {
     for cell in cells {
         match &cell.printed {
             Printed::Figure(number, _) => book.put(cell.at.clone(), Ok(*number)),
-            Printed::NotHandedOver => book.put(cell.at.clone(), Err(NOT_HANDED_OVER.to_owned())),
             Printed::Added => book.put(cell.at.clone(), Err(ADDED.to_owned())),
             Printed::Blank => {}
         }
@@ -116,6 +121,17 @@ pub(crate) fn derive(
     book: &Book,
     gaps: Gaps,
 ) -> Result<Vec<Option<Result<f64, String>>>, String> {
+    let derived = derive_values(file, cells, book, gaps)?.into_iter();
+    Ok(derived.map(|value| Some(value?.map(|value| value.number))).collect())
+}
+
+/// The same with the figures that each value was made of.
+pub(crate) fn derive_values(
+    file: &StudyFile,
+    cells: &[Cell],
+    book: &Book,
+    gaps: Gaps,
+) -> Result<Vec<Option<Result<Value, String>>>, String> {
     let mut derived = vec![None; cells.len()];
     for table in &file.tables {
         let about = |complaint: String| format!("table {}: {complaint}", table.id);
@@ -153,7 +169,7 @@ fn found(
     only: &[Filter],
     cell: &Cell,
     series: &Series,
-) -> Result<Option<f64>, String> {
+) -> Result<Option<Value>, String> {
     let keys = table.rows.iter().chain(&table.columns).chain(&table.panels);
     let keys: Vec<_> = keys.filter(|key| only.iter().all(|filter| filter.key != **key)).collect();
     let stands = |at: &Coordinates| {
@@ -165,7 +181,7 @@ fn found(
     let mut fitting = series.values.iter().filter(|value| stands(&value.at));
     match (fitting.next(), fitting.next()) {
         (Some(_), Some(_)) => Err(format!("two derived values stand at {:?}", cell.at)),
-        (value, _) => Ok(value.map(|value| value.number)),
+        (value, _) => Ok(value.cloned()),
     }
 }
 

@@ -16,8 +16,8 @@ pub struct ErrorSummary {
     pub median: f64,
     /// The largest.
     pub max: f64,
-    /// Share of cells within 10 %.
-    pub within_tenth: f64,
+    /// How many of them are within 10 %.
+    pub within_tenth: usize,
     /// Mean of the signed errors: which way the model leans.
     pub lean: f64,
 }
@@ -41,7 +41,7 @@ impl ErrorSummary {
             mean: sizes.iter().sum::<f64>() / count,
             median,
             max: sizes[sizes.len() - 1],
-            within_tenth: sizes.iter().filter(|&&size| size <= 0.1).count() as f64 / count,
+            within_tenth: sizes.iter().filter(|&&size| size <= 0.1).count(),
             lean: errors.iter().sum::<f64>() / count,
         })
     }
@@ -55,7 +55,7 @@ mod tests {
     fn errors_are_summed_up_by_size_and_lean() {
         let errors = [0.02, -0.04, 0.2, 0.0];
         let seen = ErrorSummary::of(&errors).expect("four cells");
-        assert_eq!((seen.cells, seen.max, seen.within_tenth), (4, 0.2, 0.75));
+        assert_eq!((seen.cells, seen.max, seen.within_tenth), (4, 0.2, 3));
         assert!((seen.mean - 0.065).abs() < 1e-12 && (seen.median - 0.03).abs() < 1e-12);
         assert!((seen.lean - 0.045).abs() < 1e-12);
         assert_eq!(ErrorSummary::of(&[]), None);

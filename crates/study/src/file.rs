@@ -24,6 +24,12 @@ pub struct StudyFile {
     /// Its method, in order.
     #[serde(default, rename = "step")]
     pub steps: Vec<Step>,
+    /// The machines that it measured on.
+    #[serde(default, rename = "host")]
+    pub hosts: Vec<Host>,
+    /// The commands that it gave, as far as it prints them.
+    #[serde(default, rename = "command")]
+    pub commands: Vec<CommandLine>,
     /// The methods of ours that repeat it on a user's target.
     #[serde(default)]
     pub on: Vec<On>,
@@ -55,6 +61,28 @@ pub struct Step {
     pub did: String,
     /// What stands for it here.
     pub ours: String,
+}
+
+/// A machine that a study measured on.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    /// What it is called.
+    pub name: String,
+    /// Processor, memory, system, controller, as far as stated.
+    pub has: String,
+    /// The ids of the devices that were measured on it.
+    pub measured: Vec<String>,
+}
+
+/// A command that a study gave.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CommandLine {
+    /// What for.
+    pub does: String,
+    /// The words.
+    pub line: String,
 }
 
 /// A method of ours that repeats a part of the study on a user's target.
@@ -96,9 +124,36 @@ pub struct Device {
     /// Further words in expressions.
     #[serde(default)]
     pub groups: Vec<String>,
-    /// Numbers and texts as printed, by name of the fact.
+    /// What is stated of it, by name of the fact.
     #[serde(default)]
-    pub facts: BTreeMap<String, (f64, String)>,
+    pub facts: BTreeMap<String, Fact>,
+}
+
+/// What a study states of a device.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Fact {
+    /// A number, and how it is printed.
+    Number(f64, String),
+    /// Words.
+    Text(String),
+}
+
+impl Fact {
+    /// As printed.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Number(_, text) | Self::Text(text) => text,
+        }
+    }
+
+    /// The number, if it is one.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::Number(number, _) => Some(*number),
+            Self::Text(_) => None,
+        }
+    }
 }
 
 /// A table.
@@ -130,12 +185,15 @@ pub struct TableFile {
     pub columns: Vec<String>,
     /// The coordinate with a grid for each of its values.
     pub panels: Option<String>,
-    /// Values that coordinates have even where no figure is handed over.
+    /// Values that coordinates have even where no figure is printed.
     #[serde(default)]
     pub grid: BTreeMap<String, Vec<String>>,
     /// Values that follow from others.
     #[serde(default)]
     pub derived: Vec<Derived>,
+    /// How such values are called.
+    #[serde(default)]
+    pub follows: Follows,
     /// In an added table: what is modelled for each row.
     #[serde(default, rename = "stack")]
     pub stacks: Vec<StackFile>,
@@ -150,6 +208,27 @@ pub enum Beside {
     Model,
     /// Something of ours that does the same job in its own way: the ratio counts.
     Ours,
+}
+
+/// How far values that follow from others are to be trusted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Follows {
+    /// Printed figures compute them.
+    #[default]
+    Computed,
+    /// Printed figures only make sense with them: the study does not state them.
+    Implied,
+}
+
+impl Follows {
+    /// The word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Computed => "computed",
+            Self::Implied => "implied",
+        }
+    }
 }
 
 /// Cells of a table that follow from others.
@@ -260,7 +339,8 @@ pub struct ClaimFile {
     /// The printed numbers.
     #[serde(default)]
     pub value: Vec<f64>,
-    /// One unit of the last printed digit that is no trailing zero; one for all values, or one each.
+    /// One unit of the last printed digit, only where it is a zero that counts, as in 1.0; else it is found
+    /// from `value`. One for all values, or one each.
     #[serde(default)]
     pub step: Vec<f64>,
     /// The expression over what the study printed.
@@ -269,6 +349,11 @@ pub struct ClaimFile {
     pub experiment: Option<String>,
     /// The expression over what a user measured; none where the claim says nothing of other drives.
     pub yours: Option<String>,
+    /// What else is told beside the verdict, from printed figures: in words, and an expression.
+    #[serde(default)]
+    pub also: Vec<(String, String)>,
+    /// Of a wish or a question: the command that gives an answer on a target of the user's.
+    pub command: Option<String>,
     /// What is missing where nothing can be computed; else what to know of the computation.
     pub why: Option<String>,
 }
@@ -281,8 +366,10 @@ pub enum ClaimKind {
     Fact,
     /// A cause or a case that was not measured.
     Conjecture,
-    /// Something asked.
+    /// Something asked and left open.
     Question,
+    /// Something that the authors would do, or have.
+    Wish,
 }
 
 impl ClaimKind {
@@ -292,7 +379,13 @@ impl ClaimKind {
             Self::Fact => "fact",
             Self::Conjecture => "conjecture",
             Self::Question => "question",
+            Self::Wish => "wish",
         }
+    }
+
+    /// Whether it asks for something: it is then answered or not, instead of right or wrong.
+    pub fn asks(self) -> bool {
+        matches!(self, Self::Question | Self::Wish)
     }
 }
 

@@ -33,14 +33,17 @@ mod trial;
 pub mod yours;
 
 pub use book::Book;
-pub use case::{Basis, Before, Case, Flush, Group, Op, Order, Setup, Trial, cases, setup};
+pub use case::{
+    Basis, Before, Case, Flush, Group, Op, Order, Setup, Then, Trial, basis, cases, setup,
+};
 pub use cell::{Cell, Printed};
 pub use claim::{Claim, Judgement, Modelled, Verdict};
 pub use dossier::Dossier;
 pub use error::{ErrorSummary, relative_error};
 pub use file::{
-    BadStudy, Beside, ClaimFile, ClaimKind, Derived, Device, FigureFile, FigureKind, FigureScale,
-    NoteFile, On, Relation, StackFile, Step, StudyFile, TableFile,
+    BadStudy, Beside, ClaimFile, ClaimKind, CommandLine, Derived, Device, Fact, FigureFile,
+    FigureKind, FigureScale, Follows, Host, NoteFile, On, Relation, StackFile, Step, StudyFile,
+    TableFile,
 };
 pub use models::{Models, in_parallel};
 pub use published::{BadFigure, Figure, Study, read};

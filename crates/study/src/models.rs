@@ -1,10 +1,10 @@
 //! A study's cells on modelled drives: every trial, in parallel, and what follows from them.
 
 use crate::{
-    Book, Cell, Dossier, Effort, Printed, Setup, Trial,
-    dossier::{Gaps, derive},
-    expression::Coordinates,
-    setup, trial,
+    Basis, Beside, Book, Cell, Dossier, Effort, ErrorSummary, Printed, Setup, Trial, basis,
+    dossier::{Gaps, derive_values},
+    expression::{Coordinates, Value},
+    relative_error, setup, trial,
 };
 use std::{
     collections::BTreeMap,
@@ -19,6 +19,9 @@ use target::catalog::Catalog;
 pub struct Models {
     /// Beside each cell: the modelled value, or why there is none. `None` where nothing stands for the cell.
     pub values: Vec<Option<Result<f64, String>>>,
+    /// Beside each cell: whether its modelled value was fitted on what is printed, or rests on values that were.
+    /// `None` where nothing was modelled, or something of ours that is no model of the study's.
+    pub bases: Vec<Option<Basis>>,
     /// The same, for expressions.
     pub book: Book,
 }
@@ -40,14 +43,50 @@ impl Models {
         for (at, outcome) in outcomes.into_iter().flatten() {
             values[at] = Some(outcome);
         }
-        bandwidths(&dossier.cells, &mut values);
+        let cells = dossier.cells.iter().zip(&values);
+        let mut bases: Vec<Option<Basis>> =
+            cells.map(|(cell, value)| value.as_ref().and_then(|_| basis(cell))).collect();
+        bandwidths(&dossier.cells, &mut values, &mut bases);
         let book = book(dossier, &values);
-        let derived = derive(&dossier.file, &dossier.cells, &book, Gaps::Wrong);
-        for (value, derived) in values.iter_mut().zip(derived.expect("the printed book derives")) {
-            *value = value.take().or(derived);
+        let derived = derive_values(&dossier.file, &dossier.cells, &book, Gaps::Wrong);
+        let derived = derived.expect("the printed book derives");
+        let places = dossier.cells.iter().zip(&bases);
+        let places: BTreeMap<Coordinates, Basis> =
+            places.filter_map(|(cell, basis)| Some((cell.at.clone(), basis.clone()?))).collect();
+        for (at, derived) in derived.into_iter().enumerate() {
+            if values[at].is_none() {
+                bases[at] =
+                    derived.as_ref().and_then(|value| rests_on(value.as_ref().ok()?, &places));
+                values[at] = derived.map(|value| value.map(|value| value.number));
+            }
         }
-        Self { book: self::book(dossier, &values), values }
+        Self { book: self::book(dossier, &values), values, bases }
     }
+
+    /// How far the models are from the study's own printed figures: those that they were fitted on, and those that
+    /// they predict. Only what a trial gives counts: a bandwidth that follows from its row's operations, a percentage or a
+    /// price would count one figure twice.
+    pub fn errors(&self, dossier: &Dossier, is_fitted: bool) -> Option<ErrorSummary> {
+        let error = |(at, cell): (usize, &Cell)| {
+            let Printed::Figure(published, _) = cell.printed else { return None };
+            let table = dossier.file.table(cell.coordinate("table")?)?;
+            let is_own = table.beside == Beside::Model && table.of.is_none();
+            let is_fit = basis(cell)? != Basis::Predicted;
+            let counts = is_own && is_fit == is_fitted;
+            let modelled = self.values[at].as_ref()?.as_ref().ok()?;
+            counts.then(|| relative_error(*modelled, published))
+        };
+        let errors: Vec<f64> = dossier.cells.iter().enumerate().filter_map(error).collect();
+        ErrorSummary::of(&errors)
+    }
+}
+
+/// Predicted, if any of the figures is that the value was made of.
+fn rests_on(value: &Value, places: &BTreeMap<Coordinates, Basis>) -> Option<Basis> {
+    let mut modelled = value.from.iter().filter_map(|at| places.get(at));
+    let first = modelled.next()?;
+    let predicted = modelled.find(|basis| **basis == Basis::Predicted);
+    Some(predicted.unwrap_or(first).clone())
 }
 
 /// Trials that are done on one stack.
@@ -107,7 +146,11 @@ impl Batch {
 }
 
 /// A bandwidth is its neighbour's operations times their size.
-fn bandwidths(cells: &[Cell], values: &mut [Option<Result<f64, String>>]) {
+fn bandwidths(
+    cells: &[Cell],
+    values: &mut [Option<Result<f64, String>>],
+    bases: &mut [Option<Basis>],
+) {
     let place = |cell: &Cell| {
         let mut at: Coordinates = cell.at.clone();
         at.remove("metric");
@@ -115,17 +158,17 @@ fn bandwidths(cells: &[Cell], values: &mut [Option<Result<f64, String>>]) {
     };
     let is = |cell: &Cell, metric: &str| cell.coordinate("metric") == Some(metric);
     let mut rates = BTreeMap::new();
-    for (cell, value) in cells.iter().zip(values.iter()).filter(|(cell, _)| is(cell, "iops")) {
-        rates.insert(place(cell), value.clone());
+    for (at, cell) in cells.iter().enumerate().filter(|(_, cell)| is(cell, "iops")) {
+        if let Some(rate) = &values[at] {
+            rates.insert(place(cell), (rate.clone(), bases[at].clone()));
+        }
     }
-    let blocks = cells.iter().map(|cell| cell.figure.block_bytes);
-    for ((cell, value), block) in cells.iter().zip(values.iter_mut()).zip(blocks) {
-        if let (true, Some(block), Some(Some(rate))) = (
-            is(cell, "bytes_per_s") && cell.printed != Printed::Blank,
-            block,
-            rates.get(&place(cell)),
-        ) {
-            *value = Some(rate.clone().map(|rate| rate * block as f64));
+    for (at, cell) in cells.iter().enumerate() {
+        let is_meant = is(cell, "bytes_per_s") && cell.printed != Printed::Blank;
+        let rate = rates.get(&place(cell)).filter(|_| is_meant);
+        if let (Some(block), Some((rate, basis))) = (cell.figure.block_bytes, rate) {
+            values[at] = Some(rate.clone().map(|rate| rate * block as f64));
+            bases[at].clone_from(basis);
         }
     }
 }

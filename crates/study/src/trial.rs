@@ -1,7 +1,7 @@
 //! A trial on a stack: what the study's program did, in its order, on a model in virtual time.
 
 use crate::{
-    Before, Case, Figure, Flush, Op, Order, Setup, Study, Trial,
+    Before, Case, Figure, Flush, Op, Order, Setup, Study, Then, Trial,
     closed_loop::{self, Length, Pace},
 };
 use block::{Actor, Command, Durability, Engine, Extent, IoError, Payload, Rng, parse_bytes};
@@ -111,6 +111,7 @@ pub(crate) fn measure(
         }
         Trial::SyncWrites => bench.sync_writes(stack)?,
         Trial::SyncBandwidth => bench.sync_bandwidth(stack)?,
+        Trial::Deleted { is_told, then } => bench.deleted(stack, is_told, then)?,
     };
     Ok(Outcome { value: rate / unit, hash })
 }
@@ -170,7 +171,8 @@ fn unit(figure: &Figure, trial: Trial) -> Result<f64, TrialError> {
         // EasyCo's M is 2^20.
         ("mb_per_s", Trial::Linear { .. }) => Ok(1048576.0),
         ("mb_per_s", Trial::File { .. } | Trial::SyncBandwidth) => Ok(1e6),
-        ("ms", Trial::SyncWrites) => Ok(1e-3),
+        ("ms", Trial::SyncWrites | Trial::Deleted { then: Then::SyncWrites, .. }) => Ok(1e-3),
+        ("iops", Trial::Deleted { then: Then::Overwrites, .. }) => Ok(1.0),
         _ => Err(TrialError::Unit(metric.to_owned())),
     }
 }
@@ -336,15 +338,35 @@ impl Bench<'_> {
 
     /// Durable 512 B writes, one after the other; seconds each.
     fn sync_writes(&self, stack: &str) -> Seen {
-        const COUNT: u64 = 1000;
         let mut opened = self.open(stack)?;
         let is_raw = prepare_sync(&mut opened);
-        let start = opened.now();
-        for number in 0..COUNT {
-            sync_write(&mut opened, is_raw, number * 512, 512)?;
+        let seconds = durable_writes(&mut opened, is_raw, 0)?;
+        Ok((seconds, opened.engine.hash()))
+    }
+
+    /// What a used drive does after half of its data was deleted: seconds a durable write of 512 B, or lasting
+    /// overwrites a second. The stack says how it was used: `state=steady`.
+    fn deleted(&self, stack: &str, is_told: bool, then: Then) -> Seen {
+        const DEPTH: u16 = 8;
+        let mut opened = self.open(stack)?;
+        let half_bytes = opened.contract().capacity_bytes / 2 / 4096 * 4096;
+        let len = opened.contract().capacity_bytes - half_bytes;
+        if is_told {
+            closed_loop::once(&mut opened, Command::Discard { offset: half_bytes, len })?;
         }
-        let seconds = opened.now().since(start) as f64 / 1e9;
-        Ok((seconds / COUNT as f64, opened.engine.hash()))
+        let value = match then {
+            Then::SyncWrites => durable_writes(&mut opened, true, half_bytes)?,
+            Then::Overwrites => {
+                let blocks = half_bytes / 4096;
+                let length = Length { before: 4 * blocks, counted: blocks };
+                let mut rng = Rng::new(SEED, 7);
+                let pace = closed_loop::run(&mut opened, DEPTH, length, &mut || {
+                    transfer(Op::Write, rng.below(blocks) * 4096, 4096)
+                })?;
+                pace.iops()
+            }
+        };
+        Ok((value, opened.engine.hash()))
     }
 
     /// Ten durable writes of 128 MiB; bytes per second.
@@ -367,6 +389,16 @@ fn prepare_sync(opened: &mut Opened) -> bool {
     files.new_file();
     files.set_open(Actor(0), Caching::Direct, Syncing::All);
     false
+}
+
+/// A thousand durable writes of 512 B from `offset` on, one after the other; seconds each.
+fn durable_writes(opened: &mut Opened, is_raw: bool, offset: u64) -> Result<f64, IoError> {
+    const COUNT: u64 = 1000;
+    let start = opened.now();
+    for number in 0..COUNT {
+        sync_write(opened, is_raw, offset + number * 512, 512)?;
+    }
+    Ok(opened.now().since(start) as f64 / 1e9 / COUNT as f64)
 }
 
 /// One durable write. A file system knows that the file was opened so; a raw device is told with the

@@ -22,7 +22,7 @@ pub fn drive(drive: &DriveEntry, catalog: &Catalog) -> String {
     }
     text += &hanging("file      ", &clean(&drive.entry.file));
     if !drive.data_sheet.lines.is_empty() {
-        text += &format!("\nData sheet, as printed ({})\n", clean(&drive.data_sheet.source));
+        text += &format!("\nData sheet ({})\n", clean(&drive.data_sheet.source));
         let lines = &drive.data_sheet.lines;
         let width = lines.iter().map(|(key, _)| key.len()).max().unwrap_or(0);
         for (key, value) in lines {

@@ -8,7 +8,9 @@
 use report::chart::{
     Axis, BarSeries, Bars, Chart, Figure, Line, Lines, Point, Scale, Stroke, Unit, Value,
 };
-use study::{Beside, Dossier, FigureFile, FigureKind, FigureScale, Models, Printed};
+use study::{
+    Basis, Beside, Dossier, FigureFile, FigureKind, FigureScale, Follows, Models, Printed,
+};
 
 /// Where a value comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -143,14 +145,27 @@ impl Drawing<'_> {
     /// What a source is called here.
     fn name(&self, source: Source) -> &'static str {
         let table = self.dossier.cells[self.cells[0]].coordinate("table");
-        let beside = table.and_then(|id| self.dossier.file.table(id)).map(|table| table.beside);
+        let table = table.and_then(|id| self.dossier.file.table(id));
+        let (beside, follows) = (table.map(|table| table.beside), table.map(|table| table.follows));
         let is_added =
             || self.cells.iter().all(|at| self.dossier.cells[*at].printed == Printed::Added);
         match (source, beside) {
-            (Source::Theirs, _) if is_added() => "computed",
+            (Source::Theirs, _) if is_added() => follows.map_or("computed", Follows::name),
             (Source::Theirs, _) => "published",
             (Source::Ours, Some(Beside::Ours)) => "ours",
-            (Source::Ours, _) => "modelled",
+            (Source::Ours, _) => self.basis(),
+        }
+    }
+
+    /// Whether its models were fitted on what is printed, predict it, or some the one and some the other.
+    fn basis(&self) -> &'static str {
+        let modelled = self.cells.iter().filter(|at| self.value(**at, Source::Ours).is_some());
+        let is_fitted = |at: &usize| matches!(self.models.bases[*at], Some(Basis::Fitted(_)));
+        let (fitted, predicted): (Vec<usize>, Vec<usize>) = modelled.copied().partition(is_fitted);
+        match (fitted.is_empty(), predicted.is_empty()) {
+            (false, true) => "fitted",
+            (true, false) => "predicted",
+            _ => "modelled",
         }
     }
 

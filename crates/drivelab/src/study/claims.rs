@@ -23,11 +23,18 @@ pub fn claims(page: &mut Page, dossier: &Dossier, models: &Models) -> Result<(),
             Verdict::Supported => Paint::Good,
             Verdict::Contradicted => Paint::Alert,
             Verdict::Rounded | Verdict::ModelOnly => Paint::Strong,
-            Verdict::NotCheckable => Paint::Faint,
+            Verdict::Answered => Paint::Good,
+            Verdict::NotCheckable | Verdict::Open | Verdict::NotBuilt => Paint::Faint,
         };
         let head = format!("{}: {}", claim.file.id, judgement.verdict.name());
         page.hanging("", &head, paint);
         page.hanging("  ", &sentence(claim), Paint::Plain);
+        if let Some(rule) = claim.rule() {
+            page.hanging("  ", &format!("Rule: {rule}"), Paint::Faint);
+        }
+        if let Some(command) = &claim.file.command {
+            page.hanging("  ", &format!("Ask: `{command}`"), Paint::Plain);
+        }
         let because = because(dossier, &judgement);
         if !because.is_empty() {
             page.hanging("  ", &because, Paint::Faint);
@@ -41,6 +48,7 @@ pub fn claims(page: &mut Page, dossier: &Dossier, models: &Models) -> Result<(),
 /// `13 supported, 11 rounded, ...`: `counts` in the order of [`Verdict::ALL`].
 pub fn tally(counts: &[usize; Verdict::ALL.len()]) -> String {
     let pairs = Verdict::ALL.iter().zip(counts);
+    let pairs = pairs.filter(|(_, count)| **count > 0);
     let told = pairs.map(|(verdict, count)| format!("{count} {}", verdict.name()));
     told.collect::<Vec<_>>().join(", ")
 }
@@ -67,6 +75,9 @@ pub fn because(dossier: &Dossier, judgement: &Judgement) -> String {
         let word = if seen.agrees { "agrees" } else { "does not agree" };
         let text = told(dossier, &seen.values, seen.holds);
         parts.push(format!("the model {word}: {}", text.unwrap_or_default()));
+    }
+    for (words, values) in &judgement.also {
+        parts.push(format!("{words}: {}", self::values(dossier, values)));
     }
     parts.extend(judgement.because.iter().cloned());
     parts.join("; ")

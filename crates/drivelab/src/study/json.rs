@@ -2,7 +2,7 @@
 
 use super::{claims::because, on::Part};
 use serde_json::{Value, json};
-use study::{Dossier, Models, Printed};
+use study::{Beside, Dossier, Models, Printed};
 
 /// All cells: published, computed and modelled values.
 pub fn cells(dossier: &Dossier, models: &Models) -> Vec<Value> {
@@ -17,19 +17,23 @@ pub fn cells(dossier: &Dossier, models: &Models) -> Vec<Value> {
         coordinates.remove("table");
         let notes = dossier.notes[at].iter().map(|note| dossier.file.notes[*note].text.as_str());
         let notes: Vec<&str> = notes.collect();
+        let basis = match (table.beside, &models.bases[at]) {
+            (Beside::Ours, _) => Some("ours"),
+            (Beside::Model, basis) => basis.as_ref().map(study::Basis::name),
+        };
         let row = |kind: &str, value: Option<f64>, text: Option<&str>| {
             json!({
                 "study": dossier.study.name(), "table": id, "coordinates": coordinates, "kind": kind,
+                "basis": basis.filter(|_| kind == "modelled"),
                 "value": value, "unit": table.unit, "text": text, "interval": null, "notes": notes,
             })
         };
         rows.extend(match &cell.printed {
             Printed::Figure(number, text) => Some(row("published", Some(*number), Some(text))),
             Printed::Blank => Some(row("published", None, Some("left blank"))),
-            Printed::NotHandedOver => Some(row("published", None, Some("not handed over"))),
             Printed::Added => None,
         });
-        rows.extend(dossier.computed[at].map(|value| row("computed", Some(value), None)));
+        rows.extend(dossier.computed[at].map(|value| row(table.follows.name(), Some(value), None)));
         rows.extend(models.values[at].as_ref().map(|value| match value {
             Ok(value) => row("modelled", Some(*value), None),
             Err(reason) => row("modelled", None, Some(reason)),
@@ -81,6 +85,11 @@ pub fn claims(dossier: &Dossier, models: &Models) -> Result<Vec<Value>, String> 
             "verdict": judgement.verdict.name(),
             "computed": numbers(&judgement.values),
             "modelled": judgement.modelled.as_ref().map(|seen| numbers(&seen.values)),
+            "rule": claim.rule(),
+            "also": judgement.also.iter()
+                .map(|(words, values)| json!({ "what": words, "values": numbers(values) }))
+                .collect::<Vec<_>>(),
+            "command": claim.file.command,
             "because": because(dossier, &judgement),
         }))
     };

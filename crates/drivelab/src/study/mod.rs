@@ -80,10 +80,8 @@ fn on_models(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> 
             tables::table(&mut page, dossier, &models, table);
         }
         if arguments.table.is_none() {
-            if let Some(text) = tables::summary(dossier, &models) {
-                page.gap();
-                page.line(&text);
-            }
+            page.gap();
+            tables::summary(dossier, &models).iter().for_each(|text| page.line(text));
             foot(&mut page, dossier);
         }
     }
@@ -212,8 +210,24 @@ fn head(page: &mut Page, dossier: &Dossier) {
     tables::steps(page, dossier);
 }
 
-/// Where the study contradicts itself outside its tables.
+/// On what it was measured, by which commands, and where the study contradicts itself outside its tables.
 fn foot(page: &mut Page, dossier: &Dossier) {
+    if !dossier.file.hosts.is_empty() {
+        page.heading("Machines");
+    }
+    for host in &dossier.file.hosts {
+        let measured = host.measured.iter().map(|device| dossier.word("device", device));
+        let measured = measured.collect::<Vec<_>>().join(", ");
+        let text = format!("{}: {}. Measured: {measured}", host.name, host.has);
+        page.hanging("- ", &text, report::terminal::Paint::Plain);
+    }
+    if !dossier.file.commands.is_empty() {
+        page.heading("Commands");
+    }
+    for command in &dossier.file.commands {
+        let text = format!("{}: {}", command.does, command.line);
+        page.hanging("- ", &text, report::terminal::Paint::Plain);
+    }
     let notes: Vec<_> = dossier.file.notes.iter().filter(|note| note.at.is_none()).collect();
     if !notes.is_empty() {
         page.heading("Also");

@@ -57,13 +57,14 @@ fn highlights(
         readings: vec![Reading { note, ..Reading::new(value, unit) }],
     };
     let mut highlights = Vec::new();
-    if let Some(all) = tables::errors(dossier, models) {
-        let of = format!("of {} printed figures with a model", all.cells);
-        let percent = |name: &str, share: f64| tile(name, share * 100.0, Unit::Percent, of.clone());
-        highlights.push(percent("median error of the models", all.median));
-        highlights.push(percent("within a tenth", all.within_tenth));
-    }
     let count = |name: &str, count: usize, note| tile(name, count as f64, Unit::Number, note);
+    for (is_fitted, word) in [(true, "fitted"), (false, "predicted")] {
+        let Some(all) = models.errors(dossier, is_fitted) else { continue };
+        let of = format!("of {} {word} figures", all.cells);
+        let median = format!("median error, {word}");
+        highlights.push(tile(&median, all.median * 100.0, Unit::Percent, of.clone()));
+        highlights.push(count(&format!("within a tenth, {word}"), all.within_tenth, of));
+    }
     let hold = counts[Verdict::Supported as usize] + counts[Verdict::Rounded as usize];
     let claims = format!("of {} claims", dossier.claims.len());
     highlights.push(count("claims that its figures bear out", hold, claims.clone()));
@@ -90,7 +91,7 @@ fn table_of(dossier: &Dossier, models: &Models, table: &TableFile) -> Vec<Block>
     let mut blocks = Vec::new();
     for (panel, grid) in &printout.panels {
         let panel = if panel.is_empty() { String::new() } else { format!(", {panel}") };
-        let title = format!("{}: {}{panel} ({})", table.id, table.title, table.unit);
+        let title = format!("{}: {}{panel}", table.id, tables::title(dossier, models, table));
         let columns = [""].into_iter().chain(grid.heads.iter().map(String::as_str));
         let row = |line: &tables::Line| {
             let fields = [&line.label].into_iter().chain(&line.fields);
@@ -119,11 +120,12 @@ fn claims_of(dossier: &Dossier, models: &Models) -> Result<Section, String> {
             claim.file.kind.name(),
             &claim.file.printed,
             judgement.verdict.name(),
+            &claim.rule().unwrap_or_default(),
             &because,
         ];
         rows.push(fields.map(Entry::text).to_vec());
     }
-    let heads = ["claim", "kind", "printed", "verdict", "why"];
+    let heads = ["claim", "kind", "printed", "verdict", "rule", "why"];
     let columns = heads.map(Column::text).to_vec();
     let table = Table { title: String::new(), columns, rows };
     Ok(Section { title: "Claims".to_owned(), sheet: "Claims", blocks: vec![Block::Table(table)] })
@@ -138,7 +140,9 @@ fn method(dossier: &Dossier) -> Section {
     let steps = file.steps.iter().map(|step| [&step.did, &step.ours].map(|text| Entry::text(text)));
     let steps = steps.map(Vec::from).collect();
     let device = |device: &study::Device| {
-        let facts = device.facts.iter().map(|(name, (_, text))| format!("{name} {text}"));
+        let word = |name: &str| dossier.word("metric", name);
+        let facts = device.facts.iter();
+        let facts = facts.map(|(name, fact)| format!("{} {}", word(name), fact.text()));
         let facts = facts.collect::<Vec<_>>().join(", ");
         [&device.short, &device.title, &facts].map(|text| Entry::text(text)).to_vec()
     };
@@ -146,6 +150,16 @@ fn method(dossier: &Dossier) -> Section {
         words("What it did, and what stands for it here", &["the study", "here"], steps),
         words("Devices", &["name", "device", "stated"], file.devices.iter().map(device).collect()),
     ];
+    let hosts = file.hosts.iter().map(|host| {
+        let names = host.measured.iter().map(|device| dossier.word("device", device));
+        let names = names.collect::<Vec<_>>().join(", ");
+        [&host.name, &host.has, &names].map(|text| Entry::text(text)).to_vec()
+    });
+    let commands = file.commands.iter();
+    let commands =
+        commands.map(|command| [&command.does, &command.line].map(|text| Entry::text(text)));
+    blocks.push(words("Machines", &["machine", "has", "measured"], hosts.collect()));
+    blocks.push(words("Commands", &["what for", "command"], commands.map(Vec::from).collect()));
     let notes = file.notes.iter().filter(|note| note.at.is_none());
     blocks.extend(notes.map(|note| Block::Text(note.text.clone())));
     Section { title: "Method".to_owned(), sheet: "Method", blocks }

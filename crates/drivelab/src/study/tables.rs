@@ -4,7 +4,7 @@ use report::{
     number,
     terminal::{Align, Page, Paint, Table},
 };
-use study::{Beside, Cell, Dossier, ErrorSummary, Models, Printed, TableFile, relative_error};
+use study::{Basis, Beside, Cell, Dossier, Models, Printed, TableFile, relative_error};
 
 /// An error beyond this is painted.
 const FAR: f64 = 0.1;
@@ -29,7 +29,7 @@ pub struct Grid {
 
 /// A line of a grid.
 pub struct Line {
-    /// What it says: the row's name, or `- modelled`.
+    /// What it says: the row's name, or `- fitted`.
     pub label: String,
     /// As many as there are heads.
     pub fields: Vec<String>,
@@ -45,7 +45,7 @@ pub fn shown(dossier: &Dossier) -> impl Iterator<Item = &TableFile> {
 
 /// One table on a terminal: its panels, its notes, and why cells have no model.
 pub fn table(page: &mut Page, dossier: &Dossier, models: &Models, table: &TableFile) {
-    page.heading(&format!("{}  {} ({})", table.id, table.title, table.unit));
+    page.heading(&format!("{}  {}", table.id, title(dossier, models, table)));
     let printout = printout(dossier, models, table);
     for (title, grid) in &printout.panels {
         if !title.is_empty() {
@@ -96,31 +96,35 @@ pub fn printout<'d>(
     Printout { panels, notes, reasons }
 }
 
-/// How far the models are, over all printed cells that have one.
-pub fn errors(dossier: &Dossier, models: &Models) -> Option<ErrorSummary> {
-    let mut errors = Vec::new();
-    for (at, cell) in dossier.cells.iter().enumerate() {
-        let table = cell.coordinate("table").and_then(|table| dossier.file.table(table));
-        let is_model =
-            table.is_some_and(|table| table.beside == Beside::Model && table.of.is_none());
-        if let (true, Some(error)) = (is_model, error(dossier, models, at)) {
-            errors.push(error);
-        }
-    }
-    ErrorSummary::of(&errors)
+/// What a table shows, its unit, and, where models alone fill it, that they predict.
+pub fn title(dossier: &Dossier, models: &Models, table: &TableFile) -> String {
+    let mut bases = dossier.of_table(&table.id).map(|at| &models.bases[at]);
+    let is_predicted = table.published.is_none()
+        && table.stacks.iter().any(|row| row.stack.is_some())
+        && bases.all(|basis| *basis == Some(Basis::Predicted));
+    let basis = if is_predicted { "; predicted" } else { "" };
+    format!("{} ({}{basis})", table.title, table.unit)
 }
 
-/// The same in a sentence, if there is anything to say.
-pub fn summary(dossier: &Dossier, models: &Models) -> Option<String> {
-    errors(dossier, models).map(|all| {
-        format!(
-            "{} printed figures have a model: median error {}, mean {}, {} within 10 %.",
+/// How far the models are, in a sentence for those that were fitted on the figures and one for those that predict
+/// them.
+pub fn summary(dossier: &Dossier, models: &Models) -> Vec<String> {
+    let sentence = |(is_fitted, what): (bool, &str)| {
+        let all = models.errors(dossier, is_fitted)?;
+        Some(format!(
+            "{} printed figures {what}: median error {}, mean {}, {} of {} within 10 %.",
             all.cells,
             number::percent(all.median),
             number::percent(all.mean),
-            number::percent(all.within_tenth)
-        )
-    })
+            all.within_tenth,
+            all.cells
+        ))
+    };
+    let kinds = [
+        (true, "have a model that was fitted on them"),
+        (false, "are predicted by a model that did not see them"),
+    ];
+    kinds.into_iter().filter_map(sentence).collect()
 }
 
 /// Modelled over published less 1.
@@ -219,19 +223,24 @@ impl Sheet<'_> {
         let value = |value: fn(&Self, usize) -> Option<String>| -> Vec<String> {
             found.iter().map(|at| at.and_then(|at| value(self, at)).unwrap_or_default()).collect()
         };
-        let (beside, against) = match self.table.beside {
-            Beside::Model => ("- modelled", "- error"),
-            Beside::Ours => ("- ours", "- ratio"),
-        };
         let added = is(&Printed::Added);
         let mut lines = Vec::new();
-        if is(&Printed::NotHandedOver) {
-            lines.push((format!("{name}, not handed over"), published, Paint::Plain));
-        } else if !added {
+        if !added {
             lines.push((name.to_owned(), published, Paint::Plain));
         }
-        lines.push(("- computed".to_owned(), value(Self::computed), Paint::Plain));
-        lines.push((beside.to_owned(), value(Self::modelled), Paint::Plain));
+        let follows = format!("- {}", self.table.follows.name());
+        lines.push((follows, value(Self::computed), Paint::Plain));
+        let against = match self.table.beside {
+            Beside::Model => {
+                lines.push(("- fitted".to_owned(), value(Self::fitted), Paint::Plain));
+                lines.push(("- predicted".to_owned(), value(Self::predicted), Paint::Plain));
+                "- error"
+            }
+            Beside::Ours => {
+                lines.push(("- ours".to_owned(), value(Self::modelled), Paint::Plain));
+                "- ratio"
+            }
+        };
         let far =
             cells().filter_map(|at| error(self.dossier, self.models, at)).any(|e| e.abs() > FAR);
         let paint =
@@ -261,7 +270,7 @@ impl Sheet<'_> {
     fn published(&self, at: usize, common: &[usize], notes: &mut Vec<usize>) -> String {
         let text = match &self.dossier.cells[at].printed {
             Printed::Figure(_, text) => text.clone(),
-            Printed::Blank | Printed::NotHandedOver => "-".to_owned(),
+            Printed::Blank => "-".to_owned(),
             Printed::Added => String::new(),
         };
         let own = self.dossier.notes[at].iter().copied().filter(|note| !common.contains(note));
@@ -279,12 +288,24 @@ impl Sheet<'_> {
         is_new.then(|| text(self.table, &self.dossier.cells[at], value))
     }
 
+    /// Of a model that has seen what is printed here.
+    fn fitted(&self, at: usize) -> Option<String> {
+        let is_fitted = matches!(self.models.bases[at], Some(Basis::Fitted(_)));
+        self.modelled(at).filter(|_| is_fitted)
+    }
+
+    /// Of a model that has not, and what follows from such values.
+    fn predicted(&self, at: usize) -> Option<String> {
+        let is_fitted = matches!(self.models.bases[at], Some(Basis::Fitted(_)));
+        self.modelled(at).filter(|_| !is_fitted)
+    }
+
     fn against(&self, at: usize) -> Option<String> {
         self.modelled(at)?;
         let error = error(self.dossier, self.models, at)?;
         Some(match self.table.beside {
             Beside::Model => format!("{:+.1} %", 100.0 * error),
-            Beside::Ours => format!("{:.2}x", 1.0 + error),
+            Beside::Ours => format!("{}x", number::three_digits(1.0 + error)),
         })
     }
 }

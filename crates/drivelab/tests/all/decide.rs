@@ -257,7 +257,7 @@ fn runs_without_a_common_cell_are_refused_with_the_cure() {
     bench.drivelab(["compare", "a", "b"]).done().refused(&["no cell in common", "--set"]);
 }
 
-/// CMU 2009, Table VI, asks what a MB/s and an operation cost of eight drives: price over the row of 4 KB.
+/// CMU 2008, Table VI, asks what a MB/s and an operation cost of eight drives: price over the row of 4 KB.
 #[test]
 fn drives_of_the_cmu_study_get_its_table_of_prices_from_any_run() {
     let bench = Bench::new();

@@ -23,7 +23,7 @@
 //! memory reclaim, and the processor time of a file system beyond [`FileSystemParams::call_ns`] and
 //! the copy. Block maps of ext2 and ext3 and checkpoints of the journal as well: a map block written
 //! in place every 4 MiB would cost a block-mapped drive one merge each, a tenth of the
-//! sequential-write rates of CMU 2009, Table III, where the Mtron drive lost under 2 %. Only time is
+//! sequential-write rates of CMU 2008, Table III, where the Mtron drive lost under 2 %. Only time is
 //! modelled: what lies below must be [`Data::TimingOnly`].
 
 mod ahead;

@@ -151,7 +151,7 @@ impl FileSystemParams {
     /// barriers until 3.1, ext2 flushes on fsync since 3.x. XFS syncs its log every 30 s
     /// (`fs.xfs.xfssyncd_centisecs`).
     ///
-    /// Processor: a call takes 0.4 us (CMU 2009, Table II, ioDrive: 16 reads of 4 KiB take 5.1 us
+    /// Processor: a call takes 0.4 us (CMU 2008, Table II, ioDrive: 16 reads of 4 KiB take 5.1 us
     /// longer than one of 64 KiB, 0.34 us each; 0.38 us measured for a cached read of 4 KiB under
     /// Linux 6.18), a copy runs at half of the 5 GB/s that STREAM, counting each byte twice,
     /// reports for hosts with DDR2 memory.

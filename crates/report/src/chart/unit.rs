@@ -99,7 +99,7 @@ impl Unit {
 fn ratio(value: f64) -> String {
     match value {
         0.1..100.0 => format!("{value:.3}"),
-        _ => number::significant(value),
+        _ => number::three_digits(value),
     }
 }
 
@@ -171,7 +171,9 @@ mod tests {
         assert_eq!(Unit::Percent.text(99.9), "99.9 %");
         assert_eq!([12.345, 1.234].map(|value| Unit::Percent.text(value)), ["12.3 %", "1.23 %"]);
         assert_eq!([7.99073, 3.0].map(|value| Unit::Number.text(value)), ["7.99", "3"]);
-        assert_eq!([1.0234, 0.0312].map(|value| Unit::Ratio.text(value)), ["1.023", "0.031"]);
+        // A drive of a hundredth of the other's speed stood there with one digit, as 0.009.
+        let ratios = [1.0234, 0.0312, 0.009037].map(|value| Unit::Ratio.text(value));
+        assert_eq!(ratios, ["1.023", "0.0312", "0.00904"]);
         assert_eq!(Unit::Ns.text(f64::NAN), "-");
     }
 }

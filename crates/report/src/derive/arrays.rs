@@ -107,7 +107,7 @@ fn prices(subject: &Subject<'_>, baseline: &Subject<'_>) -> Option<(f64, f64)> {
     is_one.then_some((ours.amount, theirs.amount))
 }
 
-/// Martin 2008 and CMU 2009: what the money for a drive would buy as an array of the baseline's drives.
+/// Martin 2008 and CMU 2008: what the money for a drive would buy as an array of the baseline's drives.
 pub(super) fn same_money(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
     let baseline = &evidence.subjects[evidence.baseline];
     let labels = ["for the money of", "what", "cell"];

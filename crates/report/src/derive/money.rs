@@ -40,7 +40,7 @@ fn by_currency(
     currencies(evidence).iter().flat_map(of_currency).collect()
 }
 
-/// CMU 2009, Table VI: the price over each rate.
+/// CMU 2008, Table VI: the price over each rate.
 pub(super) fn price(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
     let tables = by_currency(evidence, |currency, asked, priced| {
         let rows = |per: &str| {
@@ -66,7 +66,7 @@ pub(super) fn price(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
     or_lack(tables, NO_PRICE)
 }
 
-/// CMU 2009, Table VII: the price over what the data sheet says.
+/// CMU 2008, Table VII: the price over what the data sheet says.
 pub(super) fn advertised(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
     let tables = by_currency(evidence, |currency, asked, priced| {
         let rows = |per: &str| {

@@ -85,7 +85,7 @@ fn near(found: f64, wanted: f64, share: f64) {
     assert!((found / wanted - 1.0).abs() <= share, "{found} is not {wanted}");
 }
 
-/// CMU 2009: X25-E, $810, 222.63 MB/s (of 2^20) sequential and 3,948 random reads of 4 KB: Table VI prints $3.64 a MB/s.
+/// CMU 2008: X25-E, $810, 222.63 MB/s (of 2^20) sequential and 3,948 random reads of 4 KB: Table VI prints $3.64 a MB/s.
 #[test]
 fn the_price_table_is_that_of_the_cmu_study() {
     let cells = vec![

@@ -77,7 +77,7 @@ fn a_block_mapped_drive_wears_by_the_unit() {
     assert!((in_line - 1.0).abs() < 0.05, "{in_line}");
 }
 
-/// The maker's, of Table I of CMU 2009; a disk has none, and of others nobody says.
+/// The maker's, of Table I of CMU 2008; a disk has none, and of others nobody says.
 #[test]
 fn a_rating_is_what_the_catalog_has_of_it() {
     let catalog = Catalog::built_in().expect("a catalog");
