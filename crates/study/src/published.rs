@@ -160,7 +160,7 @@ mod tests {
             .iter()
             .map(|&study| read(study, study.text()).expect("a good file").len())
             .collect();
-        assert_eq!(counts, [209, 474, 111, 103, 5]);
+        assert_eq!(counts, [209, 870, 111, 103, 5]);
     }
 
     #[test]
