@@ -165,19 +165,22 @@ impl Claim {
         let values = self.file.value.iter().map(f64::to_string).collect::<Vec<_>>();
         let steps = self.steps().iter().map(f64::to_string).collect::<Vec<_>>();
         let (values, steps) = (values.join(", "), steps.join(", "));
-        let rounded = format!("or rounds to that in steps of {steps}");
+        let rounded = match self.is_rounded() {
+            true => format!(", or rounds to that in steps of {steps}"),
+            false => String::new(),
+        };
         Some(match self.file.is {
             Relation::True => expression.clone(),
             Relation::Equal => format!("{expression} rounds to {values} in steps of {steps}"),
             Relation::About => format!("{expression} is within a tenth of {values}"),
             Relation::Within => {
                 let values = values.replace(", ", " to ");
-                format!("{expression} lies in {values}, {rounded}")
+                format!("{expression} lies in {values}{rounded}")
             }
-            Relation::Below => format!("{expression} is below {values}, {rounded}"),
-            Relation::AtMost => format!("{expression} is at most {values}, {rounded}"),
-            Relation::Above => format!("{expression} is above {values}, {rounded}"),
-            Relation::AtLeast => format!("{expression} is at least {values}, {rounded}"),
+            Relation::Below => format!("{expression} is below {values}{rounded}"),
+            Relation::AtMost => format!("{expression} is at most {values}{rounded}"),
+            Relation::Above => format!("{expression} is above {values}{rounded}"),
+            Relation::AtLeast => format!("{expression} is at least {values}{rounded}"),
         })
     }
 
@@ -210,7 +213,9 @@ impl Claim {
                 None => Judgement::nothing(String::new()),
             },
         };
-        if let Some(Seen::Values { series, holds, .. }) = answer {
+        if let Some(Seen::Values { series, holds, missing }) = answer {
+            let left_out = missing.iter().map(|reason| format!("not modelled: {reason}"));
+            judgement.because.extend(left_out);
             let seen = self.compared(series.clone(), holds, Vec::new()).map_err(about)?;
             let verdict = seen.verdict;
             let agrees = verdict < Verdict::Contradicted;
@@ -266,6 +271,7 @@ impl Claim {
                 reading.evaluate(&arguments[0]).ok()
             }
             // Whatever is to be true is a comparison.
+            _ if self.file.kind.asks() => None,
             _ => (self.file.is == Relation::True).then(|| series.clone()),
         };
         let holds = inner.map(|inner| {
@@ -315,9 +321,16 @@ impl Claim {
         Some(format!("the figure is that {words}, not rounded to the nearest"))
     }
 
-    /// Whether the relation holds for rounded numbers. "About" and comparisons are not rounded.
+    /// Whether figures are rounded: printed ones are, but not where a claim says "about", nor is a number that is our own
+    /// reading of a word such as "much".
+    fn is_rounded(&self) -> bool {
+        let is_figure = !self.file.printed.is_empty();
+        is_figure && !matches!(self.file.is, Relation::True | Relation::About)
+    }
+
+    /// Whether the relation holds for rounded numbers.
     fn holds_rounded(&self, numbers: &[f64], rounding: Rounding) -> bool {
-        if matches!(self.file.is, Relation::True | Relation::About) {
+        if !self.is_rounded() {
             return false;
         }
         let Some(steps) = in_order(&self.steps(), numbers.len()) else { return false };

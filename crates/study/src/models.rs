@@ -99,7 +99,7 @@ struct Batch {
 /// Every cell in one batch: trials that several tables share are done once, and those that leave a stack as they found
 /// it share that.
 fn batches(dossier: &Dossier) -> Vec<Batch> {
-    let mut batches: BTreeMap<(String, Option<Trial>), Batch> = BTreeMap::new();
+    let mut batches: BTreeMap<(String, Option<(Trial, String)>), Batch> = BTreeMap::new();
     for (at, cell) in dossier.cells.iter().enumerate() {
         if cell.printed == Printed::Blank || cell.figure.study != dossier.study {
             continue;
@@ -107,7 +107,8 @@ fn batches(dossier: &Dossier) -> Vec<Batch> {
         let Some(setup) = setup(cell) else { continue };
         let metric = cell.figure.metric.clone();
         let own = !trial::leaves_as_found(&setup) || metric != "iops";
-        let batch = batches.entry((setup.stack.clone(), own.then_some(setup.trial)));
+        let alone = own.then(|| (setup.trial, metric.clone()));
+        let batch = batches.entry((setup.stack.clone(), alone));
         let batch = batch.or_insert_with(|| Batch { stack: setup.stack, trials: BTreeMap::new() });
         batch.trials.entry((setup.trial, metric)).or_default().push(at);
     }

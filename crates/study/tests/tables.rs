@@ -65,7 +65,11 @@ fn rates_that_only_quotients_imply_compute_nothing() {
     let table = dossier.file.table("implied").expect("the rates that they stand for");
     assert_eq!(table.follows, Follows::Implied);
     let facts = dossier.file.devices.iter().flat_map(|device| device.facts.keys());
-    assert!(facts.clone().all(|fact| !fact.contains("advertised")), "{:?}", facts.collect::<Vec<_>>());
+    assert!(
+        facts.clone().all(|fact| !fact.contains("advertised")),
+        "{:?}",
+        facts.collect::<Vec<_>>()
+    );
 }
 
 #[test]

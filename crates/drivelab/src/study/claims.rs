@@ -72,9 +72,13 @@ pub fn because(dossier: &Dossier, judgement: &Judgement) -> String {
         parts.push(if judgement.holds.is_some() { text } else { format!("Computed: {text}") });
     }
     if let Some(seen) = &judgement.modelled {
-        let word = if seen.agrees { "agrees" } else { "does not agree" };
+        let word = match (judgement.verdict, seen.agrees) {
+            (Verdict::Answered, _) => "modelled",
+            (_, true) => "the model agrees",
+            (_, false) => "the model does not agree",
+        };
         let text = told(dossier, &seen.values, seen.holds);
-        parts.push(format!("the model {word}: {}", text.unwrap_or_default()));
+        parts.push(format!("{word}: {}", text.unwrap_or_default()));
     }
     for (words, values) in &judgement.also {
         parts.push(format!("{words}: {}", self::values(dossier, values)));
