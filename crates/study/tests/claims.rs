@@ -33,10 +33,10 @@ fn verdicts_from_printed_figures_alone_are_these() {
     });
     // Supported, rounded, contradicted, model only (no model was run), not checkable, answered, open, not built.
     let expected = [
-        [27, 8, 15, 0, 6, 0, 1, 2],
-        [20, 7, 20, 0, 8, 0, 0, 0],
+        [25, 8, 15, 0, 8, 0, 1, 2],
+        [18, 7, 18, 0, 12, 0, 0, 0],
         [5, 5, 2, 0, 1, 1, 1, 0],
-        [17, 1, 2, 0, 13, 0, 1, 2],
+        [16, 1, 2, 0, 14, 0, 1, 2],
         [0, 1, 2, 0, 18, 0, 2, 0],
     ];
     assert_eq!(counts, expected);
@@ -101,8 +101,9 @@ fn one_changed_figure_changes_a_verdict_in_every_study() {
     }
 }
 
-/// A verdict of `supported` that no figure can shake would be no check. Each figure of a study is made a hundred times
-/// larger and smaller, then each table; every claim that the figures bear out is contradicted by one of the changes.
+/// A verdict of `supported` that no figure can shake would be no check. All figures of a table that share a coordinate are
+/// made a hundred times larger and smaller, then each figure alone; every claim that the figures bear out is contradicted
+/// by one of the changes.
 #[test]
 fn every_claim_that_figures_bear_out_is_contradicted_by_a_planted_change() {
     for study in Study::ALL {
@@ -115,12 +116,17 @@ fn every_claim_that_figures_bear_out_is_contradicted_by_a_planted_change() {
         unshaken.retain(|claim| holds(judged(claim, &dossier.printed)));
         assert!(!unshaken.is_empty(), "{}", study.name());
         let figures = figures(&dossier);
-        let mut tables: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        let mut shared: BTreeMap<[&str; 3], Vec<usize>> = BTreeMap::new();
         for (number, (at, _)) in figures.iter().enumerate() {
-            tables.entry(&at["table"]).or_default().push(number);
+            for (key, value) in at {
+                shared.entry([&at["table"], key, value]).or_default().push(number);
+            }
         }
         let singles = (0..figures.len()).map(|number| vec![number]);
-        for change in singles.chain(tables.into_values()) {
+        for change in shared.into_values().chain(singles) {
+            if unshaken.is_empty() {
+                break;
+            }
             for factor in [0.01, 100.0] {
                 let mut changed = dossier.printed.clone();
                 for (at, number) in change.iter().map(|number| &figures[*number]) {
