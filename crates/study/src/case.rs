@@ -502,7 +502,7 @@ mod tests {
         }
         let counts: Vec<_> = Group::ALL.iter().map(|group| counts[group]).collect();
         let expected =
-            [(160, 0), (133, 0), (0, 13), (2, 15), (1, 16), (20, 0), (0, 40), (18, 0), (0, 48)];
+            [(160, 0), (133, 0), (0, 43), (2, 48), (1, 49), (20, 0), (0, 40), (18, 0), (0, 48)];
         assert_eq!(counts, expected);
     }
 }

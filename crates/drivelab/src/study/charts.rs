@@ -193,7 +193,8 @@ impl Drawing<'_> {
             (Source::Ours, _) => {
                 let value = *self.models.values[at].as_ref()?.as_ref().ok()?;
                 // Nothing in it was modelled then.
-                if dossier.computed[at] == Some(value) {
+                let is_derived = self.models.bases[at].is_none();
+                if is_derived && dossier.computed[at] == Some(value) {
                     return None;
                 }
                 value

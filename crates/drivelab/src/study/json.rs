@@ -34,7 +34,9 @@ pub fn cells(dossier: &Dossier, models: &Models) -> Vec<Value> {
             Printed::Added => None,
         });
         rows.extend(dossier.computed[at].map(|value| row(table.follows.name(), Some(value), None)));
-        rows.extend(models.values[at].as_ref().map(|value| match value {
+        // What follows from printed figures alone was not modelled.
+        let modelled = models.values[at].as_ref().filter(|value| value.is_err() || basis.is_some());
+        rows.extend(modelled.map(|value| match value {
             Ok(value) => row("modelled", Some(*value), None),
             Err(reason) => row("modelled", None, Some(reason)),
         }));

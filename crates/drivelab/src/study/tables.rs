@@ -281,11 +281,11 @@ impl Sheet<'_> {
         self.dossier.computed[at].map(|value| text(self.table, &self.dossier.cells[at], value))
     }
 
-    /// Not where it is what was computed: nothing in it was modelled then.
+    /// Not where nothing in it was modelled.
     fn modelled(&self, at: usize) -> Option<String> {
         let value = *self.models.values[at].as_ref()?.as_ref().ok()?;
-        let is_new = self.dossier.computed[at] != Some(value);
-        is_new.then(|| text(self.table, &self.dossier.cells[at], value))
+        let is_modelled = self.models.bases[at].is_some() || self.table.beside == Beside::Ours;
+        is_modelled.then(|| text(self.table, &self.dossier.cells[at], value))
     }
 
     /// Of a model that has seen what is printed here.
