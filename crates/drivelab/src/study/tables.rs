@@ -270,7 +270,7 @@ impl Sheet<'_> {
     fn published(&self, at: usize, common: &[usize], notes: &mut Vec<usize>) -> String {
         let text = match &self.dossier.cells[at].printed {
             Printed::Figure(_, text) => text.clone(),
-            Printed::Blank => "-".to_owned(),
+            Printed::Blank => return "-".to_owned(),
             Printed::Added => String::new(),
         };
         let own = self.dossier.notes[at].iter().copied().filter(|note| !common.contains(note));
