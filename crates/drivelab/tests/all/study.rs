@@ -157,3 +157,38 @@ fn a_study_as_a_page_has_its_charts_tables_claims_and_method() {
     let mut browser = need!(Browser::start(), "chromium");
     reads_file(&mut browser, &bench, "l.html");
 }
+
+/// "100 % within 10 %" counted fitted and predicted figures together, and stood beside 99.53 % on the page.
+#[test]
+fn fitted_and_predicted_figures_are_told_apart_in_rows_and_summaries() {
+    let bench = Bench::new();
+    let text = bench.drivelab(["study", "latency2016", "--quiet"]).done().succeeded().stdout;
+    for part in ["- fitted", "- predicted", "19 of 20 within 10 %", "28 of 40 within 10 %"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("100 % within"), "{text}");
+    let rows = ["study", "latency2016", "--quiet", "--json", "-"];
+    let rows = bench.drivelab(rows).done().succeeded().stdout;
+    let rows: Vec<serde_json::Value> = serde_json::from_str(&rows).expect("JSON");
+    let modelled = rows.iter().filter(|row| row["kind"] == "modelled" && !row["value"].is_null());
+    for row in modelled {
+        assert!(row["basis"] == "fitted" || row["basis"] == "predicted", "{row}");
+    }
+}
+
+#[test]
+fn a_question_that_is_open_names_a_command_that_exists() {
+    let place = tempdir().expect("a place");
+    let mut asked = 0;
+    for study in study::Study::ALL {
+        for claim in study.file().claims {
+            let Some(command) = &claim.command else { continue };
+            let words = command.strip_prefix("drivelab ").expect("a command of ours");
+            let words: Vec<&str> = words.split_whitespace().chain(["--help"]).collect();
+            let outcome = Call::new(&words, place.path()).done();
+            assert_eq!(outcome.code, Some(0), "{command}: {}", outcome.stderr);
+            asked += 1;
+        }
+    }
+    assert!(asked >= 4, "{asked} commands");
+}
