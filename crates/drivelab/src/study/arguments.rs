@@ -12,7 +12,7 @@ Five published studies of drives, carried whole: what they asked, how they measu
 and where they contradict themselves. Without NAME, lists them.
 
 With NAME, runs the study again on its own drives, modelled, and prints each of its tables with published, computed and \
-modelled values and the model's error. With --on, runs its method on a target of yours, as `drivelab run` would, and \
+modelled values - fitted on what is printed, or predicted - and the model's error. With --on, runs its method on a target of yours, as `drivelab run` would, and \
 prints your column beside the published drives. The studies that compare file systems and write caches (latency2016, \
 martin2008) do so with --loop DIR, and --on a block device or a model, as `drivelab matrix` would: it needs root, and says what \
 of their settings is not to be had. In a directory they take the file system that is there.";
