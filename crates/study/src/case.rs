@@ -234,8 +234,8 @@ pub fn cases() -> Vec<Case> {
     figures.filter_map(case).collect()
 }
 
-/// Whether the model of a cell has seen what is printed in it. `None` where no trial stands for the cell, or
-/// something of ours that does the same job.
+/// Whether the model of a cell has seen what is printed in it. `None` where no trial stands for the
+/// cell, or something of ours that does the same job.
 pub fn basis(cell: &Cell) -> Option<Basis> {
     if cell.stack.is_some() {
         return Some(Basis::Predicted);

@@ -1,4 +1,5 @@
-//! The cells of a study's tables: those that have a figure, those that it left blank, and those that drivelab adds.
+//! The cells of a study's tables: those that have a figure, those that it left blank, and those
+//! that drivelab adds.
 
 use crate::{Figure, StackFile, Study, StudyFile, TableFile, book::sizes, expression::Coordinates};
 use std::collections::BTreeMap;

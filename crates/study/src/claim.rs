@@ -159,7 +159,8 @@ impl Claim {
         Ok(claim)
     }
 
-    /// The relation in words, with the expression that picks its cells; `None` where nothing is computed.
+    /// The relation in words, with the expression that picks its cells; `None` where nothing is
+    /// computed.
     pub fn rule(&self) -> Option<String> {
         let expression = self.file.compute.as_ref().or(self.file.experiment.as_ref())?;
         let values = self.file.value.iter().map(f64::to_string).collect::<Vec<_>>();
@@ -321,8 +322,8 @@ impl Claim {
         Some(format!("the figure is that {words}, not rounded to the nearest"))
     }
 
-    /// Whether figures are rounded: printed ones are, but not where a claim says "about", nor is a number that is our own
-    /// reading of a word such as "much".
+    /// Whether figures are rounded: printed ones are, but not where a claim says "about", nor is a
+    /// number that is our own reading of a word such as "much".
     fn is_rounded(&self) -> bool {
         let is_figure = !self.file.printed.is_empty();
         is_figure && !matches!(self.file.is, Relation::True | Relation::About)

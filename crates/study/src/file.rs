@@ -339,8 +339,8 @@ pub struct ClaimFile {
     /// The printed numbers.
     #[serde(default)]
     pub value: Vec<f64>,
-    /// One unit of the last printed digit, only where it is a zero that counts, as in 1.0; else it is found
-    /// from `value`. One for all values, or one each.
+    /// One unit of the last printed digit, only where it is a zero that counts, as in 1.0; else it
+    /// is found from `value`. One for all values, or one each.
     #[serde(default)]
     pub step: Vec<f64>,
     /// The expression over what the study printed.

@@ -19,8 +19,9 @@ use target::catalog::Catalog;
 pub struct Models {
     /// Beside each cell: the modelled value, or why there is none. `None` where nothing stands for the cell.
     pub values: Vec<Option<Result<f64, String>>>,
-    /// Beside each cell: whether its modelled value was fitted on what is printed, or rests on values that were.
-    /// `None` where nothing was modelled, or something of ours that is no model of the study's.
+    /// Beside each cell: whether its modelled value was fitted on what is printed, or rests on
+    /// values that were. `None` where nothing was modelled, or something of ours that is no model
+    /// of the study's.
     pub bases: Vec<Option<Basis>>,
     /// The same, for expressions.
     pub book: Book,
@@ -63,9 +64,9 @@ impl Models {
         Self { book: self::book(dossier, &values), values, bases }
     }
 
-    /// How far the models are from the study's own printed figures: those that they were fitted on, and those that
-    /// they predict. Only what a trial gives counts: a bandwidth that follows from its row's operations, a percentage or a
-    /// price would count one figure twice.
+    /// How far the models are from the study's own printed figures: those that they were fitted on,
+    /// and those that they predict. Only what a trial gives counts: a bandwidth that follows from
+    /// its row's operations, a percentage or a price would count one figure twice.
     pub fn errors(&self, dossier: &Dossier, is_fitted: bool) -> Option<ErrorSummary> {
         let error = |(at, cell): (usize, &Cell)| {
             let Printed::Figure(published, _) = cell.printed else { return None };

@@ -344,8 +344,8 @@ impl Bench<'_> {
         Ok((seconds, opened.engine.hash()))
     }
 
-    /// What a used drive does after half of its data was deleted: seconds a durable write of 512 B, or lasting
-    /// overwrites a second. The stack says how it was used: `state=steady`.
+    /// What a used drive does after half of its data was deleted: seconds a durable write of 512 B,
+    /// or lasting overwrites a second. The stack says how it was used: `state=steady`.
     fn deleted(&self, stack: &str, is_told: bool, then: Then) -> Seen {
         const DEPTH: u16 = 8;
         let mut opened = self.open(stack)?;

@@ -31,7 +31,8 @@ fn verdicts_from_printed_figures_alone_are_these() {
             judged.filter(|judged| judged.as_ref().is_ok_and(|seen| seen.verdict == wanted)).count()
         })
     });
-    // Supported, rounded, contradicted, model only (no model was run), not checkable, answered, open, not built.
+    // Supported, rounded, contradicted, model only (no model was run), not checkable, answered,
+    // open, not built.
     let expected = [
         [25, 8, 15, 0, 8, 0, 1, 2],
         [18, 7, 18, 0, 12, 0, 0, 0],
@@ -101,9 +102,9 @@ fn one_changed_figure_changes_a_verdict_in_every_study() {
     }
 }
 
-/// A verdict of `supported` that no figure can shake would be no check. All figures of a table that share a coordinate are
-/// made a hundred times larger and smaller, then each figure alone; every claim that the figures bear out is contradicted
-/// by one of the changes.
+/// A verdict of `supported` that no figure can shake would be no check. All figures of a table that
+/// share a coordinate are made a hundred times larger and smaller, then each figure alone; every
+/// claim that the figures bear out is contradicted by one of the changes.
 #[test]
 fn every_claim_that_figures_bear_out_is_contradicted_by_a_planted_change() {
     for study in Study::ALL {
@@ -160,8 +161,9 @@ fn figures(dossier: &Dossier) -> Vec<(Coordinates, f64)> {
     figures
 }
 
-/// Five for 4.27 was `rounded`, for it was rounded up, and 135 for 124 contradicted, though it says less too much. A
-/// figure is now rounded to the nearest in its last digit that is no trailing zero, and in no other way.
+/// Five for 4.27 was `rounded`, for it was rounded up, and 135 for 124 contradicted, though it says
+/// less too much. A figure is now rounded to the nearest in its last digit that is no trailing
+/// zero, and in no other way.
 #[test]
 fn a_figure_is_rounded_to_the_nearest_in_its_own_last_digit() {
     let dossier = Dossier::open(Study::Cmu2009);
@@ -175,8 +177,8 @@ fn a_figure_is_rounded_to_the_nearest_in_its_own_last_digit() {
     assert!(seen.because.iter().any(|text| text.contains("cut off")), "{:?}", seen.because);
 }
 
-/// The bare drive's mixes are of forty threads, and those of managed flash were of one, which bore the study out:
-/// 5,274 % for 5,000, where forty threads make 6,371 %.
+/// The bare drive's mixes are of forty threads, and those of managed flash were of one, which bore
+/// the study out: 5,274 % for 5,000, where forty threads make 6,371 %.
 #[test]
 fn mixes_of_bare_and_managed_drives_are_of_as_many_threads() {
     let dossier = Dossier::open(Study::Easyco2007);

@@ -56,8 +56,8 @@ fn table_vi_of_cmu_is_the_price_over_the_4_kb_rate_in_all_but_three_cells() {
     assert!(vi.iter().all(|(_, agrees, notes)| *agrees == (*notes == 0)));
 }
 
-/// The rates that Table VII's quotients imply were carried as if printed, and Table VII was computed from them: a check
-/// that could not fail.
+/// The rates that Table VII's quotients imply were carried as if printed, and Table VII was
+/// computed from them: a check that could not fail.
 #[test]
 fn rates_that_only_quotients_imply_compute_nothing() {
     let dossier = Dossier::open(Study::Cmu2009);

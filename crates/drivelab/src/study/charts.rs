@@ -157,7 +157,8 @@ impl Drawing<'_> {
         }
     }
 
-    /// Whether its models were fitted on what is printed, predict it, or some the one and some the other.
+    /// Whether its models were fitted on what is printed, predict it, or some the one and some the
+    /// other.
     fn basis(&self) -> &'static str {
         let modelled = self.cells.iter().filter(|at| self.value(**at, Source::Ours).is_some());
         let is_fitted = |at: &usize| matches!(self.models.bases[*at], Some(Basis::Fitted(_)));

@@ -210,7 +210,8 @@ fn head(page: &mut Page, dossier: &Dossier) {
     tables::steps(page, dossier);
 }
 
-/// On what it was measured, by which commands, and where the study contradicts itself outside its tables.
+/// On what it was measured, by which commands, and where the study contradicts itself outside its
+/// tables.
 fn foot(page: &mut Page, dossier: &Dossier) {
     if !dossier.file.hosts.is_empty() {
         page.heading("Machines");

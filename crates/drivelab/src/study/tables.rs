@@ -106,8 +106,8 @@ pub fn title(dossier: &Dossier, models: &Models, table: &TableFile) -> String {
     format!("{} ({}{basis})", table.title, table.unit)
 }
 
-/// How far the models are, in a sentence for those that were fitted on the figures and one for those that predict
-/// them.
+/// How far the models are, in a sentence for those that were fitted on the figures and one for
+/// those that predict them.
 pub fn summary(dossier: &Dossier, models: &Models) -> Vec<String> {
     let sentence = |(is_fitted, what): (bool, &str)| {
         let all = models.errors(dossier, is_fitted)?;

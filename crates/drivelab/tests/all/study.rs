@@ -158,7 +158,8 @@ fn a_study_as_a_page_has_its_charts_tables_claims_and_method() {
     reads_file(&mut browser, &bench, "l.html");
 }
 
-/// "100 % within 10 %" counted fitted and predicted figures together, and stood beside 99.53 % on the page.
+/// "100 % within 10 %" counted fitted and predicted figures together, and stood beside 99.53 % on
+/// the page.
 #[test]
 fn fitted_and_predicted_figures_are_told_apart_in_rows_and_summaries() {
     let bench = Bench::new();

@@ -6,7 +6,7 @@ use crate::Book;
 /// Why an expression gave nothing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Trouble {
-    /// All that it needs of a selection is not handed over, or could not be modelled: the reason.
+    /// All that it needs of a selection could not be modelled: the reason.
     Missing(String),
     /// The expression is wrong.
     Wrong(String),
