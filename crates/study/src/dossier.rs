@@ -58,7 +58,7 @@ impl Dossier {
         let computed = derive(&file, &cells, &printed, Gaps::Wrong)
             .map_err(bad)?
             .into_iter()
-            .map(|value| value.and_then(Result::ok))
+            .map(|value| Some(value?.ok()?.number))
             .collect();
         let notes = notes(&file, &cells, &printed).map_err(bad)?;
         let figures = file.figures.iter().map(|figure| drawn(figure, &cells, &printed));
@@ -71,6 +71,12 @@ impl Dossier {
     pub fn of_table<'d>(&'d self, table: &'d str) -> impl Iterator<Item = usize> + 'd {
         let numbered = self.cells.iter().enumerate();
         numbered.filter(move |(_, cell)| cell.coordinate("table") == Some(table)).map(|(at, _)| at)
+    }
+
+    /// How the value of a coordinate is printed in one table: some words mean another thing in each.
+    pub fn word_in(&self, table: &str, key: &str, value: &str) -> String {
+        let own = self.file.words.get(&format!("{table}[{key}={value}]"));
+        own.cloned().unwrap_or_else(|| self.word(key, value))
     }
 
     /// How the value of a coordinate is printed.
@@ -109,13 +115,21 @@ pub(crate) enum Gaps {
     Expected,
 }
 
+/// A value that follows from others.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Derivation {
+    pub number: f64,
+    /// Where the others stand in the book.
+    pub from: Vec<Coordinates>,
+}
+
 /// Beside each cell that a table derives: its value from the figures of `book`, or why there is none.
 pub(crate) fn derive(
     file: &StudyFile,
     cells: &[Cell],
     book: &Book,
     gaps: Gaps,
-) -> Result<Vec<Option<Result<f64, String>>>, String> {
+) -> Result<Vec<Option<Result<Derivation, String>>>, String> {
     let mut derived = vec![None; cells.len()];
     for table in &file.tables {
         let about = |complaint: String| format!("table {}: {complaint}", table.id);
@@ -153,7 +167,7 @@ fn found(
     only: &[Filter],
     cell: &Cell,
     series: &Series,
-) -> Result<Option<f64>, String> {
+) -> Result<Option<Derivation>, String> {
     let keys = table.rows.iter().chain(&table.columns).chain(&table.panels);
     let keys: Vec<_> = keys.filter(|key| only.iter().all(|filter| filter.key != **key)).collect();
     let stands = |at: &Coordinates| {
@@ -165,7 +179,9 @@ fn found(
     let mut fitting = series.values.iter().filter(|value| stands(&value.at));
     match (fitting.next(), fitting.next()) {
         (Some(_), Some(_)) => Err(format!("two derived values stand at {:?}", cell.at)),
-        (value, _) => Ok(value.map(|value| value.number)),
+        (value, _) => {
+            Ok(value.map(|value| Derivation { number: value.number, from: value.from.clone() }))
+        }
     }
 }
 

@@ -2,12 +2,12 @@
 
 use crate::{
     Book, Cell, Dossier, Effort, Printed, Setup, Trial,
-    dossier::{Gaps, derive},
+    dossier::{Derivation, Gaps, derive},
     expression::Coordinates,
     setup, trial,
 };
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     panic::resume_unwind,
     sync::atomic::{AtomicUsize, Ordering},
     thread,
@@ -17,7 +17,8 @@ use target::catalog::Catalog;
 /// What the models say of a study.
 #[derive(Clone, Debug)]
 pub struct Models {
-    /// Beside each cell: the modelled value, or why there is none. `None` where nothing stands for the cell.
+    /// Beside each cell: the modelled value, or why there is none. `None` where nothing stands for the cell, and
+    /// where all that it follows from is printed.
     pub values: Vec<Option<Result<f64, String>>>,
     /// The same, for expressions.
     pub book: Book,
@@ -43,10 +44,28 @@ impl Models {
         bandwidths(&dossier.cells, &mut values);
         let book = book(dossier, &values);
         let derived = derive(&dossier.file, &dossier.cells, &book, Gaps::Wrong);
-        for (value, derived) in values.iter_mut().zip(derived.expect("the printed book derives")) {
-            *value = value.take().or(derived);
+        let derived = derived.expect("the printed book derives");
+        let has_model: BTreeSet<&Coordinates> = {
+            let cells = dossier.cells.iter().zip(&values);
+            cells.filter(|(_, value)| value.is_some()).map(|(cell, _)| &cell.at).collect()
+        };
+        // What follows from printed figures alone is computed, and no model's.
+        let is_modelled: Vec<bool> = derived
+            .iter()
+            .map(|one| match one {
+                Some(Ok(one)) => one.from.iter().any(|at| has_model.contains(at)),
+                _ => true,
+            })
+            .collect();
+        let mut all = values.clone();
+        for (value, derived) in all.iter_mut().zip(derived) {
+            let number = |one: Result<Derivation, String>| one.map(|one| one.number);
+            *value = value.take().or(derived.map(number));
         }
-        Self { book: self::book(dossier, &values), values }
+        let book = self::book(dossier, &all);
+        let own = values.into_iter().zip(all).zip(is_modelled);
+        let values = own.map(|((own, all), is)| own.or(all.filter(|_| is))).collect();
+        Self { book, values }
     }
 }
 

@@ -175,14 +175,7 @@ impl Drawing<'_> {
             (Source::Theirs, Printed::Figure(number, _)) => *number,
             (Source::Theirs, Printed::Added) => dossier.computed[at]?,
             (Source::Theirs, _) => return None,
-            (Source::Ours, _) => {
-                let value = *self.models.values[at].as_ref()?.as_ref().ok()?;
-                // Nothing in it was modelled then.
-                if dossier.computed[at] == Some(value) {
-                    return None;
-                }
-                value
-            }
+            (Source::Ours, _) => *self.models.values[at].as_ref()?.as_ref().ok()?,
         };
         let notes = dossier.notes[at].iter().filter(|_| source == Source::Theirs);
         let notes: Vec<&str> = notes.map(|note| dossier.file.notes[*note].text.as_str()).collect();

@@ -4,7 +4,7 @@ use report::{
     number,
     terminal::{Align, Page, Paint, Table},
 };
-use study::{Beside, Cell, Dossier, ErrorSummary, Models, Printed, TableFile, relative_error};
+use study::{Beside, Dossier, ErrorSummary, Models, Printed, TableFile, relative_error};
 
 /// An error beyond this is painted.
 const FAR: f64 = 0.1;
@@ -131,9 +131,9 @@ fn error(dossier: &Dossier, models: &Models, at: usize) -> Option<f64> {
 }
 
 /// A value of `table` as it prints them.
-pub fn text(table: &TableFile, cell: &Cell, value: f64) -> String {
-    match cell.coordinate("metric") {
-        Some("bytes_per_s") => number::bm_flash_bandwidth(value),
+pub fn text(table: &TableFile, metric: &str, value: f64) -> String {
+    match metric {
+        "bytes_per_s" => number::bm_flash_bandwidth(value),
         _ => {
             // Halves go up, as people round: a price of 23.125 is printed as 23.13.
             let scale = 10f64.powi(table.decimals as i32);
@@ -269,14 +269,17 @@ impl Sheet<'_> {
     }
 
     fn computed(&self, at: usize) -> Option<String> {
-        self.dossier.computed[at].map(|value| text(self.table, &self.dossier.cells[at], value))
+        self.dossier.computed[at].map(|value| self.text(at, value))
     }
 
-    /// Not where it is what was computed: nothing in it was modelled then.
+    fn text(&self, at: usize, value: f64) -> String {
+        let metric = self.dossier.cells[at].coordinate("metric").unwrap_or_default();
+        text(self.table, metric, value)
+    }
+
     fn modelled(&self, at: usize) -> Option<String> {
         let value = *self.models.values[at].as_ref()?.as_ref().ok()?;
-        let is_new = self.dossier.computed[at] != Some(value);
-        is_new.then(|| text(self.table, &self.dossier.cells[at], value))
+        Some(self.text(at, value))
     }
 
     fn against(&self, at: usize) -> Option<String> {
