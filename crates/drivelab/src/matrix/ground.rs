@@ -172,7 +172,7 @@ impl Ground {
     /// Which it is, in a word.
     pub fn describe_short(&self) -> String {
         match self {
-            Self::Loop { .. } => "a loop device by --loop-size".to_owned(),
+            Self::Loop { .. } => "the loop device of --loop-size".to_owned(),
             Self::Device { device, .. } => device.path().display().to_string(),
             Self::Model { text } => text.clone(),
         }

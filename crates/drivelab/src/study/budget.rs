@@ -5,41 +5,47 @@ use super::{
     on::{Order, Ready},
 };
 use crate::{
-    matrix, output,
+    matrix,
     run::{self, Foreseen},
 };
-use anyhow::{Context, Result, bail};
+use anyhow::{Error, Result, bail};
 use block::display_bytes;
+use lab::plan::PlanError;
 use record::TargetInfo;
 use study::Study;
 
 /// What a study writes unasked, its methods together: as much as a quick run.
 const WRITTEN_BYTES_MAX: u64 = 8 << 30;
 
-/// Refuses methods for which there is no room, or that write more than was agreed to; says what will be written.
-/// The targets, as far as they are known before.
-pub fn keep(
-    study: Study,
-    orders: &mut [Ready<'_>],
-    arguments: &StudyArguments,
-) -> Result<Vec<TargetInfo>> {
+/// What is known of all methods together.
+pub struct Kept {
+    /// The targets, as far as they are known before.
+    pub targets: Vec<TargetInfo>,
+    /// What will be written, in a sentence; empty where nothing wears.
+    pub writes: String,
+}
+
+/// Refuses methods for which there is no room, or that write more than was agreed to.
+pub fn keep(study: Study, orders: &mut [Ready<'_>], arguments: &StudyArguments) -> Result<Kept> {
     let limit = arguments.max_written.unwrap_or(WRITTEN_BYTES_MAX);
     let (mut all, mut each, mut targets) = (0u64, Vec::new(), Vec::new());
+    let mut question = None;
     for ready in orders.iter_mut() {
         let method = &ready.on.method;
-        let about = || format!("method {method}");
-        let mut seen = foresee(&ready.order).with_context(about)?;
+        let about = |error: Error| match error.is::<PlanError>() {
+            true => error.context(format!("method {method}")),
+            false => error,
+        };
+        let mut seen = foresee(&ready.order).map_err(about)?;
         if let Order::Run(order) = &mut ready.order {
             // Cells that time bounds share what is left; the others write what they must.
             let left = seen.wears.then(|| limit.saturating_sub(all));
             order.max_written = left.or(arguments.max_written);
             if seen.is_shared && seen.wears {
-                seen = foresee(&ready.order).with_context(about)?;
+                seen = foresee(&ready.order).map_err(about)?;
             }
         }
-        if let (Some(question), false) = (&seen.question, arguments.dry_run) {
-            bail!("method {method}: {question}");
-        }
+        question = question.or(seen.question.map(|text| format!("method {method}: {text}")));
         let written = if seen.wears { seen.written_bytes } else { 0 };
         if written > 0 {
             each.push(format!("{method} {}", display_bytes(written)));
@@ -64,11 +70,14 @@ pub fn keep(
             ),
         }
     }
-    if all > 0 && !arguments.quiet {
-        let text = format!("at most {} in all: {each}", display_bytes(all));
-        output::talk!("{}", output::hanging("writes ", &text).trim_end());
+    if let (Some(question), false) = (question, arguments.dry_run) {
+        bail!("{question}");
     }
-    Ok(targets)
+    let writes = match all {
+        0 => String::new(),
+        all => format!("at most {} in all: {each}", display_bytes(all)),
+    };
+    Ok(Kept { targets, writes })
 }
 
 fn foresee(order: &Order) -> Result<Foreseen> {

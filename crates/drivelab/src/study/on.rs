@@ -13,7 +13,7 @@ use crate::{
     cli::{Cli, RunArguments, Verb},
     known::{Named, prices, sheets},
     matrix::{self, MatrixArguments},
-    run,
+    output, run,
 };
 use anyhow::{Context, Error, Result, bail, ensure};
 use clap::Parser;
@@ -98,8 +98,11 @@ pub fn measure<'d>(
             _ => as_it_is(on, dossier.study, arguments)?,
         });
     }
-    let targets = budget::keep(dossier.study, &mut orders, arguments)?;
+    let budget::Kept { targets, writes } = budget::keep(dossier.study, &mut orders, arguments)?;
     let known = known(&targets, arguments)?;
+    if !writes.is_empty() && !arguments.quiet {
+        output::talk!("{}", output::hanging("writes ", &writes).trim_end());
+    }
     let mut measured = Measured { parts: Vec::new(), known, failure: None };
     for Ready { on, order, left_out } in orders {
         let outcome = match order {

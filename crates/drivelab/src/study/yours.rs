@@ -296,20 +296,11 @@ fn beside_printed(
         // Of several readings that fit a printed row the first: the others differ in what the study does not tell of.
         let value = values.iter().find(|value| stands(value, row));
         let mut line = vec![Entry::text(&named(dossier, row, &printed_fs))];
-        line.extend(
-            match value {
-                Some(value) => {
-                    let own = value.origin.flags.iter().filter(|flag| !common.contains(flag));
-                    let flags: Vec<&str> = own.map(|flag| flag.name()).collect();
-                    let table =
-                        dossier.file.table(&value.at["table"]).expect("values stand in tables");
-                    let text = tables::text(table, metric, value.number);
-                    [text, half_width(value), words(value), flags.join(", ")]
-                }
-                None => ["-", "", "", ""].map(str::to_owned),
-            }
-            .map(|text| Entry::text(&text)),
-        );
+        let texts = value.map_or(["-".to_owned(), String::new(), String::new()], |value| {
+            let table = dossier.file.table(&value.at["table"]).expect("values stand in tables");
+            [tables::text(table, metric, value.number), half_width(value), words(value, common)]
+        });
+        line.extend(texts.map(|text| Entry::text(&text)));
         line.extend(devices.iter().map(|device| {
             let of_row = cells.iter().filter(|cell| row_at(&cell.at, is_one) == *row);
             let mut of_device = of_row.filter(|cell| cell.coordinate("device") == Some(device));
@@ -322,7 +313,7 @@ fn beside_printed(
         line
     };
     let lines: Vec<Vec<Entry>> = rows.iter().map(line).collect();
-    let mut columns = ["", "yours", "+-", "rate of", "flags"].map(Column::text).to_vec();
+    let mut columns = ["", "yours", "+-", "rate of, flags"].map(Column::text).to_vec();
     columns.extend(devices.iter().map(|device| Column::text(&dossier.word("device", device))));
     Some(without_empty(Table { title, columns, rows: lines }))
 }
@@ -330,8 +321,7 @@ fn beside_printed(
 /// What says nothing in any row takes no column.
 fn without_empty(mut table: Table) -> Table {
     for at in (1..table.columns.len()).rev() {
-        let is_empty = |row: &Vec<Entry>| matches!(&row[at], Entry::Text(text) if text.is_empty());
-        if table.rows.iter().all(is_empty) {
+        if table.rows.iter().all(|row| row[at] == Entry::text("")) {
             table.columns.remove(at);
             table.rows.iter_mut().for_each(|row| drop(row.remove(at)));
         }
@@ -354,9 +344,13 @@ fn in_order(rows: &mut [Row]) {
     });
 }
 
-/// The words for what a value is the rate of.
-fn words(value: &Value) -> String {
-    value.origin.means.iter().map(|(word, _)| word.as_str()).collect::<Vec<_>>().join(", ")
+/// What a value is the rate of, and the flags that not all have.
+fn words(value: &Value, common: &[Flag]) -> String {
+    let means = value.origin.means.iter().map(|(word, _)| word.clone());
+    let own = value.origin.flags.iter().filter(|flag| !common.contains(flag));
+    // As words, which a narrow column can wrap.
+    let flags = own.map(|flag| flag.name().replace('_', " "));
+    means.chain(flags).collect::<Vec<_>>().join(", ")
 }
 
 /// Rows by what was done, columns by file system and options: what the study drew and did not print.
@@ -396,10 +390,9 @@ fn by_configuration(
                 if !half.is_empty() {
                     text += &format!(" +-{half}");
                 }
-                let flags = value.origin.flags.iter().filter(|flag| !common.contains(flag));
-                for word in [words(value)].into_iter().chain(flags.map(ToString::to_string)) {
-                    text += if word.is_empty() { "" } else { " " };
-                    text += &word;
+                let words = words(value, common);
+                if !words.is_empty() {
+                    text += &format!(" {words}");
                 }
                 text
             };
