@@ -68,7 +68,7 @@ pub fn plans(
             (Err(_), Ok(roomy)) if roomy.span_bytes > usable => {
                 let needed = roomy.span_bytes.div_ceil(percent).saturating_mul(100);
                 bail!(
-                    "{place} is too small for method {method}: its area of {} needs a device of {}, and this one has {} \
+                    "{place} is too small for {method}: its area of {} needs a device of {}, and this one has {} \
                      ({percent} % of it for the area): name a larger one, or a smaller area with --size",
                     display_bytes(roomy.span_bytes),
                     display_bytes(needed.div_ceil(1 << 20) << 20),

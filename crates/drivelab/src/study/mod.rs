@@ -113,6 +113,9 @@ fn on_target(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> 
     if let Some(path) = &arguments.html {
         Outputs::new(arguments.force).add(path, Format::Html, Vec::new())?;
     }
+    if !arguments.dry_run {
+        drop(output::open_store(arguments.store.as_deref())?);
+    }
     let Some(measured) = on::measure(dossier, arguments)? else {
         return Ok(ExitCode::SUCCESS);
     };

@@ -8,7 +8,7 @@ use super::{
 };
 use record::Flag;
 use report::{
-    chart::{Column, Entry, Table},
+    chart::{Column, Entry, Table, Unit},
     document::{Block, Document, Section},
     number,
     terminal::{Page, Paint, put_table},
@@ -78,7 +78,10 @@ fn legend(dossier: &Dossier, measured: &Measured, yours: &Yours) -> Vec<String> 
         }
     }
     if !words.is_empty() {
-        lines.push(format!("rate of - {}.", words.join("; ")));
+        lines.push(format!(
+            "Rate of: {}. Below a row: the flags of your value in it.",
+            words.join("; ")
+        ));
     }
     let common = common_flags(yours);
     if !common.is_empty() {
@@ -298,9 +301,9 @@ fn beside_printed(
         let mut line = vec![Entry::text(&named(dossier, row, &printed_fs))];
         let texts = value.map_or(["-".to_owned(), String::new(), String::new()], |value| {
             let table = dossier.file.table(&value.at["table"]).expect("values stand in tables");
-            [tables::text(table, metric, value.number), half_width(value), words(value, common)]
+            [tables::text(table, metric, value.number), half_width(value), means(value)]
         });
-        line.extend(texts.map(|text| Entry::text(&text)));
+        line.extend(texts.map(Entry::Text));
         line.extend(devices.iter().map(|device| {
             let of_row = cells.iter().filter(|cell| row_at(&cell.at, is_one) == *row);
             let mut of_device = of_row.filter(|cell| cell.coordinate("device") == Some(device));
@@ -310,18 +313,26 @@ fn beside_printed(
             });
             Entry::text(printed.map_or("-", String::as_str))
         }));
-        line
+        let flags = value.map(|value| flags(value, common)).filter(|flags| !flags.is_empty());
+        let below = flags.map(|flags| {
+            let blank = vec![Entry::Text(String::new()); line.len() - 1];
+            [vec![Entry::Text(format!("- {flags}"))], blank].concat()
+        });
+        [line].into_iter().chain(below)
     };
-    let lines: Vec<Vec<Entry>> = rows.iter().map(line).collect();
-    let mut columns = ["", "yours", "+-", "rate of, flags"].map(Column::text).to_vec();
-    columns.extend(devices.iter().map(|device| Column::text(&dossier.word("device", device))));
+    let lines: Vec<Vec<Entry>> = rows.iter().flat_map(line).collect();
+    // Right, so that none of them is cut.
+    let number = |name: &str| Column::number(name, Unit::Number);
+    let mut columns =
+        vec![Column::text(""), number("yours"), number("+-"), Column::text("rate of")];
+    columns.extend(devices.iter().map(|device| number(&dossier.word("device", device))));
     Some(without_empty(Table { title, columns, rows: lines }))
 }
 
 /// What says nothing in any row takes no column.
 fn without_empty(mut table: Table) -> Table {
     for at in (1..table.columns.len()).rev() {
-        if table.rows.iter().all(|row| row[at] == Entry::text("")) {
+        if table.rows.iter().all(|row| row[at] == Entry::Text(String::new())) {
             table.columns.remove(at);
             table.rows.iter_mut().for_each(|row| drop(row.remove(at)));
         }
@@ -344,13 +355,15 @@ fn in_order(rows: &mut [Row]) {
     });
 }
 
-/// What a value is the rate of, and the flags that not all have.
-fn words(value: &Value, common: &[Flag]) -> String {
-    let means = value.origin.means.iter().map(|(word, _)| word.clone());
+/// What a value is the rate of, in a word or two.
+fn means(value: &Value) -> String {
+    value.origin.means.iter().map(|(word, _)| word.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// The flags that not all values have; as words, which a narrow column can wrap.
+fn flags(value: &Value, common: &[Flag]) -> String {
     let own = value.origin.flags.iter().filter(|flag| !common.contains(flag));
-    // As words, which a narrow column can wrap.
-    let flags = own.map(|flag| flag.name().replace('_', " "));
-    means.chain(flags).collect::<Vec<_>>().join(", ")
+    own.map(|flag| flag.name().replace('_', " ")).collect::<Vec<_>>().join(", ")
 }
 
 /// Rows by what was done, columns by file system and options: what the study drew and did not print.
@@ -390,9 +403,9 @@ fn by_configuration(
                 if !half.is_empty() {
                     text += &format!(" +-{half}");
                 }
-                let words = words(value, common);
-                if !words.is_empty() {
-                    text += &format!(" {words}");
+                for words in [means(value), flags(value, common)] {
+                    text += if words.is_empty() { "" } else { " " };
+                    text += &words;
                 }
                 text
             };
