@@ -166,7 +166,10 @@ pub fn open_store(named: Option<&Path>) -> Result<Store> {
 }
 
 /// Refuses `postgresql://host/base` and every other address: a store is a file.
-fn refuse_address(path: &Path) -> Result<()> {
+///
+/// # Errors
+/// An address, with the cure.
+pub fn refuse_address(path: &Path) -> Result<()> {
     let text = path.to_string_lossy();
     let Some((scheme, _)) = text.split_once("://") else { return Ok(()) };
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "+-.".contains(letter);

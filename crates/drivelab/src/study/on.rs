@@ -142,12 +142,12 @@ fn known(targets: &[TargetInfo], arguments: &StudyArguments) -> Result<Known> {
     };
     let only = std::slice::from_ref(target);
     let named = Named::of_targets(only);
-    let price = prices::given(&named, &arguments.price)?.into_iter().map(|(.., money)| money);
-    let sheet = sheets::of(&named, &arguments.spec)?.concat().into_iter().flatten();
+    let mut prices = prices::given(&named, &arguments.price)?;
+    let mut sheets = sheets::of(&named, &arguments.spec)?.concat();
     Ok(Known {
-        price: price.last(),
+        price: prices.pop().map(|(.., money)| money),
         capacity_bytes: report::specification::capacity(target),
-        sheet: sheet.last(),
+        sheet: sheets.pop().flatten(),
     })
 }
 

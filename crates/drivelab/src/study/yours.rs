@@ -24,6 +24,9 @@ const ROWS: [&str; 8] = ["config", "op", "block", "threads", "tool", "fs", "wc",
 /// Those that tell the columns of a table of the user's own apart.
 const COLUMNS: [&str; 4] = ["fs", "mount", "mkfs", "config"];
 
+/// What is smaller has five digits behind the point, whatever its table prints.
+const SMALL: f64 = 0.1;
+
 /// A row of a printed table.
 type Row = [Option<String>; ROWS.len()];
 
@@ -301,7 +304,12 @@ fn beside_printed(
         let mut line = vec![Entry::text(&named(dossier, row, &printed_fs))];
         let texts = value.map_or(["-".to_owned(), String::new(), String::new()], |value| {
             let table = dossier.file.table(&value.at["table"]).expect("values stand in tables");
-            [tables::text(table, metric, value.number), half_width(value), means(value)]
+            // A price for an operation of a fast drive is a fraction of a cent.
+            let text = match value.number.abs() {
+                size if size > 0.0 && size < SMALL => format!("{:.5}", value.number),
+                _ => tables::text(table, metric, value.number),
+            };
+            [text, half_width(value), means(value)]
         });
         line.extend(texts.map(Entry::Text));
         line.extend(devices.iter().map(|device| {
@@ -427,7 +435,10 @@ fn named(dossier: &Dossier, row: &Row, printed_fs: &[&str]) -> String {
     let mut row = row.clone();
     let fs = ROWS.iter().position(|key| *key == "fs").expect("it is one of them");
     row[fs] = row[fs].as_ref().map(own);
-    name(dossier, &ROWS, &row.each_ref().map(Option::as_deref))
+    match name(dossier, &ROWS, &row.each_ref().map(Option::as_deref)) {
+        name if name.is_empty() => "each drive".to_owned(),
+        name => name,
+    }
 }
 
 fn half_width(value: &Value) -> String {
