@@ -73,7 +73,8 @@ impl Dossier {
         numbered.filter(move |(_, cell)| cell.coordinate("table") == Some(table)).map(|(at, _)| at)
     }
 
-    /// How the value of a coordinate is printed in one table: some words mean another thing in each.
+    /// How the value of a coordinate is printed in one table: some words mean another thing in
+    /// each.
     pub fn word_in(&self, table: &str, key: &str, value: &str) -> String {
         let own = self.file.words.get(&format!("{table}[{key}={value}]"));
         own.cloned().unwrap_or_else(|| self.word(key, value))

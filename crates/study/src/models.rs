@@ -17,7 +17,8 @@ use target::catalog::Catalog;
 /// What the models say of a study.
 #[derive(Clone, Debug)]
 pub struct Models {
-    /// Beside each cell: the modelled value, or why there is none. `None` where nothing stands for the cell, and
+    /// Beside each cell: the modelled value, or why there is none. `None` where nothing stands for
+    /// the cell, and
     /// where all that it follows from is printed.
     pub values: Vec<Option<Result<f64, String>>>,
     /// The same, for expressions.

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! A setting that was not varied is no coordinate of a reading: its value then stands at every printed cell that differs in that setting
-//! alone, and a claim about the setting finds nothing. The file system is always one: a study that had one only is compared with
+//! alone, and a claim about the setting finds nothing. The file system is always one: a study that
+//! had one only is compared with
 //! whatever the user has, by its name; one that had several with its like alone.
 
 use crate::{
@@ -60,7 +61,8 @@ struct Reading {
 /// What to know before a value is believed.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Origin {
-    /// What the rate is the rate of: a word for a table, and its phrase. `drive`, `synced`, `cache`...
+    /// What the rate is the rate of: a word for a table, and its phrase. `drive`, `synced`,
+    /// `cache`...
     pub means: Vec<(String, String)>,
     /// Those of the cell and of its target.
     pub flags: Vec<Flag>,
@@ -174,7 +176,8 @@ pub struct Yours {
 }
 
 impl Yours {
-    /// From the records, each with the method of the study that it ran, and what the user knows of the drive.
+    /// From the records, each with the method of the study that it ran, and what the user knows of
+    /// the drive.
     pub fn of(dossier: &Dossier, runs: &[(&On, &Record)], known: &Known) -> Self {
         let readings: Vec<Reading> =
             runs.iter().flat_map(|(on, record)| readings(on, record)).collect();
@@ -285,7 +288,8 @@ fn readings(on: &On, record: &Record) -> Vec<Reading> {
     record.cells.iter().filter_map(one).collect()
 }
 
-/// What files lie on where they were measured; `raw` where there are none. `None` where nobody knows.
+/// What files lie on where they were measured; `raw` where there are none. `None` where nobody
+/// knows.
 fn file_system(target: &TargetInfo) -> Option<String> {
     let of_model = || {
         let layer = target.stack.iter().find(|layer| layer.kind == "file_system")?;
@@ -343,7 +347,8 @@ impl Reading {
         metrics.into_iter().filter_map(value).collect()
     }
 
-    /// Whether it did what a printed cell stands for: nothing that both tell of is different but for `apart`, and
+    /// Whether it did what a printed cell stands for: nothing that both tell of is different but
+    /// for `apart`, and
     /// somebody measured it.
     fn compares(&self, printed: &Cell, apart: &[&str]) -> bool {
         let differs = |(key, value): (&String, &String)| {
@@ -518,7 +523,8 @@ mod tests {
         record
     }
 
-    /// A rate that was measured stood in the makers' row, on ext2 that the user did not have, at 1 MiB alone of all
+    /// A rate that was measured stood in the makers' row, on ext2 that the user did not have, at 1
+    /// MiB alone of all
     /// sizes; and what followed from it had lost its flags.
     #[test]
     fn makers_rows_take_nothing_measured_and_every_size_is_shown_with_its_flags() {

@@ -1,4 +1,5 @@
-//! Whether a matrix has room where it is to take place, and what it writes there, before anything is touched.
+//! Whether a matrix has room where it is to take place, and what it writes there, before anything
+//! is touched.
 
 use super::{MatrixArguments, ground, ground::Ground, offer_under, orders, usable_percent, wear};
 use crate::run::{Foreseen, Order};
@@ -11,14 +12,16 @@ use lab::{
 };
 use study::matrix::Configuration;
 
-/// What a file system's mkfs asks for at least, bytes: mkfs.xfs(8) since 5.19, and btrfs' two chunks of
+/// What a file system's mkfs asks for at least, bytes: mkfs.xfs(8) since 5.19, and btrfs' two
+/// chunks of
 /// metadata with its superblocks.
 const SMALLEST: [(&str, u64); 2] = [("xfs", 300 << 20), ("btrfs", 114 << 20)];
 
 /// Plans every method for the place, and does nothing.
 ///
 /// # Errors
-/// A place that is none, and one that is too small for a file system or a method, with the size that is needed.
+/// A place that is none, and one that is too small for a file system or a method, with the size
+/// that is needed.
 pub fn foresee(arguments: &MatrixArguments) -> Result<Foreseen> {
     let configurations = arguments.axes()?.configurations();
     let ground = ground(arguments)?;

@@ -328,7 +328,8 @@ struct Bench<'a> {
     cuts: Vec<Option<Cut>>,
     /// What the drive said of its write cache, one list a configuration, each sentence once.
     caches: Vec<Vec<String>>,
-    /// What a flush costs, by the settings that decide whether it arrives: it is asked in the first turn of each.
+    /// What a flush costs, by the settings that decide whether it arrives: it is asked in the
+    /// first turn of each.
     flush_costs: BTreeMap<String, Option<FlushCost>>,
     clock: Clock,
     voice: Voice,

@@ -11,7 +11,8 @@ use study::matrix::Configuration;
 /// Half of a file system's files are written again before it is filled: filling one writes its size and half of that.
 const CHURN_FACTOR: f64 = 1.5;
 
-/// Most bytes that all turns of a matrix write. `device_bytes` is the size of what the configurations are put on; a method that
+/// Most bytes that all turns of a matrix write. `device_bytes` is the size of what the
+/// configurations are put on; a method that
 /// writes twice as much as another counts for twice.
 pub fn all_bytes(
     arguments: &MatrixArguments,
@@ -19,7 +20,8 @@ pub fn all_bytes(
     plans: &[Plan],
     device_bytes: u64,
 ) -> u128 {
-    // A plan's bytes are those of all its passes on one target, which is filled once; here it is new in each round.
+    // A plan's bytes are those of all its passes on one target, which is filled once; here it is
+    // new in each round.
     let again = |plan: &Plan| {
         let rounds = u128::from(arguments.passes.saturating_sub(1));
         u128::from(plan.fill) * u128::from(plan.span_bytes) * rounds

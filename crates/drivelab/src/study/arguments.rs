@@ -95,7 +95,8 @@ pub struct StudyArguments {
     #[arg(long, value_name = "129EUR", requires = "yours", help_heading = "On a target of yours")]
     pub price: Vec<String>,
 
-    /// Its data sheet, for what the study holds against makers' figures: a file (docs/spec-format.md),
+    /// Its data sheet, for what the study holds against makers' figures: a file
+    /// (docs/spec-format.md),
     /// a drive of the catalog, or `catalog` for what it has of the drive measured
     #[arg(
         long,

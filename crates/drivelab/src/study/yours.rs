@@ -68,7 +68,8 @@ pub fn print(page: &mut Page, dossier: &Dossier, measured: &Measured, store: &st
     }
 }
 
-/// How to read the tables: what stands in them of the user's, in which words, and what holds for all of it.
+/// How to read the tables: what stands in them of the user's, in which words, and what holds for
+/// all of it.
 fn legend(dossier: &Dossier, measured: &Measured, yours: &Yours) -> Vec<String> {
     let mut lines = vec![
         "yours: median of passes and half of its 95 % interval; the others as printed.".to_owned(),
@@ -245,7 +246,8 @@ fn of_group(dossier: &Dossier, group: &[&TableFile], yours: &Yours) -> Vec<Table
     metrics.iter().filter_map(one).collect()
 }
 
-/// Where a value or a printed cell stands among the rows. The file system tells nothing where there is one only.
+/// Where a value or a printed cell stands among the rows. The file system tells nothing where
+/// there is one only.
 fn row_at(at: &Coordinates, one_file_system: bool) -> Row {
     ROWS.map(|key| match (key, at.get(key)) {
         ("fs", _) if one_file_system => None,
@@ -254,7 +256,8 @@ fn row_at(at: &Coordinates, one_file_system: bool) -> Row {
     })
 }
 
-/// Rows by what was done, columns by device. What makers specify has rows of its own, in which nothing measured stands.
+/// Rows by what was done, columns by device. What makers specify has rows of its own, in which
+/// nothing measured stands.
 fn beside_printed(
     dossier: &Dossier,
     group: &[&TableFile],

@@ -119,7 +119,8 @@ fn a_study_of_file_systems_in_a_directory_takes_the_one_that_is_there_and_says_s
     assert_eq!(names.len(), 1, "{text}");
 }
 
-/// 13,102 MB/s of the page cache stood beside a disk's 84, in the row "specified" too, under "% of spec." where the
+/// 13,102 MB/s of the page cache stood beside a disk's 84, in the row "specified" too, under "% of
+/// spec." where the
 /// study has percent of sequential, on ext2, and at one of the sizes that were measured.
 #[test]
 fn a_study_in_a_directory_says_what_each_rate_is_the_rate_of() {
@@ -175,7 +176,8 @@ fn a_study_with_a_price_and_a_data_sheet_fills_the_columns_of_both() {
     assert_one_sentence(&refused.stderr, &["has no currency"]);
 }
 
-/// On a device of 1 GiB the first method was measured; then the second found no room, and nothing was printed.
+/// On a device of 1 GiB the first method was measured; then the second found no room, and nothing
+/// was printed.
 #[test]
 fn sizes_and_bytes_of_all_methods_are_looked_at_before_the_first_byte() {
     let bench = Bench::new();

@@ -129,7 +129,8 @@ pub fn run(
 /// caller: a file system just made, a cache just switched. The tested area is filled first. When all turns are over,
 /// or one failed, [`conclude`] closes the record.
 ///
-/// `flush_cost` is what an earlier turn found of the same drive under settings that treat flushes alike. Without, it is
+/// `flush_cost` is what an earlier turn found of the same drive under settings that treat flushes
+/// alike. Without, it is
 /// asked where durable writes need it, and left there for the next turn.
 ///
 /// # Errors
