@@ -4,7 +4,7 @@ mod destination;
 
 pub use destination::Destination;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use record::Store;
 use report::terminal::{Characters, Color, Style};
 use rustix::{
@@ -160,8 +160,27 @@ pub fn open_store(named: Option<&Path>) -> Result<Store> {
         Some(path) => PathBuf::from(path),
         None => record::default_path(|name| std::env::var_os(name))?,
     };
+    refuse_address(&path)?;
     host::missing::refuse_in_kernels_place(&path).context("--store")?;
     Ok(Store::open(&path)?)
+}
+
+/// Refuses `postgresql://host/base` and every other address: a store is a file.
+///
+/// # Errors
+/// An address, with the cure.
+pub fn refuse_address(path: &Path) -> Result<()> {
+    let text = path.to_string_lossy();
+    let Some((scheme, _)) = text.split_once("://") else { return Ok(()) };
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "+-.".contains(letter);
+    let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+        && scheme.chars().all(is_letter);
+    ensure!(
+        !is_scheme,
+        "--store {text}: a history is a file of this machine, and {scheme}:// is an address: \
+         name a path, such as ./history.db"
+    );
+    Ok(())
 }
 
 /// Writes a file that the user named, whole or not at all: see [`Destination`].
@@ -204,6 +223,19 @@ pub fn with_paths(mut object: Value, paths: &[(&str, &Path)]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_is_no_store() {
+        let refused = |path: &str| refuse_address(Path::new(path)).is_err();
+        for address in
+            ["postgresql://db/lab", "mysql://a", "https://a/b", "file:///tmp/a", "s3+x://b"]
+        {
+            assert!(refused(address), "{address}");
+        }
+        for path in ["history.db", "/tmp/a.db", "./a://b", "a:b", "/x/y://z", "://a", "1://a"] {
+            assert!(!refused(path), "{path}");
+        }
+    }
 
     #[test]
     fn a_store_in_a_command_is_one_word_for_a_shell() {

@@ -28,6 +28,7 @@ pub fn web(arguments: &WebArguments) -> Result<ExitCode> {
         Some(path) => path.clone(),
         None => record::default_path(|name| std::env::var_os(name))?,
     };
+    output::refuse_address(&store)?;
     // A history that cannot be shown is said here and not on every page. Its runs that were killed are closed, as every verb
     // does; from here on nothing writes.
     if store.exists() {

@@ -66,6 +66,12 @@ impl Book {
         }
     }
 
+    /// Adds a fact of the one device that the book is about.
+    pub(crate) fn put_fact(&mut self, fact: &str, number: f64) {
+        self.tables.insert(fact.to_owned());
+        self.put([("table".to_owned(), fact.to_owned())].into(), Ok(number));
+    }
+
     /// Adds a figure, or the reason why there is none.
     pub fn put(&mut self, at: Coordinates, number: Result<f64, String>) {
         self.entries.push(Entry { at, number });

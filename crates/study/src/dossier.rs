@@ -60,7 +60,7 @@ impl Dossier {
         let computed = derive(&file, &cells, &printed, Gaps::Wrong)
             .map_err(bad)?
             .into_iter()
-            .map(|value| value.and_then(Result::ok))
+            .map(|value| Some(value?.ok()?.number))
             .collect();
         let notes = notes(&file, &cells, &printed).map_err(bad)?;
         let figures = file.figures.iter().map(|figure| drawn(figure, &cells, &printed));
@@ -77,6 +77,13 @@ impl Dossier {
     pub fn of_table<'d>(&'d self, table: &'d str) -> impl Iterator<Item = usize> + 'd {
         let numbered = self.cells.iter().enumerate();
         numbered.filter(move |(_, cell)| cell.coordinate("table") == Some(table)).map(|(at, _)| at)
+    }
+
+    /// How the value of a coordinate is printed in one table: some words mean another thing in
+    /// each.
+    pub fn word_in(&self, table: &str, key: &str, value: &str) -> String {
+        let own = self.file.words.get(&format!("{table}[{key}={value}]"));
+        own.cloned().unwrap_or_else(|| self.word(key, value))
     }
 
     /// How the value of a coordinate is printed.
@@ -114,19 +121,9 @@ pub(crate) enum Gaps {
     Expected,
 }
 
-/// Beside each cell that a table derives: its value from the figures of `book`, or why there is none.
+/// Beside each cell that a table derives: its value from the figures of `book` and which they are,
+/// or why there is none.
 pub(crate) fn derive(
-    file: &StudyFile,
-    cells: &[Cell],
-    book: &Book,
-    gaps: Gaps,
-) -> Result<Vec<Option<Result<f64, String>>>, String> {
-    let derived = derive_values(file, cells, book, gaps)?.into_iter();
-    Ok(derived.map(|value| Some(value?.map(|value| value.number))).collect())
-}
-
-/// The same with the figures that each value was made of.
-pub(crate) fn derive_values(
     file: &StudyFile,
     cells: &[Cell],
     book: &Book,

@@ -94,6 +94,8 @@ pub struct On {
     /// Settings of every cell, as `drivelab run --set` takes them.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
+    /// Size of the tested area, where the method's own would write more than a first look is worth.
+    pub size: Option<String>,
     /// The configuration that its cells get.
     #[serde(default)]
     pub config: String,

@@ -49,4 +49,4 @@ pub use models::{Models, in_parallel};
 pub use published::{BadFigure, Figure, Study, read};
 pub use resist::{Resist, resists};
 pub use trial::{Effort, Outcome, TrialError, run};
-pub use yours::Yours;
+pub use yours::{Known, Yours};

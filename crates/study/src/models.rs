@@ -2,7 +2,7 @@
 
 use crate::{
     Basis, Beside, Book, Cell, Dossier, Effort, ErrorSummary, Printed, Setup, Trial, basis,
-    dossier::{Gaps, derive_values},
+    dossier::{Gaps, derive},
     expression::{Coordinates, Value},
     relative_error, setup, trial,
 };
@@ -17,7 +17,8 @@ use target::catalog::Catalog;
 /// What the models say of a study.
 #[derive(Clone, Debug)]
 pub struct Models {
-    /// Beside each cell: the modelled value, or why there is none. `None` where nothing stands for the cell.
+    /// Beside each cell: the modelled value, or why there is none. `None` where nothing stands for
+    /// the cell.
     pub values: Vec<Option<Result<f64, String>>>,
     /// Beside each cell: whether its modelled value was fitted on what is printed, or rests on
     /// values that were. `None` where nothing was modelled, or something of ours that is no model
@@ -49,7 +50,7 @@ impl Models {
             cells.map(|(cell, value)| value.as_ref().and_then(|_| basis(cell))).collect();
         bandwidths(&dossier.cells, &mut values, &mut bases);
         let book = book(dossier, &values);
-        let derived = derive_values(&dossier.file, &dossier.cells, &book, Gaps::Wrong);
+        let derived = derive(&dossier.file, &dossier.cells, &book, Gaps::Wrong);
         let derived = derived.expect("the printed book derives");
         let places = dossier.cells.iter().zip(&bases);
         let places: BTreeMap<Coordinates, Basis> =

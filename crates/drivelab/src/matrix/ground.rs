@@ -3,6 +3,7 @@
 
 use anyhow::{Context, Result, anyhow, bail};
 use block::display_bytes;
+use engine::Clock;
 use host::{
     Consent, Directory, ErrorKind, HostError, Ledger, Permit, Presence, Program, Reserved, Roots,
     guard::{self, Identity},
@@ -10,9 +11,11 @@ use host::{
     ledger::{Change, Mark},
     setting::{Switch, WriteCache},
 };
+use record::TargetInfo;
 use std::{
     ffi::OsStr,
-    fs, io,
+    fs,
+    io::{self, Seek, SeekFrom},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
@@ -136,6 +139,43 @@ impl Ground {
                  reset of the drive: run it again"
             )
         }))
+    }
+
+    /// What the configurations are put on, bytes.
+    pub fn bytes(&self) -> Result<u64> {
+        match self {
+            Self::Loop { bytes, .. } => Ok(*bytes),
+            Self::Device { device, .. } => {
+                let opened = fs::File::open(device.path());
+                let end = opened.and_then(|mut device| device.seek(SeekFrom::End(0)));
+                end.with_context(|| format!("cannot look at {}", device.path().display()))
+            }
+            Self::Model { text } => {
+                let stack: Stack = text.strip_prefix("model:").expect("a model's text").parse()?;
+                Ok(target::stack::open(&stack, &Catalog::load()?, 0)?.contract().capacity_bytes)
+            }
+        }
+    }
+
+    /// What is known of the drive; `None` where a file stands for it.
+    pub fn info(&self) -> Result<Option<TargetInfo>> {
+        let text = match self {
+            Self::Loop { .. } => return Ok(None),
+            Self::Device { device, .. } => TargetText::Path(device.path().to_owned()),
+            Self::Model { text } => TargetText::of_word(text.as_ref())?,
+        };
+        let permission = Permission { reads_only: true, ..Permission::default() };
+        let target = target::open(&text, &permission, Clock::start(), 0)?;
+        Ok(Some(target.info().clone()))
+    }
+
+    /// Which it is, in a word.
+    pub fn describe_short(&self) -> String {
+        match self {
+            Self::Loop { .. } => "the loop device of --loop-size".to_owned(),
+            Self::Device { device, .. } => device.path().display().to_string(),
+            Self::Model { text } => text.clone(),
+        }
     }
 
     /// What stands above the tables.

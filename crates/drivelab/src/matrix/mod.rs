@@ -3,6 +3,7 @@
 //! ```text
 //!   arguments -> study::matrix::Axes -> configurations, classes       matrix/arguments
 //!   Ground: loop device | block device | model over NBD               matrix/ground
+//!   sizes, room, bytes written, before the first of them              matrix/foresee, wear
 //!   for each round, in a new order, for each configuration:
 //!     attach, wipe, settings, mkfs, mount      through host::Ledger   matrix/ground, stage
 //!     fill to the wanted share                                        matrix/age
@@ -17,6 +18,7 @@ pub mod arguments;
 mod configured;
 mod cut;
 mod dry;
+mod foresee;
 mod ground;
 mod page;
 mod stage;
@@ -24,6 +26,7 @@ mod watch;
 mod wear;
 
 pub use arguments::MatrixArguments;
+pub use foresee::foresee;
 
 use crate::{
     complaint, interrupt, output,
@@ -40,15 +43,16 @@ use ground::{Attached, Ground};
 use host::{Consent, Directory, Ledger, Roots};
 use lab::{
     plan::Plan,
-    runner::{self, RunError, Turn},
+    runner::{self, FlushCost, RunError, Turn},
     target::{Offer, Target},
     workload::OnError,
 };
-use record::{Cell, FailedCell, IoErrors, Record, State, TargetInfo, Warning};
+use record::{Cell, FailedCell, Flag, IoErrors, Record, State, TargetInfo, Warning};
 use report::document::Document;
 use stage::Ready;
 use std::{
     cell::RefCell,
+    collections::BTreeMap,
     path::{Path, PathBuf},
     process::ExitCode,
     rc::Rc,
@@ -65,6 +69,8 @@ use watch::{Voice, Watch};
 const USABLE_PERCENT: u64 = 85;
 /// Bytes of an ext file system for each inode, as mke2fs.conf(5) has it by default; others make inodes as they need them.
 const BYTES_PER_INODE: u64 = 16 << 10;
+/// A path that is not so many times as fast as a cell has its part in the cell's rate.
+const FLOOR_FACTOR: f64 = 5.0;
 /// Memory behind the path whose own floor is measured.
 const FLOOR_BYTES: u64 = 4 << 30;
 
@@ -146,6 +152,7 @@ pub fn measure(arguments: &MatrixArguments) -> Result<Option<Measured>> {
     host::directory::check_way(place.parent().expect("it lies in TMPDIR"))
         .map_err(|error| anyhow!("{error}: set TMPDIR to a directory of root's, such as /run"))?;
     ground.check(&configurations)?;
+    foresee::plans(&ground, &configurations, &orders)?;
     if cuts_power(&ground, arguments) {
         for program in configurations.iter().filter_map(|one| cut::checker(one, Path::new(""))) {
             let required = program.require();
@@ -285,6 +292,19 @@ pub struct Floor {
     pub iops: f64,
 }
 
+impl Floor {
+    /// Whether the path under the cell is not five times as fast as the cell, or was slower.
+    fn is_near(&self, configuration: &Configuration, cell: &Cell) -> bool {
+        let is_of = self.fs == configuration.fs() && self.cell == cell.name;
+        is_of && cell.iops * FLOOR_FACTOR > self.iops
+    }
+
+    /// Whether the path by itself was slower than the cell, which lies at its end.
+    pub fn is_above(&self, configuration: &Configuration, cell: &Cell) -> bool {
+        self.is_near(configuration, cell) && cell.iops > self.iops
+    }
+}
+
 /// What a power cut left of a configuration.
 #[derive(Clone)]
 pub enum Cut {
@@ -308,6 +328,9 @@ struct Bench<'a> {
     cuts: Vec<Option<Cut>>,
     /// What the drive said of its write cache, one list a configuration, each sentence once.
     caches: Vec<Vec<String>>,
+    /// What a flush costs, by the settings that decide whether it arrives: it is asked in the
+    /// first turn of each.
+    flush_costs: BTreeMap<String, Option<FlushCost>>,
     clock: Clock,
     voice: Voice,
     watch: Watch,
@@ -394,6 +417,7 @@ impl<'a> Bench<'a> {
             floors: Vec::new(),
             cuts: configurations.iter().map(|_| None).collect(),
             caches: vec![Vec::new(); configurations.len()],
+            flush_costs: BTreeMap::new(),
             clock,
             voice,
             watch,
@@ -514,7 +538,8 @@ impl<'a> Bench<'a> {
             let opened = self.open(configuration, attached, &path, &permission)?;
             let mut target = Configured::new(opened, &configuration.to_string(), cache_is_off);
             let (plan, record) = (&self.plans[at], &mut self.records[at]);
-            runner::run_turn(plan, turn, &mut target, record, &mut self.watch)?;
+            let known = self.flush_costs.entry(flushed_by(configuration)).or_default();
+            runner::run_turn(plan, turn, &mut target, record, &mut self.watch, known)?;
         }
         self.note_cache(turn.target, self.ground.cache_that_moved(configuration)?);
         Ok(())
@@ -593,7 +618,8 @@ impl<'a> Bench<'a> {
             let turn = Turn { target: 0, pass: 0 };
             // It is no run of its own: nobody keeps it.
             let mut apart = Apart(&mut self.watch);
-            runner::run_turn(&self.plans[at], turn, &mut target, &mut record, &mut apart)?;
+            let plan = &self.plans[at];
+            runner::run_turn(plan, turn, &mut target, &mut record, &mut apart, &mut None)?;
             for cell in record.cells {
                 let fs = configuration.fs().to_owned();
                 self.floors.push(Floor { fs, cell: cell.name, iops: cell.iops });
@@ -614,8 +640,12 @@ impl<'a> Bench<'a> {
         };
         for (plan, record) in self.plans.iter().zip(&mut self.records) {
             for cell in &mut record.cells {
-                for (axis, level) in self.configurations[cell.target].levels() {
+                let configuration = &self.configurations[cell.target];
+                for (axis, level) in configuration.levels() {
                     cell.coordinates.insert(axis.name().to_owned(), level.into());
+                }
+                if self.floors.iter().any(|floor| floor.is_near(configuration, cell)) {
+                    cell.flags.push(Flag::PathFloor);
                 }
             }
             for (target, cut) in record.targets.iter_mut().zip(&self.cuts) {
@@ -718,6 +748,12 @@ fn offer_under(configuration: &Configuration, device: &Offer) -> Offer {
 fn usable_percent(configurations: &[Configuration]) -> u64 {
     let filled = configurations.iter().map(fill_percent).filter(|percent| *percent > 0).min();
     filled.map_or(USABLE_PERCENT, |least| USABLE_PERCENT.min(u64::from(least) / 2))
+}
+
+/// What decides whether a flush arrives at the drive: where it sets out, and what passes it on.
+fn flushed_by(configuration: &Configuration) -> String {
+    let axes = [Axis::Fs, Axis::Mount, Axis::KernelFlush, Axis::WriteCache];
+    axes.map(|axis| configuration.level(axis).unwrap_or_default()).join("|")
 }
 
 fn fill_percent(configuration: &Configuration) -> u32 {

@@ -21,9 +21,6 @@ use study::matrix::{
     ignores_direct_io, pivot, printed,
 };
 
-/// Below this share of the path's own floor a cell says more about the path than about the drive.
-const FLOOR_FACTOR: f64 = 5.0;
-
 const EFFECT_HEADS: [&str; 8] =
     ["setting", "level", "against", "effect", "95 % from", "to", "least", "most"];
 
@@ -206,8 +203,8 @@ impl Matrix<'_> {
             if ignores_direct_io(one) && cell.io.starts_with("direct") {
                 notes.push("O_DIRECT goes through the page cache".to_owned());
             }
-            if self.is_near_the_floor(one, cell) {
-                notes.push("near the path's floor".to_owned());
+            if self.floors.iter().any(|floor| floor.is_above(one, cell)) {
+                notes.push("faster than the path by itself".to_owned());
             }
             let printed =
                 self.drive.as_deref().and_then(|drive| printed(drive, one, cell.block_bytes));
@@ -318,13 +315,9 @@ impl Matrix<'_> {
         let title =
             "The path's own floor: memory that answers at once, by the same NBD, FUSE and loop"
                 .to_owned();
-        let line = "Nothing is subtracted; cells within five times of it are marked.".to_owned();
+        let line = "Nothing is subtracted; cells within five times of it, and beyond it, have the flag path_floor."
+            .to_owned();
         vec![Block::Table(Table { title, rows, columns }), Block::Text(line)]
-    }
-
-    fn is_near_the_floor(&self, configuration: &Configuration, cell: &Cell) -> bool {
-        let fits = |floor: &&Floor| floor.fs == configuration.fs() && floor.cell == cell.name;
-        self.floors.iter().find(fits).is_some_and(|floor| cell.iops * FLOOR_FACTOR > floor.iops)
     }
 }
 

@@ -11,8 +11,26 @@ use study::matrix::Configuration;
 /// Half of a file system's files are written again before it is filled: filling one writes its size and half of that.
 const CHURN_FACTOR: f64 = 1.5;
 
-/// Refuses a matrix that would write the whole drive more than once, unless it was agreed to. `device_bytes` is the size of what
-/// the configurations are put on; a method that writes twice as much as another counts for twice.
+/// Most bytes that all turns of a matrix write. `device_bytes` is the size of what the
+/// configurations are put on; a method that
+/// writes twice as much as another counts for twice.
+pub fn all_bytes(
+    arguments: &MatrixArguments,
+    configurations: &[Configuration],
+    plans: &[Plan],
+    device_bytes: u64,
+) -> u128 {
+    // A plan's bytes are those of all its passes on one target, which is filled once; here it is
+    // new in each round.
+    let again = |plan: &Plan| {
+        let rounds = u128::from(arguments.passes.saturating_sub(1));
+        u128::from(plan.fill) * u128::from(plan.span_bytes) * rounds
+    };
+    let measured = plans.iter().map(|plan| u128::from(plan.written_bytes_max) + again(plan)).sum();
+    written(configurations, measured, device_bytes, arguments.passes)
+}
+
+/// Refuses a matrix that would write the whole drive more than once, unless it was agreed to.
 pub fn check(
     arguments: &MatrixArguments,
     ground: &Ground,
@@ -26,13 +44,7 @@ pub fn check(
         Ground::Device { .. } => device_bytes,
         Ground::Loop { directory, .. } => bytes_total(directory)?,
     };
-    // A plan's bytes are those of all its passes on one target, which is filled once; here it is new in each round.
-    let again = |plan: &Plan| {
-        let rounds = u128::from(arguments.passes.saturating_sub(1));
-        u128::from(plan.fill) * u128::from(plan.span_bytes) * rounds
-    };
-    let measured = plans.iter().map(|plan| u128::from(plan.written_bytes_max) + again(plan)).sum();
-    let written = written(configurations, measured, device_bytes, arguments.passes);
+    let written = all_bytes(arguments, configurations, plans, device_bytes);
     if written > u128::from(drive_bytes) && !arguments.yes {
         bail!(
             "this matrix writes up to {} in {}, {:.1} times the drive below: name fewer settings or --passes, or add --yes",

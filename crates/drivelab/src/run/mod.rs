@@ -23,6 +23,7 @@ use block::{Rng, display_bytes};
 use engine::Clock;
 use host::{Consent, Roots};
 use lab::{
+    method::{CellBound, CellSpec},
     plan::Plan,
     runner::{self, RunError},
     target::{Access, Reset, Target, Time},
@@ -62,6 +63,50 @@ pub struct Measured {
     store: Option<PathBuf>,
 }
 
+/// What a run or a matrix would write, known before it is begun.
+pub struct Foreseen {
+    /// At most, bytes: fills and all passes.
+    pub written_bytes: u64,
+    /// Whether there is anything that writing could wear.
+    pub wears: bool,
+    /// Whether some cells are bound by time alone, so that fewer bytes make them shorter.
+    pub is_shared: bool,
+    /// What has to be agreed to first, with the way to do so.
+    pub question: Option<String>,
+    /// What will be measured.
+    pub target: Option<TargetInfo>,
+}
+
+/// Looks at the target and plans, and does nothing.
+///
+/// # Errors
+/// A target that is not there or may not be written, and a plan for which it has no room.
+pub fn foresee(arguments: &RunArguments) -> Result<Foreseen> {
+    let order = Order::new(arguments)?;
+    let targets = open_targets(&order, &permission(arguments, &order), Clock::start())?;
+    let offers: Vec<_> = targets.iter().map(|target| target.offer()).collect();
+    let plan = Plan::new(order.method.clone(), &order.options, &offers)?;
+    let is_timed = |cell: &CellSpec| {
+        let unbound = matches!(cell.bound, CellBound::Time | CellBound::Exhaust);
+        cell.writes() && cell.tree.is_none() && unbound
+    };
+    let asks = must_ask(&plan, &targets) && !arguments.yes;
+    Ok(Foreseen {
+        written_bytes: plan.written_bytes_max,
+        wears: wears(&targets),
+        is_shared: plan.cells.iter().any(is_timed),
+        question: asks.then(|| question(&plan)),
+        target: targets.first().map(|target| target.info().clone()),
+    })
+}
+
+fn permission(arguments: &RunArguments, order: &Order) -> Permission {
+    Permission {
+        consent: Consent::typed(&arguments.destroy),
+        reads_only: order.options.reads_only || !order.writes(),
+    }
+}
+
 /// Measures and keeps the run. `None` where only the plan was asked for: it is printed.
 pub fn measure(arguments: &RunArguments) -> Result<Option<Measured>> {
     // A plan that is only printed needs no history, and leaves none.
@@ -81,11 +126,7 @@ pub fn measure(arguments: &RunArguments) -> Result<Option<Measured>> {
         None => Order::new(arguments)?,
     };
     let clock = Clock::start();
-    let permission = Permission {
-        consent: Consent::typed(&arguments.destroy),
-        reads_only: order.options.reads_only || !order.writes(),
-    };
-    let mut targets = open_targets(&order, &permission, clock)?;
+    let mut targets = open_targets(&order, &permission(arguments, &order), clock)?;
     // What the user says of the targets is read before the first byte, not after the last.
     let mut infos: Vec<TargetInfo> = targets.iter().map(|target| target.info().clone()).collect();
     let named = Named::of_targets(&infos);
@@ -109,13 +150,7 @@ pub fn measure(arguments: &RunArguments) -> Result<Option<Measured>> {
         check_purge(&targets)?;
     }
     if must_ask(&plan, &targets) && !arguments.yes && earlier.is_none() {
-        bail!(
-            "this plan writes up to {}, {:.0} times the tested area of {}: look at it with --dry-run, then add \
-             --yes, or limit it with --max-written",
-            display_bytes(plan.written_bytes_max),
-            plan.written_bytes_max as f64 / plan.span_bytes as f64,
-            display_bytes(plan.span_bytes)
-        );
+        bail!("{}", question(&plan));
     }
     let mut record = match earlier {
         Some(record) => record,
@@ -136,6 +171,16 @@ pub fn measure(arguments: &RunArguments) -> Result<Option<Measured>> {
 /// Whether the plan writes so much, to something that wears, that the user must agree first.
 fn must_ask(plan: &Plan, targets: &[Box<dyn Target>]) -> bool {
     wears(targets) && plan.must_ask()
+}
+
+fn question(plan: &Plan) -> String {
+    format!(
+        "this plan writes up to {}, {:.0} times the tested area of {}: look at it with --dry-run, then add \
+         --yes, or limit it with --max-written",
+        display_bytes(plan.written_bytes_max),
+        plan.written_bytes_max as f64 / plan.span_bytes as f64,
+        display_bytes(plan.span_bytes)
+    )
 }
 
 /// Whether there is anything that writing could wear.

@@ -26,6 +26,7 @@ Examples:
   drivelab study cmu2009 --claims         what it says, and whether its own figures say so
   drivelab study easyco2007 --on .        its method on the drive under this directory
   drivelab study easyco2007 --on model:sata-tlc
+  drivelab study cmu2009 --on . --price 129EUR --spec sheet.toml
   drivelab study latency2016 --loop .     ext4, XFS and raw on a loop device
   drivelab study latency2016 --on /dev/sdb --destroy S3Z9NX0M
   drivelab study martin2008 --loop . --dry-run   every command, nothing is done
@@ -84,6 +85,26 @@ pub struct StudyArguments {
     #[arg(long, value_name = "TIME", value_parser = parse_seconds, requires = "yours",
           help_heading = "On a target of yours")]
     pub max_time: Option<f64>,
+
+    /// Write no more than this, all methods and passes together; 8 GiB unless you say so
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, requires = "yours",
+          help_heading = "On a target of yours")]
+    pub max_written: Option<u64>,
+
+    /// What the drive cost, for the study's tables of prices, such as 129EUR
+    #[arg(long, value_name = "129EUR", requires = "yours", help_heading = "On a target of yours")]
+    pub price: Vec<String>,
+
+    /// Its data sheet, for what the study holds against makers' figures: a file
+    /// (docs/spec-format.md),
+    /// a drive of the catalog, or `catalog` for what it has of the drive measured
+    #[arg(
+        long,
+        value_name = "FILE|NAME",
+        requires = "yours",
+        help_heading = "On a target of yours"
+    )]
+    pub spec: Vec<OsString>,
 
     /// Let write cells overwrite the block device with this serial
     #[arg(long, value_name = "SERIAL", requires = "yours", help_heading = "On a target of yours")]

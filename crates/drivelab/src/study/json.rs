@@ -1,6 +1,9 @@
 //! Every value of a study as one JSON object; `docs/study-format.md` describes them.
 
-use super::{claims::because, on::Part};
+use super::{
+    claims::because,
+    on::{Measured, Part},
+};
 use serde_json::{Value, json};
 use study::{Beside, Dossier, Models, Printed};
 
@@ -46,7 +49,8 @@ pub fn cells(dossier: &Dossier, models: &Models) -> Vec<Value> {
 
 /// The user's values, each at the coordinates under which it was measured; the text is the run that has it, none where it was
 /// derived.
-pub fn yours(dossier: &Dossier, parts: &[Part]) -> Vec<Value> {
+pub fn yours(dossier: &Dossier, measured: &Measured) -> Vec<Value> {
+    let parts = &measured.parts;
     let run = |value: &study::yours::Value| {
         let is_measured = |part: &&Part| {
             value.interval.is_some()
@@ -62,10 +66,11 @@ pub fn yours(dossier: &Dossier, parts: &[Part]) -> Vec<Value> {
         json!({
             "study": dossier.study.name(), "table": table.id, "coordinates": coordinates, "kind": "yours",
             "value": value.number, "unit": table.unit, "text": run(value), "interval": value.interval,
-            "notes": [],
+            "means": value.origin.means.iter().map(|(_, phrase)| phrase).collect::<Vec<_>>(),
+            "flags": value.origin.flags, "notes": [],
         })
     };
-    super::yours::of(dossier, parts).values.iter().map(one).collect()
+    super::yours::of(dossier, measured).values.iter().map(one).collect()
 }
 
 /// All claims with their verdicts.

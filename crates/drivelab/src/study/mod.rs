@@ -5,12 +5,14 @@
 //!   study NAME        tables.rs   every table: published, computed, modelled, error
 //!   study --claims    claims.rs   every claim with its verdict
 //!   study --on        on.rs       its method on the user's target, by run or by matrix
+//!                     budget.rs   its sizes and bytes, all methods together, before
 //!                     yours.rs    the user's column beside the published drives, claims judged on it
 //!   study --json      json.rs     the same values, one object each
 //!   study --html      page.rs     the same as a page: charts (charts.rs), tables, claims, method
 //! ```
 
 pub mod arguments;
+mod budget;
 mod charts;
 mod claims;
 mod json;
@@ -109,15 +111,18 @@ fn on_target(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> 
     if let Some(path) = &arguments.html {
         Outputs::new(arguments.force).add(path, Format::Html, Vec::new())?;
     }
-    let Some(parts) = on::measure(dossier, arguments)? else {
+    if !arguments.dry_run {
+        drop(output::open_store(arguments.store.as_deref())?);
+    }
+    let Some(measured) = on::measure(dossier, arguments)? else {
         return Ok(ExitCode::SUCCESS);
     };
     let written = match &arguments.json {
-        Some(path) => write_json(path, &json::yours(dossier, &parts))?,
+        Some(path) => write_json(path, &json::yours(dossier, &measured))?,
         None => Written::ToFile,
     };
     if let Some(path) = &arguments.html {
-        let document = yours::document(dossier, &parts);
+        let document = yours::document(dossier, &measured);
         let mut outputs = Outputs::new(arguments.force);
         outputs.add(path, Format::Html, report::html::page(&document).into_bytes())?;
         outputs.write()?.iter().for_each(|line| output::talk!("{line}"));
@@ -127,20 +132,15 @@ fn on_target(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> 
         let style = output::style();
         let mut page = Page::new(&style);
         let store = output::store_option(arguments.store.as_deref());
-        yours::print(&mut page, dossier, &parts, &store);
+        yours::print(&mut page, dossier, &measured, &store);
         let mut text = page.finish();
-        for matrix in parts.iter().filter_map(on::Part::matrix) {
+        for matrix in measured.parts.iter().filter_map(on::Part::matrix) {
             text += &format!("\n{}", matrix.page);
         }
         printed = output::print(&text);
     }
-    for part in parts {
-        let code = part.conclude()?;
-        if code != ExitCode::SUCCESS {
-            return Ok(code);
-        }
-    }
-    printed.map(|()| ExitCode::SUCCESS)
+    let code = measured.conclude()?;
+    printed.map(|()| code)
 }
 
 /// Where JSON went: with nothing beside it, or to a file.

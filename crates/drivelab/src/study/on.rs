@@ -1,20 +1,23 @@
 //! A study's methods on a target of the user's, through the same machinery as `drivelab run` and `drivelab matrix`.
 //!
 //! ```text
-//!   [[on]] method, settings -> a directory, a file: run::measure
-//!                           -> a loop device, a block device, a model: matrix::measure, under the study's settings
-//!   records in the store -> study::Yours -> tables (yours.rs), JSON, page
+//!   [[on]] method, settings -> Order: a directory, a file: run's arguments
+//!                                     a loop device, a block device, a model: matrix' under the study's settings
+//!   all orders -> sizes, room, bytes written: refused or said, before the first byte     budget.rs
+//!   run::measure, matrix::measure: records in the store
+//!     -> study::Yours -> tables (yours.rs), JSON, page
 //! ```
 
-use super::arguments::StudyArguments;
+use super::{arguments::StudyArguments, budget};
 use crate::{
-    cli::{Cli, Verb},
+    cli::{Cli, RunArguments, Verb},
+    known::{Named, prices, sheets},
     matrix::{self, MatrixArguments},
-    run,
+    output, run,
 };
-use anyhow::{Result, bail};
+use anyhow::{Context, Error, Result, bail, ensure};
 use clap::Parser;
-use record::Record;
+use record::{Record, State, TargetInfo};
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
@@ -23,10 +26,20 @@ use std::{
     process::ExitCode,
 };
 use study::{
-    Dossier, On, Study,
+    Dossier, Known, On, Study,
     matrix::{Axes, Axis},
 };
 use target::TargetText;
+
+/// All that was measured, whatever its end was.
+pub struct Measured<'d> {
+    /// One a method that was begun; never empty.
+    pub parts: Vec<Part<'d>>,
+    /// What the user says of the drive.
+    pub known: Known,
+    /// What ended it before the last method.
+    failure: Option<Error>,
+}
 
 /// What was measured for one [`On`].
 pub struct Part<'d> {
@@ -34,12 +47,29 @@ pub struct Part<'d> {
     pub on: &'d On,
     /// What of the study's settings was not to be had, with reasons.
     pub left_out: Vec<String>,
-    measured: Measured,
+    outcome: Outcome,
 }
 
-enum Measured {
+enum Outcome {
     Run(Box<run::Measured>),
     Matrix(Box<matrix::Measured>),
+}
+
+/// A method of the study, ready to be measured.
+pub struct Ready<'d> {
+    /// The method and its settings.
+    pub on: &'d On,
+    /// By which verb.
+    pub order: Order,
+    left_out: Vec<String>,
+}
+
+/// What `run` or `matrix` are told.
+pub enum Order {
+    /// As it is.
+    Run(Box<RunArguments>),
+    /// Under the study's settings.
+    Matrix(Box<MatrixArguments>),
 }
 
 /// Where the user wants it measured.
@@ -55,21 +85,70 @@ enum Place {
 pub fn measure<'d>(
     dossier: &'d Dossier,
     arguments: &StudyArguments,
-) -> Result<Option<Vec<Part<'d>>>> {
+) -> Result<Option<Measured<'d>>> {
     let place = place(arguments)?;
-    let mut parts = Vec::new();
+    let mut orders = Vec::new();
     for on in &dossier.file.on {
-        let part = match place {
+        orders.push(match place {
             Place::Matrix if !on.matrix.is_empty() => in_matrix(on, dossier.study, arguments)?,
             _ if arguments.loop_directory.is_some() => bail!(
                 "--loop: {} does not compare file systems: use --on with the directory",
                 dossier.study.name()
             ),
             _ => as_it_is(on, dossier.study, arguments)?,
-        };
-        parts.extend(part);
+        });
     }
-    Ok((!parts.is_empty()).then_some(parts))
+    let budget::Kept { targets, writes } = budget::keep(dossier.study, &mut orders, arguments)?;
+    let known = known(&targets, arguments)?;
+    if !writes.is_empty() && !arguments.quiet {
+        output::talk!("{}", output::hanging("writes ", &writes).trim_end());
+    }
+    let mut measured = Measured { parts: Vec::new(), known, failure: None };
+    for Ready { on, order, left_out } in orders {
+        let outcome = match order {
+            Order::Run(order) => {
+                run::measure(&order).map(|run| run.map(|run| Outcome::Run(Box::new(run))))
+            }
+            Order::Matrix(order) => matrix::measure(&order)
+                .map(|matrix| matrix.map(|matrix| Outcome::Matrix(Box::new(matrix)))),
+        };
+        match outcome {
+            Ok(None) => {}
+            Ok(Some(outcome)) => measured.parts.push(Part { on, left_out, outcome }),
+            // What was measured before is not lost for it.
+            Err(error) if !measured.parts.is_empty() => {
+                measured.failure = Some(error.context(format!("method {}", on.method)));
+            }
+            Err(error) => return Err(error),
+        }
+        let ended = measured.parts.last().is_some_and(Part::was_interrupted);
+        if measured.failure.is_some() || ended {
+            break;
+        }
+    }
+    Ok((!measured.parts.is_empty()).then_some(measured))
+}
+
+/// What the user says of the one drive, read before anything is measured.
+fn known(targets: &[TargetInfo], arguments: &StudyArguments) -> Result<Known> {
+    let Some(target) = targets.first() else {
+        let is_asked = !arguments.price.is_empty() || !arguments.spec.is_empty();
+        ensure!(
+            !is_asked,
+            "--price and --spec are a drive's, and a loop device over a file is none: name one with --on, or leave them \
+             out"
+        );
+        return Ok(Known::default());
+    };
+    let only = std::slice::from_ref(target);
+    let named = Named::of_targets(only);
+    let mut prices = prices::given(&named, &arguments.price)?;
+    let mut sheets = sheets::of(&named, &arguments.spec)?.concat();
+    Ok(Known {
+        price: prices.pop().map(|(.., money)| money),
+        capacity_bytes: report::specification::capacity(target),
+        sheet: sheets.pop().flatten(),
+    })
 }
 
 fn place(arguments: &StudyArguments) -> Result<Place> {
@@ -86,10 +165,11 @@ fn place(arguments: &StudyArguments) -> Result<Place> {
 }
 
 /// By `drivelab run`.
-fn as_it_is<'d>(on: &'d On, study: Study, arguments: &StudyArguments) -> Result<Option<Part<'d>>> {
+fn as_it_is<'d>(on: &'d On, study: Study, arguments: &StudyArguments) -> Result<Ready<'d>> {
     let mut words = vec![OsString::from("drivelab"), OsString::from("run")];
     words.extend(common(on, study, arguments));
     words.extend(arguments.passes.map(|passes| format!("--passes={passes}").into()));
+    words.extend(arguments.price.iter().map(|price| format!("--price={price}").into()));
     words.extend(["--".into(), arguments.on.clone().expect("it was named")]);
     let Verb::Run(order) = Cli::try_parse_from(words)?.verb else {
         unreachable!("the words begin with run")
@@ -102,12 +182,11 @@ fn as_it_is<'d>(on: &'d On, study: Study, arguments: &StudyArguments) -> Result<
             axes.join(", ")
         ));
     }
-    let measured = run::measure(&order)?;
-    Ok(measured.map(|run| Part { on, left_out, measured: Measured::Run(Box::new(run)) }))
+    Ok(Ready { on, order: Order::Run(order), left_out })
 }
 
 /// By `drivelab matrix`, under those of the study's settings that are to be had.
-fn in_matrix<'d>(on: &'d On, study: Study, arguments: &StudyArguments) -> Result<Option<Part<'d>>> {
+fn in_matrix<'d>(on: &'d On, study: Study, arguments: &StudyArguments) -> Result<Ready<'d>> {
     let with = |axes: &BTreeMap<&str, String>| {
         let mut words = vec![OsString::from("drivelab"), OsString::from("matrix")];
         words.extend(common(on, study, arguments));
@@ -164,8 +243,7 @@ fn in_matrix<'d>(on: &'d On, study: Study, arguments: &StudyArguments) -> Result
     if on.matrix.contains_key("fs") && !axes.contains_key("fs") {
         bail!("{}", left_out.join("; "));
     }
-    let measured = matrix::measure(with(&axes)?.as_ref())?;
-    Ok(measured.map(|done| Part { on, left_out, measured: Measured::Matrix(Box::new(done)) }))
+    Ok(Ready { on, order: Order::Matrix(with(&axes)?), left_out })
 }
 
 /// What the matrix says of settings that the study had and this kernel has not.
@@ -181,15 +259,22 @@ fn gone(on: &On) -> Vec<String> {
 fn common(on: &On, study: Study, arguments: &StudyArguments) -> Vec<OsString> {
     let mut words =
         vec![format!("--method={}", on.method), format!("--label=study={}", study.name())];
-    for (key, value) in on.set.iter().chain(arguments.set.iter().map(|(key, value)| (key, value))) {
-        words.push(format!("--set={key}={value}"));
+    let mut settings = on.set.clone();
+    if let (Some(bytes), Some(file)) = (arguments.size, settings.get_mut("file")) {
+        // The file is all of the area that the study's method works on.
+        *file = bytes.to_string();
     }
-    words.extend(arguments.size.map(|bytes| format!("--size={bytes}")));
+    settings.extend(arguments.set.iter().cloned());
+    words.extend(settings.iter().map(|(key, value)| format!("--set={key}={value}")));
+    let size = arguments.size.map(|bytes| bytes.to_string()).or(on.size.clone());
+    words.extend(size.map(|size| format!("--size={size}")));
     words.extend(arguments.seed.map(|seed| format!("--seed={seed}")));
     words.extend(arguments.max_time.map(|seconds| format!("--max-time={seconds}s")));
     words.extend(arguments.on_error.iter().map(|what| format!("--on-error={what}")));
+    // Who names the bytes has agreed to them.
+    let agreed = arguments.yes || arguments.max_written.is_some();
     let switches =
-        [("--yes", arguments.yes), ("--dry-run", arguments.dry_run), ("--quiet", arguments.quiet)];
+        [("--yes", agreed), ("--dry-run", arguments.dry_run), ("--quiet", arguments.quiet)];
     words.extend(switches.iter().filter(|(_, is_on)| *is_on).map(|(flag, _)| (*flag).to_owned()));
     let mut words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
     words.extend(arguments.destroy.iter().map(|serial| option("--destroy=", serial)));
@@ -207,33 +292,53 @@ fn option(name: &str, value: impl AsRef<OsStr>) -> OsString {
 impl Part<'_> {
     /// What it left.
     pub fn record(&self) -> &Record {
-        match &self.measured {
-            Measured::Run(run) => &run.record,
-            Measured::Matrix(matrix) => &matrix.records[0],
+        match &self.outcome {
+            Outcome::Run(run) => &run.record,
+            Outcome::Matrix(matrix) => &matrix.records[0],
         }
     }
 
     /// Where it was measured, in words.
     pub fn place(&self) -> &str {
-        match &self.measured {
-            Measured::Run(run) => &run.record.targets[0].text,
-            Measured::Matrix(matrix) => &matrix.ground,
+        match &self.outcome {
+            Outcome::Run(run) => &run.record.targets[0].text,
+            Outcome::Matrix(matrix) => &matrix.ground,
         }
     }
 
     /// Every configuration with pivots and effects, where it was measured under several.
     pub fn matrix(&self) -> Option<&matrix::Measured> {
-        match &self.measured {
-            Measured::Run(_) => None,
-            Measured::Matrix(matrix) => Some(matrix),
+        match &self.outcome {
+            Outcome::Run(_) => None,
+            Outcome::Matrix(matrix) => Some(matrix),
         }
     }
 
+    fn was_interrupted(&self) -> bool {
+        self.record().state == State::Interrupted
+    }
+
     /// Its end.
+    fn conclude(self) -> Result<ExitCode> {
+        match self.outcome {
+            Outcome::Run(run) => run.conclude(),
+            Outcome::Matrix(matrix) => matrix.conclude(),
+        }
+    }
+}
+
+impl Measured<'_> {
+    /// The first end that was none by plan.
     pub fn conclude(self) -> Result<ExitCode> {
-        match self.measured {
-            Measured::Run(run) => run.conclude(),
-            Measured::Matrix(matrix) => matrix.conclude(),
+        for part in self.parts {
+            let code = part.conclude()?;
+            if code != ExitCode::SUCCESS {
+                return Ok(code);
+            }
+        }
+        match self.failure {
+            Some(error) => Err(error).context("what was measured before stands above"),
+            None => Ok(ExitCode::SUCCESS),
         }
     }
 }

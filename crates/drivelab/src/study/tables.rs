@@ -4,7 +4,7 @@ use report::{
     number,
     terminal::{Align, Page, Paint, Table},
 };
-use study::{Basis, Beside, Cell, Dossier, Models, Printed, TableFile, relative_error};
+use study::{Basis, Beside, Dossier, Models, Printed, TableFile, relative_error};
 
 /// An error beyond this is painted.
 const FAR: f64 = 0.1;
@@ -135,9 +135,9 @@ fn error(dossier: &Dossier, models: &Models, at: usize) -> Option<f64> {
 }
 
 /// A value of `table` as it prints them.
-pub fn text(table: &TableFile, cell: &Cell, value: f64) -> String {
-    match cell.coordinate("metric") {
-        Some("bytes_per_s") => number::bm_flash_bandwidth(value),
+pub fn text(table: &TableFile, metric: &str, value: f64) -> String {
+    match metric {
+        "bytes_per_s" => number::bm_flash_bandwidth(value),
         _ => {
             // Halves go up, as people round: a price of 23.125 is printed as 23.13.
             let scale = 10f64.powi(table.decimals as i32);
@@ -278,14 +278,19 @@ impl Sheet<'_> {
     }
 
     fn computed(&self, at: usize) -> Option<String> {
-        self.dossier.computed[at].map(|value| text(self.table, &self.dossier.cells[at], value))
+        self.dossier.computed[at].map(|value| self.text(at, value))
+    }
+
+    fn text(&self, at: usize, value: f64) -> String {
+        let metric = self.dossier.cells[at].coordinate("metric").unwrap_or_default();
+        text(self.table, metric, value)
     }
 
     /// Not where nothing in it was modelled.
     fn modelled(&self, at: usize) -> Option<String> {
         let value = *self.models.values[at].as_ref()?.as_ref().ok()?;
         let is_modelled = self.models.bases[at].is_some() || self.table.beside == Beside::Ours;
-        is_modelled.then(|| text(self.table, &self.dossier.cells[at], value))
+        is_modelled.then(|| self.text(at, value))
     }
 
     /// Of a model that has seen what is printed here.

@@ -1,29 +1,44 @@
 //! What the user measured of a study: tables with the user's column beside the published drives, claims judged on it, for the
 //! terminal and for a page.
 
-use super::{claims, on::Part, tables};
+use super::{
+    claims,
+    on::{Measured, Part},
+    tables,
+};
+use record::Flag;
 use report::{
-    chart::{Column, Entry, Table},
+    chart::{Column, Entry, Table, Unit},
     document::{Block, Document, Section},
     number,
     terminal::{Page, Paint, put_table},
 };
-use study::{Dossier, Printed, TableFile, Yours, yours::Value};
+use study::{
+    Cell, Dossier, Printed, TableFile, Yours,
+    expression::Coordinates,
+    yours::{SPECIFIED, Value, has_one_file_system},
+};
 
 /// The coordinates that tell rows of printed tables apart, in the order of their names.
-const ROWS: [&str; 7] = ["op", "block", "threads", "tool", "fs", "wc", "trim"];
+const ROWS: [&str; 8] = ["config", "op", "block", "threads", "tool", "fs", "wc", "trim"];
 /// Those that tell the columns of a table of the user's own apart.
 const COLUMNS: [&str; 4] = ["fs", "mount", "mkfs", "config"];
 
+/// What is smaller has five digits behind the point, whatever its table prints.
+const SMALL: f64 = 0.1;
+
+/// A row of a printed table.
+type Row = [Option<String>; ROWS.len()];
+
 /// All parts of a study, in its words.
-pub fn of(dossier: &Dossier, parts: &[Part]) -> Yours {
-    let runs: Vec<_> = parts.iter().map(|part| (part.on, part.record())).collect();
-    Yours::of(dossier, &runs)
+pub fn of(dossier: &Dossier, measured: &Measured) -> Yours {
+    let runs: Vec<_> = measured.parts.iter().map(|part| (part.on, part.record())).collect();
+    Yours::of(dossier, &runs, &measured.known)
 }
 
 /// Everything for a terminal.
-pub fn print(page: &mut Page, dossier: &Dossier, parts: &[Part], store: &str) {
-    let yours = of(dossier, parts);
+pub fn print(page: &mut Page, dossier: &Dossier, measured: &Measured, store: &str) {
+    let (parts, yours) = (&measured.parts, of(dossier, measured));
     page.heading(&format!("Yours: {}", parts[0].place()));
     for part in parts {
         let (id, method) = (&part.record().id, &part.on.method);
@@ -34,6 +49,9 @@ pub fn print(page: &mut Page, dossier: &Dossier, parts: &[Part], store: &str) {
     for text in left_out(parts) {
         page.hanging("left out: ", text, Paint::Alert);
     }
+    for text in failed(parts) {
+        page.hanging("failed: ", &text, Paint::Alert);
+    }
     let tables = tables(dossier, parts, &yours);
     if tables.is_empty() {
         page.line("None of its cells compares with a printed one.");
@@ -42,20 +60,84 @@ pub fn print(page: &mut Page, dossier: &Dossier, parts: &[Part], store: &str) {
         page.gap();
         put_table(page, table);
     }
-    legend(parts).iter().for_each(|line| page.line(line));
+    page.gap();
+    legend(dossier, measured, &yours).iter().for_each(|line| page.hanging("", line, Paint::Plain));
     if let Some(table) = judged(dossier, &yours) {
         page.gap();
         put_table(page, &table);
     }
 }
 
-fn legend(parts: &[Part]) -> Vec<&'static str> {
-    let mut lines =
-        vec!["yours: median of passes and half of its 95 % interval; the others as printed."];
-    if parts.iter().any(|part| !part.left_out.is_empty()) {
-        lines.push("Where a setting was left out, one value of yours stands in every row of it.");
+/// How to read the tables: what stands in them of the user's, in which words, and what holds for
+/// all of it.
+fn legend(dossier: &Dossier, measured: &Measured, yours: &Yours) -> Vec<String> {
+    let mut lines = vec![
+        "yours: median of passes and half of its 95 % interval; the others as printed.".to_owned(),
+    ];
+    let mut words: Vec<String> = Vec::new();
+    for (word, phrase) in yours.values.iter().flat_map(|value| &value.origin.means) {
+        let text = format!("{word}: {phrase}");
+        if !words.contains(&text) {
+            words.push(text);
+        }
+    }
+    if !words.is_empty() {
+        lines.push(format!(
+            "Rate of: {}. Below a row: the flags of your value in it.",
+            words.join("; ")
+        ));
+    }
+    let common = common_flags(yours);
+    if !common.is_empty() {
+        let meant = |flag: &Flag| format!("{flag}: {}", flag.meaning().trim_end_matches('.'));
+        let meant: Vec<String> = common.iter().map(meant).collect();
+        lines.push(format!("All that was measured of yours has the flags {}.", meant.join("; ")));
+    }
+    lines.extend(file_systems(dossier, yours));
+    if let Some(price) = &measured.known.price
+        && price.currency != "USD"
+    {
+        let currency = &price.currency;
+        lines.push(format!("Your prices are in {currency}; the study's as its tables say."));
+    }
+    if measured.parts.iter().any(|part| !part.left_out.is_empty()) {
+        lines.push(
+            "Where a setting was left out, one value of yours stands in every row of it."
+                .to_owned(),
+        );
     }
     lines
+}
+
+/// Which file systems compare, where the study had one and the user another.
+fn file_systems(dossier: &Dossier, yours: &Yours) -> Option<String> {
+    let mut pairs: Vec<String> = Vec::new();
+    for value in
+        yours.values.iter().filter(|value| has_one_file_system(dossier, &value.at["table"]))
+    {
+        let theirs = value.beside.iter().find_map(|at| dossier.cells[*at].coordinate("fs"));
+        let (Some(own), Some(theirs)) = (value.at.get("fs"), theirs) else { continue };
+        let pair = format!("yours on {own}, the study's on {theirs}");
+        if own != theirs && !pairs.contains(&pair) {
+            pairs.push(pair);
+        }
+    }
+    (!pairs.is_empty()).then(|| format!("File systems: {}.", pairs.join("; ")))
+}
+
+/// Flags of every value that was measured or follows from one.
+fn common_flags(yours: &Yours) -> Vec<Flag> {
+    let mut values = yours.values.iter().filter(|value| is_measured(value));
+    let mut common = values.next().map_or_else(Vec::new, |value| value.origin.flags.clone());
+    for value in values {
+        common.retain(|flag| value.origin.flags.contains(flag));
+    }
+    common
+}
+
+/// What the user said of the drive has neither.
+fn is_measured(value: &Value) -> bool {
+    !value.origin.means.is_empty() || !value.origin.flags.is_empty() || value.interval.is_some()
 }
 
 /// What was left out, each reason once.
@@ -69,9 +151,20 @@ fn left_out<'p>(parts: &'p [Part<'_>]) -> Vec<&'p str> {
     seen
 }
 
+/// Cells of a run that failed or had no room; a matrix tells of its own below.
+fn failed(parts: &[Part]) -> Vec<String> {
+    let runs = parts.iter().filter(|part| part.matrix().is_none()).map(Part::record);
+    runs.flat_map(|record| {
+        let failed = record.failed.iter().map(|cell| (&cell.name, &cell.reason));
+        let left_out = record.left_out.iter().map(|cell| (&cell.name, &cell.reason));
+        failed.chain(left_out).map(|(name, reason)| format!("{name}: {reason}"))
+    })
+    .collect()
+}
+
 /// The same as a page.
-pub fn document(dossier: &Dossier, parts: &[Part]) -> Document {
-    let yours = of(dossier, parts);
+pub fn document(dossier: &Dossier, measured: &Measured) -> Document {
+    let (parts, yours) = (&measured.parts, of(dossier, measured));
     let file = &dossier.file;
     let mut summary = vec![file.asks.clone()];
     summary.push(format!("Measured by drivelab on {}.", parts[0].place()));
@@ -79,9 +172,10 @@ pub fn document(dossier: &Dossier, parts: &[Part]) -> Document {
         summary.push(format!("Method {}: run {}.", part.on.method, part.record().id));
     }
     summary.extend(left_out(parts).iter().map(|text| format!("Left out: {text}.")));
+    summary.extend(failed(parts).iter().map(|text| format!("Failed: {text}.")));
     let mut blocks: Vec<Block> =
         tables(dossier, parts, &yours).into_iter().map(Block::Table).collect();
-    blocks.extend(legend(parts).iter().map(|line| Block::Text((*line).to_owned())));
+    blocks.extend(legend(dossier, measured, &yours).into_iter().map(Block::Text));
     let mut sections =
         vec![Section { title: "Yours beside the study's".to_owned(), sheet: "Yours", blocks }];
     if let Some(table) = judged(dossier, &yours) {
@@ -138,57 +232,149 @@ fn of_group(dossier: &Dossier, group: &[&TableFile], yours: &Yours) -> Vec<Table
             metrics.push(metric);
         }
     }
+    let common = common_flags(yours);
     let one = |metric: &&str| {
         let of_metric: Vec<&Value> = values().filter(|one| one.at["metric"] == **metric).collect();
         let titles: Vec<&str> = group.iter().map(|table| table.title.as_str()).collect();
-        let title = format!("{} ({})", titles.join("; "), dossier.word("metric", metric));
-        match group[0].published {
-            Some(_) => beside_printed(dossier, title, &of_metric),
-            None => Some(by_configuration(dossier, group[0], title, &of_metric)),
+        let unit = dossier.word_in(&group[0].id, "metric", metric);
+        let title = format!("{} ({unit})", titles.join("; "));
+        match group[0].published.is_some() || !group[0].facts.is_empty() {
+            true => beside_printed(dossier, group, title, &of_metric, &common),
+            false => Some(by_configuration(dossier, group[0], title, &of_metric, &common)),
         }
     };
     metrics.iter().filter_map(one).collect()
 }
 
-/// Rows by what was done, columns by device.
-fn beside_printed(dossier: &Dossier, title: String, values: &[&Value]) -> Option<Table> {
-    let place = |at: usize| ROWS.map(|key| dossier.cells[at].coordinate(key));
-    let all = || values.iter().flat_map(|value| value.beside.iter().map(move |at| (*value, *at)));
-    let (mut rows, mut devices) = (Vec::new(), Vec::new());
-    for (_, at) in all() {
-        let device = dossier.cells[at].coordinate("device").expect("cells have devices");
-        if !rows.contains(&place(at)) {
-            rows.push(place(at));
+/// Where a value or a printed cell stands among the rows. The file system tells nothing where
+/// there is one only.
+fn row_at(at: &Coordinates, one_file_system: bool) -> Row {
+    ROWS.map(|key| match (key, at.get(key)) {
+        ("fs", _) if one_file_system => None,
+        ("config", Some(config)) if config != SPECIFIED => None,
+        (_, value) => value.cloned(),
+    })
+}
+
+/// Rows by what was done, columns by device. What makers specify has rows of its own, in which
+/// nothing measured stands.
+fn beside_printed(
+    dossier: &Dossier,
+    group: &[&TableFile],
+    title: String,
+    values: &[&Value],
+    common: &[Flag],
+) -> Option<Table> {
+    let metric = values.first()?.at["metric"].as_str();
+    let is_one = group.iter().all(|table| has_one_file_system(dossier, &table.id));
+    let cells: Vec<&Cell> = group
+        .iter()
+        .flat_map(|table| dossier.of_table(&table.id))
+        .map(|at| &dossier.cells[at])
+        .filter(|cell| cell.coordinate("metric") == Some(metric))
+        .collect();
+    let mut rows: Vec<Row> = Vec::new();
+    let mut put = |row: Row| {
+        if !rows.contains(&row) {
+            rows.push(row);
         }
+    };
+    let specified = cells.iter().filter(|cell| cell.coordinate("config") == Some(SPECIFIED));
+    specified.for_each(|cell| put(row_at(&cell.at, is_one)));
+    for value in values {
+        for at in &value.beside {
+            put(row_at(&dossier.cells[*at].at, is_one));
+        }
+        if value.beside.is_empty() {
+            put(row_at(&value.at, is_one));
+        }
+    }
+    in_order(&mut rows);
+    let mut devices: Vec<&str> = Vec::new();
+    for device in cells.iter().filter_map(|cell| cell.coordinate("device")) {
         if !devices.contains(&device) {
             devices.push(device);
         }
     }
-    let mut columns = ["", "yours", "+-"].map(Column::text).to_vec();
-    columns.extend(devices.iter().map(|device| Column::text(&dossier.word("device", device))));
-    let row = |row: &[Option<&str>; ROWS.len()]| {
-        let mut here = all().filter(|(_, at)| place(*at) == *row);
+    let stands = |value: &&&Value, row: &Row| match value.beside.is_empty() {
+        true => row_at(&value.at, is_one) == *row,
+        false => value.beside.iter().any(|at| row_at(&dossier.cells[*at].at, is_one) == *row),
+    };
+    let printed_fs: Vec<&str> = cells.iter().filter_map(|cell| cell.coordinate("fs")).collect();
+    let line = |row: &Row| {
         // Of several readings that fit a printed row the first: the others differ in what the study does not tell of.
-        let (value, at) = here.next().expect("a row has a value");
-        let cell = &dossier.cells[at];
-        let table = cell.coordinate("table").and_then(|id| dossier.file.table(id));
-        let table = table.expect("cells stand in tables");
-        let mut line = vec![Entry::text(&name(dossier, &ROWS, row))];
-        line.push(Entry::text(&tables::text(table, cell, value.number)));
-        line.push(Entry::text(&half_width(value)));
+        let value = values.iter().find(|value| stands(value, row));
+        let mut line = vec![Entry::text(&named(dossier, row, &printed_fs))];
+        let texts = value.map_or(["-".to_owned(), String::new(), String::new()], |value| {
+            let table = dossier.file.table(&value.at["table"]).expect("values stand in tables");
+            // A price for an operation of a fast drive is a fraction of a cent.
+            let text = match value.number.abs() {
+                size if size > 0.0 && size < SMALL => format!("{:.5}", value.number),
+                _ => tables::text(table, metric, value.number),
+            };
+            [text, half_width(value), means(value)]
+        });
+        line.extend(texts.map(Entry::Text));
         line.extend(devices.iter().map(|device| {
-            let of_row = all().map(|(_, at)| at).filter(|at| place(*at) == *row);
-            let mut cells = of_row.map(|at| &dossier.cells[at]);
-            let printed = cells.find_map(|cell| match &cell.printed {
-                Printed::Figure(_, text) if cell.coordinate("device") == Some(device) => Some(text),
+            let of_row = cells.iter().filter(|cell| row_at(&cell.at, is_one) == *row);
+            let mut of_device = of_row.filter(|cell| cell.coordinate("device") == Some(device));
+            let printed = of_device.find_map(|cell| match &cell.printed {
+                Printed::Figure(_, text) => Some(text),
                 _ => None,
             });
             Entry::text(printed.map_or("-", String::as_str))
         }));
-        line
+        let flags = value.map(|value| flags(value, common)).filter(|flags| !flags.is_empty());
+        let below = flags.map(|flags| {
+            let blank = vec![Entry::Text(String::new()); line.len() - 1];
+            [vec![Entry::Text(format!("- {flags}"))], blank].concat()
+        });
+        [line].into_iter().chain(below)
     };
-    let rows: Vec<Vec<Entry>> = rows.iter().map(row).collect();
-    (!rows.is_empty()).then_some(Table { title, columns, rows })
+    let lines: Vec<Vec<Entry>> = rows.iter().flat_map(line).collect();
+    // Right, so that none of them is cut.
+    let number = |name: &str| Column::number(name, Unit::Number);
+    let mut columns =
+        vec![Column::text(""), number("yours"), number("+-"), Column::text("rate of")];
+    columns.extend(devices.iter().map(|device| number(&dossier.word("device", device))));
+    Some(without_empty(Table { title, columns, rows: lines }))
+}
+
+/// What says nothing in any row takes no column.
+fn without_empty(mut table: Table) -> Table {
+    for at in (1..table.columns.len()).rev() {
+        if table.rows.iter().all(|row| row[at] == Entry::Text(String::new())) {
+            table.columns.remove(at);
+            table.rows.iter_mut().for_each(|row| drop(row.remove(at)));
+        }
+    }
+    table
+}
+
+/// As they came, but sizes ascending.
+fn in_order(rows: &mut [Row]) {
+    let block = ROWS.iter().position(|key| *key == "block").expect("it is one of them");
+    let but_block = |row: &Row| {
+        let mut row = row.clone();
+        row[block] = None;
+        row
+    };
+    let came: Vec<Row> = rows.iter().map(but_block).collect();
+    rows.sort_by_key(|row| {
+        let bytes = row[block].as_ref().and_then(|text| text.parse::<u64>().ok());
+        (came.iter().position(|one| *one == but_block(row)), bytes)
+    });
+}
+
+/// What a value is the rate of, in a word or two.
+fn means(value: &Value) -> String {
+    value.origin.means.iter().map(|(word, _)| word.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// The flags that not all values have; as words, which a narrow column can wrap.
+fn flags(value: &Value, common: &[Flag]) -> String {
+    let own = value.origin.flags.iter().filter(|flag| !common.contains(flag));
+    own.map(|flag| flag.name().replace('_', " ")).collect::<Vec<_>>().join(", ")
 }
 
 /// Rows by what was done, columns by file system and options: what the study drew and did not print.
@@ -197,6 +383,7 @@ fn by_configuration(
     table: &TableFile,
     title: String,
     values: &[&Value],
+    common: &[Flag],
 ) -> Table {
     let of_column = |value: &Value| COLUMNS.map(|key| value.at.get(key).cloned());
     let (mut ops, mut columns): (Vec<&str>, Vec<_>) = (Vec::new(), Vec::new());
@@ -211,18 +398,27 @@ fn by_configuration(
     }
     let head = |column: &[Option<String>; 4]| {
         let name = name(dossier, &COLUMNS, &column.each_ref().map(Option::as_deref));
-        Column::text(if name.is_empty() { "yours" } else { &name })
+        match (name.is_empty(), columns.len()) {
+            (true, _) => Column::text("yours"),
+            (false, 1) => Column::text(&format!("yours, {name}")),
+            (false, _) => Column::text(&name),
+        }
     };
     let row = |op: &&str| {
         let mut row = vec![Entry::text(&dossier.word("op", op))];
         row.extend(columns.iter().map(|column| {
             let here = |value: &&&Value| value.at["op"] == **op && of_column(value) == *column;
             let text = |value: &&Value| {
-                let number = format!("{:.*}", table.decimals, value.number);
-                match half_width(value) {
-                    half if half.is_empty() => number,
-                    half => format!("{number} +-{half}"),
+                let mut text = format!("{:.*}", table.decimals, value.number);
+                let half = half_width(value);
+                if !half.is_empty() {
+                    text += &format!(" +-{half}");
                 }
+                for words in [means(value), flags(value, common)] {
+                    text += if words.is_empty() { "" } else { " " };
+                    text += &words;
+                }
+                text
             };
             Entry::text(&values.iter().find(here).map_or("-".to_owned(), text))
         }));
@@ -231,6 +427,21 @@ fn by_configuration(
     let heads = [Column::text("")].into_iter().chain(columns.iter().map(head)).collect();
     let rows: Vec<Vec<Entry>> = ops.iter().map(row).collect();
     Table { title, columns: heads, rows }
+}
+
+/// A row's name; a file system that the study does not have is the user's.
+fn named(dossier: &Dossier, row: &Row, printed_fs: &[&str]) -> String {
+    let own = |fs: &String| match printed_fs.is_empty() || printed_fs.contains(&fs.as_str()) {
+        true => dossier.word("fs", fs),
+        false => format!("{fs} (yours)"),
+    };
+    let mut row = row.clone();
+    let fs = ROWS.iter().position(|key| *key == "fs").expect("it is one of them");
+    row[fs] = row[fs].as_ref().map(own);
+    match name(dossier, &ROWS, &row.each_ref().map(Option::as_deref)) {
+        name if name.is_empty() => "each drive".to_owned(),
+        name => name,
+    }
 }
 
 fn half_width(value: &Value) -> String {

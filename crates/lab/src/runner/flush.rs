@@ -28,15 +28,15 @@ const QUICK: f64 = 0.25;
 
 /// A quarter of the times are shorter, ns.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct FlushCost {
-    pub write_ns: u64,
-    pub after_write_ns: u64,
-    pub after_none_ns: u64,
+pub struct FlushCost {
+    pub(super) write_ns: u64,
+    pub(super) after_write_ns: u64,
+    pub(super) after_none_ns: u64,
 }
 
 impl FlushCost {
     /// Whether there was nothing left to flush after a write.
-    pub fn is_free(&self) -> bool {
+    pub(super) fn is_free(&self) -> bool {
         let after = self.after_write_ns as f64;
         after < AFTER_WRITE_MIN * self.after_none_ns as f64
             && after < OVER_WRITE_MIN * self.write_ns as f64

@@ -22,7 +22,7 @@ pub(super) fn tell_of_all(record: &mut Record) {
         let Some(held) = seen.iter().find(is_held) else { continue };
         let flag = Flag::BurstCredit;
         if !cell.flags.contains(&flag) {
-            let in_flight = u32::from(held.threads) * held.queue_depth;
+            let in_flight = held.threads * held.queue_depth;
             let text = format!(
                 "{:.0} IOPS, as with {in_flight} in flight, which a quota held: {}",
                 cell.iops,

@@ -19,6 +19,7 @@ mod traps;
 pub use allowance::written_by_cells;
 pub use calibrate::engine_cost_ns;
 pub use fill::probe_bytes;
+pub use flush::FlushCost;
 pub use pass::Live;
 
 use crate::{
@@ -33,7 +34,6 @@ use crate::{
 };
 use allowance::{Allowance, written_bytes};
 use failure::{Halt, Unfinished, unfinished};
-use flush::FlushCost;
 use fold::Place;
 use pass::{PassError, PassOrder};
 use record::{
@@ -129,6 +129,10 @@ pub fn run(
 /// caller: a file system just made, a cache just switched. The tested area is filled first. When all turns are over,
 /// or one failed, [`conclude`] closes the record.
 ///
+/// `flush_cost` is what an earlier turn found of the same drive under settings that treat flushes
+/// alike. Without, it is
+/// asked where durable writes need it, and left there for the next turn.
+///
 /// # Errors
 /// [`RunError`].
 ///
@@ -140,11 +144,14 @@ pub fn run_turn(
     target: &mut dyn Target,
     record: &mut Record,
     observer: &mut dyn Observer,
+    flush_cost: &mut Option<FlushCost>,
 ) -> Result<(), RunError> {
     assert!(plan.method.file.rounds.is_none(), "rounds decide by themselves when they end");
     let bench = Bench::One { index: turn.target, target };
     let mut runner = Runner::new(plan, bench, record, observer);
+    runner.flush_costs.extend(flush_cost.map(|known| (turn.target, known)));
     runner.make_ready(record, turn.target)?;
+    *flush_cost = runner.flush_costs.get(&turn.target).copied();
     for (order, step) in plan.steps.iter().enumerate() {
         if step.target == turn.target && step.pass == turn.pass && !is_done(record, plan, *step) {
             runner.step_or_stop(record, order, *step)?;
@@ -284,7 +291,9 @@ impl<'a> Runner<'a> {
             (0..self.plan.fill).try_for_each(|round| self.fill(target, round))?;
         }
         let probed = self.probe_compression(target)?;
-        if let Some(cost) = self.probe_flush(target)? {
+        if !self.flush_costs.contains_key(&target)
+            && let Some(cost) = self.probe_flush(target)?
+        {
             self.flush_costs.insert(target, cost);
         }
         let mut seen = match self.target(target).inspect() {

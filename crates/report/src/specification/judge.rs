@@ -212,7 +212,7 @@ fn exact<'s>(entry: &'s Entry, value: Option<f64>, missing: &str) -> Finding<'s>
 }
 
 /// The drive's size; the volume's where several drives lie under it.
-pub(crate) fn capacity(target: &TargetInfo) -> Option<f64> {
+pub fn capacity(target: &TargetInfo) -> Option<f64> {
     let bytes = match &runs::drives(target)[..] {
         [only] if only.count == 1 => only.bytes,
         // A directory's free space is nobody's capacity.

@@ -14,8 +14,9 @@ mod show;
 #[cfg(test)]
 mod tests;
 
+pub use judge::capacity;
+pub(crate) use judge::operation;
 pub use judge::{Finding, Verdict, judge};
-pub(crate) use judge::{capacity, operation};
 pub use metric::Metric;
 pub use read::BadSpecification;
 pub use reading::Reading;
