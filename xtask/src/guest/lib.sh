@@ -6,10 +6,12 @@ SHORT="--method /guest/short.toml --size 8M --quiet"
 # Its cell that reads alone.
 READS="--method /guest/reads.toml --size 8M --quiet"
 
-# Nothing is on the drive, and the kernel has forgotten its partitions.
+# Nothing is on the drive, and the kernel has forgotten its partitions. Where it takes TRIM, what is
+# trimmed reads as zeroes here: QEMU makes holes in the drive's file.
 blank() {
     [ -b "$1" ] || return 0
-    blkdiscard -f -z "$1" 2>/dev/null || wipefs -q -a -f "$1" 2>/dev/null
+    blkdiscard -f "$1" 2>/dev/null || blkdiscard -f -z "$1" 2>/dev/null ||
+        wipefs -q -a -f "$1" 2>/dev/null
     blockdev --rereadpt "$1" 2>/dev/null
     return 0
 }
@@ -89,4 +91,16 @@ observe() { while sleep 0.2; do cache $1; done >seen & OBSERVER=$!; }
 observed() {
     kill $OBSERVER
     for state in on off; do grep -q $state seen || echo "the write cache was never $state"; done
+}
+# Runs a command on a terminal of 80 columns and 24 lines. All that comes is in `typescript` at once;
+# afterwards it says it line by line, and tells of lines that do not fit.
+on_screen() {
+    script -qefc "stty cols 80 rows 24; export TERM=linux NO_COLOR=1; $1" /dev/null \
+        </dev/null >typescript
+    screen_code=$?
+    sed 's/\r$//' typescript | tr '\r' '\n' >screen
+    cat screen
+    awk 'length > 80 { print "too wide: " $0 }' screen
+    echo "$(wc -l <screen) lines"
+    return $screen_code
 }
