@@ -107,7 +107,8 @@ pub fn write(
     let texts = texts.join("\n");
     let is_wanted = |tool: &str| {
         let with = LARGE.iter().find(|(large, _)| *large == tool);
-        command.is_some() || with.is_none_or(|(_, with)| texts.contains(with) || texts.contains(tool))
+        command.is_some()
+            || with.is_none_or(|(_, with)| texts.contains(with) || texts.contains(tool))
     };
     for (tool, _) in TOOLS.iter().filter(|(tool, _)| is_wanted(tool)) {
         let Some(path) = found(tool) else { continue };

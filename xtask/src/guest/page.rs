@@ -48,9 +48,9 @@ fn merged(before: &str, column: &Column, all: &[&Scenario]) -> String {
         let known = rows.get(scenario.name);
         let cell = |number: usize, kernel: Kernel| match column.cells.get(scenario.name) {
             Some(cell) if kernel == column.kernel => cell.clone(),
-            _ => known.and_then(|cells| cells.get(number)).map_or_else(String::new, |cell| {
-                (*cell).to_owned()
-            }),
+            _ => known
+                .and_then(|cells| cells.get(number))
+                .map_or_else(String::new, |cell| (*cell).to_owned()),
         };
         let cells = [cell(0, KERNELS[0]), cell(1, KERNELS[1])].map(|cell| match cell.as_str() {
             "" => "not tried".to_owned(),

@@ -97,7 +97,8 @@ impl Scenario {
     /// The tool that this machine lacks for it, and its cure.
     pub fn missing(&self) -> Option<String> {
         let texts = self.texts().join("\n");
-        let lacks = |tool: &str| contents::has_word(&texts, tool) && contents::found(tool).is_none();
+        let lacks =
+            |tool: &str| contents::has_word(&texts, tool) && contents::found(tool).is_none();
         let lacks = TOOLS.iter().find(|(tool, _)| lacks(tool));
         lacks.map(|(tool, package)| format!("no {tool}: install {package}"))
     }

@@ -21,7 +21,8 @@ pub const ALL: &[Scenario] = &[
     // The kills come while commits do, each some commits after the last.
     Scenario {
         name: "ublk-killed-under-sqlite",
-        command: ". /guest/ublk; . /guest/sqlite; drivelab flash create $NVME --destroy NVME || exit 1
+        command:
+            ". /guest/ublk; . /guest/sqlite; drivelab flash create $NVME --destroy NVME || exit 1
             W=\"flash:$NVME --ublk --restartable\"
             start $W && mkfs.ext4 -q -F /dev/ublkb0 && mkdir m && mount /dev/ublkb0 m || exit 1
             new_database m/base.db || exit 1
