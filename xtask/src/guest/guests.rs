@@ -6,7 +6,8 @@
 //!     +----- number --> guest 1: run.sh -- lines --> Seen --+
 //! ```
 //!
-//! A guest that stops or hangs costs the scenario that it was in; a fresh one goes on with the rest.
+//! A guest that stops or hangs costs the scenario that it was in, and one that fails may leave what
+//! the next would trip over: a fresh guest goes on with the rest.
 
 use super::{
     machine::{self, Machine, Parts},
@@ -86,12 +87,21 @@ struct Now {
     number: usize,
     seen: Seen,
     began: Instant,
+    /// What the machine had taken when it began; less than nothing after a power cut.
+    processor_s: f64,
 }
 
 /// How a machine came to its end.
 enum Power {
     Off,
     Cut,
+}
+
+/// What a scenario left behind in its guest.
+#[derive(PartialEq, Eq)]
+enum Left {
+    Clean,
+    Dirty,
 }
 
 struct Guest<'a> {
@@ -110,7 +120,7 @@ impl Guest<'_> {
                 Ok(Power::Off) => return,
                 Ok(Power::Cut) => again = self.now.as_ref().map(|now| now.number),
                 Err(error) => {
-                    if !self.end(Some(format!("{error:#}"))) {
+                    if self.end(Some(format!("{error:#}"))).is_none() {
                         self.tell(News::Lost(format!("{error:#}")));
                         return;
                     }
@@ -138,9 +148,15 @@ impl Guest<'_> {
                 if self.now.is_none() {
                     bail!("the guest says that its power is off, and is in no scenario");
                 }
+                self.now.iter_mut().for_each(|now| now.processor_s -= machine.processor_s());
                 return Ok(Power::Cut);
-            } else if self.now.as_mut().is_some_and(|now| now.seen.take(&line)) {
-                self.end(None);
+            } else if let Some(now) = &mut self.now
+                && now.seen.take(&line)
+            {
+                now.seen.processor_s = machine.processor_s() - now.processor_s;
+                if self.end(None) == Some(Left::Dirty) {
+                    return Ok(Power::Off);
+                }
             }
         }
         Ok(Power::Off)
@@ -156,7 +172,8 @@ impl Guest<'_> {
         let number = self.queue.take();
         machine.allow(self.time_for(number));
         let Some(number) = number else { return machine.say("off") };
-        self.now = Some(Now { number, seen: Seen::default(), began: Instant::now() });
+        let (seen, began, processor_s) = (Seen::default(), Instant::now(), machine.processor_s());
+        self.now = Some(Now { number, seen, began, processor_s });
         machine.say(&format!("{number:03}"))
     }
 
@@ -164,17 +181,18 @@ impl Guest<'_> {
         number.map_or(AROUND, |number| AROUND + self.queue.scenarios[number].time())
     }
 
-    /// What it was in the middle of is over. False: it was in nothing.
-    fn end(&mut self, lost: Option<String>) -> bool {
-        let Some(Now { number, mut seen, began }) = self.now.take() else { return false };
+    /// What it was in the middle of is over, if it was in something.
+    fn end(&mut self, lost: Option<String>) -> Option<Left> {
+        let Now { number, mut seen, began, .. } = self.now.take()?;
         let scenario = self.queue.scenarios[number];
         seen.seconds = began.elapsed().as_secs_f64();
         let faults = match lost {
             Some(why) => vec![why],
             None => seen.faults(scenario, &self.drives),
         };
+        let left = if faults.is_empty() { Left::Clean } else { Left::Dirty };
         self.tell(News::Ended { scenario, seen, faults });
-        true
+        Some(left)
     }
 
     fn tell(&self, news: News) {

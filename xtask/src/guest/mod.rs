@@ -187,7 +187,7 @@ fn all(
         }
         News::Ended { scenario, seen, faults } => {
             let verdict = Verdict::of(scenario, &seen, &faults);
-            println!("{}", verdict.line(scenario, seen.seconds));
+            println!("{}", verdict.line(scenario, &seen));
             if verdict == Verdict::Failed || options.verbose {
                 faults.iter().for_each(|fault| println!("        {fault}"));
                 seen.log.iter().for_each(|line| println!("        | {line}"));

@@ -23,13 +23,14 @@ impl Verdict {
     }
 
     /// The line of a scenario.
-    pub fn line(self, scenario: &Scenario, seconds: f64) -> String {
+    pub fn line(self, scenario: &Scenario, seen: &Seen) -> String {
         let (name, point) = (scenario.name, scenario.fails_today.unwrap_or_default());
+        let times = format!("{:.1} s, processor {:.1} s", seen.seconds, seen.processor_s);
         match self {
-            Self::Ok => format!("ok      {name}  {seconds:.1} s"),
-            Self::Mended => format!("mended  {name}  {seconds:.1} s, was known to fail: {point}"),
-            Self::Known => format!("known   {name}  {seconds:.1} s, fails today: {point}"),
-            Self::Failed => format!("FAILED  {name}  {seconds:.1} s"),
+            Self::Ok => format!("ok      {name}  {times}"),
+            Self::Mended => format!("mended  {name}  {times}, was known to fail: {point}"),
+            Self::Known => format!("known   {name}  {times}, fails today: {point}"),
+            Self::Failed => format!("FAILED  {name}  {times}"),
         }
     }
 

@@ -127,6 +127,7 @@ pub struct Seen {
     /// All that it said, in order, for people.
     pub log: Vec<String>,
     pub seconds: f64,
+    pub processor_s: f64,
 }
 
 impl Seen {

@@ -13,9 +13,7 @@ pub const QUICK: &[&str] = &[
     "consent-partition-of-other-number",
     "consent-volume-by-its-name",
     "consent-usb",
-    "devices-of-all-kinds",
     "matrix-write-cache-nvme",
-    "matrix-power-cut-then-restored",
     "health-of-nvme",
     "ublk-file-verified",
 ];
