@@ -94,12 +94,12 @@ observed() {
     for state in on off; do grep -q $state seen || echo "the write cache was never $state"; done
 }
 # Runs a command on a terminal of 80 columns and 24 lines. All that comes is in `typescript` at once;
-# afterwards it says it line by line, and tells of lines that do not fit.
+# afterwards it says what stays on the screen, and tells of lines that do not fit.
 on_screen() {
     script -qefc "stty cols 80 rows 24; export TERM=linux NO_COLOR=1; $1" /dev/null \
         </dev/null >typescript
     screen_code=$?
-    sed 's/\r$//' typescript | tr '\r' '\n' >screen
+    sed 's/\x1b\[[0-9;?]*[A-Za-z]//g; s/\r*$//; s/.*\r//' typescript >screen
     cat screen
     awk 'length > 80 { print "too wide: " $0 }' screen
     echo "$(wc -l <screen) lines"

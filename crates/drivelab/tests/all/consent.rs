@@ -6,7 +6,7 @@ use crate::common;
 use common::{
     Bench, Call, DRIVELAB, LoopDevice, MIB, Outcome, ROOT, fill, hash, hash_device,
     serving::{Fuse, Killed, Serving, start},
-    skip, system,
+    skip,
 };
 use std::{
     fs::{self, File},

@@ -61,7 +61,8 @@ pub const ALL: &[Scenario] = &[
             on_screen 'drivelab run /dev/mapper/still --method /guest/reads.toml --size 8M \
                 --set bound=time --max-time 60s' & RUN=$!
             busy $N 500; dmsetup suspend still
-            until_so grep -q 'no answer for [89] s' typescript; dmsetup resume still; wait $RUN",
+            until_so grep -q 'no answer for [89] s' typescript; dmsetup resume still; wait $RUN
+            code=$?; grep -o -m 1 'no answer for [89] s' typescript; exit $code",
         words: &["no answer for", "stalled"],
         never: TOO_WIDE,
         after: "recorded '\"iops_without\"'",
