@@ -96,7 +96,7 @@ observed() {
 # Runs a command on a terminal of 80 columns and 24 lines. All that comes is in `typescript` at once;
 # afterwards it says what stays on the screen, and tells of lines that do not fit.
 on_screen() {
-    script -qefc "stty cols 80 rows 24; export TERM=linux NO_COLOR=1; $1" /dev/null \
+    SHELL=$(command -v bash) script -qefc "stty cols 80 rows 24; export TERM=linux NO_COLOR=1; $1" /dev/null \
         </dev/null >typescript
     screen_code=$?
     sed 's/\x1b\[[0-9;?]*[A-Za-z]//g; s/\r*$//; s/.*\r//' typescript >screen

@@ -147,7 +147,7 @@ fn parts<'a>(
 ) -> Vec<Parts<'a>> {
     let ends = Instant::now() + options.limit;
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    let processors = (cores / guests).clamp(1, 2);
+    let processors = (cores / guests.max(1)).clamp(1, 2);
     let directory = |guest| place().join(format!("run/{guest}"));
     let of = |guest| Parts { kernel, archive, directory: directory(guest), processors, ends };
     (0..guests).map(of).collect()
