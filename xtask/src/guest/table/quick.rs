@@ -1,5 +1,5 @@
 //! The small set that every change is tried with: one of each kind, none that depends on how fast
-//! anything is, and all of it in four minutes on two processors.
+//! anything is, and none that kills a ublk server, which some kernels may not survive (docs/ublk.md).
 
 /// Names of scenarios of the table.
 pub const QUICK: &[&str] = &[
@@ -16,6 +16,7 @@ pub const QUICK: &[&str] = &[
     "matrix-write-cache-nvme",
     "health-of-nvme",
     "ublk-file-verified",
+    "ublk-power-cut-under-sqlite",
 ];
 
 #[cfg(test)]
