@@ -47,8 +47,8 @@ pub const TOOLS: &[(&str, &str)] = &[
     ("umount", "mount"),
     ("wipefs", "util-linux"),
 ];
-/// What comes only where a text names it, or the script that calls it: 80 MB of libraries, which the
-/// guest would unpack into its memory.
+/// What comes only where a text names it, or the script that calls it: 80 MB of libraries, which
+/// the guest would unpack into its memory.
 const LARGE: &[(&str, &str)] = &[("fio", "/guest/ublk")];
 /// Files that tools look for: what a program opens by itself, and settings.
 const FILES: &[&str] = &["/etc/mke2fs.conf", "/lib/x86_64-linux-gnu/libgcc_s.so.1"];

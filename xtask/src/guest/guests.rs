@@ -117,8 +117,14 @@ impl Guest<'_> {
         let mut again = None;
         while self.queue.left() > 0 || again.is_some() {
             match self.boot(again.take()) {
-                Ok(Power::Off) => return,
+                Ok(Power::Off) => {}
                 Ok(Power::Cut) => again = self.now.as_ref().map(|now| now.number),
+                // Nobody can say what it would have given with more time.
+                Err(_) if Instant::now() >= self.parts.ends => {
+                    let name = self.now.take().map(|now| self.queue.scenarios[now.number].name);
+                    let during = name.unwrap_or("the start");
+                    self.tell(News::Lost(format!("out of time (--limit) in {during}")));
+                }
                 Err(error) => {
                     if self.end(Some(format!("{error:#}"))).is_none() {
                         self.tell(News::Lost(format!("{error:#}")));

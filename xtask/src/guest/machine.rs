@@ -163,8 +163,8 @@ impl Machine {
         }
     }
 
-    /// Processor time that it took until now, of this machine's clock; what else runs here changes it
-    /// little.
+    /// Processor time that it took until now, of this machine's clock; what else runs here changes
+    /// it little.
     pub fn processor_s(&self) -> f64 {
         let text = fs::read_to_string(format!("/proc/{}/stat", self.qemu.id())).unwrap_or_default();
         // utime and stime, the 14th and 15th field, of which the second ends with a bracket.
