@@ -23,7 +23,15 @@ const STEPS: [Step; 7] = [
     ("clippy without features", |root| {
         cargo(
             root,
-            &["clippy", "--package", "drivelab", "--no-default-features", "--", "-D", "warnings"],
+            &[
+                "clippy",
+                "--workspace",
+                "--all-targets",
+                "--no-default-features",
+                "--",
+                "-D",
+                "warnings",
+            ],
         )
     }),
     ("tests", |root| cargo(root, &["test", "--workspace"])),

@@ -93,15 +93,19 @@ cargo xtask flash [--quick] [drive] [scan] [arrays] [sync] [amplification] [skew
 cargo xtask flash --write [PART...]
     Puts them into docs/flash.md; what is not named stays as it is there.
 
-cargo xtask guest [--kernel 6.1|6.12] [--only NAME]... [--list] [--verbose] [--program FILE]
-    [--limit SECONDS]
-    Runs drivelab in a virtual machine with a real kernel and drives of every kind, through a table of
+cargo xtask guest [--kernel 6.1|6.12] [--quick | --only NAME...] [--list] [--guests N] [--write]
+    [--verbose] [--program FILE] [--limit SECONDS]
+    Runs drivelab in virtual machines with a real kernel and drives of every kind, through a table of
     scenarios: what is refused, measured, served (ublk's disks too), and what a failing drive leads
     to. Needs QEMU; says why and ends well where something is missing (an error with
-    DRIVELAB_NO_SKIP=1). docs/guest.md.
+    DRIVELAB_NO_SKIP=1). --quick: the small set of .ci/run. --write: into docs/guest-scenarios.md.
+    docs/guest.md.
+
+cargo xtask guest [--kernel 6.1|6.12] --fetch
+    Fetches that kernel from Debian's mirror, once; an error where it cannot be had.
 
 cargo xtask guest [--kernel 6.1|6.12] -- COMMAND
-    A command of your own in that machine.
+    A command of your own in such a machine.
 
 cargo xtask picture
     Draws the README's picture, docs/picture.svg, from the run in docs/example-run.json.

@@ -37,6 +37,7 @@ pub const TOOLS: &[(&str, &str)] = &[
     ("mount", "mount"),
     ("nvme", "nvme-cli"),
     ("parted", "parted"),
+    ("script", "bsdutils"),
     ("sdparm", "sdparm"),
     ("setpriv", "util-linux"),
     ("sqlite3", "sqlite3"),
@@ -46,6 +47,9 @@ pub const TOOLS: &[(&str, &str)] = &[
     ("umount", "mount"),
     ("wipefs", "util-linux"),
 ];
+/// What comes only where a text names it, or the script that calls it: 80 MB of libraries, which
+/// the guest would unpack into its memory.
+const LARGE: &[(&str, &str)] = &[("fio", "/guest/ublk")];
 /// Files that tools look for: what a program opens by itself, and settings.
 const FILES: &[&str] = &["/etc/mke2fs.conf", "/lib/x86_64-linux-gnu/libgcc_s.so.1"];
 const LOADER: &[&str] = &["modprobe", "insmod", "rmmod", "lsmod", "depmod", "modinfo"];
@@ -64,6 +68,7 @@ pub fn write(
     archive.file("guest/drives", include_bytes!("drives.sh"))?;
     archive.file("guest/lib", include_bytes!("lib.sh"))?;
     archive.file("guest/ublk", include_bytes!("ublk.sh"))?;
+    archive.file("guest/sqlite", include_bytes!("sqlite.sh"))?;
     archive.file("guest/short.toml", include_bytes!("short.toml"))?;
     archive.file("guest/reads.toml", include_bytes!("reads.toml"))?;
     archive.file("guest/two.toml", include_bytes!("two.toml"))?;
@@ -98,7 +103,14 @@ pub fn write(
     }
     let busybox = found("busybox").context("busybox is on this machine")?;
     archive.copy("bin/busybox", &busybox)?;
-    for (tool, _) in TOOLS {
+    let texts: Vec<&str> = scenarios.iter().flat_map(|scenario| scenario.texts()).collect();
+    let texts = texts.join("\n");
+    let is_wanted = |tool: &str| {
+        let with = LARGE.iter().find(|(large, _)| *large == tool);
+        command.is_some()
+            || with.is_none_or(|(_, with)| texts.contains(with) || texts.contains(tool))
+    };
+    for (tool, _) in TOOLS.iter().filter(|(tool, _)| is_wanted(tool)) {
         let Some(path) = found(tool) else { continue };
         archive.copy(&path.to_string_lossy(), &path)?;
         copy_libraries(&mut archive, &path)?;
@@ -113,9 +125,18 @@ pub fn write(
         archive.copy(&file.to_string_lossy(), file)?;
     }
     archive.copy_tree("lib", &kernel.modules()?.join("lib"))?;
-    archive.copy("usr/bin/drivelab", program)?;
+    // Without what only a debugger reads, four fifths of it, where there is `strip`.
+    let slim = path.with_extension("program");
+    let stripped = Command::new("strip").arg("-o").arg(&slim).arg(program).status();
+    let is_slim = stripped.is_ok_and(|status| status.success());
+    archive.copy("usr/bin/drivelab", if is_slim { &slim } else { program })?;
     copy_libraries(&mut archive, program)?;
     archive.finish()
+}
+
+/// Whether a text has this word, with letters, digits and `.`, `_`, `-` to it.
+pub fn has_word(text: &str, word: &str) -> bool {
+    text.split(|c: char| !(c.is_alphanumeric() || "._-".contains(c))).any(|found| found == word)
 }
 
 /// Where a program is on this machine.

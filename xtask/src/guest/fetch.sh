@@ -10,11 +10,14 @@ apt() {
     program=$1; shift
     "$program" -o Dir::Etc::sourcelist=/dev/null -o "Dir::Etc::sourceparts=$PWD/apt/parts" \
         -o "Dir::State::lists=$PWD/apt/lists" -o "Dir::Cache=$PWD/apt/cache" \
-        -o APT::Sandbox::User=root "$@"
+        -o APT::Sandbox::User=root -o Acquire::Retries=1 -o Acquire::http::Timeout=20 \
+        -o Acquire::https::Timeout=20 "$@"
 }
-apt apt-get update -qq
+apt apt-get update -qq || :
 package=$(apt apt-cache depends linux-image-amd64 |
     awk '/Depends: linux-image-/ { print $2; exit }')
+[ -n "$package" ] ||
+    { echo "the mirror that $SOURCES names did not give its list of Debian $1" >&2; exit 1; }
 apt apt-get download -qq "$package"
 dpkg -x linux-image-*.deb .
 rm -r apt linux-image-*.deb

@@ -12,7 +12,7 @@ mount -t debugfs none /sys/kernel/debug
 ln -sf /proc/mounts /etc/mtab; ln -sf /proc/self/fd /dev/fd
 ifconfig lo 127.0.0.1
 . /guest/settings
-for module in $MODULES; do modprobe -q "$module"; done
+modprobe -a -q $MODULES
 stty -F /dev/ttyS1 raw -echo
 exec </dev/null >/dev/ttyS1 2>&1
 tries=0

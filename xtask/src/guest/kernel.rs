@@ -4,11 +4,17 @@ use super::place;
 use anyhow::{Context, Result, bail, ensure};
 use std::{
     fs,
+    io::Write,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Stdio},
+    thread,
 };
 
 const FETCH: &str = include_str!("fetch.sh");
+/// A package of 100 MB and the mirror's lists must be here by then.
+const FETCH_S: u32 = 240;
+/// What `timeout` ends with when it had to end something.
+const OUT_OF_TIME: i32 = 124;
 
 /// What the guest loads, or may be asked for. With each come those that it needs.
 const MODULES: &str = "virtio_pci virtio_blk virtio_scsi nvme ahci sd_mod usb-storage uas xhci_pci \
@@ -57,11 +63,16 @@ impl Kernel {
                 fs::remove_dir_all(&fresh).with_context(|| fresh.display().to_string())?;
             }
             fs::create_dir_all(&fresh).with_context(|| fresh.display().to_string())?;
-            let output = Command::new("sh")
-                .args(["-c", FETCH, "fetch", self.release()])
+            let output = Command::new("timeout")
+                .args(["--kill-after=5", &FETCH_S.to_string()])
+                .args(["sh", "-c", FETCH, "fetch", self.release()])
                 .arg(&fresh)
                 .output()
-                .context("sh could not be started")?;
+                .context("timeout could not be started")?;
+            ensure!(
+                output.status.code() != Some(OUT_OF_TIME),
+                "Debian's mirror did not give it within {FETCH_S} s"
+            );
             ensure!(
                 output.status.success(),
                 "{}",
@@ -85,14 +96,41 @@ impl Package {
         for entry in fs::read_dir(&boot).with_context(|| boot.display().to_string())? {
             let name = entry?.file_name().to_string_lossy().into_owned();
             if let Some(version) = name.strip_prefix("vmlinuz-") {
-                return Ok(Self { directory, version: version.to_owned() });
+                let package = Self { directory, version: version.to_owned() };
+                package.unpack_image()?;
+                return Ok(package);
             }
         }
         bail!("no kernel in {}: remove that directory", boot.display())
     }
 
+    /// What QEMU starts: the bare kernel, which spares the guest its unpacking, or the packed one
+    /// where that could not be had.
     pub fn image(&self) -> PathBuf {
+        let bare = self.bare();
+        if bare.exists() { bare } else { self.packed() }
+    }
+
+    fn packed(&self) -> PathBuf {
         self.directory.join("boot").join(format!("vmlinuz-{}", self.version))
+    }
+
+    fn bare(&self) -> PathBuf {
+        self.directory.join("boot").join(format!("bare-{}", self.version))
+    }
+
+    fn unpack_image(&self) -> Result<()> {
+        if self.bare().exists() {
+            return Ok(());
+        }
+        let packed = fs::read(self.packed()).context("the packed kernel")?;
+        if let Some(bare) = payload(&packed).and_then(unpacked) {
+            // Whole or not at all.
+            let fresh = self.bare().with_extension("new");
+            fs::write(&fresh, bare).with_context(|| fresh.display().to_string())?;
+            fs::rename(&fresh, self.bare()).context("the bare kernel")?;
+        }
+        Ok(())
     }
 
     /// A directory with `lib/modules/VERSION` of those modules that a guest needs, unpacked.
@@ -149,5 +187,59 @@ impl Package {
             fs::copy(module, &unpacked).with_context(|| text.into_owned())?;
         }
         Ok(())
+    }
+}
+
+/// The compressed kernel within a bzImage (Documentation/arch/x86/boot.rst: `payload_offset` and
+/// `payload_length` of the setup header, protocol 2.08), without the length that follows it.
+fn payload(image: &[u8]) -> Option<&[u8]> {
+    let word = |at: usize| Some(u32::from_le_bytes(image.get(at..at + 4)?.try_into().ok()?));
+    if image.get(0x202..0x206)? != b"HdrS" {
+        return None;
+    }
+    let setup_sectors = usize::from(*image.get(0x1f1)?);
+    let start = (setup_sectors + 1) * 512 + word(0x248)? as usize;
+    image.get(start..start + (word(0x24c)? as usize).checked_sub(4)?)
+}
+
+/// An ELF file, if one of the tools at hand unpacks it to that.
+fn unpacked(payload: &[u8]) -> Option<Vec<u8>> {
+    let tool = match payload {
+        [0xfd, b'7', b'z', ..] => "xz",
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => "zstd",
+        _ => return None,
+    };
+    let mut child = Command::new(tool)
+        .arg("-dc")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let mut stdin = child.stdin.take().expect("it is piped");
+    let output = thread::scope(|scope| {
+        scope.spawn(move || stdin.write_all(payload));
+        child.wait_with_output()
+    });
+    let bytes = output.ok()?.stdout;
+    bytes.starts_with(b"\x7fELF").then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_payload_is_where_the_header_says_and_ends_before_its_length() {
+        let mut image = vec![0; 4096];
+        image[0x1f1] = 3;
+        image[0x202..0x206].copy_from_slice(b"HdrS");
+        image[0x248..0x24c].copy_from_slice(&100_u32.to_le_bytes());
+        image[0x24c..0x250].copy_from_slice(&12_u32.to_le_bytes());
+        image[2148..2156].copy_from_slice(b"12345678");
+        assert_eq!(payload(&image), Some(&b"12345678"[..]));
+        assert_eq!(payload(&image[..2150]), None, "cut off");
+        assert_eq!(payload(&[0; 4096]), None, "no kernel");
+        assert_eq!(unpacked(b"12345678"), None);
     }
 }

@@ -6,10 +6,12 @@ SHORT="--method /guest/short.toml --size 8M --quiet"
 # Its cell that reads alone.
 READS="--method /guest/reads.toml --size 8M --quiet"
 
-# Nothing is on the drive, and the kernel has forgotten its partitions.
+# Nothing is on the drive, and the kernel has forgotten its partitions. Where it takes TRIM, what is
+# trimmed reads as zeroes here: QEMU makes holes in the drive's file.
 blank() {
     [ -b "$1" ] || return 0
-    blkdiscard -f -z "$1" 2>/dev/null || wipefs -q -a -f "$1" 2>/dev/null
+    blkdiscard -f "$1" 2>/dev/null || blkdiscard -f -z "$1" 2>/dev/null ||
+        wipefs -q -a -f "$1" 2>/dev/null
     blockdev --rereadpt "$1" 2>/dev/null
     return 0
 }
@@ -26,12 +28,12 @@ unchanged() {
         { echo "$1 was changed"; return 1; }
 }
 changed() { ! unchanged "$1" >/dev/null || { echo "$1 was not written"; return 1; }; }
-# Waits until a command succeeds, half a minute at most.
+# Waits until a command succeeds, a minute at most.
 until_so() {
-    tries=0
+    until_end=$((SECONDS + 60))
     until "$@" >/dev/null 2>&1; do
-        sleep 0.1; tries=$((tries + 1))
-        [ $tries -lt 300 ] || { echo "waited in vain: $*"; return 1; }
+        sleep 0.1
+        [ $SECONDS -lt $until_end ] || { echo "waited in vain: $*"; return 1; }
     done
 }
 # Waits until a drive, by its kernel name, has answered so many requests more, a minute at most.
@@ -70,23 +72,36 @@ matrix() { # drive, serial, more words
     drive=$1; serial=$2; shift 2
     drivelab matrix "$drive" --destroy "$serial" --size 8M --quiet "$@"
 }
-# Four matrices at once, each in the middle of a turn: its write cache off, its ext4 mounted.
+# Four matrices, each in the middle of a turn: its write cache off, its ext4 mounted. One begins after
+# the other: together they starved each other's tools of processor time.
 four_matrices() {
-    MATRICES=
+    MATRICES= wanted=0
     for serial in NVME SATA SCSI VIRTIO; do
         eval "path=\$$serial"
         drivelab matrix $path --destroy $serial --fs ext4 --write-cache off --passes 1 --size 8M \
             --quiet --yes --method /guest/short.toml --set bound=time --max-time 600s &
-        MATRICES="$MATRICES $!"
+        MATRICES="$MATRICES $!" wanted=$((wanted + 1))
+        # It takes its time; one that ends is not waited for.
+        while kill -0 $! 2>/dev/null && ! mounted_matrices $wanted; do sleep 0.2; done
     done
-    # Four at once take their time.
-    for more in 1 2 3 4; do ! until_so four_mounted >/dev/null || break; done
     for path in $NVME $SATA $SCSI $VIRTIO; do cache_is $path off; done
 }
-four_mounted() { [ "$(grep -c /drivelab-matrix- /proc/mounts)" = 4 ]; }
+mounted_matrices() { [ "$(grep -c /drivelab-matrix- /proc/mounts)" = "$1" ]; }
 # Looks at a drive's cache by tools, again and again, until `observed`.
 observe() { while sleep 0.2; do cache $1; done >seen & OBSERVER=$!; }
 observed() {
     kill $OBSERVER
     for state in on off; do grep -q $state seen || echo "the write cache was never $state"; done
+}
+# Runs a command on a terminal of 80 columns and 24 lines. All that comes is in `typescript` at once;
+# afterwards it says what stays on the screen, and tells of lines that do not fit.
+on_screen() {
+    SHELL=$(command -v bash) script -qefc "stty cols 80 rows 24; export TERM=linux NO_COLOR=1; $1" /dev/null \
+        </dev/null >typescript
+    screen_code=$?
+    sed 's/\x1b\[[0-9;?]*[A-Za-z]//g; s/\r*$//; s/.*\r//' typescript >screen
+    cat screen
+    awk 'length > 80 { print "too wide: " $0 }' screen
+    echo "$(wc -l <screen) lines"
+    return $screen_code
 }

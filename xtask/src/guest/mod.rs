@@ -1,33 +1,40 @@
 //! `cargo xtask guest`: drivelab before real kernels and all kinds of drives, in a guest.
 //!
 //! ```text
-//!   table -> Scenario... --archive--> the guest: run.sh: prepare, command, after, undo
+//!   table -> Scenario... --archive--> guests: run.sh: prepare, command, after, undo
 //!                                          | ttyS1, line by line
 //!   known, failed, ok <- Seen::faults <- Seen
 //! ```
 //!
-//! All scenarios run in one guest, one after the other, each on drives that are blank at its
-//! beginning. docs/guest.md says how to add one.
+//! Guests run side by side and take scenarios from one queue; each scenario has drives that are
+//! blank at its beginning. docs/guest.md says how to add one.
 
 mod contents;
 mod cpio;
+mod guests;
 mod kernel;
 mod machine;
+mod options;
+mod outcome;
+mod page;
 mod scenario;
 mod table;
 
 use crate::check::root;
-use anyhow::{Context, Result, bail, ensure};
-use kernel::Kernel;
-use machine::Machine;
+use anyhow::{Context, Result, ensure};
+use guests::{News, Queue};
+use machine::{Machine, Parts};
+use options::Options;
+use outcome::{Tally, Verdict};
 use rustix::fs::{FlockOperation, flock};
-use scenario::{Scenario, Seen};
+use scenario::Scenario;
 use std::{
     collections::BTreeMap,
     env, fs,
     path::{Path, PathBuf},
     process::Command,
-    time::{Duration, Instant},
+    thread,
+    time::Instant,
 };
 
 /// Programs without which there is no guest, and Debian's packages of them.
@@ -44,21 +51,10 @@ const NEEDED: &[(&str, &str)] = &[
     ("dpkg", "dpkg"),
 ];
 
-struct Options {
-    kernel: Kernel,
-    only: Vec<String>,
-    list: bool,
-    program: Option<PathBuf>,
-    limit: Duration,
-    verbose: bool,
-    /// Run this instead of the scenarios.
-    command: Option<String>,
-}
-
 /// Runs the scenarios in a guest; says why where that cannot be done.
 pub fn run(arguments: &[String]) -> Result<()> {
-    let options = parse(arguments)?;
-    let chosen = chosen(&options)?;
+    let options = Options::parse(arguments)?;
+    let chosen = options.chosen()?;
     if options.list {
         for scenario in &chosen {
             let known = scenario.fails_today.map(|point| format!("  fails today: {point}"));
@@ -70,7 +66,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     }
     let missing: Vec<_> =
         NEEDED.iter().filter(|(program, _)| contents::found(program).is_none()).collect();
-    if let Some((program, package)) = missing.first() {
+    if let Some((program, package)) = missing.first().filter(|_| !options.fetch) {
         return skipped(&format!("no {program}: install {package}"));
     }
     fs::create_dir_all(place()).with_context(|| place().display().to_string())?;
@@ -79,8 +75,16 @@ pub fn run(arguments: &[String]) -> Result<()> {
         .context("another `cargo xtask guest` runs here: one after the other")?;
     let package = match options.kernel.fetched() {
         Ok(package) => package,
-        Err(error) => return skipped(&format!("no kernel {}: {error:#}", options.kernel.name())),
+        Err(error) => {
+            let why = format!("no kernel {}: {error:#}", options.kernel.name());
+            ensure!(!options.fetch, "{why}");
+            return skipped(&why);
+        }
     };
+    if options.fetch {
+        println!("kernel {} is there", package.version);
+        return Ok(());
+    }
     let program = match &options.program {
         Some(program) => fs::canonicalize(program).context("--program")?,
         None => built()?,
@@ -113,58 +117,6 @@ fn skipped(why: &str) -> Result<()> {
     Ok(())
 }
 
-fn parse(arguments: &[String]) -> Result<Options> {
-    let mut options = Options {
-        kernel: Kernel::Six12,
-        only: Vec::new(),
-        list: false,
-        program: None,
-        limit: Duration::from_secs(1800),
-        verbose: false,
-        command: None,
-    };
-    let mut words = arguments.iter();
-    while let Some(word) = words.next() {
-        let mut value = || words.next().with_context(|| format!("`{word}` needs a value"));
-        match word.as_str() {
-            "--kernel" => options.kernel = Kernel::named(value()?)?,
-            "--only" => options.only.push(value()?.clone()),
-            "--list" => options.list = true,
-            "--verbose" => options.verbose = true,
-            "--program" => options.program = Some(PathBuf::from(value()?)),
-            "--limit" => {
-                let seconds = value()?.parse().context("--limit is a number of seconds")?;
-                options.limit = Duration::from_secs(seconds);
-            }
-            "--" => {
-                options.command = Some(words.by_ref().cloned().collect::<Vec<_>>().join(" "));
-            }
-            _ => bail!("`{word}` is unknown; `cargo xtask help` has it"),
-        }
-    }
-    Ok(options)
-}
-
-/// Those named, or of which a word is a part of the name; all but the very long without words.
-fn chosen(options: &Options) -> Result<Vec<&'static Scenario>> {
-    let all = table::all();
-    if options.only.is_empty() {
-        let is_chosen = |scenario: &&Scenario| options.list || !scenario.by_name;
-        return Ok(all.into_iter().filter(is_chosen).collect());
-    }
-    for only in &options.only {
-        let known = all.iter().any(|scenario| scenario.name.contains(only.as_str()));
-        ensure!(known, "no scenario's name has `{only}`; `cargo xtask guest --list` has them");
-    }
-    let is_chosen = |scenario: &&Scenario| {
-        options.only.iter().any(|only| match scenario.by_name {
-            true => scenario.name == only,
-            false => scenario.name.contains(only.as_str()),
-        })
-    };
-    Ok(all.into_iter().filter(is_chosen).collect())
-}
-
 fn one_command(
     package: &kernel::Package,
     program: &Path,
@@ -173,7 +125,8 @@ fn one_command(
 ) -> Result<()> {
     let archive = place().join("run/root");
     contents::write(&archive, package, program, &[], Some(command))?;
-    let mut machine = Machine::start(package, &archive, options.limit, None)?;
+    let mut machine = Machine::start(&parts(package, &archive, options, 1).remove(0), None)?;
+    machine.allow(options.limit);
     let mut code = None;
     while let Some(line) = machine.line()? {
         match line.strip_prefix("@@ exit ") {
@@ -185,13 +138,19 @@ fn one_command(
     Ok(())
 }
 
-#[derive(Default)]
-struct Tally {
-    ok: usize,
-    known: usize,
-    mended: Vec<&'static str>,
-    failed: Vec<&'static str>,
-    skipped: Vec<&'static str>,
+/// What so many machines are made of. One alone gets two processors.
+fn parts<'a>(
+    kernel: &'a kernel::Package,
+    archive: &'a Path,
+    options: &Options,
+    guests: usize,
+) -> Vec<Parts<'a>> {
+    let ends = Instant::now() + options.limit;
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let processors = (cores / guests.max(1)).clamp(1, 2);
+    let directory = |guest| place().join(format!("run/{guest}"));
+    let of = |guest| Parts { kernel, archive, directory: directory(guest), processors, ends };
+    (0..guests).map(of).collect()
 }
 
 fn all(
@@ -201,112 +160,74 @@ fn all(
     chosen: Vec<&'static Scenario>,
 ) -> Result<()> {
     let began = Instant::now();
-    let mut tally = Tally::default();
+    let (mut tally, mut cells) = (Tally::default(), BTreeMap::new());
     let mut scenarios = Vec::new();
     for scenario in chosen {
-        match scenario.missing(options.kernel) {
-            None => scenarios.push(scenario),
-            Some(why) => {
-                println!("skipped {}: {why}", scenario.name);
-                // What another kernel has is nobody's to install.
-                if !why.starts_with("it is for") {
-                    tally.skipped.push(scenario.name);
-                }
-            }
+        if let Some(why) = scenario.not_in(options.kernel) {
+            println!("not for this kernel: {}: {why}", scenario.name);
+            tally.not_there += 1;
+            cells.insert(scenario.name, format!("not there: {why}"));
+        } else if let Some(why) = scenario.missing() {
+            println!("skipped {}: {why}", scenario.name);
+            tally.skipped.push(scenario.name);
+        } else {
+            scenarios.push(scenario);
         }
     }
     let archive = place().join("run/root");
+    let scenarios = in_turn(scenarios);
     contents::write(&archive, package, program, &scenarios, None)?;
-    let mut machine = Machine::start(package, &archive, options.limit, None)?;
-    let mut drives = BTreeMap::new();
-    let mut waiting = scenarios.iter();
-    let mut current: Option<(&Scenario, Seen)> = None;
-    let ended = loop {
-        let line = match machine.line() {
-            Ok(Some(line)) => line,
-            Ok(None) => break Ok(()),
-            Err(error) => break Err(error),
-        };
-        if let Some(text) = line.strip_prefix("@@ drive ") {
-            let (name, path) = text.split_once('=').unwrap_or((text, ""));
-            drives.insert(name.to_owned(), path.to_owned());
-        } else if line.starts_with("@@ begin ") {
-            if drives.len() < machine::drives().count() && current.is_none() {
-                println!("note: of the drives only {} are there", drives.len());
-            }
-            current = waiting.next().map(|scenario| (*scenario, Seen::default()));
-        } else if line == "@@ cut" {
-            let number = scenarios.len() - waiting.len() - 1;
-            let left = machine.cut();
-            machine = Machine::start(package, &archive, left, Some(number))?;
-            drives.clear();
-        } else if let Some((scenario, seen)) = &mut current
-            && seen.take(&line)
-        {
-            judge(scenario, seen, &drives, options, &mut tally);
+    let guests = options.guests.min(scenarios.len());
+    let queue = Queue::new(scenarios);
+    guests::run(&queue, &parts(package, &archive, options, guests), |news| match news {
+        News::Note(note) => println!("note: {note}"),
+        News::Lost(why) => {
+            println!("FAILED  a guest: {why}");
+            tally.lost += 1;
         }
-    };
-    let left = waiting.len();
-    if let Err(error) = &ended {
-        let during = current.map_or("the start", |(scenario, _)| scenario.name);
-        println!("FAILED  in `{during}`: {error:#}");
-        tally.failed.push(during);
-    }
-    println!(
-        "{} ok, {} known to fail, {} failed, {} not run; kernel {}, {:.0} s",
-        tally.ok,
-        tally.known,
-        tally.failed.len(),
-        left + tally.skipped.len(),
+        News::Ended { scenario, seen, faults } => {
+            let verdict = Verdict::of(scenario, &seen, &faults);
+            println!("{}", verdict.line(scenario, &seen));
+            if verdict == Verdict::Failed || options.verbose {
+                faults.iter().for_each(|fault| println!("        {fault}"));
+                seen.log.iter().for_each(|line| println!("        | {line}"));
+            }
+            cells.insert(scenario.name, verdict.cell(scenario, seen.seconds));
+            tally.ended.push((scenario, verdict));
+        }
+    });
+    let left = queue.left();
+    let sum = format!(
+        "{}; Linux {}, {guests} guests, {:.0} s",
+        tally.sum(left),
         package.version,
         began.elapsed().as_secs_f64()
     );
-    if !tally.mended.is_empty() {
-        println!("mended, so take the mark `fails_today` away: {}", tally.mended.join(", "));
+    println!("{sum}");
+    if options.write {
+        page::write(&root(), &page::Column { kernel: options.kernel, sum, cells })?;
     }
-    ensure!(tally.failed.is_empty() && left == 0, "failed: {}", tally.failed.join(", "));
+    let mended = tally.names(Verdict::Mended);
+    if !mended.is_empty() {
+        println!("mended, so take the mark `fails_today` away: {}", mended.join(", "));
+    }
+    let failed = tally.names(Verdict::Failed);
+    ensure!(failed.is_empty(), "failed: {}", failed.join(", "));
+    ensure!(tally.lost == 0 && left == 0, "{} guests were lost, {left} not run", tally.lost);
     if !tally.skipped.is_empty() {
         skipped(&format!("tools are missing for {}", tally.skipped.join(", ")))?;
     }
     Ok(())
 }
 
-fn judge(
-    scenario: &Scenario,
-    seen: &Seen,
-    drives: &BTreeMap<String, String>,
-    options: &Options,
-    tally: &mut Tally,
-) {
-    let faults = seen.faults(scenario, drives);
-    let seconds = seen.seconds;
-    match (faults.is_empty(), scenario.fails_today) {
-        (true, None) => {
-            println!("ok      {}  {seconds:.1} s", scenario.name);
-            tally.ok += 1;
-        }
-        (true, Some(point)) => {
-            println!("mended  {}  {seconds:.1} s, was known to fail: {point}", scenario.name);
-            tally.mended.push(scenario.name);
-        }
-        (false, Some(point)) if !seen.unprepared => {
-            println!("known   {}  {seconds:.1} s, fails today: {point}", scenario.name);
-            tally.known += 1;
-        }
-        (false, _) => {
-            println!("FAILED  {}  {seconds:.1} s", scenario.name);
-            tally.failed.push(scenario.name);
-        }
-    }
-    let is_wrong = tally.failed.last() == Some(&scenario.name);
-    if is_wrong || options.verbose {
-        for fault in &faults {
-            println!("        {fault}");
-        }
-        for line in &seen.log {
-            println!("        | {line}");
-        }
-    }
+/// The longest first, so that no guest is busy for long after the others; what takes a drive away
+/// comes last.
+fn in_turn(mut scenarios: Vec<&'static Scenario>) -> Vec<&'static Scenario> {
+    scenarios.sort_by_key(|scenario| {
+        let takes_a_drive = scenario.drives().contains(&"SPARE");
+        (takes_a_drive, std::cmp::Reverse(scenario.limit_s))
+    });
+    scenarios
 }
 
 fn built() -> Result<PathBuf> {

@@ -1,4 +1,4 @@
-# Runs the scenarios of /scenarios one after the other, and tells of each on the way.
+# Runs those scenarios of /scenarios that it is told to, by number, and tells of each on the way.
 . /guest/names
 kernel_complaints='BUG:|Oops|WARNING:|general protection|blocked for more than|refcount_t'
 
@@ -8,23 +8,17 @@ step() { # file, mark
     timeout -s KILL "$LIMIT" bash -c '. /guest/names; . /guest/lib; . "$0"' "$dir/$1" \
         >/run/said 2>&1
     step_code=$?
-    sed "s/^/$2 /; s/\$//" /run/said
+    awk -v mark="$2" '{ print mark " " $0 }' /run/said
     return $step_code
 }
 
-# After a power cut in the middle of a scenario: which.
-again=$(sed -n 's/.*again=\([0-9]*\).*/\1/p' /proc/cmdline)
-
-for dir in /scenarios/*; do
-    number=${dir##*/}
-    [ -z "$again" ] || [ "$number" = "$again" ] || continue
+# Begins a scenario, or goes on with the one in whose middle the power was cut.
+scenario() { # number; its first text
+    dir=/scenarios/$1
     LIMIT=$(cat "$dir/limit")
-    [ -n "$again" ] || echo "@@ begin $number"
-    began=$(cut -d' ' -f1 /proc/uptime)
     mkdir -p /tmp/scenario; cd /tmp/scenario
     dmesg -c >/dev/null
-    if [ -n "$again" ]; then
-        again=
+    if [ "$2" = again ]; then
         step again '|'; echo "@@ exit $?"
         step after '+'; echo "@@ after $?"
     elif ! (. /guest/lib
@@ -39,6 +33,11 @@ for dir in /scenarios/*; do
     step undo '-'
     dmesg | grep -E "$kernel_complaints" | head -3 | sed 's/^/@@ kernel /'
     cd /; rm -rf /tmp/scenario
-    ended=$(cut -d' ' -f1 /proc/uptime)
-    echo "@@ end $(awk "BEGIN { print $ended - $began }")"
+    echo "@@ end"
+}
+
+again=$(sed -n 's/.*again=\([0-9]*\).*/\1/p' /proc/cmdline)
+[ -z "$again" ] || { echo "@@ again"; scenario "$again" again; }
+while echo "@@ ready" && read -r number </dev/ttyS1 && [ "$number" != off ]; do
+    scenario "$number" prepare
 done

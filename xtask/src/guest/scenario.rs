@@ -5,7 +5,7 @@ use super::{
     kernel::Kernel,
     machine,
 };
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 /// One line of the table. Its texts are for bash in the guest, with the words of `lib.sh`; `$NVME`
 /// and the other names of drives are their paths.
@@ -60,27 +60,46 @@ pub const PLAIN: Scenario = Scenario {
 /// A scenario that was written down and not seen to run yet: it runs only when it is named.
 pub const UNTRIED: Scenario = Scenario { by_name: true, ..PLAIN };
 
+/// Why an older kernel cannot have a scenario, by a word of its texts.
+const REASONS: &[(&str, &str)] = &[
+    ("ublk", "Debian's kernel 6.1 is built without ublk"),
+    ("io_uring_disabled", "the switch io_uring_disabled came with Linux 6.6"),
+];
 /// No scenario may see any of these.
 const NEVER: &[&str] = &["panicked at", "RUST_BACKTRACE", "internal error"];
 
 impl Scenario {
     /// The drives that its texts name, which are blank when it begins.
     pub fn drives(&self) -> Vec<&'static str> {
-        let texts = [self.prepare, self.command, self.again, self.after, self.undo].join("\n");
+        let texts = self.texts().join("\n");
         machine::drives().filter(|name| names(&texts, name)).collect()
     }
 
-    /// What this machine or the kernel lacks for it.
-    pub fn missing(&self, kernel: Kernel) -> Option<String> {
-        if let Some(wanted) = self.kernel.filter(|wanted| *wanted != kernel) {
-            return Some(format!("it is for kernel {}", wanted.name()));
-        }
-        let texts = [self.prepare, self.command, self.again, self.after, self.undo].join("\n");
-        let is_word = |c: char| c.is_alphanumeric() || "._-".contains(c);
-        let mut words = texts.split(|c: char| !is_word(c));
-        let lacks = words.find_map(|word| {
-            TOOLS.iter().find(|(tool, _)| *tool == word && contents::found(tool).is_none())
-        });
+    pub fn texts(&self) -> [&'static str; 5] {
+        [self.prepare, self.command, self.again, self.after, self.undo]
+    }
+
+    /// The longest that its texts can take.
+    pub fn time(&self) -> Duration {
+        let texts = self.texts().iter().filter(|text| !text.is_empty()).count() as u64;
+        Duration::from_secs(texts * u64::from(self.limit_s))
+    }
+
+    /// What the kernel does not have, in words; it is no tool, which could be installed.
+    pub fn not_in(&self, kernel: Kernel) -> Option<String> {
+        let wanted = self.kernel.filter(|wanted| *wanted != kernel)?;
+        let texts = self.texts().join("\n");
+        let reason = REASONS.iter().find(|(word, _)| texts.contains(word));
+        let wants = || format!("it is for kernel {}", wanted.name());
+        Some(reason.map_or_else(wants, |(_, reason)| (*reason).to_owned()))
+    }
+
+    /// The tool that this machine lacks for it, and its cure.
+    pub fn missing(&self) -> Option<String> {
+        let texts = self.texts().join("\n");
+        let lacks =
+            |tool: &str| contents::has_word(&texts, tool) && contents::found(tool).is_none();
+        let lacks = TOOLS.iter().find(|(tool, _)| lacks(tool));
         lacks.map(|(tool, package)| format!("no {tool}: install {package}"))
     }
 }
@@ -108,6 +127,7 @@ pub struct Seen {
     /// All that it said, in order, for people.
     pub log: Vec<String>,
     pub seconds: f64,
+    pub processor_s: f64,
 }
 
 impl Seen {
@@ -126,8 +146,7 @@ impl Seen {
             self.kernel.push(text.to_owned());
         } else if line == "@@ unprepared" {
             self.unprepared = true;
-        } else if let Some(text) = line.strip_prefix("@@ end ") {
-            self.seconds = text.trim().parse().unwrap_or_default();
+        } else if line == "@@ end" {
             return true;
         } else {
             self.log.push(line.to_owned());
@@ -208,14 +227,14 @@ mod tests {
     #[test]
     fn what_was_seen_is_held_against_words_code_state_and_kernel() {
         let said = ["| /dev/nvme3n1 is nvme3n1, and in", "| two  lines"];
-        let good = ["@@ exit 0", "@@ after 0", "@@ end 1.5"];
+        let good = ["@@ exit 0", "@@ after 0", "@@ end"];
         assert_eq!(seen(&[&said[..], &good].concat()), [""; 0]);
         assert_eq!(seen(&good).len(), 1, "no words");
         assert_eq!(seen(&[&said[..], &["@@ exit 2"], &good[1..]].concat()).len(), 1);
         assert_eq!(seen(&[&said[..], &good[..1], &good[2..]].concat()).len(), 1, "no state");
         assert_eq!(seen(&[&said[..], &["@@ kernel BUG: x"], &good].concat()).len(), 1);
         assert_eq!(seen(&[&said[..], &["| panicked at x"], &good].concat()).len(), 1);
-        assert_eq!(seen(&["@@ unprepared", "@@ end 1"]).len(), 1);
+        assert_eq!(seen(&["@@ unprepared", "@@ end"]).len(), 1);
     }
 
     #[test]

@@ -16,7 +16,7 @@ const TEXT_COLUMNS_MIN: usize = 20;
 /// The table and what it means. `rows` is the height of the terminal, if it is one.
 pub fn list(survey: &Survey, style: &Style, rows: Option<usize>) -> String {
     let table = Table::of(survey, style);
-    let end = legend(style.width) + &unseen(survey);
+    let end = legend(style.width) + &unseen(survey, style.width);
     let room = rows.map(|rows| rows.saturating_sub(end.lines().count() + 2));
     let whole = table.print(Fit::Wrapped);
     let fits = room.is_none_or(|room| whole.lines().count() <= room);
@@ -28,9 +28,12 @@ pub fn list(survey: &Survey, style: &Style, rows: Option<usize>) -> String {
 }
 
 /// What this user could not see.
-pub fn unseen(survey: &Survey) -> String {
-    let sentence = |what: &[String]| format!("Not seen: {}. Run it as root.\n", what.join("; "));
-    if survey.unseen.is_empty() { String::new() } else { sentence(&survey.unseen) }
+pub fn unseen(survey: &Survey, columns: usize) -> String {
+    if survey.unseen.is_empty() {
+        return String::new();
+    }
+    let text = format!("Not seen: {}. Run it as root.", survey.unseen.join("; "));
+    wrap(&text, columns.min(80)).join("\n") + "\n"
 }
 
 fn legend(columns: usize) -> String {

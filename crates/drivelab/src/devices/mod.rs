@@ -28,7 +28,7 @@ pub fn devices(arguments: &DevicesArguments) -> Result<ExitCode> {
             let style = output::style_of_list();
             let pages = survey.devices.iter().map(|device| page::page(device, &style));
             let pages: Vec<String> = pages.collect();
-            pages.join("\n") + &list::unseen(&survey)
+            pages.join("\n") + &list::unseen(&survey, style.width)
         }
         (None, false) => list::list(&survey, &output::style_of_list(), output::rows()),
     };

@@ -37,9 +37,9 @@ pub struct Row {
 /// The page.
 pub fn page(devices: &Devices) -> Answer {
     let mut body = String::from(
-        "<div class=\"scroll\"><table>\n<thead><tr><th>Device</th><th>Bus</th><th>Size</th>\
-         <th>Word after --destroy</th><th>Measured</th><th>What is on it, who uses it</th></tr>\
-         </thead>\n<tbody>\n",
+        "<div class=\"scroll\"><table>\n<thead><tr><th>Device</th><th>Bus</th>\
+         <th class=\"n\">Size</th><th>Word after <span class=\"n\">--destroy</span></th>\
+         <th>Measured</th><th>What is on it, who uses it</th></tr></thead>\n<tbody>\n",
     );
     for row in &devices.rows {
         let word = row.word.as_deref().unwrap_or("-");
@@ -49,8 +49,8 @@ pub fn page(devices: &Devices) -> Answer {
         // Writing to a string does not fail.
         let _ = writeln!(
             body,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td><code>{}</code></td><td>{}</td><td>{}{cure}\
-             </td></tr>",
+            "<tr><td>{}</td><td>{}</td><td class=\"n\">{}</td><td><code>{}</code></td><td>{}</td>\
+             <td>{}{cure}</td></tr>",
             Escaped(&row.name),
             Escaped(&row.bus),
             Escaped(&row.size),
