@@ -136,6 +136,9 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
         cut,
         drive: session::Drive::of(&target),
     };
+    for said in session.drive.conditions().iter().filter_map(words::condition) {
+        output::talk!("drivelab: {name}: {said}");
+    }
     let Served { engine, hold, .. } = served;
     let outcome = match front {
         Front::Network(address) => network::serve(&mut session, &address, engine, clock),

@@ -71,6 +71,33 @@ pub const ALL: &[Scenario] = &[
         ..UNTRIED
     },
     Scenario {
+        name: "bad-sector-under-a-server",
+        prepare: BAD,
+        command: "modprobe ublk_drv; . /guest/ublk; start /dev/mapper/bad --read-only --ublk ||
+                exit 1
+            dd if=/dev/ublkb0 of=there bs=4k count=1 skip=499 iflag=direct status=none &&
+            ! dd if=/dev/ublkb0 of=/dev/null bs=4k count=1 skip=500 iflag=direct status=none &&
+            dd if=/dev/ublkb0 of=there bs=4k count=1 skip=501 iflag=direct status=none
+            echo \"the others: $?\"; end; cat said",
+        words: &["Input/output error", "the others: 0", "stopped", "1 request failed"],
+        undo: "kill -9 $(cat server) 2>/dev/null; sleep 1; dmsetup remove bad",
+        kernel: Some(Kernel::Six12),
+        ..UNTRIED
+    },
+    Scenario {
+        name: "refuse-loop-over-what-fails",
+        prepare: "dmsetup create bad --table '0 65536 error'; losetup /dev/loop3 /dev/mapper/bad
+            chmod 666 /dev/loop3; chmod 755 .",
+        command: "drivelab run /dev/loop3 --destroy loop3 $SHORT; code=$?
+            setpriv --reuid 65534 --regid 65534 --clear-groups \
+            drivelab run /dev/loop3 --destroy loop3 $SHORT --store /dev/shm/s; exit $code$?",
+        exit: 22,
+        words: &["Input/output error", "look at `dmesg`"],
+        never: &["run as root", "container"],
+        undo: "losetup -d /dev/loop3; dmsetup remove bad",
+        ..UNTRIED
+    },
+    Scenario {
         name: "all-sectors-bad",
         prepare: "dmsetup create bad --table '0 65536 error'",
         command: "drivelab run /dev/mapper/bad $READS",
@@ -89,13 +116,38 @@ pub const ALL: &[Scenario] = &[
     },
     Scenario {
         name: "no-answer-for-some-seconds",
-        prepare: "dmsetup create still --table \"0 $(sectors $NVME) linear $NVME 0\"",
-        command: "(busy dm-0 2000; dmsetup suspend still; sleep 6; dmsetup resume still) &
+        prepare: STILL,
+        command: ". ./still; (stall 2000) &
             drivelab run /dev/mapper/still --method /guest/reads.toml --size 8M --quiet \
             --set bound=time --max-time 30s; code=$?; wait; exit $code",
         words: &["random read 4 KiB", "stalled"],
         after: "recorded '\"iops_without\"'",
         undo: "dmsetup resume still; dmsetup remove still",
+        ..UNTRIED
+    },
+    Scenario {
+        name: "no-answer-in-a-matrix",
+        prepare: STILL,
+        command: ". ./still; (stall 2000) &
+            drivelab matrix /dev/mapper/still --destroy still --fs raw --passes 1 --quiet \
+            --method /guest/reads.toml --size 8M --set bound=time --max-time 30s
+            code=$?; wait; exit $code",
+        words: &["raw", "stalled", "no answer for"],
+        after: "recorded '\"iops_without\"'",
+        undo: "dmsetup resume still; dmsetup remove still",
+        limit_s: 240,
+        ..UNTRIED
+    },
+    Scenario {
+        name: "no-answer-in-a-study",
+        prepare: STILL,
+        command: ". ./still; (stall 4000) &
+            drivelab study easyco2007 --on /dev/mapper/still --size 16M --max-time 10s --quiet \
+            --destroy still --yes; code=$?; wait; exit $code",
+        words: &["stalled"],
+        after: "recorded '\"iops_without\"'",
+        undo: "dmsetup resume still; dmsetup remove still",
+        limit_s: 240,
         ..UNTRIED
     },
     Scenario {
@@ -113,13 +165,44 @@ pub const ALL: &[Scenario] = &[
     },
     Scenario {
         name: "array-that-resyncs",
-        prepare: "modprobe -a raid1 raid456; echo 100 >/proc/sys/dev/raid/speed_limit_max
-            mdadm --quiet --create /dev/md0 --run --bitmap=none --level=1 --raid-devices=2 \
-            $VIRTIO $SCSI",
+        prepare: RESYNCS,
         command: "drivelab run /dev/md0 $READS",
         words: &["random read 4 KiB", "resync"],
         after: "recorded '\"member_states\"' && recorded '\"level\": \"raid1\"'",
-        undo: "mdadm --quiet --stop /dev/md0; echo 200000 >/proc/sys/dev/raid/speed_limit_max",
+        undo: RESYNCED,
+        ..UNTRIED
+    },
+    Scenario {
+        name: "array-that-resyncs-in-a-matrix",
+        prepare: RESYNCS,
+        command: "drivelab matrix /dev/md0 --destroy tank --fs raw,ext4 --passes 1 --quiet \
+            --method /guest/short.toml --size 8M",
+        words: &["raw", "ext4", "resync"],
+        after: "recorded '\"member_states\"' && ! grep -q /dev/md0 /proc/mounts",
+        undo: RESYNCED,
+        limit_s: 240,
+        ..UNTRIED
+    },
+    Scenario {
+        name: "array-that-resyncs-in-a-study",
+        prepare: RESYNCS,
+        command: "drivelab study easyco2007 --on /dev/md0 --size 16M --max-time 10s --quiet \
+            --destroy tank --yes",
+        words: &["resync"],
+        after: "recorded '\"member_states\"'",
+        undo: RESYNCED,
+        limit_s: 240,
+        ..UNTRIED
+    },
+    Scenario {
+        name: "array-that-resyncs-under-a-server",
+        prepare: RESYNCS,
+        command: "modprobe ublk_drv; . /guest/ublk; start /dev/md0 --read-only --ublk || exit 1
+            dd if=/dev/ublkb0 of=there bs=4k count=1 iflag=direct status=none; end; cat said",
+        words: &["resync", "stopped"],
+        undo: "kill -9 $(cat server) 2>/dev/null; sleep 1; mdadm --quiet --stop /dev/md0
+            echo 200000 >/proc/sys/dev/raid/speed_limit_max",
+        kernel: Some(Kernel::Six12),
         ..UNTRIED
     },
     Scenario {
@@ -308,6 +391,18 @@ pub const ALL: &[Scenario] = &[
 /// A drive of which 8 sectors fail, at 2048000.
 const BAD: &str = "N=$(sectors $SCSI); printf '%s\\n' \"0 4000 linear $SCSI 0\" \
     \"4000 8 error\" \"4008 $((N - 4008)) linear $SCSI 4008\" | dmsetup create bad";
+
+/// A mapping that `stall REQUESTS` keeps from answering for 5 s, after so many requests.
+const STILL: &str = "dmsetup create still --table \"0 $(sectors $NVME) linear $NVME 0\"
+    N=$(dmsetup info -c --noheadings -o blkdevname still)
+    echo \"stall() { busy $N \\$1; dmsetup suspend still; sleep 5; dmsetup resume still; }\" >still";
+
+/// An array whose members are made the same while it is used; `tank` by its superblocks.
+const RESYNCS: &str = "modprobe -a raid1 raid456; echo 100 >/proc/sys/dev/raid/speed_limit_max
+    mdadm --quiet --create /dev/md0 --name=tank --homehost=lab --run --bitmap=none --level=1 \
+    --raid-devices=2 $VIRTIO $SCSI";
+const RESYNCED: &str =
+    "mdadm --quiet --stop /dev/md0; echo 200000 >/proc/sys/dev/raid/speed_limit_max";
 
 /// A drive that `pull` takes away: its path, name and serial in `./pulled`.
 const PULLED: &str = "modprobe scsi_debug dev_size_mb=128 delay=0
