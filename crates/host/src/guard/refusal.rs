@@ -239,7 +239,8 @@ impl Refusal {
             }
             Reason::Denied { .. } => "run as root".into(),
             Reason::Unreadable { .. } => {
-                "look at `dmesg`: the drive may fail, or the file or device that it stands on".into()
+                "look at `dmesg`: the drive may fail, or the file or device that it stands on"
+                    .into()
             }
             Reason::NoMedium => "insert one, or attach a file with `losetup`".into(),
             Reason::Suspended => "`dmsetup resume` it first".into(),

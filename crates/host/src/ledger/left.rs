@@ -107,9 +107,10 @@ impl Left {
         // A kernel that tells no boot id may be any.
         let boot = if is_same_boot && !now.is_empty() { Boot::Same } else { Boot::Later };
         // A loop device of its own, or a server's, goes with all that is on it.
-        let is_own_device = self.standing.iter().any(|(_, change)| {
-            matches!(change, Change::Loop { .. } | Change::Process { .. })
-        });
+        let is_own_device = self
+            .standing
+            .iter()
+            .any(|(_, change)| matches!(change, Change::Loop { .. } | Change::Process { .. }));
         let mut failures = Vec::new();
         for (number, change) in std::mem::take(&mut self.standing).into_iter().rev() {
             let done = if is_same_boot || outlives_a_boot(&change) {
