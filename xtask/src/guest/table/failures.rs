@@ -1,7 +1,7 @@
 //! Drives that fail, stall, degrade or vanish, and a world that does not read what is said.
 
 use super::super::kernel::Kernel;
-use crate::guest::scenario::{PLAIN, Scenario, UNTRIED};
+use crate::guest::scenario::{PLAIN, SLOW, Scenario, UNTRIED};
 
 pub const ALL: &[Scenario] = &[
     Scenario {
@@ -60,13 +60,14 @@ pub const ALL: &[Scenario] = &[
         after: "! grep -q /dev/mapper/bad /proc/mounts",
         undo: "dmsetup remove bad",
         limit_s: 240,
-        ..PLAIN
+        ..SLOW
     },
     Scenario {
         name: "bad-sector-in-a-study",
         prepare: BAD,
         command: "drivelab study easyco2007 --on /dev/mapper/bad --size 16M --max-time 10s \
-            --quiet --on-error count --destroy bad --destroy dm-0 --yes",
+            --set block=4K --set threads=1 --quiet --on-error count --destroy bad \
+            --destroy dm-0 --yes",
         words: &["io_errors"],
         after: "recorded '\"io_errors\"'",
         undo: "dmsetup remove bad",
@@ -127,7 +128,7 @@ pub const ALL: &[Scenario] = &[
         words: &["random read 4 KiB", "stalled"],
         after: "recorded '\"iops_without\"'",
         undo: "dmsetup resume still; dmsetup remove still",
-        ..PLAIN
+        ..SLOW
     },
     Scenario {
         name: "no-answer-in-a-matrix",
@@ -145,9 +146,9 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "no-answer-in-a-study",
         prepare: STILL,
-        command: ". ./still; (stall 4000) &
-            drivelab study easyco2007 --on /dev/mapper/still --size 16M --max-time 10s --quiet \
-            --destroy still --yes; code=$?; wait; exit $code",
+        command: ". ./still; (stall 3000) &
+            drivelab study easyco2007 --on /dev/mapper/still --size 16M --max-time 60s --quiet \
+            --set block=4K --set threads=1 --destroy still --yes; code=$?; wait; exit $code",
         words: &["stalled"],
         after: "recorded '\"iops_without\"'",
         undo: "dmsetup resume still; dmsetup remove still",
@@ -166,7 +167,7 @@ pub const ALL: &[Scenario] = &[
         words: &["the longest wait for an answer was 5."],
         undo: "dmsetup resume still; kill -9 $(cat server); sleep 1; dmsetup remove still",
         kernel: Some(Kernel::Six12),
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "array-that-resyncs",
@@ -175,7 +176,7 @@ pub const ALL: &[Scenario] = &[
         words: &["random read 4 KiB", "resync"],
         after: "recorded '\"member_states\"' && recorded '\"level\": \"raid1\"'",
         undo: RESYNCED,
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "array-that-resyncs-in-a-matrix",
@@ -186,19 +187,19 @@ pub const ALL: &[Scenario] = &[
         after: "recorded '\"member_states\"' && ! grep -q /dev/md0 /proc/mounts",
         undo: RESYNCED,
         limit_s: 240,
-        ..UNTRIED
+        ..SLOW
     },
     Scenario {
         name: "array-that-resyncs-in-a-study",
         prepare: RESYNCS,
         command: "drivelab study easyco2007 --on /dev/md0 --size 16M --max-time 10s --quiet \
-            --destroy tank --yes",
+            --set block=4K --set threads=1 --destroy tank --yes",
         words: &["resync"],
         after: "recorded '\"member_states\"' && recorded '\"resync\"'",
         undo: RESYNCED,
         fails_today: SILENT_STUDY,
         limit_s: 240,
-        ..UNTRIED
+        ..SLOW
     },
     Scenario {
         name: "array-that-resyncs-under-a-server",

@@ -1,7 +1,7 @@
 //! The drive's write cache: switched, read back and put back without any tool; and health, which no
 //! tool is asked for either. What `observe` sees it sees by the tools.
 
-use crate::guest::scenario::{PLAIN, Scenario, UNTRIED};
+use crate::guest::scenario::{PLAIN, SLOW, Scenario};
 
 /// What `observed` says where the tools never saw the cache both on and off.
 const NEVER_SEEN: &[&str] = &["the write cache was never"];
@@ -115,7 +115,7 @@ pub const ALL: &[Scenario] = &[
         ],
         after: "! grep drivelab-matrix /proc/mounts && ! ls -d /tmp/drivelab-matrix-*",
         limit_s: 240,
-        ..UNTRIED
+        ..SLOW
     },
     // QEMU's drives begin with their cache on.
     Scenario {
