@@ -210,7 +210,7 @@ pub const ALL: &[Scenario] = &[
         undo: "kill -9 $(cat server) 2>/dev/null; sleep 1; mdadm --quiet --stop /dev/md0
             echo 200000 >/proc/sys/dev/raid/speed_limit_max",
         kernel: Some(Kernel::Six12),
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "array-that-is-checked",
@@ -314,7 +314,7 @@ pub const ALL: &[Scenario] = &[
         exit: 2,
         words: &["is gone"],
         never: &["fill = 1"],
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "gone-while-errors-are-counted",
@@ -338,7 +338,7 @@ pub const ALL: &[Scenario] = &[
         never: &["fill = 1"],
         undo: UNPULLED,
         limit_s: 240,
-        ..UNTRIED
+        ..SLOW
     },
     Scenario {
         name: "gone-under-a-volume",
@@ -351,7 +351,7 @@ pub const ALL: &[Scenario] = &[
         words: &["is gone"],
         never: &["NoSpace", "fill = 1", "o space left"],
         undo: UNPULLED,
-        ..UNTRIED
+        ..SLOW
     },
     Scenario {
         name: "gone-under-a-server",
@@ -360,9 +360,10 @@ pub const ALL: &[Scenario] = &[
             pull; dd if=/dev/ublkb0 of=/dev/null bs=4k count=1 iflag=direct
             kill -TERM $SERVER; wait $SERVER; echo \"it ended with $?\"; cat said",
         words: &["is gone", "it ended with 2"],
+        never: &["no flush covered"],
         undo: UNPULLED,
         kernel: Some(Kernel::Six12),
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "gone-under-a-study",
@@ -374,7 +375,7 @@ pub const ALL: &[Scenario] = &[
         words: &["is gone"],
         undo: UNPULLED,
         limit_s: 240,
-        ..UNTRIED
+        ..SLOW
     },
     Scenario {
         name: "stack-of-luks-on-lvm",
