@@ -26,7 +26,7 @@ pub const ALL: &[Scenario] = &[
         exit: 2,
         words: &["nput/output error", "No cell was measured"],
         undo: "dmsetup remove bad",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "bad-sector-is-counted",
@@ -35,7 +35,7 @@ pub const ALL: &[Scenario] = &[
             --on-error count",
         words: &["sequential read 4 KiB", "random read 4 KiB", "errors", "io_errors", "2048000"],
         undo: "dmsetup remove bad",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "bad-sector-under-a-fill",
@@ -45,7 +45,7 @@ pub const ALL: &[Scenario] = &[
         exit: 2,
         words: &["not filled everywhere", "2 cells failed"],
         undo: "dmsetup remove bad",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "bad-sector-in-a-matrix",
@@ -109,7 +109,7 @@ pub const ALL: &[Scenario] = &[
         exit: 2,
         words: &["nput/output error"],
         undo: "dmsetup remove bad",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "slow-drive",

@@ -330,6 +330,6 @@ pub const ALL: &[Scenario] = &[
         exit: REFUSED,
         words: &["$NVME"],
         after: "unchanged $NVME",
-        ..UNTRIED
+        ..PLAIN
     },
 ];
