@@ -117,7 +117,7 @@ pub const ALL: &[Scenario] = &[
         command: "drivelab run /dev/mapper/slow $READS --set bound=50",
         words: &["random read 4 KiB", "ms"],
         undo: "dmsetup remove slow",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "no-answer-for-some-seconds",
@@ -222,7 +222,7 @@ pub const ALL: &[Scenario] = &[
         words: &["random read 4 KiB", "resync", "md0: check"],
         after: "recorded '\"chunk_bytes\": 65536' && recorded '\"stripe_cache_pages\"'",
         undo: "mdadm --quiet --stop /dev/md0; echo 200000 >/proc/sys/dev/raid/speed_limit_max",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "array-that-is-degraded",
@@ -231,7 +231,7 @@ pub const ALL: &[Scenario] = &[
         command: "drivelab run /dev/md0 $READS",
         words: &["random read 4 KiB", "degraded"],
         undo: "mdadm --quiet --stop /dev/md0",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "thin-volume-being-allocated",

@@ -1,6 +1,6 @@
 //! What holds data or is in use is not written, whatever is typed.
 
-use crate::guest::scenario::{PLAIN, Scenario, UNTRIED};
+use crate::guest::scenario::{PLAIN, Scenario};
 
 const REFUSED: i32 = 2;
 
