@@ -248,7 +248,7 @@ pub const ALL: &[Scenario] = &[
         words: &["random write 4 KiB", "allocating"],
         after: "recorded '\"mapping\": \"thin\"'",
         undo: "dmsetup remove thin; dmsetup remove pool; dmsetup remove data; dmsetup remove meta",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "thin-pool-full",
@@ -263,7 +263,7 @@ pub const ALL: &[Scenario] = &[
         exit: 2,
         words: &["o space left"],
         undo: "dmsetup remove thin; dmsetup remove pool; dmsetup remove data; dmsetup remove meta",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "uring-by-name-where-forbidden",
@@ -273,7 +273,7 @@ pub const ALL: &[Scenario] = &[
         words: &["io_uring"],
         undo: "echo 0 >/proc/sys/kernel/io_uring_disabled",
         kernel: Some(Kernel::Six12),
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "auto-where-uring-is-forbidden",
