@@ -289,13 +289,13 @@ pub const ALL: &[Scenario] = &[
         command: "drivelab run $NVME --destroy NVME --method /guest/short.toml --size 8M 2>&1 \
             | head -1; drivelab show last",
         words: &["random write 4 KiB"],
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "progress-to-a-full-device",
         command: "drivelab run $NVME --method /guest/reads.toml --size 8M 2>/dev/full",
         words: &["random read 4 KiB"],
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "controller-reset",
