@@ -2,7 +2,7 @@
 //! whether drivelab would read and write it.
 //!
 //! Each device is looked at by a thread of its own: one that does not answer keeps nobody waiting
-//! for more than five seconds. Nothing is held, and nothing is written.
+//! for more than five seconds after the last of the others. Nothing is held, and nothing is written.
 
 use crate::{
     guard::{Look, all_openers, look, no_look},
@@ -12,15 +12,12 @@ use crate::{
 };
 use record::BlockLayer;
 use serde::Serialize;
-use std::{
-    path::PathBuf,
-    sync::mpsc,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{path::PathBuf, sync::mpsc, thread, time::Duration};
 
-/// How long a device may take to be read before the list goes on without.
+/// How long after the last answer the list goes on without the other devices.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// The same until half of them have answered: a machine that is busy is slow with all of them.
+const PATIENCE_AT_FIRST: Duration = Duration::from_secs(15);
 
 /// What was found; docs/devices-format.md.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -121,13 +118,7 @@ fn look_at(found: Vec<BlockDevice>, roots: &Roots) -> Survey {
             let _ = sender.send((at, look(&device, &openers, &roots)));
         });
     }
-    let until = Instant::now() + PATIENCE;
-    let mut seen: Vec<Option<Look>> = vec![None; found.len()];
-    while seen.iter().any(Option::is_none) {
-        let left = until.saturating_duration_since(Instant::now());
-        let Ok((at, look)) = looks.recv_timeout(left) else { break };
-        seen[at] = Some(look);
-    }
+    let (seen, patience) = gather(found.len(), |patience| looks.recv_timeout(patience).ok());
     let unread = |look: &Option<Look>| look.as_ref().is_some_and(|look| look.holds.is_none());
     let mut unseen = Vec::new();
     if !rustix::process::geteuid().is_root() {
@@ -139,9 +130,26 @@ fn look_at(found: Vec<BlockDevice>, roots: &Roots) -> Survey {
         }
     }
     let devices = found.iter().zip(seen).map(|(found, seen)| {
-        device(found, seen.unwrap_or_else(|| no_look(found, PATIENCE)), roots)
+        device(found, seen.unwrap_or_else(|| no_look(found, patience)), roots)
     });
     Survey { format: 1, devices: devices.collect(), unseen }
+}
+
+/// Answers by their places, until `next` gives none within the patience that it is told; and that
+/// patience.
+fn gather<T>(
+    count: usize,
+    mut next: impl FnMut(Duration) -> Option<(usize, T)>,
+) -> (Vec<Option<T>>, Duration) {
+    let mut seen: Vec<Option<T>> = (0..count).map(|_| None).collect();
+    loop {
+        let answered = seen.iter().flatten().count();
+        let patience = if 2 * answered < count { PATIENCE_AT_FIRST } else { PATIENCE };
+        match (answered < count).then(|| next(patience)).flatten() {
+            Some((at, answer)) => seen[at] = Some(answer),
+            None => return (seen, patience),
+        }
+    }
 }
 
 fn device(found: &BlockDevice, look: Look, roots: &Roots) -> Device {
@@ -225,6 +233,22 @@ fn chunks(name: &str) -> Vec<(usize, u64, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// On a machine whose processors were busy one device of thirteen was quick, the others took more
+    /// than five seconds together, and of each was said that it did not answer.
+    #[test]
+    fn devices_that_are_slow_together_are_waited_for_and_a_silent_one_is_not() {
+        // Seconds before each answer; the last never comes.
+        let mut gaps = [1, 7, 4, 4].into_iter().enumerate();
+        let (seen, patience) = gather(5, |patience| {
+            let (at, gap) = gaps.next()?;
+            (Duration::from_secs(gap) <= patience).then_some((at, gap))
+        });
+        assert_eq!(seen, [Some(1), Some(7), Some(4), Some(4), None]);
+        assert_eq!(patience, PATIENCE, "of the silent one is said how long it was waited for");
+        let (seen, patience) = gather::<()>(2, |_| None);
+        assert_eq!((seen, patience), (vec![None, None], PATIENCE_AT_FIRST));
+    }
 
     #[test]
     fn names_are_in_the_order_in_which_people_count() {

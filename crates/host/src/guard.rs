@@ -390,6 +390,7 @@ fn name_holder(reason: Reason, device: &BlockDevice, roots: &Roots) -> Reason {
 fn unreadable(error: io::Error) -> Reason {
     match error.kind() {
         io::ErrorKind::NotFound => Reason::Missing,
+        io::ErrorKind::PermissionDenied => Reason::Denied { error: error.to_string() },
         _ => Reason::Unreadable { error: error.to_string() },
     }
 }
@@ -432,10 +433,14 @@ fn check_signatures(
 ) -> Result<(), Reason> {
     let mut found = signatures_on(device, path, file, roots)?;
     for partition in device.partitions() {
-        // The node may be missing (a container); then what it holds cannot be ruled out.
         let node = roots.dev.join(&partition.name);
-        let file = File::open(&node).map_err(|error| Reason::Unreadable {
-            error: format!("{}: {error}", node.display()),
+        let file = File::open(&node).map_err(|failed| {
+            let error = format!("{}: {failed}", node.display());
+            match unreadable(failed) {
+                // The node may be missing (a container); then what it holds cannot be ruled out.
+                Reason::Missing | Reason::Denied { .. } => Reason::Denied { error },
+                _ => Reason::Unreadable { error },
+            }
         })?;
         found.extend(signatures_on(&partition, &node, &file, roots)?);
     }

@@ -166,3 +166,32 @@ fn a_change_is_written_down_with_the_drive_that_it_is_made_on() {
     let failures = ledger.put_back_to(host::ledger::Mark::START);
     assert!(failures[0].to_string().contains("its serial is Z9"), "{failures:?}");
 }
+
+/// `restore` unmounted what a killed matrix had mounted and said no more; the next matrix was then
+/// refused, since the drive held data.
+#[test]
+fn a_file_system_that_stays_on_the_drive_is_told_with_what_takes_it_off() {
+    let machine = machine();
+    machine.write("proc/self/mountinfo", "");
+    let mount = Change::Mount {
+        source: "/dev/sda".to_owned(),
+        at: "/tmp/drivelab-matrix-1/mount".into(),
+        fs: "ext4".to_owned(),
+        options: String::new(),
+    };
+    for (boot, cure) in [("now", "`wipefs -a /dev/sda`"), ("before", "`drivelab devices`")] {
+        let (steps, said) = put_back(&machine, ledger(&machine, boot, &mount));
+        let told: Vec<_> = steps.iter().filter(|step| step.contains("ext4 itself stays")).collect();
+        assert!(said.is_empty() && told.len() == 1 && told[0].contains(cure), "{steps:?} {said:?}");
+    }
+    // After a restart its name may be another drive's.
+    let (steps, _) = put_back(&machine, ledger(&machine, "before", &mount));
+    assert!(steps.iter().all(|step| !step.contains("wipefs -a /dev/sda")), "{steps:?}");
+    // What is on a loop device of the run's own goes with its file.
+    let file = Change::Loop { file: machine.path("image") };
+    let file = serde_json::to_string(&file).expect("a plain path");
+    let mount = serde_json::to_string(&mount).expect("plain paths");
+    let both = format!("{file}}}\n{{\"change\":2,\"what\":{mount}");
+    let (steps, said) = put_back(&machine, ledger_of_text(&machine, "now", &both));
+    assert!(said.is_empty() && steps.is_empty(), "{steps:?} {said:?}");
+}

@@ -202,7 +202,12 @@ fn access(
     let cleared = match host::judge_volume(path, &Roots::default()) {
         Ok(cleared) => cleared,
         // It was just looked at: to be read nothing is in the way.
-        Err(refusal) if matches!(refusal.reason, Reason::ReadOnly | Reason::Unreadable { .. }) => {
+        Err(refusal)
+            if matches!(
+                refusal.reason,
+                Reason::ReadOnly | Reason::Denied { .. } | Reason::Unreadable { .. }
+            ) =>
+        {
             return Ok((Access::ReadOnly(format!("it writes: {refusal}")), by_name));
         }
         Err(refusal) => return Err(refused(refusal)),

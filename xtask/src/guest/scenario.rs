@@ -57,6 +57,9 @@ pub const PLAIN: Scenario = Scenario {
     limit_s: 120,
 };
 
+/// A scenario that takes long: it runs only when it is named.
+pub const SLOW: Scenario = Scenario { by_name: true, ..PLAIN };
+
 /// A scenario that was written down and not seen to run yet: it runs only when it is named.
 pub const UNTRIED: Scenario = Scenario { by_name: true, ..PLAIN };
 

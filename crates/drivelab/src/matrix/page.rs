@@ -261,18 +261,24 @@ impl Matrix<'_> {
         }
         blocks.extend(browser::effects_chart(&varied, all).map(Box::new).map(Block::Figure));
         for across in all {
-            let rows = effects(&varied, &across.outcomes);
-            let rows = rows.iter().map(|effect| effect_row(effect, across.goal)).collect();
+            let found = effects(&varied, &across.outcomes);
+            // Where all but one failed there is nothing to compare.
+            if found.is_empty() {
+                continue;
+            }
+            let rows = found.iter().map(|effect| effect_row(effect, across.goal)).collect();
             let title = format!("What each setting does to {}", across.name);
             let columns = EFFECT_HEADS.map(Column::text).into();
             blocks.push(Block::Table(Table { title, rows, columns }));
             blocks.extend(effects_by_fill(&varied, across).map(Block::Table));
         }
-        blocks.push(Block::Text(
-            "Everything else equal; the interval is that of the rounds, and below 1 it is the other way. Least and most: of the configurations \
-             that differ in this setting alone."
-                .to_owned(),
-        ));
+        if !blocks.is_empty() {
+            blocks.push(Block::Text(
+                "Everything else equal; the interval is that of the rounds, and below 1 it is the \
+                 other way. Least and most: of the configurations that differ in this setting alone."
+                    .to_owned(),
+            ));
+        }
         blocks
     }
 
@@ -473,6 +479,31 @@ mod tests {
         let faster = row(effect(1.25, Some([0.8, 2.0])), Goal::Throughput);
         assert_eq!(faster, ["rate 1.25 x higher", "0.800", "2.00", "0.250", "2.00"]);
         assert_eq!(row(effect(2.0, None), Goal::Latency)[1..3], ["-", "-"]);
+    }
+
+    /// All configurations but one had failed, and the page had headings of comparisons with nothing
+    /// below them.
+    #[test]
+    fn what_cannot_be_compared_has_no_heading() {
+        let mut axes = Axes::default();
+        axes.add(Axis::Fs, "raw,ext4").expect("levels");
+        let page = Matrix {
+            ground: String::new(),
+            axes: &axes,
+            configurations: &[],
+            records: &[],
+            floors: &[],
+            machines: Vec::new(),
+            cuts: &[],
+            caches: Vec::new(),
+            drive: None,
+            pivots: &[],
+            seed: 0,
+        };
+        let name = "random read 4 KiB".to_owned();
+        let (cells, outcomes) = (Vec::new(), Vec::new());
+        let across = Across { goal: Goal::Latency, method: "short", name, cells, outcomes };
+        assert!(page.effects(&[across]).is_empty());
     }
 
     #[test]

@@ -136,6 +136,9 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
         cut,
         drive: session::Drive::of(&target),
     };
+    for said in session.drive.conditions().iter().filter_map(words::condition) {
+        output::talk!("drivelab: {name}: {said}");
+    }
     let Served { engine, hold, .. } = served;
     let outcome = match front {
         Front::Network(address) => network::serve(&mut session, &address, engine, clock),
@@ -144,7 +147,11 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
     };
     // That the last flush failed follows from it.
     if let Some(gone) = session.drive.gone() {
-        bail!("{gone}; what no flush covered is lost");
+        match sharing {
+            // Nothing was written that could be lost.
+            Sharing::ReadOnly => bail!("{gone}"),
+            Sharing::ReadWrite => bail!("{gone}; what no flush covered is lost"),
+        }
     }
     let (engine, traffic) = outcome?;
     let standing = engine.standing().filter(|_| !engine.is_read_only());

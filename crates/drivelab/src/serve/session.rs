@@ -4,6 +4,7 @@ use super::{metrics::Metrics, ready::Starter, status::Status};
 use crate::cli::ServeArguments;
 use host::{Presence, Roots};
 use nbd::{Traffic, protocol::Export};
+use record::Condition;
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
@@ -13,6 +14,7 @@ use target::{TargetText, serve::ServedEngine};
 /// The drive below the target, if there is one: looked at when a request has failed.
 pub struct Drive {
     presence: Option<Presence>,
+    conditions: Vec<Condition>,
     name: String,
     failures: u64,
     gone: Option<String>,
@@ -21,17 +23,25 @@ pub struct Drive {
 impl Drive {
     /// Of what the target stands on.
     pub fn of(target: &TargetText) -> Self {
-        let (name, presence) = match target {
+        let (name, info) = match target {
             TargetText::Path(path) | TargetText::Flash(path) => {
-                let (name, roots) = (path.display().to_string(), Roots::default());
-                let info = host::target_info(path, &name, &roots).ok();
-                (name, info.map(|info| Presence::of(&info.stack, &roots)))
+                let name = path.display().to_string();
+                let info = host::target_info(path, &name, &Roots::default()).ok();
+                (name, info)
             }
             TargetText::Null | TargetText::Model(_) | TargetText::Memory(_) => {
                 (String::new(), None)
             }
         };
-        Self { presence, name, failures: 0, gone: None }
+        let stack = info.map(|info| info.stack);
+        let presence = stack.as_ref().map(|stack| Presence::of(stack, &Roots::default()));
+        let conditions = stack.map(|stack| host::conditions(&stack, &Roots::default()));
+        Self { presence, conditions: conditions.unwrap_or_default(), name, failures: 0, gone: None }
+    }
+
+    /// What the devices below were about, beside answering, when it was opened.
+    pub fn conditions(&self) -> &[Condition] {
+        &self.conditions
     }
 
     /// That it is gone, if that is so.

@@ -6,7 +6,7 @@ use nbd::{
     Address, Kind, Traffic,
     protocol::{Access, Export},
 };
-use record::ManagedFlash;
+use record::{Condition, DeviceState, ManagedFlash};
 use target::serve::Loss;
 
 /// How the line begins that a server prints after a power cut.
@@ -38,6 +38,23 @@ pub fn kept_in_memory(volume: &flash::Volume) -> String {
             counted(report.chunks_replayed, "chunk"),
             counted(report.records_replayed, "record")
         )
+    })
+}
+
+/// What an array is about that makes it slower, or less safe, for whoever is served.
+pub fn condition(Condition { device, state }: &Condition) -> Option<String> {
+    Some(match state {
+        DeviceState::Syncing { action, percent } => {
+            let done = percent.map_or_else(String::new, |percent| format!(", {percent} % done"));
+            format!(
+                "{device}: {action}{done}: answers take longer until it is through (/proc/mdstat)"
+            )
+        }
+        DeviceState::Degraded(missing) => {
+            let members = counted(*missing, "member");
+            format!("{device} runs without {members}: replace what is missing, let it rebuild")
+        }
+        DeviceState::Allocated(_) => return None,
     })
 }
 
@@ -234,6 +251,20 @@ mod tests {
              `drivelab flash check` says more\n\
              damaged: bytes 0..4096, 8192..12288, 16384..20480, 24576..28672 and 2 more ranges\n"
         );
+    }
+
+    /// An array that was resynced was served without a word, and whoever measured at the other end
+    /// could not know.
+    #[test]
+    fn what_an_array_is_about_is_told_before_it_is_served() {
+        let of = |state| condition(&Condition { device: "md0".to_owned(), state });
+        let resync = |percent| DeviceState::Syncing { action: "resync".to_owned(), percent };
+        let said = of(resync(Some(3))).expect("it matters");
+        assert!(said.starts_with("md0: resync, 3 % done: "), "{said}");
+        assert!(of(resync(None)).expect("it matters").starts_with("md0: resync: "));
+        let said = of(DeviceState::Degraded(1)).expect("it matters");
+        assert!(said.starts_with("md0 runs without 1 member: replace"), "{said}");
+        assert_eq!(of(DeviceState::Allocated(4096)), None);
     }
 
     #[test]

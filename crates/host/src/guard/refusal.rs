@@ -15,7 +15,12 @@ pub enum Reason {
     NotAFile,
     /// The kernel's texts about the device are missing, so nothing can be ruled out.
     Unknown,
-    /// The user may not open it, or reading failed; the system's words.
+    /// The user may not open it; the system's words.
+    Denied {
+        /// The system's words.
+        error: String,
+    },
+    /// It could not be examined for another reason: reading it fails.
     Unreadable {
         /// The system's words.
         error: String,
@@ -155,7 +160,9 @@ impl Reason {
             }
             Self::NotAFile => "it is no file".into(),
             Self::Unknown => "/sys says nothing about it, so nothing can be ruled out".into(),
-            Self::Unreadable { error } => format!("it cannot be opened and examined ({error})"),
+            Self::Denied { error } | Self::Unreadable { error } => {
+                format!("it cannot be opened and examined ({error})")
+            }
             Self::NoMedium => "it has no medium".into(),
             Self::Suspended => "it is suspended, and answers nothing".into(),
             Self::ReadOnly => "it is read-only".into(),
@@ -227,10 +234,14 @@ impl Refusal {
             Reason::NotABlockDevice => "name a directory or a new file to write to".into(),
             Reason::NotAFile => "name a file or a block device".into(),
             Reason::Unknown => "run where /sys is mounted".into(),
-            Reason::Unreadable { .. } if rustix::process::geteuid().is_root() => {
-                "a container may forbid it to root, else look at `dmesg`".into()
+            Reason::Denied { .. } if rustix::process::geteuid().is_root() => {
+                "a container may forbid it to root: run outside of it".into()
             }
-            Reason::Unreadable { .. } => "run as root".into(),
+            Reason::Denied { .. } => "run as root".into(),
+            Reason::Unreadable { .. } => {
+                "look at `dmesg`: the drive may fail, or the file or device that it stands on"
+                    .into()
+            }
             Reason::NoMedium => "insert one, or attach a file with `losetup`".into(),
             Reason::Suspended => "`dmsetup resume` it first".into(),
             Reason::ReadOnly => "name a writable device or file, or only read it".into(),
@@ -285,5 +296,26 @@ impl Refusal {
                 format!("to confirm, type `--destroy {expected}`")
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::unreadable;
+    use super::*;
+    use std::io;
+
+    /// A loop device whose file answered with I/O errors was refused with "run as root", to root
+    /// with what a container may forbid.
+    #[test]
+    fn a_device_that_cannot_be_read_is_no_matter_of_rights() {
+        let said = |errno| {
+            let reason = unreadable(io::Error::from_raw_os_error(errno));
+            Refusal { path: "/dev/loop3".into(), reason }.to_string()
+        };
+        let (failed, denied) = (said(libc::EIO), said(libc::EACCES));
+        assert!(failed.contains("Input/output error") && failed.contains("dmesg"), "{failed}");
+        assert!(!failed.contains("root") && !failed.contains("container"), "{failed}");
+        assert!(denied.contains("root") && !denied.contains("dmesg"), "{denied}");
     }
 }

@@ -106,6 +106,11 @@ impl Left {
         let is_same_boot = self.head.boot == now;
         // A kernel that tells no boot id may be any.
         let boot = if is_same_boot && !now.is_empty() { Boot::Same } else { Boot::Later };
+        // A loop device of its own, or a server's, goes with all that is on it.
+        let is_own_device = self
+            .standing
+            .iter()
+            .any(|(_, change)| matches!(change, Change::Loop { .. } | Change::Process { .. }));
         let mut failures = Vec::new();
         for (number, change) in std::mem::take(&mut self.standing).into_iter().rev() {
             let done = if is_same_boot || outlives_a_boot(&change) {
@@ -116,6 +121,9 @@ impl Left {
             };
             match done {
                 Ok(()) => {
+                    if let Some(stays) = stays(&change, boot).filter(|_| !is_own_device) {
+                        log(&stays);
+                    }
                     // A line that is lost has the change put back once more, which does nothing.
                     let line = Line::PutBack { put_back: number };
                     let _ = append(&mut self.file, &self.path, &line);
@@ -128,6 +136,18 @@ impl Left {
         }
         failures
     }
+}
+
+/// What is on a drive after its file system was unmounted, and what takes it off: a drive that holds
+/// data is refused by whatever comes next.
+fn stays(change: &Change, boot: Boot) -> Option<String> {
+    let Change::Mount { source, fs, .. } = change else { return None };
+    let cure = match boot {
+        Boot::Same => format!("`wipefs -a {source}` takes it off"),
+        // Its name may be another's now.
+        Boot::Later => "`drivelab devices` shows where, and `wipefs -a` takes it off".to_owned(),
+    };
+    Some(format!("# {fs} itself stays on the drive, so that the next matrix is refused: {cure}"))
 }
 
 /// Whether there is such a process that does more than wait for its parent to notice its end.

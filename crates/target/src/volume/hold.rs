@@ -161,7 +161,7 @@ impl HeldDrive {
 
 fn refused(refusal: Refusal) -> TargetError {
     let way_out = match refusal.reason {
-        Reason::ReadOnly | Reason::Unreadable { .. } => {
+        Reason::ReadOnly | Reason::Denied { .. } | Reason::Unreadable { .. } => {
             "; `drivelab serve --read-only` needs to read it only"
         }
         _ => "",

@@ -44,6 +44,7 @@ pub const ALL: &[Scenario] = &[
         exit: REFUSED,
         words: &["`--destroy NVME-part2`"],
         after: "unchanged $NVME",
+        by_name: false,
         ..PARTITIONS
     },
     Scenario {
@@ -88,6 +89,7 @@ pub const ALL: &[Scenario] = &[
         exit: REFUSED,
         words: &["vg-data", "may be another device after the next boot"],
         after: "unchanged $SATA",
+        by_name: false,
         ..VOLUME
     },
     Scenario {
@@ -96,12 +98,13 @@ pub const ALL: &[Scenario] = &[
         command: "drivelab run /dev/mapper/plain --destroy /dev/mapper/plain $SHORT",
         words: &[WRITE],
         undo: "dmsetup remove plain",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "consent-array-by-its-name",
         command: "drivelab run /dev/md7 --destroy tank $SHORT",
         words: &[WRITE],
+        by_name: false,
         ..ARRAY
     },
     Scenario {
@@ -116,6 +119,7 @@ pub const ALL: &[Scenario] = &[
         command: "drivelab run /dev/md7 --destroy md7 $SHORT",
         exit: REFUSED,
         words: &["`--destroy tank`", "may be another device after the next boot"],
+        by_name: false,
         ..ARRAY
     },
     Scenario {
@@ -158,7 +162,7 @@ pub const ALL: &[Scenario] = &[
         words: &["`--destroy NVME`"],
         after: "unchanged $NVME && unchanged $SATA",
         undo: "rm -r /dev/disk",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "devices-of-all-kinds",

@@ -1,7 +1,7 @@
 //! Drives that fail, stall, degrade or vanish, and a world that does not read what is said.
 
 use super::super::kernel::Kernel;
-use crate::guest::scenario::{Scenario, UNTRIED};
+use crate::guest::scenario::{PLAIN, SLOW, Scenario, UNTRIED};
 
 pub const ALL: &[Scenario] = &[
     Scenario {
@@ -16,7 +16,7 @@ pub const ALL: &[Scenario] = &[
         ],
         after: "unchanged $SCSI && recorded '\"offset\": 2048000'",
         undo: "dmsetup remove bad",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "bad-sector-ends-the-run",
@@ -26,7 +26,7 @@ pub const ALL: &[Scenario] = &[
         exit: 2,
         words: &["nput/output error", "No cell was measured"],
         undo: "dmsetup remove bad",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "bad-sector-is-counted",
@@ -35,7 +35,7 @@ pub const ALL: &[Scenario] = &[
             --on-error count",
         words: &["sequential read 4 KiB", "random read 4 KiB", "errors", "io_errors", "2048000"],
         undo: "dmsetup remove bad",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "bad-sector-under-a-fill",
@@ -45,7 +45,7 @@ pub const ALL: &[Scenario] = &[
         exit: 2,
         words: &["not filled everywhere", "2 cells failed"],
         undo: "dmsetup remove bad",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "bad-sector-in-a-matrix",
@@ -54,21 +54,53 @@ pub const ALL: &[Scenario] = &[
             --passes 1 --quiet --method /guest/short.toml --size 8M --set pattern=seq \
             --set bound=once",
         exit: 2,
-        words: &["Failed", "raw", "ext4"],
+        words: &["Failed", "fs=raw, seq-read-4K", "at offset 2048000", "ext4"],
+        // One of two is left: there is nothing to compare.
+        never: &["What each setting does"],
         after: "! grep -q /dev/mapper/bad /proc/mounts",
         undo: "dmsetup remove bad",
         limit_s: 240,
-        ..UNTRIED
+        ..SLOW
     },
     Scenario {
         name: "bad-sector-in-a-study",
         prepare: BAD,
         command: "drivelab study easyco2007 --on /dev/mapper/bad --size 16M --max-time 10s \
-            --quiet --on-error count --destroy bad --destroy dm-0 --yes",
+            --set block=4K --set threads=1 --quiet --on-error count --destroy bad \
+            --destroy dm-0 --yes",
         words: &["io_errors"],
+        after: "recorded '\"io_errors\"'",
         undo: "dmsetup remove bad",
+        fails_today: SILENT_STUDY,
         limit_s: 240,
         ..UNTRIED
+    },
+    Scenario {
+        name: "bad-sector-under-a-server",
+        prepare: BAD,
+        command: "modprobe ublk_drv; . /guest/ublk; start /dev/mapper/bad --read-only --ublk ||
+                exit 1
+            dd if=/dev/ublkb0 of=there bs=4k count=1 skip=499 iflag=direct status=none &&
+            ! dd if=/dev/ublkb0 of=/dev/null bs=4k count=1 skip=500 iflag=direct status=none &&
+            dd if=/dev/ublkb0 of=there bs=4k count=1 skip=501 iflag=direct status=none
+            echo \"the others: $?\"; end; cat said",
+        words: &["Input/output error", "the others: 0", "stopped", "1 request failed"],
+        undo: "kill -9 $(cat server) 2>/dev/null; sleep 1; dmsetup remove bad",
+        kernel: Some(Kernel::Six12),
+        ..PLAIN
+    },
+    Scenario {
+        name: "refuse-loop-over-what-fails",
+        prepare: "dmsetup create bad --table '0 65536 error'; losetup /dev/loop3 /dev/mapper/bad
+            chmod 666 /dev/loop3; chmod 755 .",
+        command: "drivelab run /dev/loop3 --destroy loop3 $SHORT; code=$?
+            setpriv --reuid 65534 --regid 65534 --clear-groups \
+            drivelab run /dev/loop3 --destroy loop3 $SHORT --store /dev/shm/s; exit $code$?",
+        exit: 22,
+        words: &["Input/output error", "look at `dmesg`"],
+        never: &["run as root", "container"],
+        undo: "losetup -d /dev/loop3; dmsetup remove bad",
+        ..PLAIN
     },
     Scenario {
         name: "all-sectors-bad",
@@ -77,7 +109,7 @@ pub const ALL: &[Scenario] = &[
         exit: 2,
         words: &["nput/output error"],
         undo: "dmsetup remove bad",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "slow-drive",
@@ -85,17 +117,43 @@ pub const ALL: &[Scenario] = &[
         command: "drivelab run /dev/mapper/slow $READS --set bound=50",
         words: &["random read 4 KiB", "ms"],
         undo: "dmsetup remove slow",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "no-answer-for-some-seconds",
-        prepare: "dmsetup create still --table \"0 $(sectors $NVME) linear $NVME 0\"",
-        command: "(busy dm-0 2000; dmsetup suspend still; sleep 6; dmsetup resume still) &
+        prepare: STILL,
+        command: ". ./still; (stall 2000) &
             drivelab run /dev/mapper/still --method /guest/reads.toml --size 8M --quiet \
             --set bound=time --max-time 30s; code=$?; wait; exit $code",
         words: &["random read 4 KiB", "stalled"],
         after: "recorded '\"iops_without\"'",
         undo: "dmsetup resume still; dmsetup remove still",
+        ..SLOW
+    },
+    Scenario {
+        name: "no-answer-in-a-matrix",
+        prepare: STILL,
+        command: ". ./still; (stall 2000) &
+            drivelab matrix /dev/mapper/still --destroy still --fs raw --passes 1 --quiet \
+            --method /guest/reads.toml --size 8M --set bound=time --max-time 30s
+            code=$?; wait; drivelab show last --explain; exit $code",
+        words: &["raw", "All of them:", "stalled", "no answer for 5."],
+        after: "recorded '\"iops_without\"'",
+        undo: "dmsetup resume still; dmsetup remove still",
+        limit_s: 240,
+        ..UNTRIED
+    },
+    Scenario {
+        name: "no-answer-in-a-study",
+        prepare: STILL,
+        command: ". ./still; (stall 3000) &
+            drivelab study easyco2007 --on /dev/mapper/still --size 16M --max-time 60s --quiet \
+            --set block=4K --set threads=1 --destroy still --yes; code=$?; wait; exit $code",
+        words: &["stalled"],
+        after: "recorded '\"iops_without\"'",
+        undo: "dmsetup resume still; dmsetup remove still",
+        fails_today: SILENT_STUDY,
+        limit_s: 240,
         ..UNTRIED
     },
     Scenario {
@@ -109,18 +167,50 @@ pub const ALL: &[Scenario] = &[
         words: &["the longest wait for an answer was 5."],
         undo: "dmsetup resume still; kill -9 $(cat server); sleep 1; dmsetup remove still",
         kernel: Some(Kernel::Six12),
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "array-that-resyncs",
-        prepare: "modprobe -a raid1 raid456; echo 100 >/proc/sys/dev/raid/speed_limit_max
-            mdadm --quiet --create /dev/md0 --run --bitmap=none --level=1 --raid-devices=2 \
-            $VIRTIO $SCSI",
+        prepare: RESYNCS,
         command: "drivelab run /dev/md0 $READS",
         words: &["random read 4 KiB", "resync"],
         after: "recorded '\"member_states\"' && recorded '\"level\": \"raid1\"'",
-        undo: "mdadm --quiet --stop /dev/md0; echo 200000 >/proc/sys/dev/raid/speed_limit_max",
-        ..UNTRIED
+        undo: RESYNCED,
+        ..PLAIN
+    },
+    Scenario {
+        name: "array-that-resyncs-in-a-matrix",
+        prepare: RESYNCS,
+        command: "drivelab matrix /dev/md0 --destroy tank --fs raw,ext4 --passes 1 --quiet \
+            --method /guest/short.toml --size 8M",
+        words: &["raw", "ext4", "resync"],
+        after: "recorded '\"member_states\"' && ! grep -q /dev/md0 /proc/mounts",
+        undo: RESYNCED,
+        limit_s: 240,
+        ..SLOW
+    },
+    Scenario {
+        name: "array-that-resyncs-in-a-study",
+        prepare: RESYNCS,
+        command: "drivelab study easyco2007 --on /dev/md0 --size 16M --max-time 10s --quiet \
+            --set block=4K --set threads=1 --destroy tank --yes",
+        words: &["resync"],
+        after: "recorded '\"member_states\"' && recorded '\"resync\"'",
+        undo: RESYNCED,
+        fails_today: SILENT_STUDY,
+        limit_s: 240,
+        ..SLOW
+    },
+    Scenario {
+        name: "array-that-resyncs-under-a-server",
+        prepare: RESYNCS,
+        command: "modprobe ublk_drv; . /guest/ublk; start /dev/md0 --read-only --ublk || exit 1
+            dd if=/dev/ublkb0 of=there bs=4k count=1 iflag=direct status=none; end; cat said",
+        words: &["resync", "stopped"],
+        undo: "kill -9 $(cat server) 2>/dev/null; sleep 1; mdadm --quiet --stop /dev/md0
+            echo 200000 >/proc/sys/dev/raid/speed_limit_max",
+        kernel: Some(Kernel::Six12),
+        ..PLAIN
     },
     Scenario {
         name: "array-that-is-checked",
@@ -132,7 +222,7 @@ pub const ALL: &[Scenario] = &[
         words: &["random read 4 KiB", "resync", "md0: check"],
         after: "recorded '\"chunk_bytes\": 65536' && recorded '\"stripe_cache_pages\"'",
         undo: "mdadm --quiet --stop /dev/md0; echo 200000 >/proc/sys/dev/raid/speed_limit_max",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "array-that-is-degraded",
@@ -141,7 +231,7 @@ pub const ALL: &[Scenario] = &[
         command: "drivelab run /dev/md0 $READS",
         words: &["random read 4 KiB", "degraded"],
         undo: "mdadm --quiet --stop /dev/md0",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "thin-volume-being-allocated",
@@ -158,7 +248,7 @@ pub const ALL: &[Scenario] = &[
         words: &["random write 4 KiB", "allocating"],
         after: "recorded '\"mapping\": \"thin\"'",
         undo: "dmsetup remove thin; dmsetup remove pool; dmsetup remove data; dmsetup remove meta",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "thin-pool-full",
@@ -173,7 +263,7 @@ pub const ALL: &[Scenario] = &[
         exit: 2,
         words: &["o space left"],
         undo: "dmsetup remove thin; dmsetup remove pool; dmsetup remove data; dmsetup remove meta",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "uring-by-name-where-forbidden",
@@ -183,7 +273,7 @@ pub const ALL: &[Scenario] = &[
         words: &["io_uring"],
         undo: "echo 0 >/proc/sys/kernel/io_uring_disabled",
         kernel: Some(Kernel::Six12),
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "auto-where-uring-is-forbidden",
@@ -199,13 +289,13 @@ pub const ALL: &[Scenario] = &[
         command: "drivelab run $NVME --destroy NVME --method /guest/short.toml --size 8M 2>&1 \
             | head -1; drivelab show last",
         words: &["random write 4 KiB"],
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "progress-to-a-full-device",
         command: "drivelab run $NVME --method /guest/reads.toml --size 8M 2>/dev/full",
         words: &["random read 4 KiB"],
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "controller-reset",
@@ -224,7 +314,7 @@ pub const ALL: &[Scenario] = &[
         exit: 2,
         words: &["is gone"],
         never: &["fill = 1"],
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "gone-while-errors-are-counted",
@@ -248,7 +338,7 @@ pub const ALL: &[Scenario] = &[
         never: &["fill = 1"],
         undo: UNPULLED,
         limit_s: 240,
-        ..UNTRIED
+        ..SLOW
     },
     Scenario {
         name: "gone-under-a-volume",
@@ -261,7 +351,7 @@ pub const ALL: &[Scenario] = &[
         words: &["is gone"],
         never: &["NoSpace", "fill = 1", "o space left"],
         undo: UNPULLED,
-        ..UNTRIED
+        ..SLOW
     },
     Scenario {
         name: "gone-under-a-server",
@@ -270,9 +360,10 @@ pub const ALL: &[Scenario] = &[
             pull; dd if=/dev/ublkb0 of=/dev/null bs=4k count=1 iflag=direct
             kill -TERM $SERVER; wait $SERVER; echo \"it ended with $?\"; cat said",
         words: &["is gone", "it ended with 2"],
+        never: &["no flush covered"],
         undo: UNPULLED,
         kernel: Some(Kernel::Six12),
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "gone-under-a-study",
@@ -284,7 +375,7 @@ pub const ALL: &[Scenario] = &[
         words: &["is gone"],
         undo: UNPULLED,
         limit_s: 240,
-        ..UNTRIED
+        ..SLOW
     },
     Scenario {
         name: "stack-of-luks-on-lvm",
@@ -305,9 +396,24 @@ pub const ALL: &[Scenario] = &[
     },
 ];
 
+/// Of what is measured for a study only the figures are shown.
+const SILENT_STUDY: Option<&str> = Some("a study tells no flags of its own run");
+
 /// A drive of which 8 sectors fail, at 2048000.
 const BAD: &str = "N=$(sectors $SCSI); printf '%s\\n' \"0 4000 linear $SCSI 0\" \
     \"4000 8 error\" \"4008 $((N - 4008)) linear $SCSI 4008\" | dmsetup create bad";
+
+/// A mapping that `stall REQUESTS` keeps from answering for 5 s, after so many requests.
+const STILL: &str = "dmsetup create still --table \"0 $(sectors $NVME) linear $NVME 0\"
+    N=$(dmsetup info -c --noheadings -o blkdevname still)
+    echo \"stall() { busy $N \\$1; dmsetup suspend still; sleep 5; dmsetup resume still; }\" >still";
+
+/// An array whose members are made the same while it is used; `tank` by its superblocks.
+const RESYNCS: &str = "modprobe -a raid1 raid456; echo 100 >/proc/sys/dev/raid/speed_limit_max
+    mdadm --quiet --create /dev/md0 --name=tank --homehost=lab --run --bitmap=none --level=1 \
+    --raid-devices=2 $VIRTIO $SCSI";
+const RESYNCED: &str =
+    "mdadm --quiet --stop /dev/md0; echo 200000 >/proc/sys/dev/raid/speed_limit_max";
 
 /// A drive that `pull` takes away: its path, name and serial in `./pulled`.
 const PULLED: &str = "modprobe scsi_debug dev_size_mb=128 delay=0

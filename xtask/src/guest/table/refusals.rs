@@ -1,6 +1,6 @@
 //! What holds data or is in use is not written, whatever is typed.
 
-use crate::guest::scenario::{PLAIN, Scenario, UNTRIED};
+use crate::guest::scenario::{PLAIN, Scenario};
 
 const REFUSED: i32 = 2;
 
@@ -242,7 +242,7 @@ pub const ALL: &[Scenario] = &[
         never: &["wipefs"],
         after: "e2fsck -f -n /dev/mapper/plain",
         undo: "dmsetup remove plain",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "refuse-other-path-with-file-system",
@@ -252,7 +252,7 @@ pub const ALL: &[Scenario] = &[
         words: &["$path_a has the same WWN", "two paths to one drive"],
         never: &["wipefs"],
         after: "e2fsck -f -n $PATH_A",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "refuse-open-in-another-process",
@@ -273,7 +273,7 @@ pub const ALL: &[Scenario] = &[
         words: &["(sleep) has $sata open for writing"],
         after: "unchanged $SATA",
         undo: "kill $(cat pid)",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "reader-in-another-process-is-told",
@@ -282,7 +282,7 @@ pub const ALL: &[Scenario] = &[
         words: &["random write 4 KiB", "open for reading"],
         after: "changed $SCSI",
         undo: "kill $(cat pid)",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "refuse-served-twice",
@@ -294,7 +294,7 @@ pub const ALL: &[Scenario] = &[
         words: &["exclusive"],
         after: "unchanged $NVME",
         undo: "kill $(cat pid); until_so sh -c '! kill -0 $(cat pid)'",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "refuse-volume-on-used-drive",
@@ -303,7 +303,7 @@ pub const ALL: &[Scenario] = &[
         exit: REFUSED,
         words: &["it holds data"],
         after: "unchanged $NATIVE",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "refuse-matrix-on-member",
@@ -312,7 +312,7 @@ pub const ALL: &[Scenario] = &[
         exit: REFUSED,
         words: &["LVM2 physical volume"],
         after: "unchanged $SATA",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "refuse-serving-mounted",
@@ -321,7 +321,7 @@ pub const ALL: &[Scenario] = &[
         exit: REFUSED,
         words: &["$virtio is mounted"],
         undo: "umount m",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "refuse-not-root",
@@ -330,6 +330,6 @@ pub const ALL: &[Scenario] = &[
         exit: REFUSED,
         words: &["$NVME"],
         after: "unchanged $NVME",
-        ..UNTRIED
+        ..PLAIN
     },
 ];

@@ -1,7 +1,7 @@
 //! The drive's write cache: switched, read back and put back without any tool; and health, which no
 //! tool is asked for either. What `observe` sees it sees by the tools.
 
-use crate::guest::scenario::{PLAIN, Scenario};
+use crate::guest::scenario::{PLAIN, SLOW, Scenario};
 
 /// What `observed` says where the tools never saw the cache both on and off.
 const NEVER_SEEN: &[&str] = &["the write cache was never"];
@@ -98,6 +98,24 @@ pub const ALL: &[Scenario] = &[
             ! grep drivelab-matrix /proc/mounts && ! ls -d /tmp/drivelab-matrix-*",
         limit_s: 240,
         ..PLAIN
+    },
+    Scenario {
+        name: "matrix-killed-then-again",
+        command: "again() { matrix $SCSI SCSI --fs ext4 --passes 1 --method /guest/short.toml; }
+            drivelab matrix $SCSI --destroy SCSI --fs ext4 --passes 1 --size 8M --quiet --yes \
+            --method /guest/short.toml --set bound=time --max-time 600s & MATRIX=$!
+            until_so grep -q /drivelab-matrix- /proc/mounts; kill -9 $MATRIX; wait
+            drivelab restore && again; echo \"refused with $?\"; wipefs -q -a $SCSI; again",
+        words: &[
+            "ext4 itself stays on the drive, so that the next matrix is refused: `wipefs -a $SCSI`",
+            "it holds data (an ext4 file system on $scsi)",
+            "then `wipefs -a $SCSI`",
+            "refused with 2",
+            "random write 4 KiB",
+        ],
+        after: "! grep drivelab-matrix /proc/mounts && ! ls -d /tmp/drivelab-matrix-*",
+        limit_s: 240,
+        ..SLOW
     },
     // QEMU's drives begin with their cache on.
     Scenario {
