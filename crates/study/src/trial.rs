@@ -358,7 +358,8 @@ impl Bench<'_> {
             Then::SyncWrites => durable_writes(&mut opened, true, half_bytes)?,
             Then::Overwrites => {
                 let blocks = half_bytes / 4096;
-                let length = Length { before: 4 * blocks, counted: blocks };
+                // Twice what there is: what was free at first is used up.
+                let length = Length { before: 2 * blocks, counted: blocks / 4 };
                 let mut rng = Rng::new(SEED, 7);
                 let pace = closed_loop::run(&mut opened, DEPTH, length, &mut || {
                     transfer(Op::Write, rng.below(blocks) * 4096, 4096)
