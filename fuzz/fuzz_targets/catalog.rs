@@ -1,5 +1,6 @@
-//! A file for the catalog from anywhere: a drive, a port or an array's driver that is built and answers, or is
-//! refused in a sentence; never a panic. Needs the catalog's own files to start from.
+//! A file for the catalog from anywhere: a drive, a port or an array's driver that is built and
+//! answers, or is refused in a sentence; never a panic. Needs the catalog's own files to start
+//! from.
 #![no_main]
 
 use block::{Actor, Command, Drive, Durability, Engine, Extent, Instant, Payload, Request, Tag};

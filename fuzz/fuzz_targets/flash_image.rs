@@ -1,5 +1,5 @@
-//! A managed flash volume's drive with other bytes anywhere, checksums made good again or not: opened, used, checked and
-//! rescued, or refused.
+//! A managed flash volume's drive with other bytes anywhere, checksums made good again or not:
+//! opened, used, checked and rescued, or refused.
 #![no_main]
 
 use flash::crash::Forge;

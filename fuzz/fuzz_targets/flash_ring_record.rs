@@ -1,5 +1,5 @@
-//! A managed flash volume on a drive with other bytes in the header of a record of the synchronous ring, and a good checksum:
-//! opened, used, checked and rescued, or refused.
+//! A managed flash volume on a drive with other bytes in the header of a record of the synchronous
+//! ring, and a good checksum: opened, used, checked and rescued, or refused.
 #![no_main]
 
 use flash::crash::{Forge, Structure};

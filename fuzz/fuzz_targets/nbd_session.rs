@@ -1,5 +1,6 @@
-//! What an NBD client sends: any bytes, split anywhere, from the first or after a good handshake. The answers depend
-//! on the bytes alone and never on how they are split, and every request passed on is in order.
+//! What an NBD client sends: any bytes, split anywhere, from the first or after a good handshake.
+//! The answers depend on the bytes alone and never on how they are split, and every request passed
+//! on is in order.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

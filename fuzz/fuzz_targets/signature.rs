@@ -1,4 +1,5 @@
-//! Arbitrary bytes at the start of a device: recognised or not; never a panic, never a read beyond it.
+//! Arbitrary bytes at the start of a device: recognised or not; never a panic, never a read beyond
+//! it.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! What users type after `model:`, and the drives they write: understood and written back, or refused in a sentence.
+//! What users type after `model:`, and the drives they write: understood and written back, or
+//! refused in a sentence.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! `cargo xtask accuracy`: how far the models are from what was printed, fitted and predicted cells apart.
+//! `cargo xtask accuracy`: how far the models are from what was printed, fitted and predicted cells
+//! apart.
 //!
 //! ```text
 //!   study::cases -> study::run on every stack -> errors by group, by drive, without one block size

@@ -4,8 +4,8 @@
 //!   cells that a unit may see -> search -> numbers with from = "fit" -> catalog/*.toml
 //! ```
 //!
-//! A unit is a drive, or what its figures share with a port. Every number that the search may move says
-//! `from = "fit"` in its file; nothing else is touched.
+//! A unit is a drive, or what its figures share with a port. Every number that the search may move
+//! says `from = "fit"` in its file; nothing else is touched.
 
 pub mod search;
 mod unit;
@@ -99,9 +99,9 @@ fn rounded(value: f64) -> f64 {
     format!("{value:.3e}").parse().expect("a number that was just printed")
 }
 
-/// Mean size of the errors; what is beyond 8 % counts five times more, because a cell beyond 10 % is to
-/// be explained. Beyond 30 % it is beyond the model, and must not bend what can be met. Infinite where a
-/// stack cannot be built.
+/// Mean size of the errors; what is beyond 8 % counts five times more, because a cell beyond 10 %
+/// is to be explained. Beyond 30 % it is beyond the model, and must not bend what can be met.
+/// Infinite where a stack cannot be built.
 fn loss(catalog: &Catalog, seen: &[Case]) -> f64 {
     let sum: f64 = seen
         .iter()

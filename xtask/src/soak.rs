@@ -1,5 +1,5 @@
-//! Crash campaigns for as long as one likes: every seed a volume of its own, every violation with the command that
-//! replays it.
+//! Crash campaigns for as long as one likes: every seed a volume of its own, every violation with
+//! the command that replays it.
 
 use anyhow::{Context, Result, bail, ensure};
 use flash::crash::{Pace, Prologue, Scenario, Tally, campaign, sequences};

@@ -37,7 +37,8 @@ pub struct Region {
     allocation: (NonNull<u8>, Layout),
 }
 
-// SAFETY: a region is plain memory; only `Buf`, which owns its piece exclusively, reads or writes it.
+// SAFETY: a region is plain memory; only `Buf`, which owns its piece exclusively, reads or writes
+// it.
 unsafe impl Send for Region {}
 // SAFETY: as above: through `&Region` only addresses can be had, never the contents.
 unsafe impl Sync for Region {}
@@ -97,8 +98,8 @@ pub struct Buf {
 unsafe impl Send for Buf {}
 
 impl Buf {
-    /// `count` zeroed buffers of at least `bytes` each, rounded up to whole pages, and the region they
-    /// are pieces of. Allocates: call it at start-up, then recycle.
+    /// `count` zeroed buffers of at least `bytes` each, rounded up to whole pages, and the region
+    /// they are pieces of. Allocates: call it at start-up, then recycle.
     pub fn pool(count: usize, bytes: usize) -> (Arc<Region>, Vec<Self>) {
         Self::cut(count, bytes, Touch::Now)
     }
@@ -143,8 +144,8 @@ impl Buf {
 
     /// The contents.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the piece is `bytes` long, initialised (zeroed at birth), and lives as long as the
-        // region that `self` keeps; nobody else holds it.
+        // SAFETY: the piece is `bytes` long, initialised (zeroed at birth), and lives as long as
+        // the region that `self` keeps; nobody else holds it.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes as usize) }
     }
 

@@ -8,7 +8,8 @@ pub fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> Strin
     format!("{count} {noun}{plural}")
 }
 
-/// The word that goes with one thing, or the one that goes with another number of them: `is`, `are`.
+/// The word that goes with one thing, or the one that goes with another number of them: `is`,
+/// `are`.
 pub fn one_or<'w, N: PartialEq + From<u8>>(count: &N, one: &'w str, more: &'w str) -> &'w str {
     if *count == N::from(1) { one } else { more }
 }

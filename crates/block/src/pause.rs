@@ -27,7 +27,8 @@ pub struct Pause {
 }
 
 impl Pause {
-    /// For an engine that owes an answer or not, by somebody who has something to do at once or not.
+    /// For an engine that owes an answer or not, by somebody who has something to do at once or
+    /// not.
     pub fn on<E: Engine + ?Sized>(engine: &E, is_busy: bool, is_restless: bool) -> Self {
         let wakeup = engine.next_wakeup();
         let sleep_ns = wakeup.since(engine.now()).saturating_sub(LATE_NS);

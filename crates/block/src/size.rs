@@ -21,9 +21,9 @@ impl fmt::Display for BadSize {
 
 impl std::error::Error for BadSize {}
 
-/// Reads a size in bytes. `K`, `M`, `G`, `T`, `P` and `KiB`... are powers of 1024, as in the field's
-/// tools; `kB`/`KB`, `MB`, `GB`... are powers of 1000, as on a drive's label. Lower-case single letters are as
-/// upper-case ones.
+/// Reads a size in bytes. `K`, `M`, `G`, `T`, `P` and `KiB`... are powers of 1024, as in the
+/// field's tools; `kB`/`KB`, `MB`, `GB`... are powers of 1000, as on a drive's label. Lower-case
+/// single letters are as upper-case ones.
 ///
 /// # Errors
 /// [`BadSize`] for anything else, for a fraction of a byte and for 2^64 or more.

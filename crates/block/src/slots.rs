@@ -1,5 +1,5 @@
-//! A table of things in flight: the place where a caller who broke the `queue_depth` contract is found
-//! out.
+//! A table of things in flight: the place where a caller who broke the `queue_depth` contract is
+//! found out.
 
 /// At most `capacity` things in flight, each with a number while it is. Allocated once.
 #[derive(Debug)]

@@ -81,8 +81,8 @@ pub struct RunArguments {
     #[arg(long, value_name = "NAME|FILE", default_value = "quick", help_heading = "What to run")]
     pub method: OsString,
 
-    /// Change a setting of every cell: op, pattern, block, threads, depth, file, bound, rate... `block=4K..1M`
-    /// doubles, `threads=1;4` lists
+    /// Change a setting of every cell: op, pattern, block, threads, depth, file, bound, rate...
+    /// `block=4K..1M` doubles, `threads=1;4` lists
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value, help_heading = "What to run")]
     pub set: Vec<(String, String)>,
 
@@ -133,7 +133,8 @@ pub struct RunArguments {
     #[arg(long, requires = "destroy", help_heading = "Safety")]
     pub purge: bool,
 
-    /// What a request that fails ends: the whole run, its cell, or nothing: then failures are counted
+    /// What a request that fails ends: the whole run, its cell, or nothing: then failures are
+    /// counted
     #[arg(long, value_name = "WHAT", value_parser = OnError::NAMES, help_heading = "Safety")]
     pub on_error: Option<String>,
 
@@ -145,7 +146,8 @@ pub struct RunArguments {
     #[arg(long, help_heading = "Safety")]
     pub dry_run: bool,
 
-    /// Go on with a run that was interrupted or failed, as it was ordered; add --destroy again for a device
+    /// Go on with a run that was interrupted or failed, as it was ordered; add --destroy again for
+    /// a device
     #[arg(long, value_name = "RUN", conflicts_with_all = KEPT_BY_RESUME, help_heading = "Record")]
     pub resume: Option<OsString>,
 
@@ -157,7 +159,8 @@ pub struct RunArguments {
     #[arg(long, value_name = "KEY=VALUE|NAME", help_heading = "Record")]
     pub label: Vec<String>,
 
-    /// What the drives under the target cost; kept in the record, for `report` and `compare`. TARGET=129EUR for one of two
+    /// What the drives under the target cost; kept in the record, for `report` and `compare`.
+    /// TARGET=129EUR for one of two
     #[arg(long, value_name = "129EUR", help_heading = "Record")]
     pub price: Vec<String>,
 
@@ -181,12 +184,13 @@ pub struct RunArguments {
 /// What a run is held against, and what of it is a finding.
 #[derive(Args, Debug)]
 pub struct DecideArguments {
-    /// Hold the run against a data sheet: a file (docs/spec-format.md), a drive of the catalog, or `catalog` for what it has
-    /// of the drive measured. TARGET=FILE for one of several
+    /// Hold the run against a data sheet: a file (docs/spec-format.md), a drive of the catalog, or
+    /// `catalog` for what it has of the drive measured. TARGET=FILE for one of several
     #[arg(long, value_name = "FILE|NAME", help_heading = "Decide")]
     pub spec: Vec<OsString>,
 
-    /// End with exit code 1 when this is found: `spec`, an entry of the data sheet that fails, or flags by name
+    /// End with exit code 1 when this is found: `spec`, an entry of the data sheet that fails, or
+    /// flags by name
     #[arg(long, value_name = "spec|FLAG,...", help_heading = "Decide")]
     pub fail_on: Vec<String>,
 }
@@ -485,7 +489,8 @@ pub struct ShowArguments {
     #[arg(long, conflicts_with = "json")]
     pub explain: bool,
 
-    /// Print the record itself; with --spec, what became of each entry of the data sheet (docs/spec-format.md)
+    /// Print the record itself; with --spec, what became of each entry of the data sheet
+    /// (docs/spec-format.md)
     #[arg(long)]
     pub json: bool,
 
@@ -539,8 +544,8 @@ pub struct CompareArguments {
     #[arg(long, value_name = "RUN=129EUR")]
     pub price: Vec<String>,
 
-    /// End with exit code 1 when this is found: `slower`, a cell that is slower than the baseline's, or flags by name,
-    /// in any run but the baseline
+    /// End with exit code 1 when this is found: `slower`, a cell that is slower than the
+    /// baseline's, or flags by name, in any run but the baseline
     #[arg(long, value_name = "slower|FLAG,...")]
     pub fail_on: Vec<String>,
 
@@ -595,15 +600,18 @@ pub struct ReportArguments {
     #[arg(long, value_name = "DIR", help_heading = "What to write")]
     pub svg: Option<PathBuf>,
 
-    /// What a run's drives cost; what `run --price` kept and what the catalog prints of modelled drives need not be said
+    /// What a run's drives cost; what `run --price` kept and what the catalog prints of modelled
+    /// drives need not be said
     #[arg(long, value_name = "RUN=129EUR", help_heading = "What to know")]
     pub price: Vec<String>,
 
-    /// A data sheet to hold the runs against: a file, a drive of the catalog, or `catalog`. RUN=FILE for one of several
+    /// A data sheet to hold the runs against: a file, a drive of the catalog, or `catalog`.
+    /// RUN=FILE for one of several
     #[arg(long, value_name = "FILE|NAME", help_heading = "What to know")]
     pub spec: Vec<OsString>,
 
-    /// Tables to derive, printed and added to --html, --xlsx, --csv: names from the list below, or `all`
+    /// Tables to derive, printed and added to --html, --xlsx, --csv: names from the list below, or
+    /// `all`
     #[arg(long, value_name = "NAME,...", help_heading = "What to derive")]
     pub table: Vec<String>,
 
@@ -652,7 +660,8 @@ pub struct WebArguments {
     #[arg(long, value_name = "N", default_value_t = 3752)]
     pub port: u16,
 
-    /// The address to listen on, as a number; others than those of this machine alone need --allow-remote
+    /// The address to listen on, as a number; others than those of this machine alone need
+    /// --allow-remote
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub listen: String,
 
@@ -711,8 +720,8 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
 
-    /// Every start of the program worked out all cells of all methods for this list: half of the 120
-    /// ms that `--version` took, and a second in a guest.
+    /// Every start of the program worked out all cells of all methods for this list: half of the
+    /// 120 ms that `--version` took, and a second in a guest.
     #[test]
     fn the_list_of_methods_has_the_titles_of_their_files() {
         for (name, toml) in lab::method::BUILT_IN {

@@ -2,8 +2,8 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// An error and what caused it. Many errors of libraries quote their cause themselves: it is not said
-/// again.
+/// An error and what caused it. Many errors of libraries quote their cause themselves: it is not
+/// said again.
 pub fn sentence(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain() {

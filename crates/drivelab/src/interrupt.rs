@@ -33,7 +33,8 @@ fn is_ignored(status: &str, signal: i32) -> bool {
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
-/// Signals that come so soon after the first are the same wish: timeout(1) sends each to the process and to its group.
+/// Signals that come so soon after the first are the same wish: timeout(1) sends each to the
+/// process and to its group.
 const SAME_WISH: Duration = Duration::from_secs(1);
 
 /// A flag that SIGINT, SIGTERM and SIGHUP raise; under `nohup` the first two alone. A later signal

@@ -6,8 +6,8 @@
 //!   ->  stdout: tables and data, stderr: talk
 //! ```
 //!
-//! Exit codes: 0 the plan completed, 1 a finding, 2 could not run, 130 interrupted. What nobody reads
-//! changes none of them; a result that cannot be written, on a full disk, is 2.
+//! Exit codes: 0 the plan completed, 1 a finding, 2 could not run, 130 interrupted. What nobody
+//! reads changes none of them; a result that cannot be written, on a full disk, is 2.
 #![forbid(unsafe_code)]
 
 mod advise;

@@ -68,7 +68,8 @@ fn speaks_utf8() -> bool {
     })
 }
 
-/// Text behind a label, at most 80 columns wide; its further lines stand under the first. Ends with a line feed.
+/// Text behind a label, at most 80 columns wide; its further lines stand under the first. Ends with
+/// a line feed.
 pub fn hanging(label: &str, text: &str) -> String {
     let (mut lines, mut columns) = (label.to_owned(), label.len());
     for (at, word) in text.split_whitespace().enumerate() {
@@ -149,7 +150,8 @@ fn write_flushed(stream: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     stream.flush()
 }
 
-/// ` --store PATH`, as a shell takes it, for the commands that a message names; nothing for the user's own store.
+/// ` --store PATH`, as a shell takes it, for the commands that a message names; nothing for the
+/// user's own store.
 pub fn store_option(named: Option<&Path>) -> String {
     named.map_or_else(String::new, |path| format!(" --store {}", record::quoted(path)))
 }

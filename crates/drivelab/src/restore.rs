@@ -59,8 +59,8 @@ pub fn restore(arguments: &RestoreArguments) -> Result<ExitCode> {
     told.map(|()| ExitCode::SUCCESS)
 }
 
-/// A sentence where killed runs left something changed. A loop device over a mount whose server is gone, for one, makes
-/// mkfs.btrfs fail, whatever it is to format.
+/// A sentence where killed runs left something changed. A loop device over a mount whose server is
+/// gone, for one, makes mkfs.btrfs fail, whatever it is to format.
 pub fn left_behind() -> Option<String> {
     let found = left(&Ledger::directory()).ok()?;
     let dead = found.iter().flatten().filter(|ledger| !ledger.is_alive).count();

@@ -29,8 +29,8 @@ pub fn web(arguments: &WebArguments) -> Result<ExitCode> {
         None => record::default_path(|name| std::env::var_os(name))?,
     };
     output::refuse_address(&store)?;
-    // A history that cannot be shown is said here and not on every page. Its runs that were killed are closed, as every verb
-    // does; from here on nothing writes.
+    // A history that cannot be shown is said here and not on every page. Its runs that were killed
+    // are closed, as every verb does; from here on nothing writes.
     if store.exists() {
         output::open_store(Some(&store))?.close_orphans()?;
     }
@@ -113,7 +113,8 @@ fn first_run(store: Option<&Path>) -> String {
     }
 }
 
-/// Prices that the record keeps or the catalog prints; without a readable catalog those of the record alone.
+/// Prices that the record keeps or the catalog prints; without a readable catalog those of the
+/// record alone.
 fn prices_of(record: &Record) -> Vec<Option<Money>> {
     let kept = || record.targets.iter().map(|target| target.price.clone()).collect();
     let of_all = prices::of(&Named::of_targets(&record.targets), &[]);

@@ -14,8 +14,8 @@
 //!
 //! [`ublk`] is the other side: block devices of the kernel's whose requests a program answers.
 //!
-//! The engines know nothing of targets or methods; [`open_file`] opens what they work on, [`reopen`] opens it
-//! once more by descriptor, and [`raw`] asks the kernel about it.
+//! The engines know nothing of targets or methods; [`open_file`] opens what they work on,
+//! [`reopen`] opens it once more by descriptor, and [`raw`] asks the kernel about it.
 
 mod clock;
 mod door;

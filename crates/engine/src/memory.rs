@@ -1,5 +1,5 @@
-//! A drive of RAM: it keeps bytes as long as the process lives. The floor of every path that ends in a drive, for
-//! benchmarks and tests.
+//! A drive of RAM: it keeps bytes as long as the process lives. The floor of every path that ends
+//! in a drive, for benchmarks and tests.
 
 use crate::{
     Clock,
@@ -13,8 +13,8 @@ use std::os::fd::BorrowedFd;
 /// Memory is taken and given back in pieces of this size: a huge page on x86-64 and arm64.
 const PIECE_BYTES: u64 = 2 << 20;
 
-/// Completes every request at the next [`wait`](Engine::wait). What was never written, or was discarded in
-/// whole pieces of 2 MiB, takes no memory.
+/// Completes every request at the next [`wait`](Engine::wait). What was never written, or was
+/// discarded in whole pieces of 2 MiB, takes no memory.
 ///
 /// Budget: the copy, and one clock read a batch; a first write to a piece allocates it.
 pub struct Memory {

@@ -14,9 +14,9 @@ use std::{
     ptr::NonNull,
 };
 
-/// One request at a time through a `FILE` with a buffer of one's own or its default one: in glibc of `st_blksize` bytes,
-/// but never more than BUFSIZ, 8192 (`_IO_file_doallocate` in libio/filedoalloc.c), so 4096 on most file systems. Smaller
-/// writes and reads are joined in it.
+/// One request at a time through a `FILE` with a buffer of one's own or its default one: in glibc
+/// of `st_blksize` bytes, but never more than BUFSIZ, 8192 (`_IO_file_doallocate` in
+/// libio/filedoalloc.c), so 4096 on most file systems. Smaller writes and reads are joined in it.
 ///
 /// It seeks only when a request does not go on where the last one ended, or turns from reading to
 /// writing or back, as the C standard demands (C17, 7.21.5.3). A flush is `fflush` and `fdatasync`;
@@ -89,7 +89,8 @@ impl Stdio {
     pub fn with_buffer(mut self, bytes: usize) -> Self {
         assert!(self.last == Last::Nothing && self.queued.is_none() && bytes > 0, "a new stream");
         let buffer = self.buffer.insert(vec![0; bytes].into_boxed_slice());
-        // SAFETY: the stream is open and has done nothing yet; the memory stays where it is until `drop` has closed it.
+        // SAFETY: the stream is open and has done nothing yet; the memory stays where it is until
+        // `drop` has closed it.
         let set = unsafe {
             let memory = buffer.as_mut_ptr().cast();
             libc::setvbuf(self.stream.as_ptr(), memory, libc::_IOFBF, bytes)

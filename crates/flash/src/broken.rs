@@ -1,5 +1,5 @@
-//! The rules that decide correctness, each of which a test breaks on purpose: what nobody would notice is not
-//! tested. Outside tests no rule is ever broken and nothing of this is left.
+//! The rules that decide correctness, each of which a test breaks on purpose: what nobody would
+//! notice is not tested. Outside tests no rule is ever broken and nothing of this is left.
 
 /// What can be broken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,7 +79,8 @@ pub(crate) enum Rule {
     Pins,
     /// Chunks in memory answer reads.
     Held,
-    /// What one of the host's two open chunks holds does not count without what the other lost before it.
+    /// What one of the host's two open chunks holds does not count without what the other lost
+    /// before it.
     Sure,
     /// A block's writes and trims lie in the order in which they came, whatever their class.
     ClassOrder,

@@ -1,4 +1,5 @@
-//! Memory for what the volume reads and writes by itself: recycled, so that a steady state allocates nothing.
+//! Memory for what the volume reads and writes by itself: recycled, so that a steady state
+//! allocates nothing.
 
 use block::{Buf, Data, Payload};
 

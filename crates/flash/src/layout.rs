@@ -1,4 +1,5 @@
-//! Where things are on the drive, and how much of it must stay free: the arithmetic that `create` refuses by.
+//! Where things are on the drive, and how much of it must stay free: the arithmetic that `create`
+//! refuses by.
 
 use crate::broken::{Rule, broken};
 use crate::format::{ENTRY_BYTES, HEADER_BYTES, PAYLOAD_BYTES, Root};
@@ -38,8 +39,8 @@ pub enum Checksums {
     OnCleaning,
 }
 
-/// Streams apart for what will be overwritten soon and late. Each needs a segment and a chunk's memory of its
-/// own.
+/// Streams apart for what will be overwritten soon and late. Each needs a segment and a chunk's
+/// memory of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Classes {
     /// Of what the host writes: 1 or 2.
@@ -51,7 +52,8 @@ pub struct Classes {
 impl Classes {
     /// Only the cleaner's blocks apart.
     pub const TWO: Self = Self { host: 1, cleaner: 1 };
-    /// Six, by the age of what a write invalidates and of what a copy moves (Wang et al., SepBIT, FAST 2022).
+    /// Six, by the age of what a write invalidates and of what a copy moves (Wang et al., SepBIT,
+    /// FAST 2022).
     pub const SEPBIT: Self = Self { host: HOST_CLASSES_MAX, cleaner: CLEANER_CLASSES_MAX };
 
     /// Streams that are used: these and that of the map's pages.
@@ -80,7 +82,8 @@ pub struct Shape {
     pub segment_bytes: u64,
     /// The longest append; a multiple of the stripe where there is parity.
     pub chunk_bytes: u64,
-    /// Where small synchronous writes go under parity: a multiple of stripe and erase unit, or 0 for none. See
+    /// Where small synchronous writes go under parity: a multiple of stripe and erase unit, or 0
+    /// for none. See
     /// [`Shape::usual_ring_bytes`].
     pub ring_bytes: u64,
     /// What is below.
@@ -103,7 +106,8 @@ pub enum Refusal {
         /// What must divide it.
         unit_bytes: u64,
     },
-    /// A chunk has no room for a header and a block, is longer than its segment, or than a transfer below.
+    /// A chunk has no room for a header and a block, is longer than its segment, or than a transfer
+    /// below.
     Chunk {
         /// As it was given.
         bytes: u64,
@@ -268,8 +272,8 @@ impl Layout {
         Self::with_root_areas(shape, shape.root_bytes_to_grow(), transfer_bytes_max)
     }
 
-    /// The same for a volume whose root areas have their size already: what it may have become since it was
-    /// created.
+    /// The same for a volume whose root areas have their size already: what it may have become
+    /// since it was created.
     ///
     /// # Errors
     /// [`Refusal`], also if the root would not fit its area.
@@ -301,12 +305,12 @@ impl Layout {
         let needed = exported_blocks.div_ceil(u64::from(per_segment));
         let spare = segments.saturating_sub(needed);
         let window = (spare / 4).min(WINDOW_BYTES_MAX / shape.segment_bytes).max(2);
-        // Streams with a segment each; the map twice; what lets the cleaner begin; and what waits for a
-        // checkpoint.
+        // Streams with a segment each; the map twice; what lets the cleaner begin; and what waits
+        // for a checkpoint.
         let streams = u64::from(shape.classes.streams());
         let reserve = streams + 2 * map_segments + u64::from(shape.classes.cleaner) + 2 + window;
-        // Of what may be full of live blocks, so much more must be garbage that the emptiest segment
-        // always has some.
+        // Of what may be full of live blocks, so much more must be garbage that the emptiest
+        // segment always has some.
         let slack = segments.div_ceil(u64::from(per_segment)) + 1;
         let usable = segments.saturating_sub(reserve + slack);
         if usable == 0 {
@@ -348,9 +352,9 @@ impl Layout {
         self.window + 2 * self.map_segments + 8
     }
 
-    /// Free segments below which the host opens none: a checkpoint's pages, and for the cleaner one for each
-    /// class that a victim's blocks may overflow, and one more; and one that a checkpoint may begin for its pages
-    /// while a victim is only half empty.
+    /// Free segments below which the host opens none: a checkpoint's pages, and for the cleaner one
+    /// for each class that a victim's blocks may overflow, and one more; and one that a checkpoint
+    /// may begin for its pages while a victim is only half empty.
     pub(crate) fn host_floor(&self) -> usize {
         self.cleaner_floor() + usize::from(self.shape.classes.cleaner) + 2
     }
@@ -363,14 +367,16 @@ impl Layout {
 
     /// How many segments to keep empty where so many blocks are mapped.
     ///
-    /// A checkpoint writes the pages of the map, M segments where writes are random; the i segments that are emptied
-    /// between two of them are no spare. With WA about 1/2s the loss is i/s + M/i, least at i = sqrt(M s).
+    /// A checkpoint writes the pages of the map, M segments where writes are random; the i segments
+    /// that are emptied between two of them are no spare. With WA about 1/2s the loss is i/s + M/i,
+    /// least at i = sqrt(M s).
     pub(crate) fn levels(&self, mapped_blocks: u32) -> Levels {
         let window = self.window as usize;
         let pages = f64::from(self.map_segments);
         let best = (pages * f64::from(self.spare_segments(mapped_blocks))).sqrt();
         let interval = (best as usize).clamp(1, (window / 2).max(1));
-        // While a checkpoint writes its pages the host may write as much; and each data stream opens a segment.
+        // While a checkpoint writes its pages the host may write as much; and each data stream
+        // opens a segment.
         let streams = self.shape.classes.streams() as usize - 1;
         let margin = (self.map_segments as usize + streams + 2).min(window - interval).max(1);
         Levels { floor: self.host_floor(), interval, margin }
@@ -442,9 +448,9 @@ pub(crate) fn copies(device_bytes: u64, unit_bytes: u64) -> [u64; 4] {
 }
 
 impl Shape {
-    /// A ring of 64 slots where there is parity: a stripe of 192 KiB takes 43 records of single blocks before it is
-    /// cheaper to fill it up, and the records of a stripe that is still on its way need their slots too. Of a small
-    /// drive no more than a hundredth part.
+    /// A ring of 64 slots where there is parity: a stripe of 192 KiB takes 43 records of single
+    /// blocks before it is cheaper to fill it up, and the records of a stripe that is still on its
+    /// way need their slots too. Of a small drive no more than a hundredth part.
     pub fn usual_ring_bytes(&self) -> u64 {
         let unit = self.unit_bytes();
         if self.parity == Parity::None || self.slot_blocks() < 2 {
@@ -455,7 +461,8 @@ impl Shape {
         if bytes > self.device_bytes / 10 { 0 } else { bytes }
     }
 
-    /// The slot that is written next never holds what is still needed; so a ring of few slots is always full.
+    /// The slot that is written next never holds what is still needed; so a ring of few slots is
+    /// always full.
     fn least_ring_bytes(&self) -> u64 {
         (4 * self.stripe_bytes).next_multiple_of(self.unit_bytes())
     }
@@ -476,8 +483,8 @@ impl Shape {
         }
     }
 
-    /// Root areas with room for a drive and a volume twice as large as the larger of both: what a volume can
-    /// grow by, for some 16 millionths of the drive.
+    /// Root areas with room for a drive and a volume twice as large as the larger of both: what a
+    /// volume can grow by, for some 16 millionths of the drive.
     fn root_bytes_to_grow(&self) -> u64 {
         let largest = (u64::from(u32::MAX) - 1) * BLOCK_BYTES;
         let bytes = (2 * self.device_bytes.max(self.exported_bytes)).min(largest);
@@ -550,7 +557,8 @@ fn root_blocks(pages: u64, segments: u64) -> u64 {
     Root::bytes(pages, segments, STREAMS, segments).div_ceil(PAYLOAD_BYTES) as u64
 }
 
-/// Blocks of the header of a chunk of that length: one block lists 252 entries, so one in 256 is enough.
+/// Blocks of the header of a chunk of that length: one block lists 252 entries, so one in 256 is
+/// enough.
 fn header_blocks(chunk_blocks: u32) -> u32 {
     chunk_blocks.div_ceil(256)
 }

@@ -7,9 +7,9 @@ use crate::{
 
 /// Counts over the volume's whole life, across openings. A block is 4,096 B.
 ///
-/// Chunks are counted when they get their number, so the root's counts are those of exactly the chunks that its
-/// map holds; what recovery rolls forward it counts anew. Only `checksum_errors` and records of
-/// the ring since the last checkpoint are forgotten by a power cut.
+/// Chunks are counted when they get their number, so the root's counts are those of exactly the
+/// chunks that its map holds; what recovery rolls forward it counts anew. Only `checksum_errors`
+/// and records of the ring since the last checkpoint are forgotten by a power cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Lifetime {
     /// Blocks that the host wrote, zeroes not counted.
@@ -39,7 +39,8 @@ impl Lifetime {
         (self.host_blocks > 0).then(|| self.drive_blocks as f64 / self.host_blocks as f64)
     }
 
-    /// How often the whole drive was written, counted in its own bytes: what its endurance is rated in.
+    /// How often the whole drive was written, counted in its own bytes: what its endurance is rated
+    /// in.
     pub fn drive_writes(&self, device_bytes: u64) -> f64 {
         self.drive_blocks as f64 * BLOCK_BYTES as f64 / device_bytes as f64
     }

@@ -1,4 +1,5 @@
-//! Where every block is. Pages of 4,096 B, as they lie on the drive: what is not mapped takes no room.
+//! Where every block is. Pages of 4,096 B, as they lie on the drive: what is not mapped takes no
+//! room.
 
 use crate::{
     format::block_crc,

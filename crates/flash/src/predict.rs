@@ -1,10 +1,11 @@
-//! What a volume will be able to do, from closed forms: where the layer helps and where it harms, before anything
-//! is written.
+//! What a volume will be able to do, from closed forms: where the layer helps and where it harms,
+//! before anything is written.
 //!
-//! Efficiency is a statement about free space. With uniform random overwriting and victims in the order in which
-//! they were filled, the live share u of a victim solves u = e^(-a (1 - u)), a = physical / mapped, which is
-//! u = -W0(-a e^-a) / a (Desnoyers, *Analytic Modeling of SSD Write Performance*, SYSTOR 2012, for FIFO and large
-//! segments; greedy lies up to 4 % below in write amplification). Skewed workloads do better.
+//! Efficiency is a statement about free space. With uniform random overwriting and victims in the
+//! order in which they were filled, the live share u of a victim solves u = e^(-a (1 - u)), a =
+//! physical / mapped, which is u = -W0(-a e^-a) / a (Desnoyers, *Analytic Modeling of SSD Write
+//! Performance*, SYSTOR 2012, for FIFO and large segments; greedy lies up to 4 % below in write
+//! amplification). Skewed workloads do better.
 
 use crate::layout::{BLOCK_BYTES, Layout, Shape};
 use crate::map::PAGE_MEMORY_BYTES;
@@ -44,10 +45,12 @@ pub fn write_amplification(spare: f64) -> f64 {
     1.0 / (1.0 - live_share_of_victims(spare))
 }
 
-/// The limit: share of the drive's linear write rate that is left to the host, 1 / (WA (1+m) + (WA-1) Bw/Br).
+/// The limit: share of the drive's linear write rate that is left to the host, 1 / (WA (1+m) +
+/// (WA-1) Bw/Br).
 ///
-/// `metadata` is m, blocks of headers, pages, roots and padding for each block of data; `write_over_read` is
-/// Bw/Br where the drive is serial or the link shared, and 0 where the cleaner's reads cost nothing.
+/// `metadata` is m, blocks of headers, pages, roots and padding for each block of data;
+/// `write_over_read` is Bw/Br where the drive is serial or the link shared, and 0 where the
+/// cleaner's reads cost nothing.
 pub fn limit(write_amplification: f64, metadata: f64, write_over_read: f64) -> f64 {
     let copies = write_amplification - 1.0;
     if write_amplification.is_infinite() {
@@ -89,21 +92,22 @@ impl Layout {
             open: f64::from(self.shape.classes.streams()) / 2.0,
             meta: f64::from(self.map_segments) * 1.5,
             floor: self.host_floor() as f64,
-            // What is free and what waits for a checkpoint are together the whole interval at any time; the host is
-            // paced to half of the margin.
+            // What is free and what waits for a checkpoint are together the whole interval at any
+            // time; the host is paced to half of the margin.
             ahead: levels.interval as f64 + levels.margin as f64 / 2.0,
         }
     }
 
-    /// The spare, all counted: the share of the space for data that is not mapped, where so many blocks are.
+    /// The spare, all counted: the share of the space for data that is not mapped, where so many
+    /// blocks are.
     pub fn spare(&self, mapped_blocks: u64) -> f64 {
         let segments = (f64::from(self.segments) - self.idle(mapped_blocks).segments()).max(0.0);
         let blocks = segments * f64::from(self.data_blocks());
         (1.0 - mapped_blocks as f64 / blocks.max(1.0)).clamp(0.0, 1.0)
     }
 
-    /// m of [`limit`] where so many blocks are mapped: headers, and all pages of the map at every checkpoint;
-    /// padding where every write is flushed is not in it.
+    /// m of [`limit`] where so many blocks are mapped: headers, and all pages of the map at every
+    /// checkpoint; padding where every write is flushed is not in it.
     pub fn metadata_share(&self, mapped_blocks: u64) -> f64 {
         let data = f64::from(self.data_blocks());
         let headers = (f64::from(self.segment_blocks) - data) / data;
@@ -237,7 +241,8 @@ mod tests {
         assert_eq!((live_share_of_victims(1.0), write_amplification(0.0)), (0.0, f64::INFINITY));
     }
 
-    /// By hand: twice the writes at 1 % metadata, and one block read for each of the host's at twice the rate.
+    /// By hand: twice the writes at 1 % metadata, and one block read for each of the host's at
+    /// twice the rate.
     #[test]
     fn the_limit_counts_copies_metadata_and_reads() {
         assert_eq!(limit(1.0, 0.0, 0.5), 1.0);

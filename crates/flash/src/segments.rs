@@ -1,5 +1,5 @@
-//! How the segments stand: which are free and in what order they will be taken, which are empty and may not be
-//! taken yet.
+//! How the segments stand: which are free and in what order they will be taken, which are empty and
+//! may not be taken yet.
 //!
 //! ```text
 //!   free --open--> open --full--> closed --last live block gone--> prefree --checkpoint--> free
@@ -85,7 +85,8 @@ impl Segments {
         (0..self.table.len() as u32).for_each(|segment| self.list(segment));
     }
 
-    /// Keeps the list of victims: full segments with all of them on the drive, and no pages of the map.
+    /// Keeps the list of victims: full segments with all of them on the drive, and no pages of the
+    /// map.
     fn list(&mut self, segment: u32) {
         let entry = self.table[segment as usize];
         let is_victim = matches!(entry.state, State::Closed | State::Retired)
@@ -195,8 +196,8 @@ impl Segments {
         self.list(segment);
     }
 
-    /// The prefree ones that a checkpoint at `seq` sets free, in order of their last chunk. Those being read
-    /// wait for the next checkpoint.
+    /// The prefree ones that a checkpoint at `seq` sets free, in order of their last chunk. Those
+    /// being read wait for the next checkpoint.
     pub fn freed_by(&self, seq: u64) -> Vec<u32> {
         let free = |&segment: &u32| {
             let entry = self.get(segment);

@@ -1,10 +1,10 @@
-//! Which segments could be emptied, by how full they are and how old: a choice looks at a few of them, not at
-//! the drive's thousands.
+//! Which segments could be emptied, by how full they are and how old: a choice looks at a few of
+//! them, not at the drive's thousands.
 
 use std::collections::BTreeSet;
 
-/// Degrees of fullness that are told apart. Within a degree the oldest stands for all, so a choice by cost and benefit
-/// errs by less than this part of a segment.
+/// Degrees of fullness that are told apart. Within a degree the oldest stands for all, so a choice
+/// by cost and benefit errs by less than this part of a segment.
 const DEGREES: u32 = 64;
 /// Of those in which everything is alive: emptying them gives nothing back.
 const FULL: u8 = DEGREES as u8;

@@ -5,8 +5,8 @@
 //!   node -> command -> bytes -> decoder (pure) -> a setting, a counter, an identity
 //! ```
 //!
-//! Only questions are asked here, but for one: the volatile write cache of an NVMe controller, which
-//! no file of the kernel's switches.
+//! Only questions are asked here, but for one: the volatile write cache of an NVMe controller,
+//! which no file of the kernel's switches.
 
 pub(crate) mod ata;
 pub(crate) mod nvme;

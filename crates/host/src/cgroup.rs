@@ -1,5 +1,6 @@
-//! The memory that this program's control group allows it: a container's, or what `systemd-run -p MemoryMax=` gave it. The
-//! page cache of what it reads and writes counts as its own, so that the limit is the size of its page cache too.
+//! The memory that this program's control group allows it: a container's, or what
+//! `systemd-run -p MemoryMax=` gave it. The page cache of what it reads and writes counts as its
+//! own, so that the limit is the size of its page cache too.
 //!
 //! ```text
 //!   /proc/self/cgroup     0::/user.slice/run-1.scope       where we are       (cgroups(7))
@@ -16,7 +17,8 @@ use std::path::{Path, PathBuf};
 /// Files with a limit: of version 2 (Documentation/admin-guide/cgroup-v2.rst) and of version 1.
 const LIMITS: [&str; 3] = ["memory.max", "memory.high", "memory.limit_in_bytes"];
 
-/// Bytes of memory, page cache included, that this program's control group and those above it allow; `None` without a limit.
+/// Bytes of memory, page cache included, that this program's control group and those above it
+/// allow; `None` without a limit.
 pub(crate) fn memory_limit(roots: &Roots) -> Option<u64> {
     let groups = read_text(&roots.proc.join("self/cgroup"))?;
     let mounts = parse_mountinfo(&read_text(&roots.proc.join("self/mountinfo"))?);

@@ -1,5 +1,6 @@
-//! What a file or device really holds: holes, extents never written, blocks of zeros. Reading those touches
-//! no drive, and a read test of them measures memory (49 to 55 times too fast on one machine).
+//! What a file or device really holds: holes, extents never written, blocks of zeros. Reading those
+//! touches no drive, and a read test of them measures memory (49 to 55 times too fast on one
+//! machine).
 
 use crate::{error::HostError, identify::Findings};
 use block::{Buf, Rng, display_bytes};
@@ -15,8 +16,8 @@ use rustix::{
 };
 use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
 
-/// Holes or unwritten extents above this share of a file raise their flag: at 1 % they may change a rate by
-/// 1 %, half the band within which two results count as the same.
+/// Holes or unwritten extents above this share of a file raise their flag: at 1 % they may change a
+/// rate by 1 %, half the band within which two results count as the same.
 const EMPTY_SHARE_MAX: f64 = 0.01;
 /// All-zero blocks above this share of a sample raise `deallocated_blocks`.
 const ZERO_SHARE_MAX: f64 = 0.05;
@@ -76,8 +77,9 @@ impl FileContents {
     }
 }
 
-/// Holes and unwritten extents of an open file; `path` is for errors. Dirty pages are written first, so that data whose place is
-/// not chosen yet (delayed allocation) does not look like a hole.
+/// Holes and unwritten extents of an open file; `path` is for errors. Dirty pages are written
+/// first, so that data whose place is not chosen yet (delayed allocation) does not look like a
+/// hole.
 ///
 /// Where the file system has no extent map, holes come from `SEEK_HOLE`, and unwritten extents
 /// count as holes or data as that file system sees them.
@@ -179,8 +181,9 @@ impl ZeroSample {
     }
 }
 
-/// Reads `blocks` random blocks of 4 KiB from the first `span_bytes` of an open file or device, past the page cache where
-/// the file system allows it, and counts those of zeros only. `seed` decides which; `path` is for errors.
+/// Reads `blocks` random blocks of 4 KiB from the first `span_bytes` of an open file or device,
+/// past the page cache where the file system allows it, and counts those of zeros only. `seed`
+/// decides which; `path` is for errors.
 ///
 /// # Errors
 /// When it cannot be opened once more or a block cannot be read.

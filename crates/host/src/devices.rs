@@ -2,7 +2,8 @@
 //! whether drivelab would read and write it.
 //!
 //! Each device is looked at by a thread of its own: one that does not answer keeps nobody waiting
-//! for more than five seconds after the last of the others. Nothing is held, and nothing is written.
+//! for more than five seconds after the last of the others. Nothing is held, and nothing is
+//! written.
 
 use crate::{
     guard::{Look, all_openers, look, no_look},
@@ -234,8 +235,8 @@ fn chunks(name: &str) -> Vec<(usize, u64, String)> {
 mod tests {
     use super::*;
 
-    /// On a machine whose processors were busy one device of thirteen was quick, the others took more
-    /// than five seconds together, and of each was said that it did not answer.
+    /// On a machine whose processors were busy one device of thirteen was quick, the others took
+    /// more than five seconds together, and of each was said that it did not answer.
     #[test]
     fn devices_that_are_slow_together_are_waited_for_and_a_silent_one_is_not() {
         // Seconds before each answer; the last never comes.

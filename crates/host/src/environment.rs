@@ -7,7 +7,8 @@ use crate::{
 };
 use record::{Cpu, Environment, HostFacts};
 
-/// Host, kernel, memory and processor. `cpu.pinned` and `tools` are left empty: the runner pins, and
+/// Host, kernel, memory and processor. `cpu.pinned` and `tools` are left empty: the runner pins,
+/// and
 /// [`ask_tools`](crate::ask_tools) asks.
 pub fn environment(roots: &Roots) -> Environment {
     Environment { host: host_facts(roots), cpu: cpu(roots), ..Environment::default() }
@@ -24,8 +25,8 @@ pub fn memory_total(roots: &Roots) -> Option<u64> {
     meminfo_bytes(&read_text(&roots.proc.join("meminfo"))?, "MemTotal")
 }
 
-/// Bytes of memory that this program can have at most, its page cache included: all of the machine's, or less where its
-/// control group has a limit.
+/// Bytes of memory that this program can have at most, its page cache included: all of the
+/// machine's, or less where its control group has a limit.
 pub fn memory_usable(roots: &Roots) -> Option<u64> {
     let total = memory_total(roots);
     total.into_iter().chain(cgroup::memory_limit(roots)).min()

@@ -3,8 +3,8 @@
 use crate::guard::Refusal;
 use std::{fmt, io, path::Path};
 
-/// An error to match on ([`kind`](HostError::kind)), to print (the context, a sentence that names the
-/// cure), and to trace (the system's own error).
+/// An error to match on ([`kind`](HostError::kind)), to print (the context, a sentence that names
+/// the cure), and to trace (the system's own error).
 #[derive(Debug)]
 pub struct HostError {
     kind: ErrorKind,
@@ -38,7 +38,8 @@ impl HostError {
         Self { kind, context: context.into(), source: None }
     }
 
-    /// The system said no while we were at `action` (`read`, `create the scratch file`...) on `path`.
+    /// The system said no while we were at `action` (`read`, `create the scratch file`...) on
+    /// `path`.
     pub(crate) fn io(action: &str, path: &Path, source: impl Into<io::Error>) -> Self {
         let source = source.into();
         let kind = match source.kind() {

@@ -164,8 +164,8 @@ enum Holding {
     Anything,
 }
 
-/// Judges whether the block device at `path` (symbolic links are followed) may be overwritten, and takes
-/// exclusive hold of it. Writes nothing.
+/// Judges whether the block device at `path` (symbolic links are followed) may be overwritten, and
+/// takes exclusive hold of it. Writes nothing.
 ///
 /// # Errors
 /// A [`Refusal`] for anything that is in use, holds data or could not be examined.
@@ -182,8 +182,8 @@ pub fn judge_new_volume(path: &Path, roots: &Roots) -> Result<Cleared, Refusal> 
     judge_device(path, Holding::Volume, roots)
 }
 
-/// As [`judge_destruction`], for a device that is handed to others who read and write it: what it holds is theirs to
-/// keep or change, so nothing is refused for being there.
+/// As [`judge_destruction`], for a device that is handed to others who read and write it: what it
+/// holds is theirs to keep or change, so nothing is refused for being there.
 ///
 /// # Errors
 /// A [`Refusal`] for anything that is in use or could not be examined.
@@ -226,8 +226,9 @@ pub fn judge_volume(path: &Path, roots: &Roots) -> Result<Cleared, Refusal> {
     if is_device { judge_lending(path, roots) } else { judge_file(path, roots) }
 }
 
-/// Locks the files behind the loop devices that an open device stands on, for whoever only reads it:
-/// what others write by the file's own name shows nobody a state that ever was. Nothing below a file.
+/// Locks the files behind the loop devices that an open device stands on, for whoever only reads
+/// it: what others write by the file's own name shows nobody a state that ever was. Nothing below a
+/// file.
 ///
 /// # Errors
 /// Who uses one of them.
@@ -277,8 +278,9 @@ fn number_of(facts: &Metadata) -> Option<DeviceNumber> {
     is_device.then(|| DeviceNumber::from_raw(facts.rdev()))
 }
 
-/// What the kernel's texts alone say against overwriting a device: nothing is opened, so a plain user may
-/// ask, for a plan. That it passes is no permit. Who has it open is seen as far as the user may see.
+/// What the kernel's texts alone say against overwriting a device: nothing is opened, so a plain
+/// user may ask, for a plan. That it passes is no permit. Who has it open is seen as far as the
+/// user may see.
 ///
 /// # Errors
 /// The reason for a refusal.
@@ -403,11 +405,11 @@ fn not_opened(error: io::Error) -> Reason {
     }
 }
 
-/// `O_EXCL` without `O_CREAT` claims a block device (open(2)): it fails while anybody else, the kernel
-/// included, has claimed it, its disk or one of its partitions, in whatever mount namespace.
+/// `O_EXCL` without `O_CREAT` claims a block device (open(2)): it fails while anybody else, the
+/// kernel included, has claimed it, its disk or one of its partitions, in whatever mount namespace.
 ///
-/// Programs that look for a free loop device or re-read a partition table claim for a moment, so the claim is
-/// tried again for a tenth of a second.
+/// Programs that look for a free loop device or re-read a partition table claim for a moment, so
+/// the claim is tried again for a tenth of a second.
 fn open_exclusively(path: &Path) -> Result<File, Reason> {
     const TRIES: u32 = 5;
     let mut options = OpenOptions::new();

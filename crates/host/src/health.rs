@@ -5,8 +5,8 @@
 //!   before, after -> judge (pure) -> flags, sentences
 //! ```
 //!
-//! A drive's own count of what was written stands beside the kernel's: where the two differ, somebody
-//! counts what never arrived, or writes more than was asked.
+//! A drive's own count of what was written stands beside the kernel's: where the two differ,
+//! somebody counts what never arrived, or writes more than was asked.
 
 use crate::{
     ask,
@@ -34,9 +34,9 @@ pub enum Moment {
     After,
 }
 
-/// Asks every NVMe, SATA and SCSI drive of a stack. Does nothing without root, and on other than the
-/// machine's own [`Roots`]; a drive that refuses has no health. Bridges of USB are not asked: some
-/// hang on commands that they do not know.
+/// Asks every NVMe, SATA and SCSI drive of a stack. Does nothing without root, and on other than
+/// the machine's own [`Roots`]; a drive that refuses has no health. Bridges of USB are not asked:
+/// some hang on commands that they do not know.
 pub fn ask_health(stack: &mut [BlockLayer], moment: Moment, roots: &Roots) {
     if !roots.are_real() || !rustix::process::geteuid().is_root() {
         return;
@@ -87,8 +87,8 @@ fn of_drive(
     Ok(Some(Health { sent_bytes: traffic.map(|traffic| traffic.written_bytes), ..health }))
 }
 
-/// Asks the drives of a target after its last cell, and adds to its flags and warnings what happened
-/// to them meanwhile.
+/// Asks the drives of a target after its last cell, and adds to its flags and warnings what
+/// happened to them meanwhile.
 pub fn conclude(info: &mut TargetInfo, roots: &Roots) {
     ask_health(&mut info.stack, Moment::After, roots);
     let findings = judge(&info.stack);

@@ -31,11 +31,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Everything that can be told about `path` without opening it. `text` is the TARGET as the user wrote
-/// it; symbolic links are followed.
+/// Everything that can be told about `path` without opening it. `text` is the TARGET as the user
+/// wrote it; symbolic links are followed.
 ///
-/// An absent file in an existing directory is [`TargetKind::NewFile`]; the facts are the directory's.
-/// Temperatures are those of now; [`ask_tools`] adds what smartctl and nvme know.
+/// An absent file in an existing directory is [`TargetKind::NewFile`]; the facts are the
+/// directory's. Temperatures are those of now; [`ask_tools`] adds what smartctl and nvme know.
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] when not even the directory exists, [`ErrorKind::WrongKind`] for character devices,
@@ -264,7 +264,8 @@ pub(crate) fn free_bytes(usage: &StatVfs) -> u64 {
     usage.f_bavail.saturating_mul(usage.f_frsize)
 }
 
-/// What the kernel says direct I/O must be aligned to (statx(2), Linux 6.1; for files and devices only).
+/// What the kernel says direct I/O must be aligned to (statx(2), Linux 6.1; for files and devices
+/// only).
 fn direct_alignment(path: &Path) -> Option<u32> {
     let facts = statx(CWD, path, AtFlags::empty(), StatxFlags::DIOALIGN).ok()?;
     let known = StatxFlags::from_bits_retain(facts.stx_mask).contains(StatxFlags::DIOALIGN);

@@ -1,4 +1,5 @@
-//! The ledger: every change on the machine is written down before it is made, and put back in reverse.
+//! The ledger: every change on the machine is written down before it is made, and put back in
+//! reverse.
 //!
 //! ```text
 //!   Ledger::make(change, apply)   line on disk -> apply -> ...
@@ -82,8 +83,8 @@ impl Mark {
 }
 
 impl Ledger {
-    /// Where ledgers are kept: below `$XDG_STATE_HOME` where it is set, for root in `/var/lib`, else in
-    /// `~/.local/state`.
+    /// Where ledgers are kept: below `$XDG_STATE_HOME` where it is set, for root in `/var/lib`,
+    /// else in `~/.local/state`.
     pub fn directory() -> PathBuf {
         let state = std::env::var_os("XDG_STATE_HOME").filter(|path| !path.is_empty());
         let base = match state {
@@ -96,8 +97,8 @@ impl Ledger {
         base.join("drivelab/ledger")
     }
 
-    /// A new ledger in `directory`, for the run with this command line. `log` is told each step as it would be
-    /// typed into a shell.
+    /// A new ledger in `directory`, for the run with this command line. `log` is told each step as
+    /// it would be typed into a shell.
     ///
     /// # Errors
     /// When it cannot be made durable, or the directory is not the user's own alone: then nothing
@@ -131,8 +132,8 @@ impl Ledger {
             let sentence = format!("somebody else holds {}: run again", path.display());
             return Err(HostError::new(ErrorKind::Io, sentence));
         }
-        // Programs that are run for a change keep the lock until they end: killed between them and us, restore waits for
-        // mkfs to be done.
+        // Programs that are run for a change keep the lock until they end: killed between them and
+        // us, restore waits for mkfs to be done.
         inherit(&file, Inherited::Yes).map_err(failed)?;
         let mut ledger = Self {
             place,
@@ -157,7 +158,8 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// Writes `change` down, then makes it by `apply`. If that fails, what it may have left is put back.
+    /// Writes `change` down, then makes it by `apply`. If that fails, what it may have left is put
+    /// back.
     ///
     /// # Errors
     /// Those of `apply`; or of writing it down, and then nothing was changed.
@@ -194,7 +196,8 @@ impl Ledger {
         Mark(self.next)
     }
 
-    /// Puts back, newest first, what was changed since `mark`. What cannot be put back stays in the ledger.
+    /// Puts back, newest first, what was changed since `mark`. What cannot be put back stays in the
+    /// ledger.
     pub fn put_back_to(&mut self, mark: Mark) -> Vec<NotPutBack> {
         let mut failures = Vec::new();
         let from = self.standing.partition_point(|(number, _)| *number < mark.0);

@@ -59,8 +59,8 @@ pub fn lock(file: &File, path: &Path, sharing: Sharing) -> Result<(), HostError>
     Err(HostError::new(ErrorKind::Busy, sentence))
 }
 
-/// Who holds a lock of another kind on the file, of a range of its bytes (fcntl(2)): qemu on its disks,
-/// databases on theirs.
+/// Who holds a lock of another kind on the file, of a range of its bytes (fcntl(2)): qemu on its
+/// disks, databases on theirs.
 pub(crate) fn range_holder(file: &File) -> Option<String> {
     let place = place_of(file)?;
     let locks = fs::read_to_string("/proc/locks").ok()?;

@@ -70,7 +70,8 @@ fn key_bits(text: &str) -> usize {
     }
 }
 
-/// What the device mapper says of a device: nothing of another kind, or to a user without the right.
+/// What the device mapper says of a device: nothing of another kind, or to a user without the
+/// right.
 pub(crate) fn ask(device: &BlockDevice, question: MapQuestion, roots: &Roots) -> Vec<MappedPart> {
     if !device.directory.join("dm").exists() || !roots.are_real() {
         return Vec::new();

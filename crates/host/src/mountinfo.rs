@@ -88,9 +88,9 @@ pub(crate) fn mounts(roots: &Roots) -> Vec<Mount> {
     parse_mountinfo(&String::from_utf8_lossy(&text))
 }
 
-/// The mount that serves the absolute `path`: the deepest mount point above it, the last one where several
-/// are stacked. When `number` (its `st_dev`) is known and among the candidates it decides, because
-/// a mount may be hidden under a later one.
+/// The mount that serves the absolute `path`: the deepest mount point above it, the last one where
+/// several are stacked. When `number` (its `st_dev`) is known and among the candidates it decides,
+/// because a mount may be hidden under a later one.
 pub(crate) fn mount_of<'a>(
     path: &Path,
     number: Option<DeviceNumber>,

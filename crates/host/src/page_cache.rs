@@ -11,9 +11,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Puts a file, or a block device, out of the page cache: what is dirty is written and flushed, then every page is given up
-/// (posix_fadvise(2), `POSIX_FADV_DONTNEED`). Pages that others have mapped or locked stay; who wants to know asks for
-/// the residency afterwards.
+/// Puts a file, or a block device, out of the page cache: what is dirty is written and flushed,
+/// then every page is given up (posix_fadvise(2), `POSIX_FADV_DONTNEED`). Pages that others have
+/// mapped or locked stay; who wants to know asks for the residency afterwards.
 ///
 /// # Errors
 /// Those of fsync(2) and of posix_fadvise(2).
@@ -33,8 +33,8 @@ pub fn machine_droppable(roots: &Roots) -> Result<(), HostError> {
 }
 
 /// Empties the whole machine's page cache, names and inodes included: sync(2), then 3 into
-/// `/proc/sys/vm/drop_caches` (Documentation/admin-guide/sysctl/vm.rst). Every other program reads from its drives
-/// again afterwards.
+/// `/proc/sys/vm/drop_caches` (Documentation/admin-guide/sysctl/vm.rst). Every other program reads
+/// from its drives again afterwards.
 ///
 /// # Errors
 /// When this user may not.
@@ -56,8 +56,8 @@ fn cannot_drop(path: &Path, error: io::Error) -> HostError {
     HostError::new(ErrorKind::Permission, sentence)
 }
 
-/// Bytes that this program has had read from storage since it began: `read_bytes` of `/proc/self/io` (proc_pid_io(5)).
-/// Read-ahead is in it, what the page cache answered is not.
+/// Bytes that this program has had read from storage since it began: `read_bytes` of
+/// `/proc/self/io` (proc_pid_io(5)). Read-ahead is in it, what the page cache answered is not.
 pub fn fetched_bytes(roots: &Roots) -> Option<u64> {
     let text = read_text(&roots.proc.join("self/io"))?;
     text.lines().find_map(|line| line.strip_prefix("read_bytes:")?.trim().parse().ok())

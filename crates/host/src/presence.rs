@@ -25,8 +25,8 @@ struct Known {
 }
 
 impl Presence {
-    /// Of the stack that [`target_info`](crate::target_info) found, from its first layer down to the
-    /// first that stands on several.
+    /// Of the stack that [`target_info`](crate::target_info) found, from its first layer down to
+    /// the first that stands on several.
     pub fn of(stack: &[BlockLayer], roots: &Roots) -> Self {
         let first = stack.first().and_then(|layer| BlockDevice::named(&layer.name, roots));
         let mut chain = Vec::new();

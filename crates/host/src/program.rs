@@ -54,7 +54,8 @@ impl Program {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
         let said = String::from_utf8_lossy(&output.stderr);
-        // The reason comes first; mkfs shows how it is used after it, mount that dmesg may know more.
+        // The reason comes first; mkfs shows how it is used after it, mount that dmesg may know
+        // more.
         let said = said.lines().map(str::trim).find(|line| !line.is_empty());
         let said = said.map_or_else(|| output.status.to_string(), str::to_owned);
         Err(HostError::new(ErrorKind::Io, format!("`{self}` failed: {said}")))
@@ -126,7 +127,8 @@ mod tests {
 
     #[test]
     fn what_a_program_says_first_is_the_error() {
-        // mkfs.xfs on 250 MiB was reported as "<value> is xxx (512 byte blocks).", the end of its usage.
+        // mkfs.xfs on 250 MiB was reported as "<value> is xxx (512 byte blocks).", the end of its
+        // usage.
         let usage = "echo; echo 'no such device' >&2; echo 'usage: <value> is xxx' >&2; exit 3";
         let error = Program::new(["sh", "-c", usage]).run().expect_err("it fails").to_string();
         assert!(error.ends_with("failed: no such device"), "{error}");

@@ -46,8 +46,9 @@ impl Roots {
         *self == Self::default()
     }
 
-    /// The device that a text such as `/dev/sdb1`, `/dev/mapper/home` or `/dev/disk/by-id/...` names,
-    /// as mountinfo, swaps and loop devices write it. `None` for anything that is no block device.
+    /// The device that a text such as `/dev/sdb1`, `/dev/mapper/home` or `/dev/disk/by-id/...`
+    /// names, as mountinfo, swaps and loop devices write it. `None` for anything that is no block
+    /// device.
     pub(crate) fn device_named(&self, path: impl AsRef<Path>) -> Option<DeviceNumber> {
         let path = path.as_ref();
         let below = path.strip_prefix("/dev").or_else(|_| path.strip_prefix(&self.dev)).ok()?;
@@ -105,8 +106,8 @@ impl FromStr for DeviceNumber {
     }
 }
 
-/// A small text file, trimmed; `None` when it is absent, empty or unreadable. Bytes that are no UTF-8 are
-/// replaced: drives put them into model strings.
+/// A small text file, trimmed; `None` when it is absent, empty or unreadable. Bytes that are no
+/// UTF-8 are replaced: drives put them into model strings.
 pub(crate) fn read_text(path: &Path) -> Option<String> {
     let text = String::from_utf8_lossy(&fs::read(path).ok()?)
         .trim_matches(|c: char| c.is_whitespace() || c == '\0')

@@ -212,8 +212,8 @@ pub fn bytes_available(directory: &Directory) -> Result<u64, HostError> {
     Ok(free_bytes(&usage).saturating_sub(reserve_bytes(&usage)))
 }
 
-/// Whether files in `directory` can be written past the page cache. Leaves nothing there, not even for a moment; where
-/// the file system knows no file without a name it is believed to be able to.
+/// Whether files in `directory` can be written past the page cache. Leaves nothing there, not even
+/// for a moment; where the file system knows no file without a name it is believed to be able to.
 pub fn takes_direct_io(directory: &Directory) -> bool {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::DIRECT;
     let opened = directory.open_beneath(".", flags, Mode::RUSR | Mode::WUSR);
@@ -250,8 +250,8 @@ fn check_space(directory: &Directory, bytes: u64) -> Result<(), HostError> {
     Err(HostError::new(ErrorKind::NoSpace, sentence))
 }
 
-/// File systems slow down and fragment when nearly full, and other programs need room: 5 % or 1 GiB,
-/// whichever is more; on those under 10 GiB, 10 %.
+/// File systems slow down and fragment when nearly full, and other programs need room: 5 % or
+/// 1 GiB, whichever is more; on those under 10 GiB, 10 %.
 fn reserve_bytes(usage: &StatVfs) -> u64 {
     reserve_of(usage.f_blocks.saturating_mul(usage.f_frsize))
 }

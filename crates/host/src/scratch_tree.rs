@@ -1,4 +1,5 @@
-//! Scratch directories: made fresh, locked while they live, gone with all that is in them when dropped.
+//! Scratch directories: made fresh, locked while they live, gone with all that is in them when
+//! dropped.
 //!
 //! As with scratch files the lock is the owner's sign of life. The directory is held open from the
 //! moment it was made, and everything in it goes by that descriptor: who renames it, or puts a link
@@ -149,8 +150,8 @@ fn is_name_in_a_tree(name: &CStr, kind: FileType) -> bool {
     }
 }
 
-/// How many files a file system has room for: its free inodes, or `u64::MAX` where it makes them as they are
-/// needed (Btrfs says 0 of 0).
+/// How many files a file system has room for: its free inodes, or `u64::MAX` where it makes them as
+/// they are needed (Btrfs says 0 of 0).
 ///
 /// # Errors
 /// When the file system cannot be asked.

@@ -1,8 +1,9 @@
 //! Settings of a block device: the drive's own write cache, and the kernel's queue above it.
 //!
-//! The two are told apart with care. A drive's *write cache* is switched on the drive, and what it costs is a matter of the drive. The
-//! kernel's `queue/write_cache` tells the kernel whether to send flushes at all; "write through" there leaves the drive's cache
-//! as it is and removes what makes it safe (Documentation/block/writeback_cache_control.rst).
+//! The two are told apart with care. A drive's *write cache* is switched on the drive, and what it
+//! costs is a matter of the drive. The kernel's `queue/write_cache` tells the kernel whether to
+//! send flushes at all; "write through" there leaves the drive's cache as it is and removes what
+//! makes it safe (Documentation/block/writeback_cache_control.rst).
 
 mod write_cache;
 

@@ -68,8 +68,8 @@ impl Traffic {
         })
     }
 
-    /// The device called `name` in the text of /proc/diskstats, whose lines put major, minor and name before the
-    /// same fields (Documentation/admin-guide/iostats.rst).
+    /// The device called `name` in the text of /proc/diskstats, whose lines put major, minor and
+    /// name before the same fields (Documentation/admin-guide/iostats.rst).
     pub fn parse_diskstats(text: &str, name: &str) -> Option<Self> {
         text.lines().find_map(|line| {
             let mut words = line.split_whitespace();
@@ -102,12 +102,12 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// For the stack that [`target_info`](crate::target_info) found; an empty one watches the processors
-    /// only.
+    /// For the stack that [`target_info`](crate::target_info) found; an empty one watches the
+    /// processors only.
     ///
-    /// Traffic is counted on the lowest device through which all of the target's I/O passes once: the disk under
-    /// a partition or a cipher, where neighbours disturb too, but an array itself and not its members, which
-    /// see parity and mirrors.
+    /// Traffic is counted on the lowest device through which all of the target's I/O passes once:
+    /// the disk under a partition or a cipher, where neighbours disturb too, but an array itself
+    /// and not its members, which see parity and mirrors.
     pub fn new(stack: &[BlockLayer], roots: &Roots) -> Self {
         let devices: Vec<BlockDevice> =
             stack.iter().filter_map(|layer| BlockDevice::named(&layer.name, roots)).collect();
@@ -145,8 +145,8 @@ impl Watch {
     }
 }
 
-/// From a device downwards while each stands on exactly one other. Loop devices end the chain, for a file
-/// system lies between.
+/// From a device downwards while each stands on exactly one other. Loop devices end the chain, for
+/// a file system lies between.
 fn lowest_single(device: &BlockDevice) -> BlockDevice {
     let mut lowest = device.clone();
     while let [only] = &components(&lowest)[..] {
@@ -155,8 +155,8 @@ fn lowest_single(device: &BlockDevice) -> BlockDevice {
     lowest
 }
 
-/// Whether the first device carries the whole stack. A file system over several devices (btrfs) has no
-/// single one; below a loop device's file anything may follow.
+/// Whether the first device carries the whole stack. A file system over several devices (btrfs) has
+/// no single one; below a loop device's file anything may follow.
 fn carries_all(first: &BlockDevice, devices: &[BlockDevice]) -> bool {
     let mut reached = closure(std::slice::from_ref(first), components);
     reached.push(first.clone());

@@ -5,7 +5,8 @@ mod common;
 use common::FakeMachine;
 use host::{DeviceNumber, Reason, Refusal, judge_claims, judge_file};
 
-/// A disk `sda` (8:0) with partitions `sda1` (8:1) and `sda2` (8:2), and a second disk `sdb` (8:16).
+/// A disk `sda` (8:0) with partitions `sda1` (8:1) and `sda2` (8:2), and a second disk `sdb`
+/// (8:16).
 fn machine() -> FakeMachine {
     let machine = FakeMachine::new();
     machine.disk("host0", "sda", "8:0");
@@ -167,8 +168,8 @@ fn read_only_empty_and_zoned_devices_are_refused() {
     assert_eq!(judge(&machine, "8:1"), Err(Reason::ReadOnly));
 }
 
-/// /proc/swaps and the mount table name a file once; a hard link of it was another to the guard, and
-/// what a file system in user space is mounted from was not looked for at all.
+/// /proc/swaps and the mount table name a file once; a hard link of it was another to the guard,
+/// and what a file system in user space is mounted from was not looked for at all.
 #[test]
 fn a_file_that_is_swap_or_mounted_is_refused_under_each_name() {
     let machine = FakeMachine::new();

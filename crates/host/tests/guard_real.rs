@@ -398,8 +398,8 @@ impl Drop for Holder {
     }
 }
 
-/// A virtual machine had the raw device open. It claims nothing, so the exclusive open went through,
-/// and drivelab wrote over the disk of a running guest.
+/// A virtual machine had the raw device open. It claims nothing, so the exclusive open went
+/// through, and drivelab wrote over the disk of a running guest.
 #[test]
 fn a_device_that_another_process_may_write_is_refused_with_its_name() {
     let device = need!(LoopDevice::of_zeros(16 * MIB), ROOT);

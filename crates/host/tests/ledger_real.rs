@@ -1,5 +1,5 @@
-//! The ledger on the real machine: loop devices, mounts, queue settings and processes, and a process that is killed
-//! while it changes them.
+//! The ledger on the real machine: loop devices, mounts, queue settings and processes, and a
+//! process that is killed while it changes them.
 
 mod common;
 
@@ -70,7 +70,8 @@ fn new_ledger(place: &Path) -> Ledger {
     Ledger::create(&place.join("ledger"), "a test", &Roots::default(), |_| {}).expect("a ledger")
 }
 
-/// A file, a loop device over it, ext4 on that, mounted; a queue setting of another device; a process.
+/// A file, a loop device over it, ext4 on that, mounted; a queue setting of another device; a
+/// process.
 fn stage(ledger: &mut Ledger, place: &Path) -> Result<(), host::HostError> {
     let (image, at) = (place.join("image"), place.join("mount"));
     let here = Directory::open(place)?;

@@ -1,5 +1,5 @@
-//! Stacks of arrays, mappings, caches and several paths, on machines made of files: what they were made
-//! with, what they are about, and whether they are there.
+//! Stacks of arrays, mappings, caches and several paths, on machines made of files: what they were
+//! made with, what they are about, and whether they are there.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! The drive's write cache by the kernel's own files, on machines made of files: switched, read back,
-//! put back, and refused where others would feel it.
+//! The drive's write cache by the kernel's own files, on machines made of files: switched, read
+//! back, put back, and refused where others would feel it.
 
 mod common;
 

@@ -6,8 +6,8 @@
 //!                             Target: seats for workers <----'  '---- ticks, observations
 //! ```
 //!
-//! It declares what it needs of the world as traits ([`target::Target`]) and never opens a file itself: a
-//! method does not know what it runs on.
+//! It declares what it needs of the world as traits ([`target::Target`]) and never opens a file
+//! itself: a method does not know what it runs on.
 #![forbid(unsafe_code)]
 
 pub mod method;

@@ -90,8 +90,8 @@ pub struct Plan {
     pub written_bytes_max: u64,
     /// What that would be if no bound on the whole run cut the cells' shares.
     pub unbounded_bytes: u64,
-    /// Shortest and longest time of the whole run, seconds, fills included. What is bound by bytes takes as long
-    /// as at the paces [`FAST`] and [`SLOW`]; rounds may end after five.
+    /// Shortest and longest time of the whole run, seconds, fills included. What is bound by bytes
+    /// takes as long as at the paces [`FAST`] and [`SLOW`]; rounds may end after five.
     pub seconds: (f64, f64),
     /// Where all random choices come from.
     pub seed: u64,
@@ -213,9 +213,9 @@ impl Plan {
         forecast::pass(self, &self.cells[cell])
     }
 
-    /// Whether it writes so much that the user must agree first: more than the method's multiple of the tested
-    /// area, or of the method's own where the user asked for a smaller one. An area below 1 GiB counts as 1 GiB:
-    /// what wears a drive is bytes, not multiples of little.
+    /// Whether it writes so much that the user must agree first: more than the method's multiple of
+    /// the tested area, or of the method's own where the user asked for a smaller one. An area
+    /// below 1 GiB counts as 1 GiB: what wears a drive is bytes, not multiples of little.
     pub fn must_ask(&self) -> bool {
         let usual_bytes = match self.method.span {
             SpanRule::Bytes(bytes) => bytes,
@@ -246,7 +246,8 @@ impl Plan {
         narrowed(all)
     }
 
-    /// The seed of names and sizes in trees: one for the whole run, so that all cells and passes agree about them.
+    /// The seed of names and sizes in trees: one for the whole run, so that all cells and passes
+    /// agree about them.
     pub fn tree_seed(&self) -> u64 {
         self.seed
     }
@@ -263,7 +264,8 @@ fn area(cell: &CellSpec, stream: &Stream, span_bytes: u64) -> Area {
     }
     let whole = cell.file_bytes.unwrap_or(span_bytes);
     let block = u64::from(stream.block_bytes);
-    // The part starts on a multiple of 1 MiB and of the block, so that alignment never depends on it.
+    // The part starts on a multiple of 1 MiB and of the block, so that alignment never depends on
+    // it.
     let grain =
         if block > 1 << 20 || !(1u64 << 20).is_multiple_of(block) { block } else { 1 << 20 };
     let at = |share: f64| (whole as f64 * share) as u64 / grain * grain;
@@ -510,8 +512,8 @@ fn stop_rule(method: &Method, options: &Options, grade: Grade, steps: usize) -> 
     rule
 }
 
-/// All passes over all cells on all targets. Targets alternate their order from pass to pass, and stand next
-/// to each other, so that what drifts hits both.
+/// All passes over all cells on all targets. Targets alternate their order from pass to pass, and
+/// stand next to each other, so that what drifts hits both.
 fn steps(method: &Method, cells: &[CellSpec], passes: u32, targets: usize, seed: u64) -> Vec<Step> {
     let chained = cells.iter().any(|cell| cell.file == FileState::New || cell.tree.is_some());
     let shuffled = method.file.order == crate::method::Order::Random && !chained;

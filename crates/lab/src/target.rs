@@ -1,5 +1,5 @@
-//! What the laboratory asks of whatever is measured. `target` implements it for files, directories and
-//! devices; a method never learns which it is.
+//! What the laboratory asks of whatever is measured. `target` implements it for files, directories
+//! and devices; a method never learns which it is.
 
 use crate::workload::{
     Recorder, Stream, Worker, WorkerPlan, drain, drive,
@@ -53,8 +53,8 @@ pub trait Target {
     /// When the system refuses.
     fn reset(&mut self, reset: Reset) -> Result<(), TargetError>;
 
-    /// Looks at the machine, the drives, and what the page cache holds of this range of bytes: cheap, called around
-    /// every pass.
+    /// Looks at the machine, the drives, and what the page cache holds of this range of bytes:
+    /// cheap, called around every pass.
     fn watch(&mut self, area: Range<u64>) -> Observation;
 
     /// Flags that only the written area can show (holes left in it, zeroes read from a map).
@@ -63,8 +63,8 @@ pub trait Target {
     /// When the area cannot be read.
     fn inspect(&mut self) -> Result<Vec<record::Warning>, TargetError>;
 
-    /// Says so where it is not there any more: a drive that was pulled out, or fell off its bus. Cheap, and
-    /// asked when something failed.
+    /// Says so where it is not there any more: a drive that was pulled out, or fell off its bus.
+    /// Cheap, and asked when something failed.
     fn vanished(&self) -> Option<String> {
         None
     }
@@ -87,7 +87,8 @@ pub trait Target {
         Vec::new()
     }
 
-    /// How the managed flash volume stands that the target is or has; its counters run since it was opened.
+    /// How the managed flash volume stands that the target is or has; its counters run since it was
+    /// opened.
     fn managed_flash(&self) -> Option<ManagedFlash> {
         None
     }
@@ -204,8 +205,8 @@ pub struct Observation {
     pub resident_bytes: Option<u64>,
     /// Of it newer than the drive, bytes.
     pub dirty_bytes: Option<u64>,
-    /// Bytes that this program had read from storage since it began, read-ahead included and the page cache's answers
-    /// not.
+    /// Bytes that this program had read from storage since it began, read-ahead included and the
+    /// page cache's answers not.
     pub fetched_bytes: Option<u64>,
 }
 

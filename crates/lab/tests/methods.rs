@@ -1,5 +1,5 @@
-//! The methods that come with drivelab: what they are made of, against the tools' own rules; what a wrong
-//! method is told; and the page that explains them all.
+//! The methods that come with drivelab: what they are made of, against the tools' own rules; what a
+//! wrong method is told; and the page that explains them all.
 
 mod scripted;
 
@@ -104,9 +104,10 @@ fn bm_flash_has_fourteen_sizes_two_operations_three_thread_counts_and_two_linear
     assert!(plan.seconds.1 < 600.0, "{:?}", plan.seconds);
 }
 
-/// As `strace -f bonnie++ -s 64 -r 32` of Bonnie++ 2.00a shows its calls: write(2) and read(2) of one byte, then of 8 KiB in
-/// order; read, lseek back, write; five threads that read at random multiples of 8 KiB and write one block in ten where
-/// they read it; fsync(2) after each phase that writes, before its time is taken.
+/// As `strace -f bonnie++ -s 64 -r 32` of Bonnie++ 2.00a shows its calls: write(2) and read(2) of
+/// one byte, then of 8 KiB in order; read, lseek back, write; five threads that read at random
+/// multiples of 8 KiB and write one block in ten where they read it; fsync(2) after each phase that
+/// writes, before its time is taken.
 #[test]
 fn bonnie_makes_the_calls_that_bonnie_was_seen_to_make() {
     const BYTES: u64 = 4096;
@@ -489,7 +490,7 @@ fn the_pages_example_is_a_method() {
 
 #[test]
 fn the_terms_are_in_alphabetical_order_and_explained() {
-    let page = include_str!("../../../docs/terms.md");
+    let page = include_str!("../../../docs/terms.md").replace("\n  ", " ");
     let entries: Vec<(String, &str)> = page
         .lines()
         .filter_map(|line| line.strip_prefix("- **")?.split_once("**: "))

@@ -1,5 +1,5 @@
-//! What the page cache held decides what a rate is the rate of: the drive is scripted, and what the kernel would say of
-//! its file too.
+//! What the page cache held decides what a rate is the rate of: the drive is scripted, and what the
+//! kernel would say of its file too.
 
 mod scripted;
 
@@ -29,7 +29,8 @@ fn seen(record: &Record) -> CachePass {
     record.cells[0].passes[0].page_cache.expect("the cache was looked at")
 }
 
-/// The kernel's words: resident before and after, and read from storage for this program during the pass.
+/// The kernel's words: resident before and after, and read from storage for this program during the
+/// pass.
 fn words(before: u64, after: u64, fetched: u64) -> impl Fn(&Life) -> Observation {
     move |life| {
         let over = life.read_bytes + life.written_bytes > 0;
@@ -48,7 +49,8 @@ fn what_lay_in_the_cache_and_stayed_is_read_from_the_cache() {
     assert_eq!(flags(&record), [Flag::CacheServed, Flag::FitsInMemory]);
 }
 
-/// The program's own pages come from storage, too: reading a file of 64 KiB from memory may well fetch more.
+/// The program's own pages come from storage, too: reading a file of 64 KiB from memory may well
+/// fetch more.
 #[test]
 fn pages_of_the_program_itself_are_not_the_files() {
     assert_eq!(means(&run(READ, words(GIB, GIB, 300 << 20))), "from the page cache");
@@ -70,8 +72,8 @@ fn a_part_of_the_file_in_the_cache_is_a_mixture() {
     assert!(flags(&record).contains(&Flag::CacheServed));
 }
 
-/// A file of twice the cache, read again from its beginning: its end lies in the cache, and is pushed out before it is
-/// reached. By residency alone half of it would have come from memory.
+/// A file of twice the cache, read again from its beginning: its end lies in the cache, and is
+/// pushed out before it is reached. By residency alone half of it would have come from memory.
 #[test]
 fn a_file_that_pushes_itself_out_of_the_cache_comes_from_the_drive() {
     let record = run(READ, words(GIB / 2, GIB / 2, GIB));

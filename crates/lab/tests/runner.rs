@@ -1,5 +1,5 @@
-//! The runner on scripted drives: what a record says must follow from the log of requests that the drive
-//! kept, or from the script in closed form.
+//! The runner on scripted drives: what a record says must follow from the log of requests that the
+//! drive kept, or from the script in closed form.
 
 mod scripted;
 
@@ -130,8 +130,8 @@ fn an_untimed_flush_is_shown_apart() {
     assert_eq!(actors, [1000, 1000]);
 }
 
-/// `flush = "timed"` on a cell bound by time did nothing but show the seconds: the rate came from ticks,
-/// in which there is no flush, and was that of the cache.
+/// `flush = "timed"` on a cell bound by time did nothing but show the seconds: the rate came from
+/// ticks, in which there is no flush, and was that of the cache.
 #[test]
 fn a_timed_flush_counts_on_cells_bound_by_time_too() {
     let drive = exact(137_000, 137_000, 5 * SECOND);
@@ -167,8 +167,9 @@ fn streams_of_one_cell_share_the_clock_and_are_reported_apart() {
     assert!(log(&drive).iter().all(|at| (at.kind == Kind::Read) == (at.offset < half)));
 }
 
-/// A stream that had used up its bytes left the others to go on alone, up to the longest time: ticks without
-/// it pulled its rate towards zero, and the others' rates were no longer those beside it.
+/// A stream that had used up its bytes left the others to go on alone, up to the longest time:
+/// ticks without it pulled its rate towards zero, and the others' rates were no longer those beside
+/// it.
 #[test]
 fn a_stream_that_has_written_its_bytes_ends_the_pass_for_all() {
     let wavy = Scripted::new(|at| {
@@ -503,9 +504,10 @@ fn the_record_is_saved_after_every_pass() {
     assert_eq!(watcher.saved, [0, 1, 2, 3, 3, 3, 3, 3, 3, 3]);
 }
 
-/// Only the next pass of time-bounded cells with one writer kept the limit: passes bound by operations ran
-/// whatever was left, each of several streams had all of it, each of many workers at least one operation,
-/// and a mix was charged for the writes it should have made instead of those it may have.
+/// Only the next pass of time-bounded cells with one writer kept the limit: passes bound by
+/// operations ran whatever was left, each of several streams had all of it, each of many workers at
+/// least one operation, and a mix was charged for the writes it should have made instead of those
+/// it may have.
 #[test]
 fn the_bytes_allowed_are_never_exceeded() {
     let cells = [
@@ -564,8 +566,8 @@ fn what_an_interrupted_run_wrote_counts_when_it_is_resumed() {
     assert_eq!(record.left_out[0].name, "w");
 }
 
-/// A fast start of 12 s is level; then a cache is full. "Converged", a good look said, and stayed the result
-/// of the whole pass.
+/// A fast start of 12 s is level; then a cache is full. "Converged", a good look said, and stayed
+/// the result of the whole pass.
 #[test]
 fn a_cell_that_exhausts_its_bytes_goes_on_however_steady_it_is() {
     let drive =
@@ -607,7 +609,8 @@ fn a_cell_that_spends_its_bytes_early_is_judged_by_what_it_saw() {
     assert!((3.8..4.1).contains(&cell.total.seconds), "{}", cell.total.seconds);
     assert!((cell.iops * 137e-6 - 1.0).abs() < 0.01 && cell.iops_ci95.is_some());
     assert_eq!(flags(&record), []);
-    // The grade's 60 s of the uneven drive take 1.7 GB: what is proposed gives it no more than that.
+    // The grade's 60 s of the uneven drive take 1.7 GB: what is proposed gives it no more than
+    // that.
     for (drive, bytes, flag, found, cure) in [
         (&steady, 16 * MIB, Flag::Insufficient, "too short", "--max-written 1GiB"),
         (
@@ -639,8 +642,8 @@ fn null_wears_nothing_and_knows_no_limit() {
     assert!(!flags(&record).contains(&Flag::NotConverged));
 }
 
-/// The fill went in steps of 1 MiB and left what remained of the area unwritten; an area under 1 MiB ended in
-/// a panic.
+/// The fill went in steps of 1 MiB and left what remained of the area unwritten; an area under
+/// 1 MiB ended in a panic.
 #[test]
 fn the_fill_writes_the_whole_area() {
     for (span_bytes, rounds) in [(64 * MIB, 2), (3 * MIB + 20_480, 1), (65_536, 1)] {
@@ -666,8 +669,8 @@ fn the_fill_writes_the_whole_area() {
     }
 }
 
-/// The fill asked for depth 8 even where there is no io_uring, and for direct I/O where the first cell said
-/// `stdio` and the file system refuses `O_DIRECT`.
+/// The fill asked for depth 8 even where there is no io_uring, and for direct I/O where the first
+/// cell said `stdio` and the file system refuses `O_DIRECT`.
 #[test]
 fn the_fill_makes_do_with_what_the_target_has() {
     let drive = Scripted::calm().with(|facts| {
@@ -782,8 +785,8 @@ fn rounds_end_at_steady_state() {
     assert_eq!((rounds.rates.len(), rounds.steady_at_round), (25, None));
 }
 
-/// The question whether rounds are over came only after a pass that was made: a run killed between the two
-/// measured another round when it was resumed.
+/// The question whether rounds are over came only after a pass that was made: a run killed between
+/// the two measured another round when it was resumed.
 #[test]
 fn a_run_killed_in_its_last_round_resumes_to_nothing_more() {
     let whole = lab(&settling(), ROUNDS).head("order = 'fixed'").run();
@@ -873,8 +876,8 @@ fn the_probe_does_not_take_the_bytes_of_cells_that_need_them() {
     assert!(texts.len() == 1 && texts[0].contains("--max-written"), "{texts:?}");
 }
 
-/// A run on a growing file was interrupted between the write that made the file and the read of it. When it was
-/// resumed, the scratch file was new and empty, and the read failed at its end.
+/// A run on a growing file was interrupted between the write that made the file and the read of it.
+/// When it was resumed, the scratch file was new and empty, and the read failed at its end.
 #[test]
 fn a_chain_of_cells_on_one_file_is_rebuilt_when_it_is_resumed() {
     let cells = "[[cell]]\nname = 'w'\nop = 'write'\nbound = 'once'\nbefore = ['new_file']\n\

@@ -1,5 +1,5 @@
-//! Does the stop rule keep its word, and do the trap finders keep quiet? Simulated cells whose true rate
-//! is known.
+//! Does the stop rule keep its word, and do the trap finders keep quiet? Simulated cells whose true
+//! rate is known.
 //!
 //! A simulated drive makes about 1,000 operations a tick of 100 ms. Its ticks follow a first-order
 //! autoregression, the simplest series whose neighbours resemble each other as those of real drives
@@ -140,7 +140,8 @@ fn shares(drive: Drive, grade: Grade) -> Shares {
     result
 }
 
-/// Mean and 1.96 standard errors over all ticks, as if they were independent and warm from the start.
+/// Mean and 1.96 standard errors over all ticks, as if they were independent and warm from the
+/// start.
 fn naive_interval_holds(ticks: &[Tick], truth: f64) -> bool {
     let n = ticks.len() as f64;
     let mean = ticks.iter().map(|tick| tick.operations as f64).sum::<f64>() / n;
@@ -174,7 +175,8 @@ fn strongly_correlated_cells_end_not_converged_rather_than_wrong() {
     assert!(quick.wrong <= 0.05);
 }
 
-/// The known limit, kept in sight: a run of 6 to 60 s sees too few waves of 7 s to know how many it saw.
+/// The known limit, kept in sight: a run of 6 to 60 s sees too few waves of 7 s to know how many it
+/// saw.
 #[test]
 fn long_waves_in_the_noise_cost_cover_but_never_as_much_as_the_textbook_does() {
     let waves = shares(Drive { habit: Habit::LongWaves, ..Drive::LEVEL }, Grade::Normal);
@@ -439,10 +441,12 @@ fn intervals_of_several_passes_hold_the_mean_of_ten_minutes_on_a_host_that_wande
 
 /// Pairs of runs that are made apart.
 const PAIRS: u64 = 200;
-/// Share by which a drive's rate moves from pass to pass, standard deviation: what a quarter of an hour changes.
+/// Share by which a drive's rate moves from pass to pass, standard deviation: what a quarter of an
+/// hour changes.
 const PASS_TO_PASS: f64 = 0.005;
 
-/// One cell of a run: passes of the simulated drive at `speed`, each with its own ticks under the stop rule.
+/// One cell of a run: passes of the simulated drive at `speed`, each with its own ticks under the
+/// stop rule.
 fn run(drive: Drive, grade: Grade, passes: u64, speed: f64, seed: u64) -> Passes {
     let mut rng = Rng::new(seed, 0xa9a7);
     let of_pass = |pass: u64| {
@@ -454,7 +458,8 @@ fn run(drive: Drive, grade: Grade, passes: u64, speed: f64, seed: u64) -> Passes
     Passes { rates, half_width_relative: widths.into_iter().max_by(f64::total_cmp) }
 }
 
-/// Shares of pairs whose interval holds the true ratio, that are called different, and that are called faster.
+/// Shares of pairs whose interval holds the true ratio, that are called different, and that are
+/// called faster.
 fn apart(drive: Drive, grade: Grade, passes: u64, ratio: f64) -> [f64; 3] {
     let (mut covered, mut different, mut faster) = (0, 0, 0);
     for pair in 0..PAIRS {
@@ -481,7 +486,8 @@ fn two_runs_of_the_same_drive_made_apart_show_no_difference() {
     for drive in [Drive::LEVEL, restless, waves] {
         for (grade, passes) in [(Grade::Quick, 1), (Grade::Normal, 3), (Grade::Publish, 5)] {
             let [covered, different, _] = apart(drive, grade, passes, 1.0);
-            // One pass each over waves that are longer than the pass: the known limit of every interval here.
+            // One pass each over waves that are longer than the pass: the known limit of every
+            // interval here.
             let blind = passes == 1 && matches!(drive.habit, Habit::LongWaves);
             let least = if blind { 0.90 } else { 0.95 };
             assert!(covered >= least && different <= 0.05, "{drive:?} {grade:?}");

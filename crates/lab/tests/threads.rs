@@ -1,4 +1,5 @@
-//! The runner with a thread a worker, on the wall clock: how they end together, whatever happens to one of them.
+//! The runner with a thread a worker, on the wall clock: how they end together, whatever happens to
+//! one of them.
 
 mod scripted;
 
@@ -93,8 +94,8 @@ fn an_interrupt_does_not_wait_for_a_worker_that_hangs_in_the_kernel() {
     assert!(!released.load(Ordering::Relaxed), "it waited for the worker");
 }
 
-/// A worker that panicked never reported again, and the run waited for it for ever: for its seat because the
-/// others kept the channel open, later for its ticks.
+/// A worker that panicked never reported again, and the run waited for it for ever: for its seat
+/// because the others kept the channel open, later for its ticks.
 #[test]
 fn a_bug_in_one_worker_ends_the_run_with_its_panic() {
     for bad in [1, 200] {

@@ -1,5 +1,5 @@
-//! Every trap with it and without it: the flag appears where the drive is scripted to set the trap, and not
-//! where it behaves. `docs/methodology.md` lists the traps.
+//! Every trap with it and without it: the flag appears where the drive is scripted to set the trap,
+//! and not where it behaves. `docs/methodology.md` lists the traps.
 
 mod scripted;
 
@@ -77,8 +77,9 @@ fn a_fast_cache_that_runs_full_is_a_write_cliff_and_says_after_how_much() {
     assert!(!flags(&read).contains(&Flag::Burst), "a read fills no cache");
 }
 
-/// A shingled disk that wrote 27 GB into its media cache and then a few at a tenth of the rate was said to have 3.1 of
-/// 8 operations in flight: its rate was that of the slow part, its latency that of all.
+/// A shingled disk that wrote 27 GB into its media cache and then a few at a tenth of the rate was
+/// said to have 3.1 of 8 operations in flight: its rate was that of the slow part, its latency that
+/// of all.
 #[test]
 fn a_fast_cache_that_ran_full_lends_the_slow_part_neither_rate_nor_latency() {
     let cached = streamer(|at| at.written_bytes >= 3 << 29);
@@ -96,9 +97,9 @@ fn a_fast_cache_that_ran_full_lends_the_slow_part_neither_rate_nor_latency() {
     assert!(!flags(&record).contains(&Flag::DepthNotReached), "{:?}", flags(&record));
 }
 
-/// Since a warm-up was cut only behind a tested step, a burst of writes of one or two seconds at the
-/// start of a cell was a `warm_up`, and a disk's walk lost the line that says where its cache ended.
-/// Reads that begin fast, and writes that begin slowly, do warm up.
+/// Since a warm-up was cut only behind a tested step, a burst of writes of one or two seconds at
+/// the start of a cell was a `warm_up`, and a disk's walk lost the line that says where its cache
+/// ended. Reads that begin fast, and writes that begin slowly, do warm up.
 #[test]
 fn writes_that_begin_fast_are_a_burst_however_short() {
     let start = |tenths: u64, first_ns: u64| {
@@ -123,8 +124,8 @@ fn writes_that_begin_fast_are_a_burst_however_short() {
     assert_eq!(seen(&start(12, 700_000), STREAM_READ), [Flag::WarmUp]);
 }
 
-/// `run model:hdd-7200-cmr model:hdd-smr`, drivelab's own example, said that the shingled disk is 30
-/// and 71 times faster at random writes, without a flag: all of them went into its media cache.
+/// `run model:hdd-7200-cmr model:hdd-smr`, drivelab's own example, said that the shingled disk is
+/// 30 and 71 times faster at random writes, without a flag: all of them went into its media cache.
 #[test]
 fn what_a_cache_still_holds_is_a_burst_without_a_cliff() {
     let cached = |capacity_bytes: u64, drained: f64| {
@@ -291,9 +292,9 @@ fn a_durable_write_in_no_time_is_a_lie_without_power_loss_protection() {
     }
 }
 
-/// `Io::syncing` holds for all operations of a stream, so `is_durable` was true for reads on a file opened
-/// with `O_DSYNC`: a drive that read in 11 us was called a liar. Nor do reads among the writes of a mix
-/// say how long a write takes.
+/// `Io::syncing` holds for all operations of a stream, so `is_durable` was true for reads on a file
+/// opened with `O_DSYNC`: a drive that read in 11 us was called a liar. Nor do reads among the
+/// writes of a mix say how long a write takes.
 #[test]
 fn fast_reads_are_no_lie_however_the_file_is_opened() {
     let fast_reader = || {
@@ -377,8 +378,8 @@ fn waves_do_not_converge_and_say_how_wide_the_interval_is() {
     assert_eq!(record.cells[0].passes[0].series.operations.len(), 600);
 }
 
-/// `--max-time` and SNIA rounds make the shortest time the longest as well. Then there is one look, two in a
-/// row were asked for, and every cell was "not converged", were it ever so level.
+/// `--max-time` and SNIA rounds make the shortest time the longest as well. Then there is one look,
+/// two in a row were asked for, and every cell was "not converged", were it ever so level.
 #[test]
 fn a_level_cell_of_fixed_length_has_converged_at_its_only_look() {
     let fixed = |grade| {
@@ -479,9 +480,9 @@ fn a_warm_up_at_another_rate_is_told() {
     assert_eq!(flags(&run(2_200_000)), [], "3 % are nobody's warm-up");
 }
 
-/// Nothing is issued once a pass has its answer, but what was in flight then may take long. Those ticks, empty
-/// of new requests, were judged with the others: a stall at the very end halved a rate that had been
-/// measured before it.
+/// Nothing is issued once a pass has its answer, but what was in flight then may take long. Those
+/// ticks, empty of new requests, were judged with the others: a stall at the very end halved a rate
+/// that had been measured before it.
 #[test]
 fn ticks_after_the_last_look_do_not_count() {
     let stuck = |length_ns: u64| {
@@ -537,8 +538,8 @@ fn a_rate_at_the_links_is_the_links() {
     assert_eq!(seen(&reader(2_300_000), STREAM_READ), [], "456 MB/s");
 }
 
-/// The first link of a stack was taken for all of it: two drives of a RAID-0 were limited by the link of one.
-/// And a rate far above the link did not come over it.
+/// The first link of a stack was taken for all of it: two drives of a RAID-0 were limited by the
+/// link of one. And a rate far above the link did not come over it.
 #[test]
 fn one_link_does_not_limit_two_drives_nor_a_cache() {
     let fast = || Scripted::new(|at| at.about(900_000)).scripted(|s| s.parallelism = 1);
@@ -659,8 +660,8 @@ fn a_queue_that_something_above_the_drive_serialises_is_not_as_deep_as_asked() {
     assert_eq!(seen(&serial(Admission::AtOnce), deep), [], "the drive's own queue is deep");
 }
 
-/// The achieved depth was the rate with the warm-up times the latency without it: after a slow start it
-/// came out too small.
+/// The achieved depth was the rate with the warm-up times the latency without it: after a slow
+/// start it came out too small.
 #[test]
 fn a_slow_start_does_not_make_the_queue_shallow() {
     let slow_start =

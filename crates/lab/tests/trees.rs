@@ -1,5 +1,5 @@
-//! Cells on a file tree: every file has its turn exactly once, against a tree in memory that knows what exists; and
-//! what a wrong method is told.
+//! Cells on a file tree: every file has its turn exactly once, against a tree in memory that knows
+//! what exists; and what a wrong method is told.
 
 use block::{Instant, IoError};
 use lab::{
@@ -21,7 +21,8 @@ use std::{
 const EEXIST: IoError = IoError::Os(17);
 const ENOENT: IoError = IoError::Os(2);
 
-/// Names and sizes, a count of what was done to each file by its number, and an order of listing of its own.
+/// Names and sizes, a count of what was done to each file by its number, and an order of listing of
+/// its own.
 #[derive(Default)]
 struct Memory {
     files: BTreeMap<String, (u64, u64)>,
@@ -93,7 +94,8 @@ impl Tree for Memory {
     }
 }
 
-/// Runs all tree cells of a method on a tree in memory; gives it, and operations and bytes that were recorded.
+/// Runs all tree cells of a method on a tree in memory; gives it, and operations and bytes that
+/// were recorded.
 fn run(method: &Method, memory: &mut Memory) -> (u64, u64) {
     let (sink, parts) = mpsc::channel();
     for spec in &method.cells {
@@ -264,10 +266,12 @@ fn sizes_are_distributed_as_they_say() {
     // Five standard errors of the mean of a uniform distribution: 5 x 15,360 / sqrt(12 x 40,000).
     assert!((mean - 8704.0).abs() < 111.0, "{mean}");
     let normal = sizes("lognormal:8KiB:1.5");
-    // Of 40,000 the middle one has a standard error of 1.2533 sigma / sqrt(n) in the logarithm: 0.0094.
+    // Of 40,000 the middle one has a standard error of 1.2533 sigma / sqrt(n) in the logarithm:
+    // 0.0094.
     let median = (normal[20_000] as f64 / 8192.0).ln();
     assert!(median.abs() < 5.0 * 0.0094, "{median}");
-    // One standard deviation up lie 84.134 % of a normal distribution; five standard errors are 1 %.
+    // One standard deviation up lie 84.134 % of a normal distribution; five standard errors are
+    // 1 %.
     let below = normal.partition_point(|size| (*size as f64) < 8192.0 * 1.5_f64.exp());
     assert!((below as f64 / 40_000.0 - 0.84134).abs() < 0.01, "{below}");
 }

@@ -1,5 +1,5 @@
-//! What a drive's fast caches hold: as long as there is room in one, writes are faster than they can
-//! go on.
+//! What a drive's fast caches hold: as long as there is room in one, writes are faster than they
+//! can go on.
 
 use block::{Instant, Machine};
 

@@ -1,5 +1,5 @@
-//! Virtual drives: plain parameters in, virtual time out. Nothing here parses, reads a clock, does I/O or
-//! draws an unseeded number, so that the same stack with the same seed replays for ever.
+//! Virtual drives: plain parameters in, virtual time out. Nothing here parses, reads a clock, does
+//! I/O or draws an unseeded number, so that the same stack with the same seed replays for ever.
 //!
 //! ```text
 //!   FileSystem      page cache, read-ahead, elevator, journal          fs/
@@ -18,8 +18,9 @@
 //!   flash, disk     page-mapped and block-mapped flash, disks          flash/, disk/
 //! ```
 //!
-//! Every layer is a [`block::Machine`]; `Sim` and [`block::Stack`] make engines of them, so a workload
-//! cannot tell a model from a drive. Models decide *when*; media decide *what bytes* survive.
+//! Every layer is a [`block::Machine`]; `Sim` and [`block::Stack`] make engines of them, so a
+//! workload cannot tell a model from a drive. Models decide *when*; media decide *what bytes*
+//! survive.
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 

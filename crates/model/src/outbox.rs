@@ -1,9 +1,9 @@
-//! Answers whose time is known and has not come: the queue of every model that computes a completion when
-//! the request arrives ("busy until") instead of making events of it.
+//! Answers whose time is known and has not come: the queue of every model that computes a
+//! completion when the request arrives ("busy until") instead of making events of it.
 //!
-//! A 4-ary heap of 16-byte keys {finish time, sequence, slot}: equal times leave in the order they came.
-//! A key is one integer, and absent children are the largest one, so that the least of four is found
-//! without a branch to mispredict.
+//! A 4-ary heap of 16-byte keys {finish time, sequence, slot}: equal times leave in the order they
+//! came. A key is one integer, and absent children are the largest one, so that the least of four
+//! is found without a branch to mispredict.
 
 use block::{Completion, Effects, Instant, Slots};
 
@@ -100,8 +100,8 @@ impl Outbox {
         self.heap[at] = key;
     }
 
-    /// Takes the first key away. The gap sinks to the bottom, where the last key goes in and, being late as
-    /// a rule, stays.
+    /// Takes the first key away. The gap sinks to the bottom, where the last key goes in and, being
+    /// late as a rule, stays.
     #[inline]
     fn pop(&mut self) {
         self.len -= 1;

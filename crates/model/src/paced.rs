@@ -1,8 +1,9 @@
-//! A machine under the wall clock: a model that answers when the drive would, for servers and for eyes.
+//! A machine under the wall clock: a model that answers when the drive would, for servers and for
+//! eyes.
 //!
-//! The machine lives on its own timeline, which is exact: a wakeup that is noticed late is given the time it
-//! was due at, so lateness never adds up. What the caller sees is late by the pacing's error, and every error
-//! is kept in a [`Lateness`].
+//! The machine lives on its own timeline, which is exact: a wakeup that is noticed late is given
+//! the time it was due at, so lateness never adds up. What the caller sees is late by the pacing's
+//! error, and every error is kept in a [`Lateness`].
 
 use crate::Lateness;
 use block::{Completion, Drive, Effects, Engine, Geometry, Instant, Machine, Request};
@@ -13,8 +14,9 @@ pub trait WallClock {
     /// The time. Never runs backwards.
     fn now(&self) -> Instant;
 
-    /// Waits until then, never less, and returns the time it is; a past instant returns at once. How much
-    /// of the wait is slept and how much spun is the clock's to decide, and with it the pacing's error.
+    /// Waits until then, never less, and returns the time it is; a past instant returns at once.
+    /// How much of the wait is slept and how much spun is the clock's to decide, and with it the
+    /// pacing's error.
     fn sleep_until(&self, until: Instant) -> Instant;
 }
 

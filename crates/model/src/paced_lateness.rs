@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-/// A completion handed out later than this was held up by something else than pacing: the hypervisor gave
-/// the processor away, or the caller did not come back. Fifty times the median error that pacing aims at.
+/// A completion handed out later than this was held up by something else than pacing: the
+/// hypervisor gave the processor away, or the caller did not come back. Fifty times the median
+/// error that pacing aims at.
 pub const STALL_NS: u64 = 1_000_000;
 
 /// Sub-buckets of each power of two: a quantile is at most a sixteenth too high.
@@ -50,8 +51,8 @@ impl Lateness {
         self.ns_max
     }
 
-    /// The lateness that `per_mille` of 1,000 did not exceed, ns, at most a sixteenth too high; 0 before
-    /// the first.
+    /// The lateness that `per_mille` of 1,000 did not exceed, ns, at most a sixteenth too high; 0
+    /// before the first.
     ///
     /// # Panics
     /// Above 1,000.

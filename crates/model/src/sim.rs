@@ -1,4 +1,5 @@
-//! A machine under a virtual clock: time jumps to the next event, so an hour costs what its events cost.
+//! A machine under a virtual clock: time jumps to the next event, so an hour costs what its events
+//! cost.
 
 use block::{Completion, Drive, Effects, Engine, Geometry, Instant, Machine, Request};
 use std::os::fd::BorrowedFd;

@@ -1,16 +1,19 @@
-//! A volatile write cache in front of whatever is below: what no flush covered is lost when the process dies.
+//! A volatile write cache in front of whatever is below: what no flush covered is lost when the
+//! process dies.
 //!
-//! Killing a process is not a power cut: what it wrote is in the page cache, and the kernel keeps it. With this in
-//! between it is one. Acknowledged writes stay in the process's own memory until a flush, except for those that,
-//! drawn from a seed, go down early: whole, or torn, one part down and one part kept. So a kill leaves below what a
-//! drive's power cut leaves: of the writes since the last flush any subset, in any order.
+//! Killing a process is not a power cut: what it wrote is in the page cache, and the kernel keeps
+//! it. With this in between it is one. Acknowledged writes stay in the process's own memory until a
+//! flush, except for those that, drawn from a seed, go down early: whole, or torn, one part down
+//! and one part kept. So a kill leaves below what a drive's power cut leaves: of the writes since
+//! the last flush any subset, in any order.
 //!
 //! ```text
 //!   write -> cells in memory -- flush: all of them, then a flush below -->  what is below
 //!     `---- drawn from the seed, and FUA ------------------------------->
 //! ```
 //!
-//! A flush or discard waits until nothing is under way, and everything else waits for it: simple, and slow.
+//! A flush or discard waits until nothing is under way, and everything else waits for it: simple,
+//! and slow.
 
 use crate::Outbox;
 use block::{
@@ -54,7 +57,8 @@ struct Flight {
 enum Job {
     /// The cells that the cache had, newer than what is below.
     Read { at: Extent, newer: Vec<(u64, Cell)> },
-    /// Cells that are superseded when this is done. `whole` comes back in the answer if only a part went down.
+    /// Cells that are superseded when this is done. `whole` comes back in the answer if only a part
+    /// went down.
     Write { older: Vec<(u64, Cell)>, whole: Option<Payload> },
     /// A part of what a flush writes.
     Drain,
@@ -166,7 +170,8 @@ impl VolatileCache {
         self.send(now, tag, Job::Write { older, whole }, command, effects);
     }
 
-    /// What of a write goes down at once: as often nothing as something, and then as often all of it as a part.
+    /// What of a write goes down at once: as often nothing as something, and then as often all of
+    /// it as a part.
     fn draw_early(&mut self, at: Extent) -> Extent {
         let count = cells(at).count() as u64;
         let cut = match self.rng.below(4) {
@@ -197,7 +202,8 @@ impl VolatileCache {
         effects.down.push(Request { tag, actor, drive, command });
     }
 
-    /// Answers an instant later, so that answers from memory do not keep what is below from being asked.
+    /// Answers an instant later, so that answers from memory do not keep what is below from being
+    /// asked.
     fn answer(
         &mut self,
         now: Instant,

@@ -2,8 +2,8 @@
 
 use block::{Completion, Engine, IoError, Wrapper};
 
-/// Hashes each completion on its way up: tag, both instants, result. Two runs with the same hash did the
-/// same things at the same times; payloads are not looked at.
+/// Hashes each completion on its way up: tag, both instants, result. Two runs with the same hash
+/// did the same things at the same times; payloads are not looked at.
 #[derive(Debug)]
 pub struct Witness<E> {
     /// What is watched.

@@ -1,5 +1,5 @@
-//! An array returns what was written, whatever happens to its members. The oracle is a plain vector of
-//! bytes; the members are plain vectors too.
+//! An array returns what was written, whatever happens to its members. The oracle is a plain vector
+//! of bytes; the members are plain vectors too.
 
 mod array_shelf;
 
@@ -88,8 +88,8 @@ impl User {
         }
     }
 
-    /// Short transfers, eight at a time, in twelve chunks. No two threads share a block, but they share
-    /// rows and the columns of rows.
+    /// Short transfers, eight at a time, in twelve chunks. No two threads share a block, but they
+    /// share rows and the columns of rows.
     fn short_ones(&mut self, count: usize) {
         let chunks = self.expected.len() as u64 / CHUNK;
         let base = self.rng.below(chunks - 12);
@@ -245,8 +245,8 @@ fn a_full_row_is_written_without_reading() {
     assert_eq!(seen(&mut user, 5 * 3 * CHUNK, 3 * CHUNK, true), expected);
 }
 
-/// Row 0 of four: data on 0, 1, 2, parity on 3. One chunk: two reads either way, and md then reconstructs.
-/// Row 0 of eight: two reads against six.
+/// Row 0 of four: data on 0, 1, 2, parity on 3. One chunk: two reads either way, and md then
+/// reconstructs. Row 0 of eight: two reads against six.
 #[test]
 fn a_write_of_one_chunk_reads_what_md_would_read() {
     let chunk = CHUNK as u32;
@@ -276,7 +276,8 @@ fn adjacent_rows_on_one_member_are_one_command() {
     assert_eq!(seen(&mut user, 0, 8 * CHUNK, false), expected);
 }
 
-/// Eight writers in one row of two chunks: every order of read and write must leave the parity right.
+/// Eight writers in one row of two chunks: every order of read and write must leave the parity
+/// right.
 #[test]
 fn writes_to_one_row_take_turns() {
     let mut user = User::new(Level::Raid5, 3, 9);

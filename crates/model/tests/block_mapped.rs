@@ -53,8 +53,8 @@ impl Bench {
         self.done[0].finished.since(begun)
     }
 
-    /// Random writes of so many bytes, one at a time, until the buffer is full and merges set the pace; then
-    /// the time from one acknowledgement to the next.
+    /// Random writes of so many bytes, one at a time, until the buffer is full and merges set the
+    /// pace; then the time from one acknowledgement to the next.
     fn sustained_ns(&mut self, bytes: u64) -> u64 {
         let count = 200;
         let mut elapsed = 0;

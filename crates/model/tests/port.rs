@@ -124,8 +124,9 @@ fn the_serial_resource_caps_all_drives_together_and_takes_the_drivers_place() {
     assert!((eight - 50_000.0).abs() < 50.0, "{eight}");
 }
 
-/// One thread, two requests for each of four drives in one instant: eight halves of 10 us and the thread's
-/// own time before the drives start, two rounds of 50 us, then the last four halves one after the other.
+/// One thread, two requests for each of four drives in one instant: eight halves of 10 us and the
+/// thread's own time before the drives start, two rounds of 50 us, then the last four halves one
+/// after the other.
 #[test]
 fn what_a_thread_asks_in_one_instant_leaves_together() {
     let port = PortParams { serial_ns: Some(20_000), own_ns: 7_000, ..free_port() };
@@ -191,8 +192,8 @@ fn bytes_survive_being_cut_into_commands() {
     assert_eq!(engine.engine.machine.log.len(), 2 * 16, "16 commands of 64 KiB each way");
 }
 
-/// A write of 1,000,448 B with forced unit access, which a port cuts into 16 commands: what its drive was sent, and
-/// the answer.
+/// A write of 1,000,448 B with forced unit access, which a port cuts into 16 commands: what its
+/// drive was sent, and the answer.
 fn durable_write(fua: Fua, write_cache: WriteCaching, is_gone: bool) -> (String, Completion) {
     let mut shelf = Shelf::new(1, 4 << 20);
     shelf.is_gone[0] = is_gone;
@@ -210,7 +211,8 @@ fn durable_write(fua: Fua, write_cache: WriteCaching, is_gone: bool) -> (String,
     (std::mem::take(&mut engine.engine.machine.sent), answer)
 }
 
-/// A shelf that notes what it is sent: `w` a write, `W` one with forced unit access, `f` a flush, `.` an answer.
+/// A shelf that notes what it is sent: `w` a write, `W` one with forced unit access, `f` a flush,
+/// `.` an answer.
 struct Recorded {
     shelf: Shelf,
     sent: String,
@@ -246,7 +248,8 @@ impl Machine for Recorded {
     }
 }
 
-/// The latency study's 128 MiB writes are one request: a flush for every piece would have cost 256 of them.
+/// The latency study's 128 MiB writes are one request: a flush for every piece would have cost 256
+/// of them.
 #[test]
 fn a_durable_write_is_flushed_once_after_its_last_piece_where_the_bit_is_not_trusted() {
     let (sent, answer) = durable_write(Fua::Flush, WriteCaching::On, false);
@@ -272,7 +275,8 @@ fn a_durable_write_that_failed_is_not_flushed_and_says_so() {
     assert!(!sent.contains('f'), "{sent}");
 }
 
-/// 512 B, then a flush, by one thread that waits for each: the same two requests, asked for by hand.
+/// 512 B, then a flush, by one thread that waits for each: the same two requests, asked for by
+/// hand.
 #[test]
 fn a_flush_that_follows_costs_what_one_costs_that_is_asked_for() {
     let port = PortParams { own_ns: 7_000, driver_ns: 13_000, command_ns: 5_000, ..free_port() };

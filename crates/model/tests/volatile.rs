@@ -1,5 +1,5 @@
-//! The volatile write cache: what it is asked for it keeps as long as it lives, and what it left below when it died is
-//! what a power cut leaves.
+//! The volatile write cache: what it is asked for it keeps as long as it lives, and what it left
+//! below when it died is what a power cut leaves.
 
 use block::{
     Actor, Buf, Command, Completion, Data, Drive, Durability, Effects, Engine, Extent, Geometry,
@@ -10,7 +10,8 @@ use model::{CELL_BYTES, Outbox, Sim, VolatileCache};
 const CELLS: u64 = 64;
 const CELL: u64 = CELL_BYTES as u64;
 
-/// A drive that keeps bytes and answers after a random time; requests take effect when they are answered.
+/// A drive that keeps bytes and answers after a random time; requests take effect when they are
+/// answered.
 struct Store {
     bytes: Vec<u8>,
     under_way: Vec<(Instant, Request)>,
@@ -117,8 +118,9 @@ fn word(bytes: &[u8], cell: u64) -> u64 {
     word
 }
 
-/// One life: batches of requests that do not overlap, every read checked. Then it dies; says how many cells below
-/// hold what was written last, how many something older, and how many writes were torn.
+/// One life: batches of requests that do not overlap, every read checked. Then it dies; says how
+/// many cells below hold what was written last, how many something older, and how many writes were
+/// torn.
 fn live_and_die(seed: u64) -> [usize; 3] {
     let mut engine = cached(seed);
     let mut rng = Rng::new(seed, 1);

@@ -10,8 +10,8 @@ use std::{
 };
 use thiserror::Error;
 
-/// Where to listen: `unix:PATH` or `tcp:HOST:PORT`. There is no default, and no short form of "on every
-/// network": whoever wants that names `0.0.0.0` or `[::]`.
+/// Where to listen: `unix:PATH` or `tcp:HOST:PORT`. There is no default, and no short form of "on
+/// every network": whoever wants that names `0.0.0.0` or `[::]`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Address {
     /// A socket in the file system, for its owner alone.

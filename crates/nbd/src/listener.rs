@@ -1,4 +1,5 @@
-//! The door: a listening socket that belongs to its owner, replaces only what is dead, and cleans up.
+//! The door: a listening socket that belongs to its owner, replaces only what is dead, and cleans
+//! up.
 
 use crate::Address;
 use rustix::{
@@ -51,8 +52,9 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens at `address`. A Unix socket is readable and writable by its owner alone from its first
-    /// moment; one that a dead server left behind is replaced, a live one and any other file are not.
+    /// Listens at `address`. A Unix socket is readable and writable by its owner alone from its
+    /// first moment; one that a dead server left behind is replaced, a live one and any other file
+    /// are not.
     ///
     /// # Errors
     /// [`ListenError`] if the address is taken or refused.
@@ -146,8 +148,8 @@ fn bind_unix(path: &Path, address: &Address) -> Result<Listener, ListenError> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
     let socket = socket.map_err(refused)?;
-    // Linux gives the file the mode of the socket that is bound to it (unix_bind_bsd in net/unix/af_unix.c),
-    // so there is no moment in which others may connect.
+    // Linux gives the file the mode of the socket that is bound to it (unix_bind_bsd in
+    // net/unix/af_unix.c), so there is no moment in which others may connect.
     rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR).map_err(refused)?;
     // bind(2) makes the file, and until listen(2) it refuses who connects: it gets its name when it
     // listens.
@@ -240,7 +242,8 @@ impl Drop for Unborn {
     }
 }
 
-/// Waits for another server that is binding, which takes less than a millisecond, and not for who has other reasons.
+/// Waits for another server that is binding, which takes less than a millisecond, and not for who
+/// has other reasons.
 fn lock_directory_of(path: &Path) -> io::Result<File> {
     const TRIES: u32 = 80;
     const PAUSE: Duration = Duration::from_millis(25);
@@ -371,7 +374,8 @@ mod tests {
         assert_eq!(fs::read(directory.path().join("socket")).expect("still there"), b"precious");
     }
 
-    /// A server waited for ever where the directory was locked for other reasons, as temporary ones are against tidying.
+    /// A server waited for ever where the directory was locked for other reasons, as temporary ones
+    /// are against tidying.
     #[test]
     fn a_directory_that_stays_locked_is_told_and_not_waited_for() {
         let directory = tempfile::tempdir().expect("a directory");

@@ -30,8 +30,8 @@ fn shuffled(seed: u64) -> Pace {
     Pace::Shuffled(Rng::new(seed, 1))
 }
 
-/// Keeps up to `depth` requests of all kinds under way in `range`, checks every read against its own
-/// account, and returns that account.
+/// Keeps up to `depth` requests of all kinds under way in `range`, checks every read against its
+/// own account, and returns that account.
 fn work(
     path: &Path,
     replies: Replies,
@@ -149,7 +149,8 @@ fn clients_that_stop_reading_do_not_hold_up_the_others() {
     let mut stalled: Vec<(Client, u32)> = (0..20)
         .map(|_| {
             let mut client = Client::connect(&server.path, Replies::Structured);
-            // Far more than sockets and memory hold. The server stops reading; so must we stop writing.
+            // Far more than sockets and memory hold. The server stops reading; so must we stop
+            // writing.
             let limit = Some(Duration::from_millis(20));
             client.stream.set_write_timeout(limit).expect("a limit");
             let mut send = |n| client.stream.write_all(&request(0, READ, n, 0, 65_536, &[]));

@@ -1,4 +1,5 @@
-//! The protocol by literal bytes, as the protocol document (NetworkBlockDevice/nbd, doc/proto.md) has them.
+//! The protocol by literal bytes, as the protocol document (NetworkBlockDevice/nbd, doc/proto.md)
+//! has them.
 
 use block::Allocation;
 use nbd::protocol::{

@@ -404,8 +404,8 @@ fn changes_of_parts_of_one_block_at_once_all_count() {
     }
 }
 
-/// Forwards each request in so many steps, one after the other: the next goes down when the one before has come
-/// back, as the chunks of a flush do in a managed volume.
+/// Forwards each request in so many steps, one after the other: the next goes down when the one
+/// before has come back, as the chunks of a flush do in a managed volume.
 struct Steps {
     below: Geometry,
     steps: u32,
@@ -455,8 +455,9 @@ impl Machine for Steps {
 
 #[test]
 fn what_a_machine_asks_for_as_a_wait_ends_does_not_wait_for_the_servers_tick() {
-    // A managed volume's flush of several chunks moved on by one of them for each tick of 100 ms: the next
-    // was put into the engine's queue as the server's wait ended, and nothing told the server to go on.
+    // A managed volume's flush of several chunks moved on by one of them for each tick of 100 ms:
+    // the next was put into the engine's queue as the server's wait ended, and nothing told the
+    // server to go on.
     const STEPS: u32 = 40;
     let below = geometry(MIB);
     let (engine, _) = Memory::new(below, Pace::Queued(Queue::empty()));

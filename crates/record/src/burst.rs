@@ -1,5 +1,5 @@
-//! What was served from a fast cache in front of something slower: while there is room in it, a rate
-//! is a burst.
+//! What was served from a fast cache in front of something slower: while there is room in it, a
+//! rate is a burst.
 
 use crate::{Cell, ManagedPass, Pass};
 use serde::{Deserialize, Serialize};

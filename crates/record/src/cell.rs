@@ -112,8 +112,8 @@ pub struct Latency {
     pub max_ns: u64,
     /// Percentiles that the sample allows: `n(1-p) >= 10`.
     pub percentiles: Vec<Percentile>,
-    /// The whole histogram: `[lower_ns, count]` of every bucket that is not empty, by `lower_ns`. Buckets are
-    /// log-linear, 64 to a power of two.
+    /// The whole histogram: `[lower_ns, count]` of every bucket that is not empty, by `lower_ns`.
+    /// Buckets are log-linear, 64 to a power of two.
     pub histogram: Vec<[u64; 2]>,
 }
 

@@ -28,7 +28,8 @@ pub struct HostFacts {
     pub distribution: Option<String>,
     /// Memory, bytes.
     pub memory_bytes: u64,
-    /// What this program's control group allows of it, page cache included, bytes; absent without a limit.
+    /// What this program's control group allows of it, page cache included, bytes; absent without a
+    /// limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_limit_bytes: Option<u64>,
     /// Memory available at the start, bytes.
@@ -70,7 +71,8 @@ pub struct TargetInfo {
     pub kind: TargetKind,
     /// Canonical path of the file, directory or device; U+FFFD stands for what of it is no text.
     pub path: Option<String>,
-    /// The same with every byte, as [`exact`](crate::exact()) writes it; absent where `path` has it.
+    /// The same with every byte, as [`exact`](crate::exact()) writes it; absent where `path` has
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path_exact: Option<String>,
     /// Size in bytes of the device or file, or of the free space for a directory.
@@ -106,8 +108,8 @@ impl TargetInfo {
         self.path_exact.as_deref().map(from_exact).or(self.path.as_ref().map(PathBuf::from))
     }
 
-    /// Takes in what a target says of itself once it is made ready. What it does not know stays: the
-    /// price, and what its drives said when they were asked.
+    /// Takes in what a target says of itself once it is made ready. What it does not know stays:
+    /// the price, and what its drives said when they were asked.
     pub fn renew(&mut self, now: Self) {
         let before = std::mem::replace(self, now);
         self.price = before.price;
@@ -133,8 +135,8 @@ pub struct Money {
     pub date: Option<String>,
 }
 
-/// A managed flash volume's state and counters. All that was written since it was opened, fills included:
-/// `host_bytes` + `copied_bytes` + `map_bytes` + `header_bytes` + `padding_bytes` +
+/// A managed flash volume's state and counters. All that was written since it was opened, fills
+/// included: `host_bytes` + `copied_bytes` + `map_bytes` + `header_bytes` + `padding_bytes` +
 /// `record_bytes`.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct ManagedFlash {
@@ -176,10 +178,12 @@ pub struct ManagedFlash {
     pub checksum_errors: u64,
 }
 
-/// Everything that a model completed: the same command with the same seed gives the same, on any machine.
+/// Everything that a model completed: the same command with the same seed gives the same, on any
+/// machine.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Completions {
-    /// Hash of each completion's tag, times and result, in the order of completion: 16 hexadecimal digits.
+    /// Hash of each completion's tag, times and result, in the order of completion: 16 hexadecimal
+    /// digits.
     pub hash: String,
     /// How many there were, fills and flushes included.
     pub count: u64,
@@ -323,8 +327,8 @@ impl DriveIdentity {
     }
 }
 
-/// A drive's own counters at one moment, over its whole life unless said otherwise. What it does not
-/// tell is absent.
+/// A drive's own counters at one moment, over its whole life unless said otherwise. What it does
+/// not tell is absent.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Health {
     /// How it was asked: `nvme`, `ata`, `scsi`.
@@ -371,7 +375,8 @@ pub struct Health {
     /// Power on, hours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power_on_hours: Option<u64>,
-    /// NVMe's bits of warnings (spare, temperature, reliability, read-only, backup, memory); 0 is none.
+    /// NVMe's bits of warnings (spare, temperature, reliability, read-only, backup, memory); 0 is
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub critical_warning: Option<u64>,
     /// ATA attributes by number, as they are: what they count is the vendor's.

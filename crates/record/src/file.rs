@@ -76,8 +76,8 @@ struct Head {
 }
 
 impl Record {
-    /// The record in JSON text, which `origin` names in errors. Unknown fields are ignored, so that a
-    /// newer drivelab may add some without a new version.
+    /// The record in JSON text, which `origin` names in errors. Unknown fields are ignored, so that
+    /// a newer drivelab may add some without a new version.
     ///
     /// # Errors
     /// [`FileError`], anything but [`FileError::Io`].

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! flags {
     ($($(#[doc = $meaning:literal])+ $variant:ident $name:literal $(was $was:literal)? cure $cure:literal;)*) => {
-        /// A verdict about a cell or a run, raised by an automatic check. The snake_case name is what
-        /// stands in records and tables.
+        /// A verdict about a cell or a run, raised by an automatic check. The snake_case name is
+        /// what stands in records and tables.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Flag { $($(#[doc = $meaning])+ $(#[serde(alias = $was)])? $variant,)* }
@@ -56,7 +56,8 @@ flags! {
     CacheServed "cache_served" cure "use --io direct";
     /// The data set fits into the host's memory and the cell is buffered.
     FitsInMemory "fits_in_memory" cure "raise --size above the memory, or use --io direct";
-    /// Some of what was written lay only in the page cache when the time was over: a power cut would lose it.
+    /// Some of what was written lay only in the page cache when the time was over: a power cut
+    /// would lose it.
     NotDurable "not_durable" cure "count the flush: --set flush=timed, or use --io direct";
     /// Other programs moved more than 2 % of the drive's sectors meanwhile.
     ForeignIo "foreign_io" cure "stop the other programs and run again";
@@ -90,13 +91,16 @@ flags! {
     DeallocatedBlocks "deallocated_blocks" cure "precondition: write the drive once";
     /// The drive's volatile write cache was on: plain writes may be lost in a power cut.
     VolatileCache "volatile_cache" cure "read the sync-write cells for durable writes";
-    /// A flush took under 20 us, or no longer after a write than after none, on a drive without known power-loss protection.
+    /// A flush took under 20 us, or no longer after a write than after none, on a drive without
+    /// known power-loss protection.
     LyingFlush "lying_flush" cure "do not trust this drive or hypervisor with commits until proven";
     /// Writes went into a fast cache, all the time or at first: a rate that does not last.
     Burst "burst" was "write_cliff" cure "run the saturation method for the rate that lasts";
-    /// The rate was held at a number that latencies do not explain, or stepped down to one: a quota, not a drive.
+    /// The rate was held at a number that latencies do not explain, or stepped down to one: a
+    /// quota, not a drive.
     BurstCredit "burst_credit" cure "run longer than the credit lasts";
-    /// The rate fell while the drive's temperature rose, or the drive says that it slowed itself down for heat.
+    /// The rate fell while the drive's temperature rose, or the drive says that it slowed itself
+    /// down for heat.
     ThermalThrottling "thermal_throttling" cure "cool the drive and run again";
     /// The way to the drive (NBD, FUSE, a loop device) is not five times as fast as the cell, or
     /// even slower than

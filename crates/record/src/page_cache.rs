@@ -23,19 +23,21 @@ pub struct CachePass {
     pub resident_before_bytes: u64,
     /// And when it had ended, its flush included.
     pub resident_after_bytes: u64,
-    /// Of the area newer than the drive when the pass had ended; absent where the kernel does not say (before 6.5).
+    /// Of the area newer than the drive when the pass had ended; absent where the kernel does not
+    /// say (before 6.5).
     pub dirty_after_bytes: Option<u64>,
-    /// Read from storage meanwhile on behalf of this program, read-ahead included; else by the whole drive. Absent
-    /// where neither is counted.
+    /// Read from storage meanwhile on behalf of this program, read-ahead included; else by the
+    /// whole drive. Absent where neither is counted.
     pub fetched_bytes: Option<u64>,
     /// Of the bytes read, the share that memory answered; absent for a pass that reads nothing.
     pub cached_share: Option<f64>,
     /// Of the bytes read, the share that the drive answered.
     pub fetched_share: Option<f64>,
-    /// Of the bytes written, the share that only the page cache had when the time was over; absent for a pass that
-    /// writes nothing, and where nobody could say.
+    /// Of the bytes written, the share that only the page cache had when the time was over; absent
+    /// for a pass that writes nothing, and where nobody could say.
     pub unwritten_share: Option<f64>,
-    /// Whether what was written was durable when the time was over; absent for a pass that writes nothing.
+    /// Whether what was written was durable when the time was over; absent for a pass that writes
+    /// nothing.
     pub durable: Option<bool>,
 }
 
@@ -47,7 +49,8 @@ pub enum CacheDrop {
     File,
     /// Everything: sync(2), then 3 into `/proc/sys/vm/drop_caches`. Only root may.
     Machine,
-    /// Its file system, unmounted and mounted again. Only root may, and only where the file system is ours.
+    /// Its file system, unmounted and mounted again. Only root may, and only where the file system
+    /// is ours.
     Remount,
 }
 
@@ -62,7 +65,8 @@ impl CacheDrop {
     }
 }
 
-/// What a cell's rate is the rate of, over all its passes. Displayed as a phrase: `from the page cache`.
+/// What a cell's rate is the rate of, over all its passes. Displayed as a phrase:
+/// `from the page cache`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Meaning {
     reads: Option<Source>,
@@ -101,7 +105,8 @@ impl Meaning {
         (reads.is_some() || writes.is_some()).then_some(Self { reads, writes })
     }
 
-    /// Of the reads, then of the writes: a word for a table's field, and the phrase that it stands for.
+    /// Of the reads, then of the writes: a word for a table's field, and the phrase that it stands
+    /// for.
     ///
     /// `drive`, `cache`, `37 %`, `holes`; `synced`, `memory`, `63 %`, `unflushed`.
     pub fn parts(&self) -> Vec<(String, String)> {

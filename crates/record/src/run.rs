@@ -174,8 +174,8 @@ pub struct LeftOut {
     pub reason: String,
 }
 
-/// Steady state after the SNIA performance test specification: rounds of the whole method until five
-/// consecutive ones agree.
+/// Steady state after the SNIA performance test specification: rounds of the whole method until
+/// five consecutive ones agree.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Rounds {
     /// The cell that decides.

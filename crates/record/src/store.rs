@@ -6,9 +6,10 @@
 //!   label    key, value        scratch   files that a run made and has not removed yet
 //! ```
 //!
-//! Write-ahead log with `synchronous=FULL`: [`Store::save`] returns when the record is on the drive, and after
-//! a SIGKILL the store opens with the last save in it. A running run names its process, so that the next
-//! drivelab can tell a killed run ([`Store::close_orphans`]) from a live one.
+//! Write-ahead log with `synchronous=FULL`: [`Store::save`] returns when the record is on the
+//! drive, and after a SIGKILL the store opens with the last save in it. A running run names its
+//! process, so that the next drivelab can tell a killed run ([`Store::close_orphans`]) from a live
+//! one.
 
 mod error;
 mod owner;
@@ -32,9 +33,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// `$XDG_DATA_HOME/drivelab/history.sqlite`, or `~/.local/share/drivelab/history.sqlite`. `variable` looks up an
-/// environment variable. A relative `XDG_DATA_HOME` is ignored, as the XDG base directory specification
-/// asks.
+/// `$XDG_DATA_HOME/drivelab/history.sqlite`, or `~/.local/share/drivelab/history.sqlite`.
+/// `variable` looks up an environment variable. A relative `XDG_DATA_HOME` is ignored, as the XDG
+/// base directory specification asks.
 ///
 /// # Errors
 /// [`StoreError::NoHome`] when neither variable is set.
@@ -76,9 +77,10 @@ impl Store {
         Ok(Self { path: path.to_owned(), connection, owner, written: BTreeMap::new() })
     }
 
-    /// Opens the history at `path` to look at it while others write; `None` where there is none yet. Nothing is created
-    /// and nothing changed, but that an older store is brought up to date. A killed run is told from a live one when it
-    /// is read ([`Store::search`], [`Store::news`]), so [`Store::close_orphans`] is not needed.
+    /// Opens the history at `path` to look at it while others write; `None` where there is none
+    /// yet. Nothing is created and nothing changed, but that an older store is brought up to date.
+    /// A killed run is told from a live one when it is read ([`Store::search`], [`Store::news`]),
+    /// so [`Store::close_orphans`] is not needed.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -97,9 +99,9 @@ impl Store {
         &self.path
     }
 
-    /// Writes the record, new or as it now is. Call it when the run starts and after each cell: it costs
-    /// one flush of the drive the store is on, and the bytes of the cells that changed. While the record's
-    /// state is [`State::Running`], this process is noted as its owner.
+    /// Writes the record, new or as it now is. Call it when the run starts and after each cell: it
+    /// costs one flush of the drive the store is on, and the bytes of the cells that changed. While
+    /// the record's state is [`State::Running`], this process is noted as its owner.
     ///
     /// # Errors
     /// [`StoreError`]; the store then still holds the state of the save before.
@@ -143,7 +145,8 @@ impl Store {
     /// [`StoreError::NotFound`], [`StoreError::Damaged`], [`StoreError::NewerRecord`], or a failure of the
     /// store.
     pub fn load(&self, id: &str) -> Result<Record, StoreError> {
-        // One statement, so that header and cells are of one moment though another drivelab is writing.
+        // One statement, so that header and cells are of one moment though another drivelab is
+        // writing.
         let documents = self.texts(
             "SELECT document FROM (
                  SELECT -1 AS position, document FROM run WHERE id = ?1
@@ -201,8 +204,8 @@ impl Store {
         summaries.iter().map(read).collect()
     }
 
-    /// Marks the runs whose process is gone as interrupted, in the table and in the record, and tells which
-    /// they were. Call it at start, before making a run.
+    /// Marks the runs whose process is gone as interrupted, in the table and in the record, and
+    /// tells which they were. Call it at start, before making a run.
     ///
     /// # Errors
     /// A failure of the store.
@@ -217,8 +220,8 @@ impl Store {
             .collect()
     }
 
-    /// Notes a file that the run is about to make and will remove. Call it *before* making the file: after a kill
-    /// in between there is a note without a file, never a file without a note.
+    /// Notes a file that the run is about to make and will remove. Call it *before* making the
+    /// file: after a kill in between there is a note without a file, never a file without a note.
     ///
     /// # Errors
     /// A failure of the store.
@@ -389,8 +392,8 @@ fn checked_json(id: &str, record: &Record) -> Result<String, StoreError> {
     Ok(document)
 }
 
-/// JSON has no infinity and no NaN: they are written as null and refused on reading. Better to hear of it
-/// while the numbers are still at hand.
+/// JSON has no infinity and no NaN: they are written as null and refused on reading. Better to hear
+/// of it while the numbers are still at hand.
 fn readable<T: serde::de::DeserializeOwned>(id: &str, document: &str) -> Result<(), StoreError> {
     serde_json::from_str::<T>(document)
         .map(drop)

@@ -20,7 +20,8 @@ pub struct Brief {
     pub flags: Vec<&'static str>,
 }
 
-/// A cell in words. Its name does not depend on other cells, so that it stays while more of them come.
+/// A cell in words. Its name does not depend on other cells, so that it stays while more of them
+/// come.
 pub fn cell(cell: &Cell) -> Brief {
     let style = Style { characters: Characters::Unicode, ..Style::PLAIN };
     let mut name = words::name(cell, &style);

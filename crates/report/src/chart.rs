@@ -1,4 +1,5 @@
-//! Charts as plain data: what is shown, not how it is drawn. Whoever has numbers makes a [`Figure`] of them;
+//! Charts as plain data: what is shown, not how it is drawn. Whoever has numbers makes a [`Figure`]
+//! of them;
 //! [`crate::svg`] draws it, [`table`](Figure::table) lists it.
 //!
 //! ```text
@@ -15,7 +16,8 @@ pub use unit::Unit;
 /// A chart with what a reader needs to understand it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Figure {
-    /// Short name for files and links: lower-case letters, digits and hyphens. Unique in a document.
+    /// Short name for files and links: lower-case letters, digits and hyphens. Unique in a
+    /// document.
     pub id: String,
     /// One line.
     pub title: String,
@@ -45,7 +47,8 @@ pub struct Axis {
     pub unit: Unit,
     /// How they are spaced.
     pub scale: Scale,
-    /// Values that it shows whatever the chart holds, so that charts side by side have the same ends.
+    /// Values that it shows whatever the chart holds, so that charts side by side have the same
+    /// ends.
     pub shows: Option<[f64; 2]>,
 }
 
@@ -130,8 +133,8 @@ impl From<f64> for Value {
     }
 }
 
-/// Values of named things, side by side: a bar each on a linear scale, a dot each on a logarithmic one, where the
-/// length of a bar would mean nothing.
+/// Values of named things, side by side: a bar each on a linear scale, a dot each on a logarithmic
+/// one, where the length of a bar would mean nothing.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Bars {
     /// What a group is: `cell`, `drive`.
@@ -355,7 +358,8 @@ impl Figure {
     }
 }
 
-/// A name for files and links from any text: lower-case letters, digits, single hyphens, at most 60 characters.
+/// A name for files and links from any text: lower-case letters, digits, single hyphens, at most 60
+/// characters.
 pub fn slug(text: &str) -> String {
     let mut slug = String::new();
     for letter in text.chars() {

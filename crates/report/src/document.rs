@@ -1,4 +1,5 @@
-//! A report as plain data: words, figures and tables in their order, before it becomes a page or a workbook.
+//! A report as plain data: words, figures and tables in their order, before it becomes a page or a
+//! workbook.
 
 use crate::chart::{Figure, Table, Unit};
 
@@ -13,7 +14,8 @@ pub struct Document {
     pub summary: Vec<String>,
     /// The figures that matter most, at a glance.
     pub highlights: Vec<Highlight>,
-    /// What to know before trusting the numbers; `None` where no check looked for it, for nothing was measured.
+    /// What to know before trusting the numbers; `None` where no check looked for it, for nothing
+    /// was measured.
     pub doubts: Option<Vec<Doubt>>,
     /// The rest, in order.
     pub sections: Vec<Section>,

@@ -1,5 +1,5 @@
-//! A document as one HTML file that asks nothing of anybody: styles, script and drawings are inside, a policy in the
-//! page forbids every request. Without the script all is there, but still.
+//! A document as one HTML file that asks nothing of anybody: styles, script and drawings are
+//! inside, a policy in the page forbids every request. Without the script all is there, but still.
 
 use crate::{
     HTML_MARK,
@@ -26,8 +26,9 @@ pub const SCRIPT: &str = include_str!("html/script.js");
 pub enum Place<'a> {
     /// In a file: everything is inside, and a policy in the page forbids every request.
     File,
-    /// Below a server of ours, which sends the policy and gives out [`rules`] and [`SCRIPT`]. `head` is markup for the page's
-    /// head that fetches them, `top` markup that leads to its other pages.
+    /// Below a server of ours, which sends the policy and gives out [`rules`] and [`SCRIPT`].
+    /// `head` is markup for the page's head that fetches them, `top` markup that leads to its other
+    /// pages.
     Server {
         /// Goes into the head.
         head: &'a str,
@@ -75,7 +76,8 @@ pub fn page_in(document: &Document, place: Place<'_>) -> String {
     page + "</body>\n</html>\n"
 }
 
-/// The page's rules and the drawings', light, dark where the reader's system or the reader says so, light on paper.
+/// The page's rules and the drawings', light, dark where the reader's system or the reader says so,
+/// light on paper.
 pub fn rules() -> String {
     let under =
         |selector: &str, rules: &str| rules.replace(".chart", &format!("{selector} .chart"));
@@ -332,7 +334,8 @@ fn is_said_once(column: &Column) -> bool {
     matches!(&column.unit, Some(Unit::Other(name)) if name.len() > 6)
 }
 
-/// Whether a column holds numbers, some of them as they are printed elsewhere: `$5.80`, `+7.2 %`, `14422[1]`.
+/// Whether a column holds numbers, some of them as they are printed elsewhere: `$5.80`, `+7.2 %`,
+/// `14422[1]`.
 fn is_numeric(table: &Table, at: usize) -> bool {
     let is_number = |entry: &Entry| match entry {
         Entry::Text(text) => {

@@ -1,6 +1,8 @@
-//! All numbers of records in long form: CSV, one row a value, described in `docs/report-formats.md`.
+//! All numbers of records in long form: CSV, one row a value, described in
+//! `docs/report-formats.md`.
 //!
-//! Numbers are written as they are recorded, in the shortest form that reads back as the same double.
+//! Numbers are written as they are recorded, in the shortest form that reads back as the same
+//! double.
 
 use crate::chart::{Entry, Table, Unit};
 use record::{Cell, Latency, Record};
@@ -20,8 +22,8 @@ pub fn csv(records: &[&Record]) -> String {
     text
 }
 
-/// A derived table as further rows: `metric` is the table's name and the column's, what is neither target nor cell stands
-/// under `coordinates`.
+/// A derived table as further rows: `metric` is the table's name and the column's, what is neither
+/// target nor cell stands under `coordinates`.
 pub fn derived(name: &str, table: &Table) -> String {
     table.rows.iter().map(|row| derived_row(name, table, row)).collect()
 }
@@ -79,8 +81,8 @@ fn flags(cell: &Cell) -> String {
     cell.flags.iter().map(|flag| flag.name()).collect::<Vec<_>>().join(";")
 }
 
-/// Text as one field: quoted where it must be (RFC 4180), and never a formula: a spreadsheet would carry out what begins
-/// with one of `=+-@`, so an apostrophe stands before it.
+/// Text as one field: quoted where it must be (RFC 4180), and never a formula: a spreadsheet would
+/// carry out what begins with one of `=+-@`, so an apostrophe stands before it.
 pub fn field(text: &str) -> String {
     let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let text = if is_formula { format!("'{text}") } else { text.to_owned() };

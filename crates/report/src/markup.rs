@@ -2,9 +2,9 @@
 
 use std::fmt::{self, Display};
 
-/// Writes text for a place between tags or in a quoted attribute, in HTML and XML alike. What XML cannot hold
-/// (control characters, non-characters) becomes U+FFFD; marks that turn the direction of text are dropped, so that
-/// a name reads as it is spelled.
+/// Writes text for a place between tags or in a quoted attribute, in HTML and XML alike. What XML
+/// cannot hold (control characters, non-characters) becomes U+FFFD; marks that turn the direction
+/// of text are dropped, so that a name reads as it is spelled.
 pub struct Escaped<T>(pub T);
 
 impl<T: AsRef<str>> Display for Escaped<T> {
@@ -58,7 +58,8 @@ pub(crate) fn text_px(text: &str, font_px: f64) -> f64 {
     text.chars().map(letter).sum::<f64>() * font_px
 }
 
-/// The beginning of `text` that is at most `width_px` wide, with an ellipsis where something was cut off.
+/// The beginning of `text` that is at most `width_px` wide, with an ellipsis where something was
+/// cut off.
 pub(crate) fn fitted(text: &str, width_px: f64, font_px: f64) -> String {
     if text_px(text, font_px) <= width_px {
         return text.to_owned();

@@ -1,10 +1,11 @@
 //! Numbers as people read them: three significant digits and a unit.
 //!
-//! Rates are decimal (kB/s, MB/s: powers of 1000) as on data sheets, sizes binary (KiB, MiB: powers of 1024)
-//! as in file systems; a layout that follows another tool uses that tool's units and says so.
+//! Rates are decimal (kB/s, MB/s: powers of 1000) as on data sheets, sizes binary (KiB, MiB: powers
+//! of 1024) as in file systems; a layout that follows another tool uses that tool's units and says
+//! so.
 
-/// Three significant digits without a unit: `0.499`, `9.99`, `10.0`, `1230`; from 10^15 on with an exponent; `-` for what
-/// is no number.
+/// Three significant digits without a unit: `0.499`, `9.99`, `10.0`, `1230`; from 10^15 on with an
+/// exponent; `-` for what is no number.
 pub fn significant(value: f64) -> String {
     if !value.is_finite() {
         return "-".to_owned();
@@ -25,7 +26,8 @@ pub fn significant(value: f64) -> String {
     }
 }
 
-/// Three significant digits without a unit, small ones too: `0.00817`, where [`significant`] keeps to three decimals.
+/// Three significant digits without a unit, small ones too: `0.00817`, where [`significant`] keeps
+/// to three decimals.
 pub fn three_digits(value: f64) -> String {
     let size = value.abs();
     // From 0.9995 on rounding gives a digit before the point.
@@ -61,8 +63,8 @@ fn plain(value: f64) -> String {
     if value.is_finite() { format!("{value:.0}") } else { "-".to_owned() }
 }
 
-/// Bytes per second in decimal units: `61.3 kB/s`, `275 MB/s`, `7.10 GB/s` from 10 GB/s on, so that most
-/// drives compare within one unit.
+/// Bytes per second in decimal units: `61.3 kB/s`, `275 MB/s`, `7.10 GB/s` from 10 GB/s on, so that
+/// most drives compare within one unit.
 pub fn rate(bytes_per_s: f64) -> String {
     let size = bytes_per_s.abs();
     if size < 999.5 {
@@ -138,16 +140,17 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// Bandwidth as bm-flash prints it: truncated to one decimal, K = 1024 below about 2,000,000 B/s and M = 1048576
-/// from there on. The rule was found from the 426 printed pairs of the 2007 study: the largest K is 1932.7K, the
-/// smallest M is 1.9M, and 1.9M of 2^20 begins at 1,992,295 B/s.
+/// Bandwidth as bm-flash prints it: truncated to one decimal, K = 1024 below about 2,000,000 B/s
+/// and M = 1048576 from there on. The rule was found from the 426 printed pairs of the 2007 study:
+/// the largest K is 1932.7K, the smallest M is 1.9M, and 1.9M of 2^20 begins at 1,992,295 B/s.
 pub fn bm_flash_bandwidth(bytes_per_s: f64) -> String {
     let (value, unit) = if bytes_per_s < 2_000_000.0 {
         (bytes_per_s / 1024.0, 'K')
     } else {
         (bytes_per_s / 1_048_576.0, 'M')
     };
-    // A product of a binary fraction may fall short of a tenth by rounding alone: a millionth is given.
+    // A product of a binary fraction may fall short of a tenth by rounding alone: a millionth is
+    // given.
     let tenths = (value * 10.0 + 1e-6).floor();
     if tenths.is_finite() && tenths.abs() < 1e15 {
         format!("{:.1}{unit}", tenths / 10.0)
@@ -257,8 +260,8 @@ mod tests {
         assert_eq!(percent(f64::INFINITY), "-");
     }
 
-    /// Pairs printed in "Mtron Flash SSD Single Drive and Raid Array Benchmarks" (EasyCo, November 2007), as
-    /// bytes per second read back from the text.
+    /// Pairs printed in "Mtron Flash SSD Single Drive and Raid Array Benchmarks" (EasyCo, November
+    /// 2007), as bytes per second read back from the text.
     #[test]
     fn bandwidth_is_truncated_as_the_2007_study_printed_it() {
         for (bytes_per_s, text) in [
@@ -276,8 +279,8 @@ mod tests {
         }
     }
 
-    /// IOPS and bandwidth stand side by side in that study, both truncated, so that operations times block size
-    /// tells truncation from rounding: 13223 x 4096 B/s is 51.65 x 2^20.
+    /// IOPS and bandwidth stand side by side in that study, both truncated, so that operations
+    /// times block size tells truncation from rounding: 13223 x 4096 B/s is 51.65 x 2^20.
     #[test]
     fn the_studys_bandwidth_follows_from_its_operations() {
         for (operations, block_bytes, text) in [

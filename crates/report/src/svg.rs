@@ -1,5 +1,5 @@
-//! Charts drawn: plain data in, SVG text out. The same drawing stands alone in a file and inside a page; colours are
-//! classes, so that a page can change them for the dark.
+//! Charts drawn: plain data in, SVG text out. The same drawing stands alone in a file and inside a
+//! page; colours are classes, so that a page can change them for the dark.
 
 mod bars;
 mod canvas;
@@ -93,7 +93,8 @@ fn all_are_positive(figure: &Figure) -> bool {
     }
 }
 
-/// The drawing as an `<svg>` element for a page that has [`CSS`]. A surface is left to the page's script, which turns it.
+/// The drawing as an `<svg>` element for a page that has [`CSS`]. A surface is left to the page's
+/// script, which turns it.
 pub fn element(figure: &Figure, view: View, legend: Legend) -> String {
     let canvas = match (&figure.chart, view) {
         (Chart::Grid(grid), View::Surface) => surface::stage(grid),

@@ -138,8 +138,8 @@ fn shown(layout: &str) -> meaning::Shown {
 }
 
 /// One finished cell under its name in one line without a line feed, for a run in progress:
-/// `random read 4 KiB, 32 deep: 52.1k IOPS +-1.5 %, p50 598 us, p99 1.52 ms [drifting]`. Flags that the reader knows
-/// already, such as the target's, are left out.
+/// `random read 4 KiB, 32 deep: 52.1k IOPS +-1.5 %, p50 598 us, p99 1.52 ms [drifting]`. Flags that
+/// the reader knows already, such as the target's, are left out.
 pub fn cell_line(name: &str, cell: &Cell, known: &[Flag], style: &Style) -> String {
     let mut text = format!("{}: {}", style.clean(name), words::headline(cell));
     if words::half_width(cell).is_some() {

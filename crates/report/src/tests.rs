@@ -1,5 +1,5 @@
-//! Properties of all reports: whatever the record, a page is a page, a drawing a drawing, and nothing that a user
-//! typed is anything but text.
+//! Properties of all reports: whatever the record, a page is a page, a drawing a drawing, and
+//! nothing that a user typed is anything but text.
 
 use crate::{
     comparison,
@@ -119,7 +119,8 @@ fn a_page_asks_nothing_of_anybody() {
     );
 }
 
-/// The report of a run that had only just begun said "No flags. No automatic check found a reason to doubt these numbers".
+/// The report of a run that had only just begun said "No flags. No automatic check found a reason
+/// to doubt these numbers".
 #[test]
 fn a_run_without_cells_says_so_and_gets_no_all_clear() {
     let mut record = example();
@@ -135,7 +136,8 @@ fn a_run_without_cells_says_so_and_gets_no_all_clear() {
     assert!(page.contains("<code>virtual_disk</code>"), "what is known of the target is said");
 }
 
-/// A server sends the policy and gives out rules and script, so that nothing in a page may be a script.
+/// A server sends the policy and gives out rules and script, so that nothing in a page may be a
+/// script.
 #[test]
 fn below_a_server_a_page_has_neither_script_nor_rules_of_its_own() {
     let document = runs::document(&[run(&example())]);
@@ -147,7 +149,8 @@ fn below_a_server_a_page_has_neither_script_nor_rules_of_its_own() {
     assert!(file.contains(html::SCRIPT) && file.contains(&html::rules()), "a file has them");
 }
 
-/// The 2007 study's kind of run: three lines over the block sizes, everything drawn twice, and nothing lost.
+/// The 2007 study's kind of run: three lines over the block sizes, everything drawn twice, and
+/// nothing lost.
 #[test]
 fn every_value_is_drawn() {
     let mut record = example();
@@ -195,7 +198,8 @@ fn runs_of_one_method_share_their_charts_and_their_differences_come_first() {
     assert_eq!(ids.len(), document.figures().count(), "ids are unique");
 }
 
-/// Two thousand cells with four charts of two thousand values each are still one page that a mail carries.
+/// Two thousand cells with four charts of two thousand values each are still one page that a mail
+/// carries.
 #[test]
 fn a_run_with_two_thousand_cells_is_still_a_page() {
     let mut record = example();

@@ -1,6 +1,6 @@
 //! A document as a workbook of a few sheets: the summary with the environment, then one for each
-//! kind of section, its charts on top and all their numbers below. Units stand in the heads, numbers
-//! are numbers.
+//! kind of section, its charts on top and all their numbers below. Units stand in the heads,
+//! numbers are numbers.
 //!
 //! ```text
 //!   Document.sections --by Section.sheet--> a sheet: charts, numbers   SHEETS_MAX with the summary

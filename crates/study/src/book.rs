@@ -1,4 +1,5 @@
-//! Figures by their coordinates: what expressions read. There is one book of printed figures, and one of modelled.
+//! Figures by their coordinates: what expressions read. There is one book of printed figures, and
+//! one of modelled.
 
 use crate::{
     StudyFile,
@@ -77,7 +78,8 @@ impl Book {
         self.entries.push(Entry { at, number });
     }
 
-    /// Puts another number in place of the first figure that stands at all of `at`; whether there was one.
+    /// Puts another number in place of the first figure that stands at all of `at`; whether there
+    /// was one.
     pub fn replace(&mut self, at: &[(&str, &str)], number: f64) -> bool {
         let stands = |entry: &&mut Entry| {
             at.iter().all(|(key, value)| entry.at.get(*key).is_some_and(|seen| seen == value))

@@ -195,9 +195,11 @@ pub enum Then {
 /// What was written to a managed volume before.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Before {
-    /// Everything once, in order. Writes are a burst into half of the free space, with the flush that ends it.
+    /// Everything once, in order. Writes are a burst into half of the free space, with the flush
+    /// that ends it.
     Filled,
-    /// Everything once, in order, and as much again four times over at random: every write is paid for by cleaning.
+    /// Everything once, in order, and as much again four times over at random: every write is paid
+    /// for by cleaning.
     Overwritten,
 }
 
@@ -292,8 +294,9 @@ fn added(figure: &Figure, stack: &str) -> Option<Trial> {
     Some(Trial::Managed { op, block_bytes, threads, before })
 }
 
-/// EasyCo's tables of managed flash: the same trials through the layer `/flash`, on 2 GiB a drive of data, for no
-/// distance counts on these drives. No accuracy is counted for them: the layer is ours and no model of theirs.
+/// EasyCo's tables of managed flash: the same trials through the layer `/flash`, on 2 GiB a drive
+/// of data, for no distance counts on these drives. No accuracy is counted for them: the layer is
+/// ours and no model of theirs.
 fn managed_flash(figure: &Figure) -> Option<Setup> {
     let below = match (figure.study, figure.table.as_str()) {
         (Study::Easyco2007, "MFT single") => "mtron-pro-32/flash:drive-size=2G".to_owned(),
@@ -375,8 +378,8 @@ fn fitted_on(device: &str) -> Basis {
 /// The file of CMU's IOzone.
 const CMU_FILE_BYTES: u64 = 4 << 30;
 
-/// IOzone with a file of 4 GiB, fsync in the timing, remounted before each test; the hosts' memory as in
-/// the study's section on its hosts.
+/// IOzone with a file of 4 GiB, fsync in the timing, remounted before each test; the hosts' memory
+/// as in the study's section on its hosts.
 fn cmu(figure: &Figure) -> Option<Parts> {
     if !["II", "III", "IV", "V"].contains(&figure.table.as_str()) {
         return None;

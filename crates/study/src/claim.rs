@@ -79,7 +79,8 @@ impl Verdict {
 pub struct Judgement {
     /// In a word.
     pub verdict: Verdict,
-    /// The values that were compared, from printed figures or, for [`Verdict::ModelOnly`], from models.
+    /// The values that were compared, from printed figures or, for [`Verdict::ModelOnly`], from
+    /// models.
     pub values: Vec<Value>,
     /// Of comparisons: how many hold, of how many.
     pub holds: Option<(usize, usize)>,
@@ -255,7 +256,8 @@ impl Claim {
             Ok(Seen::Values { series, holds, missing }) => {
                 self.compared(series, holds, missing).unwrap_or_else(Judgement::nothing)
             }
-            // What was never measured under one of the settings selects nothing, which is no mistake here.
+            // What was never measured under one of the settings selects nothing, which is no
+            // mistake here.
             Ok(Seen::Nothing(reason)) | Err(reason) => Judgement::nothing(reason),
         })
     }

@@ -27,8 +27,8 @@ impl Pace {
     }
 }
 
-/// Keeps one operation of each of `threads` actors in flight. `next` makes the commands, in the order
-/// in which the threads become free. Nothing is left in flight.
+/// Keeps one operation of each of `threads` actors in flight. `next` makes the commands, in the
+/// order in which the threads become free. Nothing is left in flight.
 ///
 /// # Errors
 /// The first operation that failed.

@@ -1,5 +1,5 @@
-//! `study.toml`: what a study asked, how, on which drives, its tables and its claims. `docs/study-format.md`
-//! describes it.
+//! `study.toml`: what a study asked, how, on which drives, its tables and its claims.
+//! `docs/study-format.md` describes it.
 
 use crate::Study;
 use serde::Deserialize;
@@ -103,10 +103,12 @@ pub struct On {
     pub ops: BTreeMap<String, String>,
     /// The tables in which its cells stand.
     pub tables: Vec<String>,
-    /// Where file systems can be made: settings of the matrix that it is measured under, and their levels.
+    /// Where file systems can be made: settings of the matrix that it is measured under, and their
+    /// levels.
     #[serde(default)]
     pub matrix: BTreeMap<String, String>,
-    /// Settings that the study had and this kernel has not: each with the level that the matrix refuses by name.
+    /// Settings that the study had and this kernel has not: each with the level that the matrix
+    /// refuses by name.
     #[serde(default)]
     pub gone: Vec<(String, String)>,
 }
@@ -168,7 +170,8 @@ pub struct TableFile {
     pub title: String,
     /// Its name in `published.csv`; none for a table that is added.
     pub published: Option<String>,
-    /// The study that printed it, if it is another one; then it is read by expressions and not shown.
+    /// The study that printed it, if it is another one; then it is read by expressions and not
+    /// shown.
     pub of: Option<String>,
     /// Facts of the devices, which are its cells.
     #[serde(default)]
@@ -274,8 +277,8 @@ pub struct FigureFile {
     pub kind: FigureKind,
     /// The coordinates that tell groups of bars apart; for lines the one they run over.
     pub over: Vec<String>,
-    /// The coordinates that tell series apart. Without, what is printed and what is modelled are the two series of
-    /// one chart; with, they are two charts.
+    /// The coordinates that tell series apart. Without, what is printed and what is modelled are
+    /// the two series of one chart; with, they are two charts.
     #[serde(default)]
     pub series: Vec<String>,
     /// Of the values.

@@ -1,5 +1,5 @@
-//! The configuration matrix, without a machine: which configurations there are, what each is to be told, what it promises after a
-//! power cut, and what the measured rates say about each setting.
+//! The configuration matrix, without a machine: which configurations there are, what each is to be
+//! told, what it promises after a power cut, and what the measured rates say about each setting.
 //!
 //! ```text
 //!   words -> Axes -> Configuration... -> (staged and measured elsewhere) -> Outcome...

@@ -29,8 +29,8 @@ pub struct Models {
 }
 
 impl Models {
-    /// Runs the trials of all cells on `threads` threads; `progress` hears how many of how many are done. The
-    /// values do not depend on the number of threads.
+    /// Runs the trials of all cells on `threads` threads; `progress` hears how many of how many are
+    /// done. The values do not depend on the number of threads.
     pub fn run(
         dossier: &Dossier,
         catalog: &Catalog,
@@ -98,8 +98,8 @@ struct Batch {
     trials: BTreeMap<(Trial, String), Vec<usize>>,
 }
 
-/// Every cell in one batch: trials that several tables share are done once, and those that leave a stack as they found
-/// it share that.
+/// Every cell in one batch: trials that several tables share are done once, and those that leave a
+/// stack as they found it share that.
 fn batches(dossier: &Dossier) -> Vec<Batch> {
     let mut batches: BTreeMap<(String, Option<(Trial, String)>), Batch> = BTreeMap::new();
     for (at, cell) in dossier.cells.iter().enumerate() {
@@ -192,7 +192,8 @@ fn book(dossier: &Dossier, values: &[Option<Result<f64, String>>]) -> Book {
     book
 }
 
-/// `work` on every item, in the items' order whoever does it; `progress` hears the weight that is done, and of all.
+/// `work` on every item, in the items' order whoever does it; `progress` hears the weight that is
+/// done, and of all.
 pub fn in_parallel<T: Sync, R: Send>(
     items: &[T],
     threads: usize,

@@ -6,8 +6,8 @@ use block::parse_bytes;
 /// A study that is carried whole.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Study {
-    /// Polte, Simsa, Gibson: "Comparing Performance of Solid State Devices and Mechanical Disks", Carnegie
-    /// Mellon, 2009.
+    /// Polte, Simsa, Gibson: "Comparing Performance of Solid State Devices and Mechanical Disks",
+    /// Carnegie Mellon, 2009.
     Cmu2009,
     /// Dumitru: "Mtron Flash SSD Single Drive and Raid Array Benchmarks", EasyCo, 2007.
     Easyco2007,

@@ -3,7 +3,8 @@
 use crate::{Figure, Study};
 use block::parse_bytes;
 
-/// A cause for cells that the model misses by more than a tenth. Where a field is `None` it means any.
+/// A cause for cells that the model misses by more than a tenth. Where a field is `None` it means
+/// any.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Resist {
     study: Study,

@@ -12,12 +12,12 @@ use target::{
     stack::{self, BadStack, Opened},
 };
 
-/// Where all random choices come from: every trial draws the same, so that a search compares parameters
-/// and not luck.
+/// Where all random choices come from: every trial draws the same, so that a search compares
+/// parameters and not luck.
 const SEED: u64 = 0x5713_d1e5;
 
-/// Where the clock stops before the flush, a larger file and the memory that holds part of it are made
-/// smaller together, to this size, bytes: what decides is their ratio.
+/// Where the clock stops before the flush, a larger file and the memory that holds part of it are
+/// made smaller together, to this size, bytes: what decides is their ratio.
 const SCALED_FILE_BYTES: u64 = 1 << 30;
 
 /// Size of a file on flash of which only some blocks are asked for, bytes.
@@ -116,8 +116,8 @@ pub(crate) fn measure(
     Ok(Outcome { value: rate / unit, hash })
 }
 
-/// Whether trials leave the stack to the next one as they found it, so that several can be done on one. Then
-/// only the first pays for the past that is planted or written.
+/// Whether trials leave the stack to the next one as they found it, so that several can be done on
+/// one. Then only the first pays for the past that is planted or written.
 pub(crate) fn leaves_as_found(setup: &Setup) -> bool {
     match setup.trial {
         // Random writes keep a drive in the steady state in which they found it.
@@ -127,7 +127,8 @@ pub(crate) fn leaves_as_found(setup: &Setup) -> bool {
     }
 }
 
-/// Does trials that leave the stack as they found it, one after the other on one stack; operations per second of each.
+/// Does trials that leave the stack as they found it, one after the other on one stack; operations
+/// per second of each.
 ///
 /// # Errors
 /// When the stack cannot be built, or fails.
@@ -213,8 +214,8 @@ impl Bench<'_> {
         Ok((rate, opened.engine.hash()))
     }
 
-    /// The same on a managed volume. It answers at once for blocks that nothing was written to, and cleans only
-    /// when free space is short: what was written before decides.
+    /// The same on a managed volume. It answers at once for blocks that nothing was written to, and
+    /// cleans only when free space is short: what was written before decides.
     fn managed(&self, stack: &str, op: Op, block_bytes: u32, threads: u16, before: Before) -> Seen {
         let mut opened = self.open(stack)?;
         fill_in_order(&mut opened, u64::MAX)?;
@@ -272,8 +273,9 @@ impl Bench<'_> {
         let capacity_bytes = opened.contract().capacity_bytes;
         let mut file_bytes = (pass.file_bytes / scale).min(capacity_bytes);
         if self.kind(stack) == DriveKind::PageMapped {
-            // What is read was written before, in order; and so was the whole drive if it is to be filled
-            // beyond its spare. No distance counts, so that a part of a large file stands for it.
+            // What is read was written before, in order; and so was the whole drive if it is to be
+            // filled beyond its spare. No distance counts, so that a part of a large file stands
+            // for it.
             if !pass.writes_all() {
                 file_bytes = file_bytes.min(FLASH_FILE_BYTES);
             }
@@ -306,8 +308,9 @@ impl Bench<'_> {
         Ok(((counted * block) as f64 / seconds, opened.engine.hash()))
     }
 
-    /// By how much a file and its memory are made smaller. Only where the clock stops before the last flush
-    /// does the whole file have to be written, and on a disk smaller means shorter seeks.
+    /// By how much a file and its memory are made smaller. Only where the clock stops before the
+    /// last flush does the whole file have to be written, and on a disk smaller means shorter
+    /// seeks.
     fn scale(&self, stack: &str, pass: FilePass) -> u64 {
         let seeks = self.kind(stack) == DriveKind::Disk && pass.order == Order::Random;
         if !pass.writes_all() || seeks {
@@ -316,8 +319,8 @@ impl Bench<'_> {
         pass.file_bytes.div_ceil(SCALED_FILE_BYTES).next_power_of_two()
     }
 
-    /// Opens a stack with its memory, and the flash of its drive, divided by `scale`: how full a drive is
-    /// decides what its cleaner has to move.
+    /// Opens a stack with its memory, and the flash of its drive, divided by `scale`: how full a
+    /// drive is decides what its cleaner has to move.
     fn open_scaled(&self, stack: &str, scale: u64) -> Result<Opened, TrialError> {
         if scale == 1 {
             return self.open(stack);
@@ -402,8 +405,8 @@ fn durable_writes(opened: &mut Opened, is_raw: bool, offset: u64) -> Result<f64,
     Ok(opened.now().since(start) as f64 / 1e9 / COUNT as f64)
 }
 
-/// One durable write. A file system knows that the file was opened so; a raw device is told with the
-/// write, and its port adds the flush that a drive with a volatile cache needs.
+/// One durable write. A file system knows that the file was opened so; a raw device is told with
+/// the write, and its port adds the flush that a drive with a volatile cache needs.
 fn sync_write(opened: &mut Opened, is_raw: bool, offset: u64, bytes: u32) -> Result<(), IoError> {
     let durability = if is_raw { Durability::Fua } else { Durability::Cached };
     let at = Extent { offset, bytes };
@@ -426,8 +429,8 @@ fn scattered(
     })?)
 }
 
-/// Random writes into half of a managed volume's free space; a second. What is in memory or in a drive's
-/// buffer is not done: the clock stops after a flush.
+/// Random writes into half of a managed volume's free space; a second. What is in memory or in a
+/// drive's buffer is not done: the clock stops after a flush.
 fn burst(opened: &mut Opened, block_bytes: u32, threads: u16) -> Result<f64, TrialError> {
     let counters = opened.managed().and_then(|volume| volume.counters());
     let pool_bytes = counters.expect("a managed volume that is open").clean_pool_bytes;

@@ -1,5 +1,5 @@
-//! What a study's methods gave on a user's target, in the study's words: beside the printed cells, and as a book that derived
-//! tables and claims read.
+//! What a study's methods gave on a user's target, in the study's words: beside the printed cells,
+//! and as a book that derived tables and claims read.
 //!
 //! ```text
 //!   On, Record -> Reading: rates at coordinates (op, fs, wc, trim...)
@@ -7,10 +7,10 @@
 //!     -> Book, without devices -> derived tables, Claim::judge_yours
 //! ```
 //!
-//! A setting that was not varied is no coordinate of a reading: its value then stands at every printed cell that differs in that setting
-//! alone, and a claim about the setting finds nothing. The file system is always one: a study that
-//! had one only is compared with
-//! whatever the user has, by its name; one that had several with its like alone.
+//! A setting that was not varied is no coordinate of a reading: its value then stands at every
+//! printed cell that differs in that setting alone, and a claim about the setting finds nothing.
+//! The file system is always one: a study that had one only is compared with whatever the user has,
+//! by its name; one that had several with its like alone.
 
 use crate::{
     Book, Cell, Dossier, On, Printed, Study, TableFile,
@@ -311,8 +311,8 @@ pub fn has_one_file_system(dossier: &Dossier, table: &str) -> bool {
 }
 
 impl Reading {
-    /// What it is worth in a table: beside printed cells a value for each metric there, in a table of the user's own for each of
-    /// its grid.
+    /// What it is worth in a table: beside printed cells a value for each metric there, in a table
+    /// of the user's own for each of its grid.
     fn values(&self, dossier: &Dossier, table: &TableFile) -> Vec<Value> {
         let own = if has_one_file_system(dossier, &table.id) { &["fs"][..] } else { &[] };
         let mut metrics: Vec<&str> = match table.published {

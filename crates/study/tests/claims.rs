@@ -1,4 +1,5 @@
-//! Every claim of every study gets a verdict, and verdicts are computed: a changed figure changes one.
+//! Every claim of every study gets a verdict, and verdicts are computed: a changed figure changes
+//! one.
 
 use std::collections::BTreeMap;
 use study::{Book, Claim, Dossier, Printed, Study, Verdict, expression::Coordinates};
@@ -21,7 +22,8 @@ fn all_claims_of_the_five_studies_are_judged() {
     assert_eq!(counts, [59, 55, 15, 36, 23]);
 }
 
-/// The counts were compared claim by claim with verdicts that were reached by hand from the printed tables.
+/// The counts were compared claim by claim with verdicts that were reached by hand from the printed
+/// tables.
 #[test]
 fn verdicts_from_printed_figures_alone_are_these() {
     let counts = Study::ALL.map(|study| {

@@ -1,5 +1,6 @@
-//! What it is worth to a page-mapped drive to hear of deleted files: nothing while it is fresh, much when it is nearly full. The
-//! same life as `drivelab matrix --discard on,off --fill 0,90` gives a drive, in virtual time and without a file system's books.
+//! What it is worth to a page-mapped drive to hear of deleted files: nothing while it is fresh,
+//! much when it is nearly full. The same life as `drivelab matrix --discard on,off --fill 0,90`
+//! gives a drive, in virtual time and without a file system's books.
 
 use block::{
     Actor, Command, Completion, Drive, Durability, Engine, Extent, Instant, Payload, Request, Rng,
@@ -16,7 +17,8 @@ const STACK: &str = "intel-x25m-80:capacity=1G";
 const BLOCK_BYTES: u64 = 4096;
 const PIECE_BYTES: u64 = 256 << 10;
 const DEPTH: u64 = 8;
-/// Places of files on the drive; so many of them hold one while it is churned, and when it is measured.
+/// Places of files on the drive; so many of them hold one while it is churned, and when it is
+/// measured.
 const PLACES: u64 = 256;
 const CHURNED: usize = 243;
 const KEPT: usize = 230;
@@ -141,7 +143,8 @@ fn a_fresh_drive_gains_nothing_from_hearing_of_deleted_files() {
     assert!(low <= 1.0 && 1.0 <= high, "{low} to {high}");
 }
 
-/// What it copies to make room it cannot know to be dead: with a spare of a few percent that is most of what it does.
+/// What it copies to make room it cannot know to be dead: with a spare of a few percent that is
+/// most of what it does.
 #[test]
 fn a_nearly_full_drive_that_hears_nothing_of_deleted_files_is_far_slower() {
     let effect = effect_at("90");

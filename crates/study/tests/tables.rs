@@ -1,4 +1,5 @@
-//! Tables that a study computed can be computed again from its other tables; where they cannot, a note says why.
+//! Tables that a study computed can be computed again from its other tables; where they cannot, a
+//! note says why.
 
 use study::{Dossier, Figure, Follows, Printed, Study};
 
@@ -87,7 +88,8 @@ fn the_summaries_of_the_other_studies_follow_from_their_tables() {
     assert_eq!(count(Study::Stfc2009, "T5").0, 12);
 }
 
-/// Operations are cut off to whole ones and bandwidths to a tenth, K below some 2,000,000 bytes/s and M from there on.
+/// Operations are cut off to whole ones and bandwidths to a tenth, K below some 2,000,000 bytes/s
+/// and M from there on.
 #[test]
 fn operations_times_size_is_the_printed_bandwidth_in_every_pair() {
     let figures = Study::Easyco2007.figures();
@@ -109,7 +111,8 @@ fn operations_times_size_is_the_printed_bandwidth_in_every_pair() {
         let (text, unit) = bandwidth.value_text.split_at(bandwidth.value_text.len() - 1);
         let unit = if unit == "K" { 1024.0 } else { 1_048_576.0 };
         let tenths = text.parse::<f64>().expect("a number") * 10.0;
-        // Somewhere between the printed count and the next one the cut-off bandwidth is the printed one.
+        // Somewhere between the printed count and the next one the cut-off bandwidth is the printed
+        // one.
         let low = (operations.value * block / unit * 10.0 + 1e-6).floor();
         let high = ((operations.value + 1.0) * block / unit * 10.0).ceil() - 1.0;
         assert!((low..=high).contains(&tenths.round()), "{bandwidth:?} of {operations:?}");

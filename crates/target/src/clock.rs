@@ -4,7 +4,8 @@ use block::Instant;
 use engine::Clock;
 use model::WallClock;
 
-/// The clock that measurements read, as `model::Paced` wants it: sleeps, and spins through the end of a wait.
+/// The clock that measurements read, as `model::Paced` wants it: sleeps, and spins through the end
+/// of a wait.
 #[derive(Clone, Copy, Debug)]
 pub struct RealClock(pub Clock);
 

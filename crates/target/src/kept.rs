@@ -1,4 +1,5 @@
-//! Targets of one engine that all workers share, on the wall clock: managed volumes and drives of memory.
+//! Targets of one engine that all workers share, on the wall clock: managed volumes and drives of
+//! memory.
 
 use crate::{
     Permission,

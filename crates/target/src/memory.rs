@@ -39,7 +39,8 @@ impl MemoryText {
     /// Whether it fits into this machine, all of it written.
     ///
     /// # Errors
-    /// One sentence, when it is more than three quarters of `memory_bytes`: the rest of the machine wants to live.
+    /// One sentence, when it is more than three quarters of `memory_bytes`: the rest of the machine
+    /// wants to live.
     pub fn check(&self, memory_bytes: u64) -> Result<(), TargetError> {
         let room = memory_bytes / 4 * 3;
         if self.bytes <= room {

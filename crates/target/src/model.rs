@@ -1,6 +1,7 @@
 //! `model:STACK`: modelled drives in virtual time, measured as real ones are.
 //!
-//! The drives live as long as the target: what one pass writes the next one finds, and their clock goes on.
+//! The drives live as long as the target: what one pass writes the next one finds, and their clock
+//! goes on.
 
 use crate::{
     catalog::{BadCatalog, Catalog},

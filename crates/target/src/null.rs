@@ -13,7 +13,8 @@ use lab::{
 use record::{Calibration, TargetInfo, TargetKind, Warning};
 use std::ops::Range;
 
-/// Pretended size: larger than any file of a method, and filled in seconds by one that asks for all there is.
+/// Pretended size: larger than any file of a method, and filled in seconds by one that asks for all
+/// there is.
 const CAPACITY_BYTES: u64 = 1 << 40;
 
 /// A target without a device.

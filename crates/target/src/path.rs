@@ -146,8 +146,8 @@ impl Place {
 pub type Remount = Box<dyn FnMut() -> Result<(), HostError>>;
 
 impl PathTarget {
-    /// Finds out what `path` is and whether it may be measured. Nothing is written yet, but for a probe file of
-    /// one block in a directory, removed at once.
+    /// Finds out what `path` is and whether it may be measured. Nothing is written yet, but for a
+    /// probe file of one block in a directory, removed at once.
     ///
     /// # Errors
     /// A sentence with the cure.

@@ -1,4 +1,5 @@
-//! A measured run becomes a proposal for the catalog: least squares where cells tell, typical values where none does.
+//! A measured run becomes a proposal for the catalog: least squares where cells tell, typical
+//! values where none does.
 //!
 //! ```text
 //!   cells of a run                                parameters
@@ -180,12 +181,14 @@ impl<'r> Seen<'r> {
     fn page_mapped(&self) -> String {
         let (deep_iops, in_flight, deep_bytes) = self.deep;
         let link_ns = self.reads.ns_per_byte * deep_bytes;
-        // With many in flight the controller is the limit, or the flash: its share is at most what is left.
+        // With many in flight the controller is the limit, or the flash: its share is at most what
+        // is left.
         let command_ns = (1e9 / deep_iops - link_ns).clamp(0.0, self.reads.fixed_ns / 2.0);
         let page_ns = PAGE_BYTES / CHANNEL_BYTES_PER_S * 1e9;
         let array_ns = (self.reads.fixed_ns - command_ns - page_ns).max(1_000.0);
         let busy = deep_iops * (self.reads.fixed_ns + link_ns) / 1e9;
-        // Planes enough for the reads that were seen at once, and to program what was seen written, with room.
+        // Planes enough for the reads that were seen at once, and to program what was seen written,
+        // with room.
         let programming = self.stream_write_bytes_per_s.max(1e9 / self.writes.ns_per_byte.max(1.0))
             * PROGRAM_US
             / 1e6
@@ -365,14 +368,15 @@ impl<'r> Seen<'r> {
 
 /// No disk has a larger write cache than a quarter of a gibibyte, four times over.
 const CACHE_BYTES_MAX: u64 = 1 << 30;
-/// A disk's random reads wait half a revolution, 2 ms at 15,000 rpm, the fastest there were; half of that leaves room
-/// for reads that its cache answers.
+/// A disk's random reads wait half a revolution, 2 ms at 15,000 rpm, the fastest there were; half
+/// of that leaves room for reads that its cache answers.
 const TURNING_NS_MIN: f64 = 1e6;
 /// What no run shows is taken from drives of the kind.
 const TYPICAL: &str = "typical of drives sold from 2020 to 2026";
 /// A rate of ONFI 5 that common drives use; it only splits a read's fixed time.
 const CHANNEL_BYTES_PER_S: f64 = 1.2e9;
-/// A page of flash with three bits a cell, and the time to program one, as makers of such flash print them.
+/// A page of flash with three bits a cell, and the time to program one, as makers of such flash
+/// print them.
 const NAND_PAGE_BYTES: f64 = 16_384.0;
 const PROGRAM_US: f64 = 600.0;
 /// The mapping unit: what a read moves over a channel before its first byte.

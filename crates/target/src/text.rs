@@ -86,7 +86,8 @@ impl FromStr for TargetText {
                 Ok(text) => Ok(Self::Memory(text)),
                 Err(bad) => Err(BadTarget(format!("{bad}"))),
             },
-            // A path may hold a colon: `disk:by-id` does not, but `./a:b` and `/dev/disk/by-path/pci-0000:00` do.
+            // A path may hold a colon: `disk:by-id` does not, but `./a:b` and
+            // `/dev/disk/by-path/pci-0000:00` do.
             _ if !is_word || std::path::Path::new(text).exists() => {
                 Ok(Self::Path(PathBuf::from(text)))
             }

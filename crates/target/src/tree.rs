@@ -1,4 +1,5 @@
-//! A file tree in a directory of our own, through the page cache: one thread a worker, one system call after another.
+//! A file tree in a directory of our own, through the page cache: one thread a worker, one system
+//! call after another.
 //!
 //! Every operation names one name in the directory that holds it, which is open: none walks a path,
 //! and none follows a link.
@@ -20,8 +21,8 @@ use std::collections::HashMap;
 
 /// Files are read and written in pieces of this size at most.
 const PIECE_BYTES: usize = 1 << 20;
-/// Every block of this size begins with a number of its own, so that no two are alike: a file system that keeps
-/// equal blocks once would else be measured on one block.
+/// Every block of this size begins with a number of its own, so that no two are alike: a file
+/// system that keeps equal blocks once would else be measured on one block.
 const STAMP_EVERY: usize = 4096;
 /// Directories that a worker keeps open at most; of those beyond, each operation opens the one it
 /// needs.

@@ -1,5 +1,5 @@
-//! Stacks of all the names there are: each is built or refused in a sentence, and what is built serves whatever its
-//! contract allows.
+//! Stacks of all the names there are: each is built or refused in a sentence, and what is built
+//! serves whatever its contract allows.
 
 use block::{
     Actor, Command, Drive, Durability, Engine, Extent, Instant, Payload, Request, Rng, Tag,
@@ -21,7 +21,8 @@ fn build(text: &str, seed: u64) -> Opened {
     open(&stack, catalog(), seed).unwrap_or_else(|bad| panic!("{text}: {bad}"))
 }
 
-/// Asks for `count` things that the contract allows, up to `depth` at a time, and waits for all of them.
+/// Asks for `count` things that the contract allows, up to `depth` at a time, and waits for all of
+/// them.
 fn exercise(opened: &mut Opened, count: u64, depth: u64, seed: u64) {
     let contract = opened.contract();
     let block = u64::from(contract.block_bytes.max(512));
@@ -145,8 +146,8 @@ fn seeds_make_the_hash_and_nothing_else_does() {
     assert_eq!(hash(1), hash(1));
 }
 
-/// EasyCo 2007: 8 drives, 4 KiB, 40 threads, 54,100 with md, 37,000 with the card's own driver. Fitted cells, so the
-/// stack that is built must give them, whatever the other numbers are.
+/// EasyCo 2007: 8 drives, 4 KiB, 40 threads, 54,100 with md, 37,000 with the card's own driver.
+/// Fitted cells, so the stack that is built must give them, whatever the other numbers are.
 #[test]
 fn the_serial_time_of_an_arrays_driver_is_its_limit() {
     for (driver, published) in [("md", 54_100.0), ("highpoint", 37_000.0)] {

@@ -1,4 +1,5 @@
-//! Which device serves a target: a new one, or the one that a killed server of the same target left.
+//! Which device serves a target: a new one, or the one that a killed server of the same target
+//! left.
 //!
 //! A server leaves its mark on the devices that it makes: that drivelab made them, and for which
 //! target. So a disk that waits for its server is taken up by a server of the same target and by no

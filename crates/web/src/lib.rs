@@ -7,9 +7,10 @@
 //!   site            Request -> Answer: list, report, comparison, a run in progress
 //! ```
 //!
-//! The server only tells: GET and HEAD, nothing that a request says changes anything, and it asks nobody anything.
-//! Whoever can open a connection can read the whole history; that is why it listens on a loopback address, and why
-//! a page of another site that makes a browser connect here (DNS rebinding) is refused by the name it used.
+//! The server only tells: GET and HEAD, nothing that a request says changes anything, and it asks
+//! nobody anything. Whoever can open a connection can read the whole history; that is why it
+//! listens on a loopback address, and why a page of another site that makes a browser connect here
+//! (DNS rebinding) is refused by the name it used.
 #![forbid(unsafe_code)]
 
 pub mod http;

@@ -120,8 +120,8 @@ struct Places {
 /// One of them.
 struct Place {
     stream: TcpStream,
-    /// Since when nothing is lost with it: it has not asked yet, takes nothing of its answer, or has
-    /// all of it and stays.
+    /// Since when nothing is lost with it: it has not asked yet, takes nothing of its answer, or
+    /// has all of it and stays.
     idle: Mutex<Option<Instant>>,
 }
 
@@ -235,8 +235,8 @@ impl Connection<'_> {
         Ok(None)
     }
 
-    /// Writes the answer, then waits a moment for the client to close: closing with unread bytes would take back what
-    /// it has not read yet.
+    /// Writes the answer, then waits a moment for the client to close: closing with unread bytes
+    /// would take back what it has not read yet.
     fn send(&mut self, answer: &Answer, method: Method) -> io::Result<()> {
         let bytes = answer.bytes(method);
         let mut rest = &bytes[..];
@@ -262,7 +262,8 @@ impl Connection<'_> {
         Ok(())
     }
 
-    /// How long to wait at most before looking again; `None` at `end`, an error when the server is to end.
+    /// How long to wait at most before looking again; `None` at `end`, an error when the server is
+    /// to end.
     fn glance(&self, end: Instant) -> io::Result<Option<Duration>> {
         if self.stop.load(SeqCst) {
             return Err(ErrorKind::Interrupted.into());

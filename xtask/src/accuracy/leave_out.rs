@@ -1,5 +1,5 @@
-//! What the fit is worth where it has not looked: every drive is fitted again without one block size, and
-//! asked for that size.
+//! What the fit is worth where it has not looked: every drive is fitted again without one block
+//! size, and asked for that size.
 
 use super::options::in_parallel;
 use crate::fit::{self, UNITS, Unit, search::Grain};

@@ -1,5 +1,5 @@
-//! Do drivelab and fio measure the same? Pairs on the same drive, alternated, so that what drifts hits
-//! both; then the interval of the logarithm of their ratio.
+//! Do drivelab and fio measure the same? Pairs on the same drive, alternated, so that what drifts
+//! hits both; then the interval of the logarithm of their ratio.
 
 use super::{
     contender::{Bench, Caching, Contender, FILE_BYTES, Load, Op, Reading, Way},

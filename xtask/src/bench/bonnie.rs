@@ -1,4 +1,5 @@
-//! `cargo xtask bench bonnie`: drivelab's method `bonnie` beside Bonnie++, on one loop ext4, taking turns.
+//! `cargo xtask bench bonnie`: drivelab's method `bonnie` beside Bonnie++, on one loop ext4, taking
+//! turns.
 //!
 //! ```text
 //!   a really written file -> loop device, once                    host::Ledger, put back at the end
@@ -8,9 +9,9 @@
 //!   medians, ratios with intervals
 //! ```
 //!
-//! The method is drivelab's own but for the number of seeks. Both sides go through the page cache, so that a file smaller
-//! than memory is read from it unless it is emptied of the file before a phase that reads; Bonnie++'s way, a file of twice
-//! the memory, takes an hour here.
+//! The method is drivelab's own but for the number of seeks. Both sides go through the page cache,
+//! so that a file smaller than memory is read from it unless it is emptied of the file before a
+//! phase that reads; Bonnie++'s way, a file of twice the memory, takes an hour here.
 
 use super::{
     build, child, count, machine,
@@ -34,10 +35,11 @@ const BONNIE: &str = include_str!("../../../methods/bonnie.toml");
 const METHOD: &str = "bonnie-seeks.toml";
 /// Of the file that is written and read.
 const SIZE_MIB: u64 = 1024;
-/// Of 1,024 files: as many as it takes for `stat` to last half a second, below which Bonnie++ prints no number.
+/// Of 1,024 files: as many as it takes for `stat` to last half a second, below which Bonnie++
+/// prints no number.
 const KILO_FILES: u64 = 640;
-/// Of each of the five seekers, together ten times Bonnie++'s own 8,192: those are over in a quarter of a second at 33,000
-/// a second.
+/// Of each of the five seekers, together ten times Bonnie++'s own 8,192: those are over in a
+/// quarter of a second at 33,000 a second.
 const SEEKS: u64 = 16_384;
 const SEEKERS: u64 = 5;
 const ROUNDS: usize = 5;
@@ -80,7 +82,8 @@ const PHASES: [Phase; 12] = {
     ]
 };
 
-/// Bonnie++'s numbers of the phases that read the file: rewrite, bytes, blocks, seeks. It asks under these before each.
+/// Bonnie++'s numbers of the phases that read the file: rewrite, bytes, blocks, seeks. It asks
+/// under these before each.
 const READING: [&str; 4] = ["2", "3", "4", "5"];
 
 /// Rates of the phases, `None` where a phase was too short to say.
@@ -156,7 +159,8 @@ struct Ground {
 }
 
 impl Ground {
-    /// A loop device over a file that was really written: else whoever comes first would pay for its blocks.
+    /// A loop device over a file that was really written: else whoever comes first would pay for
+    /// its blocks.
     fn new(mut ledger: Ledger, scratch: &Scratch, options: &Options) -> Result<Self> {
         let (image, at) = (scratch.path().join("image"), scratch.path().join("mount"));
         let mib = options.size_mib + options.kilo_files + ROOM_MIB;
@@ -169,8 +173,9 @@ impl Ground {
         Ok(Self { ledger, device, inodes, directory, at })
     }
 
-    /// A turn on an ext4 just made, always the same: on one that lives on, each would get the blocks that the other left, and
-    /// they need not be as fast. Nothing is discarded, so that the image keeps its blocks.
+    /// A turn on an ext4 just made, always the same: on one that lives on, each would get the
+    /// blocks that the other left, and they need not be as fast. Nothing is discarded, so that the
+    /// image keeps its blocks.
     fn turn(&mut self, run: impl FnOnce(&Path) -> Result<Rates>) -> Result<Rates> {
         let (device, inodes) = (self.device.display().to_string(), self.inodes.to_string());
         let eager = "nodiscard,lazy_itable_init=0,lazy_journal_init=0";

@@ -14,8 +14,8 @@ pub struct Case {
     pub letter: &'static str,
     title: &'static str,
     load: Load,
-    /// Seconds of a measurement unless the user says otherwise: more where the start of a process must
-    /// not weigh on what an operation costs.
+    /// Seconds of a measurement unless the user says otherwise: more where the start of a process
+    /// must not weigh on what an operation costs.
     pub seconds: u64,
     goal: Goal,
 }
@@ -86,7 +86,8 @@ impl Series {
 }
 
 impl Case {
-    /// Measures `rounds` rounds of `seconds` each after one that only warms up, and prints the table.
+    /// Measures `rounds` rounds of `seconds` each after one that only warms up, and prints the
+    /// table.
     pub fn run(&self, bench: &Bench, seconds: u64, rounds: usize) -> Result<()> {
         println!("\n({}) {}; {rounds} rounds of {seconds} s", self.letter, self.title);
         let mut all = vec![Contender::Drivelab, Contender::Hand];

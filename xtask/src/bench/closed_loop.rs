@@ -1,4 +1,5 @@
-//! A closed loop over any engine, in process and on one thread: so many requests are always under way.
+//! A closed loop over any engine, in process and on one thread: so many requests are always under
+//! way.
 
 use anyhow::{Result, bail, ensure};
 use block::{
@@ -33,7 +34,8 @@ pub struct ClosedLoop<E> {
 }
 
 impl<E: Engine> ClosedLoop<E> {
-    /// A loop of [`DEPTH`] requests of so many `bytes`; its writes carry data that no drive compresses.
+    /// A loop of [`DEPTH`] requests of so many `bytes`; its writes carry data that no drive
+    /// compresses.
     pub fn new(engine: E, bytes: u32) -> Self {
         Self::of_depth(engine, bytes, DEPTH)
     }
@@ -46,7 +48,8 @@ impl<E: Engine> ClosedLoop<E> {
         Self { engine, buffers, bytes, depth, done: Vec::with_capacity(depth) }
     }
 
-    /// Has `count` requests answered; `next` says of which place, counted in their length, and what.
+    /// Has `count` requests answered; `next` says of which place, counted in their length, and
+    /// what.
     pub fn run(&mut self, count: u64, next: impl FnMut() -> (u64, Kind)) -> Result<()> {
         self.run_while(|sent| sent < count, next).map(drop)
     }

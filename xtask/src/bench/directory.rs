@@ -1,9 +1,11 @@
-//! `cargo xtask bench directory`: random writes to a managed volume in a file, beside the same writes to a plain file.
+//! `cargo xtask bench directory`: random writes to a managed volume in a file, beside the same
+//! writes to a plain file.
 //!
-//! Both files lie in one directory of a real disk, were written wholly before, and are asked by the same loop in this
-//! process, past the page cache by io_uring: at random over the same span, 4 KiB at depth 32, or by `--kib N` another
-//! size, long ones at depth 8. They take turns, and a turn ends with a flush that counts. What the volume could still take before it has to clean stands beside
-//! each pair: the ratio means little without it.
+//! Both files lie in one directory of a real disk, were written wholly before, and are asked by the
+//! same loop in this process, past the page cache by io_uring: at random over the same span, 4 KiB
+//! at depth 32, or by `--kib N` another size, long ones at depth 8. They take turns, and a turn
+//! ends with a flush that counts. What the volume could still take before it has to clean stands
+//! beside each pair: the ratio means little without it.
 
 use super::{
     child,
@@ -153,7 +155,8 @@ fn clean_pool(volume: &ManagedVolume) -> u64 {
     counters.clean_pool_bytes >> 20
 }
 
-/// Writes for so long: writes a second, the flush included, and this process' processor time for each, ns.
+/// Writes for so long: writes a second, the flush included, and this process' processor time for
+/// each, ns.
 fn turn(worker: &mut ClosedLoop<impl Engine>, seconds: u64, rng: &mut Rng) -> Result<(f64, f64)> {
     child::go_on()?;
     let (start, cpu_ns) = (Instant::now(), processor_ns());

@@ -1,5 +1,5 @@
-//! `cargo xtask bench flash`: what a managed flash volume costs the processor, in process, on a drive of RAM. One
-//! thread, the closed loop of a worker, beside the same loop on the drive alone.
+//! `cargo xtask bench flash`: what a managed flash volume costs the processor, in process, on a
+//! drive of RAM. One thread, the closed loop of a worker, beside the same loop on the drive alone.
 
 use super::{
     closed_loop::{CACHED, ClosedLoop, DEPTH, Kind},
@@ -17,8 +17,8 @@ const DEVICE_BYTES: u64 = 1 << 30;
 const EXPORTED_BYTES: u64 = 512 << 20;
 const BLOCKS: u64 = EXPORTED_BYTES / BLOCK_BYTES;
 
-/// A measurement: its name, what is asked, how often before it is timed and then, and what it should cost on
-/// top of the drive, ns.
+/// A measurement: its name, what is asked, how often before it is timed and then, and what it
+/// should cost on top of the drive, ns.
 struct Row {
     name: &'static str,
     kind: Kind,

@@ -1,8 +1,8 @@
-//! The yardstick: loops written by hand for one purpose each, with nothing that could be left out but
-//! a histogram, without which no latency can be reported.
+//! The yardstick: loops written by hand for one purpose each, with nothing that could be left out
+//! but a histogram, without which no latency can be reported.
 //!
-//! Each runs as a process of its own, as drivelab and fio do, and prints its [`Tally`] as one line of
-//! JSON.
+//! Each runs as a process of its own, as drivelab and fio do, and prints its [`Tally`] as one line
+//! of JSON.
 
 use anyhow::{Context, Result, bail, ensure};
 use io_uring::{IoUring, opcode, types::Fixed};
@@ -81,7 +81,8 @@ fn null(seconds: u64) -> Tally {
     stopwatch.stop(&latencies)
 }
 
-/// Random reads by `pread`, one reading of the counter each: the end of one is the start of the next.
+/// Random reads by `pread`, one reading of the counter each: the end of one is the start of the
+/// next.
 fn pread(seconds: u64, file: &File) -> Result<Tally> {
     let blocks = blocks_of(file)?;
     let buffer = Pages::new(1).all();
@@ -135,7 +136,8 @@ fn uring(seconds: u64, file: &File, depth: usize) -> Result<Tally> {
                 let read = opcode::ReadFixed::new(THE_FILE, page, bytes, slot as u16);
                 let entry = read.offset(offset).build().user_data(slot as u64);
                 issued[slot] = now;
-                // SAFETY: a slot has one read in flight, and its page and the file outlive the ring.
+                // SAFETY: a slot has one read in flight, and its page and the file outlive the
+                // ring.
                 unsafe { submission.push(&entry) }.context("the queue holds depth entries")?;
             }
             drop(submission);

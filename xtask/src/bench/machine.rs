@@ -43,8 +43,9 @@ pub fn load() -> String {
     line("/proc/loadavg")
 }
 
-/// Time that the hypervisor gave to others while this machine wanted to run, all processors together, ms since the
-/// start; `None` where the kernel does not say. It counts in hundredths of a second (USER_HZ in proc(5)).
+/// Time that the hypervisor gave to others while this machine wanted to run, all processors
+/// together, ms since the start; `None` where the kernel does not say. It counts in hundredths of a
+/// second (USER_HZ in proc(5)).
 pub fn stolen_ms() -> Option<u64> {
     let text = fs::read_to_string("/proc/stat").ok()?;
     let all = text.lines().find(|line| line.starts_with("cpu "))?;

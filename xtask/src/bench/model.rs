@@ -1,6 +1,6 @@
-//! `cargo xtask bench model`: how fast a modelled drive is, and what it takes up. One thread, through
-//! `Sim` and the `Engine` trait, in the closed loop of a worker at depth 32. Then a whole method on an array,
-//! through the release binary, as users run it.
+//! `cargo xtask bench model`: how fast a modelled drive is, and what it takes up. One thread,
+//! through `Sim` and the `Engine` trait, in the closed loop of a worker at depth 32. Then a whole
+//! method on an array, through the release binary, as users run it.
 
 use super::{
     build,
@@ -34,8 +34,8 @@ const WRITES: u64 = 3_000_000;
 /// Writes before the first measurement: the drive's buffer is full, and its cleaner at work.
 const WARM_UP: u64 = 200_000;
 
-/// One thing that is measured, what it should be, and what MQSim (C++, the same drive on such a machine)
-/// was seen to do.
+/// One thing that is measured, what it should be, and what MQSim (C++, the same drive on such a
+/// machine) was seen to do.
 struct Figure {
     name: &'static str,
     unit: &'static str,
@@ -86,8 +86,8 @@ const FIGURES: [Figure; 4] = [
     },
 ];
 
-/// What one round saw, in the order and units of [`FIGURES`], and the same by processor time where that
-/// makes sense.
+/// What one round saw, in the order and units of [`FIGURES`], and the same by processor time where
+/// that makes sense.
 struct Round {
     elapsed: [f64; 4],
     processor: [f64; 4],
@@ -131,7 +131,8 @@ pub fn run(arguments: &[String]) -> Result<()> {
 }
 
 impl Figure {
-    /// The ratio is above 1 where the limit is kept: by processor time, since the model asks for one core.
+    /// The ratio is above 1 where the limit is kept: by processor time, since the model asks for
+    /// one core.
     fn print(&self, processor: f64, elapsed: f64) {
         let ratio = |to: f64| match self.better {
             Better::More => processor / to,

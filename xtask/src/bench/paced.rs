@@ -11,8 +11,8 @@ use target::{
     catalog::{Catalog, DriveSettings},
 };
 
-/// Flash that answers in some 100 us and a disk that answers in some 10 ms: waits that are spun through in large
-/// part, and waits that are slept.
+/// Flash that answers in some 100 us and a disk that answers in some 10 ms: waits that are spun
+/// through in large part, and waits that are slept.
 const DRIVES: [&str; 2] = ["intel-x25m-80", "hdd-7200-cmr"];
 const DEPTHS: [u32; 2] = [1, 8];
 const SECONDS: u64 = 5;

@@ -54,8 +54,8 @@ impl Ratio {
     }
 }
 
-/// The 0.975 quantile of Student's t: tables to 30 degrees of freedom, then the expansion of Fisher and
-/// Cornish in 1/df (Abramowitz and Stegun 26.7.5, first two terms).
+/// The 0.975 quantile of Student's t: tables to 30 degrees of freedom, then the expansion of Fisher
+/// and Cornish in 1/df (Abramowitz and Stegun 26.7.5, first two terms).
 fn t_975(degrees: usize) -> f64 {
     const TABLE: [f64; 30] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,

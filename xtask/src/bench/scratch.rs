@@ -49,8 +49,8 @@ impl Drop for Scratch {
     }
 }
 
-/// Writes `bytes` of incompressible data to `path`, anew, in order and past the page cache: as drivelab
-/// fills its scratch files, so that both find the drive in the same state.
+/// Writes `bytes` of incompressible data to `path`, anew, in order and past the page cache: as
+/// drivelab fills its scratch files, so that both find the drive in the same state.
 pub fn write_file(path: &Path, bytes: u64) -> Result<()> {
     const CHUNK_BYTES: usize = 1 << 20;
     const PAGE_BYTES: usize = 4096;

@@ -1,7 +1,8 @@
-//! The search for parameters: one coordinate after the other, in steps that shrink. No derivative, no
-//! chance; the same start gives the same end.
+//! The search for parameters: one coordinate after the other, in steps that shrink. No derivative,
+//! no chance; the same start gives the same end.
 //!
-//! Steps are relative, because times and rates are positive and a percent means the same for all of them.
+//! Steps are relative, because times and rates are positive and a percent means the same for all of
+//! them.
 
 /// How fine the search ends.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -12,8 +13,8 @@ pub struct Grain {
     pub last: f64,
 }
 
-/// Changes `point` coordinate by coordinate until no step of `grain.last` makes `loss` smaller; the loss
-/// there. Coordinates must be positive.
+/// Changes `point` coordinate by coordinate until no step of `grain.last` makes `loss` smaller; the
+/// loss there. Coordinates must be positive.
 pub fn descend(point: &mut [f64], grain: Grain, loss: &mut dyn FnMut(&[f64]) -> f64) -> f64 {
     assert!(point.iter().all(|&value| value > 0.0), "a search among positive numbers");
     let mut best = loss(point);

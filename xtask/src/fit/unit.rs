@@ -13,8 +13,8 @@ pub struct Unit {
     pub sees: &'static [&'static str],
     /// Drives of which every number with `from = "fit"` belongs to it.
     pub drives: &'static [&'static str],
-    /// Numbers of ports and drivers: (file, parameter). Several in one slice are one number that stands in several
-    /// files.
+    /// Numbers of ports and drivers: (file, parameter). Several in one slice are one number that
+    /// stands in several files.
     pub host: &'static [&'static [(&'static str, &'static str)]],
 }
 
@@ -85,8 +85,8 @@ impl fmt::Display for Handle {
 }
 
 impl Unit {
-    /// How many numbers so many cells may fit: one for three of them, never more than twelve. A host's one
-    /// number may rest on a single cell, the latency study's drives have four.
+    /// How many numbers so many cells may fit: one for three of them, never more than twelve. A
+    /// host's one number may rest on a single cell, the latency study's drives have four.
     pub fn numbers_max(&self, cells: usize) -> usize {
         match cells {
             4 => LATENCY_NUMBERS_MAX,

@@ -1,5 +1,5 @@
-//! Write amplification beside the closed form, and beside what was simulated without a format: on a drive that only
-//! counts.
+//! Write amplification beside the closed form, and beside what was simulated without a format: on a
+//! drive that only counts.
 
 use super::Table;
 use anyhow::{Result, ensure};
@@ -25,8 +25,8 @@ const ROUNDS: (u64, u64) = (6, 4);
 /// Looks at the free segments while it counts.
 const SAMPLES: u64 = 64;
 
-/// What was simulated without a format, by (pattern, spare in per cent): one stream, the cleaner's blocks apart by cost
-/// and benefit, SepBIT's classes.
+/// What was simulated without a format, by (pattern, spare in per cent): one stream, the cleaner's
+/// blocks apart by cost and benefit, SepBIT's classes.
 const SIMULATED: [(&str, u32, [f64; 3]); 6] = [
     ("hot_cold:20/80", 10, [5.45, 4.59, 4.22]),
     ("hot_cold:20/80", 28, [2.31, 1.89, 1.77]),
@@ -93,8 +93,8 @@ struct Measured {
     write_amplification: f64,
     /// Headers, pages and padding for each block of data.
     metadata: f64,
-    /// Of the segments that hold data: what is free, waits for a checkpoint or holds the map is not counted as spare,
-    /// nor is an open segment's empty half.
+    /// Of the segments that hold data: what is free, waits for a checkpoint or holds the map is not
+    /// counted as spare, nor is an open segment's empty half.
     spare: f64,
 }
 

@@ -1,4 +1,5 @@
-//! RAID-5 of four and of eight such drives: bursts beside (n-1) single drives, and whether any stripe was partial.
+//! RAID-5 of four and of eight such drives: bursts beside (n-1) single drives, and whether any
+//! stripe was partial.
 
 use super::Table;
 use super::bed::{Bed, MIB};
@@ -11,7 +12,8 @@ use target::catalog::Catalog;
 /// Mapped, as for the single drive in the middle of its table.
 const SPARE: &str = "spare=50%";
 
-/// The members of four and of eight, data members, the driver, and whether there is more of it in the study.
+/// The members of four and of eight, data members, the driver, and whether there is more of it in
+/// the study.
 const STACKS: [(&str, u64, &str); 6] = [
     ("4xmtron-pro-32", 3, "host"),
     ("8xmtron-pro-32", 7, "host"),

@@ -61,8 +61,8 @@ impl Bed {
         self.volume().layout().expect("it is open")
     }
 
-    /// Overwrites random blocks, so many; how many a second, up to the end of a flush: what is in memory or in the
-    /// drive's buffer is not done.
+    /// Overwrites random blocks, so many; how many a second, up to the end of a flush: what is in
+    /// memory or in the drive's buffer is not done.
     pub fn overwrite(&mut self, count: u64, rng: &mut Rng) -> Result<f64> {
         let blocks = self.blocks;
         rate(&mut self.opened, DEPTH, count, |_| random_write(rng, blocks))
@@ -96,7 +96,8 @@ pub fn random_read(rng: &mut Rng, blocks: u64) -> Command {
     read(rng.below(blocks) * BLOCK_BYTES, BLOCK_BYTES)
 }
 
-/// Requests a second of so many, by callers who ask again when they are answered; then a flush, which counts.
+/// Requests a second of so many, by callers who ask again when they are answered; then a flush,
+/// which counts.
 pub fn rate(
     engine: &mut impl Engine,
     depth: usize,

@@ -1,4 +1,5 @@
-//! `cargo xtask flash`: what a managed flash volume does on modelled drives, in tables; docs/flash.md is made of them.
+//! `cargo xtask flash`: what a managed flash volume does on modelled drives, in tables;
+//! docs/flash.md is made of them.
 
 mod amplification;
 mod arrays;
@@ -12,8 +13,8 @@ use std::{env, fs};
 use target::catalog::Catalog;
 
 const PAGE: &str = "docs/flash.md";
-/// Beside this file, what stands around the tables, so that words can change without a build: its head, one text for each part,
-/// and its end.
+/// Beside this file, what stands around the tables, so that words can change without a build: its
+/// head, one text for each part, and its end.
 const TEXTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/flash/text");
 const PARTS: [&str; 6] = ["drive", "scan", "arrays", "sync", "amplification", "skew"];
 
@@ -24,7 +25,8 @@ struct Sizes {
     drive_bytes: Option<u64>,
     /// Of an array's members, and of drives that are read in line.
     member_bytes: u64,
-    /// Of the one that only counts, under skew: references hold for large volumes. Uniform writing needs no more than 512 MiB.
+    /// Of the one that only counts, under skew: references hold for large volumes. Uniform writing
+    /// needs no more than 512 MiB.
     counting_bytes: u64,
 }
 
@@ -32,8 +34,8 @@ const FULL: Sizes = Sizes { drive_bytes: None, member_bytes: 8 << 30, counting_b
 const QUICK: Sizes =
     Sizes { drive_bytes: Some(2 << 30), member_bytes: 1 << 30, counting_bytes: 512 << 20 };
 
-/// Prints the parts that `arguments` name, all of them without a name; with `--write` the page gets them, and keeps what was
-/// not named.
+/// Prints the parts that `arguments` name, all of them without a name; with `--write` the page gets
+/// them, and keeps what was not named.
 pub fn run(arguments: &[String]) -> Result<()> {
     let is_set = |flag: &str| arguments.iter().any(|argument| argument == flag);
     let sizes = if is_set("--quick") { QUICK } else { FULL };

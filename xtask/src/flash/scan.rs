@@ -25,7 +25,8 @@ pub fn run(catalog: &Catalog, bytes: u64) -> Result<String> {
         let mut bare = open(catalog, drive)?;
         linear(&mut bare, write, half)?;
         let in_line = linear(&mut bare, read, part)?;
-        // Few: they take minutes each thousand on a drive that merges, and a block in place stays in place.
+        // Few: they take minutes each thousand on a drive that merges, and a block in place stays
+        // in place.
         let mut rng = Rng::new(1, 1);
         rate(&mut bare, DEPTH, part / BLOCK_BYTES / 16, |_| {
             random_write(&mut rng, part / BLOCK_BYTES)

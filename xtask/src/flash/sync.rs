@@ -1,5 +1,6 @@
-//! One flush for each 4 KiB write, as a database's log asks for: how many a second, and what they cost the drives;
-//! at a unit of 4 KiB, and on stripes of 192 KiB with the synchronous ring and without.
+//! One flush for each 4 KiB write, as a database's log asks for: how many a second, and what they
+//! cost the drives; at a unit of 4 KiB, and on stripes of 192 KiB with the synchronous ring and
+//! without.
 
 use super::Table;
 use anyhow::{Result, ensure};
@@ -9,8 +10,8 @@ use block::{
 };
 use target::{catalog::Catalog, stack};
 
-/// One whose random writes cost a read-modify-erase cycle, one with a page map, one that loses no acknowledged write, a
-/// disk.
+/// One whose random writes cost a read-modify-erase cycle, one with a page map, one that loses no
+/// acknowledged write, a disk.
 const DRIVES: [&str; 4] = ["mtron-pro-32", "sata-tlc", "nvme-plp", "generic-15k-sas-hdd"];
 /// What stands on it, in the table's words.
 const STACKS: [(&str, &str); 5] = [

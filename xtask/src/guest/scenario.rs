@@ -14,8 +14,8 @@ pub struct Scenario {
     /// What is done before; it must succeed.
     pub prepare: &'static str,
     pub command: &'static str,
-    /// Not empty: `command` ends with `power_off`, which switches the guest off there and then, and this
-    /// is what is done in the next boot, with the same drives. All that was in memory is gone.
+    /// Not empty: `command` ends with `power_off`, which switches the guest off there and then, and
+    /// this is what is done in the next boot, with the same drives. All that was in memory is gone.
     pub again: &'static str,
     /// The exit code of the command, or of what is done again.
     pub exit: i32,

@@ -85,7 +85,8 @@ pub struct AdviseArguments {
     #[arg(long, value_name = "YEARS", value_parser = years, default_value = "2", help_heading = "What to know")]
     pub price_age: f64,
 
-    /// The day of the question, such as 2026-11-23, which prices are old or young by [default: today]
+    /// The day of the question, such as 2026-11-23, which prices are old or young by [default:
+    /// today]
     #[arg(long, value_name = "DATE", value_parser = day, help_heading = "What to know")]
     pub as_of: Option<PriceDate>,
 

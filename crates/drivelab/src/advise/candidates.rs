@@ -67,7 +67,8 @@ pub struct Array {
 }
 
 impl Array {
-    /// Numbers of drives, at most its own and at least its own, between which an array's rates are taken to go straight.
+    /// Numbers of drives, at most its own and at least its own, between which an array's rates are
+    /// taken to go straight.
     pub fn between(self) -> [u16; 2] {
         let anchors: &[u16] = match self.level {
             "raid5" => &[3, 5, 8],
@@ -132,8 +133,8 @@ impl Field {
         Ok(field)
     }
 
-    /// A drive, every array of it, and a managed volume on each; of a drive that nobody can buy at a price known today
-    /// only the fewest that hold what must find room.
+    /// A drive, every array of it, and a managed volume on each; of a drive that nobody can buy at
+    /// a price known today only the fewest that hold what must find room.
     fn put_drive(&mut self, drive: &DriveEntry, question: &Question) {
         let price = price_of(drive, question);
         let is_to_buy = question.purpose(&price) == Purpose::Buy;
@@ -211,7 +212,8 @@ impl Field {
         Ok(())
     }
 
-    /// Keeps it, if price and room allow it. A stack that was named beside its drive is there already.
+    /// Keeps it, if price and room allow it. A stack that was named beside its drive is there
+    /// already.
     fn put(&mut self, candidate: Candidate, question: &Question) {
         let is_there = self.candidates.iter().any(|known| known.name == candidate.name)
             || self.refused.iter().any(|(known, ..)| *known == candidate.name);
@@ -305,7 +307,8 @@ fn spare_drives(level: &str, count: u16) -> u32 {
     }
 }
 
-/// The spare that leaves the capacity asked for, in thousandths; none where nothing is left to spare.
+/// The spare that leaves the capacity asked for, in thousandths; none where nothing is left to
+/// spare.
 fn spare_per_mille(base_bytes: u64, capacity_bytes: Option<u64>) -> Option<u32> {
     let Some(wanted) = capacity_bytes else { return Some(SPARE_PER_MILLE) };
     let spare = 1000.0 * (1.0 - wanted as f64 / base_bytes as f64);

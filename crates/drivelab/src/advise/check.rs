@@ -1,7 +1,8 @@
-//! The first of a ranking are run as they stand: an array as that array, a managed volume as a managed volume.
+//! The first of a ranking are run as they stand: an array as that array, a managed volume as a
+//! managed volume.
 //!
-//! What was computed for a managed volume and interpolated for an array may be far off, so that a check may move a place
-//! down: then the next ones are run, until the first were all checked.
+//! What was computed for a managed volume and interpolated for an array may be far off, so that a
+//! check may move a place down: then the next ones are run, until the first were all checked.
 
 use super::{
     candidates::{Candidate, Source},

@@ -89,8 +89,8 @@ impl Base {
     }
 }
 
-/// The stacks that are modelled for a candidate: its own; or, where drives take long to model, two arrays between which its
-/// own lies.
+/// The stacks that are modelled for a candidate: its own; or, where drives take long to model, two
+/// arrays between which its own lies.
 fn modelled(candidate: &Candidate, catalog: &Catalog) -> Vec<Stack> {
     let Source::Modelled { base, array, .. } = &candidate.source else { return Vec::new() };
     let drive = &base.members[0].drive.name;
@@ -105,7 +105,8 @@ fn modelled(candidate: &Candidate, catalog: &Catalog) -> Vec<Stack> {
     }
 }
 
-/// All candidates, or for some why there is none; `progress` hears how many stacks of how many are done.
+/// All candidates, or for some why there is none; `progress` hears how many stacks of how many are
+/// done.
 pub fn answer(
     candidates: &[Candidate],
     catalog: &Catalog,
@@ -293,7 +294,8 @@ impl Modelled<'_> {
         }))
     }
 
-    /// All drives together: as many times what the weakest is rated for. `sent` bytes reach them for each of the host's.
+    /// All drives together: as many times what the weakest is rated for. `sent` bytes reach them
+    /// for each of the host's.
     fn endurance(
         &self,
         sent: f64,

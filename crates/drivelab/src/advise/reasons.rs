@@ -16,10 +16,11 @@ use study::{
 };
 use target::catalog::DriveEntry;
 
-/// What the models err by: between 1 and 9 % on average in what they were not fitted on (docs/accuracy.md). Costs that
-/// are closer are not told apart.
+/// What the models err by: between 1 and 9 % on average in what they were not fitted on
+/// (docs/accuracy.md). Costs that are closer are not told apart.
 const MODEL_ERROR: f64 = 0.1;
-/// A check that is further off than this, as a share of what was computed, is no rounding (docs/advice.md).
+/// A check that is further off than this, as a share of what was computed, is no rounding
+/// (docs/advice.md).
 const CHECK_OFF: f64 = 0.2;
 
 /// Why the first is first.

@@ -54,8 +54,8 @@ pub fn candidates(
     subjects.iter().map(|subject| candidate(word, subject, catalog, question)).collect()
 }
 
-/// A price that the record keeps is of the day of the run; that of a model's drives is as old as the oldest in the
-/// catalog.
+/// A price that the record keeps is of the day of the run; that of a model's drives is as old as
+/// the oldest in the catalog.
 fn asked(subject: &Subject<'_>, catalog: &Catalog) -> Asked {
     let target = &subject.record.targets[subject.target];
     let date = match &target.price {

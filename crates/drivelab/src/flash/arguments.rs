@@ -59,7 +59,8 @@ pub enum FlashVerb {
     Create(CreateArguments),
     /// Say how a volume stands: fill, clean pool, write amplification, wear, errors; writes nothing
     Status(StatusArguments),
-    /// Verify everything that is alive against its checksums; writes nothing, exit code 1 on findings
+    /// Verify everything that is alive against its checksums; writes nothing, exit code 1 on
+    /// findings
     Check(CheckArguments),
     #[command(about = "Copy out what is readable of a damaged volume", long_about = RESCUE_ABOUT)]
     Rescue(RescueArguments),
@@ -130,7 +131,8 @@ pub struct CreateArguments {
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "Layout")]
     pub ring: Option<u64>,
 
-    /// When checksums are looked at: at every `read` (2 GiB of memory a TiB), or at `cleaning` and check (1 GiB)
+    /// When checksums are looked at: at every `read` (2 GiB of memory a TiB), or at `cleaning` and
+    /// check (1 GiB)
     #[arg(long, value_name = "WORD", value_parser = ["read", "cleaning"], default_value = "read",
           hide_possible_values = true, help_heading = "Layout")]
     pub checksums: String,
@@ -249,7 +251,8 @@ pub struct PredictArguments {
     #[arg(long, value_name = "PERCENT,...", value_delimiter = ',', value_parser = per_mille, requires = "measure")]
     pub fill: Vec<u32>,
 
-    /// Which blocks are overwritten where it is measured: `uniform`, `20/80` (20 % take 80 % of the writes), `zipf:0.99`
+    /// Which blocks are overwritten where it is measured: `uniform`, `20/80` (20 % take 80 % of the
+    /// writes), `zipf:0.99`
     #[arg(long, value_name = "SKEW", value_parser = skew, default_value = "uniform", requires = "measure")]
     pub skew: Pattern,
 

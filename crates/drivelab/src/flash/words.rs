@@ -51,7 +51,8 @@ pub fn layout(layout: &Layout) -> String {
     text
 }
 
-/// What random writes will have of the drive's linear write rate, by fill: a table of ten lines and a bar each.
+/// What random writes will have of the drive's linear write rate, by fill: a table of ten lines and
+/// a bar each.
 pub fn curve(layout: &Layout) -> String {
     let mut text =
         String::from("  mapped  of the drive  write amplification  of the linear rate\n");

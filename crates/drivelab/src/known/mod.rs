@@ -1,4 +1,5 @@
-//! What the user or the catalog knows beside a record: prices, data sheets, and what counts as a finding.
+//! What the user or the catalog knows beside a record: prices, data sheets, and what counts as a
+//! finding.
 //!
 //! ```text
 //!   --price RUN=129EUR   prices.rs     a price for each target

@@ -1,12 +1,13 @@
-//! Prices: as the user gives them, as the record keeps them, or as the catalog prints them for modelled drives.
+//! Prices: as the user gives them, as the record keeps them, or as the catalog prints them for
+//! modelled drives.
 
 use super::{Named, places};
 use anyhow::{Context, Result, bail, ensure};
 use record::{Money, TargetInfo, TargetKind};
 use target::catalog::{Catalog, PriceDate};
 
-/// For each record the price of each target, where there is one. `given` are `129EUR` or `NAME=129EUR`, NAME a run as on
-/// the command line, its id, or a target.
+/// For each record the price of each target, where there is one. `given` are `129EUR` or
+/// `NAME=129EUR`, NAME a run as on the command line, its id, or a target.
 pub fn of(named: &[Named<'_>], given: &[String]) -> Result<Vec<Vec<Option<Money>>>> {
     let is_model =
         |run: &Named<'_>| run.targets.iter().any(|target| target.kind == TargetKind::Model);

@@ -19,8 +19,8 @@ use target::catalog::{Catalog, DriveEntry};
 /// The word for the figures that the catalog has of what was measured.
 const CATALOG: &str = "catalog";
 
-/// For each record the data sheet of each target, where there is one. `given` are `FILE`, a catalog's drive or `catalog`,
-/// with `NAME=` in front for one run or target alone.
+/// For each record the data sheet of each target, where there is one. `given` are `FILE`, a
+/// catalog's drive or `catalog`, with `NAME=` in front for one run or target alone.
 pub fn of(named: &[Named<'_>], given: &[OsString]) -> Result<Vec<Vec<Option<Specification>>>> {
     let mut sheets: Vec<Vec<Option<Specification>>> =
         named.iter().map(|run| vec![None; run.targets.len()]).collect();
@@ -109,7 +109,8 @@ fn of_drive(drive: &DriveEntry) -> Result<Specification> {
     })
 }
 
-/// The catalog's drive that lies under a target: by the name in a STACK, or the model that a drive gives.
+/// The catalog's drive that lies under a target: by the name in a STACK, or the model that a drive
+/// gives.
 fn drive_of<'c>(target: &TargetInfo, catalog: &'c Catalog) -> Result<&'c DriveEntry> {
     let drives = runs::drives(target);
     let [only] = &drives[..] else {

@@ -1,4 +1,5 @@
-//! A file system, or a device, in the state that use leaves it in: filled, churned, filled again to the wanted share.
+//! A file system, or a device, in the state that use leaves it in: filled, churned, filled again to
+//! the wanted share.
 
 use super::ground::Attached;
 use anyhow::{Context, Result, bail};
@@ -13,7 +14,8 @@ use std::{
 
 /// Pieces that a device is written in.
 const PIECE_BYTES: usize = 1 << 20;
-/// Files that a file system is filled with: few enough to be made quickly, enough to leave gaps everywhere.
+/// Files that a file system is filled with: few enough to be made quickly, enough to leave gaps
+/// everywhere.
 const FILES: u64 = 256;
 /// How full the file system is while it is churned; a file system that is really full refuses.
 const CHURN_FULL_PERCENT: u64 = 95;
@@ -21,7 +23,8 @@ const CHURN_FULL_PERCENT: u64 = 95;
 /// How full a configuration is when it is measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Filling {
-    /// Of the file system's size; the tested area is part of it. 0: fresh, with nothing but that area.
+    /// Of the file system's size; the tested area is part of it. 0: fresh, with nothing but that
+    /// area.
     pub percent: u32,
     /// What the method will write there, bytes.
     pub area_bytes: u64,
@@ -29,8 +32,9 @@ pub struct Filling {
     pub seed: u64,
 }
 
-/// Fills the file system at `at`, so that it is full to the wanted share once the tested area is there, too. On the way it is
-/// filled to 95 %, and half of its files are deleted in random order and written again, so that free space is old space.
+/// Fills the file system at `at`, so that it is full to the wanted share once the tested area is
+/// there, too. On the way it is filled to 95 %, and half of its files are deleted in random order
+/// and written again, so that free space is old space.
 pub fn file_system(at: &Path, filling: Filling, stop: &AtomicBool) -> Result<()> {
     if filling.percent == 0 {
         return Ok(());

@@ -135,11 +135,13 @@ pub struct MatrixArguments {
     #[arg(long, value_name = "N", help_heading = "What to run")]
     pub seed: Option<u64>,
 
-    /// Let everything on the device with this serial be lost; `drivelab devices` has the word of each
+    /// Let everything on the device with this serial be lost; `drivelab devices` has the word of
+    /// each
     #[arg(long, value_name = "SERIAL", help_heading = "Safety")]
     pub destroy: Vec<OsString>,
 
-    /// What a request that fails ends: the whole matrix, its cell, or nothing: then failures are counted
+    /// What a request that fails ends: the whole matrix, its cell, or nothing: then failures are
+    /// counted
     #[arg(long, value_name = "WHAT", value_parser = OnError::NAMES, help_heading = "Safety")]
     pub on_error: Option<String>,
 

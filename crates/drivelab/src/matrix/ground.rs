@@ -1,5 +1,5 @@
-//! What the configurations are put on: a loop device over a scratch file, a block device, or a model behind NBD, FUSE and a loop
-//! device, which is started anew for each configuration.
+//! What the configurations are put on: a loop device over a scratch file, a block device, or a
+//! model behind NBD, FUSE and a loop device, which is started anew for each configuration.
 
 use anyhow::{Context, Result, anyhow, bail};
 use block::display_bytes;
@@ -109,7 +109,8 @@ impl Ground {
         }
     }
 
-    /// Where the drive's own write cache stands, as the drive says; `None` where there is none to ask.
+    /// Where the drive's own write cache stands, as the drive says; `None` where there is none to
+    /// ask.
     fn cache(&self) -> Option<Result<WriteCache, HostError>> {
         let Self::Device { device, .. } = self else { return None };
         Some(Switch::find(device.path(), &Roots::default()).map(|(_, cache)| cache))
@@ -203,7 +204,8 @@ impl Ground {
         }
     }
 
-    /// What is known of the drive under a configuration: a model says whether its write cache is volatile.
+    /// What is known of the drive under a configuration: a model says whether its write cache is
+    /// volatile.
     pub fn machine(&self, configuration: &Configuration) -> Machine {
         let volatile_cache = match self {
             Self::Model { text } => is_volatile(text, configuration.level(Axis::WriteCache)).ok(),
@@ -307,7 +309,8 @@ impl Ground {
         }
     }
 
-    /// A device that answers at once, by the same path: what the path itself costs. `None` where there is no such path.
+    /// A device that answers at once, by the same path: what the path itself costs. `None` where
+    /// there is no such path.
     pub fn floor(&self, ledger: &mut Ledger, base: &Path, bytes: u64) -> Result<Option<Attached>> {
         match self {
             Self::Model { .. } => serve(ledger, base, &format!("memory:{bytes}")).map(Some),
@@ -315,7 +318,8 @@ impl Ground {
         }
     }
 
-    /// Takes the last file system off a device that stays, so that the guard finds it as empty as before.
+    /// Takes the last file system off a device that stays, so that the guard finds it as empty as
+    /// before.
     pub fn clear(&self, ledger: &mut Ledger) -> Result<()> {
         let Self::Device { device, .. } = self else { return Ok(()) };
         device.check(&Roots::default())?;

@@ -67,7 +67,8 @@ use watch::{Voice, Watch};
 
 /// Of a file system's size, what a tested area may take: the rest is for its own books.
 const USABLE_PERCENT: u64 = 85;
-/// Bytes of an ext file system for each inode, as mke2fs.conf(5) has it by default; others make inodes as they need them.
+/// Bytes of an ext file system for each inode, as mke2fs.conf(5) has it by default; others make
+/// inodes as they need them.
 const BYTES_PER_INODE: u64 = 16 << 10;
 /// A path that is not so many times as fast as a cell has its part in the cell's rate.
 const FLOOR_FACTOR: f64 = 5.0;
@@ -85,7 +86,8 @@ pub fn matrix(arguments: &MatrixArguments) -> Result<ExitCode> {
 
 /// A matrix that has ended, by its plan or by the user; its records are in the store.
 pub struct Measured {
-    /// One a method; a cell's target is its configuration, whose levels are among the cell's coordinates.
+    /// One a method; a cell's target is its configuration, whose levels are among the cell's
+    /// coordinates.
     pub records: Vec<Record>,
     /// Where it took place, in words.
     pub ground: String,
@@ -282,7 +284,8 @@ fn orders(arguments: &MatrixArguments, seed: u64) -> Result<Vec<Order>> {
     Ok(orders)
 }
 
-/// How fast the path itself is, where there is one: operations a second of one cell with nothing behind it.
+/// How fast the path itself is, where there is one: operations a second of one cell with nothing
+/// behind it.
 pub struct Floor {
     /// Under which file system.
     pub fs: String,
@@ -442,7 +445,8 @@ impl<'a> Bench<'a> {
         self.cut_power()
     }
 
-    /// Holds the class of every configuration against what a power cut leaves; how full it is makes no difference.
+    /// Holds the class of every configuration against what a power cut leaves; how full it is makes
+    /// no difference.
     fn cut_power(&mut self) -> Result<()> {
         if !cuts_power(self.ground, self.arguments) {
             return Ok(());
@@ -491,8 +495,8 @@ impl<'a> Bench<'a> {
         measured.map_err(said).and(cleared)
     }
 
-    /// Goes on without a turn that the drive's errors ended, such as making its file system, if that is
-    /// wished for and the drive is there.
+    /// Goes on without a turn that the drive's errors ended, such as making its file system, if
+    /// that is wished for and the drive is there.
     fn without(&mut self, target: usize, pass: u32, error: anyhow::Error) -> Result<()> {
         let is_runs = error.downcast_ref::<RunError>().is_some();
         let goes_on = self.plans.iter().all(|plan| plan.on_error != OnError::Stop);
@@ -744,7 +748,8 @@ fn offer_under(configuration: &Configuration, device: &Offer) -> Offer {
     Offer { files_max, ..device.clone() }
 }
 
-/// What of the device the tested area may take. Where there are old files, they are at least half of what there is.
+/// What of the device the tested area may take. Where there are old files, they are at least half
+/// of what there is.
 fn usable_percent(configurations: &[Configuration]) -> u64 {
     let filled = configurations.iter().map(fill_percent).filter(|percent| *percent > 0).min();
     filled.map_or(USABLE_PERCENT, |least| USABLE_PERCENT.min(u64::from(least) / 2))

@@ -395,7 +395,8 @@ fn goal(cell: &Cell) -> Goal {
     }
 }
 
-/// What the other settings do where the file system is so full: their average over all levels of fill says it of none.
+/// What the other settings do where the file system is so full: their average over all levels of
+/// fill says it of none.
 fn effects_by_fill(varied: &[Axis], across: &Across<'_>) -> Option<Table> {
     let others: Vec<Axis> = varied.iter().copied().filter(|axis| *axis != Axis::Fill).collect();
     if others.is_empty() || others.len() == varied.len() {
@@ -420,8 +421,8 @@ fn effects_by_fill(varied: &[Axis], across: &Across<'_>) -> Option<Table> {
     Some(Table { title: format!("The same, by fill: {}", across.name), rows, columns })
 }
 
-/// `write-cache | off | on | latency 2.9 x lower | 2.7 | 3.1 | ...`: all in the unit of the words, so that below 1 it is the
-/// other way.
+/// `write-cache | off | on | latency 2.9 x lower | 2.7 | 3.1 | ...`: all in the unit of the words,
+/// so that below 1 it is the other way.
 fn effect_row(effect: &Effect, goal: Goal) -> Vec<Entry> {
     let factor = |ratio: f64| if effect.ratio >= 1.0 { ratio } else { 1.0 / ratio };
     let factors = |[low, high]: [f64; 2]| -> [String; 2] {

@@ -115,7 +115,8 @@ fn wiping(device: &Path) -> [Program; 2] {
     let device = device.display().to_string();
     [
         Program::new(["wipefs", "--all", "--quiet", &device]),
-        // Without --force it opens the device exclusively: what somebody has mounted meanwhile is left alone.
+        // Without --force it opens the device exclusively: what somebody has mounted meanwhile is
+        // left alone.
         Program::new(["blkdiscard", &device]),
     ]
 }
@@ -143,7 +144,8 @@ fn formatting(configuration: &Configuration, device: &Path) -> Option<Program> {
     Some(Program::new(words))
 }
 
-/// What mounts the configuration's file system anew, logging through `say`; nothing for a raw device.
+/// What mounts the configuration's file system anew, logging through `say`; nothing for a raw
+/// device.
 pub fn remount(
     configuration: &Configuration,
     attached: &Attached,

@@ -1,4 +1,5 @@
-//! What a matrix says while it runs: a bar over all turns, a line a cell, each step as it would be typed.
+//! What a matrix says while it runs: a bar over all turns, a line a cell, each step as it would be
+//! typed.
 
 use crate::progress::{self, Names, Talk};
 use indicatif::ProgressBar;

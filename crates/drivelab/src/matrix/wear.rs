@@ -8,7 +8,8 @@ use lab::plan::Plan;
 use report::number::counted;
 use study::matrix::Configuration;
 
-/// Half of a file system's files are written again before it is filled: filling one writes its size and half of that.
+/// Half of a file system's files are written again before it is filled: filling one writes its size
+/// and half of that.
 const CHURN_FACTOR: f64 = 1.5;
 
 /// Most bytes that all turns of a matrix write. `device_bytes` is the size of what the
@@ -84,7 +85,8 @@ mod tests {
         axes.add(Axis::Fill, "0,90").expect("levels");
         let all = axes.configurations();
         assert_eq!(all.len(), 4);
-        // Four times the method; in each of two rounds 0.9 of the raw device and 1.5 of the file system.
+        // Four times the method; in each of two rounds 0.9 of the raw device and 1.5 of the file
+        // system.
         assert_eq!(written(&all, 100, 1000, 2), 4 * 100 + 2 * (900 + 1500));
     }
 }

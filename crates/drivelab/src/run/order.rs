@@ -246,7 +246,8 @@ pub fn grade_name(grade: Grade) -> &'static str {
     }
 }
 
-/// Bits that differ from run to run, for ids and for seeds that nobody chose: the time and the process.
+/// Bits that differ from run to run, for ids and for seeds that nobody chose: the time and the
+/// process.
 pub fn entropy() -> u64 {
     let now = jiff::Timestamp::now().as_nanosecond() as u64;
     Rng::new(now, u64::from(std::process::id())).next()

@@ -1,5 +1,5 @@
-//! What the way to a client adds to a request: the round trip of one whose drive takes a known time,
-//! over a socket of the same kind.
+//! What the way to a client adds to a request: the round trip of one whose drive takes a known
+//! time, over a socket of the same kind.
 
 use anyhow::{Context, Result};
 use block::{Drive, Engine};
@@ -14,8 +14,8 @@ use std::{
 };
 use target::serve::floor::{BLOCK_BYTES, always_after};
 
-/// After so long the drive behind it answers, as a flash drive does: it has been slept meanwhile, on
-/// either side.
+/// After so long the drive behind it answers, as a flash drive does: it has been slept meanwhile,
+/// on either side.
 const ANSWER_NS: u64 = 100_000;
 /// Requests that are timed, and those before that are not.
 const REQUESTS: u32 = 1000;

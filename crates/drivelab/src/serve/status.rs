@@ -95,7 +95,8 @@ fn rates(before: &Traffic, now: &Traffic, seconds: f64) -> String {
     )
 }
 
-/// What decides how fast a managed volume goes on: its clean pool, and what it writes for each byte.
+/// What decides how fast a managed volume goes on: its clean pool, and what it writes for each
+/// byte.
 fn gauge(standing: &ManagedFlash) -> String {
     let free = 100.0 * standing.free_segments as f64 / standing.segments as f64;
     match standing.write_amplification {

@@ -47,8 +47,8 @@ pub struct StudyArguments {
     #[arg(long, value_name = "ID", requires = "name", conflicts_with = "claims")]
     pub table: Option<String>,
 
-    /// What the study claims, each claim with a verdict computed from its own figures or, where it gives none, from a
-    /// model
+    /// What the study claims, each claim with a verdict computed from its own figures or, where it
+    /// gives none, from a model
     #[arg(long, requires = "name")]
     pub claims: bool,
 
@@ -110,7 +110,8 @@ pub struct StudyArguments {
     #[arg(long, value_name = "SERIAL", requires = "yours", help_heading = "On a target of yours")]
     pub destroy: Vec<OsString>,
 
-    /// What a request that fails ends: the whole run, its cell, or nothing: then failures are counted
+    /// What a request that fails ends: the whole run, its cell, or nothing: then failures are
+    /// counted
     #[arg(long, value_name = "WHAT", value_parser = OnError::NAMES, requires = "yours",
           help_heading = "On a target of yours")]
     pub on_error: Option<String>,

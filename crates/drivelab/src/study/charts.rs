@@ -210,8 +210,8 @@ impl Drawing<'_> {
         of.iter().map(|key| self.dossier.cells[at].at.get(key).cloned()).collect()
     }
 
-    /// The values of these coordinates, by the first of them, then the next: sizes and counts ascending, others in the
-    /// order in which they first come.
+    /// The values of these coordinates, by the first of them, then the next: sizes and counts
+    /// ascending, others in the order in which they first come.
     fn distinct(&self, of: &[String]) -> Vec<Keys> {
         let mut seen: Vec<Keys> = Vec::new();
         for at in self.cells {

@@ -47,8 +47,8 @@ pub fn cells(dossier: &Dossier, models: &Models) -> Vec<Value> {
     rows
 }
 
-/// The user's values, each at the coordinates under which it was measured; the text is the run that has it, none where it was
-/// derived.
+/// The user's values, each at the coordinates under which it was measured; the text is the run that
+/// has it, none where it was derived.
 pub fn yours(dossier: &Dossier, measured: &Measured) -> Vec<Value> {
     let parts = &measured.parts;
     let run = |value: &study::yours::Value| {

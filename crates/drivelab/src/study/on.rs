@@ -1,4 +1,5 @@
-//! A study's methods on a target of the user's, through the same machinery as `drivelab run` and `drivelab matrix`.
+//! A study's methods on a target of the user's, through the same machinery as `drivelab run` and
+//! `drivelab matrix`.
 //!
 //! ```text
 //!   [[on]] method, settings -> Order: a directory, a file: run's arguments

@@ -37,7 +37,8 @@ pub struct Line {
     pub paint: Paint,
 }
 
-/// The tables that the study printed or that models fill; not those of other studies, nor those that only a user's run fills.
+/// The tables that the study printed or that models fill; not those of other studies, nor those
+/// that only a user's run fills.
 pub fn shown(dossier: &Dossier) -> impl Iterator<Item = &TableFile> {
     let own = dossier.file.tables.iter().filter(|table| table.of.is_none());
     own.filter(|table| dossier.of_table(&table.id).next().is_some())

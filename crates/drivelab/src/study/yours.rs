@@ -1,5 +1,5 @@
-//! What the user measured of a study: tables with the user's column beside the published drives, claims judged on it, for the
-//! terminal and for a page.
+//! What the user measured of a study: tables with the user's column beside the published drives,
+//! claims judged on it, for the terminal and for a page.
 
 use super::{
     claims,
@@ -199,7 +199,8 @@ pub fn document(dossier: &Dossier, measured: &Measured) -> Document {
     }
 }
 
-/// One for each metric of what was measured beside printed tables, of what follows from it in others, and of the user's own tables.
+/// One for each metric of what was measured beside printed tables, of what follows from it in
+/// others, and of the user's own tables.
 fn tables(dossier: &Dossier, parts: &[Part], yours: &Yours) -> Vec<Table> {
     let mut groups: Vec<Vec<&TableFile>> = Vec::new();
     let measured = |table: &TableFile| {
@@ -302,7 +303,8 @@ fn beside_printed(
     };
     let printed_fs: Vec<&str> = cells.iter().filter_map(|cell| cell.coordinate("fs")).collect();
     let line = |row: &Row| {
-        // Of several readings that fit a printed row the first: the others differ in what the study does not tell of.
+        // Of several readings that fit a printed row the first: the others differ in what the study
+        // does not tell of.
         let value = values.iter().find(|value| stands(value, row));
         let mut line = vec![Entry::text(&named(dossier, row, &printed_fs))];
         let texts = value.map_or(["-".to_owned(), String::new(), String::new()], |value| {
@@ -377,7 +379,8 @@ fn flags(value: &Value, common: &[Flag]) -> String {
     own.map(|flag| flag.name().replace('_', " ")).collect::<Vec<_>>().join(", ")
 }
 
-/// Rows by what was done, columns by file system and options: what the study drew and did not print.
+/// Rows by what was done, columns by file system and options: what the study drew and did not
+/// print.
 fn by_configuration(
     dossier: &Dossier,
     table: &TableFile,

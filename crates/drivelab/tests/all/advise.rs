@@ -1,4 +1,5 @@
-//! What to buy: rankings that repeat, that agree with the model when it is asked directly, and what is wrong with a question.
+//! What to buy: rankings that repeat, that agree with the model when it is asked directly, and what
+//! is wrong with a question.
 
 use crate::common;
 
@@ -34,8 +35,8 @@ fn number(place: &Value, key: &str) -> f64 {
     place[key].as_f64().unwrap_or_else(|| panic!("no {key}: {place:#}"))
 }
 
-/// What was run as it stands costs its price over the rate that it then had, the others over the rate that is computed; and
-/// what was not run comes after what was.
+/// What was run as it stands costs its price over the rate that it then had, the others over the
+/// rate that is computed; and what was not run comes after what was.
 #[test]
 fn every_cost_is_the_price_over_the_rate_of_the_mix_and_the_least_comes_first() {
     let answer = answer(&["mtron-mobi-32", "sata-750"]);
@@ -78,8 +79,9 @@ fn the_same_question_gets_the_same_answer() {
     assert!(one.lines().all(|line| line.chars().count() <= 80), "{one}");
 }
 
-/// The modelled mix, run as anybody would run it, on drives of full size: what advise computed of two rates of small ones lies
-/// within 20 % of it (docs/advice.md), and what it found by running the mix itself within 5 %.
+/// The modelled mix, run as anybody would run it, on drives of full size: what advise computed of
+/// two rates of small ones lies within 20 % of it (docs/advice.md), and what it found by running
+/// the mix itself within 5 %.
 #[test]
 fn what_is_promised_is_what_the_model_does_when_it_is_asked_directly() {
     let bench = Bench::new();
@@ -101,8 +103,8 @@ fn what_is_promised_is_what_the_model_does_when_it_is_asked_directly() {
     }
 }
 
-/// 16 GB x 100,000 cycles = 1.6e15 bytes; 8 KiB at random erase a unit of 1 MiB or more each. In line, through a managed
-/// volume, they last.
+/// 16 GB x 100,000 cycles = 1.6e15 bytes; 8 KiB at random erase a unit of 1 MiB or more each. In
+/// line, through a managed volume, they last.
 #[test]
 fn what_would_be_worn_out_is_left_out_with_its_years() {
     let words = ["--writes-per-day", "100GB", "--capacity", "8GB", "mtron-mobi-16", "sata-750"];
@@ -121,8 +123,8 @@ fn what_would_be_worn_out_is_left_out_with_its_years() {
     assert_eq!((&disk["wears"], &disk["years"]), (&false.into(), &Value::Null));
 }
 
-/// Without a word about prices `advise` once recommended drives of 2008 at what they cost in 2008, before any that can be bought.
-/// They may be looked at; nobody can buy them.
+/// Without a word about prices `advise` once recommended drives of 2008 at what they cost in 2008,
+/// before any that can be bought. They may be looked at; nobody can buy them.
 #[test]
 fn a_drive_of_2008_at_its_price_of_2008_is_shown_and_not_recommended() {
     let question = ["advise", "--read", "70", "--block", "8K", "--budget", "1000USD", "--as-of"];
@@ -152,8 +154,9 @@ fn a_drive_of_2008_at_its_price_of_2008_is_shown_and_not_recommended() {
     assert_eq!(named(&given, "ranked", "sata-750")["price"], 20.0);
 }
 
-/// A managed volume once came first, checked by its bare drive, whose own check was 32 % off, or by nothing: what was
-/// computed for it was never run. Now the first three are run as they stand, and those that were not come after them.
+/// A managed volume once came first, checked by its bare drive, whose own check was 32 % off, or by
+/// nothing: what was computed for it was never run. Now the first three are run as they stand, and
+/// those that were not come after them.
 #[test]
 fn the_first_three_are_run_as_they_stand() {
     let volume = "nvme-tlc/flash:spare=50%";

@@ -1,4 +1,5 @@
-//! Words that cannot be meant get one sentence with the cure, exit code 2, and leave nothing behind.
+//! Words that cannot be meant get one sentence with the cure, exit code 2, and leave nothing
+//! behind.
 
 use crate::common;
 

@@ -1,4 +1,5 @@
-//! Buffered I/O end to end: what a rate is the rate of, what IOzone's columns do to a file, and what is refused.
+//! Buffered I/O end to end: what a rate is the rate of, what IOzone's columns do to a file, and
+//! what is refused.
 
 use crate::common;
 
@@ -74,7 +75,8 @@ fn residency_decides_what_each_rate_is_the_rate_of() {
     }
 }
 
-/// What is asked to leave need not go: a file in memory has no other place. The look afterwards notices.
+/// What is asked to leave need not go: a file in memory has no other place. The look afterwards
+/// notices.
 #[test]
 fn a_drop_that_drops_nothing_is_seen() {
     let shm = Path::new("/dev/shm");
@@ -87,8 +89,8 @@ fn a_drop_that_drops_nothing_is_seen() {
     assert!(flags(cell(&record, "read-dropped")).contains(&"cache_served"));
 }
 
-/// A file system whose page cache is 64 MiB, modelled: what fits is read again from memory, what does not from the disk,
-/// and in between lies a mixture.
+/// A file system whose page cache is 64 MiB, modelled: what fits is read again from memory, what
+/// does not from the disk, and in between lies a mixture.
 #[test]
 fn re_reads_over_file_sizes_cross_the_page_cache() {
     let bench = Bench::new();
@@ -162,8 +164,8 @@ fn only_a_matrix_mounts_anew_and_a_wrong_word_is_told_the_right_ones() {
     refused("drop_cache=all", &["no, file, machine, remount"]);
 }
 
-/// A loop device whose file has no room: the page cache takes everything, and only the flush learns that the drive did
-/// not.
+/// A loop device whose file has no room: the page cache takes everything, and only the flush learns
+/// that the drive did not.
 #[test]
 fn a_flush_that_fails_ends_the_run_and_what_was_not_flushed_was_never_called_durable() {
     let outer = need!(LoopDevice::of_zeros(16 * MIB), ROOT);

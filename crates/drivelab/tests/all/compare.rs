@@ -24,7 +24,8 @@ fn two_targets_get_a_verdict_a_cell_from_alternating_passes() {
     }
     assert!(record["paired"].as_array().expect("pairs").iter().all(|pair| pair["n"] == 3));
     assert!(outcome.stdout.contains("Target 1 against target 0"), "{}", outcome.stdout);
-    // Of each pair of neighbours one pass is of either target, and the first is not always the same.
+    // Of each pair of neighbours one pass is of either target, and the first is not always the
+    // same.
     let mut order: Vec<(u64, u64)> = Vec::new();
     for cell in record["cells"].as_array().expect("cells") {
         let target = cell["target"].as_u64().expect("an index");
@@ -44,7 +45,8 @@ fn the_same_directory_twice_is_no_error_and_never_faster_beyond_doubt_by_much() 
     bench.small_run(["area", "area", "--passes", "4"]).done().succeeded();
     let record = bench.record("last");
     for pair in record["paired"].as_array().expect("verdicts") {
-        // Either the interval holds 1 (same, undecided), or noise moved a whole series of pairs: then it is near 1.
+        // Either the interval holds 1 (same, undecided), or noise moved a whole series of pairs:
+        // then it is near 1.
         let ratio = pair["ratio"].as_f64().expect("a ratio");
         assert!((0.2..5.0).contains(&ratio), "{pair}");
         assert_eq!(pair["n"], 4);
@@ -52,7 +54,8 @@ fn the_same_directory_twice_is_no_error_and_never_faster_beyond_doubt_by_much() 
     assert_eq!(bench.left_behind(), Vec::<String>::new());
 }
 
-/// Its read cell met an empty scratch file: one target that may not be written kept the other from being filled.
+/// Its read cell met an empty scratch file: one target that may not be written kept the other from
+/// being filled.
 #[test]
 fn a_target_that_cannot_do_what_the_other_can_leaves_the_cell_out_for_both() {
     let bench = Bench::new();
@@ -73,7 +76,8 @@ fn one_of_two_targets_that_is_refused_leaves_nothing_of_the_other() {
     assert!(bench.history().is_empty());
 }
 
-/// `--reads-only` on a directory ended with "the end of the target was reached": its scratch file was not filled.
+/// `--reads-only` on a directory ended with "the end of the target was reached": its scratch file
+/// was not filled.
 #[test]
 fn read_cells_alone_read_a_scratch_file_that_was_filled() {
     let bench = Bench::new();

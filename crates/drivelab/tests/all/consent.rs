@@ -278,8 +278,8 @@ fn a_device_is_kept_from_the_first_turn_of_a_matrix_to_the_last() {
     }
 }
 
-/// `/dev/sdb` was mistyped as `/dev/sdzz`. No such device: it was a new file, in the memory that /dev
-/// lies in, and its rates went into a table.
+/// `/dev/sdb` was mistyped as `/dev/sdzz`. No such device: it was a new file, in the memory that
+/// /dev lies in, and its rates went into a table.
 #[test]
 fn a_mistyped_device_is_no_new_file() {
     let bench = Bench::new();
@@ -292,8 +292,8 @@ fn a_mistyped_device_is_no_new_file() {
     assert!(!Path::new("/dev/sdzz").exists());
 }
 
-/// A virtual machine ran on `disk.img`. `flash create` and `serve` asked for its name and then wrote
-/// into the running machine's disk: qemu locks ranges, and only whole files were looked at.
+/// A virtual machine ran on `disk.img`. `flash create` and `serve` asked for its name and then
+/// wrote into the running machine's disk: qemu locks ranges, and only whole files were looked at.
 #[test]
 fn a_file_that_another_program_has_locked_is_not_written() {
     need_programs!("qemu-nbd");

@@ -1,4 +1,5 @@
-//! Runs that are killed, stopped or fail in the middle keep what they measured and leave nothing else.
+//! Runs that are killed, stopped or fail in the middle keep what they measured and leave nothing
+//! else.
 
 use crate::common;
 
@@ -12,7 +13,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Six cells of half a second each, in a fixed order; the run has finished two and is in the middle of one.
+/// Six cells of half a second each, in a fixed order; the run has finished two and is in the middle
+/// of one.
 fn in_the_middle(bench: &Bench) -> Living {
     let method = bench.file("many.toml", many_reads(6));
     let run = bench.drivelab(["run", "area", "--max-time", "3s", "--label", "crash", "--method"]);
@@ -131,7 +133,8 @@ fn an_interrupted_run_keeps_its_cells_says_how_to_go_on_and_goes_on() {
     assert_eq!(after[..before.len()], before);
 }
 
-/// A cell that would go on for an hour ends within moments (a tenth of a second, when nothing else runs).
+/// A cell that would go on for an hour ends within moments (a tenth of a second, when nothing else
+/// runs).
 #[test]
 fn every_signal_that_asks_to_stop_ends_a_long_cell_soon() {
     for signal in ["INT", "TERM", "HUP"] {
@@ -187,7 +190,8 @@ part = [0.0, 0.1]
 name = "fills"
 "#;
 
-/// A file system of 64 MiB and on it a file of 128 MiB that is nothing but a hole: room promised and not there.
+/// A file system of 64 MiB and on it a file of 128 MiB that is nothing but a hole: room promised
+/// and not there.
 struct Promise {
     inner: LoopDevice,
     // Undone in this order, after the device above.

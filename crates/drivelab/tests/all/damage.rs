@@ -1,8 +1,10 @@
-//! Images of volumes that a real server was killed over, or stopped, with bits flipped in them: whatever is wrong is named.
+//! Images of volumes that a real server was killed over, or stopped, with bits flipped in them:
+//! whatever is wrong is named.
 //!
-//! 1,000 blocks were written and the flush answered, the server killed, one bit flipped in a chunk of that flush: `check` said
-//! healthy, `serve` opened without a word, and up to 512 blocks were as before. In 5 of 153 such images `rescue` named fewer
-//! blocks than were wrong. Right is: each wrong block is an error, or in a list of `check` or `rescue`.
+//! 1,000 blocks were written and the flush answered, the server killed, one bit flipped in a chunk
+//! of that flush: `check` said healthy, `serve` opened without a word, and up to 512 blocks were as
+//! before. In 5 of 153 such images `rescue` named fewer blocks than were wrong. Right is: each
+//! wrong block is an error, or in a list of `check` or `rescue`.
 
 use crate::common;
 

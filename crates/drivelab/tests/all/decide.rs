@@ -1,4 +1,5 @@
-//! Numbers beside something: a data sheet, a price, another run. All on models, so that every verdict repeats.
+//! Numbers beside something: a data sheet, a price, another run. All on models, so that every
+//! verdict repeats.
 
 use crate::common;
 
@@ -107,7 +108,8 @@ fn the_catalog_s_figures_are_a_data_sheet() {
     assert!(sheets >= 8, "{sheets} drives have figures");
 }
 
-/// A drive with settings had no price and no data sheet: it was looked up as `memoright-gt-16:port=onboard`.
+/// A drive with settings had no price and no data sheet: it was looked up as
+/// `memoright-gt-16:port=onboard`.
 #[test]
 fn a_drive_with_settings_is_the_catalog_s_drive() {
     let bench = Bench::new();
@@ -257,7 +259,8 @@ fn runs_without_a_common_cell_are_refused_with_the_cure() {
     bench.drivelab(["compare", "a", "b"]).done().refused(&["no cell in common", "--set"]);
 }
 
-/// CMU 2008, Table VI, asks what a MB/s and an operation cost of eight drives: price over the row of 4 KB.
+/// CMU 2008, Table VI, asks what a MB/s and an operation cost of eight drives: price over the row
+/// of 4 KB.
 #[test]
 fn drives_of_the_cmu_study_get_its_table_of_prices_from_any_run() {
     let bench = Bench::new();

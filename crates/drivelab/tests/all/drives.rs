@@ -103,7 +103,8 @@ fn models_arrays_and_volumes_are_no_drives_to_be_proposed() {
 fn a_proposal_measures_as_the_drive_that_it_was_made_from() {
     const READS: [&str; 3] = ["random-read-4K-t1-q1", "random-read-64K-t1-q1", "seq-read-1M-t1-q1"];
     const WRITES: [&str; 2] = ["random-write-64K-t1-q1", "seq-write-1M-t1-q1"];
-    // A disk needs more seconds for as many operations, and its cache takes what a short cell writes.
+    // A disk needs more seconds for as many operations, and its cache takes what a short cell
+    // writes.
     let cases = [
         ("nvme-plp", "40s", [&READS[..], &WRITES[..]].concat()),
         ("wd-1002fbys", "1000s", READS.into()),
@@ -134,7 +135,8 @@ fn a_proposal_measures_as_the_drive_that_it_was_made_from() {
     }
 }
 
-/// A hypervisor calls its drives rotating when nobody told it better, and flash was proposed as a disk of 7,200 rpm.
+/// A hypervisor calls its drives rotating when nobody told it better, and flash was proposed as a
+/// disk of 7,200 rpm.
 #[test]
 fn what_answers_faster_than_a_disk_turns_is_proposed_as_flash_whatever_the_kernel_calls_it() {
     let bench = Bench::new();

@@ -428,8 +428,8 @@ fn a_killed_run_leaves_a_volume_that_is_healthy_and_opens_again() {
     }
 }
 
-/// One interruption in six left a volume that was not stopped cleanly: writes waited for the cleaner, which stops with
-/// the volume, and nothing could move.
+/// One interruption in six left a volume that was not stopped cleanly: writes waited for the
+/// cleaner, which stops with the volume, and nothing could move.
 #[test]
 fn an_interrupted_run_stops_the_volume_cleanly() {
     let bench = Bench::new();

@@ -1,4 +1,5 @@
-//! What must not be written is refused with one sentence that names the cure, and not a byte of it changes.
+//! What must not be written is refused with one sentence that names the cure, and not a byte of it
+//! changes.
 
 use crate::common;
 
@@ -104,8 +105,8 @@ fn an_encrypted_volume_is_refused() {
     assert_refused(&device, &device.path, &["a LUKS volume", "wipefs"]);
 }
 
-/// The kernel may have no md, so the superblock is written by hand as raid/md_p.h lays it out: version 1.2 stands at
-/// 4 KiB.
+/// The kernel may have no md, so the superblock is written by hand as raid/md_p.h lays it out:
+/// version 1.2 stands at 4 KiB.
 #[test]
 fn a_member_of_an_array_is_refused() {
     let superblock = |image: &mut File| {
@@ -133,8 +134,8 @@ fn swap_in_use_is_refused() {
     let _swap = Swap(&device);
     need!(system("swapon", &["-p", "0", device.text()]), "swap in the kernel");
     let cure = format!("swapoff {}", device.text());
-    // On a machine short of memory the kernel swapped meanwhile and changed the hash of the whole: its header, the first
-    // page, is what the kernel leaves alone and what a run writes first.
+    // On a machine short of memory the kernel swapped meanwhile and changed the hash of the whole:
+    // its header, the first page, is what the kernel leaves alone and what a run writes first.
     let header = || {
         let mut page = [0; 4096];
         File::open(&device.path).and_then(|mut swap| swap.read_exact(&mut page)).expect("a page");

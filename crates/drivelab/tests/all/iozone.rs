@@ -1,6 +1,7 @@
-//! IOzone's columns, by the system calls that reach the file: held against what IOzone was seen to do, and against what
-//! each of its tests is said to do, written down here by hand after its documentation (`IOzone Filesystem Benchmark`,
-//! "Definitions of the tests"; iozone(1), -a -e -I -o -U):
+//! IOzone's columns, by the system calls that reach the file: held against what IOzone was seen to
+//! do, and against what each of its tests is said to do, written down here by hand after its
+//! documentation (`IOzone Filesystem Benchmark`, "Definitions of the tests"; iozone(1), -a -e -I -o
+//! -U):
 //!
 //! ```text
 //!   write       a new file, from its beginning to its end          re-write    the same file again
@@ -19,9 +20,11 @@ const RECORD: u64 = 4096;
 /// More than 17, so that a stride comes back, and no power of two.
 const RECORDS: u64 = 20;
 
-/// What IOzone 3.489 did to its file in each column: `strace -f -y iozone -i 0 -i 1 -i 2 -i 3 -i 4 -i 5 -i 6 -i 7 -s 80k
-/// -r 4k -f FILE`, without its seeks and without the second backward read, whose rate it does not print. r and w with the
-/// record; f is fsync(2). Its clock runs from behind the first f, where there is one, to before the last.
+/// What IOzone 3.489 did to its file in each column:
+/// `strace -f -y iozone -i 0 -i 1 -i 2 -i 3 -i 4 -i 5 -i 6 -i 7 -s 80k -r 4k -f FILE`, without its
+/// seeks and without the second backward read, whose rate it does not print. r and w with the
+/// record; f is fsync(2). Its clock runs from behind the first f, where there is one, to before the
+/// last.
 const SEEN: [(&str, &str); 13] = [
     ("write", "f w0..19 f"),
     ("re-write", "f w0..19 f"),
@@ -53,8 +56,8 @@ struct Seat {
     calls: Vec<Call>,
 }
 
-/// `drivelab run area --method iozone --set file=80K WORDS...` under strace(1): the seats of its cells in order, and the
-/// calls on the scratch file outside them.
+/// `drivelab run area --method iozone --set file=80K WORDS...` under strace(1): the seats of its
+/// cells in order, and the calls on the scratch file outside them.
 fn traced(bench: &Bench, cells: usize, words: &[&str]) -> Option<(Vec<Seat>, String)> {
     system("strace", &["-V"])?;
     let prefix = bench.path("trace");
@@ -207,8 +210,8 @@ fn check_against_seen(seats: &[Seat]) {
                 continue;
             }
             "stride read" => {
-                // It goes back as soon as the next record would be the last but one, and so reads 17 twice here and 19
-                // never; here each record is read once.
+                // It goes back as soon as the next record would be the last but one, and so reads
+                // 17 twice here and 19 never; here each record is read once.
                 assert_eq!(ours[..3], theirs[..3], "{test}");
                 assert_eq!(ours.len(), theirs.len(), "{test}");
                 continue;
@@ -247,8 +250,9 @@ fn the_flush_is_the_last_call_of_a_writing_column_and_a_drop_stands_before_each(
     assert_eq!(syncs, 12 + 13, "the tests' own, and dirty pages cannot be dropped: {main}");
 }
 
-/// IOzone's streams have a buffer of one record: 64 calls of 1,024 bytes a column (version 3.489, `-s 64k -r 1k`).
-/// In the C library's own buffer, records smaller than it are joined: that is all that fwrite has over write.
+/// IOzone's streams have a buffer of one record: 64 calls of 1,024 bytes a column (version 3.489,
+/// `-s 64k -r 1k`). In the C library's own buffer, records smaller than it are joined: that is all
+/// that fwrite has over write.
 #[test]
 fn small_records_reach_the_file_one_by_one_or_joined_by_stdio() {
     let bench = Bench::new();

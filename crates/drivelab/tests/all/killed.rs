@@ -1,7 +1,7 @@
 //! A server killed at any moment: what a flush covered is there when it is served again.
 //!
-//! Two clients are at work when it dies: one that keeps account of every block, and fio. A kill alone is no power cut,
-//! since the page cache survives it; with `--volatile-cache` it is one.
+//! Two clients are at work when it dies: one that keeps account of every block, and fio. A kill
+//! alone is no power cut, since the page cache survives it; with `--volatile-cache` it is one.
 
 use crate::common;
 use crate::nbd_client;
@@ -33,7 +33,8 @@ const BLOCKS: u64 = 1024;
 const FIO_OFFSET: u64 = BLOCKS * BLOCK;
 const FIO_BYTES: u64 = 4 * MIB;
 
-/// What each block may hold: what it held when a flush last covered it, and everything since. 0 is a block of zeroes.
+/// What each block may hold: what it held when a flush last covered it, and everything since. 0 is
+/// a block of zeroes.
 struct Account {
     versions: Vec<Vec<u64>>,
     next: u64,
@@ -44,8 +45,8 @@ impl Account {
         Self { versions: vec![vec![0]; BLOCKS as usize], next: 1 }
     }
 
-    /// Writes, trims and flushes until the server is gone; says how many requests were answered. Once it is asked to,
-    /// it flushes no more, and tells when such writes were answered.
+    /// Writes, trims and flushes until the server is gone; says how many requests were answered.
+    /// Once it is asked to, it flushes no more, and tells when such writes were answered.
     fn work(&mut self, socket: &Path, rng: &mut Rng, end: &Ending) -> u64 {
         let (mut answered, mut cookie) = (0, 0);
         let mut client = Client::connect(socket, Replies::Simple);
@@ -99,8 +100,8 @@ impl Account {
         }
     }
 
-    /// Reads everything: each block must hold what it may. What is found now is what is there. Says how many blocks
-    /// lack a write that was under way or not flushed.
+    /// Reads everything: each block must hold what it may. What is found now is what is there. Says
+    /// how many blocks lack a write that was under way or not flushed.
     fn check(&mut self, socket: &Path) -> usize {
         let mut client = Client::connect(socket, Replies::Simple);
         let mut lost = 0;
@@ -166,8 +167,8 @@ fn run_fio(words: &[String]) {
     assert!(said.contains("err= 0"), "{said}");
 }
 
-/// Kills the server so many times, each at a moment of its own, and looks at what is left. Says how many requests were
-/// answered, and how many blocks lacked what was not flushed.
+/// Kills the server so many times, each at a moment of its own, and looks at what is left. Says how
+/// many requests were answered, and how many blocks lacked what was not flushed.
 fn killed(bench: &Bench, target: &[&str], volatile: bool, rounds: u64) -> (u64, usize) {
     let mut account = Account::new();
     let (mut answered, mut lost) = (0, 0);
@@ -184,8 +185,9 @@ fn killed(bench: &Bench, target: &[&str], volatile: bool, rounds: u64) -> (u64, 
         }
         // Written, flushed and finished: all of it must survive.
         run_fio(&fio(&server.uri, round, &["--end_fsync=1", "--do_verify=0"]));
-        // In a part of its own, something to be torn out of. A server is mostly busy with flushes, and then has handed on
-        // what it held: on a quiet machine 18 kills took nothing back. So every other round ends without any.
+        // In a part of its own, something to be torn out of. A server is mostly busy with flushes,
+        // and then has handed on what it held: on a quiet machine 18 kills took nothing back. So
+        // every other round ends without any.
         let ends_unflushed = round % 2 == 1;
         let fsync = if ends_unflushed { "--fsync=0" } else { "--fsync=500" };
         let burst = fio(&server.uri, round, &["--time_based", "--runtime=60", fsync]);

@@ -1,4 +1,5 @@
-//! `drivelab matrix` and `drivelab restore` as a user meets them, with the machine looked at from outside before and after.
+//! `drivelab matrix` and `drivelab restore` as a user meets them, with the machine looked at from
+//! outside before and after.
 
 use crate::common;
 
@@ -8,7 +9,8 @@ use common::{
 use serde_json::Value;
 use std::{fs, path::Path, process::Command, thread, time::Duration};
 
-/// A cell whose operations wait for one another, and one that moves what it can: half a second together.
+/// A cell whose operations wait for one another, and one that moves what it can: half a second
+/// together.
 const METHOD: &str = r#"
 name = "two"
 title = "a latency and a throughput"
@@ -199,8 +201,8 @@ fn file_systems_and_trim_are_measured_on_a_loop_device_and_nothing_is_left() {
     assert!(shown.contains("two"), "{shown}");
 }
 
-/// A file written, read again, and read after its file system was mounted anew: nothing of it is left in memory, and the
-/// matrix goes on with what it had.
+/// A file written, read again, and read after its file system was mounted anew: nothing of it is
+/// left in memory, and the matrix goes on with what it had.
 #[test]
 fn a_file_system_is_mounted_anew_before_a_cell_that_wants_it() {
     if !can_make_file_systems() {
@@ -251,8 +253,8 @@ fn a_file_system_is_mounted_anew_before_a_cell_that_wants_it() {
     );
 }
 
-/// A scratch file leaves a tenth of a file system free, and a file system that was filled to 90 % before it came had no room for it: no
-/// method could be run.
+/// A scratch file leaves a tenth of a file system free, and a file system that was filled to 90 %
+/// before it came had no room for it: no method could be run.
 #[test]
 fn a_nearly_full_file_system_has_room_for_the_tested_area() {
     if !can_make_file_systems() {
@@ -312,8 +314,9 @@ fn mounted(bench: &Bench) -> (Living, u32) {
     (living, pid)
 }
 
-/// A killed test of a modelled drive left a loop device over a mount whose server was gone, and from then on no mkfs.btrfs on
-/// the machine would work, whatever it was to format: "cannot check mount status".
+/// A killed test of a modelled drive left a loop device over a mount whose server was gone, and
+/// from then on no mkfs.btrfs on the machine would work, whatever it was to format: "cannot check
+/// mount status".
 #[test]
 fn what_a_killed_run_left_is_named_by_the_next() {
     if !can_make_file_systems() {
@@ -347,8 +350,9 @@ fn ctrl_c_puts_everything_back_and_keeps_what_was_measured() {
     assert_eq!(left_behind(&bench, pid), [""; 0]);
 }
 
-/// timeout(1) sends its signal to the process and once more to the whole group, so to mkfs as well. The second one ended the matrix at once,
-/// with a file system mounted on a modelled drive; and where mkfs was quicker to die, its end was all that was told.
+/// timeout(1) sends its signal to the process and once more to the whole group, so to mkfs as well.
+/// The second one ended the matrix at once, with a file system mounted on a modelled drive; and
+/// where mkfs was quicker to die, its end was all that was told.
 #[test]
 fn a_matrix_that_runs_out_of_time_puts_everything_back_and_says_so() {
     if !can_make_file_systems() {

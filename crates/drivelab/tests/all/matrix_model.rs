@@ -1,4 +1,5 @@
-//! `drivelab matrix model:STACK`: real file systems on a modelled page-mapped drive, its power cut, and what discards are worth to it.
+//! `drivelab matrix model:STACK`: real file systems on a modelled page-mapped drive, its power cut,
+//! and what discards are worth to it.
 
 use crate::common;
 
@@ -9,8 +10,9 @@ use std::{fs, path::Path, time::Duration};
 /// A drive with little flash, which is full soon.
 const STACK: &str = "model:intel-x25m-80:capacity=1G";
 
-/// A drive of one die, the size of what small computers have soldered in: what its cleaner copies is felt at once, and far
-/// slower than the path to it even on a busy machine. Its numbers are made up within what such drives have.
+/// A drive of one die, the size of what small computers have soldered in: what its cleaner copies
+/// is felt at once, and far slower than the path to it even on a busy machine. Its numbers are made
+/// up within what such drives have.
 const ONE_DIE: &str = r#"
 name = "one-die"
 title = "One die"
@@ -131,7 +133,8 @@ fn cuts(bench: &Bench, file: &str) -> Vec<(String, String)> {
     targets.map(said).collect()
 }
 
-/// Without flushes what fsync answered for is in the drive's cache, and the check must notice: it can fail.
+/// Without flushes what fsync answered for is in the drive's cache, and the check must notice: it
+/// can fail.
 #[test]
 fn a_power_cut_finds_out_whose_flushes_never_came() {
     if !can_run() {

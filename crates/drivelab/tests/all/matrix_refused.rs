@@ -1,5 +1,5 @@
-//! What a matrix lacks is said in one sentence before anything is touched: no ledger is opened, nothing is mounted or attached,
-//! no byte of a device changes.
+//! What a matrix lacks is said in one sentence before anything is touched: no ledger is opened,
+//! nothing is mounted or attached, no byte of a device changes.
 
 use crate::common;
 

@@ -1,4 +1,5 @@
-//! `model:STACK`: any drive on the bench, in virtual time, with the same methods, tables and records.
+//! `model:STACK`: any drive on the bench, in virtual time, with the same methods, tables and
+//! records.
 
 use crate::common;
 
@@ -210,7 +211,8 @@ fn a_users_own_drive_is_listed_shown_and_measured_and_a_bad_one_is_named() {
     left_out(list, &["attic.toml", "mtron-pro-32", "is taken"]);
 }
 
-/// A stack that could not be held in memory was built until the kernel killed it, and its neighbours waited.
+/// A stack that could not be held in memory was built until the kernel killed it, and its
+/// neighbours waited.
 #[test]
 fn what_no_memory_holds_is_refused_before_it_is_built() {
     let bench = Bench::new();

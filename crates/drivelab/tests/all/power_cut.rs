@@ -1,5 +1,5 @@
-//! The power of modelled drives that are served is cut from outside: what a flush covered is there afterwards, and of the rest
-//! what the drives' write caches leave.
+//! The power of modelled drives that are served is cut from outside: what a flush covered is there
+//! afterwards, and of the rest what the drives' write caches leave.
 
 use crate::common;
 use crate::nbd_client;
@@ -35,7 +35,8 @@ fn intact(client: &mut Client, round: u8, pieces: std::ops::Range<u64>) -> u64 {
     pieces.filter(holds).count() as u64
 }
 
-/// Writes and flushes, writes and does not, cuts the power; how much of either is there, of several rounds.
+/// Writes and flushes, writes and does not, cuts the power; how much of either is there, of several
+/// rounds.
 fn rounds(server: &Serving) -> (u64, u64) {
     let (mut flushed, mut unflushed) = (0, 0);
     for round in [1, 2] {

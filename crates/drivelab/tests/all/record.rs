@@ -1,4 +1,5 @@
-//! What a run leaves: a record that its schema takes, in the store, on stdout or in a file, and text that fits.
+//! What a run leaves: a record that its schema takes, in the store, on stdout or in a file, and
+//! text that fits.
 
 use crate::common;
 

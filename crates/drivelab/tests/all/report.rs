@@ -156,7 +156,8 @@ block = "512..4MiB"
 threads = [1, 2, 4, 8, 10, 16, 40]
 "#;
 
-/// `run --json` wrote into the file itself: a full disk left half a record where a whole one had been.
+/// `run --json` wrote into the file itself: a full disk left half a record where a whole one had
+/// been.
 #[test]
 fn a_full_disk_leaves_every_old_file_whole_and_no_half_one() {
     let options = ["-t", "tmpfs", "-o", "size=4m"];
@@ -235,12 +236,14 @@ fn a_browser_shows_every_value_of_a_comparison_with_prices() {
     assert_eq!(marks(&mut browser, &["IOPS over block size"]), expected.cells);
     assert_eq!(marks(&mut browser, &["Bandwidth over block size"]), expected.cells);
     assert_eq!(marks(&mut browser, &["Median latency over"]), expected.with_median);
-    // Two drives in two charts; and operations of 4 KiB for the money, two by three cells of each drive.
+    // Two drives in two charts; and operations of 4 KiB for the money, two by three cells of each
+    // drive.
     assert_eq!(marks(&mut browser, &["Performance against price"]), 2 * 2);
     assert_eq!(marks(&mut browser, &["Operations for the money"]), 2 * 2 * 3);
 }
 
-/// Of 14 x 7 x 2 cells all are drawn; of eleven times as many, 9 of 77 lines in a chart, and it says so.
+/// Of 14 x 7 x 2 cells all are drawn; of eleven times as many, 9 of 77 lines in a chart, and it
+/// says so.
 #[test]
 fn a_run_of_two_hundred_cells_and_one_of_two_thousand_have_readable_pages() {
     let mut browser = need!(Browser::start(), "chromium");

@@ -36,7 +36,8 @@ fn targets(bench: &Bench) -> [Vec<&'static str>; 2] {
     [vec!["flash:vol.img", "--restartable"], vec!["disk.img", "--destroy", "disk.img"]]
 }
 
-/// Rounds of a client: each writes 2 MiB, half of it in requests that are under way together, and reads it again.
+/// Rounds of a client: each writes 2 MiB, half of it in requests that are under way together, and
+/// reads it again.
 const ROUNDS: u64 = 40;
 
 /// Of which there are so many places.
@@ -95,7 +96,8 @@ impl QemuIo {
         Self { child, said }
     }
 
-    /// Waits for so many answers, or all that are left; says how many there were. None may be an error.
+    /// Waits for so many answers, or all that are left; says how many there were. None may be an
+    /// error.
     fn hear(&self, answers: usize) -> usize {
         let mut heard = 0;
         while heard < answers {
@@ -119,8 +121,9 @@ impl Drop for QemuIo {
     }
 }
 
-/// A server that was killed meant an I/O error to every client, or a volume whose unflushed writes were gone under clients
-/// that reconnected and were told nothing. What is right: qemu waits, goes on, and finds every byte.
+/// A server that was killed meant an I/O error to every client, or a volume whose unflushed writes
+/// were gone under clients that reconnected and were told nothing. What is right: qemu waits, goes
+/// on, and finds every byte.
 #[test]
 fn qemu_goes_on_after_the_server_was_killed_and_finds_every_byte() {
     need_programs!("qemu-io", "stdbuf");

@@ -1,5 +1,5 @@
-//! Serving, through the real binary, to the clients that people use: libnbd's, QEMU's, nbdkit's, fio's, and the
-//! kernel's file systems.
+//! Serving, through the real binary, to the clients that people use: libnbd's, QEMU's, nbdkit's,
+//! fio's, and the kernel's file systems.
 
 use crate::common;
 use crate::nbd_client;
@@ -136,7 +136,8 @@ fn a_read_only_export_by_tcp_and_by_name() {
     let bench = Bench::new();
     bench.file("data", vec![7; 8192]);
     let words = ["serve", "data", "--read-only", "--name", "a disk", "--nbd", "tcp:127.0.0.1:0"];
-    // The port is in the ready line, which a pipe gives out at the end only: so it is found by its process.
+    // The port is in the ready line, which a pipe gives out at the end only: so it is found by its
+    // process.
     let mut server = bench.drivelab_without_store(words).start();
     let mut port = None;
     let id = server.id();
@@ -250,8 +251,9 @@ fn serve_volume(bench: &Bench, drive_size: &str) -> Serving {
 
 #[test]
 fn a_lone_clients_flush_of_several_chunks_does_not_wait_for_the_servers_tick() {
-    // A client that wrote 1 MiB and flushed waited 102.9 ms for a managed volume in a file, and 4 MiB took as
-    // long: the last chunk lay in a queue until the server's tick of 100 ms. The plain file took 0.4 ms.
+    // A client that wrote 1 MiB and flushed waited 102.9 ms for a managed volume in a file, and
+    // 4 MiB took as long: the last chunk lay in a queue until the server's tick of 100 ms. The
+    // plain file took 0.4 ms.
     let bench = Bench::new();
     let server = serve_volume(&bench, "64M");
     let mut client = Client::connect(&server.socket, Replies::Simple);
@@ -410,8 +412,9 @@ fn modelled_drives_answer_in_their_own_time_and_keep_bytes() {
     bench.drivelab_without_store(words).done().refused(&["ext4", "only times", "leave it out"]);
 }
 
-/// A matrix over a modelled Intel 520 found its write cache to be of no use: the server offered a flush whatever the
-/// drive was, so that Linux flushed a drive without a cache twice for each durable write.
+/// A matrix over a modelled Intel 520 found its write cache to be of no use: the server offered a
+/// flush whatever the drive was, so that Linux flushed a drive without a cache twice for each
+/// durable write.
 #[test]
 fn a_modelled_drive_without_a_write_cache_is_never_flushed() {
     need_programs!("nbdinfo");

@@ -57,7 +57,8 @@ fn a_study_of_file_systems_makes_them_on_a_loop_device_and_puts_its_column_besid
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    // Nothing tells the cache's settings apart, so that one value stands in both rows; and no claim is made of it.
+    // Nothing tells the cache's settings apart, so that one value stands in both rows; and no claim
+    // is made of it.
     let row = |name: &str| -> Vec<String> {
         let line = text.lines().find_map(|line| line.strip_prefix(name));
         line.unwrap_or_else(|| panic!("{name}: {text}"))
@@ -74,7 +75,8 @@ fn a_study_of_file_systems_makes_them_on_a_loop_device_and_puts_its_column_besid
     assert_eq!(claims.matches("not checkable").count(), 2, "{claims}");
     let page = fs::read_to_string(bench.path("l.html")).expect("a page");
     assert!(page.contains("dd-latency: What each setting does"), "{page}");
-    // The runs are kept like any other, and found where the text says: it named the user's own store.
+    // The runs are kept like any other, and found where the text says: it named the user's own
+    // store.
     let (_, command) = text.split_once(": `drivelab ").expect("how to show it");
     let (command, _) = command.split_once('`').expect("the command's end");
     let shown = Call::new(command.split_whitespace(), &bench.path(".")).done().succeeded().stdout;
@@ -227,7 +229,8 @@ fn a_study_on_a_directory_puts_the_users_column_beside_the_published_drives() {
         let line = text.lines().find_map(|line| line.strip_prefix(row));
         let fields: Vec<&str> =
             line.unwrap_or_else(|| panic!("{row}: {text}")).split_whitespace().collect();
-        // The user's rate first, where there are enough of them half of its interval; then the study's drives.
+        // The user's rate first, where there are enough of them half of its interval; then the
+        // study's drives.
         assert!(fields[0].parse::<f64>().is_ok_and(|rate| rate > 0.0), "{text}");
         assert!(fields.ends_with(&printed), "{text}");
     }

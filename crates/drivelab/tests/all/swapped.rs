@@ -6,8 +6,8 @@
 //! and the superblock of a mounted loop device, with a table and no error. Right is that root goes
 //! on in what it opened or made, and that not one byte outside changes.
 //!
-//! `DRIVELAB_SWAPS=1000 cargo test -p drivelab --test all swapped::` runs a thousand lives in each place
-//! (and a hundred calls of the binary, twenty matrices); without it, some tens.
+//! `DRIVELAB_SWAPS=1000 cargo test -p drivelab --test all swapped::` runs a thousand lives in each
+//! place (and a hundred calls of the binary, twenty matrices); without it, some tens.
 
 #[path = "swapped/canary.rs"]
 mod canary;

@@ -1,4 +1,5 @@
-//! The traps of measuring on real files and devices: the flag appears with the trap and not without it.
+//! The traps of measuring on real files and devices: the flag appears with the trap and not without
+//! it.
 
 use crate::common;
 
@@ -99,7 +100,8 @@ fn a_device_that_was_never_written_is_flagged_and_a_written_one_is_not() {
     assert!(has(&fresh, "deallocated_blocks"), "{fresh:?}");
     let sentence = told(&bench.record("last"), "deallocated_blocks");
     assert!(sentence.contains("1000 of 1000 blocks"), "{sentence}");
-    // Blocks beyond the tested area were sampled, too, and a run that had written all it read was flagged.
+    // Blocks beyond the tested area were sampled, too, and a run that had written all it read was
+    // flagged.
     let filled = flags_of_reads(&bench, &[device.text(), "--destroy", device.name()]);
     assert!(!has(&filled, "deallocated_blocks"), "{filled:?}");
     let source = bench.path("source");

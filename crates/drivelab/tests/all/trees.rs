@@ -1,5 +1,5 @@
-//! File trees end to end: the methods on a real directory, what is left of a killed run, a full file system, and targets
-//! that have no directory.
+//! File trees end to end: the methods on a real directory, what is left of a killed run, a full
+//! file system, and targets that have no directory.
 
 use crate::common;
 

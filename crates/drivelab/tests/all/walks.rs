@@ -1,5 +1,5 @@
-//! The walks in docs/ do what they say: every command is run as its reader would paste it, one after the other, in
-//! one place, and what it prints is what stands there.
+//! The walks in docs/ do what they say: every command is run as its reader would paste it, one
+//! after the other, in one place, and what it prints is what stands there.
 
 use crate::common;
 
@@ -39,8 +39,8 @@ fn is_as_shown(seen: &str, shown: &str) -> bool {
     rest.is_empty() || last == Some("")
 }
 
-/// Runs the walk `name`: blocks marked `console` hold commands after `$ ` and what they print; the block after
-/// `<!-- file: NAME -->` is what the reader saves under that name.
+/// Runs the walk `name`: blocks marked `console` hold commands after `$ ` and what they print; the
+/// block after `<!-- file: NAME -->` is what the reader saves under that name.
 fn walk(name: &str) {
     let text = fs::read_to_string(
         Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs")).join(name),

@@ -453,7 +453,8 @@ fn assert_content(browser: &mut Browser, web: &Web) {
     assert!(wide <= room, "{wide} pixels in a window of {room}");
 }
 
-/// Text outside drawings whose contrast is under 4.5 to 1 (WCAG 2.2, 1.4.3); what is disabled does not count.
+/// Text outside drawings whose contrast is under 4.5 to 1 (WCAG 2.2, 1.4.3); what is disabled does
+/// not count.
 const FAINT: &str = "(() => {
   const parts = text => text.match(/[\\d.]+/g).map(Number);
   const linear = part => (part /= 255) <= .04045 ? part / 12.92 : ((part + .055) / 1.055) ** 2.4;
@@ -476,7 +477,8 @@ const FAINT: &str = "(() => {
   return faint.slice(0, 5);
 })()";
 
-/// Fields and tables that a screen reader has no name for, ids that are given twice, headings that leave one out.
+/// Fields and tables that a screen reader has no name for, ids that are given twice, headings that
+/// leave one out.
 const NAMELESS: &str = "(() => {
   const wrong = [];
   for (const field of document.querySelectorAll('input, select, button, a')) {

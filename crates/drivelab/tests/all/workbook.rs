@@ -36,7 +36,8 @@ fn title(chart: &str) -> &str {
         .0
 }
 
-/// Lying bars take their intervals along x: asked for along y, the library left them out without a word.
+/// Lying bars take their intervals along x: asked for along y, the library left them out without a
+/// word.
 #[test]
 fn bars_and_lines_with_intervals_have_error_bars() {
     let bench = Bench::new();

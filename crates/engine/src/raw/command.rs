@@ -104,8 +104,8 @@ pub fn nvme_admin(node: &File, command: NvmeCommand, data: &mut [u8]) -> io::Res
         timeout_ms: PATIENCE.as_millis() as u32,
         ..PassedCommand::default()
     };
-    // SAFETY: the command's layout is asserted above; the kernel stores at most `data_bytes` bytes at
-    // `address`, and they are there and ours alone.
+    // SAFETY: the command's layout is asserted above; the kernel stores at most `data_bytes` bytes
+    // at `address`, and they are there and ours alone.
     let status = unsafe { ioctl(node, NVME_IOCTL_ADMIN_CMD, (&raw mut passed).cast()) }?;
     Ok(NvmeAnswer { status: status as u16, result: passed.result })
 }
@@ -156,8 +156,9 @@ pub fn scsi_read(node: &File, command: &[u8], data: &mut [u8]) -> io::Result<Scs
         duration_ms: 0,
         information: 0,
     };
-    // SAFETY: the header's layout is asserted above; the kernel reads `command_bytes` of the command and
-    // stores at most `data_bytes` and `sense_bytes_max` bytes, all of which outlive the call.
+    // SAFETY: the header's layout is asserted above; the kernel reads `command_bytes` of the
+    // command and stores at most `data_bytes` and `sense_bytes_max` bytes, all of which outlive the
+    // call.
     unsafe { ioctl(node, SG_IO, (&raw mut header).cast()) }?;
     if header.host_status != 0 {
         let sentence = format!("the host adapter answered {:#x}", header.host_status);

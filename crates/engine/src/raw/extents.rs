@@ -130,8 +130,8 @@ pub fn holes(file: &File, range: Range<u64>) -> io::Result<u64> {
     counted
 }
 
-/// What lies at `offset` and for how many of the `len` bytes from there on, by `SEEK_DATA` and `SEEK_HOLE`: a hole
-/// reads as zeroes. What cannot be told is data. Moves the file's position.
+/// What lies at `offset` and for how many of the `len` bytes from there on, by `SEEK_DATA` and
+/// `SEEK_HOLE`: a hole reads as zeroes. What cannot be told is data. Moves the file's position.
 pub fn allocation(file: &File, offset: u64, len: u64) -> (Allocation, u64) {
     let (kind, until) = match seek(file, SeekFrom::Data(offset)) {
         Ok(data) if data > offset => (Allocation::Hole, data),

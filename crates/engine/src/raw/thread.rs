@@ -12,16 +12,16 @@ pub fn thread_cpu_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Gives the calling thread a table of descriptors of its own, a copy of the process's. In a shared table every
-/// system call counts the file's users up and down atomically, some 30 ns of a cached read; in a thread's
-/// own table it need not (fdget in fs/file.c).
+/// Gives the calling thread a table of descriptors of its own, a copy of the process's. In a shared
+/// table every system call counts the file's users up and down atomically, some 30 ns of a cached
+/// read; in a thread's own table it need not (fdget in fs/file.c).
 ///
-/// Call it first on a thread that opens its files itself and gives none of them away: a descriptor means
-/// another file on another thread from then on. What the thread still has open is closed when it ends. Where the
-/// system forbids it (a container's seccomp profile), nothing changes.
+/// Call it first on a thread that opens its files itself and gives none of them away: a descriptor
+/// means another file on another thread from then on. What the thread still has open is closed when
+/// it ends. Where the system forbids it (a container's seccomp profile), nothing changes.
 pub fn own_descriptors() {
-    // SAFETY: only descriptors opened later differ between the tables, and those stay on this thread by
-    // the contract above; memory is not concerned.
+    // SAFETY: only descriptors opened later differ between the tables, and those stay on this
+    // thread by the contract above; memory is not concerned.
     let _ = unsafe { unshare_unsafe(UnshareFlags::FILES) };
 }
 

@@ -90,8 +90,8 @@ pub enum Order {
 
 /// /dev/ublk-control, and a ring of its own for commands.
 ///
-/// One command at a time. Those that wait for the server of the device itself are [begun](Self::begin)
-/// and [asked for](Self::outcome).
+/// One command at a time. Those that wait for the server of the device itself are
+/// [begun](Self::begin) and [asked for](Self::outcome).
 pub struct Control {
     file: File,
     ring: IoUring<squeue::Entry128, cqueue::Entry>,

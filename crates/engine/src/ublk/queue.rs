@@ -166,7 +166,8 @@ impl Queue {
         self.bell.as_fd()
     }
 
-    /// Whether nothing will come any more, and nothing is left to be answered: the disk was stopped.
+    /// Whether nothing will come any more, and nothing is left to be answered: the disk was
+    /// stopped.
     pub fn is_closed(&self) -> bool {
         self.closed == self.places.len()
     }

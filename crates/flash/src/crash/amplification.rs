@@ -12,7 +12,8 @@ use model::Sim;
 
 struct Measured {
     counters: Counters,
-    /// Blocks of the segments that hold data: not free, not held for a checkpoint, no pages of the map.
+    /// Blocks of the segments that hold data: not free, not held for a checkpoint, no pages of the
+    /// map.
     in_use: f64,
 }
 
@@ -165,8 +166,9 @@ fn cleaning_costs_what_the_closed_form_says() {
     }
 }
 
-/// The reference values were simulated without a format, at a spare of 28 %: one stream 2.31, 2.71 and 2.91. Those of
-/// the Zipf distribution hold for large volumes, 1.86 and 1.65; on 43,000 blocks the same simulation gives 1.90 and 1.73.
+/// The reference values were simulated without a format, at a spare of 28 %: one stream 2.31, 2.71
+/// and 2.91. Those of the Zipf distribution hold for large volumes, 1.86 and 1.65; on 43,000 blocks
+/// the same simulation gives 1.90 and 1.73.
 #[test]
 fn under_skew_separation_and_choice_by_cost_and_benefit_win_together() {
     let cases = [

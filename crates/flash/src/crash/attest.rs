@@ -30,8 +30,8 @@ fn counters(bench: &Bench) -> Counters {
     bench.machine.counters().expect("it is open")
 }
 
-/// Every block written twice and flushed each time, then nothing for so long, and the power cut: what a kill of the
-/// process leaves, and no less.
+/// Every block written twice and flushed each time, then nothing for so long, and the power cut:
+/// what a kill of the process leaves, and no less.
 fn flushed_and_left(quiet_ns: u64) -> Media {
     let mut bench = create(media(&small()), small(), settings(), 1);
     for value in 1..3 {
@@ -69,10 +69,11 @@ fn checked(medium: &Media) -> Vec<Finding> {
     report.expect("it can be opened").findings
 }
 
-/// 1,000 blocks were written and the flush answered; then `kill -9`, and one bit flipped in a chunk of that flush. `check`
-/// said healthy, `serve` opened without a word, and everything from that chunk on was as it had been before the flush:
-/// up to 512 blocks. The same after 20 s of quiet. Right is: an error of the block that rotted, or, where the chunk
-/// cannot be found any more, a volume that says so and is opened for reading only.
+/// 1,000 blocks were written and the flush answered; then `kill -9`, and one bit flipped in a chunk
+/// of that flush. `check` said healthy, `serve` opened without a word, and everything from that
+/// chunk on was as it had been before the flush: up to 512 blocks. The same after 20 s of quiet.
+/// Right is: an error of the block that rotted, or, where the chunk cannot be found any more, a
+/// volume that says so and is opened for reading only.
 #[test]
 fn a_flipped_bit_in_what_was_flushed_last_is_corruption_and_no_torn_tail() {
     flips_in_the_last_flush_are_told();
@@ -121,7 +122,8 @@ pub fn flips_in_the_last_flush_are_told() {
     assert!(data > 40 && headers >= 3, "{data} blocks, {headers} headers");
 }
 
-/// Before the tenth of a second is over it is as it always was, and said: which chunks, how many blocks, and why.
+/// Before the tenth of a second is over it is as it always was, and said: which chunks, how many
+/// blocks, and why.
 #[test]
 fn a_tail_that_is_cut_is_said_with_its_numbers_and_its_blocks() {
     let medium = flushed_and_left(0);
@@ -163,9 +165,10 @@ fn opened(medium: Media) -> OpenReport {
     *bench.machine.open_report().expect("it is open")
 }
 
-/// A chunk that was flushed last could not be read, three times over, and was taken for a torn tail: what had been there
-/// before was served, and written to. A power cut leaves old data or new ones. So it is in doubt: its blocks are
-/// errors, those of it that can be read are there, and nothing is written.
+/// A chunk that was flushed last could not be read, three times over, and was taken for a torn
+/// tail: what had been there before was served, and written to. A power cut leaves old data or new
+/// ones. So it is in doubt: its blocks are errors, those of it that can be read are there, and
+/// nothing is written.
 #[test]
 fn what_cannot_be_read_at_the_end_of_the_log_is_no_torn_tail() {
     unreadable_tails_are_doubtful();
@@ -233,7 +236,8 @@ fn one_superblock_a_second_attests_flushes_that_trickle_in_and_none_when_nothing
     assert_eq!(counters(&bench).attests, before.attests, "stopping says it all");
 }
 
-/// The ring's last record was flushed, nothing came after it, and rot in it looked like a torn tail.
+/// The ring's last record was flushed, nothing came after it, and rot in it looked like a torn
+/// tail.
 #[test]
 fn rot_in_the_last_record_of_the_ring_is_corruption_once_it_is_attested() {
     let shape: Shape = ringed();
@@ -273,7 +277,8 @@ fn rot_in_the_last_record_of_the_ring_is_corruption_once_it_is_attested() {
     assert_eq!((report.tail_unreadable, report.records_cut), (1, 0), "{report:?}");
 }
 
-/// A superblock that only attests and cannot be written is no reason to stop; and what comes next is not taken for it.
+/// A superblock that only attests and cannot be written is no reason to stop; and what comes next
+/// is not taken for it.
 #[test]
 fn an_attest_that_fails_costs_nothing() {
     for nth in 1..40 {

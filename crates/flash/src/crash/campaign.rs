@@ -1,5 +1,5 @@
-//! Seeded campaigns: lives that end with a power cut, and at many moments of each life the cuts that could have
-//! ended it.
+//! Seeded campaigns: lives that end with a power cut, and at many moments of each life the cuts
+//! that could have ended it.
 //!
 //! ```text
 //!   life:  open --- serve --- serve --- ... --- cut --> the next life opens what is left
@@ -110,9 +110,10 @@ impl Campaign {
         Stack::new(Volume::open(below.geometry(Drive(0)), self.scenario.settings), below)
     }
 
-    /// Sometimes recovery is cut, and the next one too. What the next one finds may be another of the admissible
-    /// states: a checkpoint's page, written again where a torn chunk lay, once made that chunk whole, and the one behind
-    /// it counted. Nobody had been answered in between, and a soak took it for a write come back from the dead.
+    /// Sometimes recovery is cut, and the next one too. What the next one finds may be another of
+    /// the admissible states: a checkpoint's page, written again where a torn chunk lay, once made
+    /// that chunk whole, and the one behind it counted. Nobody had been answered in between, and a
+    /// soak took it for a write come back from the dead.
     fn cut_while_opening(&mut self, mut left: Left) -> Left {
         while self.rng.below(3) == 0 {
             let mut bench = self.open(left.media);
@@ -188,8 +189,8 @@ impl Campaign {
         found.values
     }
 
-    /// Cuts the recovery of a state at every event. Nobody has been answered by then, so that the next one may find
-    /// another of the admissible states than this one would have.
+    /// Cuts the recovery of a state at every event. Nobody has been answered by then, so that the
+    /// next one may find another of the admissible states than this one would have.
     fn look_into_recovery(&mut self, mut state: Vec<Media>) {
         let seed = self.rng.next();
         let (ground, settings) = (self.scenario.ground, self.scenario.settings);
@@ -257,8 +258,9 @@ mod tests {
         }
     }
 
-    /// The volume was full, its cleaner in the middle of a victim, and a checkpoint took one more segment for its pages:
-    /// nobody could go on, and writes that had been promised room failed. The reserve was one segment too small.
+    /// The volume was full, its cleaner in the middle of a victim, and a checkpoint took one more
+    /// segment for its pages: nobody could go on, and writes that had been promised room failed.
+    /// The reserve was one segment too small.
     #[test]
     fn nor_does_a_full_volume_whose_map_fills_a_segment_come_to_a_stand() {
         for seed in [20, 21] {

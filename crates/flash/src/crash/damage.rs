@@ -1,5 +1,5 @@
-//! Damage after the fact: a volume is stopped, killed or loses its power, bits flip in what it left, and whatever is wrong then
-//! must be named.
+//! Damage after the fact: a volume is stopped, killed or loses its power, bits flip in what it
+//! left, and whatever is wrong then must be named.
 //!
 //! ```text
 //!   life --- stop | kill | power cut --- flips in one kind of structure
@@ -52,7 +52,8 @@ pub enum Place {
 /// Of trials.
 #[derive(Clone, Debug, Default)]
 pub struct Toll {
-    /// By end and place: trials; those in which something was wrong or an error; those that did not open.
+    /// By end and place: trials; those in which something was wrong or an error; those that did not
+    /// open.
     pub trials: BTreeMap<(End, Place), [u64; 3]>,
     /// Blocks that opening gave, and that were wrong.
     pub wrong: u64,
@@ -64,8 +65,8 @@ pub struct Toll {
     pub rescued_wrong: Vec<String>,
     /// Openings that gave something wrong and said nothing of it.
     pub silent: Vec<String>,
-    /// Blocks that are older than what was flushed in the last moment before the end, and that nobody names: opening
-    /// gave them, `rescue` called them recovered.
+    /// Blocks that are older than what was flushed in the last moment before the end, and that
+    /// nobody names: opening gave them, `rescue` called them recovered.
     pub unattested: [u64; 2],
     /// Blocks that `rescue` doubts or loses.
     pub doubted: u64,
@@ -396,16 +397,18 @@ mod tests {
         assert!(toll.errors > 0 && toll.doubted > 0, "{toll}");
     }
 
-    /// 153 images were damaged, and in 5 of these `rescue` named fewer blocks than were wrong: 84 of 265. The header of a chunk
-    /// that a flush had covered was gone; opening said that a chunk was missing, and `rescue` took the number before it for
-    /// the end of the log, or counted it and called what had been there before recovered. Nobody knows which blocks
-    /// were in it: right is to doubt all that nothing younger speaks of.
+    /// 153 images were damaged, and in 5 of these `rescue` named fewer blocks than were wrong: 84
+    /// of 265. The header of a chunk that a flush had covered was gone; opening said that a chunk
+    /// was missing, and `rescue` took the number before it for the end of the log, or counted it
+    /// and called what had been there before recovered. Nobody knows which blocks were in it: right
+    /// is to doubt all that nothing younger speaks of.
     #[test]
     fn no_block_is_wrong_in_a_damaged_image_without_being_named() {
         held(0..60);
     }
 
-    /// `cargo test -p flash -- --ignored three_hundred_damaged_images`; `DAMAGE_SEED` names another first one.
+    /// `cargo test -p flash -- --ignored three_hundred_damaged_images`; `DAMAGE_SEED` names another
+    /// first one.
     #[test]
     #[ignore = "a minute: the same for three hundred images"]
     #[allow(clippy::disallowed_methods)]

@@ -1,4 +1,5 @@
-//! A drive that knows nothing but time: every request takes a drawn latency, so answers overtake each other.
+//! A drive that knows nothing but time: every request takes a drawn latency, so answers overtake
+//! each other.
 
 use block::{Completion, Data, Drive, Effects, Geometry, Instant, Machine, Payload, Request, Rng};
 use model::Outbox;

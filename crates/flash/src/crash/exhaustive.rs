@@ -1,8 +1,8 @@
-//! Short sequences of operations, all of them; each cut at every event, in every way there is to lose, tear and keep
-//! what was at risk.
+//! Short sequences of operations, all of them; each cut at every event, in every way there is to
+//! lose, tear and keep what was at risk.
 //!
-//! Operations come one by one, or all in flight together, overlapping ones too. A sequence is cut from its last
-//! operation on: what comes before is another, shorter sequence.
+//! Operations come one by one, or all in flight together, overlapping ones too. A sequence is cut
+//! from its last operation on: what comes before is another, shorter sequence.
 
 use super::{
     bench::{Bench, cut, extent, flush, media, open, read_all, small, write},
@@ -74,8 +74,8 @@ pub(super) fn tiny() -> Shape {
     }
 }
 
-/// Stripes of 32 KiB: the shortest power of two where a record of the ring is cheaper than closing a chunk. And the
-/// fewest slots that are of use, so that a sequence fills the ring.
+/// Stripes of 32 KiB: the shortest power of two where a record of the ring is cheaper than closing
+/// a chunk. And the fewest slots that are of use, so that a sequence fills the ring.
 pub(super) fn tiny_with_ring() -> Shape {
     Shape {
         device_bytes: 3 << 19,
@@ -175,7 +175,8 @@ impl Run {
         self.open.is_empty() && !volume.is_cleaning() && !volume.is_checkpointing()
     }
 
-    /// Goes on until nothing is under way; `look` sees every state on the way, the first and the last too.
+    /// Goes on until nothing is under way; `look` sees every state on the way, the first and the
+    /// last too.
     fn finish(&mut self, look: &mut dyn FnMut(&Self)) {
         let mut revision = None;
         loop {
@@ -227,7 +228,8 @@ impl Prologue {
         Self(cut(run.bench, 1))
     }
 
-    /// Runs the sequence of that number and looks at every state that a cut from its last operation on can leave.
+    /// Runs the sequence of that number and looks at every state that a cut from its last operation
+    /// on can leave.
     ///
     /// # Panics
     /// When one of them is not as it should be.

@@ -196,7 +196,8 @@ fn rotten_blocks_are_errors_and_never_wrong_data() {
 
 pub fn rotten_blocks_are_errors() {
     let (used, caller) = used(9);
-    // Stopped cleanly: the last flushed chunk, rotten before any later one, could not be told from a torn tail.
+    // Stopped cleanly: the last flushed chunk, rotten before any later one, could not be told from
+    // a torn tail.
     let mut bench = open(used, settings(), 9);
     flush(&mut bench).expect("healthy");
     bench.machine.shut_down();
@@ -279,8 +280,9 @@ pub fn corruption_is_not_cut_off() {
     assert_eq!(refused, erofs);
 }
 
-/// The first header of a segment that no checkpoint knew of was damaged, though it had been flushed. The segment was
-/// taken for one that was never begun, everything in it for a torn tail, and flushed data were gone in silence.
+/// The first header of a segment that no checkpoint knew of was damaged, though it had been
+/// flushed. The segment was taken for one that was never begun, everything in it for a torn tail,
+/// and flushed data were gone in silence.
 #[test]
 fn a_damaged_first_header_of_a_segment_costs_no_more_than_its_chunk() {
     let mut bench = create(media(&small()), small(), settings(), 1);
@@ -310,9 +312,10 @@ fn a_damaged_first_header_of_a_segment_costs_no_more_than_its_chunk() {
     }
 }
 
-/// One write of many lands somewhere else, or nowhere, and is acknowledged. What is read afterwards is right or an
-/// error; where it is old, opening has said so: that chunks are missing, or that the log ends before the last chunk that
-/// was appended. (Of a torn tail no more can be known: `docs/fault-model.md`.)
+/// One write of many lands somewhere else, or nowhere, and is acknowledged. What is read afterwards
+/// is right or an error; where it is old, opening has said so: that chunks are missing, or that the
+/// log ends before the last chunk that was appended. (Of a torn tail no more can be known:
+/// `docs/fault-model.md`.)
 fn one_write_that_is_not_where_it_should_be(fault: Fault) {
     let (used, caller) = used(10);
     let (mut right, mut errors, mut told) = (0, 0, 0);
@@ -363,8 +366,8 @@ fn lost_writes_are_never_wrong_data_in_silence() {
     one_write_that_is_not_where_it_should_be(Fault::LostWrite);
 }
 
-/// Sectors that cannot be read, or have rotted, where recovery reads: it opens with what is left, or says what keeps it
-/// from that; what it then reads is right or an error.
+/// Sectors that cannot be read, or have rotted, where recovery reads: it opens with what is left,
+/// or says what keeps it from that; what it then reads is right or an error.
 #[test]
 fn recovery_on_a_drive_that_cannot_read_everything_ends_in_a_clear_state() {
     let (_, mut caller) = used(11);
@@ -403,10 +406,11 @@ fn recovery_on_a_drive_that_cannot_read_everything_ends_in_a_clear_state() {
     assert!(opened > 80 && read_only > 0, "{opened} opened, {read_only} read-only");
 }
 
-/// Some requests take very long, those of a checkpoint too, and the host goes on meanwhile: it must not come further
-/// than recovery looks, nor into segments that the checkpoint has not freed yet.
+/// Some requests take very long, those of a checkpoint too, and the host goes on meanwhile: it must
+/// not come further than recovery looks, nor into segments that the checkpoint has not freed yet.
 pub fn slow_checkpoints(seed: u64) {
-    // So little of it is exported that much is free: nothing else keeps the host from running ahead.
+    // So little of it is exported that much is free: nothing else keeps the host from running
+    // ahead.
     let shape = Shape { exported_bytes: 256 << 10, ..small() };
     let mut bench = create(media(&shape), shape, settings(), seed);
     flush(&mut bench).expect("healthy");

@@ -1,6 +1,7 @@
-//! Drives on which something was changed and its checksum made good again, so that what lies behind the checksums is
-//! reached: for the fuzzer. Whatever a drive says, a volume opens or tells why not, and so do the tools; none of them
-//! panics, goes on for ever, or takes memory that the drive's size does not bound.
+//! Drives on which something was changed and its checksum made good again, so that what lies behind
+//! the checksums is reached: for the fuzzer. Whatever a drive says, a volume opens or tells why
+//! not, and so do the tools; none of them panics, goes on for ever, or takes memory that the
+//! drive's size does not bound.
 
 use super::{
     bench::{Bench, create, cut, extent, flush, image, media, open, sim, write},
@@ -48,7 +49,8 @@ impl Structure {
     ];
 }
 
-/// Whatever does not end within so many events never does: opening one of these volumes takes some hundred.
+/// Whatever does not end within so many events never does: opening one of these volumes takes some
+/// hundred.
 const EVENTS_MAX: u32 = 100_000;
 /// A change anywhere: block (u16), byte of it (u16), what is put there (u32), and of what length.
 const CHANGE_BYTES: usize = 9;
@@ -72,8 +74,9 @@ impl Default for Forge {
 }
 
 impl Forge {
-    /// Changes one structure and lets a volume and the tools meet it. The first byte picks the volume, the second one of
-    /// several such structures; the others are what is put over it, by exclusive or.
+    /// Changes one structure and lets a volume and the tools meet it. The first byte picks the
+    /// volume, the second one of several such structures; the others are what is put over it, by
+    /// exclusive or.
     ///
     /// # Panics
     /// If something else does: that is what the fuzzer looks for.
@@ -203,7 +206,8 @@ fn overwrite(medium: &mut Media, offset: u64, block: &[u8]) {
     medium.complete_write(id);
 }
 
-/// The tools look at the drive and change nothing; then a volume is opened on it, used, and opened once more.
+/// The tools look at the drive and change nothing; then a volume is opened on it, used, and opened
+/// once more.
 fn meet(medium: Media) {
     let mut drive = sim(medium.clone(), 1);
     let mut patient = |_| ControlFlow::Continue(());
@@ -292,9 +296,10 @@ mod tests {
         over
     }
 
-    /// Opening counted the records missing between the first that a record needs and its own number,
-    /// one by one: forged, that was four thousand million and more. So did `rescue` once it counted
-    /// them, and both did it again up to the number of the ring's last record in a superblock.
+    /// Opening counted the records missing between the first that a record needs and its own
+    /// number, one by one: forged, that was four thousand million and more. So did `rescue` once it
+    /// counted them, and both did it again up to the number of the ring's last record in a
+    /// superblock.
     #[test]
     fn a_record_that_needs_more_than_the_ring_holds_is_none() {
         let forge = Forge::default();
@@ -328,7 +333,8 @@ mod tests {
         }
     }
 
-    /// `check` went on behind the end of a segment, which the table said was longer than segments are.
+    /// `check` went on behind the end of a segment, which the table said was longer than segments
+    /// are.
     #[test]
     fn segments_with_more_blocks_than_there_can_be_are_refused() {
         let forge = Forge::default();
@@ -338,7 +344,8 @@ mod tests {
         }
     }
 
-    /// `rescue` read where a forged superblock or root said that something was: beyond the drive's end.
+    /// `rescue` read where a forged superblock or root said that something was: beyond the drive's
+    /// end.
     #[test]
     fn nothing_beyond_the_drive_is_read() {
         let forge = Forge::default();

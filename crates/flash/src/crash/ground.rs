@@ -1,4 +1,5 @@
-//! What a volume on test stands on: one drive, or a RAID-5 whose members lose their power each for itself.
+//! What a volume on test stands on: one drive, or a RAID-5 whose members lose their power each for
+//! itself.
 
 use super::drive::Shuffling;
 use block::{Drive, Engine, Extent, Machine, Payload, Stack};
@@ -121,7 +122,8 @@ impl Ground {
         Box::new(Raid { stack: Stack::new(Array::new(params, &geometries), sim), members })
     }
 
-    /// A member is gone with the power: what it held is worked out from the others, stripe by stripe.
+    /// A member is gone with the power: what it held is worked out from the others, stripe by
+    /// stripe.
     pub fn rebuild(self, media: &mut [Media], lost: usize) {
         let (capacity_bytes, sector_bytes) =
             (media[lost].capacity_bytes(), media[lost].sector_bytes());
@@ -140,7 +142,8 @@ impl Ground {
         media[lost] = rebuilt;
     }
 
-    /// After an unclean stop, what an array does before it trusts its parity: works it out anew from the data.
+    /// After an unclean stop, what an array does before it trusts its parity: works it out anew
+    /// from the data.
     pub fn resync(self, media: &mut [Media]) {
         let Self::Raid5 { chunk_bytes, .. } = self else { return };
         let sector_bytes = media[0].sector_bytes();
@@ -183,8 +186,8 @@ impl Ground {
     }
 }
 
-/// Left-symmetric, as Linux md lays RAID-5 out (`ALGORITHM_LEFT_SYMMETRIC`): parity moves one member to the left
-/// a row, data begin on the member after it.
+/// Left-symmetric, as Linux md lays RAID-5 out (`ALGORITHM_LEFT_SYMMETRIC`): parity moves one
+/// member to the left a row, data begin on the member after it.
 fn parity_member(row: u64, members: u64) -> u64 {
     members - 1 - row % members
 }

@@ -1,5 +1,5 @@
-//! What the cleaner and the host are held to in virtual time: an idle limit, a rate, an endurance budget, a wait that
-//! has a bound; and what the drive is told.
+//! What the cleaner and the host are held to in virtual time: an idle limit, a rate, an endurance
+//! budget, a wait that has a bound; and what the drive is told.
 
 use super::{
     bench::{Caller, ID, Mix, flush, media, sim, small},
@@ -119,7 +119,8 @@ fn idle_cleaning_begins_when_it_is_quiet_and_obeys_its_limit() {
         let idle = Some(IdleCleaning { after_ns, free_share });
         let mut host = Host::new(Settings { idle, ..settings() });
         host.overwrite(20_000);
-        // The margin in which the host was paced fills up, whether that is due or not; then nothing moves.
+        // The margin in which the host was paced fills up, whether that is due or not; then nothing
+        // moves.
         host.be_quiet_for(after_ns / 2);
         let (soon, before) = (host.counters().copied_blocks, host.coming());
         host.be_quiet_for(after_ns / 2 - 1_000_000);
@@ -163,7 +164,8 @@ fn the_cleaner_copies_no_faster_than_its_cap_in_any_second() {
     let (free, _) = copied_each_second(None);
     eprintln!("{capped:?} with a cap, {free:?} without; {counters:?}");
     assert!(free.iter().all(|&bytes| bytes > 3 * cap), "{free:?}");
-    // Beyond the rate a bucket of one chunk, and what was being read when that ran out: 16 reads of no more than a chunk.
+    // Beyond the rate a bucket of one chunk, and what was being read when that ran out: 16 reads of
+    // no more than a chunk.
     let slack = 17 * (64 << 10);
     assert!(capped.iter().all(|&bytes| bytes <= cap + slack), "{capped:?}");
     let all: u64 = capped.iter().sum();
@@ -213,8 +215,9 @@ fn no_write_waits_for_a_whole_victim_at_the_steady_state() {
         (after.host_blocks - before.host_blocks + copied) / u64::from(host.layout().segment_blocks);
     eprintln!("{} ns at most, {victims} victims, {after:?}", host.latency_ns_max);
     assert!(victims > 500 && copied > host.blocks, "{victims} victims, {copied} blocks copied");
-    // One after the other: a header, sixteen reads of live blocks, the chunk that they fill, a checkpoint's steps (pages, root,
-    // flush, superblocks) and the chunk that the host's write fills.
+    // One after the other: a header, sixteen reads of live blocks, the chunk that they fill, a
+    // checkpoint's steps (pages, root, flush, superblocks) and the chunk that the host's write
+    // fills.
     let bound_ns = (1 + 16 + 1 + 4 + 1) * ANSWER_NS_MAX;
     assert!(host.latency_ns_max <= bound_ns, "{} ns", host.latency_ns_max);
 }

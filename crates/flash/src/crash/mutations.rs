@@ -23,8 +23,8 @@ fn cuts_of_classes(seed: u64) {
     campaign(&scenario, 300);
 }
 
-/// Whether the check fails for one of the seeds once the rule is broken, having passed for that seed
-/// before.
+/// Whether the check fails for one of the seeds once the rule is broken, having passed for that
+/// seed before.
 fn is_noticed(
     rule: Rule,
     seeds: u64,

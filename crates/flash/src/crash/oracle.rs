@@ -1,8 +1,8 @@
-//! What may be there after a power cut: of every sector the last value that is durable, or any that was
-//! issued since; and all sectors together as they were at one moment of the history.
+//! What may be there after a power cut: of every sector the last value that is durable, or any that
+//! was issued since; and all sectors together as they were at one moment of the history.
 //!
-//! Changes that a flush covered are folded into the base, so that an answer costs what is at risk and not what
-//! has been.
+//! Changes that a flush covered are folded into the base, so that an answer costs what is at risk
+//! and not what has been.
 
 use block::IoError;
 use std::{collections::VecDeque, ops::Range};
@@ -201,7 +201,8 @@ impl Oracle {
         self.first += folded;
     }
 
-    /// What a read of the sector must see while nothing of it is in flight; none if it may see several.
+    /// What a read of the sector must see while nothing of it is in flight; none if it may see
+    /// several.
     pub fn visible(&self, sector: u64) -> Option<u64> {
         self.sectors[sector as usize].latest
     }
@@ -255,8 +256,8 @@ impl Oracle {
         wrong == 0
     }
 
-    /// Whatever was acknowledged before the submission of something that is there, is there too. Zeroes say
-    /// nothing of when they were written.
+    /// Whatever was acknowledged before the submission of something that is there, is there too.
+    /// Zeroes say nothing of when they were written.
     fn keeps_what_came_before(&self, values: &[u64]) -> Result<(), String> {
         let mut there = 0;
         for (sector, &value) in (0..).zip(values) {

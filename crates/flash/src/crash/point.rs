@@ -1,5 +1,5 @@
-//! One crash point: a moment, and what a power cut leaves of it. The volume is opened on that and held against
-//! the oracle, against a full scan, and against what it becomes.
+//! One crash point: a moment, and what a power cut leaves of it. The volume is opened on that and
+//! held against the oracle, against a full scan, and against what it becomes.
 
 use super::{
     bench::{Bench, cut, flush, open, read_all},
@@ -169,8 +169,8 @@ pub fn every_state(media: &[&Media]) -> Vec<Vec<Media>> {
     }
 }
 
-/// How much of a recovered volume is read through the volume itself. The rest is read from the medium by
-/// the map, which is held against a scan.
+/// How much of a recovered volume is read through the volume itself. The rest is read from the
+/// medium by the map, which is held against a scan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reading {
     FromTheMedium,
@@ -186,8 +186,8 @@ pub struct Recovered {
     pub fallback: Option<Fallback>,
 }
 
-/// What an array does after a power cut: it works its parity out anew, or a member is gone and what it held is
-/// worked out from the others.
+/// What an array does after a power cut: it works its parity out anew, or a member is gone and what
+/// it held is worked out from the others.
 pub fn mend(ground: Ground, media: &mut [Media], seed: u64) {
     if let Ground::Raid5 { members, .. } = ground {
         match Rng::new(seed, 6).below(u64::from(members) + 1) as usize {
@@ -257,8 +257,8 @@ fn same_again(medium: &Media, settings: Settings, expected: &[u64], reading: Rea
     }
 }
 
-/// Opens what a power cut left, and shows `visit` the media after every event that changed something until the
-/// volume is open.
+/// Opens what a power cut left, and shows `visit` the media after every event that changed
+/// something until the volume is open.
 pub fn cut_recovery(
     ground: Ground,
     media: Vec<Media>,

@@ -154,9 +154,10 @@ pub fn every_append_is_of_whole_stripes() {
     assert!(counters.cleaned > 5, "{counters:?}");
 }
 
-/// A run was interrupted while its writes waited for the cleaner, which stops with the volume: nothing could move, the
-/// volume took that for a drive with too few segments left and latched, and one interruption in six left it
-/// unclean. What has not been acknowledged is refused now. And a second flush was never answered.
+/// A run was interrupted while its writes waited for the cleaner, which stops with the volume:
+/// nothing could move, the volume took that for a drive with too few segments left and latched, and
+/// one interruption in six left it unclean. What has not been acknowledged is refused now. And a
+/// second flush was never answered.
 #[test]
 fn a_volume_that_is_stopped_amid_writes_stops_cleanly_and_answers_flushes_afterwards() {
     let mix = Mix { unaligned: false, flush_one_in: 40, skewed: false };
@@ -284,8 +285,9 @@ pub fn a_thin_volume_refuses_new_blocks_when_full_and_nothing_else() {
     bench.machine.audit();
 }
 
-/// A write of several new blocks had its room twice while it was being appended: as promised and as mapped. On a slow
-/// drive a volume that was nearly all mapped refused to write again what had been trimmed, with ENOSPC.
+/// A write of several new blocks had its room twice while it was being appended: as promised and as
+/// mapped. On a slow drive a volume that was nearly all mapped refused to write again what had been
+/// trimmed, with ENOSPC.
 #[test]
 fn writes_under_way_have_their_room_once() {
     let shape = Shape { exported_bytes: 256 << 10, ..small() };

@@ -1,4 +1,5 @@
-//! The synchronous ring under power cuts, rot and failures, and what flushes cost with it and without.
+//! The synchronous ring under power cuts, rot and failures, and what flushes cost with it and
+//! without.
 
 use super::bench::{
     Bench, Caller, Mix, ask, create, cut, flush, media, open, open_with, read, read_all, small,
@@ -153,8 +154,9 @@ fn appended(counters: &Counters) -> u64 {
     host_blocks + header_blocks + padding_blocks
 }
 
-/// A stripe has 48 blocks, one of them the header. A record of two blocks pays as long as closing wastes six or more,
-/// header of the next chunk included: for the first 42 writes. The 43rd closes the chunk.
+/// A stripe has 48 blocks, one of them the header. A record of two blocks pays as long as closing
+/// wastes six or more, header of the next chunk included: for the first 42 writes. The 43rd closes
+/// the chunk.
 #[test]
 fn a_synchronous_write_costs_three_blocks_of_a_stripe_of_48_with_a_ring() {
     let with = synchronous(64 * (192 << 10), striped());

@@ -169,9 +169,10 @@ pub mod tests {
         (cut(volume, seed), settings, values)
     }
 
-    /// One bit flipped in the newest root refused the volume, in 4 of 9 trials, though `rescue` got everything: the root
-    /// before it was there, and all that had been appended since. Right is: the same contents from that, said at the
-    /// opening, and a refusal only where something since is gone.
+    /// One bit flipped in the newest root refused the volume, in 4 of 9 trials, though `rescue` got
+    /// everything: the root before it was there, and all that had been appended since. Right is:
+    /// the same contents from that, said at the opening, and a refusal only where something since
+    /// is gone.
     #[test]
     fn a_flipped_bit_in_the_newest_root_costs_nothing_while_the_log_since_the_one_before_is_there()
     {

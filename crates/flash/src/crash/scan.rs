@@ -1,8 +1,10 @@
-//! The map as a full scan of the medium finds it, for comparison with what opening makes of a few segments.
+//! The map as a full scan of the medium finds it, for comparison with what opening makes of a few
+//! segments.
 //!
-//! It trusts nothing but the superblock, the root and its pages: every append unit of every segment is looked at
-//! for a chunk, wherever the free queue says that chunks may be; the data of every chunk that counts are
-//! held against their checksums; and every location in the map must lie in a whole chunk that says so.
+//! It trusts nothing but the superblock, the root and its pages: every append unit of every segment
+//! is looked at for a chunk, wherever the free queue says that chunks may be; the data of every
+//! chunk that counts are held against their checksums; and every location in the map must lie in a
+//! whole chunk that says so.
 
 use super::scan_ring;
 use crate::{
@@ -35,7 +37,8 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// Whether an open volume has everything where the scan found it. What only the ring had is in the log by now.
+    /// Whether an open volume has everything where the scan found it. What only the ring had is in
+    /// the log by now.
     pub fn agrees_with(&self, mappings: impl Iterator<Item = (u32, u32)>) -> bool {
         let moved = |block: u32, location: u32| self.ring.contains(&block) && location > LOST;
         let mut found = self.map.iter();
@@ -195,8 +198,8 @@ fn roll<'a>(
     (counted, missing)
 }
 
-/// The host's two streams fill side by side: of a chunk with no chunk of the other behind it, only those entries
-/// count that are sure.
+/// The host's two streams fill side by side: of a chunk with no chunk of the other behind it, only
+/// those entries count that are sure.
 fn with_what_is_sure<'a>(
     counted: &[&'a Chunk],
     records: &[scan_ring::Found],
@@ -315,8 +318,8 @@ pub fn chunks_of_epoch(medium: &Media) -> Vec<(u64, u64)> {
     of_epoch.map(|chunk| (Layout::offset(chunk.place), chunk.header.seq)).collect()
 }
 
-/// Chunks behind the newest checkpoint in the order of their numbers: where each is, and how many blocks from there are
-/// its header and data.
+/// Chunks behind the newest checkpoint in the order of their numbers: where each is, and how many
+/// blocks from there are its header and data.
 pub fn chunks_behind_checkpoint(medium: &Media) -> Vec<(u64, u64)> {
     let (superblock, layout) = newest(medium).expect("there is a superblock");
     let offset = layout.root_offset(superblock.root_generation);

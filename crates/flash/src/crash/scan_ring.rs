@@ -45,8 +45,8 @@ pub fn records(medium: &Media, superblock: &Superblock, layout: &Layout) -> Vec<
     found.into_values().collect()
 }
 
-/// Those that count behind a checkpoint at C, where the log ends at `end`: of those that the newest says are needed, all
-/// but itself must be whole. The others may be half overwritten.
+/// Those that count behind a checkpoint at C, where the log ends at `end`: of those that the newest
+/// says are needed, all but itself must be whole. The others may be half overwritten.
 pub fn counted(mut records: Vec<Found>, c: u64, end: u64) -> Result<Vec<Found>, String> {
     let first = records.last().map_or(0, |newest| newest.header.first);
     records.retain(|record| record.header.number >= first);

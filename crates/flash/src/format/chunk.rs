@@ -121,7 +121,8 @@ pub(crate) fn encode_chunk(
     Fields(bytes).u32(CRC_AT, crc);
 }
 
-/// The header and entries of the chunk at `offset`, if there is one. `bytes` holds at least its header.
+/// The header and entries of the chunk at `offset`, if there is one. `bytes` holds at least its
+/// header.
 pub(crate) fn decode_chunk(
     id: VolumeId,
     offset: u64,

@@ -1,5 +1,5 @@
-//! What lies on the drive, byte by byte: `docs/flash-format.md` in code. Bytes in, structures out; nothing here
-//! knows where they came from.
+//! What lies on the drive, byte by byte: `docs/flash-format.md` in code. Bytes in, structures out;
+//! nothing here knows where they came from.
 
 mod chunk;
 mod record;
@@ -34,11 +34,12 @@ impl fmt::Display for VolumeId {
 /// The version of the format that this code writes and reads.
 pub const VERSION: u32 = 1;
 
-/// Sequence numbers, generations and counts on the drive are below this: at a thousand million a second nobody gets there
-/// in a hundred years, and who adds one need not look.
+/// Sequence numbers, generations and counts on the drive are below this: at a thousand million a
+/// second nobody gets there in a hundred years, and who adds one need not look.
 const NUMBER_MAX: u64 = 1 << 62;
 
-/// A structure's CRC: over its identity (volume, own offset) and its bytes, the field at `field` taken as 0.
+/// A structure's CRC: over its identity (volume, own offset) and its bytes, the field at `field`
+/// taken as 0.
 fn structure_crc(id: VolumeId, offset: u64, bytes: &[u8], field: usize) -> u32 {
     let crc = crc32c::crc32c_append(crc32c::crc32c(&id.0), &offset.to_le_bytes());
     let crc = crc32c::crc32c_append(crc, &bytes[..field]);
@@ -51,8 +52,8 @@ pub(crate) fn block_crc(block: u32, data: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&u64::from(block).to_le_bytes()), data)
 }
 
-/// Gives the structure that a block seems to be a good checksum, as that volume's in that place: what a forger can
-/// do, and a fuzzer must.
+/// Gives the structure that a block seems to be a good checksum, as that volume's in that place:
+/// what a forger can do, and a fuzzer must.
 #[cfg(any(test, feature = "crash"))]
 pub(crate) fn reseal(id: VolumeId, offset: u64, block: &mut [u8]) {
     let with_entries = |start: usize, count: usize| start + count * ENTRY_BYTES;

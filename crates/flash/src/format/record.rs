@@ -17,14 +17,15 @@ pub(crate) const RECORD_ENTRIES: usize = (BLOCK_BYTES - HEADER_BYTES) / ENTRY_BY
 pub(crate) struct RecordHeader {
     /// 1, 2, 3, ... in an epoch.
     pub number: u64,
-    /// The last chunk that had its number when this was written: the entries are newer than those of all the
-    /// host's chunks up to it.
+    /// The last chunk that had its number when this was written: the entries are newer than those
+    /// of all the host's chunks up to it.
     pub after: u64,
     /// This record and all from here on are needed until their chunks are durable.
     pub first: u64,
     /// Every chunk up to this one was durable, and every record before this one.
     pub durable_seq: u64,
-    /// So many entries of the open chunk of each of the host's streams are in this record and those before it.
+    /// So many entries of the open chunk of each of the host's streams are in this record and those
+    /// before it.
     pub recorded: [u16; 2],
     pub epoch: u32,
     /// Length: the header and the data.
@@ -67,8 +68,8 @@ impl MissingRecords {
     }
 }
 
-/// Puts header and entries, each with the number of its stream, into the first block of the record that goes to
-/// `offset`.
+/// Puts header and entries, each with the number of its stream, into the first block of the record
+/// that goes to `offset`.
 pub(crate) fn encode_record<'a>(
     id: VolumeId,
     offset: u64,
@@ -102,7 +103,8 @@ pub(crate) fn encode_record<'a>(
     Fields(bytes).u32(CRC_AT, crc);
 }
 
-/// The header and entries of the record at `offset`, if there is one. `bytes` holds at least its first block.
+/// The header and entries of the record at `offset`, if there is one. `bytes` holds at least its
+/// first block.
 pub(crate) fn decode_record(
     id: VolumeId,
     offset: u64,

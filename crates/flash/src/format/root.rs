@@ -142,8 +142,8 @@ pub(crate) fn encode_root(id: VolumeId, offset: u64, generation: u64, root: &Roo
     bytes
 }
 
-/// The generation of the root whose first block this looks like; its checksum, which takes the volume's id, is not
-/// looked at.
+/// The generation of the root whose first block this looks like; its checksum, which takes the
+/// volume's id, is not looked at.
 pub(crate) fn root_block_generation(offset: u64, block: &[u8]) -> Option<u64> {
     let first = u32_at(block, 0) == MAGIC && u64_at(block, 16) == offset && u32_at(block, 24) == 0;
     first.then(|| u64_at(block, 8))

@@ -1,5 +1,5 @@
-//! A set of blocks or locations, a bit each: as large as a drive, and never larger. Only parts in which something is take
-//! memory, as a volume may be far larger than its drive.
+//! A set of blocks or locations, a bit each: as large as a drive, and never larger. Only parts in
+//! which something is take memory, as a volume may be far larger than its drive.
 
 /// Bits of a part: a page of 4 KiB.
 const PART: usize = 32_768;

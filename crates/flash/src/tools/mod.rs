@@ -1,4 +1,5 @@
-//! What is done to a volume that nobody is using: looked at, checked, rescued, resized. Functions over any
+//! What is done to a volume that nobody is using: looked at, checked, rescued, resized. Functions
+//! over any
 //! [`Engine`], with several reads in flight; all but `resize` never write to the volume's drive.
 //!
 //! ```text
@@ -40,8 +41,8 @@ pub struct Progress {
     pub total: u64,
 }
 
-/// Is told how far a tool has come, and says whether it goes on. After [`ControlFlow::Break`] the tool waits for
-/// what it has in flight and returns [`ToolError::Stopped`].
+/// Is told how far a tool has come, and says whether it goes on. After [`ControlFlow::Break`] the
+/// tool waits for what it has in flight and returns [`ToolError::Stopped`].
 pub type Watch<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
 
 /// Why a tool came to no end.

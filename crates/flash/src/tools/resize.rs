@@ -4,10 +4,11 @@
 //!   open, discard what is beyond, stop cleanly -> root -> flush -> superblock, two copies -> the two others
 //! ```
 //!
-//! Nothing that is on the drive moves: root areas, ring and first segment stay where they are, and the root areas
-//! were made with room for twice the size. Until the first copy of the new superblock is whole the volume has
-//! its old size; from then on it has the new one. A drive that has grown gives new segments at its end, and the last
-//! two copies go to the new end; the old ones are only looked at through a superblock that has the old size.
+//! Nothing that is on the drive moves: root areas, ring and first segment stay where they are, and
+//! the root areas were made with room for twice the size. Until the first copy of the new
+//! superblock is whole the volume has its old size; from then on it has the new one. A drive that
+//! has grown gives new segments at its end, and the last two copies go to the new end; the old ones
+//! are only looked at through a superblock that has the old size.
 
 use super::{Progress, ToolError, Watch, look};
 use crate::{

@@ -1,5 +1,5 @@
-//! Reading much of a drive: pieces asked for ahead, handed over in order, and block by block where a piece as a
-//! whole cannot be read.
+//! Reading much of a drive: pieces asked for ahead, handed over in order, and block by block where
+//! a piece as a whole cannot be read.
 
 use super::ToolError;
 use crate::layout::BLOCK_BYTES;
@@ -80,9 +80,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads `ranges` in order and hands over each piece, or each block of one that cannot be read as a whole,
-    /// with what its range belongs to. What lies beyond the drive's end is one piece that cannot be read: a damaged
-    /// structure may name any place.
+    /// Reads `ranges` in order and hands over each piece, or each block of one that cannot be read
+    /// as a whole, with what its range belongs to. What lies beyond the drive's end is one piece
+    /// that cannot be read: a damaged structure may name any place.
     pub fn scan<T: Clone>(
         &mut self,
         ranges: impl Iterator<Item = (T, Range<u64>)>,

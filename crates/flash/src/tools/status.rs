@@ -58,7 +58,8 @@ impl Status {
         self.mapped_blocks as f64 / f64::from(self.layout.exported_blocks)
     }
 
-    /// Share of the segments' space that holds no data of the volume's, 0 to 1: what decides write amplification.
+    /// Share of the segments' space that holds no data of the volume's, 0 to 1: what decides write
+    /// amplification.
     pub fn spare(&self) -> f64 {
         let blocks = u64::from(self.layout.segments) * u64::from(self.layout.segment_blocks);
         1.0 - self.mapped_blocks as f64 / blocks as f64

@@ -5,9 +5,10 @@
 //!                  `---> the next chunk or record, durable, says it ----> nothing to do
 //! ```
 //!
-//! Recovery tells a torn tail from corruption by D, the last chunk that a flush is known to have covered. A chunk says
-//! what was durable when it was written, so that the last flush is known by nothing but a later chunk. Where none
-//! follows, a superblock of the next generation says it: two writes of a block each, with FUA, no more often than
+//! Recovery tells a torn tail from corruption by D, the last chunk that a flush is known to have
+//! covered. A chunk says what was durable when it was written, so that the last flush is known by
+//! nothing but a later chunk. Where none follows, a superblock of the next generation says it: two
+//! writes of a block each, with FUA, no more often than
 //! [`Attesting::every_ns`], and none where nothing was flushed since.
 
 use super::core::{Core, Gate, Why};
@@ -24,7 +25,8 @@ const ATTEMPTS: u32 = 3;
 pub struct Attesting {
     /// When no flush has covered anything new for so long, ns.
     pub quiet_ns: u64,
-    /// At most one in so long, ns; and what was flushed is attested no later, if no chunk says it before.
+    /// At most one in so long, ns; and what was flushed is attested no later, if no chunk says it
+    /// before.
     pub every_ns: u64,
 }
 
@@ -35,7 +37,8 @@ impl Default for Attesting {
     }
 }
 
-/// A number that is told to the drive in the header of a chunk or record, and is known once that is durable.
+/// A number that is told to the drive in the header of a chunk or record, and is known once that is
+/// durable.
 #[derive(Clone, Copy, Debug)]
 struct Told {
     by: u64,
@@ -185,8 +188,8 @@ impl Core {
         }
         let superblock = self.attest.flying.take().expect("it was on its way");
         if self.attest.failed.take().is_some() {
-            // One copy may say so and the other not. The next one goes over both, under a number of its own, and the
-            // pair of the generation before stays as it is.
+            // One copy may say so and the other not. The next one goes over both, under a number of
+            // its own, and the pair of the generation before stays as it is.
             self.attest.failures += 1;
             self.attest.skipped += 2;
         } else {

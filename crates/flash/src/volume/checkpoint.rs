@@ -67,7 +67,8 @@ impl Checkpoint {
 }
 
 impl Core {
-    /// Begins one if the window is half used, if enough free segments wait for it, or if the volume stops.
+    /// Begins one if the window is half used, if enough free segments wait for it, or if the volume
+    /// stops.
     fn checkpoint_is_due(&self) -> bool {
         let Levels { floor, interval, margin } = self.pacer.levels;
         let (free, waiting) = (self.segments.queue.len(), self.segments.prefree.len());
@@ -121,8 +122,8 @@ impl Core {
         });
     }
 
-    /// Pages in the emptiest meta segments are written anew, so that no more of these are full or half full
-    /// than a whole map needs.
+    /// Pages in the emptiest meta segments are written anew, so that no more of these are full or
+    /// half full than a whole map needs.
     fn compact_meta(&mut self) {
         let open = self.log.open_segment(Stream::Meta);
         let mut meta: Vec<(u32, u32)> = (0..)

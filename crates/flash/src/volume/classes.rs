@@ -1,14 +1,16 @@
 //! Which stream a block goes to: what will be overwritten together should lie together.
 //!
-//! The classes are those of SepBIT (Wang et al., *Separating Data via Block Invalidation Time Inference for Write
-//! Amplification Reduction in Log-Structured Storage*, FAST 2022). A write whose predecessor lived shorter than
-//! the segments of short-lived blocks do will be short-lived too; a copy of an old block will live longer than one
-//! of a young block. A block's age is that of its segment's last chunk, counted in chunks: what the segment
-//! table says anyway. SepBIT counts the host's blocks since the segment was opened; write amplification is the same
-//! within 1 % either way.
+//! The classes are those of SepBIT (Wang et al., *Separating Data via Block Invalidation Time
+//! Inference for Write Amplification Reduction in Log-Structured Storage*, FAST 2022). A write
+//! whose predecessor lived shorter than the segments of short-lived blocks do will be short-lived
+//! too; a copy of an old block will live longer than one of a young block. A block's age is that of
+//! its segment's last chunk, counted in chunks: what the segment table says anyway. SepBIT counts
+//! the host's blocks since the segment was opened; write amplification is the same within 1 %
+//! either way.
 //!
-//! Two streams of the host fill side by side, and replay goes by their chunks' numbers. So a block stays in the open
-//! chunk that it is in, and what is not mapped has its last word in the stream of long-lived blocks.
+//! Two streams of the host fill side by side, and replay goes by their chunks' numbers. So a block
+//! stays in the open chunk that it is in, and what is not mapped has its last word in the stream of
+//! long-lived blocks.
 
 use super::cleaner::Cleaning;
 use super::core::Core;
@@ -22,8 +24,8 @@ const SAMPLE: u32 = 16;
 /// How long short-lived blocks live.
 #[derive(Debug, Default)]
 pub(super) struct Lifespan {
-    /// Mean of the last [`SAMPLE`] segments of short-lived blocks that were emptied, in chunks; none before there
-    /// were that many.
+    /// Mean of the last [`SAMPLE`] segments of short-lived blocks that were emptied, in chunks;
+    /// none before there were that many.
     mean: Option<u64>,
     sum: u64,
     count: u32,
@@ -106,7 +108,8 @@ impl Core {
         self.segments.get(segment).stream == Stream::Host(0).number()
     }
 
-    /// A block of the segment is gone: if it was the last one, that says how long short-lived blocks live.
+    /// A block of the segment is gone: if it was the last one, that says how long short-lived
+    /// blocks live.
     pub fn learn_lifespan(&mut self, segment: u32) {
         if self.segments.get(segment).live == 0 && self.is_short_lived(segment) {
             self.lifespan.add(self.age(segment));

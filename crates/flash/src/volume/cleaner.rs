@@ -5,9 +5,9 @@
 //!            chunk -- header read --> ...      several chunks at once, so that the drive is never idle
 //! ```
 //!
-//! What a chunk holds is read from its header; where that is damaged, the map is searched. A copy is appended
-//! only if the map still points to its source, and says where that was. When a victim is taken, and how fast the
-//! host may go on meanwhile, is in pacing.rs.
+//! What a chunk holds is read from its header; where that is damaged, the map is searched. A copy
+//! is appended only if the map still points to its source, and says where that was. When a victim
+//! is taken, and how fast the host may go on meanwhile, is in pacing.rs.
 
 use super::core::{Core, Gate, Why};
 use super::log::NoRoom;
@@ -24,11 +24,11 @@ use std::collections::VecDeque;
 
 /// A block that could not be read so often is lost.
 const ATTEMPTS: u8 = 3;
-/// Reads in flight at the same time. 16 of 8 KiB in 100 us each are 1.3 GB/s, and on a drive that serves one
-/// request after the other the host's read waits for no more than these.
+/// Reads in flight at the same time. 16 of 8 KiB in 100 us each are 1.3 GB/s, and on a drive that
+/// serves one request after the other the host's read waits for no more than these.
 const READS: u32 = 16;
-/// Below this write amplification greedy without classes is as good as anything (the flash literature's
-/// policies differ by less than their classes cost).
+/// Below this write amplification greedy without classes is as good as anything (the flash
+/// literature's policies differ by less than their classes cost).
 const AUTO_AMPLIFICATION: f64 = 1.2;
 
 /// How the next victim is chosen.
@@ -38,14 +38,14 @@ pub enum Cleaning {
     Fifo,
     /// The one with the fewest live blocks.
     Greedy,
-    /// The one with the most free space by age for the cost of reading and writing it: (1-u) age / (1+u)
-    /// (Rosenblum and Ousterhout 1992).
+    /// The one with the most free space by age for the cost of reading and writing it: (1-u) age /
+    /// (1+u) (Rosenblum and Ousterhout 1992).
     CostBenefit,
-    /// By cost and benefit, and with classes by age: where the volume has them, writes of short-lived blocks go
-    /// apart, and so do copies (Wang et al., SepBIT, FAST 2022).
+    /// By cost and benefit, and with classes by age: where the volume has them, writes of
+    /// short-lived blocks go apart, and so do copies (Wang et al., SepBIT, FAST 2022).
     SepBit,
-    /// SepBIT, or greedy without classes while a write amplification below 1.2 is predicted. Victim choice and
-    /// separation change together: either alone gains nothing.
+    /// SepBIT, or greedy without classes while a write amplification below 1.2 is predicted. Victim
+    /// choice and separation change together: either alone gains nothing.
     Auto,
 }
 

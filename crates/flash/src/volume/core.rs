@@ -35,27 +35,30 @@ use std::collections::{BTreeSet, VecDeque};
 pub struct Settings {
     /// Requests that may be outstanding.
     pub queue_depth: u32,
-    /// No answer comes sooner after its request: the host's cost of a request in virtual time, and 1 on a real
-    /// drive, so that a stack of answers from memory does not keep it from being polled.
+    /// No answer comes sooner after its request: the host's cost of a request in virtual time, and
+    /// 1 on a real drive, so that a stack of answers from memory does not keep it from being
+    /// polled.
     pub answer_ns: u64,
     /// Chunks on their way; at least 4. Each stream has one more in memory that is filling.
     pub chunks: u32,
     /// How victims are chosen.
     pub cleaning: Cleaning,
-    /// Most that the cleaner copies, B/s; as fast as the host's writes need it where there is none. With a cap,
-    /// writes wait for it once the clean pool is used up.
+    /// Most that the cleaner copies, B/s; as fast as the host's writes need it where there is none.
+    /// With a cap, writes wait for it once the clean pool is used up.
     pub copy_bytes_per_s_max: Option<u64>,
     /// Cleaning while the host is quiet.
     pub idle: Option<IdleCleaning>,
     /// When it is written down that the last flush is durable.
     pub attesting: Attesting,
-    /// How often a day the whole drive may be written; the host's writes wait where there would be more.
+    /// How often a day the whole drive may be written; the host's writes wait where there would be
+    /// more.
     pub drive_writes_per_day: Option<f64>,
     /// Whether the drive is told what is free.
     pub discards: Discards,
-    /// The cleaner reads a hole between live blocks along where it is no longer: what the drive reads, once it
-    /// reads, in the time that one more request costs it. 4 KiB is right for flash (on a Mtron PRO of 2007 a request
-    /// costs 44 us and 4 KiB 32 us; 1 M requests/s and 7 GB/s are 7 KB), a track for disks.
+    /// The cleaner reads a hole between live blocks along where it is no longer: what the drive
+    /// reads, once it reads, in the time that one more request costs it. 4 KiB is right for flash
+    /// (on a Mtron PRO of 2007 a request costs 44 us and 4 KiB 32 us; 1 M requests/s and 7 GB/s are
+    /// 7 KB), a track for disks.
     pub hole_bytes: u64,
 }
 
@@ -64,13 +67,14 @@ pub struct Settings {
 pub struct IdleCleaning {
     /// Quiet is no request for so long, ns.
     pub after_ns: u64,
-    /// It ends when so much of the spare, 0 to 1, is free: the rest would cost more copies than it is worth.
+    /// It ends when so much of the spare, 0 to 1, is free: the rest would cost more copies than it
+    /// is worth.
     pub free_share: f64,
 }
 
 impl Default for IdleCleaning {
-    /// After a second, until half of the spare is free: at a random fill up to there victims are emptier than the
-    /// average, so every block moved frees one or more.
+    /// After a second, until half of the spare is free: at a random fill up to there victims are
+    /// emptier than the average, so every block moved frees one or more.
     fn default() -> Self {
         Self { after_ns: 1_000_000_000, free_share: 0.5 }
     }
@@ -114,8 +118,8 @@ impl Settings {
         assert!((0.0..=1.0).contains(&share), "{self:?}");
     }
 
-    /// Chunks of victims that are read at the same time: half of those on their way, so that copies of one are
-    /// written while the next are read.
+    /// Chunks of victims that are read at the same time: half of those on their way, so that copies
+    /// of one are written while the next are read.
     pub(crate) fn victim_chunks(&self) -> u32 {
         self.chunks / 2
     }
@@ -152,7 +156,8 @@ pub struct Counters {
     pub absorbed: u64,
     /// Flushes of the drive for those who waited for them; checkpoints have their own.
     pub flushes: u64,
-    /// Superblocks that were written to say what the last flush covered; checkpoints have their own.
+    /// Superblocks that were written to say what the last flush covered; checkpoints have their
+    /// own.
     pub attests: u64,
     /// Blocks of zeroes that were not written.
     pub zero_blocks: u64,
@@ -313,7 +318,8 @@ pub(super) struct Core {
     pub short_reads: VecDeque<(Instant, u32)>,
     /// Writes that wait for room in a chunk, in their order.
     pub stalled: VecDeque<u32>,
-    /// Writes that wait for a block that another one locked, and whatever waits for a chunk on its way.
+    /// Writes that wait for a block that another one locked, and whatever waits for a chunk on its
+    /// way.
     pub parked: VecDeque<u32>,
     /// Blocks whose other half is being read.
     pub locked: BTreeSet<u32>,
@@ -547,8 +553,8 @@ impl Core {
         }
     }
 
-    /// Writes wait, and nothing is under way that they could wait for: too many segments were retired. What
-    /// was promised cannot be kept.
+    /// Writes wait, and nothing is under way that they could wait for: too many segments were
+    /// retired. What was promised cannot be kept.
     fn is_stuck(&mut self) -> bool {
         let waiting = !self.stalled.is_empty() || !self.ring.replays.is_empty();
         let stuck = waiting && self.down.is_idle() && !self.pacer.waits_for_time(self.now);

@@ -1,6 +1,6 @@
-//! Telling the drive what is free. A discard is a hint: it is left out where somebody needs the segment, and nothing
-//! relies on what is read afterwards. Until it is answered the segment is not written: requests that are outstanding
-//! together take effect in any order.
+//! Telling the drive what is free. A discard is a hint: it is left out where somebody needs the
+//! segment, and nothing relies on what is read afterwards. Until it is answered the segment is not
+//! written: requests that are outstanding together take effect in any order.
 
 use super::core::{Core, Discards, Gate, Why};
 use crate::layout::{Layout, Levels};

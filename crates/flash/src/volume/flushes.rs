@@ -9,8 +9,8 @@
 //! Where writes are [answered when they are written](Answered::Written), they wait in the same way,
 //! but for no flush of the drive.
 //!
-//! Where every chunk before it is durable, a chunk that a flush closes goes down with FUA, and the drive need not
-//! be flushed.
+//! Where every chunk before it is durable, a chunk that a flush closes goes down with FUA, and the
+//! drive need not be flushed.
 
 use super::core::{Core, Gate, Op, Why};
 use super::ring::Way;
@@ -93,8 +93,8 @@ impl Core {
         }
     }
 
-    /// The operation is answered when every write acknowledged before it is durable, and its own entries
-    /// are.
+    /// The operation is answered when every write acknowledged before it is durable, and its own
+    /// entries are.
     pub fn wait_durable(&mut self, slot: u32) {
         self.flushes.arrived.push(slot);
     }

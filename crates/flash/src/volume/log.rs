@@ -1,8 +1,9 @@
-//! The log: chunks that fill, chunks on their way, and what becomes of one that could not be written.
+//! The log: chunks that fill, chunks on their way, and what becomes of one that could not be
+//! written.
 //!
-//! A chunk's place is known when it opens, so that the map can point into it; its number when it closes.
-//! Chunks of a segment are released in the order of their places: until all before it are on the drive, a
-//! chunk could still have to move.
+//! A chunk's place is known when it opens, so that the map can point into it; its number when it
+//! closes. Chunks of a segment are released in the order of their places: until all before it are
+//! on the drive, a chunk could still have to move.
 
 use super::core::{Core, Gate, Why};
 use crate::broken::{Rule, broken};
@@ -118,7 +119,8 @@ pub(super) struct Log {
     pub streams: [Appender; STREAMS],
     pub flying: BTreeMap<u64, Chunk>,
     pub last_seq: u64,
-    /// The last chunk of the host's with entries that the open chunk of the other class decides about.
+    /// The last chunk of the host's with entries that the open chunk of the other class decides
+    /// about.
     pub unsure_seq: u64,
     pub epoch: u32,
     /// Retired segments with chunks that must move.
@@ -210,7 +212,8 @@ impl Log {
         self.streams[stream.index()].place.map(|(segment, _)| segment)
     }
 
-    /// Where each stream goes on: for the root. A chunk that is open will be behind the last number.
+    /// Where each stream goes on: for the root. A chunk that is open will be behind the last
+    /// number.
     pub fn places(&self) -> Vec<(u32, u32)> {
         let place = |stream: &Appender| match (&stream.open, stream.place) {
             (Some(chunk), Some((_, next))) => (chunk.segment, next),
@@ -382,7 +385,8 @@ impl Core {
         if free > floor && in_window { Ok(()) } else { Err(NoRoom) }
     }
 
-    /// Closes what holds the host's entries. Where all chunks before it are durable, a chunk goes down with FUA.
+    /// Closes what holds the host's entries. Where all chunks before it are durable, a chunk goes
+    /// down with FUA.
     pub fn close_host_chunks(&mut self) {
         for class in 0..HOST_CLASSES_MAX {
             let Some(seq) = self.seal(Stream::Host(class)) else { continue };
@@ -556,7 +560,8 @@ impl Core {
             let chunk = &self.log.flying[&seq];
             (chunk.stream, chunk.blocks)
         };
-        // The open chunk has the place that comes next: it must have its length before another follows.
+        // The open chunk has the place that comes next: it must have its length before another
+        // follows.
         self.close_chunk(stream);
         let (segment, next) = self.find_place_for_moved(stream, blocks)?;
         self.log.streams[stream.index()].place = Some((segment, next + blocks));
@@ -598,7 +603,8 @@ impl Core {
         Ok(())
     }
 
-    /// As [`Core::find_place`], without regard to what the host must leave: it was promised already.
+    /// As [`Core::find_place`], without regard to what the host must leave: it was promised
+    /// already.
     fn find_place_for_moved(&mut self, stream: Stream, blocks: u32) -> Result<(u32, u32), NoRoom> {
         if let Some((segment, next)) = self.log.streams[stream.index()].place {
             if next + blocks <= self.layout.segment_blocks {

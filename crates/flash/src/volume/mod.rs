@@ -57,8 +57,8 @@ use std::{collections::VecDeque, mem};
 
 /// A managed flash volume on Drive(0) of what lies below.
 ///
-/// Requests that arrive while it is being opened are held and answered afterwards; so `Flush` as the first
-/// request tells when it is open, or that it could not be opened.
+/// Requests that arrive while it is being opened are held and answered afterwards; so `Flush` as
+/// the first request tells when it is open, or that it could not be opened.
 #[derive(Debug)]
 pub struct Volume {
     below: Geometry,
@@ -181,8 +181,8 @@ impl Volume {
         self.core().map(|core| &core.layout)
     }
 
-    /// From now on writes are refused, those that wait for room included, and flushes complete when the volume is stopped
-    /// cleanly.
+    /// From now on writes are refused, those that wait for room included, and flushes complete when
+    /// the volume is stopped cleanly.
     pub fn shut_down(&mut self) {
         if let Phase::Open(core) = &mut self.phase {
             core.shut_down();

@@ -1,5 +1,6 @@
-//! When the cleaner works, and how fast: spread over the host's writes, so that none waits for a whole victim; on its
-//! own while the host is quiet, up to a limit; never faster than a cap. And how much may be written a day.
+//! When the cleaner works, and how fast: spread over the host's writes, so that none waits for a
+//! whole victim; on its own while the host is quiet, up to a limit; never faster than a cap. And
+//! how much may be written a day.
 //!
 //! ```text
 //!   free and soon free segments
@@ -8,8 +9,9 @@
 //!             host stops   host is paced   cleaning begins           idle cleaning ends before
 //! ```
 //!
-//! In the margin the host may append as many blocks as the copies of the victim free, twice as many at its upper end
-//! and half as many at its lower one. So the pool settles within it, wherever cleaning costs more or less than was reckoned.
+//! In the margin the host may append as many blocks as the copies of the victim free, twice as many
+//! at its upper end and half as many at its lower one. So the pool settles within it, wherever
+//! cleaning costs more or less than was reckoned.
 
 use super::core::Core;
 use crate::broken::{Rule, broken};
@@ -19,7 +21,8 @@ use block::Instant;
 const SECOND_NS: u64 = 1_000_000_000;
 /// The budget's bucket holds an hour's share, so no day is written more than 25/24 of it.
 const BUCKET_HOURS: f64 = 1.0;
-/// However low the pool, the host gets half of what the cleaner frees: it must not wait for a whole victim.
+/// However low the pool, the host gets half of what the cleaner frees: it must not wait for a whole
+/// victim.
 const WEIGHT_MIN: f64 = 0.5;
 const DAY_NS: f64 = 86_400e9;
 
@@ -175,7 +178,8 @@ impl Core {
         self.segments.queue.len() + self.segments.prefree.len()
     }
 
-    /// Cleans while fewer segments are free, or will be, than the host can use until the next checkpoint.
+    /// Cleans while fewer segments are free, or will be, than the host can use until the next
+    /// checkpoint.
     fn is_paced(&self) -> bool {
         let Levels { floor, interval, margin } = self.pacer.levels;
         self.coming() < floor + interval + margin
@@ -234,8 +238,8 @@ impl Core {
         (spare as f64 * free_share) as usize
     }
 
-    /// Whether a victim should be emptied now. While nobody waits, only one that is emptier than the volume is on
-    /// average: the others are not worth their copies yet.
+    /// Whether a victim should be emptied now. While nobody waits, only one that is emptier than
+    /// the volume is on average: the others are not worth their copies yet.
     pub fn is_worth_it(&self, segment: u32) -> bool {
         if self.is_paced() {
             return true;

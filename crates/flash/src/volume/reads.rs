@@ -12,7 +12,8 @@ use crate::{
 use block::{Allocation, Command, Data, Extent, Instant, IoError, Payload, Tag};
 
 const EINVAL: IoError = IoError::Os(22);
-/// So many mapped blocks, one after the other, are looked at to answer what is allocated: a few microseconds.
+/// So many mapped blocks, one after the other, are looked at to answer what is allocated: a few
+/// microseconds.
 const LOOK_BLOCKS_MAX: u32 = 8192;
 
 /// Memory for reads whose blocks lie apart, and so cannot go into the reader's own: 64 of 128 KiB
@@ -30,7 +31,8 @@ pub(super) struct ReadOp {
     pub result: Result<(), IoError>,
 }
 
-/// Where on the drive the blocks of a read are. Taken from a store and given back, so that reads allocate nothing.
+/// Where on the drive the blocks of a read are. Taken from a store and given back, so that reads
+/// allocate nothing.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
     runs: Vec<Run>,
@@ -345,7 +347,8 @@ impl Core {
     }
 }
 
-/// The part of a request from `start` to `end` that is the block's, counted from the request's start.
+/// The part of a request from `start` to `end` that is the block's, counted from the request's
+/// start.
 pub(super) fn span(block: u32, start: u64, end: u64) -> (usize, usize) {
     let first = u64::from(block) * BLOCK_BYTES;
     ((first.max(start) - start) as usize, ((first + BLOCK_BYTES).min(end) - start) as usize)

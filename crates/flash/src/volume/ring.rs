@@ -1,13 +1,15 @@
-//! The synchronous ring: where a little data goes that a flush cannot wait to see in a whole stripe.
+//! The synchronous ring: where a little data goes that a flush cannot wait to see in a whole
+//! stripe.
 //!
 //! ```text
 //!   open chunk  | header | a | b | c | d | ...                 goes on filling, and closes the usual way
 //!   ring        ... | hdr a        | hdr b c      |  next  | ...    one record a stripe
 //! ```
 //!
-//! A record holds what no earlier record of the open chunks does. When a chunk has closed and is durable, it has
-//! *absorbed* the records of its entries: their slots may be used again. Record n is begun when record n-1
-//! and all chunks before that one are durable, so that at most one record on the drive was never acknowledged.
+//! A record holds what no earlier record of the open chunks does. When a chunk has closed and is
+//! durable, it has *absorbed* the records of its entries: their slots may be used again. Record n
+//! is begun when record n-1 and all chunks before that one are durable, so that at most one record
+//! on the drive was never acknowledged.
 
 use super::core::{Core, Gate, Why};
 use super::flushes::Mark;
@@ -24,14 +26,15 @@ use std::collections::{BTreeMap, VecDeque};
 
 #[derive(Debug, Default)]
 pub(super) struct Ring {
-    /// The last record that was begun, the last that is on the drive, the last that is durable there.
+    /// The last record that was begun, the last that is on the drive, the last that is durable
+    /// there.
     pub last: u64,
     pub written: u64,
     pub durable: u64,
     /// The last chunk that had its number when the last record was begun.
     after: u64,
-    /// The last record that is durable in its slot, and the last chunk that had its number when that was begun.
-    /// Of a record that failed, a chunk has taken the place.
+    /// The last record that is durable in its slot, and the last chunk that had its number when
+    /// that was begun. Of a record that failed, a chunk has taken the place.
     whole: u64,
     whole_after: u64,
     durability: Option<Durability>,
@@ -116,7 +119,8 @@ impl Ring {
 }
 
 impl Core {
-    /// Whether open chunks hold anything that would be lost with them, or decide about what a closed one holds.
+    /// Whether open chunks hold anything that would be lost with them, or decide about what a
+    /// closed one holds.
     pub fn has_unrecorded(&self) -> bool {
         let unsure = self.log.unsure_seq > self.ring.after;
         self.log
@@ -126,10 +130,11 @@ impl Core {
 
     /// Whether what is in open chunks goes into a record.
     ///
-    /// Closing wastes the padding of each chunk and the header of the next one. A record is written in addition, and
-    /// in RAID-5 each block of it costs four transfers: old data and old parity read, both written. A block of
-    /// padding costs one and its part of the parity, 1 + 1/n on n data drives. So padding must be 4 / (1 + 1/n)
-    /// times the record, which is three times for n = 3, and between 2.7 and 4 for any other.
+    /// Closing wastes the padding of each chunk and the header of the next one. A record is written
+    /// in addition, and in RAID-5 each block of it costs four transfers: old data and old parity
+    /// read, both written. A block of padding costs one and its part of the parity, 1 + 1/n on n
+    /// data drives. So padding must be 4 / (1 + 1/n) times the record, which is three times for n =
+    /// 3, and between 2.7 and 4 for any other.
     pub fn way_down(&mut self) -> Way {
         let slots = self.layout.ring_slots as usize;
         if slots == 0 {
@@ -157,7 +162,8 @@ impl Core {
         }
     }
 
-    /// Writes a record with what no earlier one holds. Where all chunks are durable, it needs no flush.
+    /// Writes a record with what no earlier one holds. Where all chunks are durable, it needs no
+    /// flush.
     pub fn write_record(&mut self) {
         let number = self.ring.last + 1;
         let offset = self.layout.slot_offset(number);
@@ -220,7 +226,8 @@ impl Core {
             }
             Err(IoError::Offline) => self.latch(IoError::Offline),
             Err(_) => {
-                // A chunk takes its place. Whether the slot holds the record is not known, and does not matter.
+                // A chunk takes its place. Whether the slot holds the record is not known, and does
+                // not matter.
                 self.close_host_chunks();
                 self.ring.resume_seq = self.log.last_seq;
                 self.flushes.wait_for_chunks(Mark { seq: self.log.last_seq, record: number });

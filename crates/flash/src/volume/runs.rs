@@ -59,7 +59,8 @@ impl Run {
     }
 }
 
-/// Joins blocks in order of location where the hole between is of at most `hole` blocks. A run is no longer than `most`.
+/// Joins blocks in order of location where the hole between is of at most `hole` blocks. A run is
+/// no longer than `most`.
 fn runs(live: impl Iterator<Item = Live>, hole: u32, most: u32) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for next in live {

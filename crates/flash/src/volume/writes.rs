@@ -1,5 +1,5 @@
-//! Writes and trims: into the host's open chunk, block by block. A request that splits a block reads what
-//! it does not write first, and keeps the block locked until then.
+//! Writes and trims: into the host's open chunk, block by block. A request that splits a block
+//! reads what it does not write first, and keeps the block locked until then.
 
 use super::core::{Core, Op, Why};
 use super::flushes::Answered;
@@ -127,8 +127,8 @@ impl Core {
         }
     }
 
-    /// Sees to it that the new mappings of the write will have room; overwriting always has, and so has everything
-    /// where the whole volume can be mapped.
+    /// Sees to it that the new mappings of the write will have room; overwriting always has, and so
+    /// has everything where the whole volume can be mapped.
     fn promise(&mut self, write: &mut WriteOp) -> bool {
         let Some(from) = &write.from else { return true };
         let thin = self.layout.mapped_max < self.layout.exported_blocks;

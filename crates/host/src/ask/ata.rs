@@ -148,8 +148,8 @@ fn sector(node: &File, name: &str, what: &str, command: [u8; 16]) -> Result<Vec<
     Err(HostError::new(ErrorKind::Io, sentence))
 }
 
-/// Thirty entries of twelve bytes from byte 2 on: number, flags, value, worst value, six bytes of the
-/// vendor's. The last byte makes the sum zero.
+/// Thirty entries of twelve bytes from byte 2 on: number, flags, value, worst value, six bytes of
+/// the vendor's. The last byte makes the sum zero.
 fn learn_attributes(health: &mut Health, data: &[u8]) {
     let sum = data.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte));
     if data.len() != SECTOR_BYTES || sum != 0 {
@@ -180,7 +180,8 @@ fn statistics_listed(list: &[u8]) -> &[u8] {
     &numbers[..count.min(numbers.len())]
 }
 
-/// Each statistic is eight bytes: flags in the highest (bit 7 supported, bit 6 valid), a number below.
+/// Each statistic is eight bytes: flags in the highest (bit 7 supported, bit 6 valid), a number
+/// below.
 fn learn_statistics(health: &mut Health, page: u8, data: &[u8], block_bytes: u64) {
     // Byte 2 of the page is its number.
     if data.get(2) != Some(&page) {

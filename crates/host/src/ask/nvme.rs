@@ -14,8 +14,8 @@ const FEATURE_WRITE_CACHE: u32 = 0x06;
 const DATA_UNIT_BYTES: u64 = 512_000;
 const ALL_NAMESPACES: u32 = 0xffff_ffff;
 
-/// Whether the controller's volatile write cache is on. The feature is the controller's: asked for a
-/// namespace, it is refused.
+/// Whether the controller's volatile write cache is on. The feature is the controller's: asked for
+/// a namespace, it is refused.
 ///
 /// # Errors
 /// When the drive has none, or refuses.

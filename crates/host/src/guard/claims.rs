@@ -54,8 +54,8 @@ pub(crate) fn claim_on_file(path: &Path, inode: Inode, roots: &Roots) -> Option<
     Some(Reason::SharedFile { file: path.display().to_string(), loop_device: disk.name })
 }
 
-/// Devices whose contents change when one device is overwritten, and those whose owner would mind. The
-/// sisters of a partition are not among them.
+/// Devices whose contents change when one device is overwritten, and those whose owner would mind.
+/// The sisters of a partition are not among them.
 struct Relatives {
     /// The device, its partitions, and the disk it is a partition of.
     own: Vec<BlockDevice>,

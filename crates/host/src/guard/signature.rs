@@ -1,12 +1,14 @@
 //! What a device holds, by the marks that file systems, volume managers and partition tables leave.
 //!
-//! Sources: the kernel's headers (linux/magic.h, raid/md_p.h, fs/*), the UEFI specification (GPT), the
-//! LUKS, LVM2, ZFS and DRBD on-disk formats. A false alarm costs a `wipefs`; a miss costs data. Two-byte
-//! marks are backed by further fields, or one random-filled drive in 65,536 would be refused.
+//! Sources: the kernel's headers (linux/magic.h, raid/md_p.h, fs/*), the UEFI specification (GPT),
+//! the LUKS, LVM2, ZFS and DRBD on-disk formats. A false alarm costs a `wipefs`; a miss costs data.
+//! Two-byte marks are backed by further fields, or one random-filled drive in 65,536 would be
+//! refused.
 
 use std::{fs::File, io, os::unix::fs::FileExt};
 
-/// The first bytes of a managed flash volume of drivelab's own (docs/flash-format.md): no run overwrites one.
+/// The first bytes of a managed flash volume of drivelab's own (docs/flash-format.md): no run
+/// overwrites one.
 pub const FLASH_MAGIC: [u8; 8] = *b"DLFLASH\0";
 /// What it is called.
 pub(super) const FLASH_NAME: &str = "a drivelab flash volume";
@@ -169,8 +171,8 @@ impl Ends {
     }
 }
 
-/// Superblock at 1024 (Documentation/filesystems/ext4/super.rst): mark 0xEF53 at 0x38, log2 of the block size
-/// at 0x18, revision at 0x4c, features at 0x5c and 0x60.
+/// Superblock at 1024 (Documentation/filesystems/ext4/super.rst): mark 0xEF53 at 0x38, log2 of the
+/// block size at 0x18, revision at 0x4c, features at 0x5c and 0x60.
 fn ext(ends: &Ends) -> Option<&'static str> {
     let field = |offset: u64| ends.u32_le(0x400 + offset);
     let plausible = field(0)? > 0 && field(4)? > 0 && field(0x18)? <= 6 && field(0x4c)? <= 1;
@@ -203,8 +205,8 @@ fn luks2_second_header(ends: &Ends) -> Option<&'static str> {
     (found && !ends.has(0, b"LUKS\xba\xbe")).then_some("a LUKS2 second header")
 }
 
-/// Four labels of 256 KiB, two at each end; each keeps a ring of uberblocks in its upper half, which
-/// begin with 0x00bab10c in the byte order of the writer.
+/// Four labels of 256 KiB, two at each end; each keeps a ring of uberblocks in its upper half,
+/// which begin with 0x00bab10c in the byte order of the writer.
 fn zfs(ends: &Ends) -> Option<&'static str> {
     const LABEL: u64 = 256 << 10;
     let aligned = ends.bytes / LABEL * LABEL;
@@ -217,8 +219,8 @@ fn zfs(ends: &Ends) -> Option<&'static str> {
     uberblocks.any(|at| marks.iter().any(|mark| ends.has(at, mark))).then_some("a ZFS pool member")
 }
 
-/// Superblocks of md (raid/md_p.h): 1.1 at 0, 1.2 at 4 KiB, 1.0 in the last 8 to 12 KiB, 0.90 in the
-/// last 64 to 128 KiB in the byte order of the writer.
+/// Superblocks of md (raid/md_p.h): 1.1 at 0, 1.2 at 4 KiB, 1.0 in the last 8 to 12 KiB, 0.90 in
+/// the last 64 to 128 KiB in the byte order of the writer.
 fn md(ends: &Ends) -> Option<&'static str> {
     const MAGIC: u32 = 0xa92b_4efc;
     let version_1 =
@@ -244,7 +246,8 @@ fn swap(ends: &Ends) -> Option<&'static str> {
     found.then_some("swap space")
 }
 
-/// Internal metadata in the last 4 KiB: magic at byte 60, big-endian, versions 8 (clean, unclean) and 9.
+/// Internal metadata in the last 4 KiB: magic at byte 60, big-endian, versions 8 (clean, unclean)
+/// and 9.
 fn drbd(ends: &Ends) -> Option<&'static str> {
     let at = (ends.bytes & !4095).checked_sub(4096)? + 60;
     let magics = [0x8374_026b_u32, 0x8374_026c, 0x8374_026d];

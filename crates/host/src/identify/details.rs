@@ -1,5 +1,5 @@
-//! What a layer of a stack was made with: level, chunk, bitmap, cipher, paths. From sysfs as far as that
-//! goes; the rest the device mapper tells root alone.
+//! What a layer of a stack was made with: level, chunk, bitmap, cipher, paths. From sysfs as far as
+//! that goes; the rest the device mapper tells root alone.
 
 use crate::{
     mapper::{self, MappedPart},
@@ -70,7 +70,8 @@ fn cached(device: &BlockDevice, details: &mut Details) {
     put(details, "sequential_cutoff", device.text("bcache/sequential_cutoff"));
 }
 
-/// The kernel's own multi-path for NVMe: a subsystem with several controllers, of which each is a way.
+/// The kernel's own multi-path for NVMe: a subsystem with several controllers, of which each is a
+/// way.
 fn paths(device: &BlockDevice, roots: &Roots, details: &mut Details) {
     let Some(subsystem) = device.directory.parent() else { return };
     let name = subsystem.file_name().and_then(|name| name.to_str()).unwrap_or("");

@@ -44,7 +44,8 @@ pub(crate) fn identity_of(disk: &BlockDevice, roots: &Roots) -> DriveIdentity {
     }
 }
 
-/// The unit serial number page, SPC-4 7.8.13: four bytes of header, the last two the length, then ASCII.
+/// The unit serial number page, SPC-4 7.8.13: four bytes of header, the last two the length, then
+/// ASCII.
 fn scsi_serial(disk: &BlockDevice) -> Option<String> {
     let page = fs::read(disk.directory.join("device/vpd_pg80")).ok()?;
     let length = u16::from_be_bytes([*page.get(2)?, *page.get(3)?]) as usize;
@@ -146,8 +147,8 @@ fn is_virtual(disk: &BlockDevice, model: Option<&str>, transport: Option<&str>) 
         || VIRTUAL_MODELS.iter().any(|word| model.contains(word))
 }
 
-/// Degrees Celsius from the drive's own hwmon sensor (nvme and drivetemp drivers), millidegrees in sysfs
-/// (Documentation/hwmon/sysfs-interface.rst). Asking costs the drive one small command.
+/// Degrees Celsius from the drive's own hwmon sensor (nvme and drivetemp drivers), millidegrees in
+/// sysfs (Documentation/hwmon/sysfs-interface.rst). Asking costs the drive one small command.
 pub(crate) fn temperature_of(disk: &BlockDevice) -> Option<f64> {
     let device = disk.directory.join("device");
     let sensor_in = |folder: &Path| {

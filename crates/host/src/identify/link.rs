@@ -8,9 +8,9 @@ use crate::{
 use record::Link;
 use std::{fmt, path::Path};
 
-/// The link of a drive from the first ancestor of its canonical sysfs directory that knows a speed: a USB
-/// port, a SATA link or, for NVMe, a PCIe function. `None` for drives without a wire of their own: the slot
-/// of a controller that serves several drives is no drive's link.
+/// The link of a drive from the first ancestor of its canonical sysfs directory that knows a speed:
+/// a USB port, a SATA link or, for NVMe, a PCIe function. `None` for drives without a wire of their
+/// own: the slot of a controller that serves several drives is no drive's link.
 pub(crate) fn link_of(disk: &BlockDevice) -> Option<Link> {
     let is_nvme = disk.name.starts_with("nvme");
     disk.directory.ancestors().find_map(|ancestor| {
@@ -71,8 +71,9 @@ impl fmt::Display for Pcie {
 }
 
 /// Payload of a PCIe link: line rate x lanes x line code (8b/10b up to 5 GT/s, 128b/130b up to 32,
-/// 236 of 256 bytes a flit at 64) x 256 bytes of payload per 280 on the wire (header 16, sequence 2,
-/// LCRC 4, framing 2; PCI Express Base Specification, data link layer). Flits hold the latter two.
+/// 236 of 256 bytes a flit at 64) x 256 bytes of payload per 280 on the wire (header 16, sequence
+/// 2, LCRC 4, framing 2; PCI Express Base Specification, data link layer). Flits hold the latter
+/// two.
 fn pcie_payload_bytes_per_s(speed: &str, width: &str) -> Option<u64> {
     let transfers: f64 = speed.split_whitespace().next()?.parse().ok()?;
     let lanes: f64 = width.parse().ok()?;
@@ -120,8 +121,8 @@ fn gigabits(speed: &str) -> Option<f64> {
     speed.split_whitespace().next()?.parse().ok()
 }
 
-/// Payload of a SATA link: 8b/10b, so a tenth of the line rate in bytes, of which frame headers, ALIGN
-/// primitives and handshakes leave about 95 % (Serial ATA 3.x, 8 KiB data frames).
+/// Payload of a SATA link: 8b/10b, so a tenth of the line rate in bytes, of which frame headers,
+/// ALIGN primitives and handshakes leave about 95 % (Serial ATA 3.x, 8 KiB data frames).
 fn sata_payload_bytes_per_s(speed: &str) -> Option<u64> {
     let gigabits = gigabits(speed)?;
     (gigabits > 0.0).then_some((gigabits * 1e9 / 10.0 * 0.95) as u64)
@@ -139,8 +140,9 @@ fn usb(port: &Path) -> Option<Link> {
     })
 }
 
-/// Payload of a USB bulk pipe: 480 Mb/s carries 13 packets of 512 B a microframe of 125 us (USB 2.0, table
-/// 5-10); 5 Gb/s codes 8b/10b, faster ones 128b/132b, and packet headers and link commands take a tenth.
+/// Payload of a USB bulk pipe: 480 Mb/s carries 13 packets of 512 B a microframe of 125 us (USB
+/// 2.0, table 5-10); 5 Gb/s codes 8b/10b, faster ones 128b/132b, and packet headers and link
+/// commands take a tenth.
 fn usb_payload_bytes_per_s(speed: &str) -> Option<u64> {
     let megabits: f64 = speed.parse().ok()?;
     match megabits {

@@ -14,8 +14,8 @@ use crate::{
 use record::{BlockLayer, Queue};
 use std::path::Path;
 
-/// The devices met, nearest first, and the file systems that lie between them (under loop devices and
-/// overlays).
+/// The devices met, nearest first, and the file systems that lie between them (under loop devices
+/// and overlays).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stack {
     /// In the order met; each once.
@@ -118,7 +118,8 @@ pub(crate) fn devices_of(mount: &Mount, roots: &Roots) -> Vec<BlockDevice> {
     devices
 }
 
-/// Every device of the mounted btrfs that has `number` among its devices: /sys/fs/btrfs/UUID/devices.
+/// Every device of the mounted btrfs that has `number` among its devices:
+/// /sys/fs/btrfs/UUID/devices.
 pub(crate) fn btrfs_members(number: DeviceNumber, roots: &Roots) -> Vec<BlockDevice> {
     let all = roots.sys.join("fs/btrfs");
     let groups = names_in(&all).into_iter().map(|uuid| {

@@ -1,4 +1,5 @@
-//! Identity programs, when they are installed: smartctl, nvme, hdparm, and zpool for a pool's members.
+//! Identity programs, when they are installed: smartctl, nvme, hdparm, and zpool for a pool's
+//! members.
 //!
 //! Their absence is no error, and none may hold a run up: each gets five seconds.
 
@@ -17,8 +18,8 @@ const TIME_LIMIT: Duration = Duration::from_secs(5);
 /// Longest output kept; `smartctl -x` stays under 100 KiB.
 const OUTPUT_BYTES_MAX: u64 = 1 << 20;
 
-/// Asks the identity programs about every real drive of the stack and fills in what sysfs could not tell.
-/// Returns their outputs by `program` or, with several drives, `program:drive`, for
+/// Asks the identity programs about every real drive of the stack and fills in what sysfs could not
+/// tell. Returns their outputs by `program` or, with several drives, `program:drive`, for
 /// [`Environment::tools`](record::Environment::tools). Does nothing without root, on virtual drives, and
 /// below other than the machine's own [`Roots`].
 pub fn ask_tools(stack: &mut [BlockLayer], roots: &Roots) -> BTreeMap<String, String> {
@@ -92,16 +93,17 @@ fn ata_sectors_written(json: &Value) -> Option<u64> {
     })
 }
 
-/// A drive that says "3 % used" after 30 TB is rated for about 1,000 TB. Below 3 % the rounding of the
-/// percentage would dominate, so nothing is said.
+/// A drive that says "3 % used" after 30 TB is rated for about 1,000 TB. Below 3 % the rounding of
+/// the percentage would dominate, so nothing is said.
 fn learn_endurance(drive: &mut DriveIdentity, percent_used: Option<u64>) {
     if let (Some(percent @ 3..), Some(written)) = (percent_used, drive.written_bytes) {
         drive.rated_endurance_bytes.get_or_insert(written / percent * 100);
     }
 }
 
-/// Serial (`sn`), firmware (`fr`), and VWC: bit 0 clear means that no volatile write cache is present, so
-/// what was acknowledged survives a power cut (NVM Express Base Specification, Identify Controller).
+/// Serial (`sn`), firmware (`fr`), and VWC: bit 0 clear means that no volatile write cache is
+/// present, so what was acknowledged survives a power cut (NVM Express Base Specification, Identify
+/// Controller).
 fn learn_from_nvme_id_ctrl(drive: &mut DriveIdentity, text: &str) {
     let Ok(json) = serde_json::from_str::<Value>(text) else { return };
     let word = |key: &str| json[key].as_str().map(|text| text.trim().to_owned());
@@ -113,7 +115,8 @@ fn learn_from_nvme_id_ctrl(drive: &mut DriveIdentity, text: &str) {
     }
 }
 
-/// Temperature in kelvins, data units of 512,000 bytes, percentage used (`percent_used` in older versions).
+/// Temperature in kelvins, data units of 512,000 bytes, percentage used (`percent_used` in older
+/// versions).
 fn learn_from_nvme_smart_log(drive: &mut DriveIdentity, text: &str) {
     let Ok(json) = serde_json::from_str::<Value>(text) else { return };
     let kelvin = json["temperature"].as_f64().filter(|kelvin| *kelvin > 200.0);
@@ -146,8 +149,8 @@ fn device_words(text: &str) -> Vec<String> {
     words.filter(|word| word.starts_with("/dev/")).map(str::to_owned).collect()
 }
 
-/// Standard output of a program, even when it ends with a status (smartctl's is a bit set of findings);
-/// `None` when it is missing, says nothing or takes over five seconds.
+/// Standard output of a program, even when it ends with a status (smartctl's is a bit set of
+/// findings); `None` when it is missing, says nothing or takes over five seconds.
 pub(crate) fn run(program: &str, arguments: &[&str]) -> Option<String> {
     match ask(program, arguments) {
         Answer::Ended { text, .. } if !text.trim().is_empty() => Some(text),
@@ -208,7 +211,8 @@ fn output_in_time(mut child: Child, limit: Duration) -> Option<(Option<i32>, Str
             }
         }
         if Instant::now() >= deadline {
-            // A process stuck in the kernel cannot be killed: neither it nor the reader is waited for.
+            // A process stuck in the kernel cannot be killed: neither it nor the reader is waited
+            // for.
             let _ = child.kill();
             let _ = child.try_wait();
             return None;

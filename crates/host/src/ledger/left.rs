@@ -36,8 +36,8 @@ pub struct Left {
     pub is_alive: bool,
 }
 
-/// All ledgers in `directory`, oldest first, each with what is left; those that cannot be read as errors. One without a
-/// process and without changes is removed on the way.
+/// All ledgers in `directory`, oldest first, each with what is left; those that cannot be read as
+/// errors. One without a process and without changes is removed on the way.
 ///
 /// # Errors
 /// When the directory exists and cannot be read, or is not the user's own alone.
@@ -138,8 +138,8 @@ impl Left {
     }
 }
 
-/// What is on a drive after its file system was unmounted, and what takes it off: a drive that holds
-/// data is refused by whatever comes next.
+/// What is on a drive after its file system was unmounted, and what takes it off: a drive that
+/// holds data is refused by whatever comes next.
 fn stays(change: &Change, boot: Boot) -> Option<String> {
     let Change::Mount { source, fs, .. } = change else { return None };
     let cure = match boot {

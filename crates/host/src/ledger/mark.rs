@@ -128,7 +128,8 @@ impl DriveMark {
         }
     }
 
-    /// Whether another mark is of this drive, under whatever name: by its WWN, or by serial and model.
+    /// Whether another mark is of this drive, under whatever name: by its WWN, or by serial and
+    /// model.
     fn is_surely(&self, other: &Self) -> bool {
         let same = |one: &Option<String>, two: &Option<String>| one.is_some() && one == two;
         same(&self.wwn, &other.wwn)

@@ -1,5 +1,5 @@
-//! Putting one change back. Each asks first what is there now: it may have been done already, the change may never have begun, and
-//! what somebody else has set since is theirs.
+//! Putting one change back. Each asks first what is there now: it may have been done already, the
+//! change may never have begun, and what somebody else has set since is theirs.
 
 use super::{
     DriveMark,
@@ -160,7 +160,8 @@ pub(super) fn loops_over(file: &Path, roots: &Roots) -> Vec<PathBuf> {
     disks(roots).into_iter().filter(is_over).map(|disk| roots.dev.join(disk.name)).collect()
 }
 
-/// Unmounts, and waits for those who let go of it a moment ago: a thread that has ended still has its open files for a while.
+/// Unmounts, and waits for those who let go of it a moment ago: a thread that has ended still has
+/// its open files for a while.
 pub(super) fn unmount(
     source: &str,
     at: &Path,
@@ -202,8 +203,8 @@ fn mounted_at(at: &Path, roots: &Roots) -> Result<Option<Mount>, HostError> {
     Ok(mounts.into_iter().rfind(|mount| Path::new(&mount.mount_point) == at))
 }
 
-/// Asks the drive first, and last. `kernel` is what the kernel believed before; the two may have been
-/// driven apart, as by a reset of the drive.
+/// Asks the drive first, and last. `kernel` is what the kernel believed before; the two may have
+/// been driven apart, as by a reset of the drive.
 fn write_cache(
     device: &Path,
     switch: Switch,
@@ -286,8 +287,8 @@ fn end_process(
     }
 }
 
-/// Living processes of `program` that have `mark` among their arguments; those that only wait for their parent
-/// to notice have no arguments left.
+/// Living processes of `program` that have `mark` among their arguments; those that only wait for
+/// their parent to notice have no arguments left.
 fn processes(program: &str, mark: &str, roots: &Roots) -> Vec<Pid> {
     let is_it = |name: &String| {
         let words = fs::read(roots.proc.join(name).join("cmdline")).unwrap_or_default();

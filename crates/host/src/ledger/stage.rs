@@ -1,4 +1,5 @@
-//! The changes themselves: each is made through the ledger, by the program or the file that a person would use.
+//! The changes themselves: each is made through the ledger, by the program or the file that a
+//! person would use.
 
 use super::{
     Change, DriveMark, Inherited, Ledger,
@@ -43,8 +44,8 @@ impl Mounting {
         Program::new(words)
     }
 
-    /// Unmounts `source` from `at` and mounts it there again, so that nothing of it is left in memory. The ledger's line of the
-    /// first mount stands for this one, too.
+    /// Unmounts `source` from `at` and mounts it there again, so that nothing of it is left in
+    /// memory. The ledger's line of the first mount stands for this one, too.
     ///
     /// # Errors
     /// When somebody uses it, or mount(8)'s.
@@ -145,8 +146,9 @@ impl Ledger {
         Switch::find(device, roots).map(drop)
     }
 
-    /// Switches a drive's own write cache, and reads back from the drive whether it did; changes nothing
-    /// where it stands so already. Gives what the drive says, and what the kernel makes of it.
+    /// Switches a drive's own write cache, and reads back from the drive whether it did; changes
+    /// nothing where it stands so already. Gives what the drive says, and what the kernel makes of
+    /// it.
     ///
     /// # Errors
     /// When the drive has no switch, or does not obey it; when others use the same drive.
@@ -191,7 +193,8 @@ impl Ledger {
         self.make(change, || attribute.write(&device, wanted, &roots))
     }
 
-    /// Starts a process by `start`; `mark` is an argument of it that no other process of `program` has.
+    /// Starts a process by `start`; `mark` is an argument of it that no other process of `program`
+    /// has.
     ///
     /// # Errors
     /// Those of `start`.

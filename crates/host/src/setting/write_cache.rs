@@ -171,7 +171,8 @@ impl Switch {
         let sysfs = drive.as_ref().and_then(|drive| self.sysfs(drive, wanted, roots));
         match sysfs {
             Some((file, text)) => format!("echo '{text}' > {}", file.display()),
-            // The feature is the controller's, and nvme-cli takes a name space's node for the name space.
+            // The feature is the controller's, and nvme-cli takes a name space's node for the name
+            // space.
             None if self == Self::Nvme => format!(
                 "nvme set-feature {} --feature-id=6 --value={}",
                 drive.as_ref().map_or(device.to_owned(), controller_node).display(),
@@ -186,8 +187,8 @@ impl Switch {
         }
     }
 
-    /// The kernel's file, and what is written into it. Whether the drive keeps what it has read stays as
-    /// it is; the kernel's word for that is in the same text.
+    /// The kernel's file, and what is written into it. Whether the drive keeps what it has read
+    /// stays as it is; the kernel's word for that is in the same text.
     ///
     /// Never `temporary ...`: that changes what the kernel believes, and not the drive.
     fn sysfs(
@@ -294,7 +295,8 @@ pub(crate) fn refuse_shared(device: &Path, roots: &Roots) -> Result<(), HostErro
     Ok(())
 }
 
-/// The other name spaces of an NVMe drive: they lie beside it, below the controller or the subsystem.
+/// The other name spaces of an NVMe drive: they lie beside it, below the controller or the
+/// subsystem.
 fn sister_namespaces(drive: &BlockDevice) -> Vec<BlockDevice> {
     let Some(parent) = drive.directory.parent().filter(|_| drive.name.starts_with("nvme")) else {
         return Vec::new();
@@ -338,8 +340,8 @@ fn controllers(drive: &BlockDevice) -> Vec<String> {
     }
 }
 
-/// What the drive said, and whether the kernel sends flushes: `/dev/sda says that its write cache is
-/// off; the kernel sends no flushes`.
+/// What the drive said, and whether the kernel sends flushes:
+/// `/dev/sda says that its write cache is off; the kernel sends no flushes`.
 pub(crate) fn said(device: &Path, cache: WriteCache, roots: &Roots) -> String {
     let mut text = format!("{} says that its write cache is {cache}", device.display());
     let Some(drive) = ask::drive_at(device, roots) else { return text };

@@ -238,7 +238,8 @@ impl FakeMachine {
         }
     }
 
-    /// A line of the mount table; `place` is a path in the fake tree or, with a leading slash, as it is.
+    /// A line of the mount table; `place` is a path in the fake tree or, with a leading slash, as
+    /// it is.
     pub fn mount(&self, number: &str, place: &str, kind: &str, source: &str, options: &str) {
         let place = self.path(place);
         fs::create_dir_all(&place).ok();

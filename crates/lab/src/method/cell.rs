@@ -33,7 +33,8 @@ pub struct CellSpec {
     pub cache: CacheState,
     /// The flush at the end.
     pub flush: FinalFlush,
-    /// Most bytes that each writing stream writes in one pass that only time bounds, when not the method's.
+    /// Most bytes that each writing stream writes in one pass that only time bounds, when not the
+    /// method's.
     pub written_max: Option<u64>,
     /// Further coordinates for the table.
     pub coordinates: BTreeMap<String, String>,
@@ -50,8 +51,8 @@ pub enum CellBound {
     Once,
     /// After this many operations of each worker.
     Operations(u64),
-    /// When the bytes or the seconds allowed are spent, however steady the rate is: what is looked for may
-    /// come late.
+    /// When the bytes or the seconds allowed are spent, however steady the rate is: what is looked
+    /// for may come late.
     Exhaust,
 }
 
@@ -60,7 +61,8 @@ pub enum CellBound {
 pub enum FileState {
     /// As the cell before left it.
     AsIs,
-    /// The same, and what was written to it is on the drive: nobody writes it back while this cell runs.
+    /// The same, and what was written to it is on the drive: nobody writes it back while this cell
+    /// runs.
     Flushed,
     /// New and empty: writes make it grow.
     New,

@@ -24,7 +24,8 @@ fn unknown_key(message: &str) -> Option<(&str, Vec<&str>)> {
     Some((wrong, rest.split('`').skip(1).step_by(2).collect()))
 }
 
-/// `cell 3 (line 41)`: the third cell, and where it stands when it is written as a table of its own.
+/// `cell 3 (line 41)`: the third cell, and where it stands when it is written as a table of its
+/// own.
 pub(super) fn cell_at(text: &str, number: usize) -> String {
     let headers = text.lines().enumerate().filter(|(_, line)| {
         let bare = line.split('#').next().unwrap_or_default().trim();

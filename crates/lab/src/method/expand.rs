@@ -20,7 +20,8 @@ pub(super) struct User {
 }
 
 impl User {
-    /// Sorts the `--set` keys: the method's axes are replaced in `file`, the rest is kept for the cells.
+    /// Sorts the `--set` keys: the method's axes are replaced in `file`, the rest is kept for the
+    /// cells.
     pub fn new(file: &mut MethodFile, settings: &[(String, String)]) -> Result<Self, String> {
         let names_blocks = settings.iter().any(|(key, _)| key == "block");
         let mut user = Self { cell: CellFile::default(), tests: None, names_blocks };
@@ -37,8 +38,8 @@ impl User {
 }
 
 impl User {
-    /// What the user set for this cell. Where a method has cells of blocks and cells on trees, each kind takes what
-    /// is meant for it.
+    /// What the user set for this cell. Where a method has cells of blocks and cells on trees, each
+    /// kind takes what is meant for it.
     fn settings(&self, cell: &CellFile, has_blocks: bool) -> CellFile {
         let user = self.cell.clone();
         if !tree::is_tree(cell) {
@@ -92,7 +93,8 @@ pub(super) fn cells(file: &MethodFile, text: &str, user: &User) -> Result<Vec<Ce
     Ok(cells)
 }
 
-/// One set of settings for each point of the method's axes, and what it adds to a cell's given name.
+/// One set of settings for each point of the method's axes, and what it adds to a cell's given
+/// name.
 fn around(file: &MethodFile) -> Result<Vec<(CellFile, String)>, String> {
     let mut points = vec![(CellFile::default(), String::new())];
     for key in OUTER_AXES {
@@ -138,8 +140,8 @@ const LARGE_FILE_BYTES: u64 = 16 << 20;
 /// Records under this are small.
 const SMALL_RECORD_BYTES: u64 = 64 << 10;
 
-/// Whether IOzone would run the cell: no record larger than its file and, unless told otherwise, no small record
-/// in a large file (iozone -a without -z).
+/// Whether IOzone would run the cell: no record larger than its file and, unless told otherwise, no
+/// small record in a large file (iozone -a without -z).
 fn fits(cell: &CellSpec, skip_small_records: bool) -> bool {
     let Some(file_bytes) = cell.file_bytes else { return true };
     let smallest =

@@ -1,4 +1,5 @@
-//! A method as its author writes it: TOML, every key checked. `docs/methodology.md` explains the keys.
+//! A method as its author writes it: TOML, every key checked. `docs/methodology.md` explains the
+//! keys.
 
 use super::{Axis, TreeFile, tree::TREE_KEYS};
 use serde::Deserialize;
@@ -14,8 +15,8 @@ pub struct MethodFile {
     pub title: String,
     /// What it does and where it comes from.
     pub about: String,
-    /// How the results are printed: `list`, `bm-flash`, `iozone`, `iozone-cmu`, `dd`, `oltp`, `snia`,
-    /// `saturation`.
+    /// How the results are printed: `list`, `bm-flash`, `iozone`, `iozone-cmu`, `dd`, `oltp`,
+    /// `snia`, `saturation`.
     #[serde(default = "list_layout")]
     pub layout: String,
     /// `random`: cells in random order within a pass. `fixed`: as written.
@@ -38,8 +39,8 @@ pub struct MethodFile {
     /// Shortest time of one cell, seconds; the grade's when absent.
     #[serde(default)]
     pub seconds_min: Option<f64>,
-    /// Most bytes that each writing stream writes in one pass that nothing else bounds: a size (of which a
-    /// quarter of the span is always allowed) or `2x span`; `4x span` when absent.
+    /// Most bytes that each writing stream writes in one pass that nothing else bounds: a size (of
+    /// which a quarter of the span is always allowed) or `2x span`; `4x span` when absent.
     #[serde(default)]
     pub written_max: Option<String>,
     /// Most bytes that all time-bound cells of a run at grade quick write to something that wears,
@@ -58,7 +59,8 @@ pub struct MethodFile {
     /// Settings of every cell that does not say otherwise.
     #[serde(default)]
     pub defaults: CellFile,
-    /// Leaves out records under 64 KiB for files above 16 MiB, as IOzone does, unless `--set block` names records.
+    /// Leaves out records under 64 KiB for files above 16 MiB, as IOzone does, unless `--set block`
+    /// names records.
     #[serde(default)]
     pub skip_small_records: bool,
     /// Axes around the whole list of cells, outermost first: `file`, `op`, `pattern`,
@@ -97,8 +99,8 @@ pub struct RoundsFile {
     pub max: u32,
     /// Seconds of each cell in a round.
     pub seconds: f64,
-    /// The cell whose rates decide about steady state: its name, or as much of it as tells it from the others
-    /// (`random-write-4K`).
+    /// The cell whose rates decide about steady state: its name, or as much of it as tells it from
+    /// the others (`random-write-4K`).
     pub tracked: String,
 }
 
@@ -110,7 +112,8 @@ pub struct CellFile {
     pub name: Option<String>,
     /// `read`, `write`, `mixed:70`, `read_modify_write`, `commit`.
     pub op: Option<Axis>,
-    /// `seq`, `random`, `permutation`, `zipf:0.99`, `hot_cold:20/80`, `backward`, `strided:17`, `rewrite`.
+    /// `seq`, `random`, `permutation`, `zipf:0.99`, `hot_cold:20/80`, `backward`, `strided:17`,
+    /// `rewrite`.
     pub pattern: Option<Axis>,
     /// Bytes of one operation.
     pub block: Option<Axis>,
@@ -134,17 +137,18 @@ pub struct CellFile {
     pub part: Option<(f64, f64)>,
     /// All offsets are moved up by so many bytes, to measure what misalignment costs.
     pub shift: Option<String>,
-    /// Most bytes that each writing stream writes in one pass that only time bounds; the method's when absent.
+    /// Most bytes that each writing stream writes in one pass that only time bounds; the method's
+    /// when absent.
     pub written_max: Option<String>,
-    /// `time`, `once` (the area once), `exhaust` (until its bytes or seconds are spent) or a number of
-    /// operations of each worker.
+    /// `time`, `once` (the area once), `exhaust` (until its bytes or seconds are spent) or a number
+    /// of operations of each worker.
     pub bound: Option<Axis>,
     /// What the end of the cell does: `none`, `timed` or `untimed` flush.
     pub flush: Option<String>,
     /// What happens before it: any of `new_file`, `flush`, `drop_cache`.
     pub before: Option<Vec<String>>,
-    /// How its file is put out of the page cache before it: `no`, `file`, `machine`, `remount`. When absent, `file` where
-    /// `before` has `drop_cache`.
+    /// How its file is put out of the page cache before it: `no`, `file`, `machine`, `remount`.
+    /// When absent, `file` where `before` has `drop_cache`.
     pub drop_cache: Option<String>,
     /// Further coordinates for the table.
     pub coordinates: Option<BTreeMap<String, String>>,

@@ -1,4 +1,5 @@
-//! Cells that work on a file tree: what a method says of the tree, and whether its cells follow one another.
+//! Cells that work on a file tree: what a method says of the tree, and whether its cells follow one
+//! another.
 
 use super::{CellBound, CellFile, CellSpec, cell};
 use crate::workload::{
@@ -22,11 +23,13 @@ const DEPTH_MAX: u32 = 16;
 pub struct TreeFile {
     /// How many files; 1000 when absent.
     pub files: Option<u64>,
-    /// `0`, `4KiB`, `1KiB..16KiB`, `lognormal:8KiB:1.5` (median and sigma); empty files when absent.
+    /// `0`, `4KiB`, `1KiB..16KiB`, `lognormal:8KiB:1.5` (median and sigma); empty files when
+    /// absent.
     pub file_size: Option<String>,
     /// How many directories hold files; one when absent.
     pub directories: Option<u32>,
-    /// Levels of directories; 0, all files in the tree's root, when absent and there is one directory, else 1.
+    /// Levels of directories; 0, all files in the tree's root, when absent and there is one
+    /// directory, else 1.
     pub levels: Option<u32>,
     /// `ordered` or `random`.
     pub names: Option<String>,
@@ -91,7 +94,8 @@ impl TreeFile {
     }
 }
 
-/// Whether a written cell works on a tree; a cell of several operations does when its first one does.
+/// Whether a written cell works on a tree; a cell of several operations does when its first one
+/// does.
 pub(super) fn is_tree(cell: &CellFile) -> bool {
     let op = cell.op.as_ref().and_then(|axis| axis.0.first());
     op.is_some_and(|op| TreeOp::parse(op).is_some())

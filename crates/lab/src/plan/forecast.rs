@@ -31,7 +31,8 @@ impl fmt::Display for Pace {
     }
 }
 
-/// Processor time that an operation on a name costs at least: a few system calls of about a microsecond each.
+/// Processor time that an operation on a name costs at least: a few system calls of about a
+/// microsecond each.
 const TREE_OPERATION_S: f64 = 5e-6;
 /// Rounds that a steady state takes at least: the window of the SNIA specification.
 const ROUNDS_LEAST: u32 = 5;
@@ -75,7 +76,8 @@ fn seconds(plan: &Plan, cell: &CellSpec, stream: &Stream, pace: Pace) -> f64 {
             CellBound::Time => f64::INFINITY,
             CellBound::Once | CellBound::Exhaust => tree.operations() as f64,
         };
-        // Without fsync, names and bytes go to memory; what fsync waits for, it waits for each time.
+        // Without fsync, names and bytes go to memory; what fsync waits for, it waits for each
+        // time.
         let accesses = if tree.sync == TreeSync::None { 0.0 } else { 1.0 };
         return operations * (accesses * pace.access_s + TREE_OPERATION_S)
             + tree_written(tree, cell, plan.tree_seed()) as f64 / pace.bytes_per_s;

@@ -1,5 +1,5 @@
-//! Bytes that may still be written to each target. The plan's limit is kept, whatever a pass is asked to do:
-//! a pass that could exceed it is cut short or left out before it starts.
+//! Bytes that may still be written to each target. The plan's limit is kept, whatever a pass is
+//! asked to do: a pass that could exceed it is cut short or left out before it starts.
 
 use crate::{
     method::CellSpec,
@@ -14,8 +14,8 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    /// The plan's limit less what the passes of `record` wrote: a resumed run goes on counting, and only
-    /// its fills start anew.
+    /// The plan's limit less what the passes of `record` wrote: a resumed run goes on counting, and
+    /// only its fills start anew.
     pub fn new(plan: &Plan, record: &Record) -> Self {
         let left = |(target, info): (usize, &TargetInfo)| match info.kind {
             // Nothing is worn where nothing is written.
@@ -35,8 +35,9 @@ impl Allowance {
         self.left[target] = self.left[target].map(|left| left.saturating_sub(bytes));
     }
 
-    /// How many bytes each writing stream of a pass over `cell` may write; `None` if that is too little: not
-    /// all of a cell bound by operations, or not one operation for each worker of any other.
+    /// How many bytes each writing stream of a pass over `cell` may write; `None` if that is too
+    /// little: not all of a cell bound by operations, or not one operation for each worker of any
+    /// other.
     pub fn of_pass(
         &self,
         plan: &Plan,
@@ -72,8 +73,8 @@ pub fn written_by_cells(record: &Record, target: usize) -> u64 {
         .fold(0, |sum: u64, cell: &Cell| sum.saturating_add(cell.total.bytes))
 }
 
-/// Most bytes that a stream wrote when it moved `bytes`. Which operations of a mix are writes is a matter of
-/// chance: all of them count.
+/// Most bytes that a stream wrote when it moved `bytes`. Which operations of a mix are writes is a
+/// matter of chance: all of them count.
 pub(super) fn written_bytes(stream: &Stream, bytes: u64) -> u64 {
     if stream.op.writes() { bytes } else { 0 }
 }

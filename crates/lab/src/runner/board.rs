@@ -82,7 +82,8 @@ impl Board {
             }
         }
         if !part.last {
-            // The last part covers a tick cut short: it counts in totals and latencies, not as a tick.
+            // The last part covers a tick cut short: it counts in totals and latencies, not as a
+            // tick.
             line.next_tick = part.tick + 1;
             if stream.ticks.len() <= part.tick {
                 stream.ticks.resize(part.tick + 1, Tick { operations: 0, bytes: 0 });

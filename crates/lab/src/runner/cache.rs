@@ -1,5 +1,6 @@
-//! What the page cache had to do with a pass: how much of the area lay in it before and after, what the program had
-//! fetched from storage meanwhile, and what of the reads and writes was therefore the drive's.
+//! What the page cache had to do with a pass: how much of the area lay in it before and after, what
+//! the program had fetched from storage meanwhile, and what of the reads and writes was therefore
+//! the drive's.
 
 use super::pass::PassDone;
 use crate::{
@@ -98,8 +99,8 @@ impl View<'_> {
         Some(found)
     }
 
-    /// Bytes that came from storage: those fetched for this program or, where nobody counts them, those that the drive
-    /// read for all.
+    /// Bytes that came from storage: those fetched for this program or, where nobody counts them,
+    /// those that the drive read for all.
     fn fetched_bytes(&self) -> Option<u64> {
         let grown = |of: fn(&Observation) -> Option<u64>| {
             Some(of(&self.seen.1)?.saturating_sub(of(&self.seen.0)?))
@@ -113,9 +114,9 @@ impl View<'_> {
 
     /// The shares of the bytes read that memory and that the drive answered.
     ///
-    /// What was in the cache before is no proof that it was found there: a file larger than the cache pushes out its
-    /// own end while its beginning is read. Nor is all that was fetched the file's: a page of this very program may have
-    /// been. So each bounds the other.
+    /// What was in the cache before is no proof that it was found there: a file larger than the
+    /// cache pushes out its own end while its beginning is read. Nor is all that was fetched the
+    /// file's: a page of this very program may have been. So each bounds the other.
     fn answered(&self, found: &CachePass) -> (f64, f64) {
         let resident = found.resident_before_bytes as f64 / self.area_bytes as f64;
         let stayed = found.resident_before_bytes.min(found.resident_after_bytes);

@@ -14,8 +14,8 @@ const OPERATIONS: u64 = 200_000;
 /// The best of so many rounds: noise only ever adds.
 const ROUNDS: u64 = 7;
 
-/// Nanoseconds an operation costs at depth 1 with full recording, on an engine that does nothing. The best of
-/// seven short rounds.
+/// Nanoseconds an operation costs at depth 1 with full recording, on an engine that does nothing.
+/// The best of seven short rounds.
 pub fn engine_cost_ns(engine: &mut dyn Drivable) -> f64 {
     let stream = Stream {
         name: String::new(),

@@ -9,7 +9,8 @@ use block::{IoError, display_bytes};
 use record::IoErrors;
 use std::{thread::sleep, time::Duration};
 
-/// After an error so many looks, so long after one another, are taken at whether the target is there.
+/// After an error so many looks, so long after one another, are taken at whether the target is
+/// there.
 const LOOKS: u32 = 6;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 

@@ -1,4 +1,5 @@
-//! What is written before the first cell: the whole tested area, and a probe whether contents matter.
+//! What is written before the first cell: the whole tested area, and a probe whether contents
+//! matter.
 
 use super::{
     Event, Job, RunError, Runner, allowance,
@@ -19,8 +20,8 @@ use std::collections::BTreeMap;
 const FILL_BLOCK_BYTES: u64 = 1 << 20;
 /// Size of one side of the probe's pairs.
 const PROBE_AREA_BYTES: u64 = 64 << 20;
-/// Pairs of the probe: zeroes against random bytes, in alternating order, random bytes last, so that none of
-/// the area is left zero.
+/// Pairs of the probe: zeroes against random bytes, in alternating order, random bytes last, so
+/// that none of the area is left zero.
 const PROBE_PAIRS: [[Contents; 2]; 3] = [
     [Contents::Zeros, Contents::Random],
     [Contents::Random, Contents::Zeros],
@@ -29,8 +30,8 @@ const PROBE_PAIRS: [[Contents; 2]; 3] = [
 /// Zeroes faster than random bytes by more than this are stored in another way.
 const PROBE_RATIO_MIN: f64 = 1.15;
 
-/// How many bytes the probe for a compressing target writes under these circumstances, 0 when it is not run: at
-/// grade quick, where the area is not filled, or where it is smaller than the probe.
+/// How many bytes the probe for a compressing target writes under these circumstances, 0 when it is
+/// not run: at grade quick, where the area is not filled, or where it is smaller than the probe.
 pub fn probe_bytes(grade: Grade, fill: u32, span_bytes: u64) -> u64 {
     if grade == Grade::Quick || fill == 0 || span_bytes < PROBE_AREA_BYTES {
         return 0;
@@ -55,9 +56,9 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Whether the target stores zeroes faster than random bytes. Writes [`probe_bytes`], or nothing where
-    /// byte-bounded cells need what may still be written, where no cell writes, or where only the time is
-    /// real.
+    /// Whether the target stores zeroes faster than random bytes. Writes [`probe_bytes`], or
+    /// nothing where byte-bounded cells need what may still be written, where no cell writes, or
+    /// where only the time is real.
     pub(super) fn probe_compression(&mut self, target: usize) -> Result<Option<Warning>, RunError> {
         let plan = self.plan;
         let bytes = probe_bytes(plan.grade, plan.fill, plan.span_bytes);
@@ -155,7 +156,8 @@ pub(super) fn reserved_bytes(plan: &Plan) -> u64 {
     each.fold(0u64, u64::saturating_add).saturating_mul(u64::from(plan.passes))
 }
 
-/// The area in whole fill blocks, and what is left of it as one block of its own: areas and their blocks.
+/// The area in whole fill blocks, and what is left of it as one block of its own: areas and their
+/// blocks.
 fn fill_parts(span_bytes: u64, block_bytes: u64) -> Vec<(Area, u64)> {
     let whole = span_bytes / FILL_BLOCK_BYTES * FILL_BLOCK_BYTES;
     let rest = (span_bytes - whole) / block_bytes * block_bytes;
@@ -166,7 +168,8 @@ fn fill_parts(span_bytes: u64, block_bytes: u64) -> Vec<(Area, u64)> {
     parts.into_iter().filter(|(area, _)| area.bytes > 0).collect()
 }
 
-/// One sequential pass over an area, opened as the plan's first cell is where the target allows that.
+/// One sequential pass over an area, opened as the plan's first cell is where the target allows
+/// that.
 pub(super) fn writer(plan: &Plan, offer: &Offer, block_bytes: u64, contents: Contents) -> CellSpec {
     let caching = match offer.direct {
         Ok(()) => plan.cells[0].streams[0].io.caching,

@@ -1,5 +1,5 @@
-//! What a flush costs, after a write and after none: one that has nothing to do after a write either
-//! was eaten on its way.
+//! What a flush costs, after a write and after none: one that has nothing to do after a write
+//! either was eaten on its way.
 
 use super::{
     Job, RunError, Runner,
@@ -113,8 +113,9 @@ impl Runner<'_> {
         let Crew::Threads(seats) = self.target(target).open(&spec.streams)? else {
             return Ok(all);
         };
-        // A seat is taken on a thread of its own, which keeps to itself what it opens. Taken on this
-        // one, the file stayed open in other threads, and no mount could be taken down afterwards.
+        // A seat is taken on a thread of its own, which keeps to itself what it opens. Taken on
+        // this one, the file stayed open in other threads, and no mount could be taken down
+        // afterwards.
         let flushes = |seat: Seat| -> Result<Histogram, RunError> {
             let mut times = Histogram::new();
             let mut engine = seat()?;

@@ -179,7 +179,8 @@ fn one_pass(spec: &CellSpec, place: Place, pass: &StreamPass) -> Pass {
         started_s: place.started_s,
         iops,
         bytes_per_s,
-        // A byte-bounded pass counts everything, its flush too: the ticks' interval is not about that.
+        // A byte-bounded pass counts everything, its flush too: the ticks' interval is not about
+        // that.
         half_width_relative: if judged { pass.assessment.half_width_relative } else { None },
         warm_up_s: if judged {
             pass.assessment.warm_up_ticks as f64 * TICK_NS as f64 / 1e9

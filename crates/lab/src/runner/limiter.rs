@@ -5,8 +5,9 @@ use record::{Burst, Cell, FastCacheKind, Flag, Record, Warning};
 /// Rates are the same when they differ by no more.
 const SAME: f64 = 0.01;
 
-/// In a single cell at depth 32 nothing tells a limiter from a drive with that rate: every operation
-/// waits. A cell at the rate of one where it was seen, in blocks of the same size, is held as well.
+/// In a single cell at depth 32 nothing tells a limiter from a drive with that rate: every
+/// operation waits. A cell at the rate of one where it was seen, in blocks of the same size, is
+/// held as well.
 pub(super) fn tell_of_all(record: &mut Record) {
     let seen: Vec<Cell> = record
         .cells

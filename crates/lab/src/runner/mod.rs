@@ -1,5 +1,5 @@
-//! Carries out a plan: prepares the targets, runs every pass, and keeps the record complete at every
-//! moment, so that whatever stops the run, what was measured stays.
+//! Carries out a plan: prepares the targets, runs every pass, and keeps the record complete at
+//! every moment, so that whatever stops the run, what was measured stays.
 
 mod allowance;
 mod board;
@@ -101,8 +101,8 @@ pub enum RunError {
     Failed(String),
 }
 
-/// Carries out `plan` on `targets`, adding to `record`. Passes that the record holds already (of a resumed
-/// run) are not repeated.
+/// Carries out `plan` on `targets`, adding to `record`. Passes that the record holds already (of a
+/// resumed run) are not repeated.
 ///
 /// # Errors
 /// [`RunError`]; the record's state and error say the same.
@@ -125,9 +125,9 @@ pub fn run(
     outcome
 }
 
-/// Carries out one pass on one of the plan's targets, which is there for this turn alone and was made ready by the
-/// caller: a file system just made, a cache just switched. The tested area is filled first. When all turns are over,
-/// or one failed, [`conclude`] closes the record.
+/// Carries out one pass on one of the plan's targets, which is there for this turn alone and was
+/// made ready by the caller: a file system just made, a cache just switched. The tested area is
+/// filled first. When all turns are over, or one failed, [`conclude`] closes the record.
 ///
 /// `flush_cost` is what an earlier turn found of the same drive under settings that treat flushes
 /// alike. Without, it is
@@ -326,8 +326,9 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// A resumed run may stand in the middle of a chain of cells on one growing file: the chain's writes so far
-    /// are done again, unrecorded, so that the next cell finds the file it would have found.
+    /// A resumed run may stand in the middle of a chain of cells on one growing file: the chain's
+    /// writes so far are done again, unrecorded, so that the next cell finds the file it would have
+    /// found.
     fn rebuild_files(&mut self, record: &Record) -> Result<(), RunError> {
         let plan = self.plan;
         for target in 0..record.targets.len() {
@@ -358,7 +359,8 @@ impl<'a> Runner<'a> {
         }
         let areas: Vec<Area> = spec.streams.iter().map(|stream| plan.area(spec, stream)).collect();
         self.reset(step.target, spec)?;
-        // Like a fill, it is done anew when a run goes on, and does not count against its allowance.
+        // Like a fill, it is done anew when a run goes on, and does not count against its
+        // allowance.
         let written_max = plan.written_max_of(spec);
         let (target, seed) = (step.target, seed_of(plan, step));
         let errors_max = fill::errors_max(plan.on_error);
@@ -366,8 +368,8 @@ impl<'a> Runner<'a> {
         Ok(self.pass(job, |_, _| {}).map(drop)?)
     }
 
-    /// One pass of one cell. That it failed stands in the record, and ends the run only where that is
-    /// asked for, or where nothing can follow.
+    /// One pass of one cell. That it failed stands in the record, and ends the run only where that
+    /// is asked for, or where nothing can follow.
     fn step(&mut self, record: &mut Record, order: usize, step: Step) -> Result<(), RunError> {
         let name = &self.plan.cells[step.cell].name;
         let is_this = |failed: &FailedCell| {

@@ -1,4 +1,5 @@
-//! One pass over one cell: workers take their seats, start together, and stop when the rule says so.
+//! One pass over one cell: workers take their seats, start together, and stop when the rule says
+//! so.
 //!
 //! ```text
 //!   thread a worker:  sit -> ready -> (start) -> drive ... drain -> last one flushes -> end
@@ -32,8 +33,8 @@ use std::{
     time::{Duration, Instant as WallInstant},
 };
 
-/// How long a pass waits for workers that hang in the kernel before it gives them up: Ctrl-C must end
-/// a run within a second.
+/// How long a pass waits for workers that hang in the kernel before it gives them up: Ctrl-C must
+/// end a run within a second.
 const GIVE_UP: Duration = Duration::from_millis(700);
 
 /// What a pass is given.
@@ -218,7 +219,8 @@ impl PassOrder<'_> {
     }
 }
 
-/// Runs one pass. `watch` is called at least ten times a second with the live rate and says whether to go on.
+/// Runs one pass. `watch` is called at least ten times a second with the live rate and says whether
+/// to go on.
 pub(super) fn run(
     order: &PassOrder<'_>,
     crew: Crew,
@@ -264,7 +266,8 @@ struct Course {
     looks: Vec<Looks>,
     stops: Vec<Option<Stop>>,
     looked: usize,
-    /// Ticks that counted when a timed pass was told to stop: what comes later was not asked for any more.
+    /// Ticks that counted when a timed pass was told to stop: what comes later was not asked for
+    /// any more.
     judged: Option<usize>,
     /// Whether it was told so because a worker had used up its bytes.
     spent: bool,
@@ -285,7 +288,8 @@ impl Course {
         self.board.add(part);
     }
 
-    /// Looks at every tick that became complete; whether the stop rule is satisfied, or the time is over.
+    /// Looks at every tick that became complete; whether the stop rule is satisfied, or the time is
+    /// over.
     fn look(&mut self) -> bool {
         let complete = self.board.complete_ticks();
         if !self.timed || complete == self.looked {
@@ -296,8 +300,9 @@ impl Course {
         for (index, looks) in self.looks.iter_mut().enumerate() {
             let ticks = self.board.stream(index).ticks(complete);
             let stop = match looks.look(elapsed_ns, &ticks) {
-                // Two good looks in a row guard against stopping at a lucky one. Here time is over, whatever
-                // was seen, so that one is enough: where the shortest time is the longest, there is no other.
+                // Two good looks in a row guard against stopping at a lucky one. Here time is over,
+                // whatever was seen, so that one is enough: where the shortest time is the longest,
+                // there is no other.
                 Some(Stop::NotConverged)
                     if looks.assessment().is_some_and(|seen| seen.satisfies(&self.rule)) =>
                 {
@@ -312,8 +317,8 @@ impl Course {
         self.stops.iter().all(Option::is_some) && (self.bound == CellBound::Time || time_is_over)
     }
 
-    /// Whether the pass is over: by the rule, or because a worker of a timed pass has used up its bytes
-    /// and the others would go on without it, with less in flight than was asked for.
+    /// Whether the pass is over: by the rule, or because a worker of a timed pass has used up its
+    /// bytes and the others would go on without it, with less in flight than was asked for.
     fn is_over(&mut self, someone_is_spent: bool) -> bool {
         let satisfied = self.look();
         let over = satisfied || (self.timed && someone_is_spent);
@@ -399,7 +404,8 @@ fn threads(
     drop(ready);
     let mut start = Some(Instant(0));
     for _ in &crew {
-        // A worker that panics never reports; then the channel closes, nobody starts, and the join below tells.
+        // A worker that panics never reports; then the channel closes, nobody starts, and the join
+        // below tells.
         let Ok(ready) = readiness.recv() else {
             start = None;
             break;
@@ -416,7 +422,8 @@ fn threads(
     if interrupted { Err(PassError::Interrupted) } else { Ok((start, ends)) }
 }
 
-/// Follows the parts until the rule is satisfied or every worker is done; whether the user interrupted.
+/// Follows the parts until the rule is satisfied or every worker is done; whether the user
+/// interrupted.
 fn follow(
     parts: &Receiver<TickPart>,
     course: &mut Course,
@@ -522,7 +529,8 @@ impl Duty {
     }
 }
 
-/// Ends the pass for the others when its worker panics: nobody should wait for ticks that never come.
+/// Ends the pass for the others when its worker panics: nobody should wait for ticks that never
+/// come.
 struct StopOnPanic(Arc<AtomicBool>);
 
 impl Drop for StopOnPanic {
@@ -533,7 +541,8 @@ impl Drop for StopOnPanic {
     }
 }
 
-/// One engine drives all workers, a tick at a time, on this thread: its processor time is the first worker's.
+/// One engine drives all workers, a tick at a time, on this thread: its processor time is the first
+/// worker's.
 fn shared(
     order: &PassOrder<'_>,
     plans: Vec<(usize, WorkerPlan)>,

@@ -1,4 +1,5 @@
-//! The traps of measuring, noticed after each pass: every check is a pure function of what was seen.
+//! The traps of measuring, noticed after each pass: every check is a pure function of what was
+//! seen.
 
 use super::{
     flush::FlushCost,
@@ -308,7 +309,8 @@ fn engine_limited(scene: &Scene<'_>) -> Option<Warning> {
     })?
 }
 
-/// Only where one drive's link carries everything: what several carry together depends on their layout.
+/// Only where one drive's link carries everything: what several carry together depends on their
+/// layout.
 fn link_limited(scene: &Scene<'_>) -> Option<Warning> {
     let mut drives = scene.target.stack.iter().filter_map(|layer| layer.drive.as_ref());
     let (Some(drive), None) = (drives.next(), drives.next()) else { return None };
@@ -327,7 +329,8 @@ fn link_limited(scene: &Scene<'_>) -> Option<Warning> {
 /// Share of the bytes read that memory may answer before the number is no longer the drive's.
 const CACHED_MAX: f64 = 0.1;
 
-/// Reads that the page cache answered; where nobody can look into it, reads that the drives did not see.
+/// Reads that the page cache answered; where nobody can look into it, reads that the drives did not
+/// see.
 fn cache_served(scene: &Scene<'_>) -> Option<Warning> {
     if let Some(seen) = scene.page_cache {
         let cached = seen.cached_share?;
@@ -390,11 +393,12 @@ fn not_durable(scene: &Scene<'_>) -> Option<Warning> {
     })?
 }
 
-/// Sectors beyond ours. A write through a file system brings metadata along, so only what cannot be ours counts:
-/// reads while we write, writes while we read, and an excess in the direction that nothing explains.
+/// Sectors beyond ours. A write through a file system brings metadata along, so only what cannot be
+/// ours counts: reads while we write, writes while we read, and an excess in the direction that
+/// nothing explains.
 fn foreign_io(scene: &Scene<'_>) -> Option<Warning> {
-    // Nobody else knows of a model's drives; an array's own reads for its parity are its own, and so are the
-    // copies and the map of a managed volume.
+    // Nobody else knows of a model's drives; an array's own reads for its parity are its own, and
+    // so are the copies and the map of a managed volume.
     if matches!(scene.target.kind, TargetKind::Model | TargetKind::Flash) {
         return None;
     }

@@ -5,16 +5,17 @@
 //!         |           |   dropped   | mean, half-width, slope, ... |
 //! ```
 //!
-//! Ticks of a real drive are not independent, so the textbook interval over ticks is far too narrow. Two
-//! estimates of the half-width know this, and each cures the other's weakness:
+//! Ticks of a real drive are not independent, so the textbook interval over ticks is far too
+//! narrow. Two estimates of the half-width know this, and each cures the other's weakness:
 //!
-//! 1. *Batch means* (Law, Simulation Modeling and Analysis, ch. 9): `t(0.975, k-1) * sqrt(s2 / k *
-//!    (1 + r) / (1 - r))` over k batches, `r` their lag-1 autocorrelation. Sees waves of any shape, but
-//!    five to ten batches know their own spread only within a quarter, and a cell that is looked at
-//!    again and again stops just when they happen to agree.
-//! 2. *Autoregression of the samples* (Fishman, Management Science 18, 1971): the variance of all n samples
-//!    times their own inefficiency, with Student's t for as many degrees of freedom as there are
-//!    effectively independent samples. Steady, but blind to what one lag does not show.
+//! 1. *Batch means* (Law, Simulation Modeling and Analysis, ch. 9):
+//!    `t(0.975, k-1) * sqrt(s2 / k * (1 + r) / (1 - r))` over k batches, `r` their lag-1
+//!    autocorrelation. Sees waves of any shape, but five to ten batches know their own spread only
+//!    within a quarter, and a cell that is looked at again and again stops just when they happen to
+//!    agree.
+//! 2. *Autoregression of the samples* (Fishman, Management Science 18, 1971): the variance of all n
+//!    samples times their own inefficiency, with Student's t for as many degrees of freedom as
+//!    there are effectively independent samples. Steady, but blind to what one lag does not show.
 //!
 //! The half-width is the second, or their root mean square with weights 2 to 1 if that is wider. A
 //! slow wave of which one crest was seen looks flat: on n < 20 effectively independent samples the
@@ -64,8 +65,8 @@ pub struct Assessment {
     pub operations_per_second: f64,
     /// Bytes a second over the same window.
     pub bytes_per_second: f64,
-    /// Half of the 95 % interval of `operations_per_second`, as a share of it; `None` where the window is too
-    /// short for five batches or nothing completed.
+    /// Half of the 95 % interval of `operations_per_second`, as a share of it; `None` where the
+    /// window is too short for five batches or nothing completed.
     pub half_width_relative: Option<f64>,
     /// The minimum time has passed, the minimum of completions is reached, and the window was long
     /// enough to be judged. Otherwise the verdict is "insufficient", not "not converged".
@@ -89,7 +90,8 @@ pub struct Assessment {
     pub batches: usize,
     /// Lag-1 autocorrelation of the batch means, clamped to 0..=0.8.
     pub lag1: f64,
-    /// Change of the fitted line over the window as a share of the mean; infinite if nothing completed.
+    /// Change of the fitted line over the window as a share of the mean; infinite if nothing
+    /// completed.
     pub trend_relative: f64,
     /// Largest minus smallest mean of five sub-windows, as a share of the mean; infinite likewise.
     pub spread_relative: f64,
@@ -209,9 +211,9 @@ struct Batching {
 }
 
 impl Batching {
-    /// Ten batches of at least 1 s and five samples; fewer, but never under five, in a shorter window; and
-    /// where not even five such batches fit (the first looks of a quick run), five shorter ones. What that
-    /// costs is paid in width: t(0.975, 4) is 2.78 against 2.26.
+    /// Ten batches of at least 1 s and five samples; fewer, but never under five, in a shorter
+    /// window; and where not even five such batches fit (the first looks of a quick run), five
+    /// shorter ones. What that costs is paid in width: t(0.975, 4) is 2.78 against 2.26.
     fn of(samples: usize, sample_ns: u64) -> Option<Self> {
         let preferred = (BATCH_NS_MIN.div_ceil(sample_ns) as usize).max(BATCH_SAMPLES_MIN);
         let count = (samples / preferred).clamp(BATCHES_MIN, BATCHES_MAX);
@@ -271,8 +273,8 @@ mod tests {
 
     #[test]
     fn half_widths_of_white_ripple_are_those_worked_out_by_hand() {
-        // 900 and 1100 by turns in blocks: 0.9, 1.1, 1.1, 0.9 repeated. Every batch of 20 has mean 1000,
-        // the lag-1 autocorrelation is 0, so only the samples' own spread counts.
+        // 900 and 1100 by turns in blocks: 0.9, 1.1, 1.1, 0.9 repeated. Every batch of 20 has mean
+        // 1000, the lag-1 autocorrelation is 0, so only the samples' own spread counts.
         let seen = judge(&series(200, |i| if i % 4 == 0 || i % 4 == 3 { 900 } else { 1100 }));
         assert_eq!((seen.batches, seen.samples, seen.lag1), (10, 200, 0.0));
         assert_eq!(seen.operations_per_second, 10_000.0);

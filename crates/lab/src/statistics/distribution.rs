@@ -11,7 +11,8 @@ const T_975: [f64; 10] = [
 pub(super) const Z_975: f64 = 1.959_963_985;
 
 /// How many standard errors a two-sided 95 % interval reaches to each side with `df` degrees of
-/// freedom: the table up to 10, beyond it the expansion 26.7.5 of Abramowitz and Stegun, within 1e-4.
+/// freedom: the table up to 10, beyond it the expansion 26.7.5 of Abramowitz and Stegun, within
+/// 1e-4.
 ///
 /// # Panics
 /// If `df` is 0: one value alone has no interval.

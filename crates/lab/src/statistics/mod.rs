@@ -1,8 +1,8 @@
 //! What the numbers mean: how a latency is kept, when a cell is measured well enough, and how much
 //! of a result is noise.
 //!
-//! Pure code: it is handed ticks and latencies and knows no clock, no drive and no thread, so the same
-//! ticks always give the same verdict.
+//! Pure code: it is handed ticks and latencies and knows no clock, no drive and no thread, so the
+//! same ticks always give the same verdict.
 //!
 //! ```text
 //!   latency  -> Histogram --drain_delta--> Delta --add_delta--> the cell's Histogram -> percentiles

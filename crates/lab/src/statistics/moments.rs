@@ -53,10 +53,10 @@ pub(super) fn variation(values: &[f64]) -> f64 {
 
 /// How much slower the mean of an autocorrelated series settles than that of independent values.
 ///
-/// First-order autoregression: the variance of a mean of n values is `(1 + r) / (1 - r)` times that of
-/// independent ones. The estimate of `r` is too small in short series by about `(1 + 3 r) / n` (Marriott and
-/// Pope, Biometrika 41, 1954; Kendall, same volume), which is put back: it is what stops a slow wave, of
-/// which only one crest was seen, from passing for a quiet series.
+/// First-order autoregression: the variance of a mean of n values is `(1 + r) / (1 - r)` times that
+/// of independent ones. The estimate of `r` is too small in short series by about `(1 + 3 r) / n`
+/// (Marriott and Pope, Biometrika 41, 1954; Kendall, same volume), which is put back: it is what
+/// stops a slow wave, of which only one crest was seen, from passing for a quiet series.
 pub(super) fn inefficiency(values: &[f64]) -> f64 {
     let seen = lag1(values);
     let r = (seen + (1.0 + 3.0 * seen) / values.len().max(1) as f64).clamp(0.0, 0.99);

@@ -125,8 +125,8 @@ pub struct Paired {
     pub n: usize,
 }
 
-/// Differences under this ratio (either way round) are called the same: +2 % and, so that swapping A and B
-/// mirrors the verdict, -1.96 %.
+/// Differences under this ratio (either way round) are called the same: +2 % and, so that swapping
+/// A and B mirrors the verdict, -1.96 %.
 pub(super) const BAND: f64 = 1.02;
 
 /// Compares rates pair by pair: `a[i]` and `b[i]` were measured next to each other, in alternating

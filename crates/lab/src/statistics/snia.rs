@@ -1,8 +1,9 @@
 //! Steady state as SNIA defines it, over rounds instead of ticks.
 //!
-//! SNIA Solid State Storage Performance Test Specification (PTS) 2.0, "Steady State": in a window of five
-//! rounds, the largest value minus the smallest is at most 20 % of the average, and the best linear fit
-//! changes by at most 10 % of the average from its first point to its last. At most 25 rounds.
+//! SNIA Solid State Storage Performance Test Specification (PTS) 2.0, "Steady State": in a window
+//! of five rounds, the largest value minus the smallest is at most 20 % of the average, and the
+//! best linear fit changes by at most 10 % of the average from its first point to its last. At most
+//! 25 rounds.
 
 use super::moments;
 
@@ -31,7 +32,8 @@ pub enum SniaVerdict {
     NotReached,
 }
 
-/// Looks for the first steady window among the values of rounds 1, 2, ...; rounds past 25 are not read.
+/// Looks for the first steady window among the values of rounds 1, 2, ...; rounds past 25 are not
+/// read.
 pub fn snia_steady(rounds: &[f64]) -> SniaVerdict {
     let considered = &rounds[..rounds.len().min(ROUNDS_MAX)];
     for (start, window) in considered.windows(WINDOW).enumerate() {
@@ -55,7 +57,8 @@ mod tests {
     #[test]
     fn a_falling_drive_is_steady_once_five_rounds_are_level() {
         let rounds = [900.0, 700.0, 500.0, 400.0, 350.0, 340.0, 335.0, 338.0, 336.0, 337.0];
-        // Rounds 4-8: 400 to 335 is 18 % of 352.6, but the line falls by 15 %; 5-9: 4.4 % and 3.2 %.
+        // Rounds 4-8: 400 to 335 is 18 % of 352.6, but the line falls by 15 %; 5-9: 4.4 % and
+        // 3.2 %.
         let SniaVerdict::Steady { round, average, excursion, .. } = snia_steady(&rounds) else {
             panic!("{:?}", snia_steady(&rounds));
         };

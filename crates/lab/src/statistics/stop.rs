@@ -55,7 +55,8 @@ impl StopRule {
 pub enum Stop {
     /// Good at two consecutive looks.
     Converged,
-    /// The maximum time is over, and the half-width reached or the steadiness is not what was asked.
+    /// The maximum time is over, and the half-width reached or the steadiness is not what was
+    /// asked.
     NotConverged,
     /// The maximum time is over and there are too few completions or samples to judge at all.
     Insufficient,
@@ -87,7 +88,8 @@ impl Looks {
         Self { rule, tick_ns, next_ns: nanoseconds(rule.seconds_min), good: 0, last: None }
     }
 
-    /// Call after every tick with all ticks since the cell began. Costs a compare until a look is due.
+    /// Call after every tick with all ticks since the cell began. Costs a compare until a look is
+    /// due.
     pub fn look(&mut self, elapsed_ns: u64, ticks: &[Tick]) -> Option<Stop> {
         let over = elapsed_ns >= nanoseconds(self.rule.seconds_max);
         if elapsed_ns < self.next_ns && !over {

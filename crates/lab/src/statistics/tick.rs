@@ -1,5 +1,5 @@
-//! The base series: what completed in each tick, made coarser where ticks are too empty, and cut where
-//! the warm-up ends.
+//! The base series: what completed in each tick, made coarser where ticks are too empty, and cut
+//! where the warm-up ends.
 
 use super::{moments, step::Step};
 
@@ -27,10 +27,12 @@ impl Tick {
     }
 }
 
-/// Gathers ticks into samples: the smallest whole number of ticks a sample that makes the average sample
-/// hold 50 completions, and at most 1 s. Returns the samples and the number of ticks in each.
+/// Gathers ticks into samples: the smallest whole number of ticks a sample that makes the average
+/// sample hold 50 completions, and at most 1 s. Returns the samples and the number of ticks in
+/// each.
 ///
-/// A last, incomplete sample is left out. Ticks without completions stay in: a stall is part of the truth.
+/// A last, incomplete sample is left out. Ticks without completions stay in: a stall is part of the
+/// truth.
 pub fn coalesce(ticks: &[Tick], tick_ns: u64) -> (Vec<Tick>, usize) {
     assert!(tick_ns > 0, "a tick of no length");
     let operations: u64 = ticks.iter().map(|tick| tick.operations).sum();

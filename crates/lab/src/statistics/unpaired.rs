@@ -1,4 +1,5 @@
-//! One run against another that was made apart: nothing cancels, and everything that is not known counts.
+//! One run against another that was made apart: nothing cancels, and everything that is not known
+//! counts.
 
 use super::{
     distribution::student_t_975,
@@ -11,7 +12,8 @@ use super::{
 pub struct Passes {
     /// The rate of each pass.
     pub rates: Vec<f64>,
-    /// The widest of the passes' own 95 % half-widths over their rate; none where no pass was long enough for one.
+    /// The widest of the passes' own 95 % half-widths over their rate; none where no pass was long
+    /// enough for one.
     pub half_width_relative: Option<f64>,
 }
 
@@ -20,7 +22,8 @@ pub struct Passes {
 pub struct Unpaired {
     /// The geometric mean of B's passes over that of A's.
     pub ratio: f64,
-    /// Its 95 % interval; none where neither passes nor half-widths say how well the rates are known.
+    /// Its 95 % interval; none where neither passes nor half-widths say how well the rates are
+    /// known.
     pub ci95: Option<[f64; 2]>,
     /// What the interval says.
     pub verdict: Verdict,
@@ -28,11 +31,12 @@ pub struct Unpaired {
 
 /// Compares two runs by the logarithms of their passes.
 ///
-/// Two uncertainties are added as squares: Welch's half-width over passes (Welch, Biometrika 34, 1947), which knows what
-/// changed from pass to pass, and each run's own half-width within a pass, which knows of slow waves that a few passes may
-/// all have met alike. A run of a single pass is taken to scatter from pass to pass as the other one does; of two such runs
-/// nobody knows how they scatter: their half-widths add up plainly, and the band of 2 % on top. What changed on the machine
-/// *between* the runs is in no interval: that is what interleaved passes are for.
+/// Two uncertainties are added as squares: Welch's half-width over passes (Welch, Biometrika 34,
+/// 1947), which knows what changed from pass to pass, and each run's own half-width within a pass,
+/// which knows of slow waves that a few passes may all have met alike. A run of a single pass is
+/// taken to scatter from pass to pass as the other one does; of two such runs nobody knows how they
+/// scatter: their half-widths add up plainly, and the band of 2 % on top. What changed on the
+/// machine *between* the runs is in no interval: that is what interleaved passes are for.
 ///
 /// # Panics
 /// Without passes, or with a rate that is not positive.
@@ -70,7 +74,8 @@ fn welch(logs: &[Vec<f64>; 2]) -> Option<f64> {
                 return Some(0.0);
             }
             let split = [0, 1].map(|run| shares[run].powi(2) / (counts[run] - 1.0));
-            // A fraction of a degree is not counted: the interval is a little too wide, never too narrow.
+            // A fraction of a degree is not counted: the interval is a little too wide, never too
+            // narrow.
             let degrees = (error.powi(2) / (split[0] + split[1])).floor().max(1.0) as usize;
             Some(student_t_975(degrees) * error.sqrt())
         }
@@ -91,8 +96,9 @@ mod tests {
         Passes { rates: rates.to_vec(), half_width_relative: half }
     }
 
-    /// Welch's formula by hand on 1, 2, 3 against 2, 4, 6, 8, as logarithms: means 2 and 5, variances 1 and 20/3,
-    /// error 1/3 + 5/3 = 2, degrees 4 / (1/18 + 25/27) = 4.075, t(4) = 2.776445.
+    /// Welch's formula by hand on 1, 2, 3 against 2, 4, 6, 8, as logarithms: means 2 and 5,
+    /// variances 1 and 20/3, error 1/3 + 5/3 = 2, degrees 4 / (1/18 + 25/27) = 4.075, t(4) =
+    /// 2.776445.
     #[test]
     fn welch_s_interval_is_the_one_worked_out_by_hand() {
         let exp = |logs: &[f64]| logs.iter().map(|log| log.exp()).collect::<Vec<_>>();
@@ -124,7 +130,8 @@ mod tests {
     }
 
     proptest! {
-        /// Swapped, the ratio is the inverse; and the interval is never narrower than either run's own.
+        /// Swapped, the ratio is the inverse; and the interval is never narrower than either run's
+        /// own.
         #[test]
         fn comparing_is_symmetric_and_never_surer_than_either_run(
             a in prop::collection::vec(1.0..1e6f64, 1..6),

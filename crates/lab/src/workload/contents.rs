@@ -14,8 +14,8 @@ pub enum Contents {
     Random,
     /// All zero, as `dd if=/dev/zero` sends.
     Zeros,
-    /// Each 4 KiB has this many percent of zero bytes at its end, so that an ideal compressor saves as
-    /// much.
+    /// Each 4 KiB has this many percent of zero bytes at its end, so that an ideal compressor saves
+    /// as much.
     Compressible {
         /// Percent that can be saved, 1 to 99.
         percent: u8,

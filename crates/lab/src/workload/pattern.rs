@@ -1,8 +1,8 @@
 //! Which block comes next: one [`Offsets`] a worker, a few nanoseconds a draw.
 //!
 //! All patterns draw from an *area*, a range of the target cut into whole blocks. Workers of one
-//! stream share the area: sequential ones take equal slices of it, a permutation deals its blocks out
-//! in turn, and the others draw from all of it.
+//! stream share the area: sequential ones take equal slices of it, a permutation deals its blocks
+//! out in turn, and the others draw from all of it.
 
 use super::{Scatter, Zipf};
 use block::Rng;
@@ -26,7 +26,8 @@ pub enum Pattern {
     Random,
     /// Uniform, each block exactly once a round.
     Permutation,
-    /// Rank `k` with a probability proportional to `k^-theta`; the ranks are scattered over the area.
+    /// Rank `k` with a probability proportional to `k^-theta`; the ranks are scattered over the
+    /// area.
     Zipf {
         /// Skew; 0.99 is YCSB's.
         theta: f64,
@@ -164,8 +165,8 @@ impl Offsets {
             Pattern::Rewrite => Walk::Fixed { block: all / 2 },
             Pattern::Random => Walk::Uniform { rng },
             Pattern::Permutation => {
-                // All workers of the stream deal from the same shuffled deck, so their generators of
-                // later keys must agree too.
+                // All workers of the stream deal from the same shuffled deck, so their generators
+                // of later keys must agree too.
                 rng = Rng::new(seed, u64::MAX - 1);
                 let scatter = Scatter::new(all, shared_key);
                 Walk::Permutation { scatter, next: share.worker, share, rng }

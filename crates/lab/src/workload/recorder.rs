@@ -1,7 +1,7 @@
 //! What one worker saw, cut into ticks and sent to the runner.
 //!
-//! Completions fall into the tick in which they *finished*: a request that stalled for three ticks leaves
-//! two empty ones behind it. Per operation this costs one histogram record and one compare.
+//! Completions fall into the tick in which they *finished*: a request that stalled for three ticks
+//! leaves two empty ones behind it. Per operation this costs one histogram record and one compare.
 
 use crate::statistics::{Delta, Histogram};
 use block::Instant;
@@ -20,11 +20,13 @@ pub struct TickPart {
     pub latencies: Delta,
     /// Latencies of the stream's own flushes.
     pub flushes: Delta,
-    /// Latencies of an open loop's operations from their submission, which hide the wait for a slot.
+    /// Latencies of an open loop's operations from their submission, which hide the wait for a
+    /// slot.
     pub services: Delta,
     /// Latencies of operations that failed.
     pub failed: Delta,
-    /// Bytes they moved where operations differ in size; `None` where each moves the stream's block.
+    /// Bytes they moved where operations differ in size; `None` where each moves the stream's
+    /// block.
     pub bytes: Option<u64>,
     /// Processor time the worker used since its last part, ns.
     pub cpu_ns: u64,
@@ -50,7 +52,8 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// For worker `worker` of stream `stream`; `cpu_clock` reads the calling thread's processor time.
+    /// For worker `worker` of stream `stream`; `cpu_clock` reads the calling thread's processor
+    /// time.
     pub fn new(
         stream: usize,
         worker: usize,
@@ -91,7 +94,8 @@ impl Recorder {
         self.latencies.record(latency_ns);
     }
 
-    /// One operation of a size of its own finished. All of a worker's operations are told so, or none.
+    /// One operation of a size of its own finished. All of a worker's operations are told so, or
+    /// none.
     #[inline]
     pub fn record_moved(&mut self, latency_ns: u64, finished: Instant, bytes: u64) {
         self.record(latency_ns, finished);

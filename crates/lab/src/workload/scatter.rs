@@ -1,7 +1,7 @@
 //! A permutation of `0..n` that needs no memory: every number has one place, and all places differ.
 
-/// A keyed bijection on `k` bits (xor-shifts and odd multiplications, each invertible), walked until
-/// it falls into `0..n`: on average under two steps, because `2^k < 2n`.
+/// A keyed bijection on `k` bits (xor-shifts and odd multiplications, each invertible), walked
+/// until it falls into `0..n`: on average under two steps, because `2^k < 2n`.
 #[derive(Clone, Copy, Debug)]
 pub struct Scatter {
     count: u64,

@@ -19,7 +19,8 @@ pub enum Op {
     ReadModifyWrite,
     /// Write a block, then flush: what a database's commit waits for.
     Commit,
-    /// Read a block; with this probability in percent change it and write it back, as Bonnie++'s seekers do.
+    /// Read a block; with this probability in percent change it and write it back, as Bonnie++'s
+    /// seekers do.
     ReadDirty {
         /// Share of blocks that are written back, in percent.
         dirty_percent: f64,
@@ -62,8 +63,8 @@ impl Op {
         "rmdir",
     ];
 
-    /// Reads `read`, `write`, `mixed:70` (percent of reads), `read_modify_write`, `commit`, `read_dirty:10` (percent
-    /// written back), or an operation on a tree.
+    /// Reads `read`, `write`, `mixed:70` (percent of reads), `read_modify_write`, `commit`,
+    /// `read_dirty:10` (percent written back), or an operation on a tree.
     pub fn parse(text: &str) -> Option<Self> {
         Some(match text {
             "read" => Self::Read,
@@ -220,7 +221,8 @@ impl EngineChoice {
     }
 }
 
-/// One kind of operation, over and over, by `threads` workers that keep `queue_depth` in flight each.
+/// One kind of operation, over and over, by `threads` workers that keep `queue_depth` in flight
+/// each.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Stream {
     /// Tells streams of one cell apart; empty for a single stream.

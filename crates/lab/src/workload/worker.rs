@@ -1,4 +1,5 @@
-//! The loop that everything else is measured by: one worker keeps `queue_depth` operations in flight.
+//! The loop that everything else is measured by: one worker keeps `queue_depth` operations in
+//! flight.
 //!
 //! Budget per operation at depth 1, engine included: 50 ns. So: one clock read (the engine's), one
 //! histogram record, no allocation, no lock, no formatting; failures and tick ends are cold paths.
@@ -131,7 +132,8 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Makes a worker for `engine`: allocates its slots and takes its buffers from the engine's pool.
+    /// Makes a worker for `engine`: allocates its slots and takes its buffers from the engine's
+    /// pool.
     pub fn new<E: Engine + ?Sized>(plan: &WorkerPlan, recorder: Recorder, engine: &mut E) -> Self {
         let stream = &plan.stream;
         let depth = usize::try_from(stream.queue_depth).expect("a depth fits usize");
@@ -191,7 +193,8 @@ impl Worker {
         }
     }
 
-    /// Every write is durable before it counts as done, as if the file had been opened with `O_DSYNC`.
+    /// Every write is durable before it counts as done, as if the file had been opened with
+    /// `O_DSYNC`.
     pub fn write_durably(&mut self) {
         self.durability = Durability::Fua;
     }
@@ -353,8 +356,8 @@ impl Worker {
 
     /// One completion came back for this worker. Issues what follows from it.
     ///
-    /// Only the plain way is inlined, from one completed transfer to the next request: then both stay in
-    /// registers, where a copy through memory would cost more than all the rest.
+    /// Only the plain way is inlined, from one completed transfer to the next request: then both
+    /// stay in registers, where a copy through memory would cost more than all the rest.
     #[inline(always)]
     fn complete<E: Engine + ?Sized>(
         &mut self,
@@ -381,8 +384,8 @@ impl Worker {
         }
     }
 
-    /// A completion that is not the end of a plain transfer: a failure, a flush, the first half of a
-    /// compound operation.
+    /// A completion that is not the end of a plain transfer: a failure, a flush, the first half of
+    /// a compound operation.
     #[inline(never)]
     fn complete_part<E: Engine + ?Sized>(
         &mut self,
@@ -484,8 +487,8 @@ impl Worker {
     }
 }
 
-/// Drives `workers` on `engine` until `until`, until `stop` is raised, until a worker fails, or until all
-/// budgets are spent. May be called again to go on; operations stay in flight in between.
+/// Drives `workers` on `engine` until `until`, until `stop` is raised, until a worker fails, or
+/// until all budgets are spent. May be called again to go on; operations stay in flight in between.
 pub fn drive<E: Engine + ?Sized>(
     engine: &mut E,
     workers: &mut [Worker],

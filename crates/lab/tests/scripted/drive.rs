@@ -1,12 +1,13 @@
-//! The scripted drive itself: an engine on a virtual clock whose every service time is a function of what
-//! a test wants to happen.
+//! The scripted drive itself: an engine on a virtual clock whose every service time is a function
+//! of what a test wants to happen.
 //!
 //! ```text
 //!   submit -> first free of `parallelism` servers -> Script::service(&Service) ns later -> completion
 //! ```
 //!
-//! Clock and counters live in [`Life`], which outlasts the engines of single passes, so that a drive can
-//! remember what was written to it. All randomness is [`Service::luck`], drawn from the script's seed.
+//! Clock and counters live in [`Life`], which outlasts the engines of single passes, so that a
+//! drive can remember what was written to it. All randomness is [`Service::luck`], drawn from the
+//! script's seed.
 
 use block::{
     Command, Completion, Data, Drive, Durability, Engine, Extent, Geometry, Instant, IoError,

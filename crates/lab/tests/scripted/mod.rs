@@ -1,5 +1,5 @@
-//! A drive whose every habit is written by the test, and a laboratory around it: whole cells of a minute
-//! run in milliseconds, on a virtual clock, and replay from their seed.
+//! A drive whose every habit is written by the test, and a laboratory around it: whole cells of a
+//! minute run in milliseconds, on a virtual clock, and replay from their seed.
 //!
 //! ```text
 //!   Script (habits) -> Scripted (a Target) -> Lab::run -> Record and the Log of requests

@@ -47,8 +47,8 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// A well-behaved SATA drive: 7,300 reads or writes a second at depth 1, four at once, each within
-    /// a tenth of 137 us; a flush takes 350 us, and so does a write that must be durable.
+    /// A well-behaved SATA drive: 7,300 reads or writes a second at depth 1, four at once, each
+    /// within a tenth of 137 us; a flush takes 350 us, and so does a write that must be durable.
     pub fn calm() -> Self {
         Self::new(|at| at.about(if at.is_fua { 350_000 } else { 137_000 }))
     }

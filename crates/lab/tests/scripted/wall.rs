@@ -1,5 +1,5 @@
-//! A target on the wall clock, with a thread a worker: for what threads can do and virtual time cannot show.
-//! What becomes of a request is scripted by worker and number.
+//! A target on the wall clock, with a thread a worker: for what threads can do and virtual time
+//! cannot show. What becomes of a request is scripted by worker and number.
 
 use block::{Command, Completion, Data, Drive, Engine, Geometry, Instant, IoError, Request};
 use lab::{

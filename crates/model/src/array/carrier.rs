@@ -1,4 +1,5 @@
-//! The bytes of an array's operations: cut for the members, joined for the asker, and the parity between.
+//! The bytes of an array's operations: cut for the members, joined for the asker, and the parity
+//! between.
 //!
 //! ```text
 //!   without parity   a piece is copied straight from or to the request's buffer
@@ -170,7 +171,8 @@ impl Carrier {
         .expect("copying loses nothing");
     }
 
-    /// What a write's parity needs is in the image: lays the new data over it and renews the parity.
+    /// What a write's parity needs is in the image: lays the new data over it and renews the
+    /// parity.
     pub(super) fn finish_read_before(&mut self, operation: &mut Operation) {
         if operation.image.is_empty() {
             return;

@@ -67,9 +67,9 @@ impl Layout {
 
     /// Which member holds the `index`th data chunk of `row`.
     ///
-    /// Left-symmetric as in Linux md, `raid5_compute_sector` with `ALGORITHM_LEFT_SYMMETRIC`: the parity
-    /// moves one member to the left a row, and data begins on the member after the last parity, so that
-    /// consecutive chunks visit all members in turn.
+    /// Left-symmetric as in Linux md, `raid5_compute_sector` with `ALGORITHM_LEFT_SYMMETRIC`: the
+    /// parity moves one member to the left a row, and data begins on the member after the last
+    /// parity, so that consecutive chunks visit all members in turn.
     pub(super) fn data_member(&self, row: u64, index: u64) -> u64 {
         match self.level {
             Level::Raid5 | Level::Raid6 => {
@@ -84,8 +84,8 @@ impl Layout {
         (self.members - 1 - row % self.members + number) % self.members
     }
 
-    /// Row and member of copy 0 or 1 of a RAID-10 chunk (md's near layout: the copies of a chunk are
-    /// neighbours in reading order).
+    /// Row and member of copy 0 or 1 of a RAID-10 chunk (md's near layout: the copies of a chunk
+    /// are neighbours in reading order).
     pub(super) fn near_copy(&self, chunk: u64, copy: u64) -> (u64, u64) {
         let position = chunk * 2 + copy;
         (position / self.members, position % self.members)
@@ -116,9 +116,10 @@ mod tests {
         (0..rows).map(row).collect()
     }
 
-    /// The tables are md's default layout as its documentation draws it (md(4), "left-symmetric"; Linux
-    /// drivers/md/raid5.c, `raid5_compute_sector`, case `ALGORITHM_LEFT_SYMMETRIC`: parity on disk
-    /// `raid_disks - 1 - stripe % raid_disks`, data from the next disk on, wrapping), written out.
+    /// The tables are md's default layout as its documentation draws it (md(4), "left-symmetric";
+    /// Linux drivers/md/raid5.c, `raid5_compute_sector`, case `ALGORITHM_LEFT_SYMMETRIC`: parity on
+    /// disk `raid_disks - 1 - stripe % raid_disks`, data from the next disk on, wrapping), written
+    /// out.
     #[test]
     fn raid_5_lies_as_md_lays_it() {
         let three = ["0 1 P", "3 P 2", "P 4 5", "6 7 P", "9 P 8", "P 10 11"];
@@ -147,15 +148,16 @@ mod tests {
         assert_eq!(drawn(layout(Level::Raid5, 8), 9), eight);
     }
 
-    /// Linux drivers/md/raid5.c, level 6, `ALGORITHM_LEFT_SYMMETRIC`: Q on the disk after P, data after Q.
+    /// Linux drivers/md/raid5.c, level 6, `ALGORITHM_LEFT_SYMMETRIC`: Q on the disk after P, data
+    /// after Q.
     #[test]
     fn raid_6_lies_as_md_lays_it() {
         let five = ["Q 0 1 2 P", "3 4 5 P Q", "7 8 P Q 6", "11 P Q 9 10", "P Q 12 13 14"];
         assert_eq!(drawn(layout(Level::Raid6, 5), 5), five);
     }
 
-    /// md(4), RAID10, near layout with two copies: on an odd number of members a chunk's copies may lie in
-    /// two rows.
+    /// md(4), RAID10, near layout with two copies: on an odd number of members a chunk's copies may
+    /// lie in two rows.
     #[test]
     fn raid_10_keeps_its_copies_side_by_side() {
         let map = layout(Level::Raid10, 4);

@@ -51,8 +51,8 @@ impl Array {
         self.begin(now, number, effects);
     }
 
-    /// Whether the operation may read row by row now. One at a time may: it needs more commands than
-    /// others. It holds its stripes by then, so that it waits for nobody who waits for it.
+    /// Whether the operation may read row by row now. One at a time may: it needs more commands
+    /// than others. It holds its stripes by then, so that it waits for nobody who waits for it.
     pub(super) fn has_its_turn(&mut self, number: u32) -> bool {
         let has_turn = *self.row_by_row.get_or_insert(number) == number;
         if !has_turn {

@@ -7,8 +7,8 @@
 //!                 '-- phase 2: write data and parity, adjacent rows in one command
 //! ```
 //!
-//! The host's cost of all this is not here: it is the port's serial time a command. A member that fails
-//! leaves the array degraded; what cannot be had any more is an error for the asker.
+//! The host's cost of all this is not here: it is the port's serial time a command. A member that
+//! fails leaves the array degraded; what cannot be had any more is an error for the asker.
 
 mod carrier;
 mod layout;
@@ -130,7 +130,8 @@ struct Progress {
 }
 
 impl Array {
-    /// Of members with these contracts, the first being drive 0 below. The smallest rules the capacity.
+    /// Of members with these contracts, the first being drive 0 below. The smallest rules the
+    /// capacity.
     ///
     /// # Panics
     /// When the level cannot be built of them.
@@ -188,8 +189,8 @@ impl Array {
         self.absent.always.count_ones() + u32::from(self.absent.rebuilding.is_some())
     }
 
-    /// Fails `member`, as if it had been pulled out. The last copy of something cannot be failed: then
-    /// this says so and nothing changes.
+    /// Fails `member`, as if it had been pulled out. The last copy of something cannot be failed:
+    /// then this says so and nothing changes.
     ///
     /// # Panics
     /// Without such a member.
@@ -316,8 +317,8 @@ fn commands_max(layout: &Layout) -> u64 {
         Level::Raid10 if layout.members.is_multiple_of(2) => 2,
         // Any chunk may be read from either copy.
         Level::Raid10 => row_by_row_max(layout),
-        // A run of rows ends where the member holds parity; the first and the last row are three bands
-        // of columns each.
+        // A run of rows ends where the member holds parity; the first and the last row are three
+        // bands of columns each.
         Level::Raid5 | Level::Raid6 => {
             layout.parities() * row_by_row_max(layout) / layout.members + 8
         }

@@ -12,8 +12,8 @@ use super::{
     plan::{Lost, Missing},
 };
 
-/// Columns of one row that a write treats alike: `from..to` within the chunk, covering the data chunks
-/// `first..=last` of the row.
+/// Columns of one row that a write treats alike: `from..to` within the chunk, covering the data
+/// chunks `first..=last` of the row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Segment {
     pub(super) from: u64,

@@ -1,5 +1,5 @@
-//! Which pieces of which members an operation reads and writes. Arithmetic on a scratch list: nothing is
-//! kept and nothing allocated after the first operations.
+//! Which pieces of which members an operation reads and writes. Arithmetic on a scratch list:
+//! nothing is kept and nothing allocated after the first operations.
 
 use super::{
     Level,
@@ -276,8 +276,8 @@ impl Plan {
         if wanted > 0 { Err(Lost) } else { Ok(()) }
     }
 
-    /// Reads a chunk from the idler of its members. All chunks that one operation has on a pair are read from
-    /// the same member of it, so that adjacent rows stay adjacent.
+    /// Reads a chunk from the idler of its members. All chunks that one operation has on a pair are
+    /// read from the same member of it, so that adjacent rows stay adjacent.
     fn read_copy(
         &mut self,
         chunk: u64,

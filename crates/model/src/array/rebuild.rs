@@ -55,8 +55,8 @@ impl Array {
         }
     }
 
-    /// Moves on, at the pace of an array that is asked for something or of one that is not. A step that
-    /// cannot be done ends the rebuild.
+    /// Moves on, at the pace of an array that is asked for something or of one that is not. A step
+    /// that cannot be done ends the rebuild.
     pub(super) fn end_rebuild_step(&mut self, now: Instant, step: &Operation) {
         let is_busy = !self.operations.is_empty();
         let (Some(progress), Some((member, row))) =

@@ -53,9 +53,10 @@ impl Disk {
         }
     }
 
-    /// Shortest positioning time first (SPTF; Seltzer, Chen and Ousterhout, "Disk Scheduling Revisited",
-    /// USENIX Winter 1990), but what has waited too long before everything else, the oldest first. Cached
-    /// writes have time, unless a flush or a full cache keeps somebody waiting.
+    /// Shortest positioning time first (SPTF; Seltzer, Chen and Ousterhout, "Disk Scheduling
+    /// Revisited", USENIX Winter 1990), but what has waited too long before everything else, the
+    /// oldest first. Cached writes have time, unless a flush or a full cache keeps somebody
+    /// waiting.
     fn choose(&self, from: Place, now: u64) -> Option<Choice> {
         let rank = |since: u64, span: Span, action| {
             if self.is_old(since, now) {
@@ -108,8 +109,8 @@ impl Disk {
         self.unblock(finished);
     }
 
-    /// Puts the span on the medium. Its bytes are all there at `received`; the heads may begin as soon as they
-    /// will not run dry.
+    /// Puts the span on the medium. Its bytes are all there at `received`; the heads may begin as
+    /// soon as they will not run dry.
     fn write(&mut self, from: Place, now: u64, home: Span, received: u64) {
         self.reads.stop(&self.mechanism, now);
         self.reads.forget(self.place_at_home(home));

@@ -1,12 +1,13 @@
 //! Where a sector lies: cylinder, head and angle.
 //!
 //! Angles are *phases*: a revolution is [`REVOLUTION`] = 60e9 of them whatever the speed, because a
-//! minute has 60e9 ns and `rpm` revolutions, so that a nanosecond turns the platter by exactly `rpm`
-//! phases. No period is ever rounded, and no error adds up over a day.
+//! minute has 60e9 ns and `rpm` revolutions, so that a nanosecond turns the platter by exactly
+//! `rpm` phases. No period is ever rounded, and no error adds up over a day.
 //!
-//! Tracks are numbered cylinder by cylinder, head by head, from the outside. Each is skewed against the one
-//! before it by the time of a switch. Laid end to end, tracks and skews form one long *path*; the angle of a
-//! sector is its path modulo a revolution, and a sequential transfer takes the difference of two paths.
+//! Tracks are numbered cylinder by cylinder, head by head, from the outside. Each is skewed against
+//! the one before it by the time of a switch. Laid end to end, tracks and skews form one long
+//! *path*; the angle of a sector is its path modulo a revolution, and a sequential transfer takes
+//! the difference of two paths.
 //!
 //! ```text
 //!   path   |== track 0 ==|skew|== track 1 ==|skew|== track 2 ==| ...
@@ -94,8 +95,8 @@ impl Layout {
         self.path_of_part(sector, 0)
     }
 
-    /// Path of the end of the sector before `sector`: a skew earlier than its beginning where a track
-    /// ends between them.
+    /// Path of the end of the sector before `sector`: a skew earlier than its beginning where a
+    /// track ends between them.
     #[inline]
     pub fn path_before(&self, sector: u64) -> u64 {
         self.path_of_part(sector - 1, 1)
@@ -145,8 +146,8 @@ impl Layout {
     }
 }
 
-/// Sectors that make a track of the zone yield its sustained rate: a track and a skew pass in one revolution
-/// and the skew.
+/// Sectors that make a track of the zone yield its sustained rate: a track and a skew pass in one
+/// revolution and the skew.
 fn sectors_per_track(params: &DiskParams, skew: u64, zone: u32) -> u64 {
     let fall = params.outer_bytes_per_s - params.inner_bytes_per_s;
     let steps = u64::from(params.zones.max(2) - 1);

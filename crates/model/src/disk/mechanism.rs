@@ -10,7 +10,8 @@ use super::{
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Action {
     Read,
-    /// Needs the head settled more finely: off-track reads fail and are retried, off-track writes destroy.
+    /// Needs the head settled more finely: off-track reads fail and are retried, off-track writes
+    /// destroy.
     Write,
 }
 
@@ -35,8 +36,8 @@ impl Span {
     }
 }
 
-/// Every path and time is rounded up to the next phase or nanosecond, so a head that goes straight on may
-/// seem this late, ns. It costs no revolution.
+/// Every path and time is rounded up to the next phase or nanosecond, so a head that goes straight
+/// on may seem this late, ns. It costs no revolution.
 const ROUNDING_NS: u64 = 8;
 
 /// The moving parts and their constants.

@@ -1,5 +1,6 @@
-//! Rotating magnetic disks: zoned recording, a seek curve, a platter that really turns, caches and a command
-//! queue. What a request costs follows from where arm and platter are when its turn comes.
+//! Rotating magnetic disks: zoned recording, a seek curve, a platter that really turns, caches and
+//! a command queue. What a request costs follows from where arm and platter are when its turn
+//! comes.
 
 mod heads;
 mod layout;
@@ -27,8 +28,8 @@ use write_cache::WriteCache;
 /// Largest transfer: the sixteen bits of an ATA command's COUNT field, at 512 B (ACS-3).
 const TRANSFER_BYTES_MAX: u32 = 65_536 * 512;
 
-/// A disk. Budget: half a microsecond a request, and 50 ns for each command or cached write that its
-/// scheduler looks at.
+/// A disk. Budget: half a microsecond a request, and 50 ns for each command or cached write that
+/// its scheduler looks at.
 #[derive(Debug)]
 pub struct Disk {
     params: DiskParams,
@@ -42,8 +43,8 @@ pub struct Disk {
     reads: ReadCache,
     writes: WriteCache,
     translation: Option<Translation>,
-    /// Cached data are written in pieces of this many sectors, so that memory is freed and reads get their
-    /// turn.
+    /// Cached data are written in pieces of this many sectors, so that memory is freed and reads
+    /// get their turn.
     destage_sectors: u64,
     /// In front of the drive: beyond its command queue.
     waiting: VecDeque<(Instant, Request)>,
@@ -73,8 +74,8 @@ struct Held {
 }
 
 impl Disk {
-    /// Builds the disk and its tables. At most `queue_depth` requests may be outstanding; the drive itself
-    /// looks at [`DiskParams::command_queue_depth`] of them, the others wait in front of it.
+    /// Builds the disk and its tables. At most `queue_depth` requests may be outstanding; the drive
+    /// itself looks at [`DiskParams::command_queue_depth`] of them, the others wait in front of it.
     ///
     /// # Panics
     /// Where the parameters contradict each other.

@@ -1,4 +1,5 @@
-//! What a disk is made of: the numbers of its data sheet, and the few that a data sheet does not give.
+//! What a disk is made of: the numbers of its data sheet, and the few that a data sheet does not
+//! give.
 
 use super::TRANSFER_BYTES_MAX;
 
@@ -24,19 +25,19 @@ pub struct DiskParams {
     pub rpm: u32,
     /// Recording surfaces (heads). Sets how many cylinders the capacity takes.
     pub surfaces: u32,
-    /// Sustained rate of the outermost zone, bytes per second: what a long transfer sees, track switches
-    /// included.
+    /// Sustained rate of the outermost zone, bytes per second: what a long transfer sees, track
+    /// switches included.
     pub outer_bytes_per_s: u64,
     /// Sustained rate of the innermost zone, bytes per second.
     pub inner_bytes_per_s: u64,
-    /// Recording zones, all of the same number of cylinders; the rate falls linearly from the first to
-    /// the last.
+    /// Recording zones, all of the same number of cylinders; the rate falls linearly from the first
+    /// to the last.
     pub zones: u32,
-    /// Read seek to the next cylinder, and the switch to another head, ns. Tracks are skewed by this and
-    /// `write_settle_ns`, so that a transfer goes on across a track's end.
+    /// Read seek to the next cylinder, and the switch to another head, ns. Tracks are skewed by
+    /// this and `write_settle_ns`, so that a transfer goes on across a track's end.
     pub track_to_track_ns: u64,
-    /// Average read seek, ns: taken as the seek over a third of the stroke, which is the mean distance
-    /// between two random cylinders.
+    /// Average read seek, ns: taken as the seek over a third of the stroke, which is the mean
+    /// distance between two random cylinders.
     pub average_seek_ns: u64,
     /// Read seek from the outermost to the innermost cylinder, ns.
     pub full_stroke_ns: u64,
@@ -49,31 +50,34 @@ pub struct DiskParams {
     pub command_ns: u64,
     /// Rate of the interface, bytes per second.
     pub link_bytes_per_s: u64,
-    /// Commands the drive takes and reorders (NCQ, TCQ): shortest positioning time first. 1 is first in,
-    /// first out.
+    /// Commands the drive takes and reorders (NCQ, TCQ): shortest positioning time first. 1 is
+    /// first in, first out.
     pub command_queue_depth: u32,
     /// A command that has waited this long is served before all shorter ones, ns.
     pub age_limit_ns: u64,
-    /// Segments of the read cache: sequential streams that are remembered. 0 switches read-ahead off.
+    /// Segments of the read cache: sequential streams that are remembered. 0 switches read-ahead
+    /// off.
     pub read_segments: u32,
     /// Size of a segment, bytes: how far the drive reads ahead of its reader.
     pub read_segment_bytes: u64,
     /// Read on this far after every media read before any other command is served, bytes: MINIMUM
-    /// PRE-FETCH of the Caching mode page (SCSI Block Commands, SBC-3). 0: read-ahead gives way at once.
+    /// PRE-FETCH of the Caching mode page (SCSI Block Commands, SBC-3). 0: read-ahead gives way at
+    /// once.
     pub prefetch_min_bytes: u64,
     /// Whether writes are cached.
     pub write_caching: WriteCaching,
     /// Memory for cached writes, bytes; at least four tracks make sequential writes stream.
     pub write_cache_bytes: u64,
-    /// Cached writes at most, adjacent ones counted once. The more, the shorter the way to the next.
+    /// Cached writes at most, adjacent ones counted once. The more, the shorter the way to the
+    /// next.
     pub write_cache_commands: u32,
     /// A drive-managed shingled disk's translation layer; `None` is conventional recording.
     pub shingling: Option<Shingling>,
 }
 
-/// Drive-managed shingled recording. Tracks overlap like roof tiles, so that a zone is rewritten as a
-/// whole; random writes go to a log, the media cache, until it is full (Aghayev and Desnoyers, "Skylight:
-/// A Window on Shingled Disk Operation", FAST 2015).
+/// Drive-managed shingled recording. Tracks overlap like roof tiles, so that a zone is rewritten as
+/// a whole; random writes go to a log, the media cache, until it is full (Aghayev and Desnoyers,
+/// "Skylight: A Window on Shingled Disk Operation", FAST 2015).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shingling {
     /// Zone (Skylight's band), bytes: the unit of rewriting.

@@ -1,7 +1,7 @@
-//! Read-ahead: after a read the head stays on its track and goes on reading into a segment of the cache,
-//! until another command calls it away or the segment is full. A sequential reader finds its next request
-//! there, or passing under the head this moment, so it runs at the rate of the medium whatever its request
-//! size.
+//! Read-ahead: after a read the head stays on its track and goes on reading into a segment of the
+//! cache, until another command calls it away or the segment is full. A sequential reader finds its
+//! next request there, or passing under the head this moment, so it runs at the rate of the medium
+//! whatever its request size.
 //!
 //! Where the reading has got to is computed from the time when somebody asks, not by events.
 
@@ -73,8 +73,8 @@ impl ReadCache {
         self.ahead > 0 && self.stream.as_ref().is_some_and(within)
     }
 
-    /// When the span will have passed under the head, if the stream is reading towards it or can be made
-    /// to go on.
+    /// When the span will have passed under the head, if the stream is reading towards it or can be
+    /// made to go on.
     pub fn join(&mut self, mechanism: &Mechanism, span: Span, now: u64) -> Option<u64> {
         if !self.can_join(span) {
             return None;
@@ -88,14 +88,14 @@ impl ReadCache {
             stream.resume(mechanism, now);
             stream.run_to(mechanism, wanted);
         }
-        // The segment slides along with its reader, and keeps as much behind as it reads ahead: in a queue
-        // the earlier of two requests may come second.
+        // The segment slides along with its reader, and keeps as much behind as it reads ahead: in
+        // a queue the earlier of two requests may come second.
         stream.first = stream.first.max(span.first.saturating_sub(self.ahead));
         Some(stream.passed_at(mechanism, span.end))
     }
 
-    /// Starts to read ahead of a read that ends at `now` with `span`. Says when other commands may have the
-    /// head.
+    /// Starts to read ahead of a read that ends at `now` with `span`. Says when other commands may
+    /// have the head.
     pub fn start(&mut self, mechanism: &Mechanism, span: Span, now: u64) -> u64 {
         let path = mechanism.layout.path_before(span.end);
         let Span { first, end: from } = span;

@@ -1,6 +1,6 @@
-//! How long the arm takes: a square root for short seeks, in which it accelerates half of the way, and a line
-//! for long ones, in which it coasts (Ruemmler and Wilkes, "An Introduction to Disk Drive Modeling", IEEE
-//! Computer 27(3), 1994).
+//! How long the arm takes: a square root for short seeks, in which it accelerates half of the way,
+//! and a line for long ones, in which it coasts (Ruemmler and Wilkes, "An Introduction to Disk
+//! Drive Modeling", IEEE Computer 27(3), 1994).
 
 use super::params::DiskParams;
 
@@ -12,8 +12,8 @@ pub(super) struct SeekCurve {
 }
 
 impl SeekCurve {
-    /// The curve through the data sheet's three points: the next cylinder, a third of the stroke, all of it.
-    /// The root passes into the line at a third.
+    /// The curve through the data sheet's three points: the next cylinder, a third of the stroke,
+    /// all of it. The root passes into the line at a third.
     pub fn new(params: &DiskParams, cylinders: u64) -> Self {
         let stroke = (cylinders.max(2) - 1) as f64;
         let knee = (stroke / 3.0).max(1.0);

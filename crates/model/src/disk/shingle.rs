@@ -1,15 +1,16 @@
-//! The translation layer of a drive-managed shingled disk, as Aghayev and Desnoyers found it by experiment
-//! ("Skylight", FAST 2015): zones mapped statically, a log at the outer diameter (the media cache) for what is
-//! not written in zone order, and cleaning that rewrites whole zones.
+//! The translation layer of a drive-managed shingled disk, as Aghayev and Desnoyers found it by
+//! experiment ("Skylight", FAST 2015): zones mapped statically, a log at the outer diameter (the
+//! media cache) for what is not written in zone order, and cleaning that rewrites whole zones.
 //!
 //! ```text
 //!   platter   |--- media cache ---|-- zone 0 --|-- zone 1 --| ...
 //! ```
 //!
-//! A zone written from its beginning on streams in place. Everything else is appended to the log, at the
-//! sequential rate, until the log is full; then the zone of the oldest entry is read, merged and written
-//! back before the write goes on. Left out: the log's own map records, where in the log there is room (it is
-//! counted, not mapped), and the staging of a zone whose stream breaks off (its old rest counts as merged).
+//! A zone written from its beginning on streams in place. Everything else is appended to the log,
+//! at the sequential rate, until the log is full; then the zone of the oldest entry is read, merged
+//! and written back before the write goes on. Left out: the log's own map records, where in the log
+//! there is room (it is counted, not mapped), and the staging of a zone whose stream breaks off
+//! (its old rest counts as merged).
 
 use super::mechanism::Span;
 use crate::{FastCache, FastCacheKind};

@@ -1,7 +1,9 @@
-//! Cached writes: taken in at the rate of the interface, put on the medium in the order that costs least.
+//! Cached writes: taken in at the rate of the interface, put on the medium in the order that costs
+//! least.
 //!
-//! Adjacent writes join into one run, so a sequential writer is destaged in tracks. A flush closes a
-//! *generation*: later writes join no earlier run, and the flush is done when no earlier run is left.
+//! Adjacent writes join into one run, so a sequential writer is destaged in tracks. A flush closes
+//! a *generation*: later writes join no earlier run, and the flush is done when no earlier run is
+//! left.
 
 use super::mechanism::Span;
 use crate::{FastCache, FastCacheKind};
@@ -137,7 +139,8 @@ impl WriteCache {
         self.runs[at].span
     }
 
-    /// Hands the first `sectors_max` sectors of a run to the heads, and says when they will all be there.
+    /// Hands the first `sectors_max` sectors of a run to the heads, and says when they will all be
+    /// there.
     pub fn destage(&mut self, at: usize, sectors_max: u64) -> (Span, u64) {
         assert!(self.destaging.is_none(), "one set of heads");
         let run = &mut self.runs[at];

@@ -6,8 +6,8 @@
 //! assert_eq!(plan.to_string(), "seed 42: lost write, the 7th; bit rot, one in 1000");
 //! ```
 //!
-//! To fail at every I/O in turn, run with `Fault::Error(Operation::Any)` at `When::Nth(n)` for n = 1, 2, ...
-//! until a run ends with nothing injected.
+//! To fail at every I/O in turn, run with `Fault::Error(Operation::Any)` at `When::Nth(n)` for n =
+//! 1, 2, ... until a run ends with nothing injected.
 
 mod strike;
 
@@ -20,8 +20,9 @@ use std::fmt;
 /// What can go wrong with one request of one drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// It fails: a read with [`block::IoError::Medium`], the others with EIO. The next attempt may succeed.
-    /// What a failed write leaves is old or new, sector by sector; a failed flush covers nothing.
+    /// It fails: a read with [`block::IoError::Medium`], the others with EIO. The next attempt may
+    /// succeed. What a failed write leaves is old or new, sector by sector; a failed flush covers
+    /// nothing.
     Error(Operation),
     /// A read finds sectors that cannot be read until they are rewritten.
     LatentError {
@@ -69,8 +70,8 @@ pub enum When {
     Every(u64),
     /// Each with a probability of one in so many.
     OneIn(u64),
-    /// Each that is submitted from the first instant on and before the second. [`Fault::Gone`] needs no
-    /// request: the drive is gone from the first instant on.
+    /// Each that is submitted from the first instant on and before the second. [`Fault::Gone`]
+    /// needs no request: the drive is gone from the first instant on.
     During(Instant, Instant),
 }
 
@@ -83,8 +84,8 @@ pub struct FaultRule {
     pub when: When,
 }
 
-/// Rules, and the seed of what they leave to chance. Every rule draws from streams of its own, so that one
-/// more does not change what the others do.
+/// Rules, and the seed of what they leave to chance. Every rule draws from streams of its own, so
+/// that one more does not change what the others do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FaultPlan {
     seed: u64,
@@ -100,7 +101,8 @@ impl FaultPlan {
     /// The same with one more rule.
     ///
     /// # Panics
-    /// For the 0th request, one in 0, an empty period, a slowness below 2 or a latent error of no sector.
+    /// For the 0th request, one in 0, an empty period, a slowness below 2 or a latent error of no
+    /// sector.
     #[must_use]
     pub fn with(mut self, fault: Fault, when: When) -> Self {
         let strikes = match when {

@@ -32,8 +32,8 @@ impl Strike {
     };
 }
 
-/// A drive's faults: its plan, the streams they are drawn from, and the counts. They go on counting when the
-/// power comes back, so that a fault may strike the recovery.
+/// A drive's faults: its plan, the streams they are drawn from, and the counts. They go on counting
+/// when the power comes back, so that a fault may strike the recovery.
 #[derive(Clone, Debug)]
 pub struct Faults {
     plan: FaultPlan,

@@ -16,7 +16,8 @@ pub(super) struct Window {
     start: u64,
     size: u64,
     async_size: u64,
-    /// One past the last page that was read; 0 at first, so that a read from the start is sequential.
+    /// One past the last page that was read; 0 at first, so that a read from the start is
+    /// sequential.
     previous_end: u64,
 }
 

@@ -21,10 +21,10 @@
 //! Left out, because nothing of the studies turns on it: other files and directories, merging of
 //! neighbours that reach the queue one by one, quotas of dirty memory per device, writing from
 //! memory reclaim, and the processor time of a file system beyond [`FileSystemParams::call_ns`] and
-//! the copy. Block maps of ext2 and ext3 and checkpoints of the journal as well: a map block written
-//! in place every 4 MiB would cost a block-mapped drive one merge each, a tenth of the
-//! sequential-write rates of CMU 2008, Table III, where the Mtron drive lost under 2 %. Only time is
-//! modelled: what lies below must be [`Data::TimingOnly`].
+//! the copy. Block maps of ext2 and ext3 and checkpoints of the journal as well: a map block
+//! written in place every 4 MiB would cost a block-mapped drive one merge each, a tenth of the
+//! sequential-write rates of CMU 2008, Table III, where the Mtron drive lost under 2 %. Only time
+//! is modelled: what lies below must be [`Data::TimingOnly`].
 
 mod ahead;
 mod bitmap;

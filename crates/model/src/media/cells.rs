@@ -1,8 +1,8 @@
-//! What lies on the medium: sparse pages of cells, one cell a sector. A cell is the sector's bytes, or the
-//! eight bytes of its stamp.
+//! What lies on the medium: sparse pages of cells, one cell a sector. A cell is the sector's bytes,
+//! or the eight bytes of its stamp.
 //!
-//! Pages are shared between clones until one of them writes, so that a medium can be copied at every point
-//! of a crash test for the price of its map.
+//! Pages are shared between clones until one of them writes, so that a medium can be copied at
+//! every point of a crash test for the price of its map.
 
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
 

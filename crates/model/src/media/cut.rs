@@ -1,5 +1,6 @@
-//! The power cut: of every sector one version stays, be it the one on the medium, one that the cache held, or
-//! one in flight. Which one is somebody's choice: a seed's, or that of whoever enumerates.
+//! The power cut: of every sector one version stays, be it the one on the medium, one that the
+//! cache held, or one in flight. Which one is somebody's choice: a seed's, or that of whoever
+//! enumerates.
 
 use super::Media;
 use block::Rng;
@@ -8,12 +9,12 @@ use std::{collections::BTreeMap, mem};
 /// How finely a power cut may part what was written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Grain {
-    /// Each sector by itself: every state that the fault model admits. Asked once for each sector with more
-    /// than one distinct version, with their number.
+    /// Each sector by itself: every state that the fault model admits. Asked once for each sector
+    /// with more than one distinct version, with their number.
     Sector,
-    /// Each write by itself, in the order of completion, then those in flight: lost (0), torn in its
-    /// middle (1, where it has more than one sector), or whole (the last). Fewer states, all admitted: for
-    /// enumerating what [`Grain::Sector`] makes too many of.
+    /// Each write by itself, in the order of completion, then those in flight: lost (0), torn in
+    /// its middle (1, where it has more than one sector), or whole (the last). Fewer states, all
+    /// admitted: for enumerating what [`Grain::Sector`] makes too many of.
     Write,
 }
 
@@ -24,7 +25,8 @@ pub struct Loss {
     pub sectors_at_risk: u64,
     /// Sectors that no longer read as they did before the cut.
     pub sectors_changed: u64,
-    /// A hash of what stayed in the sectors at risk: tells apart the states that cuts of one moment left.
+    /// A hash of what stayed in the sectors at risk: tells apart the states that cuts of one moment
+    /// left.
     pub survivors: u64,
 }
 
@@ -49,11 +51,11 @@ enum Source {
 }
 
 impl Media {
-    /// The power goes and comes back: each sector keeps one of its versions since its last flush, the durable
-    /// one included. Nothing is in flight or cached afterwards.
+    /// The power goes and comes back: each sector keeps one of its versions since its last flush,
+    /// the durable one included. Nothing is in flight or cached afterwards.
     ///
-    /// The seed decides how finely and how much is lost as well, from next to nothing to next to all, so
-    /// that many seeds reach the rare states too.
+    /// The seed decides how finely and how much is lost as well, from next to nothing to next to
+    /// all, so that many seeds reach the rare states too.
     pub fn power_cut(&mut self, seed: u64) -> Loss {
         let mut rng = Rng::new(seed, 0x0070_6f77_6572);
         let grain = if rng.below(2) == 0 { Grain::Sector } else { Grain::Write };
@@ -95,8 +97,8 @@ impl Media {
         Loss { sectors_at_risk, sectors_changed, survivors }
     }
 
-    /// In how many ways a power cut could go now; `u64::MAX` for more than that. At [`Grain::Sector`] each
-    /// leaves another state.
+    /// In how many ways a power cut could go now; `u64::MAX` for more than that. At
+    /// [`Grain::Sector`] each leaves another state.
     pub fn ways_to_cut(&self, grain: Grain) -> u64 {
         let mut ways = 1u64;
         self.clone().power_cut_with(grain, &mut |choices| {
@@ -219,8 +221,8 @@ fn hash_of(cell: &[u8]) -> u64 {
     lanes.into_iter().fold(0, mix)
 }
 
-/// All ways to answer a series of questions, one after the other: an odometer whose wheels are as many and
-/// as large as the questions turn out to be.
+/// All ways to answer a series of questions, one after the other: an odometer whose wheels are as
+/// many and as large as the questions turn out to be.
 ///
 /// ```
 /// # use model::Choices;

@@ -1,5 +1,5 @@
-//! What bytes survive. A [`Media`] is one drive's medium and the volatile cache in front of it; models
-//! decide *when* a request is done, the media what it left behind.
+//! What bytes survive. A [`Media`] is one drive's medium and the volatile cache in front of it;
+//! models decide *when* a request is done, the media what it left behind.
 //!
 //! ```text
 //!   begin_write          complete_write             complete_flush, or FUA, or the cache is full
@@ -9,8 +9,8 @@
 //!            any of these, for each sector by itself
 //! ```
 //!
-//! What is assumed of a drive, and what is not, is written down in `docs/fault-model.md`. The unit is the
-//! *sector*, which a power cut keeps or loses whole.
+//! What is assumed of a drive, and what is not, is written down in `docs/fault-model.md`. The unit
+//! is the *sector*, which a power cut keeps or loses whole.
 
 mod cells;
 mod cut;
@@ -32,8 +32,8 @@ use std::{
 pub enum Contents {
     /// Its bytes; transfers carry [`Payload::Bytes`].
     Bytes,
-    /// The stamp of the write that put it there, 0 if none; transfers carry [`Payload::Stamp`]. Every sector
-    /// of a write gets the write's stamp.
+    /// The stamp of the write that put it there, 0 if none; transfers carry [`Payload::Stamp`].
+    /// Every sector of a write gets the write's stamp.
     Stamps,
     /// Nothing but damage: timing-only runs with faults. Transfers carry [`Payload::None`].
     Nothing,
@@ -180,8 +180,8 @@ impl Media {
         self.durable.resident_bytes()
     }
 
-    /// Grows whenever what a power cut may leave can have changed: two looks at one revision are looks at one
-    /// state.
+    /// Grows whenever what a power cut may leave can have changed: two looks at one revision are
+    /// looks at one state.
     pub fn revision(&self) -> u64 {
         self.revision
     }
@@ -202,8 +202,8 @@ impl Media {
         !self.versions.is_empty() || !self.in_flight.is_empty()
     }
 
-    /// A write reaches the drive: from now on a power cut may leave any of its sectors on the medium.
-    /// Copies what it needs of `from`.
+    /// A write reaches the drive: from now on a power cut may leave any of its sectors on the
+    /// medium. Copies what it needs of `from`.
     ///
     /// # Panics
     /// If the extent or the payload is not as the medium's contents ask.
@@ -221,8 +221,8 @@ impl Media {
         self.begin(Change { sectors, value, durability })
     }
 
-    /// A discard reaches the drive. Once completed the range reads as zeroes; it is durable with the next
-    /// flush, as a write is.
+    /// A discard reaches the drive. Once completed the range reads as zeroes; it is durable with
+    /// the next flush, as a write is.
     ///
     /// # Panics
     /// If the range is not of whole sectors on the medium.
@@ -239,7 +239,8 @@ impl Media {
         WriteId(id)
     }
 
-    /// The write or discard is acknowledged: reads see it, and it is the newest version of its sectors.
+    /// The write or discard is acknowledged: reads see it, and it is the newest version of its
+    /// sectors.
     ///
     /// # Panics
     /// If it is not in flight.
@@ -328,8 +329,8 @@ impl Media {
         if sectors.all(|sector| stamp(sector) == first) { first } else { MIXED_STAMPS }
     }
 
-    /// A latent error: the sectors of `at` cannot be read until they are written again. What the cache held
-    /// of them has been destaged and is lost with the rest.
+    /// A latent error: the sectors of `at` cannot be read until they are written again. What the
+    /// cache held of them has been destaged and is lost with the rest.
     pub fn damage(&mut self, at: Extent) {
         self.revision += 1;
         for sector in self.sectors(at.offset, u64::from(at.bytes)) {
@@ -338,8 +339,9 @@ impl Media {
         }
     }
 
-    /// Puts `sector` durably to what `of` of another medium durably holds, which must have sectors of the same size and
-    /// the same contents. For taking apart and putting together what an array holds.
+    /// Puts `sector` durably to what `of` of another medium durably holds, which must have sectors
+    /// of the same size and the same contents. For taking apart and putting together what an array
+    /// holds.
     ///
     /// # Panics
     /// If they differ in that, or if either sector is damaged or has versions in a cache.
@@ -353,7 +355,8 @@ impl Media {
         self.durable.copy(sector, &from.durable, of);
     }
 
-    /// Bit rot: one bit of the sector at `offset`, as `rng` draws, is no longer what it was; nobody is told.
+    /// Bit rot: one bit of the sector at `offset`, as `rng` draws, is no longer what it was; nobody
+    /// is told.
     pub fn rot(&mut self, offset: u64, rng: &mut Rng) {
         let sector = self.sectors(offset, u64::from(self.sector_bytes)).start;
         self.revision += 1;
@@ -413,8 +416,8 @@ impl Media {
         (number - oldest) as usize
     }
 
-    /// The sectors whose contents `change` could change. A discard may span a drive that holds little: of
-    /// it, those that hold or may hold something.
+    /// The sectors whose contents `change` could change. A discard may span a drive that holds
+    /// little: of it, those that hold or may hold something.
     fn touched(&self, change: &Change) -> Vec<u64> {
         let sectors = change.sectors.clone();
         if !matches!(change.value, Value::Zero) {

@@ -1,12 +1,13 @@
-//! Drives on the bench: a machine that knows only time, with each drive's medium and what goes wrong with it.
+//! Drives on the bench: a machine that knows only time, with each drive's medium and what goes
+//! wrong with it.
 //!
 //! ```text
 //!   request  ->  Faults judge, Media begins  ->  the machine, without the payload: it only times
 //!   answer   <-  Faults delay or fail, Media completes and fills  <-  its completion
 //! ```
 //!
-//! The machine below sees the requests that a timing-only run would send it, so both take the same time. A
-//! run without media and faults has no rig and pays nothing for it.
+//! The machine below sees the requests that a timing-only run would send it, so both take the same
+//! time. A run without media and faults has no rig and pays nothing for it.
 
 use super::{FlushMark, Grain, Loss, Media, WriteId};
 use crate::{Contents, Faults, Outbox, Sim, fault::Strike};
@@ -16,13 +17,15 @@ use block::{
 };
 use std::mem;
 
-/// After this time a request is refused by a drive that is not there. Positive, because no request takes no
-/// time; a host may wait for tens of seconds before it gives a drive up, which nothing here depends on.
+/// After this time a request is refused by a drive that is not there. Positive, because no request
+/// takes no time; a host may wait for tens of seconds before it gives a drive up, which nothing
+/// here depends on.
 const REFUSAL_NS: u64 = 1_000;
 /// EIO of errno(3).
 const EIO: i32 = 5;
 
-/// A machine with the media and faults of its drives: itself a machine, so it runs under [`Sim`] and
+/// A machine with the media and faults of its drives: itself a machine, so it runs under [`Sim`]
+/// and
 /// [`Paced`](crate::Paced) alike.
 #[derive(Debug)]
 pub struct Rig<M> {
@@ -134,8 +137,8 @@ impl<M: Machine> Rig<M> {
         &self.bays[usize::from(drive.0)].faults
     }
 
-    /// Every drive's medium and faults, for the next rig. After a power cut the answers need not have been
-    /// waited for; what they carried is dropped.
+    /// Every drive's medium and faults, for the next rig. After a power cut the answers need not
+    /// have been waited for; what they carried is dropped.
     ///
     /// # Panics
     /// With the power on and requests in flight.
@@ -152,7 +155,8 @@ impl<M: Machine> Rig<M> {
         self.cut(now, &mut |media, drive| media.power_cut(Rng::new(seed, drive).next()))
     }
 
-    /// The same with every choice made by `choose`, drive after drive: see [`Media::power_cut_with`].
+    /// The same with every choice made by `choose`, drive after drive: see
+    /// [`Media::power_cut_with`].
     pub fn power_cut_with(
         &mut self,
         now: Instant,
@@ -242,8 +246,8 @@ impl Bay {
         (!faults.is_gone(now)).then_some(strike)
     }
 
-    /// A request reaches the drive: what the media must do at its end, what the machine is told of it, and
-    /// its payload.
+    /// A request reaches the drive: what the media must do at its end, what the machine is told of
+    /// it, and its payload.
     fn begin(&mut self, command: Command, strike: &Strike) -> (Intent, Option<Command>, Payload) {
         let none = Payload::None;
         match command {

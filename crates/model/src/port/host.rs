@@ -1,11 +1,12 @@
-//! The host's side of a port: what asking costs a thread, and the one resource that all commands pass.
+//! The host's side of a port: what asking costs a thread, and the one resource that all commands
+//! pass.
 
 use super::PortParams;
 use block::{Actor, Instant};
 
-/// What one thread asks for in one instant: one system call, or one request that the array above cut.
-/// Its commands are held back until the thread has handed over the last (the plugged queue of Linux 2.6
-/// block layers; `blk_start_plug` since 2.6.39), and the thread's own time is spent once.
+/// What one thread asks for in one instant: one system call, or one request that the array above
+/// cut. Its commands are held back until the thread has handed over the last (the plugged queue of
+/// Linux 2.6 block layers; `blk_start_plug` since 2.6.39), and the thread's own time is spent once.
 #[derive(Debug)]
 pub(super) struct Batch {
     pub(super) actor: Actor,

@@ -10,18 +10,18 @@
 //!                 link                 link_bytes_per_s, shared
 //! ```
 //!
-//! **Why the serial time replaces the driver's.** A lone drive on the Highpoint controller shows 20.8 us of
-//! host time at one thread and the on-board port 7.1 us (EasyCo): the thread's own way is the 7.1, the
-//! controller driver's the rest. Under an array the driver's work is done by the serial resource
-//! instead (md 18.4 us, Highpoint's own driver 27.3 us), so that one thread sees 7.1 + 18.4 us, and 24.2
-//! was published. Half of it lies before the drive works and half after: a large request cut into
-//! sixteen chunks then costs sixteen halves before the first drive starts, because requests are held
-//! until the submitter is done, and after the last round one half for every drive that ends with it.
-//! No further number is needed.
+//! **Why the serial time replaces the driver's.** A lone drive on the Highpoint controller shows
+//! 20.8 us of host time at one thread and the on-board port 7.1 us (EasyCo): the thread's own way
+//! is the 7.1, the controller driver's the rest. Under an array the driver's work is done by the
+//! serial resource instead (md 18.4 us, Highpoint's own driver 27.3 us), so that one thread sees
+//! 7.1 + 18.4 us, and 24.2 was published. Half of it lies before the drive works and half after: a
+//! large request cut into sixteen chunks then costs sixteen halves before the first drive starts,
+//! because requests are held until the submitter is done, and after the last round one half for
+//! every drive that ends with it. No further number is needed.
 //!
-//! **Durable writes** ([`Fua`]). Behind a port that does not trust its drives with forced unit access, a durable
-//! write is its commands, and when the last of them is back one flush, which the thread asks for as for
-//! any other request. A drive without a volatile cache needs neither.
+//! **Durable writes** ([`Fua`]). Behind a port that does not trust its drives with forced unit
+//! access, a durable write is its commands, and when the last of them is back one flush, which the
+//! thread asks for as for any other request. A drive without a volatile cache needs neither.
 
 mod agenda;
 mod host;
@@ -135,8 +135,9 @@ enum Due {
 }
 
 impl Port {
-    /// Over these drives, the first being drive 0. At most `queue_depth` requests may be outstanding for each of
-    /// them, whatever the others have; the port holds what a drive does not take yet.
+    /// Over these drives, the first being drive 0. At most `queue_depth` requests may be
+    /// outstanding for each of them, whatever the others have; the port holds what a drive does not
+    /// take yet.
     ///
     /// # Panics
     /// Without drives, or on parameters that cannot be built.
@@ -334,7 +335,8 @@ impl Port {
         let sent = self.commands.get_mut(number);
         sent.answer = Some((completion.result, completion.payload));
         if let Some(rate) = self.params.link_bytes_per_s {
-            // The link works on a command from the moment it was sent, if it has nothing older to do.
+            // The link works on a command from the moment it was sent, if it has nothing older to
+            // do.
             let carry_ns = nanoseconds_for(u64::from(sent.bytes), rate);
             self.link_free_at = self.link_free_at.max(sent.sent_at).after(carry_ns);
             if self.link_free_at > now {

@@ -5,40 +5,42 @@ use block::Geometry;
 
 /// A controller, its driver and the path to it. All times are the host's, on top of the drive's.
 ///
-/// A fit drives [`own_ns`](Self::own_ns) and [`own_ns_per_kib`](Self::own_ns_per_kib) on the one-thread
-/// column, [`command_ns`](Self::command_ns) on the others.
+/// A fit drives [`own_ns`](Self::own_ns) and [`own_ns_per_kib`](Self::own_ns_per_kib) on the
+/// one-thread column, [`command_ns`](Self::command_ns) on the others.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PortParams {
-    /// The asking thread's own time a request (system call, block layer), ns. Seen at one thread, hidden
-    /// behind the drive at many: it is latency, not a shared resource.
+    /// The asking thread's own time a request (system call, block layer), ns. Seen at one thread,
+    /// hidden behind the drive at many: it is latency, not a shared resource.
     pub own_ns: u64,
     /// The same for every KiB of a request's first command, ns.
     pub own_ns_per_kib: u64,
-    /// The controller driver's time a request, ns; latency as well. Where `serial_ns` is given that takes
-    /// its place.
+    /// The controller driver's time a request, ns; latency as well. Where `serial_ns` is given that
+    /// takes its place.
     pub driver_ns: u64,
-    /// One serial host resource that every command of all drives passes, half of it on the way down and
-    /// half on the way up, ns a command: an array driver's lock or the one processor that takes its
-    /// interrupts.
+    /// One serial host resource that every command of all drives passes, half of it on the way down
+    /// and half on the way up, ns a command: an array driver's lock or the one processor that takes
+    /// its interrupts.
     pub serial_ns: Option<u64>,
     /// Largest command, bytes: longer requests are cut.
     pub transfer_bytes_max: u32,
     /// What the controller adds to every command, serially for each drive, ns.
     pub command_ns: u64,
-    /// Rate of the link that all drives share, if it is narrower than they are together, bytes per second.
+    /// Rate of the link that all drives share, if it is narrower than they are together, bytes per
+    /// second.
     pub link_bytes_per_s: Option<u64>,
     /// What becomes of a write with forced unit access.
     pub fua: Fua,
 }
 
-/// How a kernel makes one write durable on a drive whose write cache is on. Where that is off no write needs it,
-/// and a kernel leaves the bit out (Linux, `submit_bio_noacct` in block/blk-core.c).
+/// How a kernel makes one write durable on a drive whose write cache is on. Where that is off no
+/// write needs it, and a kernel leaves the bit out (Linux, `submit_bio_noacct` in
+/// block/blk-core.c).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fua {
     /// The bit goes to the drive, which SCSI and NVMe drives may be trusted with.
     Native,
-    /// The write goes as any other, and a flush of the whole cache follows: libata does not trust drives with
-    /// the bit (its parameter `fua` is 0 by default; drivers/ata/libata-core.c).
+    /// The write goes as any other, and a flush of the whole cache follows: libata does not trust
+    /// drives with the bit (its parameter `fua` is 0 by default; drivers/ata/libata-core.c).
     Flush,
 }
 
@@ -49,8 +51,8 @@ pub struct Attached {
     pub geometry: Geometry,
     /// Commands it takes at a time: 1 without a command queue, 32 with NCQ.
     pub commands: u32,
-    /// Whether it says that it caches writes. One that keeps its cache through a power cut may say so too,
-    /// and is then flushed like any other.
+    /// Whether it says that it caches writes. One that keeps its cache through a power cut may say
+    /// so too, and is then flushed like any other.
     pub write_cache: WriteCaching,
 }
 

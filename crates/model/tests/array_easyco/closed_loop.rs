@@ -1,4 +1,5 @@
-//! The study's program in virtual time: threads that each ask for one aligned random block after the other.
+//! The study's program in virtual time: threads that each ask for one aligned random block after
+//! the other.
 
 use block::{
     Actor, Command, Completion, Drive, Durability, Engine, Extent, Instant, Payload, Request, Rng,

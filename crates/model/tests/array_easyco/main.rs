@@ -1,4 +1,5 @@
-//! EasyCo's tables (Dumitru, "Mtron Flash SSD Single Drive and Raid Array Benchmarks", November 2007), modelled.
+//! EasyCo's tables (Dumitru, "Mtron Flash SSD Single Drive and Raid Array Benchmarks", November
+//! 2007), modelled.
 
 mod closed_loop;
 mod published;
@@ -128,7 +129,8 @@ fn eight() -> Vec<BlockMappedParams> {
     [pro(), pro(), pro(), pro(), mobi(), mobi(), mobi(), mobi()].to_vec()
 }
 
-/// The write columns scatter by 3 % among cells that nothing tells apart (119 to 128 for 0.5 to 64 KiB).
+/// The write columns scatter by 3 % among cells that nothing tells apart (119 to 128 for 0.5 to
+/// 64 KiB).
 #[test]
 fn single_drives_follow_their_tables() {
     let pro_port = || Box::new(single(pro(), highpoint())) as Box<dyn Engine>;
@@ -143,10 +145,11 @@ fn single_drives_follow_their_tables() {
     assert!(table("on-board", &onboard_port, Op::Write, &ONBOARD_WRITE) < 0.020);
 }
 
-/// Nothing is fitted on these but one serial time a driver (4 KiB, 40 threads, eight drives) and the link
-/// (1 MiB, 10 threads). What resists: md at 4 KiB and ten threads (24 % too fast: a serial resource of
-/// constant time is kept busy by ten threads, the study's was not), Highpoint at 1 MiB and one thread (18 %
-/// too fast), and eight drives, which write 15 % more at 4 KiB than four times one drive.
+/// Nothing is fitted on these but one serial time a driver (4 KiB, 40 threads, eight drives) and
+/// the link (1 MiB, 10 threads). What resists: md at 4 KiB and ten threads (24 % too fast: a serial
+/// resource of constant time is kept busy by ten threads, the study's was not), Highpoint at 1 MiB
+/// and one thread (18 % too fast), and eight drives, which write 15 % more at 4 KiB than four times
+/// one drive.
 #[test]
 fn arrays_follow_from_their_drives() {
     let md4 = || raid5(vec![pro(); 4], 18_400);

@@ -1,4 +1,5 @@
-//! The printed IOPS: block size in sectors of 512 B, then 1, 10 and 40 threads; 0 where the study prints nothing.
+//! The printed IOPS: block size in sectors of 512 B, then 1, 10 and 40 threads; 0 where the study
+//! prints nothing.
 
 pub type Rows<const N: usize> = [(u32, [u32; 3]); N];
 

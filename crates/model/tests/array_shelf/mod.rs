@@ -7,8 +7,8 @@ use block::{
 use model::MIXED_STAMPS;
 use std::collections::BTreeMap;
 
-/// Members that keep bytes, answer after a random time and can be broken. A command takes effect when it
-/// comes or when it is answered: requests outstanding together may do either.
+/// Members that keep bytes, answer after a random time and can be broken. A command takes effect
+/// when it comes or when it is answered: requests outstanding together may do either.
 pub struct Shelf {
     pub drives: Vec<Vec<u8>>,
     pub is_gone: Vec<bool>,

@@ -84,7 +84,8 @@ fn the_least_prefetch_is_added_to_every_random_read() {
 
 #[test]
 fn a_flushed_stream_of_large_writes_loses_little_to_the_flushes() {
-    // dd bs=128M oflag=direct,sync: 107 MB/s with the cache on on the WD1002FBYS ("SSD Latency Experiments").
+    // dd bs=128M oflag=direct,sync: 107 MB/s with the cache on on the WD1002FBYS ("SSD Latency
+    // Experiments").
     let params = sata_7200();
     let (mut engine, bytes) = (sim(&params), 512 << 10);
     let mut block = 0;
@@ -128,8 +129,8 @@ fn the_write_cache_shortens_sorted_writes_to_a_settle_and_a_fraction_of_a_revolu
         let fraction = (seen - settle) / REVOLUTION_NS;
         println!("{write_cache_commands} cached: {:.2} ms, {fraction:.2} revolution", seen / 1e6);
         if write_cache_commands <= 4 {
-            // Neighbours in order of address are all a settle away; of n - 1 random angles (one more is
-            // being written) the first comes after an n-th of a revolution.
+            // Neighbours in order of address are all a settle away; of n - 1 random angles (one
+            // more is being written) the first comes after an n-th of a revolution.
             let expected = settle + REVOLUTION_NS / f64::from(write_cache_commands);
             assert_near(seen, expected, 5.0, "a settle and an n-th of a revolution");
         }

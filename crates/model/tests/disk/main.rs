@@ -1,5 +1,5 @@
-//! A modelled disk against what its physics says: seek curve, revolution and zone rate are computed here,
-//! from the parameters alone.
+//! A modelled disk against what its physics says: seek curve, revolution and zone rate are computed
+//! here, from the parameters alone.
 
 mod caches;
 mod mechanics;

@@ -4,8 +4,8 @@ use crate::rig::*;
 use block::{Command, Durability, Extent, Payload};
 use model::{DiskParams, WriteCaching};
 
-/// Mean seek between two random cylinders of `span` of `cylinders`, ns: the curve over the triangular density
-/// of distances, 2 (n - d) / n^2.
+/// Mean seek between two random cylinders of `span` of `cylinders`, ns: the curve over the
+/// triangular density of distances, 2 (n - d) / n^2.
 fn mean_seek_ns(params: &DiskParams, cylinders: f64, span: f64) -> f64 {
     let stroke = cylinders - 1.0;
     let knee = stroke / 3.0;
@@ -66,9 +66,10 @@ fn rewriting_a_sector_without_a_cache_takes_a_revolution() {
 
 #[test]
 fn writes_at_the_front_and_in_the_middle_in_turn_take_two_seeks_and_a_revolution() {
-    // A log in the middle of the disk, as XFS places it: 30 ms a synchronous write on the WD1002FBYS ("SSD
-    // Latency Experiments"). The data sector comes round only every whole revolution, but the log's
-    // angle drifts against it, so that on average the two seeks are rounded up by one.
+    // A log in the middle of the disk, as XFS places it: 30 ms a synchronous write on the
+    // WD1002FBYS ("SSD Latency Experiments"). The data sector comes round only every whole
+    // revolution, but the log's angle drifts against it, so that on average the two seeks are
+    // rounded up by one.
     let params = DiskParams { write_caching: WriteCaching::Off, ..plain() };
     let middle = params.capacity_bytes / 2 / 4096 * 4096;
     let mut engine = sim(&params);

@@ -5,8 +5,8 @@ use crate::shingled::shingled;
 use block::{Command, Completion, Engine, Extent, Instant, IoError, Payload, Rng};
 use model::{DiskParams, Witness, WriteCaching};
 
-/// Mean time of a random read when the nearest of `candidates` comes first: arm, platter and choice played with
-/// dice, in floating point, over uniform cylinders.
+/// Mean time of a random read when the nearest of `candidates` comes first: arm, platter and choice
+/// played with dice, in floating point, over uniform cylinders.
 fn nearest_first_ns(params: &DiskParams, candidates: usize) -> f64 {
     let cylinders = params.capacity_bytes as f64 / cylinder_bytes(params);
     let (knee, stroke) = (cylinders / 3.0, cylinders);
@@ -117,7 +117,8 @@ fn whatever_is_asked_in_whatever_order_is_answered_once_and_takes_time() {
         let mut answered = vec![false; 6_000];
         let (mut done, mut outstanding) = (Vec::new(), 0);
         for tag in 0..answered.len() as u64 {
-            // Near each other, so that streams, caches and overlaps all meet; the last GiB to meet the end.
+            // Near each other, so that streams, caches and overlaps all meet; the last GiB to meet
+            // the end.
             let start = [0, 8 * GIB, params.capacity_bytes - GIB][rng.below(3) as usize];
             let offset = start + rng.below(4 * MIB / 4096) * 4096;
             let bytes = 4096 << rng.below(8);

@@ -25,8 +25,8 @@ fn a_shingled_disk_takes_random_writes_fast_until_its_media_cache_is_full() {
     assert_near(fast, 65_536.0 / 107e6 * 1e9, 2.0, "into the log");
     burst(&mut engine, room * 2);
     let slow = burst(&mut engine, room * 4);
-    // The oldest of 256 zones has collected twice what the average one has, when zones are cleaned in
-    // turn: it frees a 128th of the log, for two passes over 256 MiB.
+    // The oldest of 256 zones has collected twice what the average one has, when zones are cleaned
+    // in turn: it frees a 128th of the log, for two passes over 256 MiB.
     let zone_ns = 2.0 * 256.0 * MIB as f64 / 107e6 * 1e9;
     assert_near(slow, zone_ns / (room as f64 / 128.0), 5.0, "cleaning");
     engine.wait(engine.now().after(3_600_000_000_000), &mut Vec::new());

@@ -22,7 +22,8 @@ pub enum Asked {
 /// Everything it was asked, in order.
 pub type Log = Rc<RefCell<Vec<Asked>>>;
 
-/// One request at a time, each `T(s) = fixed + s / rate`; a flush and a discard take the fixed time.
+/// One request at a time, each `T(s) = fixed + s / rate`; a flush and a discard take the fixed
+/// time.
 pub struct Drawn {
     geometry: Geometry,
     cost: Cost,

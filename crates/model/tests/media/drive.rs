@@ -1,4 +1,5 @@
-//! A drive that knows nothing but time: every request takes a drawn latency, so answers overtake each other.
+//! A drive that knows nothing but time: every request takes a drawn latency, so answers overtake
+//! each other.
 
 use block::{
     Command, Completion, Data, Drive, Effects, Engine, Extent, Geometry, Instant, Machine, Payload,

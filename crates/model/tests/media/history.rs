@@ -1,4 +1,5 @@
-//! The oracle: every write and flush that ever was, and from the definition alone what a drive may hold.
+//! The oracle: every write and flush that ever was, and from the definition alone what a drive may
+//! hold.
 
 use std::{collections::BTreeSet, ops::Range};
 
@@ -70,8 +71,8 @@ impl History {
         durable.map(|past| (past.completed.unwrap_or(0), past.value)).max().unwrap_or((0, 0))
     }
 
-    /// What the sector may hold after a power cut now: the last durable value or any that completed after
-    /// it or has not completed.
+    /// What the sector may hold after a power cut now: the last durable value or any that completed
+    /// after it or has not completed.
     pub fn admissible(&self, sector: u64) -> BTreeSet<u64> {
         let (since, value) = self.last_durable(sector);
         let later = self.of(sector).filter(|past| past.completed.is_none_or(|step| step > since));

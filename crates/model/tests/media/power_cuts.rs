@@ -1,5 +1,5 @@
-//! Power cuts through the front door: a drive under [`Sim`], a caller who believes its answers, and the history
-//! that the caller could have kept.
+//! Power cuts through the front door: a drive under [`Sim`], a caller who believes its answers, and
+//! the history that the caller could have kept.
 
 use crate::{
     drive::{DEPTH, Shuffling, ask, request, sectors},
@@ -35,7 +35,8 @@ struct Tally {
     in_flight_landed: u64,
 }
 
-/// A caller with a seed: submits writes, FUA writes, discards and flushes, and keeps the history of it.
+/// A caller with a seed: submits writes, FUA writes, discards and flushes, and keeps the history of
+/// it.
 struct Caller {
     rng: Rng,
     history: History,
@@ -328,8 +329,8 @@ fn the_drives_of_a_bank_lose_each_its_own() {
     assert!(differing > 50, "{differing} of 100");
 }
 
-/// Whether a writer that puts data into sectors 0 and 1 and a commit mark into sector 2 ever leaves the mark
-/// without the data, over every crash point and every way to cut there.
+/// Whether a writer that puts data into sectors 0 and 1 and a commit mark into sector 2 ever leaves
+/// the mark without the data, over every crash point and every way to cut there.
 fn commits_torn(order: &[Command]) -> (u64, u64) {
     let (mut cuts, mut torn) = (0, 0);
     let mut sim = Sim::with_media(Shuffling::new(BYTES, 6), vec![media()]);

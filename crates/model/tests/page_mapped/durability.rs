@@ -17,8 +17,8 @@ fn a_write_that_must_be_durable_waits_for_flash_and_one_that_need_not_does_not()
 
 #[test]
 fn a_controller_with_a_way_of_its_own_does_not_wait_for_the_program() {
-    // The Intel 520 answers a durable write in 48 us with its cache off (latency study, 2016), less than a
-    // program of its flash takes.
+    // The Intel 520 answers a durable write in 48 us with its cache off (latency study, 2016), less
+    // than a program of its flash takes.
     let off = PageMappedParams { write_cache: WriteCaching::Off, ..small() };
     let own_way = PageMappedParams { write_through_ns: 30 * US, ..off };
     assert_eq!(OnTheBench::new(&own_way).one(write(0, 4096)), (16 + 30) * US);
@@ -39,7 +39,8 @@ fn a_flush_empties_the_buffer_and_then_costs_its_own() {
     let start = bench.sim.now();
     bench.many(1, 8, || write(0, 4096));
     bench.one(Command::Flush);
-    // The second program of the fourth plane follows the first: its unit came with the fourth write.
+    // The second program of the fourth plane follows the first: its unit came with the fourth
+    // write.
     let programmed = (4 * 16 + 10 + 2 * 200) * US;
     assert_eq!(bench.sim.now().since(start), programmed + 100 * US);
 }

@@ -1,5 +1,5 @@
-//! When requests complete: sums of the parameters, and drives whose data sheets and measurements are
-//! published.
+//! When requests complete: sums of the parameters, and drives whose data sheets and measurements
+//! are published.
 
 use super::*;
 
@@ -26,7 +26,8 @@ fn a_read_is_command_array_channel_and_link() {
     let mut bench = filled(&small());
     assert_eq!(bench.one(read(0, 4096)), (5 + 50 + 10 + 10) * US);
     assert_eq!(bench.one(read(4096, 512)), (5 + 50 + 10) * US + 1_250);
-    // 16 units on 4 planes of 2 channels: the last of a plane's 4 reads, behind another on its channel.
+    // 16 units on 4 planes of 2 channels: the last of a plane's 4 reads, behind another on its
+    // channel.
     assert_eq!(bench.one(read(0, 65_536)), (5 + 4 * 50 + 2 * 10 + 10) * US);
     // Half of it was never written.
     let half = 32 << 20;
@@ -130,8 +131,8 @@ fn a_stream_is_read_ahead_at_its_own_rate_and_random_reads_are_not() {
     assert_eq!(bench.one(read(0, 65_536)), (5 + 50 + 1 + 160) * US);
 }
 
-/// Intel's data sheet of the X25-E promises 35,000 random 4 KiB reads a second at depth 32; one thread gets
-/// 6,998 in Polte, Simsa and Gibson's Table IV. One set of parameters does both.
+/// Intel's data sheet of the X25-E promises 35,000 random 4 KiB reads a second at depth 32; one
+/// thread gets 6,998 in Polte, Simsa and Gibson's Table IV. One set of parameters does both.
 #[test]
 fn one_drive_reads_6998_times_a_second_at_depth_1_and_35000_times_at_depth_32() {
     let params = PageMappedParams {

@@ -1,13 +1,14 @@
-//! Uniform random overwriting against the closed form: with alpha = physical / used, both net of what is
-//! kept free, the victim's valid share is u = -W0(-alpha e^-alpha) / alpha and the write amplification 1
-//! / (1 - u).
+//! Uniform random overwriting against the closed form: with alpha = physical / used, both net of
+//! what is kept free, the victim's valid share is u = -W0(-alpha e^-alpha) / alpha and the write
+//! amplification 1 / (1 - u).
 
 use super::*;
 
-/// The principal branch of Lambert's W for -1/e <= x < 0, by Halley's iteration (Corless and others, "On
-/// the Lambert W function", 1996, equation 5.9).
+/// The principal branch of Lambert's W for -1/e <= x < 0, by Halley's iteration (Corless and
+/// others, "On the Lambert W function", 1996, equation 5.9).
 fn lambert_w0(x: f64) -> f64 {
-    // Near the branch point W0(x) is about -1 + sqrt(2 (e x + 1)), and that is a safe start everywhere.
+    // Near the branch point W0(x) is about -1 + sqrt(2 (e x + 1)), and that is a safe start
+    // everywhere.
     let mut w = -1.0 + (2.0 * (std::f64::consts::E * x + 1.0)).max(0.0).sqrt();
     w = w.min(0.0);
     for _ in 0..50 {
@@ -25,8 +26,8 @@ fn closed_form(spare: f64) -> f64 {
     1.0 / (1.0 - valid)
 }
 
-/// A drive of so many superblocks of `units` that its spare, net of the reserve, is about `spare`; its
-/// planted state is that of the whole exported space overwritten at random.
+/// A drive of so many superblocks of `units` that its spare, net of the reserve, is about `spare`;
+/// its planted state is that of the whole exported space overwritten at random.
 fn with_spare(spare: f64, superblocks: u64, units: u64, cleaning: Cleaning) -> PageMappedParams {
     let params = small();
     let net = (superblocks - u64::from(params.reserve_superblocks)) * units;

@@ -1,4 +1,5 @@
-//! The numbers of the wire, by the names of the protocol document (NetworkBlockDevice/nbd, doc/proto.md).
+//! The numbers of the wire, by the names of the protocol document (NetworkBlockDevice/nbd,
+//! doc/proto.md).
 
 /// ASCII `NBDMAGIC`: the server's first word.
 pub const GREETING_MAGIC: u64 = 0x4e42_444d_4147_4943;

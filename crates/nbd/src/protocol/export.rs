@@ -3,8 +3,8 @@
 use super::constants::transmission;
 use block::Geometry;
 
-/// The largest read or write, in bytes: 32 MiB, which a client may take for granted when it is told nothing
-/// else (proto.md, "Block size constraints").
+/// The largest read or write, in bytes: 32 MiB, which a client may take for granted when it is told
+/// nothing else (proto.md, "Block size constraints").
 pub const REQUEST_BYTES_MAX: u32 = 32 << 20;
 
 /// Longest export name in bytes (proto.md, "Conventions").
@@ -33,8 +33,8 @@ pub enum Discarded {
 pub enum Flushing {
     /// Only when a flush, or FUA, was answered.
     Needed,
-    /// At once. Clients are told of no flush then, as a disk without a write cache tells of none: Linux sends such
-    /// a disk none, and is faster for it.
+    /// At once. Clients are told of no flush then, as a disk without a write cache tells of none:
+    /// Linux sends such a disk none, and is faster for it.
     Unneeded,
 }
 
@@ -58,8 +58,8 @@ pub struct Export {
 }
 
 impl Export {
-    /// All of an engine that an engine's own blocks reach, nameless and writable. What lies behind the last
-    /// whole block cannot be asked for and is not exported.
+    /// All of an engine that an engine's own blocks reach, nameless and writable. What lies behind
+    /// the last whole block cannot be asked for and is not exported.
     ///
     /// # Panics
     /// If the engine's block size is not a power of two up to 32 MiB.

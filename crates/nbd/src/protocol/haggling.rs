@@ -11,8 +11,8 @@ use super::{
 /// The only metadata context there is.
 const ALLOCATION: &[u8] = b"base:allocation";
 
-/// Most bytes of one option that are kept to be read: the longest name, and room for a few queries. What is
-/// longer is skipped and refused.
+/// Most bytes of one option that are kept to be read: the longest name, and room for a few queries.
+/// What is longer is skipped and refused.
 pub(super) const OPTION_BYTES_MAX: u32 = 4 * NAME_BYTES_MAX as u32;
 
 /// Where an option leads.
@@ -74,7 +74,8 @@ pub(super) fn reply(kind: u32, reply: u32, data: &[&[u8]], out: &mut Vec<u8>) {
     data.iter().for_each(|piece| out.extend(*piece));
 }
 
-/// `NBD_OPT_EXPORT_NAME`: the old way in. Its answer has no head, and there is none to a wrong name.
+/// `NBD_OPT_EXPORT_NAME`: the old way in. Its answer has no head, and there is none to a wrong
+/// name.
 fn export_name(name: &[u8], export: &Export, agreed: &Agreed, out: &mut Vec<u8>) -> Outcome {
     if !export.is_called(name) {
         return Outcome::Break;
@@ -136,8 +137,8 @@ fn wanted(data: &[u8]) -> Option<(&[u8], &[u8])> {
     fields.0.is_empty().then_some((name, pieces))
 }
 
-/// `NBD_OPT_LIST_META_CONTEXT` and `NBD_OPT_SET_META_CONTEXT`. Listing without a query lists everything;
-/// setting without one selects nothing.
+/// `NBD_OPT_LIST_META_CONTEXT` and `NBD_OPT_SET_META_CONTEXT`. Listing without a query lists
+/// everything; setting without one selects nothing.
 fn meta_context(kind: u32, data: &[u8], export: &Export, agreed: &mut Agreed, out: &mut Vec<u8>) {
     let lists = kind == option::LIST_META_CONTEXT;
     if !lists {

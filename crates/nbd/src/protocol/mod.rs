@@ -1,6 +1,6 @@
-//! The NBD protocol as it is defined in NetworkBlockDevice/nbd, doc/proto.md: fixed newstyle handshake,
-//! simple and structured replies. Pure: bytes in; bytes, requests and payload out. It knows no socket, no
-//! drive and no clock.
+//! The NBD protocol as it is defined in NetworkBlockDevice/nbd, doc/proto.md: fixed newstyle
+//! handshake, simple and structured replies. Pure: bytes in; bytes, requests and payload out. It
+//! knows no socket, no drive and no clock.
 //!
 //! ```text
 //!            ClientFlags -> options ... -> requests ... -> over

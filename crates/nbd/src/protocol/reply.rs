@@ -1,5 +1,5 @@
-//! Replies of the transmission phase. All are heads: the data of a read follow its head on the wire and are
-//! none of this room's business.
+//! Replies of the transmission phase. All are heads: the data of a read follow its head on the wire
+//! and are none of this room's business.
 
 use super::{
     ErrorCode,
@@ -7,7 +7,8 @@ use super::{
 };
 use block::Allocation;
 
-/// The longest head, in bytes, but for one that says what is allocated: that has 8 for every extent.
+/// The longest head, in bytes, but for one that says what is allocated: that has 8 for every
+/// extent.
 pub const HEAD_BYTES_MAX: usize = 34;
 
 /// The number under which `base:allocation` was selected; any would do.
@@ -41,8 +42,8 @@ pub enum ReplyStyle {
 }
 
 impl ReplyStyle {
-    /// The request was carried out, and there is nothing to send. Sixteen bytes in either style, but for a
-    /// read that was promised chunks, see [`end`](Self::end).
+    /// The request was carried out, and there is nothing to send. Sixteen bytes in either style,
+    /// but for a read that was promised chunks, see [`end`](Self::end).
     pub fn done(self, cookie: u64, out: &mut Vec<u8>) {
         simple(cookie, 0, out);
     }
@@ -59,7 +60,8 @@ impl ReplyStyle {
         }
     }
 
-    /// `bytes` of data follow, the export's from `offset` on. In simple style they are the whole answer.
+    /// `bytes` of data follow, the export's from `offset` on. In simple style they are the whole
+    /// answer.
     pub fn data(self, cookie: u64, offset: u64, bytes: u32, last: Chunk, out: &mut Vec<u8>) {
         match self {
             Self::Simple => simple(cookie, 0, out),
@@ -70,8 +72,8 @@ impl ReplyStyle {
         }
     }
 
-    /// A read failed at `offset`; what other chunks brought is good. In simple style the read as a whole
-    /// failed.
+    /// A read failed at `offset`; what other chunks brought is good. In simple style the read as a
+    /// whole failed.
     pub fn failed_at(
         self,
         cookie: u64,

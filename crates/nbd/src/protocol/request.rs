@@ -1,4 +1,5 @@
-//! A request of the transmission phase, and everything that is wrong with one before it reaches a drive.
+//! A request of the transmission phase, and everything that is wrong with one before it reaches a
+//! drive.
 
 use super::{
     Access, Discarded, Export, REQUEST_BYTES_MAX,
@@ -10,7 +11,8 @@ use block::Durability;
 /// Length of a request without its payload, in bytes.
 pub(super) const HEADER_BYTES: usize = 28;
 
-/// The errors that the protocol knows; the numbers are those of the wire (proto.md, "Error values").
+/// The errors that the protocol knows; the numbers are those of the wire (proto.md, "Error
+/// values").
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum ErrorCode {

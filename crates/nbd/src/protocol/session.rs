@@ -46,8 +46,8 @@ enum Refusal {
 
 /// One client's conversation, from the greeting to the farewell.
 ///
-/// It knows neither sockets nor drives. How the client's bytes are split makes no difference, no bytes make
-/// it panic, and what it keeps of them is bounded.
+/// It knows neither sockets nor drives. How the client's bytes are split makes no difference, no
+/// bytes make it panic, and what it keeps of them is bounded.
 ///
 /// ```
 /// use nbd::protocol::{Access, Discarded, Event, Export, Flushing, Session};
@@ -106,8 +106,8 @@ impl Session {
         }
     }
 
-    /// Takes in one message or a part of one, appends the answer if it can be given at once, and says how
-    /// many bytes it took and what they were. Takes at least one byte if there is any.
+    /// Takes in one message or a part of one, appends the answer if it can be given at once, and
+    /// says how many bytes it took and what they were. Takes at least one byte if there is any.
     pub fn receive(&mut self, input: &[u8], out: &mut Vec<u8>) -> (usize, Event) {
         let wanted = match self.stage {
             Stage::Over(end) => return (input.len(), end),
@@ -141,8 +141,8 @@ impl Session {
         (taken, event)
     }
 
-    /// Takes in all of `input`, with `each` told what every piece of it was: the event, the bytes, and where
-    /// to append answers.
+    /// Takes in all of `input`, with `each` told what every piece of it was: the event, the bytes,
+    /// and where to append answers.
     pub fn feed(
         &mut self,
         mut input: &[u8],

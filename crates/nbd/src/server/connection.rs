@@ -16,7 +16,8 @@ use std::{
 
 /// What is read ahead of a client at most: some two thousand requests, or sixteen writes of 4 KiB.
 const INBOX_BYTES: usize = 64 << 10;
-/// So many bytes of heads may wait for a client that does not read; then it is no longer listened to.
+/// So many bytes of heads may wait for a client that does not read; then it is no longer listened
+/// to.
 const HEAD_BYTES_MAX: usize = 32 << 10;
 
 /// Whether a client is there.

@@ -1,13 +1,13 @@
 //! One flush at a time, for everybody who asked before it began; and what is left when one fails.
 //!
-//! An engine's flush covers every write that completed before it was submitted. A reply leaves only after its
-//! write completed, so a flush submitted after it was asked for covers every write that any client was
-//! told of before.
+//! An engine's flush covers every write that completed before it was submitted. A reply leaves only
+//! after its write completed, so a flush submitted after it was asked for covers every write that
+//! any client was told of before.
 //!
-//! After a failed flush nobody knows which of the acknowledged writes are lost: the operating system reports
-//! a lost page once and then calls it clean. So nothing is promised from then on: every write, zeroing, trim
-//! and flush is answered with EIO until the server is started anew. Reads are still served, since they
-//! promise nothing and may be all that can be rescued.
+//! After a failed flush nobody knows which of the acknowledged writes are lost: the operating
+//! system reports a lost page once and then calls it clean. So nothing is promised from then on:
+//! every write, zeroing, trim and flush is answered with EIO until the server is started anew.
+//! Reads are still served, since they promise nothing and may be all that can be rescued.
 
 use crate::protocol::ErrorCode;
 

@@ -8,9 +8,10 @@
 //!                 +------------- Outgoing <- replies --------+----------+ Completion
 //! ```
 //!
-//! One turn: sleep on listener, sockets and engine together; take in what the engine has done; read; go on
-//! with every connection as far as it goes; let the engine work; send. A connection that lacks memory, a
-//! place in the engine's queue or room for replies is not read from: that is all the backpressure there is.
+//! One turn: sleep on listener, sockets and engine together; take in what the engine has done;
+//! read; go on with every connection as far as it goes; let the engine work; send. A connection
+//! that lacks memory, a place in the engine's queue or room for replies is not read from: that is
+//! all the backpressure there is.
 
 mod connection;
 mod cut;
@@ -49,28 +50,28 @@ pub use traffic::{Kind, LATENCY_BOUNDS_NS, Outcome, Tally, Traffic};
 const DOOR_SHUT: Duration = Duration::from_millis(100);
 /// What is due so soon is waited for within the turn: going around would take longer.
 const AT_ONCE_NS: u64 = 1_000;
-/// So many requests of a connection are begun before the others have their turn and replies are sent. Shorter
-/// turns let a client work on the first replies while the server works on the next: fio at depth 32 over
-/// memory, 4 KiB random reads, median of five on two busy cores, had 59 thousand a second without a limit and
-/// 66 to 71 thousand with 8 or 4.
+/// So many requests of a connection are begun before the others have their turn and replies are
+/// sent. Shorter turns let a client work on the first replies while the server works on the next:
+/// fio at depth 32 over memory, 4 KiB random reads, median of five on two busy cores, had 59
+/// thousand a second without a limit and 66 to 71 thousand with 8 or 4.
 const BEGUN_A_TURN_MAX: u32 = 8;
 /// Listener, engine, connections, and one that is sent away.
 const POLLED_MAX: usize = CONNECTIONS_MAX + 3;
 
 /// A server of one export.
 ///
-/// Every write is acknowledged when its engine has completed it. What FLUSH and FUA cover is durable when
-/// they are answered, on whatever connection it was written; if that ever fails, no change is acknowledged any
-/// more. A client that goes away, sends garbage, sends half a request or stops reading costs the others
-/// nothing but its share of memory.
+/// Every write is acknowledged when its engine has completed it. What FLUSH and FUA cover is
+/// durable when they are answered, on whatever connection it was written; if that ever fails, no
+/// change is acknowledged any more. A client that goes away, sends garbage, sends half a request or
+/// stops reading costs the others nothing but its share of memory.
 #[derive(Debug)]
 pub struct Server<E> {
     service: Service<E>,
     export: Export,
     options: Options,
     listener: Option<Listener>,
-    /// Up to the last place that is taken, so that a turn passes over no empty ones behind. The place after all
-    /// others is for those who are sent away because these are taken.
+    /// Up to the last place that is taken, so that a turn passes over no empty ones behind. The
+    /// place after all others is for those who are sent away because these are taken.
     connections: Vec<Option<Connection>>,
     done: Vec<Completion>,
     /// The first connection to go on in the next turn, so that none is always last.
@@ -82,8 +83,8 @@ pub struct Server<E> {
 }
 
 impl<E: Engine> Server<E> {
-    /// Serves `export` of drive 0 of `engine` to whoever comes to `listener`. Takes the engine's pool of
-    /// buffers, so the engine must not have given one away.
+    /// Serves `export` of drive 0 of `engine` to whoever comes to `listener`. Takes the engine's
+    /// pool of buffers, so the engine must not have given one away.
     ///
     /// # Panics
     /// If the engine keeps no data or less than the export, or if an option is 0 or too large.
@@ -106,10 +107,10 @@ impl<E: Engine> Server<E> {
         }
     }
 
-    /// Serves until `stop` is set, which is seen within a tenth of a second. Then lets nobody in, answers
-    /// new requests with ESHUTDOWN, finishes those under way, flushes the engine, and closes all sockets.
-    /// `watch` sees the engine and the traffic so far after every turn, ten times a second at least: it must not
-    /// keep the server waiting.
+    /// Serves until `stop` is set, which is seen within a tenth of a second. Then lets nobody in,
+    /// answers new requests with ESHUTDOWN, finishes those under way, flushes the engine, and
+    /// closes all sockets. `watch` sees the engine and the traffic so far after every turn, ten
+    /// times a second at least: it must not keep the server waiting.
     ///
     /// # Errors
     /// [`ServeError::NotDurable`] if anything acknowledged may not be durable; whatever is still under way
@@ -123,7 +124,8 @@ impl<E: Engine> Server<E> {
         self.finish()
     }
 
-    /// Serves until `ended` says so, which is asked ten times a second at least, and leaves everything as it stands.
+    /// Serves until `ended` says so, which is asked ten times a second at least, and leaves
+    /// everything as it stands.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -154,8 +156,9 @@ impl<E: Engine> Server<E> {
         }
     }
 
-    /// The machine that it runs on loses its power and gets it back: every connection is gone without an answer, nothing is
-    /// finished or flushed, and `restart` makes of the engine what is served from now on at the same place.
+    /// The machine that it runs on loses its power and gets it back: every connection is gone
+    /// without an answer, nothing is finished or flushed, and `restart` makes of the engine what is
+    /// served from now on at the same place.
     ///
     /// # Errors
     /// Those of `restart`.
@@ -385,8 +388,8 @@ impl<E: Engine> Server<E> {
         }
     }
 
-    /// Goes on with every connection; says whether one is stuck for want of room, and whether one only had
-    /// its share of the turn.
+    /// Goes on with every connection; says whether one is stuck for want of room, and whether one
+    /// only had its share of the turn.
     fn go_on(&mut self) -> (bool, bool) {
         let count = self.connections.len();
         let (mut stuck, mut interrupted) = (false, false);

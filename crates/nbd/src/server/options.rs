@@ -11,8 +11,9 @@ pub const CONNECTIONS_MAX: usize = 64;
 /// What a server may use.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Connections at a time, 1 to [`CONNECTIONS_MAX`]. Who comes when all have shaken hands is told so and sent
-    /// away: a client that is silent for hours may be a mounted file system, so none is sent away for another.
+    /// Connections at a time, 1 to [`CONNECTIONS_MAX`]. Who comes when all have shaken hands is
+    /// told so and sent away: a client that is silent for hours may be a mounted file system, so
+    /// none is sent away for another.
     pub connections_max: usize,
     /// Requests of one connection that are under way at a time.
     pub requests_max: u32,
@@ -31,8 +32,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Memory for requests and replies, B: all buffers in use, and a write of the longest that is lent
-    /// more.
+    /// Memory for requests and replies, B: all buffers in use, and a write of the longest that is
+    /// lent more.
     pub fn memory_bytes(&self) -> u64 {
         let buffers = self.connections_max + self.buffers + SPARES;
         // It may split a block at both ends.

@@ -1,11 +1,11 @@
 //! The server's memory: all of it that is held for long, from the first moment to the last.
 //!
-//! A client holds memory from the first byte of a write it sends to the last byte of a read it takes in, so a
-//! client that stops sending or stops reading keeps what it holds. The rule that keeps it from harming
-//! others is the dynamic threshold of Choudhury and Hahne ("Dynamic queue length thresholds for
-//! shared-memory packet switches", 1998) with factor one: nobody may hold more than is left. One client gets
-//! half, one beside a stalled one a quarter. And since many stalled ones could still use up everything, each
-//! connection has one buffer of its own.
+//! A client holds memory from the first byte of a write it sends to the last byte of a read it
+//! takes in, so a client that stops sending or stops reading keeps what it holds. The rule that
+//! keeps it from harming others is the dynamic threshold of Choudhury and Hahne ("Dynamic queue
+//! length thresholds for shared-memory packet switches", 1998) with factor one: nobody may hold
+//! more than is left. One client gets half, one beside a stalled one a quarter. And since many
+//! stalled ones could still use up everything, each connection has one buffer of its own.
 //!
 //! A write has all its buffers before its payload comes in, or two that wait for each other's would
 //! wait for ever. One that is too long for its share when its connection holds nothing is lent
@@ -15,8 +15,8 @@
 use block::{Buf, Engine, Region};
 use std::{collections::VecDeque, sync::Arc};
 
-/// Buffers for blocks that are changed in part. They are with the engine whenever they are in use, so no
-/// client can keep one.
+/// Buffers for blocks that are changed in part. They are with the engine whenever they are in use,
+/// so no client can keep one.
 pub const SPARES: usize = 16;
 
 /// Buffers of one size, from the engine.
@@ -68,7 +68,8 @@ impl Pool {
         Self { region, free, spare, kept: connections, lent }
     }
 
-    /// A buffer for a connection that holds `held`, which then counts it; none if it holds its share.
+    /// A buffer for a connection that holds `held`, which then counts it; none if it holds its
+    /// share.
     pub fn take(&mut self, held: &mut u32) -> Option<Buf> {
         if *held > 0 && !self.is_within_share(*held, 1) {
             return None;

@@ -1,4 +1,5 @@
-//! A read of several pieces whose reply must be one: pieces complete in any order and leave in theirs.
+//! A read of several pieces whose reply must be one: pieces complete in any order and leave in
+//! theirs.
 
 use crate::protocol::ErrorCode;
 use block::Buf;

@@ -1,4 +1,5 @@
-//! An engine in memory that completes in any order, fails where told to, and forgets what was not flushed.
+//! An engine in memory that completes in any order, fails where told to, and forgets what was not
+//! flushed.
 
 use block::{
     Allocation, Command, Completion, Data, Drive, Durability, Engine, Extent, Geometry, Instant,

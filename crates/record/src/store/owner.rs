@@ -1,7 +1,7 @@
 //! Which process a running run belongs to, and whether that process still lives.
 //!
-//! A process id alone is reused; with the process's start time (field 22 of `/proc/PID/stat`, proc(5)), the
-//! kernel's boot id and the process-id namespace it is unique.
+//! A process id alone is reused; with the process's start time (field 22 of `/proc/PID/stat`,
+//! proc(5)), the kernel's boot id and the process-id namespace it is unique.
 
 use std::{fs, io};
 
@@ -65,7 +65,8 @@ fn started_ticks(pid: u32) -> Option<u64> {
 }
 
 fn parse_stat(stat: &str) -> Option<u64> {
-    // Field 2 is the command in brackets and may itself hold blanks and brackets: count from the last.
+    // Field 2 is the command in brackets and may itself hold blanks and brackets: count from the
+    // last.
     let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
     let state = fields.next()?; // Field 3.
     if matches!(state, "Z" | "X") {

@@ -9,9 +9,9 @@ use std::{ffi::OsStr, path::Path};
 const NAMES_MAX: usize = 5;
 
 impl Store {
-    /// The record that `text` names. In this order: `last` and `last~N`; a path (with a slash, or ending in
-    /// `.json`); an id; a label's value or `key=value`, the newest run with it; the beginning of one id; the
-    /// name of a file.
+    /// The record that `text` names. In this order: `last` and `last~N`; a path (with a slash, or
+    /// ending in `.json`); an id; a label's value or `key=value`, the newest run with it; the
+    /// beginning of one id; the name of a file.
     ///
     /// # Errors
     /// [`StoreError::NotFound`], [`StoreError::NotThatMany`], [`StoreError::Ambiguous`],
@@ -115,8 +115,8 @@ fn steps_back(text: &str) -> Option<i64> {
     }
 }
 
-/// Insertions, deletions and replacements from one text to the other (Levenshtein 1966), by one row of the
-/// table.
+/// Insertions, deletions and replacements from one text to the other (Levenshtein 1966), by one row
+/// of the table.
 fn edits(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();

@@ -12,8 +12,9 @@ pub const BUSY_SECONDS: u64 = 10;
 
 /// Step n takes a store from schema n to n + 1. Only ever append.
 const STEPS: &[&str] = &[
-    // 1: runs without their cells, the cells, labels, and scratch files not yet removed. A cell is a row of its
-    // own so that a save after each cell costs that cell and not all the earlier ones too.
+    // 1: runs without their cells, the cells, labels, and scratch files not yet removed. A cell is
+    // a row of its own so that a save after each cell costs that cell and not all the earlier ones
+    // too.
     "CREATE TABLE run (
          sequence INTEGER PRIMARY KEY AUTOINCREMENT, -- `last` goes by it: clocks jump
          id TEXT NOT NULL UNIQUE,
@@ -46,8 +47,8 @@ const STEPS: &[&str] = &[
          path BLOB PRIMARY KEY,  -- bytes: a path need not be UTF-8
          run_id TEXT NOT NULL
      ) STRICT;",
-    // 2: a run's flags in its summary; which save wrote a cell, so that who watches a run reads only what is new;
-    // methods without reading the runs.
+    // 2: a run's flags in its summary; which save wrote a cell, so that who watches a run reads
+    // only what is new; methods without reading the runs.
     "ALTER TABLE run ADD COLUMN saves INTEGER NOT NULL DEFAULT 0; -- how often the run was saved
      ALTER TABLE cell ADD COLUMN save INTEGER NOT NULL DEFAULT 0; -- of those the one that wrote this cell
      CREATE INDEX run_method ON run (method);
@@ -84,8 +85,8 @@ pub fn open(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// Opens the store to look at it: nothing is created, and nothing of it changed. `None` where there is none yet, or one
-/// that another drivelab is just making.
+/// Opens the store to look at it: nothing is created, and nothing of it changed. `None` where there
+/// is none yet, or one that another drivelab is just making.
 pub fn open_to_read(path: &Path) -> Result<Option<Connection>, StoreError> {
     match fs::metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -121,9 +122,11 @@ fn set_up(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     migrate(connection, path)
 }
 
-/// Refuses what is not ours before anything is changed in it; tells the schema's version, 0 of a blank file.
+/// Refuses what is not ours before anything is changed in it; tells the schema's version, 0 of a
+/// blank file.
 fn recognise(connection: &Connection, path: &Path) -> Result<i64, StoreError> {
-    // All questions within one read transaction: another drivelab may be making the store right now.
+    // All questions within one read transaction: another drivelab may be making the store right
+    // now.
     let snapshot =
         connection.unchecked_transaction().map_err(|source| sqlite_error(path, source))?;
     let not_ours = |found: String| StoreError::NotOurs { path: path.to_owned(), found };
@@ -153,8 +156,9 @@ fn recognise(connection: &Connection, path: &Path) -> Result<i64, StoreError> {
     Ok(found)
 }
 
-/// Switches to the write-ahead log, where readers and one writer do not wait for each other. SQLite does
-/// not call the busy handler for the switch, so two first openings at once are told apart here.
+/// Switches to the write-ahead log, where readers and one writer do not wait for each other. SQLite
+/// does not call the busy handler for the switch, so two first openings at once are told apart
+/// here.
 fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
     let pause = Duration::from_millis(20);
     for _ in 0..BUSY_SECONDS * 1000 / 20 {

@@ -4,11 +4,12 @@ use super::{Store, StoreError, killed};
 use crate::{RunSummary, State};
 use rusqlite::types::Value;
 
-/// What to look for. Empty fields do not count; of the others all must fit. Upper and lower case are the same for the
-/// letters A to Z.
+/// What to look for. Empty fields do not count; of the others all must fit. Upper and lower case
+/// are the same for the letters A to Z.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Search {
-    /// Words, each of which stands somewhere in id, method, target, labels (`key=value`), flags or start time.
+    /// Words, each of which stands somewhere in id, method, target, labels (`key=value`), flags or
+    /// start time.
     pub words: String,
     /// The method's whole name.
     pub method: String,
@@ -34,8 +35,8 @@ pub struct Found {
 }
 
 impl Store {
-    /// The runs that fit, newest first, without the first `skip` and at most `limit`. A run whose process is gone counts
-    /// as interrupted.
+    /// The runs that fit, newest first, without the first `skip` and at most `limit`. A run whose
+    /// process is gone counts as interrupted.
     ///
     /// # Errors
     /// [`StoreError::Damaged`] or a failure of the store.
@@ -63,7 +64,8 @@ impl Store {
         Ok(Found { runs, count: count.unsigned_abs() })
     }
 
-    /// The run `id` in a line; interrupted when its process is gone. `None` where there is no such run.
+    /// The run `id` in a line; interrupted when its process is gone. `None` where there is no such
+    /// run.
     ///
     /// # Errors
     /// [`StoreError::Damaged`] or a failure of the store.

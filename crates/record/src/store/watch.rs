@@ -18,8 +18,8 @@ pub struct News {
 }
 
 impl Store {
-    /// What changed in the run `id` after the first `seen` saves; all of it after 0. Costs the cells that changed, not
-    /// the whole record. `None` where there is no such run.
+    /// What changed in the run `id` after the first `seen` saves; all of it after 0. Costs the
+    /// cells that changed, not the whole record. `None` where there is no such run.
     ///
     /// # Errors
     /// [`StoreError::Damaged`] or a failure of the store.
@@ -40,7 +40,8 @@ impl Store {
         }
         let count = "SELECT count(*) FROM cell WHERE run = ?1";
         let cells: i64 = self.sql(snapshot.query_row(count, [run], |row| row.get(0)))?;
-        // Cells that an earlier drivelab wrote bear save 0: they are news to whoever has seen nothing.
+        // Cells that an earlier drivelab wrote bear save 0: they are news to whoever has seen
+        // nothing.
         let seen = if seen == 0 { -1 } else { i64::try_from(seen).unwrap_or(i64::MAX) };
         let documents = {
             let statement = "SELECT position, document FROM cell WHERE run = ?1 AND save > ?2 ORDER BY position";

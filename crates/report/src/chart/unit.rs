@@ -59,8 +59,8 @@ impl Unit {
         }
     }
 
-    /// The factor and the name of the unit in which values up to `largest` are written without a unit each:
-    /// 10^6 and `MB/s`.
+    /// The factor and the name of the unit in which values up to `largest` are written without a
+    /// unit each: 10^6 and `MB/s`.
     pub fn common(&self, largest: f64) -> (f64, String) {
         let units: &[&str] = match self {
             Self::BytesPerS => &["B/s", "kB/s", "MB/s", "GB/s"],

@@ -4,7 +4,8 @@ use crate::runs::Subject;
 use record::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a cell did, without its name, its engine and its result: everything that must be equal to compare two.
+/// What a cell did, without its name, its engine and its result: everything that must be equal to
+/// compare two.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Key {
     workload: Workload,

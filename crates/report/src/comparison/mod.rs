@@ -204,7 +204,8 @@ fn of_apart(ours: &Record, baseline: &Cell, theirs: &Record, other: &Cell) -> Op
     Some(Ratio { ratio, ci95, verdict, passes: [a.rates.len(), b.rates.len()] })
 }
 
-/// The passes that make a cell's headline. Rounds before the steady window are no passes of the same thing.
+/// The passes that make a cell's headline. Rounds before the steady window are no passes of the
+/// same thing.
 fn passes(record: &Record, cell: &Cell) -> Option<Passes> {
     let window = if record.rounds.is_some() { STEADY_ROUNDS } else { cell.passes.len() };
     let judged = &cell.passes[cell.passes.len().saturating_sub(window)..];

@@ -110,7 +110,8 @@ fn cells_are_joined_by_what_they_do_and_not_by_their_names() {
     assert_eq!(names(&other.only_in_other), ["new"]);
 }
 
-/// `--set` makes twins of a method's cells: the first goes with the first, and no cell is used twice.
+/// `--set` makes twins of a method's cells: the first goes with the first, and no cell is used
+/// twice.
 #[test]
 fn twins_are_joined_in_their_order_and_streams_only_with_their_like() {
     let twins = || vec![measured("a", "read", 1, &[100.0]), measured("b", "read", 1, &[300.0])];
@@ -157,8 +158,8 @@ fn targets_of_one_run_are_paired_and_runs_made_apart_are_wider() {
     assert!(text(&apart, &Style::PLAIN).contains("Unpaired: the runs were made apart."));
 }
 
-/// `compare` said that a shingled disk is 71 times faster at random writes: its media cache was. The
-/// verdict names the side that was a burst, on the terminal and in the table of a report.
+/// `compare` said that a shingled disk is 71 times faster at random writes: its media cache was.
+/// The verdict names the side that was a burst, on the terminal and in the table of a report.
 #[test]
 fn a_verdict_on_a_burst_names_its_side() {
     let burst = |cut: bool| record::Burst {

@@ -1,4 +1,5 @@
-//! Numbers beside what was promised, beside a baseline, and beside themselves with the write cache off.
+//! Numbers beside what was promised, beside a baseline, and beside themselves with the write cache
+//! off.
 
 use super::{Evidence, Figure, Lack, Rows, name, named, or_lack};
 use crate::{
@@ -63,7 +64,8 @@ pub(super) fn speed_up(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
     )
 }
 
-/// A target without the setting of its write cache, and whether that is on; none where neither says.
+/// A target without the setting of its write cache, and whether that is on; none where neither
+/// says.
 fn cache(subject: &Subject<'_>) -> Option<(String, bool)> {
     let target = subject.record.targets.get(subject.target)?;
     if let Some(stack) = target.text.strip_prefix("model:") {

@@ -55,11 +55,13 @@ struct Level {
     drives_min: usize,
     /// Of n drives, those that hold data.
     data: fn(usize) -> f64,
-    /// Of n drives, how many times one's rate reads and writes go: (bandwidth read, written, operations read, written).
+    /// Of n drives, how many times one's rate reads and writes go: (bandwidth read, written,
+    /// operations read, written).
     rates: fn(usize) -> [f64; 4],
 }
 
-/// Patterson, Gibson and Katz 1988, table of throughput per group: a small write to RAID-5 takes four accesses, to mirrors two.
+/// Patterson, Gibson and Katz 1988, table of throughput per group: a small write to RAID-5 takes
+/// four accesses, to mirrors two.
 const LEVELS: [Level; 3] = [
     Level {
         name: "RAID-0",
@@ -107,7 +109,8 @@ fn prices(subject: &Subject<'_>, baseline: &Subject<'_>) -> Option<(f64, f64)> {
     is_one.then_some((ours.amount, theirs.amount))
 }
 
-/// Martin 2008 and CMU 2008: what the money for a drive would buy as an array of the baseline's drives.
+/// Martin 2008 and CMU 2008: what the money for a drive would buy as an array of the baseline's
+/// drives.
 pub(super) fn same_money(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
     let baseline = &evidence.subjects[evidence.baseline];
     let labels = ["for the money of", "what", "cell"];
@@ -163,8 +166,8 @@ pub(super) fn same_money(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
     or_lack([capacity.table(), bandwidth.table(), operations.table()], lack)
 }
 
-/// How many of the baseline give what another gives, in the best of cases: rates add up. Whole drives, with the interval's
-/// ends rounded up as the number is.
+/// How many of the baseline give what another gives, in the best of cases: rates add up. Whole
+/// drives, with the interval's ends rounded up as the number is.
 pub(super) fn to_match(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
     let baseline = &evidence.subjects[evidence.baseline];
     let title = format!("How many of {} match, rates added up", baseline.name);

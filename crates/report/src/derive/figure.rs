@@ -36,8 +36,8 @@ impl Figure {
         Self { value: exact / self.value, ci95 }.or_no_interval()
     }
 
-    /// Over another that was measured independently: the relative errors add as squares, on the logarithmic scale, on
-    /// which a ratio and its inverse are alike. None of what did nothing.
+    /// Over another that was measured independently: the relative errors add as squares, on the
+    /// logarithmic scale, on which a ratio and its inverse are alike. None of what did nothing.
     pub fn over(self, other: Self) -> Option<Self> {
         if !(self.value > 0.0 && other.value > 0.0) {
             return None;

@@ -15,8 +15,9 @@ pub struct Line {
     pub n: usize,
 }
 
-/// Fits a line to points `[x, y, weight]`; none where fewer than two different x have a weight. The half-width is Student's t
-/// with n - 2 degrees of freedom times the intercept's standard error (Draper and Smith, Applied Regression Analysis, 1.4 and 9.2).
+/// Fits a line to points `[x, y, weight]`; none where fewer than two different x have a weight. The
+/// half-width is Student's t with n - 2 degrees of freedom times the intercept's standard error
+/// (Draper and Smith, Applied Regression Analysis, 1.4 and 9.2).
 pub fn fit(points: &[[f64; 3]]) -> Option<Line> {
     let sum = |of: &dyn Fn(&[f64; 3]) -> f64| points.iter().map(of).sum::<f64>();
     let weight = sum(&|[_, _, w]| *w);
@@ -40,8 +41,9 @@ pub fn fit(points: &[[f64; 3]]) -> Option<Line> {
 mod tests {
     use super::*;
 
-    /// x 1 2 3 4 5, y 2.1 3.9 6.2 7.8 10.1: by hand slope 19.9 / 10, intercept 6.02 - 5.97, residual sum of squares
-    /// 0.107, standard error sqrt(0.107 / 3 x (1/5 + 9/10)) = 0.198074, times t(3) = 3.182446.
+    /// x 1 2 3 4 5, y 2.1 3.9 6.2 7.8 10.1: by hand slope 19.9 / 10, intercept 6.02 - 5.97,
+    /// residual sum of squares 0.107, standard error sqrt(0.107 / 3 x (1/5 + 9/10)) = 0.198074,
+    /// times t(3) = 3.182446.
     #[test]
     fn a_line_and_its_interval_are_those_worked_out_by_hand() {
         let y = [2.1, 3.9, 6.2, 7.8, 10.1];

@@ -22,8 +22,8 @@ fn currencies(evidence: &Evidence<'_>) -> Vec<String> {
     currencies
 }
 
-/// Tables for each currency, of the subjects that are priced in it. `tables` gets the currency, when
-/// its prices were asked, and who has one.
+/// Tables for each currency, of the subjects that are priced in it. `tables` gets the currency,
+/// when its prices were asked, and who has one.
 fn by_currency(
     evidence: &Evidence<'_>,
     tables: impl Fn(&str, &str, &[(usize, f64)]) -> Vec<Option<Table>>,
@@ -116,7 +116,8 @@ pub(super) fn capacity(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
     or_lack(tables, lack)
 }
 
-/// Operations per second for each watt that the data sheet names: for the cell's operation, else for any.
+/// Operations per second for each watt that the data sheet names: for the cell's operation, else
+/// for any.
 pub(super) fn watts(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
     let unit = Unit::Other("IOPS per W".to_owned());
     let mut rows = Rows::new("IOPS per watt", &["target", "cell", "power"], "rate", unit);

@@ -9,7 +9,8 @@ use crate::{
 };
 use record::Cell;
 
-/// Everything that makes two cells alike but for operation, pattern and block: threads, depth, kind of I/O, coordinates.
+/// Everything that makes two cells alike but for operation, pattern and block: threads, depth, kind
+/// of I/O, coordinates.
 fn setting(cell: &Cell) -> String {
     // The name of IOzone's test says operation and pattern once more.
     let others = cell.coordinates.iter().filter(|(key, _)| *key != "test");
@@ -52,7 +53,8 @@ pub(super) fn random(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
     or_lack([rows.table()], lack)
 }
 
-/// Cells of a subject that differ in their block size alone, three at least, the smallest block first.
+/// Cells of a subject that differ in their block size alone, three at least, the smallest block
+/// first.
 fn sweeps<'r>(subject: &Subject<'r>) -> Vec<Vec<&'r Cell>> {
     let mut sweeps: Vec<(String, Vec<&'r Cell>)> = Vec::new();
     for cell in subject.cells.iter().copied().filter(|cell| cell.iops > 0.0) {
@@ -74,8 +76,9 @@ fn sweeps<'r>(subject: &Subject<'r>) -> Vec<Vec<&'r Cell>> {
     sweeps
 }
 
-/// The time of one operation, alone, over its size: what it takes before the first byte is the access time. Rates are known
-/// to a share of themselves, so that a point weighs as one over its time squared.
+/// The time of one operation, alone, over its size: what it takes before the first byte is the
+/// access time. Rates are known to a share of themselves, so that a point weighs as one over its
+/// time squared.
 pub(super) fn access_time(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
     let mut columns = vec![Column::text("target"), Column::text("cells")];
     columns.extend(["access time", "95 % from", "to"].map(|name| Column::number(name, Unit::Ns)));
@@ -112,8 +115,8 @@ pub(super) fn access_time(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
 /// Shares of reads in a mix, in percent: EasyCo 2007 prints 100, 90 and 50.
 const SHARES: [f64; 4] = [100.0, 90.0, 70.0, 50.0];
 
-/// Operations a second when the share `reads` (0 to 1) of them are reads, each kind at its own rate:
-/// 1 / (f/R + (1-f)/W). One operation waits for the other, as on a drive without a queue.
+/// Operations a second when the share `reads` (0 to 1) of them are reads, each kind at its own
+/// rate: 1 / (f/R + (1-f)/W). One operation waits for the other, as on a drive without a queue.
 pub fn mix(read: Figure, write: Figure, reads: f64) -> Figure {
     let [read_part, write_part] = [reads / read.value, (1.0 - reads) / write.value];
     let value = 1.0 / (read_part + write_part);
@@ -130,7 +133,8 @@ pub fn mix(read: Figure, write: Figure, reads: f64) -> Figure {
     Figure { value, ci95 }
 }
 
-/// EasyCo 2007's table of mixes, from random reads and writes of one block size; a mix that was measured stands beside it.
+/// EasyCo 2007's table of mixes, from random reads and writes of one block size; a mix that was
+/// measured stands beside it.
 pub(super) fn mixes(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
     let title = "Mixes of random reads and writes: 1 / (f/R + (1-f)/W)";
     let labels = ["target", "block", "reads", "measured"];
@@ -180,10 +184,12 @@ fn block(cell: &Cell) -> String {
     text
 }
 
-/// Share of the best bandwidth that counts as the plateau, and below which a larger block is a trough.
+/// Share of the best bandwidth that counts as the plateau, and below which a larger block is a
+/// trough.
 const PLATEAU: f64 = 0.9;
 
-/// Martin 2008's advice, from the numbers: from which block size on bandwidth is as good as it gets, and which sizes to avoid.
+/// Martin 2008's advice, from the numbers: from which block size on bandwidth is as good as it
+/// gets, and which sizes to avoid.
 pub(super) fn plateau(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
     let columns = vec![
         Column::text("target"),
@@ -215,7 +221,8 @@ pub(super) fn plateau(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
     )
 }
 
-/// Blocks whose bandwidth lies below 90 % of a smaller block's, beyond doubt where both have an interval.
+/// Blocks whose bandwidth lies below 90 % of a smaller block's, beyond doubt where both have an
+/// interval.
 fn troughs(cells: &[&Cell]) -> String {
     let mut words = Vec::new();
     let mut best = cells[0];

@@ -85,7 +85,8 @@ fn near(found: f64, wanted: f64, share: f64) {
     assert!((found / wanted - 1.0).abs() <= share, "{found} is not {wanted}");
 }
 
-/// CMU 2008: X25-E, $810, 222.63 MB/s (of 2^20) sequential and 3,948 random reads of 4 KB: Table VI prints $3.64 a MB/s.
+/// CMU 2008: X25-E, $810, 222.63 MB/s (of 2^20) sequential and 3,948 random reads of 4 KB: Table VI
+/// prints $3.64 a MB/s.
 #[test]
 fn the_price_table_is_that_of_the_cmu_study() {
     let cells = vec![
@@ -153,8 +154,9 @@ fn prices_of_the_catalog_stand_with_their_dates() {
     assert!(page.contains("100 USD of 2009-02 against 100 USD of 2009-02"), "{page}");
 }
 
-/// EasyCo 2007: 13,512 reads and 113 writes of 4 KiB give 58.8 times, 5.04 times, 1.08 times what a layer of 8,900 writes
-/// gives... here the formula alone, by hand: 1 / (0.9/1000 + 0.1/100) = 526.3.
+/// EasyCo 2007: 13,512 reads and 113 writes of 4 KiB give 58.8 times, 5.04 times, 1.08 times what a
+/// layer of 8,900 writes gives... here the formula alone, by hand: 1 / (0.9/1000 + 0.1/100) =
+/// 526.3.
 #[test]
 fn a_mix_waits_for_each_kind_in_turn() {
     let cells = vec![
@@ -168,7 +170,8 @@ fn a_mix_waits_for_each_kind_in_turn() {
     near(computed[0], 1000.0, 1e-12);
     near(computed[1], 1.0 / 0.0019, 1e-12);
     near(computed[3], 1.0 / 0.0055, 1e-12);
-    // At 90 % reads take 9/19 of the time, writes 10/19: sqrt((0.01 x 9/19)^2 + (0.02 x 10/19)^2) = 1.15 %.
+    // At 90 % reads take 9/19 of the time, writes 10/19: sqrt((0.01 x 9/19)^2 + (0.02 x 10/19)^2) =
+    // 1.15 %.
     let half = 1.0 - numbers(&table, "95 % from")[1] / computed[1];
     near(half, (0.09f64.hypot(0.2)) / 19.0, 1e-9);
 }
@@ -215,7 +218,8 @@ fn the_plateau_begins_where_ninety_percent_are_reached_and_a_trough_is_named() {
     assert_eq!(words(&table, "troughs"), ["128 KiB: 74 % of 64 KiB"]);
 }
 
-/// SSD Latency Experiments 2016, Intel 520: 0.44 ms with the cache, 0.048 ms without; 251 against 257 MB/s.
+/// SSD Latency Experiments 2016, Intel 520: 0.44 ms with the cache, 0.048 ms without; 251 against
+/// 257 MB/s.
 #[test]
 fn the_write_cache_pivot_pairs_a_drive_with_itself() {
     let cells = |iops: f64, mean_ns: f64| {

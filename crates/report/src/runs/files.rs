@@ -7,8 +7,8 @@ use crate::{
 };
 use record::Cell;
 
-/// Values in all grids of a method: all that IOzone's automatic mode gives, 18 tests of 133, and about what a page of
-/// 3 MB holds beside its tables.
+/// Values in all grids of a method: all that IOzone's automatic mode gives, 18 tests of 133, and
+/// about what a page of 3 MB holds beside its tables.
 const VALUES_MAX: usize = 2500;
 
 /// Names of the cells that have a file size and a block size, both in more than one value.

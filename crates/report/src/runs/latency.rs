@@ -58,7 +58,8 @@ pub(super) fn figures(subjects: &[Subject<'_>]) -> Vec<Figure> {
     figures
 }
 
-/// All cells with more than one latency when they are few, else those of one block size; and of how many.
+/// All cells with more than one latency when they are few, else those of one block size; and of how
+/// many.
 fn chosen<'c>(subjects: &[Subject<'c>]) -> (Vec<(usize, &'c Cell)>, usize) {
     let has_curve = |cell: &Cell| {
         cell.latency.as_ref().is_some_and(|latency| latency.histogram.len() > 1 && latency.n >= 20)
@@ -82,8 +83,9 @@ fn chosen<'c>(subjects: &[Subject<'c>]) -> (Vec<(usize, &'c Cell)>, usize) {
     (cells, of_all)
 }
 
-/// Percentiles of the histogram, as far as ten operations lie beyond: every whole one, and in the tail ten steps to each
-/// nine. Of equal values that follow each other the first and the last are kept.
+/// Percentiles of the histogram, as far as ten operations lie beyond: every whole one, and in the
+/// tail ten steps to each nine. Of equal values that follow each other the first and the last are
+/// kept.
 fn distribution(latency: &Latency) -> Vec<(f64, f64)> {
     let total: u64 = latency.histogram.iter().map(|[_, count]| *count).fold(0, u64::saturating_add);
     let tail = (20..=80).map(|tenth| 100.0 * (1.0 - 10f64.powf(-f64::from(tenth) / 10.0)));

@@ -44,8 +44,8 @@ pub(super) fn figures(subjects: &[Subject<'_>]) -> Vec<Figure> {
     figures
 }
 
-/// Cells that every subject has: the first of large blocks and the last random one of small blocks, which is the
-/// deepest in most methods.
+/// Cells that every subject has: the first of large blocks and the last random one of small blocks,
+/// which is the deepest in most methods.
 fn telling<'c>(priced: &[(&Subject<'c>, f64)]) -> Vec<&'c Cell> {
     let Some(((first, _), others)) = priced.split_first() else { return Vec::new() };
     let is_common = |cell: &&Cell| {

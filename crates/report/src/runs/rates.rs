@@ -1,4 +1,5 @@
-//! Bars: cells that stand by themselves, bandwidth of large blocks apart from operations of small ones.
+//! Bars: cells that stand by themselves, bandwidth of large blocks apart from operations of small
+//! ones.
 
 use super::{Kind, Parts, Subject, bytes_per_s, figure, iops};
 use crate::{

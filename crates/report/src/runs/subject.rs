@@ -8,14 +8,16 @@ use record::{BlockLayer, Cell, Record, TargetInfo};
 pub struct Run<'r> {
     /// What was measured.
     pub record: &'r Record,
-    /// What the drives of each target cost, as far as it is known; may be shorter than the list of targets.
+    /// What the drives of each target cost, as far as it is known; may be shorter than the list of
+    /// targets.
     pub prices: Vec<Option<Money>>,
 }
 
 /// One target of one run.
 #[derive(Clone, Debug)]
 pub struct Subject<'r> {
-    /// Unique among the subjects: the run's label or the target as typed, the run's id where that is not enough.
+    /// Unique among the subjects: the run's label or the target as typed, the run's id where that
+    /// is not enough.
     pub name: String,
     /// Where its cells come from.
     pub record: &'r Record,
@@ -49,7 +51,8 @@ pub fn subjects<'r>(runs: &[Run<'r>]) -> Vec<Subject<'r>> {
 /// Drives of one kind under a target.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Drives {
-    /// A model's name in the catalog, without its settings; else the model that the drive gives, or its device.
+    /// A model's name in the catalog, without its settings; else the model that the drive gives, or
+    /// its device.
     pub name: String,
     /// How many.
     pub count: u64,
@@ -57,8 +60,8 @@ pub struct Drives {
     pub bytes: u64,
 }
 
-/// The drives under a target. A model's record has a layer for each kind of drive, `4xNAME:port=...`; a machine's one for
-/// each drive.
+/// The drives under a target. A model's record has a layer for each kind of drive,
+/// `4xNAME:port=...`; a machine's one for each drive.
 pub fn drives(target: &TargetInfo) -> Vec<Drives> {
     target.stack.iter().filter_map(drives_of).collect()
 }

@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 
 /// Fewer values of a quantity make no line.
 const VALUES_MIN: usize = 3;
-/// More lines in a chart cannot be followed: then each setting gets a chart of its own, if there is more than one subject.
+/// More lines in a chart cannot be followed: then each setting gets a chart of its own, if there is
+/// more than one subject.
 const LINES_MAX: usize = 9;
 /// More charts of the same thing are read by nobody.
 const SETTINGS_MAX: usize = 6;
@@ -84,7 +85,8 @@ struct Facet<'c> {
     title: String,
     /// Along the x axis.
     along: Quantity,
-    /// By subject: its cells with the setting of their line, a word for each quantity that parts lines.
+    /// By subject: its cells with the setting of their line, a word for each quantity that parts
+    /// lines.
     cells: Vec<Vec<(Setting, &'c Cell)>>,
 }
 
@@ -235,8 +237,8 @@ fn of<'c>(subjects: &[Subject<'c>], parts: &Parts) -> Vec<Facet<'c>> {
     facets(&cells)
 }
 
-/// At most `most` settings that span all of them: of every quantity its first and last value and some between, so
-/// that lines differ in one thing at a time.
+/// At most `most` settings that span all of them: of every quantity its first and last value and
+/// some between, so that lines differ in one thing at a time.
 fn outline(settings: Vec<&Setting>, most: usize) -> Vec<&Setting> {
     if settings.len() <= most {
         return settings;
@@ -277,8 +279,8 @@ struct Drawn {
 }
 
 impl Facet<'_> {
-    /// One chart, or one a setting when there would be too many lines; of too many settings the outermost and some
-    /// between.
+    /// One chart, or one a setting when there would be too many lines; of too many settings the
+    /// outermost and some between.
     fn figures(
         &self,
         subjects: &[Subject<'_>],

@@ -1,4 +1,5 @@
-//! TOML to [`Specification`], strictly: what is wrong is named with file, line and the nearest right word.
+//! TOML to [`Specification`], strictly: what is wrong is named with file, line and the nearest
+//! right word.
 
 use super::{DriveState, Entry, Metric, Promise, Specification};
 use block::parse_bytes;

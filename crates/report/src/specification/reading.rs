@@ -12,7 +12,8 @@ const Z_975: f64 = 1.959_964;
 pub struct Reading {
     /// The figure to print.
     pub value: f64,
-    /// 95 % interval; the value itself twice where it is exact, none where one short pass gave none.
+    /// 95 % interval; the value itself twice where it is exact, none where one short pass gave
+    /// none.
     pub ci95: Option<[f64; 2]>,
 }
 
@@ -46,9 +47,10 @@ fn mean(cell: &Cell, latency: &Latency) -> Reading {
     Reading { value: latency.mean_ns, ci95: half_width(cell).map(ends) }
 }
 
-/// The values at the ranks between which the percentile lies in 95 of 100 samples, by the binomial distribution's normal
-/// approximation, which asks for ten operations on either side. It takes operations for independent, which neighbours are
-/// not: the cell's own half-width, which knows of that, is added at both ends.
+/// The values at the ranks between which the percentile lies in 95 of 100 samples, by the binomial
+/// distribution's normal approximation, which asks for ten operations on either side. It takes
+/// operations for independent, which neighbours are not: the cell's own half-width, which knows of
+/// that, is added at both ends.
 fn percentile(cell: &Cell, latency: &Latency, percent: f64) -> Option<Reading> {
     let share = percent / 100.0;
     let n = latency.histogram.iter().map(|[_, count]| count).sum::<u64>() as f64;

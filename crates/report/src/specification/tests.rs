@@ -88,7 +88,8 @@ fn the_verdict_is_where_the_interval_lies() {
     assert_eq!((because.as_str(), cure.as_str()), ("one pass gave no interval", "add --passes 3"));
 }
 
-/// A drive of 250 MB/s does 238.4 MiB/s: whoever reads one unit for the other fails a correct drive or passes a wrong one.
+/// A drive of 250 MB/s does 238.4 MiB/s: whoever reads one unit for the other fails a correct drive
+/// or passes a wrong one.
 #[test]
 fn a_megabyte_is_no_mebibyte() {
     let mut reads = writes(1.0, 0.001, 1);
@@ -105,8 +106,8 @@ fn a_megabyte_is_no_mebibyte() {
     assert_eq!(verdict(&lines("MiB/s"), &record), Verdict::Fail);
 }
 
-/// Sheets of consumer drives give random writes "up to ... IOPS (8 GB span)". Over more than that the drive is slower and
-/// no liar; 8 GiB are more than 8 GB.
+/// Sheets of consumer drives give random writes "up to ... IOPS (8 GB span)". Over more than that
+/// the drive is slower and no liar; 8 GiB are more than 8 GB.
 #[test]
 fn a_span_of_8_gb_is_no_promise_for_more() {
     let sheet = entry(&format!("{RANDOM_WRITES}up_to = true\nspan = \"8GB\""));
@@ -225,7 +226,8 @@ fn a_latency_is_held_by_mean_and_by_percentile() {
     assert_eq!(within(200, "percentile = 99.99"), Verdict::NotComparable);
 }
 
-/// A sweep over block sizes failed an access time by its largest small block, whose transfer takes time of its own.
+/// A sweep over block sizes failed an access time by its largest small block, whose transfer takes
+/// time of its own.
 #[test]
 fn an_access_time_is_that_of_the_smallest_block() {
     let with_mean = |block_bytes: u64, mean_ns: f64| {
@@ -358,7 +360,8 @@ fn line() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Whatever stands in a file, the answer is a sheet that can be judged and shown, or one line with a place.
+    /// Whatever stands in a file, the answer is a sheet that can be judged and shown, or one line
+    /// with a place.
     #[test]
     fn no_file_breaks_the_reader(lines in prop::collection::vec(line(), 0..12), noise in "\\PC{0,40}") {
         let whole = format!("name = \"n\"\nsource = \"s\"\n[[entry]]\n{}\n", lines.join("\n"));

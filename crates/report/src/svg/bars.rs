@@ -184,7 +184,8 @@ fn at_end(unit: &Unit, value: f64) -> String {
     }
 }
 
-/// A thin shape in the colour of text with a rim in the page's, so that it shows on every bar and beside it.
+/// A thin shape in the colour of text with a rim in the page's, so that it shows on every bar and
+/// beside it.
 fn interval_on_bar(canvas: &mut Canvas, low: f64, high: f64, middle: f64) {
     const HALF: f64 = 0.7;
     let cap = |x: f64| format!("M{} {}h1.4v7h-1.4Z", Px(x - HALF), Px(middle - 3.5));

@@ -155,7 +155,8 @@ impl Canvas {
     }
 }
 
-/// What a reader who does not see it needs to know of a chart: how to read it, and how much there is.
+/// What a reader who does not see it needs to know of a chart: how to read it, and how much there
+/// is.
 fn described(figure: &Figure) -> String {
     let values = counted(figure.values(), "value");
     format!("{} {values}, listed in the table below.", figure.note).trim_start().to_owned()

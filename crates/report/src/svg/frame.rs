@@ -12,7 +12,8 @@ pub(super) struct Frame {
     pub(super) right: f64,
     pub(super) top: f64,
     pub(super) bottom: f64,
-    /// Room between the left edge and the first place, so that a marker there does not stand on the labels.
+    /// Room between the left edge and the first place, so that a marker there does not stand on the
+    /// labels.
     pub(super) inset: f64,
 }
 

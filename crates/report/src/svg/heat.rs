@@ -119,7 +119,8 @@ fn field(
     });
 }
 
-/// From the smallest value to the largest, and what stands for them: `words` are the unit and `colours`.
+/// From the smallest value to the largest, and what stands for them: `words` are the unit and
+/// `colours`.
 pub(super) fn scale_of_colors(
     canvas: &mut Canvas,
     grid: &Grid,

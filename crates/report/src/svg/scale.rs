@@ -177,7 +177,8 @@ fn one_two_five(value: f64, direction: Direction) -> f64 {
     found.unwrap_or(1.0) * power
 }
 
-/// Decades; with 2 and 5 between them where there is room, every second or third where there is none.
+/// Decades; with 2 and 5 between them where there is room, every second or third where there is
+/// none.
 fn logarithmic(low: f64, high: f64, most: usize) -> Vec<f64> {
     let [from, to] = [low.log10().floor() as i32, high.log10().ceil() as i32];
     let decades = (to - from).max(1) as usize;

@@ -1,9 +1,9 @@
-//! Colours and type. Series are told apart by colour, and again by marker, dash or letter: no information is in the
-//! colour alone.
+//! Colours and type. Series are told apart by colour, and again by marker, dash or letter: no
+//! information is in the colour alone.
 
-/// Colours of series on a light and on a dark page, after Okabe and Ito's palette for every kind of colour vision
-/// ("Color Universal Design", 2008): its yellow is left out, and each colour is darkened or lightened until it
-/// stands out from the page by 3 to 1 (WCAG 2.2, 1.4.11).
+/// Colours of series on a light and on a dark page, after Okabe and Ito's palette for every kind of
+/// colour vision ("Color Universal Design", 2008): its yellow is left out, and each colour is
+/// darkened or lightened until it stands out from the page by 3 to 1 (WCAG 2.2, 1.4.11).
 pub const SERIES_COLORS: [(&str, &str); 7] = [
     ("#0072b2", "#56a9e8"),
     ("#d55e00", "#ff8a3d"),
@@ -17,8 +17,8 @@ pub const SERIES_COLORS: [(&str, &str); 7] = [
 /// The colour of a page, light and dark.
 pub const PAGE_COLORS: (&str, &str) = ("#ffffff", "#14181f");
 
-/// The rules that every drawing needs, with the colours of a light page. Selectors begin with `.chart`, so that they
-/// can stand in any page.
+/// The rules that every drawing needs, with the colours of a light page. Selectors begin with
+/// `.chart`, so that they can stand in any page.
 pub const CSS: &str = include_str!("style.css");
 
 /// The colours of a dark page, to be added where it is dark. Every selector begins with `.chart`.
@@ -29,8 +29,8 @@ pub(super) fn color(series: usize) -> usize {
     series % SERIES_COLORS.len()
 }
 
-/// Colours along a scale from 0 to 1: viridis (van der Walt and Smith, 2015, CC0), nine of its points. Even in lightness,
-/// so that it prints in grey and reads with any colour vision.
+/// Colours along a scale from 0 to 1: viridis (van der Walt and Smith, 2015, CC0), nine of its
+/// points. Even in lightness, so that it prints in grey and reads with any colour vision.
 const VIRIDIS: [[u8; 3]; 9] = [
     [68, 1, 84],
     [71, 44, 122],
@@ -100,7 +100,8 @@ mod tests {
         contrast_of(parsed(one), parsed(other))
     }
 
-    /// A colour of the page: what follows `--name:`; of a drawing: of the last rule for `.name` that has this property.
+    /// A colour of the page: what follows `--name:`; of a drawing: of the last rule for `.name`
+    /// that has this property.
     fn colour(sheet: &str, before: &str) -> [u8; 3] {
         let rest = sheet.split_once(before).unwrap_or_else(|| panic!("no {before} in {sheet}")).1;
         let rest = &rest[rest.find('#').expect("a colour")..];
@@ -133,7 +134,8 @@ mod tests {
                     assert!(ratio >= 4.5, "{ink} on {ground}: {ratio:.2}");
                 }
             }
-            // In a drawing, on the page, in a row and in the steady window, as `style.css` shades them.
+            // In a drawing, on the page, in a row and in the steady window, as `style.css` shades
+            // them.
             let shade = parsed("#8a94a3");
             for class in [".chart text{fill:", ".chart .k,.chart .a{fill:"] {
                 for opacity in [0.0, 0.06, 0.13] {

@@ -1,5 +1,5 @@
-//! Values over two quantities as a landscape: drawn here for a file; in a page the script draws the same projection
-//! from the numbers in `data-surface`, and turns it.
+//! Values over two quantities as a landscape: drawn here for a file; in a page the script draws the
+//! same projection from the numbers in `data-surface`, and turns it.
 //!
 //! ```text
 //!   index (i, j), height h  ->  centred cube  ->  turned by yaw  ->  tilted by pitch  ->  page

@@ -1,5 +1,5 @@
-//! The table of the 2007 study "Mtron Flash SSD Single Drive and Raid Array Benchmarks": block sizes down,
-//! threads across, operations and bandwidth truncated as its program printed them.
+//! The table of the 2007 study "Mtron Flash SSD Single Drive and Raid Array Benchmarks": block
+//! sizes down, threads across, operations and bandwidth truncated as its program printed them.
 
 use super::{page::Page, table::Table, words};
 use crate::number;

@@ -33,8 +33,8 @@ fn copy_line(page: &mut Page, pass: &Pass) {
     }
 }
 
-/// Small blocks are read as time per operation: seconds for 1,000 writes are milliseconds per write. Large
-/// ones as bandwidth.
+/// Small blocks are read as time per operation: seconds for 1,000 writes are milliseconds per
+/// write. Large ones as bandwidth.
 fn reading(page: &mut Page, cell: &Cell) {
     let interval = words::bracketed_interval(cell, page.style);
     let text = if cell.is_large_block() {

@@ -69,7 +69,8 @@ fn is_virtual(record: &Record) -> bool {
     record.time == "virtual"
 }
 
-/// In virtual time the host says nothing about the numbers, and a hash says whether two runs were the same.
+/// In virtual time the host says nothing about the numbers, and a hash says whether two runs were
+/// the same.
 fn virtual_line(record: &Record) -> String {
     let hashes = record.targets.iter().filter_map(|target| target.completions.as_ref());
     let hashes = hashes.map(|completions| completions.hash.as_str()).collect::<Vec<_>>();
@@ -109,8 +110,8 @@ fn target_line(target: &TargetInfo) -> String {
     parts.join("; ")
 }
 
-/// What each drive says of itself, at the end of the run where it was asked then, and what it counted
-/// meanwhile.
+/// What each drive says of itself, at the end of the run where it was asked then, and what it
+/// counted meanwhile.
 fn health_lines(target: &TargetInfo) -> Vec<String> {
     let line = |layer: &record::BlockLayer| {
         let drive = layer.drive.as_ref()?;
@@ -141,7 +142,8 @@ fn health_lines(target: &TargetInfo) -> Vec<String> {
     target.stack.iter().filter_map(line).collect()
 }
 
-/// How full the volume is, what it wrote on top of the host's, and what is left before cleaning must run.
+/// How full the volume is, what it wrote on top of the host's, and what is left before cleaning
+/// must run.
 fn managed_line(volume: &ManagedFlash) -> String {
     let mapped = 100.0 * volume.mapped_bytes as f64 / volume.exported_bytes.max(1) as f64;
     let mut parts = vec![

@@ -1,5 +1,6 @@
-//! File sizes down, record sizes across, a grid a test: KiB/s as IOzone reports. And the form of the 2009 CMU study:
-//! record sizes down, mean and standard deviation over passes beside our interval.
+//! File sizes down, record sizes across, a grid a test: KiB/s as IOzone reports. And the form of
+//! the 2009 CMU study: record sizes down, mean and standard deviation over passes beside our
+//! interval.
 
 use super::{
     meaning,
@@ -78,8 +79,8 @@ fn test(cell: &Cell) -> String {
     words::coordinate_text(cell, "test").unwrap_or_else(|| format!("{} {}", cell.pattern, cell.op))
 }
 
-/// Record sizes down: MB/s of 2^20 for sequential tests, IOPS for random ones, mean and standard deviation
-/// as that study gives them, then our median and interval.
+/// Record sizes down: MB/s of 2^20 for sequential tests, IOPS for random ones, mean and standard
+/// deviation as that study gives them, then our median and interval.
 pub(super) fn render_cmu(page: &mut Page, cells: &[&Cell]) {
     for test in words::in_order(cells, test) {
         let of_test: Vec<&Cell> =

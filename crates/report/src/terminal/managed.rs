@@ -1,10 +1,12 @@
-//! Where a managed flash volume lay below: whether a cell's rate was a burst's or the sustained one.
+//! Where a managed flash volume lay below: whether a cell's rate was a burst's or the sustained
+//! one.
 
 use super::{page::Page, style::Paint, words};
 use crate::number;
 use record::{Cell, ManagedPass, Pass};
 
-/// For every cell that wrote: the clean pool before its first pass and after its last, and what each byte became.
+/// For every cell that wrote: the clean pool before its first pass and after its last, and what
+/// each byte became.
 pub(super) fn gauge(page: &mut Page, cells: &[&Cell]) {
     let mut groups: Vec<&str> = Vec::new();
     let mut lines = Vec::new();
@@ -25,7 +27,8 @@ pub(super) fn gauge(page: &mut Page, cells: &[&Cell]) {
     }
 }
 
-/// `clean pool 2.5 GiB, then 1.1 GiB: a burst; write amplification 1.02`; nothing for a cell that wrote nothing.
+/// `clean pool 2.5 GiB, then 1.1 GiB: a burst; write amplification 1.02`; nothing for a cell that
+/// wrote nothing.
 fn line(cell: &Cell) -> Option<String> {
     let mut passes: Vec<&Pass> = cell.passes.iter().collect();
     passes.sort_by_key(|pass| pass.order);

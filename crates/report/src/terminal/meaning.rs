@@ -1,5 +1,5 @@
-//! What a rate is the rate of, where the page cache lies in between: a word in a table's field, and under the table the
-//! phrase that each word stands for.
+//! What a rate is the rate of, where the page cache lies in between: a word in a table's field, and
+//! under the table the phrase that each word stands for.
 
 use super::{page::Page, style::Paint, style::columns_of, words};
 use crate::number;
@@ -32,7 +32,8 @@ pub(super) enum Shown {
     Nowhere,
 }
 
-/// Each word that the table used, with its phrase; where it used none, each phrase with the cells it is of.
+/// Each word that the table used, with its phrase; where it used none, each phrase with the cells
+/// it is of.
 pub(super) fn legend(page: &mut Page, cells: &[&Cell], shown: Shown) {
     let mut lines: Vec<(String, String)> = Vec::new();
     for cell in cells {

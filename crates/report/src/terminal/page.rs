@@ -97,8 +97,8 @@ impl<'s> Page<'s> {
         self.whole_run = flags;
     }
 
-    /// Footnote numbers of `flags`, such as `1,3`, taken in the order in which they come; those of the whole run are
-    /// left out.
+    /// Footnote numbers of `flags`, such as `1,3`, taken in the order in which they come; those of
+    /// the whole run are left out.
     pub fn marks(&mut self, flags: &[Flag]) -> String {
         let own: Vec<Flag> =
             flags.iter().copied().filter(|flag| !self.whole_run.contains(flag)).collect();

@@ -1,4 +1,5 @@
-//! A report's table on a terminal: numbers to three digits, with their unit in the field or in the head.
+//! A report's table on a terminal: numbers to three digits, with their unit in the field or in the
+//! head.
 
 use super::{
     page::Page,

@@ -1,5 +1,5 @@
-//! Rounds, their verdict, and the matrix of read/write mix by block size, after the SNIA Solid State Storage
-//! Performance Test Specification (PTS) 2.0.
+//! Rounds, their verdict, and the matrix of read/write mix by block size, after the SNIA Solid
+//! State Storage Performance Test Specification (PTS) 2.0.
 //!
 //! A round is a pass of a cell, or a cell of its own that carries the coordinate `round`.
 
@@ -101,7 +101,8 @@ fn last_window(column: &Column) -> Option<(f64, f64, f64)> {
     let average = window.iter().sum::<f64>() / WINDOW as f64;
     let low = window.iter().copied().fold(f64::INFINITY, f64::min);
     let high = window.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    // Least squares over rounds -2 to 2: the sum of their squares is 10, and the line spans 4 of them.
+    // Least squares over rounds -2 to 2: the sum of their squares is 10, and the line spans 4 of
+    // them.
     let slope =
         window.iter().zip(-2i32..).map(|(value, x)| value * f64::from(x)).sum::<f64>() / 10.0;
     Some((average, (high - low) / average, (slope * 4.0).abs() / average))

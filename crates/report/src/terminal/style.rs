@@ -84,7 +84,8 @@ impl Style {
         }
     }
 
-    /// Text from a record, which may have come from anywhere, without anything that would steer a terminal.
+    /// Text from a record, which may have come from anywhere, without anything that would steer a
+    /// terminal.
     pub fn clean(&self, text: &str) -> String {
         text.chars()
             .map(|letter| match letter {
@@ -102,8 +103,8 @@ fn is_invisible(letter: char) -> bool {
     matches!(u32::from(letter), 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f | 0xfeff | 0xfe00..=0xfe0f)
 }
 
-/// Columns that `text` takes: two for East Asian wide letters and pictures (Unicode Standard Annex 11), none for
-/// combining accents, one for all else.
+/// Columns that `text` takes: two for East Asian wide letters and pictures (Unicode Standard Annex
+/// 11), none for combining accents, one for all else.
 pub(crate) fn columns_of(text: &str) -> usize {
     text.chars().map(letter_columns).sum()
 }

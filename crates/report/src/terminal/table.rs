@@ -1,5 +1,5 @@
-//! Columns of text that fit the width. Our own rather than a table crate's: the grids here are cut into groups of
-//! columns, painted, and must stay within the width whatever the names are.
+//! Columns of text that fit the width. Our own rather than a table crate's: the grids here are cut
+//! into groups of columns, painted, and must stay within the width whatever the names are.
 
 use super::style::{Paint, Style, columns_of, shorten, wrap};
 
@@ -85,8 +85,8 @@ impl Table {
         widths
     }
 
-    /// The table, when it fits the width or can be squeezed into it; numbers that would have to be cut make it
-    /// fall apart into groups of columns that repeat the first.
+    /// The table, when it fits the width or can be squeezed into it; numbers that would have to be
+    /// cut make it fall apart into groups of columns that repeat the first.
     pub fn render(&self, style: &Style) -> String {
         let natural = self.natural();
         let room = style.columns();

@@ -123,7 +123,8 @@ file \\ record  4 KiB  widest 95 %  notes
     assert_eq!(results_of("iozone", cells), expected);
 }
 
-/// Three files around the size of a page cache: from it, half from it, and past it; and what was written before.
+/// Three files around the size of a page cache: from it, half from it, and past it; and what was
+/// written before.
 #[test]
 fn a_grid_says_behind_each_rate_what_it_is_the_rate_of() {
     let at = |test: &str, file_bytes: u64, cached: Option<f64>| {

@@ -5,8 +5,8 @@ use crate::number;
 use record::Cell;
 use std::collections::BTreeMap;
 
-/// `sequential read 1 MiB, 8 deep`; threads, and an access that is not plain direct, are named when there
-/// is something to say.
+/// `sequential read 1 MiB, 8 deep`; threads, and an access that is not plain direct, are named when
+/// there is something to say.
 pub(crate) fn name(cell: &Cell, style: &Style) -> String {
     if is_tree(cell) {
         return style.clean(&tree_name(cell));
@@ -40,7 +40,8 @@ pub(crate) fn is_tree(cell: &Cell) -> bool {
     cell.engine == "tree"
 }
 
-/// `stat as listed, 20000 files`; random names where they are made, sizes where bytes of files are moved, threads and fsync where there are some.
+/// `stat as listed, 20000 files`; random names where they are made, sizes where bytes of files are
+/// moved, threads and fsync where there are some.
 fn tree_name(cell: &Cell) -> String {
     let order = match cell.pattern.as_str() {
         "readdir" => " as listed",
@@ -148,8 +149,8 @@ fn operations(cell: &Cell) -> String {
     format!("{}{unit}", number::iops(cell.iops))
 }
 
-/// Beside a burst the rate that lasts, or that it was not seen; nothing beside any other rate, which
-/// lasts itself.
+/// Beside a burst the rate that lasts, or that it was not seen; nothing beside any other rate,
+/// which lasts itself.
 pub(crate) fn lasting(cell: &Cell) -> String {
     match lasting_rates(cell) {
         None => String::new(),

@@ -192,7 +192,8 @@ fn of_bars(sheet: &mut Sheet<'_>, bars: &Bars, spacing: Scale) -> Result<Placed,
             added.set_x_error_bars(&error_bars(&below, &above));
         }
     }
-    // As in the table: the first group on top. The upright axis is y here, though the groups stand along it.
+    // As in the table: the first group on top. The upright axis is y here, though the groups stand
+    // along it.
     chart.y_axis().set_reverse();
     chart.x_axis().set_name(&spoken(&titled(&bars.value, &unit)));
     chart.x_axis().set_major_gridlines_line(&pale());

@@ -1,4 +1,5 @@
-//! What to buy for a mix of reads and writes: a ranking by price for delivered operations, over plain numbers.
+//! What to buy for a mix of reads and writes: a ranking by price for delivered operations, over
+//! plain numbers.
 //!
 //! ```text
 //!   Need {reads, budget, capacity, wear}, Offer {price, rates, endurance}...
@@ -136,8 +137,8 @@ pub struct Place {
 /// All offers, each in one of four lists.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ranking {
-    /// Those that were checked before those that were not, and of both those that cost least for an operation a second
-    /// first; equals by name.
+    /// Those that were checked before those that were not, and of both those that cost least for an
+    /// operation a second first; equals by name.
     pub ranked: Vec<Place>,
     /// Those whose price is an old one, in the same order.
     pub compared: Vec<Place>,
@@ -162,7 +163,8 @@ impl Need {
         Ok(())
     }
 
-    /// How long a rated endurance lasts: bytes / (bytes that count for each of the host's x the host's a day x 365).
+    /// How long a rated endurance lasts: bytes / (bytes that count for each of the host's x the
+    /// host's a day x 365).
     pub fn lifetime(&self, endurance: Endurance) -> Lifetime {
         match (endurance, self.written_bytes_per_day) {
             (Endurance::Unbounded, _) => Lifetime::Unbounded,
@@ -181,8 +183,8 @@ impl Place {
     }
 }
 
-/// Offers to be checked before the `first` can be named: of those that cost least, by all that is known so far, the ones
-/// that were not.
+/// Offers to be checked before the `first` can be named: of those that cost least, by all that is
+/// known so far, the ones that were not.
 pub fn due(offers: &[Offer], ranking: &Ranking, first: usize) -> Vec<usize> {
     let places = match ranking.ranked.is_empty() {
         true => &ranking.compared,

@@ -36,7 +36,8 @@ fn close(value: f64, expected: f64) {
     assert!((value / expected - 1.0).abs() < 1e-12, "{value}, not {expected}");
 }
 
-/// Half reads: 1/(0.5/1000 + 0.5/250) = 400 and 1/(0.5/400 + 0.5/400) = 400 a second; 200 and 100 money.
+/// Half reads: 1/(0.5/1000 + 0.5/250) = 400 and 1/(0.5/400 + 0.5/400) = 400 a second; 200 and 100
+/// money.
 #[test]
 fn the_least_money_for_an_operation_a_second_comes_first() {
     let offers = [offer("dear", 200.0, 1000.0, 250.0), offer("cheap", 100.0, 400.0, 400.0)];
@@ -74,8 +75,8 @@ fn what_has_no_price_stands_apart_with_the_price_that_would_draw_level() {
     assert_eq!(price_at_par(&ranking.ranked[0], &ranking.unpriced[0]), None);
 }
 
-/// 100 GB x 1000 cycles = 100 TB; at a write amplification of 2 and 27.4 GB a day: 100e12 / (2 x 27.4e9 x 365) = 5.0 years
-/// (4.9995); at 20 GB a day 6.849.
+/// 100 GB x 1000 cycles = 100 TB; at a write amplification of 2 and 27.4 GB a day: 100e12 / (2 x
+/// 27.4e9 x 365) = 5.0 years (4.9995); at 20 GB a day 6.849.
 #[test]
 fn a_lifetime_is_the_rated_bytes_over_what_is_written_and_amplified() {
     let endurance = Endurance::Rated { bytes: 1e14, per_host_byte: 2.0 };
@@ -104,8 +105,9 @@ fn what_costs_too_much_or_holds_too_little_is_refused_with_the_reason() {
     assert_eq!(names(&offers, &rank(&exactly, &offers).ranked), ["small"]);
 }
 
-/// reader: 100 money, R 1000, W 100: cost 1 - 0.9 f. writer: 100 money, R 200, W 200: 0.5 always. They cross where
-/// 1 - 0.9 f = 0.5, f = 5/9. even: 200 money, R 250, W 250: 0.8, crosses the writer nowhere.
+/// reader: 100 money, R 1000, W 100: cost 1 - 0.9 f. writer: 100 money, R 200, W 200: 0.5 always.
+/// They cross where 1 - 0.9 f = 0.5, f = 5/9. even: 200 money, R 250, W 250: 0.8, crosses the
+/// writer nowhere.
 #[test]
 fn the_mix_at_which_another_comes_first_is_where_the_costs_cross() {
     let offers = [
@@ -129,7 +131,8 @@ fn the_mix_at_which_another_comes_first_is_where_the_costs_cross() {
     close(cost(0), cost(1));
 }
 
-/// A volume on a drive reads as the drive does: their costs meet where everything reads, and nothing lies beyond.
+/// A volume on a drive reads as the drive does: their costs meet where everything reads, and
+/// nothing lies beyond.
 #[test]
 fn what_is_equal_at_nothing_but_reads_is_overtaken_nowhere() {
     let offers = [offer("bare", 100.0, 300.0, 70.0), offer("managed", 100.0, 300.0, 60.0)];
@@ -137,7 +140,8 @@ fn what_is_equal_at_nothing_but_reads_is_overtaken_nowhere() {
     assert_eq!(neighbours(&NEED, &offers, &ranking), Neighbours::default());
 }
 
-/// Twice the drives for twice the money cost the same at every mix: no crossing may be made of rounding.
+/// Twice the drives for twice the money cost the same at every mix: no crossing may be made of
+/// rounding.
 #[test]
 fn more_of_the_same_crosses_nowhere() {
     let offers = [offer("one", 100.0, 300.0, 70.0), offer("two", 200.0, 600.0, 140.0)];

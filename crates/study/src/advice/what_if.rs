@@ -28,8 +28,9 @@ pub fn price_at_par(place: &Place, other: &Place) -> Option<f64> {
     other.price_per_iops.map(|cost| cost.value * place.iops.value)
 }
 
-/// The nearest mixes at which another of the ranked comes before the first. What an offer costs for an operation a second,
-/// price x (f/R + (1-f)/W), is a straight line over f, so that two of them cross once.
+/// The nearest mixes at which another of the ranked comes before the first. What an offer costs for
+/// an operation a second, price x (f/R + (1-f)/W), is a straight line over f, so that two of them
+/// cross once.
 pub fn neighbours(need: &Need, offers: &[Offer], ranking: &Ranking) -> Neighbours {
     let mut found = Neighbours::default();
     let Some((first, others)) = ranking.ranked.split_first() else { return found };
@@ -57,8 +58,8 @@ pub fn neighbours(need: &Need, offers: &[Offer], ranking: &Ranking) -> Neighbour
     found
 }
 
-/// Cost of an operation a second without reads, and what a share of reads of 1 adds. What a check found to be off is taken
-/// to be as far off at every mix.
+/// Cost of an operation a second without reads, and what a share of reads of 1 adds. What a check
+/// found to be off is taken to be as far off at every mix.
 fn line(offer: &Offer, place: &Place) -> [f64; 2] {
     let price = offer.price.expect("what is ranked has a price");
     let price = price * place.computed.value / place.iops.value;

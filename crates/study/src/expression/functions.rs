@@ -82,8 +82,8 @@ pub(super) fn list(all: Vec<Series>) -> Series {
     }
 }
 
-/// `1 / (f/r + (1-f)/w)` for each share `f`: the time of a mean operation is the mean of the times, if one waits for
-/// the other.
+/// `1 / (f/r + (1-f)/w)` for each share `f`: the time of a mean operation is the mean of the times,
+/// if one waits for the other.
 pub(super) fn mix(reads: &Series, writes: &Series, shares: &Series) -> Result<Series, String> {
     let number = |number| Series::number(number, Vec::new());
     let one = |value: &Value| {

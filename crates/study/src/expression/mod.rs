@@ -1,4 +1,5 @@
-//! The small language in which derived tables and claims are computed; `docs/study-format.md` describes it.
+//! The small language in which derived tables and claims are computed; `docs/study-format.md`
+//! describes it.
 //!
 //! ```text
 //!   "max(II[device=ssd] / II[device=disk])"  parse ->  Expression  evaluate (a Book) ->  Series
@@ -86,7 +87,8 @@ impl Operator {
     }
 }
 
-/// Whether two numbers agree to nine digits: what printing and reading decimal fractions leaves alone.
+/// Whether two numbers agree to nine digits: what printing and reading decimal fractions leaves
+/// alone.
 pub fn same(left: f64, right: f64) -> bool {
     (left - right).abs() <= 1e-9 * left.abs().max(right.abs())
 }

@@ -65,7 +65,8 @@ impl Series {
         Ok(Self { values, filters })
     }
 
-    /// The coordinates that must be equal: those that both sides filter alike, unless each has only one value.
+    /// The coordinates that must be equal: those that both sides filter alike, unless each has only
+    /// one value.
     fn matched<'s>(&'s self, other: &'s Self) -> BTreeSet<&'s String> {
         let keys = self.values.iter().chain(&other.values).flat_map(|value| value.at.keys());
         keys.filter(|key| self.filters.get(*key) == other.filters.get(*key))

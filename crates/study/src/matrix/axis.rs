@@ -22,7 +22,8 @@ pub enum Axis {
     Scheduler,
     /// The kernel's read-ahead, in bytes as the user writes them.
     ReadAhead,
-    /// Whether the kernel sends flushes to the drive at all. Without them it is fast and loses data.
+    /// Whether the kernel sends flushes to the drive at all. Without them it is fast and loses
+    /// data.
     KernelFlush,
 }
 
@@ -79,8 +80,8 @@ impl Axis {
         }
     }
 
-    /// What a level is for the file system `fs`: `None` where it does not apply. Options may be one file system's alone, as in
-    /// `ext4:data=writeback`.
+    /// What a level is for the file system `fs`: `None` where it does not apply. Options may be one
+    /// file system's alone, as in `ext4:data=writeback`.
     fn level_for<'a>(self, level: &'a str, fs: &str) -> Option<&'a str> {
         if fs == "raw" && !self.is_of_a_device() {
             return None;
@@ -162,8 +163,8 @@ impl Axes {
         self.axes.iter().filter(|(_, levels)| levels.len() > 1).map(|(axis, _)| *axis).collect()
     }
 
-    /// Every configuration once, the last axis fastest. What does not apply to a raw device has the level `-` there,
-    /// so that a raw device is measured once and not once for each mount option.
+    /// Every configuration once, the last axis fastest. What does not apply to a raw device has the
+    /// level `-` there, so that a raw device is measured once and not once for each mount option.
     pub fn configurations(&self) -> Vec<Configuration> {
         let mut all = vec![Configuration { levels: Vec::new() }];
         for (axis, levels) in &self.axes {

@@ -1,4 +1,5 @@
-//! The best configuration of each class of what a power cut leaves, and those that cannot be told apart from it.
+//! The best configuration of each class of what a power cut leaves, and those that cannot be told
+//! apart from it.
 
 use super::{
     axis::Configuration,
@@ -26,13 +27,14 @@ pub struct Best {
     pub goal: Goal,
     /// Which.
     pub configuration: Configuration,
-    /// Those of its class that the rounds do not tell apart from it: the 95 % interval of their ratio holds 1. `None` where there
-    /// was one round, which tells nothing apart.
+    /// Those of its class that the rounds do not tell apart from it: the 95 % interval of their
+    /// ratio holds 1. `None` where there was one round, which tells nothing apart.
     pub ties: Option<Vec<Configuration>>,
 }
 
-/// The best of each class that was measured, for each goal that a cell speaks for. `cells` are the outcomes of each cell, and
-/// whether it is a matter of latency. A configuration's score is the geometric mean over cells of its rate over the best rate of its class.
+/// The best of each class that was measured, for each goal that a cell speaks for. `cells` are the
+/// outcomes of each cell, and whether it is a matter of latency. A configuration's score is the
+/// geometric mean over cells of its rate over the best rate of its class.
 pub fn best(cells: &[(Goal, Vec<Outcome>)]) -> Vec<Best> {
     let mut classes: Vec<Durability> =
         cells.iter().flat_map(|(_, outcomes)| outcomes.iter().map(|one| one.durability)).collect();
@@ -80,7 +82,8 @@ fn best_of(cells: &[&Vec<Outcome>], durability: Durability) -> Option<Configurat
     scores.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(configuration, _, _)| configuration)
 }
 
-/// Each round in which both were measured in every cell gives the logarithm of a ratio, averaged over cells.
+/// Each round in which both were measured in every cell gives the logarithm of a ratio, averaged
+/// over cells.
 fn ties(
     cells: &[&Vec<Outcome>],
     durability: Durability,

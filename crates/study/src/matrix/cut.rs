@@ -6,7 +6,8 @@ use std::fmt;
 /// What was found when the power was back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PowerCut {
-    /// Files, or ranges of a raw device, whose last contents had been flushed: fsync(2) had returned.
+    /// Files, or ranges of a raw device, whose last contents had been flushed: fsync(2) had
+    /// returned.
     pub flushed: u32,
     /// Those of them that hold what was flushed.
     pub intact: u32,
@@ -14,7 +15,8 @@ pub struct PowerCut {
     pub foreign: u32,
     /// The file system.
     pub file_system: FileSystemState,
-    /// Sectors of the drives that the cut changed: where there are none, nothing was put to the test.
+    /// Sectors of the drives that the cut changed: where there are none, nothing was put to the
+    /// test.
     pub lost_sectors: u64,
 }
 

@@ -1,5 +1,5 @@
-//! What a power cut leaves of a configuration, as a class. It speaks of what fsync(2) was answered for, and of the file system
-//! itself; what was never flushed may be lost under every class.
+//! What a power cut leaves of a configuration, as a class. It speaks of what fsync(2) was answered
+//! for, and of the file system itself; what was never flushed may be lost under every class.
 
 use super::axis::{Axis, Configuration};
 use std::fmt;
@@ -27,8 +27,8 @@ pub struct Machine {
 impl Durability {
     /// The class of a configuration, and why.
     ///
-    /// Sources: Documentation/block/writeback_cache_control.rst (flushes), ext4(5) (data=writeback, barrier),
-    /// ext2 has no journal (Documentation/filesystems/ext2.rst).
+    /// Sources: Documentation/block/writeback_cache_control.rst (flushes), ext4(5) (data=writeback,
+    /// barrier), ext2 has no journal (Documentation/filesystems/ext2.rst).
     pub fn of(configuration: &Configuration, machine: Machine) -> (Self, &'static str) {
         let cache_is_off = configuration.level(Axis::WriteCache) == Some("off")
             || machine.volatile_cache == Some(false);

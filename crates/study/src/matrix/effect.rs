@@ -29,11 +29,13 @@ pub struct Effect {
     pub baseline: String,
     /// The level.
     pub level: String,
-    /// Rate over the baseline's rate: geometric mean over the configurations that differ in nothing else.
+    /// Rate over the baseline's rate: geometric mean over the configurations that differ in nothing
+    /// else.
     pub ratio: f64,
     /// Its 95 % interval; none where no configuration has two passes.
     pub ci95: Option<[f64; 2]>,
-    /// Smallest and largest ratio of any of those configurations: how much the effect depends on the others.
+    /// Smallest and largest ratio of any of those configurations: how much the effect depends on
+    /// the others.
     pub range: [f64; 2],
     /// How many pairs of configurations.
     pub pairs: usize,
@@ -41,9 +43,10 @@ pub struct Effect {
 
 /// The main effects of `axes` in one cell of the method.
 ///
-/// For a pair of configurations that differ in `axis` alone, each round gives the logarithm of a ratio; their mean is
-/// the pair's effect. The main effect is the mean over pairs, which are all that were asked for and no sample of others. Its
-/// variance is that of the rounds within each pair, with as many degrees of freedom as there are rounds less one, added over pairs.
+/// For a pair of configurations that differ in `axis` alone, each round gives the logarithm of a
+/// ratio; their mean is the pair's effect. The main effect is the mean over pairs, which are all
+/// that were asked for and no sample of others. Its variance is that of the rounds within each
+/// pair, with as many degrees of freedom as there are rounds less one, added over pairs.
 pub fn effects(axes: &[Axis], outcomes: &[Outcome]) -> Vec<Effect> {
     axes.iter().flat_map(|axis| effects_of(*axis, outcomes)).collect()
 }
@@ -80,8 +83,9 @@ fn effects_of(axis: Axis, outcomes: &[Outcome]) -> Vec<Effect> {
     others.iter().filter_map(effect).collect()
 }
 
-/// For each group of configurations that differ in `axis` alone, the logarithm of the ratio in each round. A raw device has no
-/// mount options: it is held against all file systems that differ in those alone, in one group, since its noise is theirs in common.
+/// For each group of configurations that differ in `axis` alone, the logarithm of the ratio in each
+/// round. A raw device has no mount options: it is held against all file systems that differ in
+/// those alone, in one group, since its noise is theirs in common.
 fn groups(axis: Axis, baseline: &str, level: &str, outcomes: &[Outcome]) -> Vec<Vec<f64>> {
     let at = |wanted: &str| -> Vec<&Outcome> {
         let wanted = Some(wanted);

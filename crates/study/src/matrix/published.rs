@@ -1,4 +1,5 @@
-//! What the study latency2016 printed of a configuration: it is a matrix, of five drives by file system, write cache and TRIM.
+//! What the study latency2016 printed of a configuration: it is a matrix, of five drives by file
+//! system, write cache and TRIM.
 
 use super::axis::{Axis, Configuration};
 use crate::Study;
@@ -18,8 +19,8 @@ pub struct PrintedRate {
     pub text: String,
 }
 
-/// What the study printed of `drive` (its name in the catalog) in this configuration, for durable writes of
-/// `block_bytes` in order; `None` where it printed nothing.
+/// What the study printed of `drive` (its name in the catalog) in this configuration, for durable
+/// writes of `block_bytes` in order; `None` where it printed nothing.
 pub fn printed(
     drive: &str,
     configuration: &Configuration,

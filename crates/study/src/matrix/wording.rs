@@ -1,12 +1,13 @@
-//! What mkfs and mount are told, and what this kernel no longer takes: refused by name, with what comes nearest.
+//! What mkfs and mount are told, and what this kernel no longer takes: refused by name, with what
+//! comes nearest.
 
 use super::axis::{Axis, Configuration};
 
 /// File systems that the matrix can make.
 const KNOWN: [&str; 6] = ["ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs"];
 
-/// Schedulers of the kernel's single-queue block layer, which went with Linux 5.0 (Documentation/block), and what
-/// took their place.
+/// Schedulers of the kernel's single-queue block layer, which went with Linux 5.0
+/// (Documentation/block), and what took their place.
 const OLD_SCHEDULERS: [(&str, &str); 4] = [
     ("anticipatory", "bfq; the anticipatory scheduler went with Linux 2.6.33"),
     ("cfq", "bfq; cfq went with Linux 5.0"),
@@ -81,9 +82,10 @@ pub struct Format {
 
 /// How a configuration's file system is made; `None` for a raw device.
 ///
-/// mkfs discards the whole device by default. Here the device was wiped before, and a configuration without discard is
-/// one in which the drive never hears of free blocks: mkfs is told not to. The inode tables of ext4, 16 GB on a disk of 1 TB,
-/// are left as they are, and [`mount_options`] keeps the kernel from writing them during a measurement.
+/// mkfs discards the whole device by default. Here the device was wiped before, and a configuration
+/// without discard is one in which the drive never hears of free blocks: mkfs is told not to. The
+/// inode tables of ext4, 16 GB on a disk of 1 TB, are left as they are, and [`mount_options`] keeps
+/// the kernel from writing them during a measurement.
 pub fn formatted(configuration: &Configuration) -> Option<Format> {
     let fs = configuration.level(Axis::Fs).filter(|fs| *fs != "raw")?;
     let own: &[&str] = match fs {
@@ -118,8 +120,9 @@ pub fn mount_options(configuration: &Configuration) -> String {
     parts.join(",")
 }
 
-/// Whether the file system takes O_DIRECT and then goes through the page cache all the same: ext3 and ext4 with
-/// `data=journal` (Documentation/admin-guide/ext4.rst). All others that are made here keep to it.
+/// Whether the file system takes O_DIRECT and then goes through the page cache all the same: ext3
+/// and ext4 with `data=journal` (Documentation/admin-guide/ext4.rst). All others that are made here
+/// keep to it.
 pub fn ignores_direct_io(configuration: &Configuration) -> bool {
     let mount = configuration.level(Axis::Mount).unwrap_or_default();
     matches!(configuration.fs(), "ext3" | "ext4")

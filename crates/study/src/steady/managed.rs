@@ -1,4 +1,5 @@
-//! A managed volume run as it stands: filled, overwritten until its cleaner has found its pace, and asked for the mix.
+//! A managed volume run as it stands: filled, overwritten until its cleaner has found its pace, and
+//! asked for the mix.
 
 use super::{Bench, LINE_BYTES, LINE_DEPTH, Session, Shrunk, transfer};
 use crate::{
@@ -9,8 +10,8 @@ use target::stack::{self, Stack};
 
 /// A drive that cannot be made smaller is used this far: what counts are shares.
 const PART_BYTES: u64 = 4 << 30;
-/// So many times what lies below is written before anything counts, whatever the volume holds: its own cleaner and those
-/// of the drives have found their pace.
+/// So many times what lies below is written before anything counts, whatever the volume holds: its
+/// own cleaner and those of the drives have found their pace.
 const ROUNDS: u64 = 3;
 /// What counts overwrites so much of the area: many segments are cleaned meanwhile.
 const COUNTED_PART: u64 = 4;
@@ -18,9 +19,10 @@ const COUNTED_PART: u64 = 4;
 const COUNTED_MAX: u64 = 400_000;
 
 impl Bench<'_> {
-    /// What the mix does on `stack`, a managed volume on drives or an array, with `fill` (0 to 1) of the volume holding
-    /// data that was overwritten at random; operations per second. `None` on drives with an arm: how far it goes counts, and
-    /// a volume of all of a disk is too large to be overwritten.
+    /// What the mix does on `stack`, a managed volume on drives or an array, with `fill` (0 to 1)
+    /// of the volume holding data that was overwritten at random; operations per second. `None` on
+    /// drives with an arm: how far it goes counts, and a volume of all of a disk is too large to be
+    /// overwritten.
     ///
     /// # Errors
     /// When the stack cannot be built, or fails.
@@ -33,7 +35,8 @@ impl Bench<'_> {
         let mut below = small.clone();
         below.layers.retain(|layer| layer.name != "flash");
         let below = stack::open(&below, &shrunk.catalog, self.seed)?.contract().capacity_bytes;
-        // A part of what cannot be shrunk; of page-mapped drives a part would leave the rest to their cleaner.
+        // A part of what cannot be shrunk; of page-mapped drives a part would leave the rest to
+        // their cleaner.
         let part_bytes = if shrunk.divisor > 1.0 { below } else { below.min(PART_BYTES) };
         if part_bytes < below {
             let volume = small.layers.iter_mut().filter(|layer| layer.name == "flash");

@@ -1,5 +1,5 @@
-//! What a stack does in the state that it is in for most of its life: full of data that was overwritten for long, fast
-//! caches used up.
+//! What a stack does in the state that it is in for most of its life: full of data that was
+//! overwritten for long, fast caches used up.
 //!
 //! ```text
 //!   Workload, Stack -> shrink: small drives that behave alike       shrink.rs
@@ -9,7 +9,8 @@
 //!     `- wear: bytes of flash for each byte of the host             wear.rs
 //! ```
 //!
-//! A part stands for the whole: how full a drive is decides what its cleaner has to move, not how large it is.
+//! A part stands for the whole: how full a drive is decides what its cleaner has to move, not how
+//! large it is.
 
 mod managed;
 mod shrink;
@@ -36,8 +37,8 @@ const COUNTED: u64 = 8_000;
 const COUNTED_TURNING: u64 = 2_000;
 /// Operations before those that count, beyond what buffers hold.
 const BEFORE: u64 = 2_000;
-/// A buffer that drains while it fills takes more than it holds: so many times as much where writes come in a third faster
-/// than they go out.
+/// A buffer that drains while it fills takes more than it holds: so many times as much where writes
+/// come in a third faster than they go out.
 const FILLS: u64 = 4;
 /// One write of a log.
 const LINE_BYTES: u32 = 1 << 20;
@@ -107,8 +108,8 @@ pub struct Bench<'c> {
 }
 
 impl Bench<'_> {
-    /// What `stack` does while `area_bytes` of it hold data; all of it if that is not said. The rest was never
-    /// written, or is trimmed.
+    /// What `stack` does while `area_bytes` of it hold data; all of it if that is not said. The
+    /// rest was never written, or is trimmed.
     ///
     /// # Errors
     /// When the stack cannot be built, or fails.
@@ -145,7 +146,8 @@ impl Bench<'_> {
         Ok(Rates { read, write, mixed, read_anywhere, sent_per_host_byte })
     }
 
-    /// What a log on `stack` has, that fills two segments at a time, each in order, then two others.
+    /// What a log on `stack` has, that fills two segments at a time, each in order, then two
+    /// others.
     ///
     /// # Errors
     /// When the stack cannot be built, or fails.
@@ -166,8 +168,8 @@ impl Bench<'_> {
         let mut sent = 0;
         for (rate, writes) in rates.iter_mut().zip([true, false]) {
             let mut number = 0;
-            // What the host writes and what the cleaner copies fill a segment each, chunk by chunk in turn; what is read is
-            // one segment after the other.
+            // What the host writes and what the cleaner copies fill a segment each, chunk by chunk
+            // in turn; what is read is one segment after the other.
             let heads = if writes { 2 } else { 1 };
             let mut next = || {
                 let segment = number / (heads * lines) * heads + number % heads;
@@ -192,7 +194,8 @@ impl Bench<'_> {
         Ok(InLine { write_bytes_per_s, read_bytes_per_s, sent_per_host_byte })
     }
 
-    /// The stack with drives that were written at random for long, as far as the catalog's kinds have a past.
+    /// The stack with drives that were written at random for long, as far as the catalog's kinds
+    /// have a past.
     fn aged(&self, shrunk: &Shrunk, used: f64) -> Stack {
         match self.workload.order {
             Order::Random => aged(&shrunk.stack, &shrunk.catalog, used),
@@ -202,7 +205,8 @@ impl Bench<'_> {
     }
 }
 
-/// `stack` with its page-mapped drives in their steady state, `used` of them holding data (0 to 1); what the user set stays.
+/// `stack` with its page-mapped drives in their steady state, `used` of them holding data (0 to 1);
+/// what the user set stays.
 pub fn aged(stack: &Stack, catalog: &Catalog, used: f64) -> Stack {
     let mut aged = stack.clone();
     for member in &mut aged.members {

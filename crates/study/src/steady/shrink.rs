@@ -1,8 +1,9 @@
 //! Drives made smaller so that what happens on them stays what it was.
 //!
-//! A page-mapped drive keeps its planes, its rates and its spare; its superblocks become fewer and shorter, their erasure
-//! likewise, and its buffer smaller. Of a shingled disk capacity and media cache shrink together, so that as many cached writes fall
-//! into a zone as before. Other drives cost nothing to model and stay as they are.
+//! A page-mapped drive keeps its planes, its rates and its spare; its superblocks become fewer and
+//! shorter, their erasure likewise, and its buffer smaller. Of a shingled disk capacity and media
+//! cache shrink together, so that as many cached writes fall into a zone as before. Other drives
+//! cost nothing to model and stay as they are.
 
 use crate::TrialError;
 use model::PageMappedParams;
@@ -11,14 +12,14 @@ use target::{
     stack::{BadStack, Stack},
 };
 
-/// Superblocks that a page-mapped drive is left with. With half of them the ones that are being filled count: a drive then has
-/// more spare than it says.
+/// Superblocks that a page-mapped drive is left with. With half of them the ones that are being
+/// filled count: a drive then has more spare than it says.
 const SUPERBLOCKS: u64 = 137;
-/// Most mapping units of a superblock. With a fifth of them chance makes the emptiest superblock so much emptier than the
-/// average that a third less is copied.
+/// Most mapping units of a superblock. With a fifth of them chance makes the emptiest superblock so
+/// much emptier than the average that a third less is copied.
 const SUPERBLOCK_UNITS: u64 = 5120;
-/// Write buffers and fast caches are made as small as this, bytes, or as what all planes program at a time, some times over:
-/// full is full, and a small one is full sooner.
+/// Write buffers and fast caches are made as small as this, bytes, or as what all planes program at
+/// a time, some times over: full is full, and a small one is full sooner.
 const BUFFER_BYTES: u64 = 4 << 20;
 const BUFFER_PAGES: u64 = 4;
 /// Capacities stay multiples of this.

@@ -42,7 +42,8 @@ pub enum Rating {
     },
 }
 
-/// What the catalog knows of a drive's endurance: the data sheet's written bytes, else erase cycles.
+/// What the catalog knows of a drive's endurance: the data sheet's written bytes, else erase
+/// cycles.
 pub fn rating(drive: &DriveEntry) -> Rating {
     if drive.kind == DriveKind::Disk {
         return Rating::Unbounded;
@@ -65,8 +66,8 @@ pub fn rating(drive: &DriveEntry) -> Rating {
     }
 }
 
-/// Bytes of flash that a drive erases or programs for each byte that it is sent, in the steady state with `used` of it (0 to
-/// 1) holding data. None for a drive whose inside nothing wears.
+/// Bytes of flash that a drive erases or programs for each byte that it is sent, in the steady
+/// state with `used` of it (0 to 1) holding data. None for a drive whose inside nothing wears.
 ///
 /// # Errors
 /// When its numbers contradict each other.

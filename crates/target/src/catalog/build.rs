@@ -35,7 +35,8 @@ pub enum Past {
 }
 
 impl DriveEntry {
-    /// The drive, a machine without anything below it; at most `queue_depth` requests may be outstanding.
+    /// The drive, a machine without anything below it; at most `queue_depth` requests may be
+    /// outstanding.
     ///
     /// # Errors
     /// When numbers contradict each other, or a setting is nothing to this kind of drive.
@@ -58,7 +59,8 @@ impl DriveEntry {
         })
     }
 
-    /// What the drive erases, or writes anew, at once, bytes; none for a disk that writes wherever it is.
+    /// What the drive erases, or writes anew, at once, bytes; none for a disk that writes wherever
+    /// it is.
     pub fn erase_unit_bytes(&self) -> Option<u64> {
         match self.kind {
             DriveKind::BlockMapped => Some(self.entry.get("unit")),
@@ -101,7 +103,8 @@ impl DriveEntry {
         })
     }
 
-    /// What completed writes the drive's cache holds that a power cut may take, bytes; 0 where none.
+    /// What completed writes the drive's cache holds that a power cut may take, bytes; 0 where
+    /// none.
     pub fn volatile_bytes(&self, settings: &DriveSettings) -> u64 {
         if self.write_cache(settings) == WriteCaching::Off {
             return 0;
@@ -349,7 +352,8 @@ impl HostEntry {
     }
 }
 
-/// Whether the way over all tracks, in the model's phases (60e9 a revolution), fits into 63 bits: 100 TB at 100 MB/s do.
+/// Whether the way over all tracks, in the model's phases (60e9 a revolution), fits into 63 bits:
+/// 100 TB at 100 MB/s do.
 fn tracks_can_be_counted(params: &DiskParams) -> bool {
     const REVOLUTION: u128 = 60_000_000_000;
     let [rpm, surfaces, zones] = [params.rpm, params.surfaces, params.zones].map(u128::from);

@@ -138,7 +138,8 @@ impl PriceDate {
         parts.next().is_none().then_some(Self { year, month, day })
     }
 
-    /// Whole months from here to `today`; a year is taken at its end, and what lies ahead is 0 months old.
+    /// Whole months from here to `today`; a year is taken at its end, and what lies ahead is 0
+    /// months old.
     pub fn months_until(self, today: Self) -> u32 {
         let count = |date: Self| u32::from(date.year) * 12 + u32::from(date.month.unwrap_or(12));
         count(today).saturating_sub(count(self))
@@ -292,7 +293,8 @@ impl Entry {
         &self.text
     }
 
-    /// Gives a parameter another value in its own unit, here and in the file's text; comments and layout stay.
+    /// Gives a parameter another value in its own unit, here and in the file's text; comments and
+    /// layout stay.
     ///
     /// # Errors
     /// When there is no such number.

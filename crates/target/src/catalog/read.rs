@@ -1,4 +1,5 @@
-//! From a file's tables to an entry: every value checked against the schema, with the place of whatever is wrong.
+//! From a file's tables to an entry: every value checked against the schema, with the place of
+//! whatever is wrong.
 
 use super::{
     entry::{DataSheet, Entry, FITTED_MAX, Origin, Parameter, Price, PriceDate, Reality, Value},

@@ -1,5 +1,5 @@
-//! Which parameters a drive of each kind has: name, dimension, range, meaning. The one list that files are read by,
-//! that `drivelab drives` explains and that `docs/catalog-format.md` is held to.
+//! Which parameters a drive of each kind has: name, dimension, range, meaning. The one list that
+//! files are read by, that `drivelab drives` explains and that `docs/catalog-format.md` is held to.
 
 use super::unit::Dimension;
 use std::ops::RangeInclusive;

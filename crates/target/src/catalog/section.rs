@@ -1,5 +1,5 @@
-//! Reading a catalog file strictly: every key is asked for by name, and what nobody asked for is refused, each
-//! with file, line and key.
+//! Reading a catalog file strictly: every key is asked for by name, and what nobody asked for is
+//! refused, each with file, line and key.
 
 use lab::names::did_you_mean;
 use std::{cell::RefCell, ops::Range};

@@ -116,7 +116,8 @@ fn too_many_fitted_numbers_and_contradictions_are_refused() {
     assert!(refusal.to_string().contains("in this order"), "{refusal}");
 }
 
-/// A fuzzed file asked for 10^9 GB, and the model for 4 TB of memory; another had a write buffer of 10^15 B.
+/// A fuzzed file asked for 10^9 GB, and the model for 4 TB of memory; another had a write buffer of
+/// 10^15 B.
 #[test]
 fn every_number_at_either_end_of_its_range_is_built_or_refused_in_a_sentence() {
     for capacity in ["1e9", "0.0001", "1e300"] {

@@ -27,8 +27,8 @@ pub use model::Loss;
 use model::VolatileCache;
 use std::{fs::File, path::Path};
 
-/// Requests that may be outstanding at a real drive: what a client of one connection may have under way, and as many
-/// again for others.
+/// Requests that may be outstanding at a real drive: what a client of one connection may have under
+/// way, and as many again for others.
 const QUEUE_DEPTH: u32 = 256;
 /// The longest request to a real drive.
 const TRANSFER_BYTES_MAX: u32 = 1 << 20;
@@ -40,8 +40,8 @@ pub struct Wishes {
     pub sharing: Sharing,
     /// To have what is there changed.
     pub consent: Consent,
-    /// Keeps what no flush covered in memory, so that killing the process is a power cut; what goes down early is
-    /// drawn from this seed.
+    /// Keeps what no flush covered in memory, so that killing the process is a power cut; what goes
+    /// down early is drawn from this seed.
     pub volatile_cache: Option<u64>,
     /// Whether [`power_cycle`] may be called.
     pub power: Cuttable,
@@ -183,8 +183,8 @@ impl ServedEngine {
         }
     }
 
-    /// Stops it in order, when everything is flushed and nothing is under way: a managed volume has nothing to recover
-    /// then.
+    /// Stops it in order, when everything is flushed and nothing is under way: a managed volume has
+    /// nothing to recover then.
     ///
     /// # Errors
     /// The drive's; nothing is lost that a flush covered.
@@ -251,8 +251,8 @@ pub fn serve(text: &TargetText, wishes: &Wishes, clock: Clock) -> Result<Served,
     }
 }
 
-/// Cuts the power of a modelled target that is served and switches it on again: its drives start anew, on what their media hold.
-/// `seed` draws what stays of what the write caches held.
+/// Cuts the power of a modelled target that is served and switches it on again: its drives start
+/// anew, on what their media hold. `seed` draws what stays of what the write caches held.
 ///
 /// # Errors
 /// A managed volume on the drives that cannot be recovered.

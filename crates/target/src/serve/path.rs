@@ -186,7 +186,8 @@ fn access(sharing: Sharing) -> Access {
     }
 }
 
-/// What transfers must be multiples of; 1 through the page cache, and where the file's size is no such multiple.
+/// What transfers must be multiples of; 1 through the page cache, and where the file's size is no
+/// such multiple.
 fn block_bytes(file: &File, caching: Caching, bytes: u64) -> u32 {
     let alignment = raw::direct_alignment(file).ok().flatten();
     let aligned = alignment.map_or(SECTOR_BYTES, |alignment| alignment.offset_bytes);

@@ -42,9 +42,9 @@ impl Bench {
         Self(Rc::new(RefCell::new(Rig::new(drives, media))))
     }
 
-    /// The power of all drives goes: what their media hold then, and what was lost. Of what no flush covered `seed` draws for
-    /// each write, as likely one as the other, whether it is lost, torn or there: what is said to be durable and is not does not
-    /// get away by luck.
+    /// The power of all drives goes: what their media hold then, and what was lost. Of what no
+    /// flush covered `seed` draws for each write, as likely one as the other, whether it is lost,
+    /// torn or there: what is said to be durable and is not does not get away by luck.
     ///
     /// # Panics
     /// While there is a stack above.
@@ -86,8 +86,8 @@ fn medium(drive: &Attached, cache: WriteCache) -> Media {
     Media::new(capacity_bytes, sector_bytes, Contents::Bytes).with_cache(cache)
 }
 
-/// Whether a power cut may take a completed write from `stack`: out of a drive's write cache, or out of what a managed
-/// volume gathers.
+/// Whether a power cut may take a completed write from `stack`: out of a drive's write cache, or
+/// out of what a managed volume gathers.
 ///
 /// # Errors
 /// One sentence, when the stack cannot be built.

@@ -15,11 +15,11 @@ use flash::{
 use model::Level;
 use record::{Flag, ManagedFlash, Warning};
 
-/// Spare of a volume that names none, in thousandths: that of drives sold for servers, where even uniform random
-/// writes cost no more than a copied block for each written one.
+/// Spare of a volume that names none, in thousandths: that of drives sold for servers, where even
+/// uniform random writes cost no more than a copied block for each written one.
 pub const SPARE_PER_MILLE: u32 = 280;
-/// What a request takes that the volume answers from memory, ns: 4 KiB copied and their checksum computed, at some
-/// 10 GB/s each, and the map.
+/// What a request takes that the volume answers from memory, ns: 4 KiB copied and their checksum
+/// computed, at some 10 GB/s each, and the map.
 const ANSWER_NS: u64 = 1_000;
 /// An erase unit so large that fewer fit onto the drive is not kept to.
 const UNITS_MIN: u64 = 256;
@@ -99,8 +99,9 @@ pub(super) fn resolve_flash(
     Ok(resolved)
 }
 
-/// No ring where each small write is a merge: a record is one in two members, and filling up the stripe in line is
-/// nearly twice as fast (docs/flash.md). A seek makes no difference, and elsewhere the ring is faster.
+/// No ring where each small write is a merge: a record is one in two members, and filling up the
+/// stripe in line is nearly twice as fast (docs/flash.md). A seek makes no difference, and
+/// elsewhere the ring is faster.
 fn ring_bytes(drives: &[ResolvedDrive<'_>]) -> Option<u64> {
     let merges = |drive: &ResolvedDrive<'_>| drive.entry.kind == DriveKind::BlockMapped;
     drives.iter().any(merges).then_some(0)
@@ -256,7 +257,8 @@ pub(crate) fn standing(volume: &Volume) -> Option<ManagedFlash> {
     })
 }
 
-/// A flag where reads of the first `span_bytes` would find blocks that nobody wrote: those are answered from the map.
+/// A flag where reads of the first `span_bytes` would find blocks that nobody wrote: those are
+/// answered from the map.
 pub(crate) fn unmapped(volume: &Volume, span_bytes: u64) -> Option<Warning> {
     /// As for drives: what the flag's meaning says.
     const SHARE_MAX: f64 = 0.05;

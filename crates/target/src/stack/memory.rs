@@ -1,13 +1,14 @@
-//! What a stack's drives keep in memory: more than the machine has is refused in a sentence, not found out by a
-//! kernel that kills.
+//! What a stack's drives keep in memory: more than the machine has is refused in a sentence, not
+//! found out by a kernel that kills.
 
 use super::{resolve::resolve, text::BadStack, text::Stack};
 use crate::catalog::{Catalog, DriveKind};
 use block::display_bytes;
 use model::flash::page_mapped::State;
 
-/// Memory for a GiB of flash that holds data: 4 bytes a page of 4 KiB from the address to the page and 4 back, a bit
-/// for its validity, and what its blocks count, with some room. `cargo xtask bench` measures 2.1 to 2.3 MiB.
+/// Memory for a GiB of flash that holds data: 4 bytes a page of 4 KiB from the address to the page
+/// and 4 back, a bit for its validity, and what its blocks count, with some room.
+/// `cargo xtask bench` measures 2.1 to 2.3 MiB.
 const BYTES_PER_GIB: u128 = 5 << 19;
 
 /// What the page-mapped drives of a stack hold; other kinds need next to nothing.
@@ -43,7 +44,8 @@ impl Flash {
     /// The memory that its full drives take.
     ///
     /// # Errors
-    /// One sentence, when it is more than three quarters of `memory_bytes`: the rest of the machine wants to live.
+    /// One sentence, when it is more than three quarters of `memory_bytes`: the rest of the machine
+    /// wants to live.
     pub fn check_planted(&self, stack: &Stack, memory_bytes: u64) -> Result<(), BadStack> {
         let cure = "take fewer or smaller drives, or leave `state=steady` out";
         check(stack, "full drives", self.planted_bytes, memory_bytes, cure)

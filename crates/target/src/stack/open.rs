@@ -1,7 +1,8 @@
-//! Machines on a virtual clock: drives in a bank, a port over them, then an array, a managed volume, a file system.
+//! Machines on a virtual clock: drives in a bank, a port over them, then an array, a managed
+//! volume, a file system.
 //!
-//! Served drives have media, and their power can be cut: the whole stack above forgets what it was about, the media keep what
-//! they must, and the same stack is opened on them again.
+//! Served drives have media, and their power can be cut: the whole stack above forgets what it was
+//! about, the media keep what they must, and the same stack is opened on them again.
 
 use super::{
     bench::{Bench, Power},
@@ -23,7 +24,8 @@ use model::{
 
 /// Requests that a stack takes at a time, at least.
 pub const QUEUE_DEPTH: u32 = 1024;
-/// Enough for any array: with the smallest chunk its longest request makes some 2,000 commands for a member.
+/// Enough for any array: with the smallest chunk its longest request makes some 2,000 commands for
+/// a member.
 const MEMBER_DEPTH: u32 = 8192;
 /// What a member's queue never exceeds: arrays of small chunks take fewer requests at a time.
 const MEMBER_DEPTH_MAX: u32 = 65_536;
@@ -33,7 +35,8 @@ const MEMBER_DEPTH_MAX: u32 = 65_536;
 pub enum Purpose {
     /// To be measured: in virtual time, and nothing is kept.
     Measured,
-    /// To be served: answers come when the drives would give them, by this clock, and bytes are kept in memory.
+    /// To be served: answers come when the drives would give them, by this clock, and bytes are
+    /// kept in memory.
     Served(Clock, Power),
 }
 
@@ -63,8 +66,8 @@ enum Reach {
     Served(Bench),
 }
 
-/// What lies on top. A file system is kept in reach: files are opened and cut, and its cache is dropped, beside the
-/// requests.
+/// What lies on top. A file system is kept in reach: files are opened and cut, and its cache is
+/// dropped, beside the requests.
 pub enum Top {
     /// A drive, an array or a managed volume.
     Volume(Below),
@@ -139,7 +142,8 @@ impl Opened {
         self.engine.geometry(Drive(0))
     }
 
-    /// The file system on top, if there is one: how files are opened, cut, and dropped from its cache.
+    /// The file system on top, if there is one: how files are opened, cut, and dropped from its
+    /// cache.
     pub fn file_system(&mut self) -> Option<&mut FileSystem> {
         match &mut self.engine.engine {
             Top::Files(stack) => Some(&mut stack.machine),
@@ -147,8 +151,8 @@ impl Opened {
         }
     }
 
-    /// The power of a served stack goes: whatever it was about is forgotten. Gives what the drives' media hold then, as `seed`
-    /// draws it, and what was lost.
+    /// The power of a served stack goes: whatever it was about is forgotten. Gives what the drives'
+    /// media hold then, as `seed` draws it, and what was lost.
     ///
     /// # Panics
     /// Of a stack that is measured.

@@ -1,4 +1,5 @@
-//! Names and settings become what they stand for; everything that cannot be built is refused here, in a sentence.
+//! Names and settings become what they stand for; everything that cannot be built is refused here,
+//! in a sentence.
 
 use super::{
     managed::{ResolvedFlash, resolve_flash},
@@ -53,7 +54,8 @@ pub(super) struct ResolvedArray<'c> {
     pub rebuild: Option<Rebuild>,
 }
 
-/// Whether every drive's write cache is off. The block layer sends no FLUSH to a drive that says it has none.
+/// Whether every drive's write cache is off. The block layer sends no FLUSH to a drive that says it
+/// has none.
 pub(super) fn write_through(drives: &[ResolvedDrive<'_>]) -> bool {
     drives.iter().all(|drive| drive.entry.write_cache(&drive.settings) == WriteCaching::Off)
 }
@@ -391,8 +393,8 @@ fn resolve_array<'c>(
     })
 }
 
-/// What an array's host costs is fitted on EasyCo's host of 2007 alone. Drives that came with a kernel from 3.0
-/// on, and those of no study, would be held back by it.
+/// What an array's host costs is fitted on EasyCo's host of 2007 alone. Drives that came with a
+/// kernel from 3.0 on, and those of no study, would be held back by it.
 fn default_driver(drives: &[ResolvedDrive<'_>]) -> &'static str {
     let is_later = |drive: &ResolvedDrive<'_>| {
         let generic = drive.entry.entry.reality == Reality::Generic;
@@ -401,8 +403,8 @@ fn default_driver(drives: &[ResolvedDrive<'_>]) -> &'static str {
     if drives.iter().any(is_later) { PRESENT_DRIVER } else { PERIOD_DRIVER }
 }
 
-/// `rebuild=on`, at md's default pace (`sync_speed_max`, `sync_speed_min`), or `rebuild=50MB`, bytes a second while
-/// nobody asks for anything.
+/// `rebuild=on`, at md's default pace (`sync_speed_max`, `sync_speed_min`), or `rebuild=50MB`,
+/// bytes a second while nobody asks for anything.
 fn rebuild(settings: &Settings<'_>, is_degraded: bool) -> Result<Option<Rebuild>, BadStack> {
     const IDLE_BYTES_PER_S: u64 = 200_000 << 10;
     const BUSY_BYTES_PER_S: u64 = 1_000 << 10;

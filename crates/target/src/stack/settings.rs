@@ -1,5 +1,5 @@
-//! Settings of a drive or a layer, each asked for by its key; what nobody asked for is refused with the keys
-//! there are.
+//! Settings of a drive or a layer, each asked for by its key; what nobody asked for is refused with
+//! the keys there are.
 
 use super::text::{BadStack, Part};
 use block::parse_bytes;

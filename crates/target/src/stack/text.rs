@@ -5,7 +5,8 @@
 //!   |count  |settings          |member         |layer |settings
 //! ```
 //!
-//! This knows the grammar and no name: which drives and layers there are is found out by [`super::open`].
+//! This knows the grammar and no name: which drives and layers there are is found out by
+//! [`super::open`].
 
 use std::{fmt, str::FromStr};
 

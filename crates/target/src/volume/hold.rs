@@ -66,7 +66,8 @@ impl HeldLock {
 }
 
 impl HeldDrive {
-    /// Opens `path` past the page cache where its file system allows that, on io_uring where there is one.
+    /// Opens `path` past the page cache where its file system allows that, on io_uring where there
+    /// is one.
     ///
     /// # Errors
     /// A sentence with the cure: not there, in use, a directory, smaller than a block.

@@ -1,4 +1,5 @@
-//! Managed flash volumes in files, on block devices and in memory, as engines that hold what they stand on.
+//! Managed flash volumes in files, on block devices and in memory, as engines that hold what they
+//! stand on.
 //!
 //! ```text
 //!   Site            where a new one may go: the guard's word, what the host says      site.rs
@@ -46,7 +47,8 @@ pub fn settings(is_device: bool) -> Settings {
     }
 }
 
-/// A managed volume that is open, on a drive that nobody else may use meanwhile. Dropping it stops it cleanly.
+/// A managed volume that is open, on a drive that nobody else may use meanwhile. Dropping it stops
+/// it cleanly.
 pub struct ManagedVolume {
     stack: Managed,
     carrier: &'static str,
@@ -56,7 +58,8 @@ pub struct ManagedVolume {
 }
 
 impl ManagedVolume {
-    /// Opens the volume in the file or on the device at `path`: recovers it first where it was not stopped cleanly.
+    /// Opens the volume in the file or on the device at `path`: recovers it first where it was not
+    /// stopped cleanly.
     ///
     /// # Errors
     /// A sentence with the cure: no volume, in use, damaged beyond opening.
@@ -148,7 +151,8 @@ impl ManagedVolume {
         self.carrier
     }
 
-    /// Stops it cleanly: whatever was acknowledged is durable, and the next opening has nothing to recover.
+    /// Stops it cleanly: whatever was acknowledged is durable, and the next opening has nothing to
+    /// recover.
     ///
     /// # Errors
     /// The drive's; then nothing is lost that a flush covered.

@@ -1,4 +1,5 @@
-//! Where a new volume may go: what is there, whether it may be overwritten, and what the host says of it.
+//! Where a new volume may go: what is there, whether it may be overwritten, and what the host says
+//! of it.
 
 use super::hold::{HeldDrive, io_error};
 use crate::did_you_mean;
@@ -14,7 +15,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Where partitions begin, by the habit of all partitioning programs: on any drive's erase blocks or close to them.
+/// Where partitions begin, by the habit of all partitioning programs: on any drive's erase blocks
+/// or close to them.
 const ALIGNMENT_BYTES: u64 = 1 << 20;
 /// So many alignments a drive has at least.
 const ALIGNMENTS_MIN: u64 = 1024;
@@ -247,7 +249,8 @@ fn device(order: &Order, info: &TargetInfo, roots: &Roots) -> Result<Site, Targe
     })
 }
 
-/// md tells its full stripe as the optimal size of a request (Documentation/ABI/stable/sysfs-block).
+/// md tells its full stripe as the optimal size of a request
+/// (Documentation/ABI/stable/sysfs-block).
 fn md_stripe_bytes(kind: &str, file: &File) -> Option<u64> {
     let bytes = u64::from(raw::optimal_io_bytes(file).ok()?);
     let is_stripe = kind.starts_with("md-raid") && bytes > BLOCK_BYTES;

@@ -43,8 +43,8 @@ pub struct Answer {
     pub body: String,
 }
 
-/// With every answer. Nothing is asked of other servers, no other site may frame, read or embed an answer, and no copy stays
-/// on a disk. Drawings colour some of their text by a style attribute.
+/// With every answer. Nothing is asked of other servers, no other site may frame, read or embed an
+/// answer, and no copy stays on a disk. Drawings colour some of their text by a style attribute.
 const ALWAYS: &str = "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; \
 style-src-attr 'unsafe-inline'; img-src data:; connect-src 'self'; form-action 'self'; base-uri 'none'; \
 frame-ancestors 'none'\r\n\

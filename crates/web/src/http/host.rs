@@ -1,8 +1,9 @@
 //! By which names a browser may call this server.
 //!
-//! A page of another site can make a browser look up the site's own name as 127.0.0.1 (DNS rebinding), and would then read
-//! whatever answers there as if it were its own. The browser says which name it used, so names that are not this
-//! server's are refused. A number in place of a name cannot be looked up, and so cannot lie.
+//! A page of another site can make a browser look up the site's own name as 127.0.0.1 (DNS
+//! rebinding), and would then read whatever answers there as if it were its own. The browser says
+//! which name it used, so names that are not this server's are refused. A number in place of a name
+//! cannot be looked up, and so cannot lie.
 
 use std::net::{IpAddr, SocketAddr};
 

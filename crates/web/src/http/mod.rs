@@ -1,4 +1,5 @@
-//! As much of HTTP/1.1 (RFC 9112) as a browser needs to read pages: no body, one request a connection.
+//! As much of HTTP/1.1 (RFC 9112) as a browser needs to read pages: no body, one request a
+//! connection.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod answer;

@@ -1,4 +1,5 @@
-//! The head of a request: read strictly, for whatever a browser would not send is a mistake or an attack.
+//! The head of a request: read strictly, for whatever a browser would not send is a mistake or an
+//! attack.
 
 /// Longest head, in bytes: a search with every field filled takes less than one.
 pub const HEAD_BYTES_MAX: usize = 16 << 10;
@@ -53,7 +54,8 @@ pub enum Refusal {
     Host,
 }
 
-/// How many bytes the head at the front of `bytes` takes, with the empty line that ends it; `None` while it goes on.
+/// How many bytes the head at the front of `bytes` takes, with the empty line that ends it; `None`
+/// while it goes on.
 pub fn head_length(bytes: &[u8]) -> Option<usize> {
     let ends = |at: usize| {
         let rest = &bytes[at..];

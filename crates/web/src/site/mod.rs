@@ -10,8 +10,8 @@
 //!   /devices             the block devices of this machine                     devices
 //! ```
 //!
-//! A run is named by its whole id alone: what `drivelab show` takes besides, such as the path of a file, is not for whoever
-//! can open a connection.
+//! A run is named by its whole id alone: what `drivelab show` takes besides, such as the path of a
+//! file, is not for whoever can open a connection.
 
 pub mod devices;
 mod frame;

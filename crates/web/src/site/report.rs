@@ -1,4 +1,5 @@
-//! Reports of one run and of several, as `drivelab report --html` writes them, with the way back to the list.
+//! Reports of one run and of several, as `drivelab report --html` writes them, with the way back to
+//! the list.
 
 use super::{History, Trouble, frame};
 use crate::http::{Answer, Kind, Request, encoded};

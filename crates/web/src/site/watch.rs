@@ -1,4 +1,5 @@
-//! A run in progress: its cells as they come. The page asks again every second, and is told only what changed.
+//! A run in progress: its cells as they come. The page asks again every second, and is told only
+//! what changed.
 
 use super::{Trouble, frame};
 use crate::http::{Answer, Kind, encoded};

@@ -1,5 +1,5 @@
-//! A database on a disk of `serve --ublk`: what it was told is kept is kept, whatever happens to the
-//! server or to the machine.
+//! A database on a disk of `serve --ublk`: what it was told is kept is kept, whatever happens to
+//! the server or to the machine.
 
 use crate::guest::{
     kernel::Kernel,

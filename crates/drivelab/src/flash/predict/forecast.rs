@@ -25,8 +25,8 @@ pub struct Forecast {
     pub points: Vec<Point>,
     ground: Ground,
     wishes: Wishes,
-    /// The one volume that is spoken of, where its spare was chosen: then each point is that volume so full. Else each
-    /// point is a full volume of that size.
+    /// The one volume that is spoken of, where its spare was chosen: then each point is that volume
+    /// so full. Else each point is a full volume of that size.
     chosen: Option<Layout>,
     fullest: f64,
     write_over_read: f64,
@@ -124,8 +124,8 @@ impl Forecast {
         point(&layout, blocks.min(layout.mapped_max.into()), self.write_over_read)
     }
 
-    /// Blocks that the log takes for each that the host writes, copies, headers and pages of the map counted, at a share of
-    /// the drive.
+    /// Blocks that the log takes for each that the host writes, copies, headers and pages of the
+    /// map counted, at a share of the drive.
     pub fn log_per_host_byte(&self, live: f64) -> f64 {
         let live = live.clamp(0.001, self.fullest);
         let layout = self.layout(live).expect("a volume with more spare than the fullest can be");
@@ -143,7 +143,8 @@ impl Forecast {
         self.fullest
     }
 
-    /// The fill beyond which a bare drive writes faster: `None` where that never is, 0 where it always is.
+    /// The fill beyond which a bare drive writes faster: `None` where that never is, 0 where it
+    /// always is.
     pub fn break_even(&self, rates: &Rates) -> Option<f64> {
         let helps =
             |live| rates.managed_writes_per_s(self.at(live).efficiency) > rates.random_writes_per_s;

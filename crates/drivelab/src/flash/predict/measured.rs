@@ -16,8 +16,8 @@ use target::{
 
 /// Shares of the drive that are mapped, in thousandths, where none was named.
 const FILLS: [u32; 3] = [250, 500, 720];
-/// So much of the drive is enough: what counts are shares. On much less, checkpoints come so often that what a drive
-/// takes to go there and back counts.
+/// So much of the drive is enough: what counts are shares. On much less, checkpoints come so often
+/// that what a drive takes to go there and back counts.
 const PART: &str = "8G";
 /// How often the mapped blocks are overwritten, and after how many of these times counting begins.
 const ROUNDS: (u64, u64) = (10, 8);

@@ -45,7 +45,8 @@ impl Rates {
         efficiency * self.write_bytes_per_s / BLOCK_BYTES as f64
     }
 
-    /// Operations a second of a mix: reads go as fast as without the layer, and the drive does one thing at a time.
+    /// Operations a second of a mix: reads go as fast as without the layer, and the drive does one
+    /// thing at a time.
     pub fn mixed(&self, writes_per_s: f64, write_share: f64) -> f64 {
         1.0 / (write_share / writes_per_s + (1.0 - write_share) / self.random_reads_per_s)
     }
@@ -107,8 +108,8 @@ pub fn read(offset: u64, bytes: u64) -> Command {
     Command::Read { at: Extent { offset, bytes: bytes as u32 }, into: Payload::None }
 }
 
-/// Completions a second of virtual time, over as many operations or until enough time has passed; what is cached at
-/// the end is flushed and counts.
+/// Completions a second of virtual time, over as many operations or until enough time has passed;
+/// what is cached at the end is flushed and counts.
 fn per_second(
     engine: &mut impl Engine,
     operations: u64,
@@ -120,7 +121,8 @@ fn per_second(
     done as f64 * 1e9 / engine.now().since(start).max(1) as f64
 }
 
-/// Keeps operations in flight until so many were issued or the time has come, and waits for all; how many completed.
+/// Keeps operations in flight until so many were issued or the time has come, and waits for all;
+/// how many completed.
 ///
 /// # Panics
 /// When one fails: a model's drive does not.

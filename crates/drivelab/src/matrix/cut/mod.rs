@@ -1,4 +1,5 @@
-//! The power of modelled drives is cut under a configuration, and its class is held against what is left.
+//! The power of modelled drives is cut under a configuration, and its class is held against what is
+//! left.
 //!
 //! ```text
 //!   drivelab serve --power-cut, nbdfuse, losetup, mkfs, mount
@@ -35,7 +36,8 @@ use trial::Trial;
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Cuts the power under `configuration`. `base` is a directory of this run's own; all choices come from `seed`.
+/// Cuts the power under `configuration`. `base` is a directory of this run's own; all choices come
+/// from `seed`.
 pub fn check(
     ledger: &mut Ledger,
     ground: &Ground,
@@ -118,7 +120,8 @@ fn cut(
     Ok(PowerCut { flushed, intact, foreign, file_system, lost_sectors })
 }
 
-/// Mounts what is left, reads what was written, and lets the checker see what the journal made of it.
+/// Mounts what is left, reads what was written, and lets the checker see what the journal made of
+/// it.
 fn look(
     ledger: &mut Ledger,
     trial: &Trial,
@@ -147,7 +150,8 @@ fn look(
     Ok((found, file_system))
 }
 
-/// Until what was handed on has reached the drive's cache, where it can be lost; a drive that takes longer has it under way.
+/// Until what was handed on has reached the drive's cache, where it can be lost; a drive that takes
+/// longer has it under way.
 fn wait_until_idle(device: &Path) {
     let name = device.file_name().unwrap_or_default();
     let inflight = Roots::default().sys.join("block").join(name).join("inflight");

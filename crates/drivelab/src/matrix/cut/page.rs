@@ -16,7 +16,8 @@ pub fn class(configuration: &Configuration, machine: Machine, cut: Option<&Cut>)
     }
 }
 
-/// One row a configuration whose power was cut, and a warning for each that is worse than was predicted.
+/// One row a configuration whose power was cut, and a warning for each that is worse than was
+/// predicted.
 pub fn blocks(
     configurations: &[Configuration],
     machines: &[Machine],

@@ -187,7 +187,8 @@ impl Written {
     }
 }
 
-/// Lets Linux write to the drive what is dirty, and waits for nothing: dropping pages begins so (mm/fadvise.c).
+/// Lets Linux write to the drive what is dirty, and waits for nothing: dropping pages begins so
+/// (mm/fadvise.c).
 fn hand_on(file: &File) -> std::io::Result<()> {
     Ok(rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed)?)
 }

@@ -1,4 +1,5 @@
-//! A page in a browser, as its reader has it: headless Chromium, driven through its DevTools protocol.
+//! A page in a browser, as its reader has it: headless Chromium, driven through its DevTools
+//! protocol.
 //!
 //! `DRIVELAB_PICTURES=DIR` keeps a picture of each page that [`reads`] goes through, for eyes.
 
@@ -65,7 +66,8 @@ impl Browser {
         self.open(&format!("file://{}", path.display()));
     }
 
-    /// What a JavaScript expression comes to in the page; a promise is waited for, an exception fails the test.
+    /// What a JavaScript expression comes to in the page; a promise is waited for, an exception
+    /// fails the test.
     pub fn value(&mut self, expression: &str) -> Value {
         let asked =
             json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
@@ -204,7 +206,8 @@ impl Browser {
         fs::write(path, decoded(&answer["data"])).expect("a print is written");
     }
 
-    /// What stands in the console the page was opened: messages of scripts, exceptions, refusals of the policy.
+    /// What stands in the console the page was opened: messages of scripts, exceptions, refusals of
+    /// the policy.
     pub fn complaints(&mut self) -> &[String] {
         self.listen();
         &self.complaints

@@ -123,7 +123,8 @@ impl Drop for LoopDevice {
     }
 }
 
-/// A mount on a directory of its own, undone on drop. Declare it after the device that it stands on.
+/// A mount on a directory of its own, undone on drop. Declare it after the device that it stands
+/// on.
 pub struct Mounted {
     place: TempDir,
 }

@@ -1,4 +1,5 @@
-//! A place to run the real binary in as a user would, and devices that are gone again whatever happens.
+//! A place to run the real binary in as a user would, and devices that are gone again whatever
+//! happens.
 #![allow(dead_code, unused_imports)] // Each test file uses its own part.
 
 pub mod browser;
@@ -82,7 +83,8 @@ pub fn skip(needs: &str) {
     eprintln!("skipped: needs {needs}");
 }
 
-/// Whether there are root, loop devices and the programs of ext4 and XFS; else says that the test is skipped.
+/// Whether there are root, loop devices and the programs of ext4 and XFS; else says that the test
+/// is skipped.
 pub fn can_make_file_systems() -> bool {
     let is_root = fs::metadata("/proc/self")
         .is_ok_and(|meta| std::os::unix::fs::MetadataExt::uid(&meta) == 0);
@@ -107,7 +109,8 @@ macro_rules! need {
     };
 }
 
-/// A directory of its own with a store, method files and a directory `area` to measure; gone on drop.
+/// A directory of its own with a store, method files and a directory `area` to measure; gone on
+/// drop.
 pub struct Bench {
     top: TempDir,
 }
@@ -154,7 +157,8 @@ impl Bench {
         Call::new(words, self.top.path())
     }
 
-    /// A quick run of the small method: `drivelab run WORDS... --method small.toml --max-time 0.6s`.
+    /// A quick run of the small method:
+    /// `drivelab run WORDS... --method small.toml --max-time 0.6s`.
     pub fn small_run(&self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Call {
         let method = self.path("small.toml");
         self.drivelab(["run"]).and(words).and(["--max-time", "0.6s", "--method"]).and([method])
@@ -177,7 +181,8 @@ impl Bench {
     }
 }
 
-/// A bench of somebody who is not root, and the way to be him. What root makes in it stays root's, until
+/// A bench of somebody who is not root, and the way to be him. What root makes in it stays root's,
+/// until
 /// [`Nobody::gets_it_all`].
 pub struct Nobody {
     pub bench: Bench,

@@ -1,4 +1,5 @@
-//! A server of the real binary, the clients of others, and everything they attach: undone whatever happens.
+//! A server of the real binary, the clients of others, and everything they attach: undone whatever
+//! happens.
 
 use super::{Bench, Living, Outcome, system};
 use std::{
@@ -119,7 +120,8 @@ pub fn good(program: &str, arguments: &[&str]) -> String {
     said
 }
 
-/// qemu-io, a command each; it says `failed` and ends well all the same. Without its cache mode every write is forced.
+/// qemu-io, a command each; it says `failed` and ends well all the same. Without its cache mode
+/// every write is forced.
 pub fn qemu_io(uri: &str, commands: &[&str]) {
     let mut arguments = vec!["-t", "writeback", "-f", "raw", uri];
     commands.iter().for_each(|command| arguments.extend(["-c", command]));

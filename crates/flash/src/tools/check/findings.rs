@@ -20,8 +20,8 @@ pub enum Severity {
     Lost,
 }
 
-/// One thing that is not as it should be. Blocks are of 4,096 B and counted from the volume's start, offsets
-/// are the drive's.
+/// One thing that is not as it should be. Blocks are of 4,096 B and counted from the volume's
+/// start, offsets are the drive's.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Finding {
     /// The volume cannot be opened at all.
@@ -52,7 +52,8 @@ pub enum Finding {
         /// Which.
         blocks: Range<u32>,
     },
-    /// Chunks or records are missing, and nothing younger speaks of these blocks: they may have been in them.
+    /// Chunks or records are missing, and nothing younger speaks of these blocks: they may have
+    /// been in them.
     MayBeOlder {
         /// Which.
         blocks: Range<u32>,

@@ -1,5 +1,6 @@
-//! Everything that is alive, held against everything that speaks of it: superblocks, root, map, segment table,
-//! chunk headers, checksums. Writes nothing; what a tail would roll forward is rolled forward in memory.
+//! Everything that is alive, held against everything that speaks of it: superblocks, root, map,
+//! segment table, chunk headers, checksums. Writes nothing; what a tail would roll forward is
+//! rolled forward in memory.
 
 mod findings;
 mod segments;
@@ -108,7 +109,8 @@ impl CheckReport {
     }
 }
 
-/// Reads everything that is alive and lists the first `findings_max` things that are not as they should be.
+/// Reads everything that is alive and lists the first `findings_max` things that are not as they
+/// should be.
 ///
 /// # Errors
 /// [`ToolError`] where there is nothing to be checked: no volume, one of a newer version, a drive that is

@@ -1,5 +1,6 @@
-//! Segments with live blocks, read from their first block to their last: chunk after chunk, header against map
-//! and data against checksum. What no header speaks of is read once more and held against the map alone.
+//! Segments with live blocks, read from their first block to their last: chunk after chunk, header
+//! against map and data against checksum. What no header speaks of is read once more and held
+//! against the map alone.
 
 use super::{BLOCK, CheckReport, Finding, places};
 use crate::{

@@ -1,4 +1,5 @@
-//! What is left of a damaged volume, copied to where it is safe. The drive that it comes from is never written.
+//! What is left of a damaged volume, copied to where it is safe. The drive that it comes from is
+//! never written.
 //!
 //! ```text
 //!   survey    every block of the drive: superblocks, roots, chunks       survey.rs
@@ -6,11 +7,12 @@
 //!   copy out  every block that fits its checksum; else an older version  copy.rs
 //! ```
 //!
-//! What cannot be known: without a root, and without the page that mapped it, a block that was trimmed long ago may
-//! come back, because the chunk that said so may have been overwritten; such blocks are *doubtful*. Where a
-//! chunk is missing whose number must have been given, nobody knows which blocks were written in it: they come out
-//! as they were before, and every block that nothing younger speaks of is doubtful. Chunks that two epochs gave the same number are
-//! told apart by where the later epoch's others begin; if none of those is left, the stale tail counts.
+//! What cannot be known: without a root, and without the page that mapped it, a block that was
+//! trimmed long ago may come back, because the chunk that said so may have been overwritten; such
+//! blocks are *doubtful*. Where a chunk is missing whose number must have been given, nobody knows
+//! which blocks were written in it: they come out as they were before, and every block that nothing
+//! younger speaks of is doubtful. Chunks that two epochs gave the same number are told apart by
+//! where the later epoch's others begin; if none of those is left, the stale tail counts.
 
 mod copy;
 mod pages;
@@ -74,7 +76,8 @@ pub struct RescueReport {
     pub chunks_cut: u64,
     /// Numbers of chunks that must have been written and are nowhere.
     pub chunks_missing: u64,
-    /// Records of the synchronous ring that were flushed, that no chunk holds, and that are nowhere.
+    /// Records of the synchronous ring that were flushed, that no chunk holds, and that are
+    /// nowhere.
     pub records_missing: u64,
     /// Pages of the map that were meant and are damaged.
     pub pages_damaged: u64,
@@ -82,8 +85,9 @@ pub struct RescueReport {
     pub bytes_unreadable: u64,
     /// Blocks that were copied out and are what was written last, as far as can be known.
     pub recovered: Vec<Range<u32>>,
-    /// Blocks that may be older than what was written last, or trimmed since. All were copied out but those that are
-    /// not mapped: of these a version lies behind the end of the log, or the page that said so is damaged.
+    /// Blocks that may be older than what was written last, or trimmed since. All were copied out
+    /// but those that are not mapped: of these a version lies behind the end of the log, or the
+    /// page that said so is damaged.
     pub doubtful: Vec<Range<u32>>,
     /// Blocks that were mapped and of which no version can be read.
     pub lost: Vec<Range<u32>>,
@@ -199,8 +203,8 @@ pub fn survey(
 }
 
 impl Survey {
-    /// The volume's size, as the superblock, the plan, the root or the highest block written say: how large the
-    /// destination must be, or may become.
+    /// The volume's size, as the superblock, the plan, the root or the highest block written say:
+    /// how large the destination must be, or may become.
     pub fn exported_bytes(&self) -> u64 {
         self.exported_bytes
     }
@@ -215,8 +219,9 @@ impl Survey {
         &self.report
     }
 
-    /// Reads every mapped block, gives what fits its checksum to `destination` with its offset in the volume, and
-    /// tries older versions of what does not. What is not mapped is not given: the destination starts empty.
+    /// Reads every mapped block, gives what fits its checksum to `destination` with its offset in
+    /// the volume, and tries older versions of what does not. What is not mapped is not given: the
+    /// destination starts empty.
     ///
     /// # Errors
     /// Whatever `destination` returns, as [`ToolError::Io`].

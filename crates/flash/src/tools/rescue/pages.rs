@@ -1,7 +1,9 @@
-//! What the map's own pages still tell: those that the newest root means, or the newest that lie about.
+//! What the map's own pages still tell: those that the newest root means, or the newest that lie
+//! about.
 //!
-//! A page in a chunk of number s was copied after the meta stream's chunk before it was closed, with number m. So it
-//! knows everything up to m, nothing that came after s, and of what lies between it may know a part.
+//! A page in a chunk of number s was copied after the meta stream's chunk before it was closed,
+//! with number m. So it knows everything up to m, nothing that came after s, and of what lies
+//! between it may know a part.
 
 use super::{
     rebuild::{Counted, headers},

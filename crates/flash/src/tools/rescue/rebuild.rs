@@ -1,5 +1,5 @@
-//! The newest map that can be put together: pages where there are any, then the log over them, in the order of its
-//! numbers and by the same rules as at every opening.
+//! The newest map that can be put together: pages where there are any, then the log over them, in
+//! the order of its numbers and by the same rules as at every opening.
 
 use super::{
     Basis, Plan,
@@ -51,7 +51,8 @@ pub(super) struct Rebuilt {
     pub map: Map,
     pub basis: Basis,
     pub counted: Counted,
-    /// Blocks whose newest version may not be what the map says; of those that are not mapped, that there is one.
+    /// Blocks whose newest version may not be what the map says; of those that are not mapped, that
+    /// there is one.
     pub doubtful: Bits,
     /// Blocks of which no checksum is known.
     pub unverified: Bits,
@@ -202,7 +203,8 @@ impl Rebuilt {
             device_blocks,
             &mut |block, location, crc| {
                 if block < *blocks {
-                    // What was beyond the end of a drive that was cut short is lost, and not unmapped.
+                    // What was beyond the end of a drive that was cut short is lost, and not
+                    // unmapped.
                     let location = if location < device_blocks { location } else { LOST };
                     map.set(block, location, crc.unwrap_or(0));
                     if crc.is_none() && location != LOST {
@@ -290,9 +292,9 @@ impl Rebuilt {
         self.map.set(block, if lost { LOST } else { location }, entry.crc);
     }
 
-    /// Whether something younger may be gone that an entry, which applies to `meant`, does not know of. A write knows all.
-    /// A copy only knows what came before the last chunk of its stream: it is as sure as its source is, unless nothing
-    /// that is younger can be gone.
+    /// Whether something younger may be gone that an entry, which applies to `meant`, does not know
+    /// of. A write knows all. A copy only knows what came before the last chunk of its stream: it
+    /// is as sure as its source is, unless nothing that is younger can be gone.
     fn is_doubtful(&self, entry: &Entry, at: At, meant: u32) -> bool {
         let gapless_from = self.counted.gapless_from;
         let known = self.versions.get(&(entry.block / self.page_entries));
@@ -319,9 +321,9 @@ impl Rebuilt {
         }
     }
 
-    /// Whether the source of a copy was overwritten since, and nothing is known that came after the copy. When it
-    /// was appended, the map pointed to the source: so a write or trim that is younger got its number after
-    /// the chunk before, in the copy's own stream.
+    /// Whether the source of a copy was overwritten since, and nothing is known that came after the
+    /// copy. When it was appended, the map pointed to the source: so a write or trim that is
+    /// younger got its number after the chunk before, in the copy's own stream.
     fn is_orphan(&self, entry: &Entry, at: At, meant: u32) -> bool {
         let source_is_there = self.seq_of(entry.argument).is_some_and(|seq| seq < at.seq);
         let younger = self.seq_of(meant).is_some_and(|seq| seq > at.before);
@@ -379,9 +381,9 @@ impl Rebuilt {
         (location < first + blocks).then_some(seq)
     }
 
-    /// Without a page, an old version may have been trimmed by a chunk that is gone, and what no chunk speaks of may
-    /// have been in one that is. And where a page points into a chunk that does not say so, another block has the
-    /// place by now.
+    /// Without a page, an old version may have been trimmed by a chunk that is gone, and what no
+    /// chunk speaks of may have been in one that is. And where a page points into a chunk that does
+    /// not say so, another block has the place by now.
     fn judge(&mut self) {
         let from = self.counted.gapless_from;
         let mut gone = Vec::new();
@@ -406,8 +408,9 @@ impl Rebuilt {
 }
 
 impl Rebuilt {
-    /// Nobody knows which blocks were written or trimmed in chunks and records that are gone. Sure are only those that
-    /// something younger speaks of: all others may have been in them, whether they are mapped or not.
+    /// Nobody knows which blocks were written or trimmed in chunks and records that are gone. Sure
+    /// are only those that something younger speaks of: all others may have been in them, whether
+    /// they are mapped or not.
     fn doubt_what_is_missing(&mut self, records: &[RecordAt], gone: MissingRecords) {
         let last_gone = if self.missing > 0 { self.counted.gapless_from - 1 } else { 0 };
         if self.missing == 0 && gone.count == 0 {
@@ -438,8 +441,8 @@ impl Rebuilt {
         unsure.for_each(|block| _ = self.doubtful.insert(block));
     }
 
-    /// The number behind which the host has not written the block that lies there: a copy knows what came before the
-    /// last chunk of its stream.
+    /// The number behind which the host has not written the block that lies there: a copy knows
+    /// what came before the last chunk of its stream.
     fn written_at(&self, location: u32) -> Option<u64> {
         let seq = self.seq_of(location)?;
         let at = self.counted.chunks.partition_point(|chunk| chunk.header.seq < seq);
@@ -453,8 +456,8 @@ impl Rebuilt {
         before.next().map(|other| other.header.seq)
     }
 
-    /// A newer version of these blocks lies behind the end of the log. If the end is where a chunk is damaged, and
-    /// not where the power went, a flush may have covered it.
+    /// A newer version of these blocks lies behind the end of the log. If the end is where a chunk
+    /// is damaged, and not where the power went, a flush may have covered it.
     fn doubt_what_was_cut(&mut self, reader: &mut Reader, id: VolumeId) -> Result<(), ToolError> {
         let cut = self.counted.cut.clone();
         headers(reader, id, self.counted.header_blocks, &cut, &mut |_, entries| {
@@ -517,8 +520,9 @@ impl Counted {
         })
     }
 
-    /// Of a chunk of one of the host's two streams behind which none of the other is left only the sure entries count,
-    /// if that is not because its segment was used again: then a number would be missing.
+    /// Of a chunk of one of the host's two streams behind which none of the other is left only the
+    /// sure entries count, if that is not because its segment was used again: then a number would
+    /// be missing.
     fn mark_unsure(&mut self, newest: Option<RecordMark>) {
         let classes = [Stream::Host(0).number(), Stream::Host(1).number()];
         let last = classes.map(|stream| {
@@ -628,8 +632,8 @@ impl Counted {
     }
 }
 
-/// Without those of an epoch that ended before them: a later one began at their number or before. In order of
-/// number, each once; and how many were left out.
+/// Without those of an epoch that ended before them: a later one began at their number or before.
+/// In order of number, each once; and how many were left out.
 fn of_their_epoch(chunks: &[ChunkAt], superblock: Option<&Superblock>) -> (Vec<ChunkAt>, u64) {
     let mut first: BTreeMap<u32, u64> = BTreeMap::new();
     let known = superblock.map(|superblock| (superblock.epoch, superblock.first_seq));
@@ -691,8 +695,8 @@ fn tell_header_blocks(
     Ok(most.map_or(1, |(blocks, _)| blocks))
 }
 
-/// The last number that counts: beyond what is known to be durable, the log ends before the first chunk that is
-/// missing or damaged.
+/// The last number that counts: beyond what is known to be durable, the log ends before the first
+/// chunk that is missing or damaged.
 fn end_of_log(
     reader: &mut Reader,
     id: VolumeId,

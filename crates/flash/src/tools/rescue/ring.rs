@@ -1,5 +1,5 @@
-//! The synchronous ring's records: what a flush had covered before its chunk was closed. What of them counts is said in
-//! `docs/flash-format.md`, and is newer than all chunks that count.
+//! The synchronous ring's records: what a flush had covered before its chunk was closed. What of
+//! them counts is said in `docs/flash-format.md`, and is newer than all chunks that count.
 
 use super::survey::{ChunkAt, RecordAt, Remains};
 use crate::{
@@ -17,8 +17,9 @@ pub(super) struct Records {
     pub missing: MissingRecords,
 }
 
-/// The records that count, in the order of their numbers. `checkpoint` is the C of a root that can be trusted. Where
-/// neither root nor superblock say which epoch is the newest, it is the highest of a record's or a chunk of the host's.
+/// The records that count, in the order of their numbers. `checkpoint` is the C of a root that can
+/// be trusted. Where neither root nor superblock say which epoch is the newest, it is the highest
+/// of a record's or a chunk of the host's.
 pub(super) fn counted(
     reader: &mut Reader,
     remains: &Remains,
@@ -102,8 +103,8 @@ fn is_whole(reader: &mut Reader, record: &RecordAt) -> Result<bool, ToolError> {
 }
 
 impl RecordAt {
-    /// Entries that a later chunk of their stream holds, or was there to hold, do not count. Their places stay: the
-    /// others' data lie behind them.
+    /// Entries that a later chunk of their stream holds, or was there to hold, do not count. Their
+    /// places stay: the others' data lie behind them.
     fn void_what_chunks_hold(&mut self, chunks: &[ChunkAt]) {
         for (stream, _) in &mut self.entries {
             let after = self.header.after;

@@ -1,5 +1,5 @@
-//! Every block of the drive looked at: what is a superblock, a block of a root, the header of a chunk. Each of these
-//! says itself where it belongs, so nothing needs to be known beforehand.
+//! Every block of the drive looked at: what is a superblock, a block of a root, the header of a
+//! chunk. Each of these says itself where it belongs, so nothing needs to be known beforehand.
 
 use crate::{
     format::{

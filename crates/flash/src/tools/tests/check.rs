@@ -130,7 +130,8 @@ fn a_damaged_page_of_the_map_is_found_with_the_blocks_that_it_maps() {
     assert_eq!(report.findings, [Finding::Page { offset, blocks: 0..384 }]);
 }
 
-/// What is on the drive between two requests of a life is healthy, whatever a power cut leaves of it.
+/// What is on the drive between two requests of a life is healthy, whatever a power cut leaves of
+/// it.
 #[test]
 fn nothing_but_a_cut_tail_is_found_after_a_power_cut_in_the_middle_of_anything() {
     use crate::crash::bench::{Caller, Mix, create, cut, media};

@@ -15,7 +15,8 @@ use model::Media;
 /// Where the superblock's checksum is.
 const CRC_AT: usize = 132;
 
-/// Seals a superblock anew, as `docs/flash-format.md` says: over volume id, offset, and the bytes with the field 0.
+/// Seals a superblock anew, as `docs/flash-format.md` says: over volume id, offset, and the bytes
+/// with the field 0.
 fn seal(offset: u64, bytes: &mut [u8]) {
     bytes[CRC_AT..CRC_AT + 4].fill(0);
     let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes[16..32]), &offset.to_le_bytes());
@@ -89,7 +90,8 @@ fn a_drive_that_shrank_is_refused_and_one_that_grew_is_not() {
     assert_eq!(contents(grown, striped()), values);
 }
 
-/// Whole superblocks with sizes that nobody wrote: refused, without a panic and without terabytes of memory.
+/// Whole superblocks with sizes that nobody wrote: refused, without a panic and without terabytes
+/// of memory.
 #[test]
 fn superblocks_that_describe_what_cannot_be_are_refused() {
     let (medium, _) = used(striped(), 3, End::Clean);
@@ -153,10 +155,11 @@ fn superblocks_of_another_volume_are_told_apart() {
     assert!(error.to_string().contains(&ID.to_string()), "{error}");
 }
 
-/// A volume with units of 64 KiB was made where one with units of 4 KiB had been in use. Recovery looked where units of
-/// 4 KiB put the inner two copies, too, and the highest generation won, whatever its volume: the old volume was served,
-/// the new one was gone, and `check` was content. Right is: the new one, with the old one's copies still there, because
-/// nothing is looked for where the new one's shape does not put it.
+/// A volume with units of 64 KiB was made where one with units of 4 KiB had been in use. Recovery
+/// looked where units of 4 KiB put the inner two copies, too, and the highest generation won,
+/// whatever its volume: the old volume was served, the new one was gone, and `check` was content.
+/// Right is: the new one, with the old one's copies still there, because nothing is looked for
+/// where the new one's shape does not put it.
 #[test]
 fn a_volume_is_not_succeeded_by_its_predecessor() {
     predecessors_stay_away();
@@ -188,8 +191,8 @@ fn succeeded(old: Media, shape: Shape, id: VolumeId) -> Media {
     crate::crash::bench::cut(bench, 2)
 }
 
-/// And with both of the new one's outer copies damaged, the search would have found the old one's inner ones: so creation
-/// removes them, wherever the search may look.
+/// And with both of the new one's outer copies damaged, the search would have found the old one's
+/// inner ones: so creation removes them, wherever the search may look.
 #[test]
 fn creation_leaves_no_superblock_of_an_earlier_volume() {
     creation_removes_predecessors();

@@ -1,4 +1,5 @@
-//! Rescue: whatever is damaged, what it calls recovered is right, and nothing that is there is left behind.
+//! Rescue: whatever is damaged, what it calls recovered is right, and nothing that is there is left
+//! behind.
 
 use super::{End, block_at, classed, moved, patient, reading, sectors, used};
 use crate::{
@@ -155,9 +156,9 @@ fn from_chunks_alone_everything_comes_out_and_only_trims_are_forgotten() {
     assert!(whole > 0, "in every life a damaged number was taken for the end of the log");
 }
 
-/// A page of the map was rotten, and so was a chunk's header. The page's blocks were looked for in the log, and those that
-/// the log did not speak of were taken for unmapped: zeroes, and no word about it. The header had spoken of one. Rot
-/// anywhere found it (seed 2, round 0).
+/// A page of the map was rotten, and so was a chunk's header. The page's blocks were looked for in
+/// the log, and those that the log did not speak of were taken for unmapped: zeroes, and no word
+/// about it. The header had spoken of one. Rot anywhere found it (seed 2, round 0).
 #[test]
 fn a_block_whose_page_and_chunk_are_both_rotten_is_doubtful() {
     let mut seen = 0;
@@ -181,8 +182,9 @@ fn a_block_whose_page_and_chunk_are_both_rotten_is_doubtful() {
     assert!(seen > 0, "in every life the segment held the end of the log too");
 }
 
-/// Where the map pointed beyond the end of a drive that was cut short, blocks were taken for unmapped: zeroes, and no word
-/// about it. A copy of a drive that came to an early end is what people rescue from.
+/// Where the map pointed beyond the end of a drive that was cut short, blocks were taken for
+/// unmapped: zeroes, and no word about it. A copy of a drive that came to an early end is what
+/// people rescue from.
 #[test]
 fn what_lay_behind_the_end_of_a_drive_that_was_cut_short_is_lost_or_doubtful() {
     let mut lost = 0;
@@ -226,8 +228,8 @@ fn rot_anywhere(lives: impl Iterator<Item = Life>, rounds: u32) {
                 medium.damage(block_at(rng.below(blocks) * 4096));
             }
             let (seen, report) = rescue(&medium, shape);
-            // Where headers are gone, nobody knows what was written in their chunks; where they were the last ones,
-            // not even that they were there.
+            // Where headers are gone, nobody knows what was written in their chunks; where they
+            // were the last ones, not even that they were there.
             let known = report.chunks_missing == 0 && report.basis == Basis::Root;
             if known && seed % 8 < 4 {
                 held += 1;

@@ -78,8 +78,8 @@ fn a_volume_on_a_drive_that_has_grown_uses_it_all_when_told() {
     }
 }
 
-/// Every request of a resize is the last one that the drive sees, and of what it then holds unflushed everything can
-/// be lost: the volume has its old size or its new one, and what it held.
+/// Every request of a resize is the last one that the drive sees, and of what it then holds
+/// unflushed everything can be lost: the volume has its old size or its new one, and what it held.
 #[test]
 fn a_power_cut_anywhere_in_a_resize_leaves_the_old_size_or_the_new_one() {
     let shape = small();

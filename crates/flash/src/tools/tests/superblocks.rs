@@ -8,7 +8,8 @@ use crate::{
 };
 use flash::{CopyState, OpenError, Shape};
 
-/// Whichever copies are gone, as long as one is there, and the first and the last do not tell the unit.
+/// Whichever copies are gone, as long as one is there, and the first and the last do not tell the
+/// unit.
 #[test]
 fn a_volume_opens_as_long_as_one_superblock_is_left() {
     for (shape, end) in [(small(), End::Clean), (striped(), End::Unclean)] {
@@ -20,7 +21,8 @@ fn a_volume_opens_as_long_as_one_superblock_is_left() {
             for copy in (0..4).filter(|&copy| gone(copy)) {
                 medium.damage(block_at(places[copy]));
             }
-            // The newest generation is in two copies; with both gone the one before it opens, if it can.
+            // The newest generation is in two copies; with both gone the one before it opens, if it
+            // can.
             let newest_gone = damaged & 0b0101 == 0b0101 || damaged & 0b1010 == 0b1010;
             let mut volume = open(medium.clone(), settings(), 1);
             if flush(&mut volume).is_err() {
@@ -40,8 +42,9 @@ fn a_volume_opens_as_long_as_one_superblock_is_left() {
     }
 }
 
-/// Opening a cleanly stopped volume wrote one pair of superblocks, and the other went on saying that nothing need
-/// be rolled forward. With the newest pair gone, all that was flushed since was silently forgotten.
+/// Opening a cleanly stopped volume wrote one pair of superblocks, and the other went on saying
+/// that nothing need be rolled forward. With the newest pair gone, all that was flushed since was
+/// silently forgotten.
 #[test]
 fn nothing_flushed_is_forgotten_when_the_newest_pair_of_superblocks_is_lost() {
     for pair in [[0, 2], [1, 3]] {

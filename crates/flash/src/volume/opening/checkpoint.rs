@@ -1,8 +1,9 @@
 //! The steps from the superblock to the map as the checkpoint left it: the root, the pages.
 //!
-//! Where the newest root is damaged, the one before it is tried. What it means may have been freed by the newest one and
-//! used again since. It is still as good if all its pages are whole and no chunk behind its C is missing, wherever these
-//! are: everything that the newest checkpoint's map knows is said in those chunks.
+//! Where the newest root is damaged, the one before it is tried. What it means may have been freed
+//! by the newest one and used again since. It is still as good if all its pages are whole and no
+//! chunk behind its C is missing, wherever these are: everything that the newest checkpoint's map
+//! knows is said in those chunks.
 
 use super::{OpenError, Opening, Step};
 use crate::{
@@ -77,7 +78,8 @@ impl Opening {
         let (layout, offset) = (*self.layout(), self.root_area());
         let damaged = self.report.root_damaged;
         match std::mem::take(&mut self.root_stream).end() {
-            // Whole and impossible: whoever wrote that is not to be trusted with the one before either.
+            // Whole and impossible: whoever wrote that is not to be trusted with the one before
+            // either.
             Ok(root) if !is_sane(&root, &layout) => Err(OpenError::Root { offset }),
             Ok(root) => {
                 self.durable_seq = self.durable_seq.max(root.seq);

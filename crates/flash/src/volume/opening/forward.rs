@@ -17,8 +17,8 @@ use std::{collections::BTreeSet, ops::Range};
 const WALKS: usize = 64;
 
 impl Opening {
-    /// The next header of each segment that may have been appended to; and when all of them have been followed to their
-    /// ends, the segments that may have lost their first.
+    /// The next header of each segment that may have been appended to; and when all of them have
+    /// been followed to their ends, the segments that may have lost their first.
     pub(super) fn ask_heads(&mut self) {
         let older = self.report.root_damaged.is_some();
         if self.superblock().clean && !older {
@@ -27,7 +27,8 @@ impl Opening {
         if !self.walks.is_empty() {
             return self.search_doubtful();
         }
-        // Behind an older root streams may have come through all of its queue, and into what the newest one freed.
+        // Behind an older root streams may have come through all of its queue, and into what the
+        // newest one freed.
         let bound = if older { usize::MAX } else { self.layout().scan_bound() as usize };
         let free = self.root.free.iter().take(bound).map(|&segment| (segment, 0, false));
         let open = self.root.open.iter().filter(|(segment, _)| *segment != u32::MAX);
@@ -52,8 +53,9 @@ impl Opening {
         }
     }
 
-    /// Segments whose first header is damaged, as far as streams may have come: they take them in the order of the
-    /// queue, so no more than one for each stream lie behind the last that is known to be begun.
+    /// Segments whose first header is damaged, as far as streams may have come: they take them in
+    /// the order of the queue, so no more than one for each stream lie behind the last that is
+    /// known to be begun.
     fn doubtful(&self) -> Vec<u32> {
         if self.report.root_damaged.is_some() {
             let doubtful = self.walks.iter().filter(|(_, walk)| walk.doubtful && !walk.known);
@@ -124,7 +126,8 @@ impl Opening {
                 (walk.known, walk.searching) = (true, false);
                 self.take_chunk(segment, place, header, entries);
             }
-            // Behind a damaged header there may be good ones; in a segment never begun there are none.
+            // Behind a damaged header there may be good ones; in a segment never begun there are
+            // none.
             None if !known => {
                 walk.doubtful = doubtful;
                 return self.start_walk();
@@ -140,7 +143,8 @@ impl Opening {
         }
     }
 
-    /// Whether the block at a segment's front is something else than zeroes or the header of an earlier use.
+    /// Whether the block at a segment's front is something else than zeroes or the header of an
+    /// earlier use.
     fn is_damaged(&self, segment: u32, buffer: &Buf) -> bool {
         let offset = Layout::offset(self.layout().location(segment));
         let length = self.layout().header_blocks as usize * BLOCK_BYTES as usize;
@@ -224,8 +228,8 @@ impl Opening {
         }
     }
 
-    /// The data of what no flush is known to cover, as far as the numbers have no gap. What cannot be read chunk by
-    /// chunk is read block by block.
+    /// The data of what no flush is known to cover, as far as the numbers have no gap. What cannot
+    /// be read chunk by chunk is read block by block.
     pub(super) fn ask_tail(&mut self) {
         let layout = *self.layout();
         let seqs: Vec<u64> = match self.in_parts.is_empty() {
@@ -334,7 +338,8 @@ impl Opening {
         let behind = end - self.root.seq.min(end);
         self.report.chunks_missing = behind - self.candidates.len() as u64;
         match self.report.root_damaged {
-            // What is missing may have said where a block went that others copied on, or that it was trimmed.
+            // What is missing may have said where a block went that others copied on, or that it
+            // was trimmed.
             Some(offset) if self.report.chunks_missing > 0 && !broken(Rule::OlderRootWhole) => {
                 Err(OpenError::Root { offset })
             }
@@ -422,7 +427,8 @@ impl Opening {
         if volume.superblock.clean {
             volume.superblock.clean = false;
             volume.superblock.ring = RingMark::default();
-            // Behind an older root chunks are rolled forward: until that is done, they are of this epoch.
+            // Behind an older root chunks are rolled forward: until that is done, they are of this
+            // epoch.
             if self.report.root_damaged.is_none() {
                 (volume.superblock.epoch, volume.superblock.first_seq) =
                     (epoch, self.report.first_seq);
@@ -435,8 +441,8 @@ impl Opening {
         if self.damaged() { self.read_only() } else { Ok(Step::Epoch) }
     }
 
-    /// Whether the checkpoint that ends recovery finds segments that an older root, which is needed until then, has free:
-    /// for the pages, and for a chunk of each stream.
+    /// Whether the checkpoint that ends recovery finds segments that an older root, which is needed
+    /// until then, has free: for the pages, and for a chunk of each stream.
     fn has_room_to_settle(&self) -> bool {
         let layout = self.layout();
         let begun: BTreeSet<u32> = self.candidates.values().map(|chunk| chunk.segment).collect();
@@ -464,7 +470,8 @@ impl Candidate {
 }
 
 impl Opening {
-    /// Blocks that something younger speaks of than whatever is missing: the others may have been in that.
+    /// Blocks that something younger speaks of than whatever is missing: the others may have been
+    /// in that.
     pub(super) fn known_since_gap(&self) -> Vec<Range<u32>> {
         let range = |entry: &Entry| {
             let count = if entry.kind == Kind::Trim { entry.argument } else { 1 };

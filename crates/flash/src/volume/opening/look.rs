@@ -1,5 +1,5 @@
-//! Opening without writing: the same steps, up to the map that recovery would arrive at. What `status`,
-//! `check` and `resize` go by.
+//! Opening without writing: the same steps, up to the map that recovery would arrive at. What
+//! `status`, `check` and `resize` go by.
 
 use super::{Located, OpenError, OpenReport, Opening, Step};
 use crate::{
@@ -53,7 +53,8 @@ pub(crate) struct Look {
     pub cut: Vec<Entry>,
     /// Where chunks or records are missing: blocks that something younger speaks of.
     pub known_since_gap: Vec<Range<u32>>,
-    /// Blocks that hold data once the ring's records are in the log too, which only an opening that writes does.
+    /// Blocks that hold data once the ring's records are in the log too, which only an opening that
+    /// writes does.
     pub mapped_blocks: u64,
 }
 

@@ -1,5 +1,5 @@
-//! Opening, as a table of named steps: each asks the drive for what it needs and, when all of it has
-//! come, decides what follows. Creating a volume is opening too: its steps write.
+//! Opening, as a table of named steps: each asks the drive for what it needs and, when all of it
+//! has come, decides what follows. Creating a volume is opening too: its steps write.
 //!
 //! ```text
 //!   create: search -> wipe -> ...     superblocks.rs, here
@@ -113,7 +113,8 @@ struct Walk {
     /// Something valid was found, or must be: then the rest is searched too.
     known: bool,
     searching: bool,
-    /// The first block is neither blank nor of an earlier use: a header that was damaged, or somebody else's data.
+    /// The first block is neither blank nor of an earlier use: a header that was damaged, or
+    /// somebody else's data.
     doubtful: bool,
     /// The block at which the next header would be cannot be read.
     unreadable: bool,
@@ -155,7 +156,8 @@ pub(crate) struct Opening {
     before: Before,
     /// Chunks whose data were read: whether they fit their checksums.
     verified: BTreeMap<u64, Result<bool, IoError>>,
-    /// Chunks of the tail that cannot be read in one go, and the locations in them that cannot be at all.
+    /// Chunks of the tail that cannot be read in one go, and the locations in them that cannot be
+    /// at all.
     in_parts: BTreeSet<u64>,
     unreadable: BTreeSet<u32>,
     /// Of these chunks, by location: block and checksum of what is being read.
@@ -164,7 +166,8 @@ pub(crate) struct Opening {
     unreadable_slots: Vec<u64>,
     /// The last number that counts, and what is said behind it.
     log_end: u64,
-    /// The last chunk up to there that is missing, 0 for none; the last such record, and its `after` or more.
+    /// The last chunk up to there that is missing, 0 for none; the last such record, and its
+    /// `after` or more.
     last_missing: u64,
     last_missing_record: Option<(u64, u64)>,
     cut: Vec<Entry>,
@@ -384,8 +387,9 @@ impl Opening {
             Step::CreateRoot => Ok(Step::CreateFlush),
             Step::CreateFlush => Ok(Step::CreateSuperblocks),
             Step::Epoch if self.report.clean && !self.all_in_use => {
-                // No copy may go on saying that the volume was stopped: if those of the newest generation were
-                // lost, everything since would be. After an unclean stop a checkpoint writes the other two.
+                // No copy may go on saying that the volume was stopped: if those of the newest
+                // generation were lost, everything since would be. After an unclean stop a
+                // checkpoint writes the other two.
                 self.all_in_use = true;
                 self.located().superblock.generation += 1;
                 Ok(Step::Epoch)
@@ -555,7 +559,8 @@ impl Opening {
             opened,
             lifetime: self.root.lifetime,
             needs_checkpoint: unclean || older_root,
-            // Never over the root in use, nor under the number of a damaged one, of which blocks may be left.
+            // Never over the root in use, nor under the number of a damaged one, of which blocks
+            // may be left.
             next_root: superblock.root_generation + if older_root { 2 } else { 1 },
             before: self.before,
             replays: std::mem::take(&mut self.replays),
@@ -590,7 +595,8 @@ impl Opening {
         let mut opened = Opened::default();
         for (&seq, chunk) in &self.candidates {
             let entry = segments.get_mut(chunk.segment);
-            // Behind an older root it may be full by the table, and have been freed and taken since.
+            // Behind an older root it may be full by the table, and have been freed and taken
+            // since.
             let again =
                 self.report.root_damaged.is_some() && entry.state == State::Closed && chunk.at == 0;
             if entry.state == State::Free || again {

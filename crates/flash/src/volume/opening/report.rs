@@ -32,7 +32,8 @@ pub enum OpenError {
     },
     /// The superblock is whole, and describes what cannot be.
     Shape(Refusal),
-    /// A block of the newest root is damaged, and the one before cannot be rolled forward without a gap.
+    /// A block of the newest root is damaged, and the one before cannot be rolled forward without a
+    /// gap.
     Root {
         /// Its offset.
         offset: u64,
@@ -166,8 +167,8 @@ pub struct OpenReport {
     pub chunks_cut: u64,
     /// Which these are, and why they do not count.
     pub tail: Option<Tail>,
-    /// Chunks, their headers, and records of the ring that cannot be read, where the last of what a flush covered may
-    /// lie: it cannot be told from a torn tail.
+    /// Chunks, their headers, and records of the ring that cannot be read, where the last of what a
+    /// flush covered may lie: it cannot be told from a torn tail.
     pub tail_unreadable: u64,
     /// Entries of chunks before that end, younger than what was lost with the tail.
     pub entries_cut: u64,
@@ -185,7 +186,8 @@ pub struct OpenReport {
     pub first_seq: u64,
     /// Segments that are free by the root and hold live blocks by the map.
     pub segments_contradictory: u64,
-    /// The newest root is damaged at this offset: the one before was rolled forward, and nothing is missing.
+    /// The newest root is damaged at this offset: the one before was rolled forward, and nothing is
+    /// missing.
     pub root_damaged: Option<u64>,
     /// And it leaves no room for a new one.
     pub is_cramped: bool,
@@ -203,8 +205,8 @@ impl OpenReport {
             || self.generation_lost
     }
 
-    /// What the user should hear of, a sentence each; none if all was well. That recovery rolled forward
-    /// after an unclean stop is no news.
+    /// What the user should hear of, a sentence each; none if all was well. That recovery rolled
+    /// forward after an unclean stop is no news.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         for (copy, state) in self.superblocks.iter().enumerate() {

@@ -1,5 +1,6 @@
-//! The synchronous ring: what a flush had covered before its chunk was closed. It is newer than every chunk of the
-//! host's that counts, and is appended to the log before the checkpoint that ends recovery.
+//! The synchronous ring: what a flush had covered before its chunk was closed. It is newer than
+//! every chunk of the host's that counts, and is appended to the log before the checkpoint that
+//! ends recovery.
 
 use super::{OpenError, Opening, Step};
 use crate::{
@@ -101,8 +102,9 @@ impl Opening {
         }
     }
 
-    /// Every record before the newest one was durable, and from its `first` on they were needed when it was written;
-    /// and so says the superblock of the last one that it knows. Those that chunks hold since then are not missed.
+    /// Every record before the newest one was durable, and from its `first` on they were needed
+    /// when it was written; and so says the superblock of the last one that it knows. Those that
+    /// chunks hold since then are not missed.
     fn count_missing_records(&mut self) {
         if self.superblock().clean {
             return;

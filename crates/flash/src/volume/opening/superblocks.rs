@@ -1,7 +1,7 @@
-//! The newest superblock: where the first and the last copy should be, at the places that these name for
-//! the two others, and, if both are gone, wherever the two others may be. All that are found there must be of one volume:
-//! of two nobody can say which is meant. What an earlier volume of another shape left elsewhere is not looked at, and
-//! creation removes it.
+//! The newest superblock: where the first and the last copy should be, at the places that these
+//! name for the two others, and, if both are gone, wherever the two others may be. All that are
+//! found there must be of one volume: of two nobody can say which is meant. What an earlier volume
+//! of another shape left elsewhere is not looked at, and creation removes it.
 
 use super::{Located, OpenError, Opening, Step};
 use crate::{
@@ -15,8 +15,8 @@ use block::{Durability, IoError};
 const LANES: u64 = 8;
 /// The largest unit that is searched for: a zone of a present-day shingled disk or zoned SSD.
 const UNIT_BYTES_MAX: u64 = 256 << 20;
-/// No drive can have fewer units: two superblocks and a root area at the front twice each, two at the
-/// end, and the least number of segments.
+/// No drive can have fewer units: two superblocks and a root area at the front twice each, two at
+/// the end, and the least number of segments.
 const UNITS_MIN: u64 = 15;
 
 /// In the key of a read: it is of a single block.
@@ -28,7 +28,8 @@ pub enum CopyState {
     /// Whole, and of the generation that it should have.
     #[default]
     Good,
-    /// Whole, and of an earlier generation: the writing of the newest was cut. The next one replaces it.
+    /// Whole, and of an earlier generation: the writing of the newest was cut. The next one
+    /// replaces it.
     Older,
     /// It cannot be read, or is none. The next one replaces it.
     Damaged,
@@ -130,7 +131,8 @@ impl Opening {
         Ok(Step::Root)
     }
 
-    /// Copy 1 is one unit from the front and copy 2 two to three from the end, for a unit that nobody knows.
+    /// Copy 1 is one unit from the front and copy 2 two to three from the end, for a unit that
+    /// nobody knows.
     pub(super) fn ask_probe(&mut self) {
         for lane in 0..LANES {
             self.probe_piece(lane);
@@ -223,8 +225,8 @@ impl Opening {
         ids
     }
 
-    /// Of a creation: what an earlier volume left where opening may ever look for a superblock is gone before there is
-    /// a new one. Its blocks are overwritten with zeroes, and nothing else.
+    /// Of a creation: what an earlier volume left where opening may ever look for a superblock is
+    /// gone before there is a new one. Its blocks are overwritten with zeroes, and nothing else.
     pub(super) fn wipe_superblocks(&mut self) {
         let stale = std::mem::take(&mut self.found);
         for &offset in stale.keys().filter(|_| !broken(Rule::Wiped)) {

@@ -1,4 +1,5 @@
-//! A worker with what it works on: blocks of an engine, or files of a tree. Its thread need not know which.
+//! A worker with what it works on: blocks of an engine, or files of a tree. Its thread need not
+//! know which.
 
 use crate::{
     target::{Drivable, Seat, TargetError, TreeSeat},
@@ -17,7 +18,8 @@ pub(super) type HandSeat = Box<dyn FnOnce() -> Result<Box<dyn Hand>, TargetError
 pub(super) trait Hand {
     /// The time now; with nothing in flight.
     fn now(&mut self) -> Instant;
-    /// Works from `start` until its budget is spent, it fails, or `stop` is raised; nothing stays in flight.
+    /// Works from `start` until its budget is spent, it fails, or `stop` is raised; nothing stays
+    /// in flight.
     fn drive(&mut self, start: Instant, stop: &AtomicBool);
     /// Sends its last part.
     fn finish(&mut self);

@@ -122,8 +122,8 @@ impl Histogram {
 
     /// The value in ns that a share `p` of all values does not exceed (nearest rank), within 0.8 %.
     ///
-    /// `None` unless at least ten values lie beyond it, `n (1 - p) >= 10`: a median needs 20 values, p99
-    /// 1,000, p99.9 10,000. With fewer, the figure is the luck of single operations.
+    /// `None` unless at least ten values lie beyond it, `n (1 - p) >= 10`: a median needs 20
+    /// values, p99 1,000, p99.9 10,000. With fewer, the figure is the luck of single operations.
     ///
     /// # Panics
     /// If `p` is not in `0.0..=1.0`.

@@ -43,8 +43,8 @@ impl std::error::Error for BadSparse {}
 
 /// What one worker recorded between two cuts: a few dozen buckets instead of 18 KiB.
 ///
-/// A cut takes just the room it needs, so that thousands of ticks can be kept; a delta that is handed to
-/// cut after cut allocates only when it grows.
+/// A cut takes just the room it needs, so that thousands of ticks can be kept; a delta that is
+/// handed to cut after cut allocates only when it grows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Delta {
     buckets: Vec<(u16, u64)>,
@@ -75,9 +75,9 @@ impl Delta {
 }
 
 impl Histogram {
-    /// Moves everything recorded since the last cut into `delta`, whose old contents are lost, and leaves
-    /// the histogram empty. Visits only the buckets between the least and the greatest value, twice:
-    /// about a microsecond.
+    /// Moves everything recorded since the last cut into `delta`, whose old contents are lost, and
+    /// leaves the histogram empty. Visits only the buckets between the least and the greatest
+    /// value, twice: about a microsecond.
     pub fn drain_delta(&mut self, delta: &mut Delta) {
         delta.buckets.clear();
         delta.totals = self.totals;
@@ -131,8 +131,8 @@ impl Histogram {
     /// The histogram that [`Self::to_sparse`] came from, bit for bit.
     ///
     /// # Errors
-    /// If a bucket's bounds are not of this layout, buckets are empty or out of order, or the totals
-    /// contradict the buckets.
+    /// If a bucket's bounds are not of this layout, buckets are empty or out of order, or the
+    /// totals contradict the buckets.
     pub fn from_sparse(sparse: &Sparse) -> Result<Self, BadSparse> {
         let mut histogram = Self::new();
         let mut after = 0;

@@ -1,7 +1,7 @@
 //! The shapes that known traps leave in a series: a step, an exact plateau, a slow fall.
 //!
-//! Each finder asks for two things at once: an effect large enough to matter, and one that stands so
-//! far out of the series' own noise that autocorrelation does not produce it.
+//! Each finder asks for two things at once: an effect large enough to matter, and one that stands
+//! so far out of the series' own noise that autocorrelation does not produce it.
 
 mod change;
 mod plateau;
@@ -16,9 +16,9 @@ pub use throttle::{Cause, FallingSlope, Temperatures, falling_slope};
 
 use super::tick::Tick;
 
-/// Little's law, L = X W (Little, Operations Research 9, 1961): the number of requests that were in flight
-/// on average, from operations a second and their mean latency in seconds. The queue depth achieved,
-/// whatever was asked for.
+/// Little's law, L = X W (Little, Operations Research 9, 1961): the number of requests that were in
+/// flight on average, from operations a second and their mean latency in seconds. The queue depth
+/// achieved, whatever was asked for.
 pub fn little(iops: f64, mean_latency_s: f64) -> f64 {
     iops * mean_latency_s
 }

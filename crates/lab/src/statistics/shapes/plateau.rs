@@ -1,4 +1,5 @@
-//! Exact plateaus: the mark of a rate limiter. No drive is that even by itself, at just that number.
+//! Exact plateaus: the mark of a rate limiter. No drive is that even by itself, at just that
+//! number.
 
 use super::{Tick, operations};
 use crate::statistics::{moments, step::Step};
@@ -12,7 +13,8 @@ pub struct Plateau {
     pub variation: f64,
 }
 
-/// Signs of a limit by credit: what was measured is the limiter's rate, or its allowance for bursts.
+/// Signs of a limit by credit: what was measured is the limiter's rate, or its allowance for
+/// bursts.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct BurstCredit {
     /// The exact plateau, the last part of the series.
@@ -38,9 +40,10 @@ const ROUND_TOLERANCE: f64 = 0.01;
 const ROUND: [f64; 16] =
     [1.0, 1.2, 1.25, 1.5, 1.6, 2.0, 2.4, 2.5, 3.0, 3.2, 4.0, 5.0, 6.0, 6.4, 7.5, 8.0];
 
-/// Finds a series that ends in an exact plateau: the whole of it at a round number of IOPS, or after a step
-/// down to at most 90 % from a faster part, where either that part was exact as well or the plateau is
-/// round. Exact is a variation of at most 1.5 % over at least 30 ticks, round within 1 %.
+/// Finds a series that ends in an exact plateau: the whole of it at a round number of IOPS, or
+/// after a step down to at most 90 % from a faster part, where either that part was exact as well
+/// or the plateau is round. Exact is a variation of at most 1.5 % over at least 30 ticks, round
+/// within 1 %.
 pub fn burst_credit(ticks: &[Tick], tick_ns: u64) -> Option<BurstCredit> {
     let values = operations(ticks);
     if let Some(plateau) = exact(&values, tick_ns).filter(|plateau| is_round(plateau.iops)) {
@@ -72,8 +75,8 @@ fn is_round(iops: f64) -> bool {
     ROUND.into_iter().chain([10.0]).any(near)
 }
 
-/// Whether operations that wait for one another would come at this rate from a platter: one each revolution, or each
-/// second, third or fourth, of a disk of 5,400, 7,200, 10,000 or 15,000 rpm.
+/// Whether operations that wait for one another would come at this rate from a platter: one each
+/// revolution, or each second, third or fourth, of a disk of 5,400, 7,200, 10,000 or 15,000 rpm.
 pub fn is_spindle_rate(iops: f64) -> bool {
     let of = |rpm: f64| {
         (1..=4).any(|turns| (iops * 60.0 * f64::from(turns) / rpm - 1.0).abs() <= ROUND_TOLERANCE)
@@ -102,8 +105,8 @@ mod tests {
         );
     }
 
-    /// Durable writes to a disk of 7,200 rpm were said to be limited by credit: they came at 120 a second, one each revolution,
-    /// and 120 IOPS are sold.
+    /// Durable writes to a disk of 7,200 rpm were said to be limited by credit: they came at 120 a
+    /// second, one each revolution, and 120 IOPS are sold.
     #[test]
     fn one_write_a_revolution_is_a_platter() {
         assert!([120.0, 119.0, 60.0, 90.0, 250.0, 166.0, 30.0].into_iter().all(is_spindle_rate));

@@ -1,9 +1,9 @@
 //! A rate that is paid back: the mark of a limiter at any number.
 //!
 //! Operations that take now this long and now that long complete in numbers that wander, and the
-//! further the longer one counts: n of them by `v sqrt(n)`, with `v` the variation of what they take.
-//! A limiter (a token bucket) lets some through and has the next ones wait until they are paid for:
-//! its waits are bunched, and yet the count never leaves a straight line.
+//! further the longer one counts: n of them by `v sqrt(n)`, with `v` the variation of what they
+//! take. A limiter (a token bucket) lets some through and has the next ones wait until they are
+//! paid for: its waits are bunched, and yet the count never leaves a straight line.
 
 use super::{Plateau, Tick, operations};
 use crate::statistics::{Histogram, moments};
@@ -12,9 +12,9 @@ use crate::statistics::{Histogram, moments};
 const TICKS_MIN: usize = 30;
 /// Latencies that vary by less may be a drive's own beat.
 const LATENCY_VARIATION_MIN: f64 = 0.4;
-/// A bucket's waits recur: one operation in a thousand takes at least twice the mean or, where too few
-/// were counted for that, one in a hundred half as long again. A single stall makes latencies vary as
-/// much, and a steady device was called a quota for it.
+/// A bucket's waits recur: one operation in a thousand takes at least twice the mean or, where too
+/// few were counted for that, one in a hundred half as long again. A single stall makes latencies
+/// vary as much, and a steady device was called a quota for it.
 const WAITS_MIN: [(f64, f64); 2] = [(0.999, 2.0), (0.99, 1.5)];
 /// The count strays from its line by at most this share of what its latencies would have it stray.
 const STRAYS_MAX: f64 = 0.2;
@@ -90,8 +90,8 @@ mod tests {
         (ticks, latencies)
     }
 
-    /// A quota of 1,370 IOPS, no round number, was missed: operations of 80 us, of which now and then
-    /// one waited until the bucket had paid for it.
+    /// A quota of 1,370 IOPS, no round number, was missed: operations of 80 us, of which now and
+    /// then one waited until the bucket had paid for it.
     #[test]
     fn a_token_bucket_is_a_quota_at_any_number() {
         for (bunch, seed) in [(1, 1), (6, 2), (30, 3), (137, 4)] {

@@ -15,7 +15,8 @@ pub struct Temperatures {
 /// What may lie behind a fall.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
-    /// The drive became 5 K warmer, or ended at 70 degrees or more, where drives begin to slow down.
+    /// The drive became 5 K warmer, or ended at 70 degrees or more, where drives begin to slow
+    /// down.
     Throttling,
     /// The drive did not become hot: something else fell.
     NotHeat,

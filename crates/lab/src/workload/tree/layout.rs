@@ -1,4 +1,5 @@
-//! Where the files of a tree lie, what they are called, and how large they are: all of it from a number.
+//! Where the files of a tree lie, what they are called, and how large they are: all of it from a
+//! number.
 
 use block::{Rng, display_bytes, parse_bytes};
 use std::fmt::{self, Write};
@@ -7,7 +8,8 @@ use std::fmt::{self, Write};
 pub const TREE_FILES_MAX: u64 = 1 << 22;
 /// Largest file: 1 GiB. Larger ones are what the block workloads are for.
 const FILE_BYTES_MAX: u64 = 1 << 30;
-/// Files take whole blocks; 4 KiB is the smallest unit of the usual file systems, and what a directory takes at least.
+/// Files take whole blocks; 4 KiB is the smallest unit of the usual file systems, and what a
+/// directory takes at least.
 const FILE_SYSTEM_BLOCK_BYTES: u64 = 4096;
 
 /// What the random draws of a tree are for, so that no two use the same numbers.
@@ -23,7 +25,8 @@ pub struct TreeLayout {
     pub size: FileSize,
     /// How many directories hold files; file i lies in directory i x directories / files.
     pub directories: u32,
-    /// Directories above each of those, the tree's root not counted, plus one; 0: the files lie in the root.
+    /// Directories above each of those, the tree's root not counted, plus one; 0: the files lie in
+    /// the root.
     pub depth: u32,
     /// What the files are called.
     pub naming: Naming,
@@ -105,8 +108,8 @@ impl FileSize {
         }
     }
 
-    /// The mean of the distribution, bytes. A log-normal one's is median x exp(sigma^2 / 2); its cut at 1 GiB
-    /// is not counted.
+    /// The mean of the distribution, bytes. A log-normal one's is median x exp(sigma^2 / 2); its
+    /// cut at 1 GiB is not counted.
     pub fn mean(self) -> f64 {
         match self {
             Self::Fixed(bytes) => bytes as f64,
@@ -182,7 +185,8 @@ impl TreeLayout {
     /// A tree of `files` files in `directories` directories, which lie `depth` levels deep.
     ///
     /// # Panics
-    /// Without files or directories, with more directories than files, or with several of them at depth 0.
+    /// Without files or directories, with more directories than files, or with several of them at
+    /// depth 0.
     pub fn new(files: u64, size: FileSize, directories: u32, depth: u32, naming: Naming) -> Self {
         assert!(
             (1..=TREE_FILES_MAX).contains(&files),
@@ -213,8 +217,8 @@ impl TreeLayout {
         }
     }
 
-    /// What the tree takes of a file system at most, bytes: whole blocks for the files, and a block for each
-    /// directory and for every sixteen names (an inode of 256 B each).
+    /// What the tree takes of a file system at most, bytes: whole blocks for the files, and a block
+    /// for each directory and for every sixteen names (an inode of 256 B each).
     pub fn space_bytes(&self, seed: u64) -> u64 {
         let block = FILE_SYSTEM_BLOCK_BYTES;
         let files = match self.size {

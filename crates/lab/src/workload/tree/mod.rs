@@ -6,8 +6,9 @@
 //!     TreeOrder: in which order                 `-> Recorder: histogram and ticks -> runner
 //! ```
 //!
-//! A tree's files are numbered from 0; number, layout and seed give path and size. A worker owns a range of
-//! numbers, whatever the order it visits them in. docs/tree-workloads.md has the whole design.
+//! A tree's files are numbered from 0; number, layout and seed give path and size. A worker owns a
+//! range of numbers, whatever the order it visits them in. docs/tree-workloads.md has the whole
+//! design.
 
 mod layout;
 mod stage;
@@ -223,7 +224,8 @@ impl TreeCell {
     }
 }
 
-/// One operation, ready to be carried out. Paths are relative to the tree's root, without a leading slash.
+/// One operation, ready to be carried out. Paths are relative to the tree's root, without a leading
+/// slash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Act<'a> {
     /// What to do.
@@ -242,7 +244,8 @@ pub struct Act<'a> {
     pub sync: TreeSync,
 }
 
-/// A directory of our own in which files are made and removed: what the laboratory asks of a file system.
+/// A directory of our own in which files are made and removed: what the laboratory asks of a file
+/// system.
 pub trait Tree {
     /// The time now.
     fn now(&mut self) -> Instant;
@@ -253,7 +256,8 @@ pub trait Tree {
     /// The system's.
     fn carry_out(&mut self, act: &Act<'_>) -> Result<u64, IoError>;
 
-    /// Calls `each` with every name in a directory, in the file system's order, without `.` and `..`.
+    /// Calls `each` with every name in a directory, in the file system's order, without `.` and
+    /// `..`.
     ///
     /// # Errors
     /// The system's.

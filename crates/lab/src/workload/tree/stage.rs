@@ -1,4 +1,5 @@
-//! What a row of cells has made of a tree, so that a cell that cannot be carried out is refused before the first.
+//! What a row of cells has made of a tree, so that a cell that cannot be carried out is refused
+//! before the first.
 
 use super::{TreeOp, layout::Kind};
 

@@ -1,7 +1,7 @@
 //! One worker on a tree: its files one after another, each operation timed.
 //!
-//! Budget per operation beside the system calls: one clock read, one histogram record, two or three paths written
-//! into strings that are kept. The order of visits is made before the start.
+//! Budget per operation beside the system calls: one clock read, one histogram record, two or three
+//! paths written into strings that are kept. The order of visits is made before the start.
 
 use super::{Act, Tree, TreeCell, TreeOp, TreeOrder};
 use crate::workload::{ErrorLog, Failure, Recorder, Share};

@@ -1,5 +1,5 @@
-//! A block-mapped flash drive without a command queue: reads are quick, a random write merges a whole
-//! unit.
+//! A block-mapped flash drive without a command queue: reads are quick, a random write merges a
+//! whole unit.
 //!
 //! ```text
 //!   commands, one at a time
@@ -11,13 +11,14 @@
 //!   units of flash ------------------------+
 //! ```
 //!
-//! A write is acknowledged when the buffer has it, so random writes one at a time go as fast as merges go
-//! and no faster. Reads neither wait for a merge nor hold it up: it is bound by programming, and leaves the
-//! paths to the flash free. EasyCo's array of four shows it: it writes 64 KiB as often as 4 KiB (245
-//! and 248 a second), though every such write is preceded by reads of half a millisecond.
+//! A write is acknowledged when the buffer has it, so random writes one at a time go as fast as
+//! merges go and no faster. Reads neither wait for a merge nor hold it up: it is bound by
+//! programming, and leaves the paths to the flash free. EasyCo's array of four shows it: it writes
+//! 64 KiB as often as 4 KiB (245 and 248 a second), though every such write is preceded by reads of
+//! half a millisecond.
 //!
-//! What lies in the buffer is not read from there. Writes to one unit are not gathered into one merge: the
-//! published sorted writes (CMU, Table V) show one merge each.
+//! What lies in the buffer is not read from there. Writes to one unit are not gathered into one
+//! merge: the published sorted writes (CMU, Table V) show one merge each.
 
 mod params;
 mod writer;

@@ -77,8 +77,8 @@ impl Writer {
         self.cumulative_ns(self.length).saturating_sub(before)
     }
 
-    /// Whether a write belongs to the run that is being laid down: it begins where the last one ended, or
-    /// further on in the same unit, whose merge copies what lies between anyway.
+    /// Whether a write belongs to the run that is being laid down: it begins where the last one
+    /// ended, or further on in the same unit, whose merge copies what lies between anyway.
     fn goes_on(&self, offset: u64) -> bool {
         let in_its_unit = || (self.next - 1) / self.unit_bytes == offset / self.unit_bytes;
         self.next != u64::MAX && (offset == self.next || offset > self.next && in_its_unit())

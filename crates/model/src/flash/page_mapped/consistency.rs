@@ -1,4 +1,5 @@
-//! Tests of the log from inside: after anything that may happen to it, all its tables tell the same.
+//! Tests of the log from inside: after anything that may happen to it, all its tables tell the
+//! same.
 
 use super::{
     log::{Log, Shape},

@@ -1,7 +1,7 @@
 //! Division where there is no time for one.
 
-/// Division by a number known at construction: a multiplication (Lemire, Kaser and Kurz, "Faster remainder
-/// by direct computation", 2019), exact for every u32.
+/// Division by a number known at construction: a multiplication (Lemire, Kaser and Kurz, "Faster
+/// remainder by direct computation", 2019), exact for every u32.
 #[derive(Clone, Copy, Debug)]
 pub struct Divider {
     divisor: u32,

@@ -74,7 +74,8 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// The stream that a request at `offset` continues, moved on to its end; if none, one begins there.
+    /// The stream that a request at `offset` continues, moved on to its end; if none, one begins
+    /// there.
     #[inline]
     pub fn follow(&mut self, offset: u64, bytes: u32) -> Option<&mut Stream> {
         let end = offset + u64::from(bytes);

@@ -1,7 +1,8 @@
 //! One thing that serves one job at a time, as two dates: a plane, a channel.
 
-/// Work that was taken in and is not done. Reads go first, as in every controller whose users measure
-/// latency: a read waits for the job that runs and for reads before it, never for the queue of programs.
+/// Work that was taken in and is not done. Reads go first, as in every controller whose users
+/// measure latency: a read waits for the job that runs and for reads before it, never for the queue
+/// of programs.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Lane {
     /// When the queued jobs will all be done.
@@ -11,8 +12,8 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// A read that arrives at `at` and takes `ns`; when it is done. Queued jobs take about `job_ns` each:
-    /// what is left of the one that runs is the queue's rest modulo that.
+    /// A read that arrives at `at` and takes `ns`; when it is done. Queued jobs take about `job_ns`
+    /// each: what is left of the one that runs is the queue's rest modulo that.
     #[inline]
     pub fn read(&mut self, at: u64, ns: u64, job_ns: u64) -> u64 {
         let queued = self.queue_ends.saturating_sub(at);

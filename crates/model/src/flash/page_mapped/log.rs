@@ -1,5 +1,5 @@
-//! Where every unit lies: the map, the log that grows over all planes, and the cleaner behind it. No time
-//! passes here; what flash has to do for it is told to a [`Work`].
+//! Where every unit lies: the map, the log that grows over all planes, and the cleaner behind it.
+//! No time passes here; what flash has to do for it is told to a [`Work`].
 //!
 //! ```text
 //!   superblock   one block of every plane; units run over the planes first:
@@ -11,8 +11,9 @@
 //!   free  -> open (written by host and cleaner) -> closed -> victim -> free
 //! ```
 //!
-//! The cleaner is paced: from the moment a victim is chosen, every unit of the host moves as many of the
-//! victim's as make it empty when the open superblock is full. No write waits for a whole superblock.
+//! The cleaner is paced: from the moment a victim is chosen, every unit of the host moves as many
+//! of the victim's as make it empty when the open superblock is full. No write waits for a whole
+//! superblock.
 
 use super::{
     divider::Divider,
@@ -127,8 +128,9 @@ impl Log {
         self.physical_of[logical as usize].checked_sub(1)
     }
 
-    /// How many NAND pages of the open superblock were completed after the one that holds `physical`;
-    /// `None` if that lies elsewhere. The page that is being filled has completed `u32::MAX` pages ago.
+    /// How many NAND pages of the open superblock were completed after the one that holds
+    /// `physical`; `None` if that lies elsewhere. The page that is being filled has completed
+    /// `u32::MAX` pages ago.
     #[inline]
     pub fn pages_since(&self, physical: u32) -> Option<u32> {
         let start = self.end - self.shape.units();
@@ -169,8 +171,8 @@ impl Log {
         }
     }
 
-    /// Completes the NAND page that is being filled, if one is: with what the cleaner has to move, or
-    /// else with nothing. Each unit left empty drives the cleaner on like one written.
+    /// Completes the NAND page that is being filled, if one is: with what the cleaner has to move,
+    /// or else with nothing. Each unit left empty drives the cleaner on like one written.
     pub fn pad(&mut self, work: &mut impl Work) {
         let within_page = (1 << self.shape.page_shift) - 1;
         let page = self.next >> self.shape.page_shift;
@@ -327,8 +329,8 @@ impl Log {
         let number = number.expect("a drive without room has closed superblocks");
         self.victims.remove(number);
         let (units, live) = (self.shape.units(), self.valid_in[number as usize]);
-        // A victim that is nearly all valid is moved at 16 units for one of the host: beyond that the
-        // reserve pays, not the host's latency.
+        // A victim that is nearly all valid is moved at 16 units for one of the host: beyond that
+        // the reserve pays, not the host's latency.
         let dead = (units - live).max(units / 16).max(1);
         self.victim = Some(Victim { number, cursor: number * units, live, dead, owed: 0 });
     }

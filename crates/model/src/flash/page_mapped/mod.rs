@@ -1,5 +1,5 @@
-//! A drive that maps 4 KiB at a time, as every SSD since 2008 does: a random write goes wherever flash is
-//! free, and a cleaner makes space behind it.
+//! A drive that maps 4 KiB at a time, as every SSD since 2008 does: a random write goes wherever
+//! flash is free, and a cleaner makes space behind it.
 //!
 //! ```text
 //!   host stage    serial: command, link; streams read ahead           host.rs
@@ -9,9 +9,9 @@
 //!   steady state  planted from a small drive that was aged for real   plant.rs
 //! ```
 //!
-//! Completions are computed when a request arrives; the only events are the completions themselves. The
-//! model knows no bad blocks, no read disturb, no refresh and no thermal limit, and its planes work
-//! independently of each other.
+//! Completions are computed when a request arrives; the only events are the completions themselves.
+//! The model knows no bad blocks, no read disturb, no refresh and no thermal limit, and its planes
+//! work independently of each other.
 
 #[cfg(test)]
 mod consistency;
@@ -71,8 +71,8 @@ enum DurableBy {
 }
 
 impl PageMapped {
-    /// Built from `params`, for at most `queue_depth` requests at a time. The drive's past, if it has
-    /// one, is drawn from `seed`; that takes some 10 ms a GiB.
+    /// Built from `params`, for at most `queue_depth` requests at a time. The drive's past, if it
+    /// has one, is drawn from `seed`; that takes some 10 ms a GiB.
     ///
     /// # Errors
     /// [`BadParams`] says what of the parameters cannot be.
@@ -163,8 +163,8 @@ impl PageMapped {
         }
     }
 
-    /// A read of several units: they are asked of flash together, and the link starts with the first that
-    /// is there and ends with the last.
+    /// A read of several units: they are asked of flash together, and the link starts with the
+    /// first that is there and ends with the last.
     fn read_many(&mut self, host: ReadAtHost, first: u32, end: u32) -> u64 {
         let (mut first_ready, mut last_ready) = (u64::MAX, host.start);
         // A page that holds several of the units is sensed once.

@@ -114,8 +114,8 @@ impl Nand {
         self.channels[channel].read(sensed, self.unit_transfer_ns, self.page_transfer_ns)
     }
 
-    /// Whether the buffer, at `at`, still holds a page that was handed over `pages` pages before the
-    /// latest; the one that is being filled, at `u32::MAX`, it does.
+    /// Whether the buffer, at `at`, still holds a page that was handed over `pages` pages before
+    /// the latest; the one that is being filled, at `u32::MAX`, it does.
     #[inline]
     pub fn is_buffered(&self, pages: u32, at: u64) -> bool {
         if pages as usize >= self.buffer.len() {
@@ -182,8 +182,8 @@ impl Nand {
         slc.into_iter().chain([memory]).collect()
     }
 
-    /// What an idle drive did since it had nothing to do: pages read from the SLC cache and programmed,
-    /// on all planes at once.
+    /// What an idle drive did since it had nothing to do: pages read from the SLC cache and
+    /// programmed, on all planes at once.
     #[cold]
     fn fold_until(&mut self, now: u64) {
         let foldable = self.foldable_until(now);
@@ -194,7 +194,8 @@ impl Nand {
         self.drained = self.drained.max(now);
     }
 
-    /// How long this page's program takes: the SLC cache takes what comes from the host while it has room.
+    /// How long this page's program takes: the SLC cache takes what comes from the host while it
+    /// has room.
     #[inline]
     fn program_time(&mut self, origin: Origin) -> u64 {
         match &mut self.slc {

@@ -3,7 +3,8 @@
 use crate::WriteCaching;
 use std::fmt;
 
-/// The mapping unit, bytes: every table of the drive counts in these. A NAND page holds one or more.
+/// The mapping unit, bytes: every table of the drive counts in these. A NAND page holds one or
+/// more.
 pub const UNIT_BYTES: u32 = 4096;
 
 /// Everything that tells one page-mapped drive from another.
@@ -58,8 +59,8 @@ pub struct PageMappedParams {
     pub write_command_ns: u64,
     /// Rate between host and buffer, bytes per second, one command at a time.
     pub link_bytes_per_s: u64,
-    /// What a sequential reader gets at most; the drive then reads ahead, and such a read waits for no
-    /// array. `None`: a sequential read is served as a random one.
+    /// What a sequential reader gets at most; the drive then reads ahead, and such a read waits for
+    /// no array. `None`: a sequential read is served as a random one.
     pub stream_read_bytes_per_s: Option<u64>,
     /// What a sequential writer gets at most; `None`: no limit but link and flash.
     pub stream_write_bytes_per_s: Option<u64>,
@@ -76,8 +77,9 @@ pub struct PageMappedParams {
     pub power_loss: PowerLoss,
     /// What a FLUSH costs on top of emptying the buffer, ns.
     pub flush_ns: u64,
-    /// How long a FUA write, or any write with the cache off, takes to become durable after it was received,
-    /// ns: by whatever way the controller has (a page at one bit a cell, a capacitor). 0: it waits for its program.
+    /// How long a FUA write, or any write with the cache off, takes to become durable after it was
+    /// received, ns: by whatever way the controller has (a page at one bit a cell, a capacitor). 0:
+    /// it waits for its program.
     pub write_through_ns: u64,
 
     /// How the cleaner picks what it empties next.
@@ -88,7 +90,8 @@ pub struct PageMappedParams {
     pub slc_cache: Option<SlcCache>,
     /// Erases that a block is rated for.
     pub endurance_cycles: u32,
-    /// Erases between the most and the least worn superblock before data that never changes is moved.
+    /// Erases between the most and the least worn superblock before data that never changes is
+    /// moved.
     pub wear_leveling_threshold: u32,
     /// What happened to the drive before time 0.
     pub state: State,
@@ -110,8 +113,8 @@ pub enum Cleaning {
     Fifo,
     /// The one with the fewest valid pages.
     Greedy,
-    /// The one with the largest (1 - u) age / (1 + u), u its valid share (Rosenblum and Ousterhout, "The
-    /// Design and Implementation of a Log-Structured File System", 1992).
+    /// The one with the largest (1 - u) age / (1 + u), u its valid share (Rosenblum and Ousterhout,
+    /// "The Design and Implementation of a Log-Structured File System", 1992).
     CostBenefit,
 }
 
@@ -129,8 +132,8 @@ pub struct SlcCache {
 pub enum State {
     /// Never written.
     Fresh,
-    /// The first part of the exported space was written over and over at random until nothing changed
-    /// any more.
+    /// The first part of the exported space was written over and over at random until nothing
+    /// changed any more.
     Steady {
         /// How much of the exported capacity that is, in thousandths.
         used_per_mille: u32,
@@ -174,8 +177,8 @@ impl PageMappedParams {
         self.capacity_bytes.div_ceil(u64::from(UNIT_BYTES))
     }
 
-    /// Mapping units that hold data at any time: all flash net of the open superblock and the reserve.
-    /// What the closed form of write amplification calls the physical space.
+    /// Mapping units that hold data at any time: all flash net of the open superblock and the
+    /// reserve. What the closed form of write amplification calls the physical space.
     pub fn net_units(&self) -> u64 {
         self.superblocks().saturating_sub(u64::from(self.reserve_superblocks))
             * self.units_per_superblock()
@@ -269,14 +272,15 @@ impl PageMappedParams {
         Ok(())
     }
 
-    /// With less, all of the exported space being mapped, a victim may hold nothing but valid pages.
+    /// With less, all of the exported space being mapped, a victim may hold nothing but valid
+    /// pages.
     fn superblocks_needed(&self) -> u64 {
         let exported = self.units().div_ceil(self.units_per_superblock());
         exported + u64::from(self.reserve_superblocks) + 1
     }
 
-    /// The smallest capacity, in whole MiB, of which the spare share is enough; `None` where it never
-    /// is.
+    /// The smallest capacity, in whole MiB, of which the spare share is enough; `None` where it
+    /// never is.
     fn capacity_mib_min(&self) -> Option<u64> {
         let superblock_bytes = self.units_per_superblock() * u64::from(UNIT_BYTES);
         // From here on it is enough whatever is lost to rounding.

@@ -1,8 +1,9 @@
 //! The steady state, without the years that lead to it.
 //!
-//! What random overwriting leaves behind is told by two things: how many valid units each superblock has,
-//! by its age, and that everything else is random. The first is taken from a small twin of the drive,
-//! with the same cleaner and the same spare, that is aged for real; the second is drawn.
+//! What random overwriting leaves behind is told by two things: how many valid units each
+//! superblock has, by its age, and that everything else is random. The first is taken from a small
+//! twin of the drive, with the same cleaner and the same spare, that is aged for real; the second
+//! is drawn.
 
 use super::{
     log::{Log, Shape},
@@ -68,9 +69,10 @@ fn twin_shape(shape: &Shape) -> Shape {
     }
 }
 
-/// The steady state of FIFO cleaning under uniform random overwriting, oldest first: a unit placed a
-/// share x of the log ago is still valid with probability exp(-a (1 - u) x), where a = physical / used
-/// and u solves u = exp(-a (1 - u)) (Desnoyers, "Analytic models of SSD write performance", 2014).
+/// The steady state of FIFO cleaning under uniform random overwriting, oldest first: a unit placed
+/// a share x of the log ago is still valid with probability exp(-a (1 - u) x), where a = physical /
+/// used and u solves u = exp(-a (1 - u)) (Desnoyers, "Analytic models of SSD write performance",
+/// 2014).
 fn closed_form(shape: &Shape, used: u32) -> Vec<Closed> {
     let alpha = net_units(shape) / f64::from(used);
     let mut valid_at_end = 0.0;
@@ -145,8 +147,8 @@ fn lay_out(log: &mut Log, profile: &[Closed], used: u32, seed: u64) {
     log.count_mapped();
 }
 
-/// Puts the units with these ranks into one superblock, at places drawn by selection sampling (Knuth, "The
-/// Art of Computer Programming", volume 2, algorithm 3.4.2 S).
+/// Puts the units with these ranks into one superblock, at places drawn by selection sampling
+/// (Knuth, "The Art of Computer Programming", volume 2, algorithm 3.4.2 S).
 fn place(
     log: &mut Log,
     number: u32,
@@ -194,9 +196,9 @@ fn counts(shape: &Shape, profile: &[Closed], used: u32) -> Vec<u32> {
     counts
 }
 
-/// Numbers below a bound in random order, without a table: four rounds of a Feistel network on the next
-/// even number of bits, walked until it lands inside (Black and Rogaway, "Ciphers with arbitrary finite
-/// domains", 2002).
+/// Numbers below a bound in random order, without a table: four rounds of a Feistel network on the
+/// next even number of bits, walked until it lands inside (Black and Rogaway, "Ciphers with
+/// arbitrary finite domains", 2002).
 struct Permutation {
     bound: u32,
     half_bits: u32,

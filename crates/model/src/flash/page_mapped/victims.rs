@@ -1,12 +1,13 @@
 //! Closed superblocks in the order in which the cleaner would take them.
 //!
-//! Lists through one array of links: one list in order of age for FIFO and cost-benefit, one a valid count
-//! (or a range of counts, where a superblock holds more than 4096 units) for greedy.
+//! Lists through one array of links: one list in order of age for FIFO and cost-benefit, one a
+//! valid count (or a range of counts, where a superblock holds more than 4096 units) for greedy.
 
 use super::Cleaning;
 
 const NONE: u32 = u32::MAX;
-/// Lists of the greedy cleaner at most: a count is told from its neighbour to 1 / 4096 of a superblock.
+/// Lists of the greedy cleaner at most: a count is told from its neighbour to 1 / 4096 of a
+/// superblock.
 const LISTS_MAX: u32 = 4096;
 
 #[derive(Clone, Copy, Debug)]

@@ -45,8 +45,8 @@ impl WearCount {
         }
     }
 
-    /// The least worn of `closed`, if the most worn of the drive is more than `spread` ahead of it: data
-    /// lies there that nobody overwrites.
+    /// The least worn of `closed`, if the most worn of the drive is more than `spread` ahead of it:
+    /// data lies there that nobody overwrites.
     pub fn levels(&self, spread: u32, closed: impl Iterator<Item = u32>) -> Option<u32> {
         let max = self.with.len() as u32 - 1;
         if max - self.min <= spread {

@@ -57,8 +57,8 @@ impl<E: Engine> Service<E> {
         self.conclude(connections, number);
     }
 
-    /// Notes the failure of a change. One that was to be forced may have used up the operating system's
-    /// only report that earlier writes were lost, unless it just found no space.
+    /// Notes the failure of a change. One that was to be forced may have used up the operating
+    /// system's only report that earlier writes were lost, unless it just found no space.
     fn note(&mut self, number: u32, failure: Option<ErrorCode>) {
         let Some(error) = failure else { return };
         let operation = self.operations.get_mut(number);
@@ -133,8 +133,9 @@ impl<E: Engine> Service<E> {
         }
     }
 
-    /// Sends the pieces of a stream whose turn has come. Once its head has left, a piece that failed leaves
-    /// a structured reply whole, with zeroes, and ends a simple one, which cannot say so.
+    /// Sends the pieces of a stream whose turn has come. Once its head has left, a piece that
+    /// failed leaves a structured reply whole, with zeroes, and ends a simple one, which cannot say
+    /// so.
     fn deliver_in_order(&mut self, number: u32, connection: &mut Connection) {
         let style = connection.session.style();
         while let Some(mut arrival) = connection.stream.leave() {

@@ -1,4 +1,5 @@
-//! The way down: requests become pieces, pieces wait for room and for each other, and go to the engine.
+//! The way down: requests become pieces, pieces wait for room and for each other, and go to the
+//! engine.
 
 use super::{Cutting, Service, range_of};
 use crate::{
@@ -144,8 +145,8 @@ impl<E: Engine> Service<E> {
         }
     }
 
-    /// Whether the engine takes another part: one place is kept for a flush, and where there is only one,
-    /// a flush comes first.
+    /// Whether the engine takes another part: one place is kept for a flush, and where there is
+    /// only one, a flush comes first.
     fn has_room(&self) -> bool {
         if self.queue_depth == 1 {
             return self.parts.is_empty() && self.flushes.is_quiet();
@@ -160,8 +161,8 @@ impl<E: Engine> Service<E> {
         self.has_room() && !(partial && self.pool.has_no_spare()) && self.is_free(&range, partial)
     }
 
-    /// Whether no change under way keeps `range` from being changed: one that merges keeps everybody off
-    /// its block, and whoever wants to merge waits for all others there.
+    /// Whether no change under way keeps `range` from being changed: one that merges keeps
+    /// everybody off its block, and whoever wants to merge waits for all others there.
     fn is_free(&self, range: &Range<u64>, merges: bool) -> bool {
         if self.merging == 0 && !merges {
             return true;

@@ -26,7 +26,8 @@ pub type Connections = [Option<Connection>];
 /// Tag of a flush; the others are numbers of parts.
 const FLUSH: Tag = Tag(u64::MAX);
 
-/// Extents in one answer about what is allocated, and questions to the engine for one: an answer of 1 KiB.
+/// Extents in one answer about what is allocated, and questions to the engine for one: an answer of
+/// 1 KiB.
 const EXTENTS_MAX: usize = 128;
 
 /// Whether a connection can go on.
@@ -196,8 +197,8 @@ impl<E: Engine> Service<E> {
         }
     }
 
-    /// Longest read that is answered in one chunk: what one piece holds, and never under the 64 KiB that
-    /// proto.md asks for.
+    /// Longest read that is answered in one chunk: what one piece holds, and never under the 64 KiB
+    /// that proto.md asks for.
     fn unbroken_bytes_max(&self) -> u32 {
         self.cutter.single_read_bytes_max().max(65_536)
     }

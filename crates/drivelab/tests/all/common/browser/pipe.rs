@@ -1,5 +1,6 @@
-//! Chromium as a process and its DevTools protocol: JSON messages, each ended by a NUL, on file descriptors 3 and 4
-//! (`--remote-debugging-pipe`). What is asked and told: <https://chromedevtools.github.io/devtools-protocol/>.
+//! Chromium as a process and its DevTools protocol: JSON messages, each ended by a NUL, on file
+//! descriptors 3 and 4 (`--remote-debugging-pipe`). What is asked and told:
+//! <https://chromedevtools.github.io/devtools-protocol/>.
 //!
 //! ```text
 //!   call(method, parameters) --stdin, 3--> Chromium --4, stdout--> thread --channel--> the answer with its number
@@ -44,7 +45,8 @@ impl Pipe {
         let profile = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
         let temporary = tempfile::tempdir().expect("a directory");
         let said = fs::File::create(profile.path().join("stderr")).expect("a file");
-        // The shell puts our two pipes where Chromium looks for them. Its children are in its process group.
+        // The shell puts our two pipes where Chromium looks for them. Its children are in its
+        // process group.
         let mut child = Command::new("sh")
             .args(["-c", "exec chromium \"$@\" 3<&0 4>&1 0</dev/null 1>/dev/null", "sh"])
             .args(["--headless", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu"])

@@ -9,11 +9,12 @@ use std::{env, fs, path::Path};
 const WIDTHS: [u32; 2] = [390, 1400];
 /// The issue's bound for one report.
 const PAGE_BYTES_MAX: u64 = 3_000_000;
-/// From asking to loaded, on a machine that is busy with other things. The goal, 2 s, is printed and looked at.
+/// From asking to loaded, on a machine that is busy with other things. The goal, 2 s, is printed
+/// and looked at.
 const OPEN_MS_MAX: f64 = 20_000.0;
 
-/// What is wrong with the charts as they stand in the window: each is drawn, inside its frame, with a mark for every
-/// value of its table.
+/// What is wrong with the charts as they stand in the window: each is drawn, inside its frame, with
+/// a mark for every value of its table.
 const CHARTS: &str = "(() => {
   const wrong = [];
   for (const figure of document.querySelectorAll('figure')) {
@@ -45,8 +46,8 @@ const FIRST_VALUE: &str = "plot => {
   return [point.x, point.y];
 }";
 
-/// What is shown beside the mouse or the chosen value, when it is a value of the chart's table: all numbers of a row, or of
-/// a grid one of them.
+/// What is shown beside the mouse or the chosen value, when it is a value of the chart's table: all
+/// numbers of a row, or of a grid one of them.
 const SHOWN: &str = "plot => {
   const tip = document.getElementById('tip');
   if (tip.hidden) return 'nothing is shown';
@@ -60,7 +61,8 @@ const SHOWN: &str = "plot => {
   return found ? '' : 'not in the table: ' + tip.textContent;
 }";
 
-/// What a reader who does not see the page misses: names of drawings, tables, buttons and regions, the order of headings.
+/// What a reader who does not see the page misses: names of drawings, tables, buttons and regions,
+/// the order of headings.
 const UNNAMED: &str = "(() => {
   const wrong = [], name = element => element.getAttribute('aria-label') || element.textContent.trim();
   let level = 0;
@@ -97,7 +99,8 @@ pub fn reads_file(browser: &mut Browser, bench: &Bench, name: &str) {
     reads(browser, &format!("file://{}", page.display()));
 }
 
-/// Bars, points and fields in the charts whose title begins with one of `titles`, as they are drawn.
+/// Bars, points and fields in the charts whose title begins with one of `titles`, as they are
+/// drawn.
 pub fn marks(browser: &mut Browser, titles: &[&str]) -> usize {
     let counted = browser.number(&format!(
         "[...document.querySelectorAll('figure')]
@@ -110,8 +113,8 @@ pub fn marks(browser: &mut Browser, titles: &[&str]) -> usize {
     counted as usize
 }
 
-/// What reaches beyond the window on its right, and does not scroll by itself, each with the beginning
-/// of its text.
+/// What reaches beyond the window on its right, and does not scroll by itself, each with the
+/// beginning of its text.
 const WIDEST: &str = "[...document.querySelectorAll('body *')]
   .filter(one => one.getBoundingClientRect().right > innerWidth + 1)
   .filter(one => { for (let above = one.parentElement; above; above = above.parentElement) {
@@ -119,8 +122,9 @@ const WIDEST: &str = "[...document.querySelectorAll('body *')]
   .map(one => `${one.tagName}.${one.getAttribute('class')} ${one.textContent.slice(0, 40)}`)
   .slice(0, 12)";
 
-/// Opens a report and reads it, light and dark, on narrow and wide windows: every chart is drawn and answers to mouse and
-/// keys, nothing is wider than the window, nothing complains, nothing is asked of anybody.
+/// Opens a report and reads it, light and dark, on narrow and wide windows: every chart is drawn
+/// and answers to mouse and keys, nothing is wider than the window, nothing complains, nothing is
+/// asked of anybody.
 pub fn reads(browser: &mut Browser, url: &str) {
     for width in WIDTHS {
         for scheme in [Scheme::Light, Scheme::Dark] {
