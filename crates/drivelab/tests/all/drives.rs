@@ -54,7 +54,7 @@ fn a_drives_page_has_every_number_with_unit_and_source_within_80_columns() {
     ] {
         assert!(pro.contains(words), "{words}: {pro}");
     }
-    assert!(shown(&["drives", "memoright-gt-16"]).contains("$510, 31.9 USD a GB, of 2009"));
+    assert!(shown(&["drives", "memoright-gt-16"]).contains("$510, 31.9 USD a GB, of 2008"));
     assert!(shown(&["drives", "onboard"]).contains("transfer_max"));
     assert!(shown(&["drives", "md"]).contains("serial"));
 }

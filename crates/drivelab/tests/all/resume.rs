@@ -4,7 +4,7 @@ use crate::common;
 
 use common::{Bench, LoopDevice, MIB, Outcome, ROOT, assert_one_sentence, cell_names, many_reads};
 use serde_json::Value;
-use std::{fs, path::Path};
+use std::{fs, path::Path, thread, time::Duration};
 
 /// Starts six read cells on `target`, and stops when two of them are kept; the run's id.
 fn interrupted(bench: &Bench, target: &str, more: &[&str]) -> String {
@@ -82,7 +82,15 @@ fn another_disk_of_the_name_is_refused() {
     let other = bench.path("other");
     fs::copy(&device.image, &other).expect("a copy");
     let other_text = other.to_str().expect("plain names");
-    need!(common::system("losetup", &[&text, other_text]), "a free name of a loop device");
+    // Another test may have taken the name for a while.
+    let attach = || {
+        let free = (0..120).find_map(|_| {
+            thread::sleep(Duration::from_millis(500));
+            common::system("losetup", &[&text, other_text])
+        });
+        need!(free, "a free name of a loop device");
+    };
+    attach();
     cannot_go_on(&bench, &id, &["diskseq"]);
     // Of another size, on any kernel.
     need!(common::system("losetup", &["--detach", &text]), ROOT);
@@ -91,7 +99,7 @@ fn another_disk_of_the_name_is_refused() {
         .open(&other)
         .and_then(|file| file.set_len(32 * MIB))
         .expect("room");
-    need!(common::system("losetup", &[&text, other_text]), "a free name of a loop device");
+    attach();
     cannot_go_on(&bench, &id, &["size"]);
     device.image = other;
 }
