@@ -98,8 +98,8 @@ cargo xtask guest [--kernel 6.1|6.12] [--quick | --only NAME...] [--list] [--gue
     Runs drivelab in virtual machines with a real kernel and drives of every kind, through a table of
     scenarios: what is refused, measured, served (ublk's disks too), and what a failing drive leads
     to. Needs QEMU; says why and ends well where something is missing (an error with
-    DRIVELAB_NO_SKIP=1). --quick: the small set of .ci/run. --write: into docs/guest-scenarios.md.
-    docs/guest.md.
+    DRIVELAB_NO_SKIP=1). --quick: the small set of .ci/run; what is out of time is run once
+    more. --write: into docs/guest-scenarios.md. docs/guest.md.
 
 cargo xtask guest [--kernel 6.1|6.12] --fetch
     Fetches that kernel from Debian's mirror, once; an error where it cannot be had.

@@ -27,6 +27,9 @@ use std::{
 /// A scenario's texts end by themselves, each after its limit; what is around them takes so long.
 const AROUND: Duration = Duration::from_secs(180);
 
+/// An emulated kernel does not come up each time, and that is no fault of what is tried in it.
+const FAILED_STARTS_MAX: u32 = 1;
+
 /// What a guest told, or what became of it.
 pub enum News {
     Ended {
@@ -73,8 +76,14 @@ pub fn run(queue: &Queue, machines: &[Parts<'_>], mut tell: impl FnMut(News)) {
     let (sender, news) = mpsc::channel();
     thread::scope(|scope| {
         for parts in machines {
-            let mut guest =
-                Guest { queue, parts, sender: sender.clone(), drives: BTreeMap::new(), now: None };
+            let mut guest = Guest {
+                queue,
+                parts,
+                sender: sender.clone(),
+                drives: BTreeMap::new(),
+                now: None,
+                failed_starts: 0,
+            };
             scope.spawn(move || guest.run());
         }
         drop(sender);
@@ -110,6 +119,7 @@ struct Guest<'a> {
     sender: Sender<News>,
     drives: BTreeMap<String, String>,
     now: Option<Now>,
+    failed_starts: u32,
 }
 
 impl Guest<'_> {
@@ -127,8 +137,12 @@ impl Guest<'_> {
                 }
                 Err(error) => {
                     if self.end(Some(format!("{error:#}"))).is_none() {
-                        self.tell(News::Lost(format!("{error:#}")));
-                        return;
+                        if self.failed_starts == FAILED_STARTS_MAX {
+                            self.tell(News::Lost(format!("{error:#}")));
+                            return;
+                        }
+                        self.failed_starts += 1;
+                        self.tell(News::Note(format!("a guest is started again: {error:#}")));
                     }
                 }
             }

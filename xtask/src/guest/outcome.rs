@@ -48,6 +48,8 @@ impl Verdict {
 #[derive(Default)]
 pub struct Tally {
     pub ended: Vec<(&'static Scenario, Verdict)>,
+    /// Failed because they did not end in time.
+    pub late: Vec<&'static Scenario>,
     /// For want of a tool.
     pub skipped: Vec<&'static str>,
     /// What this kernel does not have, which nobody can install.

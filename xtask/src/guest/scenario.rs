@@ -157,6 +157,13 @@ impl Seen {
         false
     }
 
+    /// Whether it did not end, or was killed at the end of its time.
+    pub fn is_late(&self, scenario: &Scenario) -> bool {
+        const KILLED: i32 = 137;
+        !self.unprepared
+            && (self.exit.is_none() || self.exit == Some(KILLED) && scenario.exit != KILLED)
+    }
+
     /// What is not as the scenario says; `drives` are the paths of the drives' names.
     pub fn faults(&self, scenario: &Scenario, drives: &BTreeMap<String, String>) -> Vec<String> {
         if self.unprepared {
@@ -238,6 +245,14 @@ mod tests {
         assert_eq!(seen(&[&said[..], &["@@ kernel BUG: x"], &good].concat()).len(), 1);
         assert_eq!(seen(&[&said[..], &["| panicked at x"], &good].concat()).len(), 1);
         assert_eq!(seen(&["@@ unprepared", "@@ end"]).len(), 1);
+    }
+
+    #[test]
+    fn what_is_wrong_is_not_late() {
+        let is_late = |exit| Seen { exit, ..Seen::default() }.is_late(&READS);
+        assert_eq!([None, Some(137), Some(0), Some(2)].map(is_late), [true, true, false, false]);
+        let unprepared = Seen { unprepared: true, ..Seen::default() };
+        assert!(!unprepared.is_late(&READS));
     }
 
     #[test]
