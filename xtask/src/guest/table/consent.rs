@@ -166,7 +166,9 @@ pub const ALL: &[Scenario] = &[
     },
     Scenario {
         name: "devices-of-all-kinds",
-        prepare: "lvm vgcreate -q vg $SATA; lvm lvcreate -q -an -Zn -L 64M -n data vg
+        // The list shows what an earlier scenario left on drives that this one does not name.
+        prepare: ": $USB $ZONED $PATH_A $PATH_B
+            lvm vgcreate -q vg $SATA; lvm lvcreate -q -an -Zn -L 64M -n data vg
             lvm vgchange -q -ay vg; mkfs.ext4 -q -F $NVME; mkdir m; mount $NVME m
             mdadm --quiet --create /dev/md7 --name=tank --run --assume-clean --bitmap=none \
             --level=1 --raid-devices=2 $VIRTIO missing
