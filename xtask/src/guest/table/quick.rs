@@ -17,7 +17,6 @@ pub const QUICK: &[&str] = &[
     "matrix-write-cache-nvme",
     "health-of-nvme",
     "ublk-file-verified",
-    "ublk-power-cut-under-sqlite",
 ];
 
 #[cfg(test)]
