@@ -125,6 +125,28 @@ pub struct Offer {
     pub memory_bytes: u64,
 }
 
+impl Offer {
+    /// Of a drive with blocks of 512 B that wears, in the wall's time, by every way in; without memory
+    /// that could cache it.
+    pub fn everything(capacity_bytes: u64) -> Self {
+        Self {
+            capacity_bytes,
+            block_bytes: 512,
+            access: Access::ReadWrite,
+            uring: Ok(()),
+            direct: Ok(()),
+            buffered: Ok(()),
+            stdio: Ok(()),
+            drop_machine: Ok(()),
+            remount: Ok(()),
+            files_max: Ok(1 << 30),
+            time: Time::Wall,
+            wears: true,
+            memory_bytes: 0,
+        }
+    }
+}
+
 /// Whether a target may be written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Access {

@@ -6,7 +6,7 @@ mod scripted;
 use lab::{
     method::{BUILT_IN, CellBound, CellSpec, FileState, FinalFlush, Method},
     plan::{Options, Outline, Plan},
-    target::{Access, Offer, Time},
+    target::Offer,
 };
 use scripted::{Kind, Lab, Logged, Scripted, flags};
 use std::collections::BTreeSet;
@@ -27,21 +27,7 @@ fn built_in(name: &str, pairs: &[(&str, &str)]) -> Method {
 
 /// A drive of 16 TiB on a machine with 32 GiB of memory.
 fn big() -> Offer {
-    Offer {
-        capacity_bytes: 16 * TIB,
-        block_bytes: 512,
-        access: Access::ReadWrite,
-        uring: Ok(()),
-        direct: Ok(()),
-        buffered: Ok(()),
-        stdio: Ok(()),
-        drop_machine: Ok(()),
-        remount: Ok(()),
-        files_max: Ok(1 << 30),
-        time: Time::Wall,
-        wears: true,
-        memory_bytes: 32 * GIB,
-    }
+    Offer { memory_bytes: 32 * GIB, ..Offer::everything(16 * TIB) }
 }
 
 fn plan(method: Method) -> Plan {

@@ -6,16 +6,12 @@ use crate::run::{Foreseen, Order};
 use anyhow::{Result, bail};
 use block::display_bytes;
 use host::Roots;
-use lab::{
-    plan::Plan,
-    target::{Access, Offer, Time},
-};
+use lab::{plan::Plan, target::Offer};
 use study::matrix::Configuration;
 
-/// What a file system's mkfs asks for at least, bytes: mkfs.xfs(8) since 5.19, and btrfs' two
-/// chunks of
-/// metadata with its superblocks.
-const SMALLEST: [(&str, u64); 2] = [("xfs", 300 << 20), ("btrfs", 114 << 20)];
+/// What a file system's mkfs asks for at least, bytes: mkfs.xfs(8) since 5.19, and what mkfs.btrfs
+/// says of a device of 108 MiB.
+const SMALLEST: [(&str, u64); 2] = [("xfs", 300 << 20), ("btrfs", 114_294_784)];
 
 /// Plans every method for the place, and does nothing.
 ///
@@ -60,7 +56,9 @@ pub fn plans(
     let percent = usable_percent(configurations);
     let usable = bytes / 100 * percent;
     let offers = |capacity_bytes: u64| -> Vec<Offer> {
-        let offer = Offer { capacity_bytes, ..offer() };
+        // What a real place cannot do is left out by its own plan.
+        let memory_bytes = host::environment::memory_usable(&Roots::default()).unwrap_or(0);
+        let offer = Offer { memory_bytes, ..Offer::everything(capacity_bytes) };
         configurations.iter().map(|one| offer_under(one, &offer)).collect()
     };
     let mut plans = Vec::new();
@@ -83,23 +81,4 @@ pub fn plans(
         });
     }
     Ok((plans, bytes))
-}
-
-/// A place that can do everything: what a real one cannot is left out by its own plan.
-fn offer() -> Offer {
-    Offer {
-        capacity_bytes: 0,
-        block_bytes: 512,
-        access: Access::ReadWrite,
-        uring: Ok(()),
-        direct: Ok(()),
-        buffered: Ok(()),
-        stdio: Ok(()),
-        drop_machine: Ok(()),
-        remount: Ok(()),
-        files_max: Ok(u64::MAX),
-        time: Time::Wall,
-        wears: true,
-        memory_bytes: host::environment::memory_usable(&Roots::default()).unwrap_or(0),
-    }
 }

@@ -55,7 +55,7 @@ pub fn keep(study: Study, orders: &mut [Ready<'_>], arguments: &StudyArguments) 
     }
     let (each, name) = (each.join(", "), study.name());
     if all > limit && !arguments.dry_run {
-        let (all, limit) = (whole(all), display_bytes(limit));
+        let limit = display_bytes(limit);
         match arguments.max_written {
             Some(_) => bail!(
                 "{name} writes up to {} here ({each}), more than --max-written {limit}: raise it, or lower --size or \
@@ -64,9 +64,10 @@ pub fn keep(study: Study, orders: &mut [Ready<'_>], arguments: &StudyArguments) 
             ),
             None => bail!(
                 "{name} writes up to {} here ({each}), and no more than {limit} unasked: agree to it with \
-                 --max-written {}, or lower --size or --passes",
+                 --max-written {}MiB, or lower --size or --passes",
                 display_bytes(all),
-                display_bytes(all).replace(' ', "")
+                // Whole, so that what is typed suffices.
+                all.div_ceil(1 << 20)
             ),
         }
     }
@@ -85,9 +86,4 @@ fn foresee(order: &Order) -> Result<Foreseen> {
         Order::Run(order) => run::foresee(order),
         Order::Matrix(order) => matrix::foresee(order),
     }
-}
-
-/// In whole MiB, as one would type it.
-fn whole(bytes: u64) -> u64 {
-    bytes.div_ceil(1 << 20) << 20
 }

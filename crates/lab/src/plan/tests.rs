@@ -3,21 +3,7 @@
 use super::*;
 
 pub(super) fn offer() -> Offer {
-    Offer {
-        capacity_bytes: 8 << 30,
-        block_bytes: 512,
-        access: Access::ReadWrite,
-        uring: Ok(()),
-        direct: Ok(()),
-        buffered: Ok(()),
-        stdio: Ok(()),
-        drop_machine: Ok(()),
-        remount: Ok(()),
-        files_max: Ok(1 << 30),
-        time: crate::target::Time::Wall,
-        wears: true,
-        memory_bytes: 4 << 30,
-    }
+    Offer { memory_bytes: 4 << 30, ..Offer::everything(8 << 30) }
 }
 
 fn quick() -> Method {

@@ -9,21 +9,17 @@ const SAME: f64 = 0.01;
 /// operation waits. A cell at the rate of one where it was seen, in blocks of the same size, is
 /// held as well.
 pub(super) fn tell_of_all(record: &mut Record) {
-    let seen: Vec<Cell> = record
-        .cells
-        .iter()
-        .filter(|cell| cell.flags.contains(&Flag::BurstCredit))
-        .cloned()
-        .collect();
+    let flag = Flag::BurstCredit;
+    let is_seen = |cell: &&Cell| cell.flags.contains(&flag);
+    let place = |cell: &Cell| (cell.target, cell.block_bytes);
+    let of_cell = |cell: &Cell| (place(cell), cell.iops, cell.threads * cell.queue_depth);
+    let seen: Vec<_> = record.cells.iter().filter(is_seen).map(of_cell).collect();
     for cell in &mut record.cells {
-        let is_held = |held: &&Cell| {
-            (held.target, held.block_bytes) == (cell.target, cell.block_bytes)
-                && (cell.iops / held.iops - 1.0).abs() <= SAME
+        let is_held = |(at, iops, _): &&(_, f64, _)| {
+            *at == place(cell) && (cell.iops / iops - 1.0).abs() <= SAME
         };
-        let Some(held) = seen.iter().find(is_held) else { continue };
-        let flag = Flag::BurstCredit;
+        let Some((.., in_flight)) = seen.iter().find(is_held) else { continue };
         if !cell.flags.contains(&flag) {
-            let in_flight = held.threads * held.queue_depth;
             let text = format!(
                 "{:.0} IOPS, as with {in_flight} in flight, which a quota held: {}",
                 cell.iops,

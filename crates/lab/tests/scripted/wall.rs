@@ -150,21 +150,7 @@ impl Target for Walled {
     }
 
     fn offer(&self) -> Offer {
-        Offer {
-            capacity_bytes: 1 << 40,
-            block_bytes: 512,
-            access: Access::ReadWrite,
-            uring: Ok(()),
-            direct: Ok(()),
-            buffered: Ok(()),
-            stdio: Ok(()),
-            drop_machine: Ok(()),
-            remount: Ok(()),
-            files_max: Ok(1 << 30),
-            time: Time::Wall,
-            wears: false,
-            memory_bytes: 8 << 30,
-        }
+        Offer { wears: false, memory_bytes: 8 << 30, ..Offer::everything(1 << 40) }
     }
 
     fn prepare(&mut self, _: &Need) -> Result<(), TargetError> {
