@@ -70,6 +70,16 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// Flags it, once, with what was seen and the cure.
+    pub fn flag(&mut self, flag: Flag, seen: &str) {
+        if !self.flags.contains(&flag) {
+            self.flags.push(flag);
+            self.flags.sort_unstable();
+            let text = format!("{seen}: {}", flag.cure());
+            self.warnings.push(Warning { flag: Some(flag), text });
+        }
+    }
+
     /// What its rate is the rate of; `None` where no page cache was looked at.
     pub fn meaning(&self) -> Option<Meaning> {
         Meaning::of(&self.passes)

@@ -103,8 +103,8 @@ flags! {
     /// down for heat.
     ThermalThrottling "thermal_throttling" cure "cool the drive and run again";
     /// The way to the drive (NBD, FUSE, a loop device) is not five times as fast as the cell, or
-    /// even slower than
-    /// it when it was measured by itself: the rate is the way's as much as the drive's.
+    /// even slower than it when it was measured by itself: the rate is the way's as much as the
+    /// drive's.
     PathFloor "path_floor" cure "compare cells of the same path alone, or name a block device";
     /// Requests failed, and the rate and the latencies are those of the others.
     IoErrors "io_errors" cure "look at `dmesg` and at the drive's health";

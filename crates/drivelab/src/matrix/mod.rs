@@ -648,8 +648,12 @@ impl<'a> Bench<'a> {
                 for (axis, level) in configuration.levels() {
                     cell.coordinates.insert(axis.name().to_owned(), level.into());
                 }
-                if self.floors.iter().any(|floor| floor.is_near(configuration, cell)) {
-                    cell.flags.push(Flag::PathFloor);
+                if let Some(floor) = self.floors.iter().find(|one| one.is_near(configuration, cell))
+                {
+                    cell.flag(
+                        Flag::PathFloor,
+                        &format!("the path by itself: {:.0} IOPS", floor.iops),
+                    );
                 }
             }
             for (target, cut) in record.targets.iter_mut().zip(&self.cuts) {

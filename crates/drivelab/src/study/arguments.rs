@@ -96,8 +96,8 @@ pub struct StudyArguments {
     pub price: Vec<String>,
 
     /// Its data sheet, for what the study holds against makers' figures: a file
-    /// (docs/spec-format.md),
-    /// a drive of the catalog, or `catalog` for what it has of the drive measured
+    /// (docs/spec-format.md), a drive of the catalog, or `catalog` for what it has of the drive
+    /// measured
     #[arg(
         long,
         value_name = "FILE|NAME",

@@ -1,6 +1,6 @@
 //! What one cell gives away about the others: a limiter that holds one holds all of its kind.
 
-use record::{Burst, Cell, FastCacheKind, Flag, Record, Warning};
+use record::{Burst, Cell, FastCacheKind, Flag, Record};
 
 /// Rates are the same when they differ by no more.
 const SAME: f64 = 0.01;
@@ -19,16 +19,11 @@ pub(super) fn tell_of_all(record: &mut Record) {
             *at == place(cell) && (cell.iops / iops - 1.0).abs() <= SAME
         };
         let Some((.., in_flight)) = seen.iter().find(is_held) else { continue };
-        if !cell.flags.contains(&flag) {
-            let text = format!(
-                "{:.0} IOPS, as with {in_flight} in flight, which a quota held: {}",
-                cell.iops,
-                flag.cure()
-            );
-            cell.warnings.push(Warning { flag: Some(flag), text });
-            cell.flags.push(flag);
-            cell.flags.sort_unstable();
-        }
+        let iops = cell.iops;
+        cell.flag(
+            flag,
+            &format!("{iops:.0} IOPS, as with {in_flight} in flight, which a quota held"),
+        );
         // What fell to the limiter's rate was its credit, and no cache that was full.
         let is_credit = |burst: &Burst| burst.cache == FastCacheKind::Unknown && burst.cut;
         for pass in &mut cell.passes {

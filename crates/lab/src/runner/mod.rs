@@ -130,8 +130,7 @@ pub fn run(
 /// filled first. When all turns are over, or one failed, [`conclude`] closes the record.
 ///
 /// `flush_cost` is what an earlier turn found of the same drive under settings that treat flushes
-/// alike. Without, it is
-/// asked where durable writes need it, and left there for the next turn.
+/// alike. Without, it is asked where durable writes need it, and left there for the next turn.
 ///
 /// # Errors
 /// [`RunError`].

@@ -79,7 +79,7 @@ const LINES: &[(Flag, Severity, &str, &str)] = &[
     (Flag::OverlayBacked, Circumstance, "on a layered file system", "name a directory underneath"),
     (Flag::CopyOnWrite, Circumstance, "the file system's numbers, not the drive's", "read them so"),
     (Flag::Encrypted, Circumstance, "the drive and a cipher", "read it as both together"),
-    (Flag::PathFloor, Doubt, "no faster than the path to it", "run on the drive itself"),
+    (Flag::PathFloor, Doubt, "the path to the drive takes its share", "run on the drive itself"),
     (Flag::LoopDevice, Circumstance, "a file of another file system", "run on its drive"),
     (Flag::SparseFile, Wrong, "holes are read from no drive", "`cp --sparse=never` it"),
     (Flag::UnwrittenExtents, Wrong, "never written: read from no drive", "write the file once"),
