@@ -6,12 +6,13 @@
 //! written.
 
 use crate::{
+    condition::conditions,
     guard::{Look, all_openers, look, no_look},
     identify::stack::layer,
     roots::Roots,
     sysfs::{BlockDevice, disks},
 };
-use record::BlockLayer;
+use record::{BlockLayer, Condition, DeviceState};
 use serde::Serialize;
 use std::{path::PathBuf, sync::mpsc, thread, time::Duration};
 
@@ -52,6 +53,8 @@ pub struct Device {
     pub holds: Option<Vec<String>>,
     /// Who uses it, a clause each.
     pub uses: Vec<String>,
+    /// What an array is about beside answering, a clause each: `resync, 34 % done`.
+    pub condition: Vec<String>,
     /// Whether cells that read would run.
     pub reads: bool,
     /// Why not, with the cure.
@@ -116,11 +119,14 @@ fn look_at(found: Vec<BlockDevice>, roots: &Roots) -> Survey {
         let (openers, sender) = (openers.found.clone(), sender.clone());
         thread::spawn(move || {
             // Nobody waits any more where it took too long.
-            let _ = sender.send((at, look(&device, &openers, &roots)));
+            let looked = look(&device, &openers, &roots);
+            let _ = sender.send((at, (looked, conditions(&[layer(&device, &roots)], &roots))));
         });
     }
     let (seen, patience) = gather(found.len(), |patience| looks.recv_timeout(patience).ok());
-    let unread = |look: &Option<Look>| look.as_ref().is_some_and(|look| look.holds.is_none());
+    let unread = |seen: &Option<(Look, Vec<Condition>)>| {
+        seen.as_ref().is_some_and(|(look, _)| look.holds.is_none())
+    };
     let mut unseen = Vec::new();
     if !rustix::process::geteuid().is_root() {
         if seen.iter().any(unread) {
@@ -131,7 +137,8 @@ fn look_at(found: Vec<BlockDevice>, roots: &Roots) -> Survey {
         }
     }
     let devices = found.iter().zip(seen).map(|(found, seen)| {
-        device(found, seen.unwrap_or_else(|| no_look(found, patience)), roots)
+        let (look, states) = seen.unwrap_or_else(|| (no_look(found, patience), Vec::new()));
+        device(found, look, &states, roots)
     });
     Survey { format: 1, devices: devices.collect(), unseen }
 }
@@ -153,7 +160,7 @@ fn gather<T>(
     }
 }
 
-fn device(found: &BlockDevice, look: Look, roots: &Roots) -> Device {
+fn device(found: &BlockDevice, look: Look, states: &[Condition], roots: &Roots) -> Device {
     let names = |devices: Vec<BlockDevice>| -> Vec<String> {
         sorted(devices).into_iter().map(|device| device.name).collect()
     };
@@ -178,6 +185,7 @@ fn device(found: &BlockDevice, look: Look, roots: &Roots) -> Device {
         destroy: word.map(|word| word.text),
         holds: look.holds,
         uses: look.uses,
+        condition: states.iter().filter_map(|it| in_words(&it.state)).collect(),
         reads: look.not_read.is_none(),
         reads_refused: look.not_read,
         writes: look.not_written.is_none(),
@@ -185,6 +193,19 @@ fn device(found: &BlockDevice, look: Look, roots: &Roots) -> Device {
         below,
         above: names(above),
     }
+}
+
+/// What an array is about; how much a thin volume has is no news.
+fn in_words(state: &DeviceState) -> Option<String> {
+    Some(match state {
+        DeviceState::Syncing { action, percent: Some(percent) } => {
+            format!("{action}, {percent} % done")
+        }
+        DeviceState::Syncing { action, percent: None } => action.clone(),
+        DeviceState::Degraded(1) => "degraded: 1 member is missing".to_owned(),
+        DeviceState::Degraded(missing) => format!("degraded: {missing} members are missing"),
+        DeviceState::Allocated(_) => return None,
+    })
 }
 
 /// Memory, or a loop or network device that stands for nothing.

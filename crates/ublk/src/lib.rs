@@ -13,6 +13,7 @@
 
 mod attach;
 mod error;
+mod kernel;
 mod release;
 mod server;
 mod service;
@@ -23,6 +24,7 @@ pub use attach::{
 };
 pub use engine::ublk::Orphan;
 pub use error::{Error, Refusal};
+pub use kernel::may_stop_when_killed;
 pub use release::{Release, Use};
 pub use server::{Ended, Server};
 pub use shape::{QUEUE_DEPTH_MAX, Shape, TRANSFER_BYTES_MAX};

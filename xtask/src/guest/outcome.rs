@@ -7,6 +7,8 @@ pub enum Verdict {
     Ok,
     /// It does not pass, and the table says so.
     Known,
+    /// The kernel stopped in a known defect of its own.
+    Kernel,
     /// It passes, and the table says that it does not.
     Mended,
     Failed,
@@ -14,6 +16,9 @@ pub enum Verdict {
 
 impl Verdict {
     pub fn of(scenario: &Scenario, seen: &Seen, faults: &[String]) -> Self {
+        if !faults.is_empty() && seen.kernel_defect(scenario).is_some() {
+            return Self::Kernel;
+        }
         match (faults.is_empty(), scenario.fails_today) {
             (true, None) => Self::Ok,
             (true, Some(_)) => Self::Mended,
@@ -30,6 +35,7 @@ impl Verdict {
             Self::Ok => format!("ok      {name}  {times}"),
             Self::Mended => format!("mended  {name}  {times}, was known to fail: {point}"),
             Self::Known => format!("known   {name}  {times}, fails today: {point}"),
+            Self::Kernel => format!("kernel  {name}  {times}, stopped by {}", defect(scenario)),
             Self::Failed => format!("FAILED  {name}  {times}"),
         }
     }
@@ -39,9 +45,14 @@ impl Verdict {
         match self {
             Self::Ok | Self::Mended => format!("ok, {seconds:.0} s"),
             Self::Known => format!("fails today: {}", scenario.fails_today.unwrap_or_default()),
+            Self::Kernel => format!("the kernel was stopped by {}", defect(scenario)),
             Self::Failed => "failed".to_owned(),
         }
     }
+}
+
+fn defect(scenario: &Scenario) -> &'static str {
+    scenario.kernel_defect.map_or("", |defect| defect.name)
 }
 
 /// All that ended, and what was not begun.
@@ -74,6 +85,9 @@ impl Tally {
             number(Verdict::Failed),
             left + self.skipped.len(),
         );
+        if number(Verdict::Kernel) > 0 {
+            sum += &format!(", {} stopped by a defect of the kernel", number(Verdict::Kernel));
+        }
         if self.not_there > 0 {
             sum += &format!(", {} not for this kernel", self.not_there);
         }
@@ -84,7 +98,7 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guest::scenario::PLAIN;
+    use crate::guest::scenario::{KernelDefect, PLAIN};
 
     #[test]
     fn what_fails_today_is_known_until_it_passes_or_cannot_be_prepared() {
@@ -96,5 +110,26 @@ mod tests {
         assert_eq!(Verdict::of(&known, &seen, &[]), Verdict::Mended);
         assert_eq!(Verdict::of(&known, &seen, &faults), Verdict::Known);
         assert_eq!(Verdict::of(&known, &unprepared, &faults), Verdict::Failed);
+    }
+
+    // Two scenarios that kill a ublk server failed on a quiet machine: the kernel of Debian 13 had
+    // stopped in its own defect. What else is wrong with them must not hide behind it.
+    #[test]
+    fn only_the_defect_that_is_named_is_the_kernels_fault() {
+        let defect = KernelDefect { place: "io_fallback_tw", name: "CVE" };
+        let kills = Scenario { kernel_defect: Some(defect), ..PLAIN };
+        let faults = ["the kernel complains".to_owned()];
+        let seen = |kernel: &str, log: &str| {
+            let (kernel, log) = (vec![kernel.to_owned()], vec![log.to_owned()]);
+            Seen { kernel, log, ..Seen::default() }
+        };
+        let stopped = seen("Oops: 0000", "io_fallback_tw+0x63");
+        assert_eq!(Verdict::of(&kills, &stopped, &faults), Verdict::Kernel);
+        assert_eq!(Verdict::of(&PLAIN, &stopped, &faults), Verdict::Failed);
+        assert_eq!(Verdict::of(&kills, &stopped, &[]), Verdict::Ok);
+        let elsewhere = seen("Oops: 0000", "ext4_writepages");
+        assert_eq!(Verdict::of(&kills, &elsewhere, &faults), Verdict::Failed);
+        let warned = seen("WARNING: CPU: 0", "io_fallback_tw+0x63");
+        assert_eq!(Verdict::of(&kills, &warned, &faults), Verdict::Failed);
     }
 }

@@ -33,10 +33,21 @@ pub struct Scenario {
     pub fails_today: Option<&'static str>,
     /// The guest's kernel may complain: that is what it is about.
     pub may_oops: bool,
-    /// Only when it is asked for by name: it takes long, or the kernel may not survive it.
+    /// A defect of the kernel's own that may end it.
+    pub kernel_defect: Option<KernelDefect>,
+    /// Only when it is asked for by name: it takes long.
     pub by_name: bool,
     /// Each of its texts may take so long.
     pub limit_s: u32,
+}
+
+/// A known defect of the kernel, which is no failure of the program's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KernelDefect {
+    /// The function that the kernel names when it stops there.
+    pub place: &'static str,
+    /// What it is called.
+    pub name: &'static str,
 }
 
 /// What most scenarios have in common.
@@ -53,15 +64,13 @@ pub const PLAIN: Scenario = Scenario {
     kernel: None,
     fails_today: None,
     may_oops: false,
+    kernel_defect: None,
     by_name: false,
     limit_s: 120,
 };
 
 /// A scenario that takes long: it runs only when it is named.
 pub const SLOW: Scenario = Scenario { by_name: true, ..PLAIN };
-
-/// A scenario that was written down and not seen to run yet: it runs only when it is named.
-pub const UNTRIED: Scenario = Scenario { by_name: true, ..PLAIN };
 
 /// Why an older kernel cannot have a scenario, by a word of its texts.
 const REASONS: &[(&str, &str)] = &[
@@ -155,6 +164,15 @@ impl Seen {
             self.log.push(line.to_owned());
         }
         false
+    }
+
+    /// The kernel's own defect, if it stopped there.
+    pub fn kernel_defect(&self, scenario: &Scenario) -> Option<KernelDefect> {
+        let stopped = |lines: &[String], text| lines.iter().any(|line| line.contains(text));
+        let is_seen = |defect: &KernelDefect| {
+            stopped(&self.kernel, "Oops:") && stopped(&self.log, defect.place)
+        };
+        scenario.kernel_defect.filter(is_seen)
     }
 
     /// Whether it did not end, or was killed at the end of its time.

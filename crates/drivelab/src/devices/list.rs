@@ -6,12 +6,12 @@ use report::terminal::{Style, shorten, wrap};
 /// What stands above the columns.
 const HEADS: [&str; 6] =
     ["device", "bus", "size", "--destroy", "runs", "what is on it, who uses it"];
-/// Longer words push what follows onto the next line.
+/// Longer words stand on a line of their own.
 const WORD_COLUMNS_MAX: usize = 24;
+/// The same where each device has one line alone: longer words are cut.
+const CUT_WORD_COLUMNS_MAX: usize = 16;
 /// Where the second line of a device begins.
 const INDENT: usize = 4;
-/// Below this there is no room for a text.
-const TEXT_COLUMNS_MIN: usize = 20;
 
 /// The table and what it means. `rows` is the height of the terminal, if it is one.
 pub fn list(survey: &Survey, style: &Style, rows: Option<usize>) -> String {
@@ -38,7 +38,7 @@ pub fn unseen(survey: &Survey, columns: usize) -> String {
 
 fn legend(columns: usize) -> String {
     let text = "rw: cells that read run, those that write with this word after --destroy; r-: only \
-                those that read. `drivelab devices NAME` tells all of one.";
+                those that read. `drivelab devices NAME` tells all of one, uncut.";
     wrap(text, columns.min(80)).join("\n") + "\n"
 }
 
@@ -49,10 +49,20 @@ enum Fit {
 }
 
 struct Table {
-    rows: Vec<([String; 5], String)>,
+    rows: Vec<Row>,
     widths: [usize; 5],
     columns: usize,
 }
+
+struct Row {
+    cells: [String; 5],
+    /// Model, contents, users.
+    text: String,
+    /// The same, beginning with what is lost least: users.
+    short: String,
+}
+
+const WORD: usize = 3;
 
 impl Table {
     fn of(survey: &Survey, style: &Style) -> Self {
@@ -65,45 +75,75 @@ impl Table {
                 measured(device).to_owned(),
             ]
         };
-        let rows: Vec<([String; 5], String)> = { survey.devices.iter() }
-            .map(|device| (cells(device), style.clean(&what(device, survey).join("; "))))
-            .collect();
+        let row = |device: &Device| {
+            let clauses = what(device, survey);
+            // The user of a drive says more than its model, which comes first.
+            let models = usize::from(model(device).is_some());
+            let users_first: Vec<&str> = clauses[models..]
+                .iter()
+                .rev()
+                .chain(&clauses[..models])
+                .map(|c| c.as_str())
+                .collect();
+            Row {
+                cells: cells(device),
+                text: style.clean(&clauses.join("; ")),
+                short: style.clean(&users_first.join("; ")),
+            }
+        };
+        let rows: Vec<Row> = survey.devices.iter().map(row).collect();
         let mut widths = [0, 1, 2, 3, 4].map(|at| HEADS[at].len());
-        for (row, _) in &rows {
-            for (at, cell) in row.iter().enumerate() {
-                let longest = if at == 3 { WORD_COLUMNS_MAX } else { usize::MAX };
-                widths[at] = widths[at].max(cell.chars().count().min(longest));
+        for row in &rows {
+            for (width, cell) in widths.iter_mut().zip(&row.cells) {
+                *width = (*width).max(cell.chars().count());
             }
         }
         Self { rows, widths, columns: style.width }
     }
 
-    fn line(&self, cells: [&str; 5]) -> String {
+    fn line(&self, cells: [&str; 5], word_columns: usize) -> String {
         let [name, bus, size, word, runs] = cells;
-        let w = &self.widths;
+        let (w, word_columns) = (&self.widths, self.widths[WORD].min(word_columns));
         format!(
-            "{name:0$}  {bus:1$}  {size:>2$}  {word:3$}  {runs:4$}  ",
-            w[0], w[1], w[2], w[3], w[4]
+            "{name:0$}  {bus:1$}  {size:>2$}  {word:word_columns$}  {runs:3$}  ",
+            w[0], w[1], w[2], w[4]
         )
     }
 
     fn print(&self, fit: Fit) -> String {
+        let word_columns = match fit {
+            Fit::Wrapped => WORD_COLUMNS_MAX,
+            Fit::Cut => CUT_WORD_COLUMNS_MAX,
+        };
         let [a, b, c, d, e, text] = HEADS;
-        let mut page = shorten(&(self.line([a, b, c, d, e]) + text), self.columns) + "\n";
-        for (cells, text) in &self.rows {
-            let start = self.line([0, 1, 2, 3, 4].map(|at| cells[at].as_str()));
+        let heads = self.line([a, b, c, d, e], word_columns) + text;
+        let mut page = shorten(&heads, self.columns) + "\n";
+        for Row { cells, text, short } in &self.rows {
+            let mut cells = [0, 1, 2, 3, 4].map(|at| cells[at].as_str());
+            let word = cells[WORD];
+            let is_long = word.chars().count() > word_columns;
+            let cut = shorten(word, word_columns);
+            if is_long {
+                cells[WORD] = if fit == Fit::Cut { &cut } else { "(below)" };
+            }
+            let start = self.line(cells, word_columns);
             let room = self.columns.saturating_sub(start.chars().count());
-            let is_short = text.chars().count() <= room;
-            if is_short || fit == Fit::Cut && room >= TEXT_COLUMNS_MIN {
+            let fits = text.chars().count() <= room;
+            if fit == Fit::Cut {
+                let text = if fits { text } else { short };
                 page += shorten(&(start + text), self.columns).trim_end();
                 page.push('\n');
-            } else {
-                page += &format!("{}\n", start.trim_end());
-                if fit == Fit::Wrapped {
-                    for line in wrap(text, self.columns - INDENT) {
-                        page += &format!("{:INDENT$}{line}\n", "");
-                    }
+                continue;
+            }
+            let start = if fits { start + text } else { start };
+            page += &format!("{}\n", start.trim_end());
+            if !fits {
+                for line in wrap(text, self.columns - INDENT) {
+                    page += &format!("{:INDENT$}{line}\n", "");
                 }
+            }
+            if is_long {
+                page += &format!("{:INDENT$}--destroy {word}\n", "");
             }
         }
         page
@@ -148,6 +188,10 @@ pub fn measured_in_words(device: &Device) -> &'static str {
     }
 }
 
+fn model(device: &Device) -> Option<&String> {
+    device.layer.drive.as_ref().and_then(|drive| drive.model.as_ref())
+}
+
 /// Model, contents, users, and what else keeps it from being written, a clause each.
 pub fn what(device: &Device, survey: &Survey) -> Vec<String> {
     let plain = |name: &String| {
@@ -155,11 +199,12 @@ pub fn what(device: &Device, survey: &Survey) -> Vec<String> {
         rest.unwrap_or(name).replace(" file system", "")
     };
     let mut clauses: Vec<String> = Vec::new();
-    clauses.extend(device.layer.drive.as_ref().and_then(|drive| drive.model.clone()));
+    clauses.extend(model(device).cloned());
     clauses.extend(device.label.clone());
     let holds = device.holds.clone().unwrap_or_default();
     clauses.extend(holds.iter().map(plain));
     clauses.extend(device.uses.iter().cloned());
+    clauses.extend(device.condition.iter().cloned());
     let refused =
         device.writes_refused.as_ref().map(|text| text.split("; ").next().unwrap_or(text));
     if let Some(why) = refused {

@@ -44,6 +44,7 @@ pub fn page(device: &Device, style: &Style) -> String {
         }),
     );
     row("used by", Some(device.uses.join("; ")));
+    row("condition", Some(device.condition.join("; ")));
     row("measured", Some(measured_in_words(device).to_owned()));
     row("no reads", device.reads_refused.clone());
     row("no writes", device.writes_refused.clone());

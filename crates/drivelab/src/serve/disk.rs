@@ -32,6 +32,18 @@ pub fn remove(id: u32, quiet: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// What this kernel may do when the server is killed.
+fn warning() -> Option<String> {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
+    let release = release.trim();
+    ublk::may_stop_when_killed(release).then(|| {
+        format!(
+            "Linux {release} may stop when this server is killed (CVE-2025-37906): end it with \
+             SIGTERM; Linux 6.14.6 is mended"
+        )
+    })
+}
+
 /// Serves the disk `id`, or any, until a signal comes; gives the engine back.
 pub fn serve(
     session: &mut Session<'_>,
@@ -51,6 +63,9 @@ pub fn serve(
     }
     if shape.unreached_bytes > 0 {
         output::talk!("drivelab: {}: {}", session.name, unreached(&shape));
+    }
+    if let Some(text) = warning() {
+        output::talk!("drivelab: {text}");
     }
     let beginning = attached.beginning;
     let mut server = Server::start(engine, &session.export, attached)?;

@@ -1,6 +1,6 @@
 //! What agrees to lose what is on a device: names that stay, and no others.
 
-use crate::guest::scenario::{PLAIN, Scenario, UNTRIED};
+use crate::guest::scenario::{PLAIN, Scenario};
 
 const REFUSED: i32 = 2;
 const WRITE: &str = "random write 4 KiB";
@@ -10,7 +10,7 @@ const VOLUME: Scenario = Scenario {
     prepare: "lvm vgcreate -q vg $SATA; lvm lvcreate -q -an -Zn -L 64M -n data vg
             lvm vgchange -q -ay vg",
     undo: "lvm vgchange -q -an vg",
-    ..UNTRIED
+    ..PLAIN
 };
 
 /// An array on two drives, whose superblocks have its name.
@@ -18,14 +18,14 @@ const ARRAY: Scenario = Scenario {
     prepare: "mdadm --quiet --create /dev/md7 --name=tank --homehost=lab --run --assume-clean \
             --level=0 --raid-devices=2 $VIRTIO $SCSI",
     undo: "mdadm --quiet --stop /dev/md7",
-    ..UNTRIED
+    ..PLAIN
 };
 
 /// A drive with two partitions.
 const PARTITIONS: Scenario = Scenario {
     prepare: "parted -s $NVME mklabel gpt mkpart a 1MiB 65MiB mkpart b 65MiB 129MiB
             until_so test -b $(partition $NVME 2)",
-    ..UNTRIED
+    ..PLAIN
 };
 
 pub const ALL: &[Scenario] = &[
@@ -53,7 +53,7 @@ pub const ALL: &[Scenario] = &[
         exit: REFUSED,
         words: &["`--destroy NVME`"],
         after: "unchanged $NVME",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "consent-partition",
@@ -128,7 +128,7 @@ pub const ALL: &[Scenario] = &[
         words: &[WRITE],
         after: "changed $USB",
         by_name: false,
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "consent-usb-by-number",
@@ -136,21 +136,21 @@ pub const ALL: &[Scenario] = &[
         exit: REFUSED,
         words: &["`--destroy USB`"],
         after: "unchanged $USB",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "consent-by-id-nvme",
         command: "drivelab run $NVME --destroy /dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_NVME $SHORT",
         words: &[WRITE],
         after: "changed $NVME",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "consent-by-id-virtio",
         command: "drivelab run $VIRTIO --destroy virtio-VIRTIO $SHORT",
         words: &[WRITE],
         after: "changed $VIRTIO",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "consent-by-id-of-another",
@@ -195,6 +195,6 @@ pub const ALL: &[Scenario] = &[
         command: "chmod 755 /tmp/scenario; setpriv --reuid 65534 --regid 65534 --clear-groups \
             drivelab devices; echo $NVME $USB",
         words: &["$nvme", "NVME", "Not seen: what is on a device", "Run it as root"],
-        ..UNTRIED
+        ..PLAIN
     },
 ];

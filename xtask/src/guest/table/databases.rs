@@ -1,6 +1,7 @@
 //! A database on a disk of `serve --ublk`: what it was told is kept is kept, whatever happens to
 //! the server or to the machine.
 
+use super::serving::CVE_2025_37906;
 use crate::guest::{
     kernel::Kernel,
     scenario::{PLAIN, Scenario},
@@ -13,6 +14,7 @@ const SQLITE: Scenario = Scenario {
     after: ". /guest/ublk; nothing_left && no_errors",
     undo: "umount m; kill -9 $(cat server) 2>/dev/null; sleep 1; drivelab serve --ublk-remove 0",
     kernel: Some(Kernel::Six12),
+    kernel_defect: Some(CVE_2025_37906),
     limit_s: 300,
     ..PLAIN
 };

@@ -1,7 +1,7 @@
 //! Drives that fail, stall, degrade or vanish, and a world that does not read what is said.
 
 use super::super::kernel::Kernel;
-use crate::guest::scenario::{PLAIN, SLOW, Scenario, UNTRIED};
+use crate::guest::scenario::{PLAIN, SLOW, Scenario};
 
 pub const ALL: &[Scenario] = &[
     Scenario {
@@ -71,9 +71,8 @@ pub const ALL: &[Scenario] = &[
         words: &["io_errors"],
         after: "recorded '\"io_errors\"'",
         undo: "dmsetup remove bad",
-        fails_today: SILENT_STUDY,
         limit_s: 240,
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "bad-sector-under-a-server",
@@ -141,7 +140,7 @@ pub const ALL: &[Scenario] = &[
         after: "recorded '\"iops_without\"'",
         undo: "dmsetup resume still; dmsetup remove still",
         limit_s: 240,
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "no-answer-in-a-study",
@@ -152,9 +151,8 @@ pub const ALL: &[Scenario] = &[
         words: &["stalled"],
         after: "recorded '\"iops_without\"'",
         undo: "dmsetup resume still; dmsetup remove still",
-        fails_today: SILENT_STUDY,
         limit_s: 240,
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "no-answer-under-a-server",
@@ -197,7 +195,6 @@ pub const ALL: &[Scenario] = &[
         words: &["resync"],
         after: "recorded '\"member_states\"' && recorded '\"resync\"'",
         undo: RESYNCED,
-        fails_today: SILENT_STUDY,
         limit_s: 240,
         ..SLOW
     },
@@ -282,7 +279,7 @@ pub const ALL: &[Scenario] = &[
         words: &["random read 4 KiB"],
         undo: "echo 0 >/proc/sys/kernel/io_uring_disabled",
         kernel: Some(Kernel::Six12),
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "progress-that-nobody-reads",
@@ -304,7 +301,7 @@ pub const ALL: &[Scenario] = &[
             drivelab run $NVME --method /guest/reads.toml --size 8M --quiet --set bound=time \
             --max-time 8s",
         words: &["random read 4 KiB"],
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "drive-pulled-out",
@@ -325,7 +322,7 @@ pub const ALL: &[Scenario] = &[
         exit: 2,
         words: &["is gone"],
         undo: UNPULLED,
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "gone-under-a-matrix",
@@ -392,12 +389,9 @@ pub const ALL: &[Scenario] = &[
             "\"volume\": \"vg/crypt\"",
         ],
         undo: "cryptsetup close secret; lvm vgchange -q -an vg; lvm vgremove -q -f vg",
-        ..UNTRIED
+        ..PLAIN
     },
 ];
-
-/// Of what is measured for a study only the figures are shown.
-const SILENT_STUDY: Option<&str> = Some("a study tells no flags of its own run");
 
 /// A drive of which 8 sectors fail, at 2048000.
 const BAD: &str = "N=$(sectors $SCSI); printf '%s\\n' \"0 4000 linear $SCSI 0\" \

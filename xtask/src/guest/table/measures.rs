@@ -1,6 +1,6 @@
 //! Every kind of drive is measured, for reading without consent and for writing with it.
 
-use crate::guest::scenario::{Scenario, UNTRIED};
+use crate::guest::scenario::{PLAIN, Scenario};
 
 const READ: &str = "random read 4 KiB";
 const WRITE: &str = "random write 4 KiB";
@@ -11,21 +11,21 @@ pub const ALL: &[Scenario] = &[
         command: "drivelab run $NVME $READS",
         words: &[READ, "QEMU NVMe Ctrl", "537 MB"],
         after: "unchanged $NVME",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "read-zoned",
         command: "drivelab run $ZONED $READS",
         words: &[READ],
         after: "unchanged $ZONED",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "read-read-only",
         command: "drivelab run $READONLY $READS",
         words: &[READ],
         after: "unchanged $READONLY",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "read-while-mounted",
@@ -34,49 +34,49 @@ pub const ALL: &[Scenario] = &[
         words: &[READ],
         after: "grep kept m/file",
         undo: "umount m",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "write-nvme",
         command: "drivelab run $NVME --destroy NVME $SHORT",
         words: &[READ, WRITE, "QEMU NVMe Ctrl"],
         after: "changed $NVME",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "write-sata",
         command: "drivelab run $SATA --destroy SATA $SHORT",
         words: &[READ, WRITE, "QEMU HARDDISK"],
         after: "changed $SATA",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "write-scsi",
         command: "drivelab run $SCSI --destroy SCSI $SHORT",
         words: &[READ, WRITE, "QEMU HARDDISK"],
         after: "changed $SCSI",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "write-virtio",
         command: "drivelab run $VIRTIO --destroy VIRTIO $SHORT",
         words: &[READ, WRITE],
         after: "changed $VIRTIO",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "write-native-4k",
         command: "drivelab run $NATIVE --destroy NATIVE $SHORT",
         words: &[READ, WRITE],
         after: "changed $NATIVE",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "native-4k-takes-no-512",
         command: "drivelab run $NATIVE $READS --set block=512",
         exit: 2,
         words: &["4096"],
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "write-partition",
@@ -88,16 +88,16 @@ pub const ALL: &[Scenario] = &[
         after: "grep kept m/file && unchanged $NVME && umount m &&
             e2fsck -f -n $(partition $NVME 1)",
         undo: "umount m",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "write-array",
-        prepare: "mdadm --quiet --create /dev/md0 --name=tank --run --assume-clean --bitmap=none \
-            --level=0 --raid-devices=2 $VIRTIO $SCSI",
+        prepare: "mdadm --quiet --create /dev/md0 --name=tank --run --level=0 \
+            --raid-devices=2 $VIRTIO $SCSI",
         command: "drivelab run /dev/md0 --destroy tank $SHORT",
         words: &[READ, WRITE],
         undo: "mdadm --quiet --stop /dev/md0",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "write-luks",
@@ -108,7 +108,7 @@ pub const ALL: &[Scenario] = &[
         words: &[READ, WRITE],
         after: "cryptsetup isLuks $NVME && unchanged $NVME",
         undo: "cryptsetup close secret",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "purge-nvme",
@@ -116,14 +116,14 @@ pub const ALL: &[Scenario] = &[
         command: "drivelab run $NVME --destroy NVME --purge $SHORT",
         words: &[READ, WRITE],
         after: "dd if=$NVME bs=1M skip=9 count=4 status=none | cmp -n 4M - /dev/zero",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "two-drives-compared",
         command: "drivelab run $NVME $VIRTIO $READS",
         words: &[READ, "$NVME", "$VIRTIO"],
         after: "unchanged $NVME && unchanged $VIRTIO",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "directory-on-a-drive",
@@ -132,7 +132,7 @@ pub const ALL: &[Scenario] = &[
         words: &[READ, WRITE],
         after: "[ \"$(ls m)\" = lost+found ]",
         undo: "umount m",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "volume-on-a-drive",
@@ -140,7 +140,7 @@ pub const ALL: &[Scenario] = &[
             --destroy NVME && drivelab flash check $NVME",
         words: &[READ, WRITE, "healthy"],
         after: "changed $NVME",
-        ..UNTRIED
+        ..PLAIN
     },
     Scenario {
         name: "matrix-raw-and-ext4",
@@ -149,6 +149,6 @@ pub const ALL: &[Scenario] = &[
         words: &["raw", "ext4", WRITE],
         after: "! grep -q $SCSI /proc/mounts",
         limit_s: 240,
-        ..UNTRIED
+        ..PLAIN
     },
 ];

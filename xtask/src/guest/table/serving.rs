@@ -2,7 +2,7 @@
 
 use crate::guest::{
     kernel::Kernel,
-    scenario::{PLAIN, Scenario},
+    scenario::{KernelDefect, PLAIN, Scenario},
 };
 
 /// A scenario of `serve --ublk`, which is over when nothing is left of its device.
@@ -15,8 +15,12 @@ const UBLK: Scenario = Scenario {
     ..PLAIN
 };
 
-/// Not seen to run in this table yet: only by name.
-const UNTRIED_UBLK: Scenario = Scenario { by_name: true, ..UBLK };
+/// The same, and its server is killed.
+const KILLS: Scenario = Scenario { kernel_defect: Some(CVE_2025_37906), ..UBLK };
+
+/// Linux 6.7 to 6.14.5 may stop when a ublk server is killed (docs/ublk.md).
+pub const CVE_2025_37906: KernelDefect =
+    KernelDefect { place: "io_fallback_tw", name: "CVE-2025-37906 of the kernel" };
 
 pub const ALL: &[Scenario] = &[
     Scenario {
@@ -66,7 +70,7 @@ pub const ALL: &[Scenario] = &[
             blkdiscard /dev/ublkb0 && blkdiscard -z -l 16M /dev/ublkb0 &&
             cmp -n 16M /dev/ublkb0 /dev/zero && end && drivelab flash check $NVME",
         words: &["stopped", "healthy"],
-        ..UNTRIED_UBLK
+        ..UBLK
     },
     Scenario {
         name: "ublk-volume-under-ext4",
@@ -76,27 +80,27 @@ pub const ALL: &[Scenario] = &[
             fstrim m && umount m && e2fsck -f -n /dev/ublkb0 && end",
         words: &["stopped"],
         undo: "umount m; kill -9 $(cat server); sleep 1; drivelab serve --ublk-remove 0",
-        ..UNTRIED_UBLK
+        ..UBLK
     },
     Scenario {
         name: "ublk-drive",
         command: ". /guest/ublk; start $SATA --destroy SATA --ublk && fio_verifies 64k 8 8m && end",
         words: &["stopped"],
-        ..UNTRIED_UBLK
+        ..UBLK
     },
     Scenario {
         name: "ublk-killed-and-taken-up",
         command: ". /guest/ublk; truncate -s 64M disk.img
             killed_under_fio 1 3 $PWD/disk.img --destroy disk.img --ublk --restartable && end",
         words: &["3 kills"],
-        ..UNTRIED_UBLK
+        ..KILLS
     },
     Scenario {
         name: "ublk-killed-at-depth-16",
         command: ". /guest/ublk; truncate -s 64M disk.img
             killed_under_fio 16 3 $PWD/disk.img --destroy disk.img --ublk --restartable && end",
         words: &["3 kills"],
-        ..UNTRIED_UBLK
+        ..KILLS
     },
     Scenario {
         name: "ublk-killed-ten-times",
@@ -105,7 +109,7 @@ pub const ALL: &[Scenario] = &[
             drivelab flash check $NVME",
         words: &["10 kills", "healthy"],
         limit_s: 900,
-        ..UNTRIED_UBLK
+        ..KILLS
     },
     Scenario {
         name: "ublk-killed-under-ext4",
@@ -119,7 +123,7 @@ pub const ALL: &[Scenario] = &[
             umount m && e2fsck -f -n /dev/ublkb0 && end",
         words: &["stopped"],
         undo: "umount m; kill -9 $(cat server); sleep 1; drivelab serve --ublk-remove 0",
-        ..UNTRIED_UBLK
+        ..KILLS
     },
     Scenario {
         name: "ublk-what-a-killed-server-leaves",
@@ -140,7 +144,7 @@ pub const ALL: &[Scenario] = &[
             "is served by process",
             "no ublk device 0",
         ],
-        ..UNTRIED_UBLK
+        ..KILLS
     },
     Scenario {
         name: "ublk-not-restartable",
@@ -148,7 +152,7 @@ pub const ALL: &[Scenario] = &[
             start disk.img --destroy disk.img --ublk && killed; until_so nothing_left_but_control
             start disk.img --destroy disk.img --ublk && cat said && end",
         words: &["removed what a killed server left"],
-        ..UNTRIED_UBLK
+        ..KILLS
     },
     Scenario {
         name: "ublk-still-mounted",
@@ -162,18 +166,18 @@ pub const ALL: &[Scenario] = &[
         // The kernel says what it thinks of a disk that goes under a file system.
         after: ". /guest/ublk; nothing_left",
         undo: "umount -l m; kill -9 $(cat server); sleep 1; drivelab serve --ublk-remove 0",
-        ..UNTRIED_UBLK
+        ..UBLK
     },
     Scenario {
         name: "ublk-read-only",
-        command: ". /guest/ublk; head -c 16M /dev/urandom >disk.img; md5sum <disk.img >before
+        command: ". /guest/ublk; head -c 16777216 /dev/urandom >disk.img; md5sum <disk.img >before
             start disk.img --read-only --ublk --restartable
             dd if=/dev/zero of=/dev/ublkb0 bs=4k count=1 oflag=direct && exit 1
             dd if=/dev/ublkb0 of=/dev/null bs=1M iflag=direct status=none && killed &&
             start disk.img --read-only --ublk --restartable &&
             cmp /dev/ublkb0 disk.img && end && md5sum <disk.img | cmp - before",
         words: &["stopped"],
-        ..UNTRIED_UBLK
+        ..KILLS
     },
     Scenario {
         name: "ublk-models-and-memory",
@@ -183,13 +187,13 @@ pub const ALL: &[Scenario] = &[
             drivelab serve model:mtron-pro-32 --ublk --restartable",
         exit: 2,
         words: &["leave --restartable out"],
-        ..UNTRIED_UBLK
+        ..UBLK
     },
     Scenario {
         name: "ublk-odd-length",
         command: ". /guest/ublk; truncate -s 10000001 odd.img
             start odd.img --read-only --ublk && cat said && end",
         words: &["a disk does not reach them"],
-        ..UNTRIED_UBLK
+        ..UBLK
     },
 ];
