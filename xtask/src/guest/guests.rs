@@ -16,6 +16,7 @@ use super::{
 use anyhow::{Result, bail};
 use std::{
     collections::BTreeMap,
+    fs,
     sync::{
         Mutex, MutexGuard,
         mpsc::{self, Sender},
@@ -207,7 +208,12 @@ impl Guest<'_> {
         let scenario = self.queue.scenarios[number];
         seen.seconds = began.elapsed().as_secs_f64();
         let faults = match lost {
-            Some(why) => vec![why],
+            Some(why) => {
+                // What the kernel said, nobody could ask it any more.
+                let console = fs::read(self.parts.directory.join("console")).unwrap_or_default();
+                seen.take_console(&String::from_utf8_lossy(&console));
+                vec![why]
+            }
             None => seen.faults(scenario, &self.drives),
         };
         let left = if faults.is_empty() { Left::Clean } else { Left::Dirty };

@@ -129,6 +129,9 @@ mod tests {
         assert_eq!(Verdict::of(&kills, &stopped, &[]), Verdict::Ok);
         let elsewhere = seen("Oops: 0000", "ext4_writepages");
         assert_eq!(Verdict::of(&kills, &elsewhere, &faults), Verdict::Failed);
+        let mut hung = Seen::default();
+        hung.take_console("[ 1] ready\n[ 2] Oops: 0000 [#1]\n[ 2]  io_fallback_tw+0x63/0xd4\n");
+        assert_eq!(Verdict::of(&kills, &hung, &faults), Verdict::Kernel);
         let warned = seen("WARNING: CPU: 0", "io_fallback_tw+0x63");
         assert_eq!(Verdict::of(&kills, &warned, &faults), Verdict::Failed);
     }

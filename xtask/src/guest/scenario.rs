@@ -128,6 +128,9 @@ fn names(text: &str, name: &str) -> bool {
     })
 }
 
+/// So many lines of the console tell where a kernel stopped.
+const OOPS_LINES: usize = 60;
+
 /// What was seen of one scenario.
 #[derive(Default)]
 pub struct Seen {
@@ -164,6 +167,13 @@ impl Seen {
             self.log.push(line.to_owned());
         }
         false
+    }
+
+    /// Takes in why a kernel stopped, from the console of a guest that does not answer any more.
+    pub fn take_console(&mut self, console: &str) {
+        let mut lines = console.lines().skip_while(|line| !line.contains("Oops:")).take(OOPS_LINES);
+        self.kernel.extend(lines.next().map(str::to_owned));
+        self.log.extend(lines.map(str::to_owned));
     }
 
     /// The kernel's own defect, if it stopped there.

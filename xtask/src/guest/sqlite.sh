@@ -12,7 +12,7 @@ commits() { # file
     n=0
     while [ ! -e stop ]; do
         n=$((n + 1))
-        sqlite3 -bail "$1" "PRAGMA synchronous = EXTRA;
+        sqlite3 -bail "$1" "PRAGMA synchronous = ${SYNC:-EXTRA};
             INSERT INTO kept VALUES ($n, hex(randomblob(700)))" ||
             { echo "commit $n failed"; return 1; }
         echo $n >>"$ACKED"; sync "$ACKED"

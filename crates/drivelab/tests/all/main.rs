@@ -28,7 +28,7 @@ mod memory;
 mod misspelt;
 mod model;
 #[allow(dead_code)] // Other tests use the rest.
-#[path = "../../../nbd/tests/common/client.rs"]
+#[path = "../../../nbd/tests/all/common/client.rs"]
 mod nbd_client;
 mod outputs;
 mod power_cut;

@@ -56,4 +56,94 @@ pub const ALL: &[Scenario] = &[
             drivelab serve --ublk-remove 0",
         ..SQLITE
     },
+    Scenario {
+        name: "control-FULL-1",
+        prepare: "mkfs.ext4 -q $USB; mkdir stays; mount $USB stays",
+        command: ". /guest/sqlite; SYNC=FULL; ACKED=$PWD/stays/acked
+            mkfs.ext4 -q -F $NVME && mkdir m && mount $NVME m &&
+            new_database m/base.db && sync || exit 1
+            commits m/base.db &
+            goes_on && goes_on && goes_on && power_off",
+        again: ". /guest/sqlite; ACKED=$PWD/stays/acked
+            mkdir stays m; mount $USB stays
+            mount $NVME m && ls -la m && counted m/base.db && umount m",
+        words: &["integrity"],
+        undo: "umount m; umount stays",
+        ..PLAIN
+    },
+    Scenario {
+        name: "control-FULL-2",
+        prepare: "mkfs.ext4 -q $USB; mkdir stays; mount $USB stays",
+        command: ". /guest/sqlite; SYNC=FULL; ACKED=$PWD/stays/acked
+            mkfs.ext4 -q -F $NVME && mkdir m && mount $NVME m &&
+            new_database m/base.db && sync || exit 1
+            commits m/base.db &
+            goes_on && goes_on && goes_on && power_off",
+        again: ". /guest/sqlite; ACKED=$PWD/stays/acked
+            mkdir stays m; mount $USB stays
+            mount $NVME m && ls -la m && counted m/base.db && umount m",
+        words: &["integrity"],
+        undo: "umount m; umount stays",
+        ..PLAIN
+    },
+    Scenario {
+        name: "control-FULL-3",
+        prepare: "mkfs.ext4 -q $USB; mkdir stays; mount $USB stays",
+        command: ". /guest/sqlite; SYNC=FULL; ACKED=$PWD/stays/acked
+            mkfs.ext4 -q -F $NVME && mkdir m && mount $NVME m &&
+            new_database m/base.db && sync || exit 1
+            commits m/base.db &
+            goes_on && goes_on && goes_on && power_off",
+        again: ". /guest/sqlite; ACKED=$PWD/stays/acked
+            mkdir stays m; mount $USB stays
+            mount $NVME m && ls -la m && counted m/base.db && umount m",
+        words: &["integrity"],
+        undo: "umount m; umount stays",
+        ..PLAIN
+    },
+    Scenario {
+        name: "control-EXTRA-1",
+        prepare: "mkfs.ext4 -q $USB; mkdir stays; mount $USB stays",
+        command: ". /guest/sqlite; SYNC=EXTRA; ACKED=$PWD/stays/acked
+            mkfs.ext4 -q -F $NVME && mkdir m && mount $NVME m &&
+            new_database m/base.db && sync || exit 1
+            commits m/base.db &
+            goes_on && goes_on && goes_on && power_off",
+        again: ". /guest/sqlite; ACKED=$PWD/stays/acked
+            mkdir stays m; mount $USB stays
+            mount $NVME m && ls -la m && counted m/base.db && umount m",
+        words: &["integrity"],
+        undo: "umount m; umount stays",
+        ..PLAIN
+    },
+    Scenario {
+        name: "control-EXTRA-2",
+        prepare: "mkfs.ext4 -q $USB; mkdir stays; mount $USB stays",
+        command: ". /guest/sqlite; SYNC=EXTRA; ACKED=$PWD/stays/acked
+            mkfs.ext4 -q -F $NVME && mkdir m && mount $NVME m &&
+            new_database m/base.db && sync || exit 1
+            commits m/base.db &
+            goes_on && goes_on && goes_on && power_off",
+        again: ". /guest/sqlite; ACKED=$PWD/stays/acked
+            mkdir stays m; mount $USB stays
+            mount $NVME m && ls -la m && counted m/base.db && umount m",
+        words: &["integrity"],
+        undo: "umount m; umount stays",
+        ..PLAIN
+    },
+    Scenario {
+        name: "control-EXTRA-3",
+        prepare: "mkfs.ext4 -q $USB; mkdir stays; mount $USB stays",
+        command: ". /guest/sqlite; SYNC=EXTRA; ACKED=$PWD/stays/acked
+            mkfs.ext4 -q -F $NVME && mkdir m && mount $NVME m &&
+            new_database m/base.db && sync || exit 1
+            commits m/base.db &
+            goes_on && goes_on && goes_on && power_off",
+        again: ". /guest/sqlite; ACKED=$PWD/stays/acked
+            mkdir stays m; mount $USB stays
+            mount $NVME m && ls -la m && counted m/base.db && umount m",
+        words: &["integrity"],
+        undo: "umount m; umount stays",
+        ..PLAIN
+    },
 ];

@@ -1,0 +1,10 @@
+//! The tests of `lab` from outside, in one program: each one more would be linked anew.
+
+mod methods;
+mod page_cache;
+mod runner;
+mod scripted;
+mod statistics;
+mod threads;
+mod traps;
+mod trees;
