@@ -17,6 +17,7 @@ pub const QUICK: &[&str] = &[
     "matrix-write-cache-nvme",
     "health-of-nvme",
     "ublk-file-verified",
+    "ublk-power-cut-under-sqlite",
 ];
 
 #[cfg(test)]
