@@ -1,5 +1,6 @@
 //! Everything a change must pass, one named step after the other.
 
+mod ratchets;
 mod rooms;
 mod sources;
 
@@ -13,10 +14,11 @@ use std::{
 /// One step: its name, and what it does with the workspace's root.
 type Step = (&'static str, fn(&Path) -> Result<()>);
 
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     ("format", |root| cargo(root, &["fmt", "--all", "--check"])),
     ("rooms", rooms::check),
     ("sources", sources::check),
+    ("ratchets", ratchets::check),
     ("clippy", |root| {
         cargo(root, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
     }),
@@ -76,6 +78,11 @@ mod tests {
     #[test]
     fn every_room_sees_only_what_the_architecture_allows() {
         rooms::check(&root()).expect("ARCHITECTURE.md says who sees whom");
+    }
+
+    #[test]
+    fn of_what_there_is_too_much_there_is_no_more() {
+        ratchets::check(&root()).expect("the counts are those of xtask/ratchets.toml");
     }
 
     #[test]

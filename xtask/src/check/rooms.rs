@@ -1,37 +1,20 @@
-//! Who sees whom: the rooms form a star, and `cargo metadata` says whether it still is one.
+//! Who sees whom: ARCHITECTURE.md says who may, and `cargo metadata` who does.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
-use std::{env, path::Path, process::Command};
+use std::{collections::BTreeMap, env, fs, path::Path, process::Command};
 
-/// A room, and the rooms it may see. A room that is not listed here has no place in the house yet.
-const SIGHT: &[(&str, &[&str])] = &[
-    ("block", &[]),
-    ("engine", &["block"]),
-    ("host", &["block", "engine", "record"]),
-    ("model", &["block"]),
-    ("flash", &["block", "model"]),
-    ("nbd", &["block"]),
-    ("ublk", &["block", "engine", "nbd"]),
-    ("record", &[]),
-    ("lab", &["block", "record"]),
-    ("target", &["block", "engine", "host", "model", "flash", "lab", "record"]),
-    ("report", &["block", "lab", "record"]),
-    ("web", &["record", "report"]),
-    ("study", &["block", "model", "target", "lab", "record", "report"]),
-    (
-        "drivelab",
-        &[
-            "block", "engine", "host", "model", "flash", "nbd", "lab", "target", "record",
-            "report", "study", "ublk", "web",
-        ],
-    ),
-    ("xtask", &["block", "engine", "flash", "host", "lab", "model", "study", "target"]),
-];
+/// What stands above the table in ARCHITECTURE.md.
+const HEAD: &str = "| room | sees |";
 
-/// Compares the workspace's dependencies, those of tests included, with [`SIGHT`].
+/// Rooms, and the rooms that each may see.
+type Sight = BTreeMap<String, Vec<String>>;
+
+/// Compares the workspace's dependencies, those of tests included, with the table.
 pub fn check(root: &Path) -> Result<()> {
-    println!("cargo metadata --no-deps, against the list of who sees whom");
+    println!("cargo metadata --no-deps, against ARCHITECTURE.md's table of who sees whom");
+    let page = fs::read_to_string(root.join("ARCHITECTURE.md")).context("ARCHITECTURE.md")?;
+    let sight = sight(&page)?;
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(program)
         .args(["metadata", "--no-deps", "--format-version", "1"])
@@ -40,12 +23,33 @@ pub fn check(root: &Path) -> Result<()> {
         .context("cargo could not be started")?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let metadata: Value = serde_json::from_slice(&output.stdout).context("cargo's metadata")?;
-    let complaints = complaints(&metadata);
+    let complaints = complaints(&sight, &metadata);
     ensure!(complaints.is_empty(), "{}", complaints.join("\n"));
     Ok(())
 }
 
-fn complaints(metadata: &Value) -> Vec<String> {
+/// The table as the page has it: rooms in backquotes, and `all` for every one.
+fn sight(page: &str) -> Result<Sight> {
+    let rows = page.lines().skip_while(|line| *line != HEAD).skip(2);
+    let rows: Vec<Vec<&str>> = rows
+        .take_while(|line| line.starts_with('|'))
+        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+        .collect();
+    ensure!(!rows.is_empty(), "ARCHITECTURE.md has no table under `{HEAD}`");
+    let quoted = |text: &str| -> Vec<String> {
+        text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    };
+    let mut sight = Sight::new();
+    let rooms: Vec<String> = rows.iter().flat_map(|row| quoted(row[0])).collect();
+    for row in &rows {
+        let [room, sees] = row[..] else { bail!("ARCHITECTURE.md: {row:?} is no row of two") };
+        let seen = if sees == "all" { rooms.clone() } else { quoted(sees) };
+        sight.insert(quoted(room).pop().with_context(|| format!("{room} names no room"))?, seen);
+    }
+    Ok(sight)
+}
+
+fn complaints(sight: &Sight, metadata: &Value) -> Vec<String> {
     let empty = Vec::new();
     let packages = metadata["packages"].as_array().unwrap_or(&empty);
     if packages.is_empty() {
@@ -54,14 +58,14 @@ fn complaints(metadata: &Value) -> Vec<String> {
     let mut complaints = Vec::new();
     for package in packages {
         let name = package["name"].as_str().unwrap_or_default();
-        let Some((_, sight)) = SIGHT.iter().find(|(room, _)| *room == name) else {
-            complaints.push(format!("`{name}` is no room: add it to xtask/src/check/rooms.rs"));
+        let Some(allowed) = sight.get(name) else {
+            complaints.push(format!("`{name}` is no room: add it to the table of ARCHITECTURE.md"));
             continue;
         };
         for dependency in package["dependencies"].as_array().unwrap_or(&empty) {
             let seen = dependency["name"].as_str().unwrap_or_default();
-            let is_room = SIGHT.iter().any(|(room, _)| *room == seen);
-            if is_room && !sight.contains(&seen) {
+            let is_room = sight.contains_key(seen);
+            if is_room && !allowed.iter().any(|room| room == seen) {
                 complaints.push(format!("`{name}` must not see `{seen}`"));
             }
             if !is_room && name == "block" {
@@ -77,6 +81,9 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    const PAGE: &str = "| room | sees |\n|---|---|\n| `block` | nothing |\n| `lab` | `block` |\n\
+                        | `engine` | `block` (its numbers); its tests `lab` |\n| `all_of_it` | all |\n";
+
     fn of(packages: &[(&str, &[&str])]) -> Vec<String> {
         let packages: Vec<Value> = packages
             .iter()
@@ -85,7 +92,7 @@ mod tests {
                 json!({ "name": name, "dependencies": seen })
             })
             .collect();
-        complaints(&json!({ "packages": packages }))
+        complaints(&sight(PAGE).expect("a table"), &json!({ "packages": packages }))
     }
 
     #[test]
@@ -98,21 +105,27 @@ mod tests {
         assert_eq!(of(&[("lab", &["block", "engine"])]), ["`lab` must not see `engine`"]);
         assert_eq!(of(&[("block", &["libc"])]).len(), 1);
         assert_eq!(of(&[("attic", &[])]).len(), 1);
-        assert_eq!(complaints(&json!({})).len(), 1);
+        assert_eq!(complaints(&sight(PAGE).expect("a table"), &json!({})).len(), 1);
+        assert!(of(&[("engine", &["lab"]), ("all_of_it", &["lab", "engine"])]).is_empty());
+        assert!(sight("| `block` | nothing |").is_err(), "no table");
     }
 
     #[test]
-    fn the_list_itself_has_no_circle() {
-        let mut placed: Vec<&str> = Vec::new();
-        while placed.len() < SIGHT.len() {
-            let before = placed.len();
-            for (room, sight) in SIGHT {
-                let ready = sight.iter().all(|seen| placed.contains(seen));
-                if ready && !placed.contains(room) {
-                    placed.push(room);
-                }
-            }
-            assert!(placed.len() > before, "a circle among those not in {placed:?}");
+    fn the_table_itself_has_no_circle() {
+        let page = fs::read_to_string(crate::check::root().join("ARCHITECTURE.md"));
+        let mut sight = sight(&page.expect("a page")).expect("a table");
+        // What sees all is seen by nobody.
+        let all = sight.len();
+        sight.retain(|_, seen| seen.len() < all);
+        while !sight.is_empty() {
+            let waits = |seen: &Vec<String>| seen.iter().any(|room| sight.contains_key(room));
+            let free: Vec<String> = sight
+                .iter()
+                .filter(|(_, seen)| !waits(seen))
+                .map(|(room, _)| room.clone())
+                .collect();
+            assert!(!free.is_empty(), "a circle among {sight:?}");
+            sight.retain(|room, _| !free.contains(room));
         }
     }
 }

@@ -55,7 +55,7 @@ pub fn check(root: &Path) -> Result<()> {
 
 /// Every file below `directory` that is `wanted`, but for hidden directories. Build products lie at
 /// the workspace's root, where nobody looks.
-fn files_below(directory: &Path, wanted: &dyn Fn(&Path) -> bool) -> Result<Vec<PathBuf>> {
+pub fn files_below(directory: &Path, wanted: &dyn Fn(&Path) -> bool) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let entries = fs::read_dir(directory).with_context(|| directory.display().to_string())?;
     for entry in entries {
