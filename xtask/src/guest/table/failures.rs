@@ -68,7 +68,8 @@ pub const ALL: &[Scenario] = &[
         command: "drivelab study easyco2007 --on /dev/mapper/bad --size 16M --max-time 10s \
             --set block=4K --set threads=1 --quiet --on-error count --destroy bad \
             --destroy dm-0 --yes",
-        words: &["io_errors"],
+        // Beside its cells, or, where all have it, below the table.
+        words: &["errors"],
         after: "recorded '\"io_errors\"'",
         undo: "dmsetup remove bad",
         limit_s: 240,

@@ -35,7 +35,7 @@ pub const ALL: &[Scenario] = &[
             "secret",
             "NATIVE-part1",
             "mounted at /tmp/",
-            "(sleep) ha",
+            "process ",
             "drivelab devices NAME",
         ],
         ..MANY
@@ -66,6 +66,7 @@ pub const ALL: &[Scenario] = &[
         words: &["no answer for", "stalled"],
         never: TOO_WIDE,
         after: "recorded '\"iops_without\"'",
+        limit_s: 300,
         undo: "dmsetup resume still; dmsetup remove still",
         ..PLAIN
     },
