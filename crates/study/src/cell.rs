@@ -176,6 +176,11 @@ fn at_point(
             "metric" => figure.metric.clone_from(value),
             "block" => figure.block_bytes = value.parse().ok(),
             "threads" => figure.threads = value.parse().ok(),
+            "file" => {
+                let known = std::mem::take(&mut figure.config);
+                figure.config = if known.is_empty() { known } else { known + "," };
+                figure.config += &format!("file={value}");
+            }
             _ => {}
         }
     }
@@ -185,7 +190,7 @@ fn at_point(
 
 /// Every combination of the grid's values.
 fn points(table: &TableFile) -> Result<Vec<Coordinates>, String> {
-    const KEYS: [&str; 4] = ["op", "metric", "block", "threads"];
+    const KEYS: [&str; 5] = ["op", "metric", "block", "threads", "file"];
     let mut points = vec![Coordinates::new()];
     // Rows first, so that cells come in the order of reading.
     let order = table.panels.iter().chain(&table.rows).chain(&table.columns);
@@ -202,7 +207,7 @@ fn points(table: &TableFile) -> Result<Vec<Coordinates>, String> {
         }
         let mut spelt = Vec::new();
         for value in values {
-            spelt.extend(if key == "block" { sizes(value)? } else { vec![value.clone()] });
+            spelt.extend(if ["block", "file"].contains(&key) { sizes(value)? } else { vec![value.clone()] });
         }
         let with = |point: &Coordinates| -> Vec<Coordinates> {
             let one = |value: &String| {

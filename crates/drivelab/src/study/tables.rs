@@ -99,7 +99,9 @@ pub fn printout<'d>(
 
 /// What a table shows, its unit, and, where models alone fill it, that they predict.
 pub fn title(dossier: &Dossier, models: &Models, table: &TableFile) -> String {
-    let mut bases = dossier.of_table(&table.id).map(|at| &models.bases[at]);
+    // Places of a grid at which nothing is done, as records larger than their file, have no value.
+    let filled = dossier.of_table(&table.id).filter(|at| models.values[*at].is_some());
+    let mut bases = filled.map(|at| &models.bases[at]);
     let is_predicted = table.published.is_none()
         && table.stacks.iter().any(|row| row.stack.is_some())
         && bases.all(|basis| *basis == Some(Basis::Predicted));
@@ -172,7 +174,7 @@ impl Sheet<'_> {
         let came = seen.clone();
         let rank = |keys: &Keys| {
             let one = |(place, (key, name)): (usize, (&Option<String>, &&String))| {
-                let counted = ["block", "threads"].contains(&name.as_str());
+                let counted = ["block", "threads", "file"].contains(&name.as_str());
                 let number = key.as_ref().and_then(|key| key.parse::<usize>().ok());
                 let first = came.iter().position(|other| other[place] == *key);
                 number.filter(|_| counted).or(first)
