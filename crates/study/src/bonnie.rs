@@ -42,8 +42,8 @@ impl BonniePhase {
             "create" => Self::Files(Act::Create),
             "stat" => Self::Files(Act::Stat),
             "delete" => Self::Files(Act::Delete),
-            "random-seeks" => Self::Seeks { flushed: false },
-            "random-seeks-flushed" => Self::Seeks { flushed: true },
+            "seeks" => Self::Seeks { flushed: false },
+            "seeks-flushed" => Self::Seeks { flushed: true },
             _ => return None,
         })
     }
@@ -67,7 +67,11 @@ pub(crate) fn run(opened: &mut Opened, phase: BonniePhase) -> Result<(f64, u64),
 }
 
 /// All files, one after the other.
-fn files(below: &mut dyn Engine, params: &FileSystemParams, act: Act) -> Result<(f64, u64), IoError> {
+fn files(
+    below: &mut dyn Engine,
+    params: &FileSystemParams,
+    act: Act,
+) -> Result<(f64, u64), IoError> {
     let capacity_bytes = below.geometry(Drive(0)).capacity_bytes;
     let mut bench = TreeBench {
         tree: Tree::new(params, capacity_bytes, FILES),

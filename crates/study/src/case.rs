@@ -281,10 +281,6 @@ pub fn setup(cell: &Cell) -> Option<Setup> {
     managed_flash(figure)
 }
 
-/// Records below this are left out by IOzone for files above that, without -z, bytes.
-const IOZONE_RECORD_MIN: u32 = 64 << 10;
-const IOZONE_SMALL_FILE: u64 = 16 << 20;
-
 /// What a cell of an added table asks for.
 fn added(figure: &Figure, stack: &str) -> Option<Trial> {
     if let Some(told) = figure.setting("told") {
@@ -300,10 +296,7 @@ fn added(figure: &Figure, stack: &str) -> Option<Trial> {
     if let Some(test) = SurfaceTest::named(&figure.op) {
         let file_bytes = figure.setting("file")?.parse().ok()?;
         let record_bytes = figure.block_bytes? as u32;
-        // No record is larger than its file, and IOzone leaves small records of large files out.
-        let is_meant = u64::from(record_bytes) <= file_bytes
-            && (record_bytes >= IOZONE_RECORD_MIN || file_bytes <= IOZONE_SMALL_FILE);
-        return is_meant.then_some(Trial::Surface { test, record_bytes, file_bytes });
+        return Some(Trial::Surface { test, record_bytes, file_bytes });
     }
     let (op, block_bytes) = (op_of(figure)?, figure.block_bytes? as u32);
     if stack.contains("/ext3") {

@@ -156,11 +156,19 @@ fn added(study: Study, file: &StudyFile, table: &TableFile) -> Result<Vec<Cell>,
         let known = file.device(device).ok_or_else(|| format!("there is no device `{device}`"))?;
         let mut figure = empty(study, table, &known.name);
         figure.config.clone_from(config);
-        for point in points(table)? {
+        for point in points(table)?.into_iter().filter(has_its_record) {
             cells.push(at_point(table, figure.clone(), &point, Printed::Added, stack.clone()));
         }
     }
     Ok(cells)
+}
+
+/// Whether a file of that size is walked in records of that size: none is larger than its file, and
+/// IOzone leaves those below 64 KiB out for files above 16 MiB, without -z.
+fn has_its_record(point: &Coordinates) -> bool {
+    let bytes = |key: &str| point.get(key).and_then(|text| text.parse::<u64>().ok());
+    let (Some(file), Some(record)) = (bytes("file"), bytes("block")) else { return true };
+    record <= file && (record >= 64 << 10 || file <= 16 << 20)
 }
 
 fn at_point(
@@ -207,7 +215,11 @@ fn points(table: &TableFile) -> Result<Vec<Coordinates>, String> {
         }
         let mut spelt = Vec::new();
         for value in values {
-            spelt.extend(if ["block", "file"].contains(&key) { sizes(value)? } else { vec![value.clone()] });
+            spelt.extend(if ["block", "file"].contains(&key) {
+                sizes(value)?
+            } else {
+                vec![value.clone()]
+            });
         }
         let with = |point: &Coordinates| -> Vec<Coordinates> {
             let one = |value: &String| {

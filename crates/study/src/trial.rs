@@ -1,8 +1,7 @@
 //! A trial on a stack: what the study's program did, in its order, on a model in virtual time.
 
 use crate::{
-    Before, Case, Figure, Flush, Op, Order, Setup, Study, Then, Trial,
-    bonnie,
+    Before, Case, Figure, Flush, Op, Order, Setup, Study, Then, Trial, bonnie,
     closed_loop::{self, Length, Pace},
     surface,
 };

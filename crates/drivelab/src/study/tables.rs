@@ -99,9 +99,7 @@ pub fn printout<'d>(
 
 /// What a table shows, its unit, and, where models alone fill it, that they predict.
 pub fn title(dossier: &Dossier, models: &Models, table: &TableFile) -> String {
-    // Places of a grid at which nothing is done, as records larger than their file, have no value.
-    let filled = dossier.of_table(&table.id).filter(|at| models.values[*at].is_some());
-    let mut bases = filled.map(|at| &models.bases[at]);
+    let mut bases = dossier.of_table(&table.id).map(|at| &models.bases[at]);
     let is_predicted = table.published.is_none()
         && table.stacks.iter().any(|row| row.stack.is_some())
         && bases.all(|basis| *basis == Some(Basis::Predicted));
