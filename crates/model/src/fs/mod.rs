@@ -18,7 +18,9 @@
 //! a drive streaming whatever the size of the reads; and how many writes and flushes a synchronous
 //! write costs.
 //!
-//! Left out, because nothing of the studies turns on it: other files and directories, merging of
+//! Beside it stands a directory of empty files ([`Tree`]), which is no part of that machine.
+//!
+//! Left out, because nothing of the studies turns on it: other files of the same system, merging of
 //! neighbours that reach the queue one by one, quotas of dirty memory per device, writing from
 //! memory reclaim, and the processor time of a file system beyond [`FileSystemParams::call_ns`] and
 //! the copy. Block maps of ext2 and ext3 and checkpoints of the journal as well: a map block
