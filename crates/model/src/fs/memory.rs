@@ -73,8 +73,8 @@ impl Memory {
     }
 
     /// What a call costs that moves a record between the caller and pages of a file, ns. The file
-    /// was walked before, if it is not new; the caller uses one buffer for all records, a stream has
-    /// one more, as large as a record (IOzone's `setvbuf`).
+    /// was walked before, if it is not new; the caller uses one buffer for all records, a stream
+    /// has one more, as large as a record (IOzone's `setvbuf`).
     pub fn record_ns(&self, record: u64, file: Option<u64>, through: Through) -> u64 {
         let buffers = match through {
             Through::Call => 1,

@@ -1,7 +1,7 @@
 //! A directory of empty files: what creating and deleting them writes, and when.
 //!
 //! ```text
-//!   create, delete --> running transaction --commit--> journal ... in place, when the journal fills
+//!   create, delete --> running transaction -commit--> journal ... in place, when the journal fills
 //!     directory block,   ext3: whole blocks,   one write, then a commit record, every 5 s
 //!     inode, bitmaps     XFS: changed bytes,   a log buffer of 32 KiB whenever one is full
 //! ```
