@@ -143,7 +143,7 @@ impl Book {
                     Ok(names)
                 }
             }
-            "block" => sizes(value),
+            "block" | "file" => sizes(value),
             _ => Ok(vec![value.to_owned()]),
         }
     }

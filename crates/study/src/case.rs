@@ -1,6 +1,6 @@
 //! Which model and which trial stand for a printed figure, and whether the model was fitted on it.
 
-use crate::{Cell, Figure, Printed, Study};
+use crate::{BonniePhase, Cell, Figure, Printed, Study, SurfaceTest};
 
 /// A printed figure with the trial that should give it.
 #[derive(Clone, PartialEq, Debug)]
@@ -160,6 +160,17 @@ pub enum Trial {
     SyncWrites,
     /// Durable writes of 128 MiB.
     SyncBandwidth,
+    /// A phase of Bonnie++'s.
+    Bonnie(BonniePhase),
+    /// One test of IOzone's on a file of its own.
+    Surface {
+        /// Which.
+        test: SurfaceTest,
+        /// Bytes a record.
+        record_bytes: u32,
+        /// Size of the file.
+        file_bytes: u64,
+    },
     /// On a drive that is full of data, of which the second half is then deleted.
     Deleted {
         /// Whether the drive hears of it.
@@ -178,6 +189,8 @@ impl Trial {
             | Self::Managed { op, .. }
             | Self::File { op, .. }
             | Self::FilePercent { op, .. } => op,
+            Self::Surface { test, .. } => test.op(),
+            Self::Bonnie(_) => Op::Read,
             Self::SyncWrites | Self::SyncBandwidth | Self::Deleted { .. } => Op::Write,
         }
     }
@@ -276,6 +289,14 @@ fn added(figure: &Figure, stack: &str) -> Option<Trial> {
             _ => Then::Overwrites,
         };
         return Some(Trial::Deleted { is_told: told == "yes", then });
+    }
+    if let Some(phase) = BonniePhase::named(&figure.op) {
+        return Some(Trial::Bonnie(phase));
+    }
+    if let Some(test) = SurfaceTest::named(&figure.op) {
+        let file_bytes = figure.setting("file")?.parse().ok()?;
+        let record_bytes = figure.block_bytes? as u32;
+        return Some(Trial::Surface { test, record_bytes, file_bytes });
     }
     let (op, block_bytes) = (op_of(figure)?, figure.block_bytes? as u32);
     if stack.contains("/ext3") {

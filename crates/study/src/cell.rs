@@ -156,11 +156,19 @@ fn added(study: Study, file: &StudyFile, table: &TableFile) -> Result<Vec<Cell>,
         let known = file.device(device).ok_or_else(|| format!("there is no device `{device}`"))?;
         let mut figure = empty(study, table, &known.name);
         figure.config.clone_from(config);
-        for point in points(table)? {
+        for point in points(table)?.into_iter().filter(has_its_record) {
             cells.push(at_point(table, figure.clone(), &point, Printed::Added, stack.clone()));
         }
     }
     Ok(cells)
+}
+
+/// Whether a file of that size is walked in records of that size: none is larger than its file, and
+/// IOzone leaves those below 64 KiB out for files above 16 MiB, without -z.
+fn has_its_record(point: &Coordinates) -> bool {
+    let bytes = |key: &str| point.get(key).and_then(|text| text.parse::<u64>().ok());
+    let (Some(file), Some(record)) = (bytes("file"), bytes("block")) else { return true };
+    record <= file && (record >= 64 << 10 || file <= 16 << 20)
 }
 
 fn at_point(
@@ -176,6 +184,11 @@ fn at_point(
             "metric" => figure.metric.clone_from(value),
             "block" => figure.block_bytes = value.parse().ok(),
             "threads" => figure.threads = value.parse().ok(),
+            "file" => {
+                let known = std::mem::take(&mut figure.config);
+                figure.config = if known.is_empty() { known } else { known + "," };
+                figure.config += &format!("file={value}");
+            }
             _ => {}
         }
     }
@@ -185,7 +198,7 @@ fn at_point(
 
 /// Every combination of the grid's values.
 fn points(table: &TableFile) -> Result<Vec<Coordinates>, String> {
-    const KEYS: [&str; 4] = ["op", "metric", "block", "threads"];
+    const KEYS: [&str; 5] = ["op", "metric", "block", "threads", "file"];
     let mut points = vec![Coordinates::new()];
     // Rows first, so that cells come in the order of reading.
     let order = table.panels.iter().chain(&table.rows).chain(&table.columns);
@@ -202,7 +215,11 @@ fn points(table: &TableFile) -> Result<Vec<Coordinates>, String> {
         }
         let mut spelt = Vec::new();
         for value in values {
-            spelt.extend(if key == "block" { sizes(value)? } else { vec![value.clone()] });
+            spelt.extend(if ["block", "file"].contains(&key) {
+                sizes(value)?
+            } else {
+                vec![value.clone()]
+            });
         }
         let with = |point: &Coordinates| -> Vec<Coordinates> {
             let one = |value: &String| {

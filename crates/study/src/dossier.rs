@@ -94,7 +94,7 @@ impl Dossier {
         }
         match key {
             "device" => self.file.device(value).map_or(value, |device| &device.short).to_owned(),
-            "block" => value.parse().map_or(value.to_owned(), report::number::size),
+            "block" | "file" => value.parse().map_or(value.to_owned(), report::number::size),
             _ => value.to_owned(),
         }
     }

@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 pub mod advice;
+mod bonnie;
 mod book;
 mod case;
 mod cell;
@@ -29,9 +30,11 @@ mod models;
 mod published;
 mod resist;
 pub mod steady;
+mod surface;
 mod trial;
 pub mod yours;
 
+pub use bonnie::BonniePhase;
 pub use book::Book;
 pub use case::{
     Basis, Before, Case, Flush, Group, Op, Order, Setup, Then, Trial, basis, cases, setup,
@@ -48,5 +51,6 @@ pub use file::{
 pub use models::{Models, in_parallel};
 pub use published::{BadFigure, Figure, Study, read};
 pub use resist::{Resist, resists};
+pub use surface::SurfaceTest;
 pub use trial::{Effort, Outcome, TrialError, run};
 pub use yours::{Known, Yours};

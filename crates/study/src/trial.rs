@@ -1,8 +1,9 @@
 //! A trial on a stack: what the study's program did, in its order, on a model in virtual time.
 
 use crate::{
-    Before, Case, Figure, Flush, Op, Order, Setup, Study, Then, Trial,
+    Before, Case, Figure, Flush, Op, Order, Setup, Study, Then, Trial, bonnie,
     closed_loop::{self, Length, Pace},
+    surface,
 };
 use block::{Actor, Command, Durability, Engine, Extent, IoError, Payload, Rng, parse_bytes};
 use lab::workload::{Area, Offsets, Pattern, Share};
@@ -111,6 +112,12 @@ pub(crate) fn measure(
         }
         Trial::SyncWrites => bench.sync_writes(stack)?,
         Trial::SyncBandwidth => bench.sync_bandwidth(stack)?,
+        Trial::Bonnie(phase) => bonnie::run(&mut bench.open(stack)?, phase)?,
+        Trial::Surface { test, record_bytes, file_bytes } => {
+            let mut opened = bench.open(stack)?;
+            let rate = surface::run(&mut opened, test, record_bytes, file_bytes)?;
+            (rate, opened.engine.hash())
+        }
         Trial::Deleted { is_told, then } => bench.deleted(stack, is_told, then)?,
     };
     Ok(Outcome { value: rate / unit, hash })
@@ -164,13 +171,13 @@ pub(crate) fn measure_together(
 fn unit(figure: &Figure, trial: Trial) -> Result<f64, TrialError> {
     let metric = figure.metric.as_str();
     match (metric, trial) {
-        ("iops", Trial::Direct { .. } | Trial::Managed { .. })
+        ("iops", Trial::Direct { .. } | Trial::Managed { .. } | Trial::Bonnie(_))
         | ("percent", Trial::FilePercent { .. }) => Ok(1.0),
         ("iops", Trial::File { block_bytes, .. }) => Ok(f64::from(block_bytes)),
         // IOPS x size = MB/s only with 2^20 (CMU).
         ("mb_per_s", Trial::File { .. }) if figure.study == Study::Cmu2009 => Ok(1048576.0),
         // EasyCo's M is 2^20.
-        ("mb_per_s", Trial::Linear { .. }) => Ok(1048576.0),
+        ("mb_per_s", Trial::Linear { .. } | Trial::Surface { .. }) => Ok(1048576.0),
         ("mb_per_s", Trial::File { .. } | Trial::SyncBandwidth) => Ok(1e6),
         ("ms", Trial::SyncWrites | Trial::Deleted { then: Then::SyncWrites, .. }) => Ok(1e-3),
         ("iops", Trial::Deleted { then: Then::Overwrites, .. }) => Ok(1.0),

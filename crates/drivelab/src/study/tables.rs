@@ -172,7 +172,7 @@ impl Sheet<'_> {
         let came = seen.clone();
         let rank = |keys: &Keys| {
             let one = |(place, (key, name)): (usize, (&Option<String>, &&String))| {
-                let counted = ["block", "threads"].contains(&name.as_str());
+                let counted = ["block", "threads", "file"].contains(&name.as_str());
                 let number = key.as_ref().and_then(|key| key.parse::<usize>().ok());
                 let first = came.iter().position(|other| other[place] == *key);
                 number.filter(|_| counted).or(first)

@@ -27,6 +27,8 @@ pub(super) struct Call {
     pub next: u64,
     /// Transfers of its own that are under way.
     pub pending: u32,
+    /// Pages that it added to the page cache by writing.
+    pub new_pages: u64,
     pub result: Result<(), IoError>,
 }
 
@@ -96,8 +98,21 @@ impl FileSystem {
             _ => Stage::Moving,
         };
         let (issued, next) = (now, offset);
-        let (syncing, pending, result) = (open.syncing, 0, Ok(()));
-        Call { tag, actor, issued, kind, stage, syncing, offset, end, next, pending, result }
+        let (syncing, pending, new_pages, result) = (open.syncing, 0, 0, Ok(()));
+        Call {
+            tag,
+            actor,
+            issued,
+            kind,
+            stage,
+            syncing,
+            offset,
+            end,
+            next,
+            pending,
+            new_pages,
+            result,
+        }
     }
 
     /// Takes a call as far as it goes now.
@@ -119,7 +134,14 @@ impl FileSystem {
             CallKind::BufferedRead | CallKind::BufferedWrite => call.end - call.offset,
             _ => 0,
         };
-        let cpu_ns = self.params.call_ns + nanoseconds_for(copied, self.params.copy_bytes_per_s);
+        let copy_ns = match self.memory {
+            Some((memory, through)) if copied > 0 => {
+                let walked = (call.new_pages == 0).then_some(self.length_bytes);
+                memory.record_ns(copied, walked, through) + call.new_pages * memory.new_page_ns
+            }
+            _ => nanoseconds_for(copied, self.params.copy_bytes_per_s),
+        };
+        let cpu_ns = self.params.call_ns + copy_ns;
         let mut finished = now.after(cpu_ns);
         if call.kind == CallKind::BufferedWrite {
             // Buffered writers of one file take turns (`i_mutex`).

@@ -13,14 +13,14 @@ use super::{Barrier, FileSystemParams, Kind, LazyCount, PAGE_BYTES};
 
 const MIB: u64 = 1 << 20;
 /// A sector, the unit of XFS' log, bytes.
-const SECTOR_BYTES: u64 = 512;
+pub(super) const SECTOR_BYTES: u64 = 512;
 
 /// The map of the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Layout {
-    data_start: u64,
-    journal_start: u64,
-    journal_bytes: u64,
+    pub data_start: u64,
+    pub journal_start: u64,
+    pub journal_bytes: u64,
     /// Largest size of the file.
     pub file_bytes_max: u64,
 }
@@ -53,7 +53,7 @@ impl Layout {
     }
 
     /// Where the file's inode lies.
-    fn inode(&self) -> u64 {
+    pub fn inode(&self) -> u64 {
         self.data_start / 2 / PAGE_BYTES * PAGE_BYTES
     }
 }

@@ -18,7 +18,9 @@
 //! a drive streaming whatever the size of the reads; and how many writes and flushes a synchronous
 //! write costs.
 //!
-//! Left out, because nothing of the studies turns on it: other files and directories, merging of
+//! Beside it stands a directory of empty files ([`Tree`]), which is no part of that machine.
+//!
+//! Left out, because nothing of the studies turns on it: other files of the same system, merging of
 //! neighbours that reach the queue one by one, quotas of dirty memory per device, writing from
 //! memory reclaim, and the processor time of a file system beyond [`FileSystemParams::call_ns`] and
 //! the copy. Block maps of ext2 and ext3 and checkpoints of the journal as well: a map block
@@ -32,18 +34,22 @@ mod cache;
 mod call;
 mod direct;
 mod layout;
+mod memory;
 mod order;
 mod params;
 mod queue;
 mod reading;
 mod sync;
 mod transfer;
+mod tree;
 mod writing;
 
+pub use memory::{Memory, Through};
 pub use params::{
     Barrier, Caching, DataMode, Discard, Elevator, FileSystemParams, Kernel, Kind, LazyCount,
     Syncing,
 };
+pub use tree::{Act, LOG_BUFFERS, Traffic, Tree};
 
 use crate::Outbox;
 use block::{
@@ -68,6 +74,8 @@ const TICK_NS: u64 = 4_000_000;
 #[derive(Debug)]
 pub struct FileSystem {
     params: FileSystemParams,
+    /// What copies cost and how records are asked for; without, a copy is a rate.
+    memory: Option<(Memory, Through)>,
     geometry: Geometry,
     layout: Layout,
     /// Largest transfer to the device, whole pages.
@@ -138,6 +146,7 @@ impl FileSystem {
         let ordered = params.kind == Kind::Ext3 { data: DataMode::Ordered };
         let transfers = 2 * params.queued_requests_max + device_depth + 2 * queue_depth + 4;
         Self {
+            memory: None,
             geometry: Geometry {
                 capacity_bytes: layout.file_bytes_max,
                 transfer_bytes_max: 1 << 30,
@@ -184,6 +193,17 @@ impl FileSystem {
     pub fn set_open(&mut self, actor: Actor, caching: Caching, syncing: Syncing) {
         let open = self.open(actor);
         (open.caching, open.syncing) = (caching, syncing);
+    }
+
+    /// From now on copies cost what they do on this host, for a program that asks so; until then
+    /// [`FileSystemParams::copy_bytes_per_s`] is all.
+    pub fn set_memory(&mut self, memory: Memory, through: Through) {
+        self.memory = Some((memory, through));
+    }
+
+    /// What it was made with.
+    pub fn params(&self) -> &FileSystemParams {
+        &self.params
     }
 
     /// Truncates the file to nothing: writes that follow extend it and so change metadata. Cached

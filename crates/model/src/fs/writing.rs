@@ -37,7 +37,12 @@ impl FileSystem {
                 return self.throttled.push_back(slot);
             }
             let stop = end.min((next + CHUNK_BYTES) / PAGE_BYTES * PAGE_BYTES);
-            self.dirty(now, next / PAGE_BYTES, stop.div_ceil(PAGE_BYTES));
+            let pages = next / PAGE_BYTES..stop.div_ceil(PAGE_BYTES);
+            if self.memory.is_some() {
+                let known = self.cache.resident.count_in(pages.clone());
+                self.calls.get_mut(slot).new_pages += pages.end - pages.start - known;
+            }
+            self.dirty(now, pages.start, pages.end);
             self.wrote(now, stop);
             self.calls.get_mut(slot).next = stop;
         }

@@ -3,5 +3,6 @@
 mod cache;
 mod disk;
 mod drive;
+mod memory;
 mod order;
 mod sync;

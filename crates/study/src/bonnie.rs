@@ -1,0 +1,269 @@
+//! Bonnie++ on a modelled file system: files created, looked at and deleted in one directory, and
+//! seeks in a file of twice the memory.
+//!
+//! As in version 1.03, of the article's time, nothing is flushed at the end of a phase: what is
+//! still in memory then has cost the program no time.
+
+use crate::closed_loop::{self, Length};
+use block::{
+    Actor, Command, Completion, Drive, Durability, Engine, Extent, Instant, IoError, Payload,
+    Request, Rng, Tag,
+};
+use model::fs::{
+    Act, Caching, FileSystemParams, LOG_BUFFERS, Memory, Syncing, Through, Traffic, Tree,
+};
+use std::collections::VecDeque;
+use target::stack::{Opened, Top};
+
+/// Files of the directory: Bonnie++'s `-n 16`.
+const FILES: u64 = 16 << 10;
+/// Seeks, of which one in ten writes its record back, and who seeks.
+const SEEKS: u64 = 8192;
+const UPDATE_EVERY: u64 = 10;
+const SEEKERS: usize = 5;
+const SEEK_BYTES: u32 = 8 << 10;
+
+/// A phase of Bonnie++'s.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum BonniePhase {
+    /// Files.
+    Files(Act),
+    /// Seeks; whether what they wrote is flushed within their time.
+    Seeks {
+        /// It is.
+        flushed: bool,
+    },
+}
+
+impl BonniePhase {
+    /// From the operation of a cell.
+    pub(crate) fn named(op: &str) -> Option<Self> {
+        Some(match op {
+            "create" => Self::Files(Act::Create),
+            "stat" => Self::Files(Act::Stat),
+            "delete" => Self::Files(Act::Delete),
+            "seeks" => Self::Seeks { flushed: false },
+            "seeks-flushed" => Self::Seeks { flushed: true },
+            _ => return None,
+        })
+    }
+}
+
+/// Does a phase, after those that it needs; operations a second, and a hash of when each ended.
+pub(crate) fn run(opened: &mut Opened, phase: BonniePhase) -> Result<(f64, u64), IoError> {
+    match phase {
+        BonniePhase::Seeks { flushed } => {
+            let rate = seeks(opened, flushed)?;
+            Ok((rate, opened.engine.hash()))
+        }
+        BonniePhase::Files(act) => {
+            let Top::Files(stack) = &mut opened.engine.engine else {
+                unreachable!("the study's stacks have a file system")
+            };
+            let params = stack.machine.params().clone();
+            files(&mut stack.engine, &params, act)
+        }
+    }
+}
+
+/// All files, one after the other.
+fn files(
+    below: &mut dyn Engine,
+    params: &FileSystemParams,
+    act: Act,
+) -> Result<(f64, u64), IoError> {
+    let capacity_bytes = below.geometry(Drive(0)).capacity_bytes;
+    let mut bench = TreeBench {
+        tree: Tree::new(params, capacity_bytes, FILES),
+        below,
+        commit_interval_ns: params.commit_interval_ns,
+        began: None,
+        queue: VecDeque::new(),
+        commits: VecDeque::new(),
+        asked: 0,
+        is_busy: false,
+        done: Vec::new(),
+        hash: 0,
+    };
+    if act != Act::Create {
+        bench.all(Act::Create)?;
+        bench.rest()?;
+    }
+    let ns = bench.all(act)?;
+    Ok((FILES as f64 * 1e9 / ns as f64, bench.hash))
+}
+
+/// A program on a directory, and the journal's thread beside it.
+struct TreeBench<'e> {
+    tree: Tree,
+    below: &'e mut dyn Engine,
+    commit_interval_ns: u64,
+    /// When the running transaction began.
+    began: Option<Instant>,
+    /// What the journal's thread has to ask of the drive, one at a time.
+    queue: VecDeque<Traffic>,
+    /// Where commits end, as numbers of what was asked for.
+    commits: VecDeque<u64>,
+    asked: u64,
+    is_busy: bool,
+    done: Vec<Completion>,
+    hash: u64,
+}
+
+impl TreeBench<'_> {
+    /// Does `act` to every file; how long it took, ns.
+    fn all(&mut self, act: Act) -> Result<u64, IoError> {
+        let start = self.below.now();
+        for file in 0..FILES {
+            self.tree.apply(act, file);
+            if self.tree.is_dirty() {
+                self.began.get_or_insert(self.below.now());
+            }
+            let until = self.below.now().after(act.cpu_ns());
+            while self.below.now() < until {
+                self.step(until)?;
+            }
+            let due = self.began.map(|began| began.after(self.commit_interval_ns));
+            if self.tree.is_full() || due.is_some_and(|due| due <= self.below.now()) {
+                self.commit()?;
+            }
+            self.hash = (self.hash ^ self.below.now().0).wrapping_mul(0x0100_0000_01b3);
+        }
+        Ok(self.below.now().since(start))
+    }
+
+    /// Hands the running transaction to the journal's thread, as soon as that has room.
+    fn commit(&mut self) -> Result<(), IoError> {
+        while self.commits.len() >= LOG_BUFFERS {
+            self.step(Instant::NEVER)?;
+        }
+        let mut traffic = Vec::new();
+        self.tree.commit(&mut traffic);
+        self.began = None;
+        self.queue.extend(traffic);
+        self.commits.push_back(self.asked + self.queue.len() as u64);
+        self.ask();
+        Ok(())
+    }
+
+    /// Everything is committed, and the drive has it.
+    fn rest(&mut self) -> Result<(), IoError> {
+        if self.tree.is_dirty() {
+            self.commit()?;
+        }
+        while self.is_busy {
+            self.step(Instant::NEVER)?;
+        }
+        closed_loop::once(self.below, Command::Flush).map(|_| ())
+    }
+
+    /// Lets time pass, to `until` at most or to the next answer of the drive.
+    fn step(&mut self, until: Instant) -> Result<(), IoError> {
+        self.below.wait(until, &mut self.done);
+        while let Some(completion) = self.done.pop() {
+            completion.result?;
+            self.is_busy = false;
+            while self.commits.front().is_some_and(|last| *last <= self.asked) {
+                self.commits.pop_front();
+            }
+        }
+        self.ask();
+        Ok(())
+    }
+
+    fn ask(&mut self) {
+        if self.is_busy {
+            return;
+        }
+        let Some(step) = self.queue.pop_front() else { return };
+        let command = match step {
+            Traffic::Write { offset, bytes } => write(offset, bytes),
+            Traffic::Flush => Command::Flush,
+        };
+        let (tag, actor, drive) = (Tag(self.asked), Actor(0), Drive(0));
+        self.below.submit(Request { tag, actor, drive, command });
+        self.asked += 1;
+        self.is_busy = true;
+    }
+}
+
+/// Seeks at random in a file of twice the memory that was written, then read, front to back; a
+/// second.
+fn seeks(opened: &mut Opened, flushed: bool) -> Result<f64, IoError> {
+    const SEED: u64 = 0x5713_d1e5;
+    let ram_bytes = opened.ram_bytes.expect("a file system has memory");
+    let file_bytes = 2 * ram_bytes;
+    let files = opened.file_system().expect("the study's stacks have a file system");
+    files.set_memory(Memory::AMD_X2, Through::Call);
+    for actor in 0..SEEKERS as u16 {
+        files.set_open(Actor(actor), Caching::Buffered, Syncing::None);
+    }
+    files.new_file();
+    in_order(opened, file_bytes, write)?;
+    closed_loop::once(opened, Command::Flush)?;
+    in_order(opened, file_bytes, read)?;
+
+    let mut rng = Rng::new(SEED, 11);
+    let start = opened.now();
+    // What a seeker does next: write back what it has read, if that is its turn.
+    let mut updates: [Option<u64>; SEEKERS] = [None; SEEKERS];
+    let (mut issued, mut in_flight) = (0, 0);
+    let mut done: Vec<Completion> = Vec::new();
+    let mut free: Vec<usize> = (0..SEEKERS).collect();
+    loop {
+        for seeker in free.drain(..) {
+            let command = match updates[seeker].take() {
+                Some(offset) => write(offset, SEEK_BYTES),
+                None if issued < SEEKS => {
+                    let chunk = u64::from(SEEK_BYTES);
+                    let offset = rng.below(file_bytes / chunk) * chunk;
+                    issued += 1;
+                    updates[seeker] = issued.is_multiple_of(UPDATE_EVERY).then_some(offset);
+                    read(offset, SEEK_BYTES)
+                }
+                None => continue,
+            };
+            let (tag, actor) = (Tag(seeker as u64), Actor(seeker as u16));
+            opened.submit(Request { tag, actor, drive: Drive(0), command });
+            in_flight += 1;
+        }
+        if in_flight == 0 {
+            break;
+        }
+        opened.wait(Instant::NEVER, &mut done);
+        for completion in done.drain(..) {
+            completion.result?;
+            in_flight -= 1;
+            free.push(completion.tag.0 as usize);
+        }
+    }
+    if flushed {
+        closed_loop::once(opened, Command::Flush)?;
+    }
+    Ok(SEEKS as f64 * 1e9 / opened.now().since(start) as f64)
+}
+
+/// The file once, front to back.
+fn in_order(
+    opened: &mut Opened,
+    file_bytes: u64,
+    command: fn(u64, u32) -> Command,
+) -> Result<(), IoError> {
+    const BYTES: u32 = 1 << 20;
+    let length = Length { before: 0, counted: file_bytes / u64::from(BYTES) };
+    let mut offset = 0;
+    closed_loop::run(opened, 1, length, &mut || {
+        offset += u64::from(BYTES);
+        command(offset - u64::from(BYTES), BYTES)
+    })?;
+    Ok(())
+}
+
+fn read(offset: u64, bytes: u32) -> Command {
+    Command::Read { at: Extent { offset, bytes }, into: Payload::None }
+}
+
+fn write(offset: u64, bytes: u32) -> Command {
+    let at = Extent { offset, bytes };
+    Command::Write { at, from: Payload::None, durability: Durability::Cached }
+}

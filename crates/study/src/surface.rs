@@ -1,0 +1,95 @@
+//! IOzone's automatic mode on a modelled file system: one test at one file size and record size.
+//!
+//! As there, every file is written anew, written again, then read, one record after the other; it
+//! is flushed between the tests, outside their time, and never leaves the page cache on purpose.
+//! So what a test costs is memory's time until the dirty limit, or the end of memory, makes it the
+//! drive's.
+
+use crate::{
+    Op,
+    closed_loop::{self, Length},
+};
+use block::{Actor, Command, Durability, Extent, IoError, Payload};
+use model::fs::{Caching, Memory, Syncing, Through};
+use target::stack::Opened;
+
+/// A test of IOzone's.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum SurfaceTest {
+    /// Into a new file.
+    Write,
+    /// Over it.
+    Rewrite,
+    /// After that.
+    Read,
+    /// Over it, through a stream with a buffer of one record.
+    Fwrite,
+    /// After that, through such a stream.
+    Fread,
+}
+
+impl SurfaceTest {
+    /// From the operation of a cell, `iozone-fread`.
+    pub(crate) fn named(op: &str) -> Option<Self> {
+        Some(match op {
+            "iozone-write" => Self::Write,
+            "iozone-rewrite" => Self::Rewrite,
+            "iozone-read" => Self::Read,
+            "iozone-fwrite" => Self::Fwrite,
+            "iozone-fread" => Self::Fread,
+            _ => return None,
+        })
+    }
+
+    /// Which way the bytes go.
+    pub fn op(self) -> Op {
+        match self {
+            Self::Read | Self::Fread => Op::Read,
+            Self::Write | Self::Rewrite | Self::Fwrite => Op::Write,
+        }
+    }
+
+    fn through(self) -> Through {
+        match self {
+            Self::Write | Self::Rewrite | Self::Read => Through::Call,
+            Self::Fwrite | Self::Fread => Through::Stream,
+        }
+    }
+}
+
+/// Does a test on a file system that is opened anew; bytes a second.
+pub(crate) fn run(
+    opened: &mut Opened,
+    test: SurfaceTest,
+    record: u32,
+    file_bytes: u64,
+) -> Result<f64, IoError> {
+    /// Records of the passes whose time does not count.
+    const UNTIMED: u32 = 1 << 20;
+    let files = opened.file_system().expect("the study's stacks have a file system");
+    files.set_memory(Memory::AMD_X2, test.through());
+    files.set_open(Actor(0), Caching::Buffered, Syncing::None);
+    files.new_file();
+    if test != SurfaceTest::Write {
+        pass(opened, Op::Write, UNTIMED, file_bytes)?;
+        closed_loop::once(opened, Command::Flush)?;
+    }
+    let seconds = pass(opened, test.op(), record, file_bytes)?;
+    Ok(file_bytes as f64 / seconds)
+}
+
+/// Once over the file in records, seconds.
+fn pass(opened: &mut Opened, op: Op, record: u32, file_bytes: u64) -> Result<f64, IoError> {
+    let record = u64::from(record).min(file_bytes);
+    let length = Length { before: 0, counted: file_bytes / record };
+    let mut offset = 0;
+    let pace = closed_loop::run(opened, 1, length, &mut || {
+        let at = Extent { offset, bytes: record as u32 };
+        offset += record;
+        match op {
+            Op::Read => Command::Read { at, into: Payload::None },
+            Op::Write => Command::Write { at, from: Payload::None, durability: Durability::Cached },
+        }
+    })?;
+    Ok(pace.seconds)
+}
