@@ -98,7 +98,7 @@ fn said(study: Study) -> Said {
 /// `text` in lines of at most [`WIDTH`] columns, those after the first under the first's words.
 fn item(text: &str) -> String {
     let mut lines = vec!["-".to_owned()];
-    for word in text.split_whitespace() {
+    for word in unbroken(text) {
         let last = lines.last_mut().expect("one at least");
         if last.chars().count() + 1 + word.chars().count() > WIDTH {
             lines.push(format!("  {word}"));
@@ -107,6 +107,22 @@ fn item(text: &str) -> String {
         }
     }
     lines.join("\n") + "\n"
+}
+
+/// The words of a text; what is code is one, if a line has room for it.
+fn unbroken(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut is_open = false;
+    for word in text.split_whitespace() {
+        match words.last_mut() {
+            Some(last) if is_open && last.len() + word.len() < WIDTH - 2 => {
+                *last += &format!(" {word}");
+            }
+            _ => words.push(word.to_owned()),
+        }
+        is_open ^= word.matches('`').count() % 2 == 1;
+    }
+    words
 }
 
 fn code(ids: &str) -> String {
@@ -251,6 +267,20 @@ fn unnamed(said: &Said) -> Vec<String> {
     complaints
 }
 
+/// The words of a command, as a shell takes them: what stands between quotation marks is one.
+fn words(command: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut is_quoted = false;
+    for letter in command.chars() {
+        match letter {
+            '"' => is_quoted = !is_quoted,
+            ' ' if !is_quoted => words.push(String::new()),
+            letter => words.last_mut().expect("one at least").push(letter),
+        }
+    }
+    words
+}
+
 #[test]
 fn every_line_of_the_five_documents_has_the_state_that_the_binary_gives_it() {
     let studies: Vec<Said> = thread::scope(|scope| {
@@ -278,7 +308,7 @@ fn every_command_of_the_five_documents_runs() {
     let place = tempdir().expect("a place");
     for study in Study::ALL {
         for run in study.lines().iter().filter_map(|line| line.run.as_deref()) {
-            let outcome = Call::new(run.split_whitespace(), place.path()).done();
+            let outcome = Call::new(words(run), place.path()).done();
             assert_eq!(
                 outcome.code,
                 Some(0),
