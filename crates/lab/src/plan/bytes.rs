@@ -43,7 +43,7 @@ impl Budget<'_> {
         let fill_bytes = self.fill_bytes();
         let (filled, cure) = match self.fill_span_bytes > self.span_bytes {
             true => ("the whole target", "lower the method's `precondition`"),
-            false => ("the tested area", "lower --size"),
+            false => ("the tested area", "lower --size or the method's `fill`"),
         };
         if let Some(limit) = limit.filter(|limit| fill_bytes > u128::from(*limit)) {
             return Err(PlanError(format!(
@@ -55,8 +55,8 @@ impl Budget<'_> {
         let mut sum = fill_bytes + u128::from(self.probe_bytes);
         if sum > u128::from(u64::MAX) {
             return Err(PlanError(format!(
-                "filling {filled} {} times would write 16 EiB or more, which no drive takes: lower \
-                 the method's `fill` or `precondition`, or --size",
+                "filling {filled} {} times would write 16 EiB or more, which no drive takes: \
+                 {cure}",
                 self.fill
             )));
         }
