@@ -8,6 +8,7 @@ mod fit;
 mod flash;
 mod fuzz;
 mod guest;
+mod lines;
 mod picture;
 mod soak;
 
@@ -107,6 +108,10 @@ cargo xtask guest [--kernel 6.1|6.12] --fetch
 cargo xtask guest [--kernel 6.1|6.12] -- COMMAND
     A command of your own in such a machine.
 
+cargo xtask lines [--write]
+    Holds docs/five-documents.md to what the binary says of every line of studies/*/lines.toml, or
+    with --write makes it anew. Some minutes: every study runs on its models.
+
 cargo xtask picture
     Draws the README's picture, docs/picture.svg, from the run in docs/example-run.json.
 
@@ -134,6 +139,7 @@ fn carry_out(arguments: &[String]) -> Result<()> {
         Some((verb, rest)) if verb == "guest" => guest::run(rest),
         Some((verb, rest)) if verb == "soak" => soak::run(rest),
         Some((verb, [])) if verb == "check" => check::run(),
+        Some((verb, rest)) if verb == "lines" => lines::run(rest),
         Some((verb, [])) if verb == "picture" => picture::run(),
         None => {
             println!("{HELP}");

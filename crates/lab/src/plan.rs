@@ -58,6 +58,8 @@ pub struct Step {
 const ASK_AREA_BYTES_MIN: u64 = 1 << 30;
 /// Most passes over a method: an interval gains nothing beyond, and every step of them is listed.
 const PASSES_MAX: u32 = 1000;
+/// A whole target is filled as far as `span = "capacity"` tests it.
+const FILL_GRAIN_BYTES: u64 = 1 << 20;
 
 /// Everything that will be done.
 #[derive(Clone, PartialEq, Debug)]
@@ -74,8 +76,11 @@ pub struct Plan {
     pub span_bytes: u64,
     /// Who chose it.
     pub span_source: SpanSource,
-    /// How often the area is written before the first cell, on targets that may be written.
+    /// How often `fill_span_bytes` are written before the first cell, on targets that may be
+    /// written.
     pub fill: u32,
+    /// The tested area, or all that the target offers where the method has a precondition.
+    pub fill_span_bytes: u64,
     /// Cells that will run.
     pub cells: Vec<CellSpec>,
     /// Cells that will not, and why.
@@ -150,7 +155,12 @@ impl Plan {
         let rule = stop_rule(&method, options, grade, cells.len() * offers.len() * passes as usize);
         // A scratch file is filled even where only read cells run: it holds nothing yet.
         let fills = offers.iter().any(|offer| offer.access == Access::ReadWrite);
-        let fill = if fills { method.file.fill } else { 0 };
+        let fill = if fills { method.precondition.unwrap_or(method.file.fill) } else { 0 };
+        let fill_span_bytes = match method.precondition {
+            Some(_) => smallest(offers) / FILL_GRAIN_BYTES * FILL_GRAIN_BYTES,
+            None => span_bytes,
+        };
+        let fill_span_bytes = fill_span_bytes.max(span_bytes);
         let cell_written_max = match method.written_max {
             WrittenRule::Bytes(bytes) => bytes.max(span_bytes / 4),
             WrittenRule::Spans(factor) => (span_bytes as f64 * factor) as u64,
@@ -161,6 +171,7 @@ impl Plan {
             span_bytes,
             cell_written_max,
             fill,
+            fill_span_bytes,
             probe_bytes: match cells.iter().any(|cell| cell.writes() && cell.tree.is_none()) {
                 true => probe_bytes(grade, fill, span_bytes),
                 // Whether the target compresses matters to writes alone.
@@ -191,6 +202,7 @@ impl Plan {
                 None => SpanSource::Method(method.span),
             },
             fill,
+            fill_span_bytes,
             cells,
             left_out,
             notes,
@@ -229,10 +241,16 @@ impl Plan {
     /// every cell: in whole GiB.
     pub fn bound_for(&self, times: f64) -> u64 {
         const GIB: u64 = 1 << 30;
-        let fill_bytes = self.span_bytes.saturating_mul(u64::from(self.fill));
+        let fill_bytes = self.fill_bytes();
         let cells = self.written_bytes_max.saturating_sub(fill_bytes) as f64;
         let wanted = fill_bytes.saturating_add((cells * times) as u64);
         (wanted / GIB).saturating_add(1).saturating_mul(GIB)
+    }
+
+    /// What is written to each target before the first cell. A plan refuses fills that 64 bits do
+    /// not count.
+    pub fn fill_bytes(&self) -> u64 {
+        self.fill_span_bytes.saturating_mul(u64::from(self.fill))
     }
 
     /// Most bytes that each writing stream of `cell` writes in one pass that only time bounds.
@@ -277,9 +295,13 @@ fn area(cell: &CellSpec, stream: &Stream, span_bytes: u64) -> Area {
     Area { offset: start, bytes: end - start }
 }
 
+/// What each of the targets offers at least.
+fn smallest(offers: &[Offer]) -> u64 {
+    offers.iter().map(|offer| offer.capacity_bytes).min().expect("there is a target")
+}
+
 fn span(method: &Method, options: &Options, offers: &[Offer]) -> Result<u64, PlanError> {
-    let smallest =
-        offers.iter().map(|offer| offer.capacity_bytes).min().expect("there is a target");
+    let smallest = smallest(offers);
     let memory = offers.iter().map(|offer| offer.memory_bytes).max().expect("there is a target");
     let wanted = options.span_bytes.unwrap_or(match method.span {
         SpanRule::Bytes(bytes) => bytes,

@@ -25,6 +25,7 @@ mod dossier;
 mod error;
 pub mod expression;
 mod file;
+mod line;
 pub mod matrix;
 mod models;
 mod published;
@@ -48,6 +49,7 @@ pub use file::{
     FigureKind, FigureScale, Follows, Host, NoteFile, On, Relation, StackFile, Step, StudyFile,
     TableFile,
 };
+pub use line::Line;
 pub use models::{Models, in_parallel};
 pub use published::{BadFigure, Figure, Study, read};
 pub use resist::{Resist, resists};

@@ -25,7 +25,7 @@ pub fn all_bytes(
     // new in each round.
     let again = |plan: &Plan| {
         let rounds = u128::from(arguments.passes.saturating_sub(1));
-        u128::from(plan.fill) * u128::from(plan.span_bytes) * rounds
+        u128::from(plan.fill) * u128::from(plan.fill_span_bytes) * rounds
     };
     let measured = plans.iter().map(|plan| u128::from(plan.written_bytes_max) + again(plan)).sum();
     written(configurations, measured, device_bytes, arguments.passes)

@@ -14,7 +14,7 @@ const ROUNDS_LEAST: f64 = 5.0;
 pub fn estimate(plan: &Plan, record: &Record, store: &Store) -> Eta {
     let earlier = last_like(record, store);
     let fill_s = earlier.as_ref().and_then(until_first).unwrap_or_else(|| {
-        let bytes = plan.span_bytes as f64 * f64::from(plan.fill) * record.targets.len() as f64;
+        let bytes = plan.fill_bytes() as f64 * record.targets.len() as f64;
         Expected::between((bytes / FAST.bytes_per_s, bytes / SLOW.bytes_per_s)).seconds
     });
     // Where rounds end by themselves, between the least and the most of them.

@@ -29,9 +29,8 @@ pub fn filled(plan: &Plan, targets: &[Box<dyn Target>]) -> Vec<bool> {
 /// `at most 9 GiB to each target, 1 GiB of it to fill the area first; ...`.
 pub fn before(plan: &Plan, rated_bytes: Option<u64>) -> String {
     let mut text = format!("at most {} to each target", display_bytes(plan.written_bytes_max));
-    let fill_bytes = fill_bytes(plan);
-    if fill_bytes > 0 {
-        text += &format!(", {} of it to fill the area first", display_bytes(fill_bytes));
+    if plan.fill_bytes() > 0 {
+        text += &first(plan);
     }
     if let Some(rated) = rated_bytes {
         text += &share(plan.written_bytes_max, rated);
@@ -46,23 +45,28 @@ pub fn before(plan: &Plan, rated_bytes: Option<u64>) -> String {
 /// `6.3 GiB, 1 GiB of it to fill the area first; ...`. What a pass wrote that did not end is
 /// not known.
 pub fn after(plan: &Plan, record: &Record, filled: &[bool], rated_bytes: Option<u64>) -> String {
-    let fill_bytes = fill_bytes(plan);
     let written = |target: usize| {
-        let first = if filled[target] { fill_bytes } else { 0 };
+        let first = if filled[target] { plan.fill_bytes() } else { 0 };
         written_by_cells(record, target).saturating_add(first)
     };
     let all: Vec<u64> = (0..filled.len()).map(written).collect();
     let each: Vec<String> = all.iter().map(|bytes| display_bytes(*bytes)).collect();
     let mut text = each.join(" and ");
     if filled.contains(&true) {
-        text += &format!(", {} of it to fill the area first", display_bytes(fill_bytes));
+        text += &first(plan);
     }
     let most = all.iter().copied().max().unwrap_or(0);
     text + &rated_bytes.map_or_else(String::new, |rated| share(most, rated))
 }
 
-fn fill_bytes(plan: &Plan) -> u64 {
-    plan.span_bytes.saturating_mul(u64::from(plan.fill))
+/// `, 3 GiB of it to fill the area first`, or the whole target several times.
+fn first(plan: &Plan) -> String {
+    let bytes = display_bytes(plan.fill_bytes());
+    match plan.method.precondition {
+        Some(1) => format!(", {bytes} of it to write all of the target once first"),
+        Some(times) => format!(", {bytes} of it to write all of the target {times} times first"),
+        None => format!(", {bytes} of it to fill the area first"),
+    }
 }
 
 /// Two digits, however small it is.

@@ -16,6 +16,7 @@ mod databases;
 mod decide;
 mod devices;
 mod drives;
+mod five_documents;
 mod flash;
 mod guard;
 mod help;

@@ -20,12 +20,16 @@ pub(super) struct User {
 }
 
 impl User {
-    /// Sorts the `--set` keys: the method's axes are replaced in `file`, the rest is kept for the
-    /// cells.
+    /// Sorts the `--set` keys: the method's axes and its precondition are replaced in `file`, the
+    /// rest is kept for the cells.
     pub fn new(file: &mut MethodFile, settings: &[(String, String)]) -> Result<Self, String> {
         let names_blocks = settings.iter().any(|(key, _)| key == "block");
         let mut user = Self { cell: CellFile::default(), tests: None, names_blocks };
         for (key, value) in settings {
+            if key == "precondition" {
+                file.precondition = Some(value.clone());
+                continue;
+            }
             let value = Axis::parse(value)?;
             match file.axes.get_mut(key) {
                 Some(axis) => *axis = value,

@@ -27,6 +27,10 @@ pub struct MethodFile {
     /// How often the whole area is written before the first cell: 0 for not at all.
     #[serde(default)]
     pub fill: u32,
+    /// `fill x 3`: all that the target offers, and not the tested area alone, is written so often
+    /// before the first cell; in place of `fill`.
+    #[serde(default)]
+    pub precondition: Option<String>,
     /// `quick`, `normal` or `publish` unless the user says otherwise.
     #[serde(default)]
     pub grade: Option<String>,

@@ -22,7 +22,7 @@ pub use tree::TreeFile;
 use crate::{names::did_you_mean, statistics::Grade};
 use complaint::complaint;
 use expand::{User, cells};
-use rule::{span_rule, written_rule};
+use rule::{fill_rule, span_rule, written_rule};
 
 /// The methods that come with drivelab, by name, in the order of `--help`.
 pub const BUILT_IN: &[(&str, &str)] = &[
@@ -66,6 +66,9 @@ pub struct Method {
     pub cells: Vec<CellSpec>,
     /// The tested area.
     pub span: SpanRule,
+    /// How often all that the target offers is written before the first cell, if not the tested
+    /// area alone is.
+    pub precondition: Option<u32>,
     /// How well to measure unless the user says otherwise.
     pub grade: Grade,
     /// Most bytes that each writing stream writes in one pass that nothing else bounds.
@@ -95,6 +98,8 @@ impl Method {
         let user = User::new(&mut file, settings).map_err(&wrong)?;
         let cells = cells(&file, text, &user).map_err(&wrong)?;
         let span = span_rule(&file.span).map_err(&wrong)?;
+        let precondition = file.precondition.as_deref().map(fill_rule).transpose();
+        let precondition = precondition.map_err(&wrong)?;
         let grade_text = file.grade.as_deref().unwrap_or("normal");
         let grade = parse_grade(grade_text).map_err(&wrong)?;
         let written_max = written_rule(file.written_max.as_deref()).map_err(&wrong)?;
@@ -105,7 +110,7 @@ impl Method {
             rounds.tracked = tracked(&rounds.tracked, &cells).map_err(&wrong)?;
         }
         let text = text.to_owned();
-        Ok(Self { text, cells, span, grade, written_max, run_written_max, file })
+        Ok(Self { text, cells, span, precondition, grade, written_max, run_written_max, file })
     }
 
     /// A method that comes with drivelab.

@@ -59,6 +59,17 @@ pub(super) fn span_rule(text: &str) -> Result<SpanRule, String> {
     }
 }
 
+/// Reads `fill x 3`.
+pub(super) fn fill_rule(text: &str) -> Result<u32, String> {
+    let times = text.strip_prefix("fill").and_then(|rest| rest.trim_start().strip_prefix('x'));
+    match times.and_then(|times| times.trim().parse().ok()) {
+        Some(times) if times > 0 => Ok(times),
+        _ => {
+            Err(format!("precondition = `{text}`: `fill x 3` writes the whole target three times"))
+        }
+    }
+}
+
 /// Reads `8GiB`, `2x span`; four times the span when absent.
 pub(super) fn written_rule(text: Option<&str>) -> Result<WrittenRule, String> {
     let Some(text) = text else { return Ok(WrittenRule::Spans(4.0)) };

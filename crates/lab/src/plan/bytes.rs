@@ -17,8 +17,10 @@ pub(super) struct Budget<'a> {
     pub span_bytes: u64,
     /// Most bytes of each writing stream in a pass that nothing else bounds.
     pub cell_written_max: u64,
-    /// How often the area is written before the first cell.
+    /// How often `fill_span_bytes` are written before the first cell.
     pub fill: u32,
+    /// The tested area, or all that the target offers.
+    pub fill_span_bytes: u64,
     /// What is written to see whether the target compresses.
     pub probe_bytes: u64,
     /// Passes over all cells.
@@ -28,16 +30,24 @@ pub(super) struct Budget<'a> {
 }
 
 impl Budget<'_> {
+    /// What is written before the first cell.
+    pub fn fill_bytes(&self) -> u128 {
+        u128::from(self.fill_span_bytes) * u128::from(self.fill)
+    }
+
     /// Most bytes that a run writes to each target, fills included, and no more than `limit`.
     ///
     /// # Errors
     /// When the limit does not suffice for the fill, or when 64 bits do not hold the bytes.
     pub fn written_bytes_max(&self, limit: Option<u64>) -> Result<u64, PlanError> {
-        let fill_bytes = u128::from(self.span_bytes) * u128::from(self.fill);
+        let fill_bytes = self.fill_bytes();
+        let (filled, cure) = match self.fill_span_bytes > self.span_bytes {
+            true => ("the whole target", "lower the method's `precondition`"),
+            false => ("the tested area", "lower --size or the method's `fill`"),
+        };
         if let Some(limit) = limit.filter(|limit| fill_bytes > u128::from(*limit)) {
             return Err(PlanError(format!(
-                "--max-written {} is less than filling the tested area takes ({}): lower --size, \
-                 or raise it",
+                "--max-written {} is less than filling {filled} takes ({}): {cure}, or raise it",
                 display_bytes(limit),
                 size(fill_bytes)
             )));
@@ -45,9 +55,8 @@ impl Budget<'_> {
         let mut sum = fill_bytes + u128::from(self.probe_bytes);
         if sum > u128::from(u64::MAX) {
             return Err(PlanError(format!(
-                "filling the tested area {} times would write 16 EiB or more, which no drive \
-                 takes: lower the \
-                 method's `fill`, or --size",
+                "filling {filled} {} times would write 16 EiB or more, which no drive takes: \
+                 {cure}",
                 self.fill
             )));
         }

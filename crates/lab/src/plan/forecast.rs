@@ -41,7 +41,7 @@ pub(crate) const SECOND_LOOK: f64 = 1.15;
 
 /// Shortest and longest time of all passes on all targets, and of the fills.
 pub(super) fn run(plan: &Plan, targets: usize) -> (f64, f64) {
-    let fill_bytes = plan.span_bytes as f64 * f64::from(plan.fill);
+    let fill_bytes = plan.fill_bytes() as f64;
     let passes_least = match plan.method.file.rounds {
         Some(_) => plan.passes.min(ROUNDS_LEAST),
         None => plan.passes,

@@ -70,7 +70,7 @@ impl Plan {
                 (None, 1) => "one pass".to_owned(),
                 (None, passes) => format!("{passes} passes"),
             },
-            fill_bytes: self.span_bytes.saturating_mul(u64::from(self.fill)),
+            fill_bytes: self.fill_bytes(),
             written_bytes_max: self.written_bytes_max,
             seconds: self.seconds,
             assumed: by_bytes.then(|| format!("what is bound by bytes: from {FAST}, to {SLOW}")),

@@ -22,8 +22,7 @@ impl bytes::Budget<'_> {
     /// where a cell's own bound says how much it writes: that was asked for.
     pub fn at_most(&self, bytes: u64) -> Option<u64> {
         let timed = |cell: &CellSpec| !cell.writes() || is_timed(cell);
-        let fill = u128::from(self.span_bytes) * u128::from(self.fill);
-        let all = fill + u128::from(self.probe_bytes) + u128::from(bytes);
+        let all = self.fill_bytes() + u128::from(self.probe_bytes) + u128::from(bytes);
         self.cells.iter().all(timed).then_some(bytes::narrowed(all))
     }
 
@@ -35,9 +34,7 @@ impl bytes::Budget<'_> {
         };
         let passes = u128::from(self.passes.max(1));
         let bound: u128 = self.cells.iter().filter(|cell| !is_timed(cell)).map(whole).sum();
-        let taken = u128::from(self.span_bytes) * u128::from(self.fill)
-            + u128::from(self.probe_bytes)
-            + bound.saturating_mul(passes);
+        let taken = self.fill_bytes() + u128::from(self.probe_bytes) + bound.saturating_mul(passes);
         let room = u128::from(limit).saturating_sub(taken) / passes;
         let wanted: Vec<(f64, f64)> = self
             .cells

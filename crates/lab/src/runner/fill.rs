@@ -40,12 +40,12 @@ pub fn probe_bytes(grade: Grade, fill: u32, span_bytes: u64) -> u64 {
 }
 
 impl Runner<'_> {
-    /// Writes the whole area once, so that no block is answered from a map.
+    /// Writes the whole area once, so that no block is answered from a map; where the method has a
+    /// precondition, all that the target offers.
     pub(super) fn fill(&mut self, target: usize, round: u32) -> Result<(), RunError> {
         let offer = self.target(target).offer();
-        let span_bytes = self.plan.span_bytes;
-        // A plan refuses fills that 64 bits do not count.
-        let total_bytes = span_bytes * u64::from(self.plan.fill);
+        let span_bytes = self.plan.fill_span_bytes;
+        let total_bytes = self.plan.fill_bytes();
         let mut before_bytes = span_bytes * u64::from(round);
         for (area, block_bytes) in fill_parts(span_bytes, u64::from(offer.block_bytes)) {
             let spec = writer(self.plan, &offer, block_bytes, Contents::Random);

@@ -282,7 +282,11 @@ impl<'a> Runner<'a> {
 
     fn prepare(&mut self, record: &mut Record, target: usize) -> Result<(), RunError> {
         let writes = self.plan.fill > 0 || self.plan.cells.iter().any(CellSpec::writes);
-        let need = Need { span_bytes: self.plan.span_bytes, writes };
+        let span_bytes = match self.plan.fill {
+            0 => self.plan.span_bytes,
+            _ => self.plan.fill_span_bytes,
+        };
+        let need = Need { span_bytes, writes };
         self.target(target).prepare(&need)?;
         record.targets[target].renew(self.target(target).info().clone());
         self.observer.save(record);

@@ -122,3 +122,41 @@ proptest! {
         }
     }
 }
+
+/// CMU wrote every address of its drives several times before it measured a file on them: what is
+/// filled is the target, not the area that is tested, and all of it is counted before the first
+/// write.
+#[test]
+fn a_precondition_writes_the_whole_target_and_all_of_it_is_counted() {
+    const GIB: u64 = 1 << 30;
+    let text = method(
+        "span = '1GiB'\npasses = 1\nfill = 1",
+        "op = 'write'\npattern = 'seq'\nbound = 'once'\nblock = '1MiB'",
+    );
+    let plan = |words: &str, capacity_bytes, options: &Options| {
+        let settings = [("precondition".to_owned(), words.to_owned())];
+        let method = Method::parse("test", &text, &settings).map_err(|error| error.to_string())?;
+        let offer = Offer { capacity_bytes, ..tests::offer() };
+        Plan::new(method, options, &[offer]).map_err(|error| error.0)
+    };
+    let any = Options::default();
+    let planned = plan("fill x 3", 20 * GIB + 5000, &any).expect("a plan");
+    assert_eq!((planned.span_bytes, planned.fill_span_bytes, planned.fill), (GIB, 20 * GIB, 3));
+    assert_eq!((planned.fill_bytes(), planned.outline().fill_bytes), (60 * GIB, 60 * GIB));
+    let cells_and_probe = planned.written_bytes_max - 60 * GIB;
+    assert!((GIB..2 * GIB).contains(&cells_and_probe), "{cells_and_probe}");
+    assert!(planned.must_ask(), "60 GiB for an area of one");
+    let limited = Options { written_bytes_max: Some(30 * GIB), ..Options::default() };
+    let refusal = plan("fill x 3", 20 * GIB, &limited).expect_err("30 of 60");
+    assert!(refusal.contains("the whole target") && refusal.contains("precondition"), "{refusal}");
+    let refusal = plan("fill x 4294967295", u64::MAX, &any).expect_err("2^96 bytes");
+    assert!(refusal.contains("16 EiB") && refusal.contains("precondition"), "{refusal}");
+    for wrong in ["fill x 0", "fill", "3", "fill x -1", "trim"] {
+        let refusal = plan(wrong, GIB, &any).expect_err(wrong);
+        assert!(refusal.contains("fill x 3"), "{refusal}");
+    }
+    // A target that is only read is not written.
+    let method = Method::parse("test", &text.replace("'write'", "'read'"), &[]).expect("reads");
+    let offer = Offer { access: crate::target::Access::ReadOnly("kept".to_owned()), ..offer() };
+    assert_eq!(Plan::new(method, &any, &[offer]).expect("reads").fill_bytes(), 0);
+}

@@ -1,0 +1,23 @@
+//! docs/five-documents.md: the test that holds it to the binary makes it, too.
+
+use crate::check::root;
+use anyhow::{Context, Result, bail, ensure};
+use std::{env, process::Command};
+
+/// Runs that test, which with `--write` writes the page.
+pub fn run(arguments: &[String]) -> Result<()> {
+    let writes = match arguments {
+        [] => false,
+        [word] if word == "--write" => true,
+        _ => bail!("`{}`: only --write is known", arguments.join(" ")),
+    };
+    let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(program);
+    command.args(["test", "--quiet", "--package", "drivelab", "--test", "all", "five_documents"]);
+    if writes {
+        command.env("DRIVELAB_WRITE_PAGE", "1");
+    }
+    let status = command.current_dir(root()).status().context("cargo could not be started")?;
+    ensure!(status.success(), "the page was not written, or differs: the test says where");
+    Ok(())
+}
