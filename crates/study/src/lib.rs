@@ -30,6 +30,7 @@ mod models;
 mod published;
 mod resist;
 pub mod steady;
+mod streams;
 mod surface;
 mod trial;
 pub mod yours;
@@ -51,6 +52,7 @@ pub use file::{
 pub use models::{Models, in_parallel};
 pub use published::{BadFigure, Figure, Study, read};
 pub use resist::{Resist, resists};
+pub use streams::Streams;
 pub use surface::SurfaceTest;
 pub use trial::{Effort, Outcome, TrialError, run};
 pub use yours::{Known, Yours};
