@@ -44,6 +44,15 @@ impl<T> Slots<T> {
     /// # Panics
     /// When nothing has it.
     #[inline]
+    pub fn get(&self, slot: u32) -> &T {
+        self.entries[slot as usize].as_ref().expect("slot is in flight")
+    }
+
+    /// The same, to be changed.
+    ///
+    /// # Panics
+    /// When nothing has it.
+    #[inline]
     pub fn get_mut(&mut self, slot: u32) -> &mut T {
         self.entries[slot as usize].as_mut().expect("slot is in flight")
     }

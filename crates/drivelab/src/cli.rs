@@ -369,6 +369,10 @@ STACK is read from the bottom to the top: drives, then layers, parted by `/`.
   /raid0 /raid1 /raid5 /raid6 /raid10
                            chunk=64K driver=md|highpoint|lsi degraded=MEMBER
                            rebuild=on|RATE
+  /noop /deadline /cfq /anticipatory
+                           read_expire=500ms slice_idle=8ms nr_requests=128
+                           and more (docs/catalog-format.md): the kernel's
+                           elevators, right on a drive or an array
   /ext2 /ext3 /ext4 /xfs   ram=2G elevator=cfq|deadline|noop|anticipatory
                            read-ahead=128K discard=on|off barrier=on|off
                            kernel=VERSION; ext3 has data=ordered|writeback,

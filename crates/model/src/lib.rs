@@ -4,6 +4,8 @@
 //! ```text
 //!   FileSystem      page cache, read-ahead, elevator, journal          fs/
 //!      | Stack
+//!   Elevator        noop, deadline, cfq, anticipatory: order, merges   elevator/
+//!      | Stack
 //!   Array           RAID-0, 1, 5, 6, 10: splits, merges, parity        array/
 //!      | Stack
 //!   Port            what the host and its controller cost              port/
@@ -28,6 +30,7 @@ mod array;
 mod bank;
 mod cost;
 mod disk;
+pub mod elevator;
 mod fast_cache;
 mod fault;
 pub mod flash;
@@ -45,6 +48,7 @@ pub use array::{Array, ArrayParams, Level, Rebuild};
 pub use bank::Bank;
 pub use cost::{Cost, nanoseconds_for};
 pub use disk::{Disk, DiskParams, Shingling, WriteCaching};
+pub use elevator::{Elevator, ElevatorParams};
 pub use fast_cache::{Cached, FastCache, FastCacheKind};
 pub use fault::{Fault, FaultPlan, FaultRule, Faults, Operation, When};
 pub use flash::block_mapped::{BlockMapped, BlockMappedParams};

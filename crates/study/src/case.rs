@@ -1,6 +1,6 @@
 //! Which model and which trial stand for a printed figure, and whether the model was fitted on it.
 
-use crate::{BonniePhase, Cell, Figure, Printed, Study, SurfaceTest};
+use crate::{BonniePhase, Cell, Figure, Printed, Streams, Study, SurfaceTest};
 
 /// A printed figure with the trial that should give it.
 #[derive(Clone, PartialEq, Debug)]
@@ -156,6 +156,8 @@ pub enum Trial {
         /// Size of the file.
         file_bytes: u64,
     },
+    /// Readers side by side on a file system, as read-ahead and elevators serve them.
+    Streams(Streams),
     /// 512 B writes at the end of a growing file, or of a raw drive, each durable before the next.
     SyncWrites,
     /// Durable writes of 128 MiB.
@@ -191,6 +193,7 @@ impl Trial {
             | Self::FilePercent { op, .. } => op,
             Self::Surface { test, .. } => test.op(),
             Self::Bonnie(_) => Op::Read,
+            Self::Streams(_) => Op::Read,
             Self::SyncWrites | Self::SyncBandwidth | Self::Deleted { .. } => Op::Write,
         }
     }
@@ -299,6 +302,10 @@ fn added(figure: &Figure, stack: &str) -> Option<Trial> {
         return Some(Trial::Surface { test, record_bytes, file_bytes });
     }
     let (op, block_bytes) = (op_of(figure)?, figure.block_bytes? as u32);
+    if stack.contains("/ext2") {
+        let (readers, order) = (figure.threads?, order_of(figure));
+        return Some(Streams { readers, order, block_bytes }.trial());
+    }
     if stack.contains("/ext3") {
         let (order, file_bytes, flush) = (order_of(figure), CMU_FILE_BYTES, Flush::Timed);
         return Some(Trial::File { op, order, block_bytes, file_bytes, flush });

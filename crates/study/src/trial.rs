@@ -1,7 +1,7 @@
 //! A trial on a stack: what the study's program did, in its order, on a model in virtual time.
 
 use crate::{
-    Before, Case, Figure, Flush, Op, Order, Setup, Study, Then, Trial, bonnie,
+    Before, Case, Figure, Flush, Op, Order, Setup, Streams, Study, Then, Trial, bonnie,
     closed_loop::{self, Length, Pace},
     surface,
 };
@@ -110,6 +110,7 @@ pub(crate) fn measure(
             let (random, second) = bench.file(stack, pass(Order::Random))?;
             (100.0 * random / sequential, first.rotate_left(1) ^ second)
         }
+        Trial::Streams(streams) => bench.streams(stack, streams)?,
         Trial::SyncWrites => bench.sync_writes(stack)?,
         Trial::SyncBandwidth => bench.sync_bandwidth(stack)?,
         Trial::Bonnie(phase) => bonnie::run(&mut bench.open(stack)?, phase)?,
@@ -178,7 +179,7 @@ fn unit(figure: &Figure, trial: Trial) -> Result<f64, TrialError> {
         ("mb_per_s", Trial::File { .. }) if figure.study == Study::Cmu2009 => Ok(1048576.0),
         // EasyCo's M is 2^20.
         ("mb_per_s", Trial::Linear { .. } | Trial::Surface { .. }) => Ok(1048576.0),
-        ("mb_per_s", Trial::File { .. } | Trial::SyncBandwidth) => Ok(1e6),
+        ("mb_per_s", Trial::File { .. } | Trial::SyncBandwidth | Trial::Streams(_)) => Ok(1e6),
         ("ms", Trial::SyncWrites | Trial::Deleted { then: Then::SyncWrites, .. }) => Ok(1e-3),
         ("iops", Trial::Deleted { then: Then::Overwrites, .. }) => Ok(1.0),
         _ => Err(TrialError::Unit(metric.to_owned())),
@@ -313,6 +314,23 @@ impl Bench<'_> {
         };
         let seconds = pace.seconds + flush_ns as f64 / 1e9;
         Ok(((counted * block) as f64 / seconds, opened.engine.hash()))
+    }
+
+    /// Readers side by side: on a disk over all of it, for distance counts there; on flash over a
+    /// file that was written before.
+    fn streams(&self, stack: &str, streams: Streams) -> Seen {
+        let mut opened = self.open(stack)?;
+        let mut span_bytes = opened.contract().capacity_bytes;
+        let mut read_bytes = self.effort.file_bytes_max / 8;
+        if streams.order == Order::Random {
+            read_bytes = read_bytes.min(self.effort.operations * u64::from(streams.block_bytes));
+        }
+        if self.kind(stack) == DriveKind::PageMapped {
+            span_bytes = FLASH_FILE_BYTES.min(span_bytes) * 4;
+            fill_in_order(&mut opened, span_bytes)?;
+        }
+        let rate = streams.measure(&mut opened, span_bytes, read_bytes, SEED)?;
+        Ok((rate, opened.engine.hash()))
     }
 
     /// By how much a file and its memory are made smaller. Only where the clock stops before the

@@ -98,6 +98,11 @@ fn a_layer() -> impl Strategy<Value = &'static str> {
         "/xfs:ram=16M,barrier=off,lazy-count=0",
         "/xfs:ram=2G,read-ahead=16M,kernel=2.6.18",
         "/flash",
+        "/noop",
+        "/deadline:fifo_batch=1,read_expire=1ms",
+        "/cfq:slice_idle=0ms,nr_requests=4",
+        "/cfq",
+        "/anticipatory:antic_expire=2ms,max_sectors_kb=4",
     ])
 }
 
@@ -134,6 +139,30 @@ fn a_stack_takes_as_many_requests_as_it_says() {
         assert!(depth >= 1024, "{text}: {depth}");
         exercise(&mut opened, u64::from(depth) + 100, u64::from(depth), 1);
     }
+}
+
+#[test]
+fn elevators_that_cannot_be_are_refused_with_the_cure() {
+    for (layers, word) in [
+        ("/deadlin", "Did you mean `deadline`?"),
+        ("/deadline:read_expir=5s", "Did you mean `read_expire`?"),
+        ("/deadline:read_expire=5", "a whole number with ns, us, ms or s"),
+        ("/deadline:read_expire=99999999999s", "from 0s to 3600s"),
+        ("/deadline:slice_idle=8ms", "no setting `slice_idle`"),
+        ("/deadline:fifo_batch=0", "from 1 to 10000"),
+        ("/cfq:max_sectors_kb=6", "splits a page"),
+        ("/noop:nr_requests=2", "from 4 to 480"),
+        ("/noop/deadline", "one elevator is enough"),
+        ("/ext4/deadline", "write `/deadline/ext4`"),
+        ("/flash/cfq", "write `/cfq/flash`"),
+        ("/noop/ext4:elevator=cfq", "one elevator is enough"),
+    ] {
+        let stack: Stack = format!("hdd-7200-cmr{layers}").parse().expect("the grammar");
+        let refusal = open(&stack, catalog(), 1).err().expect(layers).to_string();
+        assert!(refusal.contains(word), "{layers}: {refusal}");
+    }
+    let below_array: Stack = "2xhdd-7200-cmr/cfq/raid0".parse().expect("the grammar");
+    assert!(open(&below_array, catalog(), 1).is_err());
 }
 
 #[test]

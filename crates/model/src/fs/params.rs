@@ -70,6 +70,9 @@ pub enum Elevator {
     /// Sorted as [`Elevator::Deadline`]; its pauses after a read protect a reader from other
     /// processes' writes, and there are none here.
     Anticipatory,
+    /// As they came, and at once: a [`crate::Elevator`] below orders them, and the bound of each
+    /// direction is on what is at it.
+    Below,
 }
 
 /// How an actor opened the file, as to the page cache.

@@ -33,6 +33,8 @@ pub(super) struct RequestQueue {
     arrivals: u64,
     batch: u32,
     starved: u32,
+    /// Handed to an elevator below and not back yet.
+    below: [usize; 2],
 }
 
 impl RequestQueue {
@@ -49,13 +51,26 @@ impl RequestQueue {
             arrivals: 0,
             batch: 0,
             starved: 0,
+            below: [0; 2],
         }
     }
 
     /// Whether one more of that direction fits.
     #[inline]
     pub fn has_room(&self, direction: Direction) -> bool {
-        self.half(direction).len() < self.capacity
+        self.half(direction).len() + self.below[direction as usize] < self.capacity
+    }
+
+    /// A request is back from the device.
+    #[inline]
+    pub fn ended(&mut self, direction: Direction) {
+        if self.elevator == Elevator::Below {
+            self.below[direction as usize] -= 1;
+        }
+    }
+
+    fn is_sorting(&self) -> bool {
+        !matches!(self.elevator, Elevator::Noop | Elevator::Below)
     }
 
     /// Queues request `number` for `offset` of the device.
@@ -65,7 +80,7 @@ impl RequestQueue {
     pub fn push(&mut self, direction: Direction, offset: u64, number: u32) {
         assert!(self.has_room(direction), "the submitter looked for room");
         self.arrivals += 1;
-        let key = if self.elevator == Elevator::Noop { self.arrivals } else { offset };
+        let key = if self.is_sorting() { offset } else { self.arrivals };
         let half = match direction {
             Direction::Read => &mut self.reads,
             Direction::Write => &mut self.writes,
@@ -92,13 +107,16 @@ impl RequestQueue {
         };
         let ahead = half.partition_point(|&(key, _)| key < head);
         let (_, number) = half.remove(if ahead == half.len() { 0 } else { ahead });
+        if self.elevator == Elevator::Below {
+            self.below[direction as usize] += 1;
+        }
         Some(number)
     }
 
     /// The driver took a request that ends at `end` of the device.
     #[inline]
     pub fn moved_to(&mut self, end: u64) {
-        if self.elevator != Elevator::Noop {
+        if self.is_sorting() {
             self.head = end;
         }
     }
@@ -121,7 +139,7 @@ impl RequestQueue {
             (None, None) => None,
             (Some(_), None) => Some(Direction::Read),
             (None, Some(_)) => Some(Direction::Write),
-            (Some(read), Some(write)) if self.elevator == Elevator::Noop => {
+            (Some(read), Some(write)) if !self.is_sorting() => {
                 Some(if read < write { Direction::Read } else { Direction::Write })
             }
             (Some(_), Some(_)) => Some(self.take_turns()),

@@ -35,6 +35,16 @@ impl Transfer {
         Self { owner, actor, offset, bytes, generation: 0 }
     }
 
+    /// Which half of the queue it went through; none if it was urgent.
+    fn direction(&self) -> Option<Direction> {
+        match self.owner {
+            Owner::Pages { .. } => Some(Direction::Read),
+            Owner::WriteBack { .. } => Some(Direction::Write),
+            Owner::Call { direction, .. } => Some(direction),
+            Owner::Commit | Owner::Discard { .. } => None,
+        }
+    }
+
     fn command(&self) -> Command {
         let at = || Extent {
             offset: self.offset,
@@ -106,6 +116,9 @@ impl FileSystem {
     pub(super) fn end_transfer(&mut self, now: Instant, number: u32, result: Result<(), IoError>) {
         let transfer = self.transfers.remove(number);
         self.at_device -= 1;
+        if let Some(direction) = transfer.direction() {
+            self.queue.ended(direction);
+        }
         let is_current = transfer.generation == self.generation;
         match transfer.owner {
             Owner::Pages { first, end } if is_current => {

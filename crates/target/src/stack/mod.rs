@@ -12,6 +12,7 @@
 
 mod bench;
 mod drives;
+mod elevator;
 mod managed;
 mod memory;
 mod meter;

@@ -7,6 +7,7 @@
 use super::{
     bench::{Bench, Power},
     drives::Drives,
+    elevator::ResolvedElevator,
     managed::{Found, Managed, with_flash},
     meter::{Metered, Traffic},
     resolve::{Resolved, ResolvedArray, resolve, write_through},
@@ -19,7 +20,8 @@ use crate::{
 use block::{Data, Drive, Engine, Geometry, Instant, Machine, Stack, Wrapper};
 use engine::Clock;
 use model::{
-    Array, Bank, Cached, FastCache, Loss, Media, Paced, Port, Sim, Witness, fs::FileSystem,
+    Array, Bank, Cached, Elevator, FastCache, Loss, Media, Paced, Port, Sim, Witness,
+    fs::FileSystem,
 };
 
 /// Requests that a stack takes at a time, at least.
@@ -114,7 +116,7 @@ either!(Below, Plain, Managed);
 pub struct LayerInfo {
     /// As a STACK names it, with its settings.
     pub text: String,
-    /// `drive`, `port`, `array`, `managed_flash`, `file_system`.
+    /// `drive`, `port`, `array`, `elevator`, `managed_flash`, `file_system`.
     pub kind: &'static str,
     /// Its size, of each drive where there are several, bytes; 0 where it has none of its own.
     pub bytes: u64,
@@ -225,6 +227,10 @@ pub fn open_for(
     let (engine, reach) = drives_and_port(&resolved, purpose, traffic.clone(), &mut layers)?;
     let engine = match &resolved.array {
         Some(array) => with_array(engine, array, resolved.drives.len(), &mut layers)?,
+        None => engine,
+    };
+    let engine = match &resolved.elevator {
+        Some(elevator) => with_elevator(engine, elevator, &mut layers),
         None => engine,
     };
     let engine = match &resolved.flash {
@@ -367,4 +373,21 @@ fn with_array(
         rotational: None,
     });
     Ok(engine)
+}
+
+fn with_elevator(
+    engine: Box<dyn Engine>,
+    elevator: &ResolvedElevator,
+    layers: &mut Vec<LayerInfo>,
+) -> Box<dyn Engine> {
+    let below = engine.geometry(Drive(0));
+    layers.push(LayerInfo {
+        text: elevator.text.clone(),
+        kind: "elevator",
+        bytes: below.capacity_bytes,
+        title: None,
+        rotational: None,
+    });
+    let machine = Elevator::new(elevator.params.clone(), below, below.queue_depth);
+    Box::new(Stack::new(machine, engine))
 }

@@ -2,6 +2,7 @@
 //! in a sentence.
 
 use super::{
+    elevator::{Choice, ELEVATORS, ResolvedElevator, resolve_elevator},
     managed::{ResolvedFlash, resolve_flash},
     open::QUEUE_DEPTH,
     settings::Settings,
@@ -29,6 +30,7 @@ pub(super) struct Resolved<'c> {
     pub drives: Vec<ResolvedDrive<'c>>,
     pub port: &'c HostEntry,
     pub array: Option<ResolvedArray<'c>>,
+    pub elevator: Option<ResolvedElevator>,
     pub flash: Option<ResolvedFlash>,
     pub files: Option<ResolvedFiles>,
     /// Memory of the file system's page cache, bytes.
@@ -76,6 +78,7 @@ pub(super) struct ResolvedFiles {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Family {
     Array(Level),
+    Elevator(Choice),
     Files,
     Flash,
 }
@@ -91,6 +94,10 @@ const LAYERS: &[(&str, Family)] = &[
     ("ext4", Family::Files),
     ("xfs", Family::Files),
     ("flash", Family::Flash),
+    (ELEVATORS[0].0, Family::Elevator(ELEVATORS[0].1)),
+    (ELEVATORS[1].0, Family::Elevator(ELEVATORS[1].1)),
+    (ELEVATORS[2].0, Family::Elevator(ELEVATORS[2].1)),
+    (ELEVATORS[3].0, Family::Elevator(ELEVATORS[3].1)),
 ];
 
 pub(super) fn resolve<'c>(
@@ -101,11 +108,14 @@ pub(super) fn resolve<'c>(
     let (drives, port, mut notes) = drives(stack, catalog, seed)?;
     let families = stack.layers.iter().map(family).collect::<Result<Vec<_>, _>>()?;
     check_order(stack, &families)?;
-    let (mut array, mut flash, mut files) = (None, None, None);
+    let (mut array, mut elevator, mut flash, mut files) = (None, None, None, None);
     for (layer, family) in stack.layers.iter().zip(families) {
         match family {
             Family::Array(level) => array = Some(resolve_array(layer, level, &drives, catalog)?),
-            Family::Files => files = Some(resolve_files(layer, &drives)?),
+            Family::Elevator(choice) => {
+                elevator = Some(resolve_elevator(layer, choice, device_queue_depth(&drives))?);
+            }
+            Family::Files => files = Some(resolve_files(layer, &drives, elevator.as_ref())?),
             Family::Flash => {
                 flash = Some(resolve_flash(layer, &drives, array.as_ref(), QUEUE_DEPTH)?);
             }
@@ -115,7 +125,7 @@ pub(super) fn resolve<'c>(
         notes.extend(unequal(&drives));
     }
     let ram_bytes = files.as_ref().map(|files: &ResolvedFiles| files.params.ram_bytes);
-    Ok(Resolved { drives, port, array, flash, files, ram_bytes, notes })
+    Ok(Resolved { drives, port, array, elevator, flash, files, ram_bytes, notes })
 }
 
 fn family(layer: &Part) -> Result<Family, BadStack> {
@@ -131,7 +141,7 @@ fn family(layer: &Part) -> Result<Family, BadStack> {
     })
 }
 
-/// Drives, then at most one array, then at most one managed volume, then at most one file system.
+/// Drives, then at most one array, one elevator, one managed volume, one file system.
 fn check_order(stack: &Stack, families: &[Family]) -> Result<(), BadStack> {
     let mut below: Option<(&str, Family)> = None;
     let mut single = stack.drives() == 1;
@@ -147,6 +157,23 @@ fn check_order(stack: &Stack, families: &[Family]) -> Result<(), BadStack> {
             (Family::Files, Some((lower, Family::Files))) => {
                 return Err(BadStack(format!(
                     "`{name}` on `{lower}`: one file system is enough; leave one of them out"
+                )));
+            }
+            (Family::Elevator(_), Some((lower, Family::Files | Family::Flash))) => {
+                return Err(BadStack(format!(
+                    "`{lower}` lies below `{name}`: an elevator stands right on the drive or the \
+                     array; write `/{name}/{lower}`"
+                )));
+            }
+            (Family::Elevator(_), Some((lower, Family::Elevator(_)))) => {
+                return Err(BadStack(format!(
+                    "`{name}` on `{lower}`: one elevator is enough; leave one of them out"
+                )));
+            }
+            (Family::Array(_), Some((lower, Family::Elevator(_)))) => {
+                return Err(BadStack(format!(
+                    "`{lower}` lies below `{name}`: an elevator stands on top of the array; write \
+                     `/{name}/{lower}`"
                 )));
             }
             (Family::Flash, Some((lower, Family::Files))) => {
@@ -175,7 +202,9 @@ fn check_order(stack: &Stack, families: &[Family]) -> Result<(), BadStack> {
                 check_members(name, level, stack.drives())?;
                 single = true;
             }
-            (Family::Files | Family::Flash, _) if !single => return Err(several(stack, name)),
+            (Family::Files | Family::Flash | Family::Elevator(_), _) if !single => {
+                return Err(several(stack, name));
+            }
             _ => {}
         }
         below = Some((name, family));
@@ -421,7 +450,16 @@ fn rebuild(settings: &Settings<'_>, is_degraded: bool) -> Result<Option<Rebuild>
     Ok(Some(Rebuild { idle_bytes_per_s, busy_bytes_per_s: BUSY_BYTES_PER_S }))
 }
 
-fn resolve_files(layer: &Part, drives: &[ResolvedDrive<'_>]) -> Result<ResolvedFiles, BadStack> {
+/// libata gives a drive with a command queue 31 commands; md has no limit of its own.
+fn device_queue_depth(drives: &[ResolvedDrive<'_>]) -> u32 {
+    drives.iter().map(|drive| drive.entry.commands(&drive.settings).min(31)).sum()
+}
+
+fn resolve_files(
+    layer: &Part,
+    drives: &[ResolvedDrive<'_>],
+    below: Option<&ResolvedElevator>,
+) -> Result<ResolvedFiles, BadStack> {
     let settings = Settings::of(layer);
     let kind = match layer.name.as_str() {
         "ext2" => Kind::Ext2,
@@ -449,6 +487,7 @@ fn resolve_files(layer: &Part, drives: &[ResolvedDrive<'_>]) -> Result<ResolvedF
         ("cfq", Elevator::Cfq),
         ("anticipatory", Elevator::Anticipatory),
     ];
+    let settings_elevator = settings.text("elevator");
     params.elevator = settings.word("elevator", &elevators)?.unwrap_or(params.elevator);
     if let Some(bytes) = settings.bytes("read-ahead", 0..=1 << 30)? {
         params.read_ahead_bytes = bytes / 4096 * 4096;
@@ -463,9 +502,16 @@ fn resolve_files(layer: &Part, drives: &[ResolvedDrive<'_>]) -> Result<ResolvedF
     if write_through(drives) {
         params.barrier = Barrier::Off;
     }
-    // libata gives a drive with a command queue 31 commands; md has no limit of its own.
-    let depth = drives.iter().map(|drive| drive.entry.commands(&drive.settings).min(31)).sum();
-    params.device_queue_depth = depth;
+    params.device_queue_depth = device_queue_depth(drives);
+    if let Some(below) = below {
+        if let Some(text) = settings_elevator {
+            return Err(BadStack(format!(
+                "`{}:elevator={text}` above `{}`: one elevator is enough; leave one of them out",
+                layer.name, below.text
+            )));
+        }
+        below.stand_below(&mut params);
+    }
     Ok(ResolvedFiles { text: layer.to_string(), params })
 }
 

@@ -75,6 +75,27 @@ impl<'p> Settings<'p> {
         })
     }
 
+    /// A time in nanoseconds: a number with ns, us, ms or s.
+    pub fn time_ns(
+        &self,
+        key: &'static str,
+        range: std::ops::RangeInclusive<u64>,
+    ) -> Result<Option<u64>, BadStack> {
+        let Some(text) = self.text(key) else { return Ok(None) };
+        let units = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+        let read = units
+            .iter()
+            .find_map(|&(unit, ns)| text.strip_suffix(unit)?.parse::<u64>().ok()?.checked_mul(ns));
+        read.filter(|ns| range.contains(ns)).map(Some).ok_or_else(|| {
+            let [least, most] = [*range.start(), *range.end()].map(shown);
+            let about = format!(
+                "cannot be: it is a time from {least} to {most}, a whole number with ns, us, ms \
+                 or s"
+            );
+            self.wrong(key, text, &about)
+        })
+    }
+
     /// A percentage, in thousandths.
     pub fn per_mille(&self, key: &'static str) -> Result<Option<u32>, BadStack> {
         let Some(text) = self.text(key) else { return Ok(None) };
@@ -102,4 +123,11 @@ impl<'p> Settings<'p> {
             known.join(", ")
         )))
     }
+}
+
+/// A time in its largest whole unit.
+fn shown(ns: u64) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    let unit = units.iter().find(|(length, _)| ns.is_multiple_of(*length));
+    unit.map_or_else(|| format!("{ns}ns"), |(length, name)| format!("{}{name}", ns / length))
 }

@@ -1,0 +1,64 @@
+//! First come, first served; what continues a waiting request joins it.
+
+use super::{
+    entry::{Direction, Entry},
+    half::Half,
+    order::{Next, Order},
+};
+use block::{Actor, Instant, Slots};
+use std::collections::VecDeque;
+
+/// The kernel's `noop`: it joins to the back alone, as the block layer does for every elevator.
+#[derive(Debug, Default)]
+pub(super) struct Noop {
+    queue: VecDeque<u32>,
+    /// Where they lie, so that neighbours are found.
+    reads: Half,
+    writes: Half,
+}
+
+impl Noop {
+    fn half(&mut self, direction: Direction) -> &mut Half {
+        match direction {
+            Direction::Read => &mut self.reads,
+            Direction::Write => &mut self.writes,
+        }
+    }
+}
+
+impl Order for Noop {
+    fn insert(&mut self, now: Instant, number: u32, entry: &Entry) {
+        self.queue.push_back(number);
+        self.half(entry.direction()).insert(entry.offset, number, now);
+    }
+
+    fn neighbours(
+        &self,
+        direction: Direction,
+        _: Actor,
+        offset: u64,
+        _: u64,
+    ) -> (Option<u32>, Option<u32>) {
+        let half = match direction {
+            Direction::Read => &self.reads,
+            Direction::Write => &self.writes,
+        };
+        (half.below(offset).map(|(_, number)| number), None)
+    }
+
+    fn moved(&mut self, _: u32, _: &Entry) {
+        unreachable!("nothing joins to the front");
+    }
+
+    fn joined(&mut self, _: u32, _: u32, _: &Entry) {
+        unreachable!("two that wait do not join");
+    }
+
+    fn next(&mut self, _: Instant, entries: &Slots<Entry>) -> Next {
+        let Some(number) = self.queue.pop_front() else { return Next::Nothing };
+        self.half(entries.get(number).direction()).remove(number);
+        Next::Take(number)
+    }
+
+    fn ended(&mut self, _: Instant, _: &Entry) {}
+}
