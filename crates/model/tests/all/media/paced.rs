@@ -1,6 +1,6 @@
 //! Pacing, on a clock that follows a script, and measured on the real one.
 
-use crate::drive::{Shuffling, request, sectors};
+use super::drive::{Shuffling, request, sectors};
 use block::{
     Command, Completion, Data, Drive, Effects, Engine, Geometry, Instant, Machine, Payload, Request,
 };

@@ -1,7 +1,7 @@
 //! On a disk, where places matter: the published latencies of a drive whose raw cells alone are
 //! known.
 
-use crate::drive::{MIB, run, write};
+use super::drive::{MIB, run, write};
 use block::{Actor, Command, Drive, Engine, Rng, Stack};
 use model::{
     Disk, DiskParams, FileSystem, FileSystemParams, Sim, WriteCaching,

@@ -1,6 +1,6 @@
 //! Reads: hits, read-ahead, eviction, and direct transfers beside the cache.
 
-use crate::drive::{Asked, COST, MIB, bench, open, params, rate, read, run, try_run, write};
+use super::drive::{Asked, COST, MIB, bench, open, params, rate, read, run, try_run, write};
 use block::{Actor, Command, Drive, Engine, Instant, IoError, Request, Rng, Tag};
 use model::{
     FileSystemParams,
@@ -162,7 +162,7 @@ fn forty_actors_at_once_are_all_served() {
         bench.machine.set_open(Actor(actor), caching, syncing);
     }
     let (mut left, mut done, mut served) = (4_000, Vec::new(), [0; 40]);
-    let mut submit = |bench: &mut crate::drive::Bench, actor: u16| {
+    let mut submit = |bench: &mut super::drive::Bench, actor: u16| {
         let offset = rng.below(FILE / 65_536) * 65_536;
         let command = match rng.below(10) {
             0 => Command::Flush,

@@ -1,7 +1,7 @@
 //! The command queue: order, fairness, and an answer for everything.
 
-use crate::rig::*;
-use crate::shingled::shingled;
+use super::rig::*;
+use super::shingled::shingled;
 use block::{Command, Completion, Engine, Extent, Instant, IoError, Payload, Rng};
 use model::{DiskParams, Witness, WriteCaching};
 

@@ -1,6 +1,6 @@
 //! Copies on a host with a cache, on the file-system machine.
 
-use crate::drive::{COST, MIB, bench, params, read, run, write};
+use super::drive::{COST, MIB, bench, params, read, run, write};
 use block::Command;
 use model::fs::{Kind, Memory, Through};
 

@@ -14,7 +14,7 @@ const STORE: &str = "DRIVELAB_TEST_KILLED_STORE";
 const SAVES: usize = 40;
 
 fn example() -> Record {
-    Record::from_json(include_str!("example.json"), "example.json").expect("a record")
+    Record::from_json(include_str!("../example.json"), "example.json").expect("a record")
 }
 
 /// Saves a run that grows by a cell each time, and says so after each save, until it is killed.
@@ -40,7 +40,7 @@ fn a_killed_process_leaves_a_store_that_opens_with_its_partial_run() {
     let path = directory.path().join("history.sqlite");
     let mut child = Command::new(std::env::current_exe().expect("this test"))
         .args(["--exact", "--nocapture"])
-        .arg("a_killed_process_leaves_a_store_that_opens_with_its_partial_run")
+        .arg("killed::a_killed_process_leaves_a_store_that_opens_with_its_partial_run")
         .env(STORE, &path)
         .stdout(Stdio::piped())
         .spawn()

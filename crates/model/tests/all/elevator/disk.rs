@@ -1,6 +1,6 @@
 //! On a disk, where order is time.
 
-use crate::rig::{policies, read};
+use super::rig::{policies, read};
 use block::{Actor, Command, Drive, Engine, Instant, Request, Rng, Stack, Tag};
 use model::{Disk, DiskParams, Elevator, ElevatorParams, Sim, WriteCaching, elevator::Policy};
 

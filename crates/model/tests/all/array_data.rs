@@ -1,7 +1,7 @@
 //! An array returns what was written, whatever happens to its members. The oracle is a plain vector
 //! of bytes; the members are plain vectors too.
 
-mod array_shelf;
+use crate::array_shelf;
 
 use array_shelf::Shelf;
 use block::{

@@ -1,6 +1,6 @@
 //! Read-ahead and cached writes.
 
-use crate::rig::*;
+use super::rig::*;
 use block::{Command, Engine};
 use model::DiskParams;
 

@@ -1,6 +1,6 @@
 //! Each fault through the front door: what it does, when, and that it is counted.
 
-use crate::drive::{Shuffling, ask, request, sectors};
+use super::drive::{Shuffling, ask, request, sectors};
 use block::{Buf, Command, Drive, Durability, Engine, Instant, IoError, Payload, Rng};
 use model::{Contents, Fault, FaultPlan, Faults, Media, Operation, Rig, Sim, When, Witness};
 

@@ -1,6 +1,6 @@
 //! What synchronous writes and syncs ask of a drive.
 
-use crate::drive::{Asked, COST, MIB, bench, open, params, read, run, try_run, write};
+use super::drive::{Asked, COST, MIB, bench, open, params, read, run, try_run, write};
 use block::{Command, Engine, Instant, IoError};
 use model::{
     FileSystemParams,

@@ -4,11 +4,11 @@ use record::{Flag, Record};
 use serde_json::{Value, json};
 
 fn schema() -> Value {
-    serde_json::from_str(include_str!("../../../docs/record.schema.json")).expect("JSON")
+    serde_json::from_str(include_str!("../../../../docs/record.schema.json")).expect("JSON")
 }
 
 fn example_json() -> Value {
-    serde_json::from_str(include_str!("example.json")).expect("JSON")
+    serde_json::from_str(include_str!("../example.json")).expect("JSON")
 }
 
 /// Where and why `record` breaks the schema; empty when it does not.
@@ -32,7 +32,7 @@ fn the_schema_is_itself_valid() {
 
 #[test]
 fn a_fully_populated_record_is_written_as_the_schema_says() {
-    let written = written(include_str!("example.json"));
+    let written = written(include_str!("../example.json"));
     assert_eq!(written, example_json(), "the types lose or invent a field");
     assert_eq!(complaints(&written), Vec::<String>::new());
 }
@@ -163,7 +163,7 @@ fn a_broken_record_fails_at_the_broken_place() {
 
 #[test]
 fn the_document_names_every_section_and_every_flag() {
-    let document = include_str!("../../../docs/record-format.md");
+    let document = include_str!("../../../../docs/record-format.md");
     let schema = schema();
     let sections = schema["properties"].as_object().expect("an object").keys().map(String::as_str);
     for name in sections.chain(Flag::ALL.iter().map(|flag| flag.name())) {
@@ -176,7 +176,7 @@ fn the_document_names_every_section_and_every_flag() {
 
 #[test]
 fn the_document_gives_each_flag_its_meaning_and_cure() {
-    let document = include_str!("../../../docs/record-format.md");
+    let document = include_str!("../../../../docs/record-format.md");
     for flag in Flag::ALL {
         let row = format!("| `{flag}` | {} | {} |", flag.meaning(), flag.cure());
         assert!(document.contains(&row), "docs/record-format.md should say\n{row}");

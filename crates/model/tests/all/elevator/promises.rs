@@ -1,6 +1,6 @@
 //! What each policy promises.
 
-use crate::rig::{Bench, MS, extent, policies, read, write};
+use super::rig::{Bench, MS, extent, policies, read, write};
 use block::{Command, Instant, Machine, Rng};
 use model::{
     ElevatorParams,

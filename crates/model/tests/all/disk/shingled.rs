@@ -1,6 +1,6 @@
 //! Drive-managed shingled recording.
 
-use crate::rig::*;
+use super::rig::*;
 use block::{Command, Engine};
 use model::{Disk, DiskParams, Shingling, Sim};
 

@@ -1,6 +1,6 @@
 //! Arm and platter: seeks, revolutions, and revolutions missed.
 
-use crate::rig::*;
+use super::rig::*;
 use block::{Command, Durability, Extent, Payload};
 use model::{DiskParams, WriteCaching};
 

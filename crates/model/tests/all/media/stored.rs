@@ -1,6 +1,6 @@
 //! [`Media`] against the history, on random sequences of operations and on tiny cases in full.
 
-use crate::history::History;
+use super::history::History;
 use block::{Buf, Durability, Extent, IoError, Payload, Rng};
 use model::{Choices, Contents, FlushMark, Grain, MIXED_STAMPS, Media, WriteCache, WriteId};
 use proptest::prelude::*;

@@ -3,6 +3,6 @@
 mod drive;
 mod faults;
 mod history;
-mod media;
 mod paced;
 mod power_cuts;
+mod stored;

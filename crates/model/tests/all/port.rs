@@ -1,6 +1,6 @@
 //! The way to the drives, one cost a test. Expected times are sums of its parameters.
 
-mod array_shelf;
+use crate::array_shelf;
 
 use array_shelf::Shelf;
 use block::{

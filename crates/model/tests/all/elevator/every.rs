@@ -1,6 +1,6 @@
 //! Whatever the policy: everything is served once, and as what was asked for.
 
-use crate::rig::{Bench, extent, policies, read, write};
+use super::rig::{Bench, extent, policies, read, write};
 use block::{Command, Instant, Machine};
 use model::{ElevatorParams, elevator::Policy};
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! Power cuts through the front door: a drive under [`Sim`], a caller who believes its answers, and
 //! the history that the caller could have kept.
 
-use crate::{
+use super::{
     drive::{DEPTH, Shuffling, ask, request, sectors},
     history::History,
 };
@@ -120,7 +120,7 @@ impl Caller {
                 tally.unflushed_lost += 1;
             }
         }
-        let held = |past: &crate::history::Past| {
+        let held = |past: &super::history::Past| {
             let kept = past.sectors.clone().filter(|&at| values[at as usize] == past.value);
             (past.value != 0).then_some(kept.count() as u64)
         };

@@ -1,6 +1,6 @@
 //! In which order, how far apart and how fast dirty pages reach the drive.
 
-use crate::drive::{Asked, COST, Log, MIB, bench, params, rate, run, write};
+use super::drive::{Asked, COST, Log, MIB, bench, params, rate, run, write};
 use block::{Command, Engine, Rng};
 use model::{
     Cost, FileSystemParams, Witness,
@@ -153,7 +153,7 @@ fn the_same_run_twice_gives_the_same_completions() {
             let offset = rng.below(FILE / RECORD) * RECORD;
             let command = match rng.below(20) {
                 0 => Command::Flush,
-                1..=9 => crate::drive::read(offset, 4096),
+                1..=9 => super::drive::read(offset, 4096),
                 _ => write(offset, 4096),
             };
             run(&mut witness, 0, [command]);

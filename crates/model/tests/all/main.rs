@@ -1,0 +1,13 @@
+//! The tests of `model` from outside, in one program: each one more would be linked anew.
+
+mod array_data;
+mod array_easyco;
+mod array_shelf;
+mod block_mapped;
+mod disk;
+mod elevator;
+mod fs;
+mod media;
+mod page_mapped;
+mod port;
+mod volatile;
