@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A log buffer of XFS, bytes (`logbsize`), and how many there are (`logbufs`).
 const LOG_BUFFER_BYTES: u64 = 32 << 10;
-/// See [`LOG_BUFFER_BYTES`].
+/// See `LOG_BUFFER_BYTES`.
 pub const LOG_BUFFERS: usize = 8;
 /// Blocks that one descriptor of JBD names: 8 bytes each, after the header and an identity.
 const DESCRIBED_BLOCKS: u64 = 508;
