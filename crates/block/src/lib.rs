@@ -34,7 +34,7 @@ pub use pause::Pause;
 pub use request::{
     Actor, Command, Completion, Drive, Durability, Extent, Instant, IoError, Payload, Request, Tag,
 };
-pub use rng::Rng;
+pub use rng::{Rng, split_mix};
 pub use size::{BadSize, display_bytes, parse_bytes};
 pub use slots::Slots;
 pub use wrapper::Wrapper;

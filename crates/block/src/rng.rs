@@ -52,7 +52,7 @@ impl Rng {
 }
 
 /// SplitMix64 of Steele, Lea and Flood (2014): turns a counter into well-mixed words.
-fn split_mix(state: &mut u64) -> u64 {
+pub fn split_mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut word = *state;
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

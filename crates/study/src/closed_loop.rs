@@ -38,6 +38,19 @@ pub fn run(
     length: Length,
     next: &mut dyn FnMut() -> Command,
 ) -> Result<Pace, IoError> {
+    keep_in_flight(engine, threads, Actor, length, &mut |_| next())
+}
+
+/// The same, and `next` is told which thread asks.
+///
+/// # Errors
+/// The first operation that failed.
+pub fn run_each(
+    engine: &mut dyn Engine,
+    threads: u16,
+    length: Length,
+    next: &mut dyn FnMut(u16) -> Command,
+) -> Result<Pace, IoError> {
     keep_in_flight(engine, threads, Actor, length, next)
 }
 
@@ -51,7 +64,7 @@ pub fn run_deep(
     length: Length,
     next: &mut dyn FnMut() -> Command,
 ) -> Result<Pace, IoError> {
-    keep_in_flight(engine, depth, |_| Actor(0), length, next)
+    keep_in_flight(engine, depth, |_| Actor(0), length, &mut |_| next())
 }
 
 /// `slots` operations in flight, the one in each slot asked for by an actor.
@@ -60,7 +73,7 @@ fn keep_in_flight(
     slots: u16,
     actor: fn(u16) -> Actor,
     length: Length,
-    next: &mut dyn FnMut() -> Command,
+    next: &mut dyn FnMut(u16) -> Command,
 ) -> Result<Pace, IoError> {
     let total = length.before + length.counted;
     let mut issued = 0;
@@ -68,8 +81,9 @@ fn keep_in_flight(
     let mut start = engine.now();
     let mut end = start;
     let mut submit = |engine: &mut dyn Engine, slot: u64| {
-        let (tag, actor) = (Tag(slot), actor(slot as u16));
-        engine.submit(Request { tag, actor, drive: Drive(0), command: next() });
+        let slot = slot as u16;
+        let (tag, actor, command) = (Tag(slot.into()), actor(slot), next(slot));
+        engine.submit(Request { tag, actor, drive: Drive(0), command });
     };
     for slot in 0..u64::from(slots).min(total) {
         submit(engine, slot);

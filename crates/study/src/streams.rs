@@ -1,7 +1,10 @@
 //! Readers side by side on one file system: what read-ahead and elevators are for.
 
-use crate::{Order, Trial, TrialError};
-use block::{Actor, Command, Drive, Engine, Extent, Instant, Payload, Request, Rng, Tag};
+use crate::{
+    Order, Trial, TrialError,
+    closed_loop::{self, Length},
+};
+use block::{Actor, Command, Extent, Payload, Rng};
 use model::fs::{Caching, Syncing};
 use target::stack::Opened;
 
@@ -38,49 +41,23 @@ impl Streams {
         }
         let mut places = vec![0; usize::from(self.readers)];
         let mut rng = Rng::new(seed, 9);
-        let mut ask = |opened: &mut Opened, actor: u16| {
-            let start = u64::from(actor) * part_bytes;
-            let length = u64::from(self.block_bytes);
+        let bytes = u64::from(self.block_bytes);
+        let mut next = |actor: u16| {
             let place = &mut places[usize::from(actor)];
             if self.order == Order::Random {
-                *place = rng.below(part_bytes / length) * length;
-            } else if *place + length > part_bytes {
+                *place = rng.below(part_bytes / bytes) * bytes;
+            } else if *place + bytes > part_bytes {
                 *place = 0;
             }
-            let at = Extent { offset: start + *place, bytes: self.block_bytes };
-            *place += length;
-            let command = Command::Read { at, into: Payload::None };
-            let (tag, actor) = (Tag(actor.into()), Actor(actor));
-            opened.submit(Request { tag, actor, drive: Drive(0), command });
+            let offset = u64::from(actor) * part_bytes + *place;
+            *place += bytes;
+            let at = Extent { offset, bytes: self.block_bytes };
+            Command::Read { at, into: Payload::None }
         };
-        (0..self.readers).for_each(|actor| ask(opened, actor));
-        // The first windows are small, and what is read ahead at the end is nobody's.
-        let warm_bytes = read_bytes / 4;
-        let (mut start, mut end) = (opened.now(), opened.now());
-        let (mut done, mut read) = (Vec::new(), 0);
-        let mut outstanding = self.readers;
-        while outstanding > 0 {
-            opened.wait(Instant::NEVER, &mut done);
-            for completion in done.drain(..) {
-                completion.result?;
-                let actor = completion.tag.0 as u16;
-                let is_open = read < warm_bytes + read_bytes;
-                if is_open {
-                    read += u64::from(self.block_bytes);
-                    end = completion.finished;
-                    if read <= warm_bytes {
-                        start = completion.finished;
-                    }
-                }
-                if is_open {
-                    ask(opened, actor);
-                } else {
-                    outstanding -= 1;
-                }
-            }
-        }
-        let counted = read - warm_bytes / u64::from(self.block_bytes) * u64::from(self.block_bytes);
-        Ok(counted as f64 / (end.since(start) as f64 / 1e9))
+        // The first windows are small.
+        let length = Length { before: read_bytes / 4 / bytes, counted: read_bytes / bytes };
+        let pace = closed_loop::run_each(opened, self.readers, length, &mut next)?;
+        Ok(pace.iops() * bytes as f64)
     }
 }
 

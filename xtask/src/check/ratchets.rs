@@ -4,7 +4,7 @@
 //!   files of the repository -> Count of each kind, with its places -> against `xtask/ratchets.toml`
 //! ```
 
-use super::sources;
+use super::sources::{self, KEYWORD};
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use std::{
@@ -148,9 +148,6 @@ fn opens_function(line: &str) -> bool {
     let first = words.find(|word| before(word) && !word.starts_with("pub(") && *word != KEYWORD);
     first == Some("fn") && !line.trim_end().ends_with(';') && !line.trim_end().ends_with('}')
 }
-
-/// In two parts, as in `sources`.
-const KEYWORD: &str = concat!("un", "safe");
 
 /// Whether a text in quotes names a flag, such as `--size`.
 fn names_flag(line: &str) -> bool {

@@ -11,7 +11,7 @@ use std::{
 const UNSAFE_ALLOWED: &[&str] =
     &["crates/engine/", "crates/host/", "crates/block/", "xtask/src/bench/"];
 /// In two parts, or this file would accuse itself.
-const KEYWORD: &str = concat!("un", "safe");
+pub const KEYWORD: &str = concat!("un", "safe");
 /// What panics in a user's hands, and what does not. In two parts, as above.
 const PANICS: [(&str, &str); 6] = [
     (concat!("eprint", "ln!("), "`output::talk!`, which nobody needs to read"),

@@ -143,7 +143,7 @@ impl Table {
                 }
             }
             if is_long {
-                page += &format!("{:INDENT$}--destroy {word}\n", "");
+                page += &format!("{:INDENT$}--destroy {}\n", "", record::quoted(word));
             }
         }
         page
@@ -216,4 +216,63 @@ pub fn what(device: &Device, survey: &Survey) -> Vec<String> {
         }
     }
     clauses
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::{BlockLayer, DriveIdentity};
+
+    /// As the kernel names a namespace whose drive's serial others have, too.
+    const LONG: &str = "nvme.1b36-535041434553-51454d55204e564d65204374726c-00000001";
+
+    fn device(name: &str, word: &str, uses: &[&str]) -> Device {
+        let model = Some("QEMU NVMe Ctrl".to_owned());
+        let drive = Some(DriveIdentity { model, ..Default::default() });
+        let layer = BlockLayer {
+            name: name.to_owned(),
+            kind: "disk".to_owned(),
+            bytes: 128 << 20,
+            drive,
+            ..Default::default()
+        };
+        Device {
+            name: name.to_owned(),
+            path: format!("/dev/{name}").into(),
+            layer,
+            label: None,
+            destroy: Some(word.to_owned()),
+            destroy_is: None,
+            destroy_also: Vec::new(),
+            holds: Some(Vec::new()),
+            uses: uses.iter().map(|&clause| clause.to_owned()).collect(),
+            condition: Vec::new(),
+            reads: true,
+            reads_refused: None,
+            writes: uses.is_empty(),
+            writes_refused: None,
+            below: Vec::new(),
+            above: Vec::new(),
+        }
+    }
+
+    // Two namespaces with such words among 15 devices left no room for what is on any of them, and
+    // their own lines were 115 columns wide.
+    #[test]
+    fn a_long_word_hides_nothing_and_no_line_is_wider_than_the_screen() {
+        let used = device("nvme1n1", "S1", &["mounted at /srv/data/of/a/long/path/and/more"]);
+        let devices = vec![device("nvme0n1", LONG, &[]), used];
+        let survey = Survey { format: 1, devices, unseen: Vec::new() };
+        let style = Style::PLAIN;
+        let whole = list(&survey, &style, None);
+        assert!(whole.contains(&format!("\n    --destroy {LONG}\n")), "{whole}");
+        assert!(whole.contains("mounted at /srv/data/of/a/long/path/and/more"), "{whole}");
+        // Five lines: a head, the two, and two of the legend.
+        let cut = list(&survey, &style, Some(5));
+        assert!(cut.contains("nvme.1b36-") && !cut.contains(LONG), "{cut}");
+        assert!(cut.contains("mounted at /srv"), "users before the model: {cut}");
+        for page in [whole, cut] {
+            assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
+        }
+    }
 }

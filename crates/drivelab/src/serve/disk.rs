@@ -39,7 +39,7 @@ fn warning() -> Option<String> {
     ublk::may_stop_when_killed(release).then(|| {
         format!(
             "Linux {release} may stop when this server is killed (CVE-2025-37906): end it with \
-             SIGTERM; Linux 6.14.6 is mended"
+             SIGTERM, or use Linux 6.14.6 or later"
         )
     })
 }

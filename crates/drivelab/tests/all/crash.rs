@@ -149,8 +149,7 @@ fn every_signal_that_asks_to_stop_ends_a_long_cell_soon() {
         let sent = Instant::now();
         living.signal(signal);
         let outcome = living.wait();
-        // Without the signal it goes on for hours.
-        assert!(sent.elapsed() < Duration::from_secs(60), "{:?} after {signal}", sent.elapsed());
+        assert!(sent.elapsed() < Duration::from_secs(5), "{:?} after {signal}", sent.elapsed());
         assert_eq!(outcome.code, Some(130), "{outcome:?}");
         assert_eq!(bench.left_behind(), Vec::<String>::new());
     }

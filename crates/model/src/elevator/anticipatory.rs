@@ -8,7 +8,7 @@
 use super::{
     entry::{Direction, Entry},
     habit::Habit,
-    half::Half,
+    half::Halves,
     order::{Next, Order},
     params,
 };
@@ -21,8 +21,7 @@ const CLOSE_BYTES: u64 = 4 << 20;
 #[derive(Debug)]
 pub(super) struct Anticipatory {
     params: params::Anticipatory,
-    reads: Half,
-    writes: Half,
+    halves: Halves,
     habits: Vec<Habit>,
     batch: Direction,
     batch_ends: Instant,
@@ -46,8 +45,7 @@ impl Anticipatory {
     pub fn new(params: params::Anticipatory) -> Self {
         Self {
             params,
-            reads: Half::default(),
-            writes: Half::default(),
+            halves: Halves::default(),
             habits: Vec::new(),
             batch: Direction::Read,
             batch_ends: Instant(0),
@@ -55,20 +53,6 @@ impl Anticipatory {
             reader: None,
             head: 0,
             at_device: 0,
-        }
-    }
-
-    fn half(&self, direction: Direction) -> &Half {
-        match direction {
-            Direction::Read => &self.reads,
-            Direction::Write => &self.writes,
-        }
-    }
-
-    fn half_mut(&mut self, direction: Direction) -> &mut Half {
-        match direction {
-            Direction::Read => &mut self.reads,
-            Direction::Write => &mut self.writes,
         }
     }
 
@@ -92,13 +76,13 @@ impl Anticipatory {
             return None;
         }
         *looked_at = now;
-        let oldest = self.half(direction).oldest();
+        let oldest = self.halves[direction].oldest();
         oldest.filter(|(overdue, _)| *overdue <= now).map(|(_, number)| number)
     }
 
     /// The next one by place, one way, and from the front again.
     fn by_place(&self, direction: Direction) -> Option<u32> {
-        let half = self.half(direction);
+        let half = &self.halves[direction];
         half.from(self.head).or_else(|| half.from(0)).map(|(_, number)| number)
     }
 
@@ -131,7 +115,7 @@ impl Anticipatory {
 
     fn take(&mut self, number: u32, entry: &Entry) -> Next {
         let direction = entry.direction();
-        self.half_mut(direction).remove(number);
+        self.halves[direction].remove(number);
         self.head = entry.end();
         self.at_device += 1;
         self.reader = match direction {
@@ -149,7 +133,7 @@ impl Order for Anticipatory {
             Direction::Read => self.params.read_expire_ns,
             Direction::Write => self.params.write_expire_ns,
         };
-        self.half_mut(direction).insert(entry.offset, number, now.after(expire_ns));
+        self.halves[direction].insert(entry.offset, number, now.after(expire_ns));
         if direction == Direction::Read {
             let most_ns = 2 * self.params.antic_expire_ns;
             self.habit(entry.actor).asked(now, entry.offset, entry.end(), most_ns);
@@ -167,24 +151,25 @@ impl Order for Anticipatory {
         offset: u64,
         end: u64,
     ) -> (Option<u32>, Option<u32>) {
-        let half = self.half(direction);
+        let half = &self.halves[direction];
         let number = |found: Option<(u64, u32)>| found.map(|(_, number)| number);
         (number(half.below(offset)), number(half.from(end)))
     }
 
     fn moved(&mut self, number: u32, entry: &Entry) {
-        self.half_mut(entry.direction()).moved(number, entry.offset);
+        self.halves[entry.direction()].moved(number, entry.offset);
     }
 
     fn joined(&mut self, number: u32, gone: u32, gone_entry: &Entry) {
-        self.half_mut(gone_entry.direction()).joined(number, gone);
+        self.halves[gone_entry.direction()].joined(number, gone);
         if gone_entry.direction() == Direction::Read {
             self.habit(gone_entry.actor).joined();
         }
     }
 
     fn next(&mut self, now: Instant, entries: &Slots<Entry>) -> Next {
-        let (reads, writes) = (!self.reads.is_empty(), !self.writes.is_empty());
+        let [reads, writes] =
+            [Direction::Read, Direction::Write].map(|way| !self.halves[way].is_empty());
         if !reads && !writes {
             return Next::Nothing;
         }
@@ -221,7 +206,7 @@ impl Order for Anticipatory {
             Direction::Write => self.params.write_batch_expire_ns,
         };
         (self.batch, self.batch_ends) = (next, now.after(length_ns));
-        let oldest = self.half(next).oldest().map(|(_, number)| number);
+        let oldest = self.halves[next].oldest().map(|(_, number)| number);
         let number = match next {
             Direction::Read => oldest,
             Direction::Write => self.by_place(next),

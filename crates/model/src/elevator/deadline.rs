@@ -6,7 +6,7 @@
 
 use super::{
     entry::{Direction, Entry},
-    half::Half,
+    half::Halves,
     order::{Next, Order},
     params,
 };
@@ -15,8 +15,7 @@ use block::{Actor, Instant, Slots};
 #[derive(Debug)]
 pub(super) struct Deadline {
     params: params::Deadline,
-    reads: Half,
-    writes: Half,
+    halves: Halves,
     /// What follows the last request, of its direction.
     following: Option<(Direction, u32)>,
     /// Requests of this batch so far.
@@ -27,20 +26,14 @@ pub(super) struct Deadline {
 
 impl Deadline {
     pub fn new(params: params::Deadline) -> Self {
-        let (reads, writes) = (Half::default(), Half::default());
-        Self { params, reads, writes, following: None, batching: 0, starved: 0 }
-    }
-
-    fn half(&mut self, direction: Direction) -> &mut Half {
-        match direction {
-            Direction::Read => &mut self.reads,
-            Direction::Write => &mut self.writes,
-        }
+        let halves = Halves::default();
+        Self { params, halves, following: None, batching: 0, starved: 0 }
     }
 
     /// The direction of the next batch (`deadline_dispatch_requests`).
     fn choose(&mut self) -> Option<Direction> {
-        let (reads, writes) = (!self.reads.is_empty(), !self.writes.is_empty());
+        let [reads, writes] =
+            [Direction::Read, Direction::Write].map(|way| !self.halves[way].is_empty());
         if reads {
             let passed_over = writes && {
                 self.starved += 1;
@@ -57,7 +50,7 @@ impl Deadline {
     fn begin(&mut self, now: Instant, direction: Direction) -> u32 {
         self.batching = 0;
         let following = self.following.filter(|&(of, _)| of == direction);
-        let (overdue, oldest) = self.half(direction).oldest().expect("it was chosen");
+        let (overdue, oldest) = self.halves[direction].oldest().expect("it was chosen");
         match following {
             Some((_, number)) if overdue > now => number,
             _ => oldest,
@@ -71,7 +64,7 @@ impl Order for Deadline {
             Direction::Read => self.params.read_expire_ns,
             Direction::Write => self.params.write_expire_ns,
         };
-        self.half(entry.direction()).insert(entry.offset, number, now.after(expire_ns));
+        self.halves[entry.direction()].insert(entry.offset, number, now.after(expire_ns));
     }
 
     fn neighbours(
@@ -81,24 +74,21 @@ impl Order for Deadline {
         offset: u64,
         end: u64,
     ) -> (Option<u32>, Option<u32>) {
-        let half = match direction {
-            Direction::Read => &self.reads,
-            Direction::Write => &self.writes,
-        };
+        let half = &self.halves[direction];
         let front = half.from(end).filter(|_| self.params.front_merges);
         (half.below(offset).map(|(_, number)| number), front.map(|(_, number)| number))
     }
 
     fn moved(&mut self, number: u32, entry: &Entry) {
-        self.half(entry.direction()).moved(number, entry.offset);
+        self.halves[entry.direction()].moved(number, entry.offset);
     }
 
     fn joined(&mut self, number: u32, gone: u32, entry: &Entry) {
         if self.following == Some((entry.direction(), gone)) {
-            let next = self.half(entry.direction()).following(gone);
+            let next = self.halves[entry.direction()].following(gone);
             self.following = next.map(|next| (entry.direction(), next));
         }
-        self.half(entry.direction()).joined(number, gone);
+        self.halves[entry.direction()].joined(number, gone);
     }
 
     fn next(&mut self, now: Instant, _: &Slots<Entry>) -> Next {
@@ -111,7 +101,7 @@ impl Order for Deadline {
             }
         };
         self.batching += 1;
-        let half = self.half(direction);
+        let half = &mut self.halves[direction];
         let following = half.following(number);
         half.remove(number);
         self.following = following.map(|following| (direction, following));

@@ -1,7 +1,29 @@
 //! Requests of one direction, or of one process: by place, and by age.
 
+use super::entry::Direction;
 use block::Instant;
-use std::collections::VecDeque;
+use std::{
+    collections::VecDeque,
+    ops::{Index, IndexMut},
+};
+
+/// Reads and writes, each by themselves.
+#[derive(Debug, Default)]
+pub(super) struct Halves([Half; 2]);
+
+impl Index<Direction> for Halves {
+    type Output = Half;
+
+    fn index(&self, direction: Direction) -> &Half {
+        &self.0[direction as usize]
+    }
+}
+
+impl IndexMut<Direction> for Halves {
+    fn index_mut(&mut self, direction: Direction) -> &mut Half {
+        &mut self.0[direction as usize]
+    }
+}
 
 /// Requests by number, in two orders.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use super::{
     entry::{Direction, Entry},
-    half::Half,
+    half::Halves,
     order::{Next, Order},
 };
 use block::{Actor, Instant, Slots};
@@ -13,23 +13,13 @@ use std::collections::VecDeque;
 pub(super) struct Noop {
     queue: VecDeque<u32>,
     /// Where they lie, so that neighbours are found.
-    reads: Half,
-    writes: Half,
-}
-
-impl Noop {
-    fn half(&mut self, direction: Direction) -> &mut Half {
-        match direction {
-            Direction::Read => &mut self.reads,
-            Direction::Write => &mut self.writes,
-        }
-    }
+    halves: Halves,
 }
 
 impl Order for Noop {
     fn insert(&mut self, now: Instant, number: u32, entry: &Entry) {
         self.queue.push_back(number);
-        self.half(entry.direction()).insert(entry.offset, number, now);
+        self.halves[entry.direction()].insert(entry.offset, number, now);
     }
 
     fn neighbours(
@@ -39,10 +29,7 @@ impl Order for Noop {
         offset: u64,
         _: u64,
     ) -> (Option<u32>, Option<u32>) {
-        let half = match direction {
-            Direction::Read => &self.reads,
-            Direction::Write => &self.writes,
-        };
+        let half = &self.halves[direction];
         (half.below(offset).map(|(_, number)| number), None)
     }
 
@@ -56,7 +43,7 @@ impl Order for Noop {
 
     fn next(&mut self, _: Instant, entries: &Slots<Entry>) -> Next {
         let Some(number) = self.queue.pop_front() else { return Next::Nothing };
-        self.half(entries.get(number).direction()).remove(number);
+        self.halves[entries.get(number).direction()].remove(number);
         Next::Take(number)
     }
 

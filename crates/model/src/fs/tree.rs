@@ -18,6 +18,7 @@ use super::{
     Barrier, FileSystemParams, Kind, LazyCount, PAGE_BYTES,
     layout::{Layout, SECTOR_BYTES},
 };
+use block::split_mix;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A log buffer of XFS, bytes (`logbsize`), and how many there are (`logbufs`).
@@ -26,8 +27,8 @@ const LOG_BUFFER_BYTES: u64 = 32 << 10;
 pub const LOG_BUFFERS: usize = 8;
 /// Blocks that one descriptor of JBD names: 8 bytes each, after the header and an identity.
 const DESCRIBED_BLOCKS: u64 = 508;
-/// Entries of a directory block, and inodes of a block: ext3's 128 bytes; XFS writes its 256-byte
-/// inodes in clusters of 32.
+/// Entries of a directory block: assumed, blocks half full of names of 12 letters. Inodes of a
+/// block: ext3's 128 bytes; XFS writes its 256-byte inodes in clusters of 32.
 const ENTRIES_PER_BLOCK: u64 = 100;
 const INODES_PER_BLOCK: u64 = 32;
 const CLUSTER_BYTES: u64 = 8 << 10;
@@ -116,7 +117,8 @@ impl Tree {
             return;
         }
         let base = self.layout.data_start;
-        let leaf = base + splitmix(file) % self.leaves * PAGE_BYTES;
+        // Where the hash of its name falls.
+        let leaf = base + split_mix(&mut { file }) % self.leaves * PAGE_BYTES;
         let inodes = base + self.leaves * 2 * PAGE_BYTES;
         let headers = self.layout.inode();
         match self.kind {
@@ -256,14 +258,6 @@ fn log_bytes(act: Act, lazy_count: LazyCount) -> u64 {
     };
     let superblocks = if lazy_count == LazyCount::Off { 1 } else { 0 };
     transactions * TRANSACTION + inodes * INODE + (pieces + superblocks) * PIECE
-}
-
-/// Where a name's hash falls (Steele, Lea, Flood: SplitMix).
-fn splitmix(number: u64) -> u64 {
-    let mut word = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ (word >> 31)
 }
 
 #[cfg(test)]

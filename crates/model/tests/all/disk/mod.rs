@@ -4,5 +4,5 @@
 mod caches;
 mod mechanics;
 mod queue;
-mod rig;
+pub mod rig;
 mod shingled;

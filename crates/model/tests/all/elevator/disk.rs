@@ -1,41 +1,12 @@
 //! On a disk, where order is time.
 
 use super::rig::{policies, read};
+use crate::disk::rig::sata_7200;
 use block::{Actor, Command, Drive, Engine, Instant, Request, Rng, Stack, Tag};
-use model::{Disk, DiskParams, Elevator, ElevatorParams, Sim, WriteCaching, elevator::Policy};
-
-/// A 7,200 rpm SATA disk of 1 TB as of 2008, without a command queue: what is sorted, the elevator
-/// sorts.
-fn disk() -> DiskParams {
-    DiskParams {
-        capacity_bytes: 1_000_204_886_016,
-        sector_bytes: 512,
-        rpm: 7200,
-        surfaces: 6,
-        outer_bytes_per_s: 107_000_000,
-        inner_bytes_per_s: 55_000_000,
-        zones: 16,
-        track_to_track_ns: 800_000,
-        average_seek_ns: 8_900_000,
-        full_stroke_ns: 18_000_000,
-        settle_ns: None,
-        write_settle_ns: 500_000,
-        command_ns: 10_000,
-        link_bytes_per_s: 300_000_000,
-        command_queue_depth: 1,
-        age_limit_ns: 1_000_000_000,
-        read_segments: 16,
-        read_segment_bytes: 1 << 20,
-        prefetch_min_bytes: 0,
-        write_caching: WriteCaching::On,
-        write_cache_bytes: 16 << 20,
-        write_cache_commands: 32,
-        shingling: None,
-    }
-}
+use model::{Disk, Elevator, ElevatorParams, Sim, elevator::Policy};
 
 fn stack(policy: Policy) -> Stack<Elevator, Sim<Disk>> {
-    let sim = Sim::new(Disk::new(disk(), 64));
+    let sim = Sim::new(Disk::new(sata_7200(), 64));
     let below = sim.geometry(Drive(0));
     Stack::new(Elevator::new(ElevatorParams::of(policy, 1), below, 64), sim)
 }

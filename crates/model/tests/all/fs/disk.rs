@@ -2,6 +2,7 @@
 //! known.
 
 use super::drive::{MIB, run, write};
+use crate::disk::rig::sata_7200;
 use block::{Actor, Command, Drive, Engine, Rng, Stack};
 use model::{
     Disk, DiskParams, FileSystem, FileSystemParams, Sim, WriteCaching,
@@ -13,28 +14,12 @@ use model::{
 fn wd(write_caching: WriteCaching) -> DiskParams {
     DiskParams {
         capacity_bytes: 1_000_000_000_000 / 4096 * 4096,
-        sector_bytes: 512,
-        rpm: 7200,
-        surfaces: 6,
-        outer_bytes_per_s: 107_000_000,
-        inner_bytes_per_s: 55_000_000,
-        zones: 16,
-        track_to_track_ns: 800_000,
-        average_seek_ns: 8_900_000,
-        full_stroke_ns: 18_000_000,
-        settle_ns: None,
-        write_settle_ns: 500_000,
         command_ns: 170_000,
-        link_bytes_per_s: 300_000_000,
         command_queue_depth: 32,
-        age_limit_ns: 1_000_000_000,
-        read_segments: 16,
-        read_segment_bytes: 1 << 20,
-        prefetch_min_bytes: 0,
         write_caching,
         write_cache_bytes: 32 << 20,
         write_cache_commands: 64,
-        shingling: None,
+        ..sata_7200()
     }
 }
 
