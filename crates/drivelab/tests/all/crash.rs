@@ -4,7 +4,8 @@
 use crate::common;
 
 use common::{
-    Bench, Living, LoopDevice, MIB, ROOT, assert_one_sentence, cell_names, many_reads, names_in,
+    Bench, DRIVELAB, Living, LoopDevice, MIB, ROOT, assert_one_sentence, cell_names, many_reads,
+    names_in,
 };
 use serde_json::Value;
 use std::{
@@ -141,6 +142,8 @@ fn every_signal_that_asks_to_stop_ends_a_long_cell_soon() {
         let bench = Bench::new();
         let method = bench.file("many.toml", many_reads(1));
         let run = bench.drivelab(["run", "area", "--grade", "publish", "--max-time", "5h"]);
+        // Under `nohup cargo test` a hangup is ignored here, and would be there.
+        let run = run.through(&["env", "--default-signal=HUP"], Path::new(DRIVELAB));
         let mut living = run.and(["--method"]).and([method]).start();
         living.wait_until("the area is written", || {
             let [name] = &bench.left_behind()[..] else { return false };

@@ -184,7 +184,9 @@ fn end_of(mut child: Child) -> ExitStatus {
 fn a_terminal_that_hangs_up_ends_the_run_in_order() {
     let bench = Bench::new();
     let (user, path) = need!(terminal(), "a pseudo-terminal");
-    let child = run_on(&path, &bench, &["setsid", "--ctty"], "100s");
+    // Under `nohup cargo test` the hangup is ignored here, and would be there.
+    let heard = ["env", "--default-signal=HUP", "setsid", "--ctty"];
+    let child = run_on(&path, &bench, &heard, "100s");
     hang_up_when_it_talks(user);
     assert_eq!(end_of(child).code(), Some(130));
     assert_eq!(state(&bench), "interrupted");
