@@ -62,6 +62,9 @@ pub fn say(bar: Option<&ProgressBar>, talk: Talk, line: &str) {
     }
 }
 
+/// What is shown while the tested area is looked at. A drive that does not answer stops here.
+pub const SAMPLES: &str = "reading samples of the tested area";
+
 /// Shows the run to the user, keeps the record in the store, listens for Ctrl-C.
 pub struct Progress {
     bar: Option<ProgressBar>,
@@ -223,6 +226,7 @@ impl Observer for Progress {
                 let (done, total) = (number::size(done_bytes), number::size(total_bytes));
                 self.show(format!("writing the tested area: {done} of {total}"));
             }
+            Event::Inspect { .. } => self.show(SAMPLES.to_owned()),
             Event::Begin { step, steps, cell, .. } => {
                 self.eta.begin(self.clock.now_s(), step);
                 self.step = step;

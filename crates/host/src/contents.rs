@@ -14,13 +14,21 @@ use rustix::{
     fs::{Advice, SeekFrom, fadvise, seek},
     io::Errno,
 };
-use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
+use std::{
+    fs::File,
+    io,
+    os::unix::fs::FileExt,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 /// Holes or unwritten extents above this share of a file raise their flag: at 1 % they may change a
 /// rate by 1 %, half the band within which two results count as the same.
 const EMPTY_SHARE_MAX: f64 = 0.01;
 /// All-zero blocks above this share of a sample raise `deallocated_blocks`.
 const ZERO_SHARE_MAX: f64 = 0.05;
+/// Fewer sampled blocks than these say nothing.
+const SAMPLE_MIN: u64 = 20;
 /// Bytes of one sampled block.
 const SAMPLE_BYTES: u64 = 4096;
 
@@ -165,10 +173,10 @@ impl ZeroSample {
         self.zero_blocks as f64 / self.blocks.max(1) as f64
     }
 
-    /// `deallocated_blocks` above 5 %.
+    /// `deallocated_blocks` above 5 % of at least 20 blocks.
     pub fn findings(&self, path: &Path) -> Findings {
         let mut findings = Findings::default();
-        if self.share() > ZERO_SHARE_MAX {
+        if self.blocks >= SAMPLE_MIN && self.share() > ZERO_SHARE_MAX {
             let sentence = format!(
                 "{} of {} blocks sampled on {} are all zeros, which a drive answers from its map",
                 self.zero_blocks,
@@ -183,7 +191,7 @@ impl ZeroSample {
 
 /// Reads `blocks` random blocks of 4 KiB from the first `span_bytes` of an open file or device,
 /// past the page cache where the file system allows it, and counts those of zeros only. `seed`
-/// decides which; `path` is for errors.
+/// decides which; `path` is for errors. After `time` no further block is begun.
 ///
 /// # Errors
 /// When it cannot be opened once more or a block cannot be read.
@@ -192,6 +200,7 @@ pub fn sample_zeros(
     path: &Path,
     span_bytes: u64,
     blocks: u64,
+    time: Duration,
     seed: u64,
 ) -> Result<ZeroSample, HostError> {
     let fail = |error| HostError::io("sample", path, error);
@@ -204,7 +213,8 @@ pub fn sample_zeros(
     }
     let mut rng = Rng::new(seed, 0);
     let mut buffer = Buf::zeroed(SAMPLE_BYTES as usize);
-    for _ in 0..blocks {
+    let begun = Instant::now();
+    while sample.blocks < blocks && begun.elapsed() < time {
         let offset = rng.below(end / SAMPLE_BYTES) * SAMPLE_BYTES;
         file.read_exact_at(buffer.bytes_mut(), offset).map_err(fail)?;
         sample.blocks += 1;
@@ -266,5 +276,8 @@ mod tests {
         assert!(sample(50).findings(Path::new("d")).flags.is_empty());
         assert_eq!(sample(51).findings(Path::new("d")).flags, [Flag::DeallocatedBlocks]);
         assert!(ZeroSample::default().findings(Path::new("d")).flags.is_empty());
+        let few = |blocks| ZeroSample { blocks, zero_blocks: blocks };
+        assert!(few(19).findings(Path::new("d")).flags.is_empty(), "too few to say");
+        assert_eq!(few(20).findings(Path::new("d")).flags, [Flag::DeallocatedBlocks]);
     }
 }

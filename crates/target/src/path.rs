@@ -37,10 +37,13 @@ use std::{
     os::unix::fs::FileTypeExt,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 /// Blocks looked at on a raw device before it is read without having been written.
 const ZERO_SAMPLE: u64 = 1000;
+/// As long as that takes no longer: a disk with 12 ms a block would be looked at for 12 s.
+const ZERO_SAMPLE_TIME: Duration = Duration::from_secs(1);
 
 /// Why a plain run mounts nothing.
 const NO_REMOUNT: &str = "its file system would have to be mounted anew, and only a matrix has file systems of its own: \
@@ -392,7 +395,8 @@ impl Target for PathTarget {
             }
             (None, Some(file), TargetKind::BlockDevice) => {
                 let (span, seed) = (self.span_bytes, self.seed);
-                let sample = host::sample_zeros(file, &self.path, span, ZERO_SAMPLE, seed);
+                let (blocks, time) = (ZERO_SAMPLE, ZERO_SAMPLE_TIME);
+                let sample = host::sample_zeros(file, &self.path, span, blocks, time, seed);
                 sample.map_err(refused)?.findings(&self.path)
             }
             _ => return Ok(Vec::new()),

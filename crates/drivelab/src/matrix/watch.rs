@@ -82,6 +82,9 @@ impl Observer for Watch {
                 self.voice
                     .show(format!("{}: writing the tested area: {done} of {total}", self.label));
             }
+            Event::Inspect { .. } => {
+                self.voice.show(format!("{}: {}", self.label, progress::SAMPLES));
+            }
             Event::Begin { cell, .. } => {
                 self.doing = format!("{}: {}", self.label, self.names.of_spec(cell));
                 self.voice.show(self.doing.clone());

@@ -12,6 +12,7 @@ use std::{
     io::Write,
     path::{Path, PathBuf},
     process::Command,
+    time::Duration,
 };
 
 const MIB: u64 = 1 << 20;
@@ -31,7 +32,20 @@ fn contents(path: &Path) -> FileContents {
 
 fn zeros(path: &Path, blocks: u64, seed: u64) -> host::ZeroSample {
     let file = File::open(path).expect("it is there");
-    sample_zeros(&file, path, u64::MAX, blocks, seed).expect("read")
+    sample_zeros(&file, path, u64::MAX, blocks, Duration::MAX, seed).expect("read")
+}
+
+/// A thousand samples of a disk took twelve seconds, before the first cell and with nothing on the
+/// screen: they end when their time is over.
+#[test]
+fn samples_end_with_their_time() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("full");
+    fs::write(&path, noise(MIB)).expect("written");
+    let file = File::open(&path).expect("it is there");
+    let of = |time| sample_zeros(&file, &path, u64::MAX, 1000, time, 1).expect("read").blocks;
+    assert_eq!(of(Duration::ZERO), 0);
+    assert_eq!(of(Duration::MAX), 1000);
 }
 
 fn held(path: &Path) -> Directory {

@@ -65,6 +65,11 @@ pub enum Event<'a> {
         /// Of how many.
         total_bytes: u64,
     },
+    /// Samples of the tested area are read, to see what it holds.
+    Inspect {
+        /// Which target.
+        target: usize,
+    },
     /// A pass over a cell begins.
     Begin {
         /// Position in the plan's steps.
@@ -299,6 +304,7 @@ impl<'a> Runner<'a> {
         {
             self.flush_costs.insert(target, cost);
         }
+        self.observer.event(Event::Inspect { target });
         let mut seen = match self.target(target).inspect() {
             // A sector that cannot be read fails the cells that read it.
             Err(error) if self.plan.on_error != OnError::Stop && !self.is_gone(target) => {

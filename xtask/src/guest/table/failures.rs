@@ -65,7 +65,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "bad-sector-in-a-study",
         prepare: BAD,
-        command: "drivelab study easyco2007 --on /dev/mapper/bad --size 16M --max-time 10s \
+        command: "drivelab study easyco2007 --on /dev/mapper/bad --size 4M --max-time 10s \
             --set block=4K --set threads=1 --quiet --on-error count --destroy bad \
             --destroy dm-0 --yes",
         // Beside its cells, or, where all have it, below the table.

@@ -60,7 +60,7 @@ pub const ALL: &[Scenario] = &[
         command: "N=dm-$(dmsetup info -c --noheadings -o minor still)
             on_screen 'drivelab run /dev/mapper/still --method /guest/reads.toml --size 8M \
                 --set bound=time --max-time 60s' & RUN=$!
-            busy $N 500; dmsetup suspend still
+            busy $N 2000; dmsetup suspend still
             until_so grep -q 'no answer for [89] s' typescript; dmsetup resume still; wait $RUN
             code=$?; grep -o -m 1 'no answer for [89] s' typescript; exit $code",
         words: &["no answer for", "stalled"],

@@ -114,7 +114,7 @@ impl Observer for Watcher {
             Event::Fill { done_bytes, total_bytes, .. } => {
                 self.fills.push((done_bytes, total_bytes));
             }
-            Event::Begin { .. } | Event::End { .. } | Event::Failed(_) => {}
+            Event::Inspect { .. } | Event::Begin { .. } | Event::End { .. } | Event::Failed(_) => {}
         }
     }
 
