@@ -13,7 +13,8 @@ pub fn run(arguments: &[String]) -> Result<()> {
     };
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
-    command.args(["test", "--quiet", "--package", "drivelab", "--test", "all", "--locked"]);
+    // Of the workspace, as the tests before it: for one package all would be built once more.
+    command.args(["test", "--quiet", "--workspace", "--test", "all", "--locked"]);
     command.args(["five_documents", "--", "--include-ignored"]);
     if writes {
         command.env("DRIVELAB_WRITE_PAGE", "1");
