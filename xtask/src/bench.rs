@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: drivelab beside a hand-written loop and fio, in one run, taking turns.
 //!
 //! It prints what it saw and asserts nothing: on another machine, or a busy one, the numbers
-//! differ, and that is no defect. `docs/benchmark.md` says how to read them.
+//! differ, and that is no defect. `docs/results/benchmark.md` says how to read them.
 
 mod agreement;
 mod bonnie;

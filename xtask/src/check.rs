@@ -1,5 +1,6 @@
 //! Everything a change must pass, one named step after the other.
 
+mod links;
 mod ratchets;
 mod rooms;
 mod sources;
@@ -14,10 +15,11 @@ use std::{
 /// One step: its name, and what it does with the workspace's root.
 type Step = (&'static str, fn(&Path) -> Result<()>);
 
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     ("format", |root| cargo(root, &["fmt", "--all", "--check"])),
     ("rooms", rooms::check),
     ("sources", sources::check),
+    ("links", links::check),
     ("ratchets", ratchets::check),
     ("clippy", |root| {
         cargo(root, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
@@ -83,6 +85,11 @@ mod tests {
     #[test]
     fn of_what_there_is_too_much_there_is_no_more() {
         ratchets::check(&root()).expect("the counts are those of xtask/ratchets.toml");
+    }
+
+    #[test]
+    fn links_and_texts_name_pages_that_are_there() {
+        links::check(&root()).expect("each names a path from the root");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! docs/five-documents.md: the test that holds it to the binary makes it, too.
+//! docs/results/five-documents.md: the test that holds it to the binary makes it, too.
 
 use crate::check::root;
 use anyhow::{Context, Result, bail, ensure};

@@ -28,8 +28,8 @@ cargo xtask bench [a] [b] [c] [d] [agreement] [--seconds N] [--rounds N]
       d  O_DIRECT, depth 1 and 32: rate and processor time
       agreement  do drivelab and fio measure the same? Alternated pairs, read and write
     Without a name: a b c d. Takes N seconds (2; d and agreement 5) a measurement, N rounds (7;
-    agreement 12). Needs 3 GiB free below the target directory and removes what it makes. docs/benchmark.md
-    says how to read it.
+    agreement 12). Needs 3 GiB free below the target directory and removes what it makes.
+    docs/results/benchmark.md says how to read it.
 
 cargo xtask bench model [--rounds N]
     Simulated reads and writes per second of a page-mapped drive, its set-up time and its memory, beside
@@ -53,7 +53,8 @@ cargo xtask accuracy [--cells] [--quick] [--threads N] [GROUP...]
     How far the models are from what four studies printed: fitted and predicted cells apart, reads and
     writes apart, the cells that resist with their causes, and how far each drive is off at block sizes
     that its fit had not seen (minutes; --quick leaves that out). --cells prints every cell. Ends with a
-    hash of everything that completed, the same on any number of threads. docs/accuracy.md has it all.
+    hash of everything that completed, the same on any number of threads. docs/results/accuracy.md
+    has it all.
 
 cargo xtask fit [--dry-run] [UNIT...]
     Finds the catalog's fitted numbers again from the printed figures, prints each drive's cells, and
@@ -92,7 +93,7 @@ cargo xtask flash [--quick] [drive] [scan] [arrays] [sync] [amplification] [skew
       skew    the same under skew, by policy
 
 cargo xtask flash --write [PART...]
-    Puts them into docs/flash.md; what is not named stays as it is there.
+    Puts them into docs/results/flash.md; what is not named stays as it is there.
 
 cargo xtask guest [--kernel 6.1|6.12] [--quick | --only NAME...] [--list] [--guests N] [--write]
     [--verbose] [--program FILE] [--limit SECONDS]
@@ -100,7 +101,7 @@ cargo xtask guest [--kernel 6.1|6.12] [--quick | --only NAME...] [--list] [--gue
     scenarios: what is refused, measured, served (ublk's disks too), and what a failing drive leads
     to. Needs QEMU; says why and ends well where something is missing (an error with
     DRIVELAB_NO_SKIP=1). --quick: the small set of .ci/run; what is out of time is run once
-    more. --write: into docs/guest-scenarios.md. docs/guest.md.
+    more. --write: into docs/results/guest-scenarios.md. docs/reference/guest.md.
 
 cargo xtask guest [--kernel 6.1|6.12] --fetch
     Fetches that kernel from Debian's mirror, once; an error where it cannot be had.
@@ -109,11 +110,11 @@ cargo xtask guest [--kernel 6.1|6.12] -- COMMAND
     A command of your own in such a machine.
 
 cargo xtask lines [--write]
-    Holds docs/five-documents.md to what the binary says of every line of studies/*/lines.toml, or
-    with --write makes it anew. Some minutes: every study runs on its models.
+    Holds docs/results/five-documents.md to what the binary says of every line of
+    studies/*/lines.toml, or with --write makes it anew. Some minutes: every study runs on its models.
 
 cargo xtask picture
-    Draws the README's picture, docs/picture.svg, from the run in docs/example-run.json.
+    Draws the README's picture, docs/picture.svg, from the run in docs/reference/example-run.json.
 
 cargo xtask help
     This text.";

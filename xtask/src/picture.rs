@@ -9,7 +9,7 @@ const CHARACTER_PX: f64 = 8.43;
 const MARGIN_PX: usize = 16;
 const COLUMNS: usize = 80;
 
-/// Draws `docs/example-run.json` into `docs/picture.svg`.
+/// Draws `docs/reference/example-run.json` into `docs/picture.svg`.
 pub fn run() -> Result<()> {
     let root = root();
     let text = shown(&root)?;
@@ -23,7 +23,15 @@ pub fn run() -> Result<()> {
 fn shown(root: &Path) -> Result<String> {
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(program)
-        .args(["run", "--quiet", "--package", "drivelab", "--", "show", "docs/example-run.json"])
+        .args([
+            "run",
+            "--quiet",
+            "--package",
+            "drivelab",
+            "--",
+            "show",
+            "docs/reference/example-run.json",
+        ])
         .env("LANG", "C.UTF-8")
         .env_remove("LC_ALL")
         .current_dir(root)

@@ -184,8 +184,8 @@ pub struct RunArguments {
 /// What a run is held against, and what of it is a finding.
 #[derive(Args, Debug)]
 pub struct DecideArguments {
-    /// Hold the run against a data sheet: a file (docs/spec-format.md), a drive of the catalog, or
-    /// `catalog` for what it has of the drive measured. TARGET=FILE for one of several
+    /// Hold the run against a data sheet: a file (docs/reference/spec-format.md), a drive of the
+    /// catalog, or `catalog` for what it has of the drive measured. TARGET=FILE for one of several
     #[arg(long, value_name = "FILE|NAME", help_heading = "Decide")]
     pub spec: Vec<OsString>,
 
@@ -264,7 +264,7 @@ pub struct ServeArguments {
     /// As the disk /dev/ublkbN of this machine
     ///
     /// Without a number the first that is free, or the one that a killed server of the same target
-    /// left. Linux 6.4 or later with the driver ublk_drv, and root. See docs/ublk.md.
+    /// left. Linux 6.4 or later with the driver ublk_drv, and root. See docs/reference/ublk.md.
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, group = "front",
           conflicts_with_all = ["name", "power_cut"])]
     pub ublk: Option<Option<u32>>,
@@ -371,7 +371,7 @@ STACK is read from the bottom to the top: drives, then layers, parted by `/`.
                            rebuild=on|RATE
   /noop /deadline /cfq /anticipatory
                            read_expire=500ms slice_idle=8ms nr_requests=128
-                           and more (docs/catalog-format.md): the kernel's
+                           and more (docs/reference/catalog-format.md): the kernel's
                            elevators, right on a drive or an array
   /ext2 /ext3 /ext4 /xfs   ram=2G elevator=cfq|deadline|noop|anticipatory
                            read-ahead=128K discard=on|off barrier=on|off
@@ -391,7 +391,7 @@ Examples:
   drivelab run model:hdd-7200-cmr/ext4:ram=4G --io buffered
 
 Your own drives: one TOML each in ~/.config/drivelab/drives (or below
-$XDG_CONFIG_HOME), as docs/catalog-format.md describes. A first draft:
+$XDG_CONFIG_HOME), as docs/reference/catalog-format.md describes. A first draft:
   drivelab run /dev/sdb --method bm-flash --destroy S3Z9NX0M
   drivelab drives fit last > ~/.config/drivelab/drives/attic.toml";
 
@@ -445,7 +445,7 @@ pub struct DevicesArguments {
     #[arg(long)]
     pub all: bool,
 
-    /// As JSON (docs/devices-format.md)
+    /// As JSON (docs/reference/devices-format.md)
     #[arg(long)]
     pub json: bool,
 }
@@ -456,7 +456,7 @@ Put back what a run left changed on this machine because it was killed or the ma
 schedulers, read-ahead, servers, scratch files. Newest first, each after a look at what is there now; what somebody else has changed \
 since is left and said. A run that still runs is left alone.
 
-As root it finds what root's runs left, whatever HOME was (docs/ledger-format.md).";
+As root it finds what root's runs left, whatever HOME was (docs/reference/ledger-format.md).";
 
 /// `drivelab restore`.
 #[derive(Args, Debug)]
@@ -494,7 +494,7 @@ pub struct ShowArguments {
     pub explain: bool,
 
     /// Print the record itself; with --spec, what became of each entry of the data sheet
-    /// (docs/spec-format.md)
+    /// (docs/reference/spec-format.md)
     #[arg(long)]
     pub json: bool,
 
@@ -577,7 +577,8 @@ fn report_help() -> String {
             drivelab report last~1 last --price last~1=89EUR --price last=129EUR --html two.html\n  \
             drivelab report disk ssd --baseline disk --table price,same-money\n  \
             drivelab report last --spec sheet.toml --table specification\n\n\
-            docs/report-formats.md describes the columns of the CSV, docs/derived-tables.md\nthe tables."
+            docs/reference/report-formats.md describes the columns of the CSV,\n\
+            docs/reference/derived-tables.md the tables."
 }
 
 /// `drivelab report`.

@@ -53,7 +53,7 @@ pub fn compare(arguments: &CompareArguments) -> Result<ExitCode> {
     Ok(fail_on::concluded(&found))
 }
 
-/// As `docs/report-formats.md` describes it.
+/// As `docs/reference/report-formats.md` describes it.
 fn document(comparison: &Comparison<'_>) -> Value {
     let subject = |subject: &Subject<'_>| {
         let target = subject.record.targets.get(subject.target);

@@ -211,7 +211,7 @@ pub fn write_json(path: &Path, text: &str) -> Result<()> {
 }
 
 /// An object with paths: each as text under its key and, where that lacks bytes, exactly under
-/// `KEY_exact` (docs/record-format.md).
+/// `KEY_exact` (docs/reference/record-format.md).
 pub fn with_paths(mut object: Value, paths: &[(&str, &Path)]) -> Value {
     for (key, path) in paths {
         object[*key] = path.to_string_lossy().into();

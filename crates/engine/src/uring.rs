@@ -52,8 +52,8 @@ const FAR_NS: u64 = 10_000_000;
 /// So many direct requests go to the kernel at once: each by itself, as programs hand them over. A
 /// batch keeps the drive waiting for its first request while the last is written down: at depth 32
 /// a virtual disk, which answers a batch at a time, gave a sixth less to whole batches and a
-/// twentieth less to batches of eight (`docs/benchmark.md`). The page cache answers at once: there
-/// a system call more is only a system call more.
+/// twentieth less to batches of eight (`docs/results/benchmark.md`). The page cache answers at
+/// once: there a system call more is only a system call more.
 const DIRECT_BATCH_MAX: u32 = 1;
 /// `IORING_ENTER_GETEVENTS` of linux/io_uring.h.
 const ENTER_GETEVENTS: u32 = 1;

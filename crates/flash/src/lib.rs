@@ -11,7 +11,7 @@
 //!   map         where every block is
 //!   layout      where things are on the drive, and how much must stay free
 //!   proposal    a layout for a drive of which little is known
-//!   format/     docs/flash-format.md in code
+//!   format/     docs/reference/flash-format.md in code
 //! ```
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]

@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The same until half of them have answered: a machine that is busy is slow with all of them.
 const PATIENCE_AT_FIRST: Duration = Duration::from_secs(15);
 
-/// What was found; docs/devices-format.md.
+/// What was found; docs/reference/devices-format.md.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Survey {
     /// Of this document.

@@ -8,7 +8,7 @@
 //!   left() -> Left::put_back      after SIGKILL or a crash, by `drivelab restore`
 //! ```
 //!
-//! docs/ledger-format.md has the file's format and what is assumed.
+//! docs/reference/ledger-format.md has the file's format and what is assumed.
 
 mod change;
 mod held;

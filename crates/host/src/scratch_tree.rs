@@ -139,7 +139,7 @@ pub(crate) fn remove_orphan(parent: &Directory, name: &OsStr) -> Option<u64> {
     parent.remove_directory(name, &root).ok()?.then_some(bytes)
 }
 
-/// Whether a run gives such a name to such a thing in a tree (docs/tree-workloads.md).
+/// Whether a run gives such a name to such a thing in a tree (docs/reference/tree-workloads.md).
 fn is_name_in_a_tree(name: &CStr, kind: FileType) -> bool {
     let Some((letter, rest)) = name.to_bytes().split_first() else { return false };
     let is_hexadecimal = rest.len() == 18 && rest.iter().all(u8::is_ascii_hexdigit);

@@ -4,8 +4,9 @@
 //!   lab, host  fill in a Record  ->  Store (SQLite history)  ->  report derives every table from it
 //! ```
 //!
-//! The types here *are* the format described in `docs/record-format.md` and, for machines, in
-//! `docs/record.schema.json`; a test holds the three together. Units stand in the field names.
+//! The types here *are* the format described in `docs/reference/record-format.md` and, for
+//! machines, in `docs/reference/record.schema.json`; a test holds the three together. Units stand
+//! in the field names.
 #![forbid(unsafe_code)]
 
 mod again;

@@ -1,5 +1,5 @@
 //! All numbers of records in long form: CSV, one row a value, described in
-//! `docs/report-formats.md`.
+//! `docs/reference/report-formats.md`.
 //!
 //! Numbers are written as they are recorded, in the shortest form that reads back as the same
 //! double.

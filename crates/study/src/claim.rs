@@ -1,4 +1,5 @@
-//! Claims, and the verdicts that are computed for them; `docs/study-format.md` defines each.
+//! Claims, and the verdicts that are computed for them; `docs/reference/study-format.md` defines
+//! each.
 //!
 //! ```text
 //!   compute (printed book) --------> Seen -> holds | holds rounded | neither -> Verdict

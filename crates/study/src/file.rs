@@ -1,5 +1,5 @@
 //! `study.toml`: what a study asked, how, on which drives, its tables and its claims.
-//! `docs/study-format.md` describes it.
+//! `docs/reference/study-format.md` describes it.
 
 use crate::Study;
 use serde::Deserialize;

@@ -1,5 +1,6 @@
 //! `lines.toml`: what a study's document says, from its first line to its last, and what of ours
-//! stands for each line. `docs/study-format.md` describes it; docs/five-documents.md is made of it.
+//! stands for each line. `docs/reference/study-format.md` describes it;
+//! docs/results/five-documents.md is made of it.
 
 use crate::Study;
 use serde::Deserialize;

@@ -1,7 +1,8 @@
 //! Kernels that a killed server may stop.
 
-/// Whether a kernel of this release has CVE-2025-37906: Linux 6.7 to 6.14.5 (docs/ublk.md).
-/// Distributions may have mended theirs under an older number; that of Debian 13 is not.
+/// Whether a kernel of this release has CVE-2025-37906: Linux 6.7 to 6.14.5
+/// (docs/reference/ublk.md). Distributions may have mended theirs under an older number; that of
+/// Debian 13 is not.
 #[must_use]
 pub fn may_stop_when_killed(release: &str) -> bool {
     let digits = |text: &str| text.chars().take_while(char::is_ascii_digit).collect::<String>();
@@ -15,8 +16,8 @@ pub fn may_stop_when_killed(release: &str) -> bool {
 mod tests {
     use super::*;
 
-    // A guest of Debian 13 stopped when its ublk server was killed, and nothing had said before that
-    // this kernel may.
+    // A guest of Debian 13 stopped when its ublk server was killed, and nothing had said before
+    // that this kernel may.
     #[test]
     fn kernels_with_the_defect_are_told_by_their_numbers() {
         for release in

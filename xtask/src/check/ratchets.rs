@@ -22,7 +22,7 @@ const FILE_LINES_MAX: usize = 600;
 /// Places that are named when there are too many.
 const SHOWN: usize = 10;
 /// Pages that a program writes: how wide their tables are is the matter of what they tell.
-const MADE: &[&str] = &["docs/five-documents.md", "docs/guest-scenarios.md"];
+const MADE: &[&str] = &["docs/results/five-documents.md", "docs/results/guest-scenarios.md"];
 /// Rooms that turn words into orders, and so may name flags.
 const NAMES_FLAGS: &[&str] = &["crates/drivelab/", "xtask/"];
 
@@ -181,11 +181,11 @@ mod tests {
         let wide = "x".repeat(101);
         assert_eq!(found("crates/lab/src/x.rs", &wide), [Kind::WideCode]);
         assert_eq!(found("crates/lab/src/x.rs", &format!("    // {wide}")), [Kind::WideComments]);
-        assert_eq!(found("docs/x.md", &wide), [Kind::WideProse]);
-        assert_eq!(found("docs/x.md", &format!("| {wide} |")), [Kind::WideTables]);
+        assert_eq!(found("notes/x.md", &wide), [Kind::WideProse]);
+        assert_eq!(found("notes/x.md", &format!("| {wide} |")), [Kind::WideTables]);
         assert_eq!(found(MADE[1], &format!("| {wide} |")), []);
         assert_eq!(found(MADE[1], &wide), [Kind::WideProse]);
-        assert_eq!(found("docs/x.md", &"ä".repeat(100)), []);
+        assert_eq!(found("notes/x.md", &"ä".repeat(100)), []);
         assert_eq!(found("crates/lab/src/x.rs", &"\n".repeat(601)), [Kind::LongFiles]);
         assert_eq!(found("crates/lab/src/x/mod.rs", ""), [Kind::ModFiles]);
         assert_eq!(found("crates/lab/tests/common/mod.rs", ""), []);

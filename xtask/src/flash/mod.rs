@@ -1,5 +1,5 @@
 //! `cargo xtask flash`: what a managed flash volume does on modelled drives, in tables;
-//! docs/flash.md is made of them.
+//! docs/results/flash.md is made of them.
 
 mod amplification;
 mod arrays;
@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use std::{env, fs};
 use target::catalog::Catalog;
 
-const PAGE: &str = "docs/flash.md";
+const PAGE: &str = "docs/results/flash.md";
 /// Beside this file, what stands around the tables, so that words can change without a build: its
 /// head, one text for each part, and its end.
 const TEXTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/flash/text");

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Guests run side by side and take scenarios from one queue; each scenario has drives that are
-//! blank at its beginning. docs/guest.md says how to add one.
+//! blank at its beginning. docs/reference/guest.md says how to add one.
 
 mod contents;
 mod cpio;
@@ -176,7 +176,8 @@ fn all(
     }
     let guests = options.guests.min(scenarios.len());
     let mut left = turn(package, program, options, in_turn(scenarios), &mut tally, &mut cells)?;
-    // An emulated processor on a busy machine may be too slow once; what is wrong is not asked twice.
+    // An emulated processor on a busy machine may be too slow once; what is wrong is not asked
+    // twice.
     if options.quick && left == 0 && !tally.late.is_empty() {
         let late = std::mem::take(&mut tally.late);
         let names: Vec<_> = late.iter().map(|scenario| scenario.name).collect();

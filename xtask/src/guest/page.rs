@@ -1,17 +1,17 @@
-//! The page of what was seen, `docs/guest-scenarios.md`: a row a scenario, a column a kernel. A run
-//! of one kernel writes its column and leaves that of the other as it was.
+//! The page of what was seen, `docs/results/guest-scenarios.md`: a row a scenario, a column a
+//! kernel. A run of one kernel writes its column and leaves that of the other as it was.
 
 use super::{kernel::Kernel, scenario::Scenario, table};
 use anyhow::{Context, Result};
 use std::{collections::BTreeMap, fs, path::Path};
 
-const PAGE: &str = "docs/guest-scenarios.md";
+const PAGE: &str = "docs/results/guest-scenarios.md";
 const HEAD: &str = "# Scenarios of the guest, as they were seen
 
-What `cargo xtask guest` tries ([guest.md](guest.md)), what each command has to end with and to say,
-and what two kernels gave. `$NVME` and its like are a drive's path, `$nvme` its name. Made by
-`cargo xtask guest --write` and `cargo xtask guest --kernel 6.1 --write`, not by hand. The seconds
-are those of an emulated processor with two guests side by side.
+What `cargo xtask guest` tries ([guest.md](../reference/guest.md)), what each command has to end
+with and to say, and what two kernels gave. `$NVME` and its like are a drive's path, `$nvme` its
+name. Made by `cargo xtask guest --write` and `cargo xtask guest --kernel 6.1 --write`, not by hand.
+The seconds are those of an emulated processor with two guests side by side.
 ";
 const COLUMNS: &str = "| scenario | 6.1 | 6.12 | exit | words |\n|---|---|---|--:|---|\n";
 const KERNELS: [Kernel; 2] = [Kernel::Six1, Kernel::Six12];

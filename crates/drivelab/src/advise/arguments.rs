@@ -18,7 +18,7 @@ the budget, holds too little, or would be worn out too soon is left out, with th
 price at which it would come first.
 
 The answer comes with its reasons: why the first is first, which price and which mix would change that, and what was \
-assumed. docs/advice.md has the formulas.";
+assumed. docs/guide/advice.md has the formulas.";
 
 /// What `advise --help` ends with.
 pub const HELP: &str = "\
@@ -94,7 +94,7 @@ pub struct AdviseArguments {
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = "What to know")]
     pub limit: usize,
 
-    /// One JSON document with everything instead (docs/advice.md)
+    /// One JSON document with everything instead (docs/guide/advice.md)
     #[arg(long, help_heading = "What to know")]
     pub json: bool,
 

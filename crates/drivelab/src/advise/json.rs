@@ -1,4 +1,4 @@
-//! The whole answer for programs; `docs/advice.md` describes it.
+//! The whole answer for programs; `docs/guide/advice.md` describes it.
 
 use super::{
     Advice,

@@ -8,7 +8,7 @@
 //!     -> a page with its reasons, or JSON      page.rs, reasons.rs, json.rs
 //! ```
 //!
-//! `docs/advice.md` has the formulas and describes the JSON.
+//! `docs/guide/advice.md` has the formulas and describes the JSON.
 
 pub mod arguments;
 mod candidates;

@@ -17,10 +17,10 @@ use study::{
 use target::catalog::DriveEntry;
 
 /// What the models err by: between 1 and 9 % on average in what they were not fitted on
-/// (docs/accuracy.md). Costs that are closer are not told apart.
+/// (docs/results/accuracy.md). Costs that are closer are not told apart.
 const MODEL_ERROR: f64 = 0.1;
 /// A check that is further off than this, as a share of what was computed, is no rounding
-/// (docs/advice.md).
+/// (docs/guide/advice.md).
 const CHECK_OFF: f64 = 0.2;
 
 /// Why the first is first.
@@ -253,7 +253,7 @@ pub fn assumed(advice: &Advice<'_>) -> Vec<String> {
     if is(|basis| matches!(basis, Basis::Computed { .. })) {
         sentences.push(
             "Writes to managed volumes are not modelled one by one but computed: the drives' linear rate, times what uniform \
-             random overwriting leaves of it at that fill (docs/flash.md). The log's linear writes are taken not to make the \
+             random overwriting leaves of it at that fill (docs/results/flash.md). The log's linear writes are taken not to make the \
              drives copy."
                 .to_owned(),
         );

@@ -13,7 +13,8 @@ writes are slow (old flash, QLC, SMR, RAID-5, cheap cloud volumes) they come nea
 that holds no data allows: `predict` says how far, and where the layer harms.
 
 A volume lives in a file or on a block device, together with all it needs. What was flushed survives a power cut; \
-docs/fault-model.md says what that means, docs/flash-format.md what lies where.";
+docs/reference/fault-model.md says what that means, docs/reference/flash-format.md what lies \
+where.";
 
 /// What `flash --help` ends with.
 pub const HELP: &str = "\

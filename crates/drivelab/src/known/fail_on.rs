@@ -31,7 +31,8 @@ pub fn parse(given: &[String], words: &[(&str, Kind)]) -> Result<Vec<Kind>> {
             let near = did_you_mean(word, known.iter().map(|(name, _)| *name));
             let words: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
             bail!(
-                "--fail-on {word} is no finding.{near} Write {}, or a flag of docs/record-format.md",
+                "--fail-on {word} is no finding.{near} Write {}, or a flag of \
+                 docs/reference/record-format.md",
                 words.join(", ")
             );
         };

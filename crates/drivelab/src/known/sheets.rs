@@ -93,7 +93,7 @@ fn load(source: &OsStr, target: &TargetInfo) -> Result<Specification> {
         let near = did_you_mean(source, catalog.drive_names());
         bail!(
             "--spec {source} is no file, and the catalog has no drive of this name.{near} `drivelab drives` lists \
-             them, and docs/spec-format.md says how to write a file"
+             them, and docs/reference/spec-format.md says how to write a file"
         );
     };
     of_drive(drive)
@@ -103,7 +103,8 @@ fn of_drive(drive: &DriveEntry) -> Result<Specification> {
     let sheet = Specification::of_catalog(&drive.entry.file, drive.entry.text())?;
     sheet.with_context(|| {
         format!(
-            "the catalog has no figures of {}'s data sheet: write them into a file, as docs/spec-format.md says",
+            "the catalog has no figures of {}'s data sheet: write them into a file, as \
+             docs/reference/spec-format.md says",
             drive.name()
         )
     })

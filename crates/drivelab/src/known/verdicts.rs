@@ -1,4 +1,4 @@
-//! What became of data sheets, for programs; `docs/spec-format.md` describes it.
+//! What became of data sheets, for programs; `docs/reference/spec-format.md` describes it.
 
 use super::sheets::Held;
 use record::Record;

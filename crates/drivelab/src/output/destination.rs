@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The directory is held open from the first look to the rename: what is put under the name
-//! meanwhile is replaced, never followed. docs/report-formats.md tells users the same.
+//! meanwhile is replaced, never followed. docs/reference/report-formats.md tells users the same.
 
 use anyhow::{Context, Result, anyhow, bail};
 use rustix::{

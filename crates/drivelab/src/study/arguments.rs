@@ -33,7 +33,7 @@ Examples:
   drivelab study cmu2009 --json all.json  every value, one object each
   drivelab study cmu2009 --html cmu.html  its charts, redrawn with the models beside them
 
-docs/study-format.md describes the files in studies/ and the JSON.";
+docs/reference/study-format.md describes the files in studies/ and the JSON.";
 
 /// `drivelab study`.
 #[derive(Args, Debug)]
@@ -96,8 +96,8 @@ pub struct StudyArguments {
     pub price: Vec<String>,
 
     /// Its data sheet, for what the study holds against makers' figures: a file
-    /// (docs/spec-format.md), a drive of the catalog, or `catalog` for what it has of the drive
-    /// measured
+    /// (docs/reference/spec-format.md), a drive of the catalog, or `catalog` for what it has of the
+    /// drive measured
     #[arg(
         long,
         value_name = "FILE|NAME",

@@ -1,4 +1,4 @@
-//! Every value of a study as one JSON object; `docs/study-format.md` describes them.
+//! Every value of a study as one JSON object; `docs/reference/study-format.md` describes them.
 
 use super::{
     claims::because,

@@ -80,8 +80,8 @@ fn the_same_question_gets_the_same_answer() {
 }
 
 /// The modelled mix, run as anybody would run it, on drives of full size: what advise computed of
-/// two rates of small ones lies within 20 % of it (docs/advice.md), and what it found by running
-/// the mix itself within 5 %.
+/// two rates of small ones lies within 20 % of it (docs/guide/advice.md), and what it found by
+/// running the mix itself within 5 %.
 #[test]
 fn what_is_promised_is_what_the_model_does_when_it_is_asked_directly() {
     let bench = Bench::new();

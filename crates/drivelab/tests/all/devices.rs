@@ -12,11 +12,12 @@ fn devices(words: &[&str]) -> Call {
 
 /// The schema, with what it takes from the record's.
 fn schema() -> Value {
-    let text = include_str!("../../../../docs/devices.schema.json");
+    let text = include_str!("../../../../docs/reference/devices.schema.json");
     let text = text.replace("record.schema.json#", "#");
     let mut schema: Value = serde_json::from_str(&text).expect("JSON");
     let record: Value =
-        serde_json::from_str(include_str!("../../../../docs/record.schema.json")).expect("JSON");
+        serde_json::from_str(include_str!("../../../../docs/reference/record.schema.json"))
+            .expect("JSON");
     for (name, part) in record["$defs"].as_object().expect("definitions") {
         schema["$defs"][name] = part.clone();
     }
@@ -46,10 +47,13 @@ fn what_is_printed_for_programs_is_as_the_schema_says() {
     let document = as_json(&["--json"]);
     assert_eq!(document["format"], 1);
     as_json(&["--json", "--all"]);
-    let page = include_str!("../../../../docs/devices-format.md");
+    let page = include_str!("../../../../docs/reference/devices-format.md");
     for part in [&schema()["properties"], &schema()["$defs"]["device"]["properties"]] {
         for name in part.as_object().expect("properties").keys() {
-            assert!(page.contains(&format!("`{name}`")), "docs/devices-format.md tells of {name}");
+            assert!(
+                page.contains(&format!("`{name}`")),
+                "docs/reference/devices-format.md tells of {name}"
+            );
         }
     }
 }

@@ -1,6 +1,6 @@
-//! docs/five-documents.md is what the binary says of every line of `studies/*/lines.toml`: each
-//! command runs, each id is there, each state is computed, and nothing that the binary has is left
-//! out. `cargo xtask lines --write` makes the page anew.
+//! docs/results/five-documents.md is what the binary says of every line of `studies/*/lines.toml`:
+//! each command runs, each id is there, each state is computed, and nothing that the binary has is
+//! left out. `cargo xtask lines --write` makes the page anew.
 
 use crate::common;
 
@@ -40,8 +40,9 @@ command that does it, and what is missing.
 | not printed | a chart of which the document's text has no value |
 
 A claim's state is its verdict, a question's or wish's whether it is answered, open or not built;
-[`study-format.md`](study-format.md) says how each is computed. `drivelab study NAME --table ID`
-prints a table, `drivelab study NAME --claims` all claims with what each verdict rests on.
+[`study-format.md`](../reference/study-format.md) says how each is computed. `drivelab study NAME
+--table ID` prints a table, `drivelab study NAME --claims` all claims with what each verdict rests
+on.
 ";
 
 /// What the binary says of a study.
@@ -288,7 +289,7 @@ fn every_line_of_the_five_documents_has_the_state_that_the_binary_gives_it() {
     let complaints: Vec<String> = studies.iter().flat_map(unnamed).collect();
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
     let page = HEAD.to_owned() + &studies.iter().map(section).collect::<String>();
-    let path = house().join("docs/five-documents.md");
+    let path = house().join("docs/results/five-documents.md");
     let wide: Vec<_> = page.lines().filter(|line| line.chars().count() > WIDTH).collect();
     assert!(wide.is_empty(), "over {WIDTH} columns: {wide:#?}");
     if env::var_os("DRIVELAB_WRITE_PAGE").is_some() {
@@ -296,7 +297,7 @@ fn every_line_of_the_five_documents_has_the_state_that_the_binary_gives_it() {
     }
     let carried = fs::read_to_string(&path).unwrap_or_default();
     let differs = page.lines().zip(carried.lines()).find(|(new, old)| new != old);
-    let cure = "`cargo xtask lines --write` makes docs/five-documents.md anew";
+    let cure = "`cargo xtask lines --write` makes docs/results/five-documents.md anew";
     assert!(page == carried, "{cure}; the first difference, new and old: {differs:#?}");
 }
 

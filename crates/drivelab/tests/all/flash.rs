@@ -195,7 +195,7 @@ fn a_drive_of_memory_is_measured_alone_and_with_a_volume_on_it() {
     assert_eq!(managed["mapped_bytes"], 16 * MIB);
 }
 
-/// Offsets of the four superblocks: docs/flash-format.md, "Places", with U from `status`.
+/// Offsets of the four superblocks: docs/reference/flash-format.md, "Places", with U from `status`.
 fn superblocks(seen: &Value) -> [u64; 4] {
     let number = |key: &str| seen[key].as_u64().expect("a number");
     let unit = number("stripe_bytes").max(number("erase_unit_bytes"));
@@ -340,7 +340,7 @@ fn a_volume_of_a_newer_version_and_a_drive_that_shrank_are_refused_and_stay_as_t
         (offset, block)
     });
     for (offset, block) in &mut blocks {
-        // docs/flash-format.md, "Superblock": version at 8, volume id at 16, CRC at 132.
+        // docs/reference/flash-format.md, "Superblock": version at 8, volume id at 16, CRC at 132.
         block[8..12].copy_from_slice(&7u32.to_le_bytes());
         block[132..136].fill(0);
         let crc = crc32c(

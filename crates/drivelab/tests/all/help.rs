@@ -92,7 +92,7 @@ fn the_help_of_run_names_every_method() {
 #[test]
 fn every_flag_that_the_readme_names_exists() {
     let read = |name: &str| fs::read_to_string(house().join(name)).expect("a page");
-    let readme = read("README.md") + &read("docs/guide.md");
+    let readme = read("README.md") + &read("docs/guide/README.md");
     let is_ours = |text: &&str| text.starts_with("drivelab ") || text.starts_with("--");
     let blocks = readme.split("```").skip(1).step_by(2);
     let lines = blocks.flat_map(str::lines).map(|line| line.split('#').next().unwrap_or_default());

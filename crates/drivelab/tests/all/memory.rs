@@ -107,7 +107,8 @@ fn crc32c(bytes: impl Iterator<Item = u8>) -> u32 {
     })
 }
 
-/// Puts numbers into the first superblock and makes its checksum good again (docs/flash-format.md).
+/// Puts numbers into the first superblock and makes its checksum good again
+/// (docs/reference/flash-format.md).
 fn forge(image: &File, numbers: &[(usize, u64)]) {
     let mut block = [0; 4096];
     image.read_exact_at(&mut block, 0).expect("a superblock");

@@ -12,7 +12,7 @@ use std::{
     thread,
 };
 
-const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/example-run.json");
+const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/example-run.json");
 
 /// A measurement of no device that takes a moment.
 fn run(bench: &Bench, json: &str) -> Call {

@@ -22,7 +22,7 @@ fn shown(words: &[&str]) -> String {
 #[test]
 fn outputs_that_are_shown_are_what_the_commands_print() {
     let mut count = 0;
-    let pages = read("README.md") + &read("docs/guide.md");
+    let pages = read("README.md") + &read("docs/guide/README.md");
     for part in pages.split("<!-- output: drivelab ").skip(1) {
         let (command, rest) = part.split_once(" -->\n```text\n").expect("a command and a block");
         let (block, _) = rest.split_once("```").expect("the block's end");
@@ -36,13 +36,13 @@ fn outputs_that_are_shown_are_what_the_commands_print() {
 #[test]
 fn the_readme_is_short() {
     let lines = read("README.md").lines().count();
-    assert!(lines <= 200, "{lines} lines: what is longer belongs in docs/guide.md");
+    assert!(lines <= 200, "{lines} lines: what is longer belongs in docs/guide/README.md");
 }
 
 #[test]
 fn the_picture_shows_the_example_run() {
     let picture = read("docs/picture.svg");
-    let table = shown(&["show", "docs/example-run.json"]);
+    let table = shown(&["show", "docs/reference/example-run.json"]);
     let escape = |line: &str| {
         line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace(' ', "\u{a0}")
     };
@@ -55,7 +55,7 @@ fn the_picture_shows_the_example_run() {
 
 #[test]
 fn the_table_of_methods_lists_every_method_with_its_title() {
-    let guide = read("docs/guide.md");
+    let guide = read("docs/guide/README.md");
     let rows: Vec<&str> = guide.lines().filter(|line| line.starts_with("| `")).collect();
     let mut expected = Vec::new();
     for (name, text) in lab::method::BUILT_IN {

@@ -9,7 +9,7 @@ use std::fs;
 
 /// Where and why a record breaks the schema.
 fn complaints(record: &Value) -> Vec<String> {
-    let schema = include_str!("../../../../docs/record.schema.json");
+    let schema = include_str!("../../../../docs/reference/record.schema.json");
     let schema: Value = serde_json::from_str(schema).expect("JSON");
     let validator = jsonschema::draft202012::new(&schema).expect("a schema");
     let complaint =

@@ -11,7 +11,7 @@ use common::{
 use serde_json::Value;
 use std::{fs, io::Write, path::Path};
 
-const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/example-run.json");
+const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/example-run.json");
 
 fn report(bench: &Bench, words: &[&str]) -> Call {
     bench.drivelab(["report"]).and(words)

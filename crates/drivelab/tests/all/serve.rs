@@ -374,7 +374,8 @@ fn file_systems_live_on_it() {
 
 #[test]
 fn what_the_guide_shows_is_what_is_said() {
-    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide.md"));
+    let readme =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/README.md"));
     let readme = readme.expect("the guide");
     let (_, rest) = readme.split_once("<!-- serve: memory:1G -->\n```text\n").expect("the block");
     let (shown, _) = rest.split_once("```").expect("its end");

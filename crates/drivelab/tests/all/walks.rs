@@ -43,7 +43,7 @@ fn is_as_shown(seen: &str, shown: &str) -> bool {
 /// block after `<!-- file: NAME -->` is what the reader saves under that name.
 fn walk(name: &str) {
     let text = fs::read_to_string(
-        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs")).join(name),
+        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide")).join(name),
     )
     .expect("a walk");
     let bench = Bench::new();

@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/example-run.json");
+const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/example-run.json");
 
 /// `drivelab web` on a port of its own; killed when the test is left.
 struct Web {
@@ -147,7 +147,7 @@ fn every_page_is_there_and_leads_nowhere_else() {
 #[test]
 fn what_the_guide_shows_is_what_it_prints() {
     let bench = Bench::new();
-    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide.md");
+    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/README.md");
     let readme = fs::read_to_string(readme).expect("a guide");
     let (_, rest) =
         readme.split_once("<!-- web: --store lab.sqlite -->\n```text\n").expect("the block");

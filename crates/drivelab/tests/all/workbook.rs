@@ -8,7 +8,7 @@ use common::{
 };
 use std::{fs, fs::File, io::Read, path::Path};
 
-const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/example-run.json");
+const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/example-run.json");
 
 /// The XML of every chart in a workbook.
 fn charts(workbook: &Path) -> Vec<String> {

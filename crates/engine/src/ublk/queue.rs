@@ -12,7 +12,7 @@
 //!
 //! The kernel's part of this is done when the thread asks for it (deferred task work), and a bell
 //! tells that there is some. So little of it is left undone when the process is killed, which Linux
-//! 6.7 to 6.14.5 may not survive (CVE-2025-37906). See docs/ublk.md.
+//! 6.7 to 6.14.5 may not survive (CVE-2025-37906). See docs/reference/ublk.md.
 
 use super::uapi::{self, IoCommand, IoDesc};
 use crate::uring::{Feature, UringOptions, set_up};

@@ -315,7 +315,7 @@ fn a_damaged_first_header_of_a_segment_costs_no_more_than_its_chunk() {
 /// One write of many lands somewhere else, or nowhere, and is acknowledged. What is read afterwards
 /// is right or an error; where it is old, opening has said so: that chunks are missing, or that the
 /// log ends before the last chunk that was appended. (Of a torn tail no more can be known:
-/// `docs/fault-model.md`.)
+/// `docs/reference/fault-model.md`.)
 fn one_write_that_is_not_where_it_should_be(fault: Fault) {
     let (used, caller) = used(10);
     let (mut right, mut errors, mut told) = (0, 0, 0);

@@ -1,5 +1,5 @@
-//! What lies on the drive, byte by byte: `docs/flash-format.md` in code. Bytes in, structures out;
-//! nothing here knows where they came from.
+//! What lies on the drive, byte by byte: `docs/reference/flash-format.md` in code. Bytes in,
+//! structures out; nothing here knows where they came from.
 
 mod chunk;
 mod record;

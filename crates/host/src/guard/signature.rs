@@ -7,8 +7,8 @@
 
 use std::{fs::File, io, os::unix::fs::FileExt};
 
-/// The first bytes of a managed flash volume of drivelab's own (docs/flash-format.md): no run
-/// overwrites one.
+/// The first bytes of a managed flash volume of drivelab's own (docs/reference/flash-format.md): no
+/// run overwrites one.
 pub const FLASH_MAGIC: [u8; 8] = *b"DLFLASH\0";
 /// What it is called.
 pub(super) const FLASH_NAME: &str = "a drivelab flash volume";
@@ -100,10 +100,10 @@ pub fn holds_volume(file: &File, bytes: u64) -> io::Result<bool> {
     Ok(is_whole && start == FLASH_MAGIC || has_volume_copy(file, bytes)?)
 }
 
-/// Copies 1 to 3 of a managed volume's superblock (docs/flash-format.md): the last whole block, one
-/// unit from the front, and two units from the last whole unit. The unit is not known here: the
-/// usual ones are tried, so that a volume whose drive has grown and whose first copy is damaged is
-/// seen, too. A superblock says its own offset.
+/// Copies 1 to 3 of a managed volume's superblock (docs/reference/flash-format.md): the last whole
+/// block, one unit from the front, and two units from the last whole unit. The unit is not known
+/// here: the usual ones are tried, so that a volume whose drive has grown and whose first copy is
+/// damaged is seen, too. A superblock says its own offset.
 fn has_volume_copy(file: &File, bytes: u64) -> io::Result<bool> {
     const BLOCK_BYTES: u64 = 4096;
     /// Erase units of flash are powers of two, or three, five or seven times one; so are stripes of

@@ -10,7 +10,7 @@ use engine::raw::MapQuestion;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// By name, as `docs/record-format.md` lists them.
+/// By name, as `docs/reference/record-format.md` lists them.
 pub(super) type Details = BTreeMap<String, Value>;
 
 /// What is known of a layer; nothing of a plain drive.

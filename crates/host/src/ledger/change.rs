@@ -1,4 +1,5 @@
-//! What drivelab changes on a machine, one kind a variant. docs/ledger-format.md lists the keys.
+//! What drivelab changes on a machine, one kind a variant. docs/reference/ledger-format.md lists
+//! the keys.
 
 use super::DriveMark;
 use crate::setting::{Attribute, Switch, WriteCache};

@@ -1,4 +1,4 @@
-//! The ledger's lines: text to events and back. docs/ledger-format.md.
+//! The ledger's lines: text to events and back. docs/reference/ledger-format.md.
 
 use super::change::Change;
 use serde::{Deserialize, Serialize};

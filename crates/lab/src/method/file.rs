@@ -1,5 +1,5 @@
-//! A method as its author writes it: TOML, every key checked. `docs/methodology.md` explains the
-//! keys.
+//! A method as its author writes it: TOML, every key checked. `docs/reference/methodology.md`
+//! explains the keys.
 
 use super::{Axis, TreeFile, tree::TREE_KEYS};
 use serde::Deserialize;

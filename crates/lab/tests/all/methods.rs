@@ -13,7 +13,7 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 const TIB: u64 = 1 << 40;
-const METHODOLOGY: &str = include_str!("../../../../docs/methodology.md");
+const METHODOLOGY: &str = include_str!("../../../../docs/reference/methodology.md");
 
 fn settings(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
@@ -426,7 +426,7 @@ fn rows<'a>(name: &str) -> Vec<&'a str> {
 fn the_page_explains_every_flag_in_the_words_of_the_record() {
     for flag in record::Flag::ALL {
         let row = format!("| `{}` | {} | {} |", flag.name(), flag.meaning(), flag.cure());
-        assert_eq!(rows(flag.name()), [row], "docs/methodology.md");
+        assert_eq!(rows(flag.name()), [row], "docs/reference/methodology.md");
     }
 }
 
@@ -457,7 +457,7 @@ fn the_page_explains_every_key_of_a_method_file() {
     let of_rounds = keys(&format!("{head}\n[rounds]\nzzzz = 1\n"));
     assert!(of_method.len() > 15 && of_cell.len() > 15 && of_rounds.len() == 3);
     for key in of_method.iter().chain(&of_cell).chain(&of_rounds) {
-        assert_eq!(rows(key).len(), 1, "docs/methodology.md: a row for the key `{key}`");
+        assert_eq!(rows(key).len(), 1, "docs/reference/methodology.md: a row for the key `{key}`");
     }
 }
 
@@ -474,7 +474,7 @@ fn the_pages_example_is_a_method() {
 
 #[test]
 fn the_terms_are_in_alphabetical_order_and_explained() {
-    let page = include_str!("../../../../docs/terms.md").replace("\n  ", " ");
+    let page = include_str!("../../../../docs/reference/terms.md").replace("\n  ", " ");
     let entries: Vec<(String, &str)> = page
         .lines()
         .filter_map(|line| line.strip_prefix("- **")?.split_once("**: "))
@@ -485,6 +485,9 @@ fn the_terms_are_in_alphabetical_order_and_explained() {
     let words = "target method cell stream worker pass span area tick batch half-width headline grade flag \
                  verdict fill precondition record store run commit block_bytes";
     for word in words.split_whitespace() {
-        assert!(entries.iter().any(|(term, _)| term == word), "docs/terms.md lacks `{word}`");
+        assert!(
+            entries.iter().any(|(term, _)| term == word),
+            "docs/reference/terms.md lacks `{word}`"
+        );
     }
 }

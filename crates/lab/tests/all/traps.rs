@@ -1,5 +1,5 @@
 //! Every trap with it and without it: the flag appears where the drive is scripted to set the trap,
-//! and not where it behaves. `docs/methodology.md` lists the traps.
+//! and not where it behaves. `docs/reference/methodology.md` lists the traps.
 
 use crate::scripted::{
     self, Admission, Lab, Life, Scripted, Service, cell, flags, honest, warning,

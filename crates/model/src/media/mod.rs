@@ -9,8 +9,8 @@
 //!            any of these, for each sector by itself
 //! ```
 //!
-//! What is assumed of a drive, and what is not, is written down in `docs/fault-model.md`. The unit
-//! is the *sector*, which a power cut keeps or loses whole.
+//! What is assumed of a drive, and what is not, is written down in `docs/reference/fault-model.md`.
+//! The unit is the *sector*, which a power cut keeps or loses whole.
 
 mod cells;
 mod cut;
@@ -297,7 +297,8 @@ impl Media {
     /// Fills `into` with what the drive holds now.
     ///
     /// # Errors
-    /// [`IoError::Medium`] if one of the sectors is damaged and not rewritten; `into` is left alone.
+    /// [`IoError::Medium`] if one of the sectors is damaged and not rewritten; `into` is left
+    /// alone.
     ///
     /// # Panics
     /// As [`Media::begin_write`].

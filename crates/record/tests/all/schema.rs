@@ -1,10 +1,11 @@
-//! The types, the example and `docs/record.schema.json` say the same.
+//! The types, the example and `docs/reference/record.schema.json` say the same.
 
 use record::{Flag, Record};
 use serde_json::{Value, json};
 
 fn schema() -> Value {
-    serde_json::from_str(include_str!("../../../../docs/record.schema.json")).expect("JSON")
+    serde_json::from_str(include_str!("../../../../docs/reference/record.schema.json"))
+        .expect("JSON")
 }
 
 fn example_json() -> Value {
@@ -163,22 +164,22 @@ fn a_broken_record_fails_at_the_broken_place() {
 
 #[test]
 fn the_document_names_every_section_and_every_flag() {
-    let document = include_str!("../../../../docs/record-format.md");
+    let document = include_str!("../../../../docs/reference/record-format.md");
     let schema = schema();
     let sections = schema["properties"].as_object().expect("an object").keys().map(String::as_str);
     for name in sections.chain(Flag::ALL.iter().map(|flag| flag.name())) {
         assert!(
             document.contains(&format!("`{name}`")),
-            "`{name}` is not in docs/record-format.md"
+            "`{name}` is not in docs/reference/record-format.md"
         );
     }
 }
 
 #[test]
 fn the_document_gives_each_flag_its_meaning_and_cure() {
-    let document = include_str!("../../../../docs/record-format.md");
+    let document = include_str!("../../../../docs/reference/record-format.md");
     for flag in Flag::ALL {
         let row = format!("| `{flag}` | {} | {} |", flag.meaning(), flag.cure());
-        assert!(document.contains(&row), "docs/record-format.md should say\n{row}");
+        assert!(document.contains(&row), "docs/reference/record-format.md should say\n{row}");
     }
 }

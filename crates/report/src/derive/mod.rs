@@ -1,6 +1,6 @@
 //! Derived tables: what numbers mean beside a price, a data sheet, another target or a model of two
 //! lines. Each is a pure function of targets and of what is known of them, usable on any run, and
-//! says what it lacks where it does not apply. `docs/derived-tables.md` has the formulas.
+//! says what it lacks where it does not apply. `docs/reference/derived-tables.md` has the formulas.
 //!
 //! ```text
 //!   Evidence {subjects, sheets, baseline} -> money.rs arrays.rs shape.rs against.rs -> chart::Table

@@ -134,6 +134,6 @@ pub(super) fn watts(evidence: &Evidence<'_>) -> Result<Vec<Table>, Lack> {
     }
     or_lack(
         [rows.table()],
-        "no data sheet names a power: add an entry of metric power (docs/spec-format.md)",
+        "no data sheet names a power: add an entry of metric power (docs/reference/spec-format.md)",
     )
 }

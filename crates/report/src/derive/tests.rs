@@ -294,7 +294,7 @@ fn a_data_sheet_gives_percentages_prices_and_watts() {
 
 #[test]
 fn every_table_says_what_it_lacks_and_stands_in_the_document() {
-    let document = include_str!("../../../../docs/derived-tables.md");
+    let document = include_str!("../../../../docs/reference/derived-tables.md");
     let empty = record("aaaaaaaa", "x", 1, Vec::new());
     let alone = record("bbbbbbbb", "x", 1, vec![known("flush", "seq", 0, 0.0, 0.0)]);
     for kind in KINDS {

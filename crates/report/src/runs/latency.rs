@@ -10,7 +10,7 @@ const CELLS_MAX: usize = 24;
 const CELLS_OF_MANY: usize = 12;
 /// Curves in one chart.
 const CURVES_MAX: usize = 6;
-/// Buckets to a power of two, as `docs/record-format.md` has it.
+/// Buckets to a power of two, as `docs/reference/record-format.md` has it.
 const BUCKETS: u64 = 64;
 
 /// A curve of one cell: percentiles and their ns.

@@ -1,5 +1,5 @@
-//! A maker's promises, and what a run says of each. `docs/spec-format.md` describes the file and
-//! the verdicts.
+//! A maker's promises, and what a run says of each. `docs/reference/spec-format.md` describes the
+//! file and the verdicts.
 //!
 //! ```text
 //!   TOML      -> Specification {Entry...}        read.rs, metric.rs

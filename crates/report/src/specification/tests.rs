@@ -295,7 +295,7 @@ fn what_is_wrong_is_named_with_its_line_and_the_nearest_right_word() {
 
 #[test]
 fn the_document_s_example_can_be_read() {
-    let document = include_str!("../../../../docs/spec-format.md");
+    let document = include_str!("../../../../docs/reference/spec-format.md");
     let (_, example) = document.split_once("```toml\n").expect("an example");
     let (example, _) = example.split_once("```").expect("its end");
     let sheet = parse(example).unwrap_or_else(|bad| panic!("{bad}"));

@@ -8,7 +8,7 @@
 //!     -> what_if: at which price and which mix another comes first      what_if.rs
 //! ```
 //!
-//! It knows no drive and no model; `docs/advice.md` has the formulas and their sources.
+//! It knows no drive and no model; `docs/guide/advice.md` has the formulas and their sources.
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,5 @@
-//! The small language in which derived tables and claims are computed; `docs/study-format.md`
-//! describes it.
+//! The small language in which derived tables and claims are computed;
+//! `docs/reference/study-format.md` describes it.
 //!
 //! ```text
 //!   "max(II[device=ssd] / II[device=disk])"  parse ->  Expression  evaluate (a Book) ->  Series

@@ -9,7 +9,7 @@
 //!   model::Disk, model::BlockMapped, ...
 //! ```
 //!
-//! `docs/catalog-format.md` describes the files for people.
+//! `docs/reference/catalog-format.md` describes the files for people.
 
 mod build;
 mod built_in;

@@ -1,5 +1,6 @@
 //! Which parameters a drive of each kind has: name, dimension, range, meaning. The one list that
-//! files are read by, that `drivelab drives` explains and that `docs/catalog-format.md` is held to.
+//! files are read by, that `drivelab drives` explains and that `docs/reference/catalog-format.md`
+//! is held to.
 
 use super::unit::Dimension;
 use std::ops::RangeInclusive;

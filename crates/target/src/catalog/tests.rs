@@ -209,7 +209,8 @@ fn a_number_is_changed_in_its_place_and_everything_else_stays() {
 
 #[test]
 fn the_document_describes_every_parameter_unit_and_word() {
-    let document = fs::read_to_string(house().join("docs/catalog-format.md")).expect("a page");
+    let document =
+        fs::read_to_string(house().join("docs/reference/catalog-format.md")).expect("a page");
     let in_one_line = document.split_whitespace().collect::<Vec<_>>().join(" ");
     let lists = DriveKind::ALL.map(DriveKind::keys).into_iter().chain([PORT_KEYS, DRIVER_KEYS]);
     for key in lists.flatten() {
@@ -219,8 +220,11 @@ fn the_document_describes_every_parameter_unit_and_word() {
         };
         let need = if key.need == Need::Required { "yes" } else { "" };
         let row = format!("| `{}` | {holds} | {need} | {} |", key.name, key.about);
-        assert!(document.contains(&row), "docs/catalog-format.md should say\n{row}");
-        assert!(in_one_line.contains(&units), "docs/catalog-format.md should list {units}");
+        assert!(document.contains(&row), "docs/reference/catalog-format.md should say\n{row}");
+        assert!(
+            in_one_line.contains(&units),
+            "docs/reference/catalog-format.md should list {units}"
+        );
     }
     for origin in Origin::ALL {
         assert!(document.contains(&format!("`{}`", origin.name())), "{}", origin.name());

@@ -34,7 +34,7 @@ pub fn page(history: &History<'_>, request: &Request) -> Result<Answer, Trouble>
     Ok(frame::page_below(&frame::top(""), TITLE, &origin, &body))
 }
 
-/// The same as JSON, as docs/web.md describes it.
+/// The same as JSON, as docs/guide/web.md describes it.
 pub fn json(history: &History<'_>, request: &Request) -> Result<Answer, Trouble> {
     let query = Query::of(request)?;
     let found = match history.open()? {

@@ -96,7 +96,7 @@ fn standing(state: State, cells: u64) -> String {
     }
 }
 
-/// What changed after the first `seen` saves, as docs/web.md describes it.
+/// What changed after the first `seen` saves, as docs/guide/web.md describes it.
 pub fn news(store: &Store, id: &str, seen: &str) -> Result<Answer, Trouble> {
     let seen: u64 = match seen {
         "" => 0,

@@ -1,6 +1,6 @@
 //! The small set that every change is tried with: one of each kind, none that depends on how fast
 //! anything is, and none that kills a ublk server, which some kernels do not survive
-//! (docs/ublk.md).
+//! (docs/reference/ublk.md).
 
 /// Names of scenarios of the table.
 pub const QUICK: &[&str] = &[

@@ -18,7 +18,7 @@ const UBLK: Scenario = Scenario {
 /// The same, and its server is killed.
 const KILLS: Scenario = Scenario { kernel_defect: Some(CVE_2025_37906), ..UBLK };
 
-/// Linux 6.7 to 6.14.5 may stop when a ublk server is killed (docs/ublk.md).
+/// Linux 6.7 to 6.14.5 may stop when a ublk server is killed (docs/reference/ublk.md).
 pub const CVE_2025_37906: KernelDefect =
     KernelDefect { place: "io_fallback_tw", name: "CVE-2025-37906 of the kernel" };
 

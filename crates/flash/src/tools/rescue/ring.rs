@@ -1,5 +1,6 @@
 //! The synchronous ring's records: what a flush had covered before its chunk was closed. What of
-//! them counts is said in `docs/flash-format.md`, and is newer than all chunks that count.
+//! them counts is said in `docs/reference/flash-format.md`, and is newer than all chunks that
+//! count.
 
 use super::survey::{ChunkAt, RecordAt, Remains};
 use crate::{

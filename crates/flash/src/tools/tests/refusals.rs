@@ -15,8 +15,8 @@ use model::Media;
 /// Where the superblock's checksum is.
 const CRC_AT: usize = 132;
 
-/// Seals a superblock anew, as `docs/flash-format.md` says: over volume id, offset, and the bytes
-/// with the field 0.
+/// Seals a superblock anew, as `docs/reference/flash-format.md` says: over volume id, offset, and
+/// the bytes with the field 0.
 fn seal(offset: u64, bytes: &mut [u8]) {
     bytes[CRC_AT..CRC_AT + 4].fill(0);
     let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes[16..32]), &offset.to_le_bytes());

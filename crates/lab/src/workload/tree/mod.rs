@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A tree's files are numbered from 0; number, layout and seed give path and size. A worker owns a
-//! range of numbers, whatever the order it visits them in. docs/tree-workloads.md has the whole
-//! design.
+//! range of numbers, whatever the order it visits them in. docs/reference/tree-workloads.md has the
+//! whole design.
 
 mod layout;
 mod stage;
