@@ -1,8 +1,15 @@
 //! The head of a request: read strictly, for whatever a browser would not send is a mistake or an
-//! attack.
+//! attack. The crate `httparse` takes the head apart; what it lets pass and a browser does not send
+//! is refused here.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 /// Longest head, in bytes: a search with every field filled takes less than one.
 pub const HEAD_BYTES_MAX: usize = 16 << 10;
+/// Most lines in a head; a browser sends a dozen or two.
+const LINES_MAX: usize = 100;
+/// What is encoded in a path or in a query: all but the unreserved letters (RFC 3986, section 2.3).
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// What may be asked. Nothing else is needed, for nothing is changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,102 +79,63 @@ impl Request {
     /// # Errors
     /// [`Refusal::Malformed`] or [`Refusal::Method`].
     pub fn parse(head: &[u8]) -> Result<Self, Refusal> {
-        let text = std::str::from_utf8(head).map_err(|_| Refusal::Malformed)?;
-        let mut lines = text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));
-        let (method, target) = request_line(lines.next().unwrap_or_default())?;
-        let mut hosts = Vec::new();
-        for line in lines.take_while(|line| !line.is_empty()) {
-            let (name, value) = line.split_once(':').ok_or(Refusal::Malformed)?;
-            if name.is_empty() || !name.bytes().all(is_token) {
-                return Err(Refusal::Malformed);
-            }
-            if name.eq_ignore_ascii_case("host") {
-                hosts.push(value.trim_matches([' ', '\t']));
-            }
+        let mut lines = [httparse::EMPTY_HEADER; LINES_MAX];
+        let mut read = httparse::Request::new(&mut lines);
+        // Empty lines in front are for servers that keep connections (RFC 9112, section 2.2).
+        let begins = head.first().is_some_and(u8::is_ascii_graphic);
+        let status = read.parse(head).map_err(|_| Refusal::Malformed)?;
+        let (Some(method), Some(target)) = (read.method, read.path) else {
+            return Err(Refusal::Malformed);
+        };
+        let is_target =
+            target.starts_with('/') && target.bytes().all(|byte| byte.is_ascii_graphic());
+        if !begins || status.is_partial() || !is_target {
+            return Err(Refusal::Malformed);
         }
-        let [host] = hosts[..] else { return Err(Refusal::Malformed) };
+        let method = match method {
+            "GET" => Method::Get,
+            "HEAD" => Method::Head,
+            _ => return Err(Refusal::Method),
+        };
+        let hosts = read.headers.iter().filter(|line| line.name.eq_ignore_ascii_case("host"));
+        let [host] = hosts.collect::<Vec<_>>()[..] else { return Err(Refusal::Malformed) };
+        let host = str::from_utf8(host.value).map_err(|_| Refusal::Malformed)?;
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let parts = path.split('/').filter(|part| !part.is_empty());
         Ok(Self {
             method,
-            path: parts.map(|part| decoded(part, Plus::IsPlus)).collect::<Result<_, _>>()?,
+            path: parts.map(decoded).collect::<Result<_, _>>()?,
             query: pairs(query)?,
             host: host.to_owned(),
         })
     }
 }
 
-/// `GET /path?query HTTP/1.1`.
-fn request_line(line: &str) -> Result<(Method, &str), Refusal> {
-    let mut words = line.split(' ');
-    let (Some(method), Some(target), Some(version), None) =
-        (words.next(), words.next(), words.next(), words.next())
-    else {
-        return Err(Refusal::Malformed);
-    };
-    let is_method = !method.is_empty() && method.bytes().all(is_token);
-    let is_target = target.starts_with('/') && target.bytes().all(|byte| byte.is_ascii_graphic());
-    if !is_method || !is_target || !matches!(version, "HTTP/1.1" | "HTTP/1.0") {
-        return Err(Refusal::Malformed);
-    }
-    match method {
-        "GET" => Ok((Method::Get, target)),
-        "HEAD" => Ok((Method::Head, target)),
-        _ => Err(Refusal::Method),
-    }
-}
-
-/// A letter of a name in a head (RFC 9110, section 5.6.2).
-fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
-}
-
 fn pairs(query: &str) -> Result<Vec<(String, String)>, Refusal> {
     let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    // A form sends a blank as a plus sign; in a path it stands for itself.
+    let of_form = |text: &str| decoded(&text.replace('+', "%20"));
     let pair = |pair: &str| {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        Ok((decoded(key, Plus::IsBlank)?, decoded(value, Plus::IsBlank)?))
+        Ok((of_form(key)?, of_form(value)?))
     };
     pairs.map(pair).collect()
 }
 
-/// What a plus sign stands for: a blank in what a form sends, itself in a path.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Plus {
-    IsPlus,
-    IsBlank,
-}
-
-fn decoded(text: &str, plus: Plus) -> Result<String, Refusal> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'%' => {
-                let mut digit = || char::from(rest.next()?).to_digit(16);
-                let (high, low) = (digit(), digit());
-                let (Some(high), Some(low)) = (high, low) else { return Err(Refusal::Malformed) };
-                (high * 16 + low) as u8
-            }
-            b'+' if plus == Plus::IsBlank => b' ',
-            other => other,
-        });
+/// `percent_decode_str` leaves alone what is no code; here that is a mistake.
+fn decoded(text: &str) -> Result<String, Refusal> {
+    let is_code =
+        |code: &str| code.len() >= 2 && code.bytes().take(2).all(|digit| digit.is_ascii_hexdigit());
+    if !text.split('%').skip(1).all(is_code) {
+        return Err(Refusal::Malformed);
     }
-    String::from_utf8(bytes).map_err(|_| Refusal::Malformed)
+    let text = percent_decode_str(text).decode_utf8().map_err(|_| Refusal::Malformed)?;
+    Ok(text.into_owned())
 }
 
 /// Text as it may stand in a path or in a query.
 pub fn encoded(text: &str) -> String {
-    let mut encoded = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                encoded.push(char::from(byte));
-            }
-            other => encoded += &format!("%{other:02X}"),
-        }
-    }
-    encoded
+    utf8_percent_encode(text, ENCODED).to_string()
 }
 
 #[cfg(test)]
@@ -212,6 +180,8 @@ mod tests {
             "GET / HTTP/1.1\r\n folded: line",
             "GET / HTTP/1.1\r\nHost : localhost",
             "GET / HTTP/1.1\r\nHost: elsewhere",
+            "\r\nGET / HTTP/1.1",
+            "GET / HTTP/1.1\r\nA: \u{7}",
         ] {
             assert_eq!(parse(&format!("{line}{host}")), Err(Refusal::Malformed), "{line}");
         }
