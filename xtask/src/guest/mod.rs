@@ -193,7 +193,8 @@ fn all(
     );
     println!("{sum}");
     if options.write {
-        page::write(&root(), &page::Column { kernel: options.kernel, sum, cells })?;
+        let version = format!("Linux {}", package.version);
+        page::write(&root(), &page::Column { kernel: options.kernel, version, cells })?;
     }
     let mended = tally.names(Verdict::Mended);
     if !mended.is_empty() {
