@@ -3,7 +3,7 @@
 //! ```text
 //!   method (TOML)  ->  plan (cells x passes, in order)  ->  runner  ->  record
 //!                                                            |  ^
-//!                             Target: seats for workers <----'  '---- ticks, observations
+//!                             Target: engines of workers <--'  '---- ticks, observations
 //! ```
 //!
 //! It declares what it needs of the world as traits ([`target::Target`]) and never opens a file

@@ -23,17 +23,17 @@ pub trait Target {
     /// When there is no room, or no permission.
     fn prepare(&mut self, need: &Need) -> Result<(), TargetError>;
 
-    /// One seat a worker, over all streams in order; or one for all on a virtual clock.
+    /// One engine a worker, over all streams in order; or one for all on a virtual clock.
     ///
     /// # Errors
     /// When the target cannot be opened as the streams ask.
-    fn open(&mut self, streams: &[Stream]) -> Result<Crew, TargetError>;
+    fn open(&mut self, streams: &[Stream]) -> Result<WorkerEngines, TargetError>;
 
-    /// One seat a worker on the target's file tree.
+    /// One view a worker of the target's file tree.
     ///
     /// # Errors
     /// When there is none.
-    fn open_tree(&mut self, threads: u16) -> Result<Vec<TreeSeat>, TargetError> {
+    fn open_tree(&mut self, threads: u16) -> Result<Vec<OpenTree>, TargetError> {
         let _ = threads;
         Err(TargetError::refused(NO_TREE))
     }
@@ -232,21 +232,21 @@ pub struct Observation {
     pub fetched_bytes: Option<u64>,
 }
 
-/// The workers' seats.
-pub enum Crew {
-    /// One a worker; taken on the worker's own thread.
-    Threads(Vec<Seat>),
+/// The workers' engines, still to be opened.
+pub enum WorkerEngines {
+    /// One a worker; opened on the worker's own thread.
+    Threads(Vec<OpenEngine>),
     /// One a worker, on a file tree.
-    Trees(Vec<TreeSeat>),
+    Trees(Vec<OpenTree>),
     /// One for all: a virtual clock.
     Shared(Box<dyn Drivable>),
 }
 
 /// Opens a worker's engine, on the thread that will use it.
-pub type Seat = Box<dyn FnOnce() -> Result<Box<dyn Drivable>, TargetError> + Send>;
+pub type OpenEngine = Box<dyn FnOnce() -> Result<Box<dyn Drivable>, TargetError> + Send>;
 
 /// Opens a worker's view of the tree, on the thread that will use it.
-pub type TreeSeat = Box<dyn FnOnce() -> Result<Box<dyn Tree>, TargetError> + Send>;
+pub type OpenTree = Box<dyn FnOnce() -> Result<Box<dyn Tree>, TargetError> + Send>;
 
 /// Why a target without a directory cannot run a cell on a file tree.
 pub const NO_TREE: &str = "it works on a file tree, and the target has no directory: name a directory on the file system to measure";
@@ -277,7 +277,7 @@ pub trait Drivable {
     fn describe(&self) -> (String, Vec<String>);
 }
 
-/// An engine with its name, ready for a seat.
+/// An engine with its name, ready for a worker.
 pub struct Named<E> {
     /// The engine.
     pub engine: E,

@@ -14,8 +14,8 @@ use flash::tools::{Status, status};
 use host::{Consent, Permit, Presence, Reason, Roots, Watch};
 use lab::{
     target::{
-        Access, Crew, Named, Need, Observation, Offer, Reset, Target, TargetError, TargetErrorKind,
-        Time,
+        Access, Named, Need, Observation, Offer, Reset, Target, TargetError, TargetErrorKind, Time,
+        WorkerEngines,
     },
     workload::Stream,
 };
@@ -281,7 +281,7 @@ impl Target for KeptTarget {
         Ok(())
     }
 
-    fn open(&mut self, streams: &[Stream]) -> Result<Crew, TargetError> {
+    fn open(&mut self, streams: &[Stream]) -> Result<WorkerEngines, TargetError> {
         let depth = streams.iter().map(|s| u64::from(s.threads) * u64::from(s.queue_depth));
         // One more for the flush at the end.
         let asked = depth.sum::<u64>() + 1;
@@ -293,7 +293,7 @@ impl Target for KeptTarget {
                 self.info.text
             )));
         }
-        Ok(Crew::Shared(Box::new(Lent(Rc::clone(self.kept())))))
+        Ok(WorkerEngines::Shared(Box::new(Lent(Rc::clone(self.kept())))))
     }
 
     fn reset(&mut self, reset: Reset) -> Result<(), TargetError> {

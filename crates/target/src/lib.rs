@@ -11,7 +11,7 @@
 //!   "memory:SIZE"  a drive of RAM, or a managed volume on it
 //! ```
 //!
-//! It gives `lab` its [`Target`]: seats with engines, the guard's permit, the machine's counters.
+//! It gives `lab` its [`Target`]: engines for workers, the guard's permit, the machine's counters.
 #![forbid(unsafe_code)]
 
 mod absent;

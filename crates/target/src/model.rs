@@ -12,8 +12,8 @@ use block::{Command, Drive, Engine, Instant, IoError};
 use host::Roots;
 use lab::{
     target::{
-        Access, Crew, FastCache, Named, Need, Observation, Offer, Reset, Target, TargetError,
-        TargetErrorKind, Time,
+        Access, FastCache, Named, Need, Observation, Offer, Reset, Target, TargetError,
+        TargetErrorKind, Time, WorkerEngines,
     },
     workload::{Caching, Stream, Syncing},
 };
@@ -155,7 +155,7 @@ impl Target for ModelTarget {
         Ok(())
     }
 
-    fn open(&mut self, streams: &[Stream]) -> Result<Crew, TargetError> {
+    fn open(&mut self, streams: &[Stream]) -> Result<WorkerEngines, TargetError> {
         let depth =
             streams.iter().map(|stream| u64::from(stream.threads) * u64::from(stream.queue_depth));
         // One more for the flush at the end.
@@ -168,7 +168,7 @@ impl Target for ModelTarget {
             )));
         }
         self.open_file(streams);
-        Ok(Crew::Shared(Box::new(Lent(Rc::clone(&self.opened)))))
+        Ok(WorkerEngines::Shared(Box::new(Lent(Rc::clone(&self.opened)))))
     }
 
     fn reset(&mut self, reset: Reset) -> Result<(), TargetError> {

@@ -5,8 +5,8 @@ use engine::{Clock, Null, raw};
 use lab::{
     runner::engine_cost_ns,
     target::{
-        Access, Crew, Drivable, Named, Need, Observation, Offer, Reset, Seat, Target, TargetError,
-        Time,
+        Access, Drivable, Named, Need, Observation, Offer, OpenEngine, Reset, Target, TargetError,
+        Time, WorkerEngines,
     },
     workload::Stream,
 };
@@ -87,18 +87,18 @@ impl Target for NullTarget {
         Ok(())
     }
 
-    fn open(&mut self, streams: &[Stream]) -> Result<Crew, TargetError> {
+    fn open(&mut self, streams: &[Stream]) -> Result<WorkerEngines, TargetError> {
         let clock = self.clock;
-        let mut seats = Vec::new();
+        let mut openers = Vec::new();
         for stream in streams {
             assert!(!stream.engine.is_stdio(), "the offer says that there is none");
             for _ in 0..stream.threads {
                 let depth = stream.queue_depth;
-                let sit = move || Ok(Box::new(engine(clock, depth)) as Box<dyn Drivable>);
-                seats.push(Box::new(sit) as Seat);
+                let open = move || Ok(Box::new(engine(clock, depth)) as Box<dyn Drivable>);
+                openers.push(Box::new(open) as OpenEngine);
             }
         }
-        Ok(Crew::Threads(seats))
+        Ok(WorkerEngines::Threads(openers))
     }
 
     fn reset(&mut self, _: Reset) -> Result<(), TargetError> {

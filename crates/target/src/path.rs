@@ -3,7 +3,7 @@
 //! ```text
 //!   new      identify, open once, guard, look at the contents, try direct I/O and io_uring on a real descriptor
 //!   prepare  scratch file (orphans of killed runs go first)
-//!   open     one seat a worker: each opens what is held once more, by descriptor, on its own thread
+//!   open     one engine a worker: each opens what is held once more, by descriptor, on its own thread
 //!   drop     scratch file removed, hold on the device released
 //! ```
 //!
@@ -21,8 +21,8 @@ use host::{
 };
 use lab::{
     target::{
-        Access, Crew, Drivable, NO_TREE, Named, Need, Observation, Offer, Reset, Seat, Target,
-        TargetError, TargetErrorKind, Time, TreeSeat,
+        Access, Drivable, NO_TREE, Named, Need, Observation, Offer, OpenEngine, OpenTree, Reset,
+        Target, TargetError, TargetErrorKind, Time, WorkerEngines,
     },
     workload::{
         Caching, EngineChoice, Io, Stream, Syncing,
@@ -234,7 +234,7 @@ impl PathTarget {
         }
     }
 
-    fn seat(&self, stream: &Stream) -> Seat {
+    fn opener(&self, stream: &Stream) -> OpenEngine {
         let area = self.area().expect("a target is prepared before it is opened");
         let order = SeatOrder {
             held: Arc::clone(area),
@@ -258,7 +258,7 @@ impl PathTarget {
                 data: Data::Stored,
             },
         };
-        Box::new(move || order.sit())
+        Box::new(move || order.engine())
     }
 }
 
@@ -298,17 +298,17 @@ impl Target for PathTarget {
         Ok(())
     }
 
-    fn open(&mut self, streams: &[Stream]) -> Result<Crew, TargetError> {
-        let seats = streams
+    fn open(&mut self, streams: &[Stream]) -> Result<WorkerEngines, TargetError> {
+        let openers = streams
             .iter()
-            .flat_map(|stream| (0..stream.threads).map(|_| self.seat(stream)))
+            .flat_map(|stream| (0..stream.threads).map(|_| self.opener(stream)))
             .collect();
-        Ok(Crew::Threads(seats))
+        Ok(WorkerEngines::Threads(openers))
     }
 
-    fn open_tree(&mut self, threads: u16) -> Result<Vec<TreeSeat>, TargetError> {
+    fn open_tree(&mut self, threads: u16) -> Result<Vec<OpenTree>, TargetError> {
         let tree = self.tree.as_ref().ok_or_else(|| TargetError::refused(NO_TREE))?;
-        let seat = |_| -> TreeSeat {
+        let opener = |_| -> OpenTree {
             let (root, clock, seed) = (tree.root().clone(), self.clock, self.seed);
             Box::new(move || {
                 raw::own_descriptors();
@@ -317,7 +317,7 @@ impl Target for PathTarget {
                 Ok(Box::new(tree) as Box<dyn Tree>)
             })
         };
-        Ok((0..threads).map(seat).collect())
+        Ok((0..threads).map(opener).collect())
     }
 
     fn plant(&mut self, layout: &TreeLayout) -> Result<(), TargetError> {
@@ -506,9 +506,9 @@ fn refuse_if_not_written(file: &File, path: &Path) -> Result<(), TargetError> {
     }
 }
 
-/// Everything a seat needs to open its engine on its own thread.
+/// What a worker needs to open its engine on its own thread.
 struct SeatOrder {
-    /// The target holds it longer than any worker sits: the one to close it.
+    /// The target holds it longer than any worker: the one to close it.
     held: Arc<File>,
     /// Where it is: for errors.
     path: PathBuf,
@@ -521,14 +521,14 @@ struct SeatOrder {
 
 impl SeatOrder {
     /// On the worker's own thread, which keeps what it opens to itself.
-    fn sit(self) -> Result<Box<dyn Drivable>, TargetError> {
+    fn engine(self) -> Result<Box<dyn Drivable>, TargetError> {
         raw::own_descriptors();
         let uring = match self.choice {
-            EngineChoice::Stdio => return Ok(sat(self.stdio()?, "stdio", Vec::new())),
+            EngineChoice::Stdio => return Ok(named(self.stdio()?, "stdio", Vec::new())),
             EngineChoice::StdioBlock => {
                 let bytes = self.geometry.transfer_bytes_max as usize;
                 let engine = self.stdio()?.with_buffer(bytes);
-                return Ok(sat(engine, "stdio", vec![format!("buffer of {bytes} B")]));
+                return Ok(named(engine, "stdio", vec![format!("buffer of {bytes} B")]));
             }
             EngineChoice::Sync => false,
             EngineChoice::Uring => true,
@@ -537,12 +537,12 @@ impl SeatOrder {
         let file = self.file()?;
         if !uring {
             let engine = Sync::new(self.clock, file, self.geometry);
-            return Ok(sat(engine, "sync", Vec::new()));
+            return Ok(named(engine, "sync", Vec::new()));
         }
         let engine = Uring::new(self.clock, file, self.geometry, UringOptions::default())
             .map_err(|error| TargetError::refused(format!("{error}; use --engine sync")))?;
         let features = vec![engine.features().to_string()];
-        Ok(sat(engine, "uring", features))
+        Ok(named(engine, "uring", features))
     }
 
     fn stdio(&self) -> Result<Stdio, TargetError> {
@@ -572,7 +572,7 @@ fn refused(error: impl std::fmt::Display) -> TargetError {
     TargetError::refused(error.to_string())
 }
 
-fn sat(
+fn named(
     engine: impl Engine + 'static,
     name: &'static str,
     features: Vec<String>,

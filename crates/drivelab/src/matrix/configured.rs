@@ -1,7 +1,7 @@
 //! A target under the name of its configuration.
 
 use lab::{
-    target::{Crew, Need, Observation, Offer, Reset, Target, TargetError, TreeSeat},
+    target::{Need, Observation, Offer, OpenTree, Reset, Target, TargetError, WorkerEngines},
     workload::{Stream, tree::TreeLayout},
 };
 use record::{Completions, Condition, Flag, ManagedFlash, TargetInfo, Warning};
@@ -49,11 +49,11 @@ impl Target for Configured {
         Ok(())
     }
 
-    fn open(&mut self, streams: &[Stream]) -> Result<Crew, TargetError> {
+    fn open(&mut self, streams: &[Stream]) -> Result<WorkerEngines, TargetError> {
         self.inner.open(streams)
     }
 
-    fn open_tree(&mut self, threads: u16) -> Result<Vec<TreeSeat>, TargetError> {
+    fn open_tree(&mut self, threads: u16) -> Result<Vec<OpenTree>, TargetError> {
         self.inner.open_tree(threads)
     }
 

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     method::{CellBound, CellSpec},
     statistics::Histogram,
-    target::{Access, Crew, Seat, Time},
+    target::{Access, OpenEngine, Time, WorkerEngines},
     workload::{Area, Caching, Contents, EngineChoice, OnError, Pattern},
 };
 use record::TargetInfo;
@@ -110,15 +110,15 @@ impl Runner<'_> {
         spec: &CellSpec,
     ) -> Result<Histogram, RunError> {
         let mut all = Histogram::new();
-        let Crew::Threads(seats) = self.target(target).open(&spec.streams)? else {
+        let WorkerEngines::Threads(openers) = self.target(target).open(&spec.streams)? else {
             return Ok(all);
         };
-        // A seat is taken on a thread of its own, which keeps to itself what it opens. Taken on
+        // An engine is opened on a thread of its own, which keeps to itself what it opens. Taken on
         // this one, the file stayed open in other threads, and no mount could be taken down
         // afterwards.
-        let flushes = |seat: Seat| -> Result<Histogram, RunError> {
+        let flushes = |open: OpenEngine| -> Result<Histogram, RunError> {
             let mut times = Histogram::new();
-            let mut engine = seat()?;
+            let mut engine = open()?;
             let failed = |error| RunError::Failed(format!("a flush failed: {error:?}"));
             let mut before = engine.flush().map_err(failed)?;
             for _ in 0..PROBE_WRITES / ROUNDS {
@@ -128,8 +128,8 @@ impl Runner<'_> {
             }
             Ok(times)
         };
-        for seat in seats {
-            let times = thread::scope(|scope| scope.spawn(|| flushes(seat)).join());
+        for open in openers {
+            let times = thread::scope(|scope| scope.spawn(|| flushes(open)).join());
             all.merge(&times.unwrap_or_else(|panic| resume_unwind(panic))?);
         }
         Ok(all)

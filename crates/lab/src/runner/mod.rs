@@ -26,7 +26,9 @@ use crate::{
     method::{CacheState, CellSpec, FileState},
     plan::{Plan, Step},
     statistics::{Host, SniaVerdict, Verdict, paired, snia_steady},
-    target::{Access, Crew, Need, Observation, Reset, Target, TargetError, TargetErrorKind, Time},
+    target::{
+        Access, Need, Observation, Reset, Target, TargetError, TargetErrorKind, Time, WorkerEngines,
+    },
     workload::{
         Area, OnError,
         tree::{TreeCell, TreeState},
@@ -508,8 +510,10 @@ impl<'a> Runner<'a> {
             tree_seed: self.plan.tree_seed(),
             cpu_clock: self.target(target).cpu_clock(),
         };
-        let crew = match &spec.tree {
-            Some(_) => Crew::Trees(self.target(target).open_tree(spec.streams[0].threads)?),
+        let engines = match &spec.tree {
+            Some(_) => {
+                WorkerEngines::Trees(self.target(target).open_tree(spec.streams[0].threads)?)
+            }
             None => self.target(target).open(&spec.streams)?,
         };
         let (observer, bench) = (&mut *self.observer, &mut self.bench);
@@ -523,7 +527,7 @@ impl<'a> Runner<'a> {
             }
             gone.is_none() && !observer.interrupted()
         };
-        let outcome = pass::run(&order, crew, &mut watch);
+        let outcome = pass::run(&order, engines, &mut watch);
         if let Some(gone) = gone {
             return Err(Halt::Run(RunError::Failed(gone)));
         }

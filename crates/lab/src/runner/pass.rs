@@ -1,12 +1,12 @@
-//! One pass over one cell: workers take their seats, start together, and stop when the rule says
+//! One pass over one cell: workers open their engines, start together, and stop when the rule says
 //! so.
 //!
 //! ```text
-//!   thread a worker:  sit -> ready -> (start) -> drive ... drain -> last one flushes -> end
+//!   thread a worker:  open -> ready -> (start) -> drive ... drain -> last one flushes -> end
 //!   this thread:              wait for all  | parts -> Board -> look -> stop flag | join
 //! ```
 
-mod hand;
+mod worker;
 
 use super::board::{Board, Wait};
 use crate::{
@@ -14,14 +14,13 @@ use crate::{
     statistics::{
         Assessment, Change, Histogram, Looks, Stop, StopRule, TICK_NS, Tick, assess, lasting_change,
     },
-    target::{Crew, Drivable, Seat, TargetError, TreeSeat},
+    target::{Drivable, OpenEngine, OpenTree, TargetError, WorkerEngines},
     workload::{
         Area, Budget, ErrorLog, Failure, Recorder, Share, Stream, TickPart, Worker, WorkerPlan,
         tree::{TreeBudget, TreeCell, TreeWorkerPlan},
     },
 };
 use block::{Actor, Instant, IoError};
-use hand::HandSeat;
 use record::{Burst, FastCachePass};
 use std::{
     sync::{
@@ -32,6 +31,7 @@ use std::{
     thread::{Builder, JoinHandle},
     time::{Duration, Instant as WallInstant},
 };
+use worker::OpenPassWorker;
 
 /// How long a pass waits for workers that hang in the kernel before it gives them up: Ctrl-C must
 /// end a run within a second.
@@ -173,34 +173,42 @@ impl PassOrder<'_> {
         }
     }
 
-    /// The workers' seats with their plans in hand.
-    fn hands(&self, crew: Crew, sink: &Sender<TickPart>) -> Result<Vec<Post>, Box<dyn Drivable>> {
+    /// What each worker's thread opens, with the worker's plan.
+    fn assignments(
+        &self,
+        engines: WorkerEngines,
+        sink: &Sender<TickPart>,
+    ) -> Result<Vec<Assignment>, Box<dyn Drivable>> {
         let recorder =
             |stream, number| Recorder::new(stream, number, TICK_NS, sink.clone(), self.cpu_clock);
-        Ok(match (crew, &self.cell.tree) {
-            (Crew::Shared(engine), _) => return Err(engine),
-            (Crew::Threads(seats), _) => {
+        Ok(match (engines, &self.cell.tree) {
+            (WorkerEngines::Shared(engine), _) => return Err(engine),
+            (WorkerEngines::Threads(openers), _) => {
                 let plans = self.plans();
-                assert_eq!(plans.len(), seats.len(), "a seat for every worker");
-                let post = |((stream, plan), seat): ((usize, WorkerPlan), Seat)| {
+                assert_eq!(plans.len(), openers.len(), "an engine for every worker");
+                let assignment = |((stream, plan), opener): ((usize, WorkerPlan), OpenEngine)| {
                     let recorder = recorder(stream, usize::from(plan.actor.0));
-                    Post { stream, sit: hand::on_engine(seat, plan, recorder) }
+                    Assignment { stream, open: worker::on_engine(opener, plan, recorder) }
                 };
-                plans.into_iter().zip(seats).map(post).collect()
+                plans.into_iter().zip(openers).map(assignment).collect()
             }
-            (Crew::Trees(seats), Some(tree)) => {
-                let of = seats.len() as u64;
-                assert_eq!(of, u64::from(self.cell.streams[0].threads), "a seat for every worker");
-                let post = |(worker, seat): (u64, TreeSeat)| {
+            (WorkerEngines::Trees(openers), Some(tree)) => {
+                let of = openers.len() as u64;
+                assert_eq!(
+                    of,
+                    u64::from(self.cell.streams[0].threads),
+                    "an engine for every worker"
+                );
+                let assignment = |(worker, opener): (u64, OpenTree)| {
                     let recorder = recorder(0, worker as usize);
-                    Post {
+                    Assignment {
                         stream: 0,
-                        sit: hand::on_tree(seat, self.tree_plan(tree, worker, of), recorder),
+                        open: worker::on_tree(opener, self.tree_plan(tree, worker, of), recorder),
                     }
                 };
-                (0..).zip(seats).map(post).collect()
+                (0..).zip(openers).map(assignment).collect()
             }
-            (Crew::Trees(_), None) => unreachable!("only a cell with a tree asks for one"),
+            (WorkerEngines::Trees(_), None) => unreachable!("only a cell with a tree asks for one"),
         })
     }
 
@@ -223,13 +231,13 @@ impl PassOrder<'_> {
 /// to go on.
 pub(super) fn run(
     order: &PassOrder<'_>,
-    crew: Crew,
+    engines: WorkerEngines,
     watch: &mut dyn FnMut(Live) -> bool,
 ) -> Result<PassDone, PassError> {
     let (sink, parts) = channel();
     let blocks: Vec<u32> = order.cell.streams.iter().map(|stream| stream.block_bytes).collect();
     let workers: u32 = order.cell.streams.iter().map(|stream| u32::from(stream.threads)).sum();
-    let mut course = Course {
+    let mut progress = Progress {
         board: Board::new(&blocks, workers as usize),
         looks: vec![Looks::new(order.rule, TICK_NS); blocks.len()],
         stops: vec![None; blocks.len()],
@@ -241,18 +249,18 @@ pub(super) fn run(
         timed: is_timed(order.cell),
         heard: Some(WallInstant::now()),
     };
-    let (start, ends) = match order.hands(crew, &sink) {
-        Ok(posts) => {
+    let (start, ends) = match order.assignments(engines, &sink) {
+        Ok(assignments) => {
             drop(sink);
-            threads(order, posts, &parts, &mut course, watch)?
+            threads(order, assignments, &parts, &mut progress, watch)?
         }
         Err(engine) => {
             // Its ticks tell: the wall knows nothing of virtual time.
-            course.heard = None;
-            shared(order, order.plans(), engine, sink, &parts, &mut course, watch)?
+            progress.heard = None;
+            shared(order, order.plans(), engine, sink, &parts, &mut progress, watch)?
         }
     };
-    finish(order, course, start, &ends)
+    finish(order, progress, start, &ends)
 }
 
 /// Whether the stop rule and the bytes allowed end a cell's passes, not a number of operations.
@@ -261,7 +269,7 @@ pub(super) fn is_timed(cell: &CellSpec) -> bool {
 }
 
 /// The parts and the looks at them.
-struct Course {
+struct Progress {
     board: Board,
     looks: Vec<Looks>,
     stops: Vec<Option<Stop>>,
@@ -278,7 +286,7 @@ struct Course {
     heard: Option<WallInstant>,
 }
 
-impl Course {
+impl Progress {
     /// Takes in what a worker saw.
     fn take(&mut self, part: TickPart) {
         let answered = [&part.latencies, &part.flushes, &part.failed];
@@ -373,37 +381,37 @@ type Ended = (Instant, Vec<End>);
 /// A real run: one thread a worker.
 fn threads(
     order: &PassOrder<'_>,
-    posts: Vec<Post>,
+    assignments: Vec<Assignment>,
     parts: &Receiver<TickPart>,
-    course: &mut Course,
+    progress: &mut Progress,
     watch: &mut dyn FnMut(Live) -> bool,
 ) -> Result<Ended, PassError> {
     let stop = Arc::new(AtomicBool::new(false));
-    let flushers = Arc::new(AtomicUsize::new(posts.len()));
+    let flushers = Arc::new(AtomicUsize::new(assignments.len()));
     let (ready, readiness) = channel();
-    let mut crew = Vec::new();
-    for (number, post) in posts.into_iter().enumerate() {
+    let mut threads = Vec::new();
+    for (number, assignment) in assignments.into_iter().enumerate() {
         let (go, signal) = channel();
-        let duty = Duty {
+        let context = WorkerContext {
             stop: Arc::clone(&stop),
-            at_work: Arc::clone(&flushers),
+            working: Arc::clone(&flushers),
             flush: order.cell.flush != FinalFlush::None && order.cell.writes(),
             ready: ready.clone(),
             go: signal,
         };
         let thread = Builder::new()
             .name(format!("worker-{number}"))
-            .spawn(move || duty.work(post))
+            .spawn(move || context.work(assignment))
             .map_err(|error| {
                 PassError::Target(TargetError::refused(format!(
                     "cannot start worker {number} ({error}): use fewer threads"
                 )))
             })?;
-        crew.push((thread, go));
+        threads.push((thread, go));
     }
     drop(ready);
     let mut start = Some(Instant(0));
-    for _ in &crew {
+    for _ in &threads {
         // A worker that panics never reports; then the channel closes, nobody starts, and the join
         // below tells.
         let Ok(ready) = readiness.recv() else {
@@ -412,13 +420,13 @@ fn threads(
         };
         start = start.max(Some(ready.map_err(PassError::Target)?));
     }
-    let (workers, signals): (Vec<_>, Vec<_>) = crew.into_iter().unzip();
+    let (workers, signals): (Vec<_>, Vec<_>) = threads.into_iter().unzip();
     for go in signals {
         let _ = start.map(|start| go.send(start));
     }
     let start = start.unwrap_or(Instant::NEVER);
-    let interrupted = follow(parts, course, watch, &stop);
-    let ends = gather(workers, parts, course, interrupted)?;
+    let interrupted = follow(parts, progress, watch, &stop);
+    let ends = gather(workers, parts, progress, interrupted)?;
     if interrupted { Err(PassError::Interrupted) } else { Ok((start, ends)) }
 }
 
@@ -426,7 +434,7 @@ fn threads(
 /// interrupted.
 fn follow(
     parts: &Receiver<TickPart>,
-    course: &mut Course,
+    progress: &mut Progress,
     watch: &mut dyn FnMut(Live) -> bool,
     stop: &AtomicBool,
 ) -> bool {
@@ -434,21 +442,21 @@ fn follow(
     loop {
         let mut quiet = false;
         match parts.recv_timeout(Duration::from_millis(100)) {
-            Ok(part) => course.take(part),
+            Ok(part) => progress.take(part),
             Err(RecvTimeoutError::Timeout) => quiet = true,
             Err(RecvTimeoutError::Disconnected) => return false,
         }
-        parts.try_iter().for_each(|part| course.take(part));
-        if course.board.all_done() {
+        parts.try_iter().for_each(|part| progress.take(part));
+        if progress.board.all_done() {
             return false;
         }
-        let complete = course.board.complete_ticks();
+        let complete = progress.board.complete_ticks();
         if complete == shown && !quiet {
             continue;
         }
         shown = complete;
-        let over = course.is_over(course.board.any_done());
-        let interrupted = !watch(course.live());
+        let over = progress.is_over(progress.board.any_done());
+        let interrupted = !watch(progress.live());
         if over || interrupted {
             stop.store(true, Ordering::Relaxed);
             return interrupted;
@@ -460,7 +468,7 @@ fn follow(
 fn gather(
     workers: Vec<JoinHandle<Result<End, TargetError>>>,
     parts: &Receiver<TickPart>,
-    course: &mut Course,
+    progress: &mut Progress,
     interrupted: bool,
 ) -> Result<Vec<End>, PassError> {
     let patience = WallInstant::now() + GIVE_UP;
@@ -477,55 +485,55 @@ fn gather(
             Err(panic) => std::panic::resume_unwind(panic),
         }
     }
-    parts.try_iter().for_each(|part| course.board.add(part));
+    parts.try_iter().for_each(|part| progress.board.add(part));
     Ok(ends)
 }
 
-/// One worker's place: its stream, and how it gets to work.
-struct Post {
+/// One worker: its stream, and what opens its engine.
+struct Assignment {
     stream: usize,
-    sit: HandSeat,
+    open: OpenPassWorker,
 }
 
-/// What a worker's thread needs besides its post.
-struct Duty {
+/// What a worker's thread needs besides.
+struct WorkerContext {
     stop: Arc<AtomicBool>,
-    at_work: Arc<AtomicUsize>,
+    working: Arc<AtomicUsize>,
     flush: bool,
     ready: Sender<Result<Instant, TargetError>>,
     go: Receiver<Instant>,
 }
 
-impl Duty {
-    fn work(self, post: Post) -> Result<End, TargetError> {
+impl WorkerContext {
+    fn work(self, assignment: Assignment) -> Result<End, TargetError> {
         let _guard = StopOnPanic(Arc::clone(&self.stop));
-        let mut hand = match (post.sit)() {
-            Ok(hand) => hand,
+        let mut worker = match (assignment.open)() {
+            Ok(worker) => worker,
             Err(error) => {
                 let _ = self.ready.send(Err(error.clone()));
                 return Err(error);
             }
         };
-        let _ = self.ready.send(Ok(hand.now()));
+        let _ = self.ready.send(Ok(worker.now()));
         // Once all have reported or are gone, the channel must close.
         drop(self.ready);
         let start = self.go.recv().unwrap_or(Instant::NEVER);
         if start != Instant::NEVER {
-            hand.now();
-            hand.drive(start, &self.stop);
+            worker.now();
+            worker.drive(start, &self.stop);
         }
-        let finished = hand.now();
+        let finished = worker.now();
         // Before the flush, whose processor time is not the operations'.
-        hand.finish();
-        if hand.failure().is_some() {
+        worker.finish();
+        if worker.failure().is_some() {
             self.stop.store(true, Ordering::Relaxed);
         }
         // The last worker to finish flushes for all.
-        let is_last = self.at_work.fetch_sub(1, Ordering::AcqRel) == 1;
+        let is_last = self.working.fetch_sub(1, Ordering::AcqRel) == 1;
         let flush = (is_last && self.flush)
-            .then(|| (post.stream, hand.flush().map(|done| done.since(finished))));
-        let (failure, errors) = (hand.failure(), hand.errors().clone());
-        Ok(End { failure, errors, finished, flush, engine: hand.describe() })
+            .then(|| (assignment.stream, worker.flush().map(|done| done.since(finished))));
+        let (failure, errors) = (worker.failure(), worker.errors().clone());
+        Ok(End { failure, errors, finished, flush, engine: worker.describe() })
     }
 }
 
@@ -549,7 +557,7 @@ fn shared(
     mut engine: Box<dyn Drivable>,
     sink: Sender<TickPart>,
     parts: &Receiver<TickPart>,
-    course: &mut Course,
+    progress: &mut Progress,
     watch: &mut dyn FnMut(Live) -> bool,
 ) -> Result<Ended, PassError> {
     let stop = AtomicBool::new(false);
@@ -569,13 +577,13 @@ fn shared(
         let now = engine.reached();
         finished = now.min(until);
         workers.iter_mut().for_each(|worker| worker.turn_to(now));
-        parts.try_iter().for_each(|part| course.board.add(part));
+        parts.try_iter().for_each(|part| progress.board.add(part));
         let failed = workers.iter().any(|worker| worker.failure().is_some());
         let spent = now < until;
-        if !watch(course.live()) {
+        if !watch(progress.live()) {
             return Err(PassError::Interrupted);
         }
-        if course.is_over(workers.iter().any(Worker::is_spent)) || failed || spent {
+        if progress.is_over(workers.iter().any(Worker::is_spent)) || failed || spent {
             break;
         }
     }
@@ -592,7 +600,7 @@ fn shared(
         let (flush, engine) = (flush.take(), engine.describe());
         ends.push(End { failure, errors, finished, flush, engine });
     }
-    parts.try_iter().for_each(|part| course.board.add(part));
+    parts.try_iter().for_each(|part| progress.board.add(part));
     Ok((start, ends))
 }
 
@@ -626,70 +634,71 @@ fn errors_of(ends: &[End]) -> ErrorLog {
 }
 
 /// A pass that `failure` ended.
-fn failed(course: &Course, ends: &[End], failure: Failure) -> PassError {
+fn failed(progress: &Progress, ends: &[End], failure: Failure) -> PassError {
     let mut errors = errors_of(ends);
     // The flush that ends a pass is no worker's.
     if (failure.operation, failure.bytes) == ("flush", 0) {
         errors.merge(&ErrorLog { count: 1, first: vec![failure], ..ErrorLog::default() });
     }
     let mut latencies = Histogram::new();
-    (0..course.looks.len()).for_each(|index| latencies.merge(course.board.stream(index).failed()));
+    (0..progress.looks.len())
+        .for_each(|index| latencies.merge(progress.board.stream(index).failed()));
     PassError::Failed(Box::new(Failed { failure, errors, latencies }))
 }
 
-/// Turns the course of a pass into its result.
+/// Turns the progress of a pass into its result.
 fn finish(
     order: &PassOrder<'_>,
-    course: Course,
+    progress: Progress,
     start: Instant,
     ends: &[End],
 ) -> Result<PassDone, PassError> {
     if let Some(failure) = ends.iter().find_map(|end| end.failure) {
-        return Err(failed(&course, ends, failure));
+        return Err(failed(&progress, ends, failure));
     }
     let flush = ends.iter().find_map(|end| end.flush);
     if let Some((_, Err(error))) = flush {
         let (operation, offset, bytes) = ("flush", 0, 0);
-        return Err(failed(&course, ends, Failure { operation, offset, bytes, error }));
+        return Err(failed(&progress, ends, Failure { operation, offset, bytes, error }));
     }
     let flush_seconds = flush.and_then(|(_, took)| took.ok()).map(|ns| ns as f64 / 1e9);
     let ended = ends.iter().map(|end| end.finished).max().unwrap_or(start);
     let seconds = ended.since(start).max(1) as f64 / 1e9;
-    let complete = course.ticks();
+    let complete = progress.ticks();
     let mut first_worker = 0;
     let mut done =
         PassDone { streams: Vec::new(), fast_caches: Vec::new(), engines: Vec::new(), busy: 0.0 };
     for (index, stream) in order.cell.streams.iter().enumerate() {
-        let board = course.board.stream(index);
+        let board = progress.board.stream(index);
         let own = &ends[first_worker..first_worker + usize::from(stream.threads)];
         let errors = errors_of(own);
         // A rate of nothing is none.
         if let Some(failure) = errors.first.first().filter(|_| board.operations() == 0) {
-            return Err(failed(&course, ends, *failure));
+            return Err(failed(&progress, ends, *failure));
         }
         let ticks = board.ticks(complete);
         // No look came too early where no byte was left for a later one: what was seen decides.
         let judged_s = complete as f64 * TICK_NS as f64 / 1e9;
-        let rule = match course.is_spent() {
+        let rule = match progress.is_spent() {
             true => StopRule { seconds_min: order.rule.seconds_min.min(judged_s), ..order.rule },
             false => order.rule,
         };
         let assessment = assess(&ticks, TICK_NS, &rule);
         // Rate and latency are of the same time, or they do not belong together.
-        let warm_up = if course.timed { assessment.warm_up_ticks } else { 0 };
+        let warm_up = if progress.timed { assessment.warm_up_ticks } else { 0 };
         let in_the_end = match assessment {
             seen if seen.satisfies(&rule) => Stop::Converged,
             seen if seen.sufficient => Stop::NotConverged,
             _ => Stop::Insufficient,
         };
         // An exhausting pass goes on after good looks; what they saw is not its result.
-        let stop = match course.bound {
+        let stop = match progress.bound {
             CellBound::Exhaust => in_the_end,
-            _ => course.stops[index].unwrap_or(in_the_end),
+            _ => progress.stops[index].unwrap_or(in_the_end),
         };
         done.streams.push(StreamPass {
-            stop: course.timed.then_some(stop),
-            spent: course.is_spent(),
+            stop: progress.timed.then_some(stop),
+            spent: progress.is_spent(),
             seconds,
             operations: board.operations(),
             bytes: board.bytes(),
@@ -709,6 +718,6 @@ fn finish(
         done.engines.push(ends[first_worker].engine.clone());
         first_worker += usize::from(stream.threads);
     }
-    done.busy = course.board.busiest_ns() as f64 / (seconds * 1e9);
+    done.busy = progress.board.busiest_ns() as f64 / (seconds * 1e9);
     Ok(done)
 }

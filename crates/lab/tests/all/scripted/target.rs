@@ -4,7 +4,8 @@ use super::drive::{Admission, CAPACITY_BYTES, Life, Script, ScriptedEngine, Serv
 use block::{Data, IoError};
 use lab::{
     target::{
-        Access, Crew, FastCache, Named, Need, Observation, Offer, Reset, Target, TargetError, Time,
+        Access, FastCache, Named, Need, Observation, Offer, Reset, Target, TargetError, Time,
+        WorkerEngines,
     },
     workload::{Caching, EngineChoice, Stream},
 };
@@ -204,14 +205,18 @@ impl Target for Scripted {
         Ok(())
     }
 
-    fn open(&mut self, streams: &[Stream]) -> Result<Crew, TargetError> {
+    fn open(&mut self, streams: &[Stream]) -> Result<WorkerEngines, TargetError> {
         for stream in streams {
             self.check(stream)?;
         }
         let depth = streams.iter().map(|stream| u32::from(stream.threads) * stream.queue_depth);
         // One more for the flush at the end.
         let engine = ScriptedEngine::open(&self.script, &self.life, depth.sum::<u32>() + 1);
-        Ok(Crew::Shared(Box::new(Named { engine, name: "scripted", features: Vec::new() })))
+        Ok(WorkerEngines::Shared(Box::new(Named {
+            engine,
+            name: "scripted",
+            features: Vec::new(),
+        })))
     }
 
     fn reset(&mut self, _: Reset) -> Result<(), TargetError> {

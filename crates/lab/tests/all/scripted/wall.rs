@@ -4,8 +4,8 @@
 use block::{Command, Completion, Data, Drive, Engine, Geometry, Instant, IoError, Request};
 use lab::{
     target::{
-        Access, Crew, Drivable, Named, Need, Observation, Offer, Reset, Seat, Target, TargetError,
-        Time,
+        Access, Drivable, Named, Need, Observation, Offer, OpenEngine, Reset, Target, TargetError,
+        Time, WorkerEngines,
     },
     workload::Stream,
 };
@@ -41,9 +41,9 @@ pub type Fates = dyn Fn(usize, u64) -> Fate + Send + Sync;
 pub struct Walled {
     pub info: TargetInfo,
     pub fates: Arc<Fates>,
-    /// The worker that gets no seat, if any.
+    /// The worker that gets no engine, if any.
     pub refused: Option<usize>,
-    /// The worker whose seat has a bug, if any.
+    /// The worker whose engine has a bug, if any.
     pub broken: Option<usize>,
     pub flushes: Arc<AtomicU64>,
     pub written_bytes: Arc<AtomicU64>,
@@ -157,10 +157,10 @@ impl Target for Walled {
         Ok(())
     }
 
-    fn open(&mut self, streams: &[Stream]) -> Result<Crew, TargetError> {
+    fn open(&mut self, streams: &[Stream]) -> Result<WorkerEngines, TargetError> {
         let workers: usize = streams.iter().map(|stream| usize::from(stream.threads)).sum();
         let (refused, broken) = (self.refused, self.broken);
-        let seat = |worker: usize| {
+        let opener = |worker: usize| {
             let engine = WallEngine {
                 worker,
                 number: 0,
@@ -174,13 +174,13 @@ impl Target for Walled {
             Box::new(move || {
                 assert!(broken != Some(worker), "a scripted bug");
                 if refused == Some(worker) {
-                    return Err(TargetError::refused("no seat left: use fewer threads"));
+                    return Err(TargetError::refused("no engine left: use fewer threads"));
                 }
                 Ok(Box::new(Named { engine, name: "wall", features: Vec::new() })
                     as Box<dyn Drivable>)
-            }) as Seat
+            }) as OpenEngine
         };
-        Ok(Crew::Threads((0..workers).map(seat).collect()))
+        Ok(WorkerEngines::Threads((0..workers).map(opener).collect()))
     }
 
     fn reset(&mut self, _: Reset) -> Result<(), TargetError> {

@@ -2,7 +2,7 @@
 //! know which.
 
 use crate::{
-    target::{Drivable, Seat, TargetError, TreeSeat},
+    target::{Drivable, OpenEngine, OpenTree, TargetError},
     workload::{
         ErrorLog, Failure, Recorder, Worker, WorkerPlan,
         tree::{Tree, TreeWorker, TreeWorkerPlan},
@@ -11,11 +11,12 @@ use crate::{
 use block::{Instant, IoError};
 use std::sync::atomic::AtomicBool;
 
-/// Puts a hand to its work, on the thread that will use it.
-pub(super) type HandSeat = Box<dyn FnOnce() -> Result<Box<dyn Hand>, TargetError> + Send>;
+/// Makes a worker ready, on the thread that will use it.
+pub(super) type OpenPassWorker =
+    Box<dyn FnOnce() -> Result<Box<dyn PassWorker>, TargetError> + Send>;
 
-/// One worker in its seat.
-pub(super) trait Hand {
+/// One worker with its engine or tree open.
+pub(super) trait PassWorker {
     /// The time now; with nothing in flight.
     fn now(&mut self) -> Instant;
     /// Works from `start` until its budget is spent, it fails, or `stop` is raised; nothing stays
@@ -34,18 +35,18 @@ pub(super) trait Hand {
 }
 
 /// A worker that moves blocks.
-pub(super) fn on_engine(seat: Seat, plan: WorkerPlan, recorder: Recorder) -> HandSeat {
+pub(super) fn on_engine(open: OpenEngine, plan: WorkerPlan, recorder: Recorder) -> OpenPassWorker {
     Box::new(move || {
-        let mut engine = seat()?;
+        let mut engine = open()?;
         let workers = [engine.worker(&plan, recorder)];
         Ok(Box::new(OnEngine { engine, workers, held_back: None }))
     })
 }
 
 /// A worker on a file tree.
-pub(super) fn on_tree(seat: TreeSeat, plan: TreeWorkerPlan, recorder: Recorder) -> HandSeat {
+pub(super) fn on_tree(open: OpenTree, plan: TreeWorkerPlan, recorder: Recorder) -> OpenPassWorker {
     Box::new(move || {
-        let mut tree = seat()?;
+        let mut tree = open()?;
         let worker = TreeWorker::new(plan, recorder, tree.as_mut());
         Ok(Box::new(OnTree { tree, worker }))
     })
@@ -58,7 +59,7 @@ struct OnEngine {
     held_back: Option<Failure>,
 }
 
-impl Hand for OnEngine {
+impl PassWorker for OnEngine {
     fn now(&mut self) -> Instant {
         self.engine.now()
     }
@@ -102,7 +103,7 @@ struct OnTree {
     worker: TreeWorker,
 }
 
-impl Hand for OnTree {
+impl PassWorker for OnTree {
     fn now(&mut self) -> Instant {
         self.tree.now()
     }
