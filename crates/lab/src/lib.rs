@@ -1,4 +1,4 @@
-//! The laboratory: workloads, methods, the runner and the statistics.
+//! The laboratory: workloads, methods, plans and the runner.
 //!
 //! ```text
 //!   method (TOML)  ->  plan (cells x passes, in order)  ->  runner  ->  record
@@ -13,8 +13,5 @@
 pub mod method;
 pub mod plan;
 pub mod runner;
-pub mod statistics;
 pub mod target;
 pub mod workload;
-
-pub use block::names;

@@ -142,7 +142,7 @@ impl Question {
     pub fn check_prices(&self, known: &[&str]) -> Result<()> {
         for (name, amount) in &self.given {
             if !known.contains(&name.as_str()) {
-                let near = lab::names::did_you_mean(name, known.iter().copied());
+                let near = block::names::did_you_mean(name, known.iter().copied());
                 bail!(
                     "--price {name}={amount}{} is of nothing that is considered.{near} Name a drive or a RUN",
                     self.currency

@@ -8,9 +8,9 @@ use block::{Rng, parse_bytes};
 use lab::{
     method::{BUILT_IN, Method, parse_grade},
     plan::Options,
-    statistics::Grade,
 };
 use record::{Record, State, TargetInfo, TargetKind};
+use stats::Grade;
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},

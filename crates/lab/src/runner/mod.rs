@@ -25,7 +25,6 @@ pub use pass::Live;
 use crate::{
     method::{CacheState, CellSpec, FileState},
     plan::{Plan, Step},
-    statistics::{Host, SniaVerdict, Verdict, paired, snia_steady},
     target::{Access, Crew, Need, Observation, Reset, Target, TargetError, TargetErrorKind, Time},
     workload::{
         Area, OnError,
@@ -41,6 +40,7 @@ use record::{
     Record, Rounds, State, TargetKind, Warning,
 };
 use remedy::Remedy;
+use stats::{Host, SniaVerdict, Verdict, paired, snia_steady};
 use std::{collections::BTreeMap, time::Instant as WallInstant};
 
 /// Whoever watches a run: the terminal, a test.

@@ -11,9 +11,6 @@ mod hand;
 use super::board::{Board, Wait};
 use crate::{
     method::{CellBound, CellSpec, FinalFlush},
-    statistics::{
-        Assessment, Change, Histogram, Looks, Stop, StopRule, TICK_NS, Tick, assess, lasting_change,
-    },
     target::{Crew, Drivable, Seat, TargetError, TreeSeat},
     workload::{
         Area, Budget, ErrorLog, Failure, Recorder, Share, Stream, TickPart, Worker, WorkerPlan,
@@ -23,6 +20,9 @@ use crate::{
 use block::{Actor, Instant, IoError};
 use hand::HandSeat;
 use record::{Burst, FastCachePass};
+use stats::{
+    Assessment, Change, Histogram, Looks, Stop, StopRule, TICK_NS, Tick, assess, lasting_change,
+};
 use std::{
     sync::{
         Arc,

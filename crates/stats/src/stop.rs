@@ -122,7 +122,7 @@ fn nanoseconds(seconds: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statistics::TICK_NS;
+    use crate::TICK_NS;
 
     fn run(rule: StopRule, tick: impl Fn(u64) -> u64) -> (Stop, u64, Looks) {
         let mut looks = Looks::new(rule, TICK_NS);
