@@ -28,6 +28,7 @@ mod error;
 mod mountinfo;
 mod roots;
 mod sysfs;
+mod time;
 
 mod condition;
 pub mod contents;
@@ -52,7 +53,7 @@ pub mod watch;
 pub use condition::conditions;
 pub use contents::{FileContents, ZeroSample, file_contents, sample_zeros};
 pub use directory::Directory;
-pub use environment::environment;
+pub use environment::{environment, environment_of};
 pub use error::{ErrorKind, HostError};
 pub use guard::{
     Cleared, Consent, Permit, Reason, Refusal, Reserved, judge_claims, judge_destruction,
@@ -67,4 +68,5 @@ pub use program::Program;
 pub use roots::{DeviceNumber, Roots};
 pub use scratch::{Scratch, remove_orphans};
 pub use scratch_tree::ScratchTree;
+pub use time::{entropy, now};
 pub use watch::{Sample, Watch};

@@ -10,7 +10,9 @@
 //! itself: a method does not know what it runs on.
 #![forbid(unsafe_code)]
 
+pub mod duration;
 pub mod method;
+pub mod order;
 pub mod plan;
 pub mod runner;
 pub mod target;

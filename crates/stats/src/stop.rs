@@ -15,6 +15,15 @@ pub enum Grade {
 }
 
 impl Grade {
+    /// As it is typed and recorded.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Normal => "normal",
+            Self::Publish => "publish",
+        }
+    }
+
     /// How often the whole method is run.
     pub fn passes(self) -> usize {
         match self {

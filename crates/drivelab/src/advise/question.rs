@@ -160,7 +160,7 @@ impl Question {
 
 /// By this machine's clock, UTC.
 fn today() -> Result<PriceDate> {
-    let now = crate::run::now();
+    let now = host::now();
     let day = now.get(..10).and_then(PriceDate::parse);
     day.with_context(|| format!("this machine's clock says {now:?}: say the day with --as-of"))
 }

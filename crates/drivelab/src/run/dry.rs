@@ -1,9 +1,10 @@
 //! `--dry-run`: what a plan would do, before the first byte.
 
 use super::{must_ask, wear, wears};
-use crate::{duration::in_words, output::hanging};
+use crate::output::hanging;
 use block::display_bytes;
 use lab::{
+    duration::in_words,
     plan::{CellOutline, Outline, Plan},
     target::{Target, Time},
 };
