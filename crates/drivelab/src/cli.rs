@@ -1,11 +1,12 @@
 //! The command line, as `--help` shows it.
 
 use crate::{
-    advise::arguments as advise, duration::parse_seconds, flash::arguments as flash,
-    matrix::arguments as matrix, output::hanging, study::arguments as study,
+    advise::arguments as advise, flash::arguments as flash, matrix::arguments as matrix,
+    output::hanging, study::arguments as study,
 };
 use block::parse_bytes;
 use clap::{ArgGroup, Args, Parser, Subcommand};
+use lab::duration::parse_seconds;
 use lab::workload::OnError;
 use std::{ffi::OsString, path::PathBuf};
 

@@ -16,7 +16,6 @@ mod compare;
 mod complaint;
 mod devices;
 mod drives;
-mod duration;
 mod flash;
 mod history;
 mod interrupt;

@@ -1,17 +1,28 @@
 //! The machine and its state when a run begins.
 
 use crate::{
-    cgroup,
+    ask_tools, cgroup,
+    health::{Moment, ask_health},
     program::Program,
     roots::{Roots, read_text},
 };
-use record::{Cpu, Environment, HostFacts};
+use record::{Cpu, Environment, HostFacts, TargetInfo};
 
 /// Host, kernel, memory and processor. `cpu.pinned` and `tools` are left empty: the runner pins,
-/// and
-/// [`ask_tools`](crate::ask_tools) asks.
+/// and [`ask_tools`] asks.
 pub fn environment(roots: &Roots) -> Environment {
     Environment { host: host_facts(roots), cpu: cpu(roots), ..Environment::default() }
+}
+
+/// The same, with what the identity programs say of these targets' drives: what they know is filled
+/// in, and the drives' health before the first byte.
+pub fn environment_of(targets: &mut [TargetInfo], roots: &Roots) -> Environment {
+    let mut environment = environment(roots);
+    for info in targets {
+        environment.tools.extend(ask_tools(&mut info.stack, roots));
+        ask_health(&mut info.stack, Moment::Before, roots);
+    }
+    environment
 }
 
 /// Bytes of memory that programs could still have, by the kernel's own estimate (`MemAvailable`,

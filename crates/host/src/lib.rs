@@ -18,7 +18,8 @@
 //!
 //! Everything that the kernel tells through files is read below [`Roots`], so tests build small
 //! fake trees. Nothing in this crate writes data to a device: the guard only reads, and hands out a
-//! [`Permit`] that others need in order to write. What it changes on the machine goes through the [`Ledger`].
+//! [`Permit`] that others need in order to write. What it changes on the machine goes through the
+//! [`Ledger`].
 
 #![forbid(unsafe_code)]
 
@@ -28,6 +29,7 @@ mod error;
 mod mountinfo;
 mod roots;
 mod sysfs;
+mod time;
 
 mod condition;
 pub mod contents;
@@ -52,7 +54,7 @@ pub mod watch;
 pub use condition::conditions;
 pub use contents::{FileContents, ZeroSample, file_contents, sample_zeros};
 pub use directory::Directory;
-pub use environment::environment;
+pub use environment::{environment, environment_of};
 pub use error::{ErrorKind, HostError};
 pub use guard::{
     Cleared, Consent, Permit, Reason, Refusal, Reserved, judge_claims, judge_destruction,
@@ -67,4 +69,5 @@ pub use program::Program;
 pub use roots::{DeviceNumber, Roots};
 pub use scratch::{Scratch, remove_orphans};
 pub use scratch_tree::ScratchTree;
+pub use time::{entropy, now};
 pub use watch::{Sample, Watch};

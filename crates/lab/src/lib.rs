@@ -1,4 +1,4 @@
-//! The laboratory: workloads, methods, the runner and the statistics.
+//! The laboratory: workloads, methods, plans and the runner.
 //!
 //! ```text
 //!   method (TOML)  ->  plan (cells x passes, in order)  ->  runner  ->  record
@@ -10,11 +10,10 @@
 //! itself: a method does not know what it runs on.
 #![forbid(unsafe_code)]
 
+pub mod duration;
 pub mod method;
+pub mod order;
 pub mod plan;
 pub mod runner;
-pub mod statistics;
 pub mod target;
 pub mod workload;
-
-pub use block::names;

@@ -14,12 +14,12 @@ pub(crate) use forecast::SECOND_LOOK;
 use crate::{
     method::{CacheState, CellSpec, FileState, Method, SpanRule, WrittenRule},
     runner::probe_bytes,
-    statistics::{Grade, StopRule},
     target::{Access, Offer, Time},
     workload::{Area, Caching, EngineChoice, OnError, Stream, tree::TreeCell},
 };
 use block::{Rng, display_bytes};
 use record::{CacheDrop, LeftOut};
+use stats::{Grade, StopRule};
 use std::fmt;
 
 /// What the user may change about a method.

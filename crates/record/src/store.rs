@@ -139,11 +139,24 @@ impl Store {
         self.sql(self.connection.query_row(statement, [id], |row| row.get(0)))
     }
 
+    /// An id that no run of this store has. `random` gives one number after another.
+    ///
+    /// # Errors
+    /// A failure of the store.
+    pub fn fresh_id(&self, mut random: impl FnMut() -> u32) -> Result<String, StoreError> {
+        loop {
+            let id = Record::id_from(random());
+            if !self.contains(&id)? {
+                return Ok(id);
+            }
+        }
+    }
+
     /// The whole record of the run `id`; interrupted when its process is gone.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`], [`StoreError::Damaged`], [`StoreError::NewerRecord`], or a failure of the
-    /// store.
+    /// [`StoreError::NotFound`], [`StoreError::Damaged`], [`StoreError::NewerRecord`], or a failure
+    /// of the store.
     pub fn load(&self, id: &str) -> Result<Record, StoreError> {
         // One statement, so that header and cells are of one moment though another drivelab is
         // writing.

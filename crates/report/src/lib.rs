@@ -10,7 +10,7 @@
 //!   summary, cell -> brief        a line of a list, for pages that draw their own
 //! ```
 //!
-//! This crate sees records, and of the laboratory only its statistics and names. It does no I/O,
+//! This crate sees records and statistics, and nothing of the laboratory. It does no I/O,
 //! asks no terminal and no environment: the caller decides on width, colours and characters.
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]

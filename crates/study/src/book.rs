@@ -91,7 +91,8 @@ impl Book {
     pub(crate) fn select(&self, selection: &Selection) -> Result<Found, String> {
         for table in &selection.tables {
             if !self.tables.contains(table) {
-                let near = lab::names::did_you_mean(table, self.tables.iter().map(String::as_str));
+                let near =
+                    block::names::did_you_mean(table, self.tables.iter().map(String::as_str));
                 return Err(format!("there is no table `{table}`.{near}"));
             }
         }
@@ -135,7 +136,7 @@ impl Book {
                 let names: Vec<String> = known.map(|device| device.name.clone()).collect();
                 let near = || {
                     let words = self.devices.iter().flat_map(|device| &device.words);
-                    lab::names::did_you_mean(value, words.map(String::as_str))
+                    block::names::did_you_mean(value, words.map(String::as_str))
                 };
                 if names.is_empty() {
                     Err(format!("there is no device `{value}`.{}", near()))

@@ -92,7 +92,7 @@ impl FromStr for TargetText {
                 Ok(Self::Path(PathBuf::from(text)))
             }
             _ => {
-                let near = lab::names::did_you_mean(scheme, ["null", "model", "flash", "memory"]);
+                let near = block::names::did_you_mean(scheme, ["null", "model", "flash", "memory"]);
                 Err(BadTarget(format!(
                     "`{text}`: there are no `{scheme}:` targets.{near} A TARGET is a directory, a file, a \
                      block device, `flash:PATH`, `model:STACK`, `memory:SIZE` or `null:`; a path with a colon starts with `./`"

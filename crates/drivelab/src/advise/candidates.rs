@@ -10,8 +10,8 @@ use super::{
     recorded::{self, Measured},
 };
 use anyhow::{Context, Result, bail, ensure};
+use block::names::did_you_mean;
 use flash::BLOCK_BYTES;
-use lab::names::did_you_mean;
 use record::Money;
 use std::{ffi::OsString, path::Path};
 use study::{

@@ -142,7 +142,7 @@ impl Question {
     pub fn check_prices(&self, known: &[&str]) -> Result<()> {
         for (name, amount) in &self.given {
             if !known.contains(&name.as_str()) {
-                let near = lab::names::did_you_mean(name, known.iter().copied());
+                let near = block::names::did_you_mean(name, known.iter().copied());
                 bail!(
                     "--price {name}={amount}{} is of nothing that is considered.{near} Name a drive or a RUN",
                     self.currency
@@ -160,7 +160,7 @@ impl Question {
 
 /// By this machine's clock, UTC.
 fn today() -> Result<PriceDate> {
-    let now = crate::run::now();
+    let now = host::now();
     let day = now.get(..10).and_then(PriceDate::parse);
     day.with_context(|| format!("this machine's clock says {now:?}: say the day with --as-of"))
 }

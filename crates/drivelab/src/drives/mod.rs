@@ -16,7 +16,7 @@ use crate::{
     output,
 };
 use anyhow::{Result, bail};
-use lab::names::did_you_mean;
+use block::names::did_you_mean;
 use std::process::ExitCode;
 use target::catalog::Catalog;
 

@@ -1,10 +1,7 @@
 //! `drivelab flash create`.
 
 use super::{arguments::CreateArguments, words};
-use crate::{
-    output::{self, hanging},
-    run::entropy,
-};
+use crate::output::{self, hanging};
 use anyhow::{Result, bail};
 use block::{Rng, display_bytes};
 use engine::Clock;
@@ -104,7 +101,7 @@ fn wishes(arguments: &CreateArguments) -> Wishes {
 
 fn volume_id() -> VolumeId {
     let mut id = [0; 16];
-    Rng::new(entropy(), 0xf1a5).fill(&mut id);
+    Rng::new(host::entropy(), 0xf1a5).fill(&mut id);
     VolumeId(id)
 }
 

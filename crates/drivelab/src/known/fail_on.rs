@@ -2,7 +2,7 @@
 
 use super::sheets::Held;
 use anyhow::{Result, bail, ensure};
-use lab::names::did_you_mean;
+use block::names::did_you_mean;
 use record::{Flag, Record};
 use report::specification::Verdict;
 use std::process::ExitCode;

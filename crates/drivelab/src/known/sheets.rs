@@ -2,7 +2,7 @@
 
 use super::{Named, places, read_file};
 use anyhow::{Context, Result, bail};
-use lab::names::did_you_mean;
+use block::names::did_you_mean;
 use record::{Record, TargetInfo};
 use report::{
     runs::{self, Run},

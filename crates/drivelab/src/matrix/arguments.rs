@@ -1,9 +1,9 @@
 //! The command line of `drivelab matrix`.
 
 use crate::cli::key_value;
-use crate::duration::parse_seconds;
 use block::parse_bytes;
 use clap::Args;
+use lab::duration::parse_seconds;
 use lab::workload::OnError;
 use std::{ffi::OsString, path::PathBuf};
 use study::matrix::{Axes, Axis, BadAxis};

@@ -1,7 +1,7 @@
 //! `--dry-run`: every command of every configuration, and nothing is done.
 
 use super::{MatrixArguments, cut, cuts_power, ground::Ground, stage};
-use crate::run::Order;
+use lab::order::Order;
 use report::number::counted;
 use std::path::Path;
 use study::matrix::{Axes, Axis, Configuration, Durability};

@@ -2,11 +2,11 @@
 //! is touched.
 
 use super::{MatrixArguments, ground, ground::Ground, offer_under, orders, usable_percent, wear};
-use crate::run::{Foreseen, Order};
+use crate::run::Foreseen;
 use anyhow::{Result, bail};
 use block::display_bytes;
 use host::Roots;
-use lab::{plan::Plan, target::Offer};
+use lab::{order::Order, plan::Plan, target::Offer};
 use study::matrix::Configuration;
 
 /// What a file system's mkfs asks for at least, bytes: mkfs.xfs(8) since 5.19, and what mkfs.btrfs

@@ -20,6 +20,7 @@ mod cut;
 mod dry;
 mod foresee;
 mod ground;
+mod order;
 mod page;
 mod stage;
 mod watch;
@@ -32,8 +33,7 @@ use crate::{
     complaint, interrupt, output,
     progress::{Names, Talk},
     report::save::{Format, Outputs},
-    restore,
-    run::{self, Order},
+    restore, run,
 };
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use block::Rng;
@@ -42,12 +42,14 @@ use engine::Clock;
 use ground::{Attached, Ground};
 use host::{Consent, Directory, Ledger, Roots};
 use lab::{
+    order::Order,
     plan::Plan,
     runner::{self, FlushCost, RunError, Turn},
-    target::{Offer, Target},
+    target::{Offer, Target, Time},
     workload::OnError,
 };
-use record::{Cell, FailedCell, Flag, IoErrors, Record, State, TargetInfo, Warning};
+use order::orders;
+use record::{Cell, FailedCell, Flag, IoErrors, Record, TargetInfo, Warning};
 use report::document::Document;
 use stage::Ready;
 use std::{
@@ -141,7 +143,7 @@ fn ground(arguments: &MatrixArguments) -> Result<Ground> {
 pub fn measure(arguments: &MatrixArguments) -> Result<Option<Measured>> {
     let axes = arguments.axes()?;
     let pivots = page::pivots(&arguments.pivot, &axes)?;
-    let seed = arguments.seed.unwrap_or_else(|| run::entropy() >> 12);
+    let seed = arguments.seed.unwrap_or_else(run::chosen_seed);
     let orders = orders(arguments, seed)?;
     let ground = ground(arguments)?;
     let configurations = axes.configurations();
@@ -267,23 +269,6 @@ fn cuts_power(ground: &Ground, arguments: &MatrixArguments) -> bool {
     matches!(ground, Ground::Model { .. }) && !arguments.no_power_cut
 }
 
-fn orders(arguments: &MatrixArguments, seed: u64) -> Result<Vec<Order>> {
-    let orders: Vec<Order> = arguments
-        .method
-        .iter()
-        .map(|name| Order::of_matrix(arguments, name, seed))
-        .collect::<Result<_>>()?;
-    for order in &orders {
-        if order.method.file.rounds.is_some() {
-            bail!(
-                "--method {}: it runs in rounds until steady, and a matrix has rounds of its own: name another",
-                order.method.file.name
-            );
-        }
-    }
-    Ok(orders)
-}
-
 /// How fast the path itself is, where there is one: operations a second of one cell with nothing
 /// behind it.
 pub struct Floor {
@@ -388,16 +373,8 @@ impl<'a> Bench<'a> {
             .collect();
         let mut records = Vec::new();
         for (order, plan) in orders.iter().zip(&plans) {
-            let mut record = run::new_record(
-                order,
-                plan,
-                infos.clone(),
-                lab::target::Time::Wall,
-                &store,
-                clock,
-            )?;
-            record.state = State::Running;
-            records.push(record);
+            let opening = run::opening(infos.clone(), Time::Wall, &store, clock)?;
+            records.push(order.record(plan, opening));
         }
         let watch = Watch {
             voice: voice.clone(),
@@ -673,7 +650,7 @@ impl<'a> Bench<'a> {
             }
             runner::conclude(plan, record, &ended);
             record.flags = runner::flags_of(record);
-            record.finished = Some(run::now());
+            record.finished = Some(host::now());
             if !record.cells.is_empty() {
                 self.watch
                     .store

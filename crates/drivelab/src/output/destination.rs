@@ -205,7 +205,7 @@ impl Directory {
 
     /// An empty file of ours that nobody else has the name of, and its name.
     fn make_beside(&self) -> Result<(OsString, File)> {
-        let first = block::Rng::new(crate::run::entropy(), u64::from(std::process::id())).next();
+        let first = block::Rng::new(host::entropy(), u64::from(std::process::id())).next();
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let mode = Mode::from_raw_mode(0o666);
         for attempt in 0..NAMES_MAX {

@@ -2,7 +2,7 @@
 
 use crate::known::Named;
 use anyhow::{Context, Result, bail};
-use lab::names::did_you_mean;
+use block::names::did_you_mean;
 use report::{
     derive::{Evidence, KINDS, Kind},
     runs::{Run, subjects},

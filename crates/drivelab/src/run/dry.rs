@@ -1,9 +1,10 @@
 //! `--dry-run`: what a plan would do, before the first byte.
 
 use super::{must_ask, wear, wears};
-use crate::{duration::in_words, output::hanging};
+use crate::output::hanging;
 use block::display_bytes;
 use lab::{
+    duration::in_words,
     plan::{CellOutline, Outline, Plan},
     target::{Target, Time},
 };
@@ -108,7 +109,8 @@ fn common_course(outline: &Outline) -> Option<String> {
     outline.cells.iter().all(|cell| course(cell) == first).then_some(first)
 }
 
-/// `random write 4 KiB, 32 deep: until known well enough, 3 s to 12 s a pass, writes at most 8 GiB`.
+/// `random write 4 KiB, 32 deep: until known well enough, 3 s to 12 s a pass, writes at most 8
+/// GiB`.
 fn cell_line(cell: &CellOutline, with_course: bool, written_bytes_max: u64) -> String {
     let course = with_course.then(|| course(cell));
     let written = (written_bytes_max > 0)

@@ -9,7 +9,7 @@ mod order;
 mod resume;
 mod wear;
 
-pub use order::{Order, entropy};
+pub use order::{Ordered, chosen_seed, labels, method_text};
 
 use crate::{
     cli::RunArguments,
@@ -24,16 +24,16 @@ use engine::Clock;
 use host::{Consent, Roots};
 use lab::{
     method::{CellBound, CellSpec},
+    order::{Opening, Order},
     plan::Plan,
     runner::{self, RunError},
     target::{Access, Reset, Target, Time},
 };
-use record::{
-    FORMAT, MethodInfo, Record, State, Store, TargetInfo, TargetKind, Tool, VERSION, Warning,
-};
+use record::{Record, State, Store, TargetInfo, TargetKind, Tool};
 use report::terminal::Notes;
 use std::{
     cell::RefCell,
+    ffi::OsString,
     path::{Path, PathBuf},
     process::ExitCode,
     rc::Rc,
@@ -82,8 +82,8 @@ pub struct Foreseen {
 /// # Errors
 /// A target that is not there or may not be written, and a plan for which it has no room.
 pub fn foresee(arguments: &RunArguments) -> Result<Foreseen> {
-    let order = Order::new(arguments)?;
-    let targets = open_targets(&order, &permission(arguments, &order), Clock::start())?;
+    let Ordered { targets, order } = Ordered::new(arguments)?;
+    let targets = open_targets(&targets, &order, &permission(arguments, &order), Clock::start())?;
     let offers: Vec<_> = targets.iter().map(|target| target.offer()).collect();
     let plan = Plan::new(order.method.clone(), &order.options, &offers)?;
     let is_timed = |cell: &CellSpec| {
@@ -121,12 +121,12 @@ pub fn measure(arguments: &RunArguments) -> Result<Option<Measured>> {
         (Some(run), Some(store)) => Some(store.resolve(run)?),
         _ => None,
     };
-    let order = match &earlier {
-        Some(record) => Order::resume(record)?,
-        None => Order::new(arguments)?,
+    let Ordered { targets, order } = match &earlier {
+        Some(record) => Ordered::resume(record)?,
+        None => Ordered::new(arguments)?,
     };
     let clock = Clock::start();
-    let mut targets = open_targets(&order, &permission(arguments, &order), clock)?;
+    let mut targets = open_targets(&targets, &order, &permission(arguments, &order), clock)?;
     // What the user says of the targets is read before the first byte, not after the last.
     let mut infos: Vec<TargetInfo> = targets.iter().map(|target| target.info().clone()).collect();
     let named = Named::of_targets(&infos);
@@ -156,7 +156,7 @@ pub fn measure(arguments: &RunArguments) -> Result<Option<Measured>> {
         Some(record) => record,
         None => {
             let time = targets[0].offer().time;
-            let mut record = new_record(&order, &plan, infos, time, &store, clock)?;
+            let mut record = order.record(&plan, opening(infos, time, &store, clock)?);
             record.method.not_measured = dry::not_measured(&plan, &targets);
             record
         }
@@ -236,7 +236,7 @@ fn carry_out(
         host::health::conclude(info, &Roots::default());
     }
     record.flags = runner::flags_of(&record);
-    record.finished = Some(now());
+    record.finished = Some(host::now());
     forget_scratch(&mut store.borrow_mut(), &record)?;
     store.borrow_mut().save(&record).context("the record could not be kept")?;
     if let Some(filled) = worn {
@@ -290,78 +290,43 @@ fn give_out(
 }
 
 fn open_targets(
+    words: &[OsString],
     order: &Order,
     permission: &Permission,
     clock: Clock,
 ) -> Result<Vec<Box<dyn Target>>> {
     let mut targets = Vec::new();
-    for text in &order.targets {
+    for text in words {
         let text = TargetText::of_word(text)?;
         targets.push(target::open(&text, permission, clock, order.options.seed)?);
     }
     Ok(targets)
 }
 
-/// A record without cells, for targets of which this is known.
-pub fn new_record(
-    order: &Order,
-    plan: &Plan,
-    mut infos: Vec<TargetInfo>,
+/// Who measures, by which program, at what time: what is known of a run before its first cell.
+pub fn opening(
+    mut targets: Vec<TargetInfo>,
     time: Time,
     store: &Store,
     clock: Clock,
-) -> Result<Record> {
-    let mut environment = host::environment(&Roots::default());
-    for info in &mut infos {
-        environment.tools.extend(host::ask_tools(&mut info.stack, &Roots::default()));
-        host::ask_health(&mut info.stack, host::Moment::Before, &Roots::default());
-    }
-    let notes = plan.notes.iter().map(|text| Warning { flag: None, text: text.clone() });
-    Ok(Record {
-        format: FORMAT.to_owned(),
-        version: VERSION,
-        id: fresh_id(store)?,
-        state: State::Running,
-        error: None,
-        tool: Tool { name: "drivelab".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
-        command_line: complaint::words_typed(),
-        labels: order.labels.clone(),
-        started: now(),
-        finished: None,
-        time: time.name().to_owned(),
-        seed: plan.seed,
-        targets: infos,
+) -> Result<Opening> {
+    let environment = host::environment_of(&mut targets, &Roots::default());
+    let mut rng = Rng::new(host::entropy(), 1);
+    Ok(Opening {
+        id: store.fresh_id(|| rng.next() as u32)?,
+        started: host::now(),
+        time,
+        targets,
         environment,
-        method: MethodInfo {
-            name: plan.method.file.name.clone(),
-            layout: plan.method.file.layout.clone(),
-            grade: order::grade_name(plan.grade).to_owned(),
-            text: plan.method.text.clone(),
-            options: order.words.clone(),
-            span_bytes: plan.span_bytes,
-            passes: plan.passes,
-            not_measured: None,
-        },
-        calibration: vec![target::calibrate(clock)],
-        cells: Vec::new(),
-        left_out: plan.left_out.clone(),
-        failed: Vec::new(),
-        paired: Vec::new(),
-        rounds: None,
-        flags: Vec::new(),
-        warnings: notes.collect(),
+        calibration: target::calibrate(clock),
+        command_line: complaint::words_typed(),
+        tool: tool(),
     })
 }
 
-/// An id that the store does not hold yet.
-fn fresh_id(store: &Store) -> Result<String> {
-    let mut rng = Rng::new(order::entropy(), 1);
-    loop {
-        let id = Record::id_from(rng.next() as u32);
-        if !store.contains(&id)? {
-            return Ok(id);
-        }
-    }
+/// What a record is measured by.
+pub fn tool() -> Tool {
+    Tool { name: "drivelab".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
 }
 
 /// Runs that were killed are marked as interrupted, and what they left behind is removed.
@@ -398,10 +363,4 @@ fn note_scratch(store: &mut Store, record: &Record) -> Result<()> {
 
 fn forget_scratch(store: &mut Store, record: &Record) -> Result<()> {
     scratch_places(record).try_for_each(|path| Ok(store.forget_scratch(&path)?))
-}
-
-pub fn now() -> String {
-    jiff::Timestamp::now()
-        .round(jiff::Unit::Second)
-        .map_or_else(|_| String::new(), |t| t.to_string())
 }

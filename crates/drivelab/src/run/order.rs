@@ -1,14 +1,11 @@
 //! What the user ordered, from the command line or from the record of a run that goes on.
 
-use crate::{
-    cli::RunArguments, duration::parse_seconds, known::read_file, matrix::MatrixArguments,
-};
+use crate::{cli::RunArguments, known::read_file};
 use anyhow::{Result, bail};
-use block::{Rng, parse_bytes};
 use lab::{
-    method::{BUILT_IN, Method, parse_grade},
+    method::{BUILT_IN, Method},
+    order::Order,
     plan::Options,
-    statistics::Grade,
 };
 use record::{Record, State, TargetInfo, TargetKind};
 use std::{
@@ -17,17 +14,15 @@ use std::{
     path::Path,
 };
 
-/// Method, options and targets of one run.
-pub struct Order {
+/// An order of `run`, and what it is measured on.
+pub struct Ordered {
+    /// As they were typed.
     pub targets: Vec<OsString>,
-    pub method: Method,
-    pub options: Options,
-    /// The options as the record keeps them, so that a resumed run has the same.
-    pub words: BTreeMap<String, String>,
-    pub labels: BTreeMap<String, String>,
+    /// What is measured.
+    pub order: Order,
 }
 
-impl Order {
+impl Ordered {
     /// From the command line.
     pub fn new(arguments: &RunArguments) -> Result<Self> {
         if arguments.targets.len() > 2 {
@@ -61,37 +56,10 @@ impl Order {
         keep("reads-only", arguments.reads_only.then(|| "true".to_owned()));
         keep("purge", arguments.purge.then(|| "true".to_owned()));
         let (name, text) = method_text(&arguments.method)?;
-        let seed = arguments.seed.unwrap_or_else(|| entropy() >> 12);
+        let seed = arguments.seed.unwrap_or_else(chosen_seed);
         let labels = labels(&arguments.label);
-        Self::from_words(&name, &text, words, seed, arguments.targets.clone(), labels)
-    }
-
-    /// One method of a matrix.
-    pub fn of_matrix(arguments: &MatrixArguments, method: &OsStr, seed: u64) -> Result<Self> {
-        let mut words = BTreeMap::new();
-        for (key, value) in &arguments.set {
-            words.insert(format!("set.{key}"), value.clone());
-        }
-        words.insert("passes".to_owned(), arguments.passes.to_string());
-        let size = arguments.size.map(|bytes| bytes.to_string());
-        let time = arguments.max_time.map(|seconds| format!("{seconds}s"));
-        let given = [
-            ("size", size),
-            ("grade", arguments.grade.clone()),
-            ("max-time", time),
-            ("on-error", arguments.on_error.clone()),
-        ];
-        for (key, value) in given {
-            if let Some(value) = value {
-                words.insert(key.to_owned(), value);
-            }
-        }
-        let (name, text) = method_text(method)?;
-        let labels = labels(&arguments.label);
-        let order = Self::from_words(&name, &text, words, seed, Vec::new(), labels)?;
-        // A matrix adds up its turns and asks; a run's own bound knows nothing of them.
-        let written_bytes_max = Some(u64::MAX);
-        Ok(Self { options: Options { written_bytes_max, ..order.options }, ..order })
+        let order = Order::from_words(&name, &text, words, seed, labels)?;
+        Ok(Self { targets: arguments.targets.clone(), order })
     }
 
     /// From the record of a run that was interrupted: the same targets, by the same scheme, and the
@@ -119,56 +87,11 @@ impl Order {
         let targets = record.targets.iter().map(place).collect();
         let method = &record.method;
         let (words, labels) = (method.options.clone(), record.labels.clone());
-        let order =
-            Self::from_words(&method.name, &method.text, words, record.seed, targets, labels)?;
+        let order = Order::from_words(&method.name, &method.text, words, record.seed, labels)?;
         // A span that follows from memory or free space may be another by now.
         let span_bytes = Some(method.span_bytes);
-        Ok(Self { options: Options { span_bytes, ..order.options }, ..order })
-    }
-
-    fn from_words(
-        name: &str,
-        text: &str,
-        words: BTreeMap<String, String>,
-        seed: u64,
-        targets: Vec<OsString>,
-        labels: BTreeMap<String, String>,
-    ) -> Result<Self> {
-        let settings: Vec<(String, String)> = words
-            .iter()
-            .filter_map(|(key, value)| Some((key.strip_prefix("set.")?.to_owned(), value.clone())))
-            .collect();
-        let method = Method::parse(name, text, &settings)?;
-        let size = |key: &str| words.get(key).map(|text| parse_bytes(text)).transpose();
-        let options = Options {
-            grade: words
-                .get("grade")
-                .map(|text| parse_grade(text))
-                .transpose()
-                .map_err(anyhow::Error::msg)?,
-            span_bytes: size("size")?,
-            written_bytes_max: size("max-written")?,
-            seconds_max: words
-                .get("max-time")
-                .map(|text| parse_seconds(text))
-                .transpose()
-                .map_err(anyhow::Error::msg)?,
-            passes: words.get("passes").map(|text| text.parse()).transpose()?,
-            on_error: words
-                .get("on-error")
-                .map(|text| text.parse())
-                .transpose()
-                .map_err(anyhow::Error::msg)?
-                .unwrap_or_default(),
-            reads_only: words.contains_key("reads-only"),
-            seed,
-        };
-        Ok(Self { targets, method, options, words, labels })
-    }
-
-    /// Whether any of its cells writes.
-    pub fn writes(&self) -> bool {
-        self.method.cells.iter().any(lab::method::CellSpec::writes)
+        let order = Order { options: Options { span_bytes, ..order.options }, ..order };
+        Ok(Self { targets, order })
     }
 }
 
@@ -210,7 +133,7 @@ fn is_of_a_matrix(record: &Record) -> bool {
 }
 
 /// `KEY=VALUE`, or a value alone.
-fn labels(given: &[String]) -> BTreeMap<String, String> {
+pub fn labels(given: &[String]) -> BTreeMap<String, String> {
     let pair = |label: &String| match label.split_once('=') {
         Some((key, value)) => (key.to_owned(), value.to_owned()),
         None => ("label".to_owned(), label.clone()),
@@ -219,7 +142,7 @@ fn labels(given: &[String]) -> BTreeMap<String, String> {
 }
 
 /// A built-in method's text, or a file's: a word with a dot or a slash is a file.
-fn method_text(named: &OsStr) -> Result<(String, String)> {
+pub fn method_text(named: &OsStr) -> Result<(String, String)> {
     let path = Path::new(named);
     let Some(named) = named.to_str() else {
         let text = read_file("--method", "method file", path)?;
@@ -237,18 +160,7 @@ fn method_text(named: &OsStr) -> Result<(String, String)> {
     Ok((named.to_owned(), method.text))
 }
 
-/// A grade's word.
-pub fn grade_name(grade: Grade) -> &'static str {
-    match grade {
-        Grade::Quick => "quick",
-        Grade::Normal => "normal",
-        Grade::Publish => "publish",
-    }
-}
-
-/// Bits that differ from run to run, for ids and for seeds that nobody chose: the time and the
-/// process.
-pub fn entropy() -> u64 {
-    let now = jiff::Timestamp::now().as_nanosecond() as u64;
-    Rng::new(now, u64::from(std::process::id())).next()
+/// Where choices come from when the user named no seed: short enough for a record's JSON.
+pub fn chosen_seed() -> u64 {
+    host::entropy() >> 12
 }

@@ -1,8 +1,9 @@
 //! The command line of `drivelab study`.
 
-use crate::{cli::key_value, duration::parse_seconds};
+use crate::cli::key_value;
 use block::parse_bytes;
 use clap::Args;
+use lab::duration::parse_seconds;
 use lab::workload::OnError;
 use std::{ffi::OsString, path::PathBuf};
 

@@ -28,7 +28,7 @@ use crate::{
 };
 use anyhow::{Result, anyhow, bail};
 use arguments::StudyArguments;
-use lab::names::did_you_mean;
+use block::names::did_you_mean;
 use report::terminal::Page;
 use std::{
     io::{IsTerminal, stderr},

@@ -1,10 +1,8 @@
 //! One cell, resolved: streams with every setting known.
 
 use super::{Axis, CellFile, tree};
-use crate::{
-    names::did_you_mean,
-    workload::{Contents, EngineChoice, Io, Op, Pattern, Stream, tree::TreeCell},
-};
+use crate::workload::{Contents, EngineChoice, Io, Op, Pattern, Stream, tree::TreeCell};
+use block::names::did_you_mean;
 use block::{display_bytes, parse_bytes};
 use record::CacheDrop;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! What is wrong with a method file, in a sentence with the line.
 
-use crate::names::did_you_mean;
+use block::names::did_you_mean;
 
 /// `line 7: there is no key `blok`. Did you mean ...`: a TOML error as one sentence.
 pub(super) fn complaint(text: &str, error: &toml::de::Error) -> String {

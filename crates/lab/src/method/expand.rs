@@ -6,7 +6,7 @@ use super::{
     complaint::cell_at,
     tree,
 };
-use crate::names::did_you_mean;
+use block::names::did_you_mean;
 use std::collections::BTreeSet;
 
 /// What the user changes about the cells.

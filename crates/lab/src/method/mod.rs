@@ -19,10 +19,11 @@ pub use file::{CellFile, MethodFile, Order, RoundsFile, SET_KEYS};
 pub use rule::{SpanRule, WrittenRule};
 pub use tree::TreeFile;
 
-use crate::{names::did_you_mean, statistics::Grade};
+use block::names::did_you_mean;
 use complaint::complaint;
 use expand::{User, cells};
 use rule::{fill_rule, span_rule, written_rule};
+use stats::Grade;
 
 /// The methods that come with drivelab, by name, in the order of `--help`.
 pub const BUILT_IN: &[(&str, &str)] = &[

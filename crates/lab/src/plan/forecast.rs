@@ -3,9 +3,9 @@
 use super::{Plan, area, tree_written};
 use crate::{
     method::{CellBound, CellSpec},
-    statistics::StopRule,
     workload::{Caching, Op, Pattern, Stream, Syncing, tree::TreeSync},
 };
+use stats::StopRule;
 use std::fmt;
 
 /// What a drive is taken to do, where only bytes bound a cell.

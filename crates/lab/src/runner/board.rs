@@ -1,9 +1,7 @@
 //! Where the workers' tick parts come together into one series a stream.
 
-use crate::{
-    statistics::{Delta, Histogram, Tick},
-    workload::TickPart,
-};
+use crate::workload::TickPart;
+use stats::{Delta, Histogram, Tick};
 
 /// The ticks of one pass of one cell, as they arrive.
 pub(super) struct Board {

@@ -5,8 +5,9 @@
 //! rate fell for good.
 
 use super::pass::{PassDone, StreamPass};
-use crate::{statistics::TICK_NS, target::FastCache, workload::Stream};
+use crate::{target::FastCache, workload::Stream};
 use record::{Burst, FastCacheKind, FastCachePass, ManagedPass, share_of_clean_pool};
+use stats::TICK_NS;
 
 /// A rate is a burst where a cache kept more than this share of what was written: the rate that
 /// lasts is as much lower at least.

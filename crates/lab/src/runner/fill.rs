@@ -9,11 +9,11 @@ use super::{
 use crate::{
     method::{CacheState, CellBound, CellSpec, FileState, FinalFlush},
     plan::Plan,
-    statistics::Grade,
     target::{Offer, Time},
     workload::{Area, Caching, Contents, EngineChoice, Io, OnError, Op, Pattern, Stream},
 };
 use record::{Flag, IoErrors, Warning};
+use stats::Grade;
 use std::collections::BTreeMap;
 
 /// Block of the fill; a rest of the area smaller than this is written by itself.

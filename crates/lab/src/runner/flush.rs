@@ -7,11 +7,11 @@ use super::{
 };
 use crate::{
     method::{CellBound, CellSpec},
-    statistics::Histogram,
     target::{Access, OpenEngine, Time, WorkerEngines},
     workload::{Area, Caching, Contents, EngineChoice, OnError, Pattern},
 };
 use record::TargetInfo;
+use stats::Histogram;
 use std::{panic::resume_unwind, thread};
 
 /// Writes of the probe, and as many flushes after none.

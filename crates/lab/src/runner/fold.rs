@@ -7,13 +7,13 @@ use super::{
 };
 use crate::{
     method::{CellSpec, FinalFlush},
-    statistics::{Change, Histogram, Host, PassRate, TICK_NS, headline},
     workload::{ErrorLog, Op, Stream, tree::TreeCell},
 };
 use record::{
     Bound, CachePass, Cell, CpuCost, IoErrors, IoFailure, Latency, ManagedPass, Operations, Pass,
     Percentile, Series, Transition, Warning,
 };
+use stats::{Change, Histogram, Host, PassRate, TICK_NS, headline};
 use std::collections::BTreeMap;
 
 /// Percentiles that are printed and stored, where the sample allows.
@@ -321,5 +321,5 @@ fn sum_up(cell: &mut Cell, stream: &Stream, place: Place) {
         .latency
         .as_ref()
         .filter(|_| closed)
-        .map(|latency| crate::statistics::little(cell.iops, latency.mean_ns / 1e9));
+        .map(|latency| stats::little(cell.iops, latency.mean_ns / 1e9));
 }

@@ -25,7 +25,6 @@ pub use pass::Live;
 use crate::{
     method::{CacheState, CellSpec, FileState},
     plan::{Plan, Step},
-    statistics::{Host, SniaVerdict, Verdict, paired, snia_steady},
     target::{
         Access, Need, Observation, Reset, Target, TargetError, TargetErrorKind, Time, WorkerEngines,
     },
@@ -43,6 +42,7 @@ use record::{
     Record, Rounds, State, TargetKind, Warning,
 };
 use remedy::Remedy;
+use stats::{Host, SniaVerdict, Verdict, paired, snia_steady};
 use std::{collections::BTreeMap, time::Instant as WallInstant};
 
 /// Whoever watches a run: the terminal, a test.

@@ -11,9 +11,6 @@ mod worker;
 use super::board::{Board, Wait};
 use crate::{
     method::{CellBound, CellSpec, FinalFlush},
-    statistics::{
-        Assessment, Change, Histogram, Looks, Stop, StopRule, TICK_NS, Tick, assess, lasting_change,
-    },
     target::{Drivable, OpenEngine, OpenTree, TargetError, WorkerEngines},
     workload::{
         Area, Budget, ErrorLog, Failure, Recorder, Share, Stream, TickPart, Worker, WorkerPlan,
@@ -22,6 +19,9 @@ use crate::{
 };
 use block::{Actor, Instant, IoError};
 use record::{Burst, FastCachePass};
+use stats::{
+    Assessment, Change, Histogram, Looks, Stop, StopRule, TICK_NS, Tick, assess, lasting_change,
+};
 use std::{
     sync::{
         Arc,

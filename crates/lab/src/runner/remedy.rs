@@ -4,11 +4,11 @@
 use super::pass::StreamPass;
 use crate::{
     plan::{Plan, SECOND_LOOK},
-    statistics::{Assessment, Stop, Test},
     workload::Stream,
 };
 use block::{counted, display_bytes, one_or};
 use record::{Flag, LARGE_BLOCK_BYTES, Record, Warning};
+use stats::{Assessment, Stop, Test};
 
 /// What the run allows a pass, and how it was ordered.
 #[derive(Clone, Copy)]

@@ -1,8 +1,8 @@
 //! A time without an answer, out of all proportion to the other waits.
 
 use super::pass::StreamPass;
-use crate::statistics::{Bucket, Histogram, TICK_NS};
 use record::Stall;
+use stats::{Bucket, Histogram, TICK_NS};
 
 /// Programs give up, and watchdogs bite, from about this on, ns.
 const STALL_NS_MIN: u64 = 1_000_000_000;

@@ -10,10 +10,6 @@ use super::{
 };
 use crate::{
     method::{CellSpec, FinalFlush},
-    statistics::{
-        Cause, Change, Levels, TICK_NS, Temperatures, burst_credit, falling_slope, held_rate,
-        is_spindle_rate, little,
-    },
     target::Observation,
     workload::{
         Area, Caching, Op, Pattern, Stream, Syncing,
@@ -22,6 +18,10 @@ use crate::{
 };
 use block::{counted, display_bytes, one_or};
 use record::{Burst, CachePass, Condition, DeviceState, Flag, TargetInfo, TargetKind, Warning};
+use stats::{
+    Cause, Change, Levels, TICK_NS, Temperatures, burst_credit, falling_slope, held_rate,
+    is_spindle_rate, little,
+};
 
 /// Worker's processor time over wall time above which the host is the limit.
 const BUSY_MAX: f64 = 0.9;

@@ -3,8 +3,8 @@
 //! Completions fall into the tick in which they *finished*: a request that stalled for three ticks
 //! leaves two empty ones behind it. Per operation this costs one histogram record and one compare.
 
-use crate::statistics::{Delta, Histogram};
 use block::Instant;
+use stats::{Delta, Histogram};
 use std::sync::mpsc::Sender;
 
 /// What one worker completed within one tick.

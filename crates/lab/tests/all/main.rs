@@ -4,7 +4,6 @@ mod methods;
 mod page_cache;
 mod runner;
 mod scripted;
-mod statistics;
 mod threads;
 mod traps;
 mod trees;

@@ -8,11 +8,11 @@ use block::IoError;
 use lab::{
     plan::Options,
     runner::{RunError, probe_bytes},
-    statistics::Grade,
     target::{Access, Time},
     workload::OnError,
 };
 use record::{Cell, Flag, PairedVerdict, Record, State, TargetKind};
+use stats::Grade;
 use std::{collections::BTreeSet, rc::Rc};
 
 const SECOND: u64 = 1_000_000_000;

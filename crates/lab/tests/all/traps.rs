@@ -6,10 +6,10 @@ use crate::scripted::{
 };
 use lab::{
     plan::Options,
-    statistics::Grade,
     target::{FastCache, Observation},
 };
 use record::{Condition, DeviceState, FastCacheKind, Flag, Record, TargetKind};
+use stats::Grade;
 use std::rc::Rc;
 
 const READ: &str = "[[cell]]\nop = 'read'";

@@ -2,10 +2,8 @@
 
 use super::{Design, Other, Ratio, Row, passes};
 use crate::runs::Subject;
-use lab::statistics::{
-    Grade, Passes, StopRule, TOLD_APART, pairs_to_tell, passes_to_tell, student_t_975,
-};
 use record::{Cell, PairedVerdict, Record};
+use stats::{Grade, Passes, StopRule, TOLD_APART, pairs_to_tell, passes_to_tell, student_t_975};
 
 /// More measuring, so that a true 5 % is told in four of five comparisons.
 #[derive(Clone, PartialEq, Debug)]

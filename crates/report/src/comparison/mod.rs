@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   cells of two subjects  -> pairs with the same coordinates   join.rs
-//!   passes of a pair       -> ratio, interval, verdict          lab::statistics
+//!   passes of a pair       -> ratio, interval, verdict          stats
 //!   what is undecided      -> passes that would tell 5 %        effort.rs
 //!   Comparison             -> text                              show.rs
 //!   Comparison             -> a section of a report             section.rs
@@ -25,8 +25,8 @@ use crate::{
     runs::{self, Run, Subject},
 };
 pub(crate) use join::{Key, keyed};
-use lab::statistics::{Passes, Verdict, paired, unpaired};
 use record::{Cell, PairedVerdict, Record, beside_verdict};
+use stats::{Passes, Verdict, paired, unpaired};
 use std::collections::BTreeMap;
 
 /// Everything that was measured against the first of it.

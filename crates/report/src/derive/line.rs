@@ -1,6 +1,6 @@
 //! A straight line through points, by least squares.
 
-use lab::statistics::student_t_975;
+use stats::student_t_975;
 
 /// `y = intercept + slope x`.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -2,8 +2,8 @@
 //! right word.
 
 use super::{DriveState, Entry, Metric, Promise, Specification};
+use block::names::did_you_mean;
 use block::parse_bytes;
-use lab::names::did_you_mean;
 use serde::Deserialize;
 use std::ops::Range;
 use toml::{Spanned, Value};

@@ -1,7 +1,7 @@
 //! Text to expression, by recursive descent.
 
 use super::{Expression, Filter, Function, Operator, Selection};
-use lab::names::did_you_mean;
+use block::names::did_you_mean;
 use std::str::FromStr;
 
 impl FromStr for Expression {

@@ -4,7 +4,7 @@ use super::{
     axis::{Axis, Configuration},
     durability::Durability,
 };
-use lab::statistics::student_t_975;
+use stats::student_t_975;
 use std::collections::BTreeMap;
 
 /// What one configuration did in one cell of the method.

@@ -5,7 +5,7 @@ use super::{
     schema::{DRIVER_KEYS, DriveKind, Key, PORT_KEYS},
     section::{BadCatalog, Section, Source},
 };
-use lab::names::did_you_mean;
+use block::names::did_you_mean;
 use std::{collections::BTreeMap, fmt, ops::Range};
 
 /// Most numbers of one drive that may be fitted.

@@ -29,7 +29,7 @@ pub use schema::{DRIVER_KEYS, DriveKind, Holds, Key, Need, PORT_KEYS};
 pub use section::BadCatalog;
 pub use unit::Dimension;
 
-use lab::names::did_you_mean;
+use block::names::did_you_mean;
 use record::input::{TEXT_BYTES_MAX, read_text};
 use std::{
     env, fs,

@@ -7,7 +7,7 @@ use super::{
     section::{BadCatalog, Section, Source},
     unit::{self, Dimension},
 };
-use lab::names::did_you_mean;
+use block::names::did_you_mean;
 use std::collections::BTreeMap;
 use toml::de::DeValue;
 

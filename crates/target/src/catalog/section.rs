@@ -1,7 +1,7 @@
 //! Reading a catalog file strictly: every key is asked for by name, and what nobody asked for is
 //! refused, each with file, line and key.
 
-use lab::names::did_you_mean;
+use block::names::did_you_mean;
 use std::{cell::RefCell, ops::Range};
 use toml::{
     Spanned,

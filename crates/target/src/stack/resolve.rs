@@ -9,8 +9,8 @@ use super::{
     text::{BadStack, Member, Part, Stack},
 };
 use crate::catalog::{Catalog, DriveEntry, DriveSettings, HostEntry, Past, Reality, parse_kernel};
+use block::names::did_you_mean;
 use block::{Rng, display_bytes};
-use lab::names::did_you_mean;
 use model::{
     ArrayParams, Level, Rebuild, WriteCaching,
     fs::{Barrier, DataMode, Discard, Elevator, FileSystemParams, Kernel, Kind, LazyCount},

@@ -2,8 +2,8 @@
 //! the keys there are.
 
 use super::text::{BadStack, Part};
+use block::names::did_you_mean;
 use block::parse_bytes;
-use lab::names::did_you_mean;
 use std::cell::RefCell;
 
 /// The settings of one part of a stack.

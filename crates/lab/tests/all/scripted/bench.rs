@@ -5,12 +5,12 @@ use lab::{
     method::Method,
     plan::{Options, Plan},
     runner::{Event, Observer, RunError, run},
-    statistics::Grade,
     target::Target,
 };
 use record::{
     Calibration, Cell, Environment, FORMAT, Flag, MethodInfo, Record, State, Tool, VERSION,
 };
+use stats::Grade;
 use std::collections::BTreeMap;
 
 /// A method of these cells over 1 GiB, unfilled, at grade normal.

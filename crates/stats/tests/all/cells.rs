@@ -7,7 +7,7 @@
 //! `--nocapture` to see the measured shares.
 
 use block::Rng;
-use lab::statistics::{
+use stats::{
     Assessment, Grade, Host, Looks, PassRate, Passes, Stop, StopRule, TICK_NS, Temperatures, Test,
     Tick, Verdict, assess, burst_credit, falling_slope, headline, lasting_change, unpaired,
 };

@@ -15,6 +15,15 @@ pub enum Grade {
 }
 
 impl Grade {
+    /// As it is typed and recorded.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Normal => "normal",
+            Self::Publish => "publish",
+        }
+    }
+
     /// How often the whole method is run.
     pub fn passes(self) -> usize {
         match self {
@@ -122,7 +131,7 @@ fn nanoseconds(seconds: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statistics::TICK_NS;
+    use crate::TICK_NS;
 
     fn run(rule: StopRule, tick: impl Fn(u64) -> u64) -> (Stop, u64, Looks) {
         let mut looks = Looks::new(rule, TICK_NS);

@@ -1,7 +1,7 @@
 //! A slow fall: the mark of a drive that grows hot, if it did.
 
 use super::{Tick, operations};
-use crate::statistics::{moments, step::Trend};
+use crate::{moments, step::Trend};
 
 /// The drive's temperature in degrees Celsius around a cell.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -6,7 +6,7 @@
 //! paid for: its waits are bunched, and yet the count never leaves a straight line.
 
 use super::{Plateau, Tick, operations};
-use crate::statistics::{Histogram, moments};
+use crate::{Histogram, moments};
 
 /// A window lasts at least this many ticks: 3 s of base ticks.
 const TICKS_MIN: usize = 30;
@@ -69,7 +69,7 @@ fn range_of_sums(window: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statistics::TICK_NS;
+    use crate::TICK_NS;
     use block::Rng;
 
     /// One operation after the other, each as long as `next_ns` says; 12 s of them.

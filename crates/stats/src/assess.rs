@@ -21,7 +21,7 @@
 //! slow wave of which one crest was seen looks flat: on n < 20 effectively independent samples the
 //! interval is `20 / n` times as wide, but never wider than 1.5 standard deviations of the samples,
 //! since however the waves stand the mean is hardly further away than they are high. Simulated in
-//! `tests/statistics.rs`, 600 cells each:
+//! `tests/all/cells.rs`, 600 cells each:
 //!
 //! | ticks: autocorrelation, variation | converged | of these covered |
 //! |---|---|---|
@@ -261,7 +261,7 @@ fn half_width(window: &[f64], batching: Batching) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statistics::{Grade, TICK_NS};
+    use crate::{Grade, TICK_NS};
 
     fn judge(ticks: &[Tick]) -> Assessment {
         assess(ticks, TICK_NS, &StopRule::for_grade(Grade::Quick))

@@ -85,7 +85,7 @@ pub fn warm_up(samples: &[f64]) -> usize {
 }
 
 /// Of the best of many cuts through level noise, autocorrelated or not, under one in a hundred lies
-/// so far out (simulated in `tests/statistics.rs`).
+/// so far out (simulated in `tests/all/cells.rs`).
 const CUT_SCORE_MIN: f64 = 6.0;
 
 #[cfg(test)]

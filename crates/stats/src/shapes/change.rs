@@ -2,7 +2,7 @@
 //! came or went.
 
 use super::Tick;
-use crate::statistics::{moments, step::Step, tick::coalesce};
+use crate::{moments, step::Step, tick::coalesce};
 
 /// A rate that changed for good: it was level before, and at another level to the end.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -88,7 +88,7 @@ impl Change {
 
 /// The best step of a series of samples of `sample_ns`, if it is one: by more than 10 %, of most
 /// samples, and far out of the noise.
-pub(in crate::statistics) fn lasting_step(samples: &[f64], sample_ns: u64) -> Option<Step> {
+pub(crate) fn lasting_step(samples: &[f64], sample_ns: u64) -> Option<Step> {
     let side = (SIDE_NS_MIN.div_ceil(sample_ns) as usize).max(samples.len() / SIDES_MAX);
     let side = side.max(SIDE_SAMPLES_MIN);
     let step = Step::best(samples, side)?;
@@ -111,7 +111,7 @@ pub fn lasting_change(ticks: &[Tick], tick_ns: u64) -> Option<Change> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statistics::TICK_NS;
+    use crate::TICK_NS;
 
     fn series(count: u64, level: impl Fn(u64) -> u64) -> Vec<Tick> {
         let operations = |i: u64| level(i) * (97 + i * 5 % 7) / 100;

@@ -2,7 +2,7 @@
 //! number.
 
 use super::{Tick, operations};
-use crate::statistics::{moments, step::Step};
+use crate::{moments, step::Step};
 
 /// A stretch of nearly equal ticks.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -87,7 +87,7 @@ pub fn is_spindle_rate(iops: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statistics::TICK_NS;
+    use crate::TICK_NS;
 
     fn series(parts: &[(u64, usize)]) -> Vec<Tick> {
         let ticks = parts.iter().flat_map(|&(rate, count)| std::iter::repeat_n(rate, count));

@@ -13,6 +13,7 @@
 //! ```
 //!
 //! It refuses to know why a series looks as it does: a shape is a finding, its name a hint.
+#![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod assess;

@@ -1,0 +1,158 @@
+//! What is ordered: a method with its options, as words that a record keeps, so that a run which
+//! goes on has the same.
+//!
+//! ```text
+//!   words {size: 1073741824, set.depth: 4, ...} + method -> Order -> Plan (of the targets' offers)
+//!   Order, Plan, Opening (who, when, on what) -> a Record without cells
+//! ```
+
+mod resume;
+
+pub use resume::difference;
+
+use crate::{
+    duration::parse_seconds,
+    method::{Method, MethodError, parse_grade},
+    plan::{Options, Plan},
+    target::Time,
+};
+use block::parse_bytes;
+use record::{
+    Calibration, Environment, FORMAT, MethodInfo, Record, State, TargetInfo, Tool, VERSION, Warning,
+};
+use std::{collections::BTreeMap, str::FromStr};
+
+/// A method and its options, before there is a target.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// What is measured.
+    pub method: Method,
+    /// As they were read from [`Self::words`].
+    pub options: Options,
+    /// The options as the record keeps them: `size` and `max-written` in bytes, `grade`, `passes`,
+    /// `max-time` with its unit, `on-error`, `reads-only`, and `set.KEY` of every cell.
+    pub words: BTreeMap<String, String>,
+    /// Notes in the record.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// Why words are no order.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum OrderError {
+    /// The method's text, or a setting of its cells.
+    #[error(transparent)]
+    Method(#[from] MethodError),
+    /// The value of an option.
+    #[error("{reason}")]
+    Option {
+        /// Its name among the words.
+        name: String,
+        /// What is wrong with the value.
+        reason: String,
+    },
+}
+
+impl Order {
+    /// From words. `text` is the method's TOML, `name` what it is called.
+    ///
+    /// # Errors
+    /// A method or an option that is none.
+    pub fn from_words(
+        name: &str,
+        text: &str,
+        words: BTreeMap<String, String>,
+        seed: u64,
+        labels: BTreeMap<String, String>,
+    ) -> Result<Self, OrderError> {
+        let settings: Vec<(String, String)> = words
+            .iter()
+            .filter_map(|(key, value)| Some((key.strip_prefix("set.")?.to_owned(), value.clone())))
+            .collect();
+        let method = Method::parse(name, text, &settings)?;
+        let options = Options {
+            grade: read(&words, "grade", parse_grade)?,
+            span_bytes: read(&words, "size", parse_bytes)?,
+            written_bytes_max: read(&words, "max-written", parse_bytes)?,
+            seconds_max: read(&words, "max-time", parse_seconds)?,
+            passes: read(&words, "passes", u32::from_str)?,
+            on_error: read(&words, "on-error", FromStr::from_str)?.unwrap_or_default(),
+            reads_only: words.contains_key("reads-only"),
+            seed,
+        };
+        Ok(Self { method, options, words, labels })
+    }
+
+    /// Whether any of its cells writes.
+    pub fn writes(&self) -> bool {
+        self.method.cells.iter().any(crate::method::CellSpec::writes)
+    }
+
+    /// The record of a run that begins, without cells.
+    pub fn record(&self, plan: &Plan, opening: Opening) -> Record {
+        let notes = plan.notes.iter().map(|text| Warning { flag: None, text: text.clone() });
+        Record {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            id: opening.id,
+            state: State::Running,
+            error: None,
+            tool: opening.tool,
+            command_line: opening.command_line,
+            labels: self.labels.clone(),
+            started: opening.started,
+            finished: None,
+            time: opening.time.name().to_owned(),
+            seed: plan.seed,
+            targets: opening.targets,
+            environment: opening.environment,
+            method: MethodInfo {
+                name: plan.method.file.name.clone(),
+                layout: plan.method.file.layout.clone(),
+                grade: plan.grade.name().to_owned(),
+                text: plan.method.text.clone(),
+                options: self.words.clone(),
+                span_bytes: plan.span_bytes,
+                passes: plan.passes,
+                not_measured: None,
+            },
+            calibration: vec![opening.calibration],
+            cells: Vec::new(),
+            left_out: plan.left_out.clone(),
+            failed: Vec::new(),
+            paired: Vec::new(),
+            rounds: None,
+            flags: Vec::new(),
+            warnings: notes.collect(),
+        }
+    }
+}
+
+fn read<T, E: ToString>(
+    words: &BTreeMap<String, String>,
+    name: &str,
+    parse: impl Fn(&str) -> Result<T, E>,
+) -> Result<Option<T>, OrderError> {
+    let wrong = |error: E| OrderError::Option { name: name.to_owned(), reason: error.to_string() };
+    words.get(name).map(|text| parse(text).map_err(wrong)).transpose()
+}
+
+/// Who measures, when, and on what: what a record says besides its order and its plan.
+#[derive(Clone, Debug)]
+pub struct Opening {
+    /// A fresh one.
+    pub id: String,
+    /// RFC 3339.
+    pub started: String,
+    /// Whose clock.
+    pub time: Time,
+    /// What is measured.
+    pub targets: Vec<TargetInfo>,
+    /// On which machine.
+    pub environment: Environment,
+    /// What an operation of the measuring program itself costs.
+    pub calibration: Calibration,
+    /// As it was typed.
+    pub command_line: Vec<String>,
+    /// By which program.
+    pub tool: Tool,
+}

@@ -1,0 +1,3 @@
+//! The tests of `stats` from outside, in one program: each one more would be linked anew.
+
+mod cells;
