@@ -1,7 +1,11 @@
 //! What the volume asks of the drive: numbered, and held back where the drive's queue is full.
 
-use block::{Actor, Command, Completion, Drive, Effects, Request, Slots, Tag};
+use block::{Actor, Command, Completion, Drive, Effects, IoError, Request, Slots, Tag};
 use std::collections::VecDeque;
+
+/// ENOSPC and EDQUOT, of a file with holes or a thin device.
+pub(crate) const NO_SPACE: IoError = IoError::Os(28);
+pub(crate) const NO_QUOTA: IoError = IoError::Os(122);
 
 /// What may be asked of the drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

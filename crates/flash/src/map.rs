@@ -23,7 +23,7 @@ pub(crate) struct Map {
     pages: Vec<Option<Box<Page>>>,
     dirty: Vec<bool>,
     /// Location and CRC of each page; 0 for one in which nothing is mapped.
-    pub directory: Vec<(u32, u32)>,
+    directory: Vec<(u32, u32)>,
     /// Blocks that are mapped or lost.
     mapped: u32,
 }
@@ -67,6 +67,37 @@ impl Map {
         self.pages.len() as u32
     }
 
+    /// Location and CRC of each page; 0 for one in which nothing is mapped.
+    pub fn directory(&self) -> &[(u32, u32)] {
+        &self.directory
+    }
+
+    /// Where the pages will be read from.
+    ///
+    /// # Panics
+    /// If there are more or fewer of them, or some were read before.
+    pub fn set_directory(&mut self, directory: &[(u32, u32)]) {
+        assert_eq!(directory.len(), self.directory.len(), "a place for each page");
+        assert_eq!(self.mapped, 0, "the pages are read after the directory");
+        self.directory.copy_from_slice(directory);
+    }
+
+    /// A page was written as it is now, to this place, or nothing in it is mapped: says where it
+    /// was.
+    pub fn page_written(&mut self, page: u32, place: (u32, u32)) -> u32 {
+        let is_mapped = self.pages[page as usize].is_some();
+        assert_eq!(place.0 != 0, is_mapped, "page {page} at {place:?}");
+        self.dirty[page as usize] = false;
+        std::mem::replace(&mut self.directory[page as usize], place).0
+    }
+
+    /// A page lies elsewhere, its contents are the same.
+    pub fn page_moved(&mut self, page: u32, location: u32) {
+        let place = &mut self.directory[page as usize];
+        assert!(place.0 > LOST && location > LOST, "page {page} from {place:?} to {location}");
+        place.0 = location;
+    }
+
     /// A block's location, and the CRC of its data where the map has checksums.
     #[inline]
     pub fn get(&self, block: u32) -> (u32, Option<u32>) {
@@ -91,8 +122,11 @@ impl Map {
             *place = crc;
         }
         self.dirty[number as usize] = true;
-        let change =
-            |count: u32| count + u32::from(location != UNMAPPED) - u32::from(before != UNMAPPED);
+        let change = |count: u32| {
+            let left = (count + u32::from(location != UNMAPPED))
+                .checked_sub(u32::from(before != UNMAPPED));
+            left.expect("what is taken away was counted")
+        };
         page.mapped = change(page.mapped);
         self.mapped = change(self.mapped);
         if page.mapped == 0 {
@@ -138,10 +172,6 @@ impl Map {
         self.dirty[page as usize] = true;
     }
 
-    pub fn mark_clean(&mut self, page: u32) {
-        self.dirty[page as usize] = false;
-    }
-
     /// The page as it goes to the drive; none if nothing in it is mapped.
     pub fn encode(&self, page: u32, bytes: &mut [u8]) -> bool {
         let Some(page) = &self.pages[page as usize] else { return false };
@@ -180,9 +210,30 @@ impl Map {
             }
             page.mapped += u32::from(location != UNMAPPED);
         }
+        let place = &mut self.pages[number as usize];
+        assert!(place.is_none(), "page {number} is read once");
         self.mapped += page.mapped;
-        self.pages[number as usize] = Some(page);
+        *place = Some(page);
         true
+    }
+
+    /// Counts everything anew.
+    ///
+    /// # Panics
+    /// If a count disagrees, or a page is not where the directory says and will not be written.
+    pub fn audit(&self) {
+        let mut mapped = 0;
+        for (number, page) in self.pages.iter().enumerate() {
+            let Some(page) = page else { continue };
+            let count = page.locations.iter().filter(|&&place| place != UNMAPPED).count() as u32;
+            assert_eq!(count, page.mapped, "blocks mapped by page {number}");
+            mapped += count;
+        }
+        assert_eq!(mapped, self.mapped, "blocks mapped");
+        for (number, place) in self.directory.iter().enumerate() {
+            let differs = (place.0 != 0) != self.pages[number].is_some();
+            assert!(!differs || self.dirty[number], "page {number} at {place:?} is not dirty");
+        }
     }
 
     /// A page that cannot be read: all its blocks are lost.

@@ -48,6 +48,13 @@ pub(crate) struct Segment {
     pub discarding: bool,
 }
 
+impl Default for Segment {
+    /// A free one.
+    fn default() -> Self {
+        FREE
+    }
+}
+
 const FREE: Segment = Segment {
     state: State::Free,
     stream: 0,
@@ -62,11 +69,13 @@ const FREE: Segment = Segment {
 
 #[derive(Debug)]
 pub(crate) struct Segments {
-    pub table: Vec<Segment>,
-    /// In the order in which they will be opened.
-    pub queue: VecDeque<u32>,
-    pub prefree: Vec<u32>,
-    pub victims: Victims,
+    table: Vec<Segment>,
+    /// The free ones, in the order in which they will be opened.
+    queue: VecDeque<u32>,
+    prefree: Vec<u32>,
+    victims: Victims,
+    /// The one that scrubbing is at, until it is opened anew.
+    watched: Option<u32>,
 }
 
 impl Segments {
@@ -77,12 +86,92 @@ impl Segments {
             queue: (0..count).collect(),
             prefree: Vec::new(),
             victims: Victims::new(count, layout.data_blocks()),
+            watched: None,
         }
     }
 
-    /// Lists what could be emptied: the table was filled from a root.
-    pub fn list_victims(&mut self) {
-        (0..self.table.len() as u32).for_each(|segment| self.list(segment));
+    /// As recovery found them. `order` has the free ones in the order in which they will be opened;
+    /// others in it are passed over.
+    pub fn restore(layout: &Layout, table: Vec<Segment>, order: &[u32]) -> Self {
+        assert_eq!(table.len(), layout.segments as usize, "an entry for each segment");
+        let is_free = |&segment: &u32| table[segment as usize].state == State::Free;
+        let queue: VecDeque<u32> = order.iter().copied().filter(is_free).collect();
+        let prefree = (0..layout.segments)
+            .filter(|&segment| table[segment as usize].state == State::Prefree)
+            .collect();
+        let victims = Victims::new(layout.segments, layout.data_blocks());
+        let mut segments = Self { table, queue, prefree, victims, watched: None };
+        (0..layout.segments).for_each(|segment| segments.list(segment));
+        segments
+    }
+
+    /// All of them, by number.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Segment)> {
+        (0..).zip(&self.table)
+    }
+
+    /// How many are free.
+    pub fn free(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// How many wait for a checkpoint to be free.
+    pub fn prefree(&self) -> usize {
+        self.prefree.len()
+    }
+
+    /// The free ones, in the order in which they will be opened.
+    pub fn free_list(&self) -> Vec<u32> {
+        self.queue.iter().copied().collect()
+    }
+
+    /// Those that could be emptied.
+    pub fn victims(&self) -> &Victims {
+        &self.victims
+    }
+
+    /// The segment is looked at from its beginning.
+    pub fn watch(&mut self, segment: u32) {
+        self.watched = Some(segment);
+    }
+
+    /// Whether it was not opened anew since.
+    pub fn is_watched(&self, segment: u32) -> bool {
+        self.watched == Some(segment)
+    }
+
+    /// Somebody reads from it: until then it is not set free.
+    pub fn pin(&mut self, segment: u32) {
+        let entry = self.get_mut(segment);
+        assert!(entry.state != State::Free, "nothing is read from what is free: {entry:?}");
+        entry.pins += 1;
+    }
+
+    pub fn unpin(&mut self, segment: u32) {
+        let entry = self.get_mut(segment);
+        entry.pins = entry.pins.checked_sub(1).expect("the reader had pinned it");
+    }
+
+    /// A chunk of it is open or on its way.
+    pub fn hold(&mut self, segment: u32) {
+        let entry = self.get_mut(segment);
+        assert!(entry.state == State::Open, "a chunk goes to an open segment, not to {entry:?}");
+        entry.held += 1;
+    }
+
+    /// A chunk of it has its number, and ends at this block.
+    pub fn extend(&mut self, segment: u32, blocks: u32, seq: u64) {
+        let entry = self.get_mut(segment);
+        assert!(entry.held > 0, "only an open chunk is appended: {entry:?}");
+        assert!(blocks > entry.blocks, "chunks follow each other: {blocks} after {entry:?}");
+        (entry.blocks, entry.last_seq) = (blocks, entry.last_seq.max(seq));
+    }
+
+    /// The drive has answered a discard.
+    pub fn end_discard(&mut self, segment: u32) {
+        let entry = self.get_mut(segment);
+        assert!(entry.discarding && entry.state == State::Free, "{entry:?}");
+        entry.discarding = false;
     }
 
     /// Keeps the list of victims: full segments with all of them on the drive, and no pages of the
@@ -105,13 +194,17 @@ impl Segments {
     /// The cleaner begins with a segment: nobody uses it again before the cleaner ends.
     pub fn begin_emptying(&mut self, segment: u32) {
         let entry = self.get_mut(segment);
-        (entry.emptying, entry.pins) = (true, entry.pins + 1);
+        assert!(!entry.emptying && entry.live > 0, "a victim holds something: {entry:?}");
+        entry.emptying = true;
+        self.pin(segment);
         self.list(segment);
     }
 
     pub fn end_emptying(&mut self, segment: u32) {
         let entry = self.get_mut(segment);
-        (entry.emptying, entry.pins) = (false, entry.pins - 1);
+        assert!(entry.emptying && entry.live == 0, "a victim is left when empty: {entry:?}");
+        entry.emptying = false;
+        self.unpin(segment);
         self.list(segment);
     }
 
@@ -119,7 +212,7 @@ impl Segments {
         &self.table[segment as usize]
     }
 
-    pub fn get_mut(&mut self, segment: u32) -> &mut Segment {
+    fn get_mut(&mut self, segment: u32) -> &mut Segment {
         &mut self.table[segment as usize]
     }
 
@@ -128,7 +221,9 @@ impl Segments {
         let segment = self.queue.pop_front().expect("the caller looked whether one is free");
         let entry = self.get_mut(segment);
         assert!(entry.state == State::Free && entry.live == 0, "{entry:?}");
+        assert!(!entry.discarding, "the drive is being told that it is free: {entry:?}");
         *entry = Segment { state: State::Open, stream, pins: entry.pins, ..FREE };
+        self.watched.take_if(|watched| *watched == segment);
         segment
     }
 
@@ -155,8 +250,9 @@ impl Segments {
 
     /// A write to it failed.
     pub fn retire(&mut self, segment: u32) {
-        self.get_mut(segment).state = State::Retired;
-        self.prefree.retain(|&other| other != segment);
+        let entry = self.get_mut(segment);
+        assert!(entry.held > 0, "the chunk that failed is still here: {entry:?}");
+        entry.state = State::Retired;
         self.list(segment);
     }
 
@@ -167,7 +263,9 @@ impl Segments {
     }
 
     pub fn gain(&mut self, segment: u32) {
-        self.get_mut(segment).live += 1;
+        let entry = self.get_mut(segment);
+        assert!(entry.state != State::Free, "nothing is in a free segment: {entry:?}");
+        entry.live += 1;
         self.list(segment);
     }
 
@@ -219,6 +317,31 @@ impl Segments {
         }
         let table = &self.table;
         self.prefree.retain(|&segment| table[segment as usize].state == State::Prefree);
+    }
+
+    /// Holds the lists against the table.
+    ///
+    /// # Panics
+    /// If a segment is in the wrong list, or in none: free, prefree and used ones are all of them.
+    pub fn audit(&self) {
+        let mut listed = vec![None; self.table.len()];
+        let free = self.queue.iter().map(|&segment| (segment, State::Free));
+        let prefree = self.prefree.iter().map(|&segment| (segment, State::Prefree));
+        for (segment, state) in free.chain(prefree) {
+            let before = listed[segment as usize].replace(state);
+            assert_eq!(before, None, "segment {segment} is listed twice");
+        }
+        for (segment, entry) in self.iter() {
+            let expected =
+                matches!(entry.state, State::Free | State::Prefree).then_some(entry.state);
+            assert_eq!(listed[segment as usize], expected, "segment {segment}: {entry:?}");
+            assert!(expected.is_none() || entry.live == 0, "segment {segment}: {entry:?}");
+            assert!(
+                !entry.discarding || entry.state == State::Free,
+                "segment {segment}: {entry:?}"
+            );
+            assert!(!entry.emptying || entry.pins > 0, "segment {segment}: {entry:?}");
+        }
     }
 
     /// The table for the root, `freed` already free.

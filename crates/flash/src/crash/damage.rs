@@ -226,7 +226,7 @@ fn targets(medium: &Media, shape: &Shape, place: Place) -> Vec<u64> {
         Place::Payload => {
             let found = look(&mut bench::sim(medium.clone(), 1), &mut patient()).expect("healthy");
             let data = found.map.iter().map(|(_, location)| u64::from(location));
-            let pages = found.map.directory.iter().map(|page| u64::from(page.0));
+            let pages = found.map.directory().iter().map(|page| u64::from(page.0));
             let all = offsets(data.chain(pages).filter(|&location| location > 1).collect());
             let behind = chunks_behind_checkpoint(medium).into_iter();
             let behind = behind.flat_map(|(at, blocks)| (1..blocks).map(move |n| at + n * 4096));

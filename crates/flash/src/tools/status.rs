@@ -126,7 +126,7 @@ fn lost(look: &Look) -> Vec<Range<u32>> {
 impl SegmentCounts {
     fn of(segments: &Segments) -> Self {
         let mut counts = Self::default();
-        for segment in &segments.table {
+        for (_, segment) in segments.iter() {
             let count = match segment.state {
                 State::Free => &mut counts.free,
                 State::Open => &mut counts.open,

@@ -10,191 +10,197 @@
 //! nothing but a later chunk. Where none follows, a superblock of the next generation says it: two
 //! writes of a block each, with FUA, no more often than
 //! [`Attesting::every_ns`], and none where nothing was flushed since.
+//!
+//! It also keeps the newest superblock and gives out the generations, to checkpoints too.
 
-use super::core::{Core, Gate, Why};
-use super::flushes::Mark;
+use super::{
+    counters::Counters,
+    io::{Mark, Why},
+    log::Log,
+    ring::Ring,
+    settings::Attesting,
+};
 use crate::broken::{Rule, broken};
-use crate::{buffers::bytes_mut, format::Superblock, layout::BLOCK_BYTES};
-use block::{Command, Durability, Extent, Instant, IoError, Payload};
+use crate::{format::Superblock, layout::BLOCK_BYTES};
+use block::{Durability, Extent, Instant, IoError, Payload};
 
 /// A superblock that could not be written so often in a row is left to the next checkpoint.
 const ATTEMPTS: u32 = 3;
 
-/// When a superblock says what the last flush covered.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Attesting {
-    /// When no flush has covered anything new for so long, ns.
-    pub quiet_ns: u64,
-    /// At most one in so long, ns; and what was flushed is attested no later, if no chunk says it
-    /// before.
-    pub every_ns: u64,
-}
-
-impl Default for Attesting {
-    /// After a tenth of a second, and once a second where flushes trickle in.
-    fn default() -> Self {
-        Self { quiet_ns: 100_000_000, every_ns: 1_000_000_000 }
-    }
-}
-
-/// A number that is told to the drive in the header of a chunk or record, and is known once that is
-/// durable.
-#[derive(Clone, Copy, Debug)]
-struct Told {
-    by: u64,
-    durable_seq: u64,
-}
-
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Attest {
-    /// What is known to be durable by what is on the drive, whatever comes after it.
-    said: Mark,
+    every: Attesting,
+    /// The newest that is durable in two copies.
+    superblock: Superblock,
     /// What was durable when that was last looked at, and since when.
     seen: Mark,
     seen_at: Instant,
     /// The oldest that is not said yet, and since when.
     unsaid: Option<(Mark, Instant)>,
-    /// By a chunk, and by a record.
-    chunk: Option<Told>,
-    record: Option<Told>,
+    /// A checkpoint is under way, and will write a superblock of its own.
+    left_to_checkpoint: bool,
     /// On its way: two copies.
     flying: Option<Superblock>,
     left: u32,
     failed: Option<IoError>,
     failures: u32,
     /// Generations of which one copy may have been written: none is given twice.
-    pub skipped: u64,
+    skipped: u64,
     begun: Option<Instant>,
+    count: u64,
 }
 
 impl Attest {
+    pub fn new(every: Attesting, superblock: Superblock, log: &mut Log) -> Self {
+        let mut attest = Self {
+            every,
+            superblock,
+            seen: Mark::default(),
+            seen_at: Instant(0),
+            unsaid: None,
+            left_to_checkpoint: false,
+            flying: None,
+            left: 0,
+            failed: None,
+            failures: 0,
+            skipped: 0,
+            begun: None,
+            count: 0,
+        };
+        attest.take_over(log, superblock);
+        attest
+    }
+
+    /// The newest superblock.
+    pub fn superblock(&self) -> &Superblock {
+        &self.superblock
+    }
+
     pub fn is_flying(&self) -> bool {
         self.flying.is_some()
     }
 
-    /// A chunk goes down with that in its header.
-    pub fn chunk_sent(&mut self, seq: u64, durable_seq: u64) {
-        if durable_seq > self.said.seq && self.chunk.is_none() {
-            self.chunk = Some(Told { by: seq, durable_seq });
-        }
+    /// The generation of the next superblock.
+    pub fn next_generation(&self) -> u64 {
+        self.superblock.generation + 1 + self.skipped
     }
 
-    /// A record goes down with that in its header.
-    pub fn record_sent(&mut self, number: u64, durable_seq: u64) {
-        self.record = Some(Told { by: number, durable_seq });
+    /// A checkpoint has begun.
+    pub fn leave_to_checkpoint(&mut self) {
+        self.left_to_checkpoint = true;
     }
 
-    /// A superblock is durable in two copies.
-    pub fn superblock_written(&mut self, superblock: &Superblock) {
+    /// The superblock of a checkpoint is durable in two copies.
+    pub fn checkpointed(&mut self, log: &mut Log, superblock: Superblock) {
+        assert!(superblock.generation > self.superblock.generation, "generations rise");
+        self.left_to_checkpoint = false;
+        self.take_over(log, superblock);
+    }
+
+    fn take_over(&mut self, log: &mut Log, superblock: Superblock) {
         let said = Mark { seq: superblock.durable_seq, record: superblock.ring.last };
-        self.said = self.said.max_of(said);
+        log.said.superblock_written(said);
+        self.superblock = superblock;
         (self.failures, self.skipped) = (0, 0);
     }
 
+    /// What of the log and the ring is durable.
+    fn durable(log: &Log, ring: &Ring) -> Mark {
+        let seq = match broken(Rule::AttestDurable) {
+            false => log.durable_seq(),
+            true => log.last_seq(),
+        };
+        Mark { seq, record: ring.mark().last }
+    }
+
     /// Takes in what is durable now.
-    fn look(&mut self, now: Instant, durable: Mark) {
-        if let Some(told) = self.chunk.filter(|told| told.by <= durable.seq) {
-            self.said.seq = self.said.seq.max(told.durable_seq);
-            self.chunk = None;
-        }
-        if let Some(told) = self.record.filter(|told| told.by <= durable.record) {
-            // A record is begun when the one before it is durable.
-            let said = Mark { seq: told.durable_seq, record: told.by - 1 };
-            self.said = self.said.max_of(said);
-            self.record = None;
-        }
+    fn look(&mut self, log: &mut Log, durable: Mark) {
+        log.said.look(durable);
+        let (said, now) = (log.said.mark(), log.io.now());
         if self.seen != durable {
             (self.seen, self.seen_at) = (durable, now);
         }
         self.unsaid = match self.unsaid {
-            Some((mark, since)) if !self.said.covers(mark) => Some((mark, since)),
-            _ if self.said.covers(durable) => None,
+            Some((mark, since)) if !said.covers(mark) => Some((mark, since)),
+            _ if said.covers(durable) => None,
             _ => Some((durable, now)),
         };
     }
 
-    /// When the next one is due.
-    fn due(&self, every: Attesting) -> Instant {
-        let Some((_, since)) = self.unsaid.filter(|_| self.failures < ATTEMPTS) else {
-            return Instant::NEVER;
-        };
-        let quiet = self.seen_at.after(every.quiet_ns).min(since.after(every.every_ns));
-        self.begun.map_or(quiet, |begun| quiet.max(begun.after(every.every_ns)))
-    }
-}
-
-impl Core {
-    /// What of the log and the ring is durable.
-    fn durable(&self) -> Mark {
-        let seq = match broken(Rule::AttestDurable) {
-            false => self.flushes.durable_seq,
-            true => self.log.last_seq,
-        };
-        Mark { seq, record: self.ring.mark().last }
-    }
-
-    pub fn pump_attest(&mut self) {
-        let durable = self.durable();
-        self.attest.look(self.now, durable);
-        if self.attest_due() > self.now {
+    /// Sends the next superblock where it is due.
+    pub fn pump(&mut self, log: &mut Log, ring: &Ring) {
+        let durable = Self::durable(log, ring);
+        self.look(log, durable);
+        if self.due(log) > log.io.now() {
             return;
         }
-        let ring = self.ring.mark();
         let superblock = Superblock {
             generation: self.next_generation(),
             durable_seq: durable.seq,
-            ring,
+            ring: ring.mark(),
             ..self.superblock
         };
-        self.attest.begun = Some(self.now);
-        self.attest.flying = Some(superblock);
-        self.attest.left = 2;
-        self.counters.attests += 1;
-        self.lifetime.drive_blocks += 2;
-        self.log.sent += 1;
-        for offset in self.layout.copies_of(superblock.generation) {
-            let mut from = self.buffers.take(BLOCK_BYTES);
-            if let Some(bytes) = bytes_mut(&mut from) {
-                superblock.encode(offset, bytes);
-            }
-            let at = Extent { offset, bytes: BLOCK_BYTES as u32 };
-            let command = Command::Write { at, from, durability: Durability::Fua };
-            self.down.send(Why::Attest, command);
-        }
+        self.begun = Some(log.io.now());
+        self.flying = Some(superblock);
+        self.left = 2;
+        self.count += 1;
+        log.io.count_blocks(2);
+        log.io.step();
+        send_copies(log, &superblock, || Why::Attest);
     }
 
     /// When the next superblock that only attests is due. A checkpoint writes one of its own.
-    pub fn attest_due(&self) -> Instant {
-        let may = self.gate == Gate::Open
-            && !self.settling
-            && self.checkpoint.is_none()
-            && !self.attest.is_flying()
+    pub fn due(&self, log: &Log) -> Instant {
+        let may = log.gate.is_open()
+            && !log.gate.is_recovering()
+            && !self.left_to_checkpoint
+            && !self.is_flying()
             && !broken(Rule::Attest);
-        if may { self.attest.due(self.settings.attesting) } else { Instant::NEVER }
+        let Some((_, since)) = self.unsaid.filter(|_| may && self.failures < ATTEMPTS) else {
+            return Instant::NEVER;
+        };
+        let quiet = self.seen_at.after(self.every.quiet_ns).min(since.after(self.every.every_ns));
+        self.begun.map_or(quiet, |begun| quiet.max(begun.after(self.every.every_ns)))
     }
 
-    /// The generation of the next superblock.
-    pub fn next_generation(&self) -> u64 {
-        self.superblock.generation + 1 + self.attest.skipped
-    }
-
-    pub fn attest_written(&mut self, result: Result<(), IoError>, payload: Payload) {
-        self.buffers.give(payload);
-        self.log.sent += 1;
-        self.attest.left -= 1;
-        self.attest.failed = self.attest.failed.or(result.err());
-        if self.attest.left > 0 {
+    pub fn written(&mut self, log: &mut Log, result: Result<(), IoError>, payload: Payload) {
+        log.io.give(payload);
+        log.io.step();
+        self.left = self.left.checked_sub(1).expect("each copy is answered once");
+        self.failed = self.failed.or(result.err());
+        if self.left > 0 {
             return;
         }
-        let superblock = self.attest.flying.take().expect("it was on its way");
-        if self.attest.failed.take().is_some() {
+        let superblock = self.flying.take().expect("it was on its way");
+        if self.failed.take().is_some() {
             // One copy may say so and the other not. The next one goes over both, under a number of
             // its own, and the pair of the generation before stays as it is.
-            self.attest.failures += 1;
-            self.attest.skipped += 2;
+            self.failures += 1;
+            self.skipped += 2;
         } else {
-            self.superblock = superblock;
-            self.attest.superblock_written(&superblock);
+            self.take_over(log, superblock);
         }
+    }
+
+    pub fn count(&self, counters: &mut Counters) {
+        counters.attests = self.count;
+    }
+
+    /// # Panics
+    /// If the superblock says more than there is.
+    pub fn audit(&self, log: &Log) {
+        // Where the log's end is missing, it says more than was found.
+        let said = self.superblock.durable_seq.min(log.last_seq());
+        let is_so = said <= log.durable_seq() || broken(Rule::AttestDurable);
+        assert!(is_so, "{said} attested, {} durable", log.durable_seq());
+        assert_eq!(self.left > 0, self.is_flying(), "copies on their way");
+    }
+}
+
+/// Both copies of a superblock.
+pub(super) fn send_copies(log: &mut Log, superblock: &Superblock, why: impl Fn() -> Why) {
+    for offset in log.blocks.layout.copies_of(superblock.generation) {
+        let at = Extent { offset, bytes: BLOCK_BYTES as u32 };
+        log.io.write(why(), at, Durability::Fua, |bytes| superblock.encode(offset, bytes));
     }
 }

@@ -7,22 +7,59 @@
 //!   noted       closed and written       FUA            joins the queue
 //! ```
 
-use super::core::{Core, Gate, Opened, Why};
-use super::log::Stream;
+use super::{
+    attest::{Attest, send_copies},
+    blocks::Opened,
+    counters::Counters,
+    io::Why,
+    log::Log,
+    pacing::Pacer,
+    ring::Ring,
+    stream::Stream,
+};
 use crate::broken::{Rule, broken};
 use crate::{
-    buffers::bytes_mut,
-    format::{Entry, Kind, Root, Superblock, encode_root},
+    buffers::{bytes, bytes_mut},
+    format::{Before, Entry, Kind, Root, Superblock, encode_root},
     layout::{BLOCK_BYTES, Levels, STREAMS},
     lifetime::Lifetime,
 };
-use block::{Command, Durability, Extent, IoError, Payload};
+use block::{Durability, Extent, IoError, Payload};
 
 /// The next attempt may succeed; a third one will hardly.
 const ATTEMPTS: u32 = 3;
 
+/// Whether the host's writes are under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Host {
+    Writing,
+    /// Nothing is but flushes that wait for the end.
+    Quiet,
+}
+
+/// What is new once a checkpoint is durable.
 #[derive(Debug)]
-pub(super) struct Checkpoint {
+pub(super) struct Ended {
+    /// Segments that it set free.
+    pub freed: Vec<u32>,
+}
+
+/// The one that is under way, and what the next one needs to know.
+#[derive(Debug)]
+pub(super) struct Checkpoints {
+    under_way: Option<Checkpoint>,
+    /// Generation of the root that comes next.
+    next_root: u64,
+    /// What was made of the log before this epoch.
+    before: Before,
+    /// The first chunk of this epoch.
+    first_seq: u64,
+    count: u64,
+    page_blocks: u64,
+}
+
+#[derive(Debug)]
+struct Checkpoint {
     stage: Stage,
     /// C.
     seq: u64,
@@ -33,8 +70,9 @@ pub(super) struct Checkpoint {
     lifetime: Lifetime,
     pages: Vec<u32>,
     next_page: usize,
-    /// A chunk moved: pages may point to where it was.
-    restart: bool,
+    /// How often a segment had been retired. If one was since, a chunk moved: pages may point to
+    /// where it was.
+    retired: u64,
     /// Every chunk that a page may know of.
     last_seq: u64,
     freed: Vec<u32>,
@@ -57,60 +95,77 @@ enum Stage {
 }
 
 impl Checkpoint {
-    pub fn progress(&self) -> u64 {
-        1 + self.next_page as u64 * 8 + self.stage as u64
-    }
-
-    pub fn restart(&mut self) {
-        self.restart = true;
+    /// A part of the root, or a copy of the superblock, was written. Whether all of them are, and
+    /// how that went.
+    fn part_written(
+        &mut self,
+        stage: Stage,
+        result: Result<(), IoError>,
+    ) -> Option<Result<(), IoError>> {
+        assert_eq!(self.stage, stage, "what is written belongs to the stage");
+        self.left = self.left.checked_sub(1).expect("each part is answered once");
+        self.failed = self.failed.or(result.err());
+        (self.left == 0).then(|| self.failed.take().map_or(Ok(()), Err))
     }
 }
 
-impl Core {
-    /// Begins one if the window is half used, if enough free segments wait for it, or if the volume
-    /// stops.
-    fn checkpoint_is_due(&self) -> bool {
-        let Levels { floor, interval, margin } = self.pacer.levels;
-        let (free, waiting) = (self.segments.queue.len(), self.segments.prefree.len());
-        let used = self.opened.window >= self.layout.window.div_ceil(2);
-        let worth_it = waiting >= interval.div_ceil(2) || !self.cleaner.is_busy();
-        let starved = free <= floor + 1 && waiting > 0 && worth_it
-            || free <= floor + margin && waiting >= interval;
-        used || starved || self.gate == Gate::ShutDown && self.ops_are_quiet()
+impl Checkpoints {
+    pub fn new(next_root: u64, before: Before, first_seq: u64) -> Self {
+        Self { under_way: None, next_root, before, first_seq, count: 0, page_blocks: 0 }
     }
 
-    /// Whether nothing of the host's is under way but flushes that wait for the end.
-    fn ops_are_quiet(&self) -> bool {
-        self.stalled.is_empty() && self.parked.is_empty() && self.locked.is_empty()
+    pub fn is_under_way(&self) -> bool {
+        self.under_way.is_some()
     }
 
-    /// What the checkpoint that is under way, or the next one, writes at most, with what recovery
-    /// found in the ring, B.
-    pub fn checkpoint_bytes(&self) -> u64 {
-        let dirty = (0..self.map.pages()).filter(|&page| self.map.is_dirty(page)).count();
-        let pages = self.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.pages.len());
-        let blocks = dirty.max(pages) as u64 + self.ring.replays.len() as u64;
+    /// Differs whenever the one under way has moved.
+    pub fn progress(&self) -> u64 {
+        let progress =
+            |checkpoint: &Checkpoint| 1 + checkpoint.next_page as u64 * 8 + checkpoint.stage as u64;
+        self.under_way.as_ref().map_or(0, progress)
+    }
+
+    /// What the checkpoint that is under way, or the next one, writes at most, with so many entries
+    /// that recovery found in the ring, B.
+    pub fn bytes(&self, log: &Log, replays: usize) -> u64 {
+        let dirty = dirty_pages(log).count();
+        let pages = self.under_way.as_ref().map_or(0, |checkpoint| checkpoint.pages.len());
+        let blocks = dirty.max(pages) as u64 + replays as u64;
+        let layout = &log.blocks.layout;
         // Headers and padding, a chunk that each stream may close early, both root areas, four
         // superblocks.
-        let chunks = blocks.div_ceil(u64::from(self.layout.chunk_blocks)) + STREAMS as u64;
-        let headers = chunks * u64::from(self.layout.header_blocks + self.layout.append_blocks);
-        (blocks + headers + 4) * BLOCK_BYTES + 2 * self.layout.root_bytes_max()
+        let chunks = blocks.div_ceil(u64::from(layout.chunk_blocks)) + STREAMS as u64;
+        let headers = chunks * u64::from(layout.header_blocks + layout.append_blocks);
+        (blocks + headers + 4) * BLOCK_BYTES + 2 * layout.root_bytes_max()
     }
 
-    pub fn begin_checkpoint(&mut self) {
-        let clean = self.gate == Gate::ShutDown;
-        self.compact_meta();
-        let pages = (0..self.map.pages()).filter(|&page| self.map.is_dirty(page)).collect();
-        self.checkpoint = Some(Checkpoint {
+    /// Begins one if the window is half used, if enough free segments wait for it, or if the volume
+    /// stops.
+    fn is_due(log: &Log, pacer: &Pacer, host: Host) -> bool {
+        let Levels { floor, interval, margin } = pacer.levels();
+        let segments = log.blocks.segments();
+        let (free, waiting) = (segments.free(), segments.prefree());
+        let used = log.blocks.opened().window >= log.blocks.layout.window.div_ceil(2);
+        let worth_it = waiting >= interval.div_ceil(2) || !pacer.is_cleaning();
+        let starved = free <= floor + 1 && waiting > 0 && worth_it
+            || free <= floor + margin && waiting >= interval;
+        used || starved || log.gate.is_shut_down() && host == Host::Quiet
+    }
+
+    /// Notes C and which pages are to be written.
+    pub fn begin(&mut self, log: &mut Log, attest: &mut Attest) {
+        attest.leave_to_checkpoint();
+        compact_meta(log);
+        self.under_way = Some(Checkpoint {
             stage: Stage::Pages,
-            seq: self.log.last_seq,
-            places: self.log.places(),
-            free: self.segments.queue.iter().copied().collect(),
-            opened: self.opened,
-            lifetime: self.lifetime,
-            pages,
+            seq: log.last_seq(),
+            places: log.places(),
+            free: log.blocks.segments().free_list(),
+            opened: log.blocks.opened(),
+            lifetime: log.io.lifetime(),
+            pages: dirty_pages(log).collect(),
             next_page: 0,
-            restart: false,
+            retired: log.retired(),
             last_seq: 0,
             freed: Vec::new(),
             root: Vec::new(),
@@ -118,263 +173,257 @@ impl Core {
             failed: None,
             attempts: 0,
             superblock: None,
-            clean,
+            clean: log.gate.is_shut_down(),
         });
     }
 
-    /// Pages in the emptiest meta segments are written anew, so that no more of these are full or
-    /// half full than a whole map needs.
-    fn compact_meta(&mut self) {
-        let open = self.log.open_segment(Stream::Meta);
-        let mut meta: Vec<(u32, u32)> = (0..)
-            .zip(&self.segments.table)
-            .filter(|(number, entry)| {
-                entry.stream == Stream::Meta.number() && entry.live > 0 && Some(*number) != open
-            })
-            .map(|(number, entry)| (entry.live, number))
-            .collect();
-        meta.sort_unstable();
-        let excess = meta.len().saturating_sub(self.layout.map_segments as usize);
-        for &(_, segment) in &meta[..excess] {
-            for page in 0..self.map.pages() {
-                let location = self.map.directory[page as usize].0;
-                if location != 0 && self.layout.segment_of(location) == segment {
-                    self.map.mark_dirty(page);
-                }
-            }
-        }
-    }
-
-    pub fn pump_checkpoint(&mut self) {
-        if matches!(self.gate, Gate::Latched(_) | Gate::ReadOnly) {
-            self.settling = false;
-            return;
-        }
+    /// Begins one where it is due, and goes on with it. Says when it has ended.
+    pub fn pump(
+        &mut self,
+        log: &mut Log,
+        attest: &mut Attest,
+        pacer: &Pacer,
+        host: Host,
+    ) -> Option<Ended> {
         // Two superblocks are never on their way at the same time.
-        if !self.ring.replays.is_empty() || self.attest.is_flying() {
-            return;
+        if log.gate.latched().is_some() || log.gate.is_read_only() || attest.is_flying() {
+            return None;
         }
-        if self.checkpoint.is_none() {
-            if !self.checkpoint_is_due() || self.log.is_relocating() || self.is_stopped() {
-                return;
+        if self.under_way.is_none() {
+            let may = !log.is_relocating() && !log.gate.is_stopped();
+            if !may || !Self::is_due(log, pacer, host) {
+                return None;
             }
-            self.begin_checkpoint();
+            self.begin(log, attest);
         }
-        let Some(mut checkpoint) = self.checkpoint.take() else { return };
-        if checkpoint.restart && checkpoint.stage <= Stage::Drain {
+        let checkpoint = self.under_way.as_mut()?;
+        if checkpoint.retired != log.retired() && checkpoint.stage <= Stage::Drain {
             // Pages already written are not dirty any more unless they changed: nothing is lost.
-            if !self.log.is_relocating() {
-                self.begin_checkpoint();
-            } else {
-                self.checkpoint = Some(checkpoint);
+            if !log.is_relocating() {
+                self.begin(log, attest);
             }
-            return;
+            return None;
         }
         match checkpoint.stage {
-            Stage::Pages => self.pump_pages(&mut checkpoint),
-            Stage::Drain if self.log.completed() >= checkpoint.last_seq => {
-                self.write_root(&mut checkpoint);
-            }
-            Stage::Done => return self.end_checkpoint(checkpoint),
+            Stage::Pages => self.write_pages(log),
+            Stage::Drain if log.completed() >= checkpoint.last_seq => self.write_root(log),
+            Stage::Done => return Some(self.end(log, attest)),
             _ => {}
         }
-        self.checkpoint = Some(checkpoint);
+        None
     }
 
-    /// When all pages are appended: closes what they may know of.
-    fn pump_pages(&mut self, checkpoint: &mut Checkpoint) {
-        if self.write_pages(checkpoint) {
-            Stream::ALL.into_iter().for_each(|stream| self.close_chunk(stream));
-            checkpoint.last_seq = self.log.last_seq;
-            // What is emptied from now on is so by chunks that this flush may not cover.
-            checkpoint.freed = self.segments.freed_by(checkpoint.seq);
-            checkpoint.stage = Stage::Drain;
-        }
+    fn under_way(&mut self) -> &mut Checkpoint {
+        self.under_way.as_mut().expect("a checkpoint is under way")
     }
 
-    /// Appends the pages one by one, as they are now. Whether all are appended.
-    fn write_pages(&mut self, checkpoint: &mut Checkpoint) -> bool {
+    /// Appends the pages one by one, as they are now. When all are appended: closes what they may
+    /// know of.
+    fn write_pages(&mut self, log: &mut Log) {
+        let checkpoint = self.under_way.as_mut().expect("a checkpoint is under way");
         while let Some(&page) = checkpoint.pages.get(checkpoint.next_page) {
-            let mut image = self.buffers.take(BLOCK_BYTES);
-            let mapped = match bytes_mut(&mut image) {
-                Some(bytes) => self.map.encode(page, bytes),
-                None => self.map.encode(page, &mut []),
-            };
-            let mut here = (0, 0);
-            if mapped {
-                let entry = Entry { block: page, kind: Kind::Page, argument: 0, crc: 0 };
-                let fill = |into: &mut [u8]| {
-                    let image = crate::buffers::bytes(&image).expect("a run that stores has bytes");
-                    into.copy_from_slice(&image[..into.len()]);
-                };
-                let appended = self.append(Stream::Meta, entry, fill);
-                self.buffers.give(image);
-                let Ok(place) = appended else { return false };
-                here = place;
-                self.counters.page_blocks += 1;
-                self.segments.gain(self.layout.segment_of(here.0));
-            } else {
-                self.buffers.give(image);
+            match append_page(log, page) {
+                None => return,
+                Some(blocks) => self.page_blocks += blocks,
             }
-            let before = std::mem::replace(&mut self.map.directory[page as usize], here);
-            if before.0 != 0 {
-                self.segments.lose(self.layout.segment_of(before.0));
-            }
-            self.map.mark_clean(page);
             checkpoint.next_page += 1;
         }
-        true
+        Stream::ALL.into_iter().for_each(|stream| log.close_chunk(stream));
+        checkpoint.last_seq = log.last_seq();
+        // What is emptied from now on is so by chunks that this flush may not cover.
+        checkpoint.freed = log.blocks.segments().freed_by(checkpoint.seq);
+        checkpoint.stage = Stage::Drain;
     }
 
-    fn write_root(&mut self, checkpoint: &mut Checkpoint) {
+    fn write_root(&mut self, log: &mut Log) {
+        let generation = self.next_root;
+        let checkpoint = self.under_way();
         if broken(Rule::FreedBeforeDrain) {
-            checkpoint.freed = self.segments.freed_by(checkpoint.seq);
+            checkpoint.freed = log.blocks.segments().freed_by(checkpoint.seq);
         }
-        if checkpoint.clean && self.log.last_seq == checkpoint.last_seq {
+        if checkpoint.clean && log.last_seq() == checkpoint.last_seq {
             // Nothing but pages came after C: there will be nothing to roll forward.
             checkpoint.seq = checkpoint.last_seq;
-            checkpoint.places = self.log.places();
-            checkpoint.free = self.segments.queue.iter().copied().collect();
-            checkpoint.opened = self.opened;
-            checkpoint.lifetime = self.lifetime;
-            checkpoint.freed = self.segments.freed_by(checkpoint.seq);
+            checkpoint.places = log.places();
+            checkpoint.free = log.blocks.segments().free_list();
+            checkpoint.opened = log.blocks.opened();
+            checkpoint.lifetime = log.io.lifetime();
+            checkpoint.freed = log.blocks.segments().freed_by(checkpoint.seq);
         }
+        let checksum_errors = log.io.lifetime().checksum_errors;
         let mut root = Root {
             seq: checkpoint.seq,
-            lifetime: self.with_errors(checkpoint.lifetime),
-            directory: self.map.directory.clone(),
-            segments: self.segments.records(&checkpoint.freed),
+            lifetime: Lifetime { checksum_errors, ..checkpoint.lifetime },
+            directory: log.blocks.map().directory().to_vec(),
+            segments: log.blocks.segments().records(&checkpoint.freed),
             open: checkpoint.places.clone(),
             free: checkpoint.free.iter().chain(&checkpoint.freed).copied().collect(),
         };
         // With the superblock that follows, in two copies.
         let written = root.blocks() + 2;
         root.lifetime.drive_blocks += written;
-        self.lifetime.drive_blocks += written;
-        let generation = self.next_root;
-        let offset = self.layout.root_offset(generation);
-        checkpoint.root = encode_root(self.superblock.id, offset, generation, &root);
-        assert!(checkpoint.root.len() as u64 <= self.layout.root_bytes, "the root fits its area");
+        log.io.count_blocks(written);
+        let layout = &log.blocks.layout;
+        let offset = layout.root_offset(generation);
+        checkpoint.root = encode_root(log.id(), offset, generation, &root);
+        assert!(checkpoint.root.len() as u64 <= layout.root_bytes, "the root fits its area");
         checkpoint.stage = Stage::Root;
-        self.send_root(checkpoint);
+        self.send_root(log);
     }
 
-    fn send_root(&mut self, checkpoint: &mut Checkpoint) {
-        let offset = self.layout.root_offset(self.next_root);
-        let part_bytes = self.layout.shape.chunk_bytes as usize;
+    fn send_root(&mut self, log: &mut Log) {
+        let offset = log.blocks.layout.root_offset(self.next_root);
+        let part_bytes = log.blocks.layout.shape.chunk_bytes as usize;
+        let checkpoint = self.under_way();
         let parts = checkpoint.root.chunks(part_bytes);
         checkpoint.left = parts.len() as u32;
         for (part, number) in parts.zip(0u64..) {
-            let mut from = self.buffers.take(part.len() as u64);
-            if let Some(bytes) = bytes_mut(&mut from) {
-                bytes[..part.len()].copy_from_slice(part);
-            }
             let offset = offset + number * part_bytes as u64;
             let at = Extent { offset, bytes: part.len() as u32 };
-            let durability = Durability::Cached;
-            self.down.send(Why::Root, Command::Write { at, from, durability });
+            log.io.write(Why::Root, at, Durability::Cached, |bytes| {
+                bytes[..part.len()].copy_from_slice(part);
+            });
         }
     }
 
-    pub fn root_written(&mut self, result: Result<(), IoError>, payload: Payload) {
-        self.buffers.give(payload);
-        let Some(mut checkpoint) = self.checkpoint.take() else { return };
-        checkpoint.left -= 1;
-        checkpoint.failed = checkpoint.failed.or(result.err());
-        match checkpoint.failed {
-            _ if checkpoint.left > 0 => {}
-            Some(error) => self.try_again(&mut checkpoint, error),
-            None => {
-                checkpoint.stage = Stage::Flush;
-                self.down.send(Why::RootFlush, Command::Flush);
+    pub fn root_written(&mut self, log: &mut Log, result: Result<(), IoError>, payload: Payload) {
+        log.io.give(payload);
+        match self.under_way().part_written(Stage::Root, result) {
+            None => {}
+            Some(Err(error)) => self.try_again(log, error),
+            Some(Ok(())) => {
+                self.under_way().stage = Stage::Flush;
+                log.io.send(Why::RootFlush, block::Command::Flush);
             }
         }
-        self.checkpoint = Some(checkpoint);
     }
 
-    fn try_again(&mut self, checkpoint: &mut Checkpoint, error: IoError) {
+    fn try_again(&mut self, log: &mut Log, error: IoError) {
+        let checkpoint = self.under_way();
         checkpoint.attempts += 1;
-        checkpoint.failed = None;
         if checkpoint.attempts == ATTEMPTS || error == IoError::Offline {
-            self.latch(error);
+            log.gate.latch(error);
         } else if checkpoint.stage == Stage::Root {
-            self.send_root(checkpoint);
+            self.send_root(log);
         } else {
-            self.send_superblock(checkpoint);
+            self.send_superblock(log);
         }
     }
 
-    pub fn root_flushed(&mut self, result: Result<(), IoError>) {
-        let Some(mut checkpoint) = self.checkpoint.take() else { return };
-        match result {
-            Err(error) => self.latch(error),
-            Ok(()) => {
-                let durable = self.flushes.durable_seq.max(checkpoint.last_seq);
-                self.flushes.durable_seq = durable;
-                checkpoint.stage = Stage::Superblock;
-                checkpoint.superblock = Some(Superblock {
-                    generation: self.next_generation(),
-                    epoch: self.log.epoch,
-                    epoch_reserved: self.log.epoch,
-                    first_seq: self.report.first_seq,
-                    root_generation: self.next_root,
-                    durable_seq: durable,
-                    ring: self.ring.mark(),
-                    before: self.before,
-                    clean: checkpoint.clean && checkpoint.seq == self.log.last_seq,
-                    ..self.superblock
-                });
-                self.send_superblock(&mut checkpoint);
-            }
+    pub fn root_flushed(
+        &mut self,
+        log: &mut Log,
+        ring: &Ring,
+        attest: &Attest,
+        result: Result<(), IoError>,
+    ) {
+        if let Err(error) = result {
+            return log.gate.latch(error);
         }
-        self.checkpoint = Some(checkpoint);
+        let (root_generation, before, first_seq) = (self.next_root, self.before, self.first_seq);
+        let checkpoint = self.under_way();
+        assert_eq!(checkpoint.stage, Stage::Flush, "what is flushed belongs to the stage");
+        log.made_durable(checkpoint.last_seq);
+        checkpoint.stage = Stage::Superblock;
+        checkpoint.superblock = Some(Superblock {
+            generation: attest.next_generation(),
+            epoch: log.epoch(),
+            epoch_reserved: log.epoch(),
+            first_seq,
+            root_generation,
+            durable_seq: log.durable_seq(),
+            ring: ring.mark(),
+            before,
+            clean: checkpoint.clean && checkpoint.seq == log.last_seq(),
+            ..*attest.superblock()
+        });
+        self.send_superblock(log);
     }
 
-    fn send_superblock(&mut self, checkpoint: &mut Checkpoint) {
-        let superblock = checkpoint.superblock.expect("it was made before");
+    fn send_superblock(&mut self, log: &mut Log) {
+        let checkpoint = self.under_way();
         checkpoint.left = 2;
-        for offset in self.layout.copies_of(superblock.generation) {
-            let mut from = self.buffers.take(BLOCK_BYTES);
-            if let Some(bytes) = bytes_mut(&mut from) {
-                superblock.encode(offset, bytes);
-            }
-            let at = Extent { offset, bytes: BLOCK_BYTES as u32 };
-            self.down.send(Why::Super, Command::Write { at, from, durability: Durability::Fua });
-        }
+        let superblock = checkpoint.superblock.expect("it was made before");
+        send_copies(log, &superblock, || Why::Super);
     }
 
-    pub fn superblock_written(&mut self, result: Result<(), IoError>, payload: Payload) {
-        self.buffers.give(payload);
-        let Some(mut checkpoint) = self.checkpoint.take() else { return };
-        checkpoint.left -= 1;
-        checkpoint.failed = checkpoint.failed.or(result.err());
-        match checkpoint.failed {
-            _ if checkpoint.left > 0 => {}
-            Some(error) => self.try_again(&mut checkpoint, error),
-            None => checkpoint.stage = Stage::Done,
+    pub fn superblock_written(
+        &mut self,
+        log: &mut Log,
+        result: Result<(), IoError>,
+        payload: Payload,
+    ) {
+        log.io.give(payload);
+        match self.under_way().part_written(Stage::Superblock, result) {
+            None => {}
+            Some(Err(error)) => self.try_again(log, error),
+            Some(Ok(())) => self.under_way().stage = Stage::Done,
         }
-        self.checkpoint = Some(checkpoint);
     }
 
     /// It is durable in two copies: what it frees may be used, and recovery begins at its C.
-    fn end_checkpoint(&mut self, checkpoint: Checkpoint) {
-        self.superblock = checkpoint.superblock.expect("it was written");
-        self.next_root = self.superblock.root_generation + 1;
-        self.attest.superblock_written(&self.superblock);
-        self.segments.set_free(&checkpoint.freed);
-        self.announce_free(&checkpoint.freed);
-        self.opened.all -= checkpoint.opened.all;
-        self.opened.window -= checkpoint.opened.window;
-        self.counters.checkpoints += 1;
-        self.choose_policy();
-        self.settling = false;
-        if self.superblock.clean {
-            self.stopped();
+    fn end(&mut self, log: &mut Log, attest: &mut Attest) -> Ended {
+        let checkpoint = self.under_way.take().expect("a checkpoint is under way");
+        let superblock = checkpoint.superblock.expect("it was written");
+        assert_eq!(superblock.root_generation, self.next_root, "a root belongs to its superblock");
+        self.next_root += 1;
+        attest.checkpointed(log, superblock);
+        log.blocks.checkpointed(&checkpoint.freed, checkpoint.opened);
+        log.gate.recovered();
+        if superblock.clean {
+            log.gate.stopped();
         }
+        self.count += 1;
+        Ended { freed: checkpoint.freed }
     }
 
-    /// Nothing is acknowledged any more that could be missing.
-    pub fn is_stopped(&self) -> bool {
-        self.superblock.clean
+    pub fn count(&self, counters: &mut Counters) {
+        counters.checkpoints = self.count;
+        counters.page_blocks = self.page_blocks;
     }
+}
+
+fn dirty_pages(log: &Log) -> impl Iterator<Item = u32> {
+    let map = log.blocks.map();
+    (0..map.pages()).filter(|&page| map.is_dirty(page))
+}
+
+/// Pages in the emptiest meta segments are written anew, so that no more of these are full or half
+/// full than a whole map needs.
+fn compact_meta(log: &mut Log) {
+    let open = log.open_segment(Stream::Meta);
+    let segments = log.blocks.segments().iter();
+    let of_meta = segments.filter(|(number, entry)| {
+        entry.stream == Stream::Meta.number() && entry.live > 0 && Some(*number) != open
+    });
+    let mut meta: Vec<(u32, u32)> = of_meta.map(|(number, entry)| (entry.live, number)).collect();
+    meta.sort_unstable();
+    let excess = meta.len().saturating_sub(log.blocks.layout.map_segments as usize);
+    for &(_, segment) in &meta[..excess] {
+        for page in 0..log.blocks.map().pages() {
+            let location = log.blocks.map().directory()[page as usize].0;
+            if location != 0 && log.blocks.layout.segment_of(location) == segment {
+                log.blocks.rewrite_page(page);
+            }
+        }
+    }
+}
+
+/// Appends a page as it is now, unless nothing in it is mapped. How many blocks that took; none
+/// where there is no room.
+fn append_page(log: &mut Log, page: u32) -> Option<u64> {
+    let mut image = log.io.take(BLOCK_BYTES);
+    let mapped = log.blocks.map().encode(page, bytes_mut(&mut image).unwrap_or(&mut []));
+    let mut place = Some((0, 0));
+    if mapped {
+        let entry = Entry { block: page, kind: Kind::Page, argument: 0, crc: 0 };
+        let fill = |into: &mut [u8]| {
+            let image = bytes(&image).expect("a run that stores has bytes");
+            into.copy_from_slice(&image[..into.len()]);
+        };
+        place = log.append(Stream::Meta, entry, fill).ok();
+    }
+    log.io.give(image);
+    log.blocks.page_written(page, place?);
+    Some(u64::from(mapped))
 }

@@ -12,107 +12,121 @@
 //! stays in the open chunk that it is in, and what is not mapped has its last word in the stream of
 //! long-lived blocks.
 
-use super::cleaner::Cleaning;
-use super::core::Core;
-use super::log::Stream;
+use super::{
+    log::{Log, NoRoom},
+    settings::Cleaning,
+    stream::Stream,
+};
 use crate::broken::{Rule, broken};
-use crate::map::LOST;
+use crate::{
+    format::{Entry, Kind},
+    layout,
+    map::LOST,
+    predict,
+};
 
-/// Over so many segments the mean is taken (SepBIT, algorithm 1).
-const SAMPLE: u32 = 16;
+/// Below this write amplification greedy without classes is as good as anything (the flash
+/// literature's policies differ by less than their classes cost).
+const AUTO_AMPLIFICATION: f64 = 1.2;
 
-/// How long short-lived blocks live.
-#[derive(Debug, Default)]
-pub(super) struct Lifespan {
-    /// Mean of the last [`SAMPLE`] segments of short-lived blocks that were emptied, in chunks;
-    /// none before there were that many.
-    mean: Option<u64>,
-    sum: u64,
-    count: u32,
+/// How victims are chosen, and so whether classes are told apart.
+#[derive(Debug)]
+pub(super) struct Classes {
+    chosen: Cleaning,
+    /// What [`Cleaning::Auto`] comes to.
+    automatic: Cleaning,
+    /// Of the shape: classes of what the host writes, and of what the cleaner copies.
+    of: layout::Classes,
 }
 
-impl Lifespan {
-    fn add(&mut self, age: u64) {
-        (self.sum, self.count) = (self.sum + age, self.count + 1);
-        if self.count == SAMPLE {
-            self.mean = Some(self.sum / u64::from(SAMPLE));
-            (self.sum, self.count) = (0, 0);
+impl Classes {
+    pub fn new(chosen: Cleaning, log: &Log) -> Self {
+        let of = log.blocks.layout.shape.classes;
+        let mut classes = Self { chosen, automatic: Cleaning::Greedy, of };
+        classes.choose_policy(log);
+        classes
+    }
+
+    /// What [`Cleaning::Auto`] comes to now.
+    pub fn policy(&self) -> Cleaning {
+        match self.chosen {
+            Cleaning::Auto => self.automatic,
+            chosen => chosen,
         }
     }
-}
 
-impl Core {
+    /// Predicts write amplification anew.
+    pub fn choose_policy(&mut self, log: &Log) {
+        let spare = log.blocks.layout.spare(u64::from(log.blocks.map().mapped()));
+        let predicted = predict::write_amplification(spare);
+        self.automatic =
+            if predicted < AUTO_AMPLIFICATION { Cleaning::Greedy } else { Cleaning::SepBit };
+    }
+
     fn separates(&self) -> bool {
         self.policy() == Cleaning::SepBit
     }
 
-    /// Chunks since the segment's last one.
-    fn age(&self, segment: u32) -> u64 {
-        self.log.last_seq.saturating_sub(self.segments.get(segment).last_seq)
-    }
-
     fn long_lived(&self) -> Stream {
-        Stream::Host(self.layout.shape.classes.host - 1)
+        Stream::Host(self.of.host - 1)
     }
 
     /// Where the host's new data of a block go.
-    pub fn stream_of_write(&self, block: u32) -> Stream {
-        let location = self.map.get(block).0;
-        if location <= LOST || self.layout.shape.classes.host == 1 {
+    pub fn stream_of_write(&self, log: &Log, block: u32) -> Stream {
+        let location = log.blocks.location(block);
+        if location <= LOST || self.of.host == 1 {
             return self.long_lived();
         }
-        match self.log.host_chunk_of(location) {
+        match log.host_chunk_of(location) {
             Some(stream) if !broken(Rule::ClassOrder) => stream,
             _ if !self.separates() => self.long_lived(),
             _ => {
-                let age = self.age(self.layout.segment_of(location));
-                let short = self.lifespan.mean.is_none_or(|mean| age < mean);
+                let age = log.age(log.blocks.layout.segment_of(location));
+                let short = log.lifespan().is_none_or(|mean| age < mean);
                 if short { Stream::Host(0) } else { self.long_lived() }
             }
         }
     }
 
+    /// Unmaps `from..end`, as far as anything of it is mapped.
+    pub fn append_trim(&self, log: &mut Log, from: u32, end: u32) -> Result<(), NoRoom> {
+        let Some(first) = log.blocks.map().next_mapped(from, end) else { return Ok(()) };
+        let entry = Entry { block: first, kind: Kind::Trim, argument: end - first, crc: 0 };
+        let stream = self.stream_of_trim(log, first, end);
+        log.append(stream, entry, |_| unreachable!("a trim has no data"))?;
+        log.unmap(first, end);
+        debug_assert_eq!(log.blocks.map().next_mapped(from, end), None);
+        Ok(())
+    }
+
     /// Where a trim goes: behind everything that it takes away.
-    pub fn stream_of_trim(&mut self, first: u32, end: u32) -> Stream {
+    fn stream_of_trim(&self, log: &mut Log, first: u32, end: u32) -> Stream {
         let stream = self.long_lived();
         if stream != Stream::Host(0) && !broken(Rule::ClassOrder) {
             let mut next = Some(first);
             while let Some(block) = next {
-                if self.log.host_chunk_of(self.map.get(block).0) == Some(Stream::Host(0)) {
-                    self.close_chunk(Stream::Host(0));
+                if log.host_chunk_of(log.blocks.location(block)) == Some(Stream::Host(0)) {
+                    log.close_chunk(Stream::Host(0));
                     break;
                 }
-                next = self.map.next_mapped(block + 1, end);
+                next = log.blocks.map().next_mapped(block + 1, end);
             }
         }
         stream
     }
 
     /// Where a copy out of the segment goes.
-    pub fn stream_of_copy(&self, segment: u32) -> Stream {
-        let classes = self.layout.shape.classes.cleaner;
+    pub fn stream_of_copy(&self, log: &Log, segment: u32) -> Stream {
         if !self.separates() {
             return Stream::Cleaner(0);
         }
-        let class = if self.is_short_lived(segment) {
+        let class = if log.is_short_lived(segment) {
             0
         } else {
-            let (age, mean) = (self.age(segment), self.lifespan.mean.unwrap_or(u64::MAX));
+            let (age, mean) = (log.age(segment), log.lifespan().unwrap_or(u64::MAX));
             // The bounds are SepBIT's.
             1 + u8::from(age >= mean.saturating_mul(4)) + u8::from(age >= mean.saturating_mul(16))
         };
-        Stream::Cleaner(class.min(classes - 1))
-    }
-
-    fn is_short_lived(&self, segment: u32) -> bool {
-        self.segments.get(segment).stream == Stream::Host(0).number()
-    }
-
-    /// A block of the segment is gone: if it was the last one, that says how long short-lived
-    /// blocks live.
-    pub fn learn_lifespan(&mut self, segment: u32) {
-        if self.segments.get(segment).live == 0 && self.is_short_lived(segment) {
-            self.lifespan.add(self.age(segment));
-        }
+        Stream::Cleaner(class.min(self.of.cleaner - 1))
     }
 }

@@ -9,17 +9,23 @@
 //! is appended only if the map still points to its source, and says where that was. When a victim
 //! is taken, and how fast the host may go on meanwhile, is in pacing.rs.
 
-use super::core::{Core, Gate, Why};
-use super::log::NoRoom;
-use super::runs::{Live, Reading, Run};
+use super::{
+    classes::Classes,
+    counters::Counters,
+    io::{Why, extent},
+    log::{Log, NoRoom},
+    pacing::Pacer,
+    requests::Requests,
+    runs::{Joining, Live, Reading, Run},
+    settings::{Cleaning, Settings},
+};
 use crate::{
     buffers::bytes,
     format::{Entry, Kind, block_crc, decode_chunk},
     layout::{BLOCK_BYTES, Layout},
     map::LOST,
-    predict,
 };
-use block::{Command, Data, Extent, IoError, Payload};
+use block::{Data, IoError, Payload};
 use std::collections::VecDeque;
 
 /// A block that could not be read so often is lost.
@@ -27,29 +33,8 @@ const ATTEMPTS: u8 = 3;
 /// Reads in flight at the same time. 16 of 8 KiB in 100 us each are 1.3 GB/s, and on a drive that
 /// serves one request after the other the host's read waits for no more than these.
 const READS: u32 = 16;
-/// Below this write amplification greedy without classes is as good as anything (the flash
-/// literature's policies differ by less than their classes cost).
-const AUTO_AMPLIFICATION: f64 = 1.2;
 
-/// How the next victim is chosen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Cleaning {
-    /// The one that was filled first. For comparison with the closed form.
-    Fifo,
-    /// The one with the fewest live blocks.
-    Greedy,
-    /// The one with the most free space by age for the cost of reading and writing it: (1-u) age /
-    /// (1+u) (Rosenblum and Ousterhout 1992).
-    CostBenefit,
-    /// By cost and benefit, and with classes by age: where the volume has them, writes of
-    /// short-lived blocks go apart, and so do copies (Wang et al., SepBIT, FAST 2022).
-    SepBit,
-    /// SepBIT, or greedy without classes while a write amplification below 1.2 is predicted. Victim
-    /// choice and separation change together: either alone gains nothing.
-    Auto,
-}
-
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Cleaner {
     /// Being emptied. A second one is begun while the last blocks of the first are copied.
     victims: VecDeque<Victim>,
@@ -57,11 +42,19 @@ pub(super) struct Cleaner {
     /// Reads in flight.
     reading: u32,
     /// Grows with everything that happens here.
-    pub progress: u64,
+    progress: u64,
     /// A test wants a segment emptied, due or not.
-    pub asked: bool,
+    asked: bool,
     /// The one that is emptied for that.
     obeying: Option<u32>,
+    /// Chunks of victims in memory, at most.
+    pieces_max: usize,
+    joining: Joining,
+    copied: u64,
+    cleaned: u64,
+    /// Reads of live blocks, and what they read.
+    reads: u64,
+    read_blocks: u64,
 }
 
 #[derive(Debug)]
@@ -88,9 +81,53 @@ struct Piece {
     next_copy: (usize, usize),
 }
 
+impl Victim {
+    /// Whether nothing of it is being read.
+    fn is_quiet(&self) -> bool {
+        let mut runs = self.pieces.iter().flat_map(|piece| &piece.runs);
+        !self.header_asked && runs.all(|run| run.state != Reading::Asked)
+    }
+
+    /// Whether all of it is known.
+    fn is_scanned(&self, log: &Log) -> bool {
+        let entry = log.blocks.segment(self.segment);
+        !self.header_asked && (entry.live == 0 || self.at >= entry.blocks)
+    }
+}
+
 impl Cleaner {
+    pub fn new(settings: &Settings) -> Self {
+        let hole = (settings.hole_bytes / BLOCK_BYTES).min(u64::from(u32::MAX)) as u32;
+        Self {
+            victims: VecDeque::new(),
+            next_piece: 0,
+            reading: 0,
+            progress: 0,
+            asked: false,
+            obeying: None,
+            pieces_max: settings.victim_chunks() as usize,
+            joining: Joining { hole },
+            copied: 0,
+            cleaned: 0,
+            reads: 0,
+            read_blocks: 0,
+        }
+    }
+
+    /// Whether a segment is being emptied.
     pub fn is_busy(&self) -> bool {
         !self.victims.is_empty()
+    }
+
+    /// Differs whenever something has moved.
+    pub fn progress(&self) -> u64 {
+        self.progress
+    }
+
+    /// Empties a segment with the next request, whether that is due or not.
+    #[cfg(any(test, feature = "crash"))]
+    pub fn ask(&mut self) {
+        self.asked = true;
     }
 
     fn pieces(&self) -> usize {
@@ -102,43 +139,53 @@ impl Cleaner {
         let mut pieces = self.victims.iter_mut().flat_map(|victim| &mut victim.pieces);
         pieces.find(|piece| piece.number == number)
     }
-}
 
-impl Victim {
-    /// Whether nothing of it is being read.
-    fn is_quiet(&self) -> bool {
-        let mut runs = self.pieces.iter().flat_map(|piece| &piece.runs);
-        !self.header_asked && runs.all(|run| run.state != Reading::Asked)
-    }
-}
-
-impl Core {
-    pub fn pump_cleaner(&mut self) {
-        if self.gate != Gate::Open || self.is_settling() {
+    pub fn pump(
+        &mut self,
+        log: &mut Log,
+        requests: &Requests,
+        classes: &Classes,
+        pacer: &mut Pacer,
+    ) {
+        if !log.gate.is_open() || log.gate.is_settling() {
             return;
         }
-        while self.begin_victim() || self.copy_pieces() || self.end_victims() || self.read_ahead() {
-            self.cleaner.progress += 1;
+        while self.begin_victim(log, requests, classes, pacer)
+            || self.copy_pieces(log, classes, pacer)
+            || self.end_victims(log, pacer)
+            || self.read_ahead(log, requests, pacer)
+        {
+            self.progress += 1;
         }
+        pacer.set_cleaning(self.is_busy());
     }
 
     /// Takes one more victim where that is due and all of the last one is under way.
-    fn begin_victim(&mut self) -> bool {
-        let under_way = |victim: &Victim| self.is_scanned(victim);
-        let room = self.cleaner.victims.len() < 2
-            && self.cleaner.victims.back().is_none_or(under_way)
-            && self.cleaner.pieces() < self.settings.victim_chunks() as usize;
-        if !room || !(self.may_clean() || self.cleaner.asked) {
+    fn begin_victim(
+        &mut self,
+        log: &mut Log,
+        requests: &Requests,
+        classes: &Classes,
+        pacer: &Pacer,
+    ) -> bool {
+        let room = self.victims.len() < 2
+            && self.victims.back().is_none_or(|victim| victim.is_scanned(log))
+            && self.pieces() < self.pieces_max;
+        if !room || !(pacer.may_clean(log, requests) || self.asked) {
             return false;
         }
-        let Some(segment) = self.choose_victim() else { return false };
-        if std::mem::take(&mut self.cleaner.asked) {
-            self.cleaner.obeying = Some(segment);
+        let chosen = choose(log, classes);
+        let Some(segment) = chosen.filter(|&segment| self.asked || pacer.is_worth_it(log, segment))
+        else {
+            return false;
+        };
+        if std::mem::take(&mut self.asked) {
+            self.obeying = Some(segment);
         }
-        let live = self.segments.get(segment).live;
-        let gain_left = f64::from(self.layout.data_blocks().saturating_sub(live));
-        self.segments.begin_emptying(segment);
-        self.cleaner.victims.push_back(Victim {
+        let live = log.blocks.segment(segment).live;
+        let gain_left = f64::from(log.blocks.layout.data_blocks().saturating_sub(live));
+        log.blocks.segments_mut().begin_emptying(segment);
+        self.victims.push_back(Victim {
             segment,
             at: 0,
             header_asked: false,
@@ -149,157 +196,116 @@ impl Core {
         true
     }
 
-    fn choose_victim(&self) -> Option<u32> {
-        let (segments, victims) = (&self.segments, &self.segments.victims);
-        let live = |segment: u32| segments.get(segment).live;
-        // With the last free segments at stake only what gives most back will do.
-        let low = segments.queue.len() <= self.layout.cleaner_floor();
-        let chosen = match self.policy() {
-            Cleaning::Fifo if !low => victims.oldest(),
-            Cleaning::CostBenefit | Cleaning::SepBit if !low => {
-                let now = self.log.last_seq;
-                let all = u64::from(self.layout.segment_blocks);
-                let benefit = |&segment: &u32| {
-                    let (entry, live) = (segments.get(segment), u64::from(live(segment)));
-                    let age = now - entry.last_seq + 1;
-                    u128::from(all - live) * u128::from(age) * (1 << 32) / u128::from(all + live)
-                };
-                victims.oldest_of_each().max_by_key(benefit)
-            }
-            _ => victims.emptiest(live),
-        };
-        chosen.filter(|&segment| self.cleaner.asked || self.is_worth_it(segment))
-    }
-
-    /// What [`Cleaning::Auto`] comes to now.
-    pub fn policy(&self) -> Cleaning {
-        match self.settings.cleaning {
-            Cleaning::Auto => self.automatic,
-            chosen => chosen,
-        }
-    }
-
-    /// Predicts write amplification anew.
-    pub fn choose_policy(&mut self) {
-        let spare = self.layout.spare(u64::from(self.map.mapped()));
-        let predicted = predict::write_amplification(spare);
-        self.automatic =
-            if predicted < AUTO_AMPLIFICATION { Cleaning::Greedy } else { Cleaning::SepBit };
-    }
-
-    fn is_scanned(&self, victim: &Victim) -> bool {
-        let entry = self.segments.get(victim.segment);
-        !victim.header_asked && (entry.live == 0 || victim.at >= entry.blocks)
-    }
-
     /// Asks for one more run, or the header of the next chunk.
-    fn read_ahead(&mut self) -> bool {
-        if self.cleaner.reading >= READS || !(self.may_clean() || self.cleaner.obeying.is_some()) {
+    fn read_ahead(&mut self, log: &mut Log, requests: &Requests, pacer: &Pacer) -> bool {
+        let may = pacer.may_clean(log, requests) || self.obeying.is_some();
+        if self.reading >= READS || !may {
             return false;
         }
-        for at in 0..self.cleaner.victims.len() {
-            let pieces = &mut self.cleaner.victims[at].pieces;
-            let waiting = pieces.iter_mut().find(|piece| piece.next_read < piece.runs.len());
+        for victim in &mut self.victims {
+            let mut pieces = victim.pieces.iter_mut();
+            let waiting = pieces.find(|piece| piece.next_read < piece.runs.len());
             if let Some(piece) = waiting {
                 let number = piece.number;
-                return self.ask_run(number);
+                self.ask_run(log, number);
+                return true;
             }
         }
-        if self.cleaner.pieces() >= self.settings.victim_chunks() as usize {
+        if self.pieces() >= self.pieces_max {
             return false;
         }
-        match self.cleaner.victims.back() {
-            Some(victim) if !victim.header_asked && !self.is_scanned(victim) => self.ask_header(),
+        match self.victims.back_mut() {
+            Some(victim) if !victim.header_asked && !victim.is_scanned(log) => {
+                victim.header_asked = true;
+                let segment = victim.segment;
+                let location = log.blocks.layout.location(segment) + victim.at;
+                let at = extent(location, log.blocks.layout.header_blocks);
+                self.reading += 1;
+                log.io.read(Why::VictimHeader { segment }, at);
+                true
+            }
             _ => false,
         }
     }
 
-    fn ask_header(&mut self) -> bool {
-        let victim = self.cleaner.victims.back_mut().expect("the caller looked");
-        victim.header_asked = true;
-        let segment = victim.segment;
-        let location = self.layout.location(segment) + victim.at;
-        let bytes = self.layout.header_blocks * BLOCK_BYTES as u32;
-        let into = self.buffers.take(u64::from(bytes));
-        let at = Extent { offset: Layout::offset(location), bytes };
-        self.cleaner.reading += 1;
-        self.down.send(Why::VictimHeader { segment }, Command::Read { at, into });
-        true
-    }
-
-    /// Asks for the piece's next run. Whether there was one that was waiting.
-    fn ask_run(&mut self, number: u32) -> bool {
-        let piece = self.cleaner.piece(number).expect("the piece is being read");
+    /// Asks for the piece's next run, if that is waiting.
+    fn ask_run(&mut self, log: &mut Log, number: u32) {
+        let piece = self.piece(number).expect("the piece is being read");
         let index = piece.next_read;
         piece.next_read += 1;
         let run = &mut piece.runs[index];
         if run.state == Reading::Waiting {
             run.state = Reading::Asked;
-            let at = run.extent();
-            self.counters.victim_reads += 1;
-            self.counters.victim_read_blocks += u64::from(run.length);
-            self.cleaner.reading += 1;
-            let into = self.buffers.take(u64::from(at.bytes));
-            let why = Why::VictimRun { piece: number, run: index as u32 };
-            self.down.send(why, Command::Read { at, into });
+            let (at, length) = (run.extent(), run.length);
+            self.reads += 1;
+            self.read_blocks += u64::from(length);
+            self.reading += 1;
+            log.io.read(Why::VictimRun { piece: number, run: index as u32 }, at);
         }
-        true
     }
 
-    pub fn victim_header_read(
+    fn count_read(&mut self) {
+        self.reading = self.reading.checked_sub(1).expect("a read is answered once");
+        self.progress += 1;
+    }
+
+    pub fn header_read(
         &mut self,
+        log: &mut Log,
         segment: u32,
         result: Result<(), IoError>,
         payload: Payload,
     ) {
-        self.cleaner.reading -= 1;
-        self.cleaner.progress += 1;
-        let victim = self.cleaner.victims.back_mut().expect("its header was asked for");
+        self.count_read();
+        let victim = self.victims.back_mut().expect("its header was asked for");
         assert_eq!(victim.segment, segment);
+        assert!(victim.header_asked, "the header of segment {segment} was asked for");
         victim.header_asked = false;
         let at = victim.at;
-        let place = self.layout.location(segment) + at;
+        let place = log.blocks.layout.location(segment) + at;
         let header = bytes(&payload).filter(|_| result.is_ok()).and_then(|bytes| {
-            let length = self.layout.header_blocks as usize * BLOCK_BYTES as usize;
-            decode_chunk(self.superblock.id, Layout::offset(place), &bytes[..length])
+            let length = log.blocks.layout.header_blocks as usize * BLOCK_BYTES as usize;
+            decode_chunk(log.id(), Layout::offset(place), &bytes[..length])
         });
+        let segment_blocks = log.blocks.layout.segment_blocks;
         let (runs, next) = match header {
-            Some((header, entries)) => (self.runs_of_chunk(place, &entries), at + header.blocks),
-            None if self.data == Data::TimingOnly => {
-                let end = (at + self.layout.chunk_blocks).min(self.layout.segment_blocks);
-                (self.runs_by_owner(segment, at, end), end)
+            Some((header, entries)) => {
+                (self.joining.of_chunk(log, place, &entries), at + header.blocks)
             }
-            None => (self.runs_by_map(segment), self.layout.segment_blocks),
+            None if log.io.data() == Data::TimingOnly => {
+                let end = (at + log.blocks.layout.chunk_blocks).min(segment_blocks);
+                (self.joining.by_owner(log, segment, at, end), end)
+            }
+            None => (self.joining.by_map(log, segment), segment_blocks),
         };
-        self.buffers.give(payload);
-        let victim = self.cleaner.victims.back_mut().expect("it was there before");
+        log.io.give(payload);
         victim.at = next.max(at + 1);
         self.add_piece(segment, runs);
     }
 
     fn add_piece(&mut self, segment: u32, runs: Vec<Run>) {
-        let number = self.cleaner.next_piece;
-        self.cleaner.next_piece = number.wrapping_add(1);
-        let mut victims = self.cleaner.victims.iter_mut();
+        let number = self.next_piece;
+        self.next_piece = number.wrapping_add(1);
+        let mut victims = self.victims.iter_mut();
         let victim = victims.find(|victim| victim.segment == segment).expect("runs are a victim's");
         victim.pieces.push_back(Piece { number, runs, next_read: 0, next_copy: (0, 0) });
     }
 
-    pub fn victim_run_read(
+    pub fn run_read(
         &mut self,
-        piece: u32,
-        number: u32,
+        log: &mut Log,
+        (piece, number): (u32, u32),
         result: Result<(), IoError>,
         payload: Payload,
     ) {
-        self.cleaner.reading -= 1;
-        self.cleaner.progress += 1;
+        self.count_read();
         if result == Err(IoError::Offline) {
-            self.latch(IoError::Offline);
+            log.gate.latch(IoError::Offline);
         }
-        let piece = self.cleaner.piece(piece).expect("a piece stays until it is read");
+        let piece = self.piece(piece).expect("a piece stays until it is read");
         let index = number as usize;
         let run = &mut piece.runs[index];
+        assert!(run.state == Reading::Asked, "a run is answered once: {run:?}");
         run.attempts += 1;
         run.state = Reading::Here;
         run.data = payload;
@@ -314,21 +320,21 @@ impl Core {
             run.state = Reading::Waiting;
             let data = std::mem::replace(&mut run.data, Payload::None);
             piece.next_read = piece.next_read.min(index);
-            self.buffers.give(data);
+            log.io.give(data);
         } else {
             run.error = result.err();
         }
     }
 
     /// Copies what has been read, in order, as far as there is room. Whether anything moved.
-    fn copy_pieces(&mut self) -> bool {
-        let mut victims = std::mem::take(&mut self.cleaner.victims);
+    fn copy_pieces(&mut self, log: &mut Log, classes: &Classes, pacer: &mut Pacer) -> bool {
         let mut moved = false;
-        for victim in &mut victims {
+        for victim in &mut self.victims {
             let mut done = Ok(true);
             while let Some(piece) = victim.pieces.front_mut() {
                 let before = piece.next_copy;
-                done = self.copy_piece(piece, victim.gain, &mut victim.gain_left);
+                let credit = (victim.gain, &mut victim.gain_left);
+                done = copy_piece(log, classes, pacer, piece, credit, &mut self.copied);
                 moved |= piece.next_copy != before;
                 if done != Ok(true) {
                     break;
@@ -340,78 +346,135 @@ impl Core {
                 break;
             }
         }
-        self.cleaner.victims = victims;
         moved
     }
 
-    /// Whether all of the piece is copied.
-    fn copy_piece(&mut self, piece: &mut Piece, gain: f64, left: &mut f64) -> Result<bool, NoRoom> {
-        while let Some(run) = piece.runs.get_mut(piece.next_copy.0) {
-            if run.state != Reading::Here {
-                return Ok(false);
-            }
-            let Some(&live) = run.live.get(piece.next_copy.1) else {
-                self.buffers.give(std::mem::replace(&mut run.data, Payload::None));
-                piece.next_copy = (piece.next_copy.0 + 1, 0);
-                continue;
-            };
-            if self.map.get(live.block).0 == live.location {
-                self.copy_block(run, live)?;
-            }
-            let credit = gain.min(*left);
-            *left -= credit;
-            self.credit_host(credit);
-            piece.next_copy.1 += 1;
-        }
-        Ok(true)
-    }
-
-    fn copy_block(&mut self, run: &Run, live: Live) -> Result<(), NoRoom> {
-        let Live { location: argument, block, crc } = live;
-        let stream = self.stream_of_copy(self.layout.segment_of(argument));
-        let start = (argument - run.location) as usize * BLOCK_BYTES as usize;
-        let data = bytes(&run.data).map(|data| &data[start..start + BLOCK_BYTES as usize]);
-        let seen = data.map_or(0, |data| block_crc(block, data));
-        let damaged = data.is_some() && crc.is_some_and(|crc| crc != seen);
-        if damaged || run.error.is_some() {
-            let entry = Entry { block, kind: Kind::Lost, argument, crc: 0 };
-            self.append(stream, entry, |_| unreachable!("nothing is left of it"))?;
-            self.counters.checksum_errors += u64::from(damaged);
-            self.remap(block, LOST, 0);
-            return Ok(());
-        }
-        let entry = Entry { block, kind: Kind::Copy, argument, crc: crc.unwrap_or(seen) };
-        let fill =
-            |into: &mut [u8]| into.copy_from_slice(data.expect("a run that stores has data"));
-        let (location, crc) = self.append(stream, entry, fill)?;
-        self.counters.copied_blocks += 1;
-        self.pacer.copied(self.now);
-        self.remap(block, location, crc);
-        Ok(())
-    }
-
     /// Lets go of a victim that is empty. One whose headers did not tell all is copied by the map.
-    fn end_victims(&mut self) -> bool {
-        let Some(victim) = self.cleaner.victims.front_mut() else { return false };
+    fn end_victims(&mut self, log: &mut Log, pacer: &mut Pacer) -> bool {
+        let Some(victim) = self.victims.front() else { return false };
         let segment = victim.segment;
-        let empty = self.segments.get(segment).live == 0;
+        let empty = log.blocks.segment(segment).live == 0;
         if empty && victim.is_quiet() {
-            let victim = self.cleaner.victims.pop_front().expect("it was just looked at");
+            let victim = self.victims.pop_front().expect("it was just looked at");
             for run in victim.pieces.into_iter().flat_map(|piece| piece.runs) {
-                self.buffers.give(run.data);
+                log.io.give(run.data);
             }
-            self.credit_host(victim.gain_left);
-            self.counters.cleaned += 1;
-            self.segments.end_emptying(segment);
-            self.cleaner.obeying.take_if(|asked| *asked == segment);
+            pacer.credit_host(log, victim.gain_left);
+            self.cleaned += 1;
+            log.blocks.segments_mut().end_emptying(segment);
+            self.obeying.take_if(|asked| *asked == segment);
             return true;
         }
         let at_its_end = victim.pieces.is_empty() && !empty;
-        if !at_its_end || !self.is_scanned(&self.cleaner.victims[0]) {
+        if !at_its_end || !victim.is_scanned(log) {
             return false;
         }
-        let runs = self.runs_by_map(segment);
+        let runs = self.joining.by_map(log, segment);
         self.add_piece(segment, runs);
         true
     }
+
+    pub fn count(&self, counters: &mut Counters) {
+        counters.copied_blocks = self.copied;
+        counters.cleaned = self.cleaned;
+        counters.victim_reads = self.reads;
+        counters.victim_read_blocks = self.read_blocks;
+    }
+
+    /// Counts everything anew and compares.
+    ///
+    /// # Panics
+    /// If reads were forgotten, or a segment is emptied that is no victim.
+    pub fn audit(&self, log: &Log) {
+        let runs = self.victims.iter().flat_map(|victim| &victim.pieces);
+        let asked =
+            runs.flat_map(|piece| &piece.runs).filter(|run| run.state == Reading::Asked).count()
+                + self.victims.iter().filter(|victim| victim.header_asked).count();
+        assert_eq!(asked, self.reading as usize, "reads of victims on their way");
+        let emptying = log.blocks.segments().iter().filter(|(_, entry)| entry.emptying);
+        let mut emptying: Vec<u32> = emptying.map(|(number, _)| number).collect();
+        let mut victims: Vec<u32> = self.victims.iter().map(|victim| victim.segment).collect();
+        emptying.sort_unstable();
+        victims.sort_unstable();
+        assert_eq!(emptying, victims, "segments that are being emptied");
+    }
+}
+
+/// The next victim, worth it or not.
+fn choose(log: &Log, classes: &Classes) -> Option<u32> {
+    let (segments, victims) = (log.blocks.segments(), log.blocks.segments().victims());
+    let live = |segment: u32| segments.get(segment).live;
+    // With the last free segments at stake only what gives most back will do.
+    let low = segments.free() <= log.blocks.layout.cleaner_floor();
+    match classes.policy() {
+        Cleaning::Fifo if !low => victims.oldest(),
+        Cleaning::CostBenefit | Cleaning::SepBit if !low => {
+            let now = log.last_seq();
+            let all = u64::from(log.blocks.layout.segment_blocks);
+            let benefit = |&segment: &u32| {
+                let (entry, live) = (segments.get(segment), u64::from(live(segment)));
+                let age = now - entry.last_seq + 1;
+                u128::from(all - live) * u128::from(age) * (1 << 32) / u128::from(all + live)
+            };
+            victims.oldest_of_each().max_by_key(benefit)
+        }
+        _ => victims.emptiest(live),
+    }
+}
+
+/// Copies what has been read of the piece. Whether that is all of it. The host is credited what
+/// each block gains, as far as something of that is left.
+fn copy_piece(
+    log: &mut Log,
+    classes: &Classes,
+    pacer: &mut Pacer,
+    piece: &mut Piece,
+    (gain, left): (f64, &mut f64),
+    copied: &mut u64,
+) -> Result<bool, NoRoom> {
+    while let Some(run) = piece.runs.get_mut(piece.next_copy.0) {
+        if run.state != Reading::Here {
+            return Ok(false);
+        }
+        let Some(&live) = run.live.get(piece.next_copy.1) else {
+            log.io.give(std::mem::replace(&mut run.data, Payload::None));
+            piece.next_copy = (piece.next_copy.0 + 1, 0);
+            continue;
+        };
+        if log.blocks.location(live.block) == live.location && copy_block(log, classes, run, live)?
+        {
+            *copied += 1;
+            pacer.copied(log);
+        }
+        let credit = gain.min(*left);
+        *left -= credit;
+        pacer.credit_host(log, credit);
+        piece.next_copy.1 += 1;
+    }
+    Ok(true)
+}
+
+/// Copies a block, or says that it is lost. Whether it was copied.
+fn copy_block(log: &mut Log, classes: &Classes, run: &Run, live: Live) -> Result<bool, NoRoom> {
+    let Live { location: argument, block, crc } = live;
+    assert!(run.holds(argument), "block {block} is not in {run:?}");
+    let stream = classes.stream_of_copy(log, log.blocks.layout.segment_of(argument));
+    let start = (argument - run.location) as usize * BLOCK_BYTES as usize;
+    let data = bytes(&run.data).map(|data| &data[start..start + BLOCK_BYTES as usize]);
+    let seen = data.map_or(0, |data| block_crc(block, data));
+    let damaged = data.is_some() && crc.is_some_and(|crc| crc != seen);
+    if damaged || run.error.is_some() {
+        let entry = Entry { block, kind: Kind::Lost, argument, crc: 0 };
+        log.append(stream, entry, |_| unreachable!("nothing is left of it"))?;
+        if damaged {
+            log.io.count_checksum_error();
+        }
+        log.remap(block, LOST, 0);
+        return Ok(false);
+    }
+    let entry = Entry { block, kind: Kind::Copy, argument, crc: crc.unwrap_or(seen) };
+    let fill = |into: &mut [u8]| into.copy_from_slice(data.expect("a run that stores has data"));
+    let (location, crc) = log.append(stream, entry, fill)?;
+    log.remap(block, location, crc);
+    Ok(true)
 }

@@ -12,27 +12,16 @@
 //! Where every chunk before it is durable, a chunk that a flush closes goes down with FUA, and the
 //! drive need not be flushed.
 
-use super::core::{Core, Gate, Op, Why};
-use super::ring::Way;
+use super::{
+    counters::Counters,
+    io::{Mark, Why},
+    log::Log,
+    requests::Requests,
+    ring::{Ring, Way},
+};
 use crate::broken::{Rule, broken};
-use block::{Command, IoError, Payload};
-
-#[derive(Debug, Default)]
-pub(super) struct Flushes {
-    /// Operations whose entries may be in open chunks.
-    arrived: Vec<u32>,
-    /// Operations, and what must be durable before they are answered.
-    waiting: Vec<(Mark, u32)>,
-    /// As `arrived` and `waiting`, of writes that are answered when they are written.
-    arrived_writes: Vec<u32>,
-    waiting_writes: Vec<(Mark, u32)>,
-    /// The last chunk that was closed for them.
-    closed_seq: u64,
-    flying: bool,
-    pub durable_seq: u64,
-    /// Every chunk behind `durable_seq` and up to this one went down with FUA.
-    pub fua_seq: u64,
-}
+use block::{Command, Instant, IoError, Payload, Tag};
+use std::collections::VecDeque;
 
 /// When a write is answered that need not be durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -46,170 +35,174 @@ pub enum Answered {
     Written,
 }
 
-/// Every chunk and every record up to these.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Mark {
-    pub seq: u64,
-    pub record: u64,
+/// An operation that waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Waiter {
+    Flush { tag: Tag, issued: Instant },
+    Write(u32),
 }
 
-impl Mark {
-    const STOPPED: Self = Self { seq: u64::MAX, record: u64::MAX };
-
-    pub fn covers(self, other: Self) -> bool {
-        other.seq <= self.seq && other.record <= self.record
-    }
-
-    pub fn max_of(self, other: Self) -> Self {
-        Self { seq: self.seq.max(other.seq), record: self.record.max(other.record) }
-    }
+#[derive(Debug, Default)]
+pub(super) struct Flushes {
+    /// Operations whose entries may be in open chunks.
+    arrived: Vec<Waiter>,
+    /// Operations, and what must be durable before they are answered.
+    waiting: Vec<(Mark, Waiter)>,
+    /// As `arrived` and `waiting`, of writes that are answered when they are written.
+    arrived_writes: Vec<Waiter>,
+    waiting_writes: Vec<(Mark, Waiter)>,
+    /// Those that wait no more.
+    done: VecDeque<(Waiter, Result<(), IoError>)>,
+    /// The last chunk that was closed for them.
+    closed_seq: u64,
+    flying: bool,
+    /// Flushes of the drive.
+    sent: u64,
 }
 
 impl Flushes {
-    /// The record failed: whoever waited for it waits for the chunks that hold the same.
-    pub fn wait_for_chunks(&mut self, mark: Mark) {
-        let all = self.waiting.iter_mut().chain(&mut self.waiting_writes);
-        let those = all.filter(|(target, _)| target.record >= mark.record);
-        for (target, _) in those.filter(|(target, _)| *target != Mark::STOPPED) {
-            target.seq = mark.seq;
-        }
-    }
-}
-
-impl Core {
-    pub fn accept_flush(&mut self, slot: u32) {
-        if self.gate == Gate::ShutDown && self.is_stopped() {
-            self.finish(slot, Ok(()), Payload::None);
-        } else if self.gate == Gate::ShutDown {
+    /// Every write acknowledged before it is to be durable.
+    pub fn accept(&mut self, log: &Log, requests: &mut Requests, tag: Tag) {
+        let now = log.io.now();
+        let waiter = Waiter::Flush { tag, issued: now };
+        match log.gate.refusal() {
+            // Nothing was written since it was opened, or since it was stopped.
+            _ if log.gate.is_stopped() || log.gate.is_read_only() => {
+                requests.answer(now, tag, now, Ok(()), Payload::None);
+            }
             // Answered when the last checkpoint is.
-            self.flushes.waiting.push((Mark::STOPPED, slot));
-        } else if self.gate == Gate::ReadOnly {
-            // Nothing was written since it was opened.
-            self.finish(slot, Ok(()), Payload::None);
-        } else if let Some(error) = self.refusal() {
-            self.finish(slot, Err(error), Payload::None);
-        } else {
-            self.wait_durable(slot);
+            _ if log.gate.is_shut_down() => self.waiting.push((Mark::STOPPED, waiter)),
+            Some(error) => requests.answer(now, tag, now, Err(error), Payload::None),
+            None => self.wait_durable(waiter),
         }
     }
 
-    /// The operation is answered when every write acknowledged before it is durable, and its own
-    /// entries are.
-    pub fn wait_durable(&mut self, slot: u32) {
-        self.flushes.arrived.push(slot);
+    /// It is answered when every write acknowledged before it is durable, and its own entries are.
+    pub fn wait_durable(&mut self, waiter: Waiter) {
+        self.arrived.push(waiter);
     }
 
-    /// The write is answered when the drive has it, and everything before it.
-    pub fn wait_written(&mut self, slot: u32) {
-        self.flushes.arrived_writes.push(slot);
+    /// It is answered when the drive has its entries, and everything before them.
+    pub fn wait_written(&mut self, waiter: Waiter) {
+        self.arrived_writes.push(waiter);
     }
 
-    pub fn pump_flushes(&mut self) {
-        let Flushes { arrived, waiting, arrived_writes, waiting_writes, .. } = &self.flushes;
-        if arrived.is_empty()
-            && waiting.is_empty()
-            && arrived_writes.is_empty()
-            && waiting_writes.is_empty()
-        {
+    /// The next one that waits no more, and how it ends.
+    pub fn next_done(&mut self) -> Option<(Waiter, Result<(), IoError>)> {
+        self.done.pop_front()
+    }
+
+    fn nobody_waits(&self) -> bool {
+        self.arrived.is_empty()
+            && self.waiting.is_empty()
+            && self.arrived_writes.is_empty()
+            && self.waiting_writes.is_empty()
+    }
+
+    pub fn pump(&mut self, log: &mut Log, ring: &mut Ring) {
+        if self.nobody_waits() {
             return;
         }
-        if let Gate::Latched(error) = self.gate {
-            return self.answer_all(Err(error));
+        if let Some(error) = log.gate.latched() {
+            return self.end_all(Err(error));
         }
-        self.commit();
-        let durable = Mark { seq: self.flushes.durable_seq, record: self.ring.durable };
-        self.answer_flushes(durable, Ok(()));
-        let seq = match broken(Rule::Flush) {
-            false => self.log.completed(),
-            true => self.log.last_seq,
+        self.commit(log, ring);
+        let durable = Mark { seq: log.durable_seq(), record: ring.durable() };
+        end(&mut self.waiting, &mut self.done, durable, Ok(()));
+        let written = Mark { seq: log.completed(), record: ring.written() };
+        end(&mut self.waiting_writes, &mut self.done, written, Ok(()));
+        let mark = match broken(Rule::Flush) {
+            false => written,
+            true => Mark { seq: log.last_seq(), ..written },
         };
-        let mark = Mark { seq, record: self.ring.written };
-        let written = Mark { seq: self.log.completed(), record: self.ring.written };
-        self.answer_writes(written, Ok(()));
-        let due = self.flushes.waiting.iter().any(|&(target, _)| mark.covers(target));
-        if due && !self.flushes.flying {
-            self.flushes.flying = true;
-            self.log.sent += 1;
-            self.counters.flushes += 1;
-            self.down.send(Why::Flush(mark), Command::Flush);
+        let due = self.waiting.iter().any(|&(target, _)| mark.covers(target));
+        if due && !self.flying {
+            self.flying = true;
+            self.sent += 1;
+            log.io.step();
+            log.io.send(Why::Flush(mark), Command::Flush);
         }
     }
 
     /// Sees to it that what the arrived operations wait for goes to the drive.
-    fn commit(&mut self) {
-        if self.flushes.arrived.is_empty() && self.flushes.arrived_writes.is_empty() {
+    fn commit(&mut self, log: &mut Log, ring: &mut Ring) {
+        if self.arrived.is_empty() && self.arrived_writes.is_empty() {
             return;
         }
-        if self.has_unrecorded() {
-            if self.log.completed() < self.flushes.closed_seq {
+        if ring.lacks(log) {
+            if log.completed() < self.closed_seq {
                 return;
             }
-            match self.way_down() {
+            match ring.way_down(log) {
                 Way::Wait => return,
-                Way::Record => self.write_record(),
+                Way::Record => ring.write_record(log),
                 Way::Close => {
-                    self.close_host_chunks();
-                    self.flushes.closed_seq = self.log.last_seq;
+                    log.close_host_chunks();
+                    self.closed_seq = log.last_seq();
                 }
             }
         }
-        let target = Mark { seq: self.log.last_seq, record: self.ring.last };
-        let Flushes { arrived, waiting, arrived_writes, waiting_writes, .. } = &mut self.flushes;
-        waiting.extend(arrived.drain(..).map(|slot| (target, slot)));
-        waiting_writes.extend(arrived_writes.drain(..).map(|slot| (target, slot)));
+        let target = Mark { seq: log.last_seq(), record: ring.last() };
+        assert!(target.seq >= self.closed_seq, "{target:?} after {}", self.closed_seq);
+        self.waiting.extend(self.arrived.drain(..).map(|waiter| (target, waiter)));
+        self.waiting_writes.extend(self.arrived_writes.drain(..).map(|waiter| (target, waiter)));
     }
 
-    pub fn flushed(&mut self, mark: Mark, result: Result<(), IoError>) {
-        self.flushes.flying = false;
+    /// The drive has flushed what was there when it was asked to.
+    pub fn flushed(
+        &mut self,
+        log: &mut Log,
+        ring: &mut Ring,
+        mark: Mark,
+        result: Result<(), IoError>,
+    ) {
+        assert!(self.flying, "a flush of the drive is answered once");
+        self.flying = false;
         match result {
-            Err(error) if !broken(Rule::Latch) => self.latch(error),
+            Err(error) if !broken(Rule::Latch) => log.gate.latch(error),
             _ => {
-                self.flushes.durable_seq = self.flushes.durable_seq.max(mark.seq);
-                self.ring.made_durable(mark.record);
+                log.made_durable(mark.seq);
+                ring.made_durable(mark.record);
             }
+        }
+    }
+
+    /// The record failed: whoever waited for it waits for the chunks that hold the same.
+    pub fn record_failed(&mut self, mark: Mark) {
+        let all = self.waiting.iter_mut().chain(&mut self.waiting_writes);
+        let those = all.filter(|(target, _)| target.record >= mark.record);
+        for (target, _) in those.filter(|(target, _)| *target != Mark::STOPPED) {
+            assert!(target.seq <= mark.seq, "{target:?} waits for more than there is: {mark:?}");
+            target.seq = mark.seq;
         }
     }
 
     /// The volume is stopped: whoever waited for that is told.
     pub fn stopped(&mut self) {
-        self.answer_all(Ok(()));
+        self.end_all(Ok(()));
     }
 
-    fn answer_all(&mut self, result: Result<(), IoError>) {
-        let arrived = self.flushes.arrived.drain(..).map(|slot| (Mark::STOPPED, slot));
-        self.flushes.waiting.extend(arrived);
-        self.answer_flushes(Mark::STOPPED, result);
-        let arrived = self.flushes.arrived_writes.drain(..).map(|slot| (Mark::STOPPED, slot));
-        self.flushes.waiting_writes.extend(arrived);
-        self.answer_writes(Mark::STOPPED, result);
+    fn end_all(&mut self, result: Result<(), IoError>) {
+        let arrived = self.arrived.drain(..).map(|waiter| (Mark::STOPPED, waiter));
+        self.waiting.extend(arrived);
+        end(&mut self.waiting, &mut self.done, Mark::STOPPED, result);
+        let arrived = self.arrived_writes.drain(..).map(|waiter| (Mark::STOPPED, waiter));
+        self.waiting_writes.extend(arrived);
+        end(&mut self.waiting_writes, &mut self.done, Mark::STOPPED, result);
     }
 
-    fn answer_writes(&mut self, written: Mark, result: Result<(), IoError>) {
-        let mut waiting = std::mem::take(&mut self.flushes.waiting_writes);
-        for (_, slot) in waiting.extract_if(.., |(target, _)| written.covers(*target)) {
-            self.finish(slot, result, Payload::None);
-        }
-        self.flushes.waiting_writes = waiting;
+    pub fn count(&self, counters: &mut Counters) {
+        counters.flushes = self.sent;
     }
+}
 
-    fn answer_flushes(&mut self, durable: Mark, result: Result<(), IoError>) {
-        let mut waiting = std::mem::take(&mut self.flushes.waiting);
-        for (_, slot) in waiting.extract_if(.., |(target, _)| durable.covers(*target)) {
-            self.finish(slot, result, Payload::None);
-        }
-        self.flushes.waiting = waiting;
-    }
-
-    /// Ends an operation. Writes bring their memory themselves.
-    pub fn finish(&mut self, slot: u32, result: Result<(), IoError>, payload: Payload) {
-        match self.ops.remove(slot) {
-            Op::Flush { tag, issued } => self.answer(tag, issued, result, payload),
-            Op::Read(mut read) => {
-                (read.result, read.into) = (result, payload);
-                self.end_read(read);
-            }
-            Op::Write(write) => self.end_write(write, result),
-            Op::Busy => unreachable!("an operation ends when nobody works on it"),
-        }
-    }
+/// Whoever waits for no more than this waits no more.
+fn end(
+    waiting: &mut Vec<(Mark, Waiter)>,
+    done: &mut VecDeque<(Waiter, Result<(), IoError>)>,
+    reached: Mark,
+    result: Result<(), IoError>,
+) {
+    let ended = waiting.extract_if(.., |(target, _)| reached.covers(*target));
+    done.extend(ended.map(|(_, waiter)| (waiter, result)));
 }

@@ -1,50 +1,70 @@
 //! The volume: a machine over one drive.
 //!
 //! ```text
-//!   requests --> Opening: superblocks, root, pages, walk, verify, replay     opening.rs
+//!   requests --> Opening: superblocks, root, pages, walk, verify, replay     opening/
 //!            |      | a map, a segment table, a place to go on
-//!            `-> Core: reads and writes        reads.rs, writes.rs
-//!                  |-- chunks, map changes     log.rs
-//!                  |-- flushes, their ring      flushes.rs, ring.rs
-//!                  |-- superblocks              checkpoint.rs, attest.rs
-//!                  |-- which stream            classes.rs
-//!                  |-- what is free            discards.rs
-//!                  |-- copies                  cleaner.rs, runs.rs
-//!                  |-- checksums, in passing    scrub.rs
-//!                  `-- how much of them, when  pacing.rs
+//!            `-> Core: hands each request and completion to its part        core.rs
+//!                  |-- what was asked, and its answers                       requests.rs
+//!                  |-- reads and writes                                      reads.rs, writes.rs
+//!                  |-- flushes, their ring, what recovery found in it        flushes.rs, ring.rs, replays.rs
+//!                  |-- superblocks                                           checkpoint.rs, attest.rs
+//!                  |-- which stream                                          classes.rs
+//!                  |-- copies                                                cleaner.rs, runs.rs
+//!                  |-- how much of them, when                                pacing.rs
+//!                  |-- what is free                                          discards.rs
+//!                  |-- checksums, in passing                                 scrub.rs
+//!                  `-- Log, that all of these append to                      log.rs, log/
+//!                        |-- chunks                                          chunk.rs, stream.rs
+//!                        |-- where every block is                            blocks.rs
+//!                        |-- what the drive says of it                       said.rs, lifespan.rs
+//!                        |-- whether anything may change                     gate.rs
+//!                        `-- the drive below                                 io.rs
 //! ```
+//!
+//! Each part owns its state and asserts what must be true of it. A part is told of the log and of
+//! those that stand below it here, never of the core: what it says to the others it gives back.
 
 mod attest;
+mod blocks;
 mod checkpoint;
+mod chunk;
 mod classes;
 mod cleaner;
 mod core;
+mod counters;
 mod discards;
 mod flushes;
+mod gate;
+mod io;
+mod lifespan;
 mod log;
 mod opening;
 mod pacing;
 mod reads;
+mod replays;
+mod requests;
 mod ring;
 mod runs;
+mod said;
 mod scrub;
+mod settings;
+mod stream;
 mod writes;
 
 pub use self::{
-    attest::Attesting,
-    cleaner::Cleaning,
-    core::{Counters, Discards, IdleCleaning, Settings},
+    counters::Counters,
     flushes::Answered,
     opening::{CopyState, OpenError, OpenReport, Step, Tail, TailCause},
     scrub::{ScrubReport, Scrubbing},
+    settings::{Attesting, Cleaning, Discards, IdleCleaning, Settings},
 };
 pub(crate) use self::{
-    log::Stream,
     opening::{ENTRY_MEMORY_BYTES, Look, Opening, Purpose, READ_AHEAD_BYTES},
     reads::PIECES_BYTES_MAX,
+    stream::Stream,
 };
 
-use self::core::{Core, Gate};
+use self::core::Core;
 use crate::{
     format::VolumeId,
     layout::{Layout, Refusal, Shape},
@@ -147,7 +167,7 @@ impl Volume {
 
     /// Whether writes are refused: it was opened so, or does not make sense to its own recovery.
     pub fn is_read_only(&self) -> bool {
-        self.core().is_some_and(|core| core.gate == Gate::ReadOnly)
+        self.core().is_some_and(Core::is_read_only)
     }
 
     /// What ending recovery, or stopping, writes to the drive at most, B: what must be free below a
@@ -158,12 +178,12 @@ impl Volume {
 
     /// What tells it from other volumes, once that is known.
     pub fn id(&self) -> Option<VolumeId> {
-        self.core().map(|core| core.superblock.id)
+        self.core().map(Core::id)
     }
 
     /// What opening found, once that is done.
     pub fn open_report(&self) -> Option<&OpenReport> {
-        self.core().map(|core| &core.report)
+        self.core().map(Core::report)
     }
 
     /// What it has done since.
@@ -178,7 +198,7 @@ impl Volume {
 
     /// Where everything is, once that is known.
     pub fn layout(&self) -> Option<&Layout> {
-        self.core().map(|core| &core.layout)
+        self.core().map(Core::layout)
     }
 
     /// From now on writes are refused, those that wait for room included, and flushes complete when
@@ -193,7 +213,7 @@ impl Volume {
     /// open volume.
     pub fn set_answered(&mut self, answered: Answered) {
         if let Phase::Open(core) = &mut self.phase {
-            core.answered = answered;
+            core.set_answered(answered);
         }
     }
 
@@ -215,17 +235,17 @@ impl Volume {
 
     /// Whether a segment is being emptied.
     pub fn is_cleaning(&self) -> bool {
-        self.core().is_some_and(|core| core.cleaner.is_busy())
+        self.core().is_some_and(Core::is_cleaning)
     }
 
     /// Whether a checkpoint is on its way.
     pub fn is_checkpointing(&self) -> bool {
-        self.core().is_some_and(|core| core.checkpoint.is_some())
+        self.core().is_some_and(Core::is_checkpointing)
     }
 
     /// Every mapped block with its location: what a check compares with the drive.
     pub fn mappings(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        self.core().into_iter().flat_map(|core| core.map.iter())
+        self.core().into_iter().flat_map(Core::mappings)
     }
 
     /// Holds the accounts against a count of everything.
@@ -242,7 +262,7 @@ impl Volume {
     #[cfg(any(test, feature = "crash"))]
     pub(crate) fn ask_for_cleaning(&mut self) {
         if let Phase::Open(core) = &mut self.phase {
-            core.cleaner.asked = true;
+            core.ask_for_cleaning();
         }
     }
 
@@ -250,7 +270,7 @@ impl Volume {
     #[cfg(any(test, feature = "crash"))]
     pub(crate) fn ask_for_checkpoint(&mut self) {
         if let Phase::Open(core) = &mut self.phase
-            && core.checkpoint.is_none()
+            && !core.is_checkpointing()
         {
             core.begin_checkpoint();
         }
@@ -271,8 +291,11 @@ impl Volume {
                 let Phase::Opening(opening) = mem::replace(&mut self.phase, Phase::Changing) else {
                     unreachable!("it was opening")
                 };
-                self.phase = match opening.finish(self.below, self.settings, self.now) {
-                    Ok(core) => Phase::Open(Box::new(core)),
+                self.phase = match opening.finish() {
+                    Ok(start) => {
+                        let core = Core::new(self.below, &self.settings, self.now, start);
+                        Phase::Open(Box::new(core))
+                    }
                     Err(error) => Phase::Failed(error),
                 };
             }

@@ -1,7 +1,10 @@
 //! Reads: from the map to the drive, to a chunk in memory, or to nothing at all.
 
-use super::core::{Core, Op, Why};
-use super::log::Held;
+use super::{
+    io::{Why, extent},
+    log::{Held, Log},
+    requests::{Parked, Requests},
+};
 use crate::broken::{Rule, broken};
 use crate::{
     buffers::{Buffers, bytes, bytes_mut},
@@ -9,26 +12,45 @@ use crate::{
     layout::{BLOCK_BYTES, Layout},
     map::{LOST, UNMAPPED},
 };
-use block::{Allocation, Command, Data, Extent, Instant, IoError, Payload, Tag};
+use block::{Command, Data, Extent, Instant, IoError, Payload, Slots, Tag};
+use std::collections::VecDeque;
 
 const EINVAL: IoError = IoError::Os(22);
-/// So many mapped blocks, one after the other, are looked at to answer what is allocated: a few
-/// microseconds.
-const LOOK_BLOCKS_MAX: u32 = 8192;
 
 /// Memory for reads whose blocks lie apart, and so cannot go into the reader's own: 64 of 128 KiB
 /// at a time. A longer one goes alone.
 pub(crate) const PIECES_BYTES_MAX: u64 = 8 << 20;
 
 #[derive(Debug)]
-pub(super) struct ReadOp {
-    pub tag: Tag,
-    pub issued: Instant,
+struct Read {
+    tag: Tag,
+    issued: Instant,
     at: Extent,
-    pub into: Payload,
+    into: Payload,
     pieces: Pieces,
+    /// Runs that have not come.
     left: u32,
-    pub result: Result<(), IoError>,
+    result: Result<(), IoError>,
+}
+
+impl Read {
+    fn end(&self) -> u64 {
+        self.at.offset + u64::from(self.at.bytes)
+    }
+
+    /// Blocks that it touches.
+    fn blocks(&self) -> std::ops::Range<u32> {
+        (self.at.offset / BLOCK_BYTES) as u32..self.end().div_ceil(BLOCK_BYTES) as u32
+    }
+
+    /// Puts the data of a whole block to where they belong.
+    fn fill(&mut self, block: u32, data: &[u8]) {
+        let (from, to) = span(block, self.at.offset, self.end());
+        let within = within(block, self.at.offset);
+        if let Some(into) = bytes_mut(&mut self.into) {
+            into[from..to].copy_from_slice(&data[within..within + to - from]);
+        }
+    }
 }
 
 /// Where on the drive the blocks of a read are. Taken from a store and given back, so that reads
@@ -61,8 +83,9 @@ impl Pieces {
         self.runs.iter().map(|run| Buffers::size(u64::from(run.count) * BLOCK_BYTES)).sum()
     }
 
-    /// Whether these are the data that the map meant.
+    /// Whether these are the data that the map meant: of the blocks that were asked for.
     fn verify(&self, run: &Run, data: &[u8]) -> bool {
+        assert!(data.len() as u64 >= u64::from(run.count) * BLOCK_BYTES, "{run:?}");
         let blocks = data.chunks_exact(BLOCK_BYTES as usize).zip(run.block..);
         let crcs = self.crcs.iter().skip(run.crcs_at).take(run.count as usize);
         blocks.zip(crcs).all(|((data, block), &crc)| block_crc(block, data) == crc)
@@ -85,265 +108,211 @@ impl Pieces {
     }
 }
 
-impl Core {
-    pub fn accept_read(&mut self, tag: Tag, at: Extent, into: Payload) {
-        if !self.is_inside(at.offset, u64::from(at.bytes)) {
-            return self.answer(tag, self.now, Err(EINVAL), into);
-        }
-        let issued = self.now;
-        let pieces = self.spare_pieces.pop().unwrap_or_default();
-        let read = ReadOp { tag, issued, at, into, pieces, left: 0, result: Ok(()) };
-        let slot = self.ops.insert(Op::Read(read));
-        self.begin_read(slot);
-    }
+#[derive(Debug)]
+pub(super) struct Reads {
+    under_way: Slots<Read>,
+    spare: Vec<Pieces>,
+    /// Memory of the pieces that are being read, B.
+    piece_bytes: u64,
+    /// Reads in pieces that wait for memory, with the time of their request.
+    short: VecDeque<(Instant, u32)>,
+}
 
-    /// Whether a range is of whole sectors of the volume.
-    pub fn is_inside(&self, offset: u64, bytes: u64) -> bool {
-        let end = offset.checked_add(bytes);
-        let inside = end.is_some_and(|end| end <= self.layout.shape.exported_bytes);
-        inside && bytes > 0 && offset.is_multiple_of(512) && bytes.is_multiple_of(512)
-    }
-
-    /// What is mapped from `offset` on, and for how many of `len` bytes it goes on like this.
-    pub fn allocation(&self, offset: u64, len: u64) -> (Allocation, u64) {
-        let first = (offset / BLOCK_BYTES) as u32;
-        let end = (offset + len).div_ceil(BLOCK_BYTES) as u32;
-        let kept = self.ring.kept.range(first..end).next().map(|(&block, _)| block);
-        if kept == Some(first) {
-            return (Allocation::Data, (BLOCK_BYTES - offset % BLOCK_BYTES).min(len));
-        }
-        let end = kept.unwrap_or(end);
-        let (kind, until) = match self.map.next_mapped(first, end) {
-            None => (Allocation::Hole, end),
-            Some(mapped) if mapped > first => (Allocation::Hole, mapped),
-            Some(_) => {
-                let end = end.min(first.saturating_add(LOOK_BLOCKS_MAX));
-                let hole = (first..end).find(|&block| self.map.get(block).0 == UNMAPPED);
-                (Allocation::Data, hole.unwrap_or(end))
-            }
-        };
-        (kind, (u64::from(until) * BLOCK_BYTES - offset).min(len))
-    }
-
-    /// Where a block is now; none while its chunk is on its way.
-    pub fn locate(&self, block: u32) -> Option<(u32, Held)> {
-        let location = self.map.get(block).0;
-        if self.ring.kept.contains_key(&block) {
-            return Some((location, Held::Kept(block)));
-        }
-        if location <= LOST {
-            return Some((location, Held::OnDrive));
-        }
-        if self.segments.get(self.layout.segment_of(location)).held == 0 {
-            return Some((location, Held::OnDrive));
-        }
-        match self.log.held(location) {
-            _ if broken(Rule::Held) => Some((location, Held::OnDrive)),
-            Held::Away => None,
-            held => Some((location, held)),
+impl Reads {
+    pub fn new(queue_depth: u32) -> Self {
+        Self {
+            under_way: Slots::new(queue_depth),
+            spare: Vec::new(),
+            piece_bytes: 0,
+            short: VecDeque::new(),
         }
     }
 
-    /// The data of a block that memory holds.
-    fn held_block(&self, held: &Held) -> Option<&[u8]> {
-        match held {
-            Held::Kept(block) => self.ring.kept.get(block).map(|data| &**data),
-            _ => self.log.block(held),
+    pub fn accept(
+        &mut self,
+        log: &mut Log,
+        requests: &mut Requests,
+        tag: Tag,
+        at: Extent,
+        into: Payload,
+    ) {
+        let issued = log.io.now();
+        if !log.blocks.is_inside(at.offset, u64::from(at.bytes)) {
+            return requests.answer(issued, tag, issued, Err(EINVAL), into);
         }
+        let pieces = self.spare.pop().unwrap_or_default();
+        assert!(pieces.runs.is_empty() && pieces.crcs.is_empty(), "what is spare was emptied");
+        let read = Read { tag, issued, at, into, pieces, left: 0, result: Ok(()) };
+        let slot = self.under_way.insert(read);
+        self.begin(log, requests, slot);
     }
 
-    pub fn begin_read(&mut self, slot: u32) {
-        let Op::Read(mut read) = std::mem::replace(self.ops.get_mut(slot), Op::Busy) else {
-            unreachable!("the slot is a read's")
-        };
-        let (start, end) = (read.at.offset, read.at.offset + u64::from(read.at.bytes));
-        let blocks = (start / BLOCK_BYTES) as u32..end.div_ceil(BLOCK_BYTES) as u32;
-        for block in blocks.clone() {
-            let Some((location, held)) = self.locate(block) else {
+    /// Looks up every block, and asks the drive for those that are there; parks if one is on its
+    /// way.
+    pub fn begin(&mut self, log: &mut Log, requests: &mut Requests, slot: u32) {
+        let read = self.under_way.get_mut(slot);
+        assert_eq!(read.left, 0, "nothing of it is on its way");
+        for block in read.blocks() {
+            let Some((location, held)) = log.locate(block) else {
                 // All of it is looked up again: until then blocks may have moved.
                 read.pieces.clear();
                 read.result = Ok(());
-                *self.ops.get_mut(slot) = Op::Read(read);
-                self.parked.push_back(slot);
-                return;
+                return requests.park(Parked::Read(slot));
             };
-            let (from, to) = span(block, start, end);
-            let within = (u64::from(block) * BLOCK_BYTES).max(start) % BLOCK_BYTES;
-            match (location, self.held_block(&held)) {
-                (_, Some(data)) => {
-                    let part = &data[within as usize..within as usize + to - from];
-                    if let Some(into) = bytes_mut(&mut read.into) {
-                        into[from..to].copy_from_slice(part);
-                    }
-                }
+            match (location, log.held_block(&held)) {
+                (_, Some(data)) => read.fill(block, data),
                 (LOST, _) => read.result = Err(IoError::Medium),
                 (UNMAPPED, _) => {
+                    let (from, to) = span(block, read.at.offset, read.end());
                     if let Some(into) = bytes_mut(&mut read.into) {
                         into[from..to].fill(0);
                     }
                 }
-                (_, None) if !matches!(held, Held::OnDrive) => {} // In memory, of a run that only times.
+                // In memory, of a run that only times.
+                (_, None) if !matches!(held, Held::OnDrive) => {}
                 (_, None) => {
-                    read.pieces.extend(block, location, self.map.get(block).1, &self.layout);
+                    let crc = log.blocks.map().get(block).1;
+                    read.pieces.extend(block, location, crc, &log.blocks.layout);
                 }
             }
         }
-        self.send_read(slot, read, blocks.len() as u32);
+        self.send(log, requests, slot);
     }
 
-    fn send_read(&mut self, slot: u32, mut read: ReadOp, blocks: u32) {
+    fn send(&mut self, log: &mut Log, requests: &mut Requests, slot: u32) {
+        let read = self.under_way.get_mut(slot);
         if read.pieces.runs.is_empty() || read.result.is_err() {
-            self.ops.remove(slot);
-            return self.end_read(read);
+            return self.end(log, requests, slot);
         }
-        let runs = &read.pieces.runs;
+        let blocks = read.blocks().len() as u32;
         let whole_blocks = u64::from(read.at.bytes) == u64::from(blocks) * BLOCK_BYTES;
-        let in_one = runs[0].count == blocks && whole_blocks;
+        let in_one = read.pieces.runs[0].count == blocks && whole_blocks;
         let memory = if in_one { 0 } else { read.pieces.memory_bytes() };
-        if memory > 0 && self.must_wait_for_memory(read.issued, memory) {
+        let issued = read.issued;
+        if memory > 0 && self.must_wait_for_memory(log.io.data(), issued, memory) {
             // All of it is looked up again: until then blocks may have moved.
-            read.pieces.clear();
-            self.short_reads.push_back((read.issued, slot));
-            *self.ops.get_mut(slot) = Op::Read(read);
+            self.under_way.get_mut(slot).pieces.clear();
+            self.short.push_back((issued, slot));
             return;
         }
         self.piece_bytes += memory;
-        let runs = &read.pieces.runs;
-        read.left = runs.len() as u32;
-        for run in runs {
-            self.segments.get_mut(self.layout.segment_of(run.location)).pins += 1;
+        let read = self.under_way.get_mut(slot);
+        read.left = read.pieces.runs.len() as u32;
+        for run in &read.pieces.runs {
+            log.blocks.pin(run.location);
         }
         if in_one {
-            let location = runs[0].location;
+            let location = read.pieces.runs[0].location;
             let into = std::mem::replace(&mut read.into, Payload::None);
             let at = Extent { offset: Layout::offset(location), bytes: read.at.bytes };
-            self.down.send(Why::Whole { op: slot, location }, Command::Read { at, into });
+            log.io.send(Why::Whole { op: slot, location }, Command::Read { at, into });
         } else {
-            for (run, piece) in runs.iter().zip(0..) {
-                let bytes = run.count * BLOCK_BYTES as u32;
-                let into = self.buffers.take(u64::from(bytes));
-                let at = Extent { offset: Layout::offset(run.location), bytes };
-                self.down.send(Why::Piece { op: slot, piece }, Command::Read { at, into });
+            for (run, piece) in read.pieces.runs.iter().zip(0..) {
+                log.io.read(Why::Piece { op: slot, piece }, extent(run.location, run.count));
             }
         }
-        *self.ops.get_mut(slot) = Op::Read(read);
     }
 
     /// Whether a read in pieces may not begin: there is no memory for its pieces, or an older read
     /// waits for some.
-    fn must_wait_for_memory(&self, issued: Instant, bytes: u64) -> bool {
-        let older = self.short_reads.front().is_some_and(|&(other, _)| other < issued);
+    fn must_wait_for_memory(&self, data: Data, issued: Instant, bytes: u64) -> bool {
+        let older = self.short.front().is_some_and(|&(other, _)| other < issued);
         let fits = self.piece_bytes == 0 || self.piece_bytes + bytes <= PIECES_BYTES_MAX;
-        self.data == Data::Stored && (older || !fits)
+        data == Data::Stored && (older || !fits)
     }
 
     /// Begins the reads that waited for memory, the oldest first.
-    pub fn pump_short_reads(&mut self) {
-        for _ in 0..self.short_reads.len() {
+    pub fn pump_short(&mut self, log: &mut Log, requests: &mut Requests) {
+        for _ in 0..self.short.len() {
             if self.piece_bytes >= PIECES_BYTES_MAX {
                 return;
             }
-            let waiting = self.short_reads.len();
-            let Some((_, slot)) = self.short_reads.pop_front() else { return };
-            self.begin_read(slot);
-            if self.short_reads.len() == waiting {
+            let waiting = self.short.len();
+            let Some((_, slot)) = self.short.pop_front() else { return };
+            self.begin(log, requests, slot);
+            if self.short.len() == waiting {
                 // It waits on, before all others.
-                return self.short_reads.rotate_right(1);
+                return self.short.rotate_right(1);
             }
         }
     }
 
     pub fn whole_read(
         &mut self,
-        slot: u32,
-        location: u32,
+        log: &mut Log,
+        requests: &mut Requests,
+        (slot, location): (u32, u32),
         result: Result<(), IoError>,
         payload: Payload,
     ) {
-        self.unpin(location);
-        let Op::Read(mut read) = self.ops.remove(slot) else {
-            unreachable!("the slot is a read's")
-        };
-        read.result = result;
+        log.blocks.unpin(location);
+        let read = self.under_way.get_mut(slot);
+        assert_eq!((read.left, read.pieces.runs[0].location), (1, location), "what was asked for");
+        (read.left, read.result) = (0, result);
         if let Some(data) = bytes(&payload)
             && result.is_ok()
             && !read.pieces.verify(&read.pieces.runs[0], &data[..read.at.bytes as usize])
         {
-            self.counters.checksum_errors += 1;
+            log.io.count_checksum_error();
             read.result = Err(IoError::Medium);
         }
         read.into = payload;
-        self.end_read(read);
+        self.end(log, requests, slot);
     }
 
     pub fn piece_read(
         &mut self,
-        slot: u32,
-        piece: u32,
+        log: &mut Log,
+        requests: &mut Requests,
+        (slot, piece): (u32, u32),
         result: Result<(), IoError>,
         payload: Payload,
     ) {
-        let Op::Read(read) = self.ops.get_mut(slot) else { unreachable!("the slot is a read's") };
+        let read = self.under_way.get_mut(slot);
         let run = read.pieces.runs[piece as usize];
-        let location = run.location;
-        let (start, end) = (read.at.offset, read.at.offset + u64::from(read.at.bytes));
+        let length = (u64::from(run.count) * BLOCK_BYTES) as usize;
         match (result, bytes(&payload)) {
             (Err(error), _) => read.result = Err(error),
-            (Ok(()), Some(data))
-                if !read
-                    .pieces
-                    .verify(&run, &data[..(run.count as u64 * BLOCK_BYTES) as usize]) =>
-            {
-                self.counters.checksum_errors += 1;
+            (Ok(()), Some(data)) if !read.pieces.verify(&run, &data[..length]) => {
+                log.io.count_checksum_error();
                 read.result = Err(IoError::Medium);
             }
             (Ok(()), Some(data)) => {
-                let blocks = data.chunks_exact(BLOCK_BYTES as usize).take(run.count as usize);
+                let blocks = data[..length].chunks_exact(BLOCK_BYTES as usize);
                 for (data, block) in blocks.zip(run.block..) {
-                    let (from, to) = span(block, start, end);
-                    let within =
-                        ((u64::from(block) * BLOCK_BYTES).max(start) % BLOCK_BYTES) as usize;
-                    if let Some(into) = bytes_mut(&mut read.into) {
-                        into[from..to].copy_from_slice(&data[within..within + to - from]);
-                    }
+                    read.fill(block, data);
                 }
             }
             (Ok(()), None) => {}
         }
-        read.left -= 1;
-        self.piece_bytes -= Buffers::size(u64::from(run.count) * BLOCK_BYTES);
+        read.left = read.left.checked_sub(1).expect("a piece comes once");
         let last = read.left == 0;
-        self.buffers.give(payload);
-        self.unpin(location);
+        let memory = Buffers::size(length as u64);
+        self.piece_bytes = self.piece_bytes.checked_sub(memory).expect("it was counted");
+        log.io.give(payload);
+        log.blocks.unpin(run.location);
         if last {
-            let Op::Read(read) = self.ops.remove(slot) else {
-                unreachable!("the slot is a read's")
-            };
-            self.end_read(read);
+            self.end(log, requests, slot);
         }
     }
 
-    pub fn end_read(&mut self, read: ReadOp) {
-        let ReadOp { tag, issued, into, mut pieces, result, .. } = read;
+    fn end(&mut self, log: &Log, requests: &mut Requests, slot: u32) {
+        let Read { tag, issued, into, mut pieces, left, result, .. } = self.under_way.remove(slot);
+        assert_eq!(left, 0, "all that was asked for has come");
         pieces.clear();
-        self.spare_pieces.push(pieces);
-        self.answer(tag, issued, result, into);
+        self.spare.push(pieces);
+        requests.answer(log.io.now(), tag, issued, result, into);
     }
 
-    pub fn unpin(&mut self, location: u32) {
-        let segment = self.segments.get_mut(self.layout.segment_of(location));
-        segment.pins = segment.pins.checked_sub(1).expect("the reader had pinned it");
-    }
-
-    /// Tries again what waited for another operation.
-    pub fn pump_parked(&mut self) {
-        for _ in 0..self.parked.len() {
-            let Some(slot) = self.parked.pop_front() else { return };
-            match self.ops.get_mut(slot) {
-                Op::Read(_) => self.begin_read(slot),
-                _ => self.begin_write(slot),
-            }
-        }
+    /// Counts everything anew and compares.
+    ///
+    /// # Panics
+    /// If there is memory of pieces that no read under way has.
+    pub fn audit(&self) {
+        let reads = self.under_way.iter().filter(|(_, read)| read.left > 0);
+        let asked: u64 = reads.map(|(_, read)| read.pieces.memory_bytes()).sum();
+        assert!(self.piece_bytes <= asked, "{} B of pieces, {asked} B asked", self.piece_bytes);
+        assert!(self.short.len() <= self.under_way.len(), "each waits once");
     }
 }
 
@@ -352,4 +321,9 @@ impl Core {
 pub(super) fn span(block: u32, start: u64, end: u64) -> (usize, usize) {
     let first = u64::from(block) * BLOCK_BYTES;
     ((first.max(start) - start) as usize, ((first + BLOCK_BYTES).min(end) - start) as usize)
+}
+
+/// Where in the block that part begins.
+pub(super) fn within(block: u32, start: u64) -> usize {
+    ((u64::from(block) * BLOCK_BYTES).max(start) % BLOCK_BYTES) as usize
 }

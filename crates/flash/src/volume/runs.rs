@@ -1,6 +1,6 @@
 //! What the cleaner reads of a victim: its live blocks, in as few requests as pay.
 
-use super::core::Core;
+use super::log::Log;
 use crate::{
     format::Entry,
     layout::{BLOCK_BYTES, Layout},
@@ -57,6 +57,11 @@ impl Run {
     fn end(&self) -> u32 {
         self.location + self.length
     }
+
+    /// Whether the location was read.
+    pub fn holds(&self, location: u32) -> bool {
+        (self.location..self.end()).contains(&location)
+    }
 }
 
 /// Joins blocks in order of location where the hole between is of at most `hole` blocks. A run is
@@ -78,47 +83,56 @@ fn runs(live: impl Iterator<Item = Live>, hole: u32, most: u32) -> Vec<Run> {
     runs
 }
 
-impl Core {
-    fn join(&self, live: impl Iterator<Item = Live>) -> Vec<Run> {
-        let hole = self.settings.hole_bytes / BLOCK_BYTES;
-        runs(live, hole.min(u64::from(u32::MAX)) as u32, self.layout.chunk_blocks)
+/// How a victim's live blocks are joined.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Joining {
+    /// Blocks of a hole that is read along, at most.
+    pub hole: u32,
+}
+
+impl Joining {
+    fn join(self, log: &Log, live: impl Iterator<Item = Live>) -> Vec<Run> {
+        runs(live, self.hole, log.blocks.layout.chunk_blocks)
     }
 
     /// What is alive of the chunk at `place` with these entries.
-    pub fn runs_of_chunk(&self, place: u32, entries: &[Entry]) -> Vec<Run> {
+    pub fn of_chunk(self, log: &Log, place: u32, entries: &[Entry]) -> Vec<Run> {
         let with_data = entries.iter().filter(|entry| entry.kind.has_data());
-        let blocks = with_data.zip(place + self.layout.header_blocks..);
+        let blocks = with_data.zip(place + log.blocks.layout.header_blocks..);
         let live = blocks.filter(|(entry, location)| {
-            entry.block < self.layout.exported_blocks && self.map.get(entry.block).0 == *location
+            entry.block < log.blocks.layout.exported_blocks
+                && log.blocks.location(entry.block) == *location
         });
-        self.join(live.map(|(entry, location)| Live {
+        let live = live.map(|(entry, location)| Live {
             location,
             block: entry.block,
             crc: Some(entry.crc),
-        }))
+        });
+        self.join(log, live)
     }
 
     /// The same for a run that only times and can read no header.
-    pub fn runs_by_owner(&self, segment: u32, from: u32, end: u32) -> Vec<Run> {
-        let owners = self.owners.as_ref().expect("a run that only times knows the owners");
-        let first = self.layout.location(segment);
+    pub fn by_owner(self, log: &Log, segment: u32, from: u32, end: u32) -> Vec<Run> {
+        let first = log.blocks.layout.location(segment);
         let live = (first + from..first + end).filter_map(|location| {
-            let block = owners[(location - self.layout.first_block) as usize];
-            (self.map.get(block).0 == location).then_some(Live { location, block, crc: None })
+            let block = log.blocks.owner(location);
+            let is_live = log.blocks.location(block) == location;
+            is_live.then_some(Live { location, block, crc: None })
         });
-        self.join(live)
+        self.join(log, live)
     }
 
     /// What the map has in a segment whose headers are damaged.
-    pub fn runs_by_map(&self, segment: u32) -> Vec<Run> {
-        let within = self.map.iter().filter(|&(_, location)| {
-            location > LOST && self.layout.segment_of(location) == segment
+    pub fn by_map(self, log: &Log, segment: u32) -> Vec<Run> {
+        let map = log.blocks.map();
+        let within = map.iter().filter(|&(_, location)| {
+            location > LOST && log.blocks.layout.segment_of(location) == segment
         });
         let mut live: Vec<Live> = within
-            .map(|(block, location)| Live { location, block, crc: self.map.get(block).1 })
+            .map(|(block, location)| Live { location, block, crc: map.get(block).1 })
             .collect();
         live.sort_unstable_by_key(|live| live.location);
-        self.join(live.into_iter())
+        self.join(log, live.into_iter())
     }
 }
 

@@ -11,7 +11,11 @@
 //! checkpoint writes a damaged one anew. Chunks that are still in memory are passed over, and so is
 //! a segment that the cleaner is at, which reads it all and verifies it.
 
-use super::core::{Core, Gate, Why};
+use super::{
+    io::{Why, extent},
+    log::Log,
+    requests::Requests,
+};
 use crate::{
     buffers::bytes,
     format::{Entry, Kind, block_crc, decode_chunk},
@@ -19,7 +23,7 @@ use crate::{
     map::LOST,
     segments::State,
 };
-use block::{Command, Data, Extent, Instant, IoError, Payload};
+use block::{Data, Instant, IoError, Payload};
 use std::{
     collections::{BTreeMap, VecDeque},
     ops::Range,
@@ -74,9 +78,9 @@ pub struct ScrubReport {
 
 #[derive(Debug)]
 pub(super) struct Scrub {
-    pub plan: Option<Scrubbing>,
+    plan: Option<Scrubbing>,
     /// When it wants to be woken.
-    pub alarm: Instant,
+    alarm: Instant,
     /// No read begins before.
     next_at: Instant,
     pass_began: Instant,
@@ -141,7 +145,8 @@ fn pieces(alive: impl Iterator<Item = Alive>) -> VecDeque<Piece> {
 
 impl Scrub {
     /// Of a volume that is not scrubbed yet.
-    pub fn new() -> Self {
+    pub fn new(log: &mut Log) -> Self {
+        log.blocks.segments_mut().watch(0);
         Self {
             plan: None,
             alarm: Instant::NEVER,
@@ -157,211 +162,218 @@ impl Scrub {
         }
     }
 
-    /// A segment is opened anew: what was known of it is of the past.
-    pub fn forget(&mut self, segment: u32) {
-        if segment == self.segment {
+    /// Goes on with this segment.
+    fn watch(&mut self, log: &mut Log, segment: u32) {
+        (self.segment, self.at) = (segment, 0);
+        log.blocks.segments_mut().watch(segment);
+    }
+
+    /// A segment that was opened anew: what was known of it is of the past.
+    fn forget_reopened(&mut self, log: &Log) {
+        if !log.blocks.segments().is_watched(self.segment) {
             self.pieces.clear();
             self.at = u32::MAX;
         }
     }
 
-    fn next_segment(&mut self) {
-        (self.segment, self.at) = (self.segment + 1, 0);
+    /// When it wants to be woken.
+    pub fn alarm(&self) -> Instant {
+        self.alarm
     }
-}
 
-impl Core {
     /// From now on it is scrubbed so, or not any more.
-    pub fn set_scrubbing(&mut self, plan: Option<Scrubbing>) {
+    pub fn set(&mut self, now: Instant, plan: Option<Scrubbing>) {
         assert!(plan.is_none_or(|plan| plan.bytes_per_s > 0), "nothing would ever be read");
-        self.scrub.plan = plan;
-        (self.scrub.pass_began, self.scrub.next_at) = (self.now, self.now);
-        self.scrub.alarm = if plan.is_some() { self.now } else { Instant::NEVER };
+        self.plan = plan;
+        (self.pass_began, self.next_at) = (now, now);
+        self.alarm = if plan.is_some() { now } else { Instant::NEVER };
     }
 
     /// How far it has come, if it is scrubbed.
-    pub fn scrub_report(&self) -> Option<ScrubReport> {
-        self.scrub.plan?;
+    pub fn report(&self, log: &Log) -> Option<ScrubReport> {
+        self.plan?;
         let mut damaged: Vec<Range<u32>> = Vec::new();
-        let found = self.scrub.found.iter();
-        for (&block, _) in found.filter(|(block, at)| self.is_still_damaged(**block, **at)) {
+        let found = self.found.iter();
+        for (&block, _) in found.filter(|(block, at)| is_still_damaged(log, **block, **at)) {
             match damaged.last_mut().filter(|range| range.end == block) {
                 Some(range) => range.end += 1,
                 None => damaged.push(block..block + 1),
             }
         }
-        let segments = self.layout.segments;
-        let segments_done = self.scrub.segment.min(segments);
-        Some(ScrubReport { segments_done, segments, damaged, ..self.scrub.report })
+        let segments = log.blocks.layout.segments;
+        let segments_done = self.segment.min(segments);
+        Some(ScrubReport { segments_done, segments, damaged, ..self.report })
     }
 
     /// Reads on, if it is time for that.
-    pub fn pump_scrub(&mut self) {
-        self.scrub.alarm = Instant::NEVER;
-        let Some(plan) = self.scrub.plan else { return };
-        let may_read = matches!(self.gate, Gate::Open | Gate::ReadOnly)
-            && !self.is_settling()
-            && self.data == Data::Stored;
-        if self.scrub.is_reading || !may_read {
+    pub fn pump(&mut self, log: &mut Log, requests: &Requests) {
+        self.alarm = Instant::NEVER;
+        let Some(plan) = self.plan else { return };
+        let may_read = (log.gate.is_open() || log.gate.is_read_only())
+            && !log.gate.is_settling()
+            && log.io.data() == Data::Stored;
+        if self.is_reading || !may_read {
             return;
         }
         loop {
-            let due = self.scrub_due();
-            if self.now < due {
-                self.scrub.alarm = due;
+            let due = self.due(requests);
+            if log.io.now() < due {
+                self.alarm = due;
                 return;
             }
-            if self.scrub_on(plan) {
+            if self.go_on(log, plan) {
                 return;
             }
         }
     }
 
     /// When the next read may begin: not before its rate allows it, and a little later for clients.
-    fn scrub_due(&self) -> Instant {
-        let next_at = self.scrub.next_at;
+    fn due(&self, requests: &Requests) -> Instant {
+        let next_at = self.next_at;
         let latest = next_at.after(YIELD_NS);
-        match self.ops.is_empty() {
-            true => next_at.max(latest.min(self.pacer.last_request.after(QUIET_NS))),
+        match requests.is_quiet() {
+            true => next_at.max(latest.min(requests.last_at().after(QUIET_NS))),
             false => latest,
         }
     }
 
     /// One step: asks for something to be read, or looks further. Whether it asked.
-    fn scrub_on(&mut self, plan: Scrubbing) -> bool {
-        while let Some(mut piece) = self.scrub.pieces.pop_front() {
-            piece.alive.retain(|alive| self.is_alive(alive));
+    fn go_on(&mut self, log: &mut Log, plan: Scrubbing) -> bool {
+        self.forget_reopened(log);
+        while let Some(mut piece) = self.pieces.pop_front() {
+            piece.alive.retain(|alive| is_alive(log, alive));
             if !piece.alive.is_empty() {
-                self.ask_piece(plan, piece);
+                self.ask_piece(log, plan, piece);
                 return true;
             }
         }
-        if self.scrub.segment >= self.layout.segments {
-            self.end_pass(plan);
+        if self.segment >= log.blocks.layout.segments {
+            self.end_pass(log, plan);
             return false;
         }
-        let entry = self.segments.get(self.scrub.segment);
+        let entry = log.blocks.segment(self.segment);
         let is_written = matches!(entry.state, State::Open | State::Closed | State::Retired);
         let is_settled = entry.live > 0 && entry.held == 0 && !entry.emptying;
-        if !is_written || !is_settled || self.scrub.at >= entry.blocks {
-            self.scrub.next_segment();
+        if !is_written || !is_settled || self.at >= entry.blocks {
+            self.watch(log, self.segment + 1);
             return false;
         }
-        let location = self.layout.location(self.scrub.segment) + self.scrub.at;
-        self.ask_scrub(plan, Why::ScrubHeader { location }, location, self.layout.header_blocks);
+        let location = log.blocks.layout.location(self.segment) + self.at;
+        let header_blocks = log.blocks.layout.header_blocks;
+        self.ask(log, plan, Why::ScrubHeader { location }, location, header_blocks);
         true
     }
 
-    fn end_pass(&mut self, plan: Scrubbing) {
-        let mut found = std::mem::take(&mut self.scrub.found);
-        found.retain(|&block, at| self.is_still_damaged(block, *at));
-        self.scrub.found = found;
-        self.scrub.report.passes += 1;
-        (self.scrub.segment, self.scrub.at) = (0, 0);
+    fn end_pass(&mut self, log: &mut Log, plan: Scrubbing) {
+        self.found.retain(|&block, at| is_still_damaged(log, block, *at));
+        self.report.passes += 1;
+        self.watch(log, 0);
         // Never at once, or a volume that holds nothing would be scrubbed without an end.
         let every_ns = plan.every_ns.max(YIELD_NS);
-        let began = self.scrub.pass_began.after(every_ns).max(self.now.after(QUIET_NS));
-        (self.scrub.pass_began, self.scrub.next_at) = (began, began);
+        let began = self.pass_began.after(every_ns).max(log.io.now().after(QUIET_NS));
+        (self.pass_began, self.next_at) = (began, began);
     }
 
-    fn ask_piece(&mut self, plan: Scrubbing, piece: Piece) {
+    fn ask_piece(&mut self, log: &mut Log, plan: Scrubbing, piece: Piece) {
         let (start, length) = (piece.start(), piece.length());
-        self.scrub.reading = Some(piece);
-        self.ask_scrub(plan, Why::ScrubPiece { location: start }, start, length);
+        self.reading = Some(piece);
+        self.ask(log, plan, Why::ScrubPiece { location: start }, start, length);
     }
 
-    fn ask_scrub(&mut self, plan: Scrubbing, why: Why, location: u32, blocks: u32) {
-        let bytes = blocks * BLOCK_BYTES as u32;
-        let at = Extent { offset: Layout::offset(location), bytes };
-        let into = self.buffers.take(u64::from(bytes));
+    fn ask(&mut self, log: &mut Log, plan: Scrubbing, why: Why, location: u32, blocks: u32) {
+        assert!(!self.is_reading, "one read at a time");
+        let at = extent(location, blocks);
         // Until it is read the segment is not set free.
-        self.segments.get_mut(self.layout.segment_of(location)).pins += 1;
-        let ns = u128::from(bytes) * 1_000_000_000 / u128::from(plan.bytes_per_s);
-        let scrub = &mut self.scrub;
-        scrub.is_reading = true;
-        scrub.next_at = self.now.after(ns.min(u128::from(u64::MAX / 2)) as u64);
-        scrub.report.bytes_read += u64::from(bytes);
-        self.down.send(why, Command::Read { at, into });
+        log.blocks.pin(location);
+        let ns = u128::from(at.bytes) * 1_000_000_000 / u128::from(plan.bytes_per_s);
+        self.is_reading = true;
+        self.next_at = log.io.now().after(ns.min(u128::from(u64::MAX / 2)) as u64);
+        self.report.bytes_read += u64::from(at.bytes);
+        log.io.read(why, at);
     }
 
-    pub fn scrub_header_read(
+    pub fn header_read(
         &mut self,
+        log: &mut Log,
         location: u32,
         result: Result<(), IoError>,
         payload: Payload,
     ) {
-        self.end_scrub_read(location);
+        self.end_read(log, location);
         if result == Err(IoError::Offline) {
-            return self.pause_scrub(payload);
+            return self.pause(log, payload);
         }
-        let segment = self.layout.segment_of(location);
+        let segment = log.blocks.layout.segment_of(location);
         let header = bytes(&payload).filter(|_| result.is_ok()).and_then(|bytes| {
-            let length = self.layout.header_blocks as usize * BLOCK_BYTES as usize;
-            decode_chunk(self.superblock.id, Layout::offset(location), &bytes[..length])
+            let length = log.blocks.layout.header_blocks as usize * BLOCK_BYTES as usize;
+            decode_chunk(log.id(), Layout::offset(location), &bytes[..length])
         });
-        self.buffers.give(payload);
-        if segment != self.scrub.segment || self.scrub.at == u32::MAX {
+        log.io.give(payload);
+        self.forget_reopened(log);
+        if segment != self.segment || self.at == u32::MAX {
             return; // It was opened anew meanwhile.
         }
         match header {
             Some((header, entries)) => {
-                self.scrub.at += header.blocks.max(1);
-                self.scrub.pieces = pieces(self.alive_of_chunk(location, &entries));
+                self.at += header.blocks.max(1);
+                self.pieces = pieces(alive_of_chunk(log, location, &entries));
             }
             None => {
                 // A segment is retired because a chunk did not arrive.
-                let retired = self.segments.get(segment).state == State::Retired;
-                self.scrub.report.headers_damaged += u64::from(!retired);
-                self.scrub.at = u32::MAX;
-                self.scrub.pieces = pieces(self.alive_behind(segment, location).into_iter());
+                let retired = log.blocks.segment(segment).state == State::Retired;
+                self.report.headers_damaged += u64::from(!retired);
+                self.at = u32::MAX;
+                self.pieces = pieces(alive_behind(log, segment, location).into_iter());
             }
         }
     }
 
-    pub fn scrub_piece_read(
+    pub fn piece_read(
         &mut self,
+        log: &mut Log,
         location: u32,
         result: Result<(), IoError>,
         payload: Payload,
     ) {
-        self.end_scrub_read(location);
-        let piece = self.scrub.reading.take().expect("it was asked for");
+        self.end_read(log, location);
+        let piece = self.reading.take().expect("it was asked for");
         if result == Err(IoError::Offline) {
-            self.scrub.pieces.push_front(piece);
-            return self.pause_scrub(payload);
+            self.pieces.push_front(piece);
+            return self.pause(log, payload);
         }
         match (result, bytes(&payload)) {
             // One bad block does not take its neighbours with it.
             (Err(_), _) if piece.alive.len() > 1 => {
                 for alive in piece.alive.into_iter().rev() {
-                    self.scrub.pieces.push_front(Piece { alive: vec![alive] });
+                    self.pieces.push_front(Piece { alive: vec![alive] });
                 }
             }
             (Ok(()), Some(data)) => {
                 for alive in &piece.alive {
                     let from = (alive.location - location) as usize * BLOCK_BYTES as usize;
-                    self.hold_against(alive, Some(&data[from..from + BLOCK_BYTES as usize]));
+                    self.hold_against(log, alive, Some(&data[from..from + BLOCK_BYTES as usize]));
                 }
             }
-            _ => piece.alive.iter().for_each(|alive| self.hold_against(alive, None)),
+            _ => piece.alive.iter().for_each(|alive| self.hold_against(log, alive, None)),
         }
-        self.buffers.give(payload);
+        log.io.give(payload);
     }
 
     /// A drive that is not there has lost nothing: it is asked again later.
-    fn pause_scrub(&mut self, payload: Payload) {
-        self.buffers.give(payload);
-        self.scrub.next_at = self.now.after(OFFLINE_NS);
+    fn pause(&mut self, log: &mut Log, payload: Payload) {
+        log.io.give(payload);
+        self.next_at = log.io.now().after(OFFLINE_NS);
     }
 
-    fn end_scrub_read(&mut self, location: u32) {
-        self.scrub.is_reading = false;
-        self.unpin(location);
+    fn end_read(&mut self, log: &mut Log, location: u32) {
+        assert!(self.is_reading, "a read is answered once");
+        self.is_reading = false;
+        log.blocks.unpin(location);
     }
 
     /// Notes whether data are what they should be; `None` are those that cannot be read.
-    fn hold_against(&mut self, alive: &Alive, data: Option<&[u8]>) {
-        if !self.is_alive(alive) {
+    fn hold_against(&mut self, log: &mut Log, alive: &Alive, data: Option<&[u8]>) {
+        if !is_alive(log, alive) {
             return;
         }
         let number = match alive.what {
@@ -369,86 +381,87 @@ impl Core {
         };
         let seen = data.map(|data| block_crc(number, data));
         let is_good = seen.is_some_and(|seen| alive.crc.is_none_or(|crc| crc == seen));
-        let scrub = &mut self.scrub;
         if let What::Block(block) = alive.what {
-            scrub.found.remove(&block);
+            self.found.remove(&block);
         }
         if is_good {
             match alive.what {
-                What::Block(_) => scrub.report.blocks_verified += u64::from(alive.crc.is_some()),
-                What::Page(_) => scrub.report.pages_verified += 1,
+                What::Block(_) => self.report.blocks_verified += u64::from(alive.crc.is_some()),
+                What::Page(_) => self.report.pages_verified += 1,
             }
             return;
         }
-        scrub.report.errors += 1;
-        self.counters.checksum_errors += u64::from(seen.is_some());
+        self.report.errors += 1;
+        if seen.is_some() {
+            log.io.count_checksum_error();
+        }
         match alive.what {
-            What::Block(block) if scrub.found.len() < FOUND_MAX => {
-                scrub.found.insert(block, alive.location);
+            What::Block(block) if self.found.len() < FOUND_MAX => {
+                self.found.insert(block, alive.location);
             }
             What::Block(_) => {}
             What::Page(page) => {
-                scrub.report.pages_damaged += 1;
-                self.map.mark_dirty(page);
+                self.report.pages_damaged += 1;
+                log.blocks.rewrite_page(page);
             }
         }
     }
+}
 
-    /// Whether a block that was damaged at a place was not written since. The cleaner calls what it
-    /// cannot copy lost.
-    fn is_still_damaged(&self, block: u32, at: u32) -> bool {
-        [at, LOST].contains(&self.map.get(block).0)
+/// Whether a block that was damaged at a place was not written since. The cleaner calls what it
+/// cannot copy lost.
+fn is_still_damaged(log: &Log, block: u32, at: u32) -> bool {
+    [at, LOST].contains(&log.blocks.map().get(block).0)
+}
+
+fn is_alive(log: &Log, alive: &Alive) -> bool {
+    match alive.what {
+        What::Block(block) => log.blocks.map().get(block).0 == alive.location,
+        What::Page(page) => log.blocks.map().directory()[page as usize].0 == alive.location,
     }
+}
 
-    fn is_alive(&self, alive: &Alive) -> bool {
-        match alive.what {
-            What::Block(block) => self.map.get(block).0 == alive.location,
-            What::Page(page) => self.map.directory[page as usize].0 == alive.location,
-        }
-    }
-
-    /// What of a chunk is alive.
-    fn alive_of_chunk<'a>(
-        &'a self,
-        place: u32,
-        entries: &'a [Entry],
-    ) -> impl Iterator<Item = Alive> + 'a {
-        let with_data = entries.iter().filter(|entry| entry.kind.has_data());
-        let blocks = with_data.zip(place + self.layout.header_blocks..);
-        blocks.filter_map(|(entry, location)| {
-            let what = match entry.kind {
-                Kind::Page => What::Page(entry.block),
-                _ => What::Block(entry.block),
-            };
-            let is_inside = match what {
-                What::Block(block) => block < self.layout.exported_blocks,
-                What::Page(page) => (page as usize) < self.map.directory.len(),
-            };
-            let alive = Alive { location, what, crc: Some(entry.crc) };
-            (is_inside && self.is_alive(&alive)).then_some(alive)
-        })
-    }
-
-    /// What the map and the directory have in the segment from `place` on. Looks through all of
-    /// both: for a segment with a damaged header.
-    fn alive_behind(&self, segment: u32, place: u32) -> Vec<Alive> {
-        let is_there = |location: u32| {
-            location > LOST && location >= place && self.layout.segment_of(location) == segment
+/// What of a chunk is alive.
+fn alive_of_chunk<'a>(
+    log: &'a Log,
+    place: u32,
+    entries: &'a [Entry],
+) -> impl Iterator<Item = Alive> + 'a {
+    let with_data = entries.iter().filter(|entry| entry.kind.has_data());
+    let blocks = with_data.zip(place + log.blocks.layout.header_blocks..);
+    blocks.filter_map(|(entry, location)| {
+        let what = match entry.kind {
+            Kind::Page => What::Page(entry.block),
+            _ => What::Block(entry.block),
         };
-        let blocks = self.map.iter().filter(|&(_, location)| is_there(location));
-        let blocks = blocks.map(|(block, location)| Alive {
-            location,
-            what: What::Block(block),
-            crc: self.map.get(block).1,
-        });
-        let pages = (0..).zip(&self.map.directory).filter(|(_, page)| is_there(page.0));
-        let pages = pages.map(|(number, &(location, crc))| Alive {
-            location,
-            what: What::Page(number),
-            crc: Some(crc),
-        });
-        let mut alive: Vec<Alive> = blocks.chain(pages).collect();
-        alive.sort_unstable_by_key(|alive| alive.location);
-        alive
-    }
+        let is_inside = match what {
+            What::Block(block) => block < log.blocks.layout.exported_blocks,
+            What::Page(page) => (page as usize) < log.blocks.map().directory().len(),
+        };
+        let alive = Alive { location, what, crc: Some(entry.crc) };
+        (is_inside && is_alive(log, &alive)).then_some(alive)
+    })
+}
+
+/// What the map and the directory have in the segment from `place` on. Looks through all of
+/// both: for a segment with a damaged header.
+fn alive_behind(log: &Log, segment: u32, place: u32) -> Vec<Alive> {
+    let is_there = |location: u32| {
+        location > LOST && location >= place && log.blocks.layout.segment_of(location) == segment
+    };
+    let blocks = log.blocks.map().iter().filter(|&(_, location)| is_there(location));
+    let blocks = blocks.map(|(block, location)| Alive {
+        location,
+        what: What::Block(block),
+        crc: log.blocks.map().get(block).1,
+    });
+    let pages = (0..).zip(log.blocks.map().directory()).filter(|(_, page)| is_there(page.0));
+    let pages = pages.map(|(number, &(location, crc))| Alive {
+        location,
+        what: What::Page(number),
+        crc: Some(crc),
+    });
+    let mut alive: Vec<Alive> = blocks.chain(pages).collect();
+    alive.sort_unstable_by_key(|alive| alive.location);
+    alive
 }

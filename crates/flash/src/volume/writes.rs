@@ -1,24 +1,31 @@
 //! Writes and trims: into the host's open chunk, block by block. A request that splits a block
 //! reads what it does not write first, and keeps the block locked until then.
 
-use super::core::{Core, Op, Why};
-use super::flushes::Answered;
-use super::log::NoRoom;
-use super::reads::span;
+use super::{
+    classes::Classes,
+    counters::Counters,
+    flushes::{Answered, Flushes, Waiter},
+    io::{Why, extent},
+    log::{Log, NoRoom},
+    pacing::Pacer,
+    reads::{span, within},
+    requests::{Parked, Requests},
+};
 use crate::broken::{Rule, broken};
 use crate::{
     buffers::{bytes, bytes_mut},
     format::{Entry, Kind, block_crc},
-    layout::{BLOCK_BYTES, Layout},
+    layout::BLOCK_BYTES,
     map::{LOST, UNMAPPED},
 };
-use block::{Command, Durability, Extent, Instant, IoError, Payload, Tag};
+use block::{Command, Durability, Instant, IoError, Payload, Slots, Tag};
+use std::collections::{BTreeSet, VecDeque};
 
 const EINVAL: IoError = IoError::Os(22);
 const ENOSPC: IoError = IoError::Os(28);
 
 #[derive(Debug)]
-pub(super) struct WriteOp {
+struct Write {
     tag: Tag,
     issued: Instant,
     offset: u64,
@@ -28,6 +35,7 @@ pub(super) struct WriteOp {
     durability: Durability,
     /// Blocks up to here are done.
     next: u32,
+    /// New mappings that were promised room and are not made yet.
     promised: u32,
     /// Blocks that the request splits: at most its first and its last.
     split: Vec<Split>,
@@ -43,7 +51,18 @@ struct Split {
     crc: Option<u32>,
 }
 
-impl WriteOp {
+/// What a client asks to be written or, without data, trimmed.
+#[derive(Debug)]
+pub(super) struct WriteRequest {
+    pub tag: Tag,
+    pub offset: u64,
+    pub len: u64,
+    /// None for a trim.
+    pub from: Option<Payload>,
+    pub durability: Durability,
+}
+
+impl Write {
     fn end(&self) -> u64 {
         self.offset + self.len
     }
@@ -61,25 +80,95 @@ impl WriteOp {
         let start = u64::from(block) * BLOCK_BYTES;
         self.offset > start || self.end() < start + BLOCK_BYTES
     }
+
+    /// Its first and its last block, where it splits them.
+    fn edges(&self) -> impl Iterator<Item = u32> + Clone + use<> {
+        let (first, last) = (self.first(), self.last());
+        let edges = [Some(first), (last > first).then_some(last)];
+        edges.map(|edge| edge.filter(|&block| self.splits(block))).into_iter().flatten()
+    }
+
+    /// Puts what is written of the block over what it held, if it is split.
+    fn merge(&mut self, block: u32) {
+        let (from, to) = span(block, self.offset, self.end());
+        let within = within(block, self.offset);
+        if let Some(split) = self.split.iter_mut().find(|split| split.block == block)
+            && let Some(old) = bytes_mut(&mut split.old)
+        {
+            let part = &mut old[within..within + to - from];
+            match self.from.as_ref().and_then(bytes) {
+                Some(new) => part.copy_from_slice(&new[from..to]),
+                None => part.fill(0),
+            }
+        }
+    }
+
+    /// What the block will hold, once it is merged.
+    fn data(&self, block: u32) -> Option<&[u8]> {
+        match self.split.iter().find(|split| split.block == block) {
+            Some(split) => bytes(&split.old).map(|old| &old[..BLOCK_BYTES as usize]),
+            None => {
+                let (from, to) = span(block, self.offset, self.end());
+                self.from.as_ref().and_then(bytes).map(|new| &new[from..to])
+            }
+        }
+    }
 }
 
-impl Core {
-    pub fn accept_write(
-        &mut self,
-        tag: Tag,
-        offset: u64,
-        len: u64,
-        from: Option<Payload>,
-        durability: Durability,
-    ) {
-        let refusal = if self.is_inside(offset, len) { self.refusal() } else { Some(EINVAL) };
+#[derive(Debug)]
+pub(super) struct Writes {
+    under_way: Slots<Write>,
+    /// Writes that wait for room in a chunk, in their order.
+    stalled: VecDeque<u32>,
+    /// Blocks whose other half is being read.
+    locked: BTreeSet<u32>,
+    /// New mappings of writes that have begun.
+    promised: u32,
+    /// When writes are answered.
+    answered: Answered,
+    host_blocks: u64,
+    zero_blocks: u64,
+}
+
+impl Writes {
+    pub fn new(queue_depth: u32) -> Self {
+        Self {
+            under_way: Slots::new(queue_depth),
+            stalled: VecDeque::new(),
+            locked: BTreeSet::new(),
+            promised: 0,
+            answered: Answered::default(),
+            host_blocks: 0,
+            zero_blocks: 0,
+        }
+    }
+
+    pub fn set_answered(&mut self, answered: Answered) {
+        self.answered = answered;
+    }
+
+    /// Whether some wait for room.
+    pub fn are_stalled(&self) -> bool {
+        !self.stalled.is_empty()
+    }
+
+    /// Whether none is being worked on: flushes may still wait for some.
+    pub fn are_quiet(&self) -> bool {
+        self.stalled.is_empty() && self.locked.is_empty()
+    }
+
+    pub fn accept(&mut self, log: &mut Log, requests: &mut Requests, request: WriteRequest) {
+        let WriteRequest { tag, offset, len, from, durability } = request;
+        let now = log.io.now();
+        let inside = log.blocks.is_inside(offset, len);
+        let refusal = if inside { log.gate.refusal() } else { Some(EINVAL) };
         if let Some(error) = refusal {
             let payload = from.unwrap_or(Payload::None);
-            return self.answer(tag, self.now, Err(error), payload);
+            return requests.answer(now, tag, now, Err(error), payload);
         }
-        let slot = self.ops.insert(Op::Write(WriteOp {
+        let slot = self.under_way.insert(Write {
             tag,
-            issued: self.now,
+            issued: now,
             offset,
             len,
             from,
@@ -89,57 +178,48 @@ impl Core {
             split: Vec::new(),
             reading: 0,
             error: None,
-        }));
-        self.begin_write(slot);
-    }
-
-    fn take_write(&mut self, slot: u32) -> WriteOp {
-        let Op::Write(write) = std::mem::replace(self.ops.get_mut(slot), Op::Busy) else {
-            unreachable!("the slot is a write's")
-        };
-        write
+        });
+        self.begin(log, requests, slot);
     }
 
     /// Locks what it splits and reads it; parks if somebody else has it.
-    pub fn begin_write(&mut self, slot: u32) {
-        let mut write = self.take_write(slot);
-        let (first, last) = (write.first(), write.last());
-        let edges = [Some(first), (last > first).then_some(last)]
-            .map(|edge| edge.filter(|&block| write.splits(block)));
+    pub fn begin(&mut self, log: &mut Log, requests: &mut Requests, slot: u32) {
+        let write = self.under_way.get(slot);
+        let (first, last, edges) = (write.first(), write.last(), write.edges());
         let locked = self.locked.range(first..=last).next().is_some() && !broken(Rule::Locks);
-        if locked || edges.iter().flatten().any(|&block| self.locate(block).is_none()) {
-            *self.ops.get_mut(slot) = Op::Write(write);
-            self.parked.push_back(slot);
-            return;
+        if locked || edges.clone().any(|block| log.locate(block).is_none()) {
+            return requests.park(Parked::Write(slot));
         }
-        if !self.promise(&mut write) {
-            *self.ops.get_mut(slot) = Op::Write(write);
-            return self.finish(slot, Err(ENOSPC), Payload::None);
+        let Some(promised) = self.room_for(log, write) else {
+            return self.end(log, requests, slot, Err(ENOSPC));
+        };
+        self.promised += promised;
+        let write = self.under_way.get_mut(slot);
+        write.promised = promised;
+        for block in edges {
+            let is_new = self.locked.insert(block);
+            assert!(is_new || broken(Rule::Locks), "block {block} is locked twice");
+            fetch_old(log, slot, block, write);
         }
-        for block in edges.into_iter().flatten() {
-            self.locked.insert(block);
-            self.fetch_old(slot, block, &mut write);
-        }
-        let ready = write.reading == 0;
-        *self.ops.get_mut(slot) = Op::Write(write);
-        if ready {
+        if write.reading == 0 {
             self.stalled.push_back(slot);
         }
     }
 
-    /// Sees to it that the new mappings of the write will have room; overwriting always has, and so
+    /// The new mappings of the write, where there is room for them; overwriting always has, and so
     /// has everything where the whole volume can be mapped.
-    fn promise(&mut self, write: &mut WriteOp) -> bool {
-        let Some(from) = &write.from else { return true };
-        let thin = self.layout.mapped_max < self.layout.exported_blocks;
+    fn room_for(&self, log: &Log, write: &Write) -> Option<u32> {
+        let Some(from) = &write.from else { return Some(0) };
+        let (layout, map) = (&log.blocks.layout, log.blocks.map());
+        let thin = layout.mapped_max < layout.exported_blocks;
         if !thin && !broken(Rule::OverwriteHasRoom) {
-            return true;
+            return Some(0);
         }
         let blocks = write.first()..=write.last();
         let overwrites = broken(Rule::OverwriteHasRoom);
-        let new = |block: &u32| self.map.get(*block).0 == UNMAPPED || overwrites;
+        let new = |block: &u32| map.get(*block).0 == UNMAPPED || overwrites;
         let promised = if broken(Rule::Promise) { 0 } else { self.promised };
-        let room = self.layout.mapped_max.saturating_sub(self.map.mapped() + promised);
+        let room = layout.mapped_max.saturating_sub(map.mapped() + promised);
         let mut count = blocks.clone().filter(new).count() as u32;
         if count > room {
             // Zeroes need none.
@@ -149,65 +229,30 @@ impl Core {
             };
             count = blocks.filter(new).filter(|&block| !zero(block)).count() as u32;
         }
-        if count > room {
-            return false;
-        }
-        write.promised = count;
-        self.promised += count;
-        true
-    }
-
-    /// What a block held that the write splits.
-    fn fetch_old(&mut self, slot: u32, block: u32, write: &mut WriteOp) {
-        let (location, held) = self.locate(block).expect("the caller looked");
-        let mut old = self.buffers.take(BLOCK_BYTES);
-        let crc = self.map.get(block).1;
-        match (location, self.log.block(&held)) {
-            (LOST, _) => write.error = Some(IoError::Medium),
-            (UNMAPPED, _) => {
-                if let Some(old) = bytes_mut(&mut old) {
-                    old[..BLOCK_BYTES as usize].fill(0);
-                }
-            }
-            (_, Some(data)) => {
-                if let Some(old) = bytes_mut(&mut old) {
-                    old[..BLOCK_BYTES as usize].copy_from_slice(data);
-                }
-            }
-            (_, None) => {
-                let into = std::mem::replace(&mut old, Payload::None);
-                let at = Extent { offset: Layout::offset(location), bytes: BLOCK_BYTES as u32 };
-                self.segments.get_mut(self.layout.segment_of(location)).pins += 1;
-                write.reading += 1;
-                let why = Why::Old { op: slot, at: write.split.len() as u32, location };
-                self.down.send(why, Command::Read { at, into });
-            }
-        }
-        write.split.push(Split { block, old, crc });
+        (count <= room).then_some(count)
     }
 
     pub fn old_read(
         &mut self,
-        slot: u32,
-        at: u32,
+        log: &mut Log,
+        (slot, at): (u32, u32),
         location: u32,
         result: Result<(), IoError>,
         payload: Payload,
     ) {
-        self.unpin(location);
-        let Op::Write(write) = self.ops.get_mut(slot) else {
-            unreachable!("the slot is a write's")
-        };
+        log.blocks.unpin(location);
+        let write = self.under_way.get_mut(slot);
         let split = &mut write.split[at as usize];
+        assert!(bytes(&split.old).is_none(), "what block {} held is read once", split.block);
         let damaged = bytes(&payload).zip(split.crc).is_some_and(|(data, crc)| {
             block_crc(split.block, &data[..BLOCK_BYTES as usize]) != crc
         });
         split.old = payload;
-        write.reading -= 1;
+        write.reading = write.reading.checked_sub(1).expect("it was asked for");
         match result {
             Err(error) => write.error = Some(error),
             Ok(()) if damaged => {
-                self.counters.checksum_errors += 1;
+                log.io.count_checksum_error();
                 write.error = Some(IoError::Medium);
             }
             Ok(()) => {}
@@ -218,128 +263,175 @@ impl Core {
     }
 
     /// Appends what waits for it, in order, as far as there is room.
-    pub fn pump_stalled(&mut self) {
+    pub fn pump(
+        &mut self,
+        log: &mut Log,
+        requests: &mut Requests,
+        classes: &Classes,
+        pacer: &mut Pacer,
+        flushes: &mut Flushes,
+    ) {
         while let Some(&slot) = self.stalled.front() {
-            let mut write = self.take_write(slot);
+            let write = self.under_way.get(slot);
+            assert_eq!(write.reading, 0, "what it splits was read");
             // A volume that stops does not clean: there is no room to wait for.
-            let refusal = self.refusal().or(write.error);
-            let done = match refusal {
+            let done = match log.gate.refusal().or(write.error) {
                 Some(error) => Ok(Err(error)),
-                None => self.append_write(&mut write).map(Ok),
+                None => self.append(log, classes, pacer, slot).map(Ok),
             };
-            let durable = write.durability == Durability::Fua;
-            *self.ops.get_mut(slot) = Op::Write(write);
-            self.write_waits(done.is_err());
+            pacer.write_waits(log.io.now(), done.is_err());
             let Ok(result) = done else { return };
             self.stalled.pop_front();
+            let durable = self.under_way.get(slot).durability == Durability::Fua;
             if result.is_ok() && durable && !broken(Rule::Fua) {
-                self.unlock(slot);
-                self.wait_durable(slot);
+                self.unlock(log, slot);
+                flushes.wait_durable(Waiter::Write(slot));
             } else if result.is_ok() && self.answered == Answered::Written {
-                self.unlock(slot);
-                self.wait_written(slot);
+                self.unlock(log, slot);
+                flushes.wait_written(Waiter::Write(slot));
             } else {
-                self.finish(slot, result, Payload::None);
+                self.end(log, requests, slot, result);
             }
         }
     }
 
-    fn append_write(&mut self, write: &mut WriteOp) -> Result<(), NoRoom> {
-        while write.next <= write.last() {
+    fn append(
+        &mut self,
+        log: &mut Log,
+        classes: &Classes,
+        pacer: &mut Pacer,
+        slot: u32,
+    ) -> Result<(), NoRoom> {
+        loop {
+            let write = self.under_way.get_mut(slot);
             let block = write.next;
+            if block > write.last() {
+                return Ok(());
+            }
             if write.from.is_none() && !write.splits(block) {
                 let whole = (write.end() / BLOCK_BYTES) as u32;
-                self.append_trim(block, whole)?;
+                classes.append_trim(log, block, whole)?;
                 write.next = whole;
                 continue;
             }
-            self.append_block(write, block)?;
-            write.next += 1;
+            self.append_block(log, classes, pacer, slot)?;
+            self.under_way.get_mut(slot).next += 1;
         }
-        Ok(())
     }
 
-    fn append_block(&mut self, write: &mut WriteOp, block: u32) -> Result<(), NoRoom> {
-        let (from, to) = span(block, write.offset, write.end());
-        let new = write.from.as_ref().and_then(|from| bytes(from));
-        let within = ((u64::from(block) * BLOCK_BYTES).max(write.offset) % BLOCK_BYTES) as usize;
-        if let Some(split) = write.split.iter_mut().find(|split| split.block == block)
-            && let Some(old) = bytes_mut(&mut split.old)
-        {
-            let part = &mut old[within..within + to - from];
-            match new {
-                Some(new) => part.copy_from_slice(&new[from..to]),
-                None => part.fill(0),
-            }
-        }
-        let merged = write.split.iter().find(|split| split.block == block);
-        let data = match merged {
-            Some(split) => bytes(&split.old).map(|old| &old[..BLOCK_BYTES as usize]),
-            None => new.map(|new| &new[from..to]),
-        };
+    fn append_block(
+        &mut self,
+        log: &mut Log,
+        classes: &Classes,
+        pacer: &mut Pacer,
+        slot: u32,
+    ) -> Result<(), NoRoom> {
+        let write = self.under_way.get_mut(slot);
+        let block = write.next;
+        write.merge(block);
+        let data = write.data(block);
         if data.is_some_and(is_zero) {
-            self.counters.zero_blocks += 1;
-            return self.append_trim(block, block + 1);
+            self.zero_blocks += 1;
+            return classes.append_trim(log, block, block + 1);
         }
         let entry = Entry { block, kind: Kind::Write, argument: 0, crc: 0 };
         let fill =
             |into: &mut [u8]| into.copy_from_slice(data.expect("a run that stores has data"));
-        if !self.may_write() {
+        if !pacer.may_write(log) {
             return Err(NoRoom);
         }
-        let stream = self.stream_of_write(block);
-        let (location, crc) = self.append(stream, entry, fill)?;
-        self.counters.host_blocks += 1;
-        self.host_appended();
-        if self.map.get(block).0 == UNMAPPED {
+        let stream = classes.stream_of_write(log, block);
+        let (location, crc) = log.append(stream, entry, fill)?;
+        self.host_blocks += 1;
+        pacer.host_appended();
+        if log.blocks.location(block) == UNMAPPED {
             // From now on it counts as mapped.
             let kept = write.promised.min(1);
             write.promised -= kept;
             self.promised -= kept;
         }
-        self.remap(block, location, crc);
+        log.remap(block, location, crc);
+        let (mapped, most) = (log.blocks.map().mapped(), log.blocks.layout.mapped_max);
+        assert!(mapped <= most, "{mapped} blocks mapped: there is room for {most}");
         Ok(())
-    }
-
-    /// Unmaps `from..end`, as far as anything of it is mapped.
-    pub fn append_trim(&mut self, from: u32, end: u32) -> Result<(), NoRoom> {
-        let Some(first) = self.map.next_mapped(from, end) else { return Ok(()) };
-        let entry = Entry { block: first, kind: Kind::Trim, argument: end - first, crc: 0 };
-        let stream = self.stream_of_trim(first, end);
-        self.append(stream, entry, |_| unreachable!("a trim has no data"))?;
-        self.unmap(first, end);
-        Ok(())
-    }
-
-    pub fn unmap(&mut self, from: u32, end: u32) {
-        let mut next = self.map.next_mapped(from, end);
-        while let Some(block) = next {
-            self.remap(block, UNMAPPED, 0);
-            next = self.map.next_mapped(block + 1, end);
-        }
     }
 
     /// Lets others at what the write had to itself.
-    fn unlock(&mut self, slot: u32) {
-        let Op::Write(write) = self.ops.get_mut(slot) else {
-            unreachable!("the slot is a write's")
-        };
-        self.promised -= std::mem::take(&mut write.promised);
+    fn unlock(&mut self, log: &mut Log, slot: u32) {
+        let write = self.under_way.get_mut(slot);
+        let promised = std::mem::take(&mut write.promised);
+        self.promised = self.promised.checked_sub(promised).expect("what was promised is counted");
         for split in write.split.drain(..) {
             self.locked.remove(&split.block);
-            self.buffers.give(split.old);
+            log.io.give(split.old);
         }
     }
 
-    pub fn end_write(&mut self, write: WriteOp, result: Result<(), IoError>) {
-        self.promised -= write.promised;
-        for split in write.split {
-            self.locked.remove(&split.block);
-            self.buffers.give(split.old);
-        }
+    /// It is answered. Writes bring their memory themselves.
+    pub fn end(
+        &mut self,
+        log: &mut Log,
+        requests: &mut Requests,
+        slot: u32,
+        result: Result<(), IoError>,
+    ) {
+        self.unlock(log, slot);
+        let write = self.under_way.remove(slot);
+        assert!(result.is_err() || write.next > write.last(), "all of it is appended");
         let payload = write.from.unwrap_or(Payload::None);
-        self.answer(write.tag, write.issued, result, payload);
+        requests.answer(log.io.now(), write.tag, write.issued, result, payload);
     }
+
+    pub fn count(&self, counters: &mut Counters) {
+        counters.host_blocks = self.host_blocks;
+        counters.zero_blocks = self.zero_blocks;
+    }
+
+    /// Counts everything anew and compares.
+    ///
+    /// # Panics
+    /// If promises or locks are not those of the writes under way, or are more than can be kept.
+    pub fn audit(&self, log: &Log) {
+        let promised: u32 = self.under_way.iter().map(|(_, write)| write.promised).sum();
+        assert_eq!(promised, self.promised, "new mappings promised");
+        let splits = self.under_way.iter().flat_map(|(_, write)| &write.split);
+        let locked: BTreeSet<u32> = splits.map(|split| split.block).collect();
+        assert!(locked == self.locked || broken(Rule::Locks), "{locked:?}, not {:?}", self.locked);
+        let (mapped, most) = (log.blocks.map().mapped(), log.blocks.layout.mapped_max);
+        assert!(
+            mapped + promised <= most || broken(Rule::Promise),
+            "{mapped} blocks mapped and {promised} promised: there is room for {most}"
+        );
+    }
+}
+
+/// What a block held that the write splits.
+fn fetch_old(log: &mut Log, slot: u32, block: u32, write: &mut Write) {
+    let (location, held) = log.locate(block).expect("the caller looked");
+    let crc = log.blocks.map().get(block).1;
+    let mut old = log.io.take(BLOCK_BYTES);
+    match (location, log.held_block(&held)) {
+        (LOST, _) => write.error = Some(IoError::Medium),
+        (UNMAPPED, _) => {
+            if let Some(old) = bytes_mut(&mut old) {
+                old[..BLOCK_BYTES as usize].fill(0);
+            }
+        }
+        (_, Some(data)) => {
+            if let Some(old) = bytes_mut(&mut old) {
+                old[..BLOCK_BYTES as usize].copy_from_slice(data);
+            }
+        }
+        (_, None) => {
+            let into = std::mem::replace(&mut old, Payload::None);
+            let at = extent(location, 1);
+            log.blocks.pin(location);
+            write.reading += 1;
+            let why = Why::Old { op: slot, at: write.split.len() as u32, location };
+            log.io.send(why, Command::Read { at, into });
+        }
+    }
+    write.split.push(Split { block, old, crc });
 }
 
 /// Eight bytes at a time.

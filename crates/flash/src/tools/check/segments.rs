@@ -43,8 +43,10 @@ impl<'a> Segments<'a> {
 
     pub fn read(&mut self, reader: &mut Reader, watch: &mut Watch) -> Result<(), ToolError> {
         let layout = self.look.layout;
-        let ranges: Vec<(u32, Range<u64>)> = (0..)
-            .zip(&self.look.segments.table)
+        let ranges: Vec<(u32, Range<u64>)> = self
+            .look
+            .segments
+            .iter()
             .filter(|(_, segment)| segment.live > 0)
             .map(|(number, segment)| {
                 let first = layout.location(number);

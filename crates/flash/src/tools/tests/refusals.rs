@@ -233,9 +233,7 @@ fn roots_that_contradict_themselves_are_refused_or_open_for_reading_only() {
         let image = encode_root(superblock.id, offset, superblock.root_generation, &root);
         overwrite(medium.clone(), offset, &image)
     };
-    let full = (0..)
-        .zip(&segments.table)
-        .find(|(_, entry)| entry.live > 0 && entry.state == State::Closed);
+    let full = segments.iter().find(|(_, entry)| entry.live > 0 && entry.state == State::Closed);
     let full = full.expect("there is one").0;
     let refused_ones: [&dyn Fn(&mut Root); 7] = [
         &|root| root.free.push(root.free[0]),

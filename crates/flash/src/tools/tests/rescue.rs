@@ -138,7 +138,7 @@ fn from_chunks_alone_everything_comes_out_and_only_trims_are_forgotten() {
         }
         // Headers of the meta stream are damaged too: no page is known.
         let meta = crate::volume::Stream::Meta.number();
-        for (number, segment) in (0..).zip(&found.segments.table) {
+        for (number, segment) in found.segments.iter() {
             for at in 0..found.layout.segment_blocks {
                 if segment.stream == meta && segment.blocks > 0 {
                     let location = u64::from(found.layout.location(number) + at);
@@ -165,7 +165,7 @@ fn a_block_whose_page_and_chunk_are_both_rotten_is_doubtful() {
     for (seed, shape, mut medium, values) in lives().filter(|life| life.0 < 4) {
         let found = look(&mut reading(&medium), &mut patient()).expect("healthy");
         let (block, location) = found.map.iter().next().expect("much is mapped");
-        let (page, _) = found.map.directory[(block / found.layout.page_entries) as usize];
+        let (page, _) = found.map.directory()[(block / found.layout.page_entries) as usize];
         medium.damage(block_at(u64::from(page) * 4096));
         // With its segment goes whatever spoke of it.
         let segment = found.layout.segment_of(location);

@@ -98,7 +98,7 @@ impl Opening {
 
     pub(super) fn ask_pages(&mut self) {
         let mut map = Map::new(self.layout());
-        map.directory = self.root.directory.clone();
+        map.set_directory(&self.root.directory);
         for (page, &(location, _)) in (0..).zip(&self.root.directory.clone()) {
             if location != 0 {
                 self.send_read(page, Layout::offset(location), BLOCK_BYTES);

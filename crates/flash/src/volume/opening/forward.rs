@@ -1,7 +1,7 @@
 //! Rolling forward: what was appended behind the checkpoint, as far as it is whole.
 
 use super::{Candidate, OpenError, Opening, Purpose, Step, Tail, TailCause, Walk};
-use crate::volume::log::Stream;
+use crate::volume::stream::Stream;
 use crate::{
     broken::{Rule, broken},
     format::{

@@ -8,7 +8,7 @@ use crate::{
     layout::Layout,
     map::{Map, UNMAPPED},
     segments::Segments,
-    volume::ring::Replay,
+    volume::replays::Replay,
 };
 use block::Geometry;
 use std::{collections::BTreeMap, ops::Range};

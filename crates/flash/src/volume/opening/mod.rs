@@ -22,9 +22,7 @@ pub use report::{OpenError, OpenReport, Tail, TailCause};
 pub use superblocks::CopyState;
 
 use self::ring::Record;
-use super::core::{Core, Gate, Opened, Settings, Start};
-use super::log::{Log, Stream};
-use super::ring::Replay;
+use super::{blocks::Opened, gate, log::Places, replays::Replay, stream::Stream};
 use crate::{
     buffers::Buffers,
     down::Down,
@@ -37,8 +35,7 @@ use crate::{
     segments::{Segment, Segments, State},
 };
 use block::{
-    Buf, Command, Completion, Data, Durability, Effects, Extent, Geometry, Instant, IoError,
-    Payload,
+    Buf, Command, Completion, Data, Durability, Effects, Extent, Geometry, IoError, Payload,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -89,6 +86,29 @@ pub enum Step {
     Open,
     /// Given up.
     Failed,
+}
+
+/// What recovery, or creation, hands over to the open volume.
+#[derive(Debug)]
+pub(super) struct Start {
+    pub layout: Layout,
+    pub superblock: Superblock,
+    pub map: Map,
+    pub segments: Segments,
+    /// The log's last chunk, and where each stream goes on.
+    pub last_seq: u64,
+    pub places: Places,
+    pub state: gate::State,
+    pub report: OpenReport,
+    pub opened: Opened,
+    pub lifetime: Lifetime,
+    pub needs_checkpoint: bool,
+    /// Generation of the root that comes next.
+    pub next_root: u64,
+    /// What was made of the log before this epoch.
+    pub before: Before,
+    /// What the ring held, newer than the log.
+    pub replays: Vec<Replay>,
 }
 
 #[derive(Debug)]
@@ -210,7 +230,7 @@ impl Opening {
             directory: vec![(0, 0); layout.pages as usize],
             segments: segments.records(&[]),
             open: vec![(u32::MAX, 0); STREAMS],
-            free: segments.queue.iter().copied().collect(),
+            free: segments.free_list(),
         };
         // With the four superblocks that follow.
         root.lifetime.drive_blocks = root.blocks() + 4;
@@ -283,16 +303,11 @@ impl Opening {
         self.down.drain_into(effects);
     }
 
-    pub(in crate::volume) fn finish(
-        self,
-        below: Geometry,
-        settings: Settings,
-        now: Instant,
-    ) -> Result<Core, OpenError> {
+    pub(in crate::volume) fn finish(self) -> Result<Start, OpenError> {
         assert!(self.down.is_idle());
         match (self.error, self.start) {
             (Some(error), _) => Err(error),
-            (None, start) => Ok(Core::new(below, settings, now, start.expect("it is done"))),
+            (None, start) => Ok(start.expect("it is done")),
         }
     }
 
@@ -545,16 +560,15 @@ impl Opening {
         let older_root = self.report.root_damaged.is_some();
         self.root.lifetime.unclean_openings += u64::from(unclean);
         let (segments, places, opened) = self.segments(&layout, &map);
-        let last_seq = self.report.first_seq - 1;
         let reads = self.purpose == Purpose::Read || self.damaged();
-        let gate = if reads { Gate::ReadOnly } else { Gate::Open };
         self.start = Some(Start {
             layout,
             superblock,
             map,
             segments,
-            log: Log::new(superblock.epoch_reserved, last_seq, places),
-            gate,
+            last_seq: self.report.first_seq - 1,
+            places,
+            state: if reads { gate::State::ReadOnly } else { gate::State::Open },
             report: self.report,
             opened,
             lifetime: self.root.lifetime,
@@ -568,33 +582,47 @@ impl Opening {
     }
 
     /// The segments as root and chunks say, live blocks counted, and where each stream goes on.
-    fn segments(
-        &mut self,
-        layout: &Layout,
-        map: &Map,
-    ) -> (Segments, [Option<(u32, u32)>; STREAMS], Opened) {
-        let mut segments = Segments::new(layout);
-        for (entry, record) in segments.table.iter_mut().zip(&self.root.segments) {
-            *entry = Segment::from_record(record).unwrap_or(*entry);
-        }
-        let mut places: [Option<(u32, u32)>; STREAMS] = [None; STREAMS];
+    fn segments(&mut self, layout: &Layout, map: &Map) -> (Segments, Places, Opened) {
+        let records = self.root.segments.iter().map(Segment::from_record);
+        let mut table: Vec<Segment> = records.map(Option::unwrap_or_default).collect();
+        table.resize(layout.segments as usize, Segment::default());
         for &segment in &self.root.free {
-            let entry = segments.get_mut(segment);
+            let entry = &mut table[segment as usize];
             if entry.state != State::Retired {
                 entry.state = State::Free;
             }
         }
+        let mut places: Places = [None; STREAMS];
         for (&(segment, at), place) in self.root.open.iter().zip(&mut places) {
-            if segment != u32::MAX && segments.get(segment).state != State::Retired {
+            if segment != u32::MAX && table[segment as usize].state != State::Retired {
                 // The table is younger than C: what it counts beyond may not have arrived.
-                let entry = segments.get_mut(segment);
+                let entry = &mut table[segment as usize];
                 (entry.state, entry.blocks) = (State::Open, at);
                 *place = Some((segment, at));
             }
         }
+        let mut opened = self.take_chunks(&mut table, &mut places);
+        for place in &mut places {
+            *place = place.filter(|(_, at)| layout.segment_blocks - at >= layout.least_blocks());
+        }
+        let mapped = map.iter().map(|(_, location)| location);
+        let pages = map.directory().iter().map(|page| page.0);
+        for location in mapped.chain(pages).filter(|&location| location > LOST) {
+            table[layout.segment_of(location) as usize].live += 1;
+        }
+        if self.report.root_damaged.is_some() {
+            // The bound is that of recovery from the newest root.
+            opened = Opened::default();
+        }
+        self.close_segments(&mut table, &places);
+        (Segments::restore(layout, table, &self.root.free), places, opened)
+    }
+
+    /// What the chunks behind C say of their segments. Says how many of these were opened.
+    fn take_chunks(&self, table: &mut [Segment], places: &mut Places) -> Opened {
         let mut opened = Opened::default();
         for (&seq, chunk) in &self.candidates {
-            let entry = segments.get_mut(chunk.segment);
+            let entry = &mut table[chunk.segment as usize];
             // Behind an older root it may be full by the table, and have been freed and taken
             // since.
             let again =
@@ -606,45 +634,27 @@ impl Opening {
             }
             entry.blocks = entry.blocks.max(chunk.at + chunk.header.blocks);
             entry.last_seq = seq;
-            let blocks = entry.blocks;
             if entry.state != State::Retired {
-                places[usize::from(chunk.header.stream)] = Some((chunk.segment, blocks));
+                places[usize::from(chunk.header.stream)] = Some((chunk.segment, entry.blocks));
             }
         }
-        for place in &mut places {
-            *place = place.filter(|(_, at)| layout.segment_blocks - at >= layout.least_blocks());
-        }
-        let mapped = map.iter().map(|(_, location)| location).filter(|&location| location > LOST);
-        let pages = map.directory.iter().map(|page| page.0).filter(|&location| location != 0);
-        for location in mapped.chain(pages) {
-            segments.gain(layout.segment_of(location));
-        }
-        if self.report.root_damaged.is_some() {
-            // The bound is that of recovery from the newest root.
-            opened = Opened::default();
-        }
+        opened
+    }
+
+    /// Closes those where no stream goes on, and those that should be free and are not.
+    fn close_segments(&mut self, table: &mut [Segment], places: &Places) {
         let going_on: Vec<u32> = places.iter().flatten().map(|(segment, _)| *segment).collect();
-        for segment in 0..layout.segments {
-            let entry = segments.get(segment);
+        for (segment, entry) in (0..).zip(table) {
             if entry.state == State::Free && entry.live > 0 {
                 // Root and map cannot both be right: nobody writes there.
                 self.report.segments_contradictory += 1;
                 self.contradictory.push(segment);
-                segments.get_mut(segment).state = State::Closed;
-            } else if entry.state == State::Open && !going_on.contains(&segment) {
-                segments.close(segment);
-            } else if entry.state == State::Closed && entry.live == 0 {
-                segments.get_mut(segment).state = State::Open;
-                segments.close(segment);
+                entry.state = State::Closed;
+            } else if entry.state == State::Open && !going_on.contains(&segment)
+                || entry.state == State::Closed
+            {
+                entry.state = if entry.live == 0 { State::Prefree } else { State::Closed };
             }
         }
-        segments.queue = self
-            .root
-            .free
-            .iter()
-            .copied()
-            .filter(|&segment| segments.get(segment).state == State::Free)
-            .collect::<VecDeque<u32>>();
-        (segments, places, opened)
     }
 }

@@ -1,8 +1,11 @@
 //! What opening says: why it could not be done, and what it found, in words.
 
 use super::CopyState;
-use crate::volume::log::{NO_QUOTA, NO_SPACE};
-use crate::{format::VolumeId, layout::Refusal};
+use crate::{
+    down::{NO_QUOTA, NO_SPACE},
+    format::VolumeId,
+    layout::Refusal,
+};
 use block::{IoError, counted, one_or};
 use std::fmt;
 

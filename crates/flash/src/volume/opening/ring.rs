@@ -9,7 +9,7 @@ use crate::{
         Entry, Kind, MissingRecords, RecordHeader, RecordMark, RingMark, block_crc, decode_record,
     },
     layout::BLOCK_BYTES,
-    volume::ring::Replay,
+    volume::replays::Replay,
 };
 use block::{Buf, IoError};
 
