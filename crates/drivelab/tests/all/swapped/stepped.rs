@@ -3,7 +3,9 @@
 use super::other::{Move, Other};
 use block::{Instant, IoError, Rng};
 use lab::{
-    target::{Crew, Need, Observation, Offer, Reset, Seat, Target, TargetError, TreeSeat},
+    target::{
+        Need, Observation, Offer, OpenEngine, OpenTree, Reset, Target, TargetError, WorkerEngines,
+    },
     workload::{
         Stream,
         tree::{Act, Tree, TreeLayout},
@@ -91,11 +93,11 @@ impl Target for Stepped {
         self.step(|inner| inner.prepare(need))
     }
 
-    fn open(&mut self, streams: &[Stream]) -> Result<Crew, TargetError> {
-        let Crew::Threads(seats) = self.step(|inner| inner.open(streams))? else {
+    fn open(&mut self, streams: &[Stream]) -> Result<WorkerEngines, TargetError> {
+        let WorkerEngines::Threads(seats) = self.step(|inner| inner.open(streams))? else {
             panic!("a path has a thread a worker");
         };
-        let stepped = |seat: Seat| -> Seat {
+        let stepped = |seat: OpenEngine| -> OpenEngine {
             let steps = self.steps.clone();
             Box::new(move || {
                 steps.pass();
@@ -104,12 +106,12 @@ impl Target for Stepped {
                 sat
             })
         };
-        Ok(Crew::Threads(seats.into_iter().map(stepped).collect()))
+        Ok(WorkerEngines::Threads(seats.into_iter().map(stepped).collect()))
     }
 
-    fn open_tree(&mut self, threads: u16) -> Result<Vec<TreeSeat>, TargetError> {
+    fn open_tree(&mut self, threads: u16) -> Result<Vec<OpenTree>, TargetError> {
         let seats = self.step(|inner| inner.open_tree(threads))?;
-        let stepped = |seat: TreeSeat| -> TreeSeat {
+        let stepped = |seat: OpenTree| -> OpenTree {
             let steps = self.steps.clone();
             Box::new(move || {
                 steps.pass();
