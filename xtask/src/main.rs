@@ -86,7 +86,7 @@ cargo xtask flash [--quick] [drive] [scan] [arrays] [sync] [amplification] [skew
     A managed flash volume on modelled drives, in tables. It prints and asserts nothing; without a name all
     of them, which takes some ten minutes; --quick uses a part of each drive and takes one.
       drive   random writes of one drive: bursts, and what is sustained against the limit; reads
-      scan    reading in line what was written at random: flash and disks
+      scan    reading sequentially what was written at random: flash and disks
       arrays  bursts of RAID-5 of four and eight such drives
       sync    one flush for each 4 KiB write, with the synchronous ring and without
       amplification  uniform writes beside the closed form, by spare

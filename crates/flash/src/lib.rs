@@ -1,6 +1,6 @@
-//! Managed flash: a volume that turns random writes into linear ones, as a [`block::Machine`] over
-//! one drive. It does no I/O, reads no clock and draws no number; its recovery is made of machine
-//! steps too, so that both can be crashed anywhere in simulation.
+//! Managed flash: a volume that turns random writes into sequential ones, as a [`block::Machine`]
+//! over one drive. It does no I/O, reads no clock and draws no number; its recovery is made of
+//! machine steps too, so that both can be crashed anywhere in simulation.
 //!
 //! ```text
 //!   volume/     the machine: opening, reads, writes, log, flushes, checkpoints, cleaning

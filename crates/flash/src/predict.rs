@@ -45,7 +45,7 @@ pub fn write_amplification(spare: f64) -> f64 {
     1.0 / (1.0 - live_share_of_victims(spare))
 }
 
-/// The limit: share of the drive's linear write rate that is left to the host, 1 / (WA (1+m) +
+/// The limit: share of the drive's sequential write rate that is left to the host, 1 / (WA (1+m) +
 /// (WA-1) Bw/Br).
 ///
 /// `metadata` is m, blocks of headers, pages, roots and padding for each block of data;
@@ -126,7 +126,7 @@ pub struct Point {
     pub spare: f64,
     /// Of uniform random overwriting, metadata not counted.
     pub write_amplification: f64,
-    /// [`limit`]: what the host has of the drive's linear write rate.
+    /// [`limit`]: what the host has of the drive's sequential write rate.
     pub efficiency: f64,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::layout::{BLOCK_BYTES, Checksums, Classes, Layout, Parity, Refusal, Shape};
 
-/// Longer appends gain nothing on any drive of the catalog: its linear rate is reached before.
+/// Longer appends gain nothing on any drive of the catalog: its sequential rate is reached before.
 const CHUNK_BYTES: u64 = 1 << 20;
 /// Segments are of tens of MiB: large beside a chunk and an erase unit, small beside the drive.
 const SEGMENT_BYTES: u64 = 32 << 20;

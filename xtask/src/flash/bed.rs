@@ -15,7 +15,7 @@ use target::{
 pub const DEPTH: usize = 32;
 /// Callers of long requests.
 const LINEAR_DEPTH: usize = 4;
-/// A request in line.
+/// A sequential request.
 pub const LINE_BYTES: u64 = 1 << 20;
 pub const MIB: f64 = 1_048_576.0;
 
@@ -110,7 +110,7 @@ pub fn rate(
     Ok(count as f64 * 1e9 / engine.now().since(begun) as f64)
 }
 
-/// MiB/s of requests in line over the first so many bytes.
+/// MiB/s of sequential requests over the first so many bytes.
 pub fn linear(
     engine: &mut impl Engine,
     command: fn(u64, u64) -> Command,

@@ -38,7 +38,7 @@ pub fn run(catalog: &Catalog, device_bytes: Option<u64>) -> Result<String> {
     let bare = bare(catalog, device_bytes)?;
     writeln!(
         page,
-        "`model:{DRIVE}` alone: linear writes {:.1} MiB/s, linear reads {:.1} MiB/s (1 MiB each); 4 KiB at depth \
+        "`model:{DRIVE}` alone: sequential writes {:.1} MiB/s, sequential reads {:.1} MiB/s (1 MiB each); 4 KiB at depth \
          {DEPTH}: {:.0} random writes/s.\n",
         bare.write_mib_per_s, bare.read_mib_per_s, bare.random_writes_per_s
     )?;
@@ -46,9 +46,9 @@ pub fn run(catalog: &Catalog, device_bytes: Option<u64>) -> Result<String> {
     let stack = |live: u32| format!("{DRIVE}/flash:spare={}%{part}", 100 - live);
     writeln!(page, "With a volume, `model:{}` and so on:\n", stack(FILLS[0]))?;
     let mut sustained = Table::new(
-        "| live | spare | writes/s | % of linear | WA | closed form | m | limit | of the limit | if reads were free | longest wait |",
+        "| live | spare | writes/s | % of sequential | WA | closed form | m | limit | of the limit | if reads were free | longest wait |",
     );
-    let mut burst = Table::new("| live | clean pool | burst writes/s | % of linear |");
+    let mut burst = Table::new("| live | clean pool | burst writes/s | % of sequential |");
     let mut reads = Table::new(&format!(
         "| live |{}",
         READ_DEPTHS.map(|depth| format!(" depth {depth}, reads/s | of bare |")).concat()
@@ -82,7 +82,7 @@ fn bare(catalog: &Catalog, device_bytes: Option<u64>) -> Result<Bare> {
 }
 
 impl Bare {
-    /// Linear writes as blocks.
+    /// Sequential writes as blocks.
     fn blocks_per_s(&self) -> f64 {
         self.write_mib_per_s * MIB / BLOCK_BYTES as f64
     }

@@ -23,7 +23,7 @@ const PARTS: [&str; 6] = ["drive", "scan", "arrays", "sync", "amplification", "s
 struct Sizes {
     /// Of the one drive; all of it where there is none.
     drive_bytes: Option<u64>,
-    /// Of an array's members, and of drives that are read in line.
+    /// Of an array's members, and of drives that are read sequentially.
     member_bytes: u64,
     /// Of the one that only counts, under skew: references hold for large volumes. Uniform writing
     /// needs no more than 512 MiB.

@@ -1,4 +1,4 @@
-//! Reading in line what was written at random: where a managed volume takes its price back.
+//! Reading sequentially what was written at random: where a managed volume takes its price back.
 
 use super::Table;
 use super::bed::{Bed, LINE_BYTES, linear, open, random_write, rate, read, write};
@@ -17,7 +17,7 @@ const DEPTH: usize = 32;
 /// The section of the page; on so many bytes of each drive, half of them mapped.
 pub fn run(catalog: &Catalog, bytes: u64) -> Result<String> {
     let mut table = Table::new(
-        "| drive | bare, MiB/s | bare after random writes | managed, written in line | managed after random writes | of bare |",
+        "| drive | bare, MiB/s | bare after random writes | managed, written sequentially | managed after random writes | of bare |",
     );
     for drive in DRIVES {
         let half = bytes / 2 / LINE_BYTES * LINE_BYTES;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   candidates -> by base stack: study::steady::Bench {bare, in_line}, once for a stack and the volume on it
-//!     -> bare: its rates     volume: the linear rate and the closed form of flash::predict
+//!     -> bare: its rates     volume: the sequential rate and the closed form of flash::predict
 //!     -> Answered {offer, check, basis}
 //! ```
 
@@ -43,7 +43,7 @@ pub enum Basis {
         /// Arrays of so many drives were modelled, and rates are taken to go straight between them.
         between: Option<[u16; 2]>,
     },
-    /// Writes were computed from the linear rate, as those of a managed volume.
+    /// Writes were computed from the sequential rate, as those of a managed volume.
     Computed {
         /// The stack with its volume.
         stack: String,
@@ -241,7 +241,8 @@ impl Modelled<'_> {
         })
     }
 
-    /// A managed volume: reads as without it, wherever its blocks lie; writes from the linear rate.
+    /// A managed volume: reads as without it, wherever its blocks lie; writes from the sequential
+    /// rate.
     fn managed(
         &self,
         volume: &Part,
@@ -275,7 +276,7 @@ impl Modelled<'_> {
         let log_per_host_byte = forecast.log_per_host_byte(fill);
         let write =
             point.efficiency * line.write_bytes_per_s / f64::from(question.workload.block_bytes);
-        // What a log sends is in line, whatever the host writes.
+        // What a log sends is sequential, whatever the host writes.
         let in_line =
             Workload { order: Order::Sequential, block_bytes: 1 << 20, ..question.workload };
         let sent = log_per_host_byte * line.sent_per_host_byte;

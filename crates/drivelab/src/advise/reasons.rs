@@ -252,8 +252,8 @@ pub fn assumed(advice: &Advice<'_>) -> Vec<String> {
     }
     if is(|basis| matches!(basis, Basis::Computed { .. })) {
         sentences.push(
-            "Writes to managed volumes are not modelled one by one but computed: the drives' linear rate, times what uniform \
-             random overwriting leaves of it at that fill (docs/results/flash.md). The log's linear writes are taken not to make the \
+            "Writes to managed volumes are not modelled one by one but computed: the drives' sequential rate, times what uniform \
+             random overwriting leaves of it at that fill (docs/results/flash.md). The log's sequential writes are taken not to make the \
              drives copy."
                 .to_owned(),
         );

@@ -7,9 +7,9 @@ use std::{ffi::OsString, path::PathBuf};
 
 /// What `flash --help` opens with.
 pub const ABOUT: &str = "\
-Managed flash volumes: a layer that turns random writes into linear ones. Every write goes to the head of a log in \
+Managed flash volumes: a layer that turns random writes into sequential ones. Every write goes to the head of a log in \
 large, aligned pieces, a map remembers where each block lies, and a cleaner makes space. On a drive whose random \
-writes are slow (old flash, QLC, SMR, RAID-5, cheap cloud volumes) they come near the linear rate, as far as space \
+writes are slow (old flash, QLC, SMR, RAID-5, cheap cloud volumes) they come near the sequential rate, as far as space \
 that holds no data allows: `predict` says how far, and where the layer harms.
 
 A volume lives in a file or on a block device, together with all it needs. What was flushed survives a power cut; \
@@ -33,7 +33,7 @@ Exit codes: 0 done, 1 `check` or `rescue` found damage, 2 could not be done,
 
 const CREATE_ABOUT: &str = "\
 Make a managed volume, empty, on a block device or in a file; what was there is lost. Prints how it is laid out, the \
-memory it will need, and what share of the drive's linear write rate random writes will have, by how full it is.
+memory it will need, and what share of the drive's sequential write rate random writes will have, by how full it is.
 
 A file that does not exist is made with --drive-size. What exists must be named by --destroy: a device by its serial \
 (without one: its name), a file that holds data by its path. A device that is mounted, in use, or holds anything but \
@@ -236,7 +236,7 @@ pub struct ResizeArguments {
 #[derive(Args, Debug)]
 #[command(after_long_help = super::predict::HELP)]
 pub struct PredictArguments {
-    /// `model:STACK`, or a RUN of a real target that measured its random and linear rates
+    /// `model:STACK`, or a RUN of a real target that measured its random and sequential rates
     #[arg(value_name = "STACK|RUN")]
     pub drive: OsString,
 

@@ -174,7 +174,7 @@ fn described(arguments: &CreateArguments, site: &Site, layout: &Layout) -> Strin
         + "\n"
         + &hanging(
             "",
-            "What uniform random overwriting will have of the drive's linear write rate, reads of the cleaner free; \
+            "What uniform random overwriting will have of the drive's sequential write rate, reads of the cleaner free; \
              bursts into the clean pool have nearly all of it:",
         )
         + &words::curve(layout)

@@ -51,11 +51,11 @@ pub fn layout(layout: &Layout) -> String {
     text
 }
 
-/// What random writes will have of the drive's linear write rate, by fill: a table of ten lines and
-/// a bar each.
+/// What random writes will have of the drive's sequential write rate, by fill: a table of ten lines
+/// and a bar each.
 pub fn curve(layout: &Layout) -> String {
     let mut text =
-        String::from("  mapped  of the drive  write amplification  of the linear rate\n");
+        String::from("  mapped  of the drive  write amplification  of the sequential rate\n");
     for point in predict::efficiency_curve(layout, 0.0, 10) {
         let mapped =
             point.live * layout.shape.device_bytes as f64 / layout.shape.exported_bytes as f64;

@@ -273,7 +273,7 @@ fn with_bad_block(offset: u64) -> Scripted {
     })
 }
 
-/// Reads in line, and writes anywhere.
+/// Reads sequentially, and writes anywhere.
 const TWO_CELLS: &str = "[[cell]]\nname = 'all'\nop = 'read'\npattern = 'seq'\nbound = '2000'\n\
     [[cell]]\nname = 'writes'\nop = 'write'\nbound = '2000'";
 

@@ -123,7 +123,7 @@ pub(crate) const BLOCK_MAPPED_KEYS: &[Key] = &[
         Required,
         "first bytes of a run that the merge takes in for nothing",
     ),
-    number("write_rate", Rate, RATE, Required, "a run's further bytes: the linear write rate"),
+    number("write_rate", Rate, RATE, Required, "a run's further bytes: the sequential write rate"),
     number(
         "saved_from",
         Size,

@@ -100,8 +100,8 @@ pub(super) fn resolve_flash(
 }
 
 /// No ring where each small write is a merge: a record is one in two members, and filling up the
-/// stripe in line is nearly twice as fast (docs/results/flash.md). A seek makes no difference, and
-/// elsewhere the ring is faster.
+/// stripe sequentially is nearly twice as fast (docs/results/flash.md). A seek makes no difference,
+/// and elsewhere the ring is faster.
 fn ring_bytes(drives: &[ResolvedDrive<'_>]) -> Option<u64> {
     let merges = |drive: &ResolvedDrive<'_>| drive.entry.kind == DriveKind::BlockMapped;
     drives.iter().any(merges).then_some(0)

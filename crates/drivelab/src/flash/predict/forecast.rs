@@ -178,7 +178,7 @@ impl Forecast {
                 words::percent(usual)
             ),
             Some(0.0) => {
-                "Harms: this drive writes at random as fast as in line; leave the layer out."
+                "Harms: this drive writes at random as fast as sequentially; leave the layer out."
                     .to_owned()
             }
             Some(fill) => format!(
@@ -189,7 +189,7 @@ impl Forecast {
         }];
         let after = rates.line_after_random();
         sentences.push(format!(
-            "Reading in line what was written at random goes at {} of the bare rate, at worst{}.",
+            "Reading sequentially what was written at random goes at {} of the bare rate, at worst{}.",
             words::percent(after),
             if after < 0.1 {
                 ": do not put it under what is written at random and then scanned"

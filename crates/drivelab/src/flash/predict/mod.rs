@@ -29,9 +29,9 @@ use target::TargetText;
 
 pub const ABOUT: &str = "\
 Say what a managed volume would make of a drive, before there is one: by how much of the drive holds data, the write \
-amplification of uniform random writes (the closed form), the share of the linear write rate that is left (the limit), \
+amplification of uniform random writes (the closed form), the share of the sequential write rate that is left (the limit), \
 and the operations a second with and without the layer. Below the break-even fill the layer helps; above, or where a \
-drive writes at random as fast as in line, it harms.
+drive writes at random as fast as sequentially, it harms.
 
 A model is asked for its rates in virtual time; of a real drive a stored run tells them that has random and sequential \
 4 KiB and 1 MiB cells, such as one of method `quick`. Skew makes it better than said here, small flushed writes make \
@@ -115,7 +115,7 @@ fn described(
     text += &hanging(
         "bare   ",
         &format!(
-            "random 4 KiB: {} writes/s, {} reads/s; in line: {} written, {} read",
+            "random 4 KiB: {} writes/s, {} reads/s; sequential: {} written, {} read",
             number::iops(rates.random_writes_per_s),
             number::iops(rates.random_reads_per_s),
             number::rate(rates.write_bytes_per_s),
@@ -156,7 +156,7 @@ fn table(rates: &Rates, forecast: &Forecast, write_share: f64) -> String {
     let operations = if write_share >= 1.0 { "writes/s" } else { "ops/s" };
     let bare = rates.mixed(rates.random_writes_per_s, write_share);
     let mut text =
-        format!("of the drive  write amplif.  of linear  {operations:>9}  against bare\n");
+        format!("of the drive  write amplif.  sequential  {operations:>9}  against bare\n");
     for point in &forecast.points {
         let managed = rates.mixed(rates.managed_writes_per_s(point.efficiency), write_share);
         let amplification = match point.write_amplification {
@@ -164,7 +164,7 @@ fn table(rates: &Rates, forecast: &Forecast, write_share: f64) -> String {
             amplification => format!("{amplification:.2}"),
         };
         text += &format!(
-            "{:>12} {:>14} {:>10} {:>10} {:>13}  {}\n",
+            "{:>12} {:>14} {:>11} {:>10} {:>13}  {}\n",
             words::percent(point.live),
             amplification,
             words::percent(point.efficiency),

@@ -32,12 +32,12 @@ pub fn figure(drive: &str, rates: &Rates, forecast: &Forecast, measured: &[Measu
     Figure {
         id: slug(&format!("efficiency {drive}")),
         title: format!("Efficiency against fill: {drive}"),
-        note: "Random 4 KiB writes through the managed layer as a share of the linear write rate. Where the \
+        note: "Random 4 KiB writes through the managed layer as a share of the sequential write rate. Where the \
                curve is above the bare drive, the layer helps."
             .to_owned(),
         chart: Chart::Lines(Lines {
             x: whole("share of the drive that is mapped"),
-            y: whole("of the linear write rate"),
+            y: whole("of the sequential write rate"),
             series,
             bands: Vec::new(),
         }),

@@ -40,7 +40,7 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// What is left of the linear rate as 4 KiB writes.
+    /// What is left of the sequential rate as 4 KiB writes.
     pub fn managed_writes_per_s(&self, efficiency: f64) -> f64 {
         efficiency * self.write_bytes_per_s / BLOCK_BYTES as f64
     }
@@ -56,7 +56,8 @@ impl Rates {
         self.write_bytes_per_s / self.read_bytes_per_s
     }
 
-    /// Reading in line what was written at random, over reading it in line from a bare drive.
+    /// Reading sequentially what was written at random, over reading it sequentially from a bare
+    /// drive.
     pub fn line_after_random(&self) -> f64 {
         (self.random_reads_per_s * BLOCK_BYTES as f64 / self.read_bytes_per_s).min(1.0)
     }

@@ -7,7 +7,8 @@ use crate::WriteCaching;
 ///
 /// A fit drives [`command_ns`](Self::command_ns) and [`read_bytes_per_s`](Self::read_bytes_per_s)
 /// on the read column, [`merge_ns`](Self::merge_ns) and [`copy_ns_per_kib`](Self::copy_ns_per_kib)
-/// on the write column; [`write_bytes_per_s`](Self::write_bytes_per_s) is the linear write rate.
+/// on the write column; [`write_bytes_per_s`](Self::write_bytes_per_s) is the sequential write
+/// rate.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BlockMappedParams {
     /// What the host can address, bytes; a multiple of 512.
@@ -29,7 +30,8 @@ pub struct BlockMappedParams {
     /// How many of a run's first bytes the merge takes in for nothing. Also the size of a line of
     /// the write buffer, bytes.
     pub merge_free_bytes: u64,
-    /// Rate at which a run's further bytes are programmed: the linear write rate, bytes per second.
+    /// Rate at which a run's further bytes are programmed: the sequential write rate, bytes per
+    /// second.
     pub write_bytes_per_s: u64,
     /// From this length on a run is seen to be one, and its bytes are no longer copied first,
     /// bytes.

@@ -1,7 +1,7 @@
 //! What a write costs the flash behind the buffer, and how often each unit has been erased.
 //!
 //! ```text
-//!   ns   |                                     ___---   all of it programmed at the linear rate
+//!   ns   |                                     ___---   all of it programmed at the sequential rate
 //!        |                          ___----
 //!        |                  _.-'                        seen to be a run: its bytes are not copied first
 //!        |             _-'                              programmed on top of the merge
