@@ -103,8 +103,8 @@ mod tests {
         );
         assert_eq!(about("crates/a/src/b.rs", "/// See docs/reference/nbd.md."), [""; 0]);
         assert_eq!(
-            about("crates/a/src/b.rs", "\"as docs/reference/nbd.md says\""),
-            ["crates/a/src/b.rs:1: `docs/reference/nbd.md` is not there"]
+            about("crates/a/src/b.rs", "\"as docs/nbd.md says\""),
+            ["crates/a/src/b.rs:1: `docs/nbd.md` is not there"]
         );
         assert_eq!(
             about("crates/a/src/b.rs", "include_str!(\"../../../docs/x.json\")"),
