@@ -15,10 +15,9 @@
 #![forbid(unsafe_code)]
 
 mod absent;
+mod backend;
 pub mod catalog;
 mod clock;
-mod kept;
-mod lent;
 mod memory;
 mod model;
 mod null;
@@ -27,6 +26,7 @@ mod path;
 mod progress;
 mod propose;
 pub mod serve;
+mod shared;
 pub mod stack;
 mod text;
 mod tree;
@@ -82,8 +82,10 @@ pub fn open(
     match text {
         TargetText::Null => Ok(Box::new(null::NullTarget::new(clock))),
         TargetText::Model(stack) => Ok(Box::new(model::ModelTarget::new(stack, seed)?)),
-        TargetText::Flash(path) => Ok(Box::new(kept::KeptTarget::volume(path, permission, clock)?)),
-        TargetText::Memory(text) => Ok(Box::new(kept::KeptTarget::memory(text, clock, seed)?)),
+        TargetText::Flash(path) => {
+            Ok(Box::new(backend::KeptTarget::volume(path, permission, clock)?))
+        }
+        TargetText::Memory(text) => Ok(Box::new(backend::KeptTarget::memory(text, clock, seed)?)),
         TargetText::Path(path) => {
             Ok(Box::new(path::PathTarget::new(path, permission, clock, seed)?))
         }

@@ -5,7 +5,7 @@
 
 use crate::{
     catalog::{BadCatalog, Catalog},
-    lent::{Lent, Shared},
+    shared::{Shared, SharedEngine},
     stack::{BadStack, Flash, LayerInfo, Opened, Stack, open, standing, unmapped},
 };
 use block::{Command, Drive, Engine, Instant, IoError};
@@ -168,7 +168,7 @@ impl Target for ModelTarget {
             )));
         }
         self.open_file(streams);
-        Ok(WorkerEngines::Shared(Box::new(Lent(Rc::clone(&self.opened)))))
+        Ok(WorkerEngines::Shared(Box::new(SharedEngine(Rc::clone(&self.opened)))))
     }
 
     fn reset(&mut self, reset: Reset) -> Result<(), TargetError> {

@@ -20,8 +20,8 @@ mod queued;
 
 use crate::{
     TargetText,
+    backend::Backend,
     catalog::Catalog,
-    kept::Kept,
     serve::{Cuttable, ServedEngine, Sharing, Wishes, serve},
     stack::{Managed, Opened, on_memory, open},
     volume::{HeldDrive, ManagedVolume, Order, Site, Space, Use},
@@ -72,7 +72,7 @@ impl Subject for ManagedVolume {
     }
 }
 
-impl Subject for Kept {
+impl Subject for Backend {
     fn volume(&self) -> Option<&flash::Volume> {
         match self {
             Self::Memory(_) => None,
@@ -288,11 +288,11 @@ fn targets_in_files_and_memory_serve_what_is_queued_without_another_event() {
     let drive = HeldDrive::polled(&volume, Use::Write, clock).expect("it is free");
     let managed = ManagedVolume::open_on(drive).expect("it is healthy");
     let is_pollable = managed.poll_fd().is_some();
-    let mut kept = Kept::Volume(Box::new(managed));
-    assert_eq!(kept.poll_fd().is_some(), is_pollable);
-    serves_all("kept", &mut kept, Time::Wall, 8 * MIB);
-    let mut memory = Kept::Memory(Memory::new(clock, geometry(64)));
-    serves_all("kept memory", &mut memory, Time::Wall, 8 * MIB);
+    let mut backend = Backend::Volume(Box::new(managed));
+    assert_eq!(backend.poll_fd().is_some(), is_pollable);
+    serves_all("backend", &mut backend, Time::Wall, 8 * MIB);
+    let mut memory = Backend::Memory(Memory::new(clock, geometry(64)));
+    serves_all("backend memory", &mut memory, Time::Wall, 8 * MIB);
 }
 
 #[test]
@@ -329,6 +329,6 @@ fn what_is_around_an_engine_says_what_it_would_say() {
     let target = text("model:nvme-plp/flash:drive-size=64M");
     let served = serve(&target, &wishes(Path::new("x")), clock).expect("it opens").engine;
     assert_eq!(served.allocation(Drive(0), 0, MIB), (Allocation::Hole, MIB));
-    let memory = Kept::Memory(Memory::new(clock, geometry(64)));
+    let memory = Backend::Memory(Memory::new(clock, geometry(64)));
     assert_eq!(memory.allocation(Drive(0), 0, MIB), (Allocation::Hole, MIB));
 }

@@ -11,9 +11,9 @@ use std::{cell::RefCell, rc::Rc, sync::atomic::AtomicBool};
 pub(crate) type Shared<E> = Rc<RefCell<Named<E>>>;
 
 /// The engine, for a pass. Borrowed once a call, not once an operation.
-pub(crate) struct Lent<E>(pub Shared<E>);
+pub(crate) struct SharedEngine<E>(pub Shared<E>);
 
-impl<E: Engine> Drivable for Lent<E> {
+impl<E: Engine> Drivable for SharedEngine<E> {
     fn worker(&mut self, plan: &WorkerPlan, recorder: Recorder) -> Worker {
         let mut worker = self.0.borrow_mut().worker(plan, recorder);
         // There is no file of the worker's own that could have been opened so.

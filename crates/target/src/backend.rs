@@ -3,8 +3,8 @@
 
 use crate::{
     Permission,
-    lent::{Lent, Shared},
     memory::MemoryText,
+    shared::{Shared, SharedEngine},
     stack::{standing, unmapped},
     volume::{HeldDrive, ManagedVolume, Use},
 };
@@ -29,12 +29,12 @@ use std::{
 };
 
 /// What all workers share.
-pub(crate) enum Kept {
+pub(crate) enum Backend {
     Memory(Memory),
     Volume(Box<ManagedVolume>),
 }
 
-impl Kept {
+impl Backend {
     fn volume(&self) -> Option<&flash::Volume> {
         match self {
             Self::Memory(_) => None,
@@ -43,7 +43,7 @@ impl Kept {
     }
 }
 
-impl Wrapper for Kept {
+impl Wrapper for Backend {
     type Inner = dyn Engine;
 
     fn inner(&self) -> &Self::Inner {
@@ -75,7 +75,7 @@ pub(crate) struct KeptTarget {
     access: Access,
     /// What is opened when the first byte may be written.
     later: Option<Later>,
-    kept: Option<Shared<Kept>>,
+    backend: Option<Shared<Backend>>,
     capacity_bytes: u64,
     watch: Option<Watch>,
     presence: Presence,
@@ -109,7 +109,7 @@ impl KeptTarget {
             access,
             info,
             later: Some(later),
-            kept: None,
+            backend: None,
             capacity_bytes,
             clock,
             span_bytes: 0,
@@ -122,15 +122,15 @@ impl KeptTarget {
     /// What does not fit, in a sentence.
     pub fn memory(text: &MemoryText, clock: Clock, seed: u64) -> Result<Self, TargetError> {
         text.check(memory_bytes())?;
-        let (kept, name) = match &text.flash {
-            None => (Kept::Memory(text.engine(clock)), "memory"),
+        let (backend, name) = match &text.flash {
+            None => (Backend::Memory(text.engine(clock)), "memory"),
             Some(_) => {
                 let managed = ManagedVolume::in_memory(text, clock, seed)?;
                 let carrier = managed.carrier();
-                (Kept::Volume(Box::new(managed)), carrier)
+                (Backend::Volume(Box::new(managed)), carrier)
             }
         };
-        let capacity_bytes = kept.geometry(Drive(0)).capacity_bytes;
+        let capacity_bytes = backend.geometry(Drive(0)).capacity_bytes;
         let flag = Flag::MemoryBacked;
         let info = TargetInfo {
             text: format!("memory:{text}"),
@@ -141,7 +141,7 @@ impl KeptTarget {
             free_bytes: None,
             file_system: None,
             stack: Vec::new(),
-            direct_alignment_bytes: Some(kept.geometry(Drive(0)).block_bytes),
+            direct_alignment_bytes: Some(backend.geometry(Drive(0)).block_bytes),
             flags: vec![flag],
             warnings: vec![Warning {
                 flag: Some(flag),
@@ -156,7 +156,7 @@ impl KeptTarget {
             info,
             access: Access::ReadWrite,
             later: None,
-            kept: Some(shared(kept, name)),
+            backend: Some(shared(backend, name)),
             capacity_bytes,
             watch: None,
             presence: Presence::of(&[], &Roots::default()),
@@ -165,13 +165,13 @@ impl KeptTarget {
         })
     }
 
-    fn kept(&self) -> &Shared<Kept> {
-        self.kept.as_ref().expect("a target is prepared before it is opened")
+    fn backend(&self) -> &Shared<Backend> {
+        self.backend.as_ref().expect("a target is prepared before it is opened")
     }
 }
 
-fn shared(kept: Kept, name: &'static str) -> Shared<Kept> {
-    Rc::new(RefCell::new(Named { engine: kept, name, features: Vec::new() }))
+fn shared(backend: Backend, name: &'static str) -> Shared<Backend> {
+    Rc::new(RefCell::new(Named { engine: backend, name, features: Vec::new() }))
 }
 
 fn memory_bytes() -> u64 {
@@ -276,7 +276,7 @@ impl Target for KeptTarget {
                 Later::Named(path) => ManagedVolume::open(&path, self.clock)?,
             };
             let carrier = managed.carrier();
-            self.kept = Some(shared(Kept::Volume(Box::new(managed)), carrier));
+            self.backend = Some(shared(Backend::Volume(Box::new(managed)), carrier));
         }
         Ok(())
     }
@@ -285,7 +285,7 @@ impl Target for KeptTarget {
         let depth = streams.iter().map(|s| u64::from(s.threads) * u64::from(s.queue_depth));
         // One more for the flush at the end.
         let asked = depth.sum::<u64>() + 1;
-        let held = u64::from(self.kept().borrow().engine.geometry(Drive(0)).queue_depth);
+        let held = u64::from(self.backend().borrow().engine.geometry(Drive(0)).queue_depth);
         if asked > held {
             return Err(TargetError::refused(format!(
                 "{asked} operations in flight are more than the {held} that `{}` holds: use fewer threads or a lower \
@@ -293,7 +293,7 @@ impl Target for KeptTarget {
                 self.info.text
             )));
         }
-        Ok(WorkerEngines::Shared(Box::new(Lent(Rc::clone(self.kept())))))
+        Ok(WorkerEngines::Shared(Box::new(SharedEngine(Rc::clone(self.backend())))))
     }
 
     fn reset(&mut self, reset: Reset) -> Result<(), TargetError> {
@@ -302,12 +302,12 @@ impl Target for KeptTarget {
             Reset::Flush => Command::Flush,
             Reset::NewFile | Reset::DropCache(_) => return Ok(()),
         };
-        let mut kept = self.kept().borrow_mut();
+        let mut backend = self.backend().borrow_mut();
         let (tag, actor, drive) = (block::Tag(u64::MAX), block::Actor(0), Drive(0));
-        kept.engine.submit(Request { tag, actor, drive, command });
+        backend.engine.submit(Request { tag, actor, drive, command });
         let mut done: Vec<Completion> = Vec::new();
         while done.is_empty() {
-            kept.engine.wait(Instant::NEVER, &mut done);
+            backend.engine.wait(Instant::NEVER, &mut done);
         }
         done[0].result.map_err(|error| TargetError {
             kind: TargetErrorKind::Io,
@@ -337,8 +337,8 @@ impl Target for KeptTarget {
     }
 
     fn inspect(&mut self) -> Result<Vec<Warning>, TargetError> {
-        let kept = self.kept().borrow();
-        let found = kept.engine.volume().and_then(|volume| unmapped(volume, self.span_bytes));
+        let backend = self.backend().borrow();
+        let found = backend.engine.volume().and_then(|volume| unmapped(volume, self.span_bytes));
         Ok(found.into_iter().collect())
     }
 
@@ -347,6 +347,6 @@ impl Target for KeptTarget {
     }
 
     fn managed_flash(&self) -> Option<ManagedFlash> {
-        self.kept.as_ref()?.borrow().engine.volume().and_then(standing)
+        self.backend.as_ref()?.borrow().engine.volume().and_then(standing)
     }
 }
