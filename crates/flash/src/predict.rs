@@ -7,10 +7,13 @@
 //! Performance*, SYSTOR 2012, for FIFO and large segments; greedy lies up to 4 % below in write
 //! amplification). Skewed workloads do better.
 
-use crate::layout::{BLOCK_BYTES, Layout, Shape};
 use crate::map::PAGE_MEMORY_BYTES;
 use crate::segments::SEGMENT_MEMORY_BYTES;
 use crate::volume::{ENTRY_MEMORY_BYTES, PIECES_BYTES_MAX, READ_AHEAD_BYTES, Settings};
+use crate::{
+    layout::Layout,
+    shape::{BLOCK_BYTES, Shape},
+};
 
 /// A root that is written: its parts, their bytes one after the other, and those in blocks.
 const ROOT_COPIES: u64 = 4;

@@ -5,7 +5,6 @@ use super::{
     attest::Attest,
     blocks::Blocks,
     checkpoint::{Checkpoints, Host},
-    classes::Classes,
     cleaner::Cleaner,
     counters::Counters,
     discards::Announcements,
@@ -15,6 +14,7 @@ use super::{
     log::{Log, LogStart},
     opening::{OpenReport, Start},
     pacing::Pacer,
+    placement::Placement,
     reads::Reads,
     replays::Replays,
     requests::{Parked, Requests},
@@ -41,7 +41,7 @@ pub(super) struct Core {
     replays: Replays,
     checkpoints: Checkpoints,
     attest: Attest,
-    classes: Classes,
+    placement: Placement,
     cleaner: Cleaner,
     pacer: Pacer,
     announcements: Announcements,
@@ -79,7 +79,7 @@ impl Core {
             replays,
             checkpoints: Checkpoints::new(start.next_root, start.before, report.first_seq),
             attest: Attest::new(settings.attesting, superblock, &mut log),
-            classes: Classes::new(settings.cleaning, &log),
+            placement: Placement::new(settings.cleaning, &log),
             cleaner: Cleaner::new(settings),
             pacer: Pacer::new(&log, settings),
             announcements: Announcements::new(settings.discards),
@@ -259,18 +259,18 @@ impl Core {
     }
 
     fn pump_parts(&mut self) {
-        if self.replays.pump(&mut self.log, &self.classes) && self.log.gate.is_recovering() {
+        if self.replays.pump(&mut self.log, &self.placement) && self.log.gate.is_recovering() {
             self.begin_checkpoint();
         }
         self.log.pump_relocation();
         self.pump_parked();
         let (log, requests) = (&mut self.log, &mut self.requests);
         self.reads.pump_short(log, requests);
-        let (classes, pacer) = (&self.classes, &mut self.pacer);
-        self.writes.pump(log, requests, classes, pacer, &mut self.flushes);
+        let (placement, pacer) = (&self.placement, &mut self.pacer);
+        self.writes.pump(log, requests, placement, pacer, &mut self.flushes);
         self.pump_checkpoint();
         let (log, requests) = (&mut self.log, &mut self.requests);
-        self.cleaner.pump(log, requests, &self.classes, &mut self.pacer);
+        self.cleaner.pump(log, requests, &self.placement, &mut self.pacer);
         self.announcements.pump(log, &self.pacer);
         self.flushes.pump(log, &mut self.ring);
         self.end_flushes();
@@ -298,7 +298,7 @@ impl Core {
         let (log, attest) = (&mut self.log, &mut self.attest);
         let Some(ended) = self.checkpoints.pump(log, attest, &self.pacer, host) else { return };
         self.announcements.free(&ended.freed);
-        self.classes.choose_policy(&self.log);
+        self.placement.choose_policy(&self.log);
         if self.log.gate.is_stopped() {
             self.flushes.stopped();
             self.end_flushes();

@@ -8,7 +8,7 @@
 //!                  |-- reads and writes                                      reads.rs, writes.rs
 //!                  |-- flushes, their ring, what recovery found in it        flushes.rs, ring.rs, replays.rs
 //!                  |-- superblocks                                           checkpoint.rs, attest.rs
-//!                  |-- which stream                                          classes.rs
+//!                  |-- which stream                                          placement.rs
 //!                  |-- copies                                                cleaner.rs, runs.rs
 //!                  |-- how much of them, when                                pacing.rs
 //!                  |-- what is free                                          discards.rs
@@ -28,7 +28,7 @@ mod attest;
 mod blocks;
 mod checkpoint;
 mod chunk;
-mod classes;
+
 mod cleaner;
 mod core;
 mod counters;
@@ -40,6 +40,7 @@ mod lifespan;
 mod log;
 mod opening;
 mod pacing;
+mod placement;
 mod reads;
 mod replays;
 mod requests;
@@ -67,8 +68,9 @@ pub(crate) use self::{
 use self::core::Core;
 use crate::{
     format::VolumeId,
-    layout::{Layout, Refusal, Shape},
+    layout::{Layout, Refusal},
     lifetime::Lifetime,
+    shape::Shape,
 };
 use block::{
     Allocation, Completion, Data, Drive, Effects, Geometry, Instant, IoError, Machine, Request,

@@ -9,8 +9,9 @@ use crate::broken::{Rule, broken};
 use crate::{
     buffers::{Buffers, bytes, bytes_mut},
     format::block_crc,
-    layout::{BLOCK_BYTES, Layout},
+    layout::Layout,
     map::{LOST, UNMAPPED},
+    shape::BLOCK_BYTES,
 };
 use block::{Command, Data, Extent, Instant, IoError, Payload, Slots, Tag};
 use std::collections::VecDeque;

@@ -2,12 +2,12 @@
 //! reads what it does not write first, and keeps the block locked until then.
 
 use super::{
-    classes::Classes,
     counters::Counters,
     flushes::{Answered, Flushes, Waiter},
     io::{Why, extent},
     log::{Log, NoRoom},
     pacing::Pacer,
+    placement::Placement,
     reads::{span, within},
     requests::{Parked, Requests},
 };
@@ -15,8 +15,8 @@ use crate::broken::{Rule, broken};
 use crate::{
     buffers::{bytes, bytes_mut},
     format::{Entry, Kind, block_crc},
-    layout::BLOCK_BYTES,
     map::{LOST, UNMAPPED},
+    shape::BLOCK_BYTES,
 };
 use block::{Command, Durability, Instant, IoError, Payload, Slots, Tag};
 use std::collections::{BTreeSet, VecDeque};
@@ -267,7 +267,7 @@ impl Writes {
         &mut self,
         log: &mut Log,
         requests: &mut Requests,
-        classes: &Classes,
+        placement: &Placement,
         pacer: &mut Pacer,
         flushes: &mut Flushes,
     ) {
@@ -277,7 +277,7 @@ impl Writes {
             // A volume that stops does not clean: there is no room to wait for.
             let done = match log.gate.refusal().or(write.error) {
                 Some(error) => Ok(Err(error)),
-                None => self.append(log, classes, pacer, slot).map(Ok),
+                None => self.append(log, placement, pacer, slot).map(Ok),
             };
             pacer.write_waits(log.io.now(), done.is_err());
             let Ok(result) = done else { return };
@@ -298,7 +298,7 @@ impl Writes {
     fn append(
         &mut self,
         log: &mut Log,
-        classes: &Classes,
+        placement: &Placement,
         pacer: &mut Pacer,
         slot: u32,
     ) -> Result<(), NoRoom> {
@@ -310,11 +310,11 @@ impl Writes {
             }
             if write.from.is_none() && !write.splits(block) {
                 let whole = (write.end() / BLOCK_BYTES) as u32;
-                classes.append_trim(log, block, whole)?;
+                placement.append_trim(log, block, whole)?;
                 write.next = whole;
                 continue;
             }
-            self.append_block(log, classes, pacer, slot)?;
+            self.append_block(log, placement, pacer, slot)?;
             self.under_way.get_mut(slot).next += 1;
         }
     }
@@ -322,7 +322,7 @@ impl Writes {
     fn append_block(
         &mut self,
         log: &mut Log,
-        classes: &Classes,
+        placement: &Placement,
         pacer: &mut Pacer,
         slot: u32,
     ) -> Result<(), NoRoom> {
@@ -332,7 +332,7 @@ impl Writes {
         let data = write.data(block);
         if data.is_some_and(is_zero) {
             self.zero_blocks += 1;
-            return classes.append_trim(log, block, block + 1);
+            return placement.append_trim(log, block, block + 1);
         }
         let entry = Entry { block, kind: Kind::Write, argument: 0, crc: 0 };
         let fill =
@@ -340,7 +340,7 @@ impl Writes {
         if !pacer.may_write(log) {
             return Err(NoRoom);
         }
-        let stream = classes.stream_of_write(log, block);
+        let stream = placement.stream_of_write(log, block);
         let (location, crc) = log.append(stream, entry, fill)?;
         self.host_blocks += 1;
         pacer.host_appended();

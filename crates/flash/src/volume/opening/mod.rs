@@ -29,10 +29,11 @@ use crate::{
     format::{
         Before, Entry, Found, Header, RingMark, Root, RootStream, Superblock, VolumeId, encode_root,
     },
-    layout::{BLOCK_BYTES, Layout, STREAMS},
+    layout::Layout,
     lifetime::Lifetime,
     map::{LOST, Map},
     segments::{Segment, Segments, State},
+    shape::{BLOCK_BYTES, STREAMS},
 };
 use block::{
     Buf, Command, Completion, Data, Durability, Effects, Extent, Geometry, IoError, Payload,
