@@ -43,6 +43,6 @@ pub use lifetime::Lifetime;
 pub use proposal::{Ground, Size, Wishes};
 pub use shape::{BLOCK_BYTES, Checksums, Classes, Parity, Shape};
 pub use volume::{
-    Answered, Attesting, Cleaning, CopyState, Counters, Discards, IdleCleaning, OpenError,
-    OpenReport, ScrubReport, Scrubbing, Settings, Step, Tail, TailCause, Volume,
+    Answered, Attesting, Cleaning, CopyState, Counters, Discards, Dram, IdleCleaning, OpenError,
+    OpenReport, ScrubReport, Scrubbing, Settings, Step, Tail, TailCause, Volume, dram,
 };

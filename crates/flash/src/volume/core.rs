@@ -12,6 +12,7 @@ use super::{
     gate::Gate,
     io::{Io, Why},
     log::{Log, LogStart},
+    memory::dram,
     opening::{OpenReport, Start},
     pacing::Pacer,
     placement::Placement,
@@ -23,7 +24,7 @@ use super::{
     settings::Settings,
     writes::{WriteRequest, Writes},
 };
-use crate::{layout::Layout, lifetime::Lifetime, predict};
+use crate::{layout::Layout, lifetime::Lifetime};
 use block::{
     Allocation, Command, Completion, Durability, Effects, Geometry, Instant, IoError, Payload,
     Request,
@@ -54,7 +55,7 @@ impl Core {
     pub fn new(below: Geometry, settings: &Settings, now: Instant, start: Start) -> Self {
         let Start { layout, superblock, map, segments, report, opened, lifetime, .. } = start;
         let gate = Gate::new(start.state, start.needs_checkpoint);
-        let buffer_bytes = predict::dram(&layout, settings).buffer_bytes();
+        let buffer_bytes = dram(&layout, settings).buffer_bytes();
         let io = Io::new(below, gate.reach(), buffer_bytes, lifetime, now);
         let blocks = Blocks::new(layout, map, segments, opened, below.data);
         let begin = LogStart {

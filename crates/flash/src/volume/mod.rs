@@ -38,6 +38,7 @@ mod gate;
 mod io;
 mod lifespan;
 mod log;
+mod memory;
 mod opening;
 mod pacing;
 mod placement;
@@ -55,13 +56,13 @@ mod writes;
 pub use self::{
     counters::Counters,
     flushes::Answered,
+    memory::{Dram, dram},
     opening::{CopyState, OpenError, OpenReport, Step, Tail, TailCause},
     scrub::{ScrubReport, Scrubbing},
     settings::{Attesting, Cleaning, Discards, IdleCleaning, Settings},
 };
 pub(crate) use self::{
-    opening::{ENTRY_MEMORY_BYTES, Look, Opening, Purpose, READ_AHEAD_BYTES},
-    reads::PIECES_BYTES_MAX,
+    opening::{Look, Opening, Purpose},
     stream::Stream,
 };
 

@@ -20,7 +20,7 @@ const EINVAL: IoError = IoError::Os(22);
 
 /// Memory for reads whose blocks lie apart, and so cannot go into the reader's own: 64 of 128 KiB
 /// at a time. A longer one goes alone.
-pub(crate) const PIECES_BYTES_MAX: u64 = 8 << 20;
+pub(super) const PIECES_BYTES_MAX: u64 = 8 << 20;
 
 #[derive(Debug)]
 struct Read {
