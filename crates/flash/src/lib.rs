@@ -9,6 +9,7 @@
 //!   victims     which segments could be emptied, by fullness and age
 //!   predict     what a volume will be able to do, from closed forms
 //!   map         where every block is
+//!   shape       what is chosen when a volume is created
 //!   layout      where things are on the drive, and how much must stay free
 //!   proposal    a layout for a drive of which little is known
 //!   format/     docs/reference/flash-format.md in code
@@ -31,15 +32,17 @@ mod map;
 pub mod predict;
 mod proposal;
 mod segments;
+mod shape;
 pub mod tools;
 mod victims;
 mod volume;
 
 pub use format::VolumeId;
-pub use layout::{BLOCK_BYTES, Checksums, Classes, Layout, Parity, Refusal, Shape};
+pub use layout::{Layout, Refusal};
 pub use lifetime::Lifetime;
 pub use proposal::{Ground, Size, Wishes};
+pub use shape::{BLOCK_BYTES, Checksums, Classes, Parity, Shape};
 pub use volume::{
-    Answered, Attesting, Cleaning, CopyState, Counters, Discards, IdleCleaning, OpenError,
-    OpenReport, ScrubReport, Scrubbing, Settings, Step, Tail, TailCause, Volume,
+    Answered, Attesting, Cleaning, CopyState, Counters, Discards, Dram, IdleCleaning, OpenError,
+    OpenReport, ScrubReport, Scrubbing, Settings, Step, Tail, TailCause, Volume, dram,
 };

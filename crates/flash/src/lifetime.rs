@@ -1,9 +1,6 @@
 //! What a volume has done since it was created, kept in the root of every checkpoint.
 
-use crate::{
-    format::{Entry, Kind},
-    layout::BLOCK_BYTES,
-};
+use crate::shape::BLOCK_BYTES;
 
 /// Counts over the volume's whole life, across openings. A block is 4,096 B.
 ///
@@ -43,24 +40,6 @@ impl Lifetime {
     /// in.
     pub fn drive_writes(&self, device_bytes: u64) -> f64 {
         self.drive_blocks as f64 * BLOCK_BYTES as f64 / device_bytes as f64
-    }
-
-    /// A chunk of so many blocks goes to the drive.
-    pub(crate) fn count_chunk(&mut self, entries: &[Entry], header_blocks: u32, blocks: u32) {
-        let mut data_blocks = 0;
-        for entry in entries {
-            let count = match entry.kind {
-                Kind::Write => &mut self.host_blocks,
-                Kind::Copy => &mut self.copied_blocks,
-                Kind::Page => &mut self.page_blocks,
-                Kind::Trim | Kind::Lost => continue,
-            };
-            *count += 1;
-            data_blocks += 1;
-        }
-        self.header_blocks += u64::from(header_blocks);
-        self.padding_blocks += u64::from(blocks) - u64::from(header_blocks) - data_blocks;
-        self.drive_blocks += u64::from(blocks);
     }
 
     pub(crate) fn words(&self) -> [u64; LIFETIME_WORDS] {

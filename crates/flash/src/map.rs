@@ -1,10 +1,7 @@
 //! Where every block is. Pages of 4,096 B, as they lie on the drive: what is not mapped takes no
 //! room.
 
-use crate::{
-    format::block_crc,
-    layout::{Checksums, Layout},
-};
+use crate::{format::block_crc, layout::Layout, shape::Checksums};
 
 /// Reads as zeroes.
 pub(crate) const UNMAPPED: u32 = 0;

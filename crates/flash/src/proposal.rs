@@ -1,6 +1,9 @@
 //! A shape for a drive of which little is known: every size that nobody chose.
 
-use crate::layout::{BLOCK_BYTES, Checksums, Classes, Layout, Parity, Refusal, Shape};
+use crate::{
+    layout::{Layout, Refusal},
+    shape::{BLOCK_BYTES, Checksums, Classes, Parity, Shape},
+};
 
 /// Longer appends gain nothing on any drive of the catalog: its sequential rate is reached before.
 const CHUNK_BYTES: u64 = 1 << 20;

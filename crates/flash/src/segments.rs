@@ -8,8 +8,8 @@
 
 use crate::broken::{Rule, broken};
 use crate::format::SegmentRecord;
-use crate::layout::{Layout, META};
 use crate::victims::Victims;
+use crate::{layout::Layout, shape::META};
 use std::collections::VecDeque;
 
 /// Memory for each segment: its entry here, in the queue or among those that wait for it, and in

@@ -5,7 +5,7 @@ use crate::output::{self, hanging};
 use anyhow::{Result, bail};
 use block::{Rng, display_bytes};
 use engine::Clock;
-use flash::{Checksums, Classes, Ground, Layout, Parity, Shape, Size, VolumeId, Wishes, predict};
+use flash::{Checksums, Classes, Ground, Layout, Parity, Shape, Size, VolumeId, Wishes};
 use host::{Consent, guard::Inode};
 use std::{ffi::OsString, fs, process::ExitCode};
 use target::{
@@ -108,7 +108,7 @@ fn volume_id() -> VolumeId {
 /// What a server of the volume takes at most. While it recovers, what recovery takes stands in for
 /// chunks, reads and clients.
 fn memory(layout: &Layout, each: &str) -> String {
-    let dram = predict::dram(layout, &volume::settings(false));
+    let dram = flash::dram(layout, &volume::settings(false));
     let clients = nbd::Options::default().memory_bytes();
     let total = dram.total_bytes(clients) + PROGRAM_BYTES;
     let parts = [

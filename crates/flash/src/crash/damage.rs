@@ -15,7 +15,8 @@ use super::{
     scenario::{cramped, ringed},
 };
 use crate::{
-    layout::{BLOCK_BYTES, copies},
+    layout::copies,
+    shape::BLOCK_BYTES,
     tools::{self, Finding, Plan, RescueReport, look},
 };
 use block::{Command, Drive, Engine, Payload, Rng};

@@ -10,7 +10,8 @@ use super::{
 };
 use crate::{
     format::{Root, Superblock, block_crc, decode_chunk, decode_record, reseal},
-    layout::{BLOCK_BYTES, Layout},
+    layout::Layout,
+    shape::BLOCK_BYTES,
     tools::{Plan, check, status, survey},
 };
 use block::{

@@ -306,6 +306,47 @@ fn writes_under_way_have_their_room_once() {
     }
 }
 
+/// A write of a block that was mapped when it came had no promise of room. Where a trim before it
+/// took the block away and another write was promised the room, one block more was mapped than
+/// there is room for.
+#[test]
+fn a_thin_volume_never_maps_more_than_it_has_room_for() {
+    let shape = Shape { exported_bytes: 16 << 20, ..small() };
+    for seed in 0..20 {
+        let mut bench = create(media(&shape), shape, settings(), seed);
+        flush(&mut bench).expect("healthy");
+        let room = u64::from(bench.machine.layout().expect("it is open").mapped_max);
+        for number in 0..room {
+            let command = write(number * 8..number * 8 + 8, number + 1, Durability::Cached);
+            assert_eq!(ask(&mut bench, command).result, Ok(()));
+        }
+        let (mut rng, mut done, mut outstanding) = (Rng::new(seed, 3), Vec::new(), 0);
+        let mut trimmed = 0;
+        for tag in 0..2_000 {
+            let (first, count) = (rng.below(3 * room) * 8, (1 + rng.below(4)) * 8);
+            let command = match rng.below(4) {
+                0 => {
+                    trimmed = first;
+                    Command::Discard { offset: first * 512, len: count * 512 }
+                }
+                1 => write(trimmed..trimmed + count, tag + 1, Durability::Cached),
+                2 => write(first..first + count, tag + 1, Durability::Cached),
+                _ => write(first..first + count, tag + 1, Durability::Fua),
+            };
+            submit(&mut bench, tag, command);
+            outstanding += 1;
+            while outstanding == 16 {
+                bench.wait(Instant::NEVER, &mut done);
+                outstanding -= done.len();
+                done.drain(..).for_each(|done| {
+                    assert!([Ok(()), Err(IoError::Os(28))].contains(&done.result), "{done:?}");
+                });
+            }
+            bench.machine.audit();
+        }
+    }
+}
+
 #[test]
 fn what_was_never_written_or_was_trimmed_is_told_apart_from_data() {
     let mut bench = create(media(&small()), small(), settings(), 1);

@@ -9,8 +9,9 @@
 use super::scan_ring;
 use crate::{
     format::{Entry, Found, Header, Kind, Superblock, block_crc, decode_chunk, decode_root},
-    layout::{BLOCK_BYTES, Checksums, Layout, copies},
+    layout::{Layout, copies},
     map::{LOST, UNMAPPED},
+    shape::{BLOCK_BYTES, Checksums},
 };
 use model::Media;
 use std::collections::BTreeMap;

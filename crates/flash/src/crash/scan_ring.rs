@@ -3,8 +3,9 @@
 use super::scan::{Chunk, bytes_at, crc_at};
 use crate::{
     format::{Entry, Kind, RecordHeader, Superblock, decode_record},
-    layout::{BLOCK_BYTES, Layout},
+    layout::Layout,
     map::UNMAPPED,
+    shape::BLOCK_BYTES,
 };
 use model::Media;
 use std::collections::BTreeMap;

@@ -1,6 +1,7 @@
 //! The chunk: what is appended to the log in one write.
 
 use super::{Fields, NUMBER_MAX, VERSION, VolumeId, structure_crc, u16_at, u32_at, u64_at};
+use crate::lifetime::Lifetime;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"DLch");
 pub(super) const CRC_AT: usize = 60;
@@ -153,4 +154,27 @@ pub(crate) fn decode_chunk(
     };
     let possible = header.seq.max(header.durable_seq) < NUMBER_MAX;
     Some((header, entries.filter(|_| possible)?))
+}
+
+/// A chunk with these entries goes to the drive.
+pub(crate) fn count_chunk(
+    lifetime: &mut Lifetime,
+    entries: &[Entry],
+    header_blocks: u32,
+    blocks: u32,
+) {
+    let mut data_blocks = 0;
+    for entry in entries {
+        let count = match entry.kind {
+            Kind::Write => &mut lifetime.host_blocks,
+            Kind::Copy => &mut lifetime.copied_blocks,
+            Kind::Page => &mut lifetime.page_blocks,
+            Kind::Trim | Kind::Lost => continue,
+        };
+        *count += 1;
+        data_blocks += 1;
+    }
+    lifetime.header_blocks += u64::from(header_blocks);
+    lifetime.padding_blocks += u64::from(blocks) - u64::from(header_blocks) - data_blocks;
+    lifetime.drive_blocks += u64::from(blocks);
 }

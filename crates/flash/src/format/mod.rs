@@ -10,7 +10,7 @@ use std::fmt;
 
 use chunk::put_entry;
 pub(crate) use chunk::{
-    ENTRY_BYTES, Entry, HEADER_BYTES, Header, Kind, decode_chunk, encode_chunk,
+    ENTRY_BYTES, Entry, HEADER_BYTES, Header, Kind, count_chunk, decode_chunk, encode_chunk,
 };
 pub(crate) use record::{
     MissingRecords, RECORD_ENTRIES, RecordHeader, decode_record, encode_record,

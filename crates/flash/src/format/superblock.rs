@@ -1,7 +1,7 @@
 //! The superblock: what a volume is, and where its newest checkpoint lies.
 
 use super::{Fields, NUMBER_MAX, VERSION, VolumeId, structure_crc, u32_at, u64_at};
-use crate::layout::{Checksums, Classes, Parity, Shape};
+use crate::shape::{Checksums, Classes, Parity, Shape};
 
 const MAGIC: &[u8; 8] = b"DLFLASH\0";
 pub(super) const CRC_AT: usize = 132;

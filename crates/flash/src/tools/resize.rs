@@ -13,7 +13,8 @@
 use super::{Progress, ToolError, Watch, look};
 use crate::{
     format::{Root, SegmentRecord, Superblock, encode_root},
-    layout::{BLOCK_BYTES, Layout, Refusal, Shape},
+    layout::{Layout, Refusal},
+    shape::{BLOCK_BYTES, Shape},
     volume::{Look, Settings, Volume},
 };
 use block::{

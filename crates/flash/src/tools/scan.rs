@@ -2,7 +2,7 @@
 //! a piece as a whole cannot be read.
 
 use super::ToolError;
-use crate::layout::BLOCK_BYTES;
+use crate::shape::BLOCK_BYTES;
 use block::{Actor, Buf, Command, Drive, Engine, Extent, Instant, IoError, Payload, Request, Tag};
 use std::{
     collections::{BTreeMap, VecDeque},

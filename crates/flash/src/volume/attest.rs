@@ -21,7 +21,7 @@ use super::{
     settings::Attesting,
 };
 use crate::broken::{Rule, broken};
-use crate::{format::Superblock, layout::BLOCK_BYTES};
+use crate::{format::Superblock, shape::BLOCK_BYTES};
 use block::{Durability, Extent, Instant, IoError, Payload};
 
 /// A superblock that could not be written so often in a row is left to the next checkpoint.

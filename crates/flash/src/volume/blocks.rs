@@ -2,9 +2,10 @@
 
 use super::stream::Stream;
 use crate::{
-    layout::{BLOCK_BYTES, Layout},
+    layout::Layout,
     map::{LOST, Map, UNMAPPED},
     segments::{Segment, Segments},
+    shape::BLOCK_BYTES,
 };
 use block::{Allocation, Data};
 use std::collections::BTreeMap;

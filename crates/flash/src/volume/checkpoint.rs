@@ -21,8 +21,9 @@ use crate::broken::{Rule, broken};
 use crate::{
     buffers::{bytes, bytes_mut},
     format::{Before, Entry, Kind, Root, Superblock, encode_root},
-    layout::{BLOCK_BYTES, Levels, STREAMS},
+    layout::Levels,
     lifetime::Lifetime,
+    shape::{BLOCK_BYTES, STREAMS},
 };
 use block::{Durability, Extent, IoError, Payload};
 

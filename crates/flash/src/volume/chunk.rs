@@ -4,7 +4,8 @@ use super::stream::Stream;
 use crate::{
     buffers::{bytes, bytes_mut},
     format::{Entry, Kind, block_crc},
-    layout::{BLOCK_BYTES, Layout},
+    layout::Layout,
+    shape::BLOCK_BYTES,
 };
 use block::{Durability, Payload};
 

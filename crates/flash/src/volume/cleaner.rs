@@ -10,11 +10,11 @@
 //! is taken, and how fast the host may go on meanwhile, is in pacing.rs.
 
 use super::{
-    classes::Classes,
     counters::Counters,
     io::{Why, extent},
     log::{Log, NoRoom},
     pacing::Pacer,
+    placement::Placement,
     requests::Requests,
     runs::{Joining, Live, Reading, Run},
     settings::{Cleaning, Settings},
@@ -22,8 +22,9 @@ use super::{
 use crate::{
     buffers::bytes,
     format::{Entry, Kind, block_crc, decode_chunk},
-    layout::{BLOCK_BYTES, Layout},
+    layout::Layout,
     map::LOST,
+    shape::BLOCK_BYTES,
 };
 use block::{Data, IoError, Payload};
 use std::collections::VecDeque;
@@ -144,14 +145,14 @@ impl Cleaner {
         &mut self,
         log: &mut Log,
         requests: &Requests,
-        classes: &Classes,
+        placement: &Placement,
         pacer: &mut Pacer,
     ) {
         if !log.gate.is_open() || log.gate.is_settling() {
             return;
         }
-        while self.begin_victim(log, requests, classes, pacer)
-            || self.copy_pieces(log, classes, pacer)
+        while self.begin_victim(log, requests, placement, pacer)
+            || self.copy_pieces(log, placement, pacer)
             || self.end_victims(log, pacer)
             || self.read_ahead(log, requests, pacer)
         {
@@ -165,7 +166,7 @@ impl Cleaner {
         &mut self,
         log: &mut Log,
         requests: &Requests,
-        classes: &Classes,
+        placement: &Placement,
         pacer: &Pacer,
     ) -> bool {
         let room = self.victims.len() < 2
@@ -174,7 +175,7 @@ impl Cleaner {
         if !room || !(pacer.may_clean(log, requests) || self.asked) {
             return false;
         }
-        let chosen = choose(log, classes);
+        let chosen = choose(log, placement);
         let Some(segment) = chosen.filter(|&segment| self.asked || pacer.is_worth_it(log, segment))
         else {
             return false;
@@ -327,14 +328,14 @@ impl Cleaner {
     }
 
     /// Copies what has been read, in order, as far as there is room. Whether anything moved.
-    fn copy_pieces(&mut self, log: &mut Log, classes: &Classes, pacer: &mut Pacer) -> bool {
+    fn copy_pieces(&mut self, log: &mut Log, placement: &Placement, pacer: &mut Pacer) -> bool {
         let mut moved = false;
         for victim in &mut self.victims {
             let mut done = Ok(true);
             while let Some(piece) = victim.pieces.front_mut() {
                 let before = piece.next_copy;
                 let credit = (victim.gain, &mut victim.gain_left);
-                done = copy_piece(log, classes, pacer, piece, credit, &mut self.copied);
+                done = copy_piece(log, placement, pacer, piece, credit, &mut self.copied);
                 moved |= piece.next_copy != before;
                 if done != Ok(true) {
                     break;
@@ -401,12 +402,12 @@ impl Cleaner {
 }
 
 /// The next victim, worth it or not.
-fn choose(log: &Log, classes: &Classes) -> Option<u32> {
+fn choose(log: &Log, placement: &Placement) -> Option<u32> {
     let (segments, victims) = (log.blocks.segments(), log.blocks.segments().victims());
     let live = |segment: u32| segments.get(segment).live;
     // With the last free segments at stake only what gives most back will do.
     let low = segments.free() <= log.blocks.layout.cleaner_floor();
-    match classes.policy() {
+    match placement.policy() {
         Cleaning::Fifo if !low => victims.oldest(),
         Cleaning::CostBenefit | Cleaning::SepBit if !low => {
             let now = log.last_seq();
@@ -426,7 +427,7 @@ fn choose(log: &Log, classes: &Classes) -> Option<u32> {
 /// each block gains, as far as something of that is left.
 fn copy_piece(
     log: &mut Log,
-    classes: &Classes,
+    placement: &Placement,
     pacer: &mut Pacer,
     piece: &mut Piece,
     (gain, left): (f64, &mut f64),
@@ -441,7 +442,8 @@ fn copy_piece(
             piece.next_copy = (piece.next_copy.0 + 1, 0);
             continue;
         };
-        if log.blocks.location(live.block) == live.location && copy_block(log, classes, run, live)?
+        if log.blocks.location(live.block) == live.location
+            && copy_block(log, placement, run, live)?
         {
             *copied += 1;
             pacer.copied(log);
@@ -455,10 +457,10 @@ fn copy_piece(
 }
 
 /// Copies a block, or says that it is lost. Whether it was copied.
-fn copy_block(log: &mut Log, classes: &Classes, run: &Run, live: Live) -> Result<bool, NoRoom> {
+fn copy_block(log: &mut Log, placement: &Placement, run: &Run, live: Live) -> Result<bool, NoRoom> {
     let Live { location: argument, block, crc } = live;
     assert!(run.holds(argument), "block {block} is not in {run:?}");
-    let stream = classes.stream_of_copy(log, log.blocks.layout.segment_of(argument));
+    let stream = placement.stream_of_copy(log, log.blocks.layout.segment_of(argument));
     let start = (argument - run.location) as usize * BLOCK_BYTES as usize;
     let data = bytes(&run.data).map(|data| &data[start..start + BLOCK_BYTES as usize]);
     let seen = data.map_or(0, |data| block_crc(block, data));

@@ -5,7 +5,6 @@ use super::{
     attest::Attest,
     blocks::Blocks,
     checkpoint::{Checkpoints, Host},
-    classes::Classes,
     cleaner::Cleaner,
     counters::Counters,
     discards::Announcements,
@@ -13,8 +12,10 @@ use super::{
     gate::Gate,
     io::{Io, Why},
     log::{Log, LogStart},
+    memory::dram,
     opening::{OpenReport, Start},
     pacing::Pacer,
+    placement::Placement,
     reads::Reads,
     replays::Replays,
     requests::{Parked, Requests},
@@ -23,7 +24,7 @@ use super::{
     settings::Settings,
     writes::{WriteRequest, Writes},
 };
-use crate::{layout::Layout, lifetime::Lifetime, predict};
+use crate::{layout::Layout, lifetime::Lifetime};
 use block::{
     Allocation, Command, Completion, Durability, Effects, Geometry, Instant, IoError, Payload,
     Request,
@@ -41,7 +42,7 @@ pub(super) struct Core {
     replays: Replays,
     checkpoints: Checkpoints,
     attest: Attest,
-    classes: Classes,
+    placement: Placement,
     cleaner: Cleaner,
     pacer: Pacer,
     announcements: Announcements,
@@ -54,7 +55,7 @@ impl Core {
     pub fn new(below: Geometry, settings: &Settings, now: Instant, start: Start) -> Self {
         let Start { layout, superblock, map, segments, report, opened, lifetime, .. } = start;
         let gate = Gate::new(start.state, start.needs_checkpoint);
-        let buffer_bytes = predict::dram(&layout, settings).buffer_bytes();
+        let buffer_bytes = dram(&layout, settings).buffer_bytes();
         let io = Io::new(below, gate.reach(), buffer_bytes, lifetime, now);
         let blocks = Blocks::new(layout, map, segments, opened, below.data);
         let begin = LogStart {
@@ -79,7 +80,7 @@ impl Core {
             replays,
             checkpoints: Checkpoints::new(start.next_root, start.before, report.first_seq),
             attest: Attest::new(settings.attesting, superblock, &mut log),
-            classes: Classes::new(settings.cleaning, &log),
+            placement: Placement::new(settings.cleaning, &log),
             cleaner: Cleaner::new(settings),
             pacer: Pacer::new(&log, settings),
             announcements: Announcements::new(settings.discards),
@@ -259,18 +260,18 @@ impl Core {
     }
 
     fn pump_parts(&mut self) {
-        if self.replays.pump(&mut self.log, &self.classes) && self.log.gate.is_recovering() {
+        if self.replays.pump(&mut self.log, &self.placement) && self.log.gate.is_recovering() {
             self.begin_checkpoint();
         }
         self.log.pump_relocation();
         self.pump_parked();
         let (log, requests) = (&mut self.log, &mut self.requests);
         self.reads.pump_short(log, requests);
-        let (classes, pacer) = (&self.classes, &mut self.pacer);
-        self.writes.pump(log, requests, classes, pacer, &mut self.flushes);
+        let (placement, pacer) = (&self.placement, &mut self.pacer);
+        self.writes.pump(log, requests, placement, pacer, &mut self.flushes);
         self.pump_checkpoint();
         let (log, requests) = (&mut self.log, &mut self.requests);
-        self.cleaner.pump(log, requests, &self.classes, &mut self.pacer);
+        self.cleaner.pump(log, requests, &self.placement, &mut self.pacer);
         self.announcements.pump(log, &self.pacer);
         self.flushes.pump(log, &mut self.ring);
         self.end_flushes();
@@ -298,7 +299,7 @@ impl Core {
         let (log, attest) = (&mut self.log, &mut self.attest);
         let Some(ended) = self.checkpoints.pump(log, attest, &self.pacer, host) else { return };
         self.announcements.free(&ended.freed);
-        self.classes.choose_policy(&self.log);
+        self.placement.choose_policy(&self.log);
         if self.log.gate.is_stopped() {
             self.flushes.stopped();
             self.end_flushes();

@@ -4,9 +4,9 @@
 use crate::{
     buffers::Buffers,
     down::{Down, Reach},
-    format::Entry,
-    layout::BLOCK_BYTES,
+    format::{Entry, count_chunk},
     lifetime::Lifetime,
+    shape::BLOCK_BYTES,
 };
 use block::{Command, Completion, Data, Durability, Effects, Extent, Geometry, Instant, Payload};
 
@@ -198,7 +198,7 @@ impl Io {
 
     /// A chunk of so many blocks gets its number.
     pub fn count_chunk(&mut self, entries: &[Entry], header_blocks: u32, blocks: u32) {
-        self.lifetime.count_chunk(entries, header_blocks, blocks);
+        count_chunk(&mut self.lifetime, entries, header_blocks, blocks);
     }
 
     /// So many blocks more go to the drive.

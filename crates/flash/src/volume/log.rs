@@ -22,8 +22,8 @@ use super::{
 use crate::{
     broken::{Rule, broken},
     format::{Entry, VolumeId},
-    layout::{HOST_CLASSES_MAX, STREAMS},
     map::{LOST, UNMAPPED},
+    shape::{HOST_CLASSES_MAX, STREAMS},
 };
 use std::collections::BTreeMap;
 

@@ -8,7 +8,7 @@
 //!                  |-- reads and writes                                      reads.rs, writes.rs
 //!                  |-- flushes, their ring, what recovery found in it        flushes.rs, ring.rs, replays.rs
 //!                  |-- superblocks                                           checkpoint.rs, attest.rs
-//!                  |-- which stream                                          classes.rs
+//!                  |-- which stream                                          placement.rs
 //!                  |-- copies                                                cleaner.rs, runs.rs
 //!                  |-- how much of them, when                                pacing.rs
 //!                  |-- what is free                                          discards.rs
@@ -28,7 +28,7 @@ mod attest;
 mod blocks;
 mod checkpoint;
 mod chunk;
-mod classes;
+
 mod cleaner;
 mod core;
 mod counters;
@@ -38,8 +38,10 @@ mod gate;
 mod io;
 mod lifespan;
 mod log;
+mod memory;
 mod opening;
 mod pacing;
+mod placement;
 mod reads;
 mod replays;
 mod requests;
@@ -54,21 +56,22 @@ mod writes;
 pub use self::{
     counters::Counters,
     flushes::Answered,
+    memory::{Dram, dram},
     opening::{CopyState, OpenError, OpenReport, Step, Tail, TailCause},
     scrub::{ScrubReport, Scrubbing},
     settings::{Attesting, Cleaning, Discards, IdleCleaning, Settings},
 };
 pub(crate) use self::{
-    opening::{ENTRY_MEMORY_BYTES, Look, Opening, Purpose, READ_AHEAD_BYTES},
-    reads::PIECES_BYTES_MAX,
+    opening::{Look, Opening, Purpose},
     stream::Stream,
 };
 
 use self::core::Core;
 use crate::{
     format::VolumeId,
-    layout::{Layout, Refusal, Shape},
+    layout::{Layout, Refusal},
     lifetime::Lifetime,
+    shape::Shape,
 };
 use block::{
     Allocation, Completion, Data, Drive, Effects, Geometry, Instant, IoError, Machine, Request,

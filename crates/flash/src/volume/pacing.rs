@@ -20,7 +20,7 @@ use super::{
     settings::{IdleCleaning, Settings},
 };
 use crate::broken::{Rule, broken};
-use crate::layout::{BLOCK_BYTES, Levels};
+use crate::{layout::Levels, shape::BLOCK_BYTES};
 use block::Instant;
 
 const SECOND_NS: u64 = 1_000_000_000;

@@ -9,8 +9,9 @@ use crate::broken::{Rule, broken};
 use crate::{
     buffers::{Buffers, bytes, bytes_mut},
     format::block_crc,
-    layout::{BLOCK_BYTES, Layout},
+    layout::Layout,
     map::{LOST, UNMAPPED},
+    shape::BLOCK_BYTES,
 };
 use block::{Command, Data, Extent, Instant, IoError, Payload, Slots, Tag};
 use std::collections::VecDeque;
@@ -19,7 +20,7 @@ const EINVAL: IoError = IoError::Os(22);
 
 /// Memory for reads whose blocks lie apart, and so cannot go into the reader's own: 64 of 128 KiB
 /// at a time. A longer one goes alone.
-pub(crate) const PIECES_BYTES_MAX: u64 = 8 << 20;
+pub(super) const PIECES_BYTES_MAX: u64 = 8 << 20;
 
 #[derive(Debug)]
 struct Read {

@@ -2,8 +2,8 @@
 //! nothing may be appended it stays in memory.
 
 use super::{
-    classes::Classes,
     log::{Log, NoRoom},
+    placement::Placement,
 };
 use crate::{
     format::{Entry, Kind},
@@ -59,12 +59,12 @@ impl Replays {
     }
 
     /// Appends what is left, as far as there is room. Whether the last one was.
-    pub fn pump(&mut self, log: &mut Log, classes: &Classes) -> bool {
+    pub fn pump(&mut self, log: &mut Log, placement: &Placement) -> bool {
         if log.gate.latched().is_some() {
             self.left.clear();
         }
         while let Some(replay) = self.left.front() {
-            if replay.append(log, classes) == Err(NoRoom) {
+            if replay.append(log, placement) == Err(NoRoom) {
                 return false;
             }
             self.left.pop_front();
@@ -77,17 +77,17 @@ impl Replays {
 }
 
 impl Replay {
-    fn append(&self, log: &mut Log, classes: &Classes) -> Result<(), NoRoom> {
+    fn append(&self, log: &mut Log, placement: &Placement) -> Result<(), NoRoom> {
         match *self {
             Self::Lost(block) => log.remap(block, LOST, 0),
             Self::Write(block, ref data) => {
-                let stream = classes.stream_of_write(log, block);
+                let stream = placement.stream_of_write(log, block);
                 let entry = Entry { block, kind: Kind::Write, argument: 0, crc: 0 };
                 let fill = |into: &mut [u8]| into.copy_from_slice(data);
                 let (location, crc) = log.append(stream, entry, fill)?;
                 log.remap(block, location, crc);
             }
-            Self::Trim(from, end) => classes.append_trim(log, from, end)?,
+            Self::Trim(from, end) => placement.append_trim(log, from, end)?,
         }
         Ok(())
     }

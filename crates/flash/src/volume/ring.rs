@@ -21,7 +21,7 @@ use crate::broken::{Rule, broken};
 use crate::{
     buffers::bytes,
     format::{RECORD_ENTRIES, RecordHeader, RingMark, encode_record},
-    layout::BLOCK_BYTES,
+    shape::BLOCK_BYTES,
 };
 use block::{Command, Durability, Extent, IoError, Payload};
 use std::collections::VecDeque;

@@ -1,11 +1,7 @@
 //! What the cleaner reads of a victim: its live blocks, in as few requests as pay.
 
 use super::log::Log;
-use crate::{
-    format::Entry,
-    layout::{BLOCK_BYTES, Layout},
-    map::LOST,
-};
+use crate::{format::Entry, layout::Layout, map::LOST, shape::BLOCK_BYTES};
 use block::{Extent, IoError, Payload};
 
 /// Blocks of one read: live ones, and the holes between that cost less than another request.

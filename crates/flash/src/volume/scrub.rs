@@ -19,9 +19,10 @@ use super::{
 use crate::{
     buffers::bytes,
     format::{Entry, Kind, block_crc, decode_chunk},
-    layout::{BLOCK_BYTES, Layout},
+    layout::Layout,
     map::LOST,
     segments::State,
+    shape::BLOCK_BYTES,
 };
 use block::{Data, Instant, IoError, Payload};
 use std::{

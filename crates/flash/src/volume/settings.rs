@@ -1,6 +1,6 @@
 //! What is chosen each time a volume is opened.
 
-use crate::layout::BLOCK_BYTES;
+use crate::shape::BLOCK_BYTES;
 
 /// What is chosen each time a volume is opened.
 #[derive(Clone, Copy, Debug)]

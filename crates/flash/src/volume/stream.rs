@@ -1,6 +1,6 @@
 //! The streams of the log.
 
-use crate::layout::{HOST_CLASSES_MAX, META, STREAMS};
+use crate::shape::{HOST_CLASSES_MAX, META, STREAMS};
 
 /// Where chunks are appended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

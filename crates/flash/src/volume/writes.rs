@@ -2,12 +2,12 @@
 //! reads what it does not write first, and keeps the block locked until then.
 
 use super::{
-    classes::Classes,
     counters::Counters,
     flushes::{Answered, Flushes, Waiter},
     io::{Why, extent},
     log::{Log, NoRoom},
     pacing::Pacer,
+    placement::Placement,
     reads::{span, within},
     requests::{Parked, Requests},
 };
@@ -15,8 +15,8 @@ use crate::broken::{Rule, broken};
 use crate::{
     buffers::{bytes, bytes_mut},
     format::{Entry, Kind, block_crc},
-    layout::BLOCK_BYTES,
     map::{LOST, UNMAPPED},
+    shape::BLOCK_BYTES,
 };
 use block::{Command, Durability, Instant, IoError, Payload, Slots, Tag};
 use std::collections::{BTreeSet, VecDeque};
@@ -219,7 +219,7 @@ impl Writes {
         let overwrites = broken(Rule::OverwriteHasRoom);
         let new = |block: &u32| map.get(*block).0 == UNMAPPED || overwrites;
         let promised = if broken(Rule::Promise) { 0 } else { self.promised };
-        let room = layout.mapped_max.saturating_sub(map.mapped() + promised);
+        let room = room(log).saturating_sub(promised);
         let mut count = blocks.clone().filter(new).count() as u32;
         if count > room {
             // Zeroes need none.
@@ -267,7 +267,7 @@ impl Writes {
         &mut self,
         log: &mut Log,
         requests: &mut Requests,
-        classes: &Classes,
+        placement: &Placement,
         pacer: &mut Pacer,
         flushes: &mut Flushes,
     ) {
@@ -277,7 +277,7 @@ impl Writes {
             // A volume that stops does not clean: there is no room to wait for.
             let done = match log.gate.refusal().or(write.error) {
                 Some(error) => Ok(Err(error)),
-                None => self.append(log, classes, pacer, slot).map(Ok),
+                None => self.append(log, placement, pacer, slot).map(|()| self.outcome(slot)),
             };
             pacer.write_waits(log.io.now(), done.is_err());
             let Ok(result) = done else { return };
@@ -295,26 +295,31 @@ impl Writes {
         }
     }
 
+    fn outcome(&self, slot: u32) -> Result<(), IoError> {
+        self.under_way.get(slot).error.map_or(Ok(()), Err)
+    }
+
+    /// Appends what is left of it, unless it turns out that there is no room for a new block.
     fn append(
         &mut self,
         log: &mut Log,
-        classes: &Classes,
+        placement: &Placement,
         pacer: &mut Pacer,
         slot: u32,
     ) -> Result<(), NoRoom> {
         loop {
             let write = self.under_way.get_mut(slot);
             let block = write.next;
-            if block > write.last() {
+            if block > write.last() || write.error.is_some() {
                 return Ok(());
             }
             if write.from.is_none() && !write.splits(block) {
                 let whole = (write.end() / BLOCK_BYTES) as u32;
-                classes.append_trim(log, block, whole)?;
+                placement.append_trim(log, block, whole)?;
                 write.next = whole;
                 continue;
             }
-            self.append_block(log, classes, pacer, slot)?;
+            self.append_block(log, placement, pacer, slot)?;
             self.under_way.get_mut(slot).next += 1;
         }
     }
@@ -322,7 +327,7 @@ impl Writes {
     fn append_block(
         &mut self,
         log: &mut Log,
-        classes: &Classes,
+        placement: &Placement,
         pacer: &mut Pacer,
         slot: u32,
     ) -> Result<(), NoRoom> {
@@ -332,7 +337,13 @@ impl Writes {
         let data = write.data(block);
         if data.is_some_and(is_zero) {
             self.zero_blocks += 1;
-            return classes.append_trim(log, block, block + 1);
+            return placement.append_trim(log, block, block + 1);
+        }
+        let is_new = log.blocks.location(block) == UNMAPPED;
+        if is_new && write.promised == 0 && self.promised >= room(log) {
+            // It was mapped when the write came, and a trim before it took it away.
+            self.under_way.get_mut(slot).error = Some(ENOSPC);
+            return Ok(());
         }
         let entry = Entry { block, kind: Kind::Write, argument: 0, crc: 0 };
         let fill =
@@ -340,11 +351,11 @@ impl Writes {
         if !pacer.may_write(log) {
             return Err(NoRoom);
         }
-        let stream = classes.stream_of_write(log, block);
+        let stream = placement.stream_of_write(log, block);
         let (location, crc) = log.append(stream, entry, fill)?;
         self.host_blocks += 1;
         pacer.host_appended();
-        if log.blocks.location(block) == UNMAPPED {
+        if is_new {
             // From now on it counts as mapped.
             let kept = write.promised.min(1);
             write.promised -= kept;
@@ -403,6 +414,11 @@ impl Writes {
             "{mapped} blocks mapped and {promised} promised: there is room for {most}"
         );
     }
+}
+
+/// Blocks that may still be mapped, promised ones included.
+fn room(log: &Log) -> u32 {
+    log.blocks.layout.mapped_max.saturating_sub(log.blocks.map().mapped())
 }
 
 /// What a block held that the write splits.

@@ -1,7 +1,7 @@
 //! What a check can find, and how bad it is.
 
 use crate::{
-    layout::BLOCK_BYTES,
+    shape::BLOCK_BYTES,
     volume::{CopyState, OpenError, Tail},
 };
 use block::{IoError, counted, one_or};

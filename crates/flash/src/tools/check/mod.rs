@@ -11,9 +11,10 @@ use self::segments::Segments;
 use super::{Status, ToolError, Watch, bits::Bits, look, scan::Reader};
 use crate::{
     format::Kind,
-    layout::{BLOCK_BYTES, Layout},
+    layout::Layout,
     map::LOST,
     segments::State,
+    shape::BLOCK_BYTES,
     volume::{CopyState, Look, OpenError},
 };
 use block::Engine;

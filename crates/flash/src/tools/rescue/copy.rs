@@ -3,8 +3,9 @@
 use super::{Destination, RescueReport, Survey, rebuild::headers};
 use crate::{
     format::block_crc,
-    layout::{BLOCK_BYTES, Layout},
+    layout::Layout,
     map::{LOST, UNMAPPED},
+    shape::BLOCK_BYTES,
     tools::{Progress, ToolError, Watch, scan::Reader},
 };
 use block::IoError;

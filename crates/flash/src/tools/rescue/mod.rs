@@ -22,7 +22,7 @@ mod survey;
 
 use self::rebuild::Rebuilt;
 use super::{ToolError, Watch, scan::Reader};
-use crate::{format::VolumeId, layout::BLOCK_BYTES};
+use crate::{format::VolumeId, shape::BLOCK_BYTES};
 use block::{Data, Drive, Engine, IoError, counted, one_or};
 use std::ops::Range;
 

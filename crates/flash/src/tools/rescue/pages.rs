@@ -11,8 +11,9 @@ use super::{
 };
 use crate::{
     format::{Kind, Root, VolumeId, block_crc, decode_root},
-    layout::{BLOCK_BYTES, Checksums, Layout},
+    layout::Layout,
     map::{LOST, UNMAPPED},
+    shape::{BLOCK_BYTES, Checksums},
     tools::{ToolError, scan::Reader},
     volume::Stream,
 };

@@ -12,8 +12,9 @@ use crate::{
         ENTRY_BYTES, Entry, HEADER_BYTES, Kind, MissingRecords, RecordMark, Root, Superblock,
         VolumeId, block_crc, decode_chunk,
     },
-    layout::{BLOCK_BYTES, Checksums, Layout},
+    layout::Layout,
     map::{LOST, Map, UNMAPPED},
+    shape::{BLOCK_BYTES, Checksums},
     tools::{ToolError, bits::Bits, scan::Reader},
     volume::Stream,
 };

@@ -5,7 +5,8 @@
 use super::survey::{ChunkAt, RecordAt, Remains};
 use crate::{
     format::{MissingRecords, RecordMark, RingMark, Superblock, block_crc},
-    layout::{BLOCK_BYTES, Layout},
+    layout::Layout,
+    shape::BLOCK_BYTES,
     tools::{ToolError, scan::Reader},
     volume::Stream,
 };

@@ -6,7 +6,8 @@ use crate::{
         Entry, Found, Header, RecordHeader, Superblock, VolumeId, decode_chunk, decode_record,
         root_block_generation,
     },
-    layout::{BLOCK_BYTES, Layout},
+    layout::Layout,
+    shape::BLOCK_BYTES,
     tools::{Progress, ToolError, Watch, scan::Reader},
 };
 use block::{Drive, Engine};

@@ -5,7 +5,7 @@ use crate::{
     broken::{Rule, broken},
     buffers::bytes_mut,
     format::{Entry, Header, Kind, encode_chunk},
-    layout::{BLOCK_BYTES, HOST_CLASSES_MAX},
+    shape::{BLOCK_BYTES, HOST_CLASSES_MAX},
     volume::{
         chunk::{Chunk, Flight, Recorded},
         io::{Why, extent},

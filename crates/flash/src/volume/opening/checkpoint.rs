@@ -9,9 +9,10 @@ use super::{OpenError, Opening, Step};
 use crate::{
     broken::{Rule, broken},
     format::{Root, RootStream, SegmentRecord, root_block_generation},
-    layout::{BLOCK_BYTES, Layout, STREAMS},
+    layout::Layout,
     map::Map,
     segments::Segment,
+    shape::{BLOCK_BYTES, STREAMS},
 };
 
 /// Of a root, what is read at once.

@@ -5,10 +5,12 @@ use crate::volume::stream::Stream;
 use crate::{
     broken::{Rule, broken},
     format::{
-        Before, Entry, Header, Kind, RecordMark, RingMark, Superblock, block_crc, decode_chunk,
+        Before, Entry, Header, Kind, RecordMark, RingMark, Superblock, block_crc, count_chunk,
+        decode_chunk,
     },
-    layout::{BLOCK_BYTES, Layout, STREAMS},
+    layout::Layout,
     map::{LOST, Map, UNMAPPED},
+    shape::{BLOCK_BYTES, STREAMS},
 };
 use block::Buf;
 use std::{collections::BTreeSet, ops::Range};
@@ -404,7 +406,7 @@ impl Opening {
             self.report.chunks_replayed += 1;
             self.report.entries_replayed += chunk.entries.len() as u64;
             let (header_blocks, blocks) = (layout.header_blocks, chunk.header.blocks);
-            self.root.lifetime.count_chunk(&chunk.entries, header_blocks, blocks);
+            count_chunk(&mut self.root.lifetime, &chunk.entries, header_blocks, blocks);
             let mut location = layout.location(chunk.segment) + chunk.at + layout.header_blocks;
             for entry in &chunk.entries {
                 let lost = entry.kind.has_data() && self.unreadable.contains(&location);

@@ -29,10 +29,11 @@ use crate::{
     format::{
         Before, Entry, Found, Header, RingMark, Root, RootStream, Superblock, VolumeId, encode_root,
     },
-    layout::{BLOCK_BYTES, Layout, STREAMS},
+    layout::Layout,
     lifetime::Lifetime,
     map::{LOST, Map},
     segments::{Segment, Segments, State},
+    shape::{BLOCK_BYTES, STREAMS},
 };
 use block::{
     Buf, Command, Completion, Data, Durability, Effects, Extent, Geometry, IoError, Payload,
@@ -42,10 +43,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// The next attempt may succeed; a third one will hardly.
 const ATTEMPTS: u32 = 3;
 /// Memory for reads under way; one longer than this goes alone. At 1 GB/s they are 8 ms of it.
-pub(crate) const READ_AHEAD_BYTES: u64 = 8 << 20;
+pub(super) const READ_AHEAD_BYTES: u64 = 8 << 20;
 
 /// Memory for each block behind the checkpoint: its entry, and its part of the chunk's.
-pub(crate) const ENTRY_MEMORY_BYTES: u64 = size_of::<Entry>() as u64 + 4;
+pub(super) const ENTRY_MEMORY_BYTES: u64 = size_of::<Entry>() as u64 + 4;
 
 /// The steps, in their order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -303,7 +304,7 @@ impl Opening {
         self.down.drain_into(effects);
     }
 
-    pub(in crate::volume) fn finish(self) -> Result<Start, OpenError> {
+    pub(super) fn finish(self) -> Result<Start, OpenError> {
         assert!(self.down.is_idle());
         match (self.error, self.start) {
             (Some(error), _) => Err(error),

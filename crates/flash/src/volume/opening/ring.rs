@@ -8,7 +8,7 @@ use crate::{
     format::{
         Entry, Kind, MissingRecords, RecordHeader, RecordMark, RingMark, block_crc, decode_record,
     },
-    layout::BLOCK_BYTES,
+    shape::BLOCK_BYTES,
     volume::replays::Replay,
 };
 use block::{Buf, IoError};

@@ -7,7 +7,8 @@ use super::{Located, OpenError, Opening, Step};
 use crate::{
     broken::{Rule, broken},
     format::{Found, Superblock, VolumeId},
-    layout::{BLOCK_BYTES, Layout, copies},
+    layout::{Layout, copies},
+    shape::BLOCK_BYTES,
 };
 use block::{Durability, IoError};
 

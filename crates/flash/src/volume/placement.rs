@@ -20,9 +20,9 @@ use super::{
 use crate::broken::{Rule, broken};
 use crate::{
     format::{Entry, Kind},
-    layout,
     map::LOST,
     predict,
+    shape::Classes,
 };
 
 /// Below this write amplification greedy without classes is as good as anything (the flash
@@ -31,20 +31,20 @@ const AUTO_AMPLIFICATION: f64 = 1.2;
 
 /// How victims are chosen, and so whether classes are told apart.
 #[derive(Debug)]
-pub(super) struct Classes {
+pub(super) struct Placement {
     chosen: Cleaning,
     /// What [`Cleaning::Auto`] comes to.
     automatic: Cleaning,
     /// Of the shape: classes of what the host writes, and of what the cleaner copies.
-    of: layout::Classes,
+    of: Classes,
 }
 
-impl Classes {
+impl Placement {
     pub fn new(chosen: Cleaning, log: &Log) -> Self {
         let of = log.blocks.layout.shape.classes;
-        let mut classes = Self { chosen, automatic: Cleaning::Greedy, of };
-        classes.choose_policy(log);
-        classes
+        let mut placement = Self { chosen, automatic: Cleaning::Greedy, of };
+        placement.choose_policy(log);
+        placement
     }
 
     /// What [`Cleaning::Auto`] comes to now.
