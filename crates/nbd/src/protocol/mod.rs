@@ -24,5 +24,6 @@ mod words;
 
 pub use export::{Access, Discarded, Export, Flushing, NAME_BYTES_MAX, REQUEST_BYTES_MAX};
 pub use reply::{Chunk, HEAD_BYTES_MAX, ReplyStyle};
+pub(crate) use request::HEADER_BYTES;
 pub use request::{Command, ErrorCode, Extents, Holes, Pieces, Request};
 pub use session::{Event, Session};

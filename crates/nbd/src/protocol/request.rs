@@ -9,7 +9,7 @@ use super::{
 use block::Durability;
 
 /// Length of a request without its payload, in bytes.
-pub(super) const HEADER_BYTES: usize = 28;
+pub(crate) const HEADER_BYTES: usize = 28;
 
 /// The errors that the protocol knows; the numbers are those of the wire (proto.md, "Error
 /// values").

@@ -165,6 +165,11 @@ impl Session {
         }
     }
 
+    /// Whether what comes next belongs to something that was refused.
+    pub fn is_skipping(&self) -> bool {
+        matches!(self.stage, Stage::Skip { .. })
+    }
+
     /// Notes payload that went from the socket straight to where it belongs.
     ///
     /// # Panics

@@ -5,7 +5,7 @@ use super::{
     outgoing::{Outgoing, Sent},
     stream::Stream,
 };
-use crate::protocol::{Event, Export, Session};
+use crate::protocol::{Command, Event, Export, HEADER_BYTES, Request, Session};
 use block::Buf;
 use rustix::io::{Errno, readv};
 use std::{
@@ -16,6 +16,12 @@ use std::{
 
 /// What is read ahead of a client at most: some two thousand requests, or sixteen writes of 4 KiB.
 const INBOX_BYTES: usize = 64 << 10;
+/// The payload of a write so long is not read ahead: received where it belongs it costs a system
+/// call, received in the inbox it costs a copy, which takes longer.
+const LONG_BYTES: u32 = 32 << 10;
+/// So many requests after a long write another one is expected. Meanwhile no more is read ahead than
+/// the head of one request.
+const EXPECTED_WITHIN: u8 = 8;
 /// So many bytes of heads may wait for a client that does not read; then it is no longer listened
 /// to.
 const HEAD_BYTES_MAX: usize = 32 << 10;
@@ -51,6 +57,8 @@ pub struct Connection {
     inbox: Box<[u8]>,
     /// Of the inbox, what is not taken in yet.
     unread: std::ops::Range<usize>,
+    /// So many requests from now on, a long write is expected.
+    expecting_long: u8,
     /// The client has shut its side.
     ended: bool,
     pub presence: Presence,
@@ -77,6 +85,7 @@ impl Connection {
             outgoing,
             inbox: vec![0; INBOX_BYTES].into(),
             unread: 0..0,
+            expecting_long: 0,
             ended: false,
             presence: Presence::Here,
             need: Need::Bytes,
@@ -132,6 +141,13 @@ impl Connection {
         self.current.is_some() && self.incoming.is_whole()
     }
 
+    /// Takes note of what the client asks for, to know what it may send next.
+    pub fn note(&mut self, request: &Request) {
+        let is_long = request.command == Command::Write && request.bytes >= LONG_BYTES;
+        self.expecting_long =
+            if is_long { EXPECTED_WITHIN } else { self.expecting_long.saturating_sub(1) };
+    }
+
     /// Reads what is there: payload straight to where it belongs, the rest into the inbox.
     pub fn read(&mut self) {
         let Some(socket) = &self.socket else { return };
@@ -141,7 +157,9 @@ impl Connection {
         let (count, direct_bytes) = self.incoming.room(&mut slices[..SLICES_MAX]);
         // More payload than slices goes where it belongs in the next turns.
         if direct_bytes == self.session.payload_left() as usize || count == 0 {
-            slices[count] = IoSliceMut::new(&mut self.inbox);
+            let is_short = self.expecting_long > 0 && !self.session.is_skipping();
+            let ahead = if is_short { HEADER_BYTES } else { INBOX_BYTES };
+            slices[count] = IoSliceMut::new(&mut self.inbox[..ahead]);
         }
         let outcome = loop {
             match readv(socket, &mut slices[..=count]) {
@@ -205,5 +223,91 @@ impl Connection {
             self.incoming.close().for_each(&mut release);
         }
         self.stream.break_off().for_each(release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::cut::Cutter;
+    use block::{Data, Geometry};
+    use std::{io::Write, os::unix::net::UnixStream};
+
+    /// A client that has shaken hands, and its connection.
+    fn pair() -> (UnixStream, Connection) {
+        let geometry = Geometry {
+            capacity_bytes: 1 << 20,
+            block_bytes: 4096,
+            transfer_bytes_max: 1 << 20,
+            queue_depth: 8,
+            data: Data::Stored,
+        };
+        let (mut client, server) = UnixStream::pair().expect("a pair of sockets");
+        let mut connection = Connection::new(server.into(), Export::of(&geometry), 8);
+        // Its flags, and the option EXPORT_NAME with no name.
+        client.write_all(&[0, 0, 0, 3]).expect("room");
+        client.write_all(b"IHAVEOPT\0\0\0\x01\0\0\0\0").expect("room");
+        connection.read();
+        while connection.receive().is_some() {}
+        assert!(connection.session.is_transmitting());
+        (client, connection)
+    }
+
+    fn write_request(cookie: u64, bytes: u32) -> Vec<u8> {
+        let mut head = vec![0x25, 0x60, 0x95, 0x13, 0, 0, 0, 1];
+        head.extend(cookie.to_be_bytes());
+        head.extend(0u64.to_be_bytes());
+        head.extend(bytes.to_be_bytes());
+        head
+    }
+
+    /// Lets the connection take in one write; bytes of its payload that came by the inbox.
+    fn copied_of_a_write(connection: &mut Connection, bytes: u32) -> usize {
+        let request = loop {
+            match connection.receive() {
+                Some(Event::Asked(request)) => break request,
+                Some(_) => {}
+                None => connection.read(),
+            }
+        };
+        connection.note(&request);
+        let piece = Cutter::new(4096, bytes).change(0, bytes.into());
+        connection.incoming.open([(piece, Buf::zeroed(bytes as usize))].into_iter());
+        let copied = connection.unread.len().min(bytes as usize);
+        while !connection.fill() {
+            connection.read();
+        }
+        assert_eq!(connection.incoming.close().count(), 1);
+        copied
+    }
+
+    /// Writes of 64 KiB, several under way: the rest of one payload came with the next head and
+    /// nearly all of the next payload, so every byte was copied once more, out of the inbox.
+    #[test]
+    fn the_payload_of_a_long_write_behind_another_is_not_copied() {
+        let (mut client, mut connection) = pair();
+        let sender = std::thread::spawn(move || {
+            for cookie in 0..4 {
+                client.write_all(&write_request(cookie, 64 << 10)).expect("it is read");
+                client.write_all(&vec![cookie as u8; 64 << 10]).expect("it is read");
+            }
+            client
+        });
+        let copied: Vec<usize> =
+            (0..4).map(|_| copied_of_a_write(&mut connection, 64 << 10)).collect();
+        drop(sender.join().expect("all was sent"));
+        assert!(copied[1..].iter().all(|&bytes| bytes < HEADER_BYTES), "{copied:?}");
+    }
+
+    #[test]
+    fn short_writes_come_many_at_a_time() {
+        let (mut client, mut connection) = pair();
+        for cookie in 0..8 {
+            client.write_all(&write_request(cookie, 4096)).expect("room");
+            client.write_all(&[7; 4096]).expect("room");
+        }
+        connection.read();
+        let copied = (0..8).map(|_| copied_of_a_write(&mut connection, 4096));
+        assert_eq!(copied.sum::<usize>(), 8 * 4096);
     }
 }

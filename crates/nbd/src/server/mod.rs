@@ -446,6 +446,7 @@ impl<E: Engine> Server<E> {
                 }
                 Some(Event::Taken) => {}
                 Some(Event::Asked(request)) => {
+                    connection.note(&request);
                     self.service.begin(number as u16, connection, request);
                     begun += 1;
                 }
