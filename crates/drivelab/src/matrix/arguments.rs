@@ -1,12 +1,14 @@
 //! The command line of `drivelab matrix`.
 
+use super::words::option;
 use crate::cli::key_value;
+use anyhow::{Result, anyhow};
 use block::parse_bytes;
 use clap::Args;
 use lab::duration::parse_seconds;
 use lab::workload::OnError;
+use matrix::{Axes, Axis};
 use std::{ffi::OsString, path::PathBuf};
-use study::matrix::{Axes, Axis, BadAxis};
 
 /// What `matrix --help` opens with.
 pub const ABOUT: &str = "\
@@ -192,9 +194,7 @@ impl MatrixArguments {
     ///
     /// # Errors
     /// A level that is none.
-    pub fn axes(&self) -> Result<Axes, BadAxis> {
-        let mut axes = Axes::default();
-        axes.add(Axis::Fs, &self.fs)?;
+    pub fn axes(&self) -> Result<Axes> {
         let others = [
             (Axis::WriteCache, &self.write_cache),
             (Axis::Discard, &self.discard),
@@ -205,10 +205,10 @@ impl MatrixArguments {
             (Axis::ReadAhead, &self.read_ahead),
             (Axis::KernelFlush, &self.kernel_flush),
         ];
-        for (axis, text) in others {
-            if let Some(text) = text {
-                axes.add(axis, text)?;
-            }
+        let given = others.into_iter().filter_map(|(axis, text)| Some((axis, text.as_ref()?)));
+        let mut axes = Axes::default();
+        for (axis, text) in std::iter::once((Axis::Fs, &self.fs)).chain(given) {
+            axes.add(axis, text).map_err(|bad| anyhow!(bad.worded(option)))?;
         }
         Ok(axes)
     }

@@ -1,74 +1,76 @@
 //! `--dry-run`: every command of every configuration, and nothing is done.
 
-use super::{MatrixArguments, cut, cuts_power, ground::Ground, stage};
-use lab::order::Order;
+use super::order::serving_words;
+use matrix::{Axis, Configuration, Durability, Order, PowerCuts, TestDevice, with_write_cache};
 use report::number::counted;
 use std::path::Path;
-use study::matrix::{Axes, Axis, Configuration, Durability};
 
 /// The plan in the order of the table; the real order is drawn anew each round.
-pub fn describe(
-    ground: &Ground,
-    axes: &Axes,
-    orders: &[Order],
-    arguments: &MatrixArguments,
-    place: &Path,
-) -> String {
-    let passes = arguments.passes;
-    let configurations = axes.configurations();
-    let methods: Vec<&str> = orders.iter().map(|order| order.method.file.name.as_str()).collect();
+pub fn describe(device: &TestDevice, order: &Order) -> String {
+    let configurations = order.axes.configurations();
+    let methods: Vec<&str> =
+        order.methods.iter().map(|order| order.method.file.name.as_str()).collect();
     let mut text = format!(
         "{}\n{}, each measured with {} in {} of random order\n",
-        ground.describe(),
+        device.describe(),
         counted(configurations.len(), "configuration"),
         methods.join(", "),
-        counted(passes, "round")
+        counted(order.rounds, "round")
     );
+    let cuts = matches!(device, TestDevice::Model { .. }) && order.cuts == PowerCuts::All;
     for configuration in &configurations {
-        let (class, why) = Durability::of(configuration, ground.machine(configuration));
+        let (class, why) = Durability::of(configuration, device.machine(configuration));
         text += &format!("\n{configuration}: {class}, {why}\n");
-        for line in commands(ground, configuration, place) {
+        for line in commands(device, configuration, &order.place) {
             text += &format!("  {line}\n");
         }
-        if cuts_power(ground, arguments) {
-            let lines = cut::commands(configuration);
-            text += &format!("  at the end, once more: {}\n", lines.join("; "));
+        if cuts {
+            text += &format!("  at the end, once more: {}\n", cutting(configuration).join("; "));
         }
     }
     text + "\nAfter each: all of it in reverse.\n"
 }
 
-fn commands(ground: &Ground, configuration: &Configuration, place: &Path) -> Vec<String> {
+/// What is done when its power is cut.
+fn cutting(configuration: &Configuration) -> Vec<String> {
+    let lines = [
+        "served with --power-cut, written and flushed",
+        "kill -USR1 PID",
+        "umount and losetup --detach",
+        "attached and mounted again, compared",
+    ];
+    let checker = matrix::checker(configuration, Path::new("/dev/loopN"));
+    let checker = checker.map(|program| program.to_string());
+    lines.map(str::to_owned).into_iter().chain(checker).collect()
+}
+
+fn commands(device: &TestDevice, configuration: &Configuration, place: &Path) -> Vec<String> {
     let mut lines = Vec::new();
-    let device = match ground {
-        Ground::Loop { directory, bytes } => {
+    let losetup = |path: &Path| format!("losetup --find --show --direct-io=on {}", path.display());
+    let at = match device {
+        TestDevice::Loop { directory, bytes } => {
             let file = directory.path().join(".drivelab-matrix-PID");
-            lines.push(format!("truncate --size {bytes} {}", file.display()));
-            lines.push(format!("losetup --find --show --direct-io=on {}", file.display()));
+            lines.push(format!("truncate -s {bytes} {}", file.display()));
+            lines.push(losetup(&file));
             Path::new("/dev/loopN")
         }
-        Ground::Device { device, .. } => device.path(),
-        Ground::Model { text } => {
-            let text = super::ground::with_write_cache(text, configuration.level(Axis::WriteCache));
+        TestDevice::Device { device, .. } => device.path(),
+        TestDevice::Model { stack } => {
+            let stack = with_write_cache(stack, configuration.level(Axis::WriteCache));
             let (socket, nbd) = (place.join("nbd.sock"), place.join("nbd"));
-            let text = text.unwrap_or_else(|error| error.to_string());
-            lines.push(format!("drivelab serve {text} --nbd unix:{} --quiet", socket.display()));
-            lines.push(format!(
-                "nbdfuse {} 'nbd+unix:///?socket={}'",
-                nbd.display(),
-                socket.display()
-            ));
-            lines.push(format!(
-                "losetup --find --show --direct-io=on {}",
-                nbd.join("nbd").display()
-            ));
+            let (socket, target) = (socket.display(), format!("model:{stack}"));
+            let words = serving_words(&target, &format!("unix:{socket}"), None);
+            lines.push(format!("drivelab {}", words.join(" ")));
+            lines.push(format!("nbdfuse {} 'nbd+unix:///?socket={socket}'", nbd.display()));
+            lines.push(losetup(&nbd.join("nbd")));
             Path::new("/dev/loopN")
         }
     };
-    if let (Ground::Device { .. }, Some(level)) = (ground, configuration.level(Axis::WriteCache)) {
+    let cache = configuration.level(Axis::WriteCache);
+    if let (TestDevice::Device { .. }, Some(level)) = (device, cache) {
         lines.push(format!("the drive's own switch: write cache {level}"));
     }
-    lines.extend(stage::commands(configuration, device, &place.join("mount")));
+    lines.extend(matrix::commands(configuration, at, &place.join("mount")));
     if let Some(percent) = configuration.level(Axis::Fill).filter(|percent| *percent != "0") {
         lines.push(format!("fill to {percent} %, after churn"));
     }

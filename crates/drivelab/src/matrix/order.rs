@@ -1,15 +1,63 @@
-//! Words become orders: one a method.
+//! Words become an order: a device, settings, and one order a method.
 
-use super::MatrixArguments;
-use crate::run::{labels, method_text};
-use anyhow::{Result, bail};
-use lab::{order::Order, plan::Options};
-use std::{collections::BTreeMap, ffi::OsStr};
+use super::{MatrixArguments, words::in_words};
+use crate::{
+    complaint,
+    run::{labels, method_text, tool},
+    serve,
+};
+use anyhow::{Context, Result, bail};
+use host::Consent;
+use lab::{order::Order as MethodOrder, plan::Options};
+use matrix::{Axes, Choice, Order, PowerCuts, Serving, TestDevice, Wear};
+use std::{collections::BTreeMap, ffi::OsStr, path::PathBuf};
+
+/// What the matrix is measured on; nothing is changed.
+pub fn test_device(arguments: &MatrixArguments) -> Result<TestDevice> {
+    let consent = Consent::typed(&arguments.destroy);
+    let choice = match (&arguments.loop_directory, &arguments.target) {
+        (Some(directory), _) => Choice::Loop(directory, arguments.loop_size),
+        (None, target) => {
+            let target = target.as_deref().expect("the command line has one or the other");
+            Choice::Target(target, &consent)
+        }
+    };
+    TestDevice::choose(choice).map_err(in_words)
+}
+
+/// What is to be measured there.
+pub fn order(arguments: &MatrixArguments, axes: Axes, seed: u64, place: PathBuf) -> Result<Order> {
+    // What is only planned writes nothing.
+    let agreed = arguments.yes || arguments.dry_run;
+    Ok(Order {
+        axes,
+        methods: methods(arguments, seed)?,
+        rounds: arguments.passes,
+        cuts: if arguments.no_power_cut { PowerCuts::None } else { PowerCuts::All },
+        wear: if agreed { Wear::AgreedTo } else { Wear::Once },
+        seed,
+        place,
+        serving: Serving {
+            program: std::env::current_exe().context("drivelab does not know where it is")?,
+            words: serving_words,
+            lost_sectors: serve::words::lost_sectors,
+        },
+        tool: tool(),
+        command_line: complaint::words_typed(),
+    })
+}
+
+/// What another process of drivelab is told, to serve a target.
+pub fn serving_words(target: &str, address: &str, power_cut: Option<u64>) -> Vec<String> {
+    let mut words = ["serve", target, "--nbd", address, "--quiet"].map(str::to_owned).to_vec();
+    words.extend(power_cut.map(|seed| format!("--power-cut={seed}")));
+    words
+}
 
 /// All methods, of which none may run in rounds of its own.
-pub fn orders(arguments: &MatrixArguments, seed: u64) -> Result<Vec<Order>> {
-    let orders: Vec<Order> =
-        arguments.method.iter().map(|name| order(arguments, name, seed)).collect::<Result<_>>()?;
+fn methods(arguments: &MatrixArguments, seed: u64) -> Result<Vec<MethodOrder>> {
+    let orders = arguments.method.iter().map(|name| method(arguments, name, seed));
+    let orders: Vec<MethodOrder> = orders.collect::<Result<_>>()?;
     for order in &orders {
         if order.method.file.rounds.is_some() {
             bail!(
@@ -22,7 +70,7 @@ pub fn orders(arguments: &MatrixArguments, seed: u64) -> Result<Vec<Order>> {
     Ok(orders)
 }
 
-fn order(arguments: &MatrixArguments, method: &OsStr, seed: u64) -> Result<Order> {
+fn method(arguments: &MatrixArguments, name: &OsStr, seed: u64) -> Result<MethodOrder> {
     let set = arguments.set.iter().map(|(key, value)| (format!("set.{key}"), value.clone()));
     let mut words: BTreeMap<String, String> = set.collect();
     words.insert("passes".to_owned(), arguments.passes.to_string());
@@ -35,9 +83,9 @@ fn order(arguments: &MatrixArguments, method: &OsStr, seed: u64) -> Result<Order
     for (key, value) in given {
         words.extend(value.map(|value| (key.to_owned(), value)));
     }
-    let (name, text) = method_text(method)?;
-    let order = Order::from_words(&name, &text, words, seed, labels(&arguments.label))?;
+    let (name, text) = method_text(name)?;
+    let order = MethodOrder::from_words(&name, &text, words, seed, labels(&arguments.label))?;
     // A matrix adds up its turns and asks; a run's own bound knows nothing of them.
     let written_bytes_max = Some(u64::MAX);
-    Ok(Order { options: Options { written_bytes_max, ..order.options }, ..order })
+    Ok(MethodOrder { options: Options { written_bytes_max, ..order.options }, ..order })
 }

@@ -7,8 +7,12 @@
 
 mod browser;
 
-use super::{Cut, Floor, cut};
+use super::cut;
 use anyhow::{Result, bail};
+use matrix::{
+    Axes, Axis, Best, Configuration, Cut, Effect, Floor, Goal, Machine, Outcome, best, effects,
+    ignores_direct_io, pivot,
+};
 use record::{Cell, Flag, Record};
 use report::{
     chart::{Column, Entry, Table, Unit},
@@ -16,10 +20,7 @@ use report::{
     number::{self, counted},
     terminal::{Page, Style, put_table},
 };
-use study::matrix::{
-    Axes, Axis, Best, Configuration, Effect, Goal, Machine, Outcome, STUDY, best, effects,
-    ignores_direct_io, pivot, printed,
-};
+use study::matrix::{STUDY, printed};
 
 const EFFECT_HEADS: [&str; 8] =
     ["setting", "level", "against", "effect", "95 % from", "to", "least", "most"];
@@ -143,7 +144,7 @@ impl Matrix<'_> {
         sections.push(Section {
             title: "After a power cut".to_owned(),
             sheet: "Cuts",
-            blocks: cut::page::blocks(self.configurations, &self.machines, self.cuts),
+            blocks: cut::blocks(self.configurations, &self.machines, self.cuts),
         });
         sections.retain(|section| !section.blocks.is_empty());
         sections
@@ -178,7 +179,7 @@ impl Matrix<'_> {
         let (machine, cut) = (self.machines[cell.target], self.cuts[cell.target].as_ref());
         Outcome {
             configuration: configuration.clone(),
-            durability: cut::page::class(configuration, machine, cut),
+            durability: Cut::class(cut, configuration, machine),
             rate: cell.iops,
             passes: cell.passes.iter().map(|pass| (pass.pass, pass.iops)).collect(),
         }

@@ -1,9 +1,16 @@
 //! What a matrix says while it runs: a bar over all turns, a line a cell, each step as it would be
 //! typed.
 
-use crate::progress::{self, Names, Talk};
+use crate::{
+    output,
+    progress::{self, Names, Talk},
+};
 use indicatif::ProgressBar;
-use lab::runner::{Event, Observer};
+use lab::{
+    plan::Plan,
+    runner::{Event, Observer},
+};
+use matrix::{Audience, Order, Told};
 use record::{Record, Store};
 use report::{number, terminal::Style};
 use std::{
@@ -17,31 +24,31 @@ use std::{
 
 /// The bar and the lines above it; clones share it.
 #[derive(Clone)]
-pub struct Voice {
+struct Voice {
     bar: Option<ProgressBar>,
     talk: Talk,
 }
 
 impl Voice {
     /// For so many cells in all.
-    pub fn new(cells: u64, talk: Talk) -> Self {
+    fn new(cells: u64, talk: Talk) -> Self {
         Self { bar: progress::bar(cells, "{pos}/{len}", talk), talk }
     }
 
     /// A line of its own.
-    pub fn say(&self, line: &str) {
+    fn say(&self, line: &str) {
         progress::say(self.bar.as_ref(), self.talk, line);
     }
 
     /// What is going on now.
-    pub fn show(&self, message: String) {
+    fn show(&self, message: String) {
         if let Some(bar) = &self.bar {
             bar.set_message(message);
         }
     }
 
     /// Takes the bar away.
-    pub fn finish(&self) {
+    fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
@@ -54,24 +61,77 @@ impl Voice {
     }
 }
 
-/// Shows one turn, keeps the record, listens for Ctrl-C.
+/// Shows turns, keeps records, listens for Ctrl-C.
 pub struct Watch {
-    /// Where it is said.
-    pub voice: Voice,
-    /// How lines look.
-    pub style: Style,
-    /// Where the record is kept.
-    pub store: Rc<RefCell<Store>>,
-    /// Raised by Ctrl-C.
-    pub interrupted: Arc<AtomicBool>,
+    voice: Voice,
+    style: Style,
+    store: Rc<RefCell<Store>>,
+    interrupted: Arc<AtomicBool>,
     /// The configuration whose turn it is.
-    pub label: String,
-    /// What the method's cells are called.
-    pub names: Names,
+    label: String,
+    /// What the methods' cells are called.
+    names: Names,
     /// What is going on.
-    pub doing: String,
-    /// Why the record could not be kept.
-    pub save_error: Option<String>,
+    doing: String,
+}
+
+impl Watch {
+    /// Over all turns of this order. What is measured is kept in `store`.
+    pub fn new(
+        order: &Order,
+        talk: Talk,
+        store: Rc<RefCell<Store>>,
+        interrupted: Arc<AtomicBool>,
+    ) -> Self {
+        let cells: usize = order.methods.iter().map(|order| order.method.cells.len()).sum();
+        let turns = order.axes.configurations().len() as u64 * u64::from(order.rounds);
+        let style = output::style();
+        Self {
+            voice: Voice::new(cells as u64 * turns, talk),
+            style,
+            store,
+            interrupted,
+            label: String::new(),
+            names: Names::of(&[], &style),
+            doing: String::new(),
+        }
+    }
+
+    /// Takes the bar away.
+    pub fn finish(self) {
+        self.voice.finish();
+    }
+}
+
+impl Audience for Watch {
+    fn planned(&mut self, plans: &[Plan]) {
+        self.names = Names::of(plans, &self.style);
+    }
+
+    fn tell(&mut self, told: Told<'_>) {
+        match told {
+            Told::Turn { round, configuration } => {
+                self.label = configuration.to_string();
+                self.voice.say(&format!("round {round}: {configuration}"));
+            }
+            Told::Failed { configuration, error } => {
+                self.voice.say(&format!("{configuration} failed: {error}"));
+            }
+            Told::Floor(configuration) => {
+                self.label = format!("floor, fs={}", configuration.fs());
+                self.voice.say(&format!("the path's own floor, {}", configuration.fs()));
+            }
+            Told::PowerCut(configuration) => {
+                self.voice.say(&format!("power cut: {configuration}"));
+                self.voice.show(format!("power cut: {configuration}"));
+            }
+        }
+    }
+
+    fn log(&self) -> Box<dyn Fn(&str)> {
+        let voice = self.voice.clone();
+        Box::new(move |step| voice.say(&format!("  {step}")))
+    }
 }
 
 impl Observer for Watch {
@@ -115,8 +175,7 @@ impl Observer for Watch {
     }
 
     fn save(&mut self, record: &Record) {
-        if let Err(error) = self.store.borrow_mut().save(record) {
-            self.save_error = Some(error.to_string());
-        }
+        // At the end it is saved once more, and then it is an error.
+        let _ = self.store.borrow_mut().save(record);
     }
 }

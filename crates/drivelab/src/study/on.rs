@@ -16,6 +16,7 @@ use crate::{
     matrix::{self, MatrixArguments},
     output, run,
 };
+use ::matrix::{Axes, Axis};
 use anyhow::{Context, Error, Result, bail, ensure};
 use clap::Parser;
 use record::{Record, State, TargetInfo};
@@ -26,10 +27,7 @@ use std::{
     os::unix::fs::FileTypeExt,
     process::ExitCode,
 };
-use study::{
-    Dossier, Known, On, Study,
-    matrix::{Axes, Axis},
-};
+use study::{Dossier, Known, On, Study};
 use target::TargetText;
 
 /// All that was measured, whatever its end was.
@@ -251,7 +249,7 @@ fn in_matrix<'d>(on: &'d On, study: Study, arguments: &StudyArguments) -> Result
 fn gone(on: &On) -> Vec<String> {
     let refused = |(axis, level): &(String, String)| {
         let axis = Axis::ALL.into_iter().find(|known| known.name() == axis)?;
-        Some(Axes::default().add(axis, level).err()?.to_string())
+        Some(Axes::default().add(axis, level).err()?.worded(|axis| format!("--{axis}")))
     };
     on.gone.iter().filter_map(refused).collect()
 }

@@ -6,7 +6,7 @@ use block::{
     Actor, Command, Completion, Drive, Durability, Engine, Extent, Instant, Payload, Request, Rng,
     Tag,
 };
-use study::matrix::{Axes, Axis, Configuration, Durability as Class, Effect, Outcome, effects};
+use matrix::{Axes, Axis, Configuration, Durability as Class, Effect, Outcome, effects};
 use target::{
     catalog::Catalog,
     stack::{Opened, open},

@@ -1,6 +1,7 @@
 //! The matrix as a document for a browser: the best at a glance, charts, flags, how it was made.
 
 use super::{Across, Matrix, goal_name};
+use matrix::{Axis, Best, Configuration, Effect, Outcome, best, effects};
 use record::{Cell, Flag};
 use report::{
     chart::{Axis as ChartAxis, BarSeries, Bars, Chart, Figure, Unit, Value, slug},
@@ -9,7 +10,6 @@ use report::{
     runs::{self, Run},
     terminal::{Characters, Style},
 };
-use study::matrix::{Axis, Best, Configuration, Effect, Outcome, best, effects};
 
 /// Configurations in one chart: the fastest.
 const BARS_MAX: usize = 40;

@@ -78,8 +78,8 @@ impl fmt::Display for Durability {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Axes;
     use super::*;
+    use crate::Axes;
 
     fn class(words: &[(Axis, &str)], machine: Machine) -> Durability {
         let mut axes = Axes::default();

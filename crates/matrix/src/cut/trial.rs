@@ -8,8 +8,9 @@
 //!   raw device    64 ranges, all written and flushed, then each overwritten and flushed; 16 more are not flushed
 //! ```
 
-use anyhow::{Context, Result, bail};
+use crate::error::{InWords, MatrixError};
 use block::Rng;
+use lab::runner::RunError;
 use std::{
     collections::BTreeMap,
     fs::{self, File, OpenOptions},
@@ -63,9 +64,9 @@ pub struct Found {
 
 impl Trial {
     /// Writes files into the directory `at`, the root of a file system.
-    pub fn on_file_system(at: &Path, seed: u64, stop: &AtomicBool) -> Result<Self> {
+    pub fn on_file_system(at: &Path, seed: u64, stop: &AtomicBool) -> Result<Self, MatrixError> {
         let mut trial = Self { seed, written: BTreeMap::new() };
-        trial.leave_something_behind(at).context("files cannot be written and deleted")?;
+        trial.leave_something_behind(at).in_words("files cannot be written and deleted")?;
         let mut rng = Rng::new(seed, 0x7472_6961);
         for number in 0..FLUSHED {
             check(stop)?;
@@ -76,37 +77,37 @@ impl Trial {
                 write_file(&at.join(&name), contents)
                     .and_then(|file| file.sync_all())
                     .and_then(|()| File::open(at)?.sync_all())
-                    .context("a file cannot be written and flushed")?;
+                    .in_words("a file cannot be written and flushed")?;
             }
-            trial.add_loose(at, number).context("a file cannot be written")?;
+            trial.add_loose(at, number).in_words("a file cannot be written")?;
         }
         for number in FLUSHED..FLUSHED + LOOSE {
-            trial.add_loose(at, number).context("a file cannot be written")?;
+            trial.add_loose(at, number).in_words("a file cannot be written")?;
         }
         Ok(trial)
     }
 
     /// Writes ranges of a device.
-    pub fn on_device(mut device: &File, seed: u64, stop: &AtomicBool) -> Result<Self> {
+    pub fn on_device(mut device: &File, seed: u64, stop: &AtomicBool) -> Result<Self, MatrixError> {
         let failed = "the device cannot be written";
         let mut trial = Self { seed, written: BTreeMap::new() };
-        let bytes = device.seek(SeekFrom::End(0)).context(failed)?;
+        let bytes = device.seek(SeekFrom::End(0)).in_words(failed)?;
         let offset = |number: u64| bytes / (FLUSHED + LOOSE) * number / ALIGNED * ALIGNED;
         for version in 0..2 {
             for number in 0..FLUSHED {
                 check(stop)?;
                 let contents = trial.add(&offset(number).to_string(), BYTES_MAX, Flush::Answered);
-                device.write_all_at(contents, offset(number)).context(failed)?;
+                device.write_all_at(contents, offset(number)).in_words(failed)?;
                 if version == 1 || number == FLUSHED - 1 {
-                    device.sync_all().context("the device cannot be flushed")?;
+                    device.sync_all().in_words("the device cannot be flushed")?;
                 }
             }
         }
         for number in FLUSHED..FLUSHED + LOOSE {
             let contents = trial.add(&offset(number).to_string(), BYTES_MAX, Flush::Never);
-            device.write_all_at(contents, offset(number)).context(failed)?;
+            device.write_all_at(contents, offset(number)).in_words(failed)?;
         }
-        hand_on(device).context(failed)?;
+        hand_on(device).in_words(failed)?;
         Ok(trial)
     }
 
@@ -215,9 +216,9 @@ fn read_range(device: &Path, offset: &str, bytes: usize) -> Option<Vec<u8>> {
     Some(there)
 }
 
-fn check(stop: &AtomicBool) -> Result<()> {
+fn check(stop: &AtomicBool) -> Result<(), MatrixError> {
     if stop.load(Ordering::Relaxed) {
-        bail!("interrupted");
+        return Err(RunError::Interrupted.into());
     }
     Ok(())
 }

@@ -186,8 +186,8 @@ fn geometric_mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Axes;
     use super::*;
+    use crate::Axes;
     use block::Rng;
 
     fn configurations(words: &[(Axis, &str)]) -> (Vec<Axis>, Vec<Configuration>) {

@@ -1,9 +1,12 @@
 //! A file system, or a device, in the state that use leaves it in: filled, churned, filled again to
 //! the wanted share.
 
-use super::ground::Attached;
-use anyhow::{Context, Result, bail};
+use crate::{
+    device::Attached,
+    error::{InWords, MatrixError},
+};
 use block::Rng;
+use lab::runner::RunError;
 use rustix::fs::{StatVfs, statvfs, syncfs};
 use std::{
     fs::{self, File},
@@ -35,7 +38,7 @@ pub struct Filling {
 /// Fills the file system at `at`, so that it is full to the wanted share once the tested area is
 /// there, too. On the way it is filled to 95 %, and half of its files are deleted in random order
 /// and written again, so that free space is old space.
-pub fn file_system(at: &Path, filling: Filling, stop: &AtomicBool) -> Result<()> {
+pub fn file_system(at: &Path, filling: Filling, stop: &AtomicBool) -> Result<(), MatrixError> {
     if filling.percent == 0 {
         return Ok(());
     }
@@ -52,8 +55,8 @@ pub fn file_system(at: &Path, filling: Filling, stop: &AtomicBool) -> Result<()>
     let wanted = total / 100 * u64::from(100 - filling.percent) + filling.area_bytes;
     loop {
         // Deleted blocks are free, and the drive is told of them, when the deletion is committed.
-        let root = File::open(at).context("the file system cannot be flushed")?;
-        syncfs(&root).context("the file system cannot be flushed")?;
+        let root = File::open(at).in_words("the file system cannot be flushed")?;
+        syncfs(&root).in_words("the file system cannot be flushed")?;
         let missing = wanted.saturating_sub(available(at)?).div_ceil(files.bytes);
         if missing == 0 || files.living.is_empty() {
             return Ok(());
@@ -74,9 +77,9 @@ struct Files {
 }
 
 impl Files {
-    fn new(at: &Path, total_bytes: u64, seed: u64) -> Result<Self> {
+    fn new(at: &Path, total_bytes: u64, seed: u64) -> Result<Self, MatrixError> {
         let directory = at.join("aged");
-        fs::create_dir(&directory).context("the file system cannot be filled")?;
+        fs::create_dir(&directory).in_words("the file system cannot be filled")?;
         let bytes = (total_bytes / FILES).max(1 << 20) & !0xfff;
         Ok(Self { directory, bytes, living: Vec::new(), next: 0, rng: Rng::new(seed, 0xa6e) })
     }
@@ -85,35 +88,35 @@ impl Files {
         self.directory.join(number.to_string())
     }
 
-    fn add(&mut self, stop: &AtomicBool) -> Result<()> {
+    fn add(&mut self, stop: &AtomicBool) -> Result<(), MatrixError> {
         let failed = "the file system cannot be filled";
-        let mut file = File::create_new(self.path(self.next)).context(failed)?;
-        write(&mut file, self.bytes, &mut self.rng, stop).context(failed)?;
-        file.sync_data().context(failed)?;
+        let mut file = File::create_new(self.path(self.next)).in_words(failed)?;
+        write(&mut file, self.bytes, &mut self.rng, stop, failed)?;
+        file.sync_data().in_words(failed)?;
         self.living.push(self.next);
         self.next += 1;
         Ok(())
     }
 
-    fn remove_any(&mut self) -> Result<()> {
+    fn remove_any(&mut self) -> Result<(), MatrixError> {
         let at = self.rng.below(self.living.len() as u64) as usize;
         let number = self.living.swap_remove(at);
-        fs::remove_file(self.path(number)).context("the file system cannot be churned")
+        fs::remove_file(self.path(number)).in_words("the file system cannot be churned")
     }
 }
 
-fn usage(at: &Path) -> Result<StatVfs> {
-    statvfs(at).context("the file system cannot be asked for its size")
+fn usage(at: &Path) -> Result<StatVfs, MatrixError> {
+    statvfs(at).in_words("the file system cannot be asked for its size")
 }
 
 /// What a user may still write, bytes: what is kept for root counts as taken.
-fn available(at: &Path) -> Result<u64> {
+fn available(at: &Path) -> Result<u64, MatrixError> {
     let usage = usage(at)?;
     Ok(usage.f_bavail * usage.f_frsize)
 }
 
 /// Writes the first part of a device, in order.
-pub fn device(attached: &Attached, filling: Filling, stop: &AtomicBool) -> Result<()> {
+pub fn device(attached: &Attached, filling: Filling, stop: &AtomicBool) -> Result<(), MatrixError> {
     if filling.percent == 0 {
         return Ok(());
     }
@@ -122,23 +125,30 @@ pub fn device(attached: &Attached, filling: Filling, stop: &AtomicBool) -> Resul
     let bytes = permit.bytes();
     let mut file = permit.file();
     let mut rng = Rng::new(filling.seed, 0xa6e);
-    write(&mut file, bytes / 100 * u64::from(filling.percent), &mut rng, stop).context(failed)?;
-    file.sync_all().context(failed)
+    let bytes = bytes / 100 * u64::from(filling.percent);
+    write(&mut file, bytes, &mut rng, stop, failed)?;
+    file.sync_all().in_words(failed)
 }
 
 /// Bytes that no drive compresses and no two pieces share.
-fn write(file: &mut impl Write, bytes: u64, rng: &mut Rng, stop: &AtomicBool) -> Result<()> {
+fn write(
+    file: &mut impl Write,
+    bytes: u64,
+    rng: &mut Rng,
+    stop: &AtomicBool,
+    failed: &str,
+) -> Result<(), MatrixError> {
     let mut piece = vec![0u8; PIECE_BYTES];
     let mut left = bytes;
     while left > 0 {
         if stop.load(Ordering::Relaxed) {
-            bail!("interrupted");
+            return Err(RunError::Interrupted.into());
         }
         for word in piece.chunks_exact_mut(8) {
             word.copy_from_slice(&rng.next().to_le_bytes());
         }
         let now = left.min(PIECE_BYTES as u64) as usize;
-        file.write_all(&piece[..now])?;
+        file.write_all(&piece[..now]).in_words(failed)?;
         left -= now as u64;
     }
     Ok(())

@@ -95,22 +95,23 @@ impl Axis {
 
     fn check(self, level: &str) -> Result<(), BadAxis> {
         let on_or_off = |level: &str| matches!(level, "on" | "off");
-        let complaint = match self {
+        let cure = match self {
             Self::WriteCache | Self::Discard | Self::KernelFlush if !on_or_off(level) => {
-                Some("on, off, or both as on,off".to_owned())
+                Some(Cure::words("on, off, or both as on,off"))
             }
             Self::Fill if level.parse::<u32>().is_ok_and(|percent| percent <= 90) => None,
-            Self::Fill => Some("percents from 0 to 90, such as 0,50,90: the rest is what a file system needs to breathe".to_owned()),
+            Self::Fill => Some(Cure::words(
+                "percents from 0 to 90, such as 0,50,90: the rest is what a file system needs to \
+                 breathe",
+            )),
             Self::Fs => wording::refused_fs(level),
             Self::Scheduler => wording::refused_scheduler(level),
             Self::Mkfs => wording::refused_mkfs(level),
             Self::Mount => wording::refused_mount(level),
             Self::WriteCache | Self::Discard | Self::KernelFlush | Self::ReadAhead => None,
         };
-        match complaint {
-            None => Ok(()),
-            Some(cure) => Err(BadAxis(format!("--{} {level}: write {cure}", self.name()))),
-        }
+        let bad = |cure| BadAxis { axis: self, text: level.to_owned(), fault: Fault::Level(cure) };
+        cure.map_or(Ok(()), |cure| Err(bad(cure)))
     }
 }
 
@@ -120,10 +121,63 @@ impl fmt::Display for Axis {
     }
 }
 
-/// Axes that cannot be had: one sentence with the cure.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct BadAxis(pub String);
+/// An axis that cannot be had.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BadAxis {
+    /// Which.
+    pub axis: Axis,
+    /// The level that is none, or all levels.
+    pub text: String,
+    fault: Fault,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Fault {
+    /// The level is none.
+    Level(Cure),
+    /// This level stands there twice.
+    Twice(String),
+}
+
+/// What to write instead.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Cure {
+    /// A level of another axis.
+    pub axis: Option<Axis>,
+    /// In words.
+    pub words: String,
+}
+
+impl Cure {
+    /// A level of the same axis, or nothing in its place.
+    pub(crate) fn words(words: &str) -> Self {
+        Self { axis: None, words: words.to_owned() }
+    }
+}
+
+impl BadAxis {
+    /// One sentence with the cure, where `name` says how an axis is spelled.
+    pub fn worded(&self, name: impl Fn(Axis) -> String) -> String {
+        let (axis, text) = (name(self.axis), &self.text);
+        match &self.fault {
+            Fault::Level(Cure { axis: None, words }) => format!("{axis} {text}: write {words}"),
+            Fault::Level(Cure { axis: Some(other), words }) => {
+                format!("{axis} {text}: write {} {words}", name(*other))
+            }
+            Fault::Twice(level) => {
+                format!("{axis} {text}: {level} stands there twice: leave one out")
+            }
+        }
+    }
+}
+
+impl fmt::Display for BadAxis {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.worded(|axis| axis.to_string()))
+    }
+}
+
+impl std::error::Error for BadAxis {}
 
 /// The axes that a matrix varies or holds, each with its levels.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -142,9 +196,8 @@ impl Axes {
             // No options at all is a level, too.
             axis.check(level)?;
             if levels.iter().any(|known| known == level) {
-                return Err(BadAxis(format!(
-                    "--{axis} {text}: {level} stands there twice: leave one out"
-                )));
+                let fault = Fault::Twice(level.to_owned());
+                return Err(BadAxis { axis, text: text.to_owned(), fault });
             }
             levels.push(level.to_owned());
         }
@@ -291,8 +344,11 @@ mod tests {
             |axis, text| Axes::default().add(axis, text).expect_err("no level").to_string();
         assert_eq!(
             refused(Axis::WriteCache, "on,maybe"),
-            "--write-cache maybe: write on, off, or both as on,off"
+            "write-cache maybe: write on, off, or both as on,off"
         );
+        let mount = Axes::default().add(Axis::Mount, "nobarrier").expect_err("it is gone");
+        let typed = mount.worded(|axis| format!("<{axis}>"));
+        assert!(typed.starts_with("<mount> nobarrier: write <kernel-flush> off, "), "{typed}");
         assert!(refused(Axis::Fill, "0,100").contains("from 0 to 90"));
         assert!(refused(Axis::Fs, "ext4,ext4").contains("twice"));
     }

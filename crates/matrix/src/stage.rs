@@ -1,18 +1,21 @@
 //! One configuration made ready on a device: wiped, settings set, formatted, mounted, filled.
 
-use super::ground::Attached;
-use anyhow::{Result, bail};
+use crate::{
+    axis::{Axis, Configuration},
+    device::{Attached, wiping},
+    error::MatrixError,
+    wording::{formatted, mount_options},
+};
 use host::{
     Directory, Ledger, Program,
     ledger::Mounting,
     setting::{Attribute, WriteCache},
 };
 use std::path::{Path, PathBuf};
-use study::matrix::{Axis, Configuration, formatted, mount_options};
 
 /// The commands that lead to a configuration, without what attaches the device.
 pub fn commands(configuration: &Configuration, device: &Path, at: &Path) -> Vec<String> {
-    let mut lines: Vec<String> = wiping(device).iter().map(ToString::to_string).collect();
+    let mut lines: Vec<String> = emptying(device).iter().map(ToString::to_string).collect();
     for (attribute, wanted) in queue_settings(configuration) {
         let name = device.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         lines.push(format!("echo '{wanted}' > /sys/block/{name}/queue/{attribute}"));
@@ -42,9 +45,9 @@ pub fn set(
     attached: &Attached,
     at: &Path,
     switches_cache: bool,
-) -> Result<Ready> {
+) -> Result<Ready, MatrixError> {
     let device = &attached.device;
-    for program in wiping(device) {
+    for program in emptying(device) {
         attached.check()?;
         ledger.say(&program.to_string());
         let done = program.run();
@@ -81,13 +84,13 @@ pub fn mount_again(
     configuration: &Configuration,
     device: &Path,
     at: &Path,
-) -> Result<()> {
+) -> Result<(), MatrixError> {
     make_mount_point(ledger, at)?;
     Ok(ledger.mount(device, at, &mounting(configuration))?)
 }
 
 /// In a directory of our own, which nobody else can enter.
-fn make_mount_point(ledger: &mut Ledger, at: &Path) -> Result<()> {
+fn make_mount_point(ledger: &mut Ledger, at: &Path) -> Result<(), MatrixError> {
     let (parent, name) = (at.parent(), at.file_name());
     let (parent, name) = parent.zip(name).expect("a mount point lies in a directory");
     ledger.new_directory(&Directory::open_canonical(parent)?, name)?;
@@ -95,7 +98,7 @@ fn make_mount_point(ledger: &mut Ledger, at: &Path) -> Result<()> {
 }
 
 /// A mount option that the kernel drops without a word would make two levels the same.
-fn check_discard(configuration: &Configuration, at: &Path) -> Result<()> {
+fn check_discard(configuration: &Configuration, at: &Path) -> Result<(), MatrixError> {
     if configuration.level(Axis::Discard) != Some("on") {
         return Ok(());
     }
@@ -103,22 +106,17 @@ fn check_discard(configuration: &Configuration, at: &Path) -> Result<()> {
     let mounts = host::parse_mountinfo(&table);
     let mount = mounts.iter().rfind(|mount| Path::new(&mount.mount_point) == at);
     if mount.is_none_or(|mount| !mount.has_option("discard")) {
-        bail!(
-            "{} took the option discard and does not have it: leave out --discard on",
-            configuration.fs()
-        );
+        let fs = configuration.fs();
+        let text = format!("{fs} took the option discard and does not have it: leave discard out");
+        return Err(MatrixError::Process(text));
     }
     Ok(())
 }
 
-fn wiping(device: &Path) -> [Program; 2] {
-    let device = device.display().to_string();
-    [
-        Program::new(["wipefs", "--all", "--quiet", &device]),
-        // Without --force it opens the device exclusively: what somebody has mounted meanwhile is
-        // left alone.
-        Program::new(["blkdiscard", &device]),
-    ]
+fn emptying(device: &Path) -> [Program; 2] {
+    // Without --force it opens the device exclusively: what somebody has mounted meanwhile is left
+    // alone.
+    [wiping(device), Program::new(["blkdiscard", &device.display().to_string()])]
 }
 
 fn queue_settings(configuration: &Configuration) -> Vec<(Attribute, String)> {

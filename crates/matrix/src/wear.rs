@@ -1,12 +1,15 @@
 //! What all turns of a matrix write together, and when somebody has to agree to that.
 
-use super::{MatrixArguments, fill_percent, ground::Ground};
-use anyhow::{Result, bail};
-use block::display_bytes;
+use crate::{
+    axis::Configuration,
+    device::TestDevice,
+    error::{MatrixError, Refusal, RefusalKind},
+    foresee::fill_percent,
+    rounds::{Order, Wear},
+};
+use block::{counted, display_bytes};
 use host::scratch::bytes_total;
 use lab::plan::Plan;
-use report::number::counted;
-use study::matrix::Configuration;
 
 /// Half of a file system's files are written again before it is filled: filling one writes its size
 /// and half of that.
@@ -16,7 +19,7 @@ const CHURN_FACTOR: f64 = 1.5;
 /// configurations are put on; a method that
 /// writes twice as much as another counts for twice.
 pub fn all_bytes(
-    arguments: &MatrixArguments,
+    rounds: u32,
     configurations: &[Configuration],
     plans: &[Plan],
     device_bytes: u64,
@@ -24,37 +27,38 @@ pub fn all_bytes(
     // A plan's bytes are those of all its passes on one target, which is filled once; here it is
     // new in each round.
     let again = |plan: &Plan| {
-        let rounds = u128::from(arguments.passes.saturating_sub(1));
-        u128::from(plan.fill) * u128::from(plan.fill_span_bytes) * rounds
+        let more = u128::from(rounds.saturating_sub(1));
+        u128::from(plan.fill) * u128::from(plan.fill_span_bytes) * more
     };
     let measured = plans.iter().map(|plan| u128::from(plan.written_bytes_max) + again(plan)).sum();
-    written(configurations, measured, device_bytes, arguments.passes)
+    written(configurations, measured, device_bytes, rounds)
 }
 
 /// Refuses a matrix that would write the whole drive more than once, unless it was agreed to.
 pub fn check(
-    arguments: &MatrixArguments,
-    ground: &Ground,
+    order: &Order,
+    device: &TestDevice,
     configurations: &[Configuration],
     plans: &[Plan],
     device_bytes: u64,
-) -> Result<()> {
-    let drive_bytes = match ground {
+) -> Result<(), MatrixError> {
+    let drive_bytes = match device {
         // Nothing wears out.
-        Ground::Model { .. } => return Ok(()),
-        Ground::Device { .. } => device_bytes,
-        Ground::Loop { directory, .. } => bytes_total(directory)?,
+        TestDevice::Model { .. } => return Ok(()),
+        TestDevice::Device { .. } => device_bytes,
+        TestDevice::Loop { directory, .. } => bytes_total(directory)?,
     };
-    let written = all_bytes(arguments, configurations, plans, device_bytes);
-    if written > u128::from(drive_bytes) && !arguments.yes {
-        bail!(
-            "this matrix writes up to {} in {}, {:.1} times the drive below: name fewer settings or --passes, or add --yes",
-            display_bytes(u64::try_from(written).unwrap_or(u64::MAX)),
-            counted(configurations.len() as u64 * u64::from(arguments.passes), "turn"),
-            written as f64 / drive_bytes as f64
-        );
+    let written = all_bytes(order.rounds, configurations, plans, device_bytes);
+    if written <= u128::from(drive_bytes) || order.wear == Wear::AgreedTo {
+        return Ok(());
     }
-    Ok(())
+    let text = format!(
+        "this matrix writes up to {} in {}, {:.1} times the drive below",
+        display_bytes(u64::try_from(written).unwrap_or(u64::MAX)),
+        counted(configurations.len() as u64 * u64::from(order.rounds), "turn"),
+        written as f64 / drive_bytes as f64
+    );
+    Err(Refusal::new(RefusalKind::Wears, text).into())
 }
 
 /// Counted in 128 bits: a sum that wraps would pass for little.
@@ -76,7 +80,7 @@ fn written(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use study::matrix::{Axes, Axis};
+    use crate::{Axes, Axis};
 
     #[test]
     fn every_turn_writes_its_method_and_its_filling() {

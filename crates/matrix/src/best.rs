@@ -120,8 +120,8 @@ fn may_be_equal(logs: &[f64]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Axes, Axis, Machine};
     use super::*;
+    use crate::{Axes, Axis, Machine};
 
     fn outcome(configuration: &Configuration, rates: &[f64]) -> Outcome {
         Outcome {

@@ -1,20 +1,10 @@
 //! What the power cuts found, beside the classes that were predicted.
 
-use crate::matrix::Cut;
+use matrix::{Configuration, Cut, Durability, Machine};
 use report::{
     chart::{Column, Entry, Table},
     document::Block,
 };
-use study::matrix::{Configuration, Durability, Machine};
-
-/// The class that a configuration is given in the end: what a cut disproved is not said of it.
-pub fn class(configuration: &Configuration, machine: Machine, cut: Option<&Cut>) -> Durability {
-    let (predicted, _) = Durability::of(configuration, machine);
-    match cut {
-        Some(Cut::Done(cut)) => predicted.max(cut.class()),
-        Some(Cut::Failed(_)) | None => predicted,
-    }
-}
 
 /// One row a configuration whose power was cut, and a warning for each that is worse than was
 /// predicted.
@@ -61,8 +51,8 @@ pub fn blocks(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use matrix::{Axes, Axis, FileSystemState, PowerCut};
     use report::terminal::{Page, Style};
-    use study::matrix::{Axes, Axis, FileSystemState, PowerCut};
 
     #[test]
     fn a_class_that_the_cut_disproves_is_said_aloud_and_taken_away() {
@@ -77,7 +67,7 @@ mod tests {
         let cuts = [cut(64, FileSystemState::Sound), cut(60, FileSystemState::Sound)];
         let classes = configurations.iter().zip(&cuts);
         let classes: Vec<Durability> =
-            classes.map(|(one, cut)| class(one, machine, cut.as_ref())).collect();
+            classes.map(|(one, cut)| Cut::class(cut.as_ref(), one, machine)).collect();
         let expected = [Durability::SurvivesPowerLoss, Durability::MayLoseAcknowledgedWrites];
         assert_eq!(classes, expected);
         let style = Style { width: 200, ..Style::PLAIN };

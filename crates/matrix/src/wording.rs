@@ -1,7 +1,7 @@
 //! What mkfs and mount are told, and what this kernel no longer takes: refused by name, with what
 //! comes nearest.
 
-use super::axis::{Axis, Configuration};
+use crate::axis::{Axis, Configuration, Cure};
 
 /// File systems that the matrix can make.
 const KNOWN: [&str; 6] = ["ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs"];
@@ -16,15 +16,19 @@ const OLD_SCHEDULERS: [(&str, &str); 4] = [
 ];
 
 /// Mount options that are gone, and what comes nearest.
-const OLD_MOUNT_OPTIONS: [(&str, &str); 4] = [
+const OLD_MOUNT_OPTIONS: [(&str, &str); 2] = [
     ("nobh", "nothing in its place; ext3 and ext4 ignore nobh since Linux 2.6.34 and 3.9"),
     ("bh", "nothing in its place; it is how ext4 works"),
+];
+
+/// Mount options in whose place [`Axis::KernelFlush`] stands.
+const NO_FLUSH: [(&str, &str); 2] = [
     (
         "nobarrier",
-        "--kernel-flush off, which risks as much; XFS took nobarrier out in Linux 4.19, and it is no setting of a file \
-         system but of the kernel's flushes",
+        "off, which risks as much; XFS took nobarrier out in Linux 4.19, and it is no setting of \
+         a file system but of the kernel's flushes",
     ),
-    ("barrier=0", "--kernel-flush off, which risks as much and says so"),
+    ("barrier=0", "off, which risks as much and says so"),
 ];
 
 /// mkfs.xfs options that are gone.
@@ -34,41 +38,43 @@ const OLD_MKFS_OPTIONS: [(&str, &str); 1] = [(
 )];
 
 /// Whether it is a file system that can be made.
-pub(super) fn is_fs(name: &str) -> bool {
+pub(crate) fn is_fs(name: &str) -> bool {
     KNOWN.contains(&name)
 }
 
-pub(super) fn refused_fs(level: &str) -> Option<String> {
+pub(crate) fn refused_fs(level: &str) -> Option<Cure> {
     let is_known = level == "raw" || is_fs(level);
-    (!is_known).then(|| format!("raw, or one of {}", KNOWN.join(", ")))
+    (!is_known).then(|| Cure::words(&format!("raw, or one of {}", KNOWN.join(", "))))
 }
 
-pub(super) fn refused_scheduler(level: &str) -> Option<String> {
-    nearest(&OLD_SCHEDULERS, level)
+pub(crate) fn refused_scheduler(level: &str) -> Option<Cure> {
+    nearest(&OLD_SCHEDULERS, level).map(Cure::words)
 }
 
-pub(super) fn refused_mount(level: &str) -> Option<String> {
+pub(crate) fn refused_mount(level: &str) -> Option<Cure> {
     let options = level.split_once(':').filter(|(named, _)| is_fs(named));
-    options.map_or(level, |(_, options)| options).split(',').find_map(|option| {
-        match option.trim() {
-            "discard" | "nodiscard" => {
-                Some("--discard on or off: it is an axis of its own".to_owned())
-            }
-            option => nearest(&OLD_MOUNT_OPTIONS, option),
-        }
-    })
+    let of = |axis, words: &str| Some(Cure { axis: Some(axis), words: words.to_owned() });
+    let refused = |option: &str| match option {
+        "discard" | "nodiscard" => of(Axis::Discard, "on or off: it is an axis of its own"),
+        option => match nearest(&NO_FLUSH, option) {
+            Some(words) => of(Axis::KernelFlush, words),
+            None => nearest(&OLD_MOUNT_OPTIONS, option).map(Cure::words),
+        },
+    };
+    let mut options = options.map_or(level, |(_, options)| options).split(',');
+    options.find_map(|option| refused(option.trim()))
 }
 
-pub(super) fn refused_mkfs(level: &str) -> Option<String> {
+pub(crate) fn refused_mkfs(level: &str) -> Option<Cure> {
     let mut parts = level.split([' ', ',']);
     parts.find_map(|part| {
         let name = part.split_once('=').map_or(part, |(name, _)| name);
-        nearest(&OLD_MKFS_OPTIONS, name)
+        nearest(&OLD_MKFS_OPTIONS, name).map(Cure::words)
     })
 }
 
-fn nearest(table: &[(&str, &str)], word: &str) -> Option<String> {
-    table.iter().find(|(old, _)| *old == word).map(|(_, near)| (*near).to_owned())
+fn nearest(table: &[(&str, &'static str)], word: &str) -> Option<&'static str> {
+    table.iter().find(|(old, _)| *old == word).map(|(_, near)| *near)
 }
 
 /// The program that makes a file system, with its arguments before the device.
@@ -131,8 +137,8 @@ pub fn ignores_direct_io(configuration: &Configuration) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Axes;
     use super::*;
+    use crate::axis::Axes;
 
     fn one(words: &[(Axis, &str)]) -> Configuration {
         let mut axes = Axes::default();
@@ -148,8 +154,8 @@ mod tests {
             (Axis::Scheduler, "cfq", "bfq"),
             (Axis::Scheduler, "none,anticipatory", "bfq"),
             (Axis::Mount, "noatime,nobh", "nothing in its place"),
-            (Axis::Mount, "nobarrier", "--kernel-flush off"),
-            (Axis::Mount, "discard", "--discard on"),
+            (Axis::Mount, "nobarrier", "kernel-flush off"),
+            (Axis::Mount, "discard", "discard on"),
             (Axis::Mkfs, "-l lazy-count=0", "counts lazily"),
             (Axis::Fs, "reiserfs", "raw, or one of ext2"),
         ];

@@ -9,15 +9,16 @@
 //!   nbdfuse, losetup, mount: the journal is replayed, files are compared, the checker has its say
 //! ```
 
-pub mod page;
 mod trial;
 
-use super::{
-    ground::{self, Attached, Ground},
+use crate::{
+    axis::{Axis, Configuration},
+    device::{Attached, TestDevice, with_write_cache},
+    error::{InWords, MatrixError},
+    power_cut::{FileSystemState, PowerCut},
+    serving::{Serving, connect},
     stage,
 };
-use crate::serve::words;
-use anyhow::{Context, Result, bail};
 use host::{Ledger, Program, Roots, ledger::Mark};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
@@ -29,42 +30,37 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use study::matrix::{Axis, Configuration, FileSystemState, PowerCut};
 use trial::Trial;
 
 /// How long writes that nobody waits for may take, and how often they are looked at.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Cuts the power under `configuration`. `base` is a directory of this run's own; all choices come
-/// from `seed`.
-pub fn check(
-    ledger: &mut Ledger,
-    ground: &Ground,
-    base: &Path,
-    configuration: &Configuration,
-    seed: u64,
-    stop: &AtomicBool,
-) -> Result<PowerCut> {
-    let mark = ledger.mark();
-    let mut children = Vec::new();
-    let found = cut(ledger, &mut children, ground, base, configuration, seed, stop);
-    put_back(ledger, mark, &mut children)?;
-    found
+/// What a cut needs besides its configuration.
+pub struct Cutting<'a> {
+    /// The model.
+    pub device: &'a TestDevice,
+    /// How it is served.
+    pub serving: &'a Serving,
+    /// A directory of this run's own.
+    pub base: &'a Path,
+    /// Where all choices come from.
+    pub seed: u64,
+    /// Raised when the user stops it.
+    pub stop: &'a AtomicBool,
 }
 
-/// The commands, for those who ask beforehand.
-pub fn commands(configuration: &Configuration) -> Vec<String> {
-    let lines = [
-        "served with --power-cut, written and flushed",
-        "kill -USR1 PID",
-        "umount and losetup --detach",
-        "attached and mounted again, compared",
-    ];
-    let mut lines = lines.map(str::to_owned).to_vec();
-    lines
-        .extend(checker(configuration, Path::new("/dev/loopN")).map(|program| program.to_string()));
-    lines
+/// Cuts the power under `configuration`.
+pub fn check(
+    ledger: &mut Ledger,
+    cutting: &Cutting<'_>,
+    configuration: &Configuration,
+) -> Result<PowerCut, MatrixError> {
+    let mark = ledger.mark();
+    let mut children = Vec::new();
+    let found = cut(ledger, &mut children, cutting, configuration);
+    put_back(ledger, mark, &mut children)?;
+    found
 }
 
 /// The program that looks for damage and changes nothing; none for a raw device.
@@ -83,22 +79,22 @@ pub fn checker(configuration: &Configuration, device: &Path) -> Option<Program> 
 fn cut(
     ledger: &mut Ledger,
     children: &mut Vec<Child>,
-    ground: &Ground,
-    base: &Path,
+    cutting: &Cutting<'_>,
     configuration: &Configuration,
-    seed: u64,
-    stop: &AtomicBool,
-) -> Result<PowerCut> {
-    let Ground::Model { text } = ground else { panic!("no other power can be cut") };
-    let target = ground::with_write_cache(text, configuration.level(Axis::WriteCache))?;
-    let options = ["--power-cut".to_owned(), seed.to_string()];
-    let mut server = ground::start_server(ledger, base, &target, &options, Stdio::piped())?;
+) -> Result<PowerCut, MatrixError> {
+    let Cutting { device: TestDevice::Model { stack }, serving, base, seed, stop } = *cutting
+    else {
+        panic!("no other power can be cut")
+    };
+    let target = with_write_cache(stack, configuration.level(Axis::WriteCache));
+    let target = format!("model:{target}");
+    let mut server = serving.start(ledger, base, &target, Some(seed), Stdio::piped())?;
     let said = server.stdout.take().expect("it is piped");
     let pid = Pid::from_child(&server);
     children.push(server);
     let above = ledger.mark();
     let at = base.join("mount");
-    let (device, client) = ground::connect(ledger, base)?;
+    let (device, client) = connect(ledger, base)?;
     children.push(client);
     let attached = Attached::new(device, Vec::new())?;
     let path = stage::set(ledger, configuration, &attached, &at, false)?.path;
@@ -108,12 +104,12 @@ fn cut(
     }?;
     wait_until_idle(&attached.device);
     ledger.say(&format!("kill -USR1 {}", pid.as_raw_nonzero()));
-    kill_process(pid, Signal::USR1).context("the power cannot be cut")?;
-    let lost_sectors = wait_for_cut(said)?;
+    kill_process(pid, Signal::USR1).in_words("the power cannot be cut")?;
+    let lost_sectors = wait_for_cut(said, serving)?;
     // The server has nobody connected: unmounting cannot write what the cut took.
     let mut clients = children.split_off(1);
     put_back(ledger, above, &mut clients)?;
-    let (device, client) = ground::connect(ledger, base)?;
+    let (device, client) = connect(ledger, base)?;
     children.push(client);
     let (found, file_system) = look(ledger, &trial, configuration, &device, &at)?;
     let trial::Found { flushed, intact, foreign } = found;
@@ -128,7 +124,7 @@ fn look(
     configuration: &Configuration,
     device: &Path,
     at: &Path,
-) -> Result<(trial::Found, FileSystemState)> {
+) -> Result<(trial::Found, FileSystemState), MatrixError> {
     let Some(checker) = checker(configuration, device) else {
         return Ok((trial.look(device), FileSystemState::None));
     };
@@ -166,22 +162,23 @@ fn wait_until_idle(device: &Path) {
 }
 
 /// How many sectors the cut changed, as the server says when it is done.
-fn wait_for_cut(said: impl Read) -> Result<u64> {
+fn wait_for_cut(said: impl Read, serving: &Serving) -> Result<u64, MatrixError> {
     for line in BufReader::new(said).lines() {
-        if let Some(sectors) = words::lost_sectors(&line.context("the server is not heard")?) {
+        let line = line.in_words("the server is not heard")?;
+        if let Some(sectors) = (serving.lost_sectors)(&line) {
             return Ok(sectors);
         }
     }
-    bail!("the server ended when its power was to be cut")
+    Err(MatrixError::Process("the server ended when its power was to be cut".to_owned()))
 }
 
-fn put_back(ledger: &mut Ledger, mark: Mark, children: &mut Vec<Child>) -> Result<()> {
+fn put_back(ledger: &mut Ledger, mark: Mark, children: &mut Vec<Child>) -> Result<(), MatrixError> {
     let failures = ledger.put_back_to(mark);
     for mut child in children.drain(..) {
         let _ = child.wait();
     }
     match failures.first() {
         None => Ok(()),
-        Some(failure) => bail!("{failure}; then `drivelab restore`"),
+        Some(failure) => Err(MatrixError::LeftChanged(failure.to_string())),
     }
 }

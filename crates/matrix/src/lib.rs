@@ -1,0 +1,52 @@
+//! The configuration matrix: which configurations there are, what each is to be told, what it
+//! promises after a power cut, how each is made and measured, and what the rates say about each
+//! setting.
+//!
+//! ```text
+//!   words -> Axes -> Configuration...                                         axis, wording
+//!                        |-> Durability: what a power cut leaves; PowerCut: what one left
+//!   TestDevice: loop device | block device | model over NBD                   device, serving
+//!   Order: sizes, room, bytes written, before the first of them               foresee, wear
+//!   for each round, in a new order, for each configuration:                   rounds
+//!     attach, wipe, settings, mkfs, mount      through host::Ledger           device, stage
+//!     fill to the wanted share                                                age
+//!     lab::runner::run_turn for each method -> its record                     configured
+//!     all of it put back
+//!   on a model: once more with its power cut -> PowerCut                      cut
+//!   records -> Outcome -> pivot, effects, best of each class                  effect, best
+//! ```
+//!
+//! It refuses to know how a result looks and how an option is spelled: a [`Refusal`] has a kind, and
+//! who reads words knows which option that is. Axes, wording, classes and effects are pure.
+#![forbid(unsafe_code)]
+
+mod age;
+mod axis;
+mod best;
+mod configured;
+mod cut;
+mod device;
+mod durability;
+mod effect;
+mod error;
+mod foresee;
+mod power_cut;
+mod rounds;
+mod serving;
+mod stage;
+mod wear;
+mod wording;
+
+pub use axis::{Axes, Axis, BadAxis, Configuration};
+pub use best::{Best, Goal, best};
+pub use cut::checker;
+pub use device::{Choice, TestDevice, with_write_cache};
+pub use durability::{Durability, Machine};
+pub use effect::{Effect, Outcome, Pivot, effects, pivot};
+pub use error::{MatrixError, NoDevice, Refusal, RefusalKind};
+pub use foresee::{Foreseen, check, foresee};
+pub use power_cut::{FileSystemState, PowerCut};
+pub use rounds::{Audience, Cut, End, Floor, Measured, Order, PowerCuts, Told, Wear, measure};
+pub use serving::Serving;
+pub use stage::commands;
+pub use wording::{Format, formatted, ignores_direct_io, mount_options};
