@@ -223,17 +223,18 @@ impl TestDevice {
     }
 
     fn check_write_cache(&self) -> Result<(), MatrixError> {
-        let refused = |text| Refusal::new(RefusalKind::NoAxis(Axis::WriteCache), text);
         match self {
-            Self::Loop { .. } => Err(refused(
-                "a loop device has no write cache of its own to switch, and the drive below it \
-                 belongs to others"
-                    .to_owned(),
-            )
-            .into()),
+            Self::Loop { .. } => {
+                let text = "a loop device has no write cache of its own to switch, and the drive \
+                            below it belongs to others";
+                let kind = RefusalKind::NoAxisOfFile(Axis::WriteCache);
+                Err(Refusal::new(kind, text.to_owned()).into())
+            }
             Self::Device { device, .. } => {
-                Ledger::check_write_cache(device.path(), &Roots::default())
-                    .map_err(|error| refused(error.to_string()).into())
+                Ledger::check_write_cache(device.path(), &Roots::default()).map_err(|error| {
+                    let kind = RefusalKind::NoAxis(Axis::WriteCache);
+                    Refusal::new(kind, error.to_string()).into()
+                })
             }
             Self::Model { .. } => Ok(()),
         }

@@ -95,7 +95,9 @@ pub enum RefusalKind {
     NotRoot,
     /// A level of this axis cannot be had; the text begins with the level.
     Level(Axis),
-    /// This axis cannot be had at all.
+    /// This axis cannot be had on a loop device over a file.
+    NoAxisOfFile(Axis),
+    /// This axis cannot be had on this device.
     NoAxis(Axis),
     /// A program that checks what a power cut left is missing.
     NoChecker,

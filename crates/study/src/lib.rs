@@ -9,12 +9,9 @@
 //!                                              |-> Models: the same cells, modelled
 //!                                              |-> Claim::judge -> Judgement: a computed verdict
 //!                                              `-> Yours: a user's records, in the study's words
-//!
-//!   what a stack does in its steady state -> steady: rates, write amplification -> advice: what to buy
 //! ```
 #![forbid(unsafe_code)]
 
-pub mod advice;
 mod bonnie;
 mod book;
 mod case;
@@ -30,7 +27,6 @@ pub mod matrix;
 mod models;
 mod published;
 mod resist;
-pub mod steady;
 mod streams;
 mod surface;
 mod trial;
@@ -56,5 +52,5 @@ pub use published::{BadFigure, Figure, Study, read};
 pub use resist::{Resist, resists};
 pub use streams::Streams;
 pub use surface::SurfaceTest;
-pub use trial::{Effort, Outcome, TrialError, run};
+pub use trial::{Effort, Outcome, TrialError, measure_together, run};
 pub use yours::{Known, Yours};

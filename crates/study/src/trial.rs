@@ -140,7 +140,7 @@ pub(crate) fn leaves_as_found(setup: &Setup) -> bool {
 ///
 /// # Errors
 /// When the stack cannot be built, or fails.
-pub(crate) fn measure_together(
+pub fn measure_together(
     stack: &str,
     trials: &[Trial],
     catalog: &Catalog,

@@ -1,14 +1,13 @@
 //! The whole answer for programs; `docs/guide/advice.md` describes it.
 
-use super::{
-    Advice,
-    modelled::Basis,
-    question::{Asked, Price},
+use super::words::sentences;
+use advice::{
+    Advice, Asked, Basis, Price,
+    rank::{Endurance, Lifetime, Place, Refusal, price_at_par},
     reasons,
+    steady::Order,
 };
 use serde_json::{Value, json};
-use study::advice::{Endurance, Lifetime, Place, Refusal, price_at_par};
-use study::steady::Order;
 
 /// One object.
 pub fn document(advice: &Advice<'_>) -> Value {
@@ -45,9 +44,9 @@ pub fn document(advice: &Advice<'_>) -> Value {
         "compared": advice.ranking.compared.iter().map(|found| place(advice, found)).collect::<Vec<_>>(),
         "unranked": unpriced.collect::<Vec<_>>(),
         "refused": early.chain(worn).chain(impossible).collect::<Vec<_>>(),
-        "because": reasons::because(advice),
+        "because": sentences(reasons::because(advice), &advice.question.currency),
         "would_change": reasons::would_change(advice),
-        "assumed": reasons::assumed(advice),
+        "assumed": sentences(reasons::assumed(advice), &advice.question.currency),
     })
 }
 

@@ -1,17 +1,15 @@
 //! The answer on a terminal: a ranking, its reasons, and what is left out of it.
 
-use super::{
-    Advice,
-    question::{Price, money},
+use super::words::sentences;
+use advice::{
+    Advice, Price, money,
+    rank::{Lifetime, Place, Refusal, price_at_par},
     reasons,
+    steady::Order,
 };
 use report::{
     number,
     terminal::{Align, Page, Paint, Style, Table},
-};
-use study::{
-    advice::{Lifetime, Place, Refusal, price_at_par},
-    steady::Order,
 };
 
 /// Names that a line about what is left out lists.
@@ -23,12 +21,13 @@ pub fn page(advice: &Advice<'_>, limit: usize, style: &Style) -> String {
     page.heading(&question(advice));
     page.gap();
     ranked(&mut page, advice, &advice.ranking.ranked, limit);
-    list(&mut page, "Why", reasons::because(advice));
+    let currency = &advice.question.currency;
+    list(&mut page, "Why", sentences(reasons::because(advice), currency));
     list(&mut page, "What would change it", reasons::would_change(advice));
     compared(&mut page, advice, limit);
     unpriced(&mut page, advice, limit);
     list(&mut page, "Left out", left_out(advice));
-    list(&mut page, "Assumed", reasons::assumed(advice));
+    list(&mut page, "Assumed", sentences(reasons::assumed(advice), currency));
     page.finish()
 }
 
@@ -171,7 +170,7 @@ fn unpriced(page: &mut Page<'_>, advice: &Advice<'_>, limit: usize) {
             at_par.map_or_else(|| "-".to_owned(), |price| format!("{:.0}", price.floor())),
         ];
         row.extend(elsewhere.then(|| match &candidate.price {
-            Price::Foreign(money) => self::money(money.amount, &money.currency),
+            Price::Foreign(money) => advice::money(money.amount, &money.currency),
             _ => "-".to_owned(),
         }));
         table.row(row);

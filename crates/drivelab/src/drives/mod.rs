@@ -9,8 +9,6 @@
 mod list;
 mod page;
 
-pub use list::numbers;
-
 use crate::{
     cli::{DrivesArguments, DrivesVerb},
     output,

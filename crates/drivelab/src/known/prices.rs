@@ -2,9 +2,10 @@
 //! modelled drives.
 
 use super::{Named, places};
+use advice::prices::printed;
 use anyhow::{Context, Result, bail, ensure};
 use record::{Money, TargetInfo, TargetKind};
-use target::catalog::{Catalog, PriceDate};
+use target::catalog::Catalog;
 
 /// For each record the price of each target, where there is one. `given` are `129EUR` or
 /// `NAME=129EUR`, NAME a run as on the command line, its id, or a target.
@@ -39,28 +40,6 @@ pub fn given(named: &[Named<'_>], given: &[String]) -> Result<Vec<(usize, usize,
         Ok((run, target, money))
     };
     given.iter().map(one).collect()
-}
-
-/// The sum over a model's drives, when the catalog has a price for each.
-fn printed(target: &TargetInfo, catalog: &Catalog) -> Option<Money> {
-    if target.kind != TargetKind::Model {
-        return None;
-    }
-    let drives = report::runs::drives(target);
-    let each = drives.iter().map(|drives| {
-        let usd = catalog.drive(&drives.name)?.price.as_ref()?.usd?;
-        Some(usd * drives.count as f64)
-    });
-    let amount: f64 = each.collect::<Option<Vec<f64>>>()?.iter().sum();
-    let date = printed_in(target, catalog).map(|date| date.to_string());
-    (amount > 0.0).then(|| Money { amount, currency: "USD".to_owned(), date })
-}
-
-/// When the oldest of those prices was asked; `None` where one has no date.
-pub fn printed_in(target: &TargetInfo, catalog: &Catalog) -> Option<PriceDate> {
-    let drives = report::runs::drives(target);
-    let dates = drives.iter().map(|drives| catalog.drive(&drives.name)?.price.as_ref()?.date);
-    dates.collect::<Option<Vec<_>>>()?.into_iter().min()
 }
 
 /// `129EUR`, `last=129EUR`, `last~1=1,299.50 USD`.

@@ -30,6 +30,9 @@ pub fn in_words(error: MatrixError) -> Error {
         ),
         RefusalKind::NotRoot => anyhow!("{text}: run it as root (`sudo drivelab matrix ...`)"),
         RefusalKind::Level(axis) => anyhow!("{} {text}", option(axis)),
+        RefusalKind::NoAxisOfFile(axis) => {
+            anyhow!("{}: {text}; name a block device or model:STACK, or leave it out", option(axis))
+        }
         RefusalKind::NoAxis(axis) => anyhow!("{text}; or leave {} out", option(axis)),
         RefusalKind::NoChecker => anyhow!("{text}; or leave the check out: --no-power-cut"),
         RefusalKind::SmallForFileSystem(fs) => {

@@ -1,31 +1,26 @@
 //! `drivelab flash predict`: where the layer helps a drive, and where it harms.
 //!
 //! ```text
-//!   STACK -> rates: the model, asked in virtual time      rates.rs
-//!   RUN   -> rates: its cells
-//!     `-> forecast: flash::predict, fill by fill          forecast.rs
-//!           |- measured beside it, on request             measured.rs
-//!           `- a table, a chart                           picture.rs
+//!   STACK | RUN -> advice::volume: Rates -> Forecast, measured beside it on request
+//!     `-> a table, a chart                                picture.rs
 //! ```
 
-pub mod forecast;
-mod measured;
 mod picture;
-pub mod rates;
 
 use super::{arguments::PredictArguments, words};
 use crate::{
     output::{self, hanging},
     report::save::{Format, Outputs},
 };
-use anyhow::{Context, Result, bail};
-use forecast::Forecast;
+use advice::{
+    AdviceError,
+    volume::{self, Forecast, Measured, Rates},
+};
+use anyhow::{Context, Error, Result, anyhow, bail};
 use lab::workload::Pattern;
-use measured::Measured;
-use rates::Rates;
 use report::{number, svg};
-use std::process::ExitCode;
-use target::TargetText;
+use std::{io::IsTerminal, process::ExitCode};
+use target::{TargetText, stack::Stack};
 
 pub const ABOUT: &str = "\
 Say what a managed volume would make of a drive, before there is one: by how much of the drive holds data, the write \
@@ -50,7 +45,7 @@ Examples:
 pub fn predict(arguments: &PredictArguments) -> Result<ExitCode> {
     let drive = &*arguments.drive.to_string_lossy();
     let (rates, stack) = match TargetText::of_word(&arguments.drive) {
-        Ok(TargetText::Model(stack)) => (rates::of_model(&stack)?, Some(stack)),
+        Ok(TargetText::Model(stack)) => (volume::of_model(&stack)?, Some(stack)),
         Ok(TargetText::Path(path)) => {
             let store = output::open_store(arguments.store.as_deref())?;
             let record = store.resolve(&path).with_context(|| {
@@ -60,7 +55,7 @@ pub fn predict(arguments: &PredictArguments) -> Result<ExitCode> {
                      measured first, with `drivelab run`"
                 )
             })?;
-            (rates::of_record(&record)?, None)
+            (volume::of_record(&record).map_err(in_words)?, None)
         }
         Ok(_) => {
             bail!("`{drive}` has no rates of its own to predict from: name `model:STACK` or a RUN")
@@ -72,7 +67,7 @@ pub fn predict(arguments: &PredictArguments) -> Result<ExitCode> {
         None => Forecast::of_drive(&rates)?,
     };
     let measured = match (&stack, arguments.measure) {
-        (Some(stack), true) => measured::measure(stack, &rates, &arguments.fill, arguments.skew)?,
+        (Some(stack), true) => measured(stack, &rates, arguments)?,
         (None, true) => bail!(
             "--measure is for models: a real drive is measured with `drivelab flash create` and `drivelab run flash:PATH`"
         ),
@@ -96,6 +91,30 @@ pub fn predict(arguments: &PredictArguments) -> Result<ExitCode> {
     output::print(&text)?;
     lines.iter().for_each(|line| output::talk!("{line}"));
     Ok(ExitCode::SUCCESS)
+}
+
+/// On the model; a terminal hears how far it is.
+fn measured(stack: &Stack, rates: &Rates, arguments: &PredictArguments) -> Result<Vec<Measured>> {
+    let talks = std::io::stderr().is_terminal();
+    let progress = |live: f64| {
+        if talks {
+            output::draw!("\rmeasuring at {:.0} % ...", live * 100.0);
+        }
+    };
+    let found = volume::measure(stack, rates, &arguments.fill, arguments.skew, &progress)?;
+    if talks {
+        output::draw!("\r\x1b[K");
+    }
+    Ok(found)
+}
+
+fn in_words(error: AdviceError) -> Error {
+    match error {
+        AdviceError::NoCell { .. } => {
+            anyhow!("{error}: `drivelab run TARGET --method quick` measures all that is needed")
+        }
+        other => other.into(),
+    }
 }
 
 /// What was measured, and under what.

@@ -1,6 +1,6 @@
 //! Efficiency against fill as a chart: the limit, the bare drive, and what was measured.
 
-use super::{forecast::Forecast, measured::Measured, rates::Rates};
+use advice::volume::{Forecast, Measured, Rates};
 use report::{
     chart::{Axis, Chart, Figure, Line, Lines, Point, Stroke, Unit, slug},
     document::{Block, Document, Section},

@@ -4,7 +4,7 @@
 //! ```text
 //!   Need {reads, budget, capacity, wear}, Offer {price, rates, endurance}...
 //!     -> Need::admits: what cannot be, before anything is modelled
-//!     -> rank: Place {iops of the mix, price per IOPS, lifetime}...     mod.rs
+//!     -> rank: Place {iops of the mix, price per IOPS, lifetime}...     rank.rs
 //!     -> what_if: at which price and which mix another comes first      what_if.rs
 //! ```
 //!

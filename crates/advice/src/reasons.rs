@@ -1,20 +1,17 @@
 //! Why the ranking is as it is, what would change it, and what it rests on: plain sentences.
 
-use super::{
+use crate::{
     Advice,
     candidates::Source,
     check::CHECKED,
     modelled::{Answered, Basis},
     question::{Asked, Price},
-};
-use crate::drives::numbers;
-use report::number;
-use std::collections::BTreeMap;
-use study::{
-    advice::{Crossing, Lifetime, Place, fastest, neighbours, price_at_par, sturdiest},
+    rank::{Crossing, Lifetime, Place, fastest, neighbours, price_at_par, sturdiest},
     steady::{Order, Rating, rating},
 };
-use target::catalog::DriveEntry;
+use report::number;
+use std::collections::BTreeMap;
+use target::catalog::{DriveEntry, Reality};
 
 /// What the models err by: between 1 and 9 % on average in what they were not fitted on
 /// (docs/results/accuracy.md). Costs that are closer are not told apart.
@@ -23,9 +20,43 @@ const MODEL_ERROR: f64 = 0.1;
 /// (docs/guide/advice.md).
 const CHECK_OFF: f64 = 0.2;
 
+/// A sentence, and what the reader can do about it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reason {
+    /// Whole sentences; one with a cure lacks its end.
+    pub text: String,
+    /// How it ends.
+    pub cure: Option<Cure>,
+}
+
+/// What the reader can tell, or ask for, to have another answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cure {
+    /// A price of anything.
+    AnyPrice,
+    /// A price of today, or that old ones will do.
+    NewPrices,
+    /// Prices of today, for those that are old.
+    TodaysPrices,
+    /// How much is written a day.
+    WritesPerDay,
+}
+
+impl Reason {
+    fn with(cure: Cure, text: String) -> Self {
+        Self { text, cure: Some(cure) }
+    }
+}
+
+impl From<String> for Reason {
+    fn from(text: String) -> Self {
+        Self { text, cure: None }
+    }
+}
+
 /// Why the first is first.
-pub fn because(advice: &Advice<'_>) -> Vec<String> {
-    let mut sentences = Vec::new();
+pub fn because(advice: &Advice<'_>) -> Vec<Reason> {
+    let mut sentences: Vec<String> = Vec::new();
     let Some(first) = advice.ranking.ranked.first() else {
         return vec![nothing(advice)];
     };
@@ -44,25 +75,22 @@ pub fn because(advice: &Advice<'_>) -> Vec<String> {
     ));
     sentences.extend(second(advice, first));
     sentences.extend(checks(advice));
-    sentences
+    sentences.into_iter().map(Reason::from).collect()
 }
 
 /// Why nothing is ranked.
-fn nothing(advice: &Advice<'_>) -> String {
+fn nothing(advice: &Advice<'_>) -> Reason {
     let (question, compared) = (advice.question, &advice.ranking.compared);
-    let currency = &question.currency;
     if compared.is_empty() {
-        return format!(
-            "Nothing is ranked, for nothing has a price in {currency}: give prices with \
-             --price NAME=129{currency}."
-        );
+        let text = format!("Nothing is ranked, for nothing has a price in {}", question.currency);
+        return Reason::with(Cure::AnyPrice, text);
     }
     let years = f64::from(question.price_age_months) / 12.0;
-    format!(
-        "Nothing is ranked, for the only prices known are of {}, older than {years} years: \
-         --price NAME=129{currency} gives today's, --price-age 100 ranks at old ones.",
+    let text = format!(
+        "Nothing is ranked, for the only prices known are of {}, older than {years} years",
         price_years(advice, compared)
-    )
+    );
+    Reason::with(Cure::NewPrices, text)
 }
 
 /// `2008 and 2009`: of when the prices of some places are.
@@ -236,8 +264,8 @@ fn mixes(advice: &Advice<'_>) -> String {
 }
 
 /// What the answer rests on.
-pub fn assumed(advice: &Advice<'_>) -> Vec<String> {
-    let mut sentences = Vec::new();
+pub fn assumed(advice: &Advice<'_>) -> Vec<Reason> {
+    let mut sentences: Vec<String> = Vec::new();
     let is =
         |kind: fn(&Basis) -> bool| advice.answered.iter().any(|(_, answer)| kind(&answer.basis));
     if is(|basis| matches!(basis, Basis::Modelled { .. })) {
@@ -259,11 +287,12 @@ pub fn assumed(advice: &Advice<'_>) -> Vec<String> {
         );
     }
     sentences.extend(runs(advice));
-    sentences.extend(prices(advice));
-    sentences.extend(models(advice));
-    sentences.extend(lifetimes(advice));
-    sentences.extend(advice.notes.iter().map(|note| format!("{note}.")));
-    sentences
+    let mut reasons: Vec<Reason> = sentences.into_iter().map(Reason::from).collect();
+    reasons.extend(prices(advice));
+    reasons.extend(models(advice).map(Reason::from));
+    reasons.push(lifetimes(advice));
+    reasons.extend(advice.notes.iter().map(|note| Reason::from(format!("{note}."))));
+    reasons
 }
 
 fn state(advice: &Advice<'_>) -> String {
@@ -304,7 +333,7 @@ fn runs(advice: &Advice<'_>) -> Vec<String> {
 }
 
 /// Whose prices, and of when: drives and RUNs by name, each once.
-fn prices(advice: &Advice<'_>) -> Option<String> {
+fn prices(advice: &Advice<'_>) -> Option<Reason> {
     let question = advice.question;
     let mut known: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for place in advice.ranking.ranked.iter().chain(&advice.ranking.compared) {
@@ -334,9 +363,9 @@ fn prices(advice: &Advice<'_>) -> Option<String> {
     let lists: Vec<String> =
         known.iter().map(|(said, names)| format!("{}: {said}", names.join(", "))).collect();
     let all_given = known.keys().all(|said| said == "as given");
-    let cure = if all_given { "" } else { " Ask today's, and give it with --price NAME=AMOUNT." };
-    (!lists.is_empty())
-        .then(|| format!("Prices, {} - {}.{cure}", question.currency, lists.join("; ")))
+    let text = format!("Prices, {} - {}.", question.currency, lists.join("; "));
+    let cure = (!all_given).then_some(Cure::TodaysPrices);
+    (!lists.is_empty()).then_some(Reason { text, cure })
 }
 
 /// `PC Gamer, 2026-01-09`.
@@ -359,12 +388,12 @@ fn models(advice: &Advice<'_>) -> Option<String> {
     drives.sort_by_key(|drive| drive.name());
     drives.dedup_by_key(|drive| drive.name());
     for drive in &drives {
-        match numbers(drive).as_str() {
-            "generic" => {
+        match (drive.entry.reality, drive.fitted()) {
+            (Reality::Generic, _) => {
                 weak.entry("typical of a kind and no product").or_default().push(drive.name())
             }
-            "not fitted" => weak.entry("assumed").or_default().push(drive.name()),
-            _ => {}
+            (Reality::Product, 0) => weak.entry("assumed").or_default().push(drive.name()),
+            (Reality::Product, _) => {}
         }
     }
     let lists: Vec<String> =
@@ -382,11 +411,9 @@ fn models(advice: &Advice<'_>) -> Option<String> {
 }
 
 /// What is known of wear.
-fn lifetimes(advice: &Advice<'_>) -> Option<String> {
+fn lifetimes(advice: &Advice<'_>) -> Reason {
     let Some(a_day) = advice.question.need.written_bytes_per_day else {
-        return Some(
-            "No lifetime is judged: --writes-per-day 200GB says how much is written.".to_owned(),
-        );
+        return Reason::with(Cure::WritesPerDay, "No lifetime is judged".to_owned());
     };
     let mut assumed: Vec<&str> = Vec::new();
     let mut unknown = false;
@@ -411,7 +438,7 @@ fn lifetimes(advice: &Advice<'_>) -> Option<String> {
     if unknown {
         text += " Where it says `not known`, neither cycles nor an endurance are: such a drive is not excluded.";
     }
-    Some(text)
+    text.into()
 }
 
 /// The catalog's drives under a place.

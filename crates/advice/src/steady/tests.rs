@@ -1,7 +1,7 @@
 //! Small drives against whole ones, and against what must be.
 
 use super::*;
-use crate::{Effort, Op, Trial, trial};
+use study::{Effort, Op, Trial, measure_together};
 
 fn bench(catalog: &Catalog, depth: u16, order: Order) -> Bench<'_> {
     let workload = Workload { reads: 0.7, block_bytes: 4096, depth, order };
@@ -21,7 +21,7 @@ fn a_shrunk_steady_drive_does_what_a_whole_one_does() {
     let trials =
         [Op::Read, Op::Write].map(|op| Trial::Direct { op, block_bytes: 4096, threads: 1 });
     let name = format!("{name}:state=steady");
-    let whole = trial::measure_together(&name, &trials, &catalog, Effort::REPORT).expect("rates");
+    let whole = measure_together(&name, &trials, &catalog, Effort::REPORT).expect("rates");
     assert!((seen.read / whole[0] - 1.0).abs() < 0.02, "{} and {}", seen.read, whole[0]);
     assert!((seen.write / whole[1] - 1.0).abs() < 0.05, "{} and {}", seen.write, whole[1]);
 }

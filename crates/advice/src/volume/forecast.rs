@@ -1,7 +1,7 @@
 //! Fill by fill, from closed forms.
 
-use super::{rates::Rates, words};
-use anyhow::{Result, anyhow};
+use super::rates::Rates;
+use crate::error::AdviceError;
 use flash::{
     BLOCK_BYTES, Checksums, Classes, Ground, Layout, Parity, Shape, Size, Wishes,
     predict::{Point, point},
@@ -34,11 +34,11 @@ pub struct Forecast {
 
 impl Forecast {
     /// Of the volumes that a stack could have, or of the one that its own layer names.
-    pub fn of_stack(rates: &Rates, stack: &Stack) -> Result<Self> {
+    pub fn of_stack(rates: &Rates, stack: &Stack) -> Result<Self, AdviceError> {
         let layered = with_layer(stack, &[]);
         let opened = stack::open(&layered, &Catalog::load()?, 0)?;
         let layout = opened.managed().and_then(flash::Volume::layout);
-        let layout = *layout.ok_or_else(|| anyhow!("`model:{stack}` has no managed volume"))?;
+        let layout = *layout.ok_or_else(|| no_volume(stack))?;
         let flash = layered.layers.iter().find(|layer| layer.name == "flash").expect("it has one");
         let is_chosen = flash.settings.iter().any(|(key, _)| key == "spare");
         let shape = layout.shape;
@@ -61,7 +61,7 @@ impl Forecast {
     }
 
     /// Of plain volumes on a drive of that size.
-    pub fn of_drive(rates: &Rates) -> Result<Self> {
+    pub fn of_drive(rates: &Rates) -> Result<Self, AdviceError> {
         let ground = Ground {
             device_bytes: rates.device_bytes / BLOCK_BYTES * BLOCK_BYTES,
             transfer_bytes_max: TRANSFER_BYTES_MAX,
@@ -80,7 +80,12 @@ impl Forecast {
         Self::new(rates, ground, wishes, None)
     }
 
-    fn new(rates: &Rates, ground: Ground, wishes: Wishes, chosen: Option<Layout>) -> Result<Self> {
+    fn new(
+        rates: &Rates,
+        ground: Ground,
+        wishes: Wishes,
+        chosen: Option<Layout>,
+    ) -> Result<Self, AdviceError> {
         let mut forecast = Self {
             points: Vec::new(),
             ground,
@@ -96,7 +101,11 @@ impl Forecast {
                     / ground.device_bytes as f64
             }
             None => (1..1000).rev().map(|share| f64::from(share) / 1000.0).find(fits).ok_or_else(
-                || anyhow!("the drive is too small for a managed volume: a larger one is needed"),
+                || {
+                    let text =
+                        "the drive is too small for a managed volume: a larger one is needed";
+                    AdviceError::NoVolume(text.to_owned())
+                },
             )?,
         };
         forecast.fullest = fullest;
@@ -175,7 +184,7 @@ impl Forecast {
                  spare).",
                 gain(0.25),
                 gain(usual),
-                words::percent(usual)
+                percent(usual)
             ),
             Some(0.0) => {
                 "Harms: this drive writes at random as fast as sequentially; leave the layer out."
@@ -183,14 +192,14 @@ impl Forecast {
             }
             Some(fill) => format!(
                 "Helps random writes up to a fill of {} of the drive, {} times as many at 25 %; harms beyond.",
-                words::percent(fill),
+                percent(fill),
                 gain(0.25)
             ),
         }];
         let after = rates.line_after_random();
         sentences.push(format!(
             "Reading sequentially what was written at random goes at {} of the bare rate, at worst{}.",
-            words::percent(after),
+            percent(after),
             if after < 0.1 {
                 ": do not put it under what is written at random and then scanned"
             } else {
@@ -199,6 +208,14 @@ impl Forecast {
         ));
         sentences
     }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+pub(super) fn no_volume(stack: &Stack) -> AdviceError {
+    AdviceError::NoVolume(format!("`model:{stack}` has no managed volume"))
 }
 
 /// The stack with a managed volume on it: its own, with what it leaves open set so.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   Workload, Stack -> shrink: small drives that behave alike       shrink.rs
-//!     |- bare: reads, writes, the mix itself, one after the other   mod.rs
+//!     |- bare: reads, writes, the mix itself, one after the other   steady.rs
 //!     |- in_line: what a managed volume's log would have
 //!     |- managed: the mix on a managed volume, as it stands         managed.rs
 //!     `- wear: bytes of flash for each byte of the host             wear.rs
@@ -20,12 +20,12 @@ mod wear;
 
 pub use wear::{Rating, rating, write_amplification};
 
-use crate::{
+use block::{Command, Durability, Extent, IoError, Payload, Rng};
+use shrink::Shrunk;
+use study::{
     TrialError,
     closed_loop::{self, Length},
 };
-use block::{Command, Durability, Extent, IoError, Payload, Rng};
-use shrink::Shrunk;
 use target::{
     catalog::{Catalog, DriveKind},
     stack::{self, Opened, Stack},

@@ -5,13 +5,13 @@ use super::{
     shrink::{divisor, shrink},
     transfer,
 };
-use crate::{
-    TrialError,
-    closed_loop::{self, Length},
-};
 use block::{Engine, Rng};
 use model::{BlockMapped, PageMapped, Sim};
 use report::specification::{Metric, Specification};
+use study::{
+    TrialError,
+    closed_loop::{self, Length},
+};
 use target::{
     catalog::{DriveEntry, DriveKind, DriveSettings, Origin, Past, Value},
     stack::BadStack,

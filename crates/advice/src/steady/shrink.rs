@@ -5,8 +5,8 @@
 //! cache shrink together, so that as many cached writes fall into a zone as before. Other drives
 //! cost nothing to model and stay as they are.
 
-use crate::TrialError;
 use model::PageMappedParams;
+use study::TrialError;
 use target::{
     catalog::{BadCatalog, Catalog, DriveEntry, DriveKind, DriveSettings, Parameter, Value},
     stack::{BadStack, Stack},

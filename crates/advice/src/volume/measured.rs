@@ -1,14 +1,13 @@
 //! Managed volumes on the model, measured beside the limit.
 
 use super::{
-    forecast::with_layer,
+    forecast::{no_volume, with_layer},
     rates::{BLOCK_BYTES, Rates, keep_busy, write},
 };
-use anyhow::{Result, anyhow};
+use crate::error::AdviceError;
 use block::{Command, Instant};
 use flash::predict::{limit, point};
 use lab::workload::{Area, Offsets, Pattern, Share};
-use std::io::IsTerminal;
 use target::{
     catalog::Catalog,
     stack::{self, Opened, Stack},
@@ -36,20 +35,22 @@ pub struct Measured {
     pub write_amplification: f64,
 }
 
-/// Overwrites volumes at random until they are steady.
+/// Overwrites volumes at random until they are steady. `fills` are in thousandths; where none is
+/// named, a few are chosen. `progress` hears which is measured.
+///
+/// # Errors
+/// A stack without a managed volume.
 pub fn measure(
     stack: &Stack,
     rates: &Rates,
     fills: &[u32],
     skew: Pattern,
-) -> Result<Vec<Measured>> {
-    let shows = std::io::stderr().is_terminal();
+    progress: &dyn Fn(f64),
+) -> Result<Vec<Measured>, AdviceError> {
     let mut measured = Vec::new();
     for &fill in if fills.is_empty() { &FILLS } else { fills } {
         let live = f64::from(fill) / 1000.0;
-        if shows {
-            crate::output::draw!("\rmeasuring at {:.0} % ...", live * 100.0);
-        }
+        progress(live);
         // A hundredth more than is mapped, for whole segments; a volume that is full.
         let spare = format!("{}%", (99.0 - live * 100.0).floor());
         let mut settings = vec![("drive-size", PART.to_owned()), ("spare", spare)];
@@ -59,17 +60,19 @@ pub fn measure(
         }
         measured.extend(at(&with_layer(stack, &settings), live, rates, skew)?);
     }
-    if shows {
-        crate::output::draw!("\r\x1b[K");
-    }
     Ok(measured)
 }
 
 /// `None` where the volume cannot be so full.
-fn at(stack: &Stack, live: f64, rates: &Rates, skew: Pattern) -> Result<Option<Measured>> {
+fn at(
+    stack: &Stack,
+    live: f64,
+    rates: &Rates,
+    skew: Pattern,
+) -> Result<Option<Measured>, AdviceError> {
     let mut opened = stack::open(stack, &Catalog::load()?, SEED)?;
     let volume = opened.managed().and_then(flash::Volume::layout);
-    let layout = *volume.ok_or_else(|| anyhow!("`model:{stack}` has no managed volume"))?;
+    let layout = *volume.ok_or_else(|| no_volume(stack))?;
     let blocks = (live * layout.shape.device_bytes as f64 / BLOCK_BYTES as f64) as u64;
     let blocks = blocks / (LINE_BYTES / BLOCK_BYTES) * (LINE_BYTES / BLOCK_BYTES);
     if blocks > u64::from(layout.mapped_max) {

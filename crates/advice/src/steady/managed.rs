@@ -2,7 +2,7 @@
 //! asked for the mix.
 
 use super::{Bench, LINE_BYTES, LINE_DEPTH, Session, Shrunk, transfer};
-use crate::{
+use study::{
     TrialError,
     closed_loop::{self, Length},
 };

@@ -1,23 +1,18 @@
 //! What is considered: drives, arrays of them, managed volumes on both, and runs.
 //!
 //! ```text
-//!   nothing named -> every drive of the catalog    DRIVE -> the drive, its arrays, a volume on each
-//!   STACK -> as it stands                          RUN   -> recorded.rs
+//!   DRIVE -> the drive, its arrays, a volume on each    STACK -> as it stands    RUN -> recorded.rs
 //! ```
 
-use super::{
+use crate::{
+    error::AdviceError,
     question::{Asked, Price, Question},
-    recorded::{self, Measured},
-};
-use anyhow::{Context, Result, bail, ensure};
-use block::names::did_you_mean;
-use flash::BLOCK_BYTES;
-use record::Money;
-use std::{ffi::OsString, path::Path};
-use study::{
-    advice::{Purpose, Refusal},
+    rank::{Purpose, Refusal},
+    recorded::Measured,
     steady::Order,
 };
+use flash::BLOCK_BYTES;
+use record::Money;
 use target::{
     catalog::{Catalog, DriveEntry, Price as Printed},
     stack::{self, CHUNK_BYTES, Member, Part, SPARE_PER_MILLE, Stack},
@@ -82,6 +77,7 @@ impl Array {
 }
 
 /// Everything that is considered, and what was out of the question from the beginning.
+#[derive(Default)]
 pub struct Field {
     /// In the order in which they were named.
     pub candidates: Vec<Candidate>,
@@ -92,50 +88,22 @@ pub struct Field {
 }
 
 impl Field {
-    /// Of what was named; the whole catalog without a name.
-    pub fn new(
-        names: &[OsString],
-        store: Option<&Path>,
-        catalog: &Catalog,
-        question: &Question,
-    ) -> Result<Self> {
-        let mut field = Self { candidates: Vec::new(), refused: Vec::new(), notes: Vec::new() };
-        let mut known: Vec<&str> = names.iter().filter_map(|name| name.to_str()).collect();
-        if names.is_empty() {
-            known.extend(catalog.drive_names());
-            catalog.drives().iter().for_each(|drive| field.put_drive(drive, question));
-        }
-        for word in names {
-            let name = &*word.to_string_lossy();
-            if let Some(drive) = catalog.drive(name.strip_prefix("model:").unwrap_or(name)) {
-                known.push(drive.name());
-                field.put_drive(drive, question);
-            } else if let Some(stack) = as_stack(name)? {
-                field.put_stack(&stack, catalog, question).with_context(|| name.to_owned())?;
-                let drives = stack.members.iter();
-                let drives = drives.filter_map(|member| catalog.drive(&member.drive.name));
-                known.extend(drives.map(DriveEntry::name));
-            } else {
-                let runs = recorded::candidates(word, store, catalog, question)
-                    .map_err(|error| of_nothing(error, name, catalog))?;
-                for candidate in runs {
-                    field.put(candidate, question);
-                }
-            }
-        }
-        question.check_prices(&known)?;
+    /// With a note where managed volumes are out of the question.
+    pub fn new(question: &Question) -> Self {
+        let mut field = Self::default();
         if question.workload.order == Order::Random && !whole_blocks(question) {
             field.notes.push(format!(
-                "Managed volumes are not considered: their blocks are of 4 KiB, and {} B are no multiple",
+                "Managed volumes are not considered: their blocks are of 4 KiB, and {} B are no \
+                 multiple",
                 question.workload.block_bytes
             ));
         }
-        Ok(field)
+        field
     }
 
     /// A drive, every array of it, and a managed volume on each; of a drive that nobody can buy at
     /// a price known today only the fewest that hold what must find room.
-    fn put_drive(&mut self, drive: &DriveEntry, question: &Question) {
+    pub fn put_drive(&mut self, drive: &DriveEntry, question: &Question) {
         let price = price_of(drive, question);
         let is_to_buy = question.purpose(&price) == Purpose::Buy;
         for (count, level) in shapes() {
@@ -185,18 +153,30 @@ impl Field {
     }
 
     /// A stack as it was named.
-    fn put_stack(&mut self, stack: &Stack, catalog: &Catalog, question: &Question) -> Result<()> {
+    ///
+    /// # Errors
+    /// A stack that cannot be opened, or is none of what can be bought.
+    pub fn put_stack(
+        &mut self,
+        stack: &Stack,
+        catalog: &Catalog,
+        question: &Question,
+    ) -> Result<(), AdviceError> {
         let opened = stack::open(stack, catalog, question.seed)?;
-        ensure!(
-            opened.ram_bytes.is_none(),
-            "rates are those of drives, arrays and managed volumes: leave the file system out"
-        );
+        if opened.ram_bytes.is_some() {
+            return Err(AdviceError::NoCandidate(
+                "rates are those of drives, arrays and managed volumes: leave the file system out",
+            ));
+        }
         let capacity_bytes = opened.contract().capacity_bytes;
         let volume = stack.layers.iter().find(|layer| layer.name == "flash").cloned();
-        ensure!(
-            volume.is_none() || question.workload.order == Order::Random && whole_blocks(question),
-            "a managed volume is judged for random operations of whole 4 KiB blocks: leave `/flash` out"
-        );
+        let fits = question.workload.order == Order::Random && whole_blocks(question);
+        if volume.is_some() && !fits {
+            return Err(AdviceError::NoCandidate(
+                "a managed volume is judged for random operations of whole 4 KiB blocks: leave \
+                 `/flash` out",
+            ));
+        }
         let mut base = stack.clone();
         base.layers.retain(|layer| layer.name != "flash");
         let base_bytes = stack::open(&base, catalog, question.seed)?.contract().capacity_bytes;
@@ -214,7 +194,7 @@ impl Field {
 
     /// Keeps it, if price and room allow it. A stack that was named beside its drive is there
     /// already.
-    fn put(&mut self, candidate: Candidate, question: &Question) {
+    pub fn put(&mut self, candidate: Candidate, question: &Question) {
         let is_there = self.candidates.iter().any(|known| known.name == candidate.name)
             || self.refused.iter().any(|(known, ..)| *known == candidate.name);
         if is_there {
@@ -230,37 +210,6 @@ impl Field {
 
 fn whole_blocks(question: &Question) -> bool {
     u64::from(question.workload.block_bytes).is_multiple_of(BLOCK_BYTES)
-}
-
-/// `model:STACK`, or a word that can only be a STACK; a file's name is a RUN.
-fn as_stack(name: &str) -> Result<Option<Stack>> {
-    if let Some(text) = name.strip_prefix("model:") {
-        return Ok(Some(text.parse()?));
-    }
-    let counted = name.split_once('x').is_some_and(|(count, _)| count.parse::<u16>().is_ok());
-    let looks_so = counted || name.contains(['/', ':', '+']);
-    if !looks_so
-        || name.ends_with(".json")
-        || name.starts_with(['.', '/', '~'])
-        || Path::new(name).is_file()
-    {
-        return Ok(None);
-    }
-    Ok(Some(name.parse()?))
-}
-
-/// Neither a drive nor a run.
-fn of_nothing(error: anyhow::Error, name: &str, catalog: &Catalog) -> anyhow::Error {
-    match error.downcast_ref::<record::StoreError>() {
-        Some(record::StoreError::NotFound { .. }) => {
-            let near = did_you_mean(name, catalog.drive_names());
-            anyhow::anyhow!(
-                "`{name}` is no drive of the catalog, no STACK and no RUN.{near} `drivelab drives` lists drives, `drivelab \
-                 history` runs"
-            )
-        }
-        _ => error,
-    }
 }
 
 /// One drive, then every array of up to eight.
@@ -373,25 +322,33 @@ fn price_of_stack(stack: &Stack, catalog: &Catalog, question: &Question) -> Pric
     sum.expect("a stack has drives")
 }
 
+/// Nothing is left to be ranked.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NothingFits {
+    /// So many hold too little.
+    pub small: usize,
+    /// So many cost too much.
+    pub dear: usize,
+    /// The cheapest of these, and its price.
+    pub cheapest: Option<(String, f64)>,
+}
+
 impl Field {
     /// Whether there is anything to measure or to read.
-    pub fn check(&self, question: &Question) -> Result<()> {
+    ///
+    /// # Errors
+    /// Nothing is.
+    pub fn check(&self) -> Result<(), NothingFits> {
         if !self.candidates.is_empty() {
             return Ok(());
         }
-        let count = |refusal| self.refused.iter().filter(|(.., found)| *found == refusal).count();
-        let dear = self.refused.iter().filter(|(.., refusal)| *refusal == Refusal::Budget);
-        let cheapest = dear.map(|(name, price, _)| (price.expect("it is too dear"), name));
-        let cheapest = cheapest.min_by(|a, b| a.0.total_cmp(&b.0));
-        let cheapest = cheapest.map_or_else(String::new, |(price, name)| {
-            format!("; the cheapest of these, {name}, costs {}", question.money(price))
-        });
-        bail!(
-            "nothing fits: {} hold too little and {} cost more than {}{cheapest}: raise --budget, lower --capacity, or name \
-             other drives",
-            count(Refusal::Capacity),
-            count(Refusal::Budget),
-            question.money(question.need.budget)
-        )
+        let of = |refusal| self.refused.iter().filter(move |(.., found)| *found == refusal);
+        let dear =
+            of(Refusal::Budget).filter_map(|(name, price, _)| Some((name.clone(), (*price)?)));
+        Err(NothingFits {
+            small: of(Refusal::Capacity).count(),
+            dear: of(Refusal::Budget).count(),
+            cheapest: dear.min_by(|a, b| a.1.total_cmp(&b.1)),
+        })
     }
 }

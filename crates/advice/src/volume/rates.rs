@@ -1,6 +1,6 @@
 //! What a drive can do without the layer: the four rates that everything follows from.
 
-use anyhow::{Result, bail};
+use crate::error::AdviceError;
 use block::{
     Actor, Command, Completion, Drive, Durability, Engine, Extent, Instant, Payload, Request, Rng,
     Tag,
@@ -64,14 +64,19 @@ impl Rates {
 }
 
 /// Asks a model, without the managed layer if the stack has one.
-pub fn of_model(stack: &Stack) -> Result<Rates> {
+///
+/// # Errors
+/// A stack that cannot be opened, or has a file system.
+pub fn of_model(stack: &Stack) -> Result<Rates, AdviceError> {
     let mut bare = stack.clone();
     bare.layers.retain(|layer| layer.name != "flash");
     let mut opened = stack::open(&bare, &Catalog::load()?, SEED)?;
     if opened.ram_bytes.is_some() {
-        bail!(
-            "`model:{bare}` has a file system on it, and the layer lies on drives and arrays: leave the file system out"
+        let text = format!(
+            "`model:{bare}` has a file system on it, and the layer lies on drives and arrays: \
+             leave the file system out"
         );
+        return Err(AdviceError::NoVolume(text));
     }
     let device_bytes = opened.contract().capacity_bytes;
     let rotates = opened.layers.iter().any(|layer| layer.rotational == Some(true));
@@ -153,7 +158,10 @@ pub fn keep_busy(
 }
 
 /// Of a stored run: the fastest of its cells of each kind.
-pub fn of_record(record: &Record) -> Result<Rates> {
+///
+/// # Errors
+/// A run that lacks one of them.
+pub fn of_record(record: &Record) -> Result<Rates, AdviceError> {
     let fastest = |op: &str, pattern: &str, bytes: u64| {
         let fits = |cell: &&record::Cell| {
             cell.op == op
@@ -168,11 +176,8 @@ pub fn of_record(record: &Record) -> Result<Rates> {
             return Ok(best);
         }
         let kind = if pattern == "seq" { "sequential" } else { pattern };
-        let size = block::display_bytes(bytes);
-        bail!(
-            "run {} has no direct {kind} {op} of {size}: `drivelab run TARGET --method quick` measures all that is needed",
-            record.id
-        );
+        let cell = format!("{kind} {op} of {}", block::display_bytes(bytes));
+        Err(AdviceError::NoCell { run: record.id.clone(), cell })
     };
     let target = record.targets.first();
     let text = target.map_or("", |target| target.text.as_str());

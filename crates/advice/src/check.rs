@@ -4,17 +4,15 @@
 //! What was computed for a managed volume and interpolated for an array may be far off, so that a
 //! check may move a place down: then the next ones are run, until the first were all checked.
 
-use super::{
+use crate::{
     candidates::{Candidate, Source},
+    error::AdviceError,
     modelled::Answered,
     question::Question,
-};
-use anyhow::{Result, anyhow};
-use std::thread;
-use study::{
-    advice::{Check, Offer, Ranking, due, rank},
+    rank::{Check, Offer, Ranking, due, rank},
     steady::Bench,
 };
+use std::thread;
 use target::catalog::Catalog;
 
 /// How many of the first are checked.
@@ -28,7 +26,7 @@ pub fn ranked(
     catalog: &Catalog,
     question: &Question,
     progress: &(dyn Fn(usize) + Sync),
-) -> Result<(Vec<Offer>, Ranking)> {
+) -> Result<(Vec<Offer>, Ranking), AdviceError> {
     let bench = Bench { catalog, workload: question.workload, seed: question.seed };
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let mut run = 0;
@@ -58,7 +56,7 @@ fn check(
     offer: &Offer,
     bench: &Bench<'_>,
     question: &Question,
-) -> Result<Check> {
+) -> Result<Check, AdviceError> {
     let Source::Modelled { base, volume, .. } = &candidate.source else {
         return Ok(Check::Impossible);
     };
@@ -72,6 +70,7 @@ fn check(
             bench.managed(&stack, fill)
         }
     };
-    let found = found.map_err(|error| anyhow!("model:{}: {error}", candidate.name))?;
+    let trial = |error| AdviceError::Trial { stack: candidate.name.clone(), error };
+    let found = found.map_err(trial)?;
     Ok(found.map_or(Check::Impossible, Check::Done))
 }

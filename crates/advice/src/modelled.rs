@@ -1,25 +1,23 @@
 //! Candidates become offers: stacks are modelled, all in parallel; runs say what they measured.
 //!
 //! ```text
-//!   candidates -> by base stack: study::steady::Bench {bare, in_line}, once for a stack and the volume on it
-//!     -> bare: its rates     volume: the sequential rate and the closed form of flash::predict
+//!   candidates -> by base stack: steady::Bench {bare, in_line}, once for a stack and the volume on it
+//!     -> bare: its rates     volume: the sequential rate and the closed form of a Forecast
 //!     -> Answered {offer, check, basis}
 //! ```
 
-use super::{
+use crate::{
     candidates::{Array, Candidate, Source, array_of},
+    error::AdviceError,
     question::Question,
+    rank::{Check, Endurance, Offer, Purpose},
     recorded::Measured,
+    steady::{self, Bench, InLine, Order, Rates, Rating, Workload},
+    volume::{self, Forecast},
 };
-use crate::flash::predict::{forecast::Forecast, rates};
-use anyhow::{Result, anyhow};
 use record::Flag;
 use report::derive::Figure;
 use std::{collections::BTreeMap, sync::Mutex, thread};
-use study::{
-    advice::{Check, Endurance, Offer, Purpose},
-    steady::{self, Bench, InLine, Order, Rates, Rating, Workload},
-};
 use target::{
     catalog::{Catalog, DriveKind},
     stack::{Part, Stack},
@@ -112,7 +110,7 @@ pub fn answer(
     catalog: &Catalog,
     question: &Question,
     progress: &(dyn Fn(usize, usize) + Sync),
-) -> Result<Vec<Result<Answered, String>>> {
+) -> Result<Vec<Result<Answered, String>>, AdviceError> {
     let bench = Bench { catalog, workload: question.workload, seed: question.seed };
     let threads = thread::available_parallelism().map_or(1, usize::from);
     // Stacks that are modelled, and whether a log on them is asked for.
@@ -137,7 +135,8 @@ pub fn answer(
     );
     let mut bases = BTreeMap::new();
     for ((name, _), base) in wanted.iter().zip(measured) {
-        bases.insert(name.as_str(), base.map_err(|error| anyhow!("model:{name}: {error}"))?);
+        let trial = |error| AdviceError::Trial { stack: name.clone(), error };
+        bases.insert(name.as_str(), base.map_err(trial)?);
     }
     let amplifications = Amplifications { catalog, question, known: Mutex::new(BTreeMap::new()) };
     let one = |candidate: &Candidate| match &candidate.source {
@@ -217,7 +216,11 @@ struct Modelled<'a> {
 }
 
 impl Modelled<'_> {
-    fn bare(&self, question: &Question, amplifications: &Amplifications<'_>) -> Result<Answered> {
+    fn bare(
+        &self,
+        question: &Question,
+        amplifications: &Amplifications<'_>,
+    ) -> Result<Answered, AdviceError> {
         let used =
             question.need.capacity_bytes.unwrap_or(self.base_bytes) as f64 / self.base_bytes as f64;
         let rates = &self.found.rates;
@@ -248,11 +251,11 @@ impl Modelled<'_> {
         volume: &Part,
         question: &Question,
         amplifications: &Amplifications<'_>,
-    ) -> Result<Result<Answered, String>> {
+    ) -> Result<Result<Answered, String>, AdviceError> {
         let (rates, line) = (&self.found.rates, self.found.in_line.expect("a log was asked for"));
         let mut stack = self.base.clone();
         stack.layers.push(volume.clone());
-        let of_drive = rates::Rates {
+        let of_drive = volume::Rates {
             random_writes_per_s: rates.write,
             random_reads_per_s: rates.read_anywhere,
             write_bytes_per_s: line.write_bytes_per_s,
@@ -303,7 +306,7 @@ impl Modelled<'_> {
         used: f64,
         workload: Workload,
         amplifications: &Amplifications<'_>,
-    ) -> Result<Endurance> {
+    ) -> Result<Endurance, AdviceError> {
         if amplifications.question.need.written_bytes_per_day.is_none() {
             return Ok(Endurance::Unknown);
         }
@@ -342,7 +345,7 @@ struct Amplifications<'q> {
 
 impl Amplifications<'_> {
     /// Of a drive with `used` of it holding data.
-    fn of(&self, name: &str, workload: Workload, used: f64) -> Result<f64> {
+    fn of(&self, name: &str, workload: Workload, used: f64) -> Result<f64, AdviceError> {
         let per_mille = (used * 1000.0).ceil().min(1000.0);
         let key = (name.to_owned(), workload.order == Order::Random, per_mille as u32);
         let known = || self.known.lock().expect("nobody panicked");

@@ -1,26 +1,13 @@
 //! Rates of a run: what was measured, as it was measured.
 
-use super::{
-    candidates::{Candidate, Source},
-    question::{Asked, Price, Question},
-};
 use crate::{
-    known::{Named, prices},
-    output,
+    candidates::{Candidate, Source},
+    prices,
+    question::{Asked, Price, Question},
+    steady::Order,
 };
-use anyhow::Result;
 use record::{Cell, Flag};
-use report::{
-    derive::Figure,
-    number,
-    runs::{self, Run, Subject},
-};
-use std::{
-    ffi::{OsStr, OsString},
-    path::Path,
-    slice,
-};
-use study::steady::Order;
+use report::{derive::Figure, number, runs::Subject};
 use target::catalog::{Catalog, PriceDate};
 
 /// What the cells of a run say.
@@ -37,23 +24,6 @@ pub struct Measured {
     pub flags: Vec<Flag>,
 }
 
-/// The targets of a run.
-pub fn candidates(
-    word: &OsStr,
-    store: Option<&Path>,
-    catalog: &Catalog,
-    question: &Question,
-) -> Result<Vec<Candidate>> {
-    let mut store = output::open_store(store)?;
-    store.close_orphans()?;
-    let record = store.resolve(word)?;
-    let words = [OsString::from(word)];
-    let prices = prices::of(&Named::all(&words, slice::from_ref(&record)), &[])?.concat();
-    let subjects = runs::subjects(&[Run { record: &record, prices }]);
-    let word = &*word.to_string_lossy();
-    subjects.iter().map(|subject| candidate(word, subject, catalog, question)).collect()
-}
-
 /// A price that the record keeps is of the day of the run; that of a model's drives is as old as
 /// the oldest in the catalog.
 fn asked(subject: &Subject<'_>, catalog: &Catalog) -> Asked {
@@ -65,12 +35,16 @@ fn asked(subject: &Subject<'_>, catalog: &Catalog) -> Asked {
     date.map_or(Asked::Never, Asked::On)
 }
 
-fn candidate(
+/// A target of a run that is called `word`.
+///
+/// # Errors
+/// A run without the cells of the workload.
+pub fn candidate(
     word: &str,
     subject: &Subject<'_>,
     catalog: &Catalog,
     question: &Question,
-) -> Result<Candidate> {
+) -> Result<Candidate, Lacks> {
     let target = &subject.record.targets[subject.target];
     let measured = measured(subject, question)?;
     let given = question.given(word).or_else(|| question.given(&subject.name));
@@ -98,7 +72,7 @@ fn candidate(
 }
 
 /// The cells of the workload.
-fn measured(subject: &Subject<'_>, question: &Question) -> Result<Measured> {
+fn measured(subject: &Subject<'_>, question: &Question) -> Result<Measured, Lacks> {
     let workload = &question.workload;
     let is_of_workload = |cell: &&&Cell| {
         let pattern = match workload.order {
@@ -115,7 +89,7 @@ fn measured(subject: &Subject<'_>, question: &Question) -> Result<Measured> {
     let cells = || subject.cells.iter().filter(is_of_workload);
     let of_op = |op: &str| cells().find(|cell| cell.op == op).copied();
     let (Some(read), Some(write)) = (of_op("read"), of_op("write")) else {
-        return Err(lacks(subject, question));
+        return Err(Lacks::of(subject, question));
     };
     let percent = workload.reads * 100.0;
     let same_mix = |cell: &&&Cell| {
@@ -136,42 +110,51 @@ fn measured(subject: &Subject<'_>, question: &Question) -> Result<Measured> {
     })
 }
 
-/// What the run has instead, and how to measure what it lacks.
-fn lacks(subject: &Subject<'_>, question: &Question) -> anyhow::Error {
-    let workload = &question.workload;
-    let pattern = match workload.order {
-        Order::Random => "random",
-        Order::Sequential => "seq",
-    };
-    let block = number::size(workload.block_bytes.into());
-    let mut seen: Vec<String> = subject
-        .cells
-        .iter()
-        .filter(|cell| cell.io == "direct" && ["read", "write"].contains(&cell.op.as_str()))
-        .filter(|cell| {
-            cell.pattern == pattern || pattern == "random" && cell.pattern == "permutation"
-        })
-        .map(|cell| {
-            let in_flight = u64::from(cell.threads) * u64::from(cell.queue_depth);
-            format!("{} with {in_flight} in flight", number::size(cell.block_bytes))
-        })
-        .collect();
-    seen.sort();
-    seen.dedup();
-    let few = if seen.len() > 4 { seen.len() - 4 } else { 0 };
-    seen.truncate(4);
-    let seen = match (seen.is_empty(), few) {
-        (true, _) => "none at all".to_owned(),
-        (false, 0) => seen.join(", "),
-        (false, more) => format!("{} and {more} more", seen.join(", ")),
-    };
-    anyhow::anyhow!(
-        "run {} has no direct {pattern} reads and writes of {block} with {} in flight ({seen}): measure them with `drivelab \
-         run {} --method bm-flash --set pattern={pattern} --set block={} --set threads={}`, or ask for what it has",
-        subject.record.id,
-        workload.depth,
-        subject.record.targets[subject.target].text,
-        workload.block_bytes,
-        workload.depth
-    )
+/// A run without the cells of a workload.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Lacks {
+    /// The run.
+    pub run: String,
+    /// What it ran on.
+    pub target: String,
+    /// `random` or `seq`.
+    pub pattern: &'static str,
+    /// What it has instead, in words.
+    pub seen: String,
+}
+
+impl Lacks {
+    fn of(subject: &Subject<'_>, question: &Question) -> Self {
+        let pattern = match question.workload.order {
+            Order::Random => "random",
+            Order::Sequential => "seq",
+        };
+        let mut seen: Vec<String> = subject
+            .cells
+            .iter()
+            .filter(|cell| cell.io == "direct" && ["read", "write"].contains(&cell.op.as_str()))
+            .filter(|cell| {
+                cell.pattern == pattern || pattern == "random" && cell.pattern == "permutation"
+            })
+            .map(|cell| {
+                let in_flight = u64::from(cell.threads) * u64::from(cell.queue_depth);
+                format!("{} with {in_flight} in flight", number::size(cell.block_bytes))
+            })
+            .collect();
+        seen.sort();
+        seen.dedup();
+        let few = if seen.len() > 4 { seen.len() - 4 } else { 0 };
+        seen.truncate(4);
+        let seen = match (seen.is_empty(), few) {
+            (true, _) => "none at all".to_owned(),
+            (false, 0) => seen.join(", "),
+            (false, more) => format!("{} and {more} more", seen.join(", ")),
+        };
+        Self {
+            run: subject.record.id.clone(),
+            target: subject.record.targets[subject.target].text.clone(),
+            pattern,
+            seen,
+        }
+    }
 }
