@@ -1,10 +1,7 @@
 //! Where text goes: data to stdout, talk to stderr, and how each of them looks.
 
-mod destination;
-
-pub use destination::Destination;
-
 use anyhow::{Context, Result, ensure};
+use host::Destination;
 use record::Store;
 use report::terminal::{Characters, Color, Style};
 use rustix::{
@@ -190,7 +187,11 @@ pub fn refuse_address(path: &Path) -> Result<()> {
 /// # Errors
 /// What it cannot be written for, with the path.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    Destination::of(path)?.write(bytes).with_context(|| format!("cannot write {}", path.display()))
+    let destination = Destination::of(path)?;
+    if destination.is_stdout() {
+        return print_bytes(bytes);
+    }
+    destination.write(bytes).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Whether a file that the user named for JSON can be written, asked before what it will hold is

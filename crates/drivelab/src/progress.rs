@@ -1,14 +1,12 @@
 //! What a run says while it runs: a bar with the live rate on a terminal, a line a cell elsewhere.
 
-mod earlier;
-mod eta;
 mod names;
 
 pub use names::Names;
 
-use eta::Eta;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::{
+    eta::Eta,
     plan::Plan,
     runner::{Event, Live, Observer},
     target::Time,
@@ -148,7 +146,10 @@ impl Progress {
         interrupted: Arc<AtomicBool>,
     ) -> Self {
         let template = "{bar:12} {percent:>3}%  {prefix} left  {wide_msg}";
-        let eta = earlier::estimate(plan, record, &store.borrow());
+        let eta = {
+            let earlier = store.borrow().last_like(record);
+            Eta::of(plan, record.targets.len(), earlier.as_ref())
+        };
         Self {
             bar: bar_of(UNITS, template, talk),
             talk,

@@ -2,11 +2,11 @@
 
 use crate::{
     cli::ShowArguments,
-    known::{Named, fail_on, sheets, verdicts},
+    known::{Named, fail_on, sheets},
     output,
 };
 use anyhow::Result;
-use report::terminal::Notes;
+use report::{specification, terminal::Notes};
 use std::{ffi::OsStr, process::ExitCode, slice};
 
 /// Prints a run's table, or its record; a data sheet is held against it.
@@ -19,10 +19,10 @@ pub fn show(arguments: &ShowArguments) -> Result<ExitCode> {
     let words = slice::from_ref(&arguments.run);
     let named = Named::all(words, slice::from_ref(&record));
     let sheets = sheets::of(&named, &arguments.decide.spec)?.concat();
-    let held = sheets::held(&record, &sheets);
+    let held = specification::held(&record, &sheets);
     let style = output::style();
     let text = if arguments.json && !arguments.decide.spec.is_empty() {
-        serde_json::to_string_pretty(&verdicts::document(&record, &held))? + "\n"
+        serde_json::to_string_pretty(&specification::document(&record, &held))? + "\n"
     } else if arguments.json {
         serde_json::to_string_pretty(&record)? + "\n"
     } else {
@@ -34,7 +34,7 @@ pub fn show(arguments: &ShowArguments) -> Result<ExitCode> {
         let place = output::store_option(arguments.store.as_deref());
         let more = format!("drivelab show {}{place} --explain", record::quoted(run));
         let notes = if arguments.explain { Notes::Explained } else { Notes::Brief { more: &more } };
-        report::terminal::run(&record, &style, notes) + &sheets::text(&held, &style)
+        report::terminal::run(&record, &style, notes) + &specification::tables(&held, &style)
     };
     output::print(&text)?;
     fail_on::outcome(&kinds, &record, &held)

@@ -62,6 +62,13 @@ impl HostError {
         Self { kind, context, source: Some(source) }
     }
 
+    /// The same without a cure: `path` is no TARGET.
+    pub(crate) fn plain(action: &str, path: &Path, source: impl Into<io::Error>) -> Self {
+        let source = source.into();
+        let context = format!("cannot {action} {}: {source}", path.display());
+        Self { context, ..Self::io(action, path, source) }
+    }
+
     /// A program could not be started.
     pub fn starting(program: &str, source: io::Error) -> Self {
         let context = format!("cannot start {program}: {source}; is it installed?");

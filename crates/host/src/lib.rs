@@ -12,6 +12,7 @@
 //!   presence   is the drive still there; condition: what arrays and thin volumes do meanwhile
 //!   watch      counters around a cell: processor time, sectors, temperature
 //!   health     what drives count themselves, before and after
+//!   destination   a file that the user names: written whole or not at all
 //!   setting    the drive's write cache, the kernel's queue
 //!   ledger     every change written down before it is made, and put back
 //! ```
@@ -33,6 +34,7 @@ mod time;
 
 mod condition;
 pub mod contents;
+mod destination;
 pub mod devices;
 pub mod directory;
 pub mod environment;
@@ -53,6 +55,7 @@ pub mod watch;
 
 pub use condition::conditions;
 pub use contents::{FileContents, ZeroSample, file_contents, sample_zeros};
+pub use destination::Destination;
 pub use directory::Directory;
 pub use environment::{environment, environment_of};
 pub use error::{ErrorKind, HostError};

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod duration;
+pub mod eta;
 pub mod method;
 pub mod order;
 pub mod plan;

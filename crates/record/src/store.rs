@@ -33,6 +33,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// Runs of the history among which one like another is looked for.
+const LOOK_BACK: usize = 50;
 /// `$XDG_DATA_HOME/drivelab/history.sqlite`, or `~/.local/share/drivelab/history.sqlite`.
 /// `variable` looks up an environment variable. A relative `XDG_DATA_HOME` is ignored, as the XDG
 /// base directory specification asks.
@@ -150,6 +152,19 @@ impl Store {
                 return Ok(id);
             }
         }
+    }
+
+    /// The last whole run of the same method and grade in the same time as `record`, on the same
+    /// targets where there is one.
+    pub fn last_like(&self, record: &Record) -> Option<Record> {
+        let (new, runs) = (record.summary(), self.list(LOOK_BACK).ok()?);
+        let alike: Vec<_> = runs
+            .iter()
+            .filter(|run| run.state == State::Complete && run.id != new.id)
+            .filter(|run| run.method == new.method && run.grade == new.grade)
+            .collect();
+        let same = alike.iter().find(|run| run.targets == new.targets).or(alike.first())?;
+        self.load(&same.id).ok().filter(|earlier| earlier.time == record.time)
     }
 
     /// The whole record of the run `id`; interrupted when its process is gone.

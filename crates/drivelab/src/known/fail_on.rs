@@ -1,10 +1,9 @@
 //! `--fail-on`: which findings end a command with exit code 1.
 
-use super::sheets::Held;
 use anyhow::{Result, bail, ensure};
 use block::names::did_you_mean;
 use record::{Flag, Record};
-use report::specification::Verdict;
+use report::specification::{Held, Verdict};
 use std::process::ExitCode;
 
 /// Exit code of a finding.

@@ -10,7 +10,6 @@
 pub mod fail_on;
 pub mod prices;
 pub mod sheets;
-pub mod verdicts;
 
 use anyhow::{Result, anyhow, bail};
 use record::{

@@ -3,12 +3,8 @@
 use super::{Named, places, read_file};
 use anyhow::{Context, Result, bail};
 use block::names::did_you_mean;
-use record::{Record, TargetInfo};
-use report::{
-    runs::{self, Run},
-    specification::{self, Finding, Specification},
-    terminal::Style,
-};
+use record::TargetInfo;
+use report::{runs, specification::Specification};
 use std::{
     ffi::{OsStr, OsString},
     os::unix::ffi::OsStrExt,
@@ -135,38 +131,3 @@ fn drive_of<'c>(target: &TargetInfo, catalog: &'c Catalog) -> Result<&'c DriveEn
 
 /// What to write instead.
 const A_NAME: &str = "write --spec with the name of one of `drivelab drives`, or with a file";
-
-/// A data sheet held against each target of a record that has one.
-pub struct Held<'s> {
-    /// What is promised.
-    pub specification: &'s Specification,
-    /// The target as it was typed.
-    pub target: String,
-    /// The target's short name where there are several; else empty.
-    pub of: String,
-    /// What became of each entry.
-    pub findings: Vec<Finding<'s>>,
-}
-
-/// All targets of a record against their sheets.
-pub fn held<'s>(record: &Record, sheets: &'s [Option<Specification>]) -> Vec<Held<'s>> {
-    let subjects = runs::subjects(&[Run { record, prices: Vec::new() }]);
-    let several = subjects.len() > 1;
-    let held = subjects.iter().filter_map(|subject| {
-        let specification = sheets.get(subject.target)?.as_ref()?;
-        let findings = specification::judge(specification, subject);
-        let of = if several { subject.name.clone() } else { String::new() };
-        let target = record.targets[subject.target].text.clone();
-        Some(Held { specification, target, of, findings })
-    });
-    held.collect()
-}
-
-/// What stands below a run's table.
-pub fn text(held: &[Held<'_>], style: &Style) -> String {
-    let one = |held: &Held<'_>| {
-        let of = if held.of.is_empty() { String::new() } else { format!("{}\n", held.of) };
-        format!("\n{of}{}", specification::text(held.specification, &held.findings, style))
-    };
-    held.iter().map(one).collect()
-}

@@ -51,7 +51,8 @@ pub fn report(arguments: &ReportArguments) -> Result<ExitCode> {
         let baseline = arguments.baseline.as_ref().and(evidence.subjects.get(evidence.baseline));
         let baseline = baseline.map(|subject| (subject.record, subject.target));
         let mut document = runs::document_against(&runs, baseline);
-        let held = records.iter().zip(&sheets).flat_map(|(record, s)| sheets::held(record, s));
+        let held =
+            records.iter().zip(&sheets).flat_map(|(record, s)| specification::held(record, s));
         for held in held {
             let section = specification::section(held.specification, &held.findings, &held.of);
             document.sections.insert(document.sections.len().saturating_sub(1), section);

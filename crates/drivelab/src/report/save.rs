@@ -1,7 +1,8 @@
 //! Files that appear whole or not at all, and never in place of somebody else's.
 
-use crate::output::{self, Destination};
+use crate::output;
 use anyhow::{Context, Result, bail, ensure};
+use host::Destination;
 use report::{
     chart::Figure,
     number::counted,

@@ -30,7 +30,7 @@ use lab::{
     target::{Access, Reset, Target, Time},
 };
 use record::{Record, State, Store, TargetInfo, TargetKind, Tool};
-use report::terminal::Notes;
+use report::{specification, terminal::Notes};
 use std::{
     cell::RefCell,
     ffi::OsString,
@@ -47,7 +47,7 @@ pub fn run(arguments: RunArguments) -> Result<ExitCode> {
     let Some(measured) = measure(&arguments)? else { return Ok(ExitCode::SUCCESS) };
     let record = measured.record.clone();
     let sheets = sheets::of(&Named::of_targets(&record.targets), &arguments.decide.spec)?.concat();
-    let held = sheets::held(&record, &sheets);
+    let held = specification::held(&record, &sheets);
     let given = give_out(&arguments, &record, &held, &output::style());
     let ended = measured.conclude()?;
     given?;
@@ -274,7 +274,7 @@ impl Measured {
 fn give_out(
     arguments: &RunArguments,
     record: &Record,
-    held: &[sheets::Held<'_>],
+    held: &[specification::Held<'_>],
     style: &report::terminal::Style,
 ) -> Result<()> {
     let json = || serde_json::to_string_pretty(record).map(|text| text + "\n");
@@ -286,7 +286,9 @@ fn give_out(
     let store = output::store_option(arguments.store.as_deref());
     let more = format!("drivelab show {}{store} --explain", record.id);
     let notes = Notes::Brief { more: &more };
-    output::print(&(report::terminal::run(record, style, notes) + &sheets::text(held, style)))
+    output::print(
+        &(report::terminal::run(record, style, notes) + &specification::tables(held, style)),
+    )
 }
 
 fn open_targets(

@@ -7,6 +7,7 @@
 //!   Findings  -> table, text                     show.rs
 //! ```
 
+mod held;
 mod judge;
 mod metric;
 mod read;
@@ -15,6 +16,7 @@ mod show;
 #[cfg(test)]
 mod tests;
 
+pub use held::{Held, document, held, tables};
 pub use judge::capacity;
 pub(crate) use judge::operation;
 pub use judge::{Finding, Verdict, judge};

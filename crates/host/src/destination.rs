@@ -1,4 +1,4 @@
-//! A file that the user named for what a command writes: it has the old contents or the new ones,
+//! A file that the user names for what a program writes: it has the old contents or the new ones,
 //! never a part.
 //!
 //! ```text
@@ -11,7 +11,11 @@
 //! The directory is held open from the first look to the rename: what is put under the name
 //! meanwhile is replaced, never followed. docs/reference/report-formats.md tells users the same.
 
-use anyhow::{Context, Result, anyhow, bail};
+use crate::{
+    error::{ErrorKind, HostError},
+    missing,
+    time::entropy,
+};
 use rustix::{
     fs::{
         self, Access, AtFlags, FileType, Gid, Mode, OFlags, PROC_SUPER_MAGIC, RawMode, Stat, Uid,
@@ -30,6 +34,14 @@ use std::{
 const LINKS_MAX: usize = 40;
 /// Names tried for the file beside the old one.
 const NAMES_MAX: u32 = 100;
+
+fn refused(text: String) -> HostError {
+    HostError::new(ErrorKind::WrongKind, text)
+}
+
+macro_rules! refuse {
+    ($($text:tt)*) => { return Err(refused(format!($($text)*))) };
+}
 
 /// Where something is written.
 pub struct Destination {
@@ -58,7 +70,7 @@ impl Destination {
     /// # Errors
     /// A directory, a block device, a link that leads nowhere or that is another user's, no
     /// permission, a full disk.
-    pub fn of(path: &Path) -> Result<Self> {
+    pub fn of(path: &Path) -> Result<Self, HostError> {
         if path == Path::new("-") {
             return Ok(Self { place: Place::Stdout });
         }
@@ -66,7 +78,7 @@ impl Destination {
         if let Place::File(directory, name, old) = &place {
             if old.is_some() {
                 fs::accessat(&directory.held, name, Access::WRITE_OK, AtFlags::EACCESS)
-                    .with_context(|| format!("cannot write {}", path.display()))?;
+                    .map_err(|error| HostError::plain("write", path, error))?;
             }
             // A record that cannot be written is no news for the end of a long run.
             let (beside, _) = directory.make_beside()?;
@@ -80,43 +92,52 @@ impl Destination {
         matches!(self.place, Place::File(_, _, Some(_)))
     }
 
+    /// Whether it is this process's stdout, which is not written here: what became of its reader
+    /// is the caller's matter.
+    pub fn is_stdout(&self) -> bool {
+        matches!(self.place, Place::Stdout)
+    }
+
     /// Writes all of it.
     ///
     /// # Errors
     /// The system's. What was there is then as it was, unless it was a pipe or a device.
-    pub fn write(&self, bytes: &[u8]) -> Result<()> {
-        let written = match &self.place {
-            Place::Stdout => return super::print_bytes(bytes),
-            Place::Stderr => super::write_flushed(&mut io::stderr().lock(), bytes),
+    ///
+    /// # Panics
+    /// When it is stdout.
+    pub fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        match &self.place {
+            Place::Stdout => panic!("stdout is the caller's"),
+            Place::Stderr => {
+                let mut stream = io::stderr().lock();
+                stream.write_all(bytes).and_then(|()| stream.flush())
+            }
             Place::Stream(directory, name) => {
                 let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOCTTY | OFlags::CLOEXEC;
-                let opened = fs::openat(directory, name, flags, Mode::empty());
-                opened.map_err(io::Error::from).and_then(|open| File::from(open).write_all(bytes))
+                let opened = fs::openat(directory, name, flags, Mode::empty())?;
+                File::from(opened).write_all(bytes)
             }
-            Place::File(directory, name, old) => {
-                return directory.replace(name, old.as_ref(), bytes);
-            }
-        };
-        Ok(written?)
+            Place::File(directory, name, old) => directory.replace(name, old.as_ref(), bytes),
+        }
     }
 }
 
 /// What a path names in the end.
-fn follow(path: &Path) -> Result<Place> {
+fn follow(path: &Path) -> Result<Place, HostError> {
     let mut at = path.to_owned();
     for _ in 0..LINKS_MAX {
         let (directory, name) = Directory::of(&at)?;
         let found = match fs::statat(&directory.held, &name, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) if at == path => {
-                host::missing::refuse_in_kernels_place(path)?;
+                missing::refuse_in_kernels_place(path)?;
                 return Ok(Place::File(directory, name, None));
             }
-            Err(Errno::NOENT) => bail!(
+            Err(Errno::NOENT) => refuse!(
                 "{0} is a link to {1}, and there is no {1}: remove the link, or name {1} itself",
                 path.display(),
                 at.display()
             ),
-            found => found.with_context(|| format!("cannot look at {}", at.display()))?,
+            found => found.map_err(|error| HostError::plain("look at", &at, error))?,
         };
         if FileType::from_raw_mode(found.st_mode as RawMode) != FileType::Symlink {
             return place(path, directory, name, found);
@@ -125,10 +146,10 @@ fn follow(path: &Path) -> Result<Place> {
             return descriptor(path, directory, &name);
         }
         let aim = fs::readlinkat(&directory.held, &name, Vec::new())
-            .with_context(|| format!("cannot read the link {}", at.display()))?;
+            .map_err(|error| HostError::plain("read the link", &at, error))?;
         let aim = directory.path.join(OsString::from_vec(aim.into_bytes()));
         if found.st_uid != 0 && found.st_uid != rustix::process::geteuid().as_raw() {
-            bail!(
+            refuse!(
                 "{} is a link of another user (uid {}) to {}: name that file itself",
                 at.display(),
                 found.st_uid,
@@ -137,28 +158,33 @@ fn follow(path: &Path) -> Result<Place> {
         }
         at = aim;
     }
-    bail!("{} leads through more than {LINKS_MAX} links: name the file itself", path.display())
+    refuse!("{} leads through more than {LINKS_MAX} links: name the file itself", path.display())
 }
 
 /// What is there and no link.
-fn place(path: &Path, directory: Directory, name: OsString, found: Stat) -> Result<Place> {
+fn place(
+    path: &Path,
+    directory: Directory,
+    name: OsString,
+    found: Stat,
+) -> Result<Place, HostError> {
     let shown = path.display();
     match FileType::from_raw_mode(found.st_mode as RawMode) {
         FileType::RegularFile => Ok(Place::File(directory, name, Some(found))),
         FileType::Fifo | FileType::CharacterDevice => Ok(Place::Stream(directory.held, name)),
-        FileType::Directory => bail!("{shown} is a directory: name a file in it"),
+        FileType::Directory => refuse!("{shown} is a directory: name a file in it"),
         FileType::BlockDevice => {
-            bail!(
+            refuse!(
                 "{shown} is a block device, and a file would be written over what is on it: name \
                  a file"
             )
         }
-        other => bail!("{shown} is no file that can be written ({other:?}): name another"),
+        other => refuse!("{shown} is no file that can be written ({other:?}): name another"),
     }
 }
 
 /// What an entry of /proc/PID/fd leads to: no text says where that is.
-fn descriptor(path: &Path, directory: Directory, name: &OsStr) -> Result<Place> {
+fn descriptor(path: &Path, directory: Directory, name: &OsStr) -> Result<Place, HostError> {
     let own = PathBuf::from(format!("/proc/{}/fd", std::process::id()));
     let is_own = directory.path.canonicalize().is_ok_and(|path| path == own);
     match name.to_str() {
@@ -167,7 +193,7 @@ fn descriptor(path: &Path, directory: Directory, name: &OsStr) -> Result<Place> 
         _ => {}
     }
     let aim = fs::statat(&directory.held, name, AtFlags::empty())
-        .with_context(|| format!("cannot look at {}", path.display()))?;
+        .map_err(|error| HostError::plain("look at", path, error))?;
     // Its owner holds it open: that it is a file does not make it ours to replace.
     if FileType::from_raw_mode(aim.st_mode as RawMode) == FileType::RegularFile {
         return Ok(Place::Stream(directory.held, name.to_owned()));
@@ -177,9 +203,9 @@ fn descriptor(path: &Path, directory: Directory, name: &OsStr) -> Result<Place> 
 
 impl Directory {
     /// The directory that a path's last name is in, and that name.
-    fn of(path: &Path) -> Result<(Self, OsString)> {
+    fn of(path: &Path) -> Result<(Self, OsString), HostError> {
         let name = path.file_name().map(OsStr::to_owned);
-        let name = name.ok_or_else(|| anyhow!("{} names no file", path.display()))?;
+        let name = name.ok_or_else(|| refused(format!("{} names no file", path.display())))?;
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new(".")).to_owned();
         let open =
@@ -189,11 +215,11 @@ impl Directory {
             held => (held, true),
         };
         let held = match held {
-            Err(Errno::NOENT) => bail!(
+            Err(Errno::NOENT) => refuse!(
                 "the directory {0} does not exist: make it with `mkdir -p {0}`, or name another",
                 parent.display()
             ),
-            held => held.with_context(|| format!("cannot open {}", parent.display()))?,
+            held => held.map_err(|error| HostError::plain("open", &parent, error))?,
         };
         Ok((Self { path: parent, held, is_readable }, name))
     }
@@ -204,8 +230,8 @@ impl Directory {
     }
 
     /// An empty file of ours that nobody else has the name of, and its name.
-    fn make_beside(&self) -> Result<(OsString, File)> {
-        let first = block::Rng::new(host::entropy(), u64::from(std::process::id())).next();
+    fn make_beside(&self) -> Result<(OsString, File), HostError> {
+        let first = block::Rng::new(entropy(), u64::from(std::process::id())).next();
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let mode = Mode::from_raw_mode(0o666);
         for attempt in 0..NAMES_MAX {
@@ -213,19 +239,18 @@ impl Directory {
             match fs::openat(&self.held, &name, flags | OFlags::CLOEXEC, mode) {
                 Err(Errno::EXIST) => {}
                 made => {
-                    let made = made.with_context(|| {
-                        format!("cannot make a file in {}", self.path.display())
-                    })?;
+                    let made = made
+                        .map_err(|error| HostError::plain("make a file in", &self.path, error))?;
                     return Ok((name.into(), made.into()));
                 }
             }
         }
-        bail!("{NAMES_MAX} names are taken in {}: name another directory", self.path.display())
+        refuse!("{NAMES_MAX} names are taken in {}: name another directory", self.path.display())
     }
 
     /// Puts a new file in the place of the old one when all of it is on the disk.
-    fn replace(&self, name: &OsStr, old: Option<&Stat>, bytes: &[u8]) -> Result<()> {
-        let (beside, mut file) = self.make_beside()?;
+    fn replace(&self, name: &OsStr, old: Option<&Stat>, bytes: &[u8]) -> io::Result<()> {
+        let (beside, mut file) = self.make_beside().map_err(io::Error::other)?;
         let written = old
             .map_or(Ok(()), |old| dress(&file, old))
             .and_then(|()| file.write_all(bytes))
@@ -234,11 +259,10 @@ impl Directory {
         if let Err(error) = written {
             // The error that counts is the one above.
             let _ = fs::unlinkat(&self.held, &beside, AtFlags::empty());
-            return Err(error.into());
+            return Err(error);
         }
         if self.is_readable {
-            fs::fsync(&self.held)
-                .with_context(|| format!("cannot sync {}", self.path.display()))?;
+            fs::fsync(&self.held)?;
         }
         Ok(())
     }

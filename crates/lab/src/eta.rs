@@ -4,6 +4,12 @@
 //! took in an earlier run says most; without one, it is taken to end between the shortest and the
 //! longest time of its plan. Every cell that ends tells how much the others are off.
 
+use crate::plan::{FAST, Plan, SLOW, Step};
+use record::Record;
+
+/// Rounds that a steady state takes at least.
+const ROUNDS_LEAST: f64 = 5.0;
+
 /// What a step is expected to take, in seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Expected {
@@ -51,6 +57,30 @@ pub struct Eta {
 }
 
 impl Eta {
+    /// The estimate for `plan` on so many targets, before its first byte: from an earlier run like
+    /// it, where there is one.
+    pub fn of(plan: &Plan, targets: usize, earlier: Option<&Record>) -> Self {
+        let fill_s = earlier.and_then(until_first).unwrap_or_else(|| {
+            let bytes = plan.fill_bytes() as f64 * targets as f64;
+            Expected::between((bytes / FAST.bytes_per_s, bytes / SLOW.bytes_per_s)).seconds
+        });
+        // Where rounds end by themselves, between the least and the most of them.
+        let rounds = match plan.method.file.rounds {
+            Some(_) => (ROUNDS_LEAST * f64::from(plan.passes)).sqrt().ceil() as u32,
+            None => plan.passes,
+        };
+        let steps = plan.steps.iter().map(|step| {
+            let range = plan.seconds_of(step.cell);
+            let name = &plan.cells[step.cell].name;
+            match earlier.and_then(|earlier| took(earlier, name, *step)) {
+                _ if step.pass >= rounds => Expected { seconds: 0.0, seconds_max: range.1 },
+                Some(seconds) => Expected::as_before(seconds, range),
+                None => Expected::between(range),
+            }
+        });
+        Self::new(fill_s, steps.collect())
+    }
+
     /// Before the first byte.
     pub fn new(fill_s: f64, steps: Vec<Expected>) -> Self {
         Self { steps, fill_s, running: None, taken_s: 0.0, expected_s: 0.0 }
@@ -94,6 +124,21 @@ impl Eta {
         let later = self.steps[running + 1..].iter().map(|step| step.slower(factor));
         own_s + later.sum::<f64>()
     }
+}
+
+/// Seconds before the first cell.
+fn until_first(earlier: &Record) -> Option<f64> {
+    let passes = earlier.cells.iter().flat_map(|cell| &cell.passes);
+    passes.map(|pass| pass.started_s).reduce(f64::min)
+}
+
+/// Seconds of the same pass, or of any pass of the same cell.
+fn took(earlier: &Record, name: &str, step: Step) -> Option<f64> {
+    let of_cell = || earlier.cells.iter().filter(|cell| cell.group == name);
+    let passes = || of_cell().filter(|cell| cell.target == step.target).flat_map(|c| &c.passes);
+    let same = passes().find(|pass| pass.pass == step.pass);
+    let any = || of_cell().flat_map(|cell| &cell.passes).next();
+    same.or_else(any).map(|pass| pass.total.seconds)
 }
 
 #[cfg(test)]

@@ -1,9 +1,51 @@
-//! What became of data sheets, for programs; `docs/reference/spec-format.md` describes it.
+//! Data sheets held against the targets of a run: as a table, and for programs
+//! (`docs/spec-format.md`).
 
-use super::sheets::Held;
+use super::{
+    DriveState, Entry, Finding, Promise, Specification, judge,
+    show::{promise, text},
+};
+use crate::{
+    runs::{self, Run},
+    terminal::Style,
+};
 use record::Record;
-use report::specification::{DriveState, Entry, Finding, Promise, promise};
 use serde_json::{Map, Value, json};
+
+/// A data sheet held against each target of a record that has one.
+pub struct Held<'s> {
+    /// What is promised.
+    pub specification: &'s Specification,
+    /// The target as it was typed.
+    pub target: String,
+    /// The target's short name where there are several; else empty.
+    pub of: String,
+    /// What became of each entry.
+    pub findings: Vec<Finding<'s>>,
+}
+
+/// All targets of a record against their sheets.
+pub fn held<'s>(record: &Record, sheets: &'s [Option<Specification>]) -> Vec<Held<'s>> {
+    let subjects = runs::subjects(&[Run { record, prices: Vec::new() }]);
+    let several = subjects.len() > 1;
+    let held = subjects.iter().filter_map(|subject| {
+        let specification = sheets.get(subject.target)?.as_ref()?;
+        let findings = judge(specification, subject);
+        let of = if several { subject.name.clone() } else { String::new() };
+        let target = record.targets[subject.target].text.clone();
+        Some(Held { specification, target, of, findings })
+    });
+    held.collect()
+}
+
+/// What stands below a run's table.
+pub fn tables(held: &[Held<'_>], style: &Style) -> String {
+    let one = |held: &Held<'_>| {
+        let of = if held.of.is_empty() { String::new() } else { format!("{}\n", held.of) };
+        format!("\n{of}{}", text(held.specification, &held.findings, style))
+    };
+    held.iter().map(one).collect()
+}
 
 /// One object for a run.
 pub fn document(record: &Record, held: &[Held<'_>]) -> Value {
