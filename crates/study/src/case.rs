@@ -214,8 +214,8 @@ pub enum Before {
     /// Everything once, in order. Writes are a burst into half of the free space, with the flush
     /// that ends it.
     Filled,
-    /// Everything once, in order, and as much again four times over at random: every write is paid
-    /// for by cleaning.
+    /// Everything once, in order, then at random until the rate lasts: every write is paid for by
+    /// cleaning.
     Overwritten,
 }
 

@@ -1,7 +1,7 @@
 //! A study's cells on modelled drives: every trial, in parallel, and what follows from them.
 
 use crate::{
-    Basis, Beside, Book, Cell, Dossier, Effort, ErrorSummary, Printed, Setup, Trial, basis,
+    Basis, Before, Beside, Book, Cell, Dossier, Effort, ErrorSummary, Printed, Setup, Trial, basis,
     dossier::{Gaps, derive},
     expression::{Coordinates, Value},
     relative_error, setup, trial,
@@ -114,10 +114,19 @@ fn batches(dossier: &Dossier) -> Vec<Batch> {
         let batch = batch.or_insert_with(|| Batch { stack: setup.stack, trials: BTreeMap::new() });
         batch.trials.entry((setup.trial, metric)).or_default().push(at);
     }
-    batches.into_values().collect()
+    // What takes longest is begun first, so that nobody waits for it alone at the end.
+    let (long, short): (Vec<Batch>, Vec<Batch>) = batches.into_values().partition(Batch::is_long);
+    long.into_iter().chain(short).collect()
 }
 
 impl Batch {
+    /// Whether it writes a volume over and over.
+    fn is_long(&self) -> bool {
+        let is_long =
+            |trial: &Trial| matches!(trial, Trial::Managed { before: Before::Overwritten, .. });
+        self.trials.keys().any(|(trial, _)| is_long(trial))
+    }
+
     /// How many cells it gives.
     fn cells(&self) -> usize {
         self.trials.values().map(Vec::len).sum()

@@ -80,11 +80,17 @@ impl Drawing<'_> {
         Some(Figure { id: file.id.clone(), title, note: file.note.clone(), chart })
     }
 
-    fn bars(&self, series: Vec<Series>) -> Bars {
+    /// A place without any value takes no room: makers leave some rates out.
+    fn bars(&self, mut series: Vec<Series>) -> Bars {
         let groups = self.distinct(&self.file.over);
+        let has_value = |at: usize| series.iter().any(|series| series.values[at].is_some());
+        let kept: Vec<usize> = (0..groups.len()).filter(|at| has_value(*at)).collect();
+        for series in &mut series {
+            series.values = kept.iter().map(|at| series.values[*at].clone()).collect();
+        }
         Bars {
             group_title: self.file.over.join(", "),
-            groups: groups.iter().map(|keys| self.named(keys, &self.file.over)).collect(),
+            groups: kept.iter().map(|at| self.named(&groups[*at], &self.file.over)).collect(),
             value: self.axis(),
             series: series
                 .into_iter()

@@ -6,7 +6,7 @@ use super::{
     on::{Measured, Part},
     tables,
 };
-use record::Flag;
+use record::{Flag, Record};
 use report::{
     chart::{Column, Entry, Table, Unit},
     document::{Block, Document, Section},
@@ -36,28 +36,18 @@ pub fn of(dossier: &Dossier, measured: &Measured) -> Yours {
     Yours::of(dossier, &runs, &measured.known)
 }
 
-/// Everything for a terminal.
+/// Everything for a terminal: what was measured first, then what was not and how to read it.
 pub fn print(page: &mut Page, dossier: &Dossier, measured: &Measured, store: &str) {
     let (parts, yours) = (&measured.parts, of(dossier, measured));
     page.heading(&format!("Yours: {}", parts[0].place()));
-    for part in parts {
-        let (id, method) = (&part.record().id, &part.on.method);
-        page.line(&format!(
-            "run {id}, method {method}: `drivelab show {id}{store}` prints it whole"
-        ));
-    }
-    for text in left_out(parts) {
-        page.hanging("left out: ", text, Paint::Alert);
-    }
-    for text in failed(parts) {
-        page.hanging("failed: ", &text, Paint::Alert);
-    }
     let tables = tables(dossier, parts, &yours);
     if tables.is_empty() {
         page.line("None of its cells compares with a printed one.");
     }
-    for table in &tables {
-        page.gap();
+    for (at, table) in tables.iter().enumerate() {
+        if at > 0 {
+            page.gap();
+        }
         put_table(page, table);
     }
     page.gap();
@@ -65,6 +55,17 @@ pub fn print(page: &mut Page, dossier: &Dossier, measured: &Measured, store: &st
     if let Some(table) = judged(dossier, &yours) {
         page.gap();
         put_table(page, &table);
+    }
+    page.gap();
+    for text in failed(parts) {
+        page.hanging("failed: ", &text, Paint::Wrong);
+    }
+    for text in cells_left_out(parts).iter().map(String::as_str).chain(left_out(parts)) {
+        page.hanging("left out: ", text, Paint::Alert);
+    }
+    for part in parts {
+        let (id, method) = (&part.record().id, &part.on.method);
+        page.line(&format!("run {id}, method {method}, whole: `drivelab show {id}{store}`"));
     }
 }
 
@@ -151,15 +152,41 @@ fn left_out<'p>(parts: &'p [Part<'_>]) -> Vec<&'p str> {
     seen
 }
 
-/// Cells of a run that failed or had no room; a matrix tells of its own below.
+/// What was measured by `run`; a matrix tells below of what failed and what had no room.
+fn runs<'p>(parts: &'p [Part<'_>]) -> impl Iterator<Item = &'p Record> {
+    parts.iter().filter(|part| part.matrix().is_none()).map(Part::record)
+}
+
+/// Passes that failed, one a line. The first that failed for a reason is told with its cure.
 fn failed(parts: &[Part]) -> Vec<String> {
-    let runs = parts.iter().filter(|part| part.matrix().is_none()).map(Part::record);
-    runs.flat_map(|record| {
-        let failed = record.failed.iter().map(|cell| (&cell.name, &cell.reason));
-        let left_out = record.left_out.iter().map(|cell| (&cell.name, &cell.reason));
-        failed.chain(left_out).map(|(name, reason)| format!("{name}: {reason}"))
-    })
-    .collect()
+    let mut told: Vec<&str> = Vec::new();
+    let mut lines = Vec::new();
+    for cell in runs(parts).flat_map(|record| &record.failed) {
+        let failure = cell.errors.first.first();
+        lines.push(match failure.filter(|failure| told.contains(&failure.reason.as_str())) {
+            Some(failure) => format!("{}: {failure}", cell.name),
+            None => format!("{}: {}", cell.name, cell.reason),
+        });
+        told.extend(failure.map(|failure| failure.reason.as_str()));
+    }
+    lines
+}
+
+/// Cells that were not to be had, those of one reason together.
+fn cells_left_out(parts: &[Part]) -> Vec<String> {
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for cell in runs(parts).flat_map(|record| &record.left_out) {
+        match groups.iter_mut().find(|(reason, _)| *reason == cell.reason) {
+            Some((_, names)) => names.push(&cell.name),
+            None => groups.push((&cell.reason, vec![&cell.name])),
+        }
+    }
+    let text = |(reason, names): &(&str, Vec<&str>)| match names[..] {
+        [name] => format!("{name}: {reason}"),
+        [first, .., last] => format!("{} cells, {first} to {last}: {reason}", names.len()),
+        [] => unreachable!("a group has a cell"),
+    };
+    groups.iter().map(text).collect()
 }
 
 /// The same as a page.
@@ -171,8 +198,9 @@ pub fn document(dossier: &Dossier, measured: &Measured) -> Document {
     for part in parts {
         summary.push(format!("Method {}: run {}.", part.on.method, part.record().id));
     }
-    summary.extend(left_out(parts).iter().map(|text| format!("Left out: {text}.")));
     summary.extend(failed(parts).iter().map(|text| format!("Failed: {text}.")));
+    summary.extend(cells_left_out(parts).iter().map(|text| format!("Left out: {text}.")));
+    summary.extend(left_out(parts).iter().map(|text| format!("Left out: {text}.")));
     let mut blocks: Vec<Block> =
         tables(dossier, parts, &yours).into_iter().map(Block::Table).collect();
     blocks.extend(legend(dossier, measured, &yours).into_iter().map(Block::Text));

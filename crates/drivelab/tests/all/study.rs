@@ -237,6 +237,23 @@ fn a_study_on_a_directory_puts_the_users_column_beside_the_published_drives() {
     assert!(names_in(&bench.path("area")).is_empty(), "the scratch file is gone");
 }
 
+/// Sixty lines of cells that failed or were left out stood before the first table, two lines each
+/// and the same sentence in all.
+#[test]
+fn what_was_measured_stands_before_what_was_not() {
+    let bench = Bench::new();
+    bench.file("there", "0123456789abcdef".repeat(1 << 20));
+    let words = ["study", "easyco2007", "--on", "there", "--size", "16M", "--max-time", "4s"];
+    let few = ["--set", "block=4K..8K", "--set", "threads=1", "--quiet"];
+    let text = bench.drivelab(words).and(few).done().succeeded().stdout;
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
+    assert!(at("\nread 4 KiB") < at("left out: "), "{text}");
+    assert_eq!(text.matches("left out: ").count(), 1, "{text}");
+    for part in ["4 cells, random-write-4K-t1-q1 to seq-write-8K-t1-q1: ", "name a directory"] {
+        assert!(text.replace("\n          ", " ").contains(part), "{part}: {text}");
+    }
+}
+
 #[test]
 fn a_study_as_a_page_has_its_charts_tables_claims_and_method() {
     let bench = Bench::new();
