@@ -1,5 +1,5 @@
 //! Data sheets held against the targets of a run: as a table, and for programs
-//! (`docs/spec-format.md`).
+//! (`docs/reference/spec-format.md`).
 
 use super::{
     DriveState, Entry, Finding, Promise, Specification, judge,
