@@ -475,8 +475,8 @@ fn burst(opened: &mut Opened, block_bytes: u32, threads: u16) -> Result<f64, Tri
 }
 
 /// Random writes until their rate lasts; a second. It does when [`LASTING`] windows in a row, each
-/// of a quarter of the blocks, differ by no more than [`LASTING_SPREAD`]; their mean is the rate. As
-/// the SNIA's test specification asks of a steady state, but closer, for nothing else happens here.
+/// of a quarter of the blocks, differ by no more than [`LASTING_SPREAD`]; their mean is the rate.
+/// The SNIA's test specification asks as much of a steady state, but less closely.
 fn sustained(opened: &mut Opened, block_bytes: u32, threads: u16) -> Result<f64, TrialError> {
     let blocks = opened.contract().capacity_bytes / u64::from(block_bytes);
     let length = Length { before: 0, counted: blocks.div_ceil(4) };

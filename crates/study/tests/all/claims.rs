@@ -106,8 +106,8 @@ fn one_changed_figure_changes_a_verdict_in_every_study() {
 
 /// A verdict that no figure can shake would be no check. All figures of a table that share a
 /// coordinate are made a hundred times larger and smaller, then each figure alone; every claim that
-/// the figures bear out is contradicted by one of the changes, and the values that contradict a claim
-/// are moved by one.
+/// the figures bear out is contradicted by one of the changes, and the values that contradict a
+/// claim are moved by one.
 #[test]
 fn every_claim_that_figures_bear_out_is_contradicted_by_a_planted_change() {
     for study in Study::ALL {
