@@ -382,23 +382,11 @@ fn is_volatile(text: &str, write_cache: Option<&str>) -> Result<bool> {
 /// The stack's text with the write cache of every drive set.
 pub fn with_write_cache(text: &str, level: Option<&str>) -> Result<String> {
     let Some(level) = level else { return Ok(text.to_owned()) };
-    let stack = text.strip_prefix("model:").expect("a model's text");
-    let parsed: Stack = stack.parse()?;
-    let set = |member: &target::stack::Member| {
-        let drive = &member.drive;
-        let mut settings: Vec<String> = drive
-            .settings
-            .iter()
-            .filter(|(key, _)| key != "write-cache")
-            .map(|(key, value)| format!("{key}={value}"))
-            .collect();
-        settings.push(format!("write-cache={level}"));
-        let count = if member.count > 1 { format!("{}x", member.count) } else { String::new() };
-        format!("{count}{}:{}", drive.name, settings.join(","))
-    };
-    let members: Vec<String> = parsed.members.iter().map(set).collect();
-    let layers = stack.split_once('/').map_or(String::new(), |(_, layers)| format!("/{layers}"));
-    Ok(format!("model:{}{layers}", members.join("+")))
+    let mut stack: Stack = text.strip_prefix("model:").expect("a model's text").parse()?;
+    for member in &mut stack.members {
+        member.drive.set("write-cache", level);
+    }
+    Ok(format!("model:{stack}"))
 }
 
 /// Serves a target and attaches it: `drivelab serve`, nbdfuse, losetup.

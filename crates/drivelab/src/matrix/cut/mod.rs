@@ -16,9 +16,9 @@ use super::{
     ground::{self, Attached, Ground},
     stage,
 };
-use crate::serve::words;
 use anyhow::{Context, Result, bail};
 use host::{Ledger, Program, Roots, ledger::Mark};
+use record::ServerEvent;
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     fs,
@@ -91,7 +91,7 @@ fn cut(
 ) -> Result<PowerCut> {
     let Ground::Model { text } = ground else { panic!("no other power can be cut") };
     let target = ground::with_write_cache(text, configuration.level(Axis::WriteCache))?;
-    let options = ["--power-cut".to_owned(), seed.to_string()];
+    let options = ["--json".to_owned(), "--power-cut".to_owned(), seed.to_string()];
     let mut server = ground::start_server(ledger, base, &target, &options, Stdio::piped())?;
     let said = server.stdout.take().expect("it is piped");
     let pid = Pid::from_child(&server);
@@ -168,8 +168,9 @@ fn wait_until_idle(device: &Path) {
 /// How many sectors the cut changed, as the server says when it is done.
 fn wait_for_cut(said: impl Read) -> Result<u64> {
     for line in BufReader::new(said).lines() {
-        if let Some(sectors) = words::lost_sectors(&line.context("the server is not heard")?) {
-            return Ok(sectors);
+        let event = ServerEvent::of_line(&line.context("the server is not heard")?);
+        if let Some(ServerEvent::PowerCut { sectors_changed, .. }) = event {
+            return Ok(sectors_changed);
         }
     }
     bail!("the server ended when its power was to be cut")
