@@ -1,6 +1,6 @@
 //! The one trait that waits.
 
-use crate::{Buf, Completion, Drive, Instant, IoError, Request};
+use crate::{Actor, Buf, Command, Completion, Drive, Instant, IoError, Request, Tag};
 use std::os::fd::BorrowedFd;
 
 /// What a caller must know to submit correctly.
@@ -113,4 +113,21 @@ pub trait Engine {
     fn pool(&mut self, count: usize, bytes: usize) -> Vec<Buf> {
         Buf::pool(count, bytes).1
     }
+}
+
+/// Submits one command to drive 0 and waits for its answer. For what is done now and then and with
+/// nothing else under way: it allocates.
+///
+/// # Panics
+/// If something else completes.
+pub fn submit_and_wait(engine: &mut (impl Engine + ?Sized), command: Command) -> Completion {
+    const TAG: Tag = Tag(u64::MAX);
+    engine.submit(Request { tag: TAG, actor: Actor(0), drive: Drive(0), command });
+    let mut done = Vec::with_capacity(1);
+    while done.is_empty() {
+        engine.wait(Instant::NEVER, &mut done);
+    }
+    let completion = done.pop().expect("one completed");
+    assert!(done.is_empty() && completion.tag == TAG, "something else was under way");
+    completion
 }

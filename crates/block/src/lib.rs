@@ -19,6 +19,7 @@ mod count;
 mod engine;
 mod machine;
 pub mod names;
+mod opening;
 mod pause;
 mod request;
 mod rng;
@@ -28,8 +29,9 @@ mod wrapper;
 
 pub use buffer::{Buf, Region};
 pub use count::{counted, one_or};
-pub use engine::{Allocation, Data, Engine, Geometry};
+pub use engine::{Allocation, Data, Engine, Geometry, submit_and_wait};
 pub use machine::{Effects, Machine, Stack};
+pub use opening::{Caching, Discarded, Syncing};
 pub use pause::Pause;
 pub use request::{
     Actor, Command, Completion, Drive, Durability, Extent, Instant, IoError, Payload, Request, Tag,

@@ -347,6 +347,13 @@ pub struct ServeArguments {
     #[arg(long, value_name = "SEED", conflicts_with_all = ["read_only", "volatile_cache"])]
     pub power_cut: Option<u64>,
 
+    /// Say what happens as JSON on stdout, a line an event
+    ///
+    /// `{"event":"ready","address":URI}` when clients can connect, `power_cut` after each power
+    /// cut, `stopped` at the end; no sentences.
+    #[arg(long, hide_short_help = true)]
+    pub json: bool,
+
     /// No status and no summary, only errors
     #[arg(long, short)]
     pub quiet: bool,

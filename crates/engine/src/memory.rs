@@ -155,7 +155,7 @@ impl Engine for Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use block::{Actor, Buf, Data, Durability, Payload, Tag};
+    use block::{Buf, Data, Durability, Payload, submit_and_wait};
 
     fn engine(capacity_bytes: u64) -> Memory {
         let geometry = Geometry {
@@ -169,11 +169,9 @@ mod tests {
     }
 
     fn ask(engine: &mut Memory, command: Command) -> Payload {
-        engine.submit(Request { tag: Tag(1), actor: Actor(0), drive: Drive(0), command });
-        let mut done = Vec::new();
-        engine.wait(Instant::NEVER, &mut done);
-        done[0].result.expect("inside");
-        done.pop().expect("one").payload
+        let completion = submit_and_wait(engine, command);
+        completion.result.expect("inside");
+        completion.payload
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Opening what an engine works on, with errors that name the cure.
 
+pub use block::{Caching, Syncing};
 use rustix::fs::{Mode, OFlags};
 use std::{
     fmt,
@@ -19,26 +20,6 @@ pub enum Access {
     Read,
     /// Reads and writes. A block device is opened exclusively, which fails while it is in use.
     ReadWrite,
-}
-
-/// Whether transfers go through the page cache.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Caching {
-    /// Through the page cache.
-    Buffered,
-    /// Past it (`O_DIRECT`).
-    Direct,
-}
-
-/// What every write waits for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Syncing {
-    /// Nothing.
-    None,
-    /// Its data on stable storage (`O_DSYNC`).
-    Dsync,
-    /// Its data and all metadata there (`O_SYNC`).
-    Sync,
 }
 
 /// Whether the file must exist.

@@ -20,6 +20,7 @@ use crate::{
     stage,
 };
 use host::{Ledger, Program, Roots, ledger::Mark};
+use record::ServerEvent;
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     fs,
@@ -105,7 +106,7 @@ fn cut(
     wait_until_idle(&attached.device);
     ledger.say(&format!("kill -USR1 {}", pid.as_raw_nonzero()));
     kill_process(pid, Signal::USR1).in_words("the power cannot be cut")?;
-    let lost_sectors = wait_for_cut(said, serving)?;
+    let lost_sectors = wait_for_cut(said)?;
     // The server has nobody connected: unmounting cannot write what the cut took.
     let mut clients = children.split_off(1);
     put_back(ledger, above, &mut clients)?;
@@ -162,11 +163,11 @@ fn wait_until_idle(device: &Path) {
 }
 
 /// How many sectors the cut changed, as the server says when it is done.
-fn wait_for_cut(said: impl Read, serving: &Serving) -> Result<u64, MatrixError> {
+fn wait_for_cut(said: impl Read) -> Result<u64, MatrixError> {
     for line in BufReader::new(said).lines() {
-        let line = line.in_words("the server is not heard")?;
-        if let Some(sectors) = (serving.lost_sectors)(&line) {
-            return Ok(sectors);
+        let event = ServerEvent::of_line(&line.in_words("the server is not heard")?);
+        if let Some(ServerEvent::PowerCut { sectors_changed, .. }) = event {
+            return Ok(sectors_changed);
         }
     }
     Err(MatrixError::Process("the server ended when its power was to be cut".to_owned()))

@@ -23,11 +23,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub struct Serving {
     /// The program.
     pub program: PathBuf,
-    /// What it is told, to serve this target at this NBD address; with a seed, its power is cut
-    /// when it is sent SIGUSR1.
+    /// What it is told, to serve this target at this NBD address and to print each
+    /// [`record::ServerEvent`] as a line; with a seed, its power is cut when it is sent SIGUSR1.
     pub words: fn(target: &str, address: &str, power_cut: Option<u64>) -> Vec<String>,
-    /// How many sectors a power cut took, from the line that tells of it.
-    pub lost_sectors: fn(line: &str) -> Option<u64>,
 }
 
 impl Serving {

@@ -24,6 +24,7 @@ mod identity;
 pub mod input;
 mod page_cache;
 mod run;
+mod server_event;
 #[cfg(feature = "store")]
 mod store;
 mod summary;
@@ -51,6 +52,7 @@ pub use run::{
     Calibration, FORMAT, LeftOut, MethodInfo, Paired, PairedVerdict, Record, Rounds, State, Tool,
     VERSION, Warning,
 };
+pub use server_event::ServerEvent;
 #[cfg(feature = "store")]
 pub use store::{Found, News, Orphan, Search, Store, StoreError, default_path};
 pub use summary::{Headline, LARGE_BLOCK_BYTES, RunSummary};

@@ -1,6 +1,8 @@
 //! The simplest workload: so many threads, each with one request in flight, on any engine.
 
-use block::{Actor, Command, Drive, Engine, Instant, IoError, Payload, Request, Tag};
+use block::{
+    Actor, Command, Drive, Engine, Instant, IoError, Payload, Request, Tag, submit_and_wait,
+};
 
 /// How long a closed loop runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -114,12 +116,7 @@ fn keep_in_flight(
 /// The drive's.
 pub fn once(engine: &mut dyn Engine, command: Command) -> Result<u64, IoError> {
     let before = engine.now();
-    engine.submit(Request { tag: Tag(0), actor: Actor(0), drive: Drive(0), command });
-    let mut done = Vec::new();
-    while done.is_empty() {
-        engine.wait(Instant::NEVER, &mut done);
-    }
-    let completion = &done[0];
+    let completion = submit_and_wait(engine, command);
     completion.result?;
     assert!(matches!(completion.payload, Payload::None), "a timing-only command");
     Ok(completion.finished.since(before))

@@ -10,7 +10,7 @@ use lab::workload::{Area, Offsets, Pattern, Share};
 use model::fs::{Caching, Syncing};
 use target::{
     catalog::{Catalog, DriveKind},
-    stack::{self, BadStack, Opened},
+    stack::{self, BadStack, Opened, Stack},
 };
 
 /// Where all random choices come from: every trial draws the same, so that a search compares
@@ -358,17 +358,19 @@ impl Bench<'_> {
         if scale == 1 {
             return self.open(stack);
         }
-        let stack = smaller_memory(stack, scale);
+        let stack = smaller_memory(stack.parse()?, scale);
         let mut catalog = self.catalog.clone();
-        let drive = catalog.drive_mut(first_name(&stack)).expect("the cases name drives");
+        let name = &stack.members[0].drive.name;
+        let drive = catalog.drive_mut(name).expect("the cases name drives");
         if drive.kind == DriveKind::PageMapped {
             drive.capacity_bytes = drive.capacity_bytes / scale / 4096 * 4096;
         }
-        Ok(stack::open(&stack.parse()?, &catalog, SEED)?)
+        Ok(stack::open(&stack, &catalog, SEED)?)
     }
 
     fn kind(&self, stack: &str) -> DriveKind {
-        let drive = self.catalog.drive(first_name(stack));
+        let stack: Stack = stack.parse().expect("the cases' stacks can be read");
+        let drive = self.catalog.drive(&stack.members[0].drive.name);
         drive.expect("the cases name drives of the catalog").kind
     }
 
@@ -424,7 +426,7 @@ impl Bench<'_> {
 fn prepare_sync(opened: &mut Opened) -> bool {
     let Some(files) = opened.file_system() else { return true };
     files.new_file();
-    files.set_open(Actor(0), Caching::Direct, Syncing::All);
+    files.set_open(Actor(0), Caching::Direct, Syncing::Sync);
     false
 }
 
@@ -498,11 +500,6 @@ fn sustained(opened: &mut Opened, block_bytes: u32, threads: u16) -> Result<f64,
     }
 }
 
-/// The name of a stack's first drive.
-fn first_name(stack: &str) -> &str {
-    stack.split([':', '/']).next().expect("a split has a first part")
-}
-
 /// Writes the first `file_bytes` of the file, or all there is, from front to end.
 fn fill_in_order(opened: &mut Opened, file_bytes: u64) -> Result<(), IoError> {
     const BYTES: u32 = 1 << 20;
@@ -521,11 +518,13 @@ fn fill_in_order(opened: &mut Opened, file_bytes: u64) -> Result<(), IoError> {
 }
 
 /// The stack with its memory divided by `scale`.
-fn smaller_memory(stack: &str, scale: u64) -> String {
-    let Some((before, rest)) = stack.split_once("ram=") else { return stack.to_owned() };
-    let end = rest.find([',', '/']).unwrap_or(rest.len());
-    let ram = parse_bytes(&rest[..end]).expect("the cases give memory in bytes");
-    format!("{before}ram={}{}", ram / scale, &rest[end..])
+fn smaller_memory(mut stack: Stack, scale: u64) -> Stack {
+    for layer in &mut stack.layers {
+        let Some(ram) = layer.get("ram") else { continue };
+        let ram = parse_bytes(ram).expect("the cases give memory in bytes");
+        layer.set("ram", (ram / scale).to_string());
+    }
+    stack
 }
 
 fn transfer(op: Op, offset: u64, bytes: u32) -> Command {
@@ -557,10 +556,8 @@ mod tests {
 
     #[test]
     fn memory_is_made_smaller_where_it_stands() {
-        assert_eq!(
-            smaller_memory("a/ext2:ram=16G,elevator=cfq", 16),
-            "a/ext2:ram=1073741824,elevator=cfq"
-        );
-        assert_eq!(smaller_memory("a", 16), "a");
+        let smaller = |text: &str| smaller_memory(text.parse().expect("a stack"), 16).to_string();
+        assert_eq!(smaller("a/ext2:ram=16G,elevator=cfq"), "a/ext2:ram=1073741824,elevator=cfq");
+        assert_eq!(smaller("a"), "a");
     }
 }

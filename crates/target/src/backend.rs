@@ -8,7 +8,7 @@ use crate::{
     stack::{standing, unmapped},
     volume::{HeldDrive, ManagedVolume, Use},
 };
-use block::{Command, Completion, Drive, Engine, Instant, Request, Wrapper};
+use block::{Command, Drive, Engine, Wrapper, submit_and_wait};
 use engine::{Clock, Memory, raw};
 use flash::tools::{Status, status};
 use host::{Consent, Permit, Presence, Reason, Roots, Watch};
@@ -303,13 +303,7 @@ impl Target for KeptTarget {
             Reset::NewFile | Reset::DropCache(_) => return Ok(()),
         };
         let mut backend = self.backend().borrow_mut();
-        let (tag, actor, drive) = (block::Tag(u64::MAX), block::Actor(0), Drive(0));
-        backend.engine.submit(Request { tag, actor, drive, command });
-        let mut done: Vec<Completion> = Vec::new();
-        while done.is_empty() {
-            backend.engine.wait(Instant::NEVER, &mut done);
-        }
-        done[0].result.map_err(|error| TargetError {
+        submit_and_wait(&mut backend.engine, command).result.map_err(|error| TargetError {
             kind: TargetErrorKind::Io,
             message: format!("{}: {error:?}", self.info.text),
         })

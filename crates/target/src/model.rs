@@ -8,16 +8,16 @@ use crate::{
     shared::{Shared, SharedEngine},
     stack::{BadStack, Flash, LayerInfo, Opened, Stack, open, standing, unmapped},
 };
-use block::{Command, Drive, Engine, Instant, IoError};
+use block::{Command, submit_and_wait};
 use host::Roots;
 use lab::{
     target::{
         Access, FastCache, Named, Need, Observation, Offer, Reset, Target, TargetError,
         TargetErrorKind, Time, WorkerEngines,
     },
-    workload::{Caching, Stream, Syncing},
+    workload::Stream,
 };
-use model::fs::{self, FileSystem};
+use model::fs::FileSystem;
 use record::{
     BlockLayer, Completions, DriveIdentity, FastCacheKind, ManagedFlash, Queue, TargetInfo,
     TargetKind, Warning,
@@ -61,16 +61,7 @@ impl ModelTarget {
         let Some(files) = opened.engine.file_system() else { return };
         let workers = streams.iter().flat_map(|stream| (0..stream.threads).map(|_| stream.io));
         for (number, io) in (0..).zip(workers) {
-            let caching = match io.caching {
-                Caching::Direct => fs::Caching::Direct,
-                Caching::Buffered => fs::Caching::Buffered,
-            };
-            let syncing = match io.syncing {
-                Syncing::None => fs::Syncing::None,
-                Syncing::Dsync => fs::Syncing::Data,
-                Syncing::Sync => fs::Syncing::All,
-            };
-            files.set_open(block::Actor(number), caching, syncing);
+            files.set_open(block::Actor(number), io.caching, io.syncing);
         }
     }
 }
@@ -176,15 +167,15 @@ impl Target for ModelTarget {
         let opened = &mut opened.engine;
         let len = opened.contract().capacity_bytes;
         let done = match reset {
-            Reset::Purge => once(opened, Command::Discard { offset: 0, len }),
-            Reset::Flush => once(opened, Command::Flush),
+            Reset::Purge => submit_and_wait(opened, Command::Discard { offset: 0, len }).result,
+            Reset::Flush => submit_and_wait(opened, Command::Flush).result,
             Reset::NewFile => {
                 // Without a file system there is no file that could be new.
                 opened.file_system().into_iter().for_each(FileSystem::new_file);
                 Ok(())
             }
             Reset::DropCache(_) if opened.ram_bytes.is_some() => {
-                let flushed = once(opened, Command::Flush);
+                let flushed = submit_and_wait(opened, Command::Flush).result;
                 opened.file_system().into_iter().for_each(FileSystem::drop_cache);
                 flushed
             }
@@ -246,17 +237,6 @@ impl Target for ModelTarget {
     fn managed_flash(&self) -> Option<ManagedFlash> {
         self.opened.borrow().engine.managed().and_then(standing)
     }
-}
-
-/// One command with nothing else in flight.
-fn once(engine: &mut impl Engine, command: Command) -> Result<(), IoError> {
-    let (tag, actor, drive) = (block::Tag(u64::MAX), block::Actor(0), Drive(0));
-    engine.submit(block::Request { tag, actor, drive, command });
-    let mut done = Vec::new();
-    while done.is_empty() {
-        engine.wait(Instant::NEVER, &mut done);
-    }
-    done[0].result
 }
 
 impl From<BadCatalog> for TargetError {

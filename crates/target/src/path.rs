@@ -13,8 +13,8 @@
 use crate::{Permission, absent, tree::FileTree};
 use block::{Data, Engine, Geometry};
 use engine::{
-    Access as OpenAccess, Caching as OpenCaching, Clock, OpenError, OpenErrorKind, Stdio, Sync,
-    Syncing as OpenSyncing, Uring, UringOptions, raw, reopen,
+    Access as OpenAccess, Clock, OpenError, OpenErrorKind, Stdio, Sync, Uring, UringOptions, raw,
+    reopen,
 };
 use host::{
     Directory, HostError, Permit, Presence, Roots, Scratch, ScratchTree, Watch, page_cache,
@@ -433,11 +433,11 @@ impl Probe {
         };
         let held = scratch.as_ref().map(Scratch::file).or(place.file());
         let held = held.expect("a place has a directory or a file");
-        let open = |caching| reopen(held, path, OpenAccess::Read, caching, OpenSyncing::None);
-        let (file, direct) = match open(OpenCaching::Direct) {
+        let open = |caching| reopen(held, path, OpenAccess::Read, caching, Syncing::None);
+        let (file, direct) = match open(Caching::Direct) {
             Ok(file) => (file, Ok(())),
             Err(error) if error.kind == OpenErrorKind::DirectRefused => {
-                let file = open(OpenCaching::Buffered).map_err(open_error)?;
+                let file = open(Caching::Buffered).map_err(open_error)?;
                 (file, Err(error.to_string()))
             }
             Err(error) => return Err(open_error(error)),
@@ -546,24 +546,15 @@ impl SeatOrder {
     }
 
     fn stdio(&self) -> Result<Stdio, TargetError> {
-        let file = self.open(OpenCaching::Buffered, OpenSyncing::None)?;
+        let file = self.open(Caching::Buffered, Syncing::None)?;
         Ok(Stdio::on(self.clock, file, self.access, self.geometry))
     }
 
     fn file(&self) -> Result<File, TargetError> {
-        let caching = match self.io.caching {
-            Caching::Direct => OpenCaching::Direct,
-            Caching::Buffered => OpenCaching::Buffered,
-        };
-        let syncing = match self.io.syncing {
-            Syncing::None => OpenSyncing::None,
-            Syncing::Dsync => OpenSyncing::Dsync,
-            Syncing::Sync => OpenSyncing::Sync,
-        };
-        self.open(caching, syncing)
+        self.open(self.io.caching, self.io.syncing)
     }
 
-    fn open(&self, caching: OpenCaching, syncing: OpenSyncing) -> Result<File, TargetError> {
+    fn open(&self, caching: Caching, syncing: Syncing) -> Result<File, TargetError> {
         reopen(&self.held, &self.path, self.access, caching, syncing).map_err(open_error)
     }
 }

@@ -32,7 +32,7 @@ enum Goal {
 }
 
 const OWN_CPU: &str = "CPU ns per I/O, by each one's own account";
-const READ: Load = Load { way: Way::Null, caching: Caching::Cached, op: Op::Read, depth: 1 };
+const READ: Load = Load { way: Way::Null, caching: Caching::Buffered, op: Op::Read, depth: 1 };
 
 /// All of them, in order.
 pub const CASES: [Case; 5] = [
@@ -101,7 +101,7 @@ impl Case {
             for turn in 0..all.len() {
                 // Nobody always follows the same one.
                 let index = (turn + round) % all.len();
-                if self.load.caching == Caching::Cached && self.load.way != Way::Null {
+                if self.load.caching == Caching::Buffered && self.load.way != Way::Null {
                     bring_into_cache(&bench.file)?;
                 }
                 let reading = bench.measure(all[index], self.load, seconds)?;

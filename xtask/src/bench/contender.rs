@@ -8,6 +8,7 @@
 
 use super::scratch::Scratch;
 use anyhow::{Context, Result, bail, ensure};
+pub use block::Caching;
 use serde_json::Value;
 use std::{
     env, fmt,
@@ -49,15 +50,6 @@ pub enum Way {
     Sync,
     /// By io_uring.
     Uring,
-}
-
-/// Whether the page cache takes part.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Caching {
-    /// All of the file is in it.
-    Cached,
-    /// `O_DIRECT`.
-    Direct,
 }
 
 /// What is done.
@@ -148,7 +140,7 @@ impl Bench {
         let mut command = Command::new(env::current_exe()?);
         command.args(["bench", "hand"]);
         let caching = match load.caching {
-            Caching::Cached => "buffered",
+            Caching::Buffered => "buffered",
             Caching::Direct => "direct",
         };
         match load.way {
@@ -239,7 +231,7 @@ fn method_text(load: Load, seconds: u64) -> String {
         Way::Uring => "uring",
     };
     let io = match load.caching {
-        Caching::Cached => "buffered",
+        Caching::Buffered => "buffered",
         Caching::Direct => "direct",
     };
     // Only a file of its own is filled.

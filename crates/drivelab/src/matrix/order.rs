@@ -4,7 +4,6 @@ use super::{MatrixArguments, words::in_words};
 use crate::{
     complaint,
     run::{labels, method_text, tool},
-    serve,
 };
 use anyhow::{Context, Result, bail};
 use host::Consent;
@@ -40,7 +39,6 @@ pub fn order(arguments: &MatrixArguments, axes: Axes, seed: u64, place: PathBuf)
         serving: Serving {
             program: std::env::current_exe().context("drivelab does not know where it is")?,
             words: serving_words,
-            lost_sectors: serve::words::lost_sectors,
         },
         tool: tool(),
         command_line: complaint::words_typed(),
@@ -50,7 +48,10 @@ pub fn order(arguments: &MatrixArguments, axes: Axes, seed: u64, place: PathBuf)
 /// What another process of drivelab is told, to serve a target.
 pub fn serving_words(target: &str, address: &str, power_cut: Option<u64>) -> Vec<String> {
     let mut words = ["serve", target, "--nbd", address, "--quiet"].map(str::to_owned).to_vec();
-    words.extend(power_cut.map(|seed| format!("--power-cut={seed}")));
+    if let Some(seed) = power_cut {
+        // What the cut took is told as an event.
+        words.extend(["--json".to_owned(), format!("--power-cut={seed}")]);
+    }
     words
 }
 

@@ -11,6 +11,7 @@ use nbd::{
     Traffic,
     protocol::{Access, Export},
 };
+use record::ServerEvent;
 use std::{path::Path, process::ExitCode, sync::Arc};
 use target::{TargetText, serve::ServedEngine};
 use ublk::{Beginning, Ended, Leftover, Orphan, Release, Server, Shape, Use, Wish};
@@ -72,8 +73,10 @@ pub fn serve(
     // From here on the disk is there, and goes whatever happens.
     let path = server.path();
     let ready = ready(session.name, &path, &session.export, beginning, wish.orphan);
-    let told = output::print(&(ready + &recovered))
-        .and_then(|()| session.starter.ready(&path.display().to_string()));
+    let address = path.display().to_string();
+    let event = ServerEvent::Ready { address: address.clone() };
+    let told = session.say(&event, &(ready + &recovered));
+    let told = told.and_then(|()| session.starter.ready(&address));
     let stop = Arc::clone(&session.stop);
     let served = told.and_then(|()| {
         let mut turn = |engine: &ServedEngine, traffic: &Traffic| session.turn(engine, traffic);

@@ -27,10 +27,11 @@ use host::Consent;
 use metrics::Metrics;
 use nbd::{
     Address,
-    protocol::{Access, Discarded, Export, Flushing},
+    protocol::{Access, Export, Flushing},
 };
 use pid_file::PidFile;
 use ready::Starter;
+use record::ServerEvent;
 use session::Session;
 use status::Status;
 use std::{io::IsTerminal, process::ExitCode, sync::Arc};
@@ -124,13 +125,14 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
     if let Some(bytes_per_s) = arguments.scrub {
         served.engine.scrub(Scrubbing { bytes_per_s, every_ns: SCRUB_EVERY_NS })?;
     }
+    let is_shown = !arguments.quiet && !arguments.json;
     let mut session = Session {
         arguments,
         name,
         target: &target,
         export: export(&served, sharing, &arguments.name),
         starter,
-        status: Status::new(!arguments.quiet && std::io::stderr().is_terminal()),
+        status: Status::new(is_shown && std::io::stderr().is_terminal()),
         metrics: Metrics::wished(arguments, &served.engine)?,
         stop,
         cut,
@@ -163,12 +165,15 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
     }
     drop(hold);
     drop(pid_file);
-    if !arguments.quiet {
+    if arguments.json || !arguments.quiet {
         let seconds = session.status.seconds();
-        output::print(&words::summary(&traffic, standing.as_ref(), seconds))?;
-        if let Some(report) = &scrubbed {
-            output::print(&words::scrubbed(report))?;
-        }
+        let summary = words::summary(&traffic, standing.as_ref(), seconds);
+        let scrubbed = scrubbed.as_ref().map_or_else(String::new, words::scrubbed);
+        let stopped = ServerEvent::Stopped {
+            requests: traffic.kinds.iter().map(|tally| tally.requests).sum(),
+            failures: traffic.failures(),
+        };
+        session.say(&stopped, &(summary + &scrubbed))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -185,10 +190,7 @@ fn export(served: &Served, sharing: Sharing, name: &str) -> Export {
             Sharing::ReadWrite if !served.engine.is_read_only() => Access::ReadWrite,
             Sharing::ReadOnly | Sharing::ReadWrite => Access::ReadOnly,
         },
-        discarded: match served.discarded {
-            target::serve::Discarded::ReadsZero => Discarded::ReadsZero,
-            target::serve::Discarded::Unknown => Discarded::Unknown,
-        },
+        discarded: served.discarded,
         flushing: match served.write_cache {
             target::serve::WriteCache::Volatile => Flushing::Needed,
             target::serve::WriteCache::None => Flushing::Unneeded,

@@ -2,20 +2,21 @@
 
 use super::{
     floor,
-    session::{Session, is_set},
+    session::{Session, is_set, say},
     words,
 };
-use crate::output;
+use crate::cli::ServeArguments;
 use anyhow::{Result, bail};
 use engine::Clock;
 use nbd::{Address, Listener, Options, Server, Traffic, protocol::NAME_BYTES_MAX};
+use record::ServerEvent;
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
 };
 use target::{
     TargetText,
-    serve::{ServedEngine, power_cycle},
+    serve::{Loss, ServedEngine, power_cycle},
 };
 
 /// What is wrong with the words, before anything is opened.
@@ -37,19 +38,17 @@ pub fn serve(
     // Before a client comes; without it a model is served all the same.
     let is_model = matches!(session.target, TargetText::Model(_));
     let floor_ns = is_model.then(|| floor::measure(listener.address(), clock).ok()).flatten();
-    let ready = words::ready(session.name, listener.address(), &session.export);
-    output::print(&ready)?;
-    if let Some(floor_ns) = floor_ns {
-        output::print(&floor::words(floor_ns))?;
-    }
-    if let Some(volume) = engine.volume() {
-        output::print(&words::kept_in_memory(volume))?;
-    }
-    session.starter.ready(&words::uri(listener.address(), &session.export.name))?;
+    let mut text = words::ready(session.name, listener.address(), &session.export);
+    text += &floor_ns.map_or_else(String::new, floor::words);
+    text += &engine.volume().map_or_else(String::new, words::kept_in_memory);
+    let uri = words::uri(listener.address(), &session.export.name);
+    session.say(&ServerEvent::Ready { address: uri.clone() }, &text)?;
+    session.starter.ready(&uri)?;
     let server = Server::new(engine, session.export.clone(), listener, Options::default());
     let (stop, cut) = (Arc::clone(&session.stop), Arc::clone(&session.cut));
     let seed = session.arguments.power_cut;
-    let power = Power { target: session.target, cut: &cut, seed, clock };
+    let arguments = session.arguments;
+    let power = Power { arguments, target: session.target, cut: &cut, seed, clock };
     let mut turn = |engine: &ServedEngine, traffic: &Traffic| session.turn(engine, traffic);
     let mut server = power.serve_until(server, || is_set(&stop), &mut turn)?;
     session.starter.stopping();
@@ -60,8 +59,13 @@ pub fn serve(
     Ok((server.into_engine(), traffic))
 }
 
+fn event_of(&Loss { sectors_at_risk, sectors_changed, .. }: &Loss) -> ServerEvent {
+    ServerEvent::PowerCut { sectors_at_risk, sectors_changed }
+}
+
 /// The power of a modelled target, which a signal cuts.
 struct Power<'a> {
+    arguments: &'a ServeArguments,
     target: &'a TargetText,
     cut: &'a AtomicBool,
     /// What the next cut is drawn from; without one nobody cuts it.
@@ -86,7 +90,7 @@ impl Power<'_> {
             self.cut.store(false, Ordering::Relaxed);
             server = server.power_cycle(|engine| {
                 let (engine, loss) = power_cycle(engine, self.target, drawn, self.clock)?;
-                output::print(&words::cut(&loss))?;
+                say(self.arguments, &event_of(&loss), &words::cut(&loss))?;
                 anyhow::Ok(engine)
             })?;
             self.seed = Some(drawn.wrapping_add(1));

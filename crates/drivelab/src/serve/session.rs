@@ -1,10 +1,11 @@
 //! What every way of serving has in common: what is served, whom to tell, and when to end.
 
 use super::{metrics::Metrics, ready::Starter, status::Status};
-use crate::cli::ServeArguments;
+use crate::{cli::ServeArguments, output};
+use anyhow::Result;
 use host::{Presence, Roots};
 use nbd::{Traffic, protocol::Export};
-use record::Condition;
+use record::{Condition, ServerEvent};
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
@@ -56,7 +57,7 @@ impl Drive {
             self.failures = failures;
             self.gone = self.gone();
             if let Some(gone) = &self.gone {
-                crate::output::talk!(
+                output::talk!(
                     "drivelab: {gone}; every request is answered with an error from now on: stop \
                      this server, and start it anew when the drive is back"
                 );
@@ -90,6 +91,11 @@ pub struct Session<'a> {
 }
 
 impl Session<'_> {
+    /// Says what happened, in a way that a program reads or that people do.
+    pub fn say(&self, event: &ServerEvent, text: &str) -> Result<()> {
+        say(self.arguments, event, text)
+    }
+
     /// Looks on after every turn of the server.
     pub fn turn(&mut self, engine: &ServedEngine, traffic: &Traffic) {
         self.status.turn(engine, traffic);
@@ -98,6 +104,11 @@ impl Session<'_> {
             metrics.turn(engine, traffic);
         }
     }
+}
+
+/// As [`Session::say`].
+pub fn say(arguments: &ServeArguments, event: &ServerEvent, text: &str) -> Result<()> {
+    if arguments.json { output::print(&event.line()) } else { output::print(text) }
 }
 
 /// Whether a flag is raised.

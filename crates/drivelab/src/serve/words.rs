@@ -9,9 +9,6 @@ use nbd::{
 use record::{Condition, DeviceState, ManagedFlash};
 use target::serve::Loss;
 
-/// How the line begins that a server prints after a power cut.
-const POWER_CUT: &str = "the power was cut";
-
 /// Where it is, and a command line for each common client.
 pub fn ready(target: &str, address: &Address, export: &Export) -> String {
     let access = match export.access {
@@ -58,22 +55,15 @@ pub fn condition(Condition { device, state }: &Condition) -> Option<String> {
     })
 }
 
-/// What a power cut did. Whoever cut it waits for this line.
+/// What a power cut did.
 pub fn cut(loss: &Loss) -> String {
     format!(
-        "{POWER_CUT}: {} {} in the write caches, {} of them {}; whoever connects now finds what is left\n",
+        "the power was cut: {} {} in the write caches, {} of them {}; whoever connects now finds what is left\n",
         counted(loss.sectors_at_risk, "sector"),
         one_or(&loss.sectors_at_risk, "was", "were"),
         loss.sectors_changed,
         one_or(&loss.sectors_changed, "is not what it was", "are not what they were")
     )
-}
-
-/// How many sectors a power cut changed, from the line that [`cut`] makes.
-pub fn lost_sectors(line: &str) -> Option<u64> {
-    let rest = line.strip_prefix(POWER_CUT)?;
-    let numbers = rest.split(|letter: char| !letter.is_ascii_digit());
-    numbers.filter_map(|number| number.parse().ok()).nth(1)
 }
 
 /// The address as clients take it (NetworkBlockDevice/nbd, doc/uri.md).
@@ -225,13 +215,6 @@ mod tests {
         assert_eq!(uri(&unix, "a b"), "nbd+unix:///a%20b?socket=/no%20such/a%26b.sock");
         let tcp: Address = "tcp:[::1]:10809".parse().expect("an address");
         assert_eq!(uri(&tcp, ""), "nbd://[::1]:10809/");
-    }
-
-    #[test]
-    fn what_is_said_of_a_power_cut_can_be_read() {
-        let loss = Loss { sectors_at_risk: 812, sectors_changed: 77, survivors: 5 };
-        assert_eq!(lost_sectors(cut(&loss).trim_end()), Some(77));
-        assert_eq!(lost_sectors("serving model:x at unix:s: 4 GiB"), None);
     }
 
     #[test]

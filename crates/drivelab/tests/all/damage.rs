@@ -8,7 +8,7 @@
 
 use crate::common;
 
-use block::{Actor, Buf, Command, Drive, Engine, Extent, Instant, Payload, Request, Rng, Tag};
+use block::{Buf, Command, Extent, Payload, Rng, submit_and_wait};
 use common::{
     Bench,
     serving::{Serving, good, start},
@@ -175,12 +175,7 @@ fn rescue(path: &Path, right: &dyn Fn(u64, &[u8]) -> bool) -> (Vec<Range<u32>>, 
 fn read(volume: &mut ManagedVolume, block: u64) -> Option<Vec<u8>> {
     let at = Extent { offset: block * BLOCK as u64, bytes: BLOCK as u32 };
     let command = Command::Read { at, into: Payload::Bytes(Buf::zeroed(BLOCK)) };
-    volume.submit(Request { tag: Tag(block), actor: Actor(0), drive: Drive(0), command });
-    let mut done = Vec::new();
-    while done.is_empty() {
-        volume.wait(Instant::NEVER, &mut done);
-    }
-    let completion = done.remove(0);
+    let completion = submit_and_wait(volume, command);
     let Payload::Bytes(buffer) = completion.payload else { panic!("bytes come back") };
     completion.result.is_ok().then(|| buffer.bytes()[..BLOCK].to_vec())
 }

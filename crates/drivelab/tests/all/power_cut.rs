@@ -6,6 +6,7 @@ use crate::nbd_client;
 
 use common::{Bench, serving::Serving};
 use nbd_client::{Client, FLUSH, READ, Replies, WRITE};
+use record::ServerEvent;
 use std::io::Read;
 
 const PIECE_BYTES: u32 = 64 << 10;
@@ -82,6 +83,31 @@ fn a_drive_without_a_volatile_cache_loses_nothing() {
         assert_eq!(rounds(&server), (2 * PIECES, 2 * PIECES), "{stack}");
         let said = server.stop().stdout;
         assert!(said.contains("cut: 0 sectors were in the write caches"), "{said}");
+    }
+}
+
+/// Whoever cut the power took the second number of an English sentence for what was lost.
+#[test]
+fn a_program_is_told_what_happened_in_json() {
+    let bench = Bench::new();
+    let words = ["model:intel-x25e-32:capacity=256M", "--power-cut", "7", "--json"];
+    let server = Serving::start(&bench, &words);
+    let uri = server.uri.clone();
+    rounds(&server);
+    let said = server.stop().stdout;
+    let events: Vec<ServerEvent> =
+        said.lines().map(|line| ServerEvent::of_line(line).expect(line)).collect();
+    let [ready, cuts @ .., ServerEvent::Stopped { requests, failures }] = &events[..] else {
+        panic!("{said}")
+    };
+    assert_eq!(*ready, ServerEvent::Ready { address: uri });
+    assert!(*requests > 4 * PIECES && *failures == 0, "{said}");
+    assert_eq!(cuts.len(), 2, "{said}");
+    for cut in cuts {
+        let ServerEvent::PowerCut { sectors_at_risk, sectors_changed } = cut else {
+            panic!("{said}")
+        };
+        assert!(0 < *sectors_changed && sectors_changed <= sectors_at_risk, "{said}");
     }
 }
 

@@ -18,8 +18,8 @@ use crate::{
     volume::{Look, Settings, Volume},
 };
 use block::{
-    Actor, Buf, Command, Completion, Drive, Durability, Engine, Extent, Instant, IoError, Payload,
-    Request, Stack, Tag, Wrapper,
+    Buf, Command, Completion, Drive, Durability, Engine, Extent, Instant, Payload, Request, Stack,
+    Wrapper, submit_and_wait,
 };
 
 /// What may become of data beyond a new, smaller end.
@@ -76,8 +76,8 @@ pub struct Resized {
 /// Gives a volume that nobody uses another size. It is stopped cleanly afterwards.
 ///
 /// # Errors
-/// [`ToolError`], with the cure; unless it is [`ToolError::Io`] or [`ToolError::Stopped`] the volume is untouched. After
-/// those it has its old size or the new one.
+/// [`ToolError`], with the cure; unless it is [`ToolError::Io`] or [`ToolError::Stopped`] the
+/// volume is untouched. After those it has its old size or the new one.
 pub fn resize(
     engine: &mut dyn Engine,
     size: &NewSize,
@@ -167,7 +167,7 @@ fn stop_cleanly(
     let below = engine.geometry(Drive(0));
     let mut stack =
         Stack::new(Volume::open(below, Settings::default()), Borrowed { engine, outstanding: 0 });
-    let opened = ask(&mut stack, Command::Flush);
+    let opened = submit_and_wait(&mut stack, Command::Flush).result;
     if let Some(error) = stack.machine.open_error() {
         return Err(error.into());
     }
@@ -177,10 +177,12 @@ fn stop_cleanly(
     let stop = watch(progress).is_break();
     if let Some(offset) = end_bytes.filter(|_| !stop) {
         let len = old_bytes - offset;
-        ask(&mut stack, Command::Discard { offset, len }).map_err(ToolError::Io)?;
+        submit_and_wait(&mut stack, Command::Discard { offset, len })
+            .result
+            .map_err(ToolError::Io)?;
     }
     stack.machine.shut_down();
-    ask(&mut stack, Command::Flush).map_err(ToolError::Io)?;
+    submit_and_wait(&mut stack, Command::Flush).result.map_err(ToolError::Io)?;
     if stop { Err(ToolError::Stopped) } else { Ok(()) }
 }
 
@@ -208,7 +210,7 @@ fn commit(
     for (part, number) in image.chunks(part_bytes).zip(0u64..) {
         write(engine, offset + number * part_bytes as u64, part, Durability::Cached)?;
     }
-    ask(engine, Command::Flush).map_err(ToolError::Io)?;
+    submit_and_wait(engine, Command::Flush).result.map_err(ToolError::Io)?;
     // The pair of the generation before stays whole until this one is.
     for _ in 0..2 {
         for copy in [superblock.generation % 2, 2 + superblock.generation % 2] {
@@ -247,18 +249,8 @@ fn write(
     buffer.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
     let at = Extent { offset, bytes: bytes.len() as u32 };
     let from = Payload::Bytes(buffer);
-    ask(engine, Command::Write { at, from, durability }).map_err(ToolError::Io)
-}
-
-/// One request and its answer.
-fn ask(engine: &mut dyn Engine, command: Command) -> Result<(), IoError> {
-    engine.submit(Request { tag: Tag(0), actor: Actor(0), drive: Drive(0), command });
-    let mut done = Vec::new();
-    while done.is_empty() {
-        engine.wait(Instant::NEVER, &mut done);
-    }
-    assert_eq!(done.len(), 1, "one answer to one request");
-    done[0].result
+    let command = Command::Write { at, from, durability };
+    submit_and_wait(engine, command).result.map_err(ToolError::Io)
 }
 
 /// Somebody else's engine, under a volume for a while; given back with nothing outstanding.

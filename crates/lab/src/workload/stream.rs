@@ -1,6 +1,7 @@
 //! One stream: the same kind of operation, over and over, by any number of workers.
 
 use super::{Contents, Pattern, tree::TreeOp};
+pub use block::{Caching, Syncing};
 use std::fmt;
 
 /// What one operation does. A latency covers all of it.
@@ -113,28 +114,6 @@ impl fmt::Display for Op {
             other => formatter.write_str(other.name()),
         }
     }
-}
-
-/// Whether the page cache takes part.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Caching {
-    /// `O_DIRECT`: past the page cache.
-    #[default]
-    Direct,
-    /// Through the page cache.
-    Buffered,
-}
-
-/// When a write returns.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Syncing {
-    /// When the drive or the cache has it.
-    #[default]
-    None,
-    /// When data and the metadata needed to find it are durable (`O_DSYNC`).
-    Dsync,
-    /// When data and all metadata are durable (`O_SYNC`).
-    Sync,
 }
 
 /// How a file is opened: `direct`, `buffered`, `direct,sync`, `direct,dsync`, `buffered,sync`...

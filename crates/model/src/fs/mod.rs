@@ -44,11 +44,9 @@ mod transfer;
 mod tree;
 mod writing;
 
+pub use block::{Caching, Syncing};
 pub use memory::{Memory, Through};
-pub use params::{
-    Barrier, Caching, DataMode, Discard, Elevator, FileSystemParams, Kernel, Kind, LazyCount,
-    Syncing,
-};
+pub use params::{Barrier, DataMode, Discard, Elevator, FileSystemParams, Kernel, Kind, LazyCount};
 pub use tree::{Act, LOG_BUFFERS, Traffic, Tree};
 
 use crate::Outbox;

@@ -75,26 +75,6 @@ pub enum Elevator {
     Below,
 }
 
-/// How an actor opened the file, as to the page cache.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Caching {
-    /// Through the page cache.
-    Buffered,
-    /// Past it (`O_DIRECT`).
-    Direct,
-}
-
-/// How an actor opened the file, as to durability.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Syncing {
-    /// A write returns when the cache or the drive has it.
-    None,
-    /// When its data and the metadata needed to find it are durable (`O_DSYNC`).
-    Data,
-    /// When all metadata, times included, is durable (`O_SYNC`).
-    All,
-}
-
 /// Kernels that differ in what they let become dirty.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kernel {

@@ -211,7 +211,7 @@ impl FileSystem {
         let call = self.calls.get_mut(slot);
         call.stage = Stage::Committing;
         call.result = call.result.and(failed.map_or(Ok(()), Err));
-        self.syncs.waits_for_times |= call.kind != CallKind::Sync && call.syncing == Syncing::All;
+        self.syncs.waits_for_times |= call.kind != CallKind::Sync && call.syncing == Syncing::Sync;
         self.syncs.waiting.push(slot);
         if !self.syncs.is_committing() {
             self.begin_commit(now, Cause::Sync);

@@ -1,6 +1,7 @@
 //! What is served, as a client sees it.
 
 use super::constants::transmission;
+pub use block::Discarded;
 use block::Geometry;
 
 /// The largest read or write, in bytes: 32 MiB, which a client may take for granted when it is told
@@ -17,15 +18,6 @@ pub enum Access {
     ReadOnly,
     /// All requests are served.
     ReadWrite,
-}
-
-/// What a read of a discarded range gives.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Discarded {
-    /// Zeroes, at once and for ever: zeroing may be done by discarding, and is then fast.
-    ReadsZero,
-    /// Anything: zeroing writes zeroes.
-    Unknown,
 }
 
 /// Whether a write is durable once it is answered.

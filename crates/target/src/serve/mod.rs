@@ -18,7 +18,7 @@ use crate::{
     stack::{Opened, Power, Purpose, Stack, open_for},
     volume::{HeldDrive, ManagedVolume, Use},
 };
-use block::{Drive, Engine, IoError, Wrapper};
+use block::{Discarded, Drive, Engine, IoError, Wrapper};
 use engine::Clock;
 use flash::{Answered, ScrubReport, Scrubbing};
 use host::{Consent, Permit};
@@ -76,15 +76,6 @@ pub enum Sharing {
     ReadOnly,
     /// They read and write.
     ReadWrite,
-}
-
-/// What a read of a discarded range gives.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Discarded {
-    /// Zeroes.
-    ReadsZero,
-    /// Anything.
-    Unknown,
 }
 
 /// What an answered write is worth.

@@ -1,11 +1,10 @@
 //! Files and block devices, as they are.
 
 use super::{
-    Discarded, Hold, QUEUE_DEPTH, Served, ServedEngine, Sharing, TRANSFER_BYTES_MAX, Wishes,
-    WriteCache,
+    Hold, QUEUE_DEPTH, Served, ServedEngine, Sharing, TRANSFER_BYTES_MAX, Wishes, WriteCache,
 };
 use crate::{did_you_mean, volume::lock};
-use block::{Data, Engine, Geometry};
+use block::{Data, Discarded, Engine, Geometry};
 use engine::{
     Access, Caching, Clock, Create, OpenError, OpenErrorKind, Sync, Syncing, Uring, UringOptions,
     open_file, raw, reopen,

@@ -7,7 +7,7 @@ use super::{
     text::{BadStack, Part},
 };
 use crate::catalog::DriveKind;
-use block::{Actor, Command, Completion, Drive, Engine, Instant, Request, Rng, Stack, Tag};
+use block::{Command, Drive, Engine, Rng, Stack, submit_and_wait};
 use flash::{
     BLOCK_BYTES, Checksums, Classes, Cleaning, Ground, IdleCleaning, Parity, Shape, Size, Volume,
     VolumeId, Wishes,
@@ -217,13 +217,8 @@ fn volume_id(seed: u64) -> VolumeId {
 
 /// One flush with nothing else in flight: a volume answers its first one when it is open.
 fn flush(engine: &mut impl Engine) -> Result<(), String> {
-    let (tag, actor, drive) = (Tag(u64::MAX), Actor(0), Drive(0));
-    engine.submit(Request { tag, actor, drive, command: Command::Flush });
-    let mut done: Vec<Completion> = Vec::new();
-    while done.is_empty() {
-        engine.wait(Instant::NEVER, &mut done);
-    }
-    done[0].result.map_err(|error| format!("the drive below failed as it was created: {error:?}"))
+    let flushed = submit_and_wait(engine, Command::Flush).result;
+    flushed.map_err(|error| format!("the drive below failed as it was created: {error:?}"))
 }
 
 /// How a volume stands and what it has done, for records; nothing before it is open.

@@ -52,6 +52,22 @@ impl Stack {
     }
 }
 
+impl Part {
+    /// What a key is set to.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        let found = self.settings.iter().find(|(known, _)| known == key);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// Sets a key, in its place where it was set before.
+    pub fn set(&mut self, key: &str, value: impl Into<String>) {
+        match self.settings.iter_mut().find(|(known, _)| known == key) {
+            Some((_, old)) => *old = value.into(),
+            None => self.settings.push((key.to_owned(), value.into())),
+        }
+    }
+}
+
 impl FromStr for Stack {
     type Err = BadStack;
 
@@ -192,6 +208,18 @@ mod tests {
         assert_eq!(stack.members[0].drive.settings, settings.map(|(k, v)| (k.into(), v.into())));
         assert_eq!(stack.layers[1].settings, [("spare".to_owned(), "28%".to_owned())]);
         assert_eq!(read("xfast").members[0].count, 1, "an x alone is no count");
+    }
+
+    #[test]
+    fn a_setting_is_set_once_and_keeps_its_place() {
+        let mut stack = read("2xa:write-cache=on,port=esata+b/raid5:chunk=64K");
+        stack.members.iter_mut().for_each(|member| member.drive.set("write-cache", "off"));
+        assert_eq!(
+            stack.to_string(),
+            "2xa:write-cache=off,port=esata+b:write-cache=off/raid5:chunk=64K"
+        );
+        assert_eq!(stack.layers[0].get("chunk"), Some("64K"));
+        assert_eq!(stack.layers[0].get("driver"), None);
     }
 
     #[test]

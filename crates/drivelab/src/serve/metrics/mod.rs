@@ -104,6 +104,7 @@ impl Metrics {
         let door = Door::open(text, reach).context("--metrics")?;
         if let Address::Tcp(socket) = door.address()
             && !arguments.quiet
+            && !arguments.json
         {
             output::print(&format!("metrics at http://{socket}/metrics\n"))?;
         }

@@ -1,7 +1,7 @@
 //! What the engines' tests share: a file that vanishes, and a skip that can be forbidden.
 
 use block::{Actor, Buf, Payload, Request, Tag};
-use block::{Command, Completion, Data, Drive, Durability, Engine, Extent, Geometry, Instant};
+use block::{Command, Completion, Data, Drive, Durability, Engine, Extent, Geometry};
 use std::{
     env, fs,
     path::{Path, PathBuf},
@@ -68,13 +68,7 @@ pub fn write(offset: u64, bytes: u32, from: Buf, durability: Durability) -> Comm
 /// Submits one request and waits for its answer.
 pub fn ask<E: Engine>(engine: &mut E, command: Command) -> Completion {
     let before = engine.now();
-    engine.submit(request(77, command));
-    let mut done = Vec::new();
-    while done.is_empty() {
-        engine.wait(Instant::NEVER, &mut done);
-    }
-    let completion = done.pop().expect("one completion");
-    assert!(done.is_empty() && completion.tag == Tag(77));
+    let completion = block::submit_and_wait(engine, command);
     assert!(before <= completion.issued && completion.issued <= completion.finished);
     assert_eq!(completion.finished, engine.now());
     completion

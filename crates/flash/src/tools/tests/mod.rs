@@ -11,9 +11,7 @@ mod superblocks;
 
 use super::Progress;
 use crate::crash::bench::{Caller, Mix, create, cut, flush, media, open, read_all, sim, small};
-use block::{
-    Actor, Buf, Command, Drive, Durability, Engine, Extent, Instant, Payload, Request, Tag, Wrapper,
-};
+use block::{Buf, Command, Durability, Engine, Extent, Payload, Request, Wrapper, submit_and_wait};
 use flash::{Classes, Cleaning, Settings, Shape};
 use model::Media;
 use std::ops::ControlFlow;
@@ -82,12 +80,7 @@ pub fn block_at(offset: u64) -> Extent {
 }
 
 fn one(engine: &mut dyn Engine, command: Command) -> Payload {
-    engine.submit(Request { tag: Tag(0), actor: Actor(0), drive: Drive(0), command });
-    let mut done = Vec::new();
-    while done.is_empty() {
-        engine.wait(Instant::NEVER, &mut done);
-    }
-    done.remove(0).payload
+    submit_and_wait(engine, command).payload
 }
 
 /// What is at that place.

@@ -158,7 +158,7 @@ fn forty_actors_at_once_are_all_served() {
     let mut rng = Rng::new(9, 0);
     for actor in 0..40 {
         let caching = if actor % 2 == 0 { Caching::Direct } else { Caching::Buffered };
-        let syncing = if actor % 5 == 0 { Syncing::All } else { Syncing::None };
+        let syncing = if actor % 5 == 0 { Syncing::Sync } else { Syncing::None };
         bench.machine.set_open(Actor(actor), caching, syncing);
     }
     let (mut left, mut done, mut served) = (4_000, Vec::new(), [0; 40]);

@@ -41,7 +41,7 @@ fn synchronous_writes_on_a_disk_take_what_the_latency_study_measured() {
     ] {
         let params = FileSystemParams::of(Kernel::Linux2_6_30, kind, 8 << 30);
         let mut stack = stack(wd(write_caching), params);
-        stack.machine.set_open(Actor(0), Caching::Direct, Syncing::All);
+        stack.machine.set_open(Actor(0), Caching::Direct, Syncing::Sync);
         stack.machine.new_file();
         let ms = run(&mut stack, 0, (0..1000).map(|at| write(at * 512, 512))) as f64 / 1e9;
         let error = ms / published_ms - 1.0;

@@ -40,7 +40,7 @@ fn a_synchronous_write_into_a_growing_file_costs_the_published_flushes_and_write
         (FileSystemParams { barrier: Barrier::Off, ..today(XFS) }, (0, 2)),
     ];
     for (params, expected) in cases {
-        for syncing in [Syncing::Data, Syncing::All] {
+        for syncing in [Syncing::Dsync, Syncing::Sync] {
             let (mut bench, log) = bench(params.clone(), 1 << 30, COST);
             open(&mut bench, Caching::Direct, syncing);
             bench.machine.new_file();
@@ -59,7 +59,7 @@ fn a_synchronous_write_into_a_growing_file_costs_the_published_flushes_and_write
 fn a_commit_record_of_ext4_goes_out_between_two_flushes_and_xfs_flushes_before_its_record() {
     let order = |kind| {
         let (mut bench, log) = bench(today(kind), 1 << 30, COST);
-        open(&mut bench, Caching::Direct, Syncing::All);
+        open(&mut bench, Caching::Direct, Syncing::Sync);
         bench.machine.new_file();
         run(&mut bench, 0, [write(0, 512)]);
         let middle = 1 << 29;
@@ -79,7 +79,7 @@ fn a_commit_record_of_ext4_goes_out_between_two_flushes_and_xfs_flushes_before_i
 fn overwriting_with_o_dsync_needs_no_commit_and_a_flush_only_with_barriers() {
     for (params, expected) in [(today(XFS), (100, 100)), (params(ORDERED, 64 * MIB), (0, 100))] {
         let (mut bench, log) = bench(params, 1 << 30, COST);
-        open(&mut bench, Caching::Direct, Syncing::Data);
+        open(&mut bench, Caching::Direct, Syncing::Dsync);
         run(&mut bench, 0, (0..100).map(|at| write(at * 4096, 4096)));
         assert_eq!(counts(&log.borrow()), expected);
     }
@@ -113,7 +113,7 @@ fn a_flush_leaves_nothing_unwritten_and_a_second_one_writes_nothing() {
 #[test]
 fn a_buffered_synchronous_write_is_on_the_drive_when_it_returns() {
     let (mut bench, log) = bench(today(Kind::Ext4), 1 << 30, COST);
-    open(&mut bench, Caching::Buffered, Syncing::Data);
+    open(&mut bench, Caching::Buffered, Syncing::Dsync);
     bench.machine.new_file();
     run(&mut bench, 0, (0..50).map(|at| write(at * 4096, 4096)));
     assert_eq!(counts(&log.borrow()), (100, 150));

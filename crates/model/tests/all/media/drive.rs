@@ -65,11 +65,7 @@ pub fn request(tag: u64, drive: Drive, command: Command) -> Request {
 
 /// Submits one command and waits for its answer, which must be the only one.
 pub fn ask(engine: &mut impl Engine, command: Command) -> Completion {
-    let mut done = Vec::new();
-    engine.submit(request(99, Drive(0), command));
-    engine.wait(Instant::NEVER, &mut done);
-    assert_eq!((done.len(), done[0].tag), (1, Tag(99)));
-    done.remove(0)
+    block::submit_and_wait(engine, command)
 }
 
 pub fn sectors(first: u64, count: u64) -> Extent {
