@@ -1,8 +1,8 @@
 //! Attesting: what a flush covered is said in a place of its own, soon after the flush.
 //!
 //! ```text
-//!   flush answered ----> quiet for a while -------------------------> superblock: D, the ring's last record
-//!                  `---> the next chunk or record, durable, says it ----> nothing to do
+//!   flush answered --> quiet for a while --> superblock: D, the ring's last record
+//!                `--> the next chunk or record, durable, says it --> nothing to do
 //! ```
 //!
 //! Recovery tells a torn tail from corruption by D, the last chunk that a flush is known to have

@@ -1,8 +1,9 @@
 //! The cleaner: takes a segment, copies what is alive in it to streams of its own.
 //!
 //! ```text
-//!   victim:  chunk -- header read --> runs -- read, a few at a time --> copied in order, as far as there is room
-//!            chunk -- header read --> ...      several chunks at once, so that the drive is never idle
+//!   victim:  chunk -- header read --> runs -- read, a few at a time --> copied in order, as far
+//!                                                                       as there is room
+//!            chunk -- header read --> ...      several at once, so that the drive is never idle
 //! ```
 //!
 //! What a chunk holds is read from its header; where that is damaged, the map is searched. A copy

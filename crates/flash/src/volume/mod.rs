@@ -1,24 +1,25 @@
 //! The volume: a machine over one drive.
 //!
 //! ```text
-//!   requests --> Opening: superblocks, root, pages, walk, verify, replay     opening/
+//!   requests --> Opening: superblocks, root, pages, walk, verify, replay    opening/
 //!            |      | a map, a segment table, a place to go on
 //!            `-> Core: hands each request and completion to its part        core.rs
-//!                  |-- what was asked, and its answers                       requests.rs
-//!                  |-- reads and writes                                      reads.rs, writes.rs
-//!                  |-- flushes, their ring, what recovery found in it        flushes.rs, ring.rs, replays.rs
-//!                  |-- superblocks                                           checkpoint.rs, attest.rs
-//!                  |-- which stream                                          placement.rs
-//!                  |-- copies                                                cleaner.rs, runs.rs
-//!                  |-- how much of them, when                                pacing.rs
-//!                  |-- what is free                                          discards.rs
-//!                  |-- checksums, in passing                                 scrub.rs
-//!                  `-- Log, that all of these append to                      log.rs, log/
-//!                        |-- chunks                                          chunk.rs, stream.rs
-//!                        |-- where every block is                            blocks.rs
-//!                        |-- what the drive says of it                       said.rs, lifespan.rs
-//!                        |-- whether anything may change                     gate.rs
-//!                        `-- the drive below                                 io.rs
+//!                  |-- what was asked, and its answers                      requests.rs
+//!                  |-- reads and writes                                     reads.rs, writes.rs
+//!                  |-- flushes and their ring                               flushes.rs, ring.rs
+//!                  |-- what recovery found in the ring                      replays.rs
+//!                  |-- superblocks                                          checkpoint.rs, attest.rs
+//!                  |-- which stream                                         placement.rs
+//!                  |-- copies                                               cleaner.rs, runs.rs
+//!                  |-- how much of them, when                               pacing.rs
+//!                  |-- what is free                                         discards.rs
+//!                  |-- checksums, in passing                                scrub.rs
+//!                  `-- Log, that all of these append to                     log.rs, log/
+//!                        |-- chunks                                         chunk.rs, stream.rs
+//!                        |-- where every block is                           blocks.rs
+//!                        |-- what the drive says of it                      said.rs, lifespan.rs
+//!                        |-- whether anything may change                    gate.rs
+//!                        `-- the drive below                                io.rs
 //! ```
 //!
 //! Each part owns its state and asserts what must be true of it. A part is told of the log and of

@@ -2,7 +2,7 @@
 //! stripe.
 //!
 //! ```text
-//!   open chunk  | header | a | b | c | d | ...                 goes on filling, and closes the usual way
+//!   open chunk  | header | a | b | c | d | ...     goes on filling, and closes the usual way
 //!   ring        ... | hdr a        | hdr b c      |  next  | ...    one record a stripe
 //! ```
 //!
