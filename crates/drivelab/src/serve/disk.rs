@@ -138,7 +138,7 @@ fn ready(
     text += match orphan {
         Orphan::Waits => {
             "  killed, it waits for the same command; ended in order, it goes\n  \
-             a kill under load has crashed Linux 6.12: try yours first (docs/reference/ublk.md)\n"
+             a kill under load has crashed Linux 6.12: see docs/reference/ublk.md\n"
         }
         Orphan::Removed => "  it goes with this process: unmount it first\n",
     };
