@@ -83,13 +83,20 @@ pub fn skip(needs: &str) {
     eprintln!("skipped: needs {needs}");
 }
 
+/// Whether a program can be started from here. Programs that were masked by /dev/null were taken for
+/// installed, and tests failed that should have been skipped.
+pub fn is_program(path: &Path) -> bool {
+    let mode = |meta: &fs::Metadata| std::os::unix::fs::MetadataExt::mode(meta);
+    fs::metadata(path).is_ok_and(|meta| meta.is_file() && mode(&meta) & 0o111 != 0)
+}
+
 /// Whether there are root, loop devices and the programs of ext4 and XFS; else says that the test
 /// is skipped.
 pub fn can_make_file_systems() -> bool {
     let is_root = fs::metadata("/proc/self")
         .is_ok_and(|meta| std::os::unix::fs::MetadataExt::uid(&meta) == 0);
     let has =
-        |name: &str| ["/usr/sbin", "/sbin"].iter().any(|at| Path::new(at).join(name).exists());
+        |name: &str| ["/usr/sbin", "/sbin"].iter().any(|at| is_program(&Path::new(at).join(name)));
     let able =
         is_root && has("mkfs.ext4") && has("mkfs.xfs") && system("losetup", &["--find"]).is_some();
     if !able {

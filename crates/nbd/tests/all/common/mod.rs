@@ -7,7 +7,8 @@ use block::Engine;
 use memory::{Memory, Pace, View};
 use nbd::{Address, Listener, Options, ServeError, Server, protocol::Export};
 use std::{
-    path::{Path, PathBuf},
+    os::unix::fs::MetadataExt,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -99,5 +100,9 @@ pub fn skip(needs: &str) {
 /// Whether a program is installed.
 pub fn has(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|directory| Path::new(&directory).join(program).exists())
+    std::env::split_paths(&path).any(|directory| {
+        let meta = std::fs::metadata(directory.join(program));
+        // Masked by /dev/null it is no program.
+        meta.is_ok_and(|meta| meta.is_file() && meta.mode() & 0o111 != 0)
+    })
 }
