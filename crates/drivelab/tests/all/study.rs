@@ -88,6 +88,10 @@ fn a_study_of_file_systems_makes_them_on_a_loop_device_and_puts_its_column_besid
 
 #[test]
 fn a_study_of_file_systems_on_a_model_or_a_loop_device_lists_every_command_before() {
+    if !common::can_make_file_systems() {
+        return;
+    }
+    need_programs!["nbdfuse"];
     let place = tempdir().expect("a place");
     let words = ["study", "latency2016", "--on", "model:intel-520-120", "--dry-run"];
     let text = Call::new(words, place.path()).done().succeeded().stdout;

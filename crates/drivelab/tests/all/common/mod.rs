@@ -83,8 +83,8 @@ pub fn skip(needs: &str) {
     eprintln!("skipped: needs {needs}");
 }
 
-/// Whether a program can be started from here. Programs that were masked by /dev/null were taken for
-/// installed, and tests failed that should have been skipped.
+/// Whether a program can be started from here. Programs that were masked by /dev/null were taken
+/// for installed, and tests failed that should have been skipped.
 pub fn is_program(path: &Path) -> bool {
     let mode = |meta: &fs::Metadata| std::os::unix::fs::MetadataExt::mode(meta);
     fs::metadata(path).is_ok_and(|meta| meta.is_file() && mode(&meta) & 0o111 != 0)
