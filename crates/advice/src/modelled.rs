@@ -1,7 +1,7 @@
 //! Candidates become offers: stacks are modelled, all in parallel; runs say what they measured.
 //!
 //! ```text
-//!   candidates -> by base stack: steady::Bench {bare, in_line}, once for a stack and the volume on it
+//!   candidates -> by base stack: steady::Bench {bare, sequential}, once for a stack and its volume
 //!     -> bare: its rates     volume: the sequential rate and the closed form of a Forecast
 //!     -> Answered {offer, check, basis}
 //! ```
@@ -12,7 +12,7 @@ use crate::{
     question::Question,
     rank::{Check, Endurance, Offer, Purpose},
     recorded::Measured,
-    steady::{self, Bench, InLine, Order, Rates, Rating, Workload},
+    steady::{self, Bench, Order, Rates, Rating, SequentialRates, Workload},
     volume::{self, Forecast},
 };
 use record::Flag;
@@ -63,7 +63,7 @@ pub enum Basis {
 #[derive(Clone)]
 struct Base {
     rates: Rates,
-    in_line: Option<InLine>,
+    sequential: Option<SequentialRates>,
 }
 
 impl Base {
@@ -78,12 +78,12 @@ impl Base {
             read_anywhere: at(a.read_anywhere, b.read_anywhere),
             sent_per_host_byte: at(a.sent_per_host_byte, b.sent_per_host_byte),
         };
-        let in_line = low.in_line.zip(high.in_line).map(|(a, b)| InLine {
+        let sequential = low.sequential.zip(high.sequential).map(|(a, b)| SequentialRates {
             write_bytes_per_s: at(a.write_bytes_per_s, b.write_bytes_per_s),
             read_bytes_per_s: at(a.read_bytes_per_s, b.read_bytes_per_s),
             sent_per_host_byte: at(a.sent_per_host_byte, b.sent_per_host_byte),
         });
-        Self { rates, in_line }
+        Self { rates, sequential }
     }
 }
 
@@ -129,8 +129,8 @@ pub fn answer(
         |_| 1,
         |(_, (stack, has_log))| {
             let rates = bench.bare(stack, question.need.capacity_bytes)?;
-            let in_line = has_log.then(|| bench.in_line(stack)).transpose()?;
-            Ok::<_, study::TrialError>(Base { rates, in_line })
+            let sequential = has_log.then(|| bench.sequential(stack)).transpose()?;
+            Ok::<_, study::TrialError>(Base { rates, sequential })
         },
     );
     let mut bases = BTreeMap::new();
@@ -252,7 +252,8 @@ impl Modelled<'_> {
         question: &Question,
         amplifications: &Amplifications<'_>,
     ) -> Result<Result<Answered, String>, AdviceError> {
-        let (rates, line) = (&self.found.rates, self.found.in_line.expect("a log was asked for"));
+        let (rates, line) =
+            (&self.found.rates, self.found.sequential.expect("a log was asked for"));
         let mut stack = self.base.clone();
         stack.layers.push(volume.clone());
         let of_drive = volume::Rates {
@@ -280,10 +281,10 @@ impl Modelled<'_> {
         let write =
             point.efficiency * line.write_bytes_per_s / f64::from(question.workload.block_bytes);
         // What a log sends is sequential, whatever the host writes.
-        let in_line =
+        let sequential =
             Workload { order: Order::Sequential, block_bytes: 1 << 20, ..question.workload };
         let sent = log_per_host_byte * line.sent_per_host_byte;
-        let endurance = self.endurance(sent, 1.0, in_line, amplifications)?;
+        let endurance = self.endurance(sent, 1.0, sequential, amplifications)?;
         Ok(Ok(Answered {
             offer: Offer {
                 capacity_bytes: exported_bytes,

@@ -4,7 +4,7 @@
 //! ```text
 //!   Workload, Stack -> shrink: small drives that behave alike       shrink.rs
 //!     |- bare: reads, writes, the mix itself, one after the other   steady.rs
-//!     |- in_line: what a managed volume's log would have
+//!     |- sequential: what a managed volume's log would have
 //!     |- managed: the mix on a managed volume, as it stands         managed.rs
 //!     `- wear: bytes of flash for each byte of the host             wear.rs
 //! ```
@@ -88,7 +88,7 @@ pub struct Rates {
 
 /// What a log on a stack would have.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct InLine {
+pub struct SequentialRates {
     /// Bytes per second written.
     pub write_bytes_per_s: f64,
     /// Bytes per second read.
@@ -151,7 +151,7 @@ impl Bench<'_> {
     ///
     /// # Errors
     /// When the stack cannot be built, or fails.
-    pub fn in_line(&self, stack: &Stack) -> Result<InLine, TrialError> {
+    pub fn sequential(&self, stack: &Stack) -> Result<SequentialRates, TrialError> {
         let shrunk = Shrunk::new(stack, self.catalog)?;
         let mut opened = stack::open(&shrunk.stack, &shrunk.catalog, self.seed)?;
         let capacity_bytes = opened.contract().capacity_bytes;
@@ -191,7 +191,7 @@ impl Bench<'_> {
         let host_bytes = counted * u64::from(LINE_BYTES);
         let [write_bytes_per_s, read_bytes_per_s] = rates;
         let sent_per_host_byte = sent as f64 / host_bytes as f64;
-        Ok(InLine { write_bytes_per_s, read_bytes_per_s, sent_per_host_byte })
+        Ok(SequentialRates { write_bytes_per_s, read_bytes_per_s, sent_per_host_byte })
     }
 
     /// The stack with drives that were written at random for long, as far as the catalog's kinds

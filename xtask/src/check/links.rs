@@ -60,8 +60,8 @@ fn links(line: &str) -> Vec<&str> {
 fn named(line: &str) -> Vec<&str> {
     let is_of_path = |letter: char| letter.is_ascii_alphanumeric() || "-_./".contains(letter);
     let starts = line.match_indices("docs/").filter(|&(at, _)| {
-        !line[..at].ends_with(|letter: char| is_of_path(letter) && letter != '/')
-            && !line[..at].ends_with(|letter: char| letter == '/' && !line[..at].ends_with("../"))
+        let before = &line[..at];
+        before.ends_with("../") || !before.ends_with(is_of_path)
     });
     let words = starts.map(|(at, _)| {
         let rest = &line[at..];

@@ -24,7 +24,7 @@ pub fn run(catalog: &Catalog, bytes: u64) -> Result<String> {
         let part = READ_BYTES.min(half);
         let mut bare = open(catalog, drive)?;
         linear(&mut bare, write, half)?;
-        let in_line = linear(&mut bare, read, part)?;
+        let sequential = linear(&mut bare, read, part)?;
         // Few: they take minutes each thousand on a drive that merges, and a block in place stays
         // in place.
         let mut rng = Rng::new(1, 1);
@@ -40,11 +40,11 @@ pub fn run(catalog: &Catalog, bytes: u64) -> Result<String> {
         table.line(
             &format!("`{drive}`"),
             &[
-                format!("{in_line:.1}"),
-                format!("{:.3}", bare_after / in_line),
-                format!("{:.3}", managed / in_line),
+                format!("{sequential:.1}"),
+                format!("{:.3}", bare_after / sequential),
+                format!("{:.3}", managed / sequential),
                 format!("{after:.2} MiB/s"),
-                format!("{:.4}", after / in_line),
+                format!("{:.4}", after / sequential),
             ],
         );
     }

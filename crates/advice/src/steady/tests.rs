@@ -46,7 +46,7 @@ fn a_half_empty_drive_writes_faster_and_wears_less() {
 fn drives_of_an_array_are_sent_what_its_level_takes() {
     let catalog = Catalog::built_in().expect("a catalog");
     let bench = bench(&catalog, 8, Order::Random);
-    for (text, random, in_line) in [
+    for (text, random, sequential) in [
         ("mtron-mobi-32", 1.0, 1.0),
         ("4xmtron-mobi-32/raid0", 1.0, 1.0),
         ("2xmtron-mobi-32/raid1", 2.0, 2.0),
@@ -54,9 +54,9 @@ fn drives_of_an_array_are_sent_what_its_level_takes() {
         ("4xmtron-mobi-32/raid5", 2.0, 4.0 / 3.0),
     ] {
         let rates = bench.bare(&stack(text), None).expect("rates");
-        let line = bench.in_line(&stack(text)).expect("rates");
+        let line = bench.sequential(&stack(text)).expect("rates");
         let sent = [rates.sent_per_host_byte, line.sent_per_host_byte];
-        for (sent, expected) in sent.into_iter().zip([random, in_line]) {
+        for (sent, expected) in sent.into_iter().zip([random, sequential]) {
             assert!((sent / expected - 1.0).abs() < 0.05, "{text}: {sent}, not {expected}");
         }
     }
@@ -72,9 +72,9 @@ fn a_block_mapped_drive_wears_by_the_unit() {
         let workload = bench(&catalog, 1, order).workload;
         write_amplification(drive, &workload, 1.0, 1).expect("a drive").expect("flash")
     };
-    let (random, in_line) = (wear(Order::Random), wear(Order::Sequential));
+    let (random, sequential) = (wear(Order::Random), wear(Order::Sequential));
     assert!((random / (unit / 4096.0) - 1.0).abs() < 0.05, "{random}");
-    assert!((in_line - 1.0).abs() < 0.05, "{in_line}");
+    assert!((sequential - 1.0).abs() < 0.05, "{sequential}");
 }
 
 /// The maker's, of Table I of CMU 2008; a disk has none, and of others nobody says.

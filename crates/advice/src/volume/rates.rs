@@ -85,11 +85,11 @@ pub fn of_model(stack: &Stack) -> Result<Rates, AdviceError> {
     let area_bytes = if rotates { device_bytes } else { span_bytes };
     let lines = span_bytes / LINE_BYTES;
     let engine = &mut opened;
-    let in_line = |number: u64| number % lines * LINE_BYTES;
-    let write_bytes_per_s =
-        LINE_BYTES as f64 * per_second(engine, lines, |number| write(in_line(number), LINE_BYTES));
-    let read_bytes_per_s =
-        LINE_BYTES as f64 * per_second(engine, lines, |number| read(in_line(number), LINE_BYTES));
+    let sequential = |number: u64| number % lines * LINE_BYTES;
+    let write_bytes_per_s = LINE_BYTES as f64
+        * per_second(engine, lines, |number| write(sequential(number), LINE_BYTES));
+    let read_bytes_per_s = LINE_BYTES as f64
+        * per_second(engine, lines, |number| read(sequential(number), LINE_BYTES));
     let mut rng = Rng::new(SEED, 0x9ed);
     let mut anywhere = || rng.below(area_bytes / BLOCK_BYTES) * BLOCK_BYTES;
     let random_reads_per_s = per_second(engine, OPERATIONS_MAX, |_| read(anywhere(), BLOCK_BYTES));
