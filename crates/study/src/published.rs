@@ -37,22 +37,22 @@ impl Study {
 
     fn text(self) -> &'static str {
         match self {
-            Self::Cmu2009 => include_str!("../../../studies/cmu2009/published.csv"),
-            Self::Easyco2007 => include_str!("../../../studies/easyco2007/published.csv"),
-            Self::Latency2016 => include_str!("../../../studies/latency2016/published.csv"),
-            Self::Stfc2009 => include_str!("../../../studies/stfc2009/published.csv"),
-            Self::Martin2008 => include_str!("../../../studies/martin2008/published.csv"),
+            Self::Cmu2009 => include_str!("../studies/cmu2009/published.csv"),
+            Self::Easyco2007 => include_str!("../studies/easyco2007/published.csv"),
+            Self::Latency2016 => include_str!("../studies/latency2016/published.csv"),
+            Self::Stfc2009 => include_str!("../studies/stfc2009/published.csv"),
+            Self::Martin2008 => include_str!("../studies/martin2008/published.csv"),
         }
     }
 
     /// What it asks, how, and what it claims.
     pub fn file(self) -> StudyFile {
         let text = match self {
-            Self::Cmu2009 => include_str!("../../../studies/cmu2009/study.toml"),
-            Self::Easyco2007 => include_str!("../../../studies/easyco2007/study.toml"),
-            Self::Latency2016 => include_str!("../../../studies/latency2016/study.toml"),
-            Self::Stfc2009 => include_str!("../../../studies/stfc2009/study.toml"),
-            Self::Martin2008 => include_str!("../../../studies/martin2008/study.toml"),
+            Self::Cmu2009 => include_str!("../studies/cmu2009/study.toml"),
+            Self::Easyco2007 => include_str!("../studies/easyco2007/study.toml"),
+            Self::Latency2016 => include_str!("../studies/latency2016/study.toml"),
+            Self::Stfc2009 => include_str!("../studies/stfc2009/study.toml"),
+            Self::Martin2008 => include_str!("../studies/martin2008/study.toml"),
         };
         StudyFile::parse(self, text).unwrap_or_else(|error| panic!("a test reads it: {error}"))
     }

@@ -52,15 +52,19 @@ pub fn check(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Every file below `directory` that is `wanted`, but for hidden directories. Build products lie at
-/// the workspace's root, where nobody looks.
+/// Every file below `directory` that is `wanted`, but for hidden directories and those that links
+/// lead to, which are read where they are. Build products lie at the workspace's root, where nobody
+/// looks.
 pub fn files_below(directory: &Path, wanted: &dyn Fn(&Path) -> bool) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let entries = fs::read_dir(directory).with_context(|| directory.display().to_string())?;
     for entry in entries {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if path.is_dir() && !name.starts_with('.') {
+        if path.is_dir() {
+            if path.is_symlink() || name.starts_with('.') {
+                continue;
+            }
             files.extend(files_below(&path, wanted)?);
         } else if path.is_file() && wanted(&path) {
             files.push(path);

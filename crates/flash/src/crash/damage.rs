@@ -408,7 +408,7 @@ mod tests {
         held(0..60);
     }
 
-    /// `cargo test -p flash -- --ignored three_hundred_damaged_images`; `DAMAGE_SEED` names another
+    /// `cargo test -p drivelab-flash -- --ignored three_hundred_damaged_images`; `DAMAGE_SEED` names another
     /// first one.
     #[test]
     #[ignore = "a minute: the same for three hundred images"]

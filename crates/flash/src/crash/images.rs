@@ -1,7 +1,7 @@
 //! Images that earlier code made: whatever reads version 1 of the format reads these. They are
 //! run-length encoded words of eight bytes: how often (u32), and which (u64), little endian.
 //!
-//! `cargo test -p flash -- --ignored images_are_written` makes them anew, in
+//! `cargo test -p drivelab-flash -- --ignored images_are_written` makes them anew, in
 //! `crates/flash/tests/images`. Only for a new version of the format, and then beside the old ones.
 
 use super::{

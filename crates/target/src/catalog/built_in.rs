@@ -4,7 +4,7 @@ macro_rules! file {
     ($path:literal) => {
         (
             concat!("catalog/", $path),
-            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../catalog/", $path)),
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/catalog/", $path)),
         )
     };
 }

@@ -174,7 +174,7 @@ impl WallClock for Real {
 }
 
 /// A measurement, to be read:
-/// `cargo test -p model --release -- --ignored --nocapture timing_error`.
+/// `cargo test -p drivelab-model --release -- --ignored --nocapture timing_error`.
 #[test]
 #[ignore = "a measurement on the real clock"]
 fn the_timing_error_on_the_real_clock() {
