@@ -45,11 +45,11 @@ impl Study {
     /// What its document says, in its order, then what is ours alone.
     pub fn lines(self) -> Vec<Line> {
         let text = match self {
-            Self::Cmu2009 => include_str!("../../../studies/cmu2009/lines.toml"),
-            Self::Easyco2007 => include_str!("../../../studies/easyco2007/lines.toml"),
-            Self::Latency2016 => include_str!("../../../studies/latency2016/lines.toml"),
-            Self::Stfc2009 => include_str!("../../../studies/stfc2009/lines.toml"),
-            Self::Martin2008 => include_str!("../../../studies/martin2008/lines.toml"),
+            Self::Cmu2009 => include_str!("../studies/cmu2009/lines.toml"),
+            Self::Easyco2007 => include_str!("../studies/easyco2007/lines.toml"),
+            Self::Latency2016 => include_str!("../studies/latency2016/lines.toml"),
+            Self::Stfc2009 => include_str!("../studies/stfc2009/lines.toml"),
+            Self::Martin2008 => include_str!("../studies/martin2008/lines.toml"),
         };
         let file: Result<LineFile, _> = toml::from_str(text);
         file.unwrap_or_else(|error| panic!("a test reads it: studies/{}: {error}", self.name()))

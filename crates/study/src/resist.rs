@@ -39,9 +39,9 @@ impl Resist {
 /// Every cause that is written down.
 pub fn resists() -> Vec<Resist> {
     let files = [
-        (Study::Easyco2007, include_str!("../../../studies/easyco2007/resists.csv")),
-        (Study::Latency2016, include_str!("../../../studies/latency2016/resists.csv")),
-        (Study::Stfc2009, include_str!("../../../studies/stfc2009/resists.csv")),
+        (Study::Easyco2007, include_str!("../studies/easyco2007/resists.csv")),
+        (Study::Latency2016, include_str!("../studies/latency2016/resists.csv")),
+        (Study::Stfc2009, include_str!("../studies/stfc2009/resists.csv")),
     ];
     files.into_iter().flat_map(|(study, text)| read(study, text)).collect()
 }
