@@ -5,7 +5,7 @@ mod ratchets;
 mod rooms;
 mod sources;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use std::{
     env,
     path::{Path, PathBuf},
@@ -42,14 +42,20 @@ const STEPS: [Step; 9] = [
     ("documentation", |root| cargo(root, &["doc", "--workspace", "--no-deps"])),
 ];
 
-/// Runs all steps; stops at the first that fails and names it.
-pub fn run() -> Result<()> {
+/// Runs the steps that are named, or all; stops at the first that fails and names it.
+pub fn run(wanted: &[String]) -> Result<()> {
     let root = root();
-    for (name, step) in STEPS {
+    if let Some(wrong) = wanted.iter().find(|word| !STEPS.iter().any(|(name, _)| name == word)) {
+        let names = STEPS.map(|(name, _)| format!("`{name}`"));
+        bail!("there is no step `{wrong}`: there are {}", names.join(", "));
+    }
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|word| word == name);
+    let steps: Vec<&Step> = STEPS.iter().filter(|(name, _)| is_wanted(name)).collect();
+    for (name, step) in &steps {
         println!("\n== {name}");
         step(&root).with_context(|| format!("check failed at step `{name}`"))?;
     }
-    println!("\nAll {} steps passed.", STEPS.len());
+    println!("\nAll {} steps passed.", steps.len());
     Ok(())
 }
 

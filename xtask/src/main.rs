@@ -16,9 +16,10 @@ use anyhow::{Result, bail};
 use std::{env, process::ExitCode};
 
 const HELP: &str = "\
-cargo xtask check
+cargo xtask check [STEP...]
     Everything a change must pass: format, clippy, tests, documentation, who sees whom, where
-    `unsafe` may stand, and how long a file may be. The first step that fails is named at the end.
+    `unsafe` may stand, and how long a file may be; or the steps that are named. The first one that
+    fails is named at the end.
 
 cargo xtask bench [a] [b] [c] [d] [agreement] [--seconds N] [--rounds N]
     drivelab beside a hand-written loop and fio. It prints and asserts nothing.
@@ -139,7 +140,7 @@ fn carry_out(arguments: &[String]) -> Result<()> {
         Some((verb, rest)) if verb == "fuzz" => fuzz::run(rest),
         Some((verb, rest)) if verb == "guest" => guest::run(rest),
         Some((verb, rest)) if verb == "soak" => soak::run(rest),
-        Some((verb, [])) if verb == "check" => check::run(),
+        Some((verb, steps)) if verb == "check" => check::run(steps),
         Some((verb, rest)) if verb == "lines" => lines::run(rest),
         Some((verb, [])) if verb == "picture" => picture::run(),
         None => {

@@ -111,10 +111,7 @@ mod tests {
     #[test]
     fn a_look_into_the_wrong_room_is_named() {
         assert_eq!(of(&[("lab", &["block", "engine"])]), ["`lab` must not see `engine`"]);
-        assert_eq!(
-            of(&[("drivelab-lab", &["drivelab-engine"])]),
-            ["`lab` must not see `engine`"]
-        );
+        assert_eq!(of(&[("drivelab-lab", &["drivelab-engine"])]), ["`lab` must not see `engine`"]);
         assert_eq!(of(&[("block", &["libc"])]).len(), 1);
         assert_eq!(of(&[("attic", &[])]).len(), 1);
         assert_eq!(complaints(&sight(PAGE).expect("a table"), &json!({})).len(), 1);

@@ -408,8 +408,8 @@ mod tests {
         held(0..60);
     }
 
-    /// `cargo test -p drivelab-flash -- --ignored three_hundred_damaged_images`; `DAMAGE_SEED` names another
-    /// first one.
+    /// `cargo test -p drivelab-flash -- --ignored three_hundred_damaged_images`; `DAMAGE_SEED`
+    /// names another first one.
     #[test]
     #[ignore = "a minute: the same for three hundred images"]
     #[allow(clippy::disallowed_methods)]

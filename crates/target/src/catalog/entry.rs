@@ -313,7 +313,7 @@ impl Entry {
         self.text.replace_range(span.clone(), &written);
         let shift = written.len() as isize - span.len() as isize;
         for parameter in self.parameters.values_mut().filter(|p| p.span.start > span.start) {
-            let moved = |at: usize| at.strict_add_signed(shift);
+            let moved = |at: usize| at.checked_add_signed(shift).expect("a place in the text");
             parameter.span = moved(parameter.span.start)..moved(parameter.span.end);
         }
         let parameter = self.parameters.get_mut(name).expect("it was there");

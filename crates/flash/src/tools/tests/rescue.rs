@@ -208,7 +208,8 @@ fn rot_anywhere_never_makes_wrong_data_look_right() {
     rot_anywhere(lives(), 6);
 }
 
-/// The same for many lives: `cargo test -p drivelab-flash --release -- --ignored rot_anywhere_in_many`.
+/// The same for many lives:
+/// `cargo test -p drivelab-flash --release -- --ignored rot_anywhere_in_many`.
 #[test]
 #[ignore = "minutes: what rot anywhere shows, over a thousand lives"]
 fn rot_anywhere_in_many_lives() {
