@@ -11,7 +11,8 @@ pub mod table;
 
 use crate::fit::UNITS;
 use anyhow::{Context, Result};
-use options::{Options, in_parallel};
+pub use options::Options;
+use options::in_parallel;
 use std::collections::BTreeMap;
 use study::{
     Basis, Case, Effort, ErrorSummary, Group, Op, cases, relative_error, resists, run as run_trial,
@@ -29,14 +30,13 @@ struct Cell {
 }
 
 /// Runs every cell and prints how far the models are.
-pub fn run(arguments: &[String]) -> Result<()> {
-    let options = Options::parse(arguments)?;
+pub fn run(options: &Options) -> Result<()> {
     let catalog = Catalog::built_in()?;
     let mut chosen = cases();
     if !options.groups.is_empty() {
         chosen.retain(|case| options.groups.contains(&case.group));
     }
-    let outcomes = in_parallel(&chosen, options.threads, |case| {
+    let outcomes = in_parallel(&chosen, options.threads(), |case| {
         run_trial(case, &catalog, Effort::REPORT)
             .with_context(|| format!("model:{}, {:?}", case.stack, case.trial))
     })?;
@@ -57,7 +57,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
         print_numbers(&catalog);
         print_targets(&cells);
         if !options.quick {
-            print_left_out(&catalog, options.threads)?;
+            print_left_out(&catalog, options.threads())?;
         }
     }
     println!("\nCompletions of all trials: {hash:016x}");

@@ -28,41 +28,68 @@ use std::{
     env,
     path::{Path, PathBuf},
     process::Command,
-    slice,
 };
 
-/// What was asked for on the command line.
-struct Options {
-    cases: Vec<&'static Case>,
-    agreement: bool,
+/// What is measured.
+#[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Options {
+    #[command(subcommand)]
+    part: Option<Part>,
+    /// a: no device, what one operation costs. b: page cache, pread. c: page cache, io_uring at
+    /// depth 32. d: O_DIRECT, depth 1 and 32, rate and processor time. agreement: do drivelab and
+    /// fio measure the same? Alternated pairs, read and write. Without a name: a b c d. Needs 3 GiB
+    /// free below the target directory and removes what it makes.
+    #[arg(value_name = "CASE", value_parser = ["a", "b", "c", "d", "agreement"])]
+    cases: Vec<String>,
+    /// How long a measurement takes, seconds (2; d and agreement 5).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=3600))]
     seconds: Option<u64>,
-    rounds: Option<usize>,
+    /// Measurements of each (7; agreement 12).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=3600))]
+    rounds: Option<u16>,
 }
 
-/// Runs the parts that `arguments` name.
-pub fn run(arguments: &[String]) -> Result<()> {
-    if let Some((_, rest)) = arguments.split_first().filter(|(first, _)| *first == "hand") {
-        return hand::run(rest);
+/// What is measured apart.
+#[derive(clap::Subcommand)]
+enum Part {
+    /// The method `bonnie` beside Bonnie++ on one loop ext4; as root, ten minutes.
+    Bonnie(bonnie::Options),
+    /// Simulated reads and writes per second of a page-mapped drive, its set-up time and its
+    /// memory, beside their limits; then the whole method bm-flash on an array of eight drives. Two
+    /// minutes.
+    Model(model::Options),
+    /// Processor time of a managed flash volume in process, on a drive of RAM, beside the drive
+    /// alone. Half a minute.
+    Flash(flash::Options),
+    /// Random writes to a managed volume in a file beside the same to a plain file in the same
+    /// directory, by O_DIRECT, in alternated pairs, each with its clean pool. Needs 6 GiB free and
+    /// removes what it makes; a minute.
+    Directory(directory::Options),
+    /// By how much modelled drives on the real clock answer late, at depth 1 and 8.
+    Paced(paced::Options),
+    /// A served managed volume beside nbdkit and qemu-nbd, under fio's nbd engine.
+    Serve(serve::Options),
+    /// What the cases start beside drivelab.
+    #[command(hide = true)]
+    Hand { words: Vec<String> },
+}
+
+/// Runs the parts that are named.
+pub fn run(options: &Options) -> Result<()> {
+    match &options.part {
+        Some(Part::Bonnie(options)) => bonnie::run(options),
+        Some(Part::Model(options)) => model::run(options),
+        Some(Part::Flash(options)) => flash::run(options),
+        Some(Part::Directory(options)) => directory::run(options),
+        Some(Part::Paced(options)) => paced::run(options),
+        Some(Part::Serve(options)) => serve::run(options),
+        Some(Part::Hand { words }) => hand::run(words),
+        None => run_cases(options),
     }
-    if let Some((_, rest)) = arguments.split_first().filter(|(first, _)| *first == "bonnie") {
-        return bonnie::run(rest);
-    }
-    if let Some((_, rest)) = arguments.split_first().filter(|(first, _)| *first == "model") {
-        return model::run(rest);
-    }
-    if let Some((_, rest)) = arguments.split_first().filter(|(first, _)| *first == "flash") {
-        return flash::run(rest);
-    }
-    if let Some((_, rest)) = arguments.split_first().filter(|(first, _)| *first == "directory") {
-        return directory::run(rest);
-    }
-    if let Some((_, rest)) = arguments.split_first().filter(|(first, _)| *first == "paced") {
-        return paced::run(rest);
-    }
-    if let Some((_, rest)) = arguments.split_first().filter(|(first, _)| *first == "serve") {
-        return serve::run(rest);
-    }
-    let options = Options::parse(arguments)?;
+}
+
+fn run_cases(options: &Options) -> Result<()> {
     child::catch_signals()?;
     let drivelab = build()?;
     let target_directory =
@@ -73,49 +100,28 @@ pub fn run(arguments: &[String]) -> Result<()> {
     machine::print(&bench)?;
     println!("\nWriting a file of {} MiB ...", FILE_BYTES >> 20);
     scratch::write_file(&bench.file, FILE_BYTES)?;
-    for case in &options.cases {
-        case.run(&bench, options.seconds.unwrap_or(case.seconds), options.rounds.unwrap_or(7))?;
+    for case in options.cases() {
+        case.run(&bench, options.seconds.unwrap_or(case.seconds), options.rounds().unwrap_or(7))?;
     }
-    if options.agreement {
-        agreement::run(&bench, options.seconds.unwrap_or(5), options.rounds.unwrap_or(12))?;
+    if options.cases.iter().any(|name| name == "agreement") {
+        agreement::run(&bench, options.seconds.unwrap_or(5), options.rounds().unwrap_or(12))?;
     }
     println!("\nLoad at the end: {}", machine::load());
     Ok(())
 }
 
 impl Options {
-    fn parse(arguments: &[String]) -> Result<Self> {
-        let mut options = Self { cases: Vec::new(), agreement: false, seconds: None, rounds: None };
-        let mut arguments = arguments.iter();
-        while let Some(argument) = arguments.next() {
-            let mut count = || count(&mut arguments, argument, 3600);
-            match argument.as_str() {
-                "--seconds" => options.seconds = Some(count()?),
-                "--rounds" => options.rounds = Some(count()? as usize),
-                "agreement" => options.agreement = true,
-                letter => {
-                    let named: Vec<_> =
-                        case::CASES.iter().filter(|case| case.letter == letter).collect();
-                    ensure!(
-                        !named.is_empty(),
-                        "`{letter}` is unknown: there are a, b, c, d, agreement, bonnie, directory, flash, model, paced, serve, --seconds, --rounds"
-                    );
-                    options.cases.extend(named);
-                }
-            }
-        }
-        if options.cases.is_empty() && !options.agreement {
-            options.cases = case::CASES.iter().collect();
-        }
-        Ok(options)
+    /// The cases that are named; all without a name.
+    fn cases(&self) -> impl Iterator<Item = &'static Case> {
+        let is_wanted = |case: &&Case| {
+            self.cases.is_empty() || self.cases.iter().any(|name| name == case.letter)
+        };
+        case::CASES.iter().filter(is_wanted)
     }
-}
 
-/// The whole number that follows `word`, 1 to `most`.
-fn count(words: &mut slice::Iter<'_, String>, word: &str, most: u64) -> Result<u64> {
-    let text = words.next().map_or("", String::as_str);
-    let count = text.parse().ok().filter(|count| (1..=most).contains(count));
-    count.with_context(|| format!("{word} `{text}`: a whole number, 1 to {most}"))
+    fn rounds(&self) -> Option<usize> {
+        self.rounds.map(usize::from)
+    }
 }
 
 /// Builds drivelab's release binary; where it is.
@@ -140,25 +146,16 @@ fn build() -> Result<PathBuf> {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Options> {
-        Options::parse(&text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
-    }
-
     #[test]
     fn cases_are_named_by_letter_and_all_are_meant_by_none() {
-        let options = parse("").expect("valid");
-        assert!(options.cases.len() == case::CASES.len() && !options.agreement);
-        let options = parse("b agreement --seconds 3 --rounds 4").expect("valid");
-        assert!(options.agreement && options.cases.iter().all(|case| case.letter == "b"));
-        assert_eq!((options.seconds, options.rounds), (Some(3), Some(4)));
-        let options = parse("agreement").expect("valid");
-        assert!(options.cases.is_empty());
-    }
-
-    #[test]
-    fn what_is_unknown_is_refused_with_what_there_is() {
-        for text in ["e", "--second 1", "--seconds", "--seconds x", "--rounds 0"] {
-            assert!(parse(text).is_err(), "{text}");
-        }
+        let named = |names: &[&str]| -> Vec<&str> {
+            let cases = names.iter().map(|&name| name.to_owned()).collect();
+            let options = Options { part: None, cases, seconds: None, rounds: None };
+            options.cases().map(|case| case.letter).collect()
+        };
+        assert_eq!(named(&[]).len(), case::CASES.len());
+        assert!(!named(&["b", "agreement"]).is_empty());
+        assert!(named(&["b", "agreement"]).iter().all(|&letter| letter == "b"));
+        assert!(named(&["agreement"]).is_empty());
     }
 }

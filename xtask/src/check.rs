@@ -5,7 +5,7 @@ mod ratchets;
 mod rooms;
 mod sources;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use std::{
     env,
     path::{Path, PathBuf},
@@ -42,13 +42,18 @@ const STEPS: [Step; 9] = [
     ("documentation", |root| cargo(root, &["doc", "--workspace", "--no-deps"])),
 ];
 
+/// Which steps are wanted.
+#[derive(clap::Args)]
+pub struct Options {
+    /// These steps alone.
+    #[arg(value_name = "STEP", value_parser = STEPS.map(|(name, _)| name))]
+    steps: Vec<String>,
+}
+
 /// Runs the steps that are named, or all; stops at the first that fails and names it.
-pub fn run(wanted: &[String]) -> Result<()> {
+pub fn run(options: &Options) -> Result<()> {
+    let wanted = &options.steps;
     let root = root();
-    if let Some(wrong) = wanted.iter().find(|word| !STEPS.iter().any(|(name, _)| name == word)) {
-        let names = STEPS.map(|(name, _)| format!("`{name}`"));
-        bail!("there is no step `{wrong}`: there are {}", names.join(", "));
-    }
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|word| word == name);
     let steps: Vec<&Step> = STEPS.iter().filter(|(name, _)| is_wanted(name)).collect();
     for (name, step) in &steps {

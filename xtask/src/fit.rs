@@ -18,28 +18,35 @@ use study::{Basis, Case, Effort, cases, relative_error, run as run_trial};
 use target::catalog::{Catalog, HostEntry};
 pub use unit::{Handle, UNITS, Unit};
 
-/// Fits the units that `arguments` name, all without a name, and writes the catalog.
-pub fn run(arguments: &[String]) -> Result<()> {
-    let mut dry = false;
-    let mut chosen: Vec<&Unit> = Vec::new();
-    for argument in arguments {
-        if argument == "--dry-run" {
-            dry = true;
-            continue;
-        }
-        let unit = UNITS.iter().find(|unit| unit.name == argument);
-        chosen.push(unit.with_context(|| {
-            let names: Vec<_> = UNITS.iter().map(|unit| unit.name).collect();
-            format!("`{argument}` is no unit of the fit; there are {}", names.join(", "))
-        })?);
-    }
+/// What is fitted.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Leaves the catalog as it is.
+    #[arg(long)]
+    dry_run: bool,
+    /// These drives or hosts alone.
+    #[arg(value_name = "UNIT", value_parser = unit_named)]
+    units: Vec<&'static Unit>,
+}
+
+fn unit_named(name: &str) -> Result<&'static Unit> {
+    let unit = UNITS.iter().find(|unit| unit.name == name);
+    unit.with_context(|| {
+        let names: Vec<_> = UNITS.iter().map(|unit| unit.name).collect();
+        format!("there are {}", names.join(", "))
+    })
+}
+
+/// Fits the units that are named, all without a name, and writes the catalog.
+pub fn run(options: &Options) -> Result<()> {
+    let mut chosen = options.units.clone();
     if chosen.is_empty() {
         chosen = UNITS.iter().collect();
     }
     let mut catalog = Catalog::built_in()?;
     for unit in chosen {
         fit_one(unit, &mut catalog)?;
-        if !dry {
+        if !options.dry_run {
             write(unit, &catalog)?;
         }
     }

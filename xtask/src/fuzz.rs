@@ -56,49 +56,39 @@ const FLAGS: &[&str] = &[
 ];
 const FLAGS_OF_NIGHTLY: &[&str] = &["-Zsanitizer=address"];
 
-struct Options {
+/// What is built, and how long each target runs.
+#[derive(clap::Args)]
+pub struct Options {
+    /// These alone.
+    #[arg(value_name = "TARGET")]
     targets: Vec<String>,
+    /// How long each target runs, seconds.
+    #[arg(long, value_name = "N", default_value_t = SECONDS)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     seconds: u64,
-    jobs: usize,
-    what: What,
+    /// How many run side by side.
+    #[arg(long, value_name = "N", default_value_t = processors())]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: u16,
+    /// Runs none.
+    #[arg(long)]
+    build_only: bool,
+    /// Keeps in fuzz/corpus the fewest small inputs that reach what all known ones reach.
+    #[arg(long, conflicts_with = "build_only")]
+    minimise: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum What {
-    Build,
-    Run,
-    /// Keeps of what was learned what reaches something new, in `fuzz/corpus`.
-    Minimise,
+fn processors() -> u16 {
+    thread::available_parallelism().map_or(1, |count| count.get() as u16)
 }
 
 impl Options {
-    fn parse(arguments: &[String], all: &[String]) -> Result<Self> {
-        let jobs = thread::available_parallelism().map_or(1, usize::from);
-        let mut options = Self { targets: Vec::new(), seconds: SECONDS, jobs, what: What::Run };
-        let mut words = arguments.iter();
-        while let Some(word) = words.next() {
-            let mut number = || {
-                let text = words.next().with_context(|| format!("{word} needs a number"))?;
-                let number: u64 =
-                    text.parse().with_context(|| format!("{word} {text} is not a whole number"))?;
-                ensure!(number > 0, "{word} 0: at least 1");
-                Ok(number)
-            };
-            match word.as_str() {
-                "--seconds" => options.seconds = number()?,
-                "--jobs" => options.jobs = usize::try_from(number()?)?,
-                "--build-only" => options.what = What::Build,
-                "--minimise" => options.what = What::Minimise,
-                name if all.iter().any(|known| known == name) => {
-                    options.targets.push(name.to_owned());
-                }
-                name => bail!("there is no fuzz target `{name}`: there are {}", all.join(", ")),
-            }
+    /// The targets that are named, of `all`; all without a name.
+    fn chosen(&self, all: &[String]) -> Result<Vec<String>> {
+        if let Some(name) = self.targets.iter().find(|name| !all.contains(name)) {
+            bail!("there is no fuzz target `{name}`: there are {}", all.join(", "));
         }
-        if options.targets.is_empty() {
-            options.targets = all.to_vec();
-        }
-        Ok(options)
+        Ok(if self.targets.is_empty() { all.to_vec() } else { self.targets.clone() })
     }
 }
 
@@ -148,16 +138,15 @@ impl Places {
 }
 
 /// `cargo xtask fuzz`.
-pub fn run(arguments: &[String]) -> Result<()> {
+pub fn run(options: &Options) -> Result<()> {
     let (triple, channel) = compiler()?;
     let places = Places::new(triple);
-    let options = Options::parse(arguments, &targets(&places)?)?;
-    build(&places, &options, channel)?;
-    match options.what {
-        What::Build => Ok(()),
-        What::Run => run_all(&places, &options),
-        What::Minimise => options.targets.iter().try_for_each(|target| minimise(&places, target)),
+    let chosen = options.chosen(&targets(&places)?)?;
+    build(&places, &chosen, channel)?;
+    if options.minimise {
+        return chosen.iter().try_for_each(|target| minimise(&places, target));
     }
+    if options.build_only { Ok(()) } else { run_all(&places, options, &chosen) }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -200,7 +189,7 @@ fn cargo() -> std::ffi::OsString {
 }
 
 /// All wanted targets in one call, so that what they share is built once.
-fn build(places: &Places, options: &Options, channel: Channel) -> Result<()> {
+fn build(places: &Places, chosen: &[String], channel: Channel) -> Result<()> {
     let mut flags = FLAGS.to_vec();
     if channel == Channel::Nightly {
         flags.extend(FLAGS_OF_NIGHTLY);
@@ -211,27 +200,27 @@ fn build(places: &Places, options: &Options, channel: Channel) -> Result<()> {
     command.arg(places.manifest()).arg("--target-dir").arg(&places.output);
     // With a target named, build scripts and macros are not counted.
     command.arg(format!("--target={}", places.triple));
-    command.args(options.targets.iter().map(|target| format!("--bin={target}")));
+    command.args(chosen.iter().map(|target| format!("--bin={target}")));
     command.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}")).env_remove("RUSTFLAGS");
     let status = command.status().context("cannot run cargo build")?;
     ensure!(status.success(), "the fuzz targets do not build");
-    println!("built {} fuzz targets in {} s", options.targets.len(), begun.elapsed().as_secs());
+    println!("built {} fuzz targets in {} s", chosen.len(), begun.elapsed().as_secs());
     Ok(())
 }
 
 /// Every target for its seconds, some at a time; all of them, whatever the others find.
-fn run_all(places: &Places, options: &Options) -> Result<()> {
+fn run_all(places: &Places, options: &Options, chosen: &[String]) -> Result<()> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [libc::SIGINT, libc::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop)).context("signal handler")?;
     }
     let (next, findings) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     thread::scope(|scope| {
-        for _ in 0..options.jobs.min(options.targets.len()) {
+        for _ in 0..usize::from(options.jobs).min(chosen.len()) {
             scope.spawn(|| {
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
-                    let target = options.targets.get(number);
+                    let target = chosen.get(number);
                     let Some(target) = target.filter(|_| !stop.load(Ordering::Relaxed)) else {
                         return;
                     };
@@ -416,14 +405,18 @@ mod tests {
     }
 
     #[test]
-    fn unknown_targets_and_numbers_are_refused_by_name() {
-        let words = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
-        let parse = |text: &str| Options::parse(&words(text), &words("words record"));
-        let options = parse("record --seconds 60 --jobs 2").expect("options");
-        assert_eq!((options.targets.as_slice(), options.seconds), (&words("record")[..], 60));
-        for (text, word) in [("recrod", "words, record"), ("--seconds 0", "at least 1")] {
-            let error = parse(text).err().expect(text).to_string();
-            assert!(error.contains(word), "{error}");
-        }
+    fn unknown_targets_are_refused_with_what_there_is() {
+        let all = ["words", "record"].map(str::to_owned);
+        let options = |targets: &[&str]| Options {
+            targets: targets.iter().map(|&name| name.to_owned()).collect(),
+            seconds: 1,
+            jobs: 1,
+            build_only: false,
+            minimise: false,
+        };
+        assert_eq!(options(&["record"]).chosen(&all).expect("it is there"), ["record"]);
+        assert_eq!(options(&[]).chosen(&all).expect("all"), all);
+        let error = options(&["recrod"]).chosen(&all).expect_err("mistyped").to_string();
+        assert!(error.contains("words, record"), "{error}");
     }
 }

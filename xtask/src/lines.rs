@@ -1,22 +1,25 @@
 //! docs/results/five-documents.md: the test that holds it to the binary makes it, too.
 
 use crate::check::root;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use std::{env, process::Command};
 
+/// What is done with the page.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Makes the page anew.
+    #[arg(long)]
+    write: bool,
+}
+
 /// Runs that test, which with `--write` writes the page.
-pub fn run(arguments: &[String]) -> Result<()> {
-    let writes = match arguments {
-        [] => false,
-        [word] if word == "--write" => true,
-        _ => bail!("`{}`: only --write is known", arguments.join(" ")),
-    };
+pub fn run(options: &Options) -> Result<()> {
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
     // Of the workspace, as the tests before it: for one package all would be built once more.
     command.args(["test", "--quiet", "--workspace", "--test", "all", "--locked"]);
     command.args(["five_documents", "--", "--include-ignored"]);
-    if writes {
+    if options.write {
         command.env("DRIVELAB_WRITE_PAGE", "1");
     }
     let status = command.current_dir(root()).status().context("cargo could not be started")?;

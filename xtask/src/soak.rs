@@ -1,7 +1,7 @@
 //! Crash campaigns for as long as one likes: every seed a volume of its own, every violation with
 //! the command that replays it.
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use flash::crash::{Pace, Prologue, Scenario, Tally, campaign, sequences};
 use std::{
     cell::RefCell,
@@ -19,49 +19,26 @@ const POINTS: u64 = 4_000;
 /// How often the tally is printed while it grows.
 const REPORT_EVERY: Duration = Duration::from_secs(60);
 
-struct Options {
-    minutes: f64,
+/// What is tried, and for how long.
+#[derive(clap::Args)]
+pub struct Options {
+    /// For how many minutes.
+    #[arg(value_name = "MINUTES", required_unless_present_any = ["replay", "sequences"])]
+    minutes: Option<f64>,
+    /// The first seed.
+    #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    threads: usize,
-    what: What,
-}
-
-enum What {
-    /// One seed after the other.
-    Seeds,
-    /// This one alone.
-    Replay(u64),
-    /// All sequences of up to so many operations.
-    Sequences(u32),
-}
-
-impl Options {
-    fn parse(arguments: &[String]) -> Result<Self> {
-        let mut options = Self { minutes: 0.0, seed: 1, threads: 1, what: What::Seeds };
-        let mut words = arguments.iter();
-        while let Some(word) = words.next() {
-            let mut number = |what: &str| {
-                let text = words.next().with_context(|| format!("{what} needs a number"))?;
-                text.parse::<u64>().with_context(|| format!("{what} {text} is not a whole number"))
-            };
-            match word.as_str() {
-                "--seed" => options.seed = number("--seed")?,
-                "--threads" => options.threads = number("--threads")?.max(1) as usize,
-                "--replay" => options.what = What::Replay(number("--replay")?),
-                "--sequences" => options.what = What::Sequences(number("--sequences")? as u32),
-                minutes => {
-                    options.minutes = minutes.parse().with_context(|| {
-                        format!("`{minutes}` is neither an option nor a number of minutes")
-                    })?;
-                }
-            }
-        }
-        ensure!(
-            !matches!(options.what, What::Seeds) || options.minutes > 0.0,
-            "say for how many minutes: cargo xtask soak 10"
-        );
-        Ok(options)
-    }
+    /// How many seeds run side by side.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    threads: u16,
+    /// One seed again, alone, until it panics where it did.
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["minutes", "sequences"])]
+    replay: Option<u64>,
+    /// All sequences of up to N operations (4 takes minutes), one by one and all in flight
+    /// together, on a bare drive and with a synchronous ring, cut at every event in every way.
+    #[arg(long, value_name = "N", conflicts_with = "minutes")]
+    sequences: Option<u32>,
 }
 
 /// What all threads have come to.
@@ -73,18 +50,15 @@ struct Found {
 }
 
 /// `cargo xtask soak`.
-pub fn run(arguments: &[String]) -> Result<()> {
-    let options = Options::parse(arguments)?;
-    let (minutes, sequences) = match options.what {
-        What::Replay(seed) => {
-            let scenario = Scenario::of(seed);
-            println!("{scenario}");
-            println!("{}\nNo violation.", campaign(&scenario, POINTS));
-            return Ok(());
-        }
-        What::Seeds => (options.minutes, None),
-        What::Sequences(length) => (f64::INFINITY, Some(all_sequences(length))),
-    };
+pub fn run(options: &Options) -> Result<()> {
+    if let Some(seed) = options.replay {
+        let scenario = Scenario::of(seed);
+        println!("{scenario}");
+        println!("{}\nNo violation.", campaign(&scenario, POINTS));
+        return Ok(());
+    }
+    let minutes = options.minutes.unwrap_or(f64::INFINITY);
+    let sequences = options.sequences.map(all_sequences);
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [libc::SIGINT, libc::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop)).context("signal handler")?;

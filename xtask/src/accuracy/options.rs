@@ -1,6 +1,6 @@
 //! What was asked for on the command line, and work shared between threads.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
     sync::mpsc::channel,
@@ -9,45 +9,36 @@ use std::{
 use study::Group;
 
 /// What was asked for.
+#[derive(clap::Args)]
 pub struct Options {
-    /// Print every cell.
+    /// Prints every cell.
+    #[arg(long)]
     pub cells: bool,
-    /// Leave the fits out that leave a block size out.
+    /// Leaves the fits out that leave a block size out; they take minutes.
+    #[arg(long)]
     pub quick: bool,
     /// Threads that share the trials.
-    pub threads: usize,
-    /// These groups only; all when empty.
+    #[arg(long, value_name = "N", default_value_t = processors(), value_parser = 1..=64)]
+    threads: i64,
+    /// These groups only.
+    #[arg(value_name = "GROUP", value_parser = group_named)]
     pub groups: Vec<Group>,
 }
 
 impl Options {
-    /// Reads the words after `accuracy`.
-    pub fn parse(arguments: &[String]) -> Result<Self> {
-        let threads = thread::available_parallelism().map_or(1, usize::from);
-        let mut options = Self { cells: false, quick: false, threads, groups: Vec::new() };
-        let mut arguments = arguments.iter();
-        while let Some(argument) = arguments.next() {
-            match argument.as_str() {
-                "--cells" => options.cells = true,
-                "--quick" => options.quick = true,
-                "--threads" => {
-                    let text = arguments.next().map_or("", String::as_str);
-                    let threads = text.parse().ok().filter(|threads| (1..=64).contains(threads));
-                    options.threads =
-                        threads.with_context(|| format!("--threads `{text}`: 1 to 64"))?;
-                }
-                word => {
-                    let Some(group) = Group::ALL.into_iter().find(|group| group.name() == word)
-                    else {
-                        let names = Group::ALL.map(Group::name).join(", ");
-                        bail!("`{word}`: --cells, --quick, --threads N, or a group: {names}");
-                    };
-                    options.groups.push(group);
-                }
-            }
-        }
-        Ok(options)
+    /// Threads that share the trials.
+    pub fn threads(&self) -> usize {
+        self.threads as usize
     }
+}
+
+fn processors() -> i64 {
+    thread::available_parallelism().map_or(1, |count| count.get().min(64) as i64)
+}
+
+fn group_named(name: &str) -> Result<Group> {
+    let group = Group::ALL.into_iter().find(|group| group.name() == name);
+    group.with_context(|| format!("there are {}", Group::ALL.map(Group::name).join(", ")))
 }
 
 /// Does `work` for every item, on `threads` threads; the results in the order of the items.
@@ -81,6 +72,7 @@ pub fn in_parallel<T: Sync, R: Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anyhow::anyhow;
 
     #[test]
     fn results_come_in_the_order_of_the_items_on_any_number_of_threads() {
@@ -90,7 +82,7 @@ mod tests {
             assert!(squares.iter().zip(&items).all(|(square, item)| *square == item * item));
         }
         let failed =
-            in_parallel(&items, 2, |&item| if item == 7 { bail!("seven") } else { Ok(()) });
+            in_parallel(&items, 2, |&item| if item == 7 { Err(anyhow!("seven")) } else { Ok(()) });
         assert!(failed.is_err());
     }
 }

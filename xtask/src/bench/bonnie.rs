@@ -14,11 +14,11 @@
 //! phase that reads; Bonnie++'s way, a file of twice the memory, takes an hour here.
 
 use super::{
-    build, child, count, machine,
+    build, child, machine,
     sample::{Ratio, median},
     scratch::{Scratch, drop_from_cache, write_file},
 };
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use host::{
     Directory, Ledger, Program, Roots,
     ledger::{Mark, Mounting},
@@ -42,7 +42,7 @@ const KILO_FILES: u64 = 640;
 /// quarter of a second at 33,000 a second.
 const SEEKS: u64 = 16_384;
 const SEEKERS: u64 = 5;
-const ROUNDS: usize = 5;
+const ROUNDS: u16 = 5;
 /// What ext4 takes for itself beside the data: inodes of 256 B, names, journal.
 const ROOM_MIB: u64 = 1536;
 
@@ -89,16 +89,28 @@ const READING: [&str; 4] = ["2", "3", "4", "5"];
 /// Rates of the phases, `None` where a phase was too short to say.
 type Rates = [Option<f64>; PHASES.len()];
 
-struct Options {
-    size_mib: u64,
-    kilo_files: u64,
-    rounds: usize,
+/// What both do, where, and how often.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Where the loop device's file is made; below the target directory if it is not said.
+    #[arg(value_name = "DIRECTORY")]
     parent: Option<PathBuf>,
+    /// Size of the large file, MiB.
+    #[arg(long, value_name = "N", default_value_t = SIZE_MIB)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=4096))]
+    size_mib: u64,
+    /// Number of small files, in units of 1,024.
+    #[arg(long, value_name = "N", default_value_t = KILO_FILES)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=4096))]
+    kilo_files: u64,
+    /// Turns of each.
+    #[arg(long, value_name = "N", default_value_t = ROUNDS)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=4096))]
+    rounds: u16,
 }
 
 /// Measures, prints, asserts nothing.
-pub fn run(arguments: &[String]) -> Result<()> {
-    let options = Options::parse(arguments)?;
+pub fn run(options: &Options) -> Result<()> {
     ensure!(rustix::process::geteuid().is_root(), "loop devices and mounts need root");
     ensure!(
         Program::new(["bonnie++"]).is_installed(),
@@ -113,31 +125,10 @@ pub fn run(arguments: &[String]) -> Result<()> {
         println!("  {step}");
     })?;
     fs::write(scratch.path().join(METHOD), with_more_seeks(BONNIE)?)?;
-    let mut ground = Ground::new(ledger, &scratch, &options)?;
-    let outcome = compare(&drivelab, &scratch, &mut ground, &options);
+    let mut ground = Ground::new(ledger, &scratch, options)?;
+    let outcome = compare(&drivelab, &scratch, &mut ground, options);
     ground.put_back(Mark::START)?;
     outcome
-}
-
-impl Options {
-    fn parse(arguments: &[String]) -> Result<Self> {
-        let mut options =
-            Self { size_mib: SIZE_MIB, kilo_files: KILO_FILES, rounds: ROUNDS, parent: None };
-        let mut words = arguments.iter();
-        while let Some(word) = words.next() {
-            let mut count = || count(&mut words, word, 4096);
-            match word.as_str() {
-                "--size-mib" => options.size_mib = count()?,
-                "--kilo-files" => options.kilo_files = count()?,
-                "--rounds" => options.rounds = count()? as usize,
-                flag if flag.starts_with('-') => bail!(
-                    "`{flag}` is unknown: there are a directory, --size-mib N, --kilo-files N and --rounds N"
-                ),
-                path => options.parent = Some(PathBuf::from(path)),
-            }
-        }
-        Ok(options)
-    }
 }
 
 /// The method with [`SEEKS`] of each seeker.
@@ -390,13 +381,5 @@ mod tests {
         let more = with_more_seeks(BONNIE).expect("it has seekers");
         let changed = BONNIE.lines().zip(more.lines()).filter(|(own, other)| own != other);
         assert_eq!(changed.collect::<Vec<_>>(), [("bound = 1638", "bound = 16384")]);
-    }
-
-    #[test]
-    fn a_wrong_flag_is_refused_before_anything_is_made() {
-        for words in [&["--rounds", "0"][..], &["--round", "3"], &["--size-mib"]] {
-            let words: Vec<String> = words.iter().map(|&text| text.to_owned()).collect();
-            assert!(Options::parse(&words).is_err(), "{words:?}");
-        }
     }
 }

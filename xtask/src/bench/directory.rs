@@ -10,11 +10,11 @@
 use super::{
     child,
     closed_loop::{CACHED, ClosedLoop, DEPTH},
-    count, machine,
+    machine,
     sample::median,
     scratch::{Scratch, write_file},
 };
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use block::{Drive, Engine, Rng};
 use engine::Clock;
 use flash::{BLOCK_BYTES, Checksums, Classes, Ground, Parity, Shape, Size, VolumeId, Wishes};
@@ -29,43 +29,50 @@ use target::volume::{HeldDrive, ManagedVolume, Use};
 const DRIVE_BYTES: u64 = 4 << 30;
 /// What is written over and over, in either file: a quarter of the drive is live then.
 const SPAN_BYTES: u64 = 1 << 30;
-const PAIRS: usize = 9;
+const PAIRS: u16 = 9;
 const SECONDS: u64 = 1;
 /// From here on fewer requests keep a drive busy.
 const LONG_BYTES: u64 = 64 << 10;
 const LONG_DEPTH: usize = 8;
 const LONGEST_BYTES: u64 = 4 << 20;
 
-/// Measures, prints, asserts nothing.
-pub fn run(arguments: &[String]) -> Result<()> {
-    let (mut seconds, mut pairs, mut parent) = (SECONDS, PAIRS, None);
-    let mut bytes = BLOCK_BYTES;
-    let mut words = arguments.iter();
-    while let Some(word) = words.next() {
-        let mut count = || count(&mut words, word, 3600);
-        match word.as_str() {
-            "--seconds" => seconds = count()?,
-            "--rounds" => pairs = count()? as usize,
-            "--kib" => bytes = count()? << 10,
-            flag if flag.starts_with('-') => {
-                bail!(
-                    "`{flag}` is unknown: there are a directory, --kib N, --seconds N, --rounds N"
-                )
-            }
-            path => parent = Some(PathBuf::from(path)),
-        }
-    }
+/// What is written, where, and how often.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Where both files are made; below the target directory if it is not said.
+    #[arg(value_name = "DIRECTORY")]
+    parent: Option<PathBuf>,
+    /// A request, KiB: a power of two.
+    #[arg(long, value_name = "N", default_value_t = BLOCK_BYTES >> 10, value_parser = kib)]
+    kib: u64,
+    /// How long a measurement takes, seconds.
+    #[arg(long, value_name = "N", default_value_t = SECONDS)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=3600))]
+    seconds: u64,
+    /// Pairs.
+    #[arg(long, value_name = "N", default_value_t = PAIRS)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=3600))]
+    rounds: u16,
+}
+
+fn kib(text: &str) -> Result<u64> {
+    let kib: u64 = text.parse()?;
     ensure!(
-        bytes.is_power_of_two() && (BLOCK_BYTES..=LONGEST_BYTES).contains(&bytes),
-        "--kib: a power of two, {} to {}",
+        kib.is_power_of_two() && (BLOCK_BYTES >> 10..=LONGEST_BYTES >> 10).contains(&kib),
+        "a power of two, {} to {}",
         BLOCK_BYTES >> 10,
         LONGEST_BYTES >> 10
     );
+    Ok(kib)
+}
+
+/// Measures, prints, asserts nothing.
+pub fn run(options: &Options) -> Result<()> {
     child::catch_signals()?;
     let own = std::env::current_exe()?;
     let built = own.parent().and_then(Path::parent).context("the target directory")?;
-    let scratch = Scratch::create(parent.as_deref().unwrap_or(built))?;
-    compare(&scratch, bytes, seconds, pairs)
+    let scratch = Scratch::create(options.parent.as_deref().unwrap_or(built))?;
+    compare(&scratch, options.kib << 10, options.seconds, usize::from(options.rounds))
 }
 
 fn compare(scratch: &Scratch, bytes: u64, seconds: u64, pairs: usize) -> Result<()> {
@@ -173,19 +180,4 @@ fn turn(worker: &mut ClosedLoop<impl Engine>, seconds: u64, rng: &mut Rng) -> Re
 fn processor_ns() -> u64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_wrong_flag_is_refused_before_anything_is_written() {
-        for arguments in
-            [&["--seconds", "0"][..], &["--second", "3"], &["--rounds"], &["--kib", "5"]]
-        {
-            let arguments: Vec<String> = arguments.iter().map(|&text| text.to_owned()).collect();
-            assert!(run(&arguments).is_err(), "{arguments:?}");
-        }
-    }
 }

@@ -6,7 +6,7 @@ use super::{
     machine,
     sample::median,
 };
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use block::{Data, Drive, Durability, Engine, Geometry, Rng, Stack};
 use engine::{Clock, Memory};
 use flash::{BLOCK_BYTES, Checksums, Classes, Parity, Settings, Shape, Volume, VolumeId};
@@ -53,17 +53,18 @@ const ROWS: [Row; 4] = [
     },
 ];
 
+/// How long it measures.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Measurements of each.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=100))]
+    rounds: u16,
+}
+
 /// Runs it `--rounds` times and prints the medians.
-pub fn run(arguments: &[String]) -> Result<()> {
-    let rounds: usize = match arguments {
-        [] => 5,
-        [flag, count] if flag == "--rounds" => count
-            .parse()
-            .ok()
-            .filter(|count| (1..=100).contains(count))
-            .with_context(|| format!("--rounds `{count}`: a whole number, 1 to 100"))?,
-        _ => bail!("`bench flash` takes nothing but --rounds"),
-    };
+pub fn run(options: &Options) -> Result<()> {
+    let rounds = usize::from(options.rounds);
     println!(
         "4 KiB at depth {DEPTH}, ns of processor time each, medians of {rounds}. {} MiB of RAM, {} MiB exported.",
         DEVICE_BYTES >> 20,

@@ -11,8 +11,8 @@
 mod files;
 mod memory;
 
-use super::{build, child, count, machine, scratch::Scratch};
-use anyhow::{Context, Result, bail, ensure};
+use super::{build, child, machine, scratch::Scratch};
+use anyhow::{Context, Result, ensure};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -25,58 +25,35 @@ use std::{
 const TICKS_A_SECOND: f64 = 100.0;
 
 /// What of it is measured, and for how long.
-#[derive(Clone, Copy)]
-struct Order {
-    part: Part,
+#[derive(Clone, Copy, clap::Args)]
+pub struct Options {
+    /// Both if it is not said.
+    #[arg(value_enum)]
+    part: Option<Part>,
+    /// How long a measurement takes, seconds.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=3600))]
     seconds: Option<u64>,
-    rounds: Option<usize>,
-    extent: Extent,
+    /// Measurements of each.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=3600))]
+    rounds: Option<u16>,
+    /// Fewer cells, which show the rest, in fewer rounds; five minutes.
+    #[arg(long)]
+    short: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Part {
-    All,
+    /// A managed volume in memory beside nbdkit's memory plugin; ten minutes.
     Memory,
+    /// One in a file beside the plain file, qemu-nbd and nbdkit; half an hour.
     Files,
 }
 
-/// How many cells the table has.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Extent {
-    Whole,
-    /// Some that show the rest, one round.
-    Short,
-}
-
-impl Order {
-    fn parse(arguments: &[String]) -> Result<Self> {
-        let mut order =
-            Self { part: Part::All, seconds: None, rounds: None, extent: Extent::Whole };
-        let mut words = arguments.iter();
-        while let Some(word) = words.next() {
-            let mut count = || count(&mut words, word, 3600);
-            match word.as_str() {
-                "--seconds" => order.seconds = Some(count()?),
-                "--rounds" => order.rounds = Some(count()? as usize),
-                "--short" => order.extent = Extent::Short,
-                "memory" => order.part = Part::Memory,
-                "files" => order.part = Part::Files,
-                _ => bail!(
-                    "`{word}` is unknown: there are memory, files, --short, --seconds N and \
-                     --rounds N"
-                ),
-            }
-        }
-        Ok(order)
-    }
-}
-
 /// Measures, prints, asserts nothing.
-pub fn run(arguments: &[String]) -> Result<()> {
-    let order = Order::parse(arguments)?;
+pub fn run(order: &Options) -> Result<()> {
     let programs: &[&str] = match order.part {
-        Part::Memory => &["fio", "nbdkit"],
-        Part::All | Part::Files => &["fio", "nbdkit", "qemu-nbd"],
+        Some(Part::Memory) => &["fio", "nbdkit"],
+        None | Some(Part::Files) => &["fio", "nbdkit", "qemu-nbd"],
     };
     for program in programs {
         let found = Command::new(program).arg("--version").stdout(Stdio::null()).status();
@@ -92,10 +69,10 @@ pub fn run(arguments: &[String]) -> Result<()> {
     // already.
     let sockets = scratch.path().join("sockets");
     fs::create_dir(&sockets)?;
-    if order.part != Part::Files {
+    if order.part != Some(Part::Files) {
         memory::run(&drivelab, &sockets, order)?;
     }
-    if order.part != Part::Memory {
+    if order.part != Some(Part::Memory) {
         files::run(&drivelab, &scratch, &sockets, order)?;
     }
     println!("Load {}", machine::load());
@@ -229,18 +206,5 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_wrong_word_is_refused_before_anything_is_built() {
-        for arguments in [&["--seconds", "0"][..], &["--second", "3"], &["--rounds"], &["file"]] {
-            let arguments: Vec<String> = arguments.iter().map(|&text| text.to_owned()).collect();
-            assert!(Order::parse(&arguments).is_err(), "{arguments:?}");
-        }
     }
 }

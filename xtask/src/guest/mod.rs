@@ -24,7 +24,7 @@ use crate::check::root;
 use anyhow::{Context, Result, ensure};
 use guests::{News, Queue};
 use machine::{Machine, Parts};
-use options::Options;
+pub use options::Options;
 use outcome::{Tally, Verdict};
 use rustix::fs::{FlockOperation, flock};
 use scenario::Scenario;
@@ -52,8 +52,7 @@ const NEEDED: &[(&str, &str)] = &[
 ];
 
 /// Runs the scenarios in a guest; says why where that cannot be done.
-pub fn run(arguments: &[String]) -> Result<()> {
-    let options = Options::parse(arguments)?;
+pub fn run(options: &Options) -> Result<()> {
     let chosen = options.chosen()?;
     if options.list {
         for scenario in &chosen {
@@ -94,9 +93,9 @@ pub fn run(arguments: &[String]) -> Result<()> {
         fs::remove_dir_all(&run).with_context(|| run.display().to_string())?;
     }
     fs::create_dir(&run).with_context(|| run.display().to_string())?;
-    let outcome = match &options.command {
-        Some(command) => one_command(&package, &program, &options, command),
-        None => all(&package, &program, &options, chosen),
+    let outcome = match options.command() {
+        Some(command) => one_command(&package, &program, options, &command),
+        None => all(&package, &program, options, chosen),
     };
     fs::remove_dir_all(&run).with_context(|| run.display().to_string())?;
     outcome
@@ -126,7 +125,7 @@ fn one_command(
     let archive = place().join("run/root");
     contents::write(&archive, package, program, &[], Some(command))?;
     let mut machine = Machine::start(&parts(package, &archive, options, 1).remove(0), None)?;
-    machine.allow(options.limit);
+    machine.allow(options.limit());
     let mut code = None;
     while let Some(line) = machine.line()? {
         match line.strip_prefix("@@ exit ") {
@@ -145,7 +144,7 @@ fn parts<'a>(
     options: &Options,
     guests: usize,
 ) -> Vec<Parts<'a>> {
-    let ends = Instant::now() + options.limit;
+    let ends = Instant::now() + options.limit();
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let processors = (cores / guests.max(1)).clamp(1, 2);
     let directory = |guest| place().join(format!("run/{guest}"));
@@ -174,7 +173,7 @@ fn all(
             scenarios.push(scenario);
         }
     }
-    let guests = options.guests.min(scenarios.len());
+    let guests = options.guests().min(scenarios.len());
     let mut left = turn(package, program, options, in_turn(scenarios), &mut tally, &mut cells)?;
     // An emulated processor on a busy machine may be too slow once; what is wrong is not asked
     // twice.
@@ -220,7 +219,7 @@ fn turn(
 ) -> Result<usize> {
     let archive = place().join("run/root");
     contents::write(&archive, package, program, &scenarios, None)?;
-    let guests = options.guests.min(scenarios.len());
+    let guests = options.guests().min(scenarios.len());
     let queue = Queue::new(scenarios);
     guests::run(&queue, &parts(package, &archive, options, guests), |news| match news {
         News::Note(note) => println!("note: {note}"),

@@ -1,75 +1,68 @@
 //! What `cargo xtask guest` is told on the command line.
 
 use super::{kernel::Kernel, scenario::Scenario, table};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, ensure};
 use std::{path::PathBuf, thread, time::Duration};
 
 /// More would not be quicker: each wants a processor for itself, and some GB of memory.
-const GUESTS_MAX: usize = 8;
+const GUESTS_MAX: i64 = 8;
 
+/// What is tried, and where.
+#[derive(clap::Args)]
 pub struct Options {
+    /// The guest's Linux: 6.1 or 6.12.
+    #[arg(long, default_value = "6.12", value_parser = Kernel::named)]
     pub kernel: Kernel,
+    /// The scenarios whose names have this in them; may be given again.
+    #[arg(long, value_name = "NAME", conflicts_with = "quick")]
     pub only: Vec<String>,
-    /// The small set alone that every change is tried with.
+    /// The small set of .ci/run; what is out of time is run once more.
+    #[arg(long)]
     pub quick: bool,
+    /// Names the scenarios and runs none.
+    #[arg(long)]
     pub list: bool,
-    /// Nothing but the kernel's package, so that a later call needs no mirror.
+    /// Fetches the kernel from Debian's mirror, once; an error where it cannot be had.
+    #[arg(long)]
     pub fetch: bool,
+    /// This binary instead of one that is built.
+    #[arg(long, value_name = "FILE")]
     pub program: Option<PathBuf>,
-    /// All of it together.
-    pub limit: Duration,
-    /// Side by side.
-    pub guests: usize,
-    /// What was seen goes into the page.
+    /// How long all of it may take.
+    #[arg(long, value_name = "SECONDS", default_value_t = 1800)]
+    limit: u64,
+    /// How many run side by side; each wants a processor for itself, and some GB of memory.
+    #[arg(long, value_name = "N", default_value_t = guests())]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=GUESTS_MAX))]
+    guests: u8,
+    /// Writes what was seen into docs/results/guest-scenarios.md.
+    #[arg(long)]
     pub write: bool,
+    #[arg(long)]
     pub verbose: bool,
-    /// Run this instead of the scenarios.
-    pub command: Option<String>,
+    /// Runs this in such a machine instead of the scenarios.
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+fn guests() -> u8 {
+    thread::available_parallelism().map_or(1, |count| count.get().min(2) as u8)
 }
 
 impl Options {
-    pub fn parse(arguments: &[String]) -> Result<Self> {
-        let mut options = Self {
-            kernel: Kernel::Six12,
-            only: Vec::new(),
-            quick: false,
-            list: false,
-            fetch: false,
-            program: None,
-            limit: Duration::from_secs(1800),
-            guests: thread::available_parallelism().map_or(1, usize::from).min(2),
-            write: false,
-            verbose: false,
-            command: None,
-        };
-        let mut words = arguments.iter();
-        while let Some(word) = words.next() {
-            let mut value = || words.next().with_context(|| format!("`{word}` needs a value"));
-            match word.as_str() {
-                "--kernel" => options.kernel = Kernel::named(value()?)?,
-                "--only" => options.only.push(value()?.clone()),
-                "--quick" => options.quick = true,
-                "--list" => options.list = true,
-                "--fetch" => options.fetch = true,
-                "--write" => options.write = true,
-                "--verbose" => options.verbose = true,
-                "--program" => options.program = Some(PathBuf::from(value()?)),
-                "--limit" => {
-                    let seconds = value()?.parse().context("--limit is a number of seconds")?;
-                    options.limit = Duration::from_secs(seconds);
-                }
-                "--guests" => {
-                    options.guests = value()?.parse().context("--guests is a number")?;
-                    let is_right = (1..=GUESTS_MAX).contains(&options.guests);
-                    ensure!(is_right, "--guests is a number from 1 to {GUESTS_MAX}");
-                }
-                "--" => {
-                    options.command = Some(words.by_ref().cloned().collect::<Vec<_>>().join(" "));
-                }
-                _ => bail!("`{word}` is unknown; `cargo xtask help` has it"),
-            }
-        }
-        Ok(options)
+    /// All of it together.
+    pub fn limit(&self) -> Duration {
+        Duration::from_secs(self.limit)
+    }
+
+    /// So many side by side.
+    pub fn guests(&self) -> usize {
+        usize::from(self.guests)
+    }
+
+    /// What runs instead of the scenarios.
+    pub fn command(&self) -> Option<String> {
+        (!self.command.is_empty()).then(|| self.command.join(" "))
     }
 
     /// Those named, or of which a word is a part of the name; without words the small set, or all

@@ -22,7 +22,7 @@
 //! the volume counts (its metrics); one takes what a random read of 4 KiB at depth 64 of the plain
 //! file takes for each, measured in the same round.
 
-use super::{Extent, Flushes, Job, Order, Seen, Server, fio};
+use super::{Flushes, Job, Options, Seen, Server, fio};
 use crate::bench::{
     child,
     sample::median,
@@ -91,14 +91,14 @@ struct Place<'a> {
 }
 
 /// Measures and prints.
-pub fn run(drivelab: &Path, scratch: &Scratch, sockets: &Path, order: Order) -> Result<()> {
+pub fn run(drivelab: &Path, scratch: &Scratch, sockets: &Path, order: &Options) -> Result<()> {
     let place = Place { drivelab, sockets, directory: scratch.path() };
-    let short = order.extent == Extent::Short;
+    let short = order.short;
     let seconds = order.seconds.unwrap_or(SECONDS);
-    let rounds = order.rounds.unwrap_or(if short { 1 } else { ROUNDS });
-    let (depths, sizes): (&[u32], &[u64]) = match order.extent {
-        Extent::Whole => (&[1, 16, 64], &[4 << 10, 64 << 10, 1 << 20]),
-        Extent::Short => (&[1, 16], &[4 << 10, 1 << 20]),
+    let rounds = order.rounds.map(usize::from).unwrap_or(if short { 1 } else { ROUNDS });
+    let (depths, sizes): (&[u32], &[u64]) = match order.short {
+        false => (&[1, 16, 64], &[4 << 10, 64 << 10, 1 << 20]),
+        true => (&[1, 16], &[4 << 10, 1 << 20]),
     };
     println!("\nWriting files in {} ...", place.directory.display());
     let others = place.others()?;

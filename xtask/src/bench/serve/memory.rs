@@ -1,7 +1,7 @@
 //! A managed volume in memory, served, beside nbdkit's memory plugin: what the two servers
 //! themselves cost.
 
-use super::{Extent, Flushes, Job, Order, Server, fio};
+use super::{Flushes, Job, Options, Server, fio};
 use crate::bench::sample::median;
 use anyhow::Result;
 use std::{path::Path, process::Command};
@@ -27,10 +27,10 @@ const LOADS: [(&str, u64, u32, f64); 6] = [
 ];
 
 /// Measures and prints.
-pub fn run(drivelab: &Path, sockets: &Path, order: Order) -> Result<()> {
-    let short = order.extent == Extent::Short;
+pub fn run(drivelab: &Path, sockets: &Path, order: &Options) -> Result<()> {
+    let short = order.short;
     let seconds = order.seconds.unwrap_or(if short { 1 } else { SECONDS });
-    let pairs = order.rounds.unwrap_or(if short { 3 } else { PAIRS });
+    let pairs = order.rounds.map(usize::from).unwrap_or(if short { 3 } else { PAIRS });
     let ours = Server::start(
         "drivelab",
         Command::new(drivelab).args(["serve", DRIVE, "--nbd"]),
