@@ -198,7 +198,9 @@ impl Map {
                 Checksums::OnCleaning => (word(at), None),
                 Checksums::OnRead => (word(at * 2), Some(word(at * 2 + 1))),
             };
-            if location > LOST && !layout.contains(location) {
+            let block = number * self.page_entries + at as u32;
+            let is_beyond = block >= layout.exported_blocks && location != UNMAPPED;
+            if is_beyond || location > LOST && !layout.contains(location) {
                 return false;
             }
             page.locations[at] = location;

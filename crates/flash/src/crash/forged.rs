@@ -358,6 +358,27 @@ mod tests {
         }
     }
 
+    /// A page of the map that named a place for a block beyond the volume's end was believed, and the
+    /// cleaner stopped the server when it came to that place. The fuzzer's input.
+    #[test]
+    fn a_page_that_maps_blocks_beyond_the_end_is_refused() {
+        Forge::default().image(&[
+            0x01, 0x8f, 0x25, 0x00, 0x08, 0x00, 0x80, 0x28, 0x00, 0x01, 0x01, 0x01, 0xfc, 0x61,
+            0xcc, 0x00, 0x00, 0x00, 0x01, 0x04, 0x29, 0x00, 0x00,
+        ]);
+    }
+
+    /// `rescue` overflowed where a chunk near the last place that 32 bits can name was meant. The
+    /// fuzzer's input.
+    #[test]
+    fn a_chunk_that_names_the_last_places_is_no_overflow() {
+        let mut input = [0; 67];
+        (input[0], input[1], input[9]) = (0xfe, 0x28, 0xfe);
+        input[56..]
+            .copy_from_slice(&[0xd8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xf8, 0x00, 0x04, 0x00, 0x44]);
+        Forge::default().structure(Structure::Chunk, &input);
+    }
+
     #[test]
     fn structures_that_say_anything_are_taken_or_refused() {
         let forge = Forge::default();

@@ -379,7 +379,7 @@ impl Rebuilt {
     fn seq_of(&self, location: u32) -> Option<u64> {
         let behind = self.places.partition_point(|place| place.0 <= location);
         let &(first, blocks, seq) = self.places.get(behind.checked_sub(1)?)?;
-        (location < first + blocks).then_some(seq)
+        (location - first < blocks).then_some(seq)
     }
 
     /// Without a page, an old version may have been trimmed by a chunk that is gone, and what no
