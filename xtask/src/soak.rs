@@ -2,7 +2,7 @@
 //! the command that replays it.
 
 use anyhow::{Context, Result, bail, ensure};
-use flash::crash::{Pace, Prologue, Scenario, Tally, campaign, sequences};
+use crash::{Pace, Prologue, Scenario, Tally, campaign, sequences};
 use std::{
     cell::RefCell,
     panic,

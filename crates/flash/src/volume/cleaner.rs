@@ -127,7 +127,7 @@ impl Cleaner {
     }
 
     /// Empties a segment with the next request, whether that is due or not.
-    #[cfg(any(test, feature = "crash"))]
+    #[cfg(feature = "testing")]
     pub fn ask(&mut self) {
         self.asked = true;
     }

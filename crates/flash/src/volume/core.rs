@@ -170,7 +170,7 @@ impl Core {
         self.scrub.report(&self.log)
     }
 
-    #[cfg(any(test, feature = "crash"))]
+    #[cfg(feature = "testing")]
     pub fn ask_for_cleaning(&mut self) {
         self.cleaner.ask();
     }

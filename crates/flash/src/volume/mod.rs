@@ -263,16 +263,16 @@ impl Volume {
     }
 
     /// Empties a segment with the next request, whether that is due or not.
-    #[cfg(any(test, feature = "crash"))]
-    pub(crate) fn ask_for_cleaning(&mut self) {
+    #[cfg(feature = "testing")]
+    pub fn ask_for_cleaning(&mut self) {
         if let Phase::Open(core) = &mut self.phase {
             core.ask_for_cleaning();
         }
     }
 
     /// Begins a checkpoint with the next request, whether that is due or not.
-    #[cfg(any(test, feature = "crash"))]
-    pub(crate) fn ask_for_checkpoint(&mut self) {
+    #[cfg(feature = "testing")]
+    pub fn ask_for_checkpoint(&mut self) {
         if let Phase::Open(core) = &mut self.phase
             && !core.is_checkpointing()
         {

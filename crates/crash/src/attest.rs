@@ -5,8 +5,8 @@ use super::bench::{
 };
 use super::scan::chunks_behind_checkpoint as chunks;
 use super::scenario::ringed;
-use crate::tools::{Finding, check};
 use block::{Durability, Engine, Extent, Instant, IoError, Rng};
+use flash::tools::{Finding, check};
 use flash::{Counters, OpenReport, Settings, Shape, TailCause};
 use model::{Fault, FaultPlan, Media, When};
 use std::ops::ControlFlow;

@@ -237,7 +237,7 @@ fn settle(bench: &mut Bench) -> OpenReport {
     assert_eq!((missing, report.pages_lost), (0, 0), "{report:?}");
     let layout = bench.machine.layout().expect("it is open");
     // And the open segments, of each stream one.
-    let bound = layout.scan_bound() as usize + crate::shape::STREAMS;
+    let bound = layout.scan_bound() as usize + flash::testing::STREAMS;
     assert!(report.segments_walked <= bound as u64, "{report:?}");
     report
 }

@@ -7,11 +7,12 @@
 //! whole chunk that says so.
 
 use super::scan_ring;
-use crate::{
-    format::{Entry, Found, Header, Kind, Superblock, block_crc, decode_chunk, decode_root},
-    layout::{Layout, copies},
-    map::{LOST, UNMAPPED},
-    shape::{BLOCK_BYTES, Checksums},
+use flash::{
+    BLOCK_BYTES, Checksums, Layout,
+    testing::{
+        Entry, Found, Header, Kind, LOST, Superblock, UNMAPPED, block_crc, copies, decode_chunk,
+        decode_root,
+    },
 };
 use model::Media;
 use std::collections::BTreeMap;

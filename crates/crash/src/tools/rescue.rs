@@ -3,15 +3,15 @@
 
 use super::{End, block_at, classed, moved, patient, reading, sectors, used};
 use crate::{
-    crash::{
-        bench::{ID, small, striped},
-        roots::tests::life_with_a_cut,
-    },
-    layout::copies,
-    tools::{Basis, Plan, RescueReport, ToolError, look, survey},
+    bench::{ID, small, striped},
+    roots::tests::life_with_a_cut,
 };
 use block::{Extent, Rng};
-use flash::{Checksums, Shape, VolumeId};
+use flash::{
+    Checksums, Shape, VolumeId,
+    testing::{META_STREAM, copies, look},
+    tools::{Basis, Plan, RescueReport, ToolError, survey},
+};
 use model::Media;
 use std::ops::Range;
 
@@ -137,10 +137,9 @@ fn from_chunks_alone_everything_comes_out_and_only_trims_are_forgotten() {
             medium.damage(block_at(found.layout.root_offset(area)));
         }
         // Headers of the meta stream are damaged too: no page is known.
-        let meta = crate::volume::Stream::Meta.number();
-        for (number, segment) in found.segments.iter() {
+        for (number, segment) in (0..).zip(&found.segments) {
             for at in 0..found.layout.segment_blocks {
-                if segment.stream == meta && segment.blocks > 0 {
+                if segment.stream == META_STREAM && segment.blocks > 0 {
                     let location = u64::from(found.layout.location(number) + at);
                     medium.damage(block_at(location * 4096));
                 }
@@ -164,8 +163,8 @@ fn a_block_whose_page_and_chunk_are_both_rotten_is_doubtful() {
     let mut seen = 0;
     for (seed, shape, mut medium, values) in lives().filter(|life| life.0 < 4) {
         let found = look(&mut reading(&medium), &mut patient()).expect("healthy");
-        let (block, location) = found.map.iter().next().expect("much is mapped");
-        let (page, _) = found.map.directory()[(block / found.layout.page_entries) as usize];
+        let &(block, location) = found.map.first().expect("much is mapped");
+        let (page, _) = found.root.directory[(block / found.layout.page_entries) as usize];
         medium.damage(block_at(u64::from(page) * 4096));
         // With its segment goes whatever spoke of it.
         let segment = found.layout.segment_of(location);
@@ -243,7 +242,7 @@ fn rot_anywhere(lives: impl Iterator<Item = Life>, rounds: u32) {
 
 #[test]
 fn a_drive_that_never_held_a_volume_has_nothing_to_rescue() {
-    let medium = crate::crash::bench::media(&small());
+    let medium = crate::bench::media(&small());
     let nothing = survey(&mut reading(&medium), &Plan::default(), &mut patient());
     assert_eq!(nothing.map(|_| ()), Err(ToolError::NothingLeft));
     let (medium, _) = used(small(), 1, End::Clean);

@@ -93,11 +93,11 @@ fn cut_amid(mut medium: Media, settings: Settings, expected: &[u64], seed: u64) 
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::crash::{bench, scan::bytes_at, scenario::Scenario};
-    use crate::format::{Before, Found, Superblock};
-    use crate::tools::{Finding, Severity, check};
+    use crate::{bench, scan::bytes_at, scenario::Scenario};
     use block::{Buf, Durability, Extent, Payload};
     use flash::Attesting;
+    use flash::testing::{Before, Found, Superblock};
+    use flash::tools::{Finding, Severity, check};
     use std::ops::ControlFlow;
 
     /// Both copies of the newest superblock were lost. The one before was taken for the newest: it
@@ -206,7 +206,7 @@ pub mod tests {
             let (superblock, layout) = newest(&medium).expect("there is a superblock");
             let offset = layout.root_offset(superblock.root_generation);
             (0..500).for_each(|seed| fallback.rot(offset, &mut Rng::new(seed, 1)));
-            for &(header, _) in &crate::crash::scan::chunks_of_epoch(&medium) {
+            for &(header, _) in &crate::scan::chunks_of_epoch(&medium) {
                 let mut gap = fallback.clone();
                 (0..500).for_each(|seed| gap.rot(header, &mut Rng::new(seed, 2)));
                 let mut bench = open(gap, settings, seed);
@@ -270,7 +270,7 @@ pub mod tests {
     /// All copies of the superblock, as code wrote them that knew nothing of `before`.
     fn forget_before(medium: &mut Media) {
         let (superblock, layout) = newest(medium).expect("there is a superblock");
-        assert!(superblock.before.is_said(), "{superblock:?}");
+        assert!(superblock.before.is_known(), "{superblock:?}");
         for offset in layout.copies() {
             let bytes = bytes_at(medium, offset, 4096).expect("it can be read");
             let Found::Valid(found) = Superblock::decode(offset, &bytes) else { continue };

@@ -1,12 +1,12 @@
 //! Resizing, and what a power cut in the middle of it leaves.
 
 use super::{End, contents, moved, patient, sectors, settings, sim, used};
-use crate::{
-    crash::bench::{ask, flush, open, read_all, small, striped, write},
+use crate::bench::{ask, flush, open, read_all, small, striped, write};
+use block::{Drive, Durability, Engine};
+use flash::{
+    Refusal, Shape,
     tools::{Beyond, DeviceUse, NewSize, Resized, Room, ToolError, check, resize},
 };
-use block::{Drive, Durability, Engine};
-use flash::{Refusal, Shape};
 use model::{Choices, Fault, FaultPlan, Faults, Grain, Media, Sim, When};
 
 fn to(exported_bytes: u64, beyond: Beyond) -> NewSize {
@@ -46,7 +46,7 @@ fn a_volume_grows_and_shrinks_and_keeps_what_it_holds() {
             let mut volume = open(medium, settings(), 1);
             let last = sectors(larger) - 8..sectors(larger);
             ask(&mut volume, write(last, 7, Durability::Fua)).result.expect("it is there");
-            let medium = crate::crash::bench::cut(volume, 1);
+            let medium = crate::bench::cut(volume, 1);
             let (medium, result) = resized(medium, to(old_bytes, Beyond::Refuse));
             let in_use = ToolError::InUseBeyond { blocks: 1, least_bytes: grown };
             assert_eq!(result.map(|_| ()), Err(in_use));
@@ -95,7 +95,7 @@ fn a_power_cut_anywhere_in_a_resize_leaves_the_old_size_or_the_new_one() {
     let (mut cuts, mut old, mut new) = (0, 0, 0);
     for nth in 1.. {
         let plan = FaultPlan::new(nth).with(Fault::Gone, When::Nth(nth));
-        let rig = crate::crash::bench::rig(used.clone(), nth);
+        let rig = crate::bench::rig(used.clone(), nth);
         let mut drive = Sim::new(rig.with_faults(Drive(0), Faults::new(plan, Drive(0))));
         let result = resize(&mut drive, &size, &mut patient());
         let medium = drive.into_media().remove(0);

@@ -1,13 +1,13 @@
 //! Check on healthy volumes finds nothing; on damaged ones, everything that was planted.
 
 use super::{End, block_at, classed, flush, open, patient, reading, settings, used};
-use crate::{
-    crash::bench::{small, striped},
-    layout::copies,
-    tools::{CheckReport, Finding, Severity, Verdict, check, look},
-};
+use crate::bench::{small, striped};
 use block::Rng;
-use flash::{Checksums, OpenError, Shape};
+use flash::{
+    Checksums, OpenError, Shape,
+    testing::{copies, look},
+    tools::{CheckReport, Finding, Severity, Verdict, check},
+};
 use model::Media;
 use std::collections::BTreeSet;
 
@@ -28,8 +28,8 @@ fn a_healthy_volume_has_no_findings_however_its_life_ended() {
         let report = check_all(&medium);
         assert_eq!(report.findings, [], "seed {seed}");
         assert_eq!(report.verdict(), Verdict::Healthy);
-        let map = look(&mut reading(&medium), &mut patient()).expect("healthy").map;
-        assert_eq!(report.blocks_verified, u64::from(map.mapped()), "seed {seed}");
+        let mapped = look(&mut reading(&medium), &mut patient()).expect("healthy").mapped;
+        assert_eq!(report.blocks_verified, u64::from(mapped), "seed {seed}");
         assert!(report.chunks_verified > 0 && report.segments_read > 0);
         if end == End::Clean {
             assert!(report.pages_verified > 0, "seed {seed}");
@@ -70,7 +70,7 @@ fn a_damaged_header_is_found_and_its_blocks_are_verified_by_the_map_if_it_has_ch
     for shape in [small(), unchecked_on_read()] {
         let (healthy, _) = used(shape, 4, End::Clean);
         let map = look(&mut reading(&healthy), &mut patient()).expect("healthy").map;
-        let live: BTreeSet<u32> = map.iter().map(|(_, location)| location).collect();
+        let live: BTreeSet<u32> = map.iter().map(|&(_, location)| location).collect();
         let mut headers = 0;
         // Before the first live block of a row there is a header, or a block that is dead.
         for location in live.iter().map(|location| location - 1).filter(|at| !live.contains(at)) {
@@ -134,7 +134,7 @@ fn a_damaged_page_of_the_map_is_found_with_the_blocks_that_it_maps() {
 /// it.
 #[test]
 fn nothing_but_a_cut_tail_is_found_after_a_power_cut_in_the_middle_of_anything() {
-    use crate::crash::bench::{Caller, Mix, create, cut, media};
+    use crate::bench::{Caller, Mix, create, cut, media};
     use block::Engine;
     for seed in 0..24 {
         let shape = [small(), striped(), unchecked_on_read(), classed()][seed as usize % 4];

@@ -213,7 +213,7 @@ fn put(medium: &mut Media, offset: u64, bytes: u32, cell: block::Buf) -> block::
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crash::bench::{ask, image};
+    use crate::bench::{ask, image};
     use block::{Command, Durability};
 
     const RAID: Ground = Ground::Raid5 { members: 4, chunk_bytes: 16 << 10 };

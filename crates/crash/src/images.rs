@@ -1,8 +1,8 @@
 //! Images that earlier code made: whatever reads version 1 of the format reads these. They are
 //! run-length encoded words of eight bytes: how often (u32), and which (u64), little endian.
 //!
-//! `cargo test -p flash -- --ignored images_are_written` makes them anew, in
-//! `crates/flash/tests/images`. Only for a new version of the format, and then beside the old ones.
+//! `cargo test -p crash -- --ignored images_are_written` makes them anew, in
+//! `crates/crash/tests/images`. Only for a new version of the format, and then beside the old ones.
 
 use super::{
     bench::{Bench, ask, create, cut, flush, media, open, read_all, write},
@@ -14,9 +14,9 @@ use model::{Contents, Media};
 
 /// Name, contents, and whether it was stopped cleanly.
 const IMAGES: [(&str, &[u8], bool); 3] = [
-    ("v1-unclean", include_bytes!("../../tests/images/v1-unclean"), false),
-    ("v1-clean", include_bytes!("../../tests/images/v1-clean"), true),
-    ("v1-ring", include_bytes!("../../tests/images/v1-ring"), false),
+    ("v1-unclean", include_bytes!("../tests/images/v1-unclean"), false),
+    ("v1-clean", include_bytes!("../tests/images/v1-clean"), true),
+    ("v1-ring", include_bytes!("../tests/images/v1-ring"), false),
 ];
 
 fn settings() -> Settings {

@@ -9,10 +9,9 @@ mod scrub;
 mod status;
 mod superblocks;
 
-use super::Progress;
-use crate::crash::bench::{Caller, Mix, create, cut, flush, media, open, read_all, sim, small};
+use crate::bench::{Caller, Mix, create, cut, flush, media, open, read_all, sim, small};
 use block::{Buf, Command, Durability, Engine, Extent, Payload, Request, Wrapper, submit_and_wait};
-use flash::{Classes, Cleaning, Settings, Shape};
+use flash::{Classes, Cleaning, Settings, Shape, tools::Progress};
 use model::Media;
 use std::ops::ControlFlow;
 

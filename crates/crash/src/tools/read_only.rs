@@ -1,7 +1,7 @@
 //! Volumes that are opened for reading only.
 
 use super::{End, open, reading, sectors, settings, used};
-use crate::crash::bench::{ask, create, cut, flush, media, read, read_all, small, striped, write};
+use crate::bench::{ask, create, cut, flush, media, read, read_all, small, striped, write};
 use block::{Command, Drive, Durability, Engine, IoError, Stack};
 use flash::Volume;
 use model::Media;

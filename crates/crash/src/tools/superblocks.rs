@@ -1,12 +1,12 @@
 //! One, two, three and four copies of the superblock damaged.
 
 use super::{End, block_at, contents, flush, open, patient, reading, settings, used};
-use crate::{
-    crash::bench::{small, striped},
-    layout::copies,
+use crate::bench::{small, striped};
+use flash::{
+    CopyState, OpenError, Shape,
+    testing::copies,
     tools::{ToolError, status},
 };
-use flash::{CopyState, OpenError, Shape};
 
 /// Whichever copies are gone, as long as one is there, and the first and the last do not tell the
 /// unit.
@@ -51,9 +51,9 @@ fn nothing_flushed_is_forgotten_when_the_newest_pair_of_superblocks_is_lost() {
         let shape = small();
         let (medium, _) = used(shape, 9, End::Clean);
         let mut volume = open(medium, settings(), 1);
-        let command = crate::crash::bench::write(0..8, 4711, block::Durability::Fua);
-        crate::crash::bench::ask(&mut volume, command).result.expect("healthy");
-        let mut medium = crate::crash::bench::cut(volume, 1);
+        let command = crate::bench::write(0..8, 4711, block::Durability::Fua);
+        crate::bench::ask(&mut volume, command).result.expect("healthy");
+        let mut medium = crate::bench::cut(volume, 1);
         let places = copies(shape.device_bytes, shape.unit_bytes());
         pair.iter().for_each(|&copy: &usize| medium.damage(block_at(places[copy])));
         assert_eq!(contents(medium, shape)[..8], [4711; 8], "copies {pair:?}");

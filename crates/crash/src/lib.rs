@@ -1,4 +1,6 @@
-//! The volume under power cuts, against an oracle that knows every value that may be there.
+//! The managed flash volume under power cuts, faults and damage, against an oracle that knows every
+//! value that may be there. For development: `cargo xtask soak` and the fuzzer run the campaigns,
+//! and `flash` has most of its tests here. What they need of its inside is `flash::testing`.
 //!
 //! ```text
 //!   scenario   what a seed is about: shape, drives, requests        exhaustive  short sequences, all of them
@@ -9,8 +11,10 @@
 //!   attest     what was flushed last            roots  the newest one damaged
 //!   damage     bits that flip in what was left, and who names what is wrong
 //!   forged     drives that say anything, with good checksums           limits  what cleaner and host are held to
+//!   tools      status, check, rescue and resize on such drives
 //! ```
-
+#![forbid(unsafe_code)]
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 // The campaigns alone do without some of what the tests use.
 #![cfg_attr(not(test), allow(dead_code, unused_imports))]
 
@@ -46,6 +50,8 @@ mod mutations;
 mod requests;
 #[cfg(test)]
 mod ring;
+#[cfg(test)]
+mod tools;
 
 pub use campaign::campaign;
 pub use damage::{Toll, trial};

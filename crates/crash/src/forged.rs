@@ -8,16 +8,14 @@ use super::{
     exhaustive::{BLOCKS, settings, tiny, tiny_with_ring},
     scan::{bytes_at, newest, pages},
 };
-use crate::{
-    format::{Root, Superblock, block_crc, decode_chunk, decode_record, reseal},
-    layout::Layout,
-    shape::BLOCK_BYTES,
-    tools::{Plan, check, status, survey},
-};
 use block::{
     Actor, Buf, Command, Completion, Drive, Durability, Engine, Extent, Payload, Request, Tag,
 };
-use flash::{Shape, Step};
+use flash::{
+    BLOCK_BYTES, Layout, Shape, Step,
+    testing::{Root, Superblock, block_crc, decode_chunk, decode_record, reseal},
+    tools::{Plan, check, status, survey},
+};
 use model::Media;
 use std::ops::ControlFlow;
 

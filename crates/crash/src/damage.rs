@@ -14,13 +14,12 @@ use super::{
     scan::chunks_behind_checkpoint,
     scenario::{cramped, ringed},
 };
-use crate::{
-    layout::copies,
-    shape::BLOCK_BYTES,
-    tools::{self, Finding, Plan, RescueReport, look},
-};
 use block::{Command, Drive, Engine, Payload, Rng};
-use flash::{Checksums, Classes, Settings, Shape};
+use flash::{
+    BLOCK_BYTES, Checksums, Classes, Settings, Shape,
+    testing::{copies, look},
+    tools::{self, Finding, Plan, RescueReport},
+};
 use model::{Grain, Media};
 use std::{collections::BTreeMap, fmt, ops::ControlFlow, ops::Range};
 
@@ -226,8 +225,8 @@ fn targets(medium: &Media, shape: &Shape, place: Place) -> Vec<u64> {
         }
         Place::Payload => {
             let found = look(&mut bench::sim(medium.clone(), 1), &mut patient()).expect("healthy");
-            let data = found.map.iter().map(|(_, location)| u64::from(location));
-            let pages = found.map.directory().iter().map(|page| u64::from(page.0));
+            let data = found.map.iter().map(|&(_, location)| u64::from(location));
+            let pages = found.root.directory.iter().map(|page| u64::from(page.0));
             let all = offsets(data.chain(pages).filter(|&location| location > 1).collect());
             let behind = chunks_behind_checkpoint(medium).into_iter();
             let behind = behind.flat_map(|(at, blocks)| (1..blocks).map(move |n| at + n * 4096));

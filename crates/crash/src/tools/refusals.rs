@@ -1,15 +1,13 @@
 //! What is no volume, is not ours, or cannot be: one clear sentence, the drive untouched.
 
 use super::{End, block_at, contents, moved, overwrite, patient, read_at, reading, settings, used};
-use crate::{
-    crash::bench::{ID, media, small, striped},
-    format::{Found, Root, Superblock, encode_root},
-    layout::copies,
-    segments::State,
-    tools::{Look, ToolError, look, status},
-};
+use crate::bench::{ID, media, small, striped};
 use block::{Command, Drive, Engine, Instant, IoError, Request, Rng, Stack, Tag};
-use flash::{OpenError, Settings, Shape, Volume, VolumeId};
+use flash::{
+    OpenError, Settings, Shape, Volume, VolumeId,
+    testing::{Found, Root, Superblock, View, copies, encode_root, look},
+    tools::{ToolError, status},
+};
 use model::Media;
 
 /// Where the superblock's checksum is.
@@ -183,12 +181,12 @@ pub fn predecessors_stay_away() {
 
 /// A new volume where another one was; one block of it is written.
 fn succeeded(old: Media, shape: Shape, id: VolumeId) -> Media {
-    let drive = crate::crash::bench::sim(old, 2);
+    let drive = crate::bench::sim(old, 2);
     let volume = Volume::create(drive.geometry(Drive(0)), shape, id, settings()).expect("it fits");
     let mut bench = Stack::new(volume, drive);
-    let command = crate::crash::bench::write(0..8, 4711, block::Durability::Fua);
-    crate::crash::bench::ask(&mut bench, command).result.expect("healthy");
-    crate::crash::bench::cut(bench, 2)
+    let command = crate::bench::write(0..8, 4711, block::Durability::Fua);
+    crate::bench::ask(&mut bench, command).result.expect("healthy");
+    crate::bench::cut(bench, 2)
 }
 
 /// And with both of the new one's outer copies damaged, the search would have found the old one's
@@ -224,7 +222,7 @@ pub fn creation_removes_predecessors() {
 #[test]
 fn roots_that_contradict_themselves_are_refused_or_open_for_reading_only() {
     let (medium, _) = used(small(), 5, End::Clean);
-    let Look { superblock, layout, root, segments, .. } =
+    let View { superblock, layout, root, segments, .. } =
         look(&mut reading(&medium), &mut patient()).expect("healthy");
     let with = |change: &dyn Fn(&mut Root)| {
         let mut root = root.clone();
@@ -233,8 +231,8 @@ fn roots_that_contradict_themselves_are_refused_or_open_for_reading_only() {
         let image = encode_root(superblock.id, offset, superblock.root_generation, &root);
         overwrite(medium.clone(), offset, &image)
     };
-    let full = segments.iter().find(|(_, entry)| entry.live > 0 && entry.state == State::Closed);
-    let full = full.expect("there is one").0;
+    let full = segments.iter().position(|segment| segment.live > 0 && segment.is_closed);
+    let full = full.expect("there is one") as u32;
     let refused_ones: [&dyn Fn(&mut Root); 7] = [
         &|root| root.free.push(root.free[0]),
         &|root| root.free.push(u32::MAX),

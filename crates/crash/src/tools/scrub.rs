@@ -3,12 +3,13 @@
 use super::{
     End, block_at, contents, flush, open, overwrite, patient, reading, sectors, settings, used,
 };
-use crate::crash::bench::{
-    Bench, Caller, Mix, ask, create, cut, media, read, small, striped, write,
-};
-use crate::tools::{Verdict, check, look};
+use crate::bench::{Bench, Caller, Mix, ask, create, cut, media, read, small, striped, write};
 use block::{Buf, Command, Durability, Engine, Instant, Payload, Rng};
-use flash::{BLOCK_BYTES, ScrubReport, Scrubbing, Shape};
+use flash::{
+    BLOCK_BYTES, ScrubReport, Scrubbing, Shape,
+    testing::look,
+    tools::{Verdict, check},
+};
 use std::ops::Range;
 
 const SECOND_NS: u64 = 1_000_000_000;

@@ -1,11 +1,9 @@
 //! What the synchronous ring holds that no chunk does, as a scan of all its slots finds it.
 
 use super::scan::{Chunk, bytes_at, crc_at};
-use crate::{
-    format::{Entry, Kind, RecordHeader, Superblock, decode_record},
-    layout::Layout,
-    map::UNMAPPED,
-    shape::BLOCK_BYTES,
+use flash::{
+    BLOCK_BYTES, Layout,
+    testing::{Entry, Kind, RecordHeader, Superblock, UNMAPPED, decode_record},
 };
 use model::Media;
 use std::collections::BTreeMap;

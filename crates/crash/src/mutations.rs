@@ -3,8 +3,8 @@
 use super::{
     attest, bench::Mix, campaign::campaign, faults, requests, ring, roots, scenario::Scenario,
 };
-use crate::broken::{Rule, break_rule};
-use crate::tools::tests::refusals;
+use crate::tools::refusals;
+use flash::testing::{Rule, break_rule};
 use std::panic::catch_unwind;
 
 fn cuts(seed: u64, flush_one_in: u64) {

@@ -1,10 +1,8 @@
 //! Status without opening.
 
 use super::{End, flush, open, patient, reading, settings, used};
-use crate::{
-    crash::bench::{small, striped},
-    tools::{ToolError, status},
-};
+use crate::bench::{small, striped};
+use flash::tools::{ToolError, status};
 use std::ops::ControlFlow;
 
 #[test]
@@ -44,10 +42,10 @@ fn lifetime_counters_go_on_from_one_opening_to_the_next() {
     assert!(parts < before.drive_blocks && before.drive_blocks < parts * 2, "{before:?}");
     let mut volume = open(medium, settings(), 1);
     for number in 0..50 {
-        let command = crate::crash::bench::write(0..8, number + 1, block::Durability::Fua);
-        crate::crash::bench::ask(&mut volume, command).result.expect("healthy");
+        let command = crate::bench::write(0..8, number + 1, block::Durability::Fua);
+        crate::bench::ask(&mut volume, command).result.expect("healthy");
     }
-    let medium = crate::crash::bench::cut(volume, 1);
+    let medium = crate::bench::cut(volume, 1);
     let after = status(&mut reading(&medium), &mut patient()).expect("healthy");
     assert_eq!(after.lifetime.host_blocks, before.host_blocks + 50);
     assert!(!after.report.clean);
