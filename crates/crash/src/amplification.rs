@@ -1,6 +1,5 @@
 //! Write amplification under uniform random overwriting, against the closed form.
 
-use super::drive::Shuffling;
 use block::{
     Actor, Command, Drive, Durability, Engine, Extent, Instant, Payload, Request, Rng, Stack, Tag,
 };
@@ -9,6 +8,7 @@ use flash::{
     predict::write_amplification,
 };
 use model::Sim;
+use testkit::Shuffling;
 
 struct Measured {
     counters: Counters,

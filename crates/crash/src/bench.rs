@@ -2,7 +2,6 @@
 
 pub use super::caller::{Caller, Mix};
 
-use super::drive::Shuffling;
 use block::{
     Actor, Buf, Command, Completion, Drive, Durability, Engine, Extent, Instant, IoError, Payload,
     Request, Stack, Tag,
@@ -10,6 +9,7 @@ use block::{
 use flash::{Checksums, Classes, Parity, Settings, Shape, Volume, VolumeId};
 use model::{Contents, FaultPlan, Faults, Media, Rig, Sim};
 use std::ops::Range;
+use testkit::Shuffling;
 
 pub type Bench = Stack<Volume, Sim<Rig<Shuffling>>>;
 

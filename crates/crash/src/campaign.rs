@@ -9,8 +9,8 @@
 //! ```
 
 use super::{
+    backing::Below,
     bench::{Caller, ID, flush},
-    ground::Below,
     point::{Reading, Subsets, cut_recovery, mend, recover},
     roots::Fallback,
     scenario::Scenario,
@@ -99,14 +99,14 @@ impl Campaign {
     }
 
     fn create(&mut self) -> Bench {
-        let Scenario { ground, shape, sector_bytes, settings, .. } = self.scenario;
-        let below = ground.stand(ground.media(shape.device_bytes, sector_bytes), self.rng.next());
+        let Scenario { backing, shape, sector_bytes, settings, .. } = self.scenario;
+        let below = backing.stand(backing.media(shape.device_bytes, sector_bytes), self.rng.next());
         let volume = Volume::create(below.geometry(Drive(0)), shape, ID, settings);
         Stack::new(volume.expect("it fits"), below)
     }
 
     fn open(&mut self, media: Vec<Media>) -> Bench {
-        let below = self.scenario.ground.stand(media, self.rng.next());
+        let below = self.scenario.backing.stand(media, self.rng.next());
         Stack::new(Volume::open(below.geometry(Drive(0)), self.scenario.settings), below)
     }
 
@@ -141,7 +141,7 @@ impl Campaign {
     fn lose_power(&mut self, mut bench: Bench) -> Vec<Media> {
         bench.engine.lose_power(self.rng.next());
         let mut media: Vec<Media> = bench.engine.media().into_iter().cloned().collect();
-        mend(self.scenario.ground, &mut media, self.rng.next());
+        mend(self.scenario.backing, &mut media, self.rng.next());
         media
     }
 
@@ -172,12 +172,12 @@ impl Campaign {
     /// Tries one point and says what was there.
     fn point(&mut self, doing: Doing, mut state: Vec<Media>) -> Vec<u64> {
         let seed = self.rng.next();
-        mend(self.scenario.ground, &mut state, seed);
+        mend(self.scenario.backing, &mut state, seed);
         let reading = match self.rng.below(END_TO_END_ONE_IN) {
             0 => Reading::EndToEnd,
             _ => Reading::FromTheMedium,
         };
-        let medium = self.scenario.ground.flatten(&state);
+        let medium = self.scenario.backing.flatten(&state);
         let found = recover(&medium, self.scenario.settings, &self.caller.oracle, reading, seed);
         *self.tally.points.entry(doing).or_default() += 1;
         self.tally.replayed += found.report.chunks_replayed;
@@ -193,9 +193,9 @@ impl Campaign {
     /// next one may find another of the admissible states than this one would have.
     fn look_into_recovery(&mut self, mut state: Vec<Media>) {
         let seed = self.rng.next();
-        let (ground, settings) = (self.scenario.ground, self.scenario.settings);
-        mend(ground, &mut state, seed);
-        cut_recovery(ground, state, settings, seed, |step, revision, media| {
+        let (backing, settings) = (self.scenario.backing, self.scenario.settings);
+        mend(backing, &mut state, seed);
+        cut_recovery(backing, state, settings, seed, |step, revision, media| {
             self.tally.positions += 1;
             for (_, state) in Subsets::new(media, seed ^ revision).draw(media, CUTS_OF_RECOVERY) {
                 self.point(Doing::Recovery(step), state);

@@ -5,8 +5,8 @@
 //! from its last operation on: what comes before is another, shorter sequence.
 
 use super::{
+    backing::{Backing, Below},
     bench::{Bench, cut, extent, flush, media, open, read_all, small, write},
-    ground::{Below, Ground},
     oracle::{Covered, Oracle, Order},
     point::{Reading, cut_recovery, every_state, recover},
     tally::{Doing, Tally},
@@ -271,7 +271,7 @@ fn cut_here(run: &Run, tally: &mut Tally) {
     for state in every_state(&run.bench.engine.media()) {
         try_state(run, doing, &state, tally);
         if tally.total().is_multiple_of(RECOVERIES_ONE_IN) {
-            cut_recovery(Ground::Single, state, settings(), 1, |step, _, media| {
+            cut_recovery(Backing::Single, state, settings(), 1, |step, _, media| {
                 tally.positions += 1;
                 for state in every_state(media) {
                     try_state(run, Doing::Recovery(step), &state, tally);
@@ -283,7 +283,7 @@ fn cut_here(run: &Run, tally: &mut Tally) {
 }
 
 fn try_state(run: &Run, doing: Doing, state: &[Media], tally: &mut Tally) {
-    let medium = Ground::Single.flatten(state);
+    let medium = Backing::Single.flatten(state);
     let found = recover(&medium, settings(), &run.oracle, Reading::FromTheMedium, 1);
     *tally.points.entry(doing).or_default() += 1;
     tally.replayed += found.report.chunks_replayed;

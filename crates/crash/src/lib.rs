@@ -7,7 +7,7 @@
 //!   campaign   lives, and the moments at which they are cut         faults      drives that fail
 //!   point      one cut: recovered, scanned, recovered again         mutations   every rule broken on purpose
 //!   oracle     what may be there        scan   what is there        requests    what is owed with the power on
-//!   ground     a drive or a RAID-5      tally  what was tried       amplification  what cleaning costs
+//!   backing     a drive or a RAID-5      tally  what was tried       amplification  what cleaning costs
 //!   attest     what was flushed last            roots  the newest one damaged
 //!   damage     bits that flip in what was left, and who names what is wrong
 //!   forged     drives that say anything, with good checksums           limits  what cleaner and host are held to
@@ -18,14 +18,13 @@
 // The campaigns alone do without some of what the tests use.
 #![cfg_attr(not(test), allow(dead_code, unused_imports))]
 
+mod backing;
 pub(crate) mod bench;
 mod caller;
 mod campaign;
 mod damage;
-mod drive;
 mod exhaustive;
 mod forged;
-mod ground;
 mod oracle;
 mod point;
 pub(crate) mod roots;

@@ -3,7 +3,6 @@
 
 use super::{
     bench::{Caller, ID, Mix, flush, media, sim, small},
-    drive::Shuffling,
     scan::{free_segments, scan},
 };
 use block::{
@@ -15,6 +14,7 @@ use flash::{
     Settings, Shape, Volume,
 };
 use model::{Media, Rig, Sim};
+use testkit::Shuffling;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// The slowest answer of [`Shuffling`].

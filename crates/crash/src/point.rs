@@ -2,8 +2,8 @@
 //! held against the oracle, against a full scan, and against what it becomes.
 
 use super::{
+    backing::Backing,
     bench::{Bench, cut, flush, open, read_all},
-    ground::Ground,
     oracle::Oracle,
     roots::{Fallback, without_newest_root},
     scan::{scan, values},
@@ -188,11 +188,11 @@ pub struct Recovered {
 
 /// What an array does after a power cut: it works its parity out anew, or a member is gone and what
 /// it held is worked out from the others.
-pub fn mend(ground: Ground, media: &mut [Media], seed: u64) {
-    if let Ground::Raid5 { members, .. } = ground {
+pub fn mend(backing: Backing, media: &mut [Media], seed: u64) {
+    if let Backing::Raid5 { members, .. } = backing {
         match Rng::new(seed, 6).below(u64::from(members) + 1) as usize {
-            lost if lost < media.len() => ground.rebuild(media, lost),
-            _ => ground.resync(media),
+            lost if lost < media.len() => backing.rebuild(media, lost),
+            _ => backing.resync(media),
         }
     }
 }
@@ -260,13 +260,13 @@ fn same_again(medium: &Media, settings: Settings, expected: &[u64], reading: Rea
 /// Opens what a power cut left, and shows `visit` the media after every event that changed
 /// something until the volume is open.
 pub fn cut_recovery(
-    ground: Ground,
+    backing: Backing,
     media: Vec<Media>,
     settings: Settings,
     seed: u64,
     mut visit: impl FnMut(flash::Step, u64, &[&Media]),
 ) {
-    let below = ground.stand(media, seed);
+    let below = backing.stand(media, seed);
     let volume = flash::Volume::open(below.geometry(block::Drive(0)), settings);
     let mut bench = block::Stack::new(volume, below);
     let (mut done, mut revision) = (Vec::new(), bench.engine.revision());

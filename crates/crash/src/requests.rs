@@ -1,11 +1,10 @@
 //! What a volume owes single requests, with the power on.
 
+use super::backing::Backing;
 use super::bench::{
     Bench, Caller, Mix, ask, create, cut, extent, flush, image, media, open, open_with, read,
     read_all, small, striped, write,
 };
-use super::drive::Shuffling;
-use super::ground::Ground;
 use super::point::cut_recovery;
 use super::scan::epochs;
 use block::{
@@ -15,6 +14,7 @@ use block::{
 use flash::{BLOCK_BYTES, Checksums, Cleaning, Layout, Parity, Refusal, Settings, Shape, Volume};
 use model::{Fault, FaultPlan, Grain, Sim, When};
 use std::{collections::BTreeMap, ops::Range};
+use testkit::Shuffling;
 
 fn settings() -> Settings {
     Settings {
@@ -419,7 +419,7 @@ pub fn epochs_of_openings_that_were_cut() {
     let mut highest = epochs(&media[0]).1;
     for opening in 0..4 {
         let mut newest = None;
-        cut_recovery(Ground::Single, media, settings(), opening, |_, _, media| {
+        cut_recovery(Backing::Single, media, settings(), opening, |_, _, media| {
             let mut medium = media[0].clone();
             medium.power_cut_with(Grain::Write, &mut |choices| choices - 1);
             let (current, written) = epochs(&medium);

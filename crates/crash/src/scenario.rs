@@ -1,9 +1,9 @@
 //! What a campaign is about: all of it follows from a seed.
 
 use super::{
+    backing::Backing,
     bench::{small, striped},
     caller::Mix,
-    ground::Ground,
 };
 use block::Rng;
 use flash::{
@@ -19,7 +19,7 @@ pub struct Scenario {
     /// Its kind.
     pub name: &'static str,
     pub(super) shape: Shape,
-    pub(super) ground: Ground,
+    pub(super) backing: Backing,
     pub(super) sector_bytes: u32,
     pub(super) settings: Settings,
     pub(super) mix: Mix,
@@ -68,7 +68,7 @@ pub fn ringed() -> Shape {
 }
 
 /// On an array of so many data drives, 16 KiB in a row on each.
-fn on_array(data: u64) -> (Shape, Ground) {
+fn on_array(data: u64) -> (Shape, Backing) {
     let stripe_bytes = data * (16 << 10);
     let shape = Shape {
         device_bytes: stripe_bytes * 96,
@@ -82,7 +82,7 @@ fn on_array(data: u64) -> (Shape, Ground) {
         checksums: Checksums::OnRead,
         classes: Classes::TWO,
     };
-    (shape, Ground::Raid5 { members: data as u16 + 1, chunk_bytes: 16 << 10 })
+    (shape, Backing::Raid5 { members: data as u16 + 1, chunk_bytes: 16 << 10 })
 }
 
 impl Scenario {
@@ -123,7 +123,7 @@ impl Scenario {
             seed,
             name,
             shape: cramped(),
-            ground: Ground::Single,
+            backing: Backing::Single,
             sector_bytes: 4096,
             settings: Settings {
                 queue_depth: 16,
@@ -159,8 +159,8 @@ impl Scenario {
                 (scenario.mix.flush_one_in, scenario.depth) = (2 + seed % 3, 2);
             }
             "stripes of 192 KiB with parity" => scenario.shape = striped(),
-            "RAID-5 of 3+1" => (scenario.shape, scenario.ground) = on_array(3),
-            "RAID-5 of 4+1" => (scenario.shape, scenario.ground) = on_array(4),
+            "RAID-5 of 3+1" => (scenario.shape, scenario.backing) = on_array(3),
+            "RAID-5 of 4+1" => (scenario.shape, scenario.backing) = on_array(4),
             _ => panic!("there is no kind `{name}`"),
         }
         scenario

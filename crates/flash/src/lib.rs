@@ -38,7 +38,7 @@ mod volume;
 pub use format::VolumeId;
 pub use layout::{Layout, Refusal};
 pub use lifetime::Lifetime;
-pub use proposal::{Ground, Size, Wishes};
+pub use proposal::{Size, Topology, Wishes};
 pub use shape::{BLOCK_BYTES, Checksums, Classes, Parity, Shape};
 pub use volume::{
     Answered, Attesting, Cleaning, CopyState, Counters, Discards, Dram, IdleCleaning, OpenError,

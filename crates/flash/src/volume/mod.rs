@@ -17,8 +17,8 @@
 //!                  `-- Log, that all of these append to                     log.rs, log/
 //!                        |-- chunks                                         chunk.rs, stream.rs
 //!                        |-- where every block is                           blocks.rs
-//!                        |-- what the drive says of it                      said.rs, lifespan.rs
-//!                        |-- whether anything may change                    gate.rs
+//!                        |-- what the drive says of it                      persisted.rs, lifespan.rs
+//!                        |-- whether anything may change                    mode.rs
 //!                        `-- the drive below                                io.rs
 //! ```
 //!
@@ -35,20 +35,20 @@ mod core;
 mod counters;
 mod discards;
 mod flushes;
-mod gate;
 mod io;
 mod lifespan;
 mod log;
 mod memory;
+mod mode;
 mod opening;
 mod pacing;
+mod persisted;
 mod placement;
 mod reads;
 mod replays;
 mod requests;
 mod ring;
 mod runs;
-mod said;
 mod scrub;
 mod settings;
 mod stream;

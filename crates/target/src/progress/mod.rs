@@ -174,7 +174,7 @@ fn make_volume(path: &Path, clock: Clock) {
     };
     let site = Site::survey(&order).expect("a new file");
     let (stripe_bytes, parity) = (site.stripe_bytes, site.parity);
-    let ground = flash::Ground {
+    let topology = flash::Topology {
         device_bytes: site.device_bytes,
         transfer_bytes_max: 16 << 20,
         stripe_bytes,
@@ -189,7 +189,7 @@ fn make_volume(path: &Path, clock: Clock) {
         checksums: flash::Checksums::OnRead,
         classes: flash::Classes::SEPBIT,
     };
-    let shape = flash::Shape::propose(&ground, &wishes).expect("it fits");
+    let shape = flash::Shape::propose(&topology, &wishes).expect("it fits");
     let drive = site.take(clock).expect("a new file");
     let id = flash::VolumeId([3; 16]);
     ManagedVolume::create(drive, shape, id).expect("it fits").stop().expect("a healthy drive");

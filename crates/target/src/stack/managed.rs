@@ -9,7 +9,7 @@ use super::{
 use crate::catalog::DriveKind;
 use block::{Command, Drive, Engine, Rng, Stack, submit_and_wait};
 use flash::{
-    BLOCK_BYTES, Checksums, Classes, Cleaning, Ground, IdleCleaning, Parity, Shape, Size, Volume,
+    BLOCK_BYTES, Checksums, Classes, Cleaning, IdleCleaning, Parity, Shape, Size, Topology, Volume,
     VolumeId, Wishes,
 };
 use model::Level;
@@ -179,14 +179,14 @@ pub(super) fn with_flash(
     let whole = bytes / BLOCK_BYTES * BLOCK_BYTES;
     let geometry = block::Geometry { capacity_bytes: whole, ..geometry };
     let fits = layer.erase_unit_is_set || layer.erase_unit_bytes <= whole / UNITS_MIN;
-    let ground = Ground {
+    let topology = Topology {
         device_bytes: whole,
         transfer_bytes_max: u64::from(geometry.transfer_bytes_max),
         stripe_bytes: layer.stripe_bytes,
         erase_unit_bytes: if fits { layer.erase_unit_bytes } else { BLOCK_BYTES },
         parity: layer.parity,
     };
-    let shape = Shape::propose(&ground, &layer.wishes).map_err(|refusal| refused(&refusal))?;
+    let shape = Shape::propose(&topology, &layer.wishes).map_err(|refusal| refused(&refusal))?;
     let volume = match found {
         Found::Volume => Volume::open(geometry, layer.settings),
         Found::Nothing => Volume::create(geometry, shape, volume_id(seed), layer.settings)

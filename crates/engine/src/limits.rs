@@ -1,17 +1,18 @@
-//! What every engine checks of a request before it touches a device, and how it words an answer.
+//! The limits of a device that every engine holds a request against before it touches the device,
+//! and how it words an answer.
 
 use crate::raw;
 use block::{Buf, Command, Data, Geometry, IoError, Payload};
 use std::fs::File;
 
 /// The contract of one engine, ready to be checked with a few compares.
-pub(crate) struct Door {
+pub(crate) struct Limits {
     pub geometry: Geometry,
     block_mask: u64,
     needs_memory: bool,
 }
 
-impl Door {
+impl Limits {
     pub fn new(geometry: Geometry, queue_depth_max: u32) -> Self {
         let depth = geometry.queue_depth;
         assert!((1..=queue_depth_max).contains(&depth), "queue depth {depth} of {queue_depth_max}");
@@ -65,12 +66,12 @@ impl Door {
     }
 }
 
-/// The memory of a transfer that passed [`Door::check`].
+/// The memory of a transfer that passed [`Limits::check`].
 #[inline]
 pub(crate) fn memory(payload: &mut Payload) -> &mut Buf {
     match payload {
         Payload::Bytes(buffer) => buffer,
-        Payload::None | Payload::Stamp(_) => unreachable!("the door asks for memory"),
+        Payload::None | Payload::Stamp(_) => unreachable!("the limits ask for memory"),
     }
 }
 
@@ -110,7 +111,7 @@ mod tests {
     use super::*;
     use block::{Durability, Extent};
 
-    fn door(data: Data) -> Door {
+    fn limits(data: Data) -> Limits {
         let geometry = Geometry {
             capacity_bytes: 1 << 20,
             block_bytes: 512,
@@ -118,7 +119,7 @@ mod tests {
             queue_depth: 1,
             data,
         };
-        Door::new(geometry, 1)
+        Limits::new(geometry, 1)
     }
 
     fn read(offset: u64, bytes: u32) -> Command {
@@ -127,7 +128,7 @@ mod tests {
 
     #[test]
     fn what_lies_outside_or_splits_a_block_is_refused() {
-        let door = door(Data::TimingOnly);
+        let limits = limits(Data::TimingOnly);
         let cases = [
             (0, 512, Ok(())),
             ((1 << 20) - 512, 512, Ok(())),
@@ -138,11 +139,11 @@ mod tests {
             (512, 100, Err(IoError::Os(libc::EINVAL))),
         ];
         for (offset, bytes, verdict) in cases {
-            assert_eq!(door.check(&read(offset, bytes)), verdict, "{offset} + {bytes}");
+            assert_eq!(limits.check(&read(offset, bytes)), verdict, "{offset} + {bytes}");
         }
-        assert_eq!(door.check(&Command::Flush), Ok(()));
+        assert_eq!(limits.check(&Command::Flush), Ok(()));
         let discard = Command::Discard { offset: 1 << 19, len: 1 << 20 };
-        assert_eq!(door.check(&discard), Err(IoError::Short));
+        assert_eq!(limits.check(&discard), Err(IoError::Short));
     }
 
     #[test]
@@ -150,21 +151,21 @@ mod tests {
     fn a_transfer_without_memory_is_a_bug_where_data_are_stored() {
         let at = Extent { offset: 0, bytes: 512 };
         let write = Command::Write { at, from: Payload::None, durability: Durability::Cached };
-        let _ = door(Data::Stored).check(&write);
+        let _ = limits(Data::Stored).check(&write);
     }
 
     #[test]
     #[should_panic(expected = "a buffer too small")]
     fn memory_shorter_than_the_transfer_is_a_bug() {
         let at = Extent { offset: 0, bytes: 8192 };
-        let _ = door(Data::Stored)
+        let _ = limits(Data::Stored)
             .check(&Command::Read { at, into: Payload::Bytes(Buf::zeroed(4096)) });
     }
 
     #[test]
     #[should_panic(expected = "a transfer of 131072 bytes")]
     fn a_transfer_beyond_the_agreed_length_is_a_bug() {
-        let _ = door(Data::TimingOnly).check(&read(0, 131_072));
+        let _ = limits(Data::TimingOnly).check(&read(0, 131_072));
     }
 
     #[test]

@@ -19,13 +19,13 @@ pub(super) const OPTION_BYTES_MAX: u32 = 4 * NAME_BYTES_MAX as u32;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Outcome {
     /// To the next option.
-    Haggle,
+    Continue,
     /// To the first request.
     Transmit,
-    /// To a friendly end: the client asked for it.
-    Part,
-    /// To an end without an answer, since the option knows no way to be refused.
-    Break,
+    /// To the end: the client sent NBD_OPT_ABORT.
+    Abort,
+    /// To the end without an answer: the option cannot be refused.
+    Disconnect,
 }
 
 /// Answers one option with what the two have `agreed` on so far.
@@ -40,7 +40,7 @@ pub(super) fn answer(
         option::EXPORT_NAME => return export_name(data, export, agreed, out),
         option::ABORT => {
             reply(kind, option_reply::ACK, &[], out);
-            return Outcome::Part;
+            return Outcome::Abort;
         }
         option::LIST if data.is_empty() => {
             let name = export.name.as_bytes();
@@ -61,7 +61,7 @@ pub(super) fn answer(
         }
         _ => reply(kind, option_reply::ERR_UNSUP, &[], out),
     }
-    Outcome::Haggle
+    Outcome::Continue
 }
 
 /// One answer to an option.
@@ -78,7 +78,7 @@ pub(super) fn reply(kind: u32, reply: u32, data: &[&[u8]], out: &mut Vec<u8>) {
 /// name.
 fn export_name(name: &[u8], export: &Export, agreed: &Agreed, out: &mut Vec<u8>) -> Outcome {
     if !export.is_called(name) {
-        return Outcome::Break;
+        return Outcome::Disconnect;
     }
     out.extend(export.size_bytes.to_be_bytes());
     out.extend(export.flags(agreed.structured).to_be_bytes());
@@ -98,11 +98,11 @@ fn tell(
 ) -> Outcome {
     let Some((name, wanted)) = wanted(data) else {
         reply(kind, option_reply::ERR_INVALID, &[b"malformed"], out);
-        return Outcome::Haggle;
+        return Outcome::Continue;
     };
     if !export.is_called(name) {
         reply(kind, option_reply::ERR_UNKNOWN, &[b"no export of that name"], out);
-        return Outcome::Haggle;
+        return Outcome::Continue;
     }
     let mut piece = |about: u16, facts: &[&[u8]]| {
         let about = about.to_be_bytes();
@@ -125,7 +125,7 @@ fn tell(
         piece(info::BLOCK_SIZE, &[&sizes[0], &sizes[1], &sizes[2]]);
     }
     reply(kind, option_reply::ACK, &[], out);
-    if kind == option::GO { Outcome::Transmit } else { Outcome::Haggle }
+    if kind == option::GO { Outcome::Transmit } else { Outcome::Continue }
 }
 
 /// The name in a request for information, and the wanted pieces, two bytes each.

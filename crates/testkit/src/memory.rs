@@ -1,5 +1,5 @@
-//! An engine in memory that completes in any order, fails where told to, and forgets what was not
-//! flushed.
+//! An engine in memory that completes in any order, fails where told to, and loses at a power cut
+//! what was not flushed.
 
 use block::{
     Allocation, Command, Completion, Data, Drive, Durability, Engine, Extent, Geometry, Instant,
@@ -37,10 +37,19 @@ pub struct Inside {
 /// A command that took effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Did {
+    /// Bytes were read.
     Read(Extent),
+    /// Bytes were written.
     Write(Extent, Durability),
+    /// Everything became durable.
     Flush,
-    Discard { offset: u64, len: u64 },
+    /// Bytes became zeroes.
+    Discard {
+        /// The first of them.
+        offset: u64,
+        /// How many.
+        len: u64,
+    },
 }
 
 /// A handle on the engine's inside.
@@ -48,6 +57,7 @@ pub enum Did {
 pub struct View(Arc<Mutex<Inside>>);
 
 impl View {
+    /// The inside; the engine waits while it is held.
     pub fn look(&self) -> MutexGuard<'_, Inside> {
         self.0.lock().expect("no thread panicked with it")
     }
@@ -64,9 +74,9 @@ pub enum Pace {
     AtOnce,
     /// A random part at every poll, in random order.
     Shuffled(Rng),
-    /// All at the next poll after this long, told by a bell that is a thread of its own.
-    Bell(Bell),
-    /// What was handed over, at once, told by a descriptor: as io_uring does it.
+    /// All at the next poll after this long; an eventfd becomes readable then.
+    Delayed(Delay),
+    /// What was handed over, at once; an eventfd becomes readable then, as io_uring's does.
     Queued(Queue),
 }
 
@@ -77,27 +87,30 @@ pub struct Queue {
 }
 
 impl Queue {
+    /// Nothing lies in it.
     pub fn empty() -> Self {
         let event = rustix::event::eventfd(0, rustix::event::EventfdFlags::NONBLOCK);
         Self { event: event.expect("an eventfd"), handed_over: 0 }
     }
 }
 
-/// A descriptor that becomes readable some time after it was wound up.
-pub struct Bell {
+/// An eventfd that a thread makes readable some time after a request was submitted.
+pub struct Delay {
     event: Arc<OwnedFd>,
-    delay: Duration,
+    length: Duration,
     due: Option<std::time::Instant>,
 }
 
-impl Bell {
-    pub fn after(delay: Duration) -> Pace {
+impl Delay {
+    /// All requests so far complete this long after the first of them.
+    pub fn after(length: Duration) -> Pace {
         let event = rustix::event::eventfd(0, rustix::event::EventfdFlags::NONBLOCK);
-        Pace::Bell(Self { event: Arc::new(event.expect("an eventfd")), delay, due: None })
+        Pace::Delayed(Self { event: Arc::new(event.expect("an eventfd")), length, due: None })
     }
 }
 
-pub struct Memory {
+/// An engine whose bytes a test sees and whose failures it chooses.
+pub struct FaultyMemory {
     geometry: Geometry,
     inside: View,
     pace: Pace,
@@ -105,7 +118,8 @@ pub struct Memory {
     now: Instant,
 }
 
-impl Memory {
+impl FaultyMemory {
+    /// All zeroes, and the handle on its inside.
     pub fn new(geometry: Geometry, pace: Pace) -> (Self, View) {
         let capacity = geometry.capacity_bytes as usize;
         let inside = View(Arc::new(Mutex::new(Inside {
@@ -192,10 +206,10 @@ impl Memory {
                 rng.shuffle(&mut self.outstanding);
                 rng.below(count as u64 + 1) as usize
             }
-            Pace::Bell(bell) => match bell.due {
+            Pace::Delayed(delay) => match delay.due {
                 Some(due) if std::time::Instant::now() >= due => {
-                    bell.due = None;
-                    rustix::io::read(&bell.event, &mut [0u8; 8]).ok();
+                    delay.due = None;
+                    rustix::io::read(&delay.event, &mut [0u8; 8]).ok();
                     count
                 }
                 _ => 0,
@@ -208,7 +222,7 @@ impl Memory {
     }
 }
 
-impl Engine for Memory {
+impl Engine for FaultyMemory {
     fn geometry(&self, _: Drive) -> Geometry {
         self.geometry
     }
@@ -223,14 +237,14 @@ impl Engine for Memory {
         assert!(depth <= self.geometry.queue_depth as usize, "queue depth exceeded");
         let mut inside = self.inside.look();
         inside.depth_seen = inside.depth_seen.max(depth);
-        if let Pace::Bell(bell) = &mut self.pace
-            && bell.due.is_none()
+        if let Pace::Delayed(delay) = &mut self.pace
+            && delay.due.is_none()
         {
-            bell.due = Some(std::time::Instant::now() + bell.delay);
-            let (event, delay) = (bell.event.clone(), bell.delay);
+            delay.due = Some(std::time::Instant::now() + delay.length);
+            let (event, delay) = (delay.event.clone(), delay.length);
             thread::spawn(move || {
                 thread::sleep(delay);
-                rustix::io::write(&event, &1u64.to_ne_bytes()).expect("the bell rings");
+                rustix::io::write(&event, &1u64.to_ne_bytes()).expect("the eventfd counts");
             });
         }
     }
@@ -241,7 +255,7 @@ impl Engine for Memory {
             && queue.handed_over < count
         {
             queue.handed_over = count;
-            rustix::io::write(&queue.event, &1u64.to_ne_bytes()).expect("the bell rings");
+            rustix::io::write(&queue.event, &1u64.to_ne_bytes()).expect("the eventfd counts");
         }
     }
 
@@ -289,7 +303,7 @@ impl Engine for Memory {
 
     fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
         match &self.pace {
-            Pace::Bell(bell) => Some(bell.event.as_fd()),
+            Pace::Delayed(delay) => Some(delay.event.as_fd()),
             Pace::Queued(queue) => Some(queue.event.as_fd()),
             _ => None,
         }

@@ -21,13 +21,13 @@ pub(super) enum State {
 /// The state, and whether recovery has ended. Open -> Stopping -> Stopped; every one of them may be
 /// latched, and nothing leads back.
 #[derive(Debug)]
-pub(super) struct Gate {
+pub(super) struct Mode {
     state: State,
     /// The checkpoint that ends recovery is not done.
     recovering: bool,
 }
 
-impl Gate {
+impl Mode {
     pub fn new(state: State, needs_checkpoint: bool) -> Self {
         assert!(matches!(state, State::Open | State::ReadOnly), "opened, and {state:?}");
         Self { state, recovering: needs_checkpoint && state == State::Open }

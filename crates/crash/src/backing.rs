@@ -1,13 +1,13 @@
-//! What a volume on test stands on: one drive, or a RAID-5 whose members lose their power each for
+//! The drives below a volume on test: one, or a RAID-5 whose members lose their power each for
 //! itself.
 
-use super::drive::Shuffling;
 use block::{Drive, Engine, Extent, Machine, Payload, Stack};
 use model::{Array, ArrayParams, Bank, Contents, Level, Media, Rig, Sim};
+use testkit::Shuffling;
 
 /// Drives, and how they are joined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ground {
+pub enum Backing {
     /// One drive.
     Single,
     /// RAID-5, left-symmetric.
@@ -90,7 +90,7 @@ impl Below for Raid {
     }
 }
 
-impl Ground {
+impl Backing {
     /// Empty media for a volume's drive of so many bytes.
     pub fn media(self, device_bytes: u64, sector_bytes: u32) -> Vec<Media> {
         let medium = |bytes| Media::new(bytes, sector_bytes, Contents::Bytes);
@@ -216,7 +216,7 @@ mod tests {
     use crate::bench::{ask, image};
     use block::{Command, Durability};
 
-    const RAID: Ground = Ground::Raid5 { members: 4, chunk_bytes: 16 << 10 };
+    const RAID: Backing = Backing::Raid5 { members: 4, chunk_bytes: 16 << 10 };
 
     /// The layout here is written down a second time: it must be that of the array.
     #[test]
