@@ -27,7 +27,7 @@ use crate::{
     volume::{HeldDrive, ManagedVolume, Order, Site, Space, Use},
 };
 use block::{Allocation, Data, Drive, Engine, Geometry, Stack};
-use client::{Client, Load, Stall, Time, What};
+use client::{Client, Load, Time, What};
 use engine::{
     Access, Caching, Clock, Create, Memory, Null, Stdio, Sync, Syncing, Uring, UringOptions,
 };
@@ -107,7 +107,7 @@ fn serves_all(name: &str, subject: &mut dyn Subject, time: Time, bytes_max: u64)
         }
         for (depth, bytes, what) in loads() {
             let load = Load { depth, bytes, what };
-            if let Err(Stall(why)) = client.put(subject, load) {
+            if let Err(why) = client.put(subject, load) {
                 panic!("{name}, {pool}, {load:?}: {why}");
             }
         }
@@ -128,7 +128,7 @@ fn use_up(name: &str, subject: &mut dyn Subject, client: &mut Client) {
         if counters.cleaned > 0 && counters.clean_pool_bytes == 0 {
             return;
         }
-        if let Err(Stall(why)) = client.put(subject, load) {
+        if let Err(why) = client.put(subject, load) {
             panic!("{name}, using up the clean pool: {why}");
         }
     }
