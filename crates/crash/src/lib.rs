@@ -3,15 +3,25 @@
 //! and `flash` has most of its tests here. What they need of its inside is `flash::testing`.
 //!
 //! ```text
-//!   scenario   what a seed is about: shape, drives, requests        exhaustive  short sequences, all of them
-//!   campaign   lives, and the moments at which they are cut         faults      drives that fail
-//!   point      one cut: recovered, scanned, recovered again         mutations   every rule broken on purpose
-//!   oracle     what may be there        scan   what is there        requests    what is owed with the power on
-//!   backing     a drive or a RAID-5      tally  what was tried       amplification  what cleaning costs
-//!   attest     what was flushed last            roots  the newest one damaged
-//!   damage     bits that flip in what was left, and who names what is wrong
-//!   forged     drives that say anything, with good checksums           limits  what cleaner and host are held to
-//!   tools      status, check, rescue and resize on such drives
+//!   scenario       what a seed is about: shape, drives, requests
+//!   campaign       lives, and the moments at which they are cut
+//!   point          one cut: recovered, scanned, recovered again
+//!   exhaustive     short sequences of operations, all of them
+//!   oracle         what may be there
+//!   scan           what is there
+//!   tally          what was tried
+//!   backing        the drives below: one, or a RAID-5
+//!   damage         bits that flip in what was left, and who names what is wrong
+//!   forged         drives that say anything, with good checksums
+//!   roots          the newest root damaged
+//!   attest, ring   what was flushed last, and what the ring holds of it
+//!   faults         drives that fail
+//!   requests       what is owed with the power on
+//!   limits         what cleaner and host are held to
+//!   amplification  what cleaning costs
+//!   images         volumes that earlier code made
+//!   mutations      every rule broken on purpose
+//!   tools          status, check, rescue and resize on such drives
 //! ```
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]

@@ -17,7 +17,8 @@
 //!                  `-- Log, that all of these append to                     log.rs, log/
 //!                        |-- chunks                                         chunk.rs, stream.rs
 //!                        |-- where every block is                           blocks.rs
-//!                        |-- what the drive says of it                      persisted.rs, lifespan.rs
+//!                        |-- what the drive records as durable              persisted.rs
+//!                        |-- how long short-lived blocks live               lifespan.rs
 //!                        |-- whether anything may change                    mode.rs
 //!                        `-- the drive below                                io.rs
 //! ```
