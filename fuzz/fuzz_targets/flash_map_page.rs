@@ -2,7 +2,7 @@
 //! opened, used, checked and rescued, or refused.
 #![no_main]
 
-use flash::crash::{Forge, Structure};
+use crash::{Forge, Structure};
 use libfuzzer_sys::fuzz_target;
 
 thread_local! {

@@ -2,7 +2,7 @@
 //! the command that replays it.
 
 use anyhow::{Context, Result, bail};
-use flash::crash::{Pace, Prologue, Scenario, Tally, campaign, sequences};
+use crash::{Pace, Prologue, Scenario, Tally, campaign, sequences};
 use std::{
     cell::RefCell,
     panic,
@@ -118,12 +118,12 @@ struct Sequence {
     length: u32,
     number: u64,
     pace: Pace,
-    ground: Ground,
+    variant: Variant,
 }
 
-/// What a sequence runs on; also its place in the list of prologues.
+/// With the ring or without; also its place in the list of prologues.
 #[derive(Clone, Copy, Debug)]
-enum Ground {
+enum Variant {
     Bare,
     Ring,
 }
@@ -134,8 +134,8 @@ fn all_sequences(length: u32) -> Vec<Sequence> {
     for length in 1..=length {
         for number in 0..sequences(length) {
             for pace in [Pace::OneByOne, Pace::Together] {
-                let on = |ground| Sequence { length, number, pace, ground };
-                all.extend([Ground::Bare, Ground::Ring].map(on));
+                let on = |variant| Sequence { length, number, pace, variant };
+                all.extend([Variant::Bare, Variant::Ring].map(on));
             }
         }
     }
@@ -143,10 +143,10 @@ fn all_sequences(length: u32) -> Vec<Sequence> {
 }
 
 fn try_sequence(prologues: &[Prologue; 2], of: Sequence, found: &Mutex<Found>) {
-    let Sequence { length, number, pace, ground } = of;
-    let prologue = &prologues[ground as usize];
+    let Sequence { length, number, pace, variant } = of;
+    let prologue = &prologues[variant as usize];
     let outcome = panic::catch_unwind(|| prologue.sequence(length, number, pace));
-    let name = format!("sequence {number} of {length} operations, {pace:?}, {ground:?}");
+    let name = format!("sequence {number} of {length} operations, {pace:?}, {variant:?}");
     settle(outcome, &name, &format!("cargo xtask soak --sequences {length}"), found);
 }
 

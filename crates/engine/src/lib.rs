@@ -18,7 +18,7 @@
 //! [`reopen`] opens it once more by descriptor, and [`raw`] asks the kernel about it.
 
 mod clock;
-mod door;
+mod limits;
 mod memory;
 mod null;
 mod open;

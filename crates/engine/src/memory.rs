@@ -3,7 +3,7 @@
 
 use crate::{
     Clock,
-    door::{Door, memory},
+    limits::{Limits, memory},
 };
 use block::{
     Allocation, Command, Completion, Drive, Engine, Extent, Geometry, Instant, IoError, Request,
@@ -19,7 +19,7 @@ const PIECE_BYTES: u64 = 2 << 20;
 /// Budget: the copy, and one clock read a batch; a first write to a piece allocates it.
 pub struct Memory {
     clock: Clock,
-    door: Door,
+    limits: Limits,
     now: Instant,
     pieces: Vec<Option<Box<[u8]>>>,
     outstanding: Vec<Completion>,
@@ -34,7 +34,7 @@ impl Memory {
         let pieces = geometry.capacity_bytes.div_ceil(PIECE_BYTES);
         Self {
             clock,
-            door: Door::for_stored(geometry, u32::MAX),
+            limits: Limits::for_stored(geometry, u32::MAX),
             now: clock.now(),
             pieces: (0..pieces).map(|_| None).collect(),
             outstanding: Vec::with_capacity(geometry.queue_depth as usize),
@@ -42,7 +42,7 @@ impl Memory {
     }
 
     fn perform(&mut self, command: &mut Command) -> Result<(), IoError> {
-        self.door.check(command)?;
+        self.limits.check(command)?;
         match command {
             Command::Read { at, into } => self.read(*at, memory(into).bytes_mut()),
             Command::Write { at, from, .. } => self.write(*at, memory(from).bytes()),
@@ -102,7 +102,7 @@ fn parts(offset: u64, len: u64) -> impl Iterator<Item = (usize, usize, usize)> {
 impl Engine for Memory {
     #[inline]
     fn geometry(&self, _: Drive) -> Geometry {
-        self.door.geometry
+        self.limits.geometry
     }
 
     #[inline]
@@ -111,7 +111,7 @@ impl Engine for Memory {
     }
 
     fn submit(&mut self, Request { tag, mut command, .. }: Request) {
-        let queue_depth = self.door.geometry.queue_depth as usize;
+        let queue_depth = self.limits.geometry.queue_depth as usize;
         assert!(self.outstanding.len() < queue_depth, "queue depth {queue_depth} exceeded");
         let result = self.perform(&mut command);
         let (issued, finished) = (self.now, self.now);

@@ -1,7 +1,7 @@
 //! The engine without a device: everything completes at the next wait. What a run on it costs is
 //! the harness's own cost, the zero line of every measurement.
 
-use crate::{Clock, door::Door};
+use crate::{Clock, limits::Limits};
 use block::{Completion, Drive, Engine, Geometry, Instant, Request};
 use std::os::fd::BorrowedFd;
 
@@ -10,7 +10,7 @@ use std::os::fd::BorrowedFd;
 /// Budget: one clock read a batch. Completions are made once, in the vector that the caller gets.
 pub struct Null {
     clock: Clock,
-    door: Door,
+    limits: Limits,
     now: Instant,
     outstanding: Vec<Completion>,
 }
@@ -19,16 +19,16 @@ impl Null {
     /// An engine of any geometry, at any depth. It stores nothing whatever `geometry.data` says:
     /// `Stored` only means that transfers carry memory.
     pub fn new(clock: Clock, geometry: Geometry) -> Self {
-        let door = Door::new(geometry, u32::MAX);
+        let limits = Limits::new(geometry, u32::MAX);
         let outstanding = Vec::with_capacity(geometry.queue_depth as usize);
-        Self { clock, door, now: clock.now(), outstanding }
+        Self { clock, limits, now: clock.now(), outstanding }
     }
 }
 
 impl Engine for Null {
     #[inline]
     fn geometry(&self, _: Drive) -> Geometry {
-        self.door.geometry
+        self.limits.geometry
     }
 
     #[inline]
@@ -38,9 +38,9 @@ impl Engine for Null {
 
     #[inline(always)]
     fn submit(&mut self, Request { tag, command, .. }: Request) {
-        let queue_depth = self.door.geometry.queue_depth as usize;
+        let queue_depth = self.limits.geometry.queue_depth as usize;
         assert!(self.outstanding.len() < queue_depth, "queue depth {queue_depth} exceeded");
-        let result = self.door.check(&command);
+        let result = self.limits.check(&command);
         let (issued, finished) = (self.now, self.now);
         let payload = command.into_payload();
         // Known to fit, it is made in place: no way to grow the vector is compiled in.

@@ -2,7 +2,7 @@
 
 use crate::{
     Access, Caching, Clock, Create, OpenError, Syncing,
-    door::{Door, io_error, memory},
+    limits::{Limits, io_error, memory},
     open_file,
 };
 use block::{Command, Completion, Drive, Durability, Engine, Geometry, Instant, IoError, Request};
@@ -23,7 +23,7 @@ use std::{
 /// a discard is refused with `EOPNOTSUPP`, since stdio has no such call.
 pub struct Stdio {
     clock: Clock,
-    door: Door,
+    limits: Limits,
     now: Instant,
     queued: Option<Request>,
     stream: NonNull<libc::FILE>,
@@ -69,7 +69,7 @@ impl Stdio {
     /// # Panics
     /// As [`open`](Self::open).
     pub fn on(clock: Clock, file: File, access: Access, geometry: Geometry) -> Self {
-        let door = Door::for_stored(geometry, 1);
+        let limits = Limits::for_stored(geometry, 1);
         let mode = match access {
             Access::Read => c"r",
             Access::ReadWrite => c"r+",
@@ -79,7 +79,7 @@ impl Stdio {
         let stream = NonNull::new(stream).expect("fdopen only fails without memory");
         let now = clock.now();
         let (buffer, position, last) = (None, Some(0), Last::Nothing);
-        Self { clock, door, now, queued: None, stream, buffer, position, last }
+        Self { clock, limits, now, queued: None, stream, buffer, position, last }
     }
 
     /// A buffer of so many bytes in place of the default one, as setvbuf(3) gives it.
@@ -100,7 +100,7 @@ impl Stdio {
     }
 
     fn perform(&mut self, command: &mut Command) -> Result<(), IoError> {
-        self.door.check(command)?;
+        self.limits.check(command)?;
         match command {
             Command::Read { at, into } => {
                 self.seek(at.offset, Last::Read)?;
@@ -191,7 +191,7 @@ impl Drop for Stdio {
 impl Engine for Stdio {
     #[inline]
     fn geometry(&self, _: Drive) -> Geometry {
-        self.door.geometry
+        self.limits.geometry
     }
 
     #[inline]

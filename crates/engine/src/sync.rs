@@ -2,7 +2,7 @@
 
 use crate::{
     Clock,
-    door::{Door, io_error, memory, or_offline, transfer_error},
+    limits::{Limits, io_error, memory, or_offline, transfer_error},
     raw,
 };
 use block::{
@@ -25,7 +25,7 @@ use std::{
 pub struct Sync {
     clock: Clock,
     file: File,
-    door: Door,
+    limits: Limits,
     now: Instant,
     queued: Option<Request>,
     forced_writes: ForcedWrites,
@@ -44,14 +44,14 @@ impl Sync {
     /// # Panics
     /// If the geometry's queue depth is not 1 or its data are not stored.
     pub fn new(clock: Clock, file: File, geometry: Geometry) -> Self {
-        let door = Door::for_stored(geometry, 1);
+        let limits = Limits::for_stored(geometry, 1);
         let forced_writes = ForcedWrites::OneCall;
-        Self { clock, file, door, now: clock.now(), queued: None, forced_writes }
+        Self { clock, file, limits, now: clock.now(), queued: None, forced_writes }
     }
 
     #[inline]
     fn perform(&mut self, command: &mut Command) -> Result<(), IoError> {
-        self.door.check(command)?;
+        self.limits.check(command)?;
         match command {
             Command::Read { at, into } => {
                 self.read(&mut memory(into).bytes_mut()[..at.bytes as usize], at.offset)
@@ -124,7 +124,7 @@ impl Sync {
 impl Engine for Sync {
     #[inline]
     fn geometry(&self, _: Drive) -> Geometry {
-        self.door.geometry
+        self.limits.geometry
     }
 
     #[inline]

@@ -16,7 +16,7 @@ mod slots;
 use crate::{
     Clock,
     clock::{SPIN_NS, make_timers_precise},
-    door::{Door, or_offline, transfer_error},
+    limits::{Limits, or_offline, transfer_error},
     raw,
 };
 use block::{
@@ -69,7 +69,7 @@ const ENTER_GETEVENTS: u32 = 1;
 pub struct Uring {
     clock: Clock,
     file: File,
-    door: Door,
+    limits: Limits,
     now: Instant,
     ring: IoUring,
     owner: Option<ThreadId>,
@@ -81,7 +81,7 @@ pub struct Uring {
     slots: Slots,
     /// Not yet given to the kernel.
     queued: Vec<u16>,
-    /// Answered without the kernel: refused at the door, or discarded by a blocking call.
+    /// Answered without the kernel: refused by the limits, or discarded by a blocking call.
     answered: Vec<(u16, Result<(), IoError>)>,
     /// In the submission queue.
     unsubmitted: u32,
@@ -106,7 +106,7 @@ impl Uring {
         geometry: Geometry,
         options: UringOptions,
     ) -> Result<Self, UringUnavailable> {
-        let door = Door::for_stored(geometry, QUEUE_DEPTH_MAX);
+        let limits = Limits::for_stored(geometry, QUEUE_DEPTH_MAX);
         let depth = geometry.queue_depth;
         let (ring, mut features) = set_up(depth.next_power_of_two(), &options)?;
         if options.forbids(Feature::RegisteredFile) {
@@ -120,7 +120,7 @@ impl Uring {
         Ok(Self {
             clock,
             file,
-            door,
+            limits,
             now: clock.now(),
             ring,
             owner: None,
@@ -147,7 +147,7 @@ impl Uring {
     /// Moves what is queued into the submission queue, and all but the last batch on to the kernel.
     #[inline]
     fn issue(&mut self) {
-        if self.door.geometry.queue_depth > 1 {
+        if self.limits.geometry.queue_depth > 1 {
             self.now = self.clock.now();
         }
         let writer = EntryWriter {
@@ -355,7 +355,7 @@ impl Uring {
 impl Engine for Uring {
     #[inline]
     fn geometry(&self, _: Drive) -> Geometry {
-        self.door.geometry
+        self.limits.geometry
     }
 
     #[inline]
@@ -365,7 +365,7 @@ impl Engine for Uring {
 
     #[inline]
     fn submit(&mut self, request: Request) {
-        let verdict = self.door.check(&request.command);
+        let verdict = self.limits.check(&request.command);
         let number = self.slots.insert(request);
         match verdict {
             Ok(()) => self.queued.push(number),

@@ -1,10 +1,11 @@
 //! The rules that decide correctness, each of which a test breaks on purpose: what nobody would
-//! notice is not tested. Outside tests no rule is ever broken and nothing of this is left.
+//! notice is not tested. Without the feature `broken-rules`, which only tests
+//! ask for, no rule can be broken and nothing of this is left.
 
 /// What can be broken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[cfg_attr(not(test), allow(dead_code))]
-pub(crate) enum Rule {
+#[cfg_attr(not(feature = "broken-rules"), allow(dead_code))]
+pub enum Rule {
     /// Chunks begin and end at append units.
     Stripe,
     /// Copies are replayed only onto their source.
@@ -93,24 +94,24 @@ pub(crate) enum Rule {
 }
 
 /// Whether the rule is broken on purpose.
-#[cfg(not(test))]
+#[cfg(not(feature = "broken-rules"))]
 #[inline(always)]
 pub(crate) const fn broken(_: Rule) -> bool {
     false
 }
 
-#[cfg(test)]
+#[cfg(feature = "broken-rules")]
 thread_local! {
     static BROKEN: std::cell::Cell<Option<Rule>> = const { std::cell::Cell::new(None) };
 }
 
-#[cfg(test)]
+#[cfg(feature = "broken-rules")]
 pub(crate) fn broken(rule: Rule) -> bool {
     BROKEN.get() == Some(rule)
 }
 
 /// From now on, on this thread.
-#[cfg(test)]
-pub(crate) fn break_rule(rule: Option<Rule>) {
+#[cfg(feature = "broken-rules")]
+pub fn break_rule(rule: Option<Rule>) {
     BROKEN.set(rule);
 }

@@ -266,7 +266,7 @@ impl Layout {
 
     /// Segments that may be taken from the free queue between two checkpoints, by all streams: what
     /// recovery looks at. The pages of a checkpoint may have to be written anew when a write fails.
-    pub(crate) fn scan_bound(&self) -> u32 {
+    pub fn scan_bound(&self) -> u32 {
         self.window + 2 * self.map_segments + 8
     }
 
@@ -278,7 +278,7 @@ impl Layout {
     }
 
     /// Segments that are not needed for so many mapped blocks.
-    pub(crate) fn spare_segments(&self, mapped_blocks: u32) -> u32 {
+    pub fn spare_segments(&self, mapped_blocks: u32) -> u32 {
         let needed = mapped_blocks.div_ceil(self.data_blocks()) + self.map_segments;
         self.segments.saturating_sub(needed)
     }
@@ -306,17 +306,17 @@ impl Layout {
     }
 
     /// Offset of a location.
-    pub(crate) fn offset(location: u32) -> u64 {
+    pub fn offset(location: u32) -> u64 {
         u64::from(location) * BLOCK_BYTES
     }
 
     /// First location of a segment.
-    pub(crate) fn location(&self, segment: u32) -> u32 {
+    pub fn location(&self, segment: u32) -> u32 {
         self.first_block + segment * self.segment_blocks
     }
 
     /// The segment that a location is in.
-    pub(crate) fn segment_of(&self, location: u32) -> u32 {
+    pub fn segment_of(&self, location: u32) -> u32 {
         let segment = (location - self.first_block) / self.segment_blocks;
         assert!(segment < self.segments, "location {location} is in no segment");
         segment
@@ -329,7 +329,7 @@ impl Layout {
     }
 
     /// Offset of root area 0 or 1.
-    pub(crate) fn root_offset(&self, generation: u64) -> u64 {
+    pub fn root_offset(&self, generation: u64) -> u64 {
         let area = if broken(Rule::RootTurns) { 0 } else { generation % 2 };
         2 * self.unit_bytes + area * self.root_bytes
     }
@@ -341,25 +341,25 @@ impl Layout {
     }
 
     /// Offset of the ring's slot that a record of that number goes to.
-    pub(crate) fn slot_offset(&self, number: u64) -> u64 {
+    pub fn slot_offset(&self, number: u64) -> u64 {
         let slot = number % u64::from(self.ring_slots);
         2 * (self.unit_bytes + self.root_bytes) + slot * self.shape.stripe_bytes
     }
 
     /// Offsets of the two copies that a generation of the superblock is written to.
-    pub(crate) fn copies_of(&self, generation: u64) -> [u64; 2] {
+    pub fn copies_of(&self, generation: u64) -> [u64; 2] {
         let turn = (generation % 2) as usize;
         [turn, 2 + turn].map(|copy| self.copies()[copy])
     }
 
     /// Offsets of the four copies of the superblock.
-    pub(crate) fn copies(&self) -> [u64; 4] {
+    pub fn copies(&self) -> [u64; 4] {
         copies(self.shape.device_bytes, self.unit_bytes)
     }
 }
 
 /// Offsets of the superblock's copies; the first and last do not depend on the unit.
-pub(crate) fn copies(device_bytes: u64, unit_bytes: u64) -> [u64; 4] {
+pub fn copies(device_bytes: u64, unit_bytes: u64) -> [u64; 4] {
     let whole = device_bytes / unit_bytes * unit_bytes;
     let last = (device_bytes / BLOCK_BYTES).saturating_sub(1) * BLOCK_BYTES;
     [0, unit_bytes, whole.saturating_sub(unit_bytes.saturating_mul(2)), last]
@@ -390,7 +390,7 @@ impl Shape {
     }
 
     /// Least common multiple of stripe and erase unit.
-    pub(crate) fn unit_bytes(&self) -> u64 {
+    pub fn unit_bytes(&self) -> u64 {
         lcm(self.stripe_bytes, self.erase_unit_bytes)
     }
 

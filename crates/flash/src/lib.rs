@@ -13,17 +13,13 @@
 //!   layout      where things are on the drive, and how much must stay free
 //!   proposal    a layout for a drive of which little is known
 //!   format/     docs/reference/flash-format.md in code
+//!   testing     what the crate `crash`, where most tests of all this stand, sees of it
 //! ```
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
-#[cfg(any(test, feature = "crash"))]
-extern crate self as flash;
-
 mod broken;
 mod buffers;
-#[cfg(any(test, feature = "crash"))]
-pub mod crash;
 mod down;
 mod format;
 mod layout;
@@ -33,6 +29,8 @@ pub mod predict;
 mod proposal;
 mod segments;
 mod shape;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod tools;
 mod victims;
 mod volume;
@@ -40,7 +38,7 @@ mod volume;
 pub use format::VolumeId;
 pub use layout::{Layout, Refusal};
 pub use lifetime::Lifetime;
-pub use proposal::{Ground, Size, Wishes};
+pub use proposal::{Size, Topology, Wishes};
 pub use shape::{BLOCK_BYTES, Checksums, Classes, Parity, Shape};
 pub use volume::{
     Answered, Attesting, Cleaning, CopyState, Counters, Discards, Dram, IdleCleaning, OpenError,

@@ -4,9 +4,9 @@
 use crate::{format::block_crc, layout::Layout, shape::Checksums};
 
 /// Reads as zeroes.
-pub(crate) const UNMAPPED: u32 = 0;
+pub const UNMAPPED: u32 = 0;
 /// Cannot be read any more. Neither number is in a segment.
-pub(crate) const LOST: u32 = 1;
+pub const LOST: u32 = 1;
 
 /// Memory for each page of the map: its entries and what the allocator adds to three allocations,
 /// its place, its location and CRC, and whether it is dirty.

@@ -18,7 +18,7 @@ const CHUNKS_MIN: u64 = 4;
 
 /// What is known of the drive below.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Ground {
+pub struct Topology {
     /// Its size.
     pub device_bytes: u64,
     /// The longest request it takes.
@@ -58,26 +58,27 @@ pub enum Size {
 }
 
 impl Shape {
-    /// A shape for the ground that keeps to the wishes.
+    /// A shape for the topology that keeps to the wishes.
     ///
     /// # Errors
     /// [`Refusal`] with what to change.
-    pub fn propose(ground: &Ground, wishes: &Wishes) -> Result<Self, Refusal> {
-        ground.check()?;
-        let unit_bytes = crate::layout::lcm(ground.stripe_bytes, ground.erase_unit_bytes);
+    pub fn propose(topology: &Topology, wishes: &Wishes) -> Result<Self, Refusal> {
+        topology.check()?;
+        let unit_bytes = crate::layout::lcm(topology.stripe_bytes, topology.erase_unit_bytes);
         let segment_bytes =
-            wishes.segment_bytes.unwrap_or_else(|| segment_bytes(ground, unit_bytes));
-        let chunk_bytes = wishes.chunk_bytes.unwrap_or_else(|| chunk_bytes(ground, segment_bytes));
+            wishes.segment_bytes.unwrap_or_else(|| segment_bytes(topology, unit_bytes));
+        let chunk_bytes =
+            wishes.chunk_bytes.unwrap_or_else(|| chunk_bytes(topology, segment_bytes));
         let shape = |exported_bytes| {
             let shape = Self {
-                device_bytes: ground.device_bytes,
+                device_bytes: topology.device_bytes,
                 exported_bytes,
-                stripe_bytes: ground.stripe_bytes,
-                erase_unit_bytes: ground.erase_unit_bytes,
+                stripe_bytes: topology.stripe_bytes,
+                erase_unit_bytes: topology.erase_unit_bytes,
                 segment_bytes,
                 chunk_bytes,
                 ring_bytes: 0,
-                parity: ground.parity,
+                parity: topology.parity,
                 checksums: wishes.checksums,
                 classes: wishes.classes,
             };
@@ -86,18 +87,18 @@ impl Shape {
         };
         let with_spare = |per_mille: u32| {
             let kept = u64::from(1000 - per_mille.min(1000));
-            let bytes = (u128::from(ground.device_bytes) * u128::from(kept) / 1000) as u64;
+            let bytes = (u128::from(topology.device_bytes) * u128::from(kept) / 1000) as u64;
             shape((bytes / BLOCK_BYTES * BLOCK_BYTES).max(BLOCK_BYTES))
         };
         let per_mille = match wishes.size {
             Size::Exported(bytes) => {
                 let shape = shape(bytes);
-                return Layout::new(shape, ground.transfer_bytes_max).map(|_| shape);
+                return Layout::new(shape, topology.transfer_bytes_max).map(|_| shape);
             }
             Size::Spare(per_mille) => per_mille,
         };
         let can_be_filled = |shape: Self| {
-            Layout::new(shape, ground.transfer_bytes_max)
+            Layout::new(shape, topology.transfer_bytes_max)
                 .map(|layout| layout.mapped_max == layout.exported_blocks)
         };
         if can_be_filled(with_spare(per_mille))? {
@@ -109,7 +110,7 @@ impl Shape {
     }
 }
 
-impl Ground {
+impl Topology {
     /// Whether its sizes can be multiplied and divided by: a stripe or erase unit is no more than
     /// the drive, and none is 0.
     fn check(&self) -> Result<(), Refusal> {
@@ -129,19 +130,19 @@ impl Ground {
 }
 
 /// The multiple of the unit that is nearest to what suits a drive of this size.
-fn segment_bytes(ground: &Ground, unit_bytes: u64) -> u64 {
-    let least = CHUNKS_MIN * ground.stripe_bytes.max(2 * BLOCK_BYTES);
-    let most = (ground.device_bytes / SEGMENTS_MIN).clamp(least, SEGMENT_BYTES.max(least));
-    let suits = most.max(ground.device_bytes / SEGMENTS_MAX);
+fn segment_bytes(topology: &Topology, unit_bytes: u64) -> u64 {
+    let least = CHUNKS_MIN * topology.stripe_bytes.max(2 * BLOCK_BYTES);
+    let most = (topology.device_bytes / SEGMENTS_MIN).clamp(least, SEGMENT_BYTES.max(least));
+    let suits = most.max(topology.device_bytes / SEGMENTS_MAX);
     ((suits + unit_bytes / 2) / unit_bytes).max(1) * unit_bytes
 }
 
 /// Whole stripes, so that an append keeps all members busy, as near to 1 MiB as there are.
-fn chunk_bytes(ground: &Ground, segment_bytes: u64) -> u64 {
-    let most = CHUNK_BYTES.min(segment_bytes / CHUNKS_MIN).min(ground.transfer_bytes_max);
-    let unit_bytes = match ground.parity {
-        Parity::Protected => ground.stripe_bytes,
-        Parity::None if ground.stripe_bytes <= most => ground.stripe_bytes,
+fn chunk_bytes(topology: &Topology, segment_bytes: u64) -> u64 {
+    let most = CHUNK_BYTES.min(segment_bytes / CHUNKS_MIN).min(topology.transfer_bytes_max);
+    let unit_bytes = match topology.parity {
+        Parity::Protected => topology.stripe_bytes,
+        Parity::None if topology.stripe_bytes <= most => topology.stripe_bytes,
         Parity::None => BLOCK_BYTES,
     };
     (most / unit_bytes).max(1) * unit_bytes
@@ -153,8 +154,8 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    fn ground(device_bytes: u64) -> Ground {
-        Ground {
+    fn topology(device_bytes: u64) -> Topology {
+        Topology {
             device_bytes,
             transfer_bytes_max: 1 << 30,
             stripe_bytes: BLOCK_BYTES,
@@ -179,8 +180,8 @@ mod tests {
         for shift in 26..=44 {
             let device_bytes = (1u64 << shift) - (1 << (shift / 2));
             let erase_unit_bytes = if shift < 30 { BLOCK_BYTES } else { MIB };
-            let ground = Ground { erase_unit_bytes, ..ground(device_bytes) };
-            let shape = Shape::propose(&ground, &wishes(Size::Spare(280)))
+            let topology = Topology { erase_unit_bytes, ..topology(device_bytes) };
+            let shape = Shape::propose(&topology, &wishes(Size::Spare(280)))
                 .unwrap_or_else(|refusal| panic!("2^{shift}: {refusal}"));
             let layout = Layout::new(shape, 1 << 30).expect("it was proposed");
             assert_eq!(layout.mapped_max, layout.exported_blocks, "2^{shift}");
@@ -192,33 +193,33 @@ mod tests {
 
     #[test]
     fn a_stripe_of_three_chunks_is_kept_whole() {
-        let ground = Ground {
+        let topology = Topology {
             stripe_bytes: 192 << 10,
             erase_unit_bytes: 3 * MIB,
             parity: Parity::Protected,
-            ..ground(90 << 30)
+            ..topology(90 << 30)
         };
-        let shape = Shape::propose(&ground, &wishes(Size::Spare(280))).expect("a shape");
+        let shape = Shape::propose(&topology, &wishes(Size::Spare(280))).expect("a shape");
         assert_eq!(shape.chunk_bytes, 5 * (192 << 10), "960 KiB are whole stripes");
         assert_eq!(shape.segment_bytes, 33 * MIB, "a multiple of 3 MiB");
     }
 
     #[test]
     fn too_little_spare_is_refused_with_the_least_that_goes() {
-        let refusal = Shape::propose(&ground(32 << 30), &wishes(Size::Spare(10)));
+        let refusal = Shape::propose(&topology(32 << 30), &wishes(Size::Spare(10)));
         let Err(Refusal::Spare { per_mille: 10, per_mille_min: Some(least) }) = refusal else {
             panic!("{refusal:?}");
         };
-        Shape::propose(&ground(32 << 30), &wishes(Size::Spare(least))).expect("so much goes");
+        Shape::propose(&topology(32 << 30), &wishes(Size::Spare(least))).expect("so much goes");
         assert!(
-            Shape::propose(&ground(32 << 30), &wishes(Size::Spare(least - 1))).is_err(),
+            Shape::propose(&topology(32 << 30), &wishes(Size::Spare(least - 1))).is_err(),
             "{least} is the least"
         );
     }
 
     #[test]
     fn a_size_may_be_more_than_the_drive_holds() {
-        let shape = Shape::propose(&ground(1 << 30), &wishes(Size::Exported(4 << 30)));
+        let shape = Shape::propose(&topology(1 << 30), &wishes(Size::Exported(4 << 30)));
         assert_eq!(shape.expect("thin provisioning").exported_bytes, 4 << 30);
     }
 
@@ -235,11 +236,11 @@ mod tests {
         };
         let mut made = 0;
         for _ in 0..20_000 {
-            let ground = Ground {
+            let topology = Topology {
                 stripe_bytes: extreme(BLOCK_BYTES),
                 erase_unit_bytes: extreme(BLOCK_BYTES),
                 parity: if extreme(1).is_multiple_of(2) { Parity::None } else { Parity::Protected },
-                ..ground(extreme(1 << 30))
+                ..topology(extreme(1 << 30))
             };
             let chosen = |bytes: u64| bytes.is_multiple_of(3).then_some(bytes);
             let size = match chosen(extreme(1)) {
@@ -252,7 +253,7 @@ mod tests {
                 ring_bytes: chosen(extreme(1)),
                 ..wishes(size)
             };
-            let layout = match Shape::propose(&ground, &wishes) {
+            let layout = match Shape::propose(&topology, &wishes) {
                 Ok(shape) => Layout::new(shape, 1 << 30).expect("it was proposed"),
                 Err(refusal) => {
                     assert!(!refusal.to_string().is_empty());
@@ -263,7 +264,7 @@ mod tests {
             let wide = u128::from;
             let segments = wide(layout.segments.into()) * wide(layout.shape.segment_bytes);
             let before = wide(layout.first_block.into()) * wide(BLOCK_BYTES);
-            assert!(before + segments <= wide(ground.device_bytes), "{layout:?}");
+            assert!(before + segments <= wide(topology.device_bytes), "{layout:?}");
         }
         assert!(made > 10, "only {made} were possible");
     }

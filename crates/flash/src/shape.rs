@@ -3,9 +3,9 @@
 /// The unit of the map, of trim and of checksums.
 pub const BLOCK_BYTES: u64 = 4096;
 /// Host, cleaner, meta: numbers of streams, whether a volume uses them or not.
-pub(crate) const STREAMS: usize = (HOST_CLASSES_MAX + CLEANER_CLASSES_MAX) as usize + 1;
+pub const STREAMS: usize = (HOST_CLASSES_MAX + CLEANER_CLASSES_MAX) as usize + 1;
 /// The number of the stream of pages of the map.
-pub(crate) const META: u8 = STREAMS as u8 - 1;
+pub const META: u8 = STREAMS as u8 - 1;
 /// More would make the order of what two of them hold hard to tell.
 pub(crate) const HOST_CLASSES_MAX: u8 = 2;
 /// As many as SepBIT tells apart.

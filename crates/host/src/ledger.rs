@@ -273,7 +273,10 @@ fn inherit(file: &File, inherited: Inherited) -> std::io::Result<()> {
 
 /// Appends one line durably.
 fn append(file: &mut File, path: &Path, line: &Line) -> Result<(), HostError> {
-    let text = line.to_text().map_err(|why| HostError::new(ErrorKind::Io, why))?;
+    let text = line.to_text().map_err(|why| {
+        let sentence = format!("a path cannot be kept in the ledger: {why}; rename it");
+        HostError::new(ErrorKind::Io, sentence)
+    })?;
     file.write_all(text.as_bytes())
         .and_then(|()| file.sync_data())
         .map_err(|error| HostError::io("write the ledger", path, error))

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   protocol   what clients say and are told; pure
-//!   Address    unix:PATH, tcp:HOST:PORT      Listener   the door
+//!   Address    unix:PATH, tcp:HOST:PORT      Listener   its listening socket
 //!   Server     one thread: sockets on one side, an engine on the other
 //!   reader     a client that times reads
 //! ```

@@ -1,4 +1,4 @@
-//! The door: a listening socket that belongs to its owner, replaces only what is dead, and cleans
+//! A listening socket that belongs to its owner, replaces only what is dead, and cleans
 //! up.
 
 use crate::Address;
@@ -22,7 +22,7 @@ use std::{
 };
 use thiserror::Error;
 
-/// Clients that may wait at the door while the server looks elsewhere.
+/// The backlog of listen(2): clients that may wait to be accepted.
 const BACKLOG: i32 = 64;
 /// What the kernel holds of replies to a client of a Unix socket; it grants twice as much, up to
 /// net.core.wmem_max. With its default of some 200 KiB the server stops in the middle of every
@@ -74,7 +74,7 @@ impl Listener {
         &self.address
     }
 
-    /// The next client at the door, whose socket does not block; none if nobody is there.
+    /// The next client of the backlog, whose socket does not block; none if nobody waits.
     ///
     /// # Errors
     /// Those of accept(2) that may pass, such as no descriptor to spare.

@@ -64,16 +64,16 @@ impl FromStr for MemoryText {
             None => (text, None),
         };
         let bytes = parse_bytes(size).map_err(|bad| {
-            BadStack(format!("`memory:{text}`: {bad}; write one, such as `memory:1G`"))
+            BadStack::Text(format!("`memory:{text}`: {bad}; write one, such as `memory:1G`"))
         })?;
         if bytes == 0 || !bytes.is_multiple_of(u64::from(SECTOR_BYTES)) {
-            return Err(BadStack(format!(
+            return Err(BadStack::Text(format!(
                 "`memory:{text}`: a drive is of whole sectors of {SECTOR_BYTES} B, such as `memory:1G`"
             )));
         }
         let flash = layer.map(|layer| part(text, layer)).transpose()?;
         if let Some(layer) = flash.as_ref().filter(|layer| layer.name != "flash") {
-            return Err(BadStack(format!(
+            return Err(BadStack::Text(format!(
                 "`memory:{text}`: on a drive of memory only a managed volume can lie, `/flash`, and `{}` is none; \
                  models keep no bytes: `model:` has all layers",
                 layer.name

@@ -247,6 +247,6 @@ impl From<BadCatalog> for TargetError {
 
 impl From<BadStack> for TargetError {
     fn from(bad: BadStack) -> Self {
-        Self::refused(bad.0)
+        Self::refused(bad.to_string())
     }
 }

@@ -13,8 +13,8 @@
 use crate::{Permission, absent, tree::FileTree};
 use block::{Data, Engine, Geometry};
 use engine::{
-    Access as OpenAccess, Clock, OpenError, OpenErrorKind, Stdio, Sync, Uring, UringOptions, raw,
-    reopen,
+    Access as OpenAccess, Clock, OpenError, OpenErrorKind, Stdio, Sync, Uring, UringOptions,
+    UringUnavailable, raw, reopen,
 };
 use host::{
     Directory, HostError, Permit, Presence, Roots, Scratch, ScratchTree, Watch, page_cache,
@@ -63,8 +63,8 @@ pub struct PathTarget {
     place: Place,
     span_bytes: u64,
     block_bytes: u32,
-    direct: Result<(), String>,
-    uring: Result<(), String>,
+    direct: Result<(), OpenError>,
+    uring: Result<(), UringUnavailable>,
     capacity_bytes: u64,
     seed: u64,
     written: bool,
@@ -272,8 +272,8 @@ impl Target for PathTarget {
             capacity_bytes: self.capacity_bytes,
             block_bytes: self.block_bytes,
             access: self.access.clone(),
-            uring: self.uring.clone(),
-            direct: self.direct.clone(),
+            uring: in_words(&self.uring),
+            direct: in_words(&self.direct),
             buffered: Ok(()),
             stdio: Ok(()),
             drop_machine: page_cache::machine_droppable(&Roots::default())
@@ -416,8 +416,8 @@ fn scratch_is_full(scratch: &Scratch) -> bool {
 
 /// What direct I/O and io_uring say on a real descriptor.
 struct Probe {
-    direct: Result<(), String>,
-    uring: Result<(), String>,
+    direct: Result<(), OpenError>,
+    uring: Result<(), UringUnavailable>,
     alignment_bytes: Option<u32>,
 }
 
@@ -438,7 +438,7 @@ impl Probe {
             Ok(file) => (file, Ok(())),
             Err(error) if error.kind == OpenErrorKind::DirectRefused => {
                 let file = open(Caching::Buffered).map_err(open_error)?;
-                (file, Err(error.to_string()))
+                (file, Err(error))
             }
             Err(error) => return Err(open_error(error)),
         };
@@ -448,7 +448,12 @@ impl Probe {
     }
 }
 
-fn try_uring(file: File) -> Result<(), String> {
+/// As `lab` knows it: why something is not to be had, in words.
+fn in_words(probed: &Result<(), impl std::error::Error>) -> Result<(), String> {
+    probed.as_ref().copied().map_err(ToString::to_string)
+}
+
+fn try_uring(file: File) -> Result<(), UringUnavailable> {
     let geometry = Geometry {
         capacity_bytes: 4096,
         block_bytes: 1,
@@ -458,7 +463,7 @@ fn try_uring(file: File) -> Result<(), String> {
     };
     // The calibrated clock costs a calibration; a ring that only proves itself needs none.
     let ring = Uring::new(Clock::start_monotonic(), file, geometry, UringOptions::default());
-    ring.map(drop).map_err(|unavailable| unavailable.to_string())
+    ring.map(drop)
 }
 
 /// The guard's permit for a device that will be written.

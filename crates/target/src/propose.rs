@@ -13,10 +13,51 @@
 use record::{Cell, Record, TargetInfo, TargetKind};
 use std::fmt::Write;
 
-/// Why a run proposes nothing: one sentence with the cure.
+/// Why a run proposes nothing, with the cure.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct NoProposal(pub String);
+pub enum NoProposal {
+    /// It compares.
+    #[error("run {run} compares two targets: a proposal is made from a run over one")]
+    TwoTargets {
+        /// Its number.
+        run: String,
+    },
+    /// It measured models.
+    #[error(
+        "run {run} measured modelled drives ({target}): their numbers are in the catalog: \
+         `drivelab drives NAME`"
+    )]
+    Modelled {
+        /// Its number.
+        run: String,
+        /// As it was named.
+        target: String,
+    },
+    /// It measured something that is not one drive.
+    #[error(
+        "run {run} measured {what} ({target}): measure one drive by itself, and propose from that \
+         run"
+    )]
+    NotOneDrive {
+        /// Its number.
+        run: String,
+        /// As it was named.
+        target: String,
+        /// What it is.
+        what: &'static str,
+    },
+    /// Cells that the fit needs are not there.
+    #[error(
+        "run {run} has no {what}, which a fit needs: `drivelab run TARGET --method bm-flash` \
+         measures them all"
+    )]
+    Missing {
+        /// Its number.
+        run: String,
+        /// Which cells.
+        what: &'static str,
+    },
+}
 
 /// A line through times of operations of several sizes.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -78,20 +119,17 @@ pub fn propose(record: &Record) -> Result<String, NoProposal> {
 
 /// The numbers of an array or of a model are no drive's.
 fn refuse_what_is_no_drive(target: &TargetInfo, record: &Record) -> Result<(), NoProposal> {
-    let refuse = |what: &str, cure: &str| {
-        let text = &target.text;
-        Err(NoProposal(format!("run {} measured {what} ({text}): {cure}", record.id)))
+    let refuse = |what| {
+        let (run, target) = (record.id.clone(), target.text.clone());
+        Err(NoProposal::NotOneDrive { run, target, what })
     };
-    let of_one = "measure one drive by itself, and propose from that run";
     match target.kind {
         TargetKind::Model => {
-            return refuse(
-                "modelled drives",
-                "their numbers are in the catalog: `drivelab drives NAME`",
-            );
+            let (run, target) = (record.id.clone(), target.text.clone());
+            return Err(NoProposal::Modelled { run, target });
         }
-        TargetKind::Flash => return refuse("a managed volume", of_one),
-        TargetKind::Memory | TargetKind::Null => return refuse("no drive", of_one),
+        TargetKind::Flash => return refuse("a managed volume"),
+        TargetKind::Memory | TargetKind::Null => return refuse("no drive"),
         TargetKind::Directory
         | TargetKind::File
         | TargetKind::NewFile
@@ -100,7 +138,7 @@ fn refuse_what_is_no_drive(target: &TargetInfo, record: &Record) -> Result<(), N
     let drives = target.stack.iter().filter(|layer| layer.drive.is_some()).count();
     let is_array = |kind: &str| kind == "array" || kind.starts_with("md-raid");
     match drives > 1 || target.stack.iter().any(|layer| is_array(&layer.kind)) {
-        true => refuse("an array", of_one),
+        true => refuse("an array"),
         false => Ok(()),
     }
 }
@@ -112,10 +150,7 @@ fn in_flight(cell: &Cell) -> u32 {
 impl<'r> Seen<'r> {
     fn of(record: &'r Record) -> Result<Self, NoProposal> {
         let [target] = &record.targets[..] else {
-            return Err(NoProposal(format!(
-                "run {} compares two targets: a proposal is made from a run over one",
-                record.id
-            )));
+            return Err(NoProposal::TwoTargets { run: record.id.clone() });
         };
         refuse_what_is_no_drive(target, record)?;
         let direct = || {
@@ -133,12 +168,7 @@ impl<'r> Seen<'r> {
             |op: &'static str| plain().filter(move |cell| cell.op == op && cell.pattern == "seq");
         let best = |op| sequential(op).map(|cell| cell.bytes_per_s).reduce(f64::max);
         let long = sequential("write").filter(|cell| cell.total.bytes >= CACHE_BYTES_MAX);
-        let missing = |what: &str| {
-            NoProposal(format!(
-                "run {} has no {what}, which a fit needs: `drivelab run TARGET --method bm-flash` measures them all",
-                record.id
-            ))
-        };
+        let missing = |what| NoProposal::Missing { run: record.id.clone(), what };
         let (reads, writes) = (line("read"), line("write"));
         if distinct(&reads) < 3 {
             return Err(missing("direct random reads of three sizes with one in flight"));

@@ -1,7 +1,15 @@
 //! TARGET as users write it.
 
-use crate::{memory::MemoryText, stack::Stack};
-use std::{ffi::OsStr, fmt, os::unix::ffi::OsStrExt, path::PathBuf, str::FromStr};
+use crate::{
+    memory::MemoryText,
+    stack::{BadStack, Stack},
+};
+use std::{
+    ffi::{OsStr, OsString},
+    os::unix::ffi::OsStrExt,
+    path::PathBuf,
+    str::FromStr,
+};
 
 /// What a TARGET names, before anything is opened.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,16 +27,41 @@ pub enum TargetText {
 }
 
 /// A text that names no target.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct BadTarget(String);
-
-impl fmt::Display for BadTarget {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum BadTarget {
+    /// Nothing at all.
+    #[error("TARGET is empty: name a directory, a file or a device")]
+    Empty,
+    /// Not UTF-8, where no path may stand.
+    #[error("`{}` is no text", .0.display())]
+    NotText(OsString),
+    /// `null:` and something.
+    #[error("`{0}`: `null:` takes nothing after the colon")]
+    NullWithMore(String),
+    /// `flash:` alone.
+    #[error(
+        "`flash:` names no volume: write the file or device that it is on, such as \
+         `flash:/dev/sdb`; `drivelab flash create` makes one"
+    )]
+    NoVolume,
+    /// What `model:` or `memory:` names cannot be.
+    #[error(transparent)]
+    Stack(#[from] BadStack),
+    /// A word and a colon, and the word is none of ours.
+    #[error(
+        "`{text}`: there are no `{scheme}:` targets.{near} A TARGET is a directory, a file, a \
+         block device, `flash:PATH`, `model:STACK`, `memory:SIZE` or `null:`; a path with a colon \
+         starts with `./`"
+    )]
+    UnknownScheme {
+        /// As it was written.
+        text: String,
+        /// Before the colon.
+        scheme: String,
+        /// A hint at one that was meant, or nothing.
+        near: String,
+    },
 }
-
-impl std::error::Error for BadTarget {}
 
 impl TargetText {
     /// Reads a word of the command line. What is no text can only be a path, or a managed volume's.
@@ -50,7 +83,7 @@ impl TargetText {
             Err(_) if word.as_bytes().contains(&b':') && exactly(word).exists() => {
                 Ok(Self::Path(exactly(word)))
             }
-            Ok(_) => Err(BadTarget(format!("`{}` is no text", word.display()))),
+            Ok(_) => Err(BadTarget::NotText(word.to_owned())),
             Err(bad) => Err(bad),
         }
     }
@@ -61,9 +94,7 @@ impl FromStr for TargetText {
 
     fn from_str(text: &str) -> Result<Self, BadTarget> {
         if text.is_empty() {
-            return Err(BadTarget(
-                "TARGET is empty: name a directory, a file or a device".to_owned(),
-            ));
+            return Err(BadTarget::Empty);
         }
         let Some((scheme, rest)) = text.split_once(':') else {
             return Ok(Self::Path(PathBuf::from(text)));
@@ -71,21 +102,11 @@ impl FromStr for TargetText {
         let is_word = !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_lowercase());
         match scheme {
             "null" if rest.is_empty() => Ok(Self::Null),
-            "null" => Err(BadTarget(format!("`{text}`: `null:` takes nothing after the colon"))),
-            "model" => match rest.parse() {
-                Ok(stack) => Ok(Self::Model(stack)),
-                Err(bad) => Err(BadTarget(format!("{bad}"))),
-            },
-            "flash" if rest.is_empty() => Err(BadTarget(
-                "`flash:` names no volume: write the file or device that it is on, such as `flash:/dev/sdb`; `drivelab \
-                 flash create` makes one"
-                    .to_owned(),
-            )),
+            "null" => Err(BadTarget::NullWithMore(text.to_owned())),
+            "model" => Ok(Self::Model(rest.parse()?)),
+            "flash" if rest.is_empty() => Err(BadTarget::NoVolume),
             "flash" => Ok(Self::Flash(PathBuf::from(rest))),
-            "memory" => match rest.parse() {
-                Ok(text) => Ok(Self::Memory(text)),
-                Err(bad) => Err(BadTarget(format!("{bad}"))),
-            },
+            "memory" => Ok(Self::Memory(rest.parse()?)),
             // A path may hold a colon: `disk:by-id` does not, but `./a:b` and
             // `/dev/disk/by-path/pci-0000:00` do.
             _ if !is_word || std::path::Path::new(text).exists() => {
@@ -93,10 +114,8 @@ impl FromStr for TargetText {
             }
             _ => {
                 let near = block::names::did_you_mean(scheme, ["null", "model", "flash", "memory"]);
-                Err(BadTarget(format!(
-                    "`{text}`: there are no `{scheme}:` targets.{near} A TARGET is a directory, a file, a \
-                     block device, `flash:PATH`, `model:STACK`, `memory:SIZE` or `null:`; a path with a colon starts with `./`"
-                )))
+                let (text, scheme) = (text.to_owned(), scheme.to_owned());
+                Err(BadTarget::UnknownScheme { text, scheme, near })
             }
         }
     }
@@ -116,11 +135,15 @@ mod tests {
 
     #[test]
     fn an_unknown_scheme_is_refused_with_what_there_is() {
-        let refusal = "nul:".parse::<TargetText>().expect_err("no such scheme").to_string();
+        let refusal = "nul:".parse::<TargetText>().expect_err("no such scheme");
+        let is_unknown =
+            matches!(&refusal, BadTarget::UnknownScheme { scheme, .. } if scheme == "nul");
+        assert!(is_unknown, "{refusal:?}");
+        let refusal = refusal.to_string();
         assert!(refusal.contains("`null`") && refusal.contains("./"), "{refusal}");
-        assert!("".parse::<TargetText>().is_err());
-        assert!("null:x".parse::<TargetText>().is_err());
-        assert!("flash:".parse::<TargetText>().is_err());
+        assert_eq!("".parse::<TargetText>(), Err(BadTarget::Empty));
+        assert_eq!("null:x".parse::<TargetText>(), Err(BadTarget::NullWithMore("null:x".into())));
+        assert_eq!("flash:".parse::<TargetText>(), Err(BadTarget::NoVolume));
         assert_eq!("flash:a:b".parse(), Ok(TargetText::Flash("a:b".into())));
     }
 

@@ -17,7 +17,7 @@ use super::{
 use anyhow::{Context, Result, ensure};
 use block::{Drive, Engine, Rng};
 use engine::Clock;
-use flash::{BLOCK_BYTES, Checksums, Classes, Ground, Parity, Shape, Size, VolumeId, Wishes};
+use flash::{BLOCK_BYTES, Checksums, Classes, Parity, Shape, Size, Topology, VolumeId, Wishes};
 use rustix::time::{ClockId, clock_gettime};
 use std::{
     path::{Path, PathBuf},
@@ -137,7 +137,7 @@ fn print_row(name: &str, [plain, managed, ratio, plain_ns, managed_ns]: [f64; 5]
 fn volume(drive: HeldDrive) -> Result<ManagedVolume> {
     let below = drive.engine.geometry(Drive(0));
     ensure!(below.capacity_bytes == DRIVE_BYTES, "the file has another size");
-    let ground = Ground {
+    let topology = Topology {
         device_bytes: DRIVE_BYTES,
         transfer_bytes_max: u64::from(below.transfer_bytes_max),
         stripe_bytes: BLOCK_BYTES,
@@ -152,7 +152,7 @@ fn volume(drive: HeldDrive) -> Result<ManagedVolume> {
         checksums: Checksums::OnRead,
         classes: Classes::SEPBIT,
     };
-    let shape = Shape::propose(&ground, &wishes)?;
+    let shape = Shape::propose(&topology, &wishes)?;
     Ok(ManagedVolume::create(drive, shape, VolumeId([7; 16]))?)
 }
 

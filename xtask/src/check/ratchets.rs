@@ -23,8 +23,9 @@ const FILE_LINES_MAX: usize = 600;
 const SHOWN: usize = 10;
 /// Pages that a program writes: how wide their tables are is the matter of what they tell.
 const MADE: &[&str] = &["docs/results/five-documents.md", "docs/results/guest-scenarios.md"];
-/// Rooms that turn words into orders, and so may name flags.
-const NAMES_FLAGS: &[&str] = &["crates/drivelab/", "xtask/"];
+/// Rooms that turn words into orders, and so may name flags; and the tests' own, which calls
+/// programs of the system.
+const NAMES_FLAGS: &[&str] = &["crates/drivelab/", "crates/testkit/", "xtask/"];
 
 /// What is counted, by its name in the file of limits.
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

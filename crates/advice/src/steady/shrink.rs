@@ -50,7 +50,7 @@ impl Shrunk {
         let mut small = catalog.clone();
         for name in &names {
             if let Some(drive) = small.drive_mut(name).filter(|_| divisor > 1.0) {
-                shrink(drive, divisor).map_err(|bad| BadStack(bad.to_string()))?;
+                shrink(drive, divisor).map_err(BadStack::Catalog)?;
             }
         }
         let held = |member: &target::stack::Member| {

@@ -77,19 +77,18 @@ pub fn write_amplification(
     used: f64,
     seed: u64,
 ) -> Result<Option<f64>, TrialError> {
-    let refused = |bad: &dyn std::fmt::Display| TrialError::Stack(BadStack(bad.to_string()));
+    let refused = |bad| TrialError::Stack(BadStack::Catalog(bad));
     let mut small = drive.clone();
     let divisor = match drive.kind {
         DriveKind::BlockMapped => (drive.capacity_bytes as f64 / BYTES as f64).max(1.0),
         _ => divisor(drive),
     };
-    shrink(&mut small, divisor).map_err(|bad| refused(&bad))?;
+    shrink(&mut small, divisor).map_err(refused)?;
     let used_bytes = (small.capacity_bytes as f64 * used) as u64;
     match small.kind {
         DriveKind::Disk => Ok(None),
         DriveKind::BlockMapped => {
-            let params =
-                small.block_mapped(&DriveSettings::default()).map_err(|bad| refused(&bad))?;
+            let params = small.block_mapped(&DriveSettings::default()).map_err(refused)?;
             let unit_bytes = params.unit_bytes;
             let mut sim = Sim::new(BlockMapped::new(params, QUEUE_DEPTH));
             let erased = |sim: &Sim<BlockMapped>| -> u64 {
@@ -109,8 +108,9 @@ pub fn write_amplification(
             let used_per_mille = steady.then_some((used * 1000.0).ceil().min(1000.0) as u32);
             let settings =
                 DriveSettings { past: Some(past), used_per_mille, seed, ..Default::default() };
-            let params = small.page_mapped(&settings).map_err(|bad| refused(&bad))?;
-            let drive = PageMapped::new(&params, QUEUE_DEPTH, seed).map_err(|bad| refused(&bad))?;
+            let params = small.page_mapped(&settings).map_err(refused)?;
+            let drive = PageMapped::new(&params, QUEUE_DEPTH, seed)
+                .map_err(|bad| TrialError::Stack(BadStack::Text(bad.to_string())))?;
             let mut sim = Sim::new(drive);
             overwrite(&mut sim, workload, used_bytes, seed)?;
             let before = sim.machine.counters();

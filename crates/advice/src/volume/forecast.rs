@@ -3,7 +3,7 @@
 use super::rates::Rates;
 use crate::error::AdviceError;
 use flash::{
-    BLOCK_BYTES, Checksums, Classes, Ground, Layout, Parity, Shape, Size, Wishes,
+    BLOCK_BYTES, Checksums, Classes, Layout, Parity, Shape, Size, Topology, Wishes,
     predict::{Point, point},
 };
 use report::number;
@@ -23,7 +23,7 @@ const TRANSFER_BYTES_MAX: u64 = 16 << 20;
 pub struct Forecast {
     /// By fill.
     pub points: Vec<Point>,
-    ground: Ground,
+    topology: Topology,
     wishes: Wishes,
     /// The one volume that is spoken of, where its spare was chosen: then each point is that volume
     /// so full. Else each point is a full volume of that size.
@@ -42,7 +42,7 @@ impl Forecast {
         let flash = layered.layers.iter().find(|layer| layer.name == "flash").expect("it has one");
         let is_chosen = flash.settings.iter().any(|(key, _)| key == "spare");
         let shape = layout.shape;
-        let ground = Ground {
+        let topology = Topology {
             device_bytes: shape.device_bytes,
             transfer_bytes_max: TRANSFER_BYTES_MAX.max(shape.chunk_bytes),
             stripe_bytes: shape.stripe_bytes,
@@ -57,12 +57,12 @@ impl Forecast {
             checksums: shape.checksums,
             classes: shape.classes,
         };
-        Self::new(rates, ground, wishes, is_chosen.then_some(layout))
+        Self::new(rates, topology, wishes, is_chosen.then_some(layout))
     }
 
     /// Of plain volumes on a drive of that size.
     pub fn of_drive(rates: &Rates) -> Result<Self, AdviceError> {
-        let ground = Ground {
+        let topology = Topology {
             device_bytes: rates.device_bytes / BLOCK_BYTES * BLOCK_BYTES,
             transfer_bytes_max: TRANSFER_BYTES_MAX,
             stripe_bytes: BLOCK_BYTES,
@@ -77,18 +77,18 @@ impl Forecast {
             checksums: Checksums::OnRead,
             classes: Classes::SEPBIT,
         };
-        Self::new(rates, ground, wishes, None)
+        Self::new(rates, topology, wishes, None)
     }
 
     fn new(
         rates: &Rates,
-        ground: Ground,
+        topology: Topology,
         wishes: Wishes,
         chosen: Option<Layout>,
     ) -> Result<Self, AdviceError> {
         let mut forecast = Self {
             points: Vec::new(),
-            ground,
+            topology,
             wishes,
             chosen,
             fullest: 0.0,
@@ -98,7 +98,7 @@ impl Forecast {
         let fullest = match &forecast.chosen {
             Some(layout) => {
                 u64::from(layout.mapped_max) as f64 * BLOCK_BYTES as f64
-                    / ground.device_bytes as f64
+                    / topology.device_bytes as f64
             }
             None => (1..1000).rev().map(|share| f64::from(share) / 1000.0).find(fits).ok_or_else(
                 || {
@@ -121,15 +121,15 @@ impl Forecast {
             return Some(layout);
         }
         let size = Size::Spare(((1.0 - live) * 1000.0).round() as u32);
-        let shape = Shape::propose(&self.ground, &Wishes { size, ..self.wishes }).ok()?;
-        Layout::new(shape, self.ground.transfer_bytes_max).ok()
+        let shape = Shape::propose(&self.topology, &Wishes { size, ..self.wishes }).ok()?;
+        Layout::new(shape, self.topology.transfer_bytes_max).ok()
     }
 
     /// The point at a share of the drive; at the fullest that can be, if that is less.
     pub fn at(&self, live: f64) -> Point {
         let live = live.clamp(0.001, self.fullest);
         let layout = self.layout(live).expect("a volume with more spare than the fullest can be");
-        let blocks = (live * self.ground.device_bytes as f64 / BLOCK_BYTES as f64) as u64;
+        let blocks = (live * self.topology.device_bytes as f64 / BLOCK_BYTES as f64) as u64;
         point(&layout, blocks.min(layout.mapped_max.into()), self.write_over_read)
     }
 
@@ -138,7 +138,7 @@ impl Forecast {
     pub fn log_per_host_byte(&self, live: f64) -> f64 {
         let live = live.clamp(0.001, self.fullest);
         let layout = self.layout(live).expect("a volume with more spare than the fullest can be");
-        let blocks = (live * self.ground.device_bytes as f64 / BLOCK_BYTES as f64) as u64;
+        let blocks = (live * self.topology.device_bytes as f64 / BLOCK_BYTES as f64) as u64;
         self.at(live).write_amplification * (1.0 + layout.metadata_share(blocks))
     }
 

@@ -5,7 +5,7 @@ use crate::output::{self, hanging};
 use anyhow::{Result, bail};
 use block::{Rng, display_bytes};
 use engine::Clock;
-use flash::{Checksums, Classes, Ground, Layout, Parity, Shape, Size, VolumeId, Wishes};
+use flash::{Checksums, Classes, Layout, Parity, Shape, Size, Topology, VolumeId, Wishes};
 use host::{Consent, guard::Inode};
 use std::{ffi::OsString, fs, process::ExitCode};
 use target::{
@@ -32,7 +32,7 @@ pub fn create(arguments: &CreateArguments) -> Result<ExitCode> {
         },
     };
     let site = Site::survey(&order)?;
-    let shape = match Shape::propose(&ground(arguments, &site), &wishes(arguments)) {
+    let shape = match Shape::propose(&topology(arguments, &site), &wishes(arguments)) {
         Ok(shape) => shape,
         Err(refusal) => bail!("{}: {refusal}", arguments.path.display()),
     };
@@ -68,8 +68,8 @@ pub fn create(arguments: &CreateArguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn ground(arguments: &CreateArguments, site: &Site) -> Ground {
-    Ground {
+fn topology(arguments: &CreateArguments, site: &Site) -> Topology {
+    Topology {
         device_bytes: site.device_bytes,
         transfer_bytes_max: TRANSFER_BYTES_MAX,
         stripe_bytes: arguments.stripe.unwrap_or(site.stripe_bytes),

@@ -3,6 +3,8 @@
 //! One file a subject; `cargo test -p drivelab --test all matrix::` runs those of one.
 
 #[macro_use]
+extern crate testkit;
+#[macro_use]
 mod common;
 mod advise;
 mod bad_input;

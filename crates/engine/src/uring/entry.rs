@@ -1,6 +1,6 @@
 //! Submission entries: a command in the kernel's words.
 
-use crate::door::memory;
+use crate::limits::memory;
 use block::{Buf, Command, Durability, Region};
 use io_uring::{
     opcode,

@@ -1,7 +1,7 @@
 //! One body, every engine: what is written is read, what cannot be is refused, and everything that
 //! goes down comes back.
 
-use crate::common::{BLOCK_BYTES, Scratch, ask, buffer, geometry, read, request, skip, write};
+use crate::common::{BLOCK_BYTES, Scratch, ask, buffer, geometry, read, request, write};
 use block::{
     Buf, Command, Completion, Data, Drive, Durability, Engine, Instant, IoError, Payload, Rng,
 };
@@ -16,6 +16,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
 };
+use testkit::skip;
 
 const BLOCKS: u64 = 64;
 const CAPACITY: u64 = BLOCKS * BLOCK_BYTES as u64;

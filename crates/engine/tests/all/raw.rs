@@ -1,7 +1,7 @@
 //! The raw system calls against files whose shape is known, and opening with errors that name the
 //! cure.
 
-use crate::common::{Scratch, skip};
+use crate::common::Scratch;
 use engine::{
     Access, Caching, Create, OpenErrorKind, Syncing, open_file,
     raw::{self, Advice, ExtentFlags, FileLock},
@@ -13,6 +13,7 @@ use std::{
     os::unix::fs::FileExt,
     path::Path,
 };
+use testkit::skip;
 
 const MIB: u64 = 1 << 20;
 

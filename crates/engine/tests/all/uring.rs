@@ -1,7 +1,7 @@
 //! What only a ring can do wrong: partial transfers, time limits, threads, and memory that the
 //! kernel still writes to. Pipes stand in for a drive, because a test can hold their answers back.
 
-use crate::common::{BLOCK_BYTES, Scratch, ask, buffer, geometry, read, request, skip, write};
+use crate::common::{BLOCK_BYTES, Scratch, ask, buffer, geometry, read, request, write};
 use block::{Buf, Command, Completion, Durability, Engine, Instant, IoError};
 use engine::{
     Access, Caching, Clock, Create, Feature, Syncing, Uring, UringOptions, open_file, raw,
@@ -11,7 +11,6 @@ use std::{
     fs::File,
     io::{PipeReader, PipeWriter, Write, pipe},
     os::fd::OwnedFd,
-    process::Command as Process,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -19,6 +18,7 @@ use std::{
     thread,
     time::Duration,
 };
+use testkit::{LoopDevice, skip};
 
 const CAPACITY: u64 = 1 << 20;
 
@@ -233,32 +233,14 @@ fn registered_and_foreign_memory_may_be_mixed() {
     }
 }
 
-/// A loop device over a file, detached at the end.
-struct LoopDevice(String);
-
-impl LoopDevice {
-    fn over(path: &std::path::Path) -> Option<Self> {
-        let made = Process::new("losetup").args(["--find", "--show"]).arg(path).output().ok()?;
-        let name = String::from_utf8(made.stdout).ok()?;
-        made.status.success().then(|| Self(name.trim().to_owned()))
-    }
-}
-
-impl Drop for LoopDevice {
-    fn drop(&mut self) {
-        let _ = Process::new("losetup").args(["--detach", &self.0]).status();
-    }
-}
-
 #[test]
 fn a_block_device_tells_its_size_and_forgets_what_is_discarded() {
     let path = Scratch::file("loop", &vec![5; CAPACITY as usize]);
-    let Some(device) = LoopDevice::over(&path) else {
+    let Some(device) = LoopDevice::over(path.to_path_buf(), &[]) else {
         return skip("the right to make a loop device");
     };
     let open = |create| {
-        let path = std::path::Path::new(&device.0);
-        open_file(path, Access::ReadWrite, Caching::Buffered, Syncing::None, create)
+        open_file(&device.path, Access::ReadWrite, Caching::Buffered, Syncing::None, create)
     };
     let file = open(Create::Existing).expect("nobody else uses it");
     assert_eq!(raw::device_bytes(&file).expect("a device"), CAPACITY);

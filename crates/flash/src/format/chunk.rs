@@ -6,13 +6,13 @@ use crate::lifetime::Lifetime;
 const MAGIC: u32 = u32::from_le_bytes(*b"DLch");
 pub(super) const CRC_AT: usize = 60;
 /// The header without its entries.
-pub(crate) const HEADER_BYTES: usize = 64;
+pub const HEADER_BYTES: usize = 64;
 /// One entry.
-pub(crate) const ENTRY_BYTES: usize = 16;
+pub const ENTRY_BYTES: usize = 16;
 
 /// What an entry does to the map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// The host wrote the block.
     Write,
     /// The cleaner copied it from the location in the argument.
@@ -26,6 +26,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// Whether a block of data goes with it.
     pub fn has_data(self) -> bool {
         matches!(self, Self::Write | Self::Copy | Self::Page)
     }
@@ -54,15 +55,19 @@ impl Kind {
 
 /// One entry of a chunk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Entry {
+pub struct Entry {
+    /// Of the volume, or the first of those trimmed; for a page of the map its number.
     pub block: u32,
+    /// What it does to the map.
     pub kind: Kind,
+    /// A location or a number of blocks, by kind.
     pub argument: u32,
+    /// Of the data, with the block's number; see [`super::block_crc`].
     pub crc: u32,
 }
 
 impl Entry {
-    pub fn read(bytes: &[u8], at: usize) -> Option<Self> {
+    pub(crate) fn read(bytes: &[u8], at: usize) -> Option<Self> {
         let kind = Kind::from_code(bytes[at + 4])?;
         let (block, argument, crc) =
             (u32_at(bytes, at), u32_at(bytes, at + 8), u32_at(bytes, at + 12));
@@ -79,11 +84,16 @@ pub(super) fn put_entry(fields: &mut Fields<'_>, at: usize, entry: &Entry) {
 
 /// A chunk's header, without its entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Header {
+pub struct Header {
+    /// Who appended it: a class of the host's or the cleaner's, or the map.
     pub stream: u8,
+    /// 0, and one more wherever it was written anew because a write had failed.
     pub attempt: u8,
+    /// Its sequence number.
     pub seq: u64,
+    /// Every chunk up to this one was durable when it was written.
     pub durable_seq: u64,
+    /// Of the opening that wrote it.
     pub epoch: u32,
     /// Length with padding.
     pub blocks: u32,
@@ -92,7 +102,7 @@ pub(crate) struct Header {
 }
 
 /// Puts header and entries to the front of the chunk that goes to `offset`.
-pub(crate) fn encode_chunk(
+pub fn encode_chunk(
     id: VolumeId,
     offset: u64,
     header: &Header,
@@ -124,11 +134,7 @@ pub(crate) fn encode_chunk(
 
 /// The header and entries of the chunk at `offset`, if there is one. `bytes` holds at least its
 /// header.
-pub(crate) fn decode_chunk(
-    id: VolumeId,
-    offset: u64,
-    bytes: &[u8],
-) -> Option<(Header, Vec<Entry>)> {
+pub fn decode_chunk(id: VolumeId, offset: u64, bytes: &[u8]) -> Option<(Header, Vec<Entry>)> {
     if u32_at(bytes, 0) != MAGIC || u32::from(u16_at(bytes, 4)) != VERSION {
         return None;
     }
@@ -157,12 +163,7 @@ pub(crate) fn decode_chunk(
 }
 
 /// A chunk with these entries goes to the drive.
-pub(crate) fn count_chunk(
-    lifetime: &mut Lifetime,
-    entries: &[Entry],
-    header_blocks: u32,
-    blocks: u32,
-) {
+pub fn count_chunk(lifetime: &mut Lifetime, entries: &[Entry], header_blocks: u32, blocks: u32) {
     let mut data_blocks = 0;
     for entry in entries {
         let count = match entry.kind {

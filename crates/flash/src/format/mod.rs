@@ -9,16 +9,13 @@ mod superblock;
 use std::fmt;
 
 use chunk::put_entry;
-pub(crate) use chunk::{
-    ENTRY_BYTES, Entry, HEADER_BYTES, Header, Kind, count_chunk, decode_chunk, encode_chunk,
-};
-pub(crate) use record::{
-    MissingRecords, RECORD_ENTRIES, RecordHeader, decode_record, encode_record,
-};
-pub(crate) use root::{
-    PAYLOAD_BYTES, Root, RootStream, SegmentRecord, decode_root, encode_root, root_block_generation,
-};
-pub(crate) use superblock::{Before, Found, RecordMark, RingMark, Superblock};
+pub(crate) use chunk::{ENTRY_BYTES, HEADER_BYTES, count_chunk, encode_chunk};
+pub use chunk::{Entry, Header, Kind, decode_chunk};
+pub(crate) use record::{MissingRecords, RECORD_ENTRIES, encode_record};
+pub use record::{RecordHeader, decode_record};
+pub(crate) use root::{PAYLOAD_BYTES, RootStream, root_block_generation};
+pub use root::{Root, SegmentRecord, decode_root, encode_root};
+pub use superblock::{Before, Found, RecordMark, RingMark, Superblock};
 
 /// Tells volumes apart: random, chosen at creation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -48,14 +45,14 @@ fn structure_crc(id: VolumeId, offset: u64, bytes: &[u8], field: usize) -> u32 {
 }
 
 /// A block's CRC: over its number and its data, so that another block's data are no substitute.
-pub(crate) fn block_crc(block: u32, data: &[u8]) -> u32 {
+pub fn block_crc(block: u32, data: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&u64::from(block).to_le_bytes()), data)
 }
 
 /// Gives the structure that a block seems to be a good checksum, as that volume's in that place:
 /// what a forger can do, and a fuzzer must.
-#[cfg(any(test, feature = "crash"))]
-pub(crate) fn reseal(id: VolumeId, offset: u64, block: &mut [u8]) {
+#[cfg(feature = "testing")]
+pub fn reseal(id: VolumeId, offset: u64, block: &mut [u8]) {
     let with_entries = |start: usize, count: usize| start + count * ENTRY_BYTES;
     let (crc_at, end) = match &block[..4] {
         b"DLFL" => (superblock::CRC_AT, block.len()),

@@ -10,11 +10,11 @@ pub(super) const CRC_AT: usize = 84;
 pub(super) const HEADER_BYTES: usize = 96;
 const BLOCK_BYTES: usize = 4096;
 /// Entries that a record's header has room for.
-pub(crate) const RECORD_ENTRIES: usize = (BLOCK_BYTES - HEADER_BYTES) / ENTRY_BYTES;
+pub const RECORD_ENTRIES: usize = (BLOCK_BYTES - HEADER_BYTES) / ENTRY_BYTES;
 
 /// A record's header, without its entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct RecordHeader {
+pub struct RecordHeader {
     /// 1, 2, 3, ... in an epoch.
     pub number: u64,
     /// The last chunk that had its number when this was written: the entries are newer than those
@@ -27,6 +27,7 @@ pub(crate) struct RecordHeader {
     /// So many entries of the open chunk of each of the host's streams are in this record and those
     /// before it.
     pub recorded: [u16; 2],
+    /// Of the opening that wrote it.
     pub epoch: u32,
     /// Length: the header and the data.
     pub blocks: u32,
@@ -34,7 +35,7 @@ pub(crate) struct RecordHeader {
 
 /// Records that were durable, that no chunk is known to hold, and that are nowhere.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct MissingRecords {
+pub struct MissingRecords {
     pub count: u64,
     /// The highest number of one; 0: none is missing.
     pub last: u64,
@@ -70,7 +71,7 @@ impl MissingRecords {
 
 /// Puts header and entries, each with the number of its stream, into the first block of the record
 /// that goes to `offset`.
-pub(crate) fn encode_record<'a>(
+pub fn encode_record<'a>(
     id: VolumeId,
     offset: u64,
     header: &RecordHeader,
@@ -105,7 +106,7 @@ pub(crate) fn encode_record<'a>(
 
 /// The header and entries of the record at `offset`, if there is one. `bytes` holds at least its
 /// first block.
-pub(crate) fn decode_record(
+pub fn decode_record(
     id: VolumeId,
     offset: u64,
     bytes: &[u8],

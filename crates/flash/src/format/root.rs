@@ -8,14 +8,16 @@ const BLOCK_BYTES: usize = 4096;
 const HEADER_BYTES: usize = 32;
 pub(super) const CRC_AT: usize = 28;
 /// What a block of the root carries.
-pub(crate) const PAYLOAD_BYTES: usize = BLOCK_BYTES - HEADER_BYTES;
+pub const PAYLOAD_BYTES: usize = BLOCK_BYTES - HEADER_BYTES;
 const LIFETIME_AT: usize = 32;
 const FIXED_BYTES: usize = LIFETIME_AT + LIFETIME_WORDS * 8;
 
 /// A segment in the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct SegmentRecord {
+pub struct SegmentRecord {
+    /// Free, open, closed, prefree or retired, as the format numbers them.
     pub state: u8,
+    /// The stream that last opened it.
     pub stream: u8,
     /// Written, with headers and padding.
     pub blocks: u32,
@@ -25,16 +27,18 @@ pub(crate) struct SegmentRecord {
 
 /// What the root says.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Root {
+pub struct Root {
     /// C: the pages hold every chunk up to it.
     pub seq: u64,
     /// Of the chunks up to C.
     pub lifetime: Lifetime,
     /// Location and CRC of every page of the map.
     pub directory: Vec<(u32, u32)>,
+    /// Every segment, in order.
     pub segments: Vec<SegmentRecord>,
     /// Each stream's segment and the block of it that comes next.
     pub open: Vec<(u32, u32)>,
+    /// Free segments in the order in which they will be opened.
     pub free: Vec<u32>,
 }
 
@@ -123,7 +127,7 @@ impl SegmentRecord {
 }
 
 /// The blocks of the root for the area at `offset`, one after the other.
-pub(crate) fn encode_root(id: VolumeId, offset: u64, generation: u64, root: &Root) -> Vec<u8> {
+pub fn encode_root(id: VolumeId, offset: u64, generation: u64, root: &Root) -> Vec<u8> {
     let payload = root.payload();
     let mut bytes = vec![0; payload.len().div_ceil(PAYLOAD_BYTES) * BLOCK_BYTES];
     let blocks = bytes.chunks_mut(BLOCK_BYTES).zip(payload.chunks(PAYLOAD_BYTES));
@@ -144,7 +148,7 @@ pub(crate) fn encode_root(id: VolumeId, offset: u64, generation: u64, root: &Roo
 
 /// The generation of the root whose first block this looks like; its checksum, which takes the
 /// volume's id, is not looked at.
-pub(crate) fn root_block_generation(offset: u64, block: &[u8]) -> Option<u64> {
+pub fn root_block_generation(offset: u64, block: &[u8]) -> Option<u64> {
     let first = u32_at(block, 0) == MAGIC && u64_at(block, 16) == offset && u32_at(block, 24) == 0;
     first.then(|| u64_at(block, 8))
 }
@@ -152,7 +156,7 @@ pub(crate) fn root_block_generation(offset: u64, block: &[u8]) -> Option<u64> {
 /// A root that is being read from its area, part after part. It takes no more memory than good
 /// blocks came.
 #[derive(Debug, Default)]
-pub(crate) struct RootStream {
+pub struct RootStream {
     id: VolumeId,
     /// Of the area.
     offset: u64,
@@ -216,12 +220,7 @@ impl RootStream {
 }
 
 /// The root of that generation out of its area; the first bad block if it is damaged.
-pub(crate) fn decode_root(
-    id: VolumeId,
-    offset: u64,
-    generation: u64,
-    bytes: &[u8],
-) -> Result<Root, u64> {
+pub fn decode_root(id: VolumeId, offset: u64, generation: u64, bytes: &[u8]) -> Result<Root, u64> {
     let mut stream = RootStream::new(id, offset, generation, u64::MAX);
     stream.take(bytes);
     stream.end()

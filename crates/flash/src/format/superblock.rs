@@ -9,9 +9,12 @@ const BYTES: usize = 4096;
 
 /// A generation of the superblock, without its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Superblock {
+pub struct Superblock {
+    /// The volume's.
     pub id: VolumeId,
+    /// The highest one counts.
     pub generation: u64,
+    /// What was chosen at creation, with the size that it has now.
     pub shape: Shape,
     /// Of each root area: fixed at creation, whatever the volume's size becomes.
     pub root_bytes: u64,
@@ -21,17 +24,21 @@ pub(crate) struct Superblock {
     pub epoch_reserved: u32,
     /// First sequence number of `epoch`.
     pub first_seq: u64,
+    /// Of the newest root, which says in which area it is.
     pub root_generation: u64,
+    /// Every chunk up to this one was durable.
     pub durable_seq: u64,
     /// What of the ring was durable when this was written, in the epoch `epoch`.
     pub ring: RingMark,
+    /// What became of the log before `first_seq`.
     pub before: Before,
+    /// Whether the volume was stopped cleanly: nothing is rolled forward then.
     pub clean: bool,
 }
 
 /// The last record of the ring that is known to be durable. All 0: none is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct RingMark {
+pub struct RingMark {
     /// Its number.
     pub last: u64,
     /// From here on records were needed then; `last` and 1 where none was.
@@ -44,7 +51,7 @@ pub(crate) struct RingMark {
 /// that number must make the same of it, and the ring's records of then are gone. All 0: nobody
 /// said.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Before {
+pub struct Before {
     /// Whose chunks counted.
     pub epoch: u32,
     /// The ring's newest record that counted, if any did.
@@ -53,7 +60,7 @@ pub(crate) struct Before {
 
 /// What decides about chunks of a record of the ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct RecordMark {
+pub struct RecordMark {
     /// The last sequence number given when it was begun.
     pub after: u64,
     /// For each stream of the host, how many entries of its open chunk records held then.
@@ -62,13 +69,16 @@ pub(crate) struct RecordMark {
 
 /// What a block that should be a superblock is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Found {
+pub enum Found {
+    /// A whole superblock.
     Valid(Superblock),
     /// Not a superblock, or a damaged one.
     Nothing,
     /// Whole, and of a version or with features that this code does not know.
     Unknown {
+        /// Its version.
         version: u32,
+        /// Its feature bits.
         features: u32,
     },
 }
@@ -190,7 +200,8 @@ impl Before {
         self.record.map_or([0; 2], |record| record.recorded)
     }
 
-    pub fn is_said(&self) -> bool {
+    /// Whether that opening said so.
+    pub fn is_known(&self) -> bool {
         self.epoch != 0
     }
 }

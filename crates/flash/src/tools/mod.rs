@@ -15,8 +15,6 @@ mod rescue;
 mod resize;
 mod scan;
 mod status;
-#[cfg(test)]
-pub(crate) mod tests;
 
 pub use check::{CheckReport, Finding, Severity, Verdict, check};
 pub use rescue::{Basis, Destination, Plan, RescueReport, Survey, survey};

@@ -1,4 +1,4 @@
-//! Attesting: what a flush covered is said in a place of its own, soon after the flush.
+//! Attesting: what a flush covered is recorded in a superblock, soon after the flush.
 //!
 //! ```text
 //!   flush answered --> quiet for a while --> superblock: D, the ring's last record
@@ -35,8 +35,8 @@ pub(super) struct Attest {
     /// What was durable when that was last looked at, and since when.
     seen: Mark,
     seen_at: Instant,
-    /// The oldest that is not said yet, and since when.
-    unsaid: Option<(Mark, Instant)>,
+    /// The oldest that the drive does not record yet, and since when.
+    unattested: Option<(Mark, Instant)>,
     /// A checkpoint is under way, and will write a superblock of its own.
     left_to_checkpoint: bool,
     /// On its way: two copies.
@@ -57,7 +57,7 @@ impl Attest {
             superblock,
             seen: Mark::default(),
             seen_at: Instant(0),
-            unsaid: None,
+            unattested: None,
             left_to_checkpoint: false,
             flying: None,
             left: 0,
@@ -98,8 +98,8 @@ impl Attest {
     }
 
     fn take_over(&mut self, log: &mut Log, superblock: Superblock) {
-        let said = Mark { seq: superblock.durable_seq, record: superblock.ring.last };
-        log.said.superblock_written(said);
+        let on_drive = Mark { seq: superblock.durable_seq, record: superblock.ring.last };
+        log.persisted.superblock_written(on_drive);
         self.superblock = superblock;
         (self.failures, self.skipped) = (0, 0);
     }
@@ -115,14 +115,14 @@ impl Attest {
 
     /// Takes in what is durable now.
     fn look(&mut self, log: &mut Log, durable: Mark) {
-        log.said.look(durable);
-        let (said, now) = (log.said.mark(), log.io.now());
+        log.persisted.look(durable);
+        let (on_drive, now) = (log.persisted.mark(), log.io.now());
         if self.seen != durable {
             (self.seen, self.seen_at) = (durable, now);
         }
-        self.unsaid = match self.unsaid {
-            Some((mark, since)) if !said.covers(mark) => Some((mark, since)),
-            _ if said.covers(durable) => None,
+        self.unattested = match self.unattested {
+            Some((mark, since)) if !on_drive.covers(mark) => Some((mark, since)),
+            _ if on_drive.covers(durable) => None,
             _ => Some((durable, now)),
         };
     }
@@ -151,12 +151,12 @@ impl Attest {
 
     /// When the next superblock that only attests is due. A checkpoint writes one of its own.
     pub fn due(&self, log: &Log) -> Instant {
-        let may = log.gate.is_open()
-            && !log.gate.is_recovering()
+        let may = log.mode.is_open()
+            && !log.mode.is_recovering()
             && !self.left_to_checkpoint
             && !self.is_flying()
             && !broken(Rule::Attest);
-        let Some((_, since)) = self.unsaid.filter(|_| may && self.failures < ATTEMPTS) else {
+        let Some((_, since)) = self.unattested.filter(|_| may && self.failures < ATTEMPTS) else {
             return Instant::NEVER;
         };
         let quiet = self.seen_at.after(self.every.quiet_ns).min(since.after(self.every.every_ns));
@@ -190,9 +190,9 @@ impl Attest {
     /// If the superblock says more than there is.
     pub fn audit(&self, log: &Log) {
         // Where the log's end is missing, it says more than was found.
-        let said = self.superblock.durable_seq.min(log.last_seq());
-        let is_so = said <= log.durable_seq() || broken(Rule::AttestDurable);
-        assert!(is_so, "{said} attested, {} durable", log.durable_seq());
+        let attested = self.superblock.durable_seq.min(log.last_seq());
+        let is_so = attested <= log.durable_seq() || broken(Rule::AttestDurable);
+        assert!(is_so, "{attested} attested, {} durable", log.durable_seq());
         assert_eq!(self.left > 0, self.is_flying(), "copies on their way");
     }
 }

@@ -163,8 +163,59 @@ impl Blocks {
         assert!(self.opened.window <= self.opened.all, "{:?}", self.opened);
     }
 
-    pub fn segments_mut(&mut self) -> &mut Segments {
-        &mut self.segments
+    /// A chunk of the segment is open or on its way: it is not set free until
+    /// [`release_segment`](Self::release_segment).
+    pub fn hold_segment(&mut self, segment: u32) {
+        self.segments.hold(segment);
+    }
+
+    /// A chunk of the segment has come to its end.
+    pub fn release_segment(&mut self, segment: u32) {
+        self.segments.release(segment);
+    }
+
+    /// A chunk of the segment has its number, and ends before block `end` of it.
+    pub fn extend_segment(&mut self, segment: u32, end: u32, seq: u64) {
+        let most = self.layout.segment_blocks;
+        assert!(end <= most, "a chunk ends at block {end} of a segment of {most}");
+        self.segments.extend(segment, end, seq);
+    }
+
+    /// Nothing more is appended to the segment.
+    pub fn close_segment(&mut self, segment: u32) {
+        self.segments.close(segment);
+    }
+
+    /// A write to the segment failed.
+    pub fn retire_segment(&mut self, segment: u32) {
+        self.segments.retire(segment);
+    }
+
+    /// The cleaner begins with the segment: nobody uses it again before the cleaner ends.
+    pub fn begin_emptying(&mut self, segment: u32) {
+        self.segments.begin_emptying(segment);
+    }
+
+    /// Everything that lived in the segment is elsewhere.
+    pub fn end_emptying(&mut self, segment: u32) {
+        self.segments.end_emptying(segment);
+    }
+
+    /// Whether the segment is free and the drive is not being told: then somebody does now.
+    pub fn begin_discard(&mut self, segment: u32) -> bool {
+        self.segments.begin_discard(segment)
+    }
+
+    /// The drive has answered the discard of the segment.
+    pub fn end_discard(&mut self, segment: u32) {
+        self.segments.end_discard(segment);
+    }
+
+    /// The scrub is at the segment; at the end of a pass, behind the last one.
+    pub fn watch_segment(&mut self, segment: u32) {
+        let count = self.layout.segments;
+        assert!(segment <= count, "the scrub is at segment {segment} of {count}");
+        self.segments.watch(segment);
     }
 
     /// A checkpoint is durable: what it set free joins the free ones, and recovery begins behind

@@ -150,7 +150,7 @@ impl Checkpoints {
         let worth_it = waiting >= interval.div_ceil(2) || !pacer.is_cleaning();
         let starved = free <= floor + 1 && waiting > 0 && worth_it
             || free <= floor + margin && waiting >= interval;
-        used || starved || log.gate.is_shut_down() && host == Host::Quiet
+        used || starved || log.mode.is_shut_down() && host == Host::Quiet
     }
 
     /// Notes C and which pages are to be written.
@@ -174,7 +174,7 @@ impl Checkpoints {
             failed: None,
             attempts: 0,
             superblock: None,
-            clean: log.gate.is_shut_down(),
+            clean: log.mode.is_shut_down(),
         });
     }
 
@@ -187,11 +187,11 @@ impl Checkpoints {
         host: Host,
     ) -> Option<Ended> {
         // Two superblocks are never on their way at the same time.
-        if log.gate.latched().is_some() || log.gate.is_read_only() || attest.is_flying() {
+        if log.mode.latched().is_some() || log.mode.is_read_only() || attest.is_flying() {
             return None;
         }
         if self.under_way.is_none() {
-            let may = !log.is_relocating() && !log.gate.is_stopped();
+            let may = !log.is_relocating() && !log.mode.is_stopped();
             if !may || !Self::is_due(log, pacer, host) {
                 return None;
             }
@@ -303,7 +303,7 @@ impl Checkpoints {
         let checkpoint = self.under_way();
         checkpoint.attempts += 1;
         if checkpoint.attempts == ATTEMPTS || error == IoError::Offline {
-            log.gate.latch(error);
+            log.mode.latch(error);
         } else if checkpoint.stage == Stage::Root {
             self.send_root(log);
         } else {
@@ -319,7 +319,7 @@ impl Checkpoints {
         result: Result<(), IoError>,
     ) {
         if let Err(error) = result {
-            return log.gate.latch(error);
+            return log.mode.latch(error);
         }
         let (root_generation, before, first_seq) = (self.next_root, self.before, self.first_seq);
         let checkpoint = self.under_way();
@@ -370,9 +370,9 @@ impl Checkpoints {
         self.next_root += 1;
         attest.checkpointed(log, superblock);
         log.blocks.checkpointed(&checkpoint.freed, checkpoint.opened);
-        log.gate.recovered();
+        log.mode.recovered();
         if superblock.clean {
-            log.gate.stopped();
+            log.mode.stopped();
         }
         self.count += 1;
         Ended { freed: checkpoint.freed }

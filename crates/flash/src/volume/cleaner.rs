@@ -127,7 +127,7 @@ impl Cleaner {
     }
 
     /// Empties a segment with the next request, whether that is due or not.
-    #[cfg(any(test, feature = "crash"))]
+    #[cfg(feature = "testing")]
     pub fn ask(&mut self) {
         self.asked = true;
     }
@@ -149,7 +149,7 @@ impl Cleaner {
         placement: &Placement,
         pacer: &mut Pacer,
     ) {
-        if !log.gate.is_open() || log.gate.is_settling() {
+        if !log.mode.is_open() || log.mode.is_settling() {
             return;
         }
         while self.begin_victim(log, requests, placement, pacer)
@@ -186,7 +186,7 @@ impl Cleaner {
         }
         let live = log.blocks.segment(segment).live;
         let gain_left = f64::from(log.blocks.layout.data_blocks().saturating_sub(live));
-        log.blocks.segments_mut().begin_emptying(segment);
+        log.blocks.begin_emptying(segment);
         self.victims.push_back(Victim {
             segment,
             at: 0,
@@ -302,7 +302,7 @@ impl Cleaner {
     ) {
         self.count_read();
         if result == Err(IoError::Offline) {
-            log.gate.latch(IoError::Offline);
+            log.mode.latch(IoError::Offline);
         }
         let piece = self.piece(piece).expect("a piece stays until it is read");
         let index = number as usize;
@@ -363,7 +363,7 @@ impl Cleaner {
             }
             pacer.credit_host(log, victim.gain_left);
             self.cleaned += 1;
-            log.blocks.segments_mut().end_emptying(segment);
+            log.blocks.end_emptying(segment);
             self.obeying.take_if(|asked| *asked == segment);
             return true;
         }

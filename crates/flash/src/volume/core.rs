@@ -9,10 +9,10 @@ use super::{
     counters::Counters,
     discards::Announcements,
     flushes::{Answered, Flushes, Waiter},
-    gate::Gate,
     io::{Io, Why},
     log::{Log, LogStart},
     memory::dram,
+    mode::Mode,
     opening::{OpenReport, Start},
     pacing::Pacer,
     placement::Placement,
@@ -54,9 +54,9 @@ pub(super) struct Core {
 impl Core {
     pub fn new(below: Geometry, settings: &Settings, now: Instant, start: Start) -> Self {
         let Start { layout, superblock, map, segments, report, opened, lifetime, .. } = start;
-        let gate = Gate::new(start.state, start.needs_checkpoint);
+        let mode = Mode::new(start.state, start.needs_checkpoint);
         let buffer_bytes = dram(&layout, settings).buffer_bytes();
-        let io = Io::new(below, gate.reach(), buffer_bytes, lifetime, now);
+        let io = Io::new(below, mode.reach(), buffer_bytes, lifetime, now);
         let blocks = Blocks::new(layout, map, segments, opened, below.data);
         let begin = LogStart {
             id: superblock.id,
@@ -65,9 +65,9 @@ impl Core {
             durable_seq: superblock.durable_seq,
             places: start.places,
         };
-        let mut log = Log::new(io, blocks, gate, settings.chunks, &begin);
+        let mut log = Log::new(io, blocks, mode, settings.chunks, &begin);
         let mut replays = Replays::new(start.replays);
-        if log.gate.is_read_only() {
+        if log.mode.is_read_only() {
             replays.keep(&mut log);
         }
         let mut core = Self {
@@ -88,18 +88,18 @@ impl Core {
             stuck: 0,
             log,
         };
-        if core.log.gate.is_recovering() && core.replays.are_done() {
+        if core.log.mode.is_recovering() && core.replays.are_done() {
             core.begin_checkpoint();
         }
         core
     }
 
     pub fn is_settling(&self) -> bool {
-        self.log.gate.is_settling()
+        self.log.mode.is_settling()
     }
 
     pub fn is_read_only(&self) -> bool {
-        self.log.gate.is_read_only()
+        self.log.mode.is_read_only()
     }
 
     pub fn is_cleaning(&self) -> bool {
@@ -155,7 +155,7 @@ impl Core {
     }
 
     pub fn shut_down(&mut self) {
-        self.log.gate.shut_down();
+        self.log.mode.shut_down();
     }
 
     pub fn set_answered(&mut self, answered: Answered) {
@@ -170,7 +170,7 @@ impl Core {
         self.scrub.report(&self.log)
     }
 
-    #[cfg(any(test, feature = "crash"))]
+    #[cfg(feature = "testing")]
     pub fn ask_for_cleaning(&mut self) {
         self.cleaner.ask();
     }
@@ -260,7 +260,7 @@ impl Core {
     }
 
     fn pump_parts(&mut self) {
-        if self.replays.pump(&mut self.log, &self.placement) && self.log.gate.is_recovering() {
+        if self.replays.pump(&mut self.log, &self.placement) && self.log.mode.is_recovering() {
             self.begin_checkpoint();
         }
         self.log.pump_relocation();
@@ -300,7 +300,7 @@ impl Core {
         let Some(ended) = self.checkpoints.pump(log, attest, &self.pacer, host) else { return };
         self.announcements.free(&ended.freed);
         self.placement.choose_policy(&self.log);
-        if self.log.gate.is_stopped() {
+        if self.log.mode.is_stopped() {
             self.flushes.stopped();
             self.end_flushes();
         }
@@ -326,7 +326,7 @@ impl Core {
         let stuck = waiting && self.log.io.is_idle() && !self.pacer.waits_for_time(&self.log);
         if stuck {
             self.stuck += 1;
-            self.log.gate.latch(IoError::Os(5));
+            self.log.mode.latch(IoError::Os(5));
         }
         stuck
     }

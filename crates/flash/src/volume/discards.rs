@@ -34,7 +34,7 @@ impl Announcements {
 
     /// Tells the drive of those that nobody will need soon.
     pub fn pump(&mut self, log: &mut Log, pacer: &Pacer) {
-        if !log.gate.is_open() {
+        if !log.mode.is_open() {
             return;
         }
         while self.flying < FLYING
@@ -42,7 +42,7 @@ impl Announcements {
         {
             let Levels { floor, margin, .. } = pacer.levels();
             let needed = log.blocks.segments().free() <= floor + margin;
-            if needed || !log.blocks.segments_mut().begin_discard(segment) {
+            if needed || !log.blocks.begin_discard(segment) {
                 continue;
             }
             self.flying += 1;
@@ -55,7 +55,7 @@ impl Announcements {
 
     pub fn discarded(&mut self, log: &mut Log, segment: u32, result: Result<(), IoError>) {
         self.flying = self.flying.checked_sub(1).expect("a discard is answered once");
-        log.blocks.segments_mut().end_discard(segment);
+        log.blocks.end_discard(segment);
         match result {
             Ok(()) => self.count += 1,
             Err(_) => {

@@ -65,13 +65,13 @@ impl Flushes {
     pub fn accept(&mut self, log: &Log, requests: &mut Requests, tag: Tag) {
         let now = log.io.now();
         let waiter = Waiter::Flush { tag, issued: now };
-        match log.gate.refusal() {
+        match log.mode.refusal() {
             // Nothing was written since it was opened, or since it was stopped.
-            _ if log.gate.is_stopped() || log.gate.is_read_only() => {
+            _ if log.mode.is_stopped() || log.mode.is_read_only() => {
                 requests.answer(now, tag, now, Ok(()), Payload::None);
             }
             // Answered when the last checkpoint is.
-            _ if log.gate.is_shut_down() => self.waiting.push((Mark::STOPPED, waiter)),
+            _ if log.mode.is_shut_down() => self.waiting.push((Mark::STOPPED, waiter)),
             Some(error) => requests.answer(now, tag, now, Err(error), Payload::None),
             None => self.wait_durable(waiter),
         }
@@ -103,7 +103,7 @@ impl Flushes {
         if self.nobody_waits() {
             return;
         }
-        if let Some(error) = log.gate.latched() {
+        if let Some(error) = log.mode.latched() {
             return self.end_all(Err(error));
         }
         self.commit(log, ring);
@@ -159,7 +159,7 @@ impl Flushes {
         assert!(self.flying, "a flush of the drive is answered once");
         self.flying = false;
         match result {
-            Err(error) if !broken(Rule::Latch) => log.gate.latch(error),
+            Err(error) if !broken(Rule::Latch) => log.mode.latch(error),
             _ => {
                 log.made_durable(mark.seq);
                 ring.made_durable(mark.record);

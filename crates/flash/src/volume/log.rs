@@ -13,10 +13,10 @@ use super::{
     blocks::Blocks,
     chunk::{Chunk, Flight, Recorded},
     counters::Counters,
-    gate::Gate,
     io::Io,
     lifespan::Lifespan,
-    said::Said,
+    mode::Mode,
+    persisted::Persisted,
     stream::Stream,
 };
 use crate::{
@@ -42,8 +42,8 @@ struct Appender {
 pub(super) struct Log {
     pub io: Io,
     pub blocks: Blocks,
-    pub gate: Gate,
-    pub said: Said,
+    pub mode: Mode,
+    pub persisted: Persisted,
     lifespan: Lifespan,
     id: VolumeId,
     epoch: u32,
@@ -101,13 +101,13 @@ pub(super) enum Held {
 }
 
 impl Log {
-    pub fn new(io: Io, blocks: Blocks, gate: Gate, chunks_max: u32, start: &LogStart) -> Self {
+    pub fn new(io: Io, blocks: Blocks, mode: Mode, chunks_max: u32, start: &LogStart) -> Self {
         let &LogStart { id, epoch, last_seq, durable_seq, places } = start;
         Self {
             io,
             blocks,
-            gate,
-            said: Said::default(),
+            mode,
+            persisted: Persisted::default(),
             lifespan: Lifespan::default(),
             id,
             epoch,

@@ -17,8 +17,9 @@
 //!                  `-- Log, that all of these append to                     log.rs, log/
 //!                        |-- chunks                                         chunk.rs, stream.rs
 //!                        |-- where every block is                           blocks.rs
-//!                        |-- what the drive says of it                      said.rs, lifespan.rs
-//!                        |-- whether anything may change                    gate.rs
+//!                        |-- what the drive records as durable              persisted.rs
+//!                        |-- how long short-lived blocks live               lifespan.rs
+//!                        |-- whether anything may change                    mode.rs
 //!                        `-- the drive below                                io.rs
 //! ```
 //!
@@ -35,20 +36,20 @@ mod core;
 mod counters;
 mod discards;
 mod flushes;
-mod gate;
 mod io;
 mod lifespan;
 mod log;
 mod memory;
+mod mode;
 mod opening;
 mod pacing;
+mod persisted;
 mod placement;
 mod reads;
 mod replays;
 mod requests;
 mod ring;
 mod runs;
-mod said;
 mod scrub;
 mod settings;
 mod stream;
@@ -263,16 +264,16 @@ impl Volume {
     }
 
     /// Empties a segment with the next request, whether that is due or not.
-    #[cfg(any(test, feature = "crash"))]
-    pub(crate) fn ask_for_cleaning(&mut self) {
+    #[cfg(feature = "testing")]
+    pub fn ask_for_cleaning(&mut self) {
         if let Phase::Open(core) = &mut self.phase {
             core.ask_for_cleaning();
         }
     }
 
     /// Begins a checkpoint with the next request, whether that is due or not.
-    #[cfg(any(test, feature = "crash"))]
-    pub(crate) fn ask_for_checkpoint(&mut self) {
+    #[cfg(feature = "testing")]
+    pub fn ask_for_checkpoint(&mut self) {
         if let Phase::Open(core) = &mut self.phase
             && !core.is_checkpointing()
         {

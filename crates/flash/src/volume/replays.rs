@@ -60,7 +60,7 @@ impl Replays {
 
     /// Appends what is left, as far as there is room. Whether the last one was.
     pub fn pump(&mut self, log: &mut Log, placement: &Placement) -> bool {
-        if log.gate.latched().is_some() {
+        if log.mode.latched().is_some() {
             self.left.clear();
         }
         while let Some(replay) = self.left.front() {

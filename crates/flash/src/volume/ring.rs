@@ -180,7 +180,7 @@ impl Ring {
         self.needed.push_back(Needed { open: log.mark_recorded(), seq: 0 });
         assert!(self.needed.len() < log.blocks.layout.ring_slots as usize, "each has a slot");
         (self.last, self.after) = (number, header.after);
-        log.said.record_sent(number, header.durable_seq);
+        log.persisted.record_sent(number, header.durable_seq);
         self.durability = Some(durability);
         self.blocks += u64::from(header.blocks);
         log.io.count_blocks(u64::from(header.blocks));
@@ -226,7 +226,7 @@ impl Ring {
                 None
             }
             Err(IoError::Offline) => {
-                log.gate.latch(IoError::Offline);
+                log.mode.latch(IoError::Offline);
                 None
             }
             Err(_) => {

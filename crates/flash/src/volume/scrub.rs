@@ -147,7 +147,7 @@ fn pieces(alive: impl Iterator<Item = Alive>) -> VecDeque<Piece> {
 impl Scrub {
     /// Of a volume that is not scrubbed yet.
     pub fn new(log: &mut Log) -> Self {
-        log.blocks.segments_mut().watch(0);
+        log.blocks.watch_segment(0);
         Self {
             plan: None,
             alarm: Instant::NEVER,
@@ -166,7 +166,7 @@ impl Scrub {
     /// Goes on with this segment.
     fn watch(&mut self, log: &mut Log, segment: u32) {
         (self.segment, self.at) = (segment, 0);
-        log.blocks.segments_mut().watch(segment);
+        log.blocks.watch_segment(segment);
     }
 
     /// A segment that was opened anew: what was known of it is of the past.
@@ -210,8 +210,8 @@ impl Scrub {
     pub fn pump(&mut self, log: &mut Log, requests: &Requests) {
         self.alarm = Instant::NEVER;
         let Some(plan) = self.plan else { return };
-        let may_read = (log.gate.is_open() || log.gate.is_read_only())
-            && !log.gate.is_settling()
+        let may_read = (log.mode.is_open() || log.mode.is_read_only())
+            && !log.mode.is_settling()
             && log.io.data() == Data::Stored;
         if self.is_reading || !may_read {
             return;

@@ -161,7 +161,7 @@ impl Writes {
         let WriteRequest { tag, offset, len, from, durability } = request;
         let now = log.io.now();
         let inside = log.blocks.is_inside(offset, len);
-        let refusal = if inside { log.gate.refusal() } else { Some(EINVAL) };
+        let refusal = if inside { log.mode.refusal() } else { Some(EINVAL) };
         if let Some(error) = refusal {
             let payload = from.unwrap_or(Payload::None);
             return requests.answer(now, tag, now, Err(error), payload);
@@ -275,7 +275,7 @@ impl Writes {
             let write = self.under_way.get(slot);
             assert_eq!(write.reading, 0, "what it splits was read");
             // A volume that stops does not clean: there is no room to wait for.
-            let done = match log.gate.refusal().or(write.error) {
+            let done = match log.mode.refusal().or(write.error) {
                 Some(error) => Ok(Err(error)),
                 None => self.append(log, placement, pacer, slot).map(|()| self.outcome(slot)),
             };

@@ -35,10 +35,8 @@ impl Line {
     ///
     /// # Errors
     /// A path that is no UTF-8.
-    pub(super) fn to_text(&self) -> Result<String, String> {
-        serde_json::to_string(self)
-            .map(|text| text + "\n")
-            .map_err(|error| format!("a path cannot be kept in the ledger: {error}; rename it"))
+    pub(super) fn to_text(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self).map(|text| text + "\n")
     }
 }
 
@@ -50,32 +48,46 @@ pub(super) struct Story {
     pub(super) standing: Vec<(u64, Change)>,
 }
 
+/// A ledger that cannot be read. Lines count from 1.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BadLedger {
+    /// What is on the line is no event.
+    #[error("line {line} of the ledger cannot be read: {source}")]
+    Line { line: usize, source: serde_json::Error },
+    /// A later drivelab keeps it.
+    #[error("the ledger is of version {version}, this drivelab reads {VERSION}: use a newer one")]
+    Newer { version: u64 },
+    /// Two processes are said to keep it.
+    #[error("line {line} of the ledger is a second head")]
+    SecondHead { line: usize },
+    /// An event of nobody's.
+    #[error("line {line} of the ledger comes before the head")]
+    BeforeHead { line: usize },
+}
+
 /// Reads a ledger's text; `None` when not even the head was written, so that nothing was changed.
 ///
 /// # Errors
-/// A sentence with the line that cannot be read.
-pub(super) fn read(text: &str) -> Result<Option<Story>, String> {
+/// Which line cannot be read, or that a newer program wrote it.
+pub(super) fn read(text: &str) -> Result<Option<Story>, BadLedger> {
     // What follows the last line's end was being written when the process died: it had not begun.
     let Some((whole, _)) = text.rsplit_once('\n') else { return Ok(None) };
     let mut story: Option<Story> = None;
     for (index, line) in whole.lines().enumerate() {
-        let at = |what: &str| format!("line {} of the ledger {what}", index + 1);
-        let line: Line =
-            serde_json::from_str(line).map_err(|error| at(&format!("cannot be read: {error}")))?;
-        match (line, &mut story) {
+        let number = index + 1;
+        let event: Line = serde_json::from_str(line)
+            .map_err(|source| BadLedger::Line { line: number, source })?;
+        match (event, &mut story) {
             (Line::Head(head), None) if head.ledger > VERSION => {
-                return Err(format!(
-                    "the ledger is of version {}, this drivelab reads {VERSION}: use a newer one",
-                    head.ledger
-                ));
+                return Err(BadLedger::Newer { version: head.ledger });
             }
             (Line::Head(head), None) => story = Some(Story { head, standing: Vec::new() }),
             (Line::Change { change, what }, Some(story)) => story.standing.push((change, what)),
             (Line::PutBack { put_back }, Some(story)) => {
                 story.standing.retain(|(number, _)| *number != put_back);
             }
-            (Line::Head(_), Some(_)) => return Err(at("is a second head")),
-            (_, None) => return Err(at("comes before the head")),
+            (Line::Head(_), Some(_)) => return Err(BadLedger::SecondHead { line: number }),
+            (_, None) => return Err(BadLedger::BeforeHead { line: number }),
         }
     }
     Ok(story)
@@ -121,7 +133,7 @@ mod tests {
         assert_eq!(story.standing, [(2, directory("/b"))]);
         let story = read(&whole).expect("it is read").expect("it has a head");
         assert_eq!(story.standing, [(2, directory("/b")), (3, directory("/c"))]);
-        assert_eq!(read("{\"ledger\":1,"), Ok(None));
+        assert!(matches!(read("{\"ledger\":1,"), Ok(None)));
     }
 
     /// `matrix --loop` in a directory `caf\xe9` could keep no account of what it made there.
@@ -141,10 +153,14 @@ mod tests {
     fn damage_in_the_middle_is_named_by_its_line() {
         let whole =
             text(&[Line::Head(head())]) + "nonsense\n" + &text(&[Line::PutBack { put_back: 1 }]);
-        assert!(read(&whole).expect_err("damage").starts_with("line 2 of the ledger"));
+        let damage = read(&whole).expect_err("damage");
+        assert!(matches!(damage, BadLedger::Line { line: 2, .. }), "{damage}");
+        assert!(damage.to_string().starts_with("line 2 of the ledger"), "{damage}");
         let newer = text(&[Line::Head(Head { ledger: VERSION + 1, ..head() })]);
-        assert!(read(&newer).expect_err("newer").contains("use a newer one"));
-        assert!(read("{\"put_back\":1}\n").expect_err("no head").contains("before the head"));
+        let newer = read(&newer).expect_err("newer");
+        assert!(matches!(newer, BadLedger::Newer { version } if version == VERSION + 1), "{newer}");
+        let headless = read("{\"put_back\":1}\n").expect_err("no head");
+        assert!(matches!(headless, BadLedger::BeforeHead { line: 1 }), "{headless}");
     }
 
     proptest! {

@@ -1,11 +1,12 @@
 //! What must be typed to agree, on fake drives: a loop device that a fake /sys calls a drive with a
 //! serial.
 
-use crate::common::{self, FakeMachine, LoopDevice};
+use crate::common::FakeMachine;
 use host::{
     Consent, Permit, Reason, Refusal, Reserved, judge_destruction, judge_file, judge_lending,
 };
 use std::{fs, os::unix::fs::MetadataExt, path::Path};
+use testkit::{LoopDevice, system};
 
 const MIB: u64 = 1 << 20;
 const ROOT: &str = "root and a loop device";
@@ -398,10 +399,10 @@ fn a_reserved_device_is_open_to_programs_and_stays() {
         .and_then(|cleared| cleared.confirm(&Consent::typed([device.name()])))
         .and_then(Permit::reserve)
         .expect("it was agreed to");
-    need!(common::run("mkfs.ext4", &["-q", device.text()]), "mkfs.ext4");
-    common::run("losetup", &["--detach", device.text()]);
+    need!(system("mkfs.ext4", &["-q", device.text()]), "mkfs.ext4");
+    system("losetup", &["--detach", device.text()]);
     let image = other.image.to_str().expect("plain");
-    let taken = common::run("losetup", &[device.text(), image]);
+    let taken = system("losetup", &[device.text(), image]);
     assert_eq!(taken, None, "{} was given to another", device.text());
     reserved.check(&host::Roots::default()).expect("it is still there");
 }

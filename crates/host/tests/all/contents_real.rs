@@ -1,6 +1,5 @@
 //! Holes, unwritten extents, zeros, scratch files and identities on real file systems.
 
-use crate::common::{LoopDevice, Mounted, run};
 use host::{
     Directory, ErrorKind, FileContents, Roots, Scratch, Watch, ask_tools,
     contents::allocated_fully, environment, file_contents, remove_orphans, sample_zeros,
@@ -14,6 +13,7 @@ use std::{
     process::Command,
     time::Duration,
 };
+use testkit::{LoopDevice, Mounted, system};
 
 const MIB: u64 = 1 << 20;
 const ROOT: &str = "root and a loop device";
@@ -61,8 +61,8 @@ struct Volume {
 fn volume(kind: &str, bytes: u64, options: &[&str]) -> Option<Volume> {
     let device = LoopDevice::of_zeros(bytes)?;
     let force = if kind == "ext4" { "-F" } else { "-f" };
-    run(&format!("mkfs.{kind}"), &["-q", force, device.text()])?;
-    let mounted = Mounted::new(&device.path, device.directory("mnt"), options)?;
+    system(&format!("mkfs.{kind}"), &["-q", force, device.text()])?;
+    let mounted = Mounted::on(&device.path, device.directory("mnt"), options)?;
     Some(Volume { mounted, device })
 }
 
@@ -112,7 +112,7 @@ fn holes_and_unwritten_extents_are_told_from_data_on_ext4_xfs_and_btrfs() {
     for (kind, mebibytes) in [("ext4", 32), ("xfs", 300), ("btrfs", 128)] {
         let volume =
             need!(volume(kind, mebibytes * MIB, &[]), "root, loop devices, ext4, xfs, btrfs");
-        check_contents(&volume.mounted.0);
+        check_contents(volume.mounted.path());
     }
 }
 
@@ -135,10 +135,10 @@ fn holes_are_found_where_there_is_no_extent_map() {
 fn a_compressing_btrfs_is_flagged_by_its_mount_and_by_its_files() {
     let options = ["-o", "compress-force=zstd"];
     let volume = need!(volume("btrfs", 128 * MIB, &options), "root, a loop device, btrfs");
-    let path = volume.mounted.0.join("zeros");
+    let path = volume.mounted.path().join("zeros");
     fs::write(&path, vec![b'a'; MIB as usize]).expect("written");
     assert!(contents(&path).encoded_bytes > 0);
-    let info = target_info(&volume.mounted.0, ".", &Roots::default()).expect("a target");
+    let info = target_info(volume.mounted.path(), ".", &Roots::default()).expect("a target");
     for flag in [Flag::CompressingTarget, Flag::CopyOnWrite, Flag::LoopDevice] {
         assert!(info.flags.contains(&flag), "{flag} in {:?}", info.flags);
     }
@@ -166,7 +166,7 @@ fn zeros_of_a_device_are_sampled() {
 #[test]
 fn a_small_file_system_keeps_a_tenth_free() {
     let volume = need!(volume("ext4", 64 * MIB, &[]), "root, a loop device, ext4");
-    let place = &volume.mounted.0;
+    let place = volume.mounted.path();
     let room = bytes_available(&held(place)).expect("asked");
     assert!(room > 20 * MIB && room < 58 * MIB, "{room}");
     let error = Scratch::create(&held(place), room + 1).expect_err("too large");
@@ -180,7 +180,7 @@ fn a_small_file_system_keeps_a_tenth_free() {
 #[test]
 fn a_read_only_mount_is_refused_for_scratch_files() {
     let volume = need!(volume("ext4", 64 * MIB, &["-o", "ro"]), "root, a loop device, ext4");
-    let error = Scratch::create(&held(&volume.mounted.0), MIB).expect_err("read-only");
+    let error = Scratch::create(&held(volume.mounted.path()), MIB).expect_err("read-only");
     assert_eq!(error.kind(), ErrorKind::Permission);
     assert!(error.to_string().contains("name another TARGET"), "{error}");
 }

@@ -1,6 +1,5 @@
 //! The guard on real loop devices, as root. Every refusal is one sentence and changes no byte.
 
-use crate::common::{self, LoopDevice, Mounted, hash, run};
 use host::{Cleared, Consent, Reason, Refusal, Roots, judge_destruction, judge_file};
 use std::{
     fs::{self, File},
@@ -9,6 +8,7 @@ use std::{
     path::Path,
     process::{Command, Stdio},
 };
+use testkit::{LoopDevice, Mounted, hash, system};
 
 const MIB: u64 = 1 << 20;
 
@@ -90,10 +90,10 @@ fn a_blank_device_is_refused_when_something_else_is_typed() {
 #[test]
 fn a_mounted_device_is_refused_by_name_and_through_a_symbolic_link() {
     let device = need!(LoopDevice::of_zeros(16 * MIB), ROOT);
-    need!(run("mkfs.ext4", &["-q", device.text()]), "mkfs.ext4");
-    let mounted = Mounted::new(&device.path, device.directory("mnt"), READ_ONLY);
+    need!(system("mkfs.ext4", &["-q", device.text()]), "mkfs.ext4");
+    let mounted = Mounted::on(&device.path, device.directory("mnt"), READ_ONLY);
     let mounted = need!(mounted, "ext4 in the kernel");
-    let place = mounted.0.to_str().expect("plain");
+    let place = mounted.text();
     let link = device.image.with_file_name("innocent");
     symlink(&device.path, &link).expect("a link");
     for path in [&device.path, &link] {
@@ -109,9 +109,9 @@ fn a_disk_with_a_mounted_partition_is_refused_and_so_is_the_partition() {
     let partition = device.first_partition(2048, 32 * MIB / 512 - 2048);
     let partition = need!(partition, "partitions on loop devices");
     let node = partition.to_str().expect("plain");
-    need!(run("mkfs.ext4", &["-q", node]), "mkfs.ext4");
+    need!(system("mkfs.ext4", &["-q", node]), "mkfs.ext4");
     {
-        let mounted = Mounted::new(&partition, device.directory("mnt"), READ_ONLY);
+        let mounted = Mounted::on(&partition, device.directory("mnt"), READ_ONLY);
         let _mounted = need!(mounted, "ext4 in the kernel");
         let name = format!("{}p1 is mounted at", device.name());
         assert_refused(&device.path, &device.image, &[&name]);
@@ -152,10 +152,10 @@ fn formats_left_by_their_own_programs_are_refused_with_wipefs_as_the_cure() {
         let device = need!(LoopDevice::of_zeros(mebibytes * MIB), ROOT);
         let made = match program.split_once(" luksFormat") {
             Some((program, version)) => luks_format(program, version, &device),
-            None => run(program, &[arguments, &[device.text()]].concat()),
+            None => system(program, &[arguments, &[device.text()]].concat()),
         };
         let Some(_) = made else {
-            common::skip(program);
+            testkit::skip(program);
             continue;
         };
         let cure = format!("`wipefs -a {}`", device.text());
@@ -163,7 +163,7 @@ fn formats_left_by_their_own_programs_are_refused_with_wipefs_as_the_cure() {
         let found = vec![(device.name().to_owned(), name.to_owned())];
         assert_eq!(reason, Reason::Signature { found }, "{program}");
         // The cure works.
-        need!(run("wipefs", &["-q", "-a", device.text()]), "wipefs");
+        need!(system("wipefs", &["-q", "-a", device.text()]), "wipefs");
         judge(&device.path).unwrap_or_else(|refusal| panic!("{program} after wipefs: {refusal}"));
     }
 }
@@ -171,8 +171,8 @@ fn formats_left_by_their_own_programs_are_refused_with_wipefs_as_the_cure() {
 #[test]
 fn a_format_that_only_blkid_knows_is_refused_too() {
     let device = need!(LoopDevice::of_zeros(16 * MIB), ROOT);
-    need!(run("mkfs.minix", &[device.text()]), "mkfs.minix");
-    need!(run("blkid", &["-p", device.text()]), "blkid");
+    need!(system("mkfs.minix", &[device.text()]), "mkfs.minix");
+    need!(system("blkid", &["-p", device.text()]), "blkid");
     assert_refused(&device.path, &device.image, &["what blkid calls `minix`", "wipefs"]);
 }
 
@@ -183,7 +183,7 @@ fn luks_format(program: &str, version: &str, device: &LoopDevice) -> Option<Stri
     let kind = format!("luks{version}");
     let cheap: &[&str] = &["--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000"];
     let fixed: &[&str] = &["-q", "luksFormat", "--type", &kind, device.text(), key];
-    run(program, &[fixed, cheap].concat())
+    system(program, &[fixed, cheap].concat())
 }
 
 /// The kernel here may have no md: superblocks are written by hand, as raid/md_p.h lays them out.
@@ -222,13 +222,13 @@ fn swap_in_use_is_refused() {
     struct Swap<'a>(&'a LoopDevice);
     impl Drop for Swap<'_> {
         fn drop(&mut self) {
-            run("swapoff", &[self.0.text()]);
+            system("swapoff", &[self.0.text()]);
         }
     }
     let device = need!(LoopDevice::of_zeros(16 * MIB), ROOT);
-    need!(run("mkswap", &[device.text()]), "mkswap");
+    need!(system("mkswap", &[device.text()]), "mkswap");
     let swap = Swap(&device);
-    need!(run("swapon", &["-p", "0", device.text()]), "swap in the kernel");
+    need!(system("swapon", &["-p", "0", device.text()]), "swap in the kernel");
     let cure = format!("swapoff {}", device.text());
     assert_refused(&device.path, &device.image, &["in use as swap", &cure]);
     drop(swap);
@@ -245,12 +245,12 @@ fn a_read_only_device_is_refused() {
 #[test]
 fn a_device_that_backs_a_loop_device_is_refused() {
     let below = need!(LoopDevice::of_zeros(16 * MIB), ROOT);
-    let above = run("losetup", &["--find", "--show", below.text()]);
+    let above = system("losetup", &["--find", "--show", below.text()]);
     let above = need!(above, "a second loop device").trim().to_owned();
     let judged = std::panic::catch_unwind(|| {
         assert_refused(&below.path, &below.image, &["is attached to", "losetup -d"])
     });
-    run("losetup", &["-d", &above]);
+    system("losetup", &["-d", &above]);
     assert!(matches!(judged, Ok(Reason::BacksLoop { .. })), "{judged:?}");
 }
 
@@ -266,7 +266,7 @@ fn a_file_behind_a_loop_device_is_refused_under_every_name_it_has() {
     fs::hard_link(&device.image, &hard).expect("a hard link");
     symlink(&device.image, &symbolic).expect("a link");
     File::create(&bound).expect("a place to mount on");
-    let bind = Mounted::new(&device.image, bound.clone(), &["--bind"]);
+    let bind = Mounted::on(&device.image, bound.clone(), &["--bind"]);
     let refused = |path: &Path| {
         let refusal = judge_file(path, &Roots::default()).expect_err("it is in use");
         let words = format!("{} is attached to the same file", device.name());
@@ -294,10 +294,10 @@ fn two_loop_devices_over_two_names_of_one_file_are_one() {
     let hard = device.directory("names").join("hard");
     fs::hard_link(&device.image, &hard).expect("a hard link");
     judge(&device.path).expect("it is alone");
-    let twin = run("losetup", &["--find", "--show", hard.to_str().expect("plain")]);
+    let twin = system("losetup", &["--find", "--show", hard.to_str().expect("plain")]);
     let twin = need!(twin, "a second loop device").trim().to_owned();
     let judged = judge(&device.path);
-    run("losetup", &["-d", &twin]);
+    system("losetup", &["-d", &twin]);
     let refusal = judged.expect_err("its file is in use");
     assert!(matches!(refusal.reason, Reason::SharedFile { .. }), "{refusal}");
 }
@@ -323,10 +323,10 @@ fn a_loop_device_is_refused_while_its_file_is_used_by_name() {
     assert!(text.contains("is in use by process") && text.contains(image), "{text}");
     // The other way round: while the device is held, whoever asks for the file by its name is told.
     let cleared = judge(&device.path).expect("nobody uses it any more");
-    let locked = run("flock", &["--nonblock", image, "true"]);
+    let locked = system("flock", &["--nonblock", image, "true"]);
     assert_eq!(locked, None, "the file is locked while the device above is held");
     drop(cleared);
-    run("flock", &["--nonblock", image, "true"]).expect("and free afterwards");
+    system("flock", &["--nonblock", image, "true"]).expect("and free afterwards");
 }
 
 /// blkid ends with 8 and prints nothing where it sees two file systems that only it knows. That was
@@ -334,7 +334,7 @@ fn a_loop_device_is_refused_while_its_file_is_used_by_name() {
 #[test]
 fn a_device_with_the_marks_of_two_formats_is_refused() {
     let device = need!(LoopDevice::of_zeros(16 * MIB), ROOT);
-    need!(run("mkfs.minix", &[device.text()]), "mkfs.minix");
+    need!(system("mkfs.minix", &[device.text()]), "mkfs.minix");
     // The first sector is free in minix; in ROMFS the superblock is there.
     let mut romfs = [0; 32];
     romfs[..8].copy_from_slice(b"-rom1fs-");
@@ -350,8 +350,8 @@ fn a_device_with_the_marks_of_two_formats_is_refused() {
 #[test]
 fn a_btrfs_mount_is_found_although_its_device_number_is_another() {
     let device = need!(LoopDevice::of_zeros(128 * MIB), ROOT);
-    need!(run("mkfs.btrfs", &["-q", "-f", device.text()]), "mkfs.btrfs");
-    let mounted = Mounted::new(&device.path, device.directory("mnt"), READ_ONLY);
+    need!(system("mkfs.btrfs", &["-q", "-f", device.text()]), "mkfs.btrfs");
+    let mounted = Mounted::on(&device.path, device.directory("mnt"), READ_ONLY);
     let _mounted = need!(mounted, "btrfs in the kernel");
     let reason = assert_refused(&device.path, &device.image, &["is mounted at"]);
     assert!(matches!(reason, Reason::Mounted { .. }), "{reason:?}");
@@ -411,8 +411,10 @@ fn a_device_that_another_process_may_write_is_refused_with_its_name() {
     let number = std::os::unix::fs::MetadataExt::rdev(&number);
     let node = device.directory("nodes").join("other");
     let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
-    let made =
-        run("mknod", &[node.to_str().expect("plain"), "b", &major.to_string(), &minor.to_string()]);
+    let made = system(
+        "mknod",
+        &[node.to_str().expect("plain"), "b", &major.to_string(), &minor.to_string()],
+    );
     if made.is_some() {
         judge(&node).expect_err("the same device");
     }

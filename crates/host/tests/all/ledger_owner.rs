@@ -1,6 +1,5 @@
 //! Whose ledgers are obeyed: the user's own, which nobody else can write.
 
-use crate::common;
 use host::{Ledger, Roots, ledger::left};
 use std::{
     fs,
@@ -79,7 +78,7 @@ fn a_ledger_of_ones_own_is_obeyed() {
 #[test]
 fn a_ledger_or_a_directory_of_another_owner_is_refused() {
     if !rustix::process::geteuid().is_root() {
-        return common::skip("root");
+        return testkit::skip("root");
     }
     let place = Place::new();
     chown(&place.ledger, Some(SOMEBODY), None).expect("root may");

@@ -117,7 +117,7 @@ struct Outer {
 impl Outer {
     fn new() -> Option<Self> {
         if !rustix::process::geteuid().is_root() || !Program::new(["mkfs.ext4"]).is_installed() {
-            common::skip("root and mkfs.ext4");
+            testkit::skip("root and mkfs.ext4");
             return None;
         }
         let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
@@ -126,7 +126,7 @@ impl Outer {
         let text = image.display().to_string();
         let attach = || Program::new(["losetup", "--find", "--show", &text]).run().ok();
         let Some(device) = (0..5).find_map(|_| attach()) else {
-            common::skip("a loop device");
+            testkit::skip("a loop device");
             return None;
         };
         let name = device.trim().rsplit('/').next().expect("a name").to_owned();

@@ -1,6 +1,7 @@
 //! The tests of `host` from outside, in one program: each one more would be linked anew.
 
 #[macro_use]
+extern crate testkit;
 mod common;
 
 mod consent;

@@ -16,7 +16,7 @@
 
 pub(crate) mod constants;
 mod export;
-mod haggling;
+mod negotiation;
 mod reply;
 mod request;
 mod session;

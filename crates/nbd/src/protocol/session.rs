@@ -3,7 +3,7 @@
 use super::{
     ErrorCode, Export, ReplyStyle, Request,
     constants::{GREETING_MAGIC, OPTION_MAGIC, command, handshake, option, option_reply},
-    haggling::{OPTION_BYTES_MAX, Outcome, answer, reply},
+    negotiation::{OPTION_BYTES_MAX, Outcome, answer, reply},
     request::{Agreed, Command, HEADER_BYTES, Header},
     words::{u32_at, u64_at},
 };
@@ -44,7 +44,7 @@ enum Refusal {
     Write { cookie: u64, error: ErrorCode },
 }
 
-/// One client's conversation, from the greeting to the farewell.
+/// One client's conversation, from the greeting to the disconnect.
 ///
 /// It knows neither sockets nor drives. How the client's bytes are split makes no difference, no
 /// bytes make it panic, and what it keeps of them is bounded.
@@ -264,10 +264,10 @@ impl Session {
 
     fn option(&mut self, kind: u32, data: &[u8], out: &mut Vec<u8>) -> Event {
         match answer(kind, data, &self.export, &mut self.agreed, out) {
-            Outcome::Haggle => self.stage = Stage::OptionHeader,
+            Outcome::Continue => self.stage = Stage::OptionHeader,
             Outcome::Transmit => self.stage = Stage::RequestHeader,
-            Outcome::Part => return self.end(Event::Leave),
-            Outcome::Break => return self.end(Event::Violation),
+            Outcome::Abort => return self.end(Event::Leave),
+            Outcome::Disconnect => return self.end(Event::Violation),
         }
         Event::Taken
     }

@@ -109,7 +109,7 @@ impl Connection {
     }
 
     /// Whether a client that does not read has been owed too much.
-    pub fn is_clogged(&self) -> bool {
+    pub fn is_blocked(&self) -> bool {
         self.outgoing.head_bytes() > HEAD_BYTES_MAX
     }
 
@@ -130,7 +130,7 @@ impl Connection {
     }
 
     /// Whether its handshake is not done: nothing is lost with it.
-    pub fn is_haggling(&self) -> bool {
+    pub fn is_negotiating(&self) -> bool {
         let done = self.session.is_transmitting() || self.session.is_over();
         self.presence == Presence::Here && !done
     }

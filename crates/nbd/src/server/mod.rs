@@ -46,8 +46,8 @@ use std::{
 };
 pub use traffic::{Kind, LATENCY_BOUNDS_NS, Outcome, Tally, Traffic};
 
-/// Nobody is let in for so long when the system has no descriptor to spare.
-const DOOR_SHUT: Duration = Duration::from_millis(100);
+/// Nobody is accepted for so long when the system has no descriptor to spare.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// What is due so soon is waited for within the turn: going around would take longer.
 const AT_ONCE_NS: u64 = 1_000;
 /// So many requests of a connection are begun before the others have their turn and replies are
@@ -55,7 +55,7 @@ const AT_ONCE_NS: u64 = 1_000;
 /// fio at depth 32 over memory, 4 KiB random reads, median of five on two busy cores, had 59
 /// thousand a second without a limit and 66 to 71 thousand with 8 or 4.
 const BEGUN_A_TURN_MAX: u32 = 8;
-/// Listener, engine, connections, and one that is sent away.
+/// Listener, engine, connections, and one that is disconnected.
 const POLLED_MAX: usize = CONNECTIONS_MAX + 3;
 
 /// A server of one export.
@@ -71,15 +71,15 @@ pub struct Server<E> {
     options: Options,
     listener: Option<Listener>,
     /// Up to the last place that is taken, so that a turn passes over no empty ones behind. The
-    /// place after all others is for those who are sent away because these are taken.
+    /// place after all others is for those who are disconnected because these are taken.
     connections: Vec<Option<Connection>>,
     done: Vec<Completion>,
     /// The first connection to go on in the next turn, so that none is always last.
     first: usize,
-    /// Somebody may go on without any news: do not sleep.
-    restless: bool,
-    /// Until then nobody is let in: the system had no descriptor to spare.
-    door_shut_until: Option<time::Instant>,
+    /// A connection can go on without another event: do not sleep.
+    work_pending: bool,
+    /// Until then nobody is accepted: the system had no descriptor to spare.
+    accept_paused_until: Option<time::Instant>,
 }
 
 impl<E: Engine> Server<E> {
@@ -102,12 +102,12 @@ impl<E: Engine> Server<E> {
             options,
             done: Vec::with_capacity(1024),
             first: 0,
-            restless: false,
-            door_shut_until: None,
+            work_pending: false,
+            accept_paused_until: None,
         }
     }
 
-    /// Serves until `stop` is set, which is seen within a tenth of a second. Then lets nobody in,
+    /// Serves until `stop` is set, which is seen within a tenth of a second. Then accepts nobody,
     /// answers new requests with ESHUTDOWN, finishes those under way, flushes the engine, and
     /// closes all sockets. `watch` sees the engine and the traffic so far after every turn, ten
     /// times a second at least: it must not keep the server waiting.
@@ -194,13 +194,13 @@ impl<E: Engine> Server<E> {
         for connection in self.connections.iter_mut().flatten() {
             connection.session.refuse_all();
         }
-        let deadline = time::Instant::now() + self.options.farewell_limit;
+        let deadline = time::Instant::now() + self.options.shutdown_limit;
         // At least one turn, so that what lies in the sockets gets its answer.
-        self.restless = true;
+        self.work_pending = true;
         loop {
             self.turn()?;
             let all_idle = self.connections.iter().flatten().all(Connection::is_idle);
-            if all_idle && !self.restless || time::Instant::now() >= deadline {
+            if all_idle && !self.work_pending || time::Instant::now() >= deadline {
                 return Ok(());
             }
         }
@@ -232,21 +232,21 @@ impl<E: Engine> Server<E> {
     fn turn(&mut self) -> Result<(), ServeError> {
         self.sleep()?;
         self.service.released = false;
-        let (stuck, interrupted) = self.go_on();
+        let (blocked, interrupted) = self.go_on();
         self.service.flush();
-        if self.has_news() {
+        if self.has_work() {
             self.ask_engine(Instant(0));
         }
         self.send();
-        self.bury();
-        self.restless =
-            interrupted || self.service.released && (stuck || self.service.wants_flush());
+        self.reap();
+        self.work_pending =
+            interrupted || self.service.released && (blocked || self.service.wants_flush());
         Ok(())
     }
 
     /// Sleeps until a client, the engine or the clock has something to say, and hears them.
     fn sleep(&mut self) -> Result<(), ServeError> {
-        let pause = Pause::on(&self.service.engine, self.service.is_busy(), self.restless);
+        let pause = Pause::on(&self.service.engine, self.service.is_busy(), self.work_pending);
         let mut wanted = [(Wanted::Nothing, PollFlags::empty()); POLLED_MAX];
         let heard = self.poll(pause.limit_ns(), &mut wanted)?;
         let until = pause.until(&self.service.engine, heard > 0);
@@ -282,12 +282,12 @@ impl<E: Engine> Server<E> {
             wanted[count].0 = who;
             count += 1;
         };
-        if let (Some(listener), true) = (&self.listener, self.is_door_open()) {
+        if let (Some(listener), true) = (&self.listener, self.is_accepting()) {
             want(Wanted::Listener, listener.as_fd(), PollFlags::IN);
         }
         // Also when nobody waits for it: a volume that cleans itself must hear of what it read.
-        if let Some(bell) = self.service.engine.poll_fd() {
-            want(Wanted::Engine, bell, PollFlags::IN);
+        if let Some(wakeup) = self.service.engine.poll_fd() {
+            want(Wanted::Engine, wakeup, PollFlags::IN);
         }
         for (number, connection) in (0..).zip(&self.connections) {
             let Some((connection, socket)) =
@@ -327,14 +327,14 @@ impl<E: Engine> Server<E> {
 
     /// Whether a wait brings something forward at once: what was submitted and not handed over yet,
     /// or answers that are there.
-    fn has_news(&self) -> bool {
+    fn has_work(&self) -> bool {
         let engine = &self.service.engine;
         engine.next_wakeup().since(engine.now()) <= AT_ONCE_NS
     }
 
-    fn is_door_open(&self) -> bool {
+    fn is_accepting(&self) -> bool {
         self.place().is_some()
-            && self.door_shut_until.is_none_or(|until| time::Instant::now() >= until)
+            && self.accept_paused_until.is_none_or(|until| time::Instant::now() >= until)
     }
 
     /// The place of the next client: a free one, or that of who has been longest without finishing
@@ -346,15 +346,15 @@ impl<E: Engine> Server<E> {
         let free = self.connections.iter().take(most).position(Option::is_none);
         let free = free.or((taken < most).then_some(taken));
         let since = |place: &Option<Connection>| {
-            place.as_ref().filter(|one| one.is_haggling()).map(|one| one.since)
+            place.as_ref().filter(|one| one.is_negotiating()).map(|one| one.since)
         };
         free.or_else(|| {
-            let haggling = (0..most).filter_map(|n| Some((since(&self.connections[n])?, n)));
-            haggling.min().map(|(_, number)| number)
+            let negotiating = (0..most).filter_map(|n| Some((since(&self.connections[n])?, n)));
+            negotiating.min().map(|(_, number)| number)
         })
         .or_else(|| {
             let last = self.connections.get(most).and_then(Option::as_ref);
-            last.is_none_or(Connection::is_haggling).then_some(most)
+            last.is_none_or(Connection::is_negotiating).then_some(most)
         })
     }
 
@@ -383,26 +383,26 @@ impl<E: Engine> Server<E> {
             }
             Ok(None) => {}
             Err(_) => {
-                self.door_shut_until = Some(time::Instant::now() + DOOR_SHUT);
+                self.accept_paused_until = Some(time::Instant::now() + ACCEPT_PAUSE);
             }
         }
     }
 
-    /// Goes on with every connection; says whether one is stuck for want of room, and whether one
+    /// Goes on with every connection; says whether one is blocked for want of room, and whether one
     /// only had its share of the turn.
     fn go_on(&mut self) -> (bool, bool) {
         let count = self.connections.len();
-        let (mut stuck, mut interrupted) = (false, false);
+        let (mut blocked, mut interrupted) = (false, false);
         for step in 0..count {
             let number = (self.first + step) % count;
             if self.connections[number].is_some() {
                 let need = self.go_on_with(number);
-                stuck |= need == Need::Room;
+                blocked |= need == Need::Room;
                 interrupted |= need == Need::Turn;
             }
         }
         self.first = (self.first + 1) % count.max(1);
-        (stuck, interrupted)
+        (blocked, interrupted)
     }
 
     fn go_on_with(&mut self, number: usize) -> Need {
@@ -428,7 +428,7 @@ impl<E: Engine> Server<E> {
                 return Need::Bytes;
             }
             let full = connection.operations >= self.options.requests_max;
-            if full || connection.is_clogged() || connection.stream.is_open {
+            if full || connection.is_blocked() || connection.stream.is_open {
                 connection.need = Need::Room;
                 return Need::Room;
             }
@@ -463,28 +463,28 @@ impl<E: Engine> Server<E> {
                 continue;
             }
             let mut held = connection.held;
-            let clogged = connection.is_clogged();
+            let blocked = connection.is_blocked();
             let service = &mut self.service;
             let sent = connection.send(|buffer| service.release(&mut held, buffer));
             connection.held = held;
-            self.service.released |= clogged && sent == Sent::All;
+            self.service.released |= blocked && sent == Sent::All;
         }
     }
 
     /// Closes the connections that are over, and forgets those of which nothing is under way.
-    fn bury(&mut self) {
+    fn reap(&mut self) {
         let is_memory_awaited = self.service.is_memory_awaited();
         for number in 0..self.connections.len() {
             let Some(connection) = &mut self.connections[number] else { continue };
             let owed = connection.operations > 0 || !connection.outgoing.is_empty();
             let over = match connection.presence {
                 Presence::Here => {
-                    let dawdles = !connection.session.is_transmitting()
+                    let is_overdue = !connection.session.is_transmitting()
                         && connection.since.elapsed() > self.options.handshake_limit;
                     let silent = connection.incoming.silent_since().filter(|_| is_memory_awaited);
                     let stalls = silent.is_some_and(|at| at.elapsed() > self.options.stall_limit);
-                    self.service.traffic.dismissed += u64::from(dawdles || stalls);
-                    dawdles || stalls
+                    self.service.traffic.dismissed += u64::from(is_overdue || stalls);
+                    is_overdue || stalls
                 }
                 Presence::Leaving => !owed,
                 Presence::Gone => true,

@@ -12,8 +12,8 @@ pub const CONNECTIONS_MAX: usize = 64;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Connections at a time, 1 to [`CONNECTIONS_MAX`]. Who comes when all have shaken hands is
-    /// told so and sent away: a client that is silent for hours may be a mounted file system, so
-    /// none is sent away for another.
+    /// told so and disconnected: a client that is silent for hours may be a mounted file system, so
+    /// none is disconnected for another.
     pub connections_max: usize,
     /// Requests of one connection that are under way at a time.
     pub requests_max: u32,
@@ -21,14 +21,14 @@ pub struct Options {
     pub buffers: usize,
     /// Their size in bytes: longer requests are cut. At least a block of the engine is taken.
     pub buffer_bytes: u32,
-    /// A client that has not finished its handshake by then is sent away; the oldest of them
+    /// A client that has not finished its handshake by then is disconnected; the oldest of them
     /// sooner, when another comes and all places are taken.
     pub handshake_limit: Duration,
     /// A client that sends nothing for so long in the middle of a write for which it was lent
-    /// memory is sent away when others need that memory.
+    /// memory is disconnected when others need that memory.
     pub stall_limit: Duration,
     /// How long the end waits for clients that send half a request or do not read.
-    pub farewell_limit: Duration,
+    pub shutdown_limit: Duration,
 }
 
 impl Options {
@@ -54,7 +54,7 @@ impl Default for Options {
             buffer_bytes: 128 << 10,
             handshake_limit: Duration::from_secs(5),
             stall_limit: Duration::from_secs(5),
-            farewell_limit: Duration::from_secs(5),
+            shutdown_limit: Duration::from_secs(5),
         }
     }
 }

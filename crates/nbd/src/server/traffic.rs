@@ -98,7 +98,7 @@ pub struct Tally {
 pub struct Traffic {
     /// Clients that found a place.
     pub clients: u64,
-    /// Clients that were sent away because they did not finish their handshake, or a write.
+    /// Clients that were disconnected because they did not finish their handshake, or a write.
     pub dismissed: u64,
     /// Clients that were told that all places are taken.
     pub turned_away: u64,

@@ -1,23 +1,24 @@
 //! The clients that people use: libnbd's (nbdinfo, nbdcopy), QEMU's (qemu-io, qemu-img), and fio.
 
-use crate::common::{
-    Running, has,
-    memory::{Did, Memory, Pace, View, geometry},
-    quick, skip,
-};
+use crate::common::{Running, quick};
 use block::{Durability, Rng};
 use nbd::{
     Address, Listener, Server,
     protocol::{Access, Discarded, Export},
 };
 use std::{fs, process::Command, sync::atomic::AtomicBool, thread};
+use testkit::{
+    has,
+    memory::{Did, FaultyMemory, Pace, View, geometry},
+    skip,
+};
 
 const MIB: u64 = 1 << 20;
 /// No multiple of a block, as guests' disks are.
 const SIZE: u64 = 16 * MIB - 4096 + 512;
 
 fn serve(change: impl FnOnce(&mut Export)) -> (Running, View, String) {
-    let (engine, view) = Memory::new(geometry(16 * MIB), Pace::Shuffled(Rng::new(42, 1)));
+    let (engine, view) = FaultyMemory::new(geometry(16 * MIB), Pace::Shuffled(Rng::new(42, 1)));
     let mut export = Export { size_bytes: SIZE, ..Export::of(&geometry(16 * MIB)) };
     change(&mut export);
     let server = Running::start(engine, export, quick());
@@ -213,7 +214,7 @@ fn clients_come_by_tcp_where_it_was_named() {
     if !has("nbdinfo") {
         return skip("nbdinfo (libnbd-bin)");
     }
-    let (engine, _view) = Memory::new(geometry(MIB), Pace::AtOnce);
+    let (engine, _view) = FaultyMemory::new(geometry(MIB), Pace::AtOnce);
     let address: Address = "tcp:127.0.0.1:0".parse().expect("an address");
     let listener = Listener::bind(&address).expect("a free port");
     let Address::Tcp(place) = *listener.address() else { panic!("not TCP") };

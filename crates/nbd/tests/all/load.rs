@@ -3,9 +3,7 @@
 use crate::common::{
     Running,
     client::{Client, FLUSH, FUA, READ, Replies, TRIM, WRITE, WRITE_ZEROES, request},
-    eventually,
-    memory::{Bell, Did, Memory, Pace, geometry},
-    quick,
+    eventually, quick,
 };
 use block::{Geometry, Rng};
 use nbd::{
@@ -21,6 +19,7 @@ use std::{
     thread,
     time::Duration,
 };
+use testkit::memory::{Delay, Did, FaultyMemory, Pace, geometry};
 
 const MIB: u64 = 1 << 20;
 
@@ -85,7 +84,7 @@ fn work(
 
 #[test]
 fn many_clients_in_their_own_ranges_leave_what_each_wrote() {
-    for (pace, blocks) in [(shuffled(1), 4096), (Bell::after(Duration::from_micros(100)), 4096)] {
+    for (pace, blocks) in [(shuffled(1), 4096), (Delay::after(Duration::from_micros(100)), 4096)] {
         let shape = Geometry { block_bytes: blocks, ..geometry(4 * MIB) };
         let (server, view) = Running::of_memory(shape, pace);
         // Ranges meet within blocks, so that neighbours change the same blocks.
@@ -243,13 +242,13 @@ fn what_a_client_asked_before_it_shut_its_side_is_done() {
 }
 
 #[test]
-fn more_clients_than_places_wait_at_the_door_and_dawdlers_are_sent_away() {
+fn more_clients_than_places_wait_in_the_backlog_and_overdue_ones_are_dismissed() {
     let options =
         Options { connections_max: 2, handshake_limit: Duration::from_millis(100), ..quick() };
-    let (engine, _view) = Memory::new(geometry(MIB), Pace::AtOnce);
+    let (engine, _view) = FaultyMemory::new(geometry(MIB), Pace::AtOnce);
     let server = Running::start(engine, Export::of(&geometry(MIB)), options);
     let dawdlers: Vec<UnixStream> =
-        (0..5).map(|_| UnixStream::connect(&server.path).expect("room at the door")).collect();
+        (0..5).map(|_| UnixStream::connect(&server.path).expect("room in the backlog")).collect();
     let mut client = Client::connect(&server.path, Replies::Simple);
     thread::sleep(Duration::from_millis(250));
     assert!(client.read(0, 4096).is_ok(), "who has shaken hands may be silent");
@@ -259,11 +258,11 @@ fn more_clients_than_places_wait_at_the_door_and_dawdlers_are_sent_away() {
 #[test]
 fn who_comes_when_all_places_are_taken_is_told_so_and_nobody_is_sent_away_for_him() {
     let options = Options { connections_max: 2, ..quick() };
-    let (engine, _view) = Memory::new(geometry(MIB), Pace::AtOnce);
+    let (engine, _view) = FaultyMemory::new(geometry(MIB), Pace::AtOnce);
     let server = Running::start(engine, Export::of(&geometry(MIB)), options);
     let mut guests = [(); 2].map(|()| Client::connect(&server.path, Replies::Simple));
     for _ in 0..3 {
-        let mut late = UnixStream::connect(&server.path).expect("room at the door");
+        let mut late = UnixStream::connect(&server.path).expect("room in the backlog");
         let go = [&[0, 0, 0, 3][..], b"IHAVEOPT", &[0, 0, 0, 7, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0]];
         late.write_all(&go.concat()).expect("it is let in to be told");
         let mut told = [0; 18 + 20 + 20];
@@ -282,7 +281,7 @@ fn who_comes_when_all_places_are_taken_is_told_so_and_nobody_is_sent_away_for_hi
 fn an_end_under_load_finishes_flushes_and_leaves_no_socket() {
     for round in 0..4 {
         let pace =
-            if round % 2 == 0 { shuffled(round) } else { Bell::after(Duration::from_millis(2)) };
+            if round % 2 == 0 { shuffled(round) } else { Delay::after(Duration::from_millis(2)) };
         let (server, view) = Running::of_memory(geometry(4 * MIB), pace);
         let path = server.path.clone();
         let loads: Vec<_> = (0..4u64)

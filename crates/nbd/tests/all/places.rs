@@ -3,7 +3,6 @@
 use crate::common::{
     Running,
     client::{Client, Replies},
-    memory::{Memory, Pace, geometry},
     quick,
 };
 use nbd::{Options, protocol::Export};
@@ -16,6 +15,7 @@ use std::{
     thread,
     time::Duration,
 };
+use testkit::memory::{FaultyMemory, Pace, geometry};
 
 const MIB: u64 = 1 << 20;
 
@@ -31,19 +31,19 @@ fn go() -> Vec<u8> {
 #[test]
 fn silent_connections_make_way_for_who_comes_and_guests_stay() {
     let options = Options { connections_max: 4, ..quick() };
-    let (engine, _view) = Memory::new(geometry(MIB), Pace::AtOnce);
+    let (engine, _view) = FaultyMemory::new(geometry(MIB), Pace::AtOnce);
     let server = Running::start(engine, Export::of(&geometry(MIB)), options);
     let mut guest = Client::connect(&server.path, Replies::Simple);
     let silent: Vec<UnixStream> =
-        (0..20).map(|_| UnixStream::connect(&server.path).expect("room at the door")).collect();
+        (0..20).map(|_| UnixStream::connect(&server.path).expect("room in the backlog")).collect();
     // Well within the handshake limit of half a minute.
     let mut guests = [(); 3].map(|()| Client::connect(&server.path, Replies::Simple));
     assert!(guests.iter_mut().all(|guest| guest.read(0, 4096).is_ok()));
     assert!(guest.read(0, 4096).is_ok(), "who has shaken hands is never sent away");
     // All places are taken by guests now: who comes is told so, however many are silent there.
     for _ in 0..3 {
-        let mute = UnixStream::connect(&server.path).expect("room at the door");
-        let mut late = UnixStream::connect(&server.path).expect("room at the door");
+        let mute = UnixStream::connect(&server.path).expect("room in the backlog");
+        let mut late = UnixStream::connect(&server.path).expect("room in the backlog");
         late.set_read_timeout(Some(Duration::from_secs(10))).expect("a limit");
         late.write_all(&go()).expect("it is let in to be told");
         let mut told = [0; 18 + 20 + 20];
@@ -65,7 +65,7 @@ fn silent_connections_make_way_for_who_comes_and_guests_stay() {
 #[test]
 fn a_client_gets_through_a_flood_of_silent_connections() {
     let options = Options { connections_max: 8, ..quick() };
-    let (engine, _view) = Memory::new(geometry(MIB), Pace::AtOnce);
+    let (engine, _view) = FaultyMemory::new(geometry(MIB), Pace::AtOnce);
     let server = Running::start(engine, Export::of(&geometry(MIB)), options);
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {

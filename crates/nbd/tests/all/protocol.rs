@@ -307,7 +307,7 @@ fn a_writes_payload_is_told_from_the_next_request() {
 }
 
 #[test]
-fn who_does_not_speak_the_protocol_is_shown_the_door() {
+fn who_does_not_speak_the_protocol_is_disconnected() {
     for wire in [
         "00000004",                                // an unknown client flag
         "00000003 \"NBDMAGIC\" 00000007 00000000", // no option

@@ -5,7 +5,6 @@ use crate::common::{
     client::{
         BLOCK_STATUS, Client, DF, FLUSH, FUA, NO_HOLE, READ, Replies, TRIM, WRITE, WRITE_ZEROES,
     },
-    memory::{Bell, Did, Memory, Pace, Queue, geometry},
     quick,
 };
 use block::{
@@ -17,6 +16,7 @@ use nbd::{
     protocol::{Access, Discarded, ErrorCode, Export},
 };
 use std::{collections::BTreeMap, time::Duration};
+use testkit::memory::{Delay, Did, FaultyMemory, Pace, Queue, geometry};
 
 const MIB: u64 = 1 << 20;
 const BOTH: [Replies; 2] = [Replies::Simple, Replies::Structured];
@@ -62,7 +62,7 @@ fn what_was_written_is_read_again_at_any_offset_and_length() {
 fn an_engine_that_takes_one_request_at_a_time_is_served_too() {
     let single =
         Geometry { queue_depth: 1, block_bytes: 512, transfer_bytes_max: 512, ..geometry(MIB) };
-    for pace in [Pace::AtOnce, shuffled(1), Bell::after(Duration::from_micros(50))] {
+    for pace in [Pace::AtOnce, shuffled(1), Delay::after(Duration::from_micros(50))] {
         let (server, view) = Running::of_memory(single, pace);
         let mut client = Client::connect(&server.path, Replies::Simple);
         let data = noise(5, 10_001);
@@ -82,7 +82,7 @@ fn an_engine_that_takes_one_request_at_a_time_is_served_too() {
 
 #[test]
 fn an_export_may_end_within_a_block() {
-    let (engine, view) = Memory::new(geometry(MIB), shuffled(4));
+    let (engine, view) = FaultyMemory::new(geometry(MIB), shuffled(4));
     let size_bytes = MIB - 4096 + 513;
     let export = Export { size_bytes, ..Export::of(&geometry(MIB)) };
     view.look().bytes[size_bytes as usize..].fill(0xee);
@@ -99,7 +99,7 @@ fn an_export_may_end_within_a_block() {
 
 #[test]
 fn fua_is_honoured_on_writes_zeroes_and_trims() {
-    let (engine, view) = Memory::new(geometry(MIB), shuffled(5));
+    let (engine, view) = FaultyMemory::new(geometry(MIB), shuffled(5));
     let export = Export { discarded: Discarded::ReadsZero, ..Export::of(&geometry(MIB)) };
     let server = Running::start(engine, export, quick());
     let mut client = Client::connect(&server.path, Replies::Structured);
@@ -322,7 +322,7 @@ fn a_drive_that_knows_no_trim_has_not_failed() {
 
 #[test]
 fn a_read_only_export_is_not_changed() {
-    let (engine, view) = Memory::new(geometry(MIB), Pace::AtOnce);
+    let (engine, view) = FaultyMemory::new(geometry(MIB), Pace::AtOnce);
     let export = Export { access: Access::ReadOnly, ..Export::of(&geometry(MIB)) };
     let server = Running::start(engine, export, quick());
     let mut client = Client::connect(&server.path, Replies::Simple);
@@ -458,7 +458,7 @@ fn what_a_machine_asks_for_as_a_wait_ends_does_not_wait_for_the_servers_tick() {
     // server to go on.
     const STEPS: u32 = 40;
     let below = geometry(MIB);
-    let (engine, _) = Memory::new(below, Pace::Queued(Queue::empty()));
+    let (engine, _) = FaultyMemory::new(below, Pace::Queued(Queue::empty()));
     let machine = Steps { below, steps: STEPS, under_way: Vec::new() };
     let server = Running::start(Stack::new(machine, engine), Export::of(&below), quick());
     let mut client = Client::connect(&server.path, Replies::Simple);

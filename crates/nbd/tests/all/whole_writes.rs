@@ -3,12 +3,12 @@
 use crate::common::{
     Running,
     client::{BLOCK_STATUS, Client, Replies, WRITE},
-    memory::{Did, Memory, Pace, geometry},
     quick,
 };
 use block::Rng;
 use nbd::{Options, protocol::Export};
 use std::{io::Read, thread, time::Duration};
+use testkit::memory::{Did, FaultyMemory, Pace, geometry};
 
 const MIB: u64 = 1 << 20;
 
@@ -63,7 +63,7 @@ fn a_write_that_is_here_as_a_whole_is_applied_as_a_whole_whoever_has_gone() {
 #[test]
 fn the_longest_writes_take_turns_and_one_that_stalls_is_sent_away_for_another() {
     let options = Options { stall_limit: Duration::from_millis(300), ..quick() };
-    let (engine, view) = Memory::new(geometry(40 * MIB), shuffled(11));
+    let (engine, view) = FaultyMemory::new(geometry(40 * MIB), shuffled(11));
     let server = Running::start(engine, Export::of(&geometry(40 * MIB)), options);
     let mut stalls = Client::connect(&server.path, Replies::Simple);
     stalls.send(0, WRITE, 0, 32 << 20, &vec![9; 1 << 20]);

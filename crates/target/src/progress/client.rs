@@ -9,6 +9,7 @@ use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
 };
+use std::fmt;
 
 /// What is due so soon is waited for without sleeping.
 const AT_ONCE_NS: u64 = 1_000;
@@ -58,7 +59,25 @@ pub struct Load {
 
 /// Work is outstanding, and nothing is announced that would bring it forward.
 #[derive(Debug)]
-pub struct Stall(pub String);
+pub struct Stall {
+    pub outstanding: usize,
+    /// Until the next wakeup that is announced, if any is.
+    pub to_wakeup_ns: Option<u64>,
+}
+
+impl fmt::Display for Stall {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{} outstanding, nothing to be read, the next wakeup ",
+            self.outstanding
+        )?;
+        match self.to_wakeup_ns {
+            None => formatter.write_str("none"),
+            Some(ns) => write!(formatter, "{ns} ns away"),
+        }
+    }
+}
 
 pub struct Client {
     time: Time,
@@ -124,12 +143,8 @@ impl Client {
         let wakeup = engine.next_wakeup();
         let to_wakeup = wakeup.since(engine.now());
         let stalled = || {
-            let near = if wakeup == Instant::NEVER {
-                "none".to_owned()
-            } else {
-                format!("{to_wakeup} ns away")
-            };
-            Stall(format!("{outstanding} outstanding, nothing to be read, the next wakeup {near}"))
+            let to_wakeup_ns = (wakeup != Instant::NEVER).then_some(to_wakeup);
+            Stall { outstanding, to_wakeup_ns }
         };
         if self.time == Time::Virtual {
             if wakeup == Instant::NEVER {

@@ -27,7 +27,7 @@ use crate::{
     volume::{HeldDrive, ManagedVolume, Order, Site, Space, Use},
 };
 use block::{Allocation, Data, Drive, Engine, Geometry, Stack};
-use client::{Client, Load, Stall, Time, What};
+use client::{Client, Load, Time, What};
 use engine::{
     Access, Caching, Clock, Create, Memory, Null, Stdio, Sync, Syncing, Uring, UringOptions,
 };
@@ -107,7 +107,7 @@ fn serves_all(name: &str, subject: &mut dyn Subject, time: Time, bytes_max: u64)
         }
         for (depth, bytes, what) in loads() {
             let load = Load { depth, bytes, what };
-            if let Err(Stall(why)) = client.put(subject, load) {
+            if let Err(why) = client.put(subject, load) {
                 panic!("{name}, {pool}, {load:?}: {why}");
             }
         }
@@ -128,7 +128,7 @@ fn use_up(name: &str, subject: &mut dyn Subject, client: &mut Client) {
         if counters.cleaned > 0 && counters.clean_pool_bytes == 0 {
             return;
         }
-        if let Err(Stall(why)) = client.put(subject, load) {
+        if let Err(why) = client.put(subject, load) {
             panic!("{name}, using up the clean pool: {why}");
         }
     }
@@ -174,7 +174,7 @@ fn make_volume(path: &Path, clock: Clock) {
     };
     let site = Site::survey(&order).expect("a new file");
     let (stripe_bytes, parity) = (site.stripe_bytes, site.parity);
-    let ground = flash::Ground {
+    let topology = flash::Topology {
         device_bytes: site.device_bytes,
         transfer_bytes_max: 16 << 20,
         stripe_bytes,
@@ -189,7 +189,7 @@ fn make_volume(path: &Path, clock: Clock) {
         checksums: flash::Checksums::OnRead,
         classes: flash::Classes::SEPBIT,
     };
-    let shape = flash::Shape::propose(&ground, &wishes).expect("it fits");
+    let shape = flash::Shape::propose(&topology, &wishes).expect("it fits");
     let drive = site.take(clock).expect("a new file");
     let id = flash::VolumeId([3; 16]);
     ManagedVolume::create(drive, shape, id).expect("it fits").stop().expect("a healthy drive");

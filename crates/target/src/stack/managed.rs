@@ -7,9 +7,9 @@ use super::{
     text::{BadStack, Part},
 };
 use crate::catalog::DriveKind;
-use block::{Command, Drive, Engine, Rng, Stack, submit_and_wait};
+use block::{Command, Drive, Engine, IoError, Rng, Stack, submit_and_wait};
 use flash::{
-    BLOCK_BYTES, Checksums, Classes, Cleaning, Ground, IdleCleaning, Parity, Shape, Size, Volume,
+    BLOCK_BYTES, Checksums, Classes, Cleaning, IdleCleaning, Parity, Shape, Size, Topology, Volume,
     VolumeId, Wishes,
 };
 use model::Level;
@@ -172,33 +172,33 @@ pub(super) fn with_flash(
     seed: u64,
     layers: &mut Vec<LayerInfo>,
 ) -> Result<Managed, BadStack> {
-    let refused = |why: &dyn std::fmt::Display| BadStack(format!("`{}`: {why}", layer.text));
+    let refused = |refusal| BadStack::Volume { layer: layer.text.clone(), refusal };
     let geometry = below.geometry(Drive(0));
     // A rest that is no whole block is nobody's.
     let bytes = layer.drive_bytes.unwrap_or(u64::MAX).min(geometry.capacity_bytes);
     let whole = bytes / BLOCK_BYTES * BLOCK_BYTES;
     let geometry = block::Geometry { capacity_bytes: whole, ..geometry };
     let fits = layer.erase_unit_is_set || layer.erase_unit_bytes <= whole / UNITS_MIN;
-    let ground = Ground {
+    let topology = Topology {
         device_bytes: whole,
         transfer_bytes_max: u64::from(geometry.transfer_bytes_max),
         stripe_bytes: layer.stripe_bytes,
         erase_unit_bytes: if fits { layer.erase_unit_bytes } else { BLOCK_BYTES },
         parity: layer.parity,
     };
-    let shape = Shape::propose(&ground, &layer.wishes).map_err(|refusal| refused(&refusal))?;
+    let shape = Shape::propose(&topology, &layer.wishes).map_err(refused)?;
     let volume = match found {
         Found::Volume => Volume::open(geometry, layer.settings),
-        Found::Nothing => Volume::create(geometry, shape, volume_id(seed), layer.settings)
-            .map_err(|refusal| refused(&refusal))?,
+        Found::Nothing => {
+            Volume::create(geometry, shape, volume_id(seed), layer.settings).map_err(refused)?
+        }
     };
     let mut stack = Stack::new(volume, below);
     let opened = flush(&mut stack);
-    if let (Some(error), _) | (None, Err(error)) =
-        (stack.machine.open_error().map(|error| error.to_string()), opened)
-    {
-        return Err(refused(&error));
+    if let Some(error) = stack.machine.open_error() {
+        return Err(BadStack::Open { layer: layer.text.clone(), error });
     }
+    opened.map_err(|error| BadStack::Io { layer: layer.text.clone(), error })?;
     layers.push(LayerInfo {
         text: layer.text.clone(),
         kind: "managed_flash",
@@ -216,9 +216,8 @@ fn volume_id(seed: u64) -> VolumeId {
 }
 
 /// One flush with nothing else in flight: a volume answers its first one when it is open.
-fn flush(engine: &mut impl Engine) -> Result<(), String> {
-    let flushed = submit_and_wait(engine, Command::Flush).result;
-    flushed.map_err(|error| format!("the drive below failed as it was created: {error:?}"))
+fn flush(engine: &mut impl Engine) -> Result<(), IoError> {
+    submit_and_wait(engine, Command::Flush).result
 }
 
 /// How a volume stands and what it has done, for records; nothing before it is open.

@@ -32,7 +32,7 @@ impl Flash {
                 continue;
             }
             let params = drive.entry.page_mapped(&drive.settings);
-            let params = params.map_err(|bad| BadStack(bad.to_string()))?;
+            let params = params?;
             flash.capacity_bytes = flash.capacity_bytes.saturating_add(params.capacity_bytes);
             if params.state != State::Fresh {
                 flash.planted_bytes = flash.planted_bytes.saturating_add(params.capacity_bytes);
@@ -78,7 +78,7 @@ fn check(
     if needed <= u128::from(memory_bytes / 4 * 3) {
         return Ok(());
     }
-    Err(BadStack(format!(
+    Err(BadStack::Text(format!(
         "`model:{stack}`: {what} of {} take {} of memory to model, and this machine has {}: {cure}",
         display_bytes(flash_bytes),
         display_bytes(needed as u64),
@@ -110,7 +110,7 @@ mod tests {
         let (stack, steady) = flash("8xsata-tlc:state=steady/raid0");
         // 8 x 477 GiB x 2.5 MiB = 9.3 GiB.
         steady.check_planted(&stack, 16 << 30).expect("12 GiB are enough");
-        let refused = steady.check_planted(&stack, 8 << 30).expect_err("6 GiB are not").0;
+        let refused = steady.check_planted(&stack, 8 << 30).expect_err("6 GiB are not").to_string();
         assert!(refused.contains("3.73 TiB") && refused.contains("8 GiB"), "{refused}");
     }
 
@@ -120,6 +120,6 @@ mod tests {
         let volume = fresh.capacity_bytes;
         fresh.check_written(&stack, (1 << 30, volume), 1 << 30).expect("a GiB is little");
         let all = fresh.check_written(&stack, (volume, volume), 8 << 30).expect_err("all is much");
-        assert!(all.0.ends_with("lower --size"), "{}", all.0);
+        assert!(all.to_string().ends_with("lower --size"), "{all}");
     }
 }

@@ -216,7 +216,7 @@ pub fn open_for(
 ) -> Result<Opened, BadStack> {
     let resolved = resolve(stack, catalog, seed)?;
     if let (Some(files), Purpose::Served(..)) = (&resolved.files, &purpose) {
-        return Err(BadStack(format!(
+        return Err(BadStack::Text(format!(
             "`{}` only times and keeps no bytes: leave it out, and make a file system on what is served",
             files.text
         )));
@@ -297,7 +297,7 @@ fn drives_and_port(
     let mut attachments = Vec::new();
     for drive in &resolved.drives {
         let machine = drive.entry.build(&drive.settings, QUEUE_DEPTH);
-        let machine = machine.map_err(|bad| BadStack(bad.to_string()))?;
+        let machine = machine?;
         let mut attached = drive.entry.attached(&*machine, &drive.settings);
         if let Purpose::Served(..) = purpose {
             attached.geometry.data = Data::Stored;
@@ -354,7 +354,7 @@ fn with_array(
     let mut machine = Array::new(array.params(), &members);
     for &member in &array.degraded {
         if !machine.fail(member) {
-            return Err(BadStack(format!(
+            return Err(BadStack::Text(format!(
                 "`{}`: without member {member} there is no array left: leave `degraded=` out",
                 array.text
             )));

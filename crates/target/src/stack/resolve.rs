@@ -133,7 +133,7 @@ fn family(layer: &Part) -> Result<Family, BadStack> {
     found.map(|(_, family)| *family).ok_or_else(|| {
         let names = || LAYERS.iter().map(|(name, _)| *name);
         let near = did_you_mean(&layer.name, names());
-        BadStack(format!(
+        BadStack::Text(format!(
             "there is no layer `{}`.{near} Layers: {}",
             layer.name,
             names().collect::<Vec<_>>().join(", ")
@@ -149,46 +149,46 @@ fn check_order(stack: &Stack, families: &[Family]) -> Result<(), BadStack> {
         let name = layer.name.as_str();
         match (family, below) {
             (Family::Array(_), Some((lower, Family::Files))) => {
-                return Err(BadStack(format!(
+                return Err(BadStack::Text(format!(
                     "`{lower}` lies below `{name}`: a file system stands on top of the array; write \
                      `/{name}/{lower}`"
                 )));
             }
             (Family::Files, Some((lower, Family::Files))) => {
-                return Err(BadStack(format!(
+                return Err(BadStack::Text(format!(
                     "`{name}` on `{lower}`: one file system is enough; leave one of them out"
                 )));
             }
             (Family::Elevator(_), Some((lower, Family::Files | Family::Flash))) => {
-                return Err(BadStack(format!(
+                return Err(BadStack::Text(format!(
                     "`{lower}` lies below `{name}`: an elevator stands right on the drive or the \
                      array; write `/{name}/{lower}`"
                 )));
             }
             (Family::Elevator(_), Some((lower, Family::Elevator(_)))) => {
-                return Err(BadStack(format!(
+                return Err(BadStack::Text(format!(
                     "`{name}` on `{lower}`: one elevator is enough; leave one of them out"
                 )));
             }
             (Family::Array(_), Some((lower, Family::Elevator(_)))) => {
-                return Err(BadStack(format!(
+                return Err(BadStack::Text(format!(
                     "`{lower}` lies below `{name}`: an elevator stands on top of the array; write \
                      `/{name}/{lower}`"
                 )));
             }
             (Family::Flash, Some((lower, Family::Files))) => {
-                return Err(BadStack(format!(
+                return Err(BadStack::Text(format!(
                     "`{lower}` lies below `{name}`: a managed volume takes the whole drive, and the file system \
                      stands on top of it; write `/{name}/{lower}`"
                 )));
             }
             (Family::Flash, Some((lower, Family::Flash))) => {
-                return Err(BadStack(format!(
+                return Err(BadStack::Text(format!(
                     "`{name}` on `{lower}`: one managed volume is enough; leave one of them out"
                 )));
             }
             (Family::Array(_), _) if single => {
-                return Err(BadStack(match below {
+                return Err(BadStack::Text(match below {
                     Some((lower, _)) => format!(
                         "`{name}` on `{lower}`, which is one drive already: leave one of them out"
                     ),
@@ -215,7 +215,7 @@ fn check_order(stack: &Stack, families: &[Family]) -> Result<(), BadStack> {
 fn several(stack: &Stack, layer: &str) -> BadStack {
     let count = stack.drives();
     let before = if layer.is_empty() { String::new() } else { format!(" before `/{layer}`") };
-    BadStack(format!(
+    BadStack::Text(format!(
         "{count} drives need an array layer that makes one of them{before}, such as `/raid0` or `/raid5`"
     ))
 }
@@ -228,12 +228,12 @@ fn check_members(name: &str, level: Level, count: usize) -> Result<(), BadStack>
     };
     if count < least {
         let cure = if count == 2 { ", or write `/raid1` or `/raid0`" } else { "" };
-        return Err(BadStack(format!(
+        return Err(BadStack::Text(format!(
             "`{name}` of {count} drives: it takes {least} at least; add some{cure}"
         )));
     }
     if level == Level::Raid10 && !count.is_multiple_of(2) {
-        return Err(BadStack(format!(
+        return Err(BadStack::Text(format!(
             "`{name}` of {count} drives: it takes pairs; add one, or leave one out"
         )));
     }
@@ -284,7 +284,7 @@ fn one_port<'c>(ports: &[(&'c HostEntry, bool)]) -> Result<&'c HostEntry, BadSta
     let Some(first) = named.next() else { return Ok(ports[0].0) };
     match named.find(|port| *port != first) {
         None => Ok(first),
-        Some(other) => Err(BadStack(format!(
+        Some(other) => Err(BadStack::Text(format!(
             "the drives of a stack share one port, and both `{}` and `{}` are named: leave one out",
             first.name(),
             other.name()
@@ -297,7 +297,7 @@ fn find_drive<'c>(member: &Member, catalog: &'c Catalog) -> Result<&'c DriveEntr
     catalog.drive(name).ok_or_else(|| {
         if let Some(counted) = counted(name, catalog) {
             let several = counted.split('/').next().unwrap_or_default();
-            return BadStack(format!(
+            return BadStack::Text(format!(
                 "there is no drive `{name}`. Several drives are written with an `x`, under an \
                  array: `{several}`"
             ));
@@ -314,7 +314,7 @@ fn find_drive<'c>(member: &Member, catalog: &'c Catalog) -> Result<&'c DriveEntr
         } else {
             ""
         };
-        BadStack(format!("there is no drive `{name}`.{near}{own} `drivelab drives` lists them"))
+        BadStack::Text(format!("there is no drive `{name}`.{near}{own} `drivelab drives` lists them"))
     })
 }
 
@@ -334,7 +334,7 @@ fn find_port<'c>(name: &str, catalog: &'c Catalog) -> Result<&'c HostEntry, BadS
     catalog.port(name).ok_or_else(|| {
         let near = did_you_mean(name, catalog.port_names());
         let ports = catalog.port_names().collect::<Vec<_>>().join(", ");
-        BadStack(format!("there is no port `{name}`.{near} Ports: {ports}"))
+        BadStack::Text(format!("there is no port `{name}`.{near} Ports: {ports}"))
     })
 }
 
@@ -405,7 +405,7 @@ fn resolve_array<'c>(
     let last = drives.len() as u64 - 1;
     let degraded = settings.count("degraded", 0..=last)?;
     if level == Level::Raid0 && degraded.is_some() {
-        return Err(BadStack(
+        return Err(BadStack::Text(
             "`raid0:degraded=`: without redundancy a missing member is the end of it: leave it out"
                 .to_owned(),
         ));
@@ -505,7 +505,7 @@ fn resolve_files(
     params.device_queue_depth = device_queue_depth(drives);
     if let Some(below) = below {
         if let Some(text) = settings_elevator {
-            return Err(BadStack(format!(
+            return Err(BadStack::Text(format!(
                 "`{}:elevator={text}` above `{}`: one elevator is enough; leave one of them out",
                 layer.name, below.text
             )));

@@ -108,7 +108,7 @@ impl<'p> Settings<'p> {
 
     /// A sentence about a value.
     pub fn wrong(&self, key: &str, value: &str, about: &str) -> BadStack {
-        BadStack(format!("`{}:{key}={value}`: `{value}` {about}", self.part.name))
+        BadStack::Text(format!("`{}:{key}={value}`: `{value}` {about}", self.part.name))
     }
 
     /// Refuses the first key that nobody asked for.
@@ -117,7 +117,7 @@ impl<'p> Settings<'p> {
         let unknown = self.part.settings.iter().find(|(key, _)| !known.contains(&key.as_str()));
         let Some((key, _)) = unknown else { return Ok(()) };
         let near = did_you_mean(key, known.iter().copied());
-        Err(BadStack(format!(
+        Err(BadStack::Text(format!(
             "`{}` has no setting `{key}`.{near} It has: {}",
             self.part.name,
             known.join(", ")

@@ -8,6 +8,8 @@
 //! This knows the grammar and no name: which drives and layers there are is found out by
 //! [`super::open`].
 
+use crate::catalog::BadCatalog;
+use block::IoError;
 use std::{fmt, str::FromStr};
 
 /// Most drives that one stack can have.
@@ -40,10 +42,40 @@ pub struct Part {
     pub settings: Vec<(String, String)>,
 }
 
-/// A stack that cannot be: one sentence with the cure.
+/// A stack that cannot be.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct BadStack(pub String);
+pub enum BadStack {
+    /// What was written names or sets what there is not: one sentence with the cure.
+    #[error("{0}")]
+    Text(String),
+    /// A drive of it cannot be built from its file.
+    #[error(transparent)]
+    Catalog(#[from] BadCatalog),
+    /// No managed volume of that shape fits.
+    #[error("`{layer}`: {refusal}")]
+    Volume {
+        /// The layer as it was written.
+        layer: String,
+        /// Why.
+        refusal: flash::Refusal,
+    },
+    /// A managed volume is there and cannot be opened.
+    #[error("`{layer}`: {error}")]
+    Open {
+        /// The layer as it was written.
+        layer: String,
+        /// Why.
+        error: flash::OpenError,
+    },
+    /// The drive below failed.
+    #[error("`{layer}`: the drive below failed as it was created: {error:?}")]
+    Io {
+        /// The layer as it was written.
+        layer: String,
+        /// How.
+        error: IoError,
+    },
+}
 
 impl Stack {
     /// How many drives it has.
@@ -74,7 +106,7 @@ impl FromStr for Stack {
     /// Reads what stands after `model:`.
     fn from_str(text: &str) -> Result<Self, BadStack> {
         if text.is_empty() {
-            return Err(BadStack(
+            return Err(BadStack::Text(
                 "`model:` names no drive: write one after it, such as `model:mtron-pro-32`; `drivelab drives` \
                  lists them"
                     .to_owned(),
@@ -87,7 +119,7 @@ impl FromStr for Stack {
         let layers = parts.map(|layer| part(text, layer)).collect::<Result<Vec<_>, _>>()?;
         let stack = Self { members, layers };
         if stack.drives() > DRIVES_MAX {
-            return Err(BadStack(format!(
+            return Err(BadStack::Text(format!(
                 "`model:{text}` has {} drives: {DRIVES_MAX} are the most that one stack takes",
                 stack.drives()
             )));
@@ -105,7 +137,9 @@ fn member(whole: &str, text: &str) -> Result<Member, BadStack> {
     let count =
         number.parse::<u16>().ok().filter(|&count| (1..=DRIVES_MAX).contains(&count.into()));
     let count = count.ok_or_else(|| {
-        BadStack(format!("`{text}`: a count goes from 1 to {DRIVES_MAX}, and `{number}` does not"))
+        BadStack::Text(format!(
+            "`{text}`: a count goes from 1 to {DRIVES_MAX}, and `{number}` does not"
+        ))
     })?;
     Ok(Member { count, drive: part(whole, rest)? })
 }
@@ -117,14 +151,14 @@ pub(crate) fn part(whole: &str, text: &str) -> Result<Part, BadStack> {
         None => (text, None),
     };
     if name.is_empty() {
-        return Err(BadStack(format!(
+        return Err(BadStack::Text(format!(
             "`model:{whole}` has nothing where a name should stand: a drive follows `model:`, `+` and a count, a \
              layer follows `/`; write its name, or leave the mark out"
         )));
     }
     let is_of_a_name = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
     if let Some(wrong) = name.chars().find(|&letter| !is_of_a_name(letter)) {
-        return Err(BadStack(format!(
+        return Err(BadStack::Text(format!(
             "`model:{whole}`: {wrong:?} is in no drive's or layer's name: names are of letters, digits, `-`, \
              `_` and `.`"
         )));
@@ -133,7 +167,9 @@ pub(crate) fn part(whole: &str, text: &str) -> Result<Part, BadStack> {
     for setting in settings.map(|settings| settings.split(',')).into_iter().flatten() {
         let (key, value) = key_value(name, setting)?;
         if part.settings.iter().any(|(known, _)| *known == key) {
-            return Err(BadStack(format!("`{name}`: `{key}` is set twice: leave one of them out")));
+            return Err(BadStack::Text(format!(
+                "`{name}`: `{key}` is set twice: leave one of them out"
+            )));
         }
         part.settings.push((key, value));
     }
@@ -142,14 +178,14 @@ pub(crate) fn part(whole: &str, text: &str) -> Result<Part, BadStack> {
 
 fn key_value(name: &str, text: &str) -> Result<(String, String), BadStack> {
     if text.is_empty() {
-        return Err(BadStack(format!(
+        return Err(BadStack::Text(format!(
             "`{name}:` has no setting where one should stand: write KEY=VALUE, several with commas between, or leave \
              the mark out"
         )));
     }
     let both = text.split_once('=').filter(|(key, value)| !key.is_empty() && !value.is_empty());
     let (key, value) = both.ok_or_else(|| {
-        BadStack(format!(
+        BadStack::Text(format!(
             "`{text}` after `{name}:` is no setting: write KEY=VALUE, several with commas between"
         ))
     })?;

@@ -9,7 +9,8 @@ mod device;
 pub mod serving;
 
 pub use call::{Call, DRIVELAB, Living, Outcome, assert_one_sentence};
-pub use device::{LoopDevice, Mounted, fill, hash, hash_device, system, write_mbr};
+pub use device::{fill, hash_device, write_mbr};
+pub use testkit::{LoopDevice, Mounted, hash, skip, system};
 
 use serde_json::Value;
 use std::{
@@ -74,46 +75,17 @@ pub fn many_reads(count: usize) -> String {
     head.to_owned() + &(0..count).map(cell).collect::<String>()
 }
 
-/// Says why a test does not run, or fails it where DRIVELAB_NO_SKIP=1.
-pub fn skip(needs: &str) {
-    assert!(
-        std::env::var_os("DRIVELAB_NO_SKIP").is_none_or(|value| value != "1"),
-        "needs {needs}, and DRIVELAB_NO_SKIP=1 forbids skipping"
-    );
-    eprintln!("skipped: needs {needs}");
-}
-
-/// Whether a program can be started from here. Programs that were masked by /dev/null were taken
-/// for installed, and tests failed that should have been skipped.
-pub fn is_program(path: &Path) -> bool {
-    let mode = |meta: &fs::Metadata| std::os::unix::fs::MetadataExt::mode(meta);
-    fs::metadata(path).is_ok_and(|meta| meta.is_file() && mode(&meta) & 0o111 != 0)
-}
-
 /// Whether there are root, loop devices and the programs of ext4 and XFS; else says that the test
 /// is skipped.
 pub fn can_make_file_systems() -> bool {
     let is_root = fs::metadata("/proc/self")
         .is_ok_and(|meta| std::os::unix::fs::MetadataExt::uid(&meta) == 0);
-    let has =
-        |name: &str| ["/usr/sbin", "/sbin"].iter().any(|at| is_program(&Path::new(at).join(name)));
-    let able =
-        is_root && has("mkfs.ext4") && has("mkfs.xfs") && system("losetup", &["--find"]).is_some();
+    let has = ["mkfs.ext4", "mkfs.xfs"].iter().all(|program| testkit::has(program));
+    let able = is_root && has && system("losetup", &["--find"]).is_some();
     if !able {
         skip("root, a loop device, mkfs.ext4 and mkfs.xfs");
     }
     able
-}
-
-/// Unwraps what the environment must offer, or leaves the test.
-#[macro_export]
-macro_rules! need {
-    ($value:expr, $needs:expr) => {
-        match $value {
-            Some(value) => value,
-            None => return common::skip($needs),
-        }
-    };
 }
 
 /// A directory of its own with a store, method files and a directory `area` to measure; gone on

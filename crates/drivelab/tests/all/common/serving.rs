@@ -1,7 +1,7 @@
 //! A server of the real binary, the clients of others, and everything they attach: undone whatever
 //! happens.
 
-use super::{Bench, Living, Outcome, is_program, system};
+use super::{Bench, Living, Outcome, system};
 use std::{
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
@@ -18,10 +18,7 @@ pub fn has(programs: &[&str]) -> bool {
     programs.iter().all(|program| match program.split_once(':') {
         Some((program, engine)) => system(program, &["--enghelp"])
             .is_some_and(|text| text.lines().any(|line| line.trim() == engine)),
-        None => {
-            let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
-            path.split(':').any(|directory| is_program(&Path::new(directory).join(program)))
-        }
+        None => testkit::has(program),
     })
 }
 

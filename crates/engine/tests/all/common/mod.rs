@@ -1,4 +1,4 @@
-//! What the engines' tests share: a file that vanishes, and a skip that can be forbidden.
+//! What the engines' tests share: a file that vanishes, and requests to it.
 
 use block::{Actor, Buf, Payload, Request, Tag};
 use block::{Command, Completion, Data, Drive, Durability, Engine, Extent, Geometry};
@@ -40,12 +40,6 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0);
     }
-}
-
-/// Says what is missing; with DRIVELAB_NO_SKIP set that is a failure.
-pub fn skip(missing: &str) {
-    assert!(env::var_os("DRIVELAB_NO_SKIP").is_none(), "may not skip: {missing}");
-    eprintln!("skipped: {missing}");
 }
 
 pub fn geometry(capacity_bytes: u64, queue_depth: u32) -> Geometry {

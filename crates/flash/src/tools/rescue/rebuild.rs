@@ -552,8 +552,8 @@ impl Counted {
             let (before, next) = (self.chunks[end - 1].header, self.chunks[end].header);
             let record = superblock.and_then(|superblock| match superblock.before {
                 _ if superblock.shape.ring_bytes == 0 => Some(None),
-                said if (said.epoch, superblock.epoch) == (before.epoch, next.epoch) => {
-                    Some(said.record)
+                earlier if (earlier.epoch, superblock.epoch) == (before.epoch, next.epoch) => {
+                    Some(earlier.record)
                 }
                 _ => None,
             });

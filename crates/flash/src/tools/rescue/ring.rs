@@ -41,19 +41,19 @@ pub(super) fn counted(
     if superblock.is_some_and(|superblock| superblock.clean) {
         return Ok(Records { counted: Vec::new(), missing: MissingRecords::default() });
     }
-    let said = superblock.map(|superblock| superblock.ring).unwrap_or_default();
+    let mark = superblock.map(|superblock| superblock.ring).unwrap_or_default();
     let of_epoch = remains.records.iter().filter(|record| Some(record.header.epoch) == epoch);
     let mut records: Vec<RecordAt> = of_epoch.cloned().collect();
     records.sort_unstable_by_key(|record| record.header.number);
     let newest = records.last().map_or(0, |record| record.header.number);
     if let Some(last) = records.last()
-        && last.header.number > said.last
+        && last.header.number > mark.last
         && !is_whole(reader, last)?
     {
         // The ring's torn tail.
         records.pop();
     }
-    let missing = missing(&records, said, chunks, checkpoint.unwrap_or(0));
+    let missing = missing(&records, mark, chunks, checkpoint.unwrap_or(0));
     let first = records.last().map_or(newest, |record| record.header.first);
     records.retain(|record| {
         record.header.number >= first
@@ -68,16 +68,16 @@ pub(super) fn counted(
 /// As at an opening: those that the newest one needed, and those that the superblock attests.
 fn missing(
     records: &[RecordAt],
-    said: RingMark,
+    mark: RingMark,
     chunks: &[ChunkAt],
     checkpoint: u64,
 ) -> MissingRecords {
     let (newest, first) = match records.last() {
-        Some(RecordAt { header, .. }) if said.last > header.number => {
-            (header.number, header.first.min(said.first))
+        Some(RecordAt { header, .. }) if mark.last > header.number => {
+            (header.number, header.first.min(mark.first))
         }
         Some(RecordAt { header, .. }) => (header.number, header.first),
-        None => (0, said.first),
+        None => (0, mark.first),
     };
     let classes = [Stream::Host(0).number(), Stream::Host(1).number()];
     let last_of = |stream: u8| {
@@ -87,7 +87,7 @@ fn missing(
     // A volume with one class has no chunk of the other.
     let held = classes.into_iter().filter_map(last_of).min().unwrap_or(0).max(checkpoint);
     let records = records.iter().map(|RecordAt { header, .. }| (header.number, header.after));
-    MissingRecords::between(records, first, newest.max(said.last + 1), said.after, held)
+    MissingRecords::between(records, first, newest.max(mark.last + 1), mark.after, held)
 }
 
 fn is_whole(reader: &mut Reader, record: &RecordAt) -> Result<bool, ToolError> {

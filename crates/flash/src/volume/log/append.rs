@@ -50,7 +50,7 @@ impl Log {
         let moving = |&segment: &u32| self.blocks.segment(segment).stream == stream.number();
         if self.flying.len() + floor >= self.chunks_max
             || self.relocating.iter().any(moving)
-            || self.gate.latched().is_some()
+            || self.mode.latched().is_some()
         {
             return Err(NoRoom);
         }
@@ -61,7 +61,7 @@ impl Log {
         let buffer = self.io.take(u64::from(layout.chunk_blocks) * BLOCK_BYTES);
         let entries = self.spare_entries.pop().unwrap_or_default();
         assert!(entries.is_empty(), "what is spare was emptied");
-        self.blocks.segments_mut().hold(segment);
+        self.blocks.hold_segment(segment);
         if let Some(other) = self.other_open(stream) {
             other.sure = other.entries.len();
         }
@@ -109,7 +109,7 @@ impl Log {
 
     fn close_segment(&mut self, stream: Stream) {
         if let Some((segment, _)) = self.streams[stream.index()].place.take() {
-            self.blocks.segments_mut().close(segment);
+            self.blocks.close_segment(segment);
         }
     }
 
@@ -122,7 +122,7 @@ impl Log {
         let (free, layout) = (self.blocks.segments().free(), &self.blocks.layout);
         let floor = match stream {
             // What recovery found in the ring had its segment before.
-            Stream::Host(_) if self.gate.is_recovering() || broken(Rule::Reserve) => 0,
+            Stream::Host(_) if self.mode.is_recovering() || broken(Rule::Reserve) => 0,
             Stream::Host(_) => layout.host_floor(),
             Stream::Cleaner(_) => layout.cleaner_floor(),
             Stream::Meta => 0,
@@ -132,7 +132,7 @@ impl Log {
         if bounded || free == 0 {
             // Only failures lead here: every other use has been provided for.
             if stream == Stream::Meta {
-                self.gate.latch(IoError::Os(5));
+                self.mode.latch(IoError::Os(5));
             }
             return Err(NoRoom);
         }
@@ -190,7 +190,7 @@ impl Log {
         assert_eq!(segment, chunk.segment);
         let end = next + chunk.blocks;
         self.streams[stream.index()].place = Some((segment, end));
-        self.blocks.segments_mut().extend(segment, end, seq);
+        self.blocks.extend_segment(segment, end, seq);
         chunk.flight = Flight::Failed; // Until it is sent.
         let before = self.flying.insert(seq, chunk);
         assert!(before.is_none(), "chunk {seq} has its number alone");
@@ -218,7 +218,7 @@ impl Log {
         if let Some(bytes) = bytes_mut(&mut chunk.buffer) {
             encode_chunk(self.id, at.offset, &header, &chunk.entries, header_bytes, bytes);
         }
-        self.said.chunk_sent(seq, self.durable_seq);
+        self.persisted.chunk_sent(seq, self.durable_seq);
         chunk.flight = Flight::Away;
         let from = std::mem::replace(&mut chunk.buffer, Payload::None);
         let durability = chunk.durability;

@@ -31,7 +31,7 @@ impl Log {
             self.fua_seq = 0;
             // Where there is no space left no other place has any, and none of them is bad.
             if matches!(error, IoError::Offline | NO_SPACE | NO_QUOTA) || attempt + 1 >= ATTEMPTS {
-                self.gate.latch(error);
+                self.mode.latch(error);
             } else {
                 self.retire(segment, stream);
             }
@@ -50,7 +50,7 @@ impl Log {
         }
         let appender = &mut self.streams[stream.index()];
         appender.place.take_if(|(open, _)| *open == segment);
-        self.blocks.segments_mut().retire(segment);
+        self.blocks.retire_segment(segment);
         if !self.relocating.contains(&segment) {
             self.relocating.push(segment);
         }
@@ -67,13 +67,13 @@ impl Log {
             chunk.entries.clear();
             self.spare_entries.push(chunk.entries);
             self.io.give(chunk.buffer);
-            self.blocks.segments_mut().release(segment);
+            self.blocks.release_segment(segment);
         }
     }
 
     /// Writes elsewhere what did not arrive, once nothing of its segment is on its way any more.
     pub fn pump_relocation(&mut self) {
-        if self.relocating.is_empty() || self.gate.latched().is_some() {
+        if self.relocating.is_empty() || self.mode.latched().is_some() {
             return;
         }
         for segment in self.relocating.clone() {
@@ -99,7 +99,7 @@ impl Log {
         self.close_chunk(stream);
         let (segment, next) = self.find_place_for_moved(stream, blocks)?;
         self.streams[stream.index()].place = Some((segment, next + blocks));
-        self.blocks.segments_mut().hold(segment);
+        self.blocks.hold_segment(segment);
         let place = self.blocks.layout.location(segment) + next;
         let chunk = self.flying.get_mut(&seq).expect("it was just found");
         let (old_segment, old_place) = (chunk.segment, chunk.place);
@@ -115,8 +115,8 @@ impl Log {
             };
             self.blocks.moved(what, at, at - old_place + place);
         }
-        self.blocks.segments_mut().extend(segment, next + blocks, seq);
-        self.blocks.segments_mut().release(old_segment);
+        self.blocks.extend_segment(segment, next + blocks, seq);
+        self.blocks.release_segment(old_segment);
         self.relocated += 1;
         self.io.count_blocks(u64::from(blocks));
         self.send_chunk(seq);

@@ -173,7 +173,7 @@ impl Opening {
         let of_epoch = match self.report.root_damaged {
             None => header.epoch == superblock.epoch,
             // The epoch may have begun behind the older root.
-            Some(_) if header.seq < superblock.first_seq => match superblock.before.is_said() {
+            Some(_) if header.seq < superblock.first_seq => match superblock.before.is_known() {
                 true => header.epoch == superblock.before.epoch,
                 false => header.epoch < superblock.epoch,
             },
@@ -357,7 +357,7 @@ impl Opening {
         let Superblock { epoch, first_seq, before, .. } = *self.superblock();
         let was_cut = self.cut_within(0..first_seq, before.record);
         // Records of then may have made more of them sure.
-        let unknown = was_cut > 0 && !before.is_said() && self.layout().ring_slots > 0;
+        let unknown = was_cut > 0 && !before.is_known() && self.layout().ring_slots > 0;
         if let Some(offset) = self.report.root_damaged.filter(|_| unknown) {
             return Err(OpenError::Root { offset });
         }

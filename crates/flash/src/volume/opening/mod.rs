@@ -22,7 +22,7 @@ pub use report::{OpenError, OpenReport, Tail, TailCause};
 pub use superblocks::CopyState;
 
 use self::ring::Record;
-use super::{blocks::Opened, gate, log::Places, replays::Replay, stream::Stream};
+use super::{blocks::Opened, log::Places, mode, replays::Replay, stream::Stream};
 use crate::{
     buffers::Buffers,
     down::Down,
@@ -99,7 +99,7 @@ pub(super) struct Start {
     /// The log's last chunk, and where each stream goes on.
     pub last_seq: u64,
     pub places: Places,
-    pub state: gate::State,
+    pub state: mode::State,
     pub report: OpenReport,
     pub opened: Opened,
     pub lifetime: Lifetime,
@@ -569,7 +569,7 @@ impl Opening {
             segments,
             last_seq: self.report.first_seq - 1,
             places,
-            state: if reads { gate::State::ReadOnly } else { gate::State::Open },
+            state: if reads { mode::State::ReadOnly } else { mode::State::Open },
             report: self.report,
             opened,
             lifetime: self.root.lifetime,

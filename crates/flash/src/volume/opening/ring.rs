@@ -112,15 +112,16 @@ impl Opening {
         let classes = usize::from(self.layout().shape.classes.host);
         let last = self.last_host_chunks(u64::MAX);
         let held = last[..classes].iter().copied().min().expect("there is a class");
-        let RingMark { last: said, first: said_first, after: said_after } = self.superblock().ring;
+        let RingMark { last: marked, first: marked_first, after: marked_after } =
+            self.superblock().ring;
         let newest = self.records.last_key_value().map(|(&number, record)| {
             let first = record.header.first;
-            (number, if said > number { first.min(said_first) } else { first })
+            (number, if marked > number { first.min(marked_first) } else { first })
         });
-        let (newest, first) = newest.unwrap_or((0, said_first));
+        let (newest, first) = newest.unwrap_or((0, marked_first));
         let records = self.records.iter().map(|(&number, record)| (number, record.header.after));
-        let (end, held) = (newest.max(said + 1), held.max(self.root.seq));
-        let missing = MissingRecords::between(records, first, end, said_after, held);
+        let (end, held) = (newest.max(marked + 1), held.max(self.root.seq));
+        let missing = MissingRecords::between(records, first, end, marked_after, held);
         self.last_missing_record = (missing.count > 0).then_some((missing.last, missing.after));
         if !broken(Rule::RecordMissing) {
             self.report.records_missing = missing.count;

@@ -140,13 +140,108 @@ pub enum State {
     },
 }
 
-/// Parameters of which no drive can be built, and why, in one sentence.
+/// Parameters of which no drive can be built, and why.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct BadParams(String);
+pub enum BadParams {
+    /// The parameter of that name is 0.
+    Zero(&'static str),
+    /// More of them than the model has numbers for.
+    TooManyPlanes {
+        /// Of the whole drive.
+        planes: u32,
+        /// Of each.
+        pages_per_block: u32,
+    },
+    /// A NAND page of so many bytes.
+    NandPage(u32),
+    /// A capacity of so many bytes, no whole sectors.
+    SplitsSector(u64),
+    /// A write buffer that holds no page.
+    WriteBuffer {
+        /// What it holds.
+        bytes: u64,
+        /// A page.
+        page_bytes: u32,
+    },
+    /// More used than there is, in thousandths.
+    Used(u32),
+    /// A capacity of so many bytes, beyond the numbers of pages.
+    TooLarge(u64),
+    /// So many superblocks in reserve, fewer than cleaning needs.
+    Reserve(u32),
+    /// Fewer superblocks than hold the exported capacity.
+    TooSmall {
+        /// What the drive exports.
+        capacity_bytes: u64,
+        /// Its spare, in thousandths.
+        over_provisioning_per_mille: u32,
+        /// What it has.
+        superblocks: u64,
+        /// Of each.
+        superblock_bytes: u64,
+        /// What it needs.
+        superblocks_min: u64,
+        /// The smallest capacity that has room, in whole MiB; none has where this is `None`.
+        capacity_mib_min: Option<u64>,
+    },
+}
 
 impl fmt::Display for BadParams {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
+        match self {
+            Self::Zero(name) => write!(formatter, "{name} is 0, and there is no such drive"),
+            Self::TooManyPlanes { planes, pages_per_block } => write!(
+                formatter,
+                "{planes} planes of {pages_per_block} pages a block: the model ends at 65536 of each"
+            ),
+            Self::NandPage(bytes) => write!(
+                formatter,
+                "nand_page_bytes {bytes}: it must be {UNIT_BYTES} times a power of two"
+            ),
+            Self::SplitsSector(bytes) => {
+                write!(formatter, "capacity_bytes {bytes}: no multiple of 512")
+            }
+            Self::WriteBuffer { bytes, page_bytes } => write!(
+                formatter,
+                "write_buffer_bytes {bytes}: it must hold a NAND page of {page_bytes} bytes"
+            ),
+            Self::Used(per_mille) => {
+                write!(formatter, "used_per_mille {per_mille}: a drive is full at 1000")
+            }
+            Self::TooLarge(bytes) => write!(
+                formatter,
+                "capacity_bytes {bytes}: page numbers of 32 bits end at 16 TiB of flash"
+            ),
+            Self::Reserve(superblocks) => write!(
+                formatter,
+                "reserve_superblocks {superblocks}: the cleaner needs one to fill and one to end \
+                 in, 2"
+            ),
+            Self::TooSmall {
+                capacity_bytes,
+                over_provisioning_per_mille,
+                superblocks,
+                superblock_bytes,
+                superblocks_min,
+                capacity_mib_min,
+            } => {
+                write!(
+                    formatter,
+                    "capacity_bytes {capacity_bytes} with over_provisioning_per_mille \
+                     {over_provisioning_per_mille}: {superblocks} superblocks of {} KiB, and \
+                     {superblocks_min} are needed to hold the exported capacity, the reserve and \
+                     one to clean; ",
+                    superblock_bytes / 1024
+                )?;
+                match capacity_mib_min {
+                    None => formatter.write_str("no capacity has room for that: raise it"),
+                    Some(mib) => write!(
+                        formatter,
+                        "the smallest capacity of such a drive is {mib} MiB, `capacity={mib}M`"
+                    ),
+                }
+            }
+        }
     }
 }
 
@@ -186,7 +281,6 @@ impl PageMappedParams {
 
     /// Refuses what cannot be built or would come to a halt.
     pub(super) fn check(&self) -> Result<(), BadParams> {
-        let refuse = |sentence: String| Err(BadParams(sentence));
         for (name, value) in [
             ("channels", u64::from(self.channels)),
             ("dies_per_channel", u64::from(self.dies_per_channel)),
@@ -204,70 +298,50 @@ impl PageMappedParams {
             ("slc_cache program_ns", self.slc_cache.map_or(1, |cache| cache.program_ns)),
         ] {
             if value == 0 {
-                return refuse(format!("{name} is 0, and there is no such drive"));
+                return Err(BadParams::Zero(name));
             }
         }
         if self.planes() > 1 << 16 || self.pages_per_block > 1 << 16 {
-            return refuse(format!(
-                "{} planes of {} pages a block: the model ends at 65536 of each",
-                self.planes(),
-                self.pages_per_block
-            ));
+            let (planes, pages_per_block) = (self.planes(), self.pages_per_block);
+            return Err(BadParams::TooManyPlanes { planes, pages_per_block });
         }
         let page = self.nand_page_bytes;
         if !page.is_multiple_of(UNIT_BYTES) || !page.is_power_of_two() {
-            return refuse(format!(
-                "nand_page_bytes {page}: it must be {UNIT_BYTES} times a power of two"
-            ));
+            return Err(BadParams::NandPage(page));
         }
         if !self.capacity_bytes.is_multiple_of(512) {
-            return refuse(format!("capacity_bytes {}: no multiple of 512", self.capacity_bytes));
+            return Err(BadParams::SplitsSector(self.capacity_bytes));
         }
         if self.write_buffer_bytes < u64::from(page) {
-            return refuse(format!(
-                "write_buffer_bytes {}: it must hold a NAND page of {page} bytes",
-                self.write_buffer_bytes
-            ));
+            let bytes = self.write_buffer_bytes;
+            return Err(BadParams::WriteBuffer { bytes, page_bytes: page });
         }
         if let State::Steady { used_per_mille } = self.state
             && used_per_mille > 1000
         {
-            return refuse(format!("used_per_mille {used_per_mille}: a drive is full at 1000"));
+            return Err(BadParams::Used(used_per_mille));
         }
         self.check_spare()
     }
 
     fn check_spare(&self) -> Result<(), BadParams> {
-        let refuse = |sentence: String| Err(BadParams(sentence));
         let (superblocks, units) = (self.superblocks(), self.units_per_superblock());
         if superblocks * units >= u64::from(u32::MAX) {
-            return refuse(format!(
-                "capacity_bytes {}: page numbers of 32 bits end at 16 TiB of flash",
-                self.capacity_bytes
-            ));
+            return Err(BadParams::TooLarge(self.capacity_bytes));
         }
         if self.reserve_superblocks < 2 {
-            return refuse(format!(
-                "reserve_superblocks {}: the cleaner needs one to fill and one to end in, 2",
-                self.reserve_superblocks
-            ));
+            return Err(BadParams::Reserve(self.reserve_superblocks));
         }
-        let least = self.superblocks_needed();
-        if superblocks < least {
-            let cure = self.capacity_mib_min().map_or_else(
-                || "no capacity has room for that: raise it".to_owned(),
-                |mib| {
-                    format!("the smallest capacity of such a drive is {mib} MiB, `capacity={mib}M`")
-                },
-            );
-            return refuse(format!(
-                "capacity_bytes {} with over_provisioning_per_mille {}: {superblocks} superblocks of \
-                 {} KiB, and {least} are needed to hold the exported capacity, the reserve and one \
-                 to clean; {cure}",
-                self.capacity_bytes,
-                self.over_provisioning_per_mille,
-                units * u64::from(UNIT_BYTES) / 1024
-            ));
+        let superblocks_min = self.superblocks_needed();
+        if superblocks < superblocks_min {
+            return Err(BadParams::TooSmall {
+                capacity_bytes: self.capacity_bytes,
+                over_provisioning_per_mille: self.over_provisioning_per_mille,
+                superblocks,
+                superblock_bytes: units * u64::from(UNIT_BYTES),
+                superblocks_min,
+                capacity_mib_min: self.capacity_mib_min(),
+            });
         }
         Ok(())
     }

@@ -1,8 +1,9 @@
 //! Each fault through the front door: what it does, when, and that it is counted.
 
-use super::drive::{Shuffling, ask, request, sectors};
+use super::drive::{ask, request, sectors};
 use block::{Buf, Command, Drive, Durability, Engine, Instant, IoError, Payload, Rng};
 use model::{Contents, Fault, FaultPlan, Faults, Media, Operation, Rig, Sim, When, Witness};
+use testkit::Shuffling;
 
 const SECTORS: u64 = 32;
 const BYTES: u64 = SECTORS * 512;

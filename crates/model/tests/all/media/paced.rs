@@ -1,11 +1,12 @@
 //! Pacing, on a clock that follows a script, and measured on the real one.
 
-use super::drive::{Shuffling, request, sectors};
+use super::drive::{request, sectors};
 use block::{
     Command, Completion, Data, Drive, Effects, Engine, Geometry, Instant, Machine, Payload, Request,
 };
 use model::{Paced, STALL_NS, Sim, WallClock};
 use std::{cell::RefCell, collections::VecDeque};
+use testkit::Shuffling;
 
 /// A clock that wakes late as scripted, and moves only when slept on.
 #[derive(Default)]

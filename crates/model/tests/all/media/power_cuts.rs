@@ -2,7 +2,7 @@
 //! the history that the caller could have kept.
 
 use super::{
-    drive::{DEPTH, Shuffling, ask, request, sectors},
+    drive::{DEPTH, ask, request, sectors},
     history::History,
 };
 use block::{Command, Completion, Data, Drive, Durability, Engine, Instant, IoError, Payload, Rng};
@@ -11,6 +11,7 @@ use model::{
     WriteCache,
 };
 use std::collections::BTreeMap;
+use testkit::Shuffling;
 
 const SECTORS: u64 = 16;
 const BYTES: u64 = SECTORS * 512;

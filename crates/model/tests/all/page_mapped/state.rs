@@ -1,7 +1,7 @@
 //! What the drive holds: planted and aged states, trimming, refusals, the same seed twice.
 
 use super::*;
-use model::Witness;
+use model::{Witness, flash::page_mapped::BadParams};
 use std::collections::BTreeSet;
 
 /// The largest difference between two empirical distributions (Kolmogorov and Smirnov).
@@ -123,14 +123,17 @@ fn a_capacity_too_small_is_told_the_smallest() {
     let with = |capacity_bytes: u64| {
         PageMapped::new(&PageMappedParams { capacity_bytes, ..small() }, QUEUE_DEPTH, 1)
     };
-    let refusal = with(512).expect_err("less than a superblock").to_string();
-    let named = refusal.split("`capacity=").nth(1).and_then(|rest| rest.strip_suffix("M`"));
-    let mib: u64 = named.expect("it is named").parse().expect("a number");
+    let refusal = with(512).expect_err("less than a superblock");
+    let BadParams::TooSmall { capacity_mib_min: Some(mib), .. } = refusal else {
+        panic!("{refusal}");
+    };
+    assert!(refusal.to_string().ends_with(&format!("`capacity={mib}M`")), "{refusal}");
     assert!(with(mib << 20).is_ok(), "{refusal}");
     assert!(mib == 1 || with((mib - 1) << 20).is_err(), "{refusal}");
     let none = PageMappedParams { over_provisioning_per_mille: 0, ..small() };
-    let refusal = PageMapped::new(&none, QUEUE_DEPTH, 1).expect_err("no spare").to_string();
-    assert!(refusal.contains("no capacity has room"), "{refusal}");
+    let refusal = PageMapped::new(&none, QUEUE_DEPTH, 1).expect_err("no spare");
+    let is_hopeless = matches!(refusal, BadParams::TooSmall { capacity_mib_min: None, .. });
+    assert!(is_hopeless && refusal.to_string().contains("no capacity has room"), "{refusal}");
 }
 
 #[test]

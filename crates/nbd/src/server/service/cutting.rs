@@ -24,18 +24,18 @@ impl<E: Engine> Service<E> {
             if is_streamed {
                 // Its reply is one unbroken run of bytes: nothing else may be owed meanwhile.
                 if !connection.stream.is_open && connection.operations > 1 {
-                    return Cutting::Stuck(Need::Room);
+                    return Cutting::Blocked(Need::Room);
                 }
                 connection.stream.open();
                 if !connection.stream.has_room() {
-                    return Cutting::Stuck(Need::Room);
+                    return Cutting::Blocked(Need::Room);
                 }
             }
             if !self.has_room() {
-                return Cutting::Stuck(Need::Room);
+                return Cutting::Blocked(Need::Room);
             }
             let Some(buffer) = self.pool.take(&mut connection.held) else {
-                return Cutting::Stuck(Need::Room);
+                return Cutting::Blocked(Need::Room);
             };
             let piece = self.cutter.read(next, end);
             let order = if is_streamed { connection.stream.ask() } else { 0 };
@@ -49,14 +49,14 @@ impl<E: Engine> Service<E> {
     /// Receives all of the write, and only then hands its pieces to the engine.
     pub(super) fn cut_write(&mut self, number: u32, connection: &mut Connection) -> Cutting {
         if !connection.incoming.is_open() && !self.make_room_for(number, connection) {
-            return Cutting::Stuck(Need::Room);
+            return Cutting::Blocked(Need::Room);
         }
         if !connection.fill() {
-            return Cutting::Stuck(Need::Bytes);
+            return Cutting::Blocked(Need::Bytes);
         }
         while let Some(piece) = connection.incoming.next() {
             if !self.may_change(&piece) {
-                return Cutting::Stuck(Need::Room);
+                return Cutting::Blocked(Need::Room);
             }
             let buffer = connection.incoming.take();
             if piece.is_partial() {
@@ -99,7 +99,7 @@ impl<E: Engine> Service<E> {
         if let Some(blocks) = self.cutter.inside(operation.next, end)
             && !self.discard(number, blocks)
         {
-            return Cutting::Stuck(Need::Room);
+            return Cutting::Blocked(Need::Room);
         }
         self.operations.get_mut(number).next = end;
         Cutting::Done
@@ -124,19 +124,19 @@ impl<E: Engine> Service<E> {
                 let blocks = self.cutter.inside(next, end).expect("the piece is whole blocks");
                 let stop = blocks.end;
                 if !self.discard(number, blocks) {
-                    return Cutting::Stuck(Need::Room);
+                    return Cutting::Blocked(Need::Room);
                 }
                 self.operations.get_mut(number).next = stop;
                 continue;
             }
             if !self.may_change(&piece) {
-                return Cutting::Stuck(Need::Room);
+                return Cutting::Blocked(Need::Room);
             }
             if piece.is_partial() {
                 self.merge(number, piece, None);
             } else {
                 let Some(mut buffer) = self.pool.take(&mut connection.held) else {
-                    return Cutting::Stuck(Need::Room);
+                    return Cutting::Blocked(Need::Room);
                 };
                 buffer.bytes_mut()[..piece.bytes as usize].fill(0);
                 self.write(number, piece, buffer);

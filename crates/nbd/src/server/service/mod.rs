@@ -35,7 +35,7 @@ const EXTENTS_MAX: usize = 128;
 enum Cutting {
     /// All pieces are at the engine.
     Done,
-    Stuck(Need),
+    Blocked(Need),
 }
 
 /// The engine, and everything that is under way at it.
@@ -217,7 +217,7 @@ impl<E: Engine> Service<E> {
             }
         };
         match outcome {
-            Cutting::Stuck(need) => {
+            Cutting::Blocked(need) => {
                 connection.need = need;
                 false
             }

@@ -1,13 +1,10 @@
 //! A server on a thread, with an engine in memory below and a client above.
 
 pub mod client;
-pub mod memory;
 
 use block::Engine;
-use memory::{Memory, Pace, View};
 use nbd::{Address, Listener, Options, ServeError, Server, protocol::Export};
 use std::{
-    os::unix::fs::MetadataExt,
     path::PathBuf,
     sync::{
         Arc,
@@ -17,6 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 use tempfile::TempDir;
+use testkit::memory::{FaultyMemory, Pace, View};
 
 /// A server that runs until it is stopped or dropped.
 pub struct Running {
@@ -45,7 +43,7 @@ impl Running {
 
     /// Serves all of a memory engine.
     pub fn of_memory(geometry: block::Geometry, pace: Pace) -> (Self, View) {
-        let (engine, view) = Memory::new(geometry, pace);
+        let (engine, view) = FaultyMemory::new(geometry, pace);
         (Self::start(engine, Export::of(&geometry), quick()), view)
     }
 
@@ -74,7 +72,7 @@ impl Drop for Running {
 pub fn quick() -> Options {
     Options {
         handshake_limit: Duration::from_secs(30),
-        farewell_limit: Duration::from_millis(500),
+        shutdown_limit: Duration::from_millis(500),
         ..Options::default()
     }
 }
@@ -86,23 +84,4 @@ pub fn eventually(what: &str, mut state: impl FnMut() -> bool) {
         assert!(Instant::now() < deadline, "never: {what}");
         thread::sleep(Duration::from_millis(2));
     }
-}
-
-/// Says why a test does not run, or fails it where DRIVELAB_NO_SKIP=1.
-pub fn skip(needs: &str) {
-    assert!(
-        std::env::var_os("DRIVELAB_NO_SKIP").is_none_or(|value| value != "1"),
-        "needs {needs}, and DRIVELAB_NO_SKIP=1 forbids skipping"
-    );
-    eprintln!("skipped: needs {needs}");
-}
-
-/// Whether a program is installed.
-pub fn has(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|directory| {
-        let meta = std::fs::metadata(directory.join(program));
-        // Masked by /dev/null it is no program.
-        meta.is_ok_and(|meta| meta.is_file() && meta.mode() & 0o111 != 0)
-    })
 }
