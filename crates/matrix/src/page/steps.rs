@@ -1,7 +1,6 @@
-//! `--dry-run`: every command of every configuration, and nothing is done.
+//! Every command of every configuration, and nothing is done.
 
-use super::order::serving_words;
-use matrix::{Axis, Configuration, Durability, Order, PowerCuts, TestDevice, with_write_cache};
+use crate::{Axis, Configuration, Durability, Order, PowerCuts, TestDevice, with_write_cache};
 use report::number::counted;
 use std::path::Path;
 
@@ -21,7 +20,7 @@ pub fn describe(device: &TestDevice, order: &Order) -> String {
     for configuration in &configurations {
         let (class, why) = Durability::of(configuration, device.machine(configuration));
         text += &format!("\n{configuration}: {class}, {why}\n");
-        for line in commands(device, configuration, &order.place) {
+        for line in commands(device, configuration, order) {
             text += &format!("  {line}\n");
         }
         if cuts {
@@ -39,13 +38,13 @@ fn cutting(configuration: &Configuration) -> Vec<String> {
         "umount and losetup --detach",
         "attached and mounted again, compared",
     ];
-    let checker = matrix::checker(configuration, Path::new("/dev/loopN"));
+    let checker = crate::checker(configuration, Path::new("/dev/loopN"));
     let checker = checker.map(|program| program.to_string());
     lines.map(str::to_owned).into_iter().chain(checker).collect()
 }
 
-fn commands(device: &TestDevice, configuration: &Configuration, place: &Path) -> Vec<String> {
-    let mut lines = Vec::new();
+fn commands(device: &TestDevice, configuration: &Configuration, order: &Order) -> Vec<String> {
+    let (place, mut lines) = (&order.place, Vec::new());
     let losetup = |path: &Path| format!("losetup --find --show --direct-io=on {}", path.display());
     let at = match device {
         TestDevice::Loop { directory, bytes } => {
@@ -59,7 +58,7 @@ fn commands(device: &TestDevice, configuration: &Configuration, place: &Path) ->
             let stack = with_write_cache(stack, configuration.level(Axis::WriteCache));
             let (socket, nbd) = (place.join("nbd.sock"), place.join("nbd"));
             let (socket, target) = (socket.display(), format!("model:{stack}"));
-            let words = serving_words(&target, &format!("unix:{socket}"), None);
+            let words = (order.serving.words)(&target, &format!("unix:{socket}"), None);
             lines.push(format!("drivelab {}", words.join(" ")));
             lines.push(format!("nbdfuse {} 'nbd+unix:///?socket={socket}'", nbd.display()));
             lines.push(losetup(&nbd.join("nbd")));
@@ -70,7 +69,7 @@ fn commands(device: &TestDevice, configuration: &Configuration, place: &Path) ->
     if let (TestDevice::Device { .. }, Some(level)) = (device, cache) {
         lines.push(format!("the drive's own switch: write cache {level}"));
     }
-    lines.extend(matrix::commands(configuration, at, &place.join("mount")));
+    lines.extend(crate::commands(configuration, at, &place.join("mount")));
     if let Some(percent) = configuration.level(Axis::Fill).filter(|percent| *percent != "0") {
         lines.push(format!("fill to {percent} %, after churn"));
     }
