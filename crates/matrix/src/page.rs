@@ -7,9 +7,6 @@
 
 mod browser;
 mod power_cuts;
-mod steps;
-
-pub use steps::describe;
 
 use crate::{
     Axes, Axis, Best, Configuration, Cut, Effect, Floor, Goal, Machine, Outcome, Refusal,

@@ -9,6 +9,7 @@
 //! ```
 
 pub mod arguments;
+mod dry;
 mod order;
 mod watch;
 mod words;
@@ -118,7 +119,7 @@ pub fn measure(arguments: &MatrixArguments) -> Result<Option<Measured>> {
     let order = order(arguments, axes, seed, place()?)?;
     let device = test_device(arguments)?;
     if arguments.dry_run {
-        output::print(&page::describe(&device, &order))?;
+        output::print(&dry::describe(&device, &order))?;
         return Ok(None);
     }
     // mount(8) goes there by path.

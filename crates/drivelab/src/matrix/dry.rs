@@ -1,6 +1,6 @@
-//! Every command of every configuration, and nothing is done.
+//! `--dry-run`: every command of every configuration, and nothing is done.
 
-use crate::{Axis, Configuration, Durability, Order, PowerCuts, TestDevice, with_write_cache};
+use matrix::{Axis, Configuration, Durability, Order, PowerCuts, TestDevice, with_write_cache};
 use report::number::counted;
 use std::path::Path;
 
@@ -38,7 +38,7 @@ fn cutting(configuration: &Configuration) -> Vec<String> {
         "umount and losetup --detach",
         "attached and mounted again, compared",
     ];
-    let checker = crate::checker(configuration, Path::new("/dev/loopN"));
+    let checker = matrix::checker(configuration, Path::new("/dev/loopN"));
     let checker = checker.map(|program| program.to_string());
     lines.map(str::to_owned).into_iter().chain(checker).collect()
 }
@@ -69,7 +69,7 @@ fn commands(device: &TestDevice, configuration: &Configuration, order: &Order) -
     if let (TestDevice::Device { .. }, Some(level)) = (device, cache) {
         lines.push(format!("the drive's own switch: write cache {level}"));
     }
-    lines.extend(crate::commands(configuration, at, &place.join("mount")));
+    lines.extend(matrix::commands(configuration, at, &place.join("mount")));
     if let Some(percent) = configuration.level(Axis::Fill).filter(|percent| *percent != "0") {
         lines.push(format!("fill to {percent} %, after churn"));
     }
