@@ -9,7 +9,7 @@
 //!                                              |-> Models: the same cells, modelled
 //!                                              |-> Claim::judge -> Judgement: a computed verdict
 //!                                              `-> Yours: a user's records, in the study's words
-//!                                                     page: tables, charts, claims, JSON of all of these
+//!   page: tables, charts, claims, JSON of all of these
 //! ```
 #![forbid(unsafe_code)]
 
