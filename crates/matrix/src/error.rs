@@ -105,6 +105,8 @@ pub enum RefusalKind {
     SmallForFileSystem(&'static str),
     /// The device is too small for the tested area.
     SmallForArea,
+    /// What was to be a pivot is none; the text begins with it.
+    Pivot,
     /// A method has no plan here.
     NoPlan,
     /// It writes more than the whole drive once.

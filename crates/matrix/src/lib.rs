@@ -14,9 +14,10 @@
 //!     all of it put back
 //!   on a model: once more with its power cut -> PowerCut                      cut
 //!   records -> Outcome -> pivot, effects, best of each class                  effect, best
+//!     -> tables and charts, for a terminal and a browser                    page
 //! ```
 //!
-//! It refuses to know how a result looks and how an option is spelled: a [`Refusal`] has a kind,
+//! It refuses to know how an option is spelled: a [`Refusal`] has a kind,
 //! and who reads words knows which option that is. Axes, wording, classes and effects are pure.
 #![forbid(unsafe_code)]
 
@@ -30,6 +31,7 @@ mod durability;
 mod effect;
 mod error;
 mod foresee;
+pub mod page;
 mod power_cut;
 mod rounds;
 mod serving;

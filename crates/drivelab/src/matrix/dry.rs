@@ -1,6 +1,5 @@
 //! `--dry-run`: every command of every configuration, and nothing is done.
 
-use super::order::serving_words;
 use matrix::{Axis, Configuration, Durability, Order, PowerCuts, TestDevice, with_write_cache};
 use report::number::counted;
 use std::path::Path;
@@ -21,7 +20,7 @@ pub fn describe(device: &TestDevice, order: &Order) -> String {
     for configuration in &configurations {
         let (class, why) = Durability::of(configuration, device.machine(configuration));
         text += &format!("\n{configuration}: {class}, {why}\n");
-        for line in commands(device, configuration, &order.place) {
+        for line in commands(device, configuration, order) {
             text += &format!("  {line}\n");
         }
         if cuts {
@@ -44,8 +43,8 @@ fn cutting(configuration: &Configuration) -> Vec<String> {
     lines.map(str::to_owned).into_iter().chain(checker).collect()
 }
 
-fn commands(device: &TestDevice, configuration: &Configuration, place: &Path) -> Vec<String> {
-    let mut lines = Vec::new();
+fn commands(device: &TestDevice, configuration: &Configuration, order: &Order) -> Vec<String> {
+    let (place, mut lines) = (&order.place, Vec::new());
     let losetup = |path: &Path| format!("losetup --find --show --direct-io=on {}", path.display());
     let at = match device {
         TestDevice::Loop { directory, bytes } => {
@@ -59,7 +58,7 @@ fn commands(device: &TestDevice, configuration: &Configuration, place: &Path) ->
             let stack = with_write_cache(stack, configuration.level(Axis::WriteCache));
             let (socket, nbd) = (place.join("nbd.sock"), place.join("nbd"));
             let (socket, target) = (socket.display(), format!("model:{stack}"));
-            let words = serving_words(&target, &format!("unix:{socket}"), None);
+            let words = (order.serving.words)(&target, &format!("unix:{socket}"), None);
             lines.push(format!("drivelab {}", words.join(" ")));
             lines.push(format!("nbdfuse {} 'nbd+unix:///?socket={socket}'", nbd.display()));
             lines.push(losetup(&nbd.join("nbd")));

@@ -5,14 +5,12 @@
 //!   matrix::check: room, programs, bytes written; a refusal   words
 //!     becomes a sentence that names the option
 //!   matrix::measure -> records, cuts, floors                  crates/matrix; watch
-//!   all of it -> page                                         page, cut
+//!   all of it -> matrix::page: text, a document
 //! ```
 
 pub mod arguments;
-mod cut;
 mod dry;
 mod order;
-mod page;
 mod watch;
 mod words;
 
@@ -25,8 +23,12 @@ use crate::{
     restore,
     run::{Foreseen, chosen_seed},
 };
+use ::study::matrix::{STUDY, printed};
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use matrix::{End, Order, TestDevice};
+use matrix::{
+    Configuration, End, Order, TestDevice,
+    page::{self, Printed},
+};
 use order::{order, test_device};
 use record::Record;
 use report::document::Document;
@@ -111,7 +113,8 @@ pub fn foresee(arguments: &MatrixArguments) -> Result<Foreseen> {
 /// Measures the matrix. `None` where only the plan was asked for: it is printed.
 pub fn measure(arguments: &MatrixArguments) -> Result<Option<Measured>> {
     let axes = arguments.axes()?;
-    let pivots = page::pivots(&arguments.pivot, &axes)?;
+    let pivots =
+        page::pivots(&arguments.pivot, &axes).map_err(|refusal| in_words(refusal.into()))?;
     let seed = arguments.seed.unwrap_or_else(chosen_seed);
     let order = order(arguments, axes, seed, place()?)?;
     let device = test_device(arguments)?;
@@ -147,13 +150,21 @@ fn shown(
     let matrix::Measured { records, floors, cuts, caches, end, left_changed } = measured;
     let configurations = order.axes.configurations();
     let ground = device.describe();
+    let drive = device.drive();
+    let rate = |one: &Configuration, block_bytes| {
+        printed(drive.as_deref()?, one, block_bytes).map(|printed| printed.text)
+    };
+    let source = format!(
+        "Printed: by the study {STUDY} (`drivelab study {STUDY}`), of the real drive on its own \
+         machine."
+    );
     let page = page::Matrix {
         ground: ground.clone(),
         axes: &order.axes,
         configurations: &configurations,
         records: &records,
         floors: &floors,
-        drive: device.drive(),
+        printed: Printed { rate: &rate, source },
         machines: configurations.iter().map(|one| device.machine(one)).collect(),
         cuts: &cuts,
         caches,

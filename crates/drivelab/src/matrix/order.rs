@@ -46,7 +46,7 @@ pub fn order(arguments: &MatrixArguments, axes: Axes, seed: u64, place: PathBuf)
 }
 
 /// What another process of drivelab is told, to serve a target.
-pub fn serving_words(target: &str, address: &str, power_cut: Option<u64>) -> Vec<String> {
+fn serving_words(target: &str, address: &str, power_cut: Option<u64>) -> Vec<String> {
     let mut words = ["serve", target, "--nbd", address, "--quiet"].map(str::to_owned).to_vec();
     if let Some(seed) = power_cut {
         // What the cut took is told as an event.

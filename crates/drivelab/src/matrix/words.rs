@@ -41,6 +41,7 @@ pub fn in_words(error: MatrixError) -> Error {
         RefusalKind::SmallForArea => {
             anyhow!("{text}: name a larger one, or a smaller area with --size")
         }
+        RefusalKind::Pivot => anyhow!("--pivot {text}"),
         RefusalKind::NoPlan => anyhow!("{text}"),
         RefusalKind::Wears => {
             anyhow!("{text}: name fewer settings or --passes, or add --yes")

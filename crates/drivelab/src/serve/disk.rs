@@ -1,10 +1,8 @@
 //! Serving a target as a disk of this machine's kernel (ublk).
 
-use super::{
-    session::{Session, is_set},
-    words,
-};
+use super::session::{Session, is_set};
 use crate::output;
+use ::serve::words;
 use anyhow::{Context, Result, bail};
 use block::{Drive, Engine, display_bytes};
 use nbd::{
@@ -76,7 +74,7 @@ pub fn serve(
     let address = path.display().to_string();
     let event = ServerEvent::Ready { address: address.clone() };
     let told = session.say(&event, &(ready + &recovered));
-    let told = told.and_then(|()| session.starter.ready(&address));
+    let told = told.and_then(|()| Ok(session.starter.ready(&address)?));
     let stop = Arc::clone(&session.stop);
     let served = told.and_then(|()| {
         let mut turn = |engine: &ServedEngine, traffic: &Traffic| session.turn(engine, traffic);

@@ -1,43 +1,42 @@
 //! `drivelab serve`: a target behind a socket, or as a disk.
 //!
 //! ```text
-//!   target::serve -> Served: an engine, a hold       words    what to connect with
+//!   target::serve -> Served: an engine, a hold       serve    words, metrics, readiness, PID file
 //!   Session       -> what both ways have in common   status   a line on a terminal, a summary
-//!   network       nbd::Server, until a signal        metrics  what it does, for monitoring
-//!   disk          ublk::Server, until a signal       ready, pid_file   who started it
+//!   network       nbd::Server, until a signal
+//!   disk          ublk::Server, until a signal
 //! ```
 
 #[cfg(feature = "ublk")]
 mod disk;
-mod floor;
-mod metrics;
 mod network;
-mod pid_file;
-mod ready;
 mod session;
 mod status;
-pub mod words;
 
 use crate::{cli::ServeArguments, interrupt, output};
-use anyhow::{Context, Result, bail};
+use ::serve::{
+    StartError,
+    metrics::{Door, Metrics, Reach},
+    pid_file::PidFile,
+    ready::Starter,
+    words,
+};
+use anyhow::{Context, Error, Result, anyhow, bail};
 use block::{Drive, Engine};
 use engine::Clock;
 use flash::Scrubbing;
 use host::Consent;
-use metrics::Metrics;
 use nbd::{
     Address,
     protocol::{Access, Export, Flushing},
 };
-use pid_file::PidFile;
-use ready::Starter;
 use record::ServerEvent;
 use session::Session;
 use status::Status;
 use std::{io::IsTerminal, process::ExitCode, sync::Arc};
 use target::{
     TargetText,
-    serve::{Cuttable, Served, Sharing, Wishes},
+    serve::{Cuttable, Served, ServedEngine, Sharing, Wishes},
 };
 
 /// With `--scrub` everything is read once in so long, in nanoseconds: a day.
@@ -103,7 +102,11 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
         power: if arguments.power_cut.is_some() { Cuttable::Yes } else { Cuttable::No },
     };
     // Before anything is opened that could have the descriptor's number.
-    let starter = Starter::find(arguments.ready_fd)?;
+    let starter = Starter::find()?;
+    let starter = match arguments.ready_fd {
+        Some(number) => starter.with_descriptor(number).context("--ready-fd")?,
+        None => starter,
+    };
     let pid_file = arguments.pid_file.as_deref().map(PidFile::write).transpose();
     let pid_file = pid_file.context("--pid-file")?;
     // From here on a signal ends it in order, however far it came.
@@ -133,7 +136,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
         export: export(&served, sharing, &arguments.name),
         starter,
         status: Status::new(is_shown && std::io::stderr().is_terminal()),
-        metrics: Metrics::wished(arguments, &served.engine)?,
+        metrics: metrics(arguments, &served.engine)?,
         stop,
         cut,
         drive: session::Drive::of(&target),
@@ -176,6 +179,24 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
         session.say(&stopped, &(summary + &scrubbed))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Begins to tell them, where that is wished for.
+fn metrics(arguments: &ServeArguments, engine: &ServedEngine) -> Result<Option<Metrics>> {
+    let Some(text) = &arguments.metrics else { return Ok(None) };
+    let reach = if arguments.metrics_remote { Reach::Remote } else { Reach::Local };
+    let door = Door::open(text, reach).map_err(|error| match error {
+        StartError::Reachable { .. } => anyhow!("{error}, or agree with --metrics-remote"),
+        error => Error::from(error),
+    });
+    let door = door.context("--metrics")?;
+    if let Address::Tcp(socket) = door.address()
+        && !arguments.quiet
+        && !arguments.json
+    {
+        output::print(&format!("metrics at http://{socket}/metrics\n"))?;
+    }
+    Ok(Some(Metrics::start(door, engine)?))
 }
 
 fn export(served: &Served, sharing: Sharing, name: &str) -> Export {

@@ -1,14 +1,15 @@
 //! Serving NBD clients.
 
-use super::{
-    floor,
-    session::{Session, is_set, say},
-    words,
-};
+use super::session::{Session, is_set, say};
 use crate::cli::ServeArguments;
+use ::serve::{floor, words};
 use anyhow::{Result, bail};
+use block::display_bytes;
 use engine::Clock;
-use nbd::{Address, Listener, Options, Server, Traffic, protocol::NAME_BYTES_MAX};
+use nbd::{
+    Address, Listener, Options, Server, Traffic,
+    protocol::{Access, Export, NAME_BYTES_MAX},
+};
 use record::ServerEvent;
 use std::sync::{
     Arc,
@@ -38,7 +39,7 @@ pub fn serve(
     // Before a client comes; without it a model is served all the same.
     let is_model = matches!(session.target, TargetText::Model(_));
     let floor_ns = is_model.then(|| floor::measure(listener.address(), clock).ok()).flatten();
-    let mut text = words::ready(session.name, listener.address(), &session.export);
+    let mut text = ready(session.name, listener.address(), &session.export);
     text += &floor_ns.map_or_else(String::new, floor::words);
     text += &engine.volume().map_or_else(String::new, words::kept_in_memory);
     let uri = words::uri(listener.address(), &session.export.name);
@@ -57,6 +58,22 @@ pub fn serve(
     outcome?;
     let traffic = server.traffic();
     Ok((server.into_engine(), traffic))
+}
+
+/// Where it is, and a command line for each common client.
+fn ready(target: &str, address: &Address, export: &Export) -> String {
+    let access = match export.access {
+        Access::ReadOnly => "read-only",
+        Access::ReadWrite => "read-write",
+    };
+    let uri = words::uri(address, &export.name);
+    format!(
+        "serving {target} at {address}: {}, {access}\n  \
+         nbdinfo '{uri}'\n  \
+         qemu-system-x86_64 -drive 'file={uri},format=raw'\n  \
+         mkdir mnt; nbdfuse mnt '{uri}' & losetup --find --show mnt/nbd\n",
+        display_bytes(export.size_bytes)
+    )
 }
 
 fn event_of(&Loss { sectors_at_risk, sectors_changed, .. }: &Loss) -> ServerEvent {

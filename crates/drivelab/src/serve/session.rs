@@ -1,7 +1,8 @@
 //! What every way of serving has in common: what is served, whom to tell, and when to end.
 
-use super::{metrics::Metrics, ready::Starter, status::Status};
+use super::status::Status;
 use crate::{cli::ServeArguments, output};
+use ::serve::{metrics::Metrics, ready::Starter};
 use anyhow::Result;
 use host::{Presence, Roots};
 use nbd::{Traffic, protocol::Export};

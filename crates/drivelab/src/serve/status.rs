@@ -1,6 +1,6 @@
 //! A line on the terminal while a server works: what it does now.
 
-use super::words::{Moved, progress};
+use ::serve::words::{Moved, progress};
 use block::{Engine, Instant, display_bytes};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use nbd::{Kind, Traffic};

@@ -2,25 +2,16 @@
 //!
 //! ```text
 //!   study             list.rs     what each asks
-//!   study NAME        tables.rs   every table: published, computed, modelled, error
-//!   study --claims    claims.rs   every claim with its verdict
+//!   study NAME, --claims, --json, --html       study::page: tables, claims, JSON, a page
 //!   study --on        on.rs       its method on the user's target, by run or by matrix
 //!                     budget.rs   its sizes and bytes, all methods together, before
-//!                     yours.rs    the user's column beside the published drives, claims judged on it
-//!   study --json      json.rs     the same values, one object each
-//!   study --html      page.rs     the same as a page: charts (charts.rs), tables, claims, method
+//!                                 study::page::yours: the user's column beside the published drives
 //! ```
 
 pub mod arguments;
 mod budget;
-mod charts;
-mod claims;
-mod json;
 mod list;
 mod on;
-mod page;
-mod tables;
-mod yours;
 
 use crate::{
     output,
@@ -36,7 +27,10 @@ use std::{
     process::ExitCode,
     thread,
 };
-use study::{Dossier, Models, Study, TableFile};
+use study::{
+    Dossier, Models, Study, TableFile,
+    page::{self, claims, json, tables, terminal, yours},
+};
 use target::catalog::Catalog;
 
 /// Lists the studies, or runs one again.
@@ -74,7 +68,7 @@ fn on_models(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> 
     }
     let style = output::style();
     let mut page = Page::new(&style);
-    head(&mut page, dossier);
+    terminal::head(&mut page, dossier);
     if arguments.claims {
         claims::claims(&mut page, dossier, &models).map_err(anyhow::Error::msg)?;
     } else {
@@ -84,7 +78,13 @@ fn on_models(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> 
         if arguments.table.is_none() {
             page.gap();
             tables::summary(dossier, &models).iter().for_each(|text| page.line(text));
-            foot(&mut page, dossier);
+            terminal::foot(&mut page, dossier);
+            page.gap();
+            page.line(&format!(
+                "The first line of a row is as printed. `drivelab study {} --claims` judges what \
+                 the study says.",
+                dossier.study.name()
+            ));
         }
     }
     output::print(&page.finish())?;
@@ -118,11 +118,11 @@ fn on_target(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> 
         return Ok(ExitCode::SUCCESS);
     };
     let written = match &arguments.json {
-        Some(path) => write_json(path, &json::yours(dossier, &measured))?,
+        Some(path) => write_json(path, &json::yours(dossier, &measured.seen()))?,
         None => Written::ToFile,
     };
     if let Some(path) = &arguments.html {
-        let document = yours::document(dossier, &measured);
+        let document = yours::document(dossier, &measured.seen());
         let mut outputs = Outputs::new(arguments.force);
         outputs.add(path, Format::Html, report::html::page(&document).into_bytes())?;
         outputs.write()?.iter().for_each(|line| output::talk!("{line}"));
@@ -132,7 +132,7 @@ fn on_target(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> 
         let style = output::style();
         let mut page = Page::new(&style);
         let store = output::store_option(arguments.store.as_deref());
-        yours::print(&mut page, dossier, &measured, &store);
+        yours::print(&mut page, dossier, &measured.seen(), &store);
         let mut text = page.finish();
         for matrix in measured.parts.iter().filter_map(on::Part::matrix) {
             text += &format!("\n{}", matrix.page);
@@ -195,50 +195,4 @@ fn modelled(dossier: &Dossier, quiet: bool) -> Result<Models> {
         }
     };
     Ok(Models::run(dossier, &Catalog::load()?, threads, &progress))
-}
-
-/// What was asked, by whom, and how it was and is done.
-fn head(page: &mut Page, dossier: &Dossier) {
-    let file = &dossier.file;
-    let by = file.authors.as_ref().map(|authors| format!("{authors}: ")).unwrap_or_default();
-    page.heading(&format!("{by}{}. {}", file.title, file.source));
-    page.line(&file.asks);
-    if let Some(text) = &file.lacking {
-        page.line(text);
-    }
-    page.gap();
-    tables::steps(page, dossier);
-}
-
-/// On what it was measured, by which commands, and where the study contradicts itself outside its
-/// tables.
-fn foot(page: &mut Page, dossier: &Dossier) {
-    if !dossier.file.hosts.is_empty() {
-        page.heading("Machines");
-    }
-    for host in &dossier.file.hosts {
-        let measured = host.measured.iter().map(|device| dossier.word("device", device));
-        let measured = measured.collect::<Vec<_>>().join(", ");
-        let text = format!("{}: {}. Measured: {measured}", host.name, host.has);
-        page.hanging("- ", &text, report::terminal::Paint::Plain);
-    }
-    if !dossier.file.commands.is_empty() {
-        page.heading("Commands");
-    }
-    for command in &dossier.file.commands {
-        let text = format!("{}: {}", command.does, command.line);
-        page.hanging("- ", &text, report::terminal::Paint::Plain);
-    }
-    let notes: Vec<_> = dossier.file.notes.iter().filter(|note| note.at.is_none()).collect();
-    if !notes.is_empty() {
-        page.heading("Also");
-    }
-    for note in notes {
-        page.hanging("- ", &note.text, report::terminal::Paint::Plain);
-    }
-    page.gap();
-    page.line(&format!(
-        "The first line of a row is as printed. `drivelab study {} --claims` judges what the study says.",
-        dossier.study.name()
-    ));
 }

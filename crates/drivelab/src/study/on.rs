@@ -6,7 +6,7 @@
 //!                                     a loop device, a block device, a model: matrix' under the study's settings
 //!   all orders -> sizes, room, bytes written: refused or said, before the first byte     budget.rs
 //!   run::measure, matrix::measure: records in the store
-//!     -> study::Yours -> tables (yours.rs), JSON, page
+//!     -> study::Yours -> study::page: tables, JSON, a page
 //! ```
 
 use super::{arguments::StudyArguments, budget};
@@ -27,7 +27,7 @@ use std::{
     os::unix::fs::FileTypeExt,
     process::ExitCode,
 };
-use study::{Dossier, Known, On, Study};
+use study::{Dossier, Known, On, Study, page::yours};
 use target::TargetText;
 
 /// All that was measured, whatever its end was.
@@ -289,8 +289,18 @@ fn option(name: &str, value: impl AsRef<OsStr>) -> OsString {
 }
 
 impl Part<'_> {
+    fn seen(&self) -> yours::Part<'_> {
+        yours::Part {
+            on: self.on,
+            left_out: &self.left_out,
+            record: self.record(),
+            place: self.place(),
+            matrix: self.matrix().map(|matrix| &matrix.document),
+        }
+    }
+
     /// What it left.
-    pub fn record(&self) -> &Record {
+    fn record(&self) -> &Record {
         match &self.outcome {
             Outcome::Run(run) => &run.record,
             Outcome::Matrix(matrix) => &matrix.records[0],
@@ -298,7 +308,7 @@ impl Part<'_> {
     }
 
     /// Where it was measured, in words.
-    pub fn place(&self) -> &str {
+    fn place(&self) -> &str {
         match &self.outcome {
             Outcome::Run(run) => &run.record.targets[0].text,
             Outcome::Matrix(matrix) => &matrix.ground,
@@ -327,6 +337,11 @@ impl Part<'_> {
 }
 
 impl Measured<'_> {
+    /// The same, to be shown.
+    pub fn seen(&self) -> yours::Measured<'_> {
+        yours::Measured { parts: self.parts.iter().map(Part::seen).collect(), known: &self.known }
+    }
+
     /// The first end that was none by plan.
     pub fn conclude(self) -> Result<ExitCode> {
         for part in self.parts {

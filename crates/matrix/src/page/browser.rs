@@ -1,7 +1,7 @@
 //! The matrix as a document for a browser: the best at a glance, charts, flags, how it was made.
 
 use super::{Across, Matrix, goal_name};
-use matrix::{Axis, Best, Configuration, Effect, Outcome, best, effects};
+use crate::{Axis, Best, Configuration, Effect, Outcome, best, effects};
 use record::{Cell, Flag};
 use report::{
     chart::{Axis as ChartAxis, BarSeries, Bars, Chart, Figure, Unit, Value, slug},

@@ -1,7 +1,7 @@
 //! Telling whoever started a server that it serves, and that it ends: systemd's protocol
 //! (sd_notify(3)) and a line on a descriptor.
 
-use anyhow::{Context, Result, bail};
+use crate::error::{InWords, StartError};
 use std::{
     env,
     ffi::OsStr,
@@ -22,28 +22,32 @@ use std::{
 pub struct Starter {
     /// The service manager's socket, from NOTIFY_SOCKET.
     manager: Option<(UnixDatagram, SocketAddr)>,
-    /// From `--ready-fd`.
+    /// That a line is written to.
     descriptor: Option<File>,
 }
 
 impl Starter {
-    /// Takes over the descriptor `ready_fd`, and finds the service manager if there is one.
+    /// Finds the service manager if there is one.
     ///
     /// # Errors
-    /// If either cannot be told, in a sentence.
-    pub fn find(ready_fd: Option<i32>) -> Result<Self> {
+    /// If it cannot be told, in a sentence.
+    pub fn find() -> Result<Self, StartError> {
         let manager = match env::var_os("NOTIFY_SOCKET") {
             Some(place) => Some(manager_at(&place)?),
             None => None,
         };
-        let descriptor = ready_fd.map(engine::raw::take_descriptor).transpose();
-        let descriptor = descriptor.with_context(|| {
-            let number = ready_fd.unwrap_or_default();
-            format!(
-                "--ready-fd: {number} is not open: open it, as with `{number}>ready` in a shell"
-            )
+        Ok(Self { manager, descriptor: None })
+    }
+
+    /// Takes over the descriptor `number`, to tell it too.
+    ///
+    /// # Errors
+    /// It is not open.
+    pub fn with_descriptor(self, number: i32) -> Result<Self, StartError> {
+        let descriptor = engine::raw::take_descriptor(number).in_words(|| {
+            format!("{number} is not open: open it, as with `{number}>ready` in a shell")
         })?;
-        Ok(Self { manager, descriptor: descriptor.map(File::from) })
+        Ok(Self { descriptor: Some(File::from(descriptor)), ..self })
     }
 
     /// Says that clients find it at `uri`: `ready URI` and a line feed on the descriptor, which is
@@ -51,13 +55,13 @@ impl Starter {
     ///
     /// # Errors
     /// If the service manager cannot be told, which would wait in vain.
-    pub fn ready(&mut self, uri: &str) -> Result<()> {
+    pub fn ready(&mut self, uri: &str) -> Result<(), StartError> {
         if let Some(mut descriptor) = self.descriptor.take() {
             // Who does not listen any more need not be told.
             let _ = writeln!(descriptor, "ready {uri}");
         }
         self.notify(&format!("READY=1\nSTATUS=serving at {uri}"))
-            .context("NOTIFY_SOCKET: the service manager could not be told")
+            .in_words(|| "NOTIFY_SOCKET: the service manager could not be told".to_owned())
     }
 
     /// Says that it ends, which may take as long as a flush.
@@ -73,15 +77,20 @@ impl Starter {
 }
 
 /// A path, or `@` and a name in the abstract namespace (sd_notify(3)).
-fn manager_at(place: &OsStr) -> Result<(UnixDatagram, SocketAddr)> {
+fn manager_at(place: &OsStr) -> Result<(UnixDatagram, SocketAddr), StartError> {
     let shown = place.display();
     let address = match place.as_bytes() {
         [b'@', name @ ..] => SocketAddr::from_abstract_name(name),
         [b'/', ..] => SocketAddr::from_pathname(Path::new(place)),
-        _ => bail!("NOTIFY_SOCKET: `{shown}` is neither a path nor `@` and a name: unset it"),
+        _ => {
+            return Err(StartError::in_the_way(format!(
+                "NOTIFY_SOCKET: `{shown}` is neither a path nor `@` and a name: unset it"
+            )));
+        }
     };
-    let address = address.with_context(|| format!("NOTIFY_SOCKET: `{shown}`"))?;
-    let socket = UnixDatagram::unbound().context("NOTIFY_SOCKET: no socket to speak with")?;
+    let address = address.in_words(|| format!("NOTIFY_SOCKET: `{shown}`"))?;
+    let socket =
+        UnixDatagram::unbound().in_words(|| "NOTIFY_SOCKET: no socket to speak with".to_owned())?;
     Ok((socket, address))
 }
 

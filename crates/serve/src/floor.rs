@@ -1,7 +1,7 @@
 //! What the way to a client adds to a request: the round trip of one whose drive takes a known
 //! time, over a socket of the same kind.
 
-use anyhow::{Context, Result};
+use crate::StartError;
 use block::{Drive, Engine};
 use engine::Clock;
 use nbd::{Address, Listener, Options, Server, protocol::Export, time_reads};
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// Those of sockets.
-pub fn measure(address: &Address, clock: Clock) -> Result<u64> {
+pub fn measure(address: &Address, clock: Clock) -> Result<u64, StartError> {
     let beside = match address {
         // Nothing is made where the user keeps things.
         Address::Unix(_) => Address::Unix(
@@ -49,7 +49,9 @@ pub fn measure(address: &Address, clock: Clock) -> Result<u64> {
         server.join().expect("a server does not panic")?;
         let mut times: Vec<u64> = times?.into_iter().skip(UNTIMED as usize).collect();
         times.sort_unstable();
-        let half = times.get(times.len() / 2).context("too few requests were answered")?;
+        let half = times
+            .get(times.len() / 2)
+            .ok_or_else(|| StartError::in_the_way("too few requests were answered"))?;
         Ok(half.saturating_sub(ANSWER_NS).max(1))
     })
 }

@@ -2,10 +2,10 @@
 
 use super::{
     claims::because,
-    on::{Measured, Part},
+    yours::{Measured, Part},
 };
+use crate::{Beside, Dossier, Models, Printed};
 use serde_json::{Value, json};
-use study::{Beside, Dossier, Models, Printed};
 
 /// All cells: published, computed and modelled values.
 pub fn cells(dossier: &Dossier, models: &Models) -> Vec<Value> {
@@ -22,7 +22,7 @@ pub fn cells(dossier: &Dossier, models: &Models) -> Vec<Value> {
         let notes: Vec<&str> = notes.collect();
         let basis = match (table.beside, &models.bases[at]) {
             (Beside::Ours, _) => Some("ours"),
-            (Beside::Model, basis) => basis.as_ref().map(study::Basis::name),
+            (Beside::Model, basis) => basis.as_ref().map(crate::Basis::name),
         };
         let row = |kind: &str, value: Option<f64>, text: Option<&str>| {
             json!({
@@ -51,15 +51,15 @@ pub fn cells(dossier: &Dossier, models: &Models) -> Vec<Value> {
 /// has it, none where it was derived.
 pub fn yours(dossier: &Dossier, measured: &Measured) -> Vec<Value> {
     let parts = &measured.parts;
-    let run = |value: &study::yours::Value| {
+    let run = |value: &crate::yours::Value| {
         let is_measured = |part: &&Part| {
             value.interval.is_some()
                 && part.on.tables.contains(&value.at["table"])
                 && part.on.ops.values().any(|op| *op == value.at["op"])
         };
-        parts.iter().find(is_measured).map(|part| part.record().id.clone())
+        parts.iter().find(is_measured).map(|part| part.record.id.clone())
     };
-    let one = |value: &study::yours::Value| {
+    let one = |value: &crate::yours::Value| {
         let table = dossier.file.table(&value.at["table"]).expect("a value stands in a table");
         let mut coordinates = value.at.clone();
         coordinates.remove("table");
@@ -78,9 +78,9 @@ pub fn yours(dossier: &Dossier, measured: &Measured) -> Vec<Value> {
 /// # Errors
 /// A claim's expression that is wrong.
 pub fn claims(dossier: &Dossier, models: &Models) -> Result<Vec<Value>, String> {
-    let one = |claim: &study::Claim| {
+    let one = |claim: &crate::Claim| {
         let judgement = claim.judge(&dossier.printed, Some(&models.book))?;
-        let numbers = |values: &[study::expression::Value]| -> Vec<f64> {
+        let numbers = |values: &[crate::expression::Value]| -> Vec<f64> {
             values.iter().map(|value| value.number).collect()
         };
         Ok(json!({

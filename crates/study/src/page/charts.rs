@@ -5,11 +5,11 @@
 //!   [[figure]] with series ------> one chart: each series as printed, and modelled over it
 //! ```
 
+use crate::{
+    Basis, Beside, Dossier, FigureFile, FigureKind, FigureScale, Follows, Models, Printed,
+};
 use report::chart::{
     Axis, BarSeries, Bars, Chart, Figure, Line, Lines, Point, Scale, Stroke, Unit, Value,
-};
-use study::{
-    Basis, Beside, Dossier, FigureFile, FigureKind, FigureScale, Follows, Models, Printed,
 };
 
 /// Where a value comes from.

@@ -1,6 +1,6 @@
 //! What the power cuts found, beside the classes that were predicted.
 
-use matrix::{Configuration, Cut, Durability, Machine};
+use crate::{Configuration, Cut, Durability, Machine};
 use report::{
     chart::{Column, Entry, Table},
     document::Block,
@@ -51,7 +51,7 @@ pub fn blocks(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use matrix::{Axes, Axis, FileSystemState, PowerCut};
+    use crate::{Axes, Axis, FileSystemState, PowerCut};
     use report::terminal::{Page, Style};
 
     #[test]
@@ -73,7 +73,7 @@ mod tests {
         let style = Style { width: 200, ..Style::PLAIN };
         let mut page = Page::new(&style);
         let blocks = blocks(&configurations, &[machine, machine], &cuts);
-        crate::matrix::page::put_blocks(&mut page, &blocks);
+        crate::page::put_blocks(&mut page, &blocks);
         let text = page.finish();
         assert!(text.contains("yes   64 of 64 flushed files intact"), "{text}");
         assert!(text.contains("DISPROVED: fs=xfs was to be of the class \"survives power loss\""));

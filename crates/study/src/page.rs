@@ -1,11 +1,17 @@
 //! A study as a document: what it asks and how it fares, its charts, tables, claims and method.
 
-use super::{charts, claims, tables};
+pub mod charts;
+pub mod claims;
+pub mod json;
+pub mod tables;
+pub mod terminal;
+pub mod yours;
+
+use crate::{Dossier, Models, TableFile, Verdict};
 use report::{
     chart::{Column, Entry, Table, Unit},
     document::{Block, Document, Highlight, Reading, Section},
 };
-use study::{Dossier, Models, TableFile, Verdict};
 
 /// The whole study.
 ///
@@ -139,7 +145,7 @@ fn method(dossier: &Dossier) -> Section {
     };
     let steps = file.steps.iter().map(|step| [&step.did, &step.ours].map(|text| Entry::text(text)));
     let steps = steps.map(Vec::from).collect();
-    let device = |device: &study::Device| {
+    let device = |device: &crate::Device| {
         let word = |name: &str| dossier.word("metric", name);
         let facts = device.facts.iter();
         let facts = facts.map(|(name, fact)| format!("{} {}", word(name), fact.text()));

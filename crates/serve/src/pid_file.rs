@@ -3,7 +3,7 @@
 //! It appears whole, is locked as long as the process lives, and goes with it. One that a dead
 //! process left is replaced; one of a living process is not.
 
-use anyhow::{Context, Result, anyhow, bail};
+use crate::error::{InWords, StartError};
 use std::{
     ffi::OsString,
     fs::{self, File, OpenOptions, TryLockError},
@@ -33,13 +33,14 @@ impl PidFile {
     ///
     /// # Errors
     /// A sentence with the cure.
-    pub fn write(path: &Path) -> Result<Self> {
+    pub fn write(path: &Path) -> Result<Self, StartError> {
         host::missing::refuse_in_kernels_place(path)?;
         // Two that find the same stale file must not both replace it.
         let _turn = lock_directory_of(path)?;
         refuse_living(path)?;
-        let name =
-            path.file_name().with_context(|| format!("`{}` names no file", path.display()))?;
+        let name = path
+            .file_name()
+            .ok_or_else(|| StartError::in_the_way(format!("`{}` names no file", path.display())))?;
         let mut beside = OsString::from(".");
         beside.push(name);
         beside.push(format!(".{}.new", process::id()));
@@ -52,7 +53,7 @@ impl PidFile {
             // The error that counts is the one that is returned.
             let _ = fs::remove_file(&beside);
         });
-        let file = file.with_context(|| format!("cannot write {}", path.display()))?;
+        let file = file.in_words(|| format!("cannot write {}", path.display()))?;
         Ok(Self { path: path.to_owned(), file })
     }
 }
@@ -77,25 +78,31 @@ fn write_locked(path: &Path) -> io::Result<File> {
 }
 
 /// Refuses what is in the way, unless a dead process left it.
-fn refuse_living(path: &Path) -> Result<()> {
+fn refuse_living(path: &Path) -> Result<(), StartError> {
     let shown = path.display();
     match fs::symlink_metadata(path) {
         Ok(facts) if facts.is_file() => {}
-        Ok(_) => bail!("{shown} is no regular file: remove it or name another path"),
+        Ok(_) => {
+            return Err(StartError::in_the_way(format!(
+                "{shown} is no regular file: remove it or name another path"
+            )));
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error).with_context(|| format!("cannot look at {shown}")),
+        Err(error) => return Err(error).in_words(|| format!("cannot look at {shown}")),
     }
     let flags = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path);
-    let file = file.with_context(|| format!("cannot read {shown}"))?;
+    let file = file.in_words(|| format!("cannot read {shown}"))?;
     let mut text = String::new();
     (&file)
         .take(TEXT_BYTES_MAX)
         .read_to_string(&mut text)
-        .with_context(|| format!("cannot read {shown}"))?;
+        .in_words(|| format!("cannot read {shown}"))?;
     let text = text.trim();
     let living = |number: &str| {
-        anyhow!("{shown} is of process {number}, which is alive: stop it or name another path")
+        StartError::in_the_way(format!(
+            "{shown} is of process {number}, which is alive: stop it or name another path"
+        ))
     };
     if matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
         return Err(living(text));
@@ -104,9 +111,11 @@ fn refuse_living(path: &Path) -> Result<()> {
         return Ok(()); // The disk was full when somebody else wrote it.
     }
     let Ok(number) = text.parse::<u32>() else {
-        bail!("{shown} holds no process's number: remove it or name another path");
+        return Err(StartError::in_the_way(format!(
+            "{shown} holds no process's number: remove it or name another path"
+        )));
     };
-    let written = file.metadata().with_context(|| format!("cannot look at {shown}"))?;
+    let written = file.metadata().in_words(|| format!("cannot look at {shown}"))?;
     let seconds = written.mtime() as f64 + written.mtime_nsec() as f64 / 1e9;
     match started(number) {
         Some(start) if number != process::id() && start <= seconds + LATER_S => Err(living(text)),
@@ -126,23 +135,25 @@ fn started(number: u32) -> Option<f64> {
 }
 
 /// Waits for another process that is writing one there, which takes less than a millisecond.
-fn lock_directory_of(path: &Path) -> Result<File> {
+fn lock_directory_of(path: &Path) -> Result<File, StartError> {
     const TRIES: u32 = 80;
     const PAUSE: Duration = Duration::from_millis(25);
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));
-    let directory =
-        File::open(parent).with_context(|| format!("cannot open {}", parent.display()))?;
+    let directory = File::open(parent).in_words(|| format!("cannot open {}", parent.display()))?;
     for _ in 0..TRIES {
         match directory.try_lock() {
             Ok(()) => return Ok(directory),
             Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
             Err(TryLockError::Error(error)) => {
-                return Err(error).with_context(|| format!("cannot lock {}", parent.display()));
+                return Err(error).in_words(|| format!("cannot lock {}", parent.display()));
             }
         }
     }
-    bail!("another program keeps {} locked: name a path in another directory", parent.display())
+    Err(StartError::in_the_way(format!(
+        "another program keeps {} locked: name a path in another directory",
+        parent.display()
+    )))
 }
 
 #[cfg(test)]
@@ -151,7 +162,7 @@ mod tests {
     use std::process::Command;
 
     fn refused(path: &Path) -> String {
-        format!("{:#}", PidFile::write(path).expect_err("in the way"))
+        PidFile::write(path).expect_err("in the way").to_string()
     }
 
     #[test]

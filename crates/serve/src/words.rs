@@ -2,28 +2,9 @@
 
 use block::{counted, display_bytes, one_or};
 use flash::{BLOCK_BYTES, ScrubReport};
-use nbd::{
-    Address, Kind, Traffic,
-    protocol::{Access, Export},
-};
+use nbd::{Address, Kind, Traffic};
 use record::{Condition, DeviceState, ManagedFlash};
 use target::serve::Loss;
-
-/// Where it is, and a command line for each common client.
-pub fn ready(target: &str, address: &Address, export: &Export) -> String {
-    let access = match export.access {
-        Access::ReadOnly => "read-only",
-        Access::ReadWrite => "read-write",
-    };
-    let uri = uri(address, &export.name);
-    format!(
-        "serving {target} at {address}: {}, {access}\n  \
-         nbdinfo '{uri}'\n  \
-         qemu-system-x86_64 -drive 'file={uri},format=raw'\n  \
-         mkdir mnt; nbdfuse mnt '{uri}' & losetup --find --show mnt/nbd\n",
-        display_bytes(export.size_bytes)
-    )
-}
 
 /// What is said of a volume that is open for reading only; nothing of any other, or of one that was
 /// stopped cleanly.

@@ -6,12 +6,11 @@
 //! ```
 
 mod browser;
+mod power_cuts;
 
-use super::cut;
-use anyhow::{Result, bail};
-use matrix::{
-    Axes, Axis, Best, Configuration, Cut, Effect, Floor, Goal, Machine, Outcome, best, effects,
-    ignores_direct_io, pivot,
+use crate::{
+    Axes, Axis, Best, Configuration, Cut, Effect, Floor, Goal, Machine, Outcome, Refusal,
+    RefusalKind, best, effects, ignores_direct_io, pivot,
 };
 use record::{Cell, Flag, Record};
 use report::{
@@ -20,7 +19,6 @@ use report::{
     number::{self, counted},
     terminal::{Page, Style, put_table},
 };
-use study::matrix::{STUDY, printed};
 
 const EFFECT_HEADS: [&str; 8] =
     ["setting", "level", "against", "effect", "95 % from", "to", "least", "most"];
@@ -43,16 +41,27 @@ pub struct Matrix<'a> {
     pub cuts: &'a [Option<Cut>],
     /// What the drive said of its write cache.
     pub caches: Vec<String>,
-    /// The one modelled drive below it, by its name in the catalog.
-    pub drive: Option<String>,
+    /// What a study printed of the same drive, where one did.
+    pub printed: Printed<'a>,
     /// Which tables of two axes.
     pub pivots: &'a [(Axis, Axis)],
     /// Where the order came from.
     pub seed: u64,
 }
 
+/// What a study printed of the drive.
+pub struct Printed<'a> {
+    /// Of a configuration and a block size: a rate with its unit.
+    pub rate: &'a dyn Fn(&Configuration, u64) -> Option<String>,
+    /// Which study, in a sentence for below the table.
+    pub source: String,
+}
+
 /// The pivots that were asked for; else one of the first two settings that vary.
-pub fn pivots(given: &[String], axes: &Axes) -> Result<Vec<(Axis, Axis)>> {
+///
+/// # Errors
+/// A text that is not two different axes of this matrix; the refusal begins with it.
+pub fn pivots(given: &[String], axes: &Axes) -> Result<Vec<(Axis, Axis)>, Refusal> {
     let varied = axes.varied();
     if given.is_empty() {
         return Ok(match varied[..] {
@@ -70,10 +79,12 @@ pub fn pivots(given: &[String], axes: &Axes) -> Result<Vec<(Axis, Axis)>> {
             Some(both) => found.push(both),
             None => {
                 let names: Vec<&str> = axes.iter().map(|(axis, _)| axis.name()).collect();
-                bail!(
-                    "--pivot {text}: write two different settings of this matrix with a comma between, of {}",
+                let text = format!(
+                    "{text}: write two different settings of this matrix with a comma between, \
+                     of {}",
                     names.join(", ")
                 );
+                return Err(Refusal::new(RefusalKind::Pivot, text));
             }
         }
     }
@@ -144,7 +155,7 @@ impl Matrix<'_> {
         sections.push(Section {
             title: "After a power cut".to_owned(),
             sheet: "Cuts",
-            blocks: cut::blocks(self.configurations, &self.machines, self.cuts),
+            blocks: power_cuts::blocks(self.configurations, &self.machines, self.cuts),
         });
         sections.retain(|section| !section.blocks.is_empty());
         sections
@@ -207,13 +218,12 @@ impl Matrix<'_> {
             if self.floors.iter().any(|floor| floor.is_above(one, cell)) {
                 notes.push("faster than the path by itself".to_owned());
             }
-            let printed =
-                self.drive.as_deref().and_then(|drive| printed(drive, one, cell.block_bytes));
+            let printed = (self.printed.rate)(one, cell.block_bytes);
             is_printed |= printed.is_some();
             row.extend([
                 value(cell),
                 Entry::text(&interval),
-                Entry::text(&printed.map_or("-".to_owned(), |printed| printed.text)),
+                Entry::text(&printed.unwrap_or_else(|| "-".to_owned())),
                 Entry::text(&outcome.durability.to_string()),
                 Entry::text(&notes.join(", ")),
             ]);
@@ -228,9 +238,7 @@ impl Matrix<'_> {
         blocks.extend(self.chart(across).map(Box::new).map(Block::Figure));
         blocks.push(Block::Table(Table { title: across.name.clone(), rows, columns }));
         if is_printed {
-            blocks.push(Block::Text(format!(
-                "Printed: by the study {STUDY} (`drivelab study {STUDY}`), of the real drive on its own machine."
-            )));
+            blocks.push(Block::Text(self.printed.source.clone()));
         }
         if !common.is_empty() {
             let words: Vec<String> = common.iter().map(|flag| in_words(*flag)).collect();
@@ -498,7 +506,7 @@ mod tests {
             machines: Vec::new(),
             cuts: &[],
             caches: Vec::new(),
-            drive: None,
+            printed: Printed { rate: &|_, _| None, source: String::new() },
             pivots: &[],
             seed: 0,
         };

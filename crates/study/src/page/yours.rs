@@ -1,10 +1,11 @@
 //! What the user measured of a study: tables with the user's column beside the published drives,
 //! claims judged on it, for the terminal and for a page.
 
-use super::{
-    claims,
-    on::{Measured, Part},
-    tables,
+use super::{claims, tables};
+use crate::{
+    Cell, Dossier, Known, On, Printed, TableFile, Yours,
+    expression::Coordinates,
+    yours::{SPECIFIED, Value, has_one_file_system},
 };
 use record::{Flag, Record};
 use report::{
@@ -12,11 +13,6 @@ use report::{
     document::{Block, Document, Section},
     number,
     terminal::{Page, Paint, put_table},
-};
-use study::{
-    Cell, Dossier, Printed, TableFile, Yours,
-    expression::Coordinates,
-    yours::{SPECIFIED, Value, has_one_file_system},
 };
 
 /// The coordinates that tell rows of printed tables apart, in the order of their names.
@@ -30,16 +26,38 @@ const SMALL: f64 = 0.1;
 /// A row of a printed table.
 type Row = [Option<String>; ROWS.len()];
 
+/// A study's methods, as they were measured on the user's target.
+pub struct Measured<'m> {
+    /// One a method that was begun; never empty.
+    pub parts: Vec<Part<'m>>,
+    /// What the user says of the drive.
+    pub known: &'m Known,
+}
+
+/// What was measured for one [`On`].
+pub struct Part<'m> {
+    /// The method and its settings.
+    pub on: &'m On,
+    /// What of the study's settings was not to be had, with reasons.
+    pub left_out: &'m [String],
+    /// What it left.
+    pub record: &'m Record,
+    /// Where it was measured, in words.
+    pub place: &'m str,
+    /// Every configuration with pivots and effects, where it was measured under several.
+    pub matrix: Option<&'m Document>,
+}
+
 /// All parts of a study, in its words.
 pub fn of(dossier: &Dossier, measured: &Measured) -> Yours {
-    let runs: Vec<_> = measured.parts.iter().map(|part| (part.on, part.record())).collect();
-    Yours::of(dossier, &runs, &measured.known)
+    let runs: Vec<_> = measured.parts.iter().map(|part| (part.on, part.record)).collect();
+    Yours::of(dossier, &runs, measured.known)
 }
 
 /// Everything for a terminal: what was measured first, then what was not and how to read it.
 pub fn print(page: &mut Page, dossier: &Dossier, measured: &Measured, store: &str) {
     let (parts, yours) = (&measured.parts, of(dossier, measured));
-    page.heading(&format!("Yours: {}", parts[0].place()));
+    page.heading(&format!("Yours: {}", parts[0].place));
     let tables = tables(dossier, parts, &yours);
     if tables.is_empty() {
         page.line("None of its cells compares with a printed one.");
@@ -64,7 +82,7 @@ pub fn print(page: &mut Page, dossier: &Dossier, measured: &Measured, store: &st
         page.hanging("left out: ", text, Paint::Alert);
     }
     for part in parts {
-        let (id, method) = (&part.record().id, &part.on.method);
+        let (id, method) = (&part.record.id, &part.on.method);
         page.line(&format!("run {id}, method {method}, whole: `drivelab show {id}{store}`"));
     }
 }
@@ -144,7 +162,7 @@ fn is_measured(value: &Value) -> bool {
 /// What was left out, each reason once.
 fn left_out<'p>(parts: &'p [Part<'_>]) -> Vec<&'p str> {
     let mut seen: Vec<&str> = Vec::new();
-    for text in parts.iter().flat_map(|part| &part.left_out) {
+    for text in parts.iter().flat_map(|part| part.left_out) {
         if !seen.contains(&text.as_str()) {
             seen.push(text);
         }
@@ -154,7 +172,7 @@ fn left_out<'p>(parts: &'p [Part<'_>]) -> Vec<&'p str> {
 
 /// What was measured by `run`; a matrix tells below of what failed and what had no room.
 fn runs<'p>(parts: &'p [Part<'_>]) -> impl Iterator<Item = &'p Record> {
-    parts.iter().filter(|part| part.matrix().is_none()).map(Part::record)
+    parts.iter().filter(|part| part.matrix.is_none()).map(|part| part.record)
 }
 
 /// Passes that failed, one a line. The first that failed for a reason is told with its cure.
@@ -194,9 +212,9 @@ pub fn document(dossier: &Dossier, measured: &Measured) -> Document {
     let (parts, yours) = (&measured.parts, of(dossier, measured));
     let file = &dossier.file;
     let mut summary = vec![file.asks.clone()];
-    summary.push(format!("Measured by drivelab on {}.", parts[0].place()));
+    summary.push(format!("Measured by drivelab on {}.", parts[0].place));
     for part in parts {
-        summary.push(format!("Method {}: run {}.", part.on.method, part.record().id));
+        summary.push(format!("Method {}: run {}.", part.on.method, part.record.id));
     }
     summary.extend(failed(parts).iter().map(|text| format!("Failed: {text}.")));
     summary.extend(cells_left_out(parts).iter().map(|text| format!("Left out: {text}.")));
@@ -211,12 +229,12 @@ pub fn document(dossier: &Dossier, measured: &Measured) -> Document {
         sections.push(Section { title, sheet: "Claims", blocks });
     }
     for part in parts {
-        let Some(matrix) = part.matrix() else { continue };
+        let Some(matrix) = part.matrix else { continue };
         let titled = |section: &Section| Section {
             title: format!("{}: {}", part.on.method, section.title),
             ..section.clone()
         };
-        sections.extend(matrix.document.sections.iter().map(titled));
+        sections.extend(matrix.sections.iter().map(titled));
     }
     Document {
         title: format!("{}, on a target of yours", file.title),
@@ -492,7 +510,7 @@ fn name<const N: usize>(dossier: &Dossier, keys: &[&str; N], values: &[Option<&s
 
 /// The claims that say something of any drive, judged by the user's values.
 fn judged(dossier: &Dossier, yours: &Yours) -> Option<Table> {
-    let row = |claim: &study::Claim| {
+    let row = |claim: &crate::Claim| {
         let judgement = claim.judge_yours(&yours.book)?;
         let because = claims::because(dossier, &judgement);
         let fields = [claim.file.text.as_str(), judgement.verdict.name(), &because];

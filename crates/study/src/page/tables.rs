@@ -1,10 +1,10 @@
 //! The tables of a study: what is printed, and beside it what was computed and modelled.
 
+use crate::{Basis, Beside, Dossier, Models, Printed, TableFile, relative_error};
 use report::{
     number,
     terminal::{Align, Page, Paint, Table},
 };
-use study::{Basis, Beside, Dossier, Models, Printed, TableFile, relative_error};
 
 /// An error beyond this is painted.
 const FAR: f64 = 0.1;

@@ -1,10 +1,10 @@
 //! The claims of a study, each with its verdict and what it rests on.
 
-use report::terminal::{Page, Paint};
-use study::{
+use crate::{
     Claim, Dossier, Judgement, Models, Verdict,
     expression::{Coordinates, Value},
 };
+use report::terminal::{Page, Paint};
 
 /// More values than this are told by their range.
 const SHOWN: usize = 3;
@@ -55,7 +55,7 @@ pub fn tally(counts: &[usize; Verdict::ALL.len()]) -> String {
 
 fn sentence(claim: &Claim) -> String {
     let kind = match claim.file.kind {
-        study::ClaimKind::Fact => String::new(),
+        crate::ClaimKind::Fact => String::new(),
         kind => format!("({}) ", kind.name()),
     };
     let printed = match claim.file.printed.as_str() {

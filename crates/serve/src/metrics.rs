@@ -11,8 +11,7 @@
 mod page;
 mod snapshot;
 
-use crate::{cli::ServeArguments, output};
-use anyhow::{Context, Result, bail};
+use crate::error::{InWords, StartError};
 use nbd::{Address, Listener, Traffic};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -69,7 +68,7 @@ impl Door {
     /// # Errors
     /// A sentence with the cure: no address, taken, or one that other machines reach and that was
     /// not meant so.
-    pub fn open(word: &OsStr, reach: Reach) -> Result<Self> {
+    pub fn open(word: &OsStr, reach: Reach) -> Result<Self, StartError> {
         let address = Address::of_word(word)?;
         if let Address::Unix(path) = &address {
             ::host::missing::refuse_in_kernels_place(path)?;
@@ -78,11 +77,7 @@ impl Door {
             && reach == Reach::Local
             && !host::is_loopback(socket.ip())
         {
-            bail!(
-                "other machines reach {address}, and whoever does may read the metrics: take \
-                 tcp:127.0.0.1:{}, or agree with --metrics-remote",
-                socket.port()
-            );
+            return Err(StartError::Reachable { address: *socket });
         }
         Ok(Self { listener: Listener::bind(&address)?, reach })
     }
@@ -94,28 +89,11 @@ impl Door {
 }
 
 impl Metrics {
-    /// Begins to tell them, where that is wished for.
-    ///
-    /// # Errors
-    /// As [`Door::open`] and [`start`](Self::start).
-    pub fn wished(arguments: &ServeArguments, engine: &ServedEngine) -> Result<Option<Self>> {
-        let Some(text) = &arguments.metrics else { return Ok(None) };
-        let reach = if arguments.metrics_remote { Reach::Remote } else { Reach::Local };
-        let door = Door::open(text, reach).context("--metrics")?;
-        if let Address::Tcp(socket) = door.address()
-            && !arguments.quiet
-            && !arguments.json
-        {
-            output::print(&format!("metrics at http://{socket}/metrics\n"))?;
-        }
-        Self::start(door, engine).map(Some)
-    }
-
     /// Begins to tell them.
     ///
     /// # Errors
     /// The system gives no thread.
-    pub fn start(door: Door, engine: &ServedEngine) -> Result<Self> {
+    pub fn start(door: Door, engine: &ServedEngine) -> Result<Self, StartError> {
         let started = Instant::now();
         let first = Snapshot::of(engine, &Traffic::default(), started);
         let exchange = Arc::new(Exchange::new(first));
@@ -130,7 +108,7 @@ impl Metrics {
             }
         };
         let thread = thread::Builder::new().name("metrics".to_owned()).spawn(tell);
-        let thread = Some(thread.context("no thread for --metrics")?);
+        let thread = Some(thread.in_words(|| "no thread for the metrics".to_owned())?);
         Ok(Self { exchange, started, stop, thread })
     }
 
