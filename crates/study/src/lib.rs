@@ -17,7 +17,6 @@ mod book;
 mod case;
 mod cell;
 mod claim;
-pub mod closed_loop;
 mod dossier;
 mod error;
 pub mod expression;

@@ -1,12 +1,10 @@
 //! A trial on a stack: what the study's program did, in its order, on a model in virtual time.
 
 use crate::{
-    Before, Case, Figure, Flush, Op, Order, Setup, Streams, Study, Then, Trial, bonnie,
-    closed_loop::{self, Length, Pace},
-    surface,
+    Before, Case, Figure, Flush, Op, Order, Setup, Streams, Study, Then, Trial, bonnie, surface,
 };
-use block::{Actor, Command, Durability, Engine, Extent, IoError, Payload, Rng, parse_bytes};
-use lab::workload::{Area, Offsets, Pattern, Share};
+use block::{Actor, Command, IoError, parse_bytes};
+use lab::workload::{Area, Counted, Failure, Io, Length, Pace, Pattern, Stream, once};
 use model::fs::{Caching, Syncing};
 use target::{
     catalog::{Catalog, DriveKind},
@@ -53,6 +51,12 @@ pub enum TrialError {
     /// The figure is in a unit that the trial does not give.
     #[error("`{0}` is no unit of this trial")]
     Unit(String),
+}
+
+impl From<Failure> for TrialError {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure.error)
+    }
 }
 
 impl From<IoError> for TrialError {
@@ -255,8 +259,9 @@ impl Bench<'_> {
             // An array's buffers take thousands of writes before its slowest drive is felt.
             Op::Write => 2 * self.effort.operations,
         };
-        let length = Length { before: counted / 4 + 8 * u64::from(threads), counted };
-        Ok(scattered(opened, op, block_bytes, threads, length)?.iops())
+        let length = Length::of(counted).after(counted / 4 + 8 * u64::from(threads));
+        let area = whole(opened);
+        Ok(scattered(opened, op, block_bytes, threads, area).run(opened, length)?.iops())
     }
 
     /// Aligned operations from the front on; bytes per second.
@@ -269,12 +274,10 @@ impl Bench<'_> {
             fill_in_order(&mut opened, 2 * counted * block)?;
         }
         // What a write leaves in buffers would count as done.
-        let length = Length { before: counted, counted };
-        let mut offset = 0;
-        let pace = closed_loop::run(&mut opened, 1, length, &mut || {
-            offset += block;
-            transfer(op, offset - block, block_bytes)
-        })?;
+        let length = Length::of(counted).after(counted);
+        let stream = Stream::new(op.into(), Pattern::Sequential, block_bytes);
+        let area = Area { offset: 0, bytes: 2 * counted * block };
+        let pace = Counted::new(&mut opened, &stream, area, SEED).run(&mut opened, length)?;
         Ok(((counted * block) as f64 / pace.seconds, opened.engine.hash()))
     }
 
@@ -311,13 +314,11 @@ impl Bench<'_> {
             Order::Random => Pattern::Permutation,
         };
         let area = Area { offset: 0, bytes: blocks * block };
-        let mut offsets = Offsets::new(pattern, area, block, Share { worker: 0, of: 1 }, SEED);
-        let length = Length { before: 0, counted };
-        let pace = closed_loop::run(&mut opened, 1, length, &mut || {
-            transfer(pass.op, offsets.next(), pass.block_bytes)
-        })?;
+        let stream = Stream::new(pass.op.into(), pattern, pass.block_bytes);
+        let mut workers = Counted::new(&mut opened, &stream, area, SEED);
+        let pace = workers.run(&mut opened, Length::of(counted))?;
         let flush_ns = match (pass.op, pass.flush) {
-            (Op::Write, Flush::Timed) => closed_loop::once(&mut opened, Command::Flush)?,
+            (Op::Write, Flush::Timed) => once(&mut opened, Command::Flush)?,
             _ => 0,
         };
         let seconds = pace.seconds + flush_ns as f64 / 1e9;
@@ -377,9 +378,9 @@ impl Bench<'_> {
     /// Durable 512 B writes, one after the other; seconds each.
     fn sync_writes(&self, stack: &str) -> Seen {
         let mut opened = self.open(stack)?;
-        let is_raw = prepare_sync(&mut opened);
-        let seconds = durable_writes(&mut opened, is_raw, 0)?;
-        Ok((seconds, opened.engine.hash()))
+        prepare_sync(&mut opened);
+        let pace = durable_writes(&mut opened, 512, 1000, 0)?;
+        Ok((1.0 / pace.iops(), opened.engine.hash()))
     }
 
     /// What a used drive does after half of its data was deleted: seconds a durable write of 512 B,
@@ -390,19 +391,18 @@ impl Bench<'_> {
         let half_bytes = opened.contract().capacity_bytes / 2 / 4096 * 4096;
         let len = opened.contract().capacity_bytes - half_bytes;
         if is_told {
-            closed_loop::once(&mut opened, Command::Discard { offset: half_bytes, len })?;
+            once(&mut opened, Command::Discard { offset: half_bytes, len })?;
         }
         let value = match then {
-            Then::SyncWrites => durable_writes(&mut opened, true, half_bytes)?,
+            Then::SyncWrites => 1.0 / durable_writes(&mut opened, 512, 1000, half_bytes)?.iops(),
             Then::Overwrites => {
                 let blocks = half_bytes / 4096;
                 // Twice what there is: what was free at first is used up.
-                let length = Length { before: 2 * blocks, counted: blocks / 4 };
-                let mut rng = Rng::new(SEED, 7);
-                let pace = closed_loop::run(&mut opened, DEPTH, length, &mut || {
-                    transfer(Op::Write, rng.below(blocks) * 4096, 4096)
-                })?;
-                pace.iops()
+                let length = Length::of(blocks / 4).after(2 * blocks);
+                let area = Area { offset: 0, bytes: half_bytes };
+                scattered(&mut opened, Op::Write, 4096, DEPTH, area)
+                    .run(&mut opened, length)?
+                    .iops()
             }
         };
         Ok((value, opened.engine.hash()))
@@ -412,56 +412,42 @@ impl Bench<'_> {
     fn sync_bandwidth(&self, stack: &str) -> Seen {
         const BYTES: u32 = 128 << 20;
         let mut opened = self.open(stack)?;
-        let is_raw = prepare_sync(&mut opened);
-        let start = opened.now();
-        for number in 0..10 {
-            sync_write(&mut opened, is_raw, number * u64::from(BYTES), BYTES)?;
-        }
-        let seconds = opened.now().since(start) as f64 / 1e9;
-        Ok((10.0 * f64::from(BYTES) / seconds, opened.engine.hash()))
+        prepare_sync(&mut opened);
+        let pace = durable_writes(&mut opened, BYTES, 10, 0)?;
+        Ok((pace.iops() * f64::from(BYTES), opened.engine.hash()))
     }
 }
 
-/// Opens a new file direct and synchronous where there is a file system; whether there is none.
-fn prepare_sync(opened: &mut Opened) -> bool {
-    let Some(files) = opened.file_system() else { return true };
+/// Opens a new file direct and synchronous where there is a file system.
+fn prepare_sync(opened: &mut Opened) {
+    let Some(files) = opened.file_system() else { return };
     files.new_file();
     files.set_open(Actor(0), Caching::Direct, Syncing::Sync);
-    false
 }
 
-/// A thousand durable writes of 512 B from `offset` on, one after the other; seconds each.
-fn durable_writes(opened: &mut Opened, is_raw: bool, offset: u64) -> Result<f64, IoError> {
-    const COUNT: u64 = 1000;
-    let start = opened.now();
-    for number in 0..COUNT {
-        sync_write(opened, is_raw, offset + number * 512, 512)?;
-    }
-    Ok(opened.now().since(start) as f64 / 1e9 / COUNT as f64)
-}
-
-/// One durable write. A file system knows that the file was opened so; a raw device is told with
-/// the write, and its port adds the flush that a drive with a volatile cache needs.
-fn sync_write(opened: &mut Opened, is_raw: bool, offset: u64, bytes: u32) -> Result<(), IoError> {
-    let durability = if is_raw { Durability::Fua } else { Durability::Cached };
-    let at = Extent { offset, bytes };
-    let command = Command::Write { at, from: Payload::None, durability };
-    closed_loop::once(opened, command).map(|_| ())
-}
-
-/// Random aligned operations over the whole stack.
-fn scattered(
+/// So many durable writes of so many bytes from `offset` on, one after the other.
+fn durable_writes(
     opened: &mut Opened,
-    op: Op,
     block_bytes: u32,
-    threads: u16,
-    length: Length,
+    count: u64,
+    offset: u64,
 ) -> Result<Pace, TrialError> {
-    let blocks = opened.contract().capacity_bytes / u64::from(block_bytes);
-    let mut rng = Rng::new(SEED, 7);
-    Ok(closed_loop::run(opened, threads, length, &mut || {
-        transfer(op, rng.below(blocks) * u64::from(block_bytes), block_bytes)
-    })?)
+    let io = Io { caching: Caching::Direct, syncing: Syncing::Sync };
+    let op = lab::workload::Op::Write;
+    let stream = Stream { io, ..Stream::new(op, Pattern::Sequential, block_bytes) };
+    let area = Area { offset, bytes: count * u64::from(block_bytes) };
+    Ok(Counted::new(opened, &stream, area, SEED).run(opened, Length::of(count))?)
+}
+
+/// Random aligned operations, one of each thread in flight.
+fn scattered(opened: &mut Opened, op: Op, block_bytes: u32, threads: u16, area: Area) -> Counted {
+    let stream = Stream { threads, ..Stream::new(op.into(), Pattern::Random, block_bytes) };
+    Counted::new(opened, &stream, area, SEED)
+}
+
+/// All of a stack.
+fn whole(opened: &Opened) -> Area {
+    Area { offset: 0, bytes: opened.contract().capacity_bytes }
 }
 
 /// Random writes into half of a managed volume's free space; a second. What is in memory or in a
@@ -470,9 +456,10 @@ fn burst(opened: &mut Opened, block_bytes: u32, threads: u16) -> Result<f64, Tri
     let counters = opened.managed().and_then(|volume| volume.counters());
     let pool_bytes = counters.expect("a managed volume that is open").clean_pool_bytes;
     let counted = (pool_bytes / 2 / u64::from(block_bytes)).max(1);
-    let length = Length { before: 0, counted };
-    let pace = scattered(opened, Op::Write, block_bytes, threads, length)?;
-    let flush_ns = closed_loop::once(opened, Command::Flush)?;
+    let area = whole(opened);
+    let mut workers = scattered(opened, Op::Write, block_bytes, threads, area);
+    let pace = workers.run(opened, Length::of(counted))?;
+    let flush_ns = once(opened, Command::Flush)?;
     Ok(counted as f64 / (pace.seconds + flush_ns as f64 / 1e9))
 }
 
@@ -480,15 +467,12 @@ fn burst(opened: &mut Opened, block_bytes: u32, threads: u16) -> Result<f64, Tri
 /// of a quarter of the blocks, differ by no more than [`LASTING_SPREAD`]; their mean is the rate.
 /// The SNIA's test specification asks as much of a steady state, but less closely.
 fn sustained(opened: &mut Opened, block_bytes: u32, threads: u16) -> Result<f64, TrialError> {
-    let blocks = opened.contract().capacity_bytes / u64::from(block_bytes);
-    let length = Length { before: 0, counted: blocks.div_ceil(4) };
-    let mut rng = Rng::new(SEED, 7);
+    let area = whole(opened);
+    let length = Length::of((area.bytes / u64::from(block_bytes)).div_ceil(4));
+    let mut workers = scattered(opened, Op::Write, block_bytes, threads, area);
     let mut windows = Vec::with_capacity(LASTING_WINDOWS_MAX);
     loop {
-        let pace = closed_loop::run(opened, threads, length, &mut || {
-            transfer(Op::Write, rng.below(blocks) * u64::from(block_bytes), block_bytes)
-        })?;
-        windows.push(pace.seconds);
+        windows.push(workers.run(opened, length)?.seconds);
         // The first window writes into what was free.
         let Some(last) = windows[1..].last_chunk::<LASTING>() else { continue };
         let [least, most] = [f64::min, f64::max].map(|of| last.iter().copied().reduce(of));
@@ -501,16 +485,13 @@ fn sustained(opened: &mut Opened, block_bytes: u32, threads: u16) -> Result<f64,
 }
 
 /// Writes the first `file_bytes` of the file, or all there is, from front to end.
-fn fill_in_order(opened: &mut Opened, file_bytes: u64) -> Result<(), IoError> {
+fn fill_in_order(opened: &mut Opened, file_bytes: u64) -> Result<(), TrialError> {
     const BYTES: u32 = 1 << 20;
     let calls = file_bytes.min(opened.contract().capacity_bytes) / u64::from(BYTES);
-    let length = Length { before: 0, counted: calls };
-    let mut offset = 0;
-    closed_loop::run(opened, 1, length, &mut || {
-        offset += u64::from(BYTES);
-        transfer(Op::Write, offset - u64::from(BYTES), BYTES)
-    })?;
-    closed_loop::once(opened, Command::Flush)?;
+    let area = Area { offset: 0, bytes: calls.max(1) * u64::from(BYTES) };
+    let stream = Stream::new(Op::Write.into(), Pattern::Sequential, BYTES);
+    Counted::new(opened, &stream, area, SEED).run(opened, Length::of(calls))?;
+    once(opened, Command::Flush)?;
     if let Some(files) = opened.file_system() {
         files.drop_cache();
     }
@@ -525,14 +506,6 @@ fn smaller_memory(mut stack: Stack, scale: u64) -> Stack {
         layer.set("ram", (ram / scale).to_string());
     }
     stack
-}
-
-fn transfer(op: Op, offset: u64, bytes: u32) -> Command {
-    let at = Extent { offset, bytes };
-    match op {
-        Op::Read => Command::Read { at, into: Payload::None },
-        Op::Write => Command::Write { at, from: Payload::None, durability: Durability::Cached },
-    }
 }
 
 #[cfg(test)]
