@@ -51,5 +51,5 @@ pub use published::{BadFigure, Figure, Study, read};
 pub use resist::{Resist, resists};
 pub use streams::Streams;
 pub use surface::SurfaceTest;
-pub use trial::{Effort, Outcome, TrialError, measure_together, run};
+pub use trial::{Effort, Outcome, SEED, TrialError, measure_together, run};
 pub use yours::{Known, Yours};

@@ -3,9 +3,12 @@
 use crate::{
     Before, Case, Figure, Flush, Op, Order, Setup, Streams, Study, Then, Trial, bonnie, surface,
 };
-use block::{Actor, Command, IoError, parse_bytes};
-use lab::workload::{Area, Counted, Failure, Io, Length, Pace, Pattern, Stream, once};
-use model::fs::{Caching, Syncing};
+use block::{Command, IoError, parse_bytes};
+use lab::{
+    method::{CacheState, CellSpec, FileState, Method},
+    workload::{Area, Counted, Failure, Length, Pace, Pattern, Stream, once},
+};
+use record::CacheDrop;
 use target::{
     catalog::{Catalog, DriveKind},
     stack::{self, BadStack, Opened, Stack},
@@ -13,7 +16,7 @@ use target::{
 
 /// Where all random choices come from: every trial draws the same, so that a search compares
 /// parameters and not luck.
-const SEED: u64 = 0x5713_d1e5;
+pub const SEED: u64 = 0x5713_d1e5;
 
 /// Where the clock stops before the flush, a larger file and the memory that holds part of it are
 /// made smaller together, to this size, bytes: what decides is their ratio.
@@ -260,8 +263,8 @@ impl Bench<'_> {
             Op::Write => 2 * self.effort.operations,
         };
         let length = Length::of(counted).after(counted / 4 + 8 * u64::from(threads));
-        let area = whole(opened);
-        Ok(scattered(opened, op, block_bytes, threads, area).run(opened, length)?.iops())
+        let cell = bm_flash(op, Pattern::Random, block_bytes, threads);
+        Ok(pass(opened, &cell, length)?.iops())
     }
 
     /// Aligned operations from the front on; bytes per second.
@@ -275,9 +278,9 @@ impl Bench<'_> {
         }
         // What a write leaves in buffers would count as done.
         let length = Length::of(counted).after(counted);
-        let stream = Stream::new(op.into(), Pattern::Sequential, block_bytes);
-        let area = Area { offset: 0, bytes: 2 * counted * block };
-        let pace = Counted::new(&mut opened, &stream, area, SEED).run(&mut opened, length)?;
+        let mut cell = bm_flash(op, Pattern::Sequential, block_bytes, 1);
+        cell.file_bytes = Some(2 * counted * block);
+        let pace = pass(&mut opened, &cell, length)?;
         Ok(((counted * block) as f64 / pace.seconds, opened.engine.hash()))
     }
 
@@ -286,9 +289,6 @@ impl Bench<'_> {
         let block = u64::from(pass.block_bytes);
         let scale = self.scale(stack, pass);
         let mut opened = self.open_scaled(stack, scale)?;
-        if let Some(files) = opened.file_system() {
-            files.set_open(Actor(0), Caching::Buffered, Syncing::None);
-        }
         let capacity_bytes = opened.contract().capacity_bytes;
         let mut file_bytes = (pass.file_bytes / scale).min(capacity_bytes);
         if self.kind(stack) == DriveKind::PageMapped {
@@ -309,20 +309,9 @@ impl Bench<'_> {
             Order::Sequential => blocks.min(self.effort.file_bytes_max / block),
             Order::Random => blocks.min(self.effort.operations),
         };
-        let pattern = match pass.order {
-            Order::Sequential => Pattern::Sequential,
-            Order::Random => Pattern::Permutation,
-        };
-        let area = Area { offset: 0, bytes: blocks * block };
-        let stream = Stream::new(pass.op.into(), pattern, pass.block_bytes);
-        let mut workers = Counted::new(&mut opened, &stream, area, SEED);
-        let pace = workers.run(&mut opened, Length::of(counted))?;
-        let flush_ns = match (pass.op, pass.flush) {
-            (Op::Write, Flush::Timed) => once(&mut opened, Command::Flush)?,
-            _ => 0,
-        };
-        let seconds = pace.seconds + flush_ns as f64 / 1e9;
-        Ok(((counted * block) as f64 / seconds, opened.engine.hash()))
+        let cell = iozone(pass, blocks * block);
+        let pace = self::pass(&mut opened, &cell, Length::of(counted))?;
+        Ok(((counted * block) as f64 / pace.seconds, opened.engine.hash()))
     }
 
     /// Readers side by side: on a disk over all of it, for distance counts there; on flash over a
@@ -378,8 +367,7 @@ impl Bench<'_> {
     /// Durable 512 B writes, one after the other; seconds each.
     fn sync_writes(&self, stack: &str) -> Seen {
         let mut opened = self.open(stack)?;
-        prepare_sync(&mut opened);
-        let pace = durable_writes(&mut opened, 512, 1000, 0)?;
+        let pace = durable_writes(&mut opened, "dd-latency", 0)?;
         Ok((1.0 / pace.iops(), opened.engine.hash()))
     }
 
@@ -394,7 +382,7 @@ impl Bench<'_> {
             once(&mut opened, Command::Discard { offset: half_bytes, len })?;
         }
         let value = match then {
-            Then::SyncWrites => 1.0 / durable_writes(&mut opened, 512, 1000, half_bytes)?.iops(),
+            Then::SyncWrites => 1.0 / durable_writes(&mut opened, "dd-latency", half_bytes)?.iops(),
             Then::Overwrites => {
                 let blocks = half_bytes / 4096;
                 // Twice what there is: what was free at first is used up.
@@ -412,31 +400,67 @@ impl Bench<'_> {
     fn sync_bandwidth(&self, stack: &str) -> Seen {
         const BYTES: u32 = 128 << 20;
         let mut opened = self.open(stack)?;
-        prepare_sync(&mut opened);
-        let pace = durable_writes(&mut opened, BYTES, 10, 0)?;
+        let pace = durable_writes(&mut opened, "dd-bandwidth", 0)?;
         Ok((pace.iops() * f64::from(BYTES), opened.engine.hash()))
     }
 }
 
-/// Opens a new file direct and synchronous where there is a file system.
-fn prepare_sync(opened: &mut Opened) {
-    let Some(files) = opened.file_system() else { return };
-    files.new_file();
-    files.set_open(Actor(0), Caching::Direct, Syncing::Sync);
+/// One pass over a cell of a method, so long.
+fn pass(opened: &mut Opened, cell: &CellSpec, length: Length) -> Result<Pace, TrialError> {
+    opened.make_ready(cell)?;
+    let span_bytes = opened.contract().capacity_bytes;
+    Ok(lab::trial::pass(opened, cell, span_bytes, SEED, length)?)
 }
 
-/// So many durable writes of so many bytes from `offset` on, one after the other.
-fn durable_writes(
-    opened: &mut Opened,
-    block_bytes: u32,
-    count: u64,
-    offset: u64,
-) -> Result<Pace, TrialError> {
-    let io = Io { caching: Caching::Direct, syncing: Syncing::Sync };
-    let op = lab::workload::Op::Write;
-    let stream = Stream { io, ..Stream::new(op, Pattern::Sequential, block_bytes) };
-    let area = Area { offset, bytes: count * u64::from(block_bytes) };
-    Ok(Counted::new(opened, &stream, area, SEED).run(opened, Length::of(count))?)
+/// The first cell of a built-in method that fits, under these settings.
+fn cell_of(
+    method: &str,
+    settings: &[(String, String)],
+    fits: impl Fn(&CellSpec) -> bool,
+) -> CellSpec {
+    let method = Method::built_in(method, settings).expect("trials name methods that there are");
+    method.cells.into_iter().find(fits).expect("the method has such a cell")
+}
+
+/// A cell of bm-flash, over all of the stack.
+fn bm_flash(op: Op, pattern: Pattern, block_bytes: u32, threads: u16) -> CellSpec {
+    let settings = [("block", block_bytes.to_string()), ("threads", threads.to_string())];
+    let settings = settings.map(|(key, value)| (key.to_owned(), value));
+    cell_of("bm-flash", &settings, |cell| {
+        let stream = &cell.streams[0];
+        stream.op == op.into() && stream.pattern == pattern
+    })
+}
+
+/// A cell on a file that is there: of iozone-cmu, which counts the flush, or of iozone-stfc, here
+/// from a cold cache as well.
+fn iozone(pass: FilePass, file_bytes: u64) -> CellSpec {
+    let method = match pass.flush {
+        Flush::Timed => "iozone-cmu",
+        Flush::Untimed => "iozone-stfc",
+    };
+    let settings = [("block", u64::from(pass.block_bytes)), ("file", file_bytes)];
+    let settings = settings.map(|(key, value)| (key.to_owned(), value.to_string()));
+    let pattern = match pass.order {
+        Order::Sequential => Pattern::Sequential,
+        Order::Random => Pattern::Permutation,
+    };
+    let mut cell = cell_of(method, &settings, |cell| {
+        let stream = &cell.streams[0];
+        stream.op == pass.op.into() && stream.pattern == pattern && cell.file != FileState::New
+    });
+    cell.cache = CacheState::Dropped(CacheDrop::File);
+    cell
+}
+
+/// The only cell of a method of durable writes, moved up by `offset`.
+fn durable_writes(opened: &mut Opened, method: &str, offset: u64) -> Result<Pace, TrialError> {
+    let mut cell = cell_of(method, &[], |_| true);
+    let operations = lab::trial::bound(&cell, 0).expect("dd counts its writes");
+    let stream = &mut cell.streams[0];
+    cell.file_bytes = Some(offset + operations * u64::from(stream.block_bytes));
+    stream.shift_bytes = offset;
+    pass(opened, &cell, Length::of(operations))
 }
 
 /// Random aligned operations, one of each thread in flight.
