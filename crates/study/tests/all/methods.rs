@@ -100,8 +100,8 @@ fn durable_writes_of_a_trial_and_of_dd_give_one_number() {
     assert!(seen.iter().all(|count| *count > 0), "{seen:?}");
 }
 
-/// On flash: a trial writes no disk before it reads it, so that the blocks which map the file to the
-/// disk are not read from there, as they are by the method.
+/// On flash: a trial writes no disk before it reads it, so that the blocks which map the file to
+/// the disk are not read from there, as they are by the method.
 #[test]
 fn files_of_a_trial_and_of_iozone_cmu_give_one_number() {
     const BYTES: u64 = 64 << 20;

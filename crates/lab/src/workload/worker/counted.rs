@@ -1,5 +1,5 @@
-//! A closed loop that ends after a number of operations: what is measured on a virtual clock without
-//! a stop rule, by the same workers as every pass.
+//! A closed loop that ends after a number of operations: what is measured on a virtual clock
+//! without a stop rule, by the same workers as every pass.
 
 use super::{
     Area, Budget, Completion, Engine, Failure, Instant, Offsets, Op, Phase, Recorder, Share,
