@@ -7,7 +7,6 @@ mod agreement;
 mod bonnie;
 mod case;
 mod child;
-mod closed_loop;
 mod contender;
 mod directory;
 mod flash;

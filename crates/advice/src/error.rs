@@ -14,7 +14,7 @@ pub enum AdviceError {
         /// Why.
         error: TrialError,
     },
-    /// A model of wear cannot be run.
+    /// A measurement on a model failed.
     #[error(transparent)]
     Wear(#[from] TrialError),
     /// A stack that cannot be opened.

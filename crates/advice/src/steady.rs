@@ -20,12 +20,9 @@ mod wear;
 
 pub use wear::{Rating, rating, write_amplification};
 
-use block::{Command, Durability, Extent, IoError, Payload, Rng};
+use lab::workload::{Area, Counted, Length, Offsets, Op, Pattern, Stream};
 use shrink::Shrunk;
-use study::{
-    TrialError,
-    closed_loop::{self, Length},
-};
+use study::TrialError;
 use target::{
     catalog::{Catalog, DriveKind},
     stack::{self, Opened, Stack},
@@ -47,7 +44,7 @@ const SEGMENT_BYTES: u64 = 32 << 20;
 /// Segments that count: with one seek each they tell a disk's rate over all of its zones.
 const SEGMENTS: u64 = 24;
 /// Operations of a log in flight.
-const LINE_DEPTH: u16 = 32;
+const LINE_DEPTH: u32 = 32;
 
 /// What is asked of a stack.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -167,22 +164,20 @@ impl Bench<'_> {
         let mut rates = [0.0; 2];
         let mut sent = 0;
         for (rate, writes) in rates.iter_mut().zip([true, false]) {
-            let mut number = 0;
             // What the host writes and what the cleaner copies fill a segment each, chunk by chunk
             // in turn; what is read is one segment after the other.
             let heads = if writes { 2 } else { 1 };
-            let mut next = || {
+            let place = |number: u64| {
                 let segment = number / (heads * lines) * heads + number % heads;
-                let line = number / heads % lines;
-                let offset =
-                    segment * step % segments * segment_bytes + line * u64::from(LINE_BYTES);
-                number += 1;
-                transfer(writes, offset, LINE_BYTES)
+                segment * step % segments * lines + number / heads % lines
             };
-            let length = |counted| Length { before: 0, counted };
-            closed_loop::run_deep(&mut opened, LINE_DEPTH, length(before), &mut next)?;
+            let places = (0..before + counted).map(place).collect();
+            let stream = log_stream(if writes { Op::Write } else { Op::Read });
+            let offsets = Offsets::listed(places, u64::from(LINE_BYTES));
+            let mut log = Counted::along(&mut opened, &stream, offsets);
+            log.run(&mut opened, Length::of(before))?;
             let earlier = opened.traffic.written_bytes();
-            let pace = closed_loop::run_deep(&mut opened, LINE_DEPTH, length(counted), &mut next)?;
+            let pace = log.run(&mut opened, Length::of(counted))?;
             *rate = pace.iops() * f64::from(LINE_BYTES);
             if writes {
                 sent = opened.traffic.written_bytes() - earlier;
@@ -234,51 +229,44 @@ struct Session {
 
 impl Session {
     /// Operations per second over the first `area_bytes`.
-    fn rate(&mut self, reads: f64, area_bytes: u64, before: u64) -> Result<f64, IoError> {
+    fn rate(&mut self, reads: f64, area_bytes: u64, before: u64) -> Result<f64, TrialError> {
         let Workload { block_bytes, depth, order, .. } = self.workload;
-        let blocks = (area_bytes / u64::from(block_bytes)).max(1);
-        let mut rng = Rng::new(self.seed, 0x57ea + reads.to_bits());
-        let mut number = 0;
-        let mut next = || {
-            number += 1;
-            let block = match order {
-                Order::Random => rng.below(blocks),
-                Order::Sequential => number % blocks,
-            };
-            let is_read = (rng.next() >> 11) as f64 / ((1u64 << 53) as f64) < reads;
-            transfer(!is_read, block * u64::from(block_bytes), block_bytes)
-        };
-        let length = Length { before: before.max(1), counted: self.counted };
-        Ok(closed_loop::run_deep(&mut self.opened, depth, length, &mut next)?.iops())
+        let op = Op::Mixed { read_percent: 100.0 * reads };
+        let stream =
+            Stream { queue_depth: depth.into(), ..Stream::new(op, order.pattern(), block_bytes) };
+        let area = Area { offset: 0, bytes: area_bytes.max(block_bytes.into()) };
+        // Reads, writes and the mix go to places of their own.
+        let mut workers =
+            Counted::new(&mut self.opened, &stream, area, self.seed ^ reads.to_bits());
+        let length = Length::of(self.counted).after(before.max(1));
+        Ok(workers.run(&mut self.opened, length)?.iops())
     }
 }
 
 /// Writes the area from front to end, twice, so that it was overwritten as it is going to be.
-fn in_order(opened: &mut Opened, area_bytes: u64) -> Result<(), IoError> {
+fn in_order(opened: &mut Opened, area_bytes: u64) -> Result<(), TrialError> {
     let lines = (area_bytes / u64::from(LINE_BYTES)).max(1);
     // A disk of terabytes forgets nothing of its past: nothing is written there.
     if lines > 4096 {
         return Ok(());
     }
-    let mut number = 0;
-    closed_loop::run_deep(
-        opened,
-        LINE_DEPTH,
-        Length { before: 1, counted: 2 * lines },
-        &mut || {
-            number += 1;
-            let offset = number % lines * u64::from(LINE_BYTES);
-            transfer(true, offset, LINE_BYTES.min(area_bytes as u32))
-        },
-    )?;
+    let block_bytes = LINE_BYTES.min(area_bytes as u32);
+    let stream = Stream { block_bytes, ..log_stream(Op::Write) };
+    let area = Area { offset: 0, bytes: lines * u64::from(block_bytes) };
+    Counted::new(opened, &stream, area, 0).run(opened, Length::of(2 * lines))?;
     Ok(())
 }
 
-fn transfer(writes: bool, offset: u64, bytes: u32) -> Command {
-    let at = Extent { offset, bytes };
-    if writes {
-        Command::Write { at, from: Payload::None, durability: Durability::Cached }
-    } else {
-        Command::Read { at, into: Payload::None }
+/// Sequential, as a log is written and read.
+fn log_stream(op: Op) -> Stream {
+    Stream { queue_depth: LINE_DEPTH, ..Stream::new(op, Pattern::Sequential, LINE_BYTES) }
+}
+
+impl Order {
+    fn pattern(self) -> Pattern {
+        match self {
+            Self::Random => Pattern::Random,
+            Self::Sequential => Pattern::Sequential,
+        }
     }
 }

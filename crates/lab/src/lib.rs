@@ -17,4 +17,5 @@ pub mod order;
 pub mod plan;
 pub mod runner;
 pub mod target;
+pub mod trial;
 pub mod workload;

@@ -276,7 +276,8 @@ impl Plan {
     }
 }
 
-fn area(cell: &CellSpec, stream: &Stream, span_bytes: u64) -> Area {
+/// Where a stream of a cell works, on a tested area of this size.
+pub(crate) fn area(cell: &CellSpec, stream: &Stream, span_bytes: u64) -> Area {
     if cell.tree.is_some() {
         return Area { offset: 0, bytes: 0 };
     }

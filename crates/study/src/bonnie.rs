@@ -5,11 +5,12 @@
 //! told to (`-b`; its `bon_file.cpp`, `CFileOp::close`): what is still in memory then has cost the
 //! program no time. Left out: what the five processes need to hand each other the turns.
 
-use crate::closed_loop::{self, Length};
+use crate::TrialError;
 use block::{
     Actor, Command, Completion, Drive, Durability, Engine, Extent, Instant, IoError, Payload,
-    Request, Rng, Tag,
+    Request, Tag,
 };
+use lab::workload::{Area, Counted, Length, Op, Pattern, Stream, once};
 use model::fs::{
     Act, Caching, FileSystemParams, LOG_BUFFERS, Memory, Syncing, Through, Traffic, Tree,
 };
@@ -20,8 +21,8 @@ use target::stack::{Opened, Top};
 const FILES: u64 = 16 << 10;
 /// Seeks, of which one in ten writes its record back, and who seeks.
 const SEEKS: u64 = 8192;
-const UPDATE_EVERY: u64 = 10;
-const SEEKERS: usize = 5;
+const UPDATE_PERCENT: f64 = 10.0;
+const SEEKERS: u16 = 5;
 const SEEK_BYTES: u32 = 8 << 10;
 
 /// A phase of Bonnie++'s.
@@ -60,7 +61,7 @@ impl BonniePhase {
 }
 
 /// Does a phase, after those that it needs; operations a second, and a hash of when each ended.
-pub(crate) fn run(opened: &mut Opened, phase: BonniePhase) -> Result<(f64, u64), IoError> {
+pub(crate) fn run(opened: &mut Opened, phase: BonniePhase) -> Result<(f64, u64), TrialError> {
     match phase {
         BonniePhase::Seeks(seeking) => {
             let rate = seeks(opened, seeking)?;
@@ -71,7 +72,7 @@ pub(crate) fn run(opened: &mut Opened, phase: BonniePhase) -> Result<(f64, u64),
                 unreachable!("the study's stacks have a file system")
             };
             let params = stack.machine.params().clone();
-            files(&mut stack.engine, &params, act)
+            Ok(files(&mut stack.engine, &params, act)?)
         }
     }
 }
@@ -164,7 +165,7 @@ impl TreeBench<'_> {
         while self.is_busy {
             self.step(Instant::NEVER)?;
         }
-        closed_loop::once(self.below, Command::Flush).map(|_| ())
+        once(self.below, Command::Flush).map(|_| ())
     }
 
     /// Lets time pass, to `until` at most or to the next answer of the drive.
@@ -199,81 +200,42 @@ impl TreeBench<'_> {
 
 /// Seeks at random in a file of twice the memory that was written, then read, front to back; a
 /// second.
-fn seeks(opened: &mut Opened, seeking: Seeking) -> Result<f64, IoError> {
+fn seeks(opened: &mut Opened, seeking: Seeking) -> Result<f64, TrialError> {
     const SEED: u64 = 0x5713_d1e5;
     let ram_bytes = opened.ram_bytes.expect("a file system has memory");
     let file_bytes = 2 * ram_bytes;
     let files = opened.file_system().expect("the study's stacks have a file system");
     files.set_memory(Memory::AMD_X2, Through::Call);
-    for actor in 0..SEEKERS as u16 {
+    for actor in 0..SEEKERS {
         files.set_open(Actor(actor), Caching::Buffered, Syncing::None);
     }
     files.new_file();
-    in_order(opened, file_bytes, write)?;
-    closed_loop::once(opened, Command::Flush)?;
-    in_order(opened, file_bytes, read)?;
+    in_order(opened, file_bytes, Op::Write)?;
+    once(opened, Command::Flush)?;
+    in_order(opened, file_bytes, Op::Read)?;
     if seeking == Seeking::Cold {
         opened.file_system().expect("it had one").drop_cache();
     }
 
-    let mut rng = Rng::new(SEED, 11);
     let start = opened.now();
-    // What a seeker does next: write back what it has read, if that is its turn.
-    let mut updates: [Option<u64>; SEEKERS] = [None; SEEKERS];
-    let (mut issued, mut in_flight) = (0, 0);
-    let mut done: Vec<Completion> = Vec::new();
-    let mut free: Vec<usize> = (0..SEEKERS).collect();
-    loop {
-        for seeker in free.drain(..) {
-            let command = match updates[seeker].take() {
-                Some(offset) => write(offset, SEEK_BYTES),
-                None if issued < SEEKS => {
-                    let chunk = u64::from(SEEK_BYTES);
-                    let offset = rng.below(file_bytes / chunk) * chunk;
-                    issued += 1;
-                    updates[seeker] = issued.is_multiple_of(UPDATE_EVERY).then_some(offset);
-                    read(offset, SEEK_BYTES)
-                }
-                None => continue,
-            };
-            let (tag, actor) = (Tag(seeker as u64), Actor(seeker as u16));
-            opened.submit(Request { tag, actor, drive: Drive(0), command });
-            in_flight += 1;
-        }
-        if in_flight == 0 {
-            break;
-        }
-        opened.wait(Instant::NEVER, &mut done);
-        for completion in done.drain(..) {
-            completion.result?;
-            in_flight -= 1;
-            free.push(completion.tag.0 as usize);
-        }
-    }
+    let op = Op::ReadDirty { dirty_percent: UPDATE_PERCENT };
+    let stream = Stream { threads: SEEKERS, ..Stream::new(op, Pattern::Random, SEEK_BYTES) };
+    let area = Area { offset: 0, bytes: file_bytes };
+    Counted::new(opened, &stream, area, SEED).run(opened, Length::of(SEEKS))?;
     if seeking == Seeking::Flushed {
-        closed_loop::once(opened, Command::Flush)?;
+        once(opened, Command::Flush)?;
     }
     Ok(SEEKS as f64 * 1e9 / opened.now().since(start) as f64)
 }
 
 /// The file once, front to back.
-fn in_order(
-    opened: &mut Opened,
-    file_bytes: u64,
-    command: fn(u64, u32) -> Command,
-) -> Result<(), IoError> {
+fn in_order(opened: &mut Opened, file_bytes: u64, op: Op) -> Result<(), TrialError> {
     const BYTES: u32 = 1 << 20;
-    let length = Length { before: 0, counted: file_bytes / u64::from(BYTES) };
-    let mut offset = 0;
-    closed_loop::run(opened, 1, length, &mut || {
-        offset += u64::from(BYTES);
-        command(offset - u64::from(BYTES), BYTES)
-    })?;
+    let stream = Stream::new(op, Pattern::Sequential, BYTES);
+    let area = Area { offset: 0, bytes: file_bytes };
+    let length = Length::of(file_bytes / u64::from(BYTES));
+    Counted::new(opened, &stream, area, 0).run(opened, length)?;
     Ok(())
-}
-
-fn read(offset: u64, bytes: u32) -> Command {
-    Command::Read { at: Extent { offset, bytes }, into: Payload::None }
 }
 
 fn write(offset: u64, bytes: u32) -> Command {

@@ -228,6 +228,15 @@ pub enum Op {
     Write,
 }
 
+impl From<Op> for lab::workload::Op {
+    fn from(op: Op) -> Self {
+        match op {
+            Op::Read => Self::Read,
+            Op::Write => Self::Write,
+        }
+    }
+}
+
 /// In which order a file is walked.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Order {

@@ -1,10 +1,8 @@
 //! Readers side by side on one file system: what read-ahead and elevators are for.
 
-use crate::{
-    Order, Trial, TrialError,
-    closed_loop::{self, Length},
-};
-use block::{Actor, Command, Extent, Payload, Rng};
+use crate::{Order, Trial, TrialError};
+use block::Actor;
+use lab::workload::{Area, Counted, Length, Op, Pattern, Stream};
 use model::fs::{Caching, Syncing};
 use target::stack::Opened;
 
@@ -39,24 +37,19 @@ impl Streams {
             (0..self.readers)
                 .for_each(|actor| files.set_open(Actor(actor), Caching::Buffered, Syncing::None));
         }
-        let mut places = vec![0; usize::from(self.readers)];
-        let mut rng = Rng::new(seed, 9);
-        let bytes = u64::from(self.block_bytes);
-        let mut next = |actor: u16| {
-            let place = &mut places[usize::from(actor)];
-            if self.order == Order::Random {
-                *place = rng.below(part_bytes / bytes) * bytes;
-            } else if *place + bytes > part_bytes {
-                *place = 0;
-            }
-            let offset = u64::from(actor) * part_bytes + *place;
-            *place += bytes;
-            let at = Extent { offset, bytes: self.block_bytes };
-            Command::Read { at, into: Payload::None }
+        let pattern = match self.order {
+            Order::Random => Pattern::Random,
+            Order::Sequential => Pattern::Sequential,
         };
+        let reader = |number: u16| {
+            let area = Area { offset: u64::from(number) * part_bytes, bytes: part_bytes };
+            (Stream::new(Op::Read, pattern, self.block_bytes), area)
+        };
+        let readers: Vec<_> = (0..self.readers).map(reader).collect();
+        let bytes = u64::from(self.block_bytes);
         // The first windows are small.
-        let length = Length { before: read_bytes / 4 / bytes, counted: read_bytes / bytes };
-        let pace = closed_loop::run_each(opened, self.readers, length, &mut next)?;
+        let length = Length::of(read_bytes / bytes).after(read_bytes / 4 / bytes);
+        let pace = Counted::of_streams(opened, &readers, seed).run(opened, length)?;
         Ok(pace.iops() * bytes as f64)
     }
 }

@@ -5,11 +5,9 @@
 //! So what a test costs is memory's time until the dirty limit, or the end of memory, makes it the
 //! drive's.
 
-use crate::{
-    Op,
-    closed_loop::{self, Length},
-};
-use block::{Actor, Command, Durability, Extent, IoError, Payload};
+use crate::{Op, TrialError};
+use block::{Actor, Command};
+use lab::workload::{Area, Counted, Length, Pattern, Stream, once};
 use model::fs::{Caching, Memory, Syncing, Through};
 use target::stack::Opened;
 
@@ -63,7 +61,7 @@ pub(crate) fn run(
     test: SurfaceTest,
     record: u32,
     file_bytes: u64,
-) -> Result<f64, IoError> {
+) -> Result<f64, TrialError> {
     /// Records of the passes whose time does not count.
     const UNTIMED: u32 = 1 << 20;
     let files = opened.file_system().expect("the study's stacks have a file system");
@@ -72,24 +70,17 @@ pub(crate) fn run(
     files.new_file();
     if test != SurfaceTest::Write {
         pass(opened, Op::Write, UNTIMED, file_bytes)?;
-        closed_loop::once(opened, Command::Flush)?;
+        once(opened, Command::Flush)?;
     }
     let seconds = pass(opened, test.op(), record, file_bytes)?;
     Ok(file_bytes as f64 / seconds)
 }
 
 /// Once over the file in records, seconds.
-fn pass(opened: &mut Opened, op: Op, record: u32, file_bytes: u64) -> Result<f64, IoError> {
+fn pass(opened: &mut Opened, op: Op, record: u32, file_bytes: u64) -> Result<f64, TrialError> {
     let record = u64::from(record).min(file_bytes);
-    let length = Length { before: 0, counted: file_bytes / record };
-    let mut offset = 0;
-    let pace = closed_loop::run(opened, 1, length, &mut || {
-        let at = Extent { offset, bytes: record as u32 };
-        offset += record;
-        match op {
-            Op::Read => Command::Read { at, into: Payload::None },
-            Op::Write => Command::Write { at, from: Payload::None, durability: Durability::Cached },
-        }
-    })?;
-    Ok(pace.seconds)
+    let stream = Stream::new(op.into(), Pattern::Sequential, record as u32);
+    let area = Area { offset: 0, bytes: file_bytes };
+    let mut workers = Counted::new(opened, &stream, area, 0);
+    Ok(workers.run(opened, Length::of(file_bytes / record))?.seconds)
 }

@@ -1,13 +1,14 @@
 //! A trial on a stack: what the study's program did, in its order, on a model in virtual time.
 
 use crate::{
-    Before, Case, Figure, Flush, Op, Order, Setup, Streams, Study, Then, Trial, bonnie,
-    closed_loop::{self, Length, Pace},
-    surface,
+    Before, Case, Figure, Flush, Op, Order, Setup, Streams, Study, Then, Trial, bonnie, surface,
 };
-use block::{Actor, Command, Durability, Engine, Extent, IoError, Payload, Rng, parse_bytes};
-use lab::workload::{Area, Offsets, Pattern, Share};
-use model::fs::{Caching, Syncing};
+use block::{Command, IoError, parse_bytes};
+use lab::{
+    method::{CacheState, CellSpec, FileState, Method},
+    workload::{Area, Counted, Failure, Length, Pace, Pattern, Stream, once},
+};
+use record::CacheDrop;
 use target::{
     catalog::{Catalog, DriveKind},
     stack::{self, BadStack, Opened, Stack},
@@ -15,7 +16,7 @@ use target::{
 
 /// Where all random choices come from: every trial draws the same, so that a search compares
 /// parameters and not luck.
-const SEED: u64 = 0x5713_d1e5;
+pub const SEED: u64 = 0x5713_d1e5;
 
 /// Where the clock stops before the flush, a larger file and the memory that holds part of it are
 /// made smaller together, to this size, bytes: what decides is their ratio.
@@ -53,6 +54,12 @@ pub enum TrialError {
     /// The figure is in a unit that the trial does not give.
     #[error("`{0}` is no unit of this trial")]
     Unit(String),
+}
+
+impl From<Failure> for TrialError {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure.error)
+    }
 }
 
 impl From<IoError> for TrialError {
@@ -255,8 +262,9 @@ impl Bench<'_> {
             // An array's buffers take thousands of writes before its slowest drive is felt.
             Op::Write => 2 * self.effort.operations,
         };
-        let length = Length { before: counted / 4 + 8 * u64::from(threads), counted };
-        Ok(scattered(opened, op, block_bytes, threads, length)?.iops())
+        let length = Length::of(counted).after(counted / 4 + 8 * u64::from(threads));
+        let cell = bm_flash(op, Pattern::Random, block_bytes, threads);
+        Ok(pass(opened, &cell, length)?.iops())
     }
 
     /// Aligned operations from the front on; bytes per second.
@@ -269,12 +277,10 @@ impl Bench<'_> {
             fill_in_order(&mut opened, 2 * counted * block)?;
         }
         // What a write leaves in buffers would count as done.
-        let length = Length { before: counted, counted };
-        let mut offset = 0;
-        let pace = closed_loop::run(&mut opened, 1, length, &mut || {
-            offset += block;
-            transfer(op, offset - block, block_bytes)
-        })?;
+        let length = Length::of(counted).after(counted);
+        let mut cell = bm_flash(op, Pattern::Sequential, block_bytes, 1);
+        cell.file_bytes = Some(2 * counted * block);
+        let pace = pass(&mut opened, &cell, length)?;
         Ok(((counted * block) as f64 / pace.seconds, opened.engine.hash()))
     }
 
@@ -283,9 +289,6 @@ impl Bench<'_> {
         let block = u64::from(pass.block_bytes);
         let scale = self.scale(stack, pass);
         let mut opened = self.open_scaled(stack, scale)?;
-        if let Some(files) = opened.file_system() {
-            files.set_open(Actor(0), Caching::Buffered, Syncing::None);
-        }
         let capacity_bytes = opened.contract().capacity_bytes;
         let mut file_bytes = (pass.file_bytes / scale).min(capacity_bytes);
         if self.kind(stack) == DriveKind::PageMapped {
@@ -306,22 +309,9 @@ impl Bench<'_> {
             Order::Sequential => blocks.min(self.effort.file_bytes_max / block),
             Order::Random => blocks.min(self.effort.operations),
         };
-        let pattern = match pass.order {
-            Order::Sequential => Pattern::Sequential,
-            Order::Random => Pattern::Permutation,
-        };
-        let area = Area { offset: 0, bytes: blocks * block };
-        let mut offsets = Offsets::new(pattern, area, block, Share { worker: 0, of: 1 }, SEED);
-        let length = Length { before: 0, counted };
-        let pace = closed_loop::run(&mut opened, 1, length, &mut || {
-            transfer(pass.op, offsets.next(), pass.block_bytes)
-        })?;
-        let flush_ns = match (pass.op, pass.flush) {
-            (Op::Write, Flush::Timed) => closed_loop::once(&mut opened, Command::Flush)?,
-            _ => 0,
-        };
-        let seconds = pace.seconds + flush_ns as f64 / 1e9;
-        Ok(((counted * block) as f64 / seconds, opened.engine.hash()))
+        let cell = iozone(pass, blocks * block);
+        let pace = self::pass(&mut opened, &cell, Length::of(counted))?;
+        Ok(((counted * block) as f64 / pace.seconds, opened.engine.hash()))
     }
 
     /// Readers side by side: on a disk over all of it, for distance counts there; on flash over a
@@ -377,9 +367,8 @@ impl Bench<'_> {
     /// Durable 512 B writes, one after the other; seconds each.
     fn sync_writes(&self, stack: &str) -> Seen {
         let mut opened = self.open(stack)?;
-        let is_raw = prepare_sync(&mut opened);
-        let seconds = durable_writes(&mut opened, is_raw, 0)?;
-        Ok((seconds, opened.engine.hash()))
+        let pace = durable_writes(&mut opened, "dd-latency", 0)?;
+        Ok((1.0 / pace.iops(), opened.engine.hash()))
     }
 
     /// What a used drive does after half of its data was deleted: seconds a durable write of 512 B,
@@ -390,19 +379,18 @@ impl Bench<'_> {
         let half_bytes = opened.contract().capacity_bytes / 2 / 4096 * 4096;
         let len = opened.contract().capacity_bytes - half_bytes;
         if is_told {
-            closed_loop::once(&mut opened, Command::Discard { offset: half_bytes, len })?;
+            once(&mut opened, Command::Discard { offset: half_bytes, len })?;
         }
         let value = match then {
-            Then::SyncWrites => durable_writes(&mut opened, true, half_bytes)?,
+            Then::SyncWrites => 1.0 / durable_writes(&mut opened, "dd-latency", half_bytes)?.iops(),
             Then::Overwrites => {
                 let blocks = half_bytes / 4096;
                 // Twice what there is: what was free at first is used up.
-                let length = Length { before: 2 * blocks, counted: blocks / 4 };
-                let mut rng = Rng::new(SEED, 7);
-                let pace = closed_loop::run(&mut opened, DEPTH, length, &mut || {
-                    transfer(Op::Write, rng.below(blocks) * 4096, 4096)
-                })?;
-                pace.iops()
+                let length = Length::of(blocks / 4).after(2 * blocks);
+                let area = Area { offset: 0, bytes: half_bytes };
+                scattered(&mut opened, Op::Write, 4096, DEPTH, area)
+                    .run(&mut opened, length)?
+                    .iops()
             }
         };
         Ok((value, opened.engine.hash()))
@@ -412,56 +400,78 @@ impl Bench<'_> {
     fn sync_bandwidth(&self, stack: &str) -> Seen {
         const BYTES: u32 = 128 << 20;
         let mut opened = self.open(stack)?;
-        let is_raw = prepare_sync(&mut opened);
-        let start = opened.now();
-        for number in 0..10 {
-            sync_write(&mut opened, is_raw, number * u64::from(BYTES), BYTES)?;
-        }
-        let seconds = opened.now().since(start) as f64 / 1e9;
-        Ok((10.0 * f64::from(BYTES) / seconds, opened.engine.hash()))
+        let pace = durable_writes(&mut opened, "dd-bandwidth", 0)?;
+        Ok((pace.iops() * f64::from(BYTES), opened.engine.hash()))
     }
 }
 
-/// Opens a new file direct and synchronous where there is a file system; whether there is none.
-fn prepare_sync(opened: &mut Opened) -> bool {
-    let Some(files) = opened.file_system() else { return true };
-    files.new_file();
-    files.set_open(Actor(0), Caching::Direct, Syncing::Sync);
-    false
+/// One pass over a cell of a method, so long.
+fn pass(opened: &mut Opened, cell: &CellSpec, length: Length) -> Result<Pace, TrialError> {
+    opened.make_ready(cell)?;
+    let span_bytes = opened.contract().capacity_bytes;
+    Ok(lab::trial::pass(opened, cell, span_bytes, SEED, length)?)
 }
 
-/// A thousand durable writes of 512 B from `offset` on, one after the other; seconds each.
-fn durable_writes(opened: &mut Opened, is_raw: bool, offset: u64) -> Result<f64, IoError> {
-    const COUNT: u64 = 1000;
-    let start = opened.now();
-    for number in 0..COUNT {
-        sync_write(opened, is_raw, offset + number * 512, 512)?;
-    }
-    Ok(opened.now().since(start) as f64 / 1e9 / COUNT as f64)
+/// The first cell of a built-in method that fits, under these settings.
+fn cell_of(
+    method: &str,
+    settings: &[(String, String)],
+    fits: impl Fn(&CellSpec) -> bool,
+) -> CellSpec {
+    let method = Method::built_in(method, settings).expect("trials name methods that there are");
+    method.cells.into_iter().find(fits).expect("the method has such a cell")
 }
 
-/// One durable write. A file system knows that the file was opened so; a raw device is told with
-/// the write, and its port adds the flush that a drive with a volatile cache needs.
-fn sync_write(opened: &mut Opened, is_raw: bool, offset: u64, bytes: u32) -> Result<(), IoError> {
-    let durability = if is_raw { Durability::Fua } else { Durability::Cached };
-    let at = Extent { offset, bytes };
-    let command = Command::Write { at, from: Payload::None, durability };
-    closed_loop::once(opened, command).map(|_| ())
+/// A cell of bm-flash, over all of the stack.
+fn bm_flash(op: Op, pattern: Pattern, block_bytes: u32, threads: u16) -> CellSpec {
+    let settings = [("block", block_bytes.to_string()), ("threads", threads.to_string())];
+    let settings = settings.map(|(key, value)| (key.to_owned(), value));
+    cell_of("bm-flash", &settings, |cell| {
+        let stream = &cell.streams[0];
+        stream.op == op.into() && stream.pattern == pattern
+    })
 }
 
-/// Random aligned operations over the whole stack.
-fn scattered(
-    opened: &mut Opened,
-    op: Op,
-    block_bytes: u32,
-    threads: u16,
-    length: Length,
-) -> Result<Pace, TrialError> {
-    let blocks = opened.contract().capacity_bytes / u64::from(block_bytes);
-    let mut rng = Rng::new(SEED, 7);
-    Ok(closed_loop::run(opened, threads, length, &mut || {
-        transfer(op, rng.below(blocks) * u64::from(block_bytes), block_bytes)
-    })?)
+/// A cell on a file that is there: of iozone-cmu, which counts the flush, or of iozone-stfc, here
+/// from a cold cache as well.
+fn iozone(pass: FilePass, file_bytes: u64) -> CellSpec {
+    let method = match pass.flush {
+        Flush::Timed => "iozone-cmu",
+        Flush::Untimed => "iozone-stfc",
+    };
+    let settings = [("block", u64::from(pass.block_bytes)), ("file", file_bytes)];
+    let settings = settings.map(|(key, value)| (key.to_owned(), value.to_string()));
+    let pattern = match pass.order {
+        Order::Sequential => Pattern::Sequential,
+        Order::Random => Pattern::Permutation,
+    };
+    let mut cell = cell_of(method, &settings, |cell| {
+        let stream = &cell.streams[0];
+        stream.op == pass.op.into() && stream.pattern == pattern && cell.file != FileState::New
+    });
+    cell.cache = CacheState::Dropped(CacheDrop::File);
+    cell
+}
+
+/// The only cell of a method of durable writes, moved up by `offset`.
+fn durable_writes(opened: &mut Opened, method: &str, offset: u64) -> Result<Pace, TrialError> {
+    let mut cell = cell_of(method, &[], |_| true);
+    let operations = lab::trial::bound(&cell, 0).expect("dd counts its writes");
+    let stream = &mut cell.streams[0];
+    cell.file_bytes = Some(offset + operations * u64::from(stream.block_bytes));
+    stream.shift_bytes = offset;
+    pass(opened, &cell, Length::of(operations))
+}
+
+/// Random aligned operations, one of each thread in flight.
+fn scattered(opened: &mut Opened, op: Op, block_bytes: u32, threads: u16, area: Area) -> Counted {
+    let stream = Stream { threads, ..Stream::new(op.into(), Pattern::Random, block_bytes) };
+    Counted::new(opened, &stream, area, SEED)
+}
+
+/// All of a stack.
+fn whole(opened: &Opened) -> Area {
+    Area { offset: 0, bytes: opened.contract().capacity_bytes }
 }
 
 /// Random writes into half of a managed volume's free space; a second. What is in memory or in a
@@ -470,9 +480,10 @@ fn burst(opened: &mut Opened, block_bytes: u32, threads: u16) -> Result<f64, Tri
     let counters = opened.managed().and_then(|volume| volume.counters());
     let pool_bytes = counters.expect("a managed volume that is open").clean_pool_bytes;
     let counted = (pool_bytes / 2 / u64::from(block_bytes)).max(1);
-    let length = Length { before: 0, counted };
-    let pace = scattered(opened, Op::Write, block_bytes, threads, length)?;
-    let flush_ns = closed_loop::once(opened, Command::Flush)?;
+    let area = whole(opened);
+    let mut workers = scattered(opened, Op::Write, block_bytes, threads, area);
+    let pace = workers.run(opened, Length::of(counted))?;
+    let flush_ns = once(opened, Command::Flush)?;
     Ok(counted as f64 / (pace.seconds + flush_ns as f64 / 1e9))
 }
 
@@ -480,15 +491,12 @@ fn burst(opened: &mut Opened, block_bytes: u32, threads: u16) -> Result<f64, Tri
 /// of a quarter of the blocks, differ by no more than [`LASTING_SPREAD`]; their mean is the rate.
 /// The SNIA's test specification asks as much of a steady state, but less closely.
 fn sustained(opened: &mut Opened, block_bytes: u32, threads: u16) -> Result<f64, TrialError> {
-    let blocks = opened.contract().capacity_bytes / u64::from(block_bytes);
-    let length = Length { before: 0, counted: blocks.div_ceil(4) };
-    let mut rng = Rng::new(SEED, 7);
+    let area = whole(opened);
+    let length = Length::of((area.bytes / u64::from(block_bytes)).div_ceil(4));
+    let mut workers = scattered(opened, Op::Write, block_bytes, threads, area);
     let mut windows = Vec::with_capacity(LASTING_WINDOWS_MAX);
     loop {
-        let pace = closed_loop::run(opened, threads, length, &mut || {
-            transfer(Op::Write, rng.below(blocks) * u64::from(block_bytes), block_bytes)
-        })?;
-        windows.push(pace.seconds);
+        windows.push(workers.run(opened, length)?.seconds);
         // The first window writes into what was free.
         let Some(last) = windows[1..].last_chunk::<LASTING>() else { continue };
         let [least, most] = [f64::min, f64::max].map(|of| last.iter().copied().reduce(of));
@@ -501,16 +509,13 @@ fn sustained(opened: &mut Opened, block_bytes: u32, threads: u16) -> Result<f64,
 }
 
 /// Writes the first `file_bytes` of the file, or all there is, from front to end.
-fn fill_in_order(opened: &mut Opened, file_bytes: u64) -> Result<(), IoError> {
+fn fill_in_order(opened: &mut Opened, file_bytes: u64) -> Result<(), TrialError> {
     const BYTES: u32 = 1 << 20;
     let calls = file_bytes.min(opened.contract().capacity_bytes) / u64::from(BYTES);
-    let length = Length { before: 0, counted: calls };
-    let mut offset = 0;
-    closed_loop::run(opened, 1, length, &mut || {
-        offset += u64::from(BYTES);
-        transfer(Op::Write, offset - u64::from(BYTES), BYTES)
-    })?;
-    closed_loop::once(opened, Command::Flush)?;
+    let area = Area { offset: 0, bytes: calls.max(1) * u64::from(BYTES) };
+    let stream = Stream::new(Op::Write.into(), Pattern::Sequential, BYTES);
+    Counted::new(opened, &stream, area, SEED).run(opened, Length::of(calls))?;
+    once(opened, Command::Flush)?;
     if let Some(files) = opened.file_system() {
         files.drop_cache();
     }
@@ -525,14 +530,6 @@ fn smaller_memory(mut stack: Stack, scale: u64) -> Stack {
         layer.set("ram", (ram / scale).to_string());
     }
     stack
-}
-
-fn transfer(op: Op, offset: u64, bytes: u32) -> Command {
-    let at = Extent { offset, bytes };
-    match op {
-        Op::Read => Command::Read { at, into: Payload::None },
-        Op::Write => Command::Write { at, from: Payload::None, durability: Durability::Cached },
-    }
 }
 
 #[cfg(test)]

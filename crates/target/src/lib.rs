@@ -35,6 +35,7 @@ pub mod volume;
 pub use absent::did_you_mean;
 pub use clock::RealClock;
 pub use memory::MemoryText;
+pub use model::ModelTarget;
 pub use null::calibrate;
 pub use path::Remount;
 pub use propose::{NoProposal, propose};

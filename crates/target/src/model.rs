@@ -8,9 +8,10 @@ use crate::{
     shared::{Shared, SharedEngine},
     stack::{BadStack, Flash, LayerInfo, Opened, Stack, open, standing, unmapped},
 };
-use block::{Command, submit_and_wait};
+use block::{Command, IoError, submit_and_wait};
 use host::Roots;
 use lab::{
+    method::{CacheState, CellSpec, FileState},
     target::{
         Access, FastCache, Named, Need, Observation, Offer, Reset, Target, TargetError,
         TargetErrorKind, Time, WorkerEngines,
@@ -57,11 +58,54 @@ impl ModelTarget {
 
     /// Tells a file system how each worker opened its file.
     fn open_file(&mut self, streams: &[Stream]) {
-        let mut opened = self.opened.borrow_mut();
-        let Some(files) = opened.engine.file_system() else { return };
+        self.opened.borrow_mut().engine.open_file(streams);
+    }
+}
+
+impl Opened {
+    /// Brings the stack into the state that a cell's pass begins in, with the file open as its
+    /// workers open it.
+    ///
+    /// # Errors
+    /// An operation that failed.
+    pub fn make_ready(&mut self, cell: &CellSpec) -> Result<(), IoError> {
+        match cell.file {
+            FileState::AsIs => {}
+            FileState::Flushed => self.reset(Reset::Flush)?,
+            FileState::New => self.reset(Reset::NewFile)?,
+        }
+        if let CacheState::Dropped(means) = cell.cache {
+            self.reset(Reset::DropCache(means))?;
+        }
+        self.open_file(&cell.streams);
+        Ok(())
+    }
+
+    /// Tells a file system how each worker opened its file.
+    fn open_file(&mut self, streams: &[Stream]) {
+        let Some(files) = self.file_system() else { return };
         let workers = streams.iter().flat_map(|stream| (0..stream.threads).map(|_| stream.io));
         for (number, io) in (0..).zip(workers) {
             files.set_open(block::Actor(number), io.caching, io.syncing);
+        }
+    }
+
+    fn reset(&mut self, reset: Reset) -> Result<(), IoError> {
+        let len = self.contract().capacity_bytes;
+        match reset {
+            Reset::Purge => submit_and_wait(self, Command::Discard { offset: 0, len }).result,
+            Reset::Flush => submit_and_wait(self, Command::Flush).result,
+            Reset::NewFile => {
+                // Without a file system there is no file that could be new.
+                self.file_system().into_iter().for_each(FileSystem::new_file);
+                Ok(())
+            }
+            Reset::DropCache(_) if self.ram_bytes.is_some() => {
+                let flushed = submit_and_wait(self, Command::Flush).result;
+                self.file_system().into_iter().for_each(FileSystem::drop_cache);
+                flushed
+            }
+            Reset::DropCache(_) => Ok(()),
         }
     }
 }
@@ -163,25 +207,7 @@ impl Target for ModelTarget {
     }
 
     fn reset(&mut self, reset: Reset) -> Result<(), TargetError> {
-        let mut opened = self.opened.borrow_mut();
-        let opened = &mut opened.engine;
-        let len = opened.contract().capacity_bytes;
-        let done = match reset {
-            Reset::Purge => submit_and_wait(opened, Command::Discard { offset: 0, len }).result,
-            Reset::Flush => submit_and_wait(opened, Command::Flush).result,
-            Reset::NewFile => {
-                // Without a file system there is no file that could be new.
-                opened.file_system().into_iter().for_each(FileSystem::new_file);
-                Ok(())
-            }
-            Reset::DropCache(_) if opened.ram_bytes.is_some() => {
-                let flushed = submit_and_wait(opened, Command::Flush).result;
-                opened.file_system().into_iter().for_each(FileSystem::drop_cache);
-                flushed
-            }
-            Reset::DropCache(_) => Ok(()),
-        };
-        done.map_err(|error| TargetError {
+        self.opened.borrow_mut().engine.reset(reset).map_err(|error| TargetError {
             kind: TargetErrorKind::Io,
             message: format!("{}: {error:?}", self.info.text),
         })

@@ -8,20 +8,20 @@
 //! beside each pair: the ratio means little without it.
 
 use super::{
-    child,
-    closed_loop::{CACHED, ClosedLoop, DEPTH},
-    machine,
+    child, machine,
     sample::median,
     scratch::{Scratch, write_file},
 };
-use anyhow::{Context, Result, ensure};
-use block::{Drive, Engine, Rng};
+use crate::flash::failed;
+use anyhow::{Context, Result, anyhow, ensure};
+use block::{Command, Drive, Engine};
 use engine::Clock;
 use flash::{BLOCK_BYTES, Checksums, Classes, Parity, Shape, Size, Topology, VolumeId, Wishes};
+use lab::workload::{Area, Counted, Length, Op, Pattern, Stream, once};
 use rustix::time::{ClockId, clock_gettime};
 use std::{
     path::{Path, PathBuf},
-    time::{Duration, Instant},
+    time::Instant,
 };
 use target::volume::{HeldDrive, ManagedVolume, Use};
 
@@ -33,7 +33,8 @@ const PAIRS: u16 = 9;
 const SECONDS: u64 = 1;
 /// From here on fewer requests keep a drive busy.
 const LONG_BYTES: u64 = 64 << 10;
-const LONG_DEPTH: usize = 8;
+const LONG_DEPTH: u32 = 8;
+const DEPTH: u32 = 32;
 const LONGEST_BYTES: u64 = 4 << 20;
 
 /// What is written, where, and how often.
@@ -88,14 +89,11 @@ fn compare(scratch: &Scratch, bytes: u64, seconds: u64, pairs: usize) -> Result<
     let raw = HeldDrive::open(&raw, Use::Write, clock)?;
     println!("{}, beside the same engine on a plain file", raw.carrier);
     let depth = if bytes < LONG_BYTES { DEPTH } else { LONG_DEPTH };
-    let mut raw = ClosedLoop::of_depth(raw.engine, bytes as u32, depth);
-    let managed = volume(HeldDrive::open(&managed, Use::Write, clock)?)?;
-    let mut managed = ClosedLoop::of_depth(managed, bytes as u32, depth);
-    let mut at = 0;
-    managed.run(SPAN_BYTES / bytes, || {
-        at += 1;
-        (at - 1, CACHED)
-    })?;
+    let stream =
+        Stream { queue_depth: depth, ..Stream::new(Op::Write, Pattern::Random, bytes as u32) };
+    let mut raw = Side::new(raw.engine, &stream);
+    let mut managed = Side::new(volume(HeldDrive::open(&managed, Use::Write, clock)?)?, &stream);
+    managed.fill(SPAN_BYTES / bytes)?;
     println!(
         "{} KiB random writes at depth {depth} over {} MiB, {pairs} pairs of {seconds} s.\n",
         bytes >> 10,
@@ -105,17 +103,16 @@ fn compare(scratch: &Scratch, bytes: u64, seconds: u64, pairs: usize) -> Result<
         "{:<8}{:>10}{:>12}{:>8}{:>14}{:>14}{:>18}",
         "pair", "raw/s", "managed/s", "ratio", "raw CPU ns", "managed", "clean pool, MiB"
     );
-    let mut rng = Rng::new(1, 3);
     let mut columns: [Vec<f64>; 5] = Default::default();
     for pair in 1..=pairs {
         let before = clean_pool(&managed.engine);
         let (plain, volume);
         if pair % 2 == 1 {
-            plain = turn(&mut raw, seconds, &mut rng)?;
-            volume = turn(&mut managed, seconds, &mut rng)?;
+            plain = raw.turn(seconds)?;
+            volume = managed.turn(seconds)?;
         } else {
-            volume = turn(&mut managed, seconds, &mut rng)?;
-            plain = turn(&mut raw, seconds, &mut rng)?;
+            volume = managed.turn(seconds)?;
+            plain = raw.turn(seconds)?;
         }
         let row = [plain.0, volume.0, volume.0 / plain.0, plain.1, volume.1];
         let pool = format!("{before} to {}", clean_pool(&managed.engine));
@@ -162,18 +159,42 @@ fn clean_pool(volume: &ManagedVolume) -> u64 {
     counters.clean_pool_bytes >> 20
 }
 
-/// Writes for so long: writes a second, the flush included, and this process' processor time for
-/// each, ns.
-fn turn(worker: &mut ClosedLoop<impl Engine>, seconds: u64, rng: &mut Rng) -> Result<(f64, f64)> {
-    child::go_on()?;
-    let (start, cpu_ns) = (Instant::now(), processor_ns());
-    let deadline = start + Duration::from_secs(seconds);
-    let places = SPAN_BYTES / u64::from(worker.bytes());
-    let next = || (rng.below(places), CACHED);
-    let count = worker.run_while(|_| Instant::now() < deadline, next)?;
-    worker.flush()?;
-    let cpu_ns = (processor_ns() - cpu_ns) as f64;
-    Ok((count as f64 / start.elapsed().as_secs_f64(), cpu_ns / count as f64))
+/// What is measured, and its worker.
+struct Side<E> {
+    engine: E,
+    worker: Counted,
+}
+
+const SPAN: Area = Area { offset: 0, bytes: SPAN_BYTES };
+const SEED: u64 = 1;
+
+impl<E: Engine> Side<E> {
+    fn new(mut engine: E, stream: &Stream) -> Self {
+        let worker = Counted::new(&mut engine, stream, SPAN, SEED);
+        Self { engine, worker }
+    }
+
+    /// Writes the span once, front to back.
+    fn fill(&mut self, count: u64) -> Result<()> {
+        self.worker.turn_to(Op::Write, Pattern::Sequential, SPAN, SEED);
+        self.worker.run(&mut self.engine, Length::of(count)).map_err(failed)?;
+        self.worker.turn_to(Op::Write, Pattern::Random, SPAN, SEED);
+        Ok(())
+    }
+
+    /// Writes for so long: writes a second, the flush included, and this process' processor time
+    /// for each, ns.
+    fn turn(&mut self, seconds: u64) -> Result<(f64, f64)> {
+        child::go_on()?;
+        let (start, cpu_ns) = (Instant::now(), processor_ns());
+        let until = self.engine.now().after(seconds * 1_000_000_000);
+        let length = Length { until, ..Length::of(u64::MAX) };
+        let count = self.worker.run(&mut self.engine, length).map_err(failed)?.operations;
+        once(&mut self.engine, Command::Flush)
+            .map_err(|error| anyhow!("a flush failed: {error:?}"))?;
+        let cpu_ns = (processor_ns() - cpu_ns) as f64;
+        Ok((count as f64 / start.elapsed().as_secs_f64(), cpu_ns / count as f64))
+    }
 }
 
 /// Processor time of this process: the kernel may write by threads of its own, which count as ours.

@@ -1,27 +1,27 @@
 //! `cargo xtask bench flash`: what a managed flash volume costs the processor, in process, on a
 //! drive of RAM. One thread, the closed loop of a worker, beside the same loop on the drive alone.
 
-use super::{
-    closed_loop::{CACHED, ClosedLoop, DEPTH, Kind},
-    machine,
-    sample::median,
-};
+use super::{machine, sample::median};
+use crate::flash::failed;
 use anyhow::Result;
-use block::{Data, Drive, Durability, Engine, Geometry, Rng, Stack};
+use block::{Data, Drive, Durability, Engine, Geometry, Stack};
 use engine::{Clock, Memory};
 use flash::{BLOCK_BYTES, Checksums, Classes, Parity, Settings, Shape, Volume, VolumeId};
+use lab::workload::{Area, Counted, Length, Op, Pattern, Stream};
 use rustix::time::{ClockId, clock_gettime};
 
+/// Requests outstanding.
+const DEPTH: u32 = 32;
 const DEVICE_BYTES: u64 = 1 << 30;
 /// Half of it stays spare: writing at random costs no cleaning until that is used up.
 const EXPORTED_BYTES: u64 = 512 << 20;
-const BLOCKS: u64 = EXPORTED_BYTES / BLOCK_BYTES;
 
 /// A measurement: its name, what is asked, how often before it is timed and then, and what it
 /// should cost on top of the drive, ns.
 struct Row {
     name: &'static str,
-    kind: Kind,
+    op: Op,
+    durability: Durability,
     before: u64,
     timed: u64,
     aim_ns: f64,
@@ -31,22 +31,32 @@ struct Row {
 const ROWS: [Row; 4] = [
     Row {
         name: "random write, clean pool",
-        kind: CACHED,
+        op: Op::Write,
+        durability: Durability::Cached,
         before: 0,
         timed: 80_000,
         aim_ns: 1_500.0,
     },
-    Row { name: "random read", kind: Kind::Read, before: 1_000, timed: 400_000, aim_ns: 700.0 },
+    Row {
+        name: "random read",
+        op: Op::Read,
+        durability: Durability::Cached,
+        before: 1_000,
+        timed: 400_000,
+        aim_ns: 700.0,
+    },
     Row {
         name: "random write, cleaning",
-        kind: CACHED,
+        op: Op::Write,
+        durability: Durability::Cached,
         before: 400_000,
         timed: 200_000,
         aim_ns: 3_000.0,
     },
     Row {
         name: "random write with FUA",
-        kind: Kind::Write(Durability::Fua),
+        op: Op::Write,
+        durability: Durability::Fua,
         before: 1_000,
         timed: 50_000,
         aim_ns: 3_000.0,
@@ -124,33 +134,36 @@ fn volume() -> Result<Stack<Volume, Memory>> {
         checksums: Checksums::OnRead,
         classes: Classes::SEPBIT,
     };
-    let mut worker = ClosedLoop::new(memory(), BLOCK_BYTES as u32);
-    let mut at = 0;
-    worker.run(DEVICE_BYTES / BLOCK_BYTES, || {
-        at += 1;
-        (at - 1, CACHED)
-    })?;
-    let memory = worker.engine;
-    let settings = Settings { queue_depth: DEPTH as u32, ..Settings::default() };
+    let mut memory = memory();
+    filler(&mut memory, DEVICE_BYTES)?;
+    let settings = Settings { queue_depth: DEPTH, ..Settings::default() };
     let volume = Volume::create(memory.geometry(Drive(0)), shape, VolumeId([1; 16]), settings)?;
     Ok(Stack::new(volume, memory))
 }
 
-fn measure(engine: impl Engine) -> Result<Vec<f64>> {
-    let mut worker = ClosedLoop::new(engine, BLOCK_BYTES as u32);
-    let mut at = 0;
-    worker.run(BLOCKS, || {
-        at += 1;
-        (at - 1, CACHED)
-    })?;
-    let mut rng = Rng::new(1, 2);
-    let timed = |row: &Row| {
-        worker.run(row.before, || (rng.below(BLOCKS), row.kind))?;
+/// A worker that has written so many bytes of the engine, front to back.
+fn filler(engine: &mut impl Engine, bytes: u64) -> Result<Counted> {
+    let stream = Stream::new(Op::Write, Pattern::Sequential, BLOCK_BYTES as u32);
+    let stream = Stream { queue_depth: DEPTH, ..stream };
+    let mut worker = Counted::new(engine, &stream, Area { offset: 0, bytes }, 1);
+    worker.run(engine, Length::of(bytes / BLOCK_BYTES)).map_err(failed)?;
+    Ok(worker)
+}
+
+fn measure(mut engine: impl Engine) -> Result<Vec<f64>> {
+    let mut worker = filler(&mut engine, EXPORTED_BYTES)?;
+    let area = Area { offset: 0, bytes: EXPORTED_BYTES };
+    let timed = |(seed, row): (u64, &Row)| {
+        worker.turn_to(row.op, Pattern::Random, area, seed);
+        if row.durability == Durability::Fua {
+            worker.write_durably();
+        }
+        worker.run(&mut engine, Length::of(row.before)).map_err(failed)?;
         let before_ns = processor_ns();
-        worker.run(row.timed, || (rng.below(BLOCKS), row.kind))?;
+        worker.run(&mut engine, Length::of(row.timed)).map_err(failed)?;
         Ok((processor_ns() - before_ns) as f64 / row.timed as f64)
     };
-    ROWS.iter().map(timed).collect()
+    (1..).zip(&ROWS).map(timed).collect()
 }
 
 /// Processor time of this thread, ns.

@@ -1,17 +1,14 @@
 //! Write amplification beside the closed form, and beside what was simulated without a format: on a
 //! drive that only counts.
 
-use super::Table;
+use super::{Table, failed};
 use anyhow::{Result, ensure};
-use block::{
-    Command, Completion, Data, Drive, Durability, Effects, Engine, Extent, Geometry, Instant,
-    Machine, Payload, Request, Stack,
-};
+use block::{Completion, Data, Drive, Effects, Engine, Geometry, Instant, Machine, Request, Stack};
 use flash::{
     BLOCK_BYTES, Checksums, Classes, Cleaning, Counters, Layout, Parity, Settings, Shape, Volume,
     VolumeId, predict::write_amplification,
 };
-use lab::workload::{Area, Offsets, Pattern, Share};
+use lab::workload::{Area, Counted, Length, Op, Pattern, Stream};
 use model::{Outbox, Sim};
 
 /// In per cent of what is there for data.
@@ -112,21 +109,21 @@ fn overwrite(
     let volume = Volume::create(sim.geometry(Drive(0)), shape, VolumeId([1; 16]), settings)?;
     let mut stack = Stack::new(volume, sim);
     let area = Area { offset: 0, bytes: shape.exported_bytes };
-    let walk = |pattern| Offsets::new(pattern, area, BLOCK_BYTES, Share { worker: 0, of: 1 }, 1);
-    let mut offsets = walk(Pattern::Sequential);
+    let stream = Stream::new(Op::Write, Pattern::Sequential, BLOCK_BYTES as u32);
+    let mut writer = Counted::new(&mut stack, &stream, area, 1);
     let blocks = shape.exported_bytes / BLOCK_BYTES;
-    write(&mut stack, blocks, &mut offsets)?;
-    let mut offsets = walk(pattern);
+    writer.run(&mut stack, Length::of(blocks)).map_err(failed)?;
+    writer.turn_to(Op::Write, pattern, area, 1);
     let device_blocks = device_bytes / BLOCK_BYTES;
     let part = device_blocks / SAMPLES;
     let appended = |counters: &Counters| counters.host_blocks + counters.copied_blocks;
     while appended(&counters(&stack)) < (ROUNDS.0 + 1) * device_blocks {
-        write(&mut stack, part, &mut offsets)?;
+        writer.run(&mut stack, Length::of(part)).map_err(failed)?;
     }
     let before = counters(&stack);
     let (mut idle, mut looks) = (0, 0);
     while appended(&counters(&stack)) < appended(&before) + ROUNDS.1 * device_blocks {
-        write(&mut stack, part / 8, &mut offsets)?;
+        writer.run(&mut stack, Length::of(part / 8)).map_err(failed)?;
         let now = counters(&stack);
         idle += now.free_segments + now.prefree_segments + now.meta_segments;
         looks += 1;
@@ -182,17 +179,6 @@ fn shape_with_spare(device_bytes: u64, classes: Classes, spare: f64) -> Result<S
 
 fn counters(stack: &Stack<Volume, Sim<Counting>>) -> Counters {
     stack.machine.counters().expect("it is open")
-}
-
-fn write(
-    stack: &mut Stack<Volume, Sim<Counting>>,
-    count: u64,
-    offsets: &mut Offsets,
-) -> Result<()> {
-    super::bed::closed_loop(stack, 1, count, |_| {
-        let at = Extent { offset: offsets.next(), bytes: BLOCK_BYTES as u32 };
-        Command::Write { at, from: Payload::None, durability: Durability::Cached }
-    })
 }
 
 /// A drive on which every request takes as long as every other.

@@ -5,7 +5,6 @@ use super::Table;
 use super::bed::{Bed, MIB};
 use super::drive::{DRIVE, REST_SECONDS};
 use anyhow::Result;
-use block::Rng;
 use flash::BLOCK_BYTES;
 use target::catalog::Catalog;
 
@@ -45,7 +44,7 @@ fn burst(catalog: &Catalog, text: &str, alone: Option<f64>, table: &mut Table) -
     bed.rest(REST_SECONDS);
     let before = (bed.counters(), bed.opened.traffic.read_bytes());
     let pool = before.0.clean_pool_bytes;
-    let rate = bed.overwrite(pool / BLOCK_BYTES, &mut Rng::new(1, 1))?;
+    let rate = bed.overwrite(pool / BLOCK_BYTES)?;
     let now = bed.counters();
     let read = (bed.opened.traffic.read_bytes() - before.1) as f64 / MIB;
     table.line(

@@ -1,13 +1,13 @@
 //! One drive of 2007 whose random writes merge: bursts, what is sustained against the limit, reads.
 
 use super::Table;
-use super::bed::{Bed, DEPTH, MIB, linear, open, random_read, random_write, rate, read, write};
+use super::bed::{Bed, DEPTH, MIB, open, random, sequential};
 use anyhow::Result;
-use block::Rng;
 use flash::{
     BLOCK_BYTES, Counters,
     predict::{limit, write_amplification},
 };
+use lab::workload::Op;
 use std::fmt::Write as _;
 use target::catalog::Catalog;
 
@@ -15,7 +15,7 @@ pub const DRIVE: &str = "mtron-pro-32";
 /// Mapped shares of the drive, in per cent.
 const FILLS: [u32; 3] = [25, 50, 72];
 /// Callers of reads.
-const READ_DEPTHS: [usize; 3] = [1, 4, 32];
+const READ_DEPTHS: [u16; 3] = [1, 4, 32];
 /// So much is read at each depth.
 const READS: u64 = 20_000;
 /// How often the mapped bytes are overwritten before anything counts.
@@ -55,10 +55,9 @@ pub fn run(catalog: &Catalog, device_bytes: Option<u64>) -> Result<String> {
     ));
     for live in FILLS {
         let mut bed = Bed::new(catalog, &stack(live))?;
-        let mut rng = Rng::new(1, 1);
-        sustained.line(&format!("{live} %"), &steady(&mut bed, &bare, &mut rng)?);
-        burst.line(&format!("{live} %"), &burst_of(&mut bed, &bare, &mut rng)?);
-        reads.line(&format!("{live} %"), &reads_of(&mut bed, &bare, &mut rng)?);
+        sustained.line(&format!("{live} %"), &steady(&mut bed, &bare)?);
+        burst.line(&format!("{live} %"), &burst_of(&mut bed, &bare)?);
+        reads.line(&format!("{live} %"), &reads_of(&mut bed, &bare)?);
     }
     writeln!(page, "### Sustained\n\n{}", sustained.text)?;
     writeln!(page, "### Bursts\n\n{}", burst.text)?;
@@ -70,13 +69,12 @@ fn bare(catalog: &Catalog, device_bytes: Option<u64>) -> Result<Bare> {
     let mut drive = open(catalog, DRIVE)?;
     let bytes = device_bytes.unwrap_or(drive.contract().capacity_bytes);
     let blocks = bytes / BLOCK_BYTES;
-    let write_mib_per_s = linear(&mut drive, write, bytes)?;
-    let read_mib_per_s = linear(&mut drive, read, bytes)?;
-    let mut rng = Rng::new(2, 2);
-    let random_writes_per_s = rate(&mut drive, DEPTH, 2_000, |_| random_write(&mut rng, blocks))?;
+    let write_mib_per_s = sequential(&mut drive, Op::Write, bytes)?;
+    let read_mib_per_s = sequential(&mut drive, Op::Read, bytes)?;
+    let random_writes_per_s = random(&mut drive, Op::Write, DEPTH, 2_000, blocks, 2)?;
     let mut random_reads_per_s = [0.0; 3];
     for (depth, seen) in READ_DEPTHS.into_iter().zip(&mut random_reads_per_s) {
-        *seen = rate(&mut drive, depth, READS, |_| random_read(&mut rng, blocks))?;
+        *seen = random(&mut drive, Op::Read, depth, READS, blocks, 2)?;
     }
     Ok(Bare { write_mib_per_s, read_mib_per_s, random_writes_per_s, random_reads_per_s })
 }
@@ -88,10 +86,10 @@ impl Bare {
     }
 }
 
-fn steady(bed: &mut Bed, bare: &Bare, rng: &mut Rng) -> Result<Vec<String>> {
-    bed.overwrite(bed.blocks * ROUNDS, rng)?;
+fn steady(bed: &mut Bed, bare: &Bare) -> Result<Vec<String>> {
+    bed.overwrite(bed.blocks * ROUNDS)?;
     let before = bed.counters();
-    let writes = bed.overwrite(bed.blocks, rng)?;
+    let writes = bed.overwrite(bed.blocks)?;
     let now = bed.counters();
     let of = |field: fn(&Counters) -> u64| (field(&now) - field(&before)) as f64;
     let (host, copied) = (of(|c| c.host_blocks), of(|c| c.copied_blocks));
@@ -117,10 +115,10 @@ fn steady(bed: &mut Bed, bare: &Bare, rng: &mut Rng) -> Result<Vec<String>> {
 }
 
 /// As many writes as the pool takes, after idle cleaning has come to its limit.
-fn burst_of(bed: &mut Bed, bare: &Bare, rng: &mut Rng) -> Result<Vec<String>> {
+fn burst_of(bed: &mut Bed, bare: &Bare) -> Result<Vec<String>> {
     bed.rest(REST_SECONDS);
     let pool = bed.counters().clean_pool_bytes;
-    let rate = bed.overwrite((pool / BLOCK_BYTES).max(1), rng)?;
+    let rate = bed.overwrite((pool / BLOCK_BYTES).max(1))?;
     Ok(vec![
         format!("{} MiB", pool >> 20),
         format!("{rate:.0}"),
@@ -129,12 +127,11 @@ fn burst_of(bed: &mut Bed, bare: &Bare, rng: &mut Rng) -> Result<Vec<String>> {
 }
 
 /// Of mapped blocks, at rest.
-fn reads_of(bed: &mut Bed, bare: &Bare, rng: &mut Rng) -> Result<Vec<String>> {
+fn reads_of(bed: &mut Bed, bare: &Bare) -> Result<Vec<String>> {
     bed.rest(REST_SECONDS);
     let mut cells = Vec::new();
     for (depth, alone) in READ_DEPTHS.into_iter().zip(bare.random_reads_per_s) {
-        let blocks = bed.blocks;
-        let seen = rate(&mut bed.opened, depth, READS, |_| random_read(rng, blocks))?;
+        let seen = bed.read(depth, READS)?;
         cells.push(format!("{seen:.0}"));
         cells.push(format!("{:.3}", seen / alone));
     }

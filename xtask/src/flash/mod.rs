@@ -8,6 +8,8 @@ mod drive;
 mod scan;
 mod sync;
 
+pub use bed::failed;
+
 use anyhow::{Context, Result};
 use std::{env, fs};
 use target::catalog::Catalog;

@@ -2,12 +2,9 @@
 //! cost the drives; at a unit of 4 KiB, and on stripes of 192 KiB with the synchronous ring and
 //! without.
 
-use super::Table;
-use anyhow::{Result, ensure};
-use block::{
-    Actor, Command, Completion, Drive, Durability, Engine, Extent, Instant, Payload, Request, Rng,
-    Tag,
-};
+use super::{Table, failed};
+use anyhow::Result;
+use lab::workload::{Area, Counted, Length, Op, Pattern, Stream};
 use target::{catalog::Catalog, stack};
 
 /// One whose random writes cost a read-modify-erase cycle, one with a page map, one that loses no
@@ -21,7 +18,7 @@ const STACKS: [(&str, &str); 5] = [
     ("managed, no ring", "4xD/raid5:chunk=64K/flash:ring=0"),
     ("managed, ring", "4xD/raid5:chunk=64K/flash:ring=48M"),
 ];
-const DEPTHS: [usize; 2] = [1, 16];
+const DEPTHS: [u16; 2] = [1, 16];
 const COUNT: u64 = 2_000;
 /// Written at random within so much: little of it twice, and nothing needs to be cleaned.
 const SPAN_BLOCKS: u64 = 65_536;
@@ -78,13 +75,15 @@ struct OfVolume {
     flushes: u64,
 }
 
-fn measure(catalog: &Catalog, text: &str, depth: usize) -> Result<Seen> {
+fn measure(catalog: &Catalog, text: &str, depth: u16) -> Result<Seen> {
     let mut opened = stack::open(&text.parse()?, catalog, 1)?;
     let span = SPAN_BLOCKS.min(opened.contract().capacity_bytes / u64::from(BLOCK_BYTES));
-    let before = (opened.now(), opened.traffic.written_bytes(), opened.traffic.read_bytes());
+    let before = (opened.traffic.written_bytes(), opened.traffic.read_bytes());
     let blocks = opened.managed().and_then(flash::Volume::lifetime).map(|life| life.drive_blocks);
-    synchronous(&mut opened, depth, span)?;
-    let seconds = opened.now().since(before.0) as f64 / 1e9;
+    let stream = Stream { threads: depth, ..Stream::new(Op::Commit, Pattern::Random, BLOCK_BYTES) };
+    let area = Area { offset: 0, bytes: span * u64::from(BLOCK_BYTES) };
+    let mut callers = Counted::new(&mut opened, &stream, area, 1);
+    let pace = callers.run(&mut opened, Length::of(COUNT)).map_err(failed)?;
     let per_byte = |bytes: u64| bytes as f64 / (COUNT * u64::from(BLOCK_BYTES)) as f64;
     let volume = opened.managed().and_then(|volume| {
         let (life, counters) = (volume.lifetime()?, volume.counters()?);
@@ -92,43 +91,9 @@ fn measure(catalog: &Catalog, text: &str, depth: usize) -> Result<Seen> {
         Some(OfVolume { written, records: counters.records, flushes: counters.flushes })
     });
     Ok(Seen {
-        rate: COUNT as f64 / seconds,
-        written: per_byte(opened.traffic.written_bytes() - before.1),
-        read: per_byte(opened.traffic.read_bytes() - before.2),
+        rate: pace.iops(),
+        written: per_byte(opened.traffic.written_bytes() - before.0),
+        read: per_byte(opened.traffic.read_bytes() - before.1),
         volume,
     })
-}
-
-/// So many callers, each of whom writes, flushes, and writes again.
-fn synchronous(engine: &mut impl Engine, depth: usize, span: u64) -> Result<()> {
-    let mut rng = Rng::new(1, 1);
-    let mut flushing = vec![true; depth];
-    let (mut sent, mut ended) = (0, 0);
-    let mut done: Vec<Completion> = Vec::with_capacity(depth);
-    let mut next = |caller: usize, engine: &mut dyn Engine| {
-        let command = if flushing[caller] {
-            if sent == COUNT {
-                return;
-            }
-            sent += 1;
-            let offset = rng.below(span) * u64::from(BLOCK_BYTES);
-            let (at, from) = (Extent { offset, bytes: BLOCK_BYTES }, Payload::None);
-            Command::Write { at, from, durability: Durability::Cached }
-        } else {
-            Command::Flush
-        };
-        flushing[caller] = !flushing[caller];
-        let (tag, actor) = (Tag(caller as u64), Actor(caller as u16));
-        engine.submit(Request { tag, actor, drive: Drive(0), command });
-    };
-    (0..depth).for_each(|caller| next(caller, engine));
-    while ended < 2 * COUNT {
-        engine.wait(Instant::NEVER, &mut done);
-        for completion in done.drain(..) {
-            ensure!(completion.result.is_ok(), "a request failed: {:?}", completion.result);
-            ended += 1;
-            next(completion.tag.0 as usize, engine);
-        }
-    }
-    Ok(())
 }

@@ -1,11 +1,9 @@
 //! A managed volume run as it stands: filled, overwritten until its cleaner has found its pace, and
 //! asked for the mix.
 
-use super::{Bench, LINE_BYTES, LINE_DEPTH, Session, Shrunk, transfer};
-use study::{
-    TrialError,
-    closed_loop::{self, Length},
-};
+use super::{Bench, LINE_BYTES, Session, Shrunk, log_stream};
+use lab::workload::{Area, Counted, Length, Op};
+use study::TrialError;
 use target::stack::{self, Stack};
 
 /// A drive that cannot be made smaller is used this far: what counts are shares.
@@ -51,13 +49,10 @@ impl Bench<'_> {
         let line_bytes = u64::from(LINE_BYTES);
         let area_bytes = (opened.contract().capacity_bytes as f64 * fill.min(1.0)) as u64;
         let lines = (area_bytes / line_bytes).max(1);
-        let mut number = 0;
-        let length = Length { before: 1, counted: lines };
-        closed_loop::run_deep(&mut opened, LINE_DEPTH, length, &mut || {
-            number += 1;
-            transfer(true, number % lines * line_bytes, LINE_BYTES)
-        })?;
         let area_bytes = lines * line_bytes;
+        let area = Area { offset: 0, bytes: area_bytes };
+        Counted::new(&mut opened, &log_stream(Op::Write), area, self.seed)
+            .run(&mut opened, Length::of(lines))?;
         let blocks = area_bytes / block_bytes;
         let writes = 1.0 - self.workload.reads;
         let counted = (blocks / COUNTED_PART) as f64 / writes.max(1e-6);

@@ -3,15 +3,12 @@
 use super::{
     Order, Workload,
     shrink::{divisor, shrink},
-    transfer,
 };
-use block::{Engine, Rng};
+use block::Engine;
+use lab::workload::{Area, Counted, Length, Op, Stream};
 use model::{BlockMapped, PageMapped, Sim};
 use report::specification::{Metric, Specification};
-use study::{
-    TrialError,
-    closed_loop::{self, Length},
-};
+use study::TrialError;
 use target::{
     catalog::{DriveEntry, DriveKind, DriveSettings, Origin, Past, Value},
     stack::BadStack,
@@ -129,16 +126,10 @@ fn overwrite(
 ) -> Result<u64, TrialError> {
     let block = u64::from(workload.block_bytes);
     let blocks = (used_bytes / block).max(1);
-    let mut rng = Rng::new(seed, 0x3ea4);
-    let mut number = 0;
-    let length = Length { before: 0, counted: blocks };
-    closed_loop::run_deep(engine, workload.depth.min(QUEUE_DEPTH as u16), length, &mut || {
-        number += 1;
-        let at = match workload.order {
-            Order::Random => rng.below(blocks),
-            Order::Sequential => number % blocks,
-        };
-        transfer(true, at * block, workload.block_bytes)
-    })?;
+    let queue_depth = u32::from(workload.depth).min(QUEUE_DEPTH);
+    let pattern = workload.order.pattern();
+    let stream = Stream { queue_depth, ..Stream::new(Op::Write, pattern, workload.block_bytes) };
+    let area = Area { offset: 0, bytes: blocks * block };
+    Counted::new(engine, &stream, area, seed).run(engine, Length::of(blocks))?;
     Ok(blocks * block)
 }

@@ -2,12 +2,13 @@
 
 use super::{
     forecast::{no_volume, with_layer},
-    rates::{BLOCK_BYTES, Rates, keep_busy, write},
+    rates::{BLOCK_BYTES, LINE_BYTES, Rates, stream},
 };
 use crate::error::AdviceError;
 use block::{Command, Instant};
 use flash::predict::{limit, point};
-use lab::workload::{Area, Offsets, Pattern, Share};
+use lab::workload::{Area, Counted, Length, Op, Pattern, once};
+use study::TrialError;
 use target::{
     catalog::Catalog,
     stack::{self, Opened, Stack},
@@ -20,7 +21,6 @@ const FILLS: [u32; 3] = [250, 500, 720];
 const PART: &str = "8G";
 /// How often the mapped blocks are overwritten, and after how many of these times counting begins.
 const ROUNDS: (u64, u64) = (10, 8);
-const LINE_BYTES: u64 = 1 << 20;
 const SEED: u64 = 2;
 
 /// One fill.
@@ -79,17 +79,20 @@ fn at(
         return Ok(None);
     }
     let lines = blocks * BLOCK_BYTES / LINE_BYTES;
-    keep_busy(&mut opened, lines, Instant::NEVER, &mut |number| {
-        write(number * LINE_BYTES, LINE_BYTES)
-    });
     let area = Area { offset: 0, bytes: blocks * BLOCK_BYTES };
-    let mut offsets = Offsets::new(skew, area, BLOCK_BYTES, Share { worker: 0, of: 1 }, SEED);
-    let mut anywhere = |_| write(offsets.next(), BLOCK_BYTES);
+    let fill = stream(Op::Write, Pattern::Sequential, LINE_BYTES);
+    let fill = Counted::new(&mut opened, &fill, area, SEED).run(&mut opened, Length::of(lines));
+    fill.map_err(TrialError::from)?;
+    let overwrites = stream(Op::Write, skew, BLOCK_BYTES);
+    let mut overwrites = Counted::new(&mut opened, &overwrites, area, SEED);
     let (rounds, warm) = ROUNDS;
-    keep_busy(&mut opened, warm * blocks, Instant::NEVER, &mut anywhere);
+    let mut overwrite = |opened: &mut Opened, count| {
+        overwrites.run(opened, Length::of(count)).map_err(TrialError::from)
+    };
+    overwrite(&mut opened, warm * blocks)?;
     let (before, start) = (counters(&opened), opened_now(&opened));
-    let counted = keep_busy(&mut opened, (rounds - warm) * blocks, Instant::NEVER, &mut anywhere);
-    keep_busy(&mut opened, 1, Instant::NEVER, &mut |_| Command::Flush);
+    let counted = overwrite(&mut opened, (rounds - warm) * blocks)?.operations;
+    once(&mut opened, Command::Flush).map_err(TrialError::from)?;
     let (after, end) = (counters(&opened), opened_now(&opened));
     let host = (after.host_blocks - before.host_blocks) as f64;
     let copied = (after.copied_blocks - before.copied_blocks) as f64;

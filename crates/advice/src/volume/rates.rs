@@ -1,25 +1,24 @@
 //! What a drive can do without the layer: the four rates that everything follows from.
 
 use crate::error::AdviceError;
-use block::{
-    Actor, Command, Completion, Drive, Durability, Engine, Extent, Instant, Payload, Request, Rng,
-    Tag,
-};
+use block::{Command, Engine};
+use lab::workload::{Area, Counted, Length, Op, Pattern, Stream, once};
 use record::Record;
+use study::TrialError;
 use target::{
     catalog::Catalog,
-    stack::{self, Stack},
+    stack::{self, Opened, Stack},
 };
 
 pub const BLOCK_BYTES: u64 = 4096;
-const LINE_BYTES: u64 = 1 << 20;
+pub const LINE_BYTES: u64 = 1 << 20;
 /// Filled, and then asked: some times more than any write cache of the catalog.
 const SPAN_BYTES: u64 = 4 << 30;
 /// Virtual time after which a slow drive has said enough.
 const ENOUGH_NS: u64 = 4_000_000_000;
 const OPERATIONS_MAX: u64 = 100_000;
 /// Operations in flight: more than any drive of the catalog takes at a time is no faster.
-const DEPTH: u64 = 32;
+const DEPTH: u32 = 32;
 const SEED: u64 = 1;
 
 /// Of a drive or an array as it is.
@@ -84,77 +83,43 @@ pub fn of_model(stack: &Stack) -> Result<Rates, AdviceError> {
     // A disk seeks over all of itself, and needs no filling.
     let area_bytes = if rotates { device_bytes } else { span_bytes };
     let lines = span_bytes / LINE_BYTES;
+    let span = Area { offset: 0, bytes: span_bytes };
+    let sequential = |op| stream(op, Pattern::Sequential, LINE_BYTES);
     let engine = &mut opened;
-    let sequential = |number: u64| number % lines * LINE_BYTES;
-    let write_bytes_per_s = LINE_BYTES as f64
-        * per_second(engine, lines, |number| write(sequential(number), LINE_BYTES));
-    let read_bytes_per_s = LINE_BYTES as f64
-        * per_second(engine, lines, |number| read(sequential(number), LINE_BYTES));
-    let mut rng = Rng::new(SEED, 0x9ed);
-    let mut anywhere = || rng.below(area_bytes / BLOCK_BYTES) * BLOCK_BYTES;
-    let random_reads_per_s = per_second(engine, OPERATIONS_MAX, |_| read(anywhere(), BLOCK_BYTES));
-    let random_writes_per_s =
-        per_second(engine, OPERATIONS_MAX, |_| write(anywhere(), BLOCK_BYTES));
+    let write_lines = per_second(engine, &sequential(Op::Write), span, lines)?;
+    let read_lines = per_second(engine, &sequential(Op::Read), span, lines)?;
+    let area = Area { offset: 0, bytes: area_bytes };
+    let random = |op| stream(op, Pattern::Random, BLOCK_BYTES);
+    let random_reads_per_s = per_second(engine, &random(Op::Read), area, OPERATIONS_MAX)?;
+    let random_writes_per_s = per_second(engine, &random(Op::Write), area, OPERATIONS_MAX)?;
     Ok(Rates {
         random_writes_per_s,
         random_reads_per_s,
-        write_bytes_per_s,
-        read_bytes_per_s,
+        write_bytes_per_s: LINE_BYTES as f64 * write_lines,
+        read_bytes_per_s: LINE_BYTES as f64 * read_lines,
         device_bytes,
         source: "the model's own rates, 32 in flight, in virtual time".to_owned(),
     })
 }
 
-pub fn write(offset: u64, bytes: u64) -> Command {
-    let at = Extent { offset, bytes: bytes as u32 };
-    Command::Write { at, from: Payload::None, durability: Durability::Cached }
-}
-
-pub fn read(offset: u64, bytes: u64) -> Command {
-    Command::Read { at: Extent { offset, bytes: bytes as u32 }, into: Payload::None }
+/// One worker of a drive that has nothing else to do, many in flight.
+pub fn stream(op: Op, pattern: Pattern, block_bytes: u64) -> Stream {
+    Stream { queue_depth: DEPTH, ..Stream::new(op, pattern, block_bytes as u32) }
 }
 
 /// Completions a second of virtual time, over as many operations or until enough time has passed;
 /// what is cached at the end is flushed and counts.
 fn per_second(
-    engine: &mut impl Engine,
+    engine: &mut Opened,
+    stream: &Stream,
+    area: Area,
     operations: u64,
-    mut next: impl FnMut(u64) -> Command,
-) -> f64 {
+) -> Result<f64, TrialError> {
     let start = engine.now();
-    let done = keep_busy(engine, operations, start.after(ENOUGH_NS), &mut next);
-    keep_busy(engine, 1, Instant::NEVER, &mut |_| Command::Flush);
-    done as f64 * 1e9 / engine.now().since(start).max(1) as f64
-}
-
-/// Keeps operations in flight until so many were issued or the time has come, and waits for all;
-/// how many completed.
-///
-/// # Panics
-/// When one fails: a model's drive does not.
-pub fn keep_busy(
-    engine: &mut impl Engine,
-    operations: u64,
-    until: Instant,
-    next: &mut dyn FnMut(u64) -> Command,
-) -> u64 {
-    let (mut issued, mut completed) = (0, 0);
-    let mut done: Vec<Completion> = Vec::new();
-    loop {
-        while issued < operations && issued - completed < DEPTH && engine.now() < until {
-            let (tag, actor, drive) = (Tag(issued), Actor(0), Drive(0));
-            engine.submit(Request { tag, actor, drive, command: next(issued) });
-            issued += 1;
-        }
-        if issued == completed {
-            return completed;
-        }
-        engine.wait(Instant::NEVER, &mut done);
-        for completion in done.drain(..) {
-            completion.result.expect("a model without faults completes everything");
-            completed += 1;
-        }
-    }
+    let length = Length { until: start.after(ENOUGH_NS), ..Length::of(operations) };
+    let pace = Counted::new(engine, stream, area, SEED).run(engine, length)?;
+    once(engine, Command::Flush)?;
+    Ok(pace.operations as f64 * 1e9 / engine.now().since(start).max(1) as f64)
 }
 
 /// Of a stored run: the fastest of its cells of each kind.

@@ -179,20 +179,13 @@ pub(super) fn writer(plan: &Plan, offer: &Offer, block_bytes: u64, contents: Con
         Ok(()) => (EngineChoice::Auto, 8),
         Err(_) => (EngineChoice::Sync, 1),
     };
+    let block_bytes = u32::try_from(block_bytes).expect("a fill block is 1 MiB or less");
     let stream = Stream {
-        name: String::new(),
-        op: Op::Write,
-        pattern: Pattern::Sequential,
-        block_bytes: u32::try_from(block_bytes).expect("a fill block is 1 MiB or less"),
-        threads: 1,
         queue_depth,
         engine,
         io: Io { caching, ..Io::default() },
-        flush_every: 0,
-        rate: None,
-        part: (0.0, 1.0),
-        shift_bytes: 0,
         contents,
+        ..Stream::new(Op::Write, Pattern::Sequential, block_bytes)
     };
     CellSpec {
         name: "fill".to_owned(),

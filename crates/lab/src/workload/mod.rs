@@ -23,5 +23,7 @@ pub use pattern::{Area, Offsets, Pattern, Share};
 pub use recorder::{Recorder, TickPart};
 pub use scatter::Scatter;
 pub use stream::{Caching, EngineChoice, Io, Op, Stream, Syncing};
-pub use worker::{Budget, Failure, Finish, Worker, WorkerPlan, drain, drive};
+pub use worker::{
+    Budget, Counted, Failure, Finish, Length, Pace, Worker, WorkerPlan, drain, drive, once,
+};
 pub use zipf::Zipf;

@@ -142,9 +142,20 @@ enum Walk {
     Permutation { scatter: Scatter, next: u64, share: Share, rng: Rng },
     Zipf { zipf: Zipf, scatter: Scatter, rng: Rng },
     HotCold { scatter: Scatter, rng: Rng, hot_blocks: u64, hot_threshold: u64 },
+    Listed { blocks: Vec<u64>, next: usize },
 }
 
 impl Offsets {
+    /// These blocks, counted in their length, in this order; then again from the first.
+    ///
+    /// # Panics
+    /// Without any.
+    pub fn listed(blocks: Vec<u64>, block_bytes: u64) -> Self {
+        assert!(!blocks.is_empty(), "a list of blocks has some");
+        let count = blocks.len() as u64;
+        Self { base: 0, block_bytes, blocks: count, walk: Walk::Listed { blocks, next: 0 } }
+    }
+
     /// The walk of one worker. Equal arguments give equal walks.
     ///
     /// # Panics
@@ -234,6 +245,11 @@ impl Offsets {
                     *hot_blocks + rng.below(blocks - *hot_blocks)
                 };
                 scatter.place(rank)
+            }
+            Walk::Listed { blocks, next } => {
+                let block = blocks[*next];
+                *next = if *next + 1 == blocks.len() { 0 } else { *next + 1 };
+                block
             }
         };
         self.base + block * self.block_bytes

@@ -232,3 +232,24 @@ pub struct Stream {
     /// What is written.
     pub contents: Contents,
 }
+
+impl Stream {
+    /// One worker that keeps one operation in flight, past the page cache, as fast as it goes.
+    pub fn new(op: Op, pattern: Pattern, block_bytes: u32) -> Self {
+        Self {
+            name: String::new(),
+            op,
+            pattern,
+            block_bytes,
+            threads: 1,
+            queue_depth: 1,
+            engine: EngineChoice::Auto,
+            io: Io::default(),
+            flush_every: 0,
+            rate: None,
+            part: (0.0, 1.0),
+            shift_bytes: 0,
+            contents: Contents::default(),
+        }
+    }
+}

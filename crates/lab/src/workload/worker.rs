@@ -6,6 +6,10 @@
 //!
 //! A real run gives every worker its own engine and thread; on a virtual clock one call drives all.
 
+mod counted;
+
+pub use counted::{Counted, Length, Pace, once};
+
 use super::{Area, Contents, ErrorLog, Offsets, Op, Recorder, Share, Stream, Syncing};
 use block::{
     Actor, Command, Completion, Data, Drive, Durability, Engine, Extent, Instant, IoError, Payload,

@@ -3,4 +3,5 @@
 mod claims;
 mod discard;
 mod martin;
+mod methods;
 mod tables;
