@@ -20,7 +20,10 @@
 mod candidates;
 mod check;
 mod error;
+pub mod forecast_page;
+pub mod json;
 mod modelled;
+pub mod page;
 pub mod prices;
 mod question;
 pub mod rank;

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use host::Destination;
 use record::Store;
+pub use report::terminal::hanging;
 use report::terminal::{Characters, Color, Style};
 use rustix::{
     fs::{self, FileType, RawMode},
@@ -63,24 +64,6 @@ fn speaks_utf8() -> bool {
         let text = text.to_ascii_lowercase();
         text.contains("utf-8") || text.contains("utf8")
     })
-}
-
-/// Text behind a label, at most 80 columns wide; its further lines stand under the first. Ends with
-/// a line feed.
-pub fn hanging(label: &str, text: &str) -> String {
-    let (mut lines, mut columns) = (label.to_owned(), label.len());
-    for (at, word) in text.split_whitespace().enumerate() {
-        if columns + 1 + word.chars().count() > COLUMNS {
-            lines += &format!("\n{:1$}", "", label.len());
-            columns = label.len();
-        } else if at > 0 {
-            lines.push(' ');
-            columns += 1;
-        }
-        lines += word;
-        columns += word.chars().count();
-    }
-    lines + "\n"
 }
 
 /// A line of talk: `talk!("wrote {path}")`. It is dropped where nobody can read it, and the work

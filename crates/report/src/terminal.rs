@@ -4,6 +4,7 @@ mod bm_flash;
 mod dd;
 mod head;
 mod iozone;
+mod label;
 mod list;
 mod managed;
 mod meaning;
@@ -18,6 +19,7 @@ mod table;
 pub(crate) mod words;
 
 pub use head::{failed, left_out};
+pub use label::{bar, hanging};
 pub use page::Page;
 pub use plain::put_table;
 pub use style::{Characters, Color, Paint, Style, WIDTH_MIN, shorten, wrap};

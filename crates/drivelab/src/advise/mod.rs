@@ -2,21 +2,22 @@
 //!
 //! ```text
 //!   words -> advice::Question, Field           arguments.rs, question.rs, field.rs
-//!     -> Advice                                crates/advice
-//!     -> a page with its reasons, or JSON      page.rs, json.rs, words.rs
+//!     -> Advice -> page or JSON                crates/advice
+//!     words: which option a cure is            words.rs
 //! ```
 //!
 //! `docs/guide/advice.md` has the formulas and describes the JSON.
 
 pub mod arguments;
 mod field;
-mod json;
-mod page;
 mod question;
 mod words;
 
 use crate::output;
-use advice::{Advice, Going};
+use advice::{
+    Advice, Going, json,
+    page::{self, Hints},
+};
 use anyhow::Result;
 use arguments::AdviseArguments;
 use std::{
@@ -46,10 +47,12 @@ pub fn advise(arguments: &AdviseArguments) -> Result<ExitCode> {
     if talks {
         output::draw!("\r\x1b[K");
     }
+    let options = words::Options { currency: &question.currency };
     let text = if arguments.json {
-        serde_json::to_string_pretty(&json::document(&advice))? + "\n"
+        let document = json::document(&advice, &|reason| options.sentence(reason));
+        serde_json::to_string_pretty(&document)? + "\n"
     } else {
-        page::page(&advice, arguments.limit, &output::style())
+        page::page(&advice, arguments.limit, &output::style(), &options)
     };
     output::print(&text)?;
     Ok(ExitCode::SUCCESS)

@@ -2,28 +2,45 @@
 
 use advice::{
     Lacks, NothingFits, Question, UnknownPrice,
+    page::Hints,
     reasons::{Cure, Reason},
     steady::Workload,
 };
 use anyhow::{Error, anyhow};
 use report::number;
 
-/// Sentences, each with its cure.
-pub fn sentences(reasons: Vec<Reason>, currency: &str) -> Vec<String> {
-    let worded = |Reason { text, cure }| match cure {
-        None => text,
-        Some(Cure::AnyPrice) => format!("{text}: give prices with --price NAME=129{currency}."),
-        Some(Cure::NewPrices) => format!(
-            "{text}: --price NAME=129{currency} gives today's, --price-age 100 ranks at old ones."
-        ),
-        Some(Cure::TodaysPrices) => {
-            format!("{text} Ask today's, and give it with --price NAME=AMOUNT.")
+/// The options of `advise`, for a page that knows none.
+pub struct Options<'q> {
+    /// The budget's.
+    pub currency: &'q str,
+}
+
+impl Hints for Options<'_> {
+    fn sentence(&self, Reason { text, cure }: Reason) -> String {
+        let currency = self.currency;
+        match cure {
+            None => text,
+            Some(Cure::AnyPrice) => format!("{text}: give prices with --price NAME=129{currency}."),
+            Some(Cure::NewPrices) => format!(
+                "{text}: --price NAME=129{currency} gives today's, --price-age 100 ranks at old \
+                 ones."
+            ),
+            Some(Cure::TodaysPrices) => {
+                format!("{text} Ask today's, and give it with --price NAME=AMOUNT.")
+            }
+            Some(Cure::WritesPerDay) => {
+                format!("{text}: --writes-per-day 200GB says how much is written.")
+            }
         }
-        Some(Cure::WritesPerDay) => {
-            format!("{text}: --writes-per-day 200GB says how much is written.")
-        }
-    };
-    reasons.into_iter().map(worded).collect()
+    }
+
+    fn prints_all(&self, count: usize) -> String {
+        format!("--limit {count} prints all")
+    }
+
+    fn ranks_unpriced(&self, currency: &str) -> String {
+        format!("--price NAME=129{currency} ranks them")
+    }
 }
 
 pub fn unknown_price(unknown: &UnknownPrice, question: &Question) -> Error {

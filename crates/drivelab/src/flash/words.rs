@@ -3,7 +3,6 @@
 use crate::output;
 use block::{counted, display_bytes};
 use flash::{BLOCK_BYTES, Layout, Parity, predict};
-use report::terminal::Characters;
 
 /// `72.5 %`.
 pub fn percent(share: f64) -> String {
@@ -12,12 +11,7 @@ pub fn percent(share: f64) -> String {
 
 /// A share as a bar of so many characters.
 pub fn bar(share: f64, width: usize) -> String {
-    let full = (share.clamp(0.0, 1.0) * width as f64).round() as usize;
-    let (on, off) = match output::style().characters {
-        Characters::Unicode => ("█", "░"),
-        Characters::Ascii => ("#", "-"),
-    };
-    on.repeat(full) + &off.repeat(width - full)
+    report::terminal::bar(share, width, &output::style())
 }
 
 /// Blocks as a size.

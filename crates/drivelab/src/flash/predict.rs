@@ -2,23 +2,21 @@
 //!
 //! ```text
 //!   STACK | RUN -> advice::volume: Rates -> Forecast, measured beside it on request
-//!     `-> a table, a chart                                picture.rs
+//!     `-> advice::forecast_page: a table, a chart
 //! ```
 
-mod picture;
-
-use super::{arguments::PredictArguments, words};
+use super::arguments::PredictArguments;
 use crate::{
-    output::{self, hanging},
+    output,
     report::save::{Format, Outputs},
 };
 use advice::{
     AdviceError,
+    forecast_page::{self, Seen},
     volume::{self, Forecast, Measured, Rates},
 };
 use anyhow::{Context, Error, Result, anyhow, bail};
-use lab::workload::Pattern;
-use report::{number, svg};
+use report::svg;
 use std::{io::IsTerminal, process::ExitCode};
 use target::{TargetText, stack::Stack};
 
@@ -75,8 +73,8 @@ pub fn predict(arguments: &PredictArguments) -> Result<ExitCode> {
     };
     let write_share = f64::from(arguments.write_share) / 1000.0;
     let seen = Seen { points: &measured, skew: arguments.skew };
-    let text = described(drive, &rates, &forecast, &seen, write_share);
-    let figure = picture::figure(drive, &rates, &forecast, &measured);
+    let text = forecast_page::text(drive, &rates, &forecast, &seen, write_share, &output::style());
+    let figure = forecast_page::figure(drive, &rates, &forecast, &measured);
     let mut outputs = Outputs::new(arguments.force);
     if let Some(path) = &arguments.svg {
         let picture = svg::file(&figure, svg::View::Linear);
@@ -84,7 +82,7 @@ pub fn predict(arguments: &PredictArguments) -> Result<ExitCode> {
     }
     if let Some(path) = &arguments.html {
         let sentences = forecast.verdict(&rates);
-        let page = picture::document(drive, sentences, text.clone(), figure);
+        let page = forecast_page::document(drive, sentences, text.clone(), figure);
         outputs.add(path, Format::Html, report::html::page(&page).into_bytes())?;
     }
     let lines = outputs.write()?;
@@ -115,82 +113,4 @@ fn in_words(error: AdviceError) -> Error {
         }
         other => other.into(),
     }
-}
-
-/// What was measured, and under what.
-struct Seen<'m> {
-    points: &'m [Measured],
-    skew: Pattern,
-}
-
-fn described(
-    drive: &str,
-    rates: &Rates,
-    forecast: &Forecast,
-    &Seen { points: measured, skew }: &Seen<'_>,
-    write_share: f64,
-) -> String {
-    let mut text = hanging("drive  ", &format!("{drive}; {}", rates.source));
-    text += &hanging(
-        "bare   ",
-        &format!(
-            "random 4 KiB: {} writes/s, {} reads/s; sequential: {} written, {} read",
-            number::iops(rates.random_writes_per_s),
-            number::iops(rates.random_reads_per_s),
-            number::rate(rates.write_bytes_per_s),
-            number::rate(rates.read_bytes_per_s)
-        ),
-    );
-    text += "\n";
-    text += &table(rates, forecast, write_share);
-    text += "\n";
-    for sentence in forecast.verdict(rates) {
-        text += &hanging("", &sentence);
-    }
-    if !measured.is_empty() {
-        let order = match skew {
-            Pattern::Random => String::new(),
-            skew => format!(" in the order of `{skew}`"),
-        };
-        text += &format!(
-            "\nMeasured on the model: mapped blocks overwritten ten times over{order}, the last fifth counted.\n\n"
-        );
-        text += "  of the drive      writes/s      limit  measured/limit  write amplification\n";
-    }
-    for point in measured {
-        text += &format!(
-            "{:>14} {:>13} {:>10} {:>15.3} {:>20.3}\n",
-            words::percent(point.live),
-            number::iops(point.writes_per_s),
-            number::iops(point.limit_writes_per_s),
-            point.writes_per_s / point.limit_writes_per_s,
-            point.write_amplification
-        );
-    }
-    text
-}
-
-/// Fill by fill: what is written, what is left, what comes of it.
-fn table(rates: &Rates, forecast: &Forecast, write_share: f64) -> String {
-    let operations = if write_share >= 1.0 { "writes/s" } else { "ops/s" };
-    let bare = rates.mixed(rates.random_writes_per_s, write_share);
-    let mut text =
-        format!("of the drive  write amplif.  sequential  {operations:>9}  against bare\n");
-    for point in &forecast.points {
-        let managed = rates.mixed(rates.managed_writes_per_s(point.efficiency), write_share);
-        let amplification = match point.write_amplification {
-            huge if huge >= 100.0 => ">100".to_owned(),
-            amplification => format!("{amplification:.2}"),
-        };
-        text += &format!(
-            "{:>12} {:>14} {:>11} {:>10} {:>13}  {}\n",
-            words::percent(point.live),
-            amplification,
-            words::percent(point.efficiency),
-            number::iops(managed),
-            format!("{} x", number::significant(managed / bare)),
-            words::bar(point.efficiency, 12)
-        );
-    }
-    text
 }

@@ -1,16 +1,17 @@
 //! The whole answer for programs; `docs/guide/advice.md` describes it.
 
-use super::words::sentences;
-use advice::{
+use crate::{
     Advice, Asked, Basis, Price,
     rank::{Endurance, Lifetime, Place, Refusal, price_at_par},
-    reasons,
+    reasons::{self, Reason},
     steady::Order,
 };
 use serde_json::{Value, json};
 
-/// One object.
-pub fn document(advice: &Advice<'_>) -> Value {
+/// One object; `sentence` words a reason and its cure.
+pub fn document(advice: &Advice<'_>, sentence: &dyn Fn(Reason) -> String) -> Value {
+    let sentences =
+        |reasons: Vec<Reason>| reasons.into_iter().map(sentence).collect::<Vec<String>>();
     let (need, workload) = (&advice.question.need, &advice.question.workload);
     let first = advice.ranking.ranked.first();
     let unpriced = advice.ranking.unpriced.iter().map(|found| {
@@ -44,9 +45,9 @@ pub fn document(advice: &Advice<'_>) -> Value {
         "compared": advice.ranking.compared.iter().map(|found| place(advice, found)).collect::<Vec<_>>(),
         "unranked": unpriced.collect::<Vec<_>>(),
         "refused": early.chain(worn).chain(impossible).collect::<Vec<_>>(),
-        "because": sentences(reasons::because(advice), &advice.question.currency),
+        "because": sentences(reasons::because(advice)),
         "would_change": reasons::would_change(advice),
-        "assumed": sentences(reasons::assumed(advice), &advice.question.currency),
+        "assumed": sentences(reasons::assumed(advice)),
     })
 }
 

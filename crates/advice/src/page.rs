@@ -1,10 +1,9 @@
 //! The answer on a terminal: a ranking, its reasons, and what is left out of it.
 
-use super::words::sentences;
-use advice::{
+use crate::{
     Advice, Price, money,
     rank::{Lifetime, Place, Refusal, price_at_par},
-    reasons,
+    reasons::{self, Reason},
     steady::Order,
 };
 use report::{
@@ -15,19 +14,33 @@ use report::{
 /// Names that a line about what is left out lists.
 const NAMES_MAX: usize = 4;
 
-/// Everything, in order.
-pub fn page(advice: &Advice<'_>, limit: usize, style: &Style) -> String {
+/// How the reader is told of the options of a command: a page knows none.
+pub trait Hints {
+    /// A reason as a sentence, with its cure.
+    fn sentence(&self, reason: Reason) -> String;
+    /// How all of `count` lines are printed, behind a colon.
+    fn prints_all(&self, count: usize) -> String;
+    /// How what has no price in `currency` is ranked.
+    fn ranks_unpriced(&self, currency: &str) -> String;
+}
+
+fn sentences(reasons: Vec<Reason>, hints: &dyn Hints) -> Vec<String> {
+    reasons.into_iter().map(|reason| hints.sentence(reason)).collect()
+}
+
+/// Everything, in order; of each table the first `limit` lines.
+pub fn page(advice: &Advice<'_>, limit: usize, style: &Style, hints: &dyn Hints) -> String {
     let mut page = Page::new(style);
     page.heading(&question(advice));
     page.gap();
-    ranked(&mut page, advice, &advice.ranking.ranked, limit);
-    let currency = &advice.question.currency;
-    list(&mut page, "Why", sentences(reasons::because(advice), currency));
+    let cut = Cut { limit, hints };
+    ranked(&mut page, advice, &advice.ranking.ranked, &cut);
+    list(&mut page, "Why", sentences(reasons::because(advice), hints));
     list(&mut page, "What would change it", reasons::would_change(advice));
-    compared(&mut page, advice, limit);
-    unpriced(&mut page, advice, limit);
+    compared(&mut page, advice, &cut);
+    unpriced(&mut page, advice, &cut);
     list(&mut page, "Left out", left_out(advice));
-    list(&mut page, "Assumed", sentences(reasons::assumed(advice), currency));
+    list(&mut page, "Assumed", sentences(reasons::assumed(advice), hints));
     page.finish()
 }
 
@@ -68,18 +81,24 @@ fn list(page: &mut Page<'_>, heading: &str, sentences: Vec<String>) {
     }
 }
 
+/// How many lines of a table are printed, and how to print all.
+struct Cut<'h> {
+    limit: usize,
+    hints: &'h dyn Hints,
+}
+
 /// What is not ranked because its price is an old one.
-fn compared(page: &mut Page<'_>, advice: &Advice<'_>, limit: usize) {
+fn compared(page: &mut Page<'_>, advice: &Advice<'_>, cut: &Cut<'_>) {
     let places = &advice.ranking.compared;
     if places.is_empty() {
         return;
     }
     let years = reasons::price_years(advice, places);
     page.heading(&format!("For comparison, at prices of {years}: nothing to buy at these today"));
-    ranked(page, advice, places, limit);
+    ranked(page, advice, places, cut);
 }
 
-fn ranked(page: &mut Page<'_>, advice: &Advice<'_>, places: &[Place], limit: usize) {
+fn ranked(page: &mut Page<'_>, advice: &Advice<'_>, places: &[Place], cut: &Cut<'_>) {
     if places.is_empty() {
         return;
     }
@@ -97,7 +116,7 @@ fn ranked(page: &mut Page<'_>, advice: &Advice<'_>, places: &[Place], limit: usi
     ];
     heads.extend(has_years.then_some(("lasts", Align::Right)));
     let mut table = Table::new(&heads);
-    for (at, place) in places.iter().take(limit).enumerate() {
+    for (at, place) in places.iter().take(cut.limit).enumerate() {
         let offer = &advice.offers[place.offer];
         let price = offer.price.expect("it is ranked");
         let mut row = vec![
@@ -115,12 +134,9 @@ fn ranked(page: &mut Page<'_>, advice: &Advice<'_>, places: &[Place], limit: usi
         table.painted_row(row.into_iter().map(|field| (field, paint)).collect());
     }
     page.table(&table);
-    if places.len() > limit {
-        page.line(&format!(
-            "and {} more: --limit {} prints all",
-            places.len() - limit,
-            places.len()
-        ));
+    if places.len() > cut.limit {
+        let all = cut.hints.prints_all(places.len());
+        page.line(&format!("and {} more: {all}", places.len() - cut.limit));
     }
 }
 
@@ -142,7 +158,7 @@ fn lasts(lifetime: Lifetime) -> String {
     }
 }
 
-fn unpriced(page: &mut Page<'_>, advice: &Advice<'_>, limit: usize) {
+fn unpriced(page: &mut Page<'_>, advice: &Advice<'_>, cut: &Cut<'_>) {
     let places = &advice.ranking.unpriced;
     if places.is_empty() {
         return;
@@ -160,7 +176,7 @@ fn unpriced(page: &mut Page<'_>, advice: &Advice<'_>, limit: usize) {
     heads.extend(elsewhere.then_some(("price", Align::Right)));
     let mut table = Table::new(&heads);
     let first = advice.ranking.ranked.first();
-    for place in places.iter().take(limit) {
+    for place in places.iter().take(cut.limit) {
         let (candidate, answer) = &advice.answered[place.offer];
         let at_par = first.and_then(|first| price_at_par(place, first));
         let mut row = vec![
@@ -170,15 +186,16 @@ fn unpriced(page: &mut Page<'_>, advice: &Advice<'_>, limit: usize) {
             at_par.map_or_else(|| "-".to_owned(), |price| format!("{:.0}", price.floor())),
         ];
         row.extend(elsewhere.then(|| match &candidate.price {
-            Price::Foreign(money) => advice::money(money.amount, &money.currency),
+            Price::Foreign(money) => crate::money(money.amount, &money.currency),
             _ => "-".to_owned(),
         }));
         table.row(row);
     }
     page.table(&table);
-    let rest = places.len().saturating_sub(limit);
+    let rest = places.len().saturating_sub(cut.limit);
     let more = if rest > 0 { format!("and {rest} more; ") } else { String::new() };
-    page.line(&format!("{more}--price NAME=129{} ranks them", advice.question.currency));
+    let ranks = cut.hints.ranks_unpriced(&advice.question.currency);
+    page.line(&format!("{more}{ranks}"));
 }
 
 /// A line for each reason.
