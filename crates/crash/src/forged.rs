@@ -377,6 +377,15 @@ mod tests {
         Forge::default().structure(Structure::Chunk, &input);
     }
 
+    /// A chunk that named another stream than that of its segment left two streams there, and the
+    /// one that went on before it stopped the server at an assert. The fuzzer's input.
+    #[test]
+    fn a_chunk_of_another_stream_does_not_share_its_segment() {
+        let mut input = [0; 21];
+        (input[0], input[1], input[8], input[9]) = (0x01, 0x76, 0x03, 0x80);
+        Forge::default().structure(Structure::Chunk, &input);
+    }
+
     #[test]
     fn structures_that_say_anything_are_taken_or_refused() {
         let forge = Forge::default();

@@ -603,7 +603,14 @@ impl Opening {
             }
         }
         let mut opened = self.take_chunks(&mut table, &mut places);
+        let mut taken = Vec::new();
         for place in &mut places {
+            // A chunk that names another stream than its segment's leaves two of them there. One
+            // goes on, behind all that is in the segment.
+            *place = place.filter(|&(segment, at)| {
+                at == table[segment as usize].blocks && !taken.contains(&segment)
+            });
+            taken.extend(place.map(|(segment, _)| segment));
             *place = place.filter(|(_, at)| layout.segment_blocks - at >= layout.least_blocks());
         }
         let mapped = map.iter().map(|(_, location)| location);
