@@ -53,7 +53,13 @@ impl LoopDevice {
         // Between finding a free device and taking it, another test may be quicker.
         let attach = || system("losetup", &[options, &["--find", "--show", &text][..]].concat());
         let path = (0..5).find_map(|_| attach())?;
-        Some(Self { path: PathBuf::from(path.trim()), image, directory: None })
+        let device = Self { path: PathBuf::from(path.trim()), image, directory: None };
+        // A name keeps what was set under it. A matrix that was killed had left three of them with
+        // the cache off: no flush went down, and databases lost commits that were acknowledged.
+        let cache = format!("/sys/block/{}/queue/write_cache", device.name());
+        // Where there is none it cannot be set, and need not.
+        let _ = fs::write(cache, "write back");
+        Some(device)
     }
 
     /// `loopN`.
