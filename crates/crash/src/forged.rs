@@ -386,6 +386,15 @@ mod tests {
         Forge::default().structure(Structure::Chunk, &input);
     }
 
+    /// `rescue` stopped at a chunk whose header says that it has no blocks. The fuzzer's input.
+    #[test]
+    fn a_chunk_without_blocks_ends_the_log() {
+        let mut input = [0; 59];
+        (input[0], input[1], input[53]) = (0x80, 0x32, 0x08);
+        input[57..].copy_from_slice(&[0xfe, 0x02]);
+        Forge::default().structure(Structure::Chunk, &input);
+    }
+
     #[test]
     fn structures_that_say_anything_are_taken_or_refused() {
         let forge = Forge::default();

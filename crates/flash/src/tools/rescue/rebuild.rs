@@ -718,7 +718,9 @@ fn end_of_log(
             bytes.extend_from_slice(read.unwrap_or(&[0; BLOCK]));
             ControlFlow::Continue(())
         })?;
-        let fits = decode_chunk(id, start, &bytes).is_some_and(|(_, entries)| {
+        // A header may say that its chunk has no blocks.
+        let decoded = if bytes.is_empty() { None } else { decode_chunk(id, start, &bytes) };
+        let fits = decoded.is_some_and(|(_, entries)| {
             let data = bytes.chunks_exact(BLOCK).skip(header_blocks as usize);
             let entries = entries.iter().filter(|entry| entry.kind.has_data());
             entries.zip(data).all(|(entry, data)| block_crc(entry.block, data) == entry.crc)
