@@ -71,7 +71,7 @@ impl Limits {
 pub(crate) fn memory(payload: &mut Payload) -> &mut Buf {
     match payload {
         Payload::Bytes(buffer) => buffer,
-        Payload::None | Payload::Stamp(_) => unreachable!("the limits ask for memory"),
+        Payload::None | Payload::Stamp(_) => unreachable!("a transfer that passed has memory"),
     }
 }
 

@@ -2,9 +2,7 @@
 
 use crate::{
     target::Drivable,
-    workload::{
-        Area, Budget, Contents, EngineChoice, Io, Op, Pattern, Recorder, Share, Stream, WorkerPlan,
-    },
+    workload::{Area, Budget, Op, Pattern, Recorder, Share, Stream, WorkerPlan},
 };
 use block::{Actor, Instant};
 use std::sync::{atomic::AtomicBool, mpsc::channel};
@@ -17,23 +15,8 @@ const ROUNDS: u64 = 7;
 /// Nanoseconds an operation costs at depth 1 with full recording, on an engine that does nothing.
 /// The best of seven short rounds.
 pub fn engine_cost_ns(engine: &mut dyn Drivable) -> f64 {
-    let stream = Stream {
-        name: String::new(),
-        op: Op::Read,
-        pattern: Pattern::Random,
-        block_bytes: 4096,
-        threads: 1,
-        queue_depth: 1,
-        engine: EngineChoice::Auto,
-        io: Io::default(),
-        flush_every: 0,
-        rate: None,
-        part: (0.0, 1.0),
-        shift_bytes: 0,
-        contents: Contents::Random,
-    };
     let plan = WorkerPlan {
-        stream,
+        stream: Stream::new(Op::Read, Pattern::Random, 4096),
         area: Area { offset: 0, bytes: 1 << 30 },
         share: Share { worker: 0, of: 1 },
         actor: Actor(0),
