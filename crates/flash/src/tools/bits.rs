@@ -1,21 +1,70 @@
-//! A set of blocks or locations, a bit each: as large as a drive, and never larger. Only parts in
-//! which something is take memory, as a volume may be far larger than its drive.
+//! A set of blocks or locations, a bit each: as large as a drive, and never larger. Only parts that
+//! hold some numbers and lack others take memory, as a volume may be far larger than its drive.
 
 /// Bits of a part: a page of 4 KiB.
 const PART: usize = 32_768;
-type Part = Box<[u64; PART / 64]>;
+type Words = [u64; PART / 64];
+
+#[derive(Debug)]
+enum Part {
+    Empty,
+    Full,
+    Mixed(Box<Words>),
+}
+
+impl Part {
+    fn words(&mut self) -> &mut Words {
+        if !matches!(self, Self::Mixed(_)) {
+            let all = if matches!(self, Self::Full) { u64::MAX } else { 0 };
+            *self = Self::Mixed(Box::new([all; PART / 64]));
+        }
+        match self {
+            Self::Mixed(words) => words,
+            Self::Empty | Self::Full => unreachable!("it was just made"),
+        }
+    }
+
+    fn word(&self, at: usize) -> u64 {
+        match self {
+            Self::Empty => 0,
+            Self::Full => u64::MAX,
+            Self::Mixed(words) => words[at],
+        }
+    }
+}
 
 /// Numbers from `first` on.
 #[derive(Debug)]
 pub(super) struct Bits {
     first: u32,
-    parts: Vec<Option<Part>>,
+    count: usize,
+    parts: Vec<Part>,
 }
 
 impl Bits {
     /// None of `count` numbers from `first` on.
     pub fn new(first: u32, count: usize) -> Self {
-        Self { first, parts: (0..count.div_ceil(PART)).map(|_| None).collect() }
+        let parts = (0..count.div_ceil(PART)).map(|_| Part::Empty).collect();
+        Self { first, count, parts }
+    }
+
+    /// All numbers that are not in `others`, a set of the same.
+    pub fn insert_all_but(&mut self, others: &Self) {
+        assert!((self.first, self.count) == (others.first, others.count), "sets of the same");
+        for (number, (part, other)) in self.parts.iter_mut().zip(&others.parts).enumerate() {
+            let within = self.count - number * PART;
+            match other {
+                Part::Full => {}
+                Part::Empty if within >= PART => *part = Part::Full,
+                Part::Empty | Part::Mixed(_) => {
+                    for (at, word) in part.words().iter_mut().enumerate() {
+                        let left = within.saturating_sub(at * 64).min(64) as u32;
+                        let there = u64::MAX.checked_shr(64 - left).unwrap_or(0);
+                        *word |= !other.word(at) & there;
+                    }
+                }
+            }
+        }
     }
 
     fn place(&self, number: u32) -> (usize, usize, u64) {
@@ -26,32 +75,72 @@ impl Bits {
     /// Whether it was not there before.
     pub fn insert(&mut self, number: u32) -> bool {
         let (part, word, bit) = self.place(number);
-        let words = self.parts[part].get_or_insert_with(|| Box::new([0; PART / 64]));
-        let new = words[word] & bit == 0;
-        words[word] |= bit;
+        let new = self.parts[part].word(word) & bit == 0;
+        if new {
+            self.parts[part].words()[word] |= bit;
+        }
         new
     }
 
     pub fn remove(&mut self, number: u32) {
         let (part, word, bit) = self.place(number);
-        if let Some(words) = &mut self.parts[part] {
-            words[word] &= !bit;
+        if self.parts[part].word(word) & bit != 0 {
+            self.parts[part].words()[word] &= !bit;
         }
     }
 
     /// Those that are in it, upwards.
     pub fn iter(&self) -> impl Iterator<Item = u32> {
         let parts = self.parts.iter().enumerate();
-        let parts = parts.filter_map(|(number, part)| Some((number, part.as_ref()?)));
-        let words = parts.flat_map(|(number, part)| (number * PART..).step_by(64).zip(part.iter()));
-        words.flat_map(move |(first, &word)| {
-            let set = (0..64).filter(move |bit| word >> bit & 1 == 1);
-            set.map(move |bit| self.first + (first + bit) as u32)
+        let parts = parts.filter(|(_, part)| !matches!(part, Part::Empty));
+        let words = parts.flat_map(|(number, part)| {
+            (0..PART / 64).map(move |at| (number * PART + at * 64, part.word(at)))
+        });
+        words.flat_map(move |(first, word)| {
+            let without_lowest = |word: &u64| Some(word & (word - 1)).filter(|&word| word > 0);
+            let left = std::iter::successors(Some(word).filter(|&word| word > 0), without_lowest);
+            left.map(move |word| self.first + first as u32 + word.trailing_zeros())
         })
     }
 
     pub fn contains(&self, number: u32) -> bool {
         let (part, word, bit) = self.place(number);
-        self.parts[part].as_ref().is_some_and(|words| words[word] & bit != 0)
+        self.parts[part].word(word) & bit != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rescue inserted the blocks of a volume one by one that was said to be far larger than its
+    /// drive: a forged size of terabytes took minutes.
+    #[test]
+    fn all_but_some_are_those_that_were_not_there() {
+        for count in [1, 63, 64, 65, PART - 1, PART, PART + 1, 3 * PART + 70] {
+            let last = 10 + count as u32 - 1;
+            let mut sure = Bits::new(10, count);
+            let few = [10, last, 10 + count as u32 / 2];
+            few.iter().for_each(|&number| _ = sure.insert(number));
+            let mut rest = Bits::new(10, count);
+            rest.insert_all_but(&sure);
+            let expected: Vec<u32> = (10..=last).filter(|number| !few.contains(number)).collect();
+            assert!(rest.iter().eq(expected), "{count}");
+            assert!(few.iter().all(|&number| !rest.contains(number) && sure.contains(number)));
+            rest.insert_all_but(&Bits::new(10, count));
+            assert_eq!(rest.iter().count(), count);
+            rest.remove(last);
+            assert!(!rest.contains(last) && !sure.insert(last));
+        }
+    }
+
+    #[test]
+    fn the_largest_volume_takes_no_memory_of_its_size() {
+        let count = u32::MAX as usize;
+        let mut all = Bits::new(0, count);
+        all.insert_all_but(&Bits::new(0, count));
+        let mixed = all.parts.iter().filter(|part| matches!(part, Part::Mixed(_))).count();
+        assert_eq!(mixed, 1);
+        assert!(all.contains(0) && all.contains(u32::MAX - 1));
     }
 }

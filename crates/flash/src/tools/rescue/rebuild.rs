@@ -438,8 +438,7 @@ impl Rebuilt {
                 (entry.block.min(end)..end).for_each(|block| _ = sure.insert(block));
             }
         }
-        let unsure = (0..self.blocks).filter(|&block| !sure.contains(block));
-        unsure.for_each(|block| _ = self.doubtful.insert(block));
+        self.doubtful.insert_all_but(&sure);
     }
 
     /// The number behind which the host has not written the block that lies there: a copy knows
