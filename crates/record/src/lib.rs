@@ -43,7 +43,7 @@ pub use environment::{
     ManagedFlash, Money, Queue, TargetInfo, TargetKind,
 };
 pub use errors::{FailedCell, IoErrors, IoFailure};
-pub use exact::{exact, from_exact};
+pub use exact::{exact, from_exact, with_paths};
 pub use file::FileError;
 pub use flag::Flag;
 pub use identity::TargetIdentity;
