@@ -64,6 +64,7 @@ pub fn rows_for_web() -> web::site::devices::Devices {
         cure: device.writes_refused.clone(),
     };
     web::site::devices::Devices {
+        option: "--destroy",
         rows: survey.devices.iter().map(row).collect(),
         unseen: survey.unseen.clone(),
     }
