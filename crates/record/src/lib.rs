@@ -13,6 +13,7 @@ mod again;
 mod burst;
 mod cell;
 mod condition;
+pub mod devices;
 mod environment;
 mod errors;
 mod exact;

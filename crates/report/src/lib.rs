@@ -8,6 +8,7 @@
 //!   Record ---> runs::document > html::page, xlsx::workbook
 //!   Record ---> long_form::csv    one row a value
 //!   summary, cell -> brief        a line of a list, for pages that draw their own
+//!   record::devices > devices     a list of block devices, a page of one
 //! ```
 //!
 //! This crate sees records and statistics, and nothing of the laboratory. It does no I/O,
@@ -19,6 +20,7 @@ pub mod brief;
 pub mod chart;
 pub mod comparison;
 pub mod derive;
+pub mod devices;
 pub mod document;
 pub mod html;
 pub mod long_form;
