@@ -8,6 +8,7 @@
 //!   Comparison             -> a section of a report             section.rs
 //! ```
 
+mod document;
 mod effort;
 mod join;
 mod section;
@@ -15,6 +16,7 @@ mod show;
 #[cfg(test)]
 mod tests;
 
+pub use document::document;
 pub use effort::Effort;
 pub use section::section;
 pub(crate) use section::word;

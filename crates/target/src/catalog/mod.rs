@@ -14,6 +14,7 @@
 mod build;
 mod built_in;
 mod entry;
+pub mod page;
 mod read;
 mod schema;
 mod section;
