@@ -6,8 +6,8 @@ use crate::{
     output,
 };
 use anyhow::Result;
-use record::{PairedVerdict, Record};
-use report::{comparison, number::counted, runs::Run};
+use record::Record;
+use report::{comparison, runs::Run};
 use std::process::ExitCode;
 
 /// Prints what differs around the runs, and the ratio of every cell that they have in common.
@@ -27,22 +27,7 @@ pub fn compare(arguments: &CompareArguments) -> Result<ExitCode> {
         comparison::text(&comparison, &output::style())
     };
     output::print(&text)?;
-    let mut found = Vec::new();
-    for kind in kinds {
-        match kind {
-            fail_on::Kind::Slower => {
-                let slower = comparison.count(PairedVerdict::Slower);
-                let are = if slower == 1 { "is" } else { "are" };
-                let cells = counted(slower, "cell");
-                found.extend((slower > 0).then(|| format!("{cells} {are} slower")));
-            }
-            fail_on::Kind::Flag(flag) => {
-                let with_flag =
-                    records[1..].iter().filter_map(|record| fail_on::of_flag(record, flag));
-                found.extend(with_flag);
-            }
-            fail_on::Kind::Spec => {}
-        }
-    }
+    let found: Vec<String> =
+        kinds.iter().flat_map(|kind| kind.in_comparison(&comparison, &records)).collect();
     Ok(fail_on::concluded(&found))
 }
