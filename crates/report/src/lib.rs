@@ -23,6 +23,7 @@ pub mod comparison;
 pub mod derive;
 pub mod devices;
 pub mod document;
+mod format;
 pub mod html;
 pub mod known;
 pub mod long_form;
@@ -34,6 +35,7 @@ pub mod svg;
 pub mod terminal;
 pub mod xlsx;
 
+pub use format::Format;
 pub use markup::Escaped;
 
 /// Stands in every page of ours, so that it can be told from others.
