@@ -8,7 +8,7 @@
 
 use crate::{cli::ServeArguments, interrupt, output};
 use ::serve::{
-    StartError,
+    ServingError, StartError,
     metrics::{Door, Reach},
     pid_file::PidFile,
     ready::Starter,
@@ -84,7 +84,8 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
         clock,
     };
     let supervision = Supervision { starter, door: door(arguments)?, pid_file };
-    session::serve(&order, front, served, supervision, &Terminal::new(arguments))?;
+    let served = session::serve(&order, front, served, supervision, &Terminal::new(arguments));
+    served.map_err(in_words)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -106,7 +107,7 @@ fn front(arguments: &ServeArguments) -> Result<Front> {
 
 #[cfg(feature = "ublk")]
 fn disk(id: Option<u32>) -> Result<Front> {
-    ublk::available().context("--ublk")?;
+    ublk::available().map_err(no_disk).context("--ublk")?;
     Ok(Front::Disk(id))
 }
 
@@ -118,7 +119,7 @@ fn disk(_: Option<u32>) -> Result<Front> {
 /// Removes the disk `id` that a killed server left.
 #[cfg(feature = "ublk")]
 fn remove_disk(id: u32, quiet: bool) -> Result<ExitCode> {
-    let is_gone = ublk::remove(id).context("--ublk-remove")?;
+    let is_gone = ublk::remove(id).map_err(no_disk).context("--ublk-remove")?;
     if !quiet {
         output::print(&match is_gone {
             true => format!("/dev/ublkb{id} is removed\n"),
@@ -131,6 +132,56 @@ fn remove_disk(id: u32, quiet: bool) -> Result<ExitCode> {
 #[cfg(not(feature = "ublk"))]
 fn remove_disk(id: u32, _: bool) -> Result<ExitCode> {
     bail!("--ublk-remove {id}: {WITHOUT_UBLK}");
+}
+
+fn in_words(error: ServingError) -> Error {
+    match error {
+        #[cfg(feature = "ublk")]
+        ServingError::NoDisk(refusal) | ServingError::Disk(ublk::Error::Refused(refusal)) => {
+            no_disk(refusal)
+        }
+        error => error.into(),
+    }
+}
+
+/// Why there is no disk, and which option cures it.
+#[cfg(feature = "ublk")]
+fn no_disk(refusal: ublk::Refusal) -> Error {
+    use ublk::Refusal;
+    let remove = |id: u32| format!("`drivelab serve --ublk-remove {id}`");
+    let again = |id: u32| format!("with --ublk={id} --restartable");
+    let cure = match &refusal {
+        Refusal::NoDriver | Refusal::NoRight(_) | Refusal::TooOld(_) | Refusal::NoRing(_) => {
+            ", or serve with --nbd".to_owned()
+        }
+        Refusal::LongBlocks { .. } | Refusal::ShortTransfers { .. } => {
+            ": serve it with --nbd".to_owned()
+        }
+        Refusal::Taken { server: Some(_), .. } => {
+            ": leave the number out, or choose another".to_owned()
+        }
+        &Refusal::Taken { id, is_ours: true, .. } => format!(
+            ": serve that one again {}, remove it with {}, or choose another number",
+            again(id),
+            remove(id)
+        ),
+        &Refusal::Taken { id, .. } => {
+            format!(": remove it with {}, or choose another number", remove(id))
+        }
+        &Refusal::OtherNumber { id } => {
+            format!(": take it up again {}, or remove it with {}", again(id), remove(id))
+        }
+        &Refusal::NotRestartable { id } => format!(
+            ": whoever takes it up again must say --restartable; or remove it with {}",
+            remove(id)
+        ),
+        Refusal::Changed { id, .. } => {
+            format!("; serve it as before, or remove the disk with {}", remove(*id))
+        }
+        Refusal::Stuck { id, .. } => format!("; remove it with {}", remove(*id)),
+        _ => return refusal.into(),
+    };
+    anyhow!("{refusal}{cure}")
 }
 
 /// Where metrics are told, if that is wished for.

@@ -29,6 +29,7 @@ pub mod known;
 pub mod long_form;
 mod markup;
 pub mod number;
+pub mod progress;
 pub mod runs;
 pub mod specification;
 pub mod svg;
