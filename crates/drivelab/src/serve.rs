@@ -257,3 +257,26 @@ impl Audience for Terminal<'_> {
         )
     }
 }
+
+#[cfg(all(test, feature = "ublk"))]
+mod tests {
+    use super::*;
+    use ublk::Refusal;
+
+    #[test]
+    fn a_disk_that_is_refused_names_the_option_that_cures_it() {
+        let said = |refusal: Refusal| no_disk(refusal).to_string();
+        assert!(said(Refusal::NoDriver).ends_with("CONFIG_BLK_DEV_UBLK), or serve with --nbd"));
+        let taken = |server, is_ours| said(Refusal::Taken { id: 3, server, is_ours });
+        assert!(taken(Some(7), true).ends_with("7: leave the number out, or choose another"));
+        assert!(taken(None, true).contains("again with --ublk=3 --restartable, remove it with"));
+        assert!(taken(None, false).contains("`drivelab serve --ublk-remove 3`, or choose"));
+        assert_eq!(
+            said(Refusal::NotRestartable { id: 3 }),
+            "/dev/ublkb3 waits for its server, which was killed: whoever takes it up again must \
+             say --restartable; or remove it with `drivelab serve --ublk-remove 3`"
+        );
+        let empty = said(Refusal::Empty { bytes: 511 });
+        assert!(empty.ends_with("`truncate -s 1G`"), "no option cures it: {empty}");
+    }
+}
