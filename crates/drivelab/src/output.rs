@@ -9,7 +9,6 @@ use rustix::{
     fs::{self, FileType, RawMode},
     io::Errno,
 };
-use serde_json::Value;
 use std::{
     fmt,
     io::{self, IsTerminal, Write},
@@ -192,18 +191,6 @@ pub fn check_json(path: Option<&Path>) -> Result<()> {
 /// As [`write_whole`].
 pub fn write_json(path: &Path, text: &str) -> Result<()> {
     write_whole(path, text.as_bytes()).context("--json")
-}
-
-/// An object with paths: each as text under its key and, where that lacks bytes, exactly under
-/// `KEY_exact` (docs/reference/record-format.md).
-pub fn with_paths(mut object: Value, paths: &[(&str, &Path)]) -> Value {
-    for (key, path) in paths {
-        object[*key] = path.to_string_lossy().into();
-        if let Some(exact) = record::exact(path) {
-            object[format!("{key}_exact")] = exact.into();
-        }
-    }
-    object
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use lab::{
     target::Time,
 };
 use record::{Flag, Record, Store};
-use report::{number, terminal::Style};
+use report::{number, progress, terminal::Style};
 use std::{
     cell::RefCell,
     io::{self, IsTerminal},
@@ -185,37 +185,15 @@ impl Progress {
         let left_s = self.eta.left_s(now_s);
         let share = now_s / (now_s + left_s).max(1e-9);
         bar.set_position((share.min(1.0) * UNITS as f64) as u64);
-        let wait = self.clock.wait_s().map(|wait_s| clock_text(left_s * wait_s));
+        let wait = self.clock.wait_s().map(|wait_s| progress::clock(left_s * wait_s));
         bar.set_prefix(wait.unwrap_or_else(|| "-:--".to_owned()));
         bar.set_message(message);
     }
 }
 
-/// `1:05`, or `1:05:00` from an hour on.
-fn clock_text(seconds: f64) -> String {
-    let seconds = seconds.round() as u64;
-    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    if hours > 0 {
-        format!("{hours}:{minutes:02}:{seconds:02}")
-    } else {
-        format!("{minutes}:{seconds:02}")
-    }
-}
-
-/// From so many seconds without an answer on, that is what there is to say.
-const SILENT_S: f64 = 2.0;
-
-/// The rate of the moment: bandwidth of large blocks, operations of small ones. Where there is none
-/// any more, how long that has been so.
+/// The rate of the moment.
 pub fn live_rate(live: Live) -> String {
-    if live.silent_s >= SILENT_S {
-        return format!("no answer for {:.0} s", live.silent_s.floor());
-    }
-    if live.bytes_per_s >= live.iops * record::LARGE_BLOCK_BYTES as f64 && live.bytes_per_s > 0.0 {
-        number::rate(live.bytes_per_s)
-    } else {
-        format!("{} IOPS", number::iops(live.iops))
-    }
+    progress::rate(live.iops, live.bytes_per_s, live.silent_s)
 }
 
 impl Observer for Progress {

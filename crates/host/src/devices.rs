@@ -12,62 +12,14 @@ use crate::{
     roots::Roots,
     sysfs::{BlockDevice, disks},
 };
-use record::{BlockLayer, Condition, DeviceState};
-use serde::Serialize;
+pub use record::devices::{Device, Survey};
+use record::{Condition, DeviceState};
 use std::{path::PathBuf, sync::mpsc, thread, time::Duration};
 
 /// How long after the last answer the list goes on without the other devices.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The same until half of them have answered: a machine that is busy is slow with all of them.
 const PATIENCE_AT_FIRST: Duration = Duration::from_secs(15);
-
-/// What was found; docs/reference/devices-format.md.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Survey {
-    /// Of this document.
-    pub format: u32,
-    /// Drives first, each followed by its partitions; then what is made of them.
-    pub devices: Vec<Device>,
-    /// What this user could not see, a sentence each.
-    pub unseen: Vec<String>,
-}
-
-/// One block device.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Device {
-    /// Kernel name.
-    pub name: String,
-    /// Its node.
-    pub path: PathBuf,
-    /// As a record has it: kind, size, queue, drive.
-    pub layer: BlockLayer,
-    /// What its owner called it: of a mapping its name.
-    pub label: Option<String>,
-    /// The word that `--destroy` takes; none where it cannot be told from another drive.
-    pub destroy: Option<String>,
-    /// What the word is: `serial`, `WWN`, `name`...
-    pub destroy_is: Option<String>,
-    /// Other words that are taken.
-    pub destroy_also: Vec<String>,
-    /// Formats recognised on it; none where it could not be read.
-    pub holds: Option<Vec<String>>,
-    /// Who uses it, a clause each.
-    pub uses: Vec<String>,
-    /// What an array is about beside answering, a clause each: `resync, 34 % done`.
-    pub condition: Vec<String>,
-    /// Whether cells that read would run.
-    pub reads: bool,
-    /// Why not, with the cure.
-    pub reads_refused: Option<String>,
-    /// Whether cells that write would run, with that word.
-    pub writes: bool,
-    /// Why not, with the cure.
-    pub writes_refused: Option<String>,
-    /// What it directly stands on.
-    pub below: Vec<String>,
-    /// What directly stands on it; its partitions, too.
-    pub above: Vec<String>,
-}
 
 /// Which devices are listed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -190,6 +142,7 @@ fn device(found: &BlockDevice, look: Look, states: &[Condition], roots: &Roots) 
         reads_refused: look.not_read,
         writes: look.not_written.is_none(),
         writes_refused: look.not_written,
+        against: look.against,
         below,
         above: names(above),
     }

@@ -45,6 +45,7 @@ pub mod ledger;
 pub mod lock;
 pub mod mapper;
 pub mod missing;
+pub mod outputs;
 pub mod page_cache;
 pub mod presence;
 pub mod program;

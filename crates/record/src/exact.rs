@@ -1,5 +1,6 @@
 //! Paths that are no text: JSON holds text alone, and a path is any bytes but NUL.
 
+use serde_json::Value;
 use std::{
     ffi::OsString,
     fmt::Write,
@@ -21,6 +22,18 @@ pub fn exact(path: &Path) -> Option<String> {
         }
     }
     Some(text)
+}
+
+/// An object with paths: each as text under its key and, where that lacks bytes, exactly under
+/// `KEY_exact` (docs/reference/record-format.md).
+pub fn with_paths(mut object: Value, paths: &[(&str, &Path)]) -> Value {
+    for (key, path) in paths {
+        object[*key] = path.to_string_lossy().into();
+        if let Some(exact) = exact(path) {
+            object[format!("{key}_exact")] = exact.into();
+        }
+    }
+    object
 }
 
 /// The path that [`exact`] wrote; a `%` without two digits stands for itself.

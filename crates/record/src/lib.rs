@@ -13,6 +13,7 @@ mod again;
 mod burst;
 mod cell;
 mod condition;
+pub mod devices;
 mod environment;
 mod errors;
 mod exact;
@@ -43,7 +44,7 @@ pub use environment::{
     ManagedFlash, Money, Queue, TargetInfo, TargetKind,
 };
 pub use errors::{FailedCell, IoErrors, IoFailure};
-pub use exact::{exact, from_exact};
+pub use exact::{exact, from_exact, with_paths};
 pub use file::FileError;
 pub use flag::Flag;
 pub use identity::TargetIdentity;

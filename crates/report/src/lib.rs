@@ -7,7 +7,9 @@
 //!   Record ---> runs::figures --> chart::Figure --> svg::file, svg::element
 //!   Record ---> runs::document > html::page, xlsx::workbook
 //!   Record ---> long_form::csv    one row a value
+//!   what a person knows beside > known   prices, sheets, findings, and what names mean
 //!   summary, cell -> brief        a line of a list, for pages that draw their own
+//!   record::devices > devices     a list of block devices, a page of one
 //! ```
 //!
 //! This crate sees records and statistics, and nothing of the laboratory. It does no I/O,
@@ -19,17 +21,22 @@ pub mod brief;
 pub mod chart;
 pub mod comparison;
 pub mod derive;
+pub mod devices;
 pub mod document;
+mod format;
 pub mod html;
+pub mod known;
 pub mod long_form;
 mod markup;
 pub mod number;
+pub mod progress;
 pub mod runs;
 pub mod specification;
 pub mod svg;
 pub mod terminal;
 pub mod xlsx;
 
+pub use format::Format;
 pub use markup::Escaped;
 
 /// Stands in every page of ours, so that it can be told from others.

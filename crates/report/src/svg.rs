@@ -108,6 +108,23 @@ pub fn file(figure: &Figure, view: View) -> String {
     canvas(figure, view, Legend::Inside).file(figure)
 }
 
+/// The drawings of a figure as files, by their names: the best one, and the surface of a grid.
+/// Linear or logarithmic is a matter of taste; a surface shows something else.
+pub fn files(figure: &Figure) -> Vec<(String, String)> {
+    let views = views(figure);
+    let first = views.first().copied();
+    let shown = views.into_iter().filter(|view| Some(*view) == first || *view == View::Surface);
+    shown
+        .map(|view| {
+            let name = match view {
+                View::Surface => format!("{}-surface.svg", figure.id),
+                _ => format!("{}.svg", figure.id),
+            };
+            (name, file(figure, view))
+        })
+        .collect()
+}
+
 /// An entry of a legend outside the drawing.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LegendEntry {

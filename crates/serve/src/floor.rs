@@ -49,9 +49,7 @@ pub fn measure(address: &Address, clock: Clock) -> Result<u64, StartError> {
         server.join().expect("a server does not panic")?;
         let mut times: Vec<u64> = times?.into_iter().skip(UNTIMED as usize).collect();
         times.sort_unstable();
-        let half = times
-            .get(times.len() / 2)
-            .ok_or_else(|| StartError::in_the_way("too few requests were answered"))?;
+        let half = times.get(times.len() / 2).ok_or(StartError::TooFewAnswers)?;
         Ok(half.saturating_sub(ANSWER_NS).max(1))
     })
 }

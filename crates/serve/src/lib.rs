@@ -1,6 +1,12 @@
-//! What a server tells whoever started it, whoever connects and whoever watches it.
+//! A target that is served: to NBD clients or as a disk, until it is told to stop; and what is told
+//! whoever started it, whoever connects and whoever watches it.
 //!
 //! ```text
+//!   session    what every way of serving has in common, from an open target to its summary
+//!     network    NBD clients, and power cuts of models
+//!     disk       a disk of this machine's kernel
+//!     below      the drive under the target: is it still there?
+//!     status     what the server does now, on a line
 //!   words      how to connect; what it did, in a summary
 //!   ready      systemd's protocol and a line on a descriptor
 //!   pid_file   the process's number in a file, as long as it lives
@@ -8,15 +14,21 @@
 //!   floor      what the way to a client adds to a request
 //! ```
 //!
-//! It opens no target and serves none: that is `target::serve`, `nbd` and `ublk`. It names no
-//! option of a command line.
+//! It opens no target: that is `target::serve`. It names no option of a command line and writes to
+//! no terminal: that is its `Audience`.
 #![forbid(unsafe_code)]
 
+mod below;
+#[cfg(feature = "ublk")]
+mod disk;
 mod error;
 pub mod floor;
 pub mod metrics;
+mod network;
 pub mod pid_file;
 pub mod ready;
+pub mod session;
+mod status;
 pub mod words;
 
-pub use error::StartError;
+pub use error::{Obstacle, ServingError, StartError};

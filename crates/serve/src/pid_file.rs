@@ -3,7 +3,7 @@
 //! It appears whole, is locked as long as the process lives, and goes with it. One that a dead
 //! process left is replaced; one of a living process is not.
 
-use crate::error::{InWords, StartError};
+use crate::error::{InWords, Obstacle, StartError};
 use std::{
     ffi::OsString,
     fs::{self, File, OpenOptions, TryLockError},
@@ -38,9 +38,7 @@ impl PidFile {
         // Two that find the same stale file must not both replace it.
         let _turn = lock_directory_of(path)?;
         refuse_living(path)?;
-        let name = path
-            .file_name()
-            .ok_or_else(|| StartError::in_the_way(format!("`{}` names no file", path.display())))?;
+        let name = path.file_name().ok_or_else(|| in_the_way(path, Obstacle::NoName))?;
         let mut beside = OsString::from(".");
         beside.push(name);
         beside.push(format!(".{}.new", process::id()));
@@ -69,6 +67,10 @@ impl Drop for PidFile {
     }
 }
 
+fn in_the_way(path: &Path, what: Obstacle) -> StartError {
+    StartError::PidFile { path: path.to_owned(), what }
+}
+
 fn write_locked(path: &Path) -> io::Result<File> {
     let _ = fs::remove_file(path); // Of a process with our number, which is dead.
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(path)?;
@@ -83,9 +85,7 @@ fn refuse_living(path: &Path) -> Result<(), StartError> {
     match fs::symlink_metadata(path) {
         Ok(facts) if facts.is_file() => {}
         Ok(_) => {
-            return Err(StartError::in_the_way(format!(
-                "{shown} is no regular file: remove it or name another path"
-            )));
+            return Err(in_the_way(path, Obstacle::NoFile));
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error).in_words(|| format!("cannot look at {shown}")),
@@ -99,11 +99,7 @@ fn refuse_living(path: &Path) -> Result<(), StartError> {
         .read_to_string(&mut text)
         .in_words(|| format!("cannot read {shown}"))?;
     let text = text.trim();
-    let living = |number: &str| {
-        StartError::in_the_way(format!(
-            "{shown} is of process {number}, which is alive: stop it or name another path"
-        ))
-    };
+    let living = |number: &str| in_the_way(path, Obstacle::Living(number.to_owned()));
     if matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
         return Err(living(text));
     }
@@ -111,9 +107,7 @@ fn refuse_living(path: &Path) -> Result<(), StartError> {
         return Ok(()); // The disk was full when somebody else wrote it.
     }
     let Ok(number) = text.parse::<u32>() else {
-        return Err(StartError::in_the_way(format!(
-            "{shown} holds no process's number: remove it or name another path"
-        )));
+        return Err(in_the_way(path, Obstacle::NoNumber));
     };
     let written = file.metadata().in_words(|| format!("cannot look at {shown}"))?;
     let seconds = written.mtime() as f64 + written.mtime_nsec() as f64 / 1e9;
@@ -150,10 +144,7 @@ fn lock_directory_of(path: &Path) -> Result<File, StartError> {
             }
         }
     }
-    Err(StartError::in_the_way(format!(
-        "another program keeps {} locked: name a path in another directory",
-        parent.display()
-    )))
+    Err(in_the_way(parent, Obstacle::Locked))
 }
 
 #[cfg(test)]

@@ -82,11 +82,7 @@ fn manager_at(place: &OsStr) -> Result<(UnixDatagram, SocketAddr), StartError> {
     let address = match place.as_bytes() {
         [b'@', name @ ..] => SocketAddr::from_abstract_name(name),
         [b'/', ..] => SocketAddr::from_pathname(Path::new(place)),
-        _ => {
-            return Err(StartError::in_the_way(format!(
-                "NOTIFY_SOCKET: `{shown}` is neither a path nor `@` and a name: unset it"
-            )));
-        }
+        _ => return Err(StartError::Manager(shown.to_string())),
     };
     let address = address.in_words(|| format!("NOTIFY_SOCKET: `{shown}`"))?;
     let socket =

@@ -34,6 +34,7 @@ pub mod volume;
 
 pub use absent::did_you_mean;
 pub use clock::RealClock;
+pub use lab::target::TargetError;
 pub use memory::MemoryText;
 pub use model::ModelTarget;
 pub use null::calibrate;
@@ -43,7 +44,7 @@ pub use text::{BadTarget, TargetText};
 
 use engine::Clock;
 use host::Consent;
-use lab::target::{Target, TargetError};
+use lab::target::Target;
 use std::path::Path;
 
 /// What the user says about targets besides their text.

@@ -1,4 +1,5 @@
-//! Why there is no disk, and how serving one can end badly: sentences with their cures.
+//! Why there is no disk, and how serving one can end badly: sentences. Where the cure is an option,
+//! the kind says which.
 
 use block::{IoError, display_bytes};
 use std::{io, io::ErrorKind, path::PathBuf};
@@ -10,21 +11,19 @@ pub enum Refusal {
     /// /dev/ublk-control is not there.
     #[error(
         "there is no /dev/ublk-control: load the driver with `modprobe ublk_drv` (Linux 6.4 or \
-         later, CONFIG_BLK_DEV_UBLK), or serve with --nbd"
+         later, CONFIG_BLK_DEV_UBLK)"
     )]
     NoDriver,
     /// It may not be used.
-    #[error("/dev/ublk-control: {0}: making disks takes root (CAP_SYS_ADMIN), or serve with --nbd")]
+    #[error("/dev/ublk-control: {0}: making disks takes root (CAP_SYS_ADMIN)")]
     NoRight(io::Error),
     /// The driver does not know what is asked of it.
-    #[error(
-        "the ublk driver of this kernel is too old ({0}): Linux 6.4 or later, or serve with --nbd"
-    )]
+    #[error("the ublk driver of this kernel is too old ({0}): Linux 6.4 or later")]
     TooOld(io::Error),
     /// io_uring, through which all is asked.
     #[error(
         "io_uring, which ublk is spoken through, is not to be had ({0}): allow it (the sysctl \
-         kernel.io_uring_disabled, a container's seccomp filter), or serve with --nbd"
+         kernel.io_uring_disabled, a container's seccomp filter)"
     )]
     NoRing(io::Error),
     /// A command failed.
@@ -46,13 +45,13 @@ pub enum Refusal {
         source: io::Error,
     },
     /// A block that is longer than a page.
-    #[error("blocks of {}: a disk has 4 KiB at most: serve it with --nbd", display_bytes((*bytes).into()))]
+    #[error("blocks of {}: a disk has 4 KiB at most", display_bytes((*bytes).into()))]
     LongBlocks {
         /// Its length.
         bytes: u32,
     },
     /// Transfers that are shorter than a page.
-    #[error("transfers of {} at most: a disk takes 4 KiB: serve it with --nbd", display_bytes((*bytes).into()))]
+    #[error("transfers of {} at most: a disk takes 4 KiB", display_bytes((*bytes).into()))]
     ShortTransfers {
         /// The longest.
         bytes: u32,
@@ -76,19 +75,13 @@ pub enum Refusal {
         is_ours: bool,
     },
     /// The target has a device of another number, whose server was killed.
-    #[error(
-        "this target's disk is /dev/ublkb{id}, whose server was killed: take it up again with \
-         --ublk={id} --restartable, or remove it with `drivelab serve --ublk-remove {id}`"
-    )]
+    #[error("this target's disk is /dev/ublkb{id}, whose server was killed")]
     OtherNumber {
         /// That number.
         id: u32,
     },
-    /// It waits for a server that says --restartable, and this one does not.
-    #[error(
-        "/dev/ublkb{id} waits for its server, which was killed: whoever takes it up again must \
-         say --restartable; or remove it with `drivelab serve --ublk-remove {id}`"
-    )]
+    /// It waits for a server that goes on with it, and this one does not.
+    #[error("/dev/ublkb{id} waits for its server, which was killed")]
     NotRestartable {
         /// Its number.
         id: u32,
@@ -103,8 +96,7 @@ pub enum Refusal {
     },
     /// The waiting disk is another one than the target would be.
     #[error(
-        "/dev/ublkb{id} waits for its server, but is not what this target is now: {difference}; \
-         serve it as before, or remove the disk with `drivelab serve --ublk-remove {id}`"
+        "/dev/ublkb{id} waits for its server, but is not what this target is now: {difference}"
     )]
     Changed {
         /// Its number.
@@ -115,7 +107,7 @@ pub enum Refusal {
     /// A server was killed while it took the disk up again.
     #[error(
         "/dev/ublkb{id} cannot be taken up again ({source}): its server was killed before it was \
-         ready; remove it with `drivelab serve --ublk-remove {id}`"
+         ready"
     )]
     Stuck {
         /// Its number.
@@ -178,19 +170,10 @@ fn process(server: Option<u32>) -> String {
 fn taken(id: u32, server: Option<u32>, is_ours: bool) -> String {
     match (server, is_ours) {
         (Some(server), _) => {
-            format!(
-                "/dev/ublkb{id} is served by process {server}: leave the number out, or choose another"
-            )
+            format!("/dev/ublkb{id} is served by process {server}")
         }
-        (None, true) => format!(
-            "/dev/ublkb{id} was left by a killed server of another target: serve that one again \
-             with --ublk={id} --restartable, remove it with `drivelab serve --ublk-remove {id}`, \
-             or choose another number"
-        ),
-        (None, false) => format!(
-            "ublk device {id} was left by another program: remove it with `drivelab serve \
-             --ublk-remove {id}`, or choose another number"
-        ),
+        (None, true) => format!("/dev/ublkb{id} was left by a killed server of another target"),
+        (None, false) => format!("ublk device {id} was left by another program"),
     }
 }
 

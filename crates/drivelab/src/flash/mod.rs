@@ -1,25 +1,28 @@
 //! `drivelab flash`: managed volumes made, looked at, verified, and judged beforehand.
 //!
 //! ```text
-//!   create    target::volume::Site -> flash::Shape -> a volume
-//!   status, check, rescue, resize    target::volume::HeldDrive -> flash::tools
-//!   predict   a drive's rates -> flash::predict, and models beside it
+//!   create                   target::volume::Site -> flash::Shape -> make
+//!   status, check, resize    target::volume::HeldDrive -> flash::tools
+//!   rescue                   target::volume::rescue
+//!   predict                  a drive's rates -> advice::volume, and models beside it
+//!   what they print          target::volume::page, advice::forecast_page
 //! ```
 
 pub mod arguments;
 mod check;
 mod create;
 pub mod predict;
-mod ranges;
 mod rescue;
 mod resize;
 mod status;
 mod watch;
-mod words;
 
 use anyhow::Result;
 use arguments::{FlashArguments, FlashVerb};
 use std::process::ExitCode;
+
+/// Exit code of a finding.
+const FOUND: u8 = 1;
 
 /// Does what was asked.
 pub fn flash(arguments: &FlashArguments) -> Result<ExitCode> {

@@ -6,7 +6,6 @@
 //!   texts         -> files, all or none refused     save.rs
 //! ```
 
-mod derived;
 pub mod save;
 
 use crate::{
@@ -14,10 +13,10 @@ use crate::{
     known::{Named, prices, sheets},
     output,
 };
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use record::Record;
 use report::{
-    derive,
+    derive::{self, Evidence},
     runs::{self, Run},
     specification,
 };
@@ -27,7 +26,7 @@ use std::{path::Path, process::ExitCode};
 /// Writes what was asked for; nothing when any of it may not be written.
 pub fn report(arguments: &ReportArguments) -> Result<ExitCode> {
     let asked = [&arguments.html, &arguments.xlsx, &arguments.csv, &arguments.svg];
-    let kinds = derived::kinds(&arguments.table)?;
+    let kinds = derive::kinds(&arguments.table).map_err(|unknown| anyhow!("--table {unknown}"))?;
     if asked.iter().all(|path| path.is_none()) && kinds.is_empty() {
         bail!(
             "nothing to write: add one or more of --html FILE, --xlsx FILE, --csv FILE, --svg DIR, --table NAME"
@@ -43,7 +42,8 @@ pub fn report(arguments: &ReportArguments) -> Result<ExitCode> {
     let runs: Vec<Run<'_>> =
         records.iter().zip(prices).map(|(record, prices)| Run { record, prices }).collect();
 
-    let evidence = derived::evidence(&runs, &sheets, &named, arguments.baseline.as_deref())?;
+    let evidence = Evidence::of(&runs, &sheets, &named, arguments.baseline.as_deref())
+        .map_err(|none| anyhow!("--baseline {none}"))?;
 
     let mut outputs = Outputs::new(arguments.force);
     if arguments.html.is_some() || arguments.xlsx.is_some() {

@@ -6,6 +6,7 @@ use super::{
     paths, signatures_on, unreadable,
 };
 use crate::{roots::Roots, sysfs::BlockDevice};
+use record::devices::{Against, AgainstKind};
 use std::{fs::OpenOptions, os::unix::fs::OpenOptionsExt, path::Path, time::Duration};
 
 /// The word that `--destroy` takes.
@@ -32,6 +33,8 @@ pub(crate) struct Look {
     pub not_read: Option<String>,
     /// Why it would not be written, a clause with the cure.
     pub not_written: Option<String>,
+    /// The same without the cure, and of which kind it is.
+    pub against: Option<Against>,
 }
 
 /// Looks at a device; `openers` are those of all devices.
@@ -72,8 +75,27 @@ pub(crate) fn look(device: &BlockDevice, openers: &[Opener], roots: &Roots) -> L
         uses,
         not_read: held.as_ref().err().map(&clause),
         not_written: against.as_ref().map(&clause),
+        against: against.as_ref().map(in_lists),
         holds: held.ok().map(|found| found.into_iter().map(|(_, name)| name).collect()),
     }
+}
+
+/// Every use that is a reason is among [`uses`].
+fn in_lists(reason: &Reason) -> Against {
+    let kind = match reason {
+        Reason::Signature { .. } => AgainstKind::Data,
+        Reason::Denied { .. } | Reason::Unreadable { .. } => AgainstKind::Unseen,
+        Reason::Mounted { .. }
+        | Reason::Swap { .. }
+        | Reason::Held { .. }
+        | Reason::BacksLoop { .. }
+        | Reason::SharedFile { .. }
+        | Reason::PoolMember { .. }
+        | Reason::OpenElsewhere { .. }
+        | Reason::SameDrive { .. } => AgainstKind::Use,
+        _ => AgainstKind::Other,
+    };
+    Against { kind, found: reason.found() }
 }
 
 /// Of a device that did not answer within `patience`: nothing is known, so nothing is done.
@@ -84,6 +106,7 @@ pub(crate) fn no_look(device: &BlockDevice, patience: Duration) -> Look {
         word: None,
         holds: None,
         uses: Vec::new(),
+        against: Some(Against { kind: AgainstKind::Other, found: silent }),
         not_written: Some(not_read.clone()),
         not_read: Some(not_read),
     }

@@ -8,6 +8,7 @@
 //!   Comparison             -> a section of a report             section.rs
 //! ```
 
+mod document;
 mod effort;
 mod join;
 mod section;
@@ -15,6 +16,7 @@ mod show;
 #[cfg(test)]
 mod tests;
 
+pub use document::document;
 pub use effort::Effort;
 pub use section::section;
 pub(crate) use section::word;
@@ -102,8 +104,28 @@ pub struct Ratio {
 
 /// Why runs cannot be compared.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct NotComparable(pub String);
+pub enum NotComparable {
+    /// There is nothing in the first.
+    #[error("the first run has no cells: measure it again")]
+    NoCells,
+    /// There is nothing to compare it with.
+    #[error(
+        "compare needs two targets, and run {run} has one: name another run, or measure two \
+         targets in turn with `drivelab run A B`"
+    )]
+    OneTarget {
+        /// Its id.
+        run: String,
+    },
+    /// No cell of one has the coordinates of a cell of the other.
+    #[error("{}", nothing_in_common(names, methods))]
+    NothingInCommon {
+        /// Of the baseline and the other.
+        names: [String; 2],
+        /// What they were measured by.
+        methods: [String; 2],
+    },
+}
 
 /// Compares every target of every run with the first target of the first.
 ///
@@ -112,19 +134,15 @@ pub struct NotComparable(pub String);
 pub fn compare<'r>(all: &[Run<'r>]) -> Result<Comparison<'r>, NotComparable> {
     let mut subjects = runs::subjects(all).into_iter();
     let Some(baseline) = subjects.next() else {
-        return Err(NotComparable("the first run has no cells: measure it again".to_owned()));
+        return Err(NotComparable::NoCells);
     };
     let others: Vec<Other<'r>> = subjects.map(|subject| against(&baseline, subject)).collect();
     if others.is_empty() {
-        return Err(NotComparable(format!(
-            "compare needs two targets, and run {} has one: name another run, or measure two targets in turn with \
-             `drivelab run A B`",
-            baseline.record.id
-        )));
+        return Err(NotComparable::OneTarget { run: baseline.record.id.clone() });
     }
     for other in &others {
         if other.rows.is_empty() {
-            return Err(NotComparable(nothing_in_common(&baseline, &other.subject)));
+            return Err(NotComparable::no_cell_of(&baseline, &other.subject));
         }
     }
     Ok(Comparison { differences: runs::differing(all), baseline, others })
@@ -139,17 +157,25 @@ impl<'r> Comparison<'r> {
     }
 }
 
-fn nothing_in_common(baseline: &Subject<'_>, other: &Subject<'_>) -> String {
-    let [one, two] = [baseline, other].map(|subject| subject.record.method.name.as_str());
+impl NotComparable {
+    /// No cell in common.
+    fn no_cell_of(baseline: &Subject<'_>, other: &Subject<'_>) -> Self {
+        let pair = [baseline, other];
+        Self::NothingInCommon {
+            names: pair.map(|subject| subject.name.clone()),
+            methods: pair.map(|subject| subject.record.method.name.clone()),
+        }
+    }
+}
+
+fn nothing_in_common(names: &[String; 2], methods: &[String; 2]) -> String {
+    let ([baseline, other], [one, two]) = (names, methods);
     let cure = if one == two {
         "give both the same --set, --io and --size".to_owned()
     } else {
         format!("measure both with one method, such as --method {one}")
     };
-    format!(
-        "{} (method {one}) and {} (method {two}) have no cell in common: {cure}",
-        baseline.name, other.name
-    )
+    format!("{baseline} (method {one}) and {other} (method {two}) have no cell in common: {cure}")
 }
 
 /// One target against the baseline.

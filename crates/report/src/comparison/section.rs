@@ -1,6 +1,6 @@
 //! A comparison as a section of a report.
 
-use super::{Comparison, Other, Row, nothing_in_common, show};
+use super::{Comparison, NotComparable, Other, Row, show};
 use crate::{
     chart::{Column, Entry, Table, Unit},
     document::{Block, Section},
@@ -23,7 +23,7 @@ pub fn section(comparison: &Comparison<'_>) -> Section {
     let mut blocks = Vec::new();
     for other in &comparison.others {
         if other.rows.is_empty() {
-            let reason = nothing_in_common(&comparison.baseline, &other.subject);
+            let reason = NotComparable::no_cell_of(&comparison.baseline, &other.subject);
             blocks.push(Block::Text(format!("Not compared cell by cell: {reason}.")));
             continue;
         }

@@ -216,17 +216,14 @@ fn the_rate_that_lasts_stands_in_the_table_of_a_page_too() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_one_sentence_with_the_cure() {
+fn what_cannot_be_compared_is_a_kind_and_a_sentence() {
     let reads = record("aaaaaaaa", vec![measured("one", "read", 1, &[100.0])]);
     let mut writes = record("bbbbbbbb", vec![measured("one", "write", 1, &[100.0])]);
-    let same_method = compare(&runs(&[&reads, &writes])).expect_err("no cell").to_string();
-    assert!(
-        same_method.contains("no cell in common") && same_method.contains("--set"),
-        "{same_method}"
-    );
     writes.method.name = "oltp".to_owned();
-    let other_method = compare(&runs(&[&reads, &writes])).expect_err("no cell").to_string();
-    assert!(other_method.contains("with one method, such as --method"), "{other_method}");
+    let apart = compare(&runs(&[&reads, &writes])).expect_err("no cell");
+    let NotComparable::NothingInCommon { methods, .. } = &apart else { panic!("{apart}") };
+    assert_eq!(methods, &[reads.method.name.as_str(), "oltp"]);
+    assert!(apart.to_string().contains("with one method, such as --method"), "{apart}");
     let alone = compare(&runs(&[&reads])).expect_err("one target").to_string();
     assert!(alone.contains("drivelab run A B"), "{alone}");
     let empty = record("cccccccc", Vec::new());

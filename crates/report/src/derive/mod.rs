@@ -9,6 +9,7 @@
 
 mod against;
 mod arrays;
+mod asked;
 mod figure;
 mod line;
 mod money;
@@ -16,6 +17,7 @@ mod shape;
 #[cfg(test)]
 mod tests;
 
+pub use asked::{NoBaseline, UnknownTable, kinds};
 pub use figure::Figure;
 pub use line::{Line, fit};
 pub use shape::mix;

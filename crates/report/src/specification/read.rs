@@ -10,8 +10,15 @@ use toml::{Spanned, Value};
 
 /// A specification that cannot be read: one sentence with file, line and cure.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct BadSpecification(pub String);
+#[error("{file}, line {line}: {about}")]
+pub struct BadSpecification {
+    /// Its name.
+    pub file: String,
+    /// The first is 1.
+    pub line: usize,
+    /// What is wrong there, and what is right.
+    pub about: String,
+}
 
 /// The patterns that a method can name.
 const PATTERNS: [&str; 8] =
@@ -110,7 +117,7 @@ impl Source<'_> {
     fn complain(self, at: usize, about: &str) -> BadSpecification {
         let before = &self.text.as_bytes()[..at.min(self.text.len())];
         let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
-        BadSpecification(format!("{}, line {line}: {about}", self.file))
+        BadSpecification { file: self.file.to_owned(), line, about: about.to_owned() }
     }
 
     fn read<T: serde::de::DeserializeOwned>(self) -> Result<T, BadSpecification> {

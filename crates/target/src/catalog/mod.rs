@@ -14,9 +14,11 @@
 mod build;
 mod built_in;
 mod entry;
+pub mod page;
 mod read;
 mod schema;
 mod section;
+mod sheet;
 mod unit;
 
 pub use build::{DriveSettings, Past};
@@ -27,6 +29,7 @@ pub use entry::{
 pub(crate) use read::parse_kernel;
 pub use schema::{DRIVER_KEYS, DriveKind, Holds, Key, Need, PORT_KEYS};
 pub use section::BadCatalog;
+pub use sheet::{NoSheet, drive_under, sheet_of};
 pub use unit::Dimension;
 
 use block::names::did_you_mean;

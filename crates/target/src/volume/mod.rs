@@ -6,13 +6,20 @@
 //!   HeldDrive       a file or device, locked: O_DIRECT, io_uring                     hold.rs
 //!     `- Stack      flash::Volume on it
 //!   ManagedVolume   open; dropping it stops it cleanly
+//!   make, rescue    a new one; what is readable of a damaged one          new.rs, rescue.rs
+//!   page            what is printed of them                               page/
 //! ```
 
 mod hold;
+mod new;
+pub mod page;
+mod rescue;
 mod site;
 
 pub(crate) use hold::lock;
 pub use hold::{HeldDrive, HeldLock, Use};
+pub use new::make;
+pub use rescue::{RescueError, Rescued, parse_volume_id, rescue};
 pub use site::{Order, Site, Space, Sparse};
 
 use crate::{

@@ -9,6 +9,8 @@ use std::fmt::Write;
 /// What the page shows.
 #[derive(Clone, Debug, Default)]
 pub struct Devices {
+    /// The option that takes their words.
+    pub option: &'static str,
     /// One a device, in order.
     pub rows: Vec<Row>,
     /// What could not be seen, a sentence each.
@@ -24,7 +26,7 @@ pub struct Row {
     pub bus: String,
     /// Its size.
     pub size: String,
-    /// The word after `--destroy`.
+    /// The word by which one agrees to lose what is on it.
     pub word: Option<String>,
     /// Whether it would be measured.
     pub measured: &'static str,
@@ -36,10 +38,11 @@ pub struct Row {
 
 /// The page.
 pub fn page(devices: &Devices) -> Answer {
-    let mut body = String::from(
+    let mut body = format!(
         "<div class=\"scroll\"><table>\n<thead><tr><th>Device</th><th>Bus</th>\
-         <th class=\"n\">Size</th><th>Word after <span class=\"n\">--destroy</span></th>\
+         <th class=\"n\">Size</th><th>Word after <span class=\"n\">{}</span></th>\
          <th>Measured</th><th>What is on it, who uses it</th></tr></thead>\n<tbody>\n",
+        devices.option
     );
     for row in &devices.rows {
         let word = row.word.as_deref().unwrap_or("-");

@@ -1,13 +1,10 @@
 //! `drivelab drives`: the catalog on screen, and proposals for it.
 //!
 //! ```text
-//!   drives            list.rs    one line a drive
-//!   drives NAME       page.rs    one page: data sheet, price, parameters with unit and source
+//!   drives            target::catalog::page::list           one line a drive
+//!   drives NAME       target::catalog::page::{drive, host}  data sheet, price, parameters
 //!   drives fit RUN    target::propose
 //! ```
-
-mod list;
-mod page;
 
 use crate::{
     cli::{DrivesArguments, DrivesVerb},
@@ -16,7 +13,7 @@ use crate::{
 use anyhow::{Result, bail};
 use block::names::did_you_mean;
 use std::process::ExitCode;
-use target::catalog::Catalog;
+use target::catalog::{Catalog, page};
 
 /// Shows the catalog, an entry of it, or a proposal.
 pub fn drives(arguments: &DrivesArguments) -> Result<ExitCode> {
@@ -27,7 +24,7 @@ pub fn drives(arguments: &DrivesArguments) -> Result<ExitCode> {
             target::propose(&store.resolve(&fit.run)?)?
         }
         (None, Some(name)) => entry(&Catalog::load()?, name)?,
-        (None, None) => list::list(&Catalog::load()?),
+        (None, None) => page::list(&Catalog::load()?),
     };
     output::print(&text)?;
     Ok(ExitCode::SUCCESS)
@@ -46,9 +43,4 @@ fn entry(catalog: &Catalog, name: &str) -> Result<String> {
     let hosts = hosts.filter(|name| *name != "none");
     let near = did_you_mean(name, catalog.drive_names().chain(hosts));
     bail!("there is no drive `{name}`.{near} `drivelab drives` lists them")
-}
-
-/// Text of a user's file, safe for a terminal.
-fn clean(text: &str) -> String {
-    text.chars().filter(|letter| !letter.is_control()).collect()
 }

@@ -1,11 +1,8 @@
 //! `drivelab devices`: what block devices there are, what is on them, and what may be done to them.
 //!
 //! ```text
-//!   host::devices::survey -> Survey -> list | page | JSON
+//!   host::devices::survey -> record::devices::Survey -> report::devices: list | page, or JSON
 //! ```
-
-mod list;
-mod page;
 
 use crate::{cli::DevicesArguments, output};
 use anyhow::{Result, bail};
@@ -13,7 +10,11 @@ use host::{
     Roots,
     devices::{Device, Survey, Which, survey, survey_one},
 };
+use report::devices::{self, Wording};
 use std::process::ExitCode;
+
+const WORDING: Wording =
+    Wording { destroy: "--destroy", tells_all: "`drivelab devices NAME` tells all of one, uncut." };
 
 /// Prints all devices, or one.
 pub fn devices(arguments: &DevicesArguments) -> Result<ExitCode> {
@@ -26,11 +27,11 @@ pub fn devices(arguments: &DevicesArguments) -> Result<ExitCode> {
         (_, true) => serde_json::to_string_pretty(&survey)? + "\n",
         (Some(_), false) => {
             let style = output::style_of_list();
-            let pages = survey.devices.iter().map(|device| page::page(device, &style));
+            let pages = survey.devices.iter().map(|device| devices::page(device, &WORDING, &style));
             let pages: Vec<String> = pages.collect();
-            pages.join("\n") + &list::unseen(&survey, style.width)
+            pages.join("\n") + &devices::unseen(&survey, style.width)
         }
-        (None, false) => list::list(&survey, &output::style_of_list(), output::rows()),
+        (None, false) => devices::list(&survey, &WORDING, &output::style_of_list(), output::rows()),
     };
     output::print(&text)?;
     Ok(ExitCode::SUCCESS)
@@ -56,14 +57,15 @@ pub fn rows_for_web() -> web::site::devices::Devices {
     let survey = survey(Which::Used, &Roots::default());
     let row = |device: &Device| web::site::devices::Row {
         name: device.name.clone(),
-        bus: list::bus(device),
-        size: list::size(device),
+        bus: devices::bus(device),
+        size: devices::size(device),
         word: device.destroy.clone(),
-        measured: list::measured_in_words(device),
-        what: list::what(device, &survey).join("; "),
+        measured: devices::measured_in_words(device),
+        what: devices::what(device, &survey).join("; "),
         cure: device.writes_refused.clone(),
     };
     web::site::devices::Devices {
+        option: WORDING.destroy,
         rows: survey.devices.iter().map(row).collect(),
         unseen: survey.unseen.clone(),
     }

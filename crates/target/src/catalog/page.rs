@@ -1,15 +1,79 @@
-//! One entry of the catalog on a page of 80 columns.
+//! The catalog as it is printed: a line a drive, or one entry on a page; 80 columns.
 
-use super::{clean, list::numbers};
-use crate::output::hanging;
-use report::number;
-use target::catalog::{Catalog, DriveEntry, Entry, Holds, HostEntry, Key, Price, Reality, Value};
+use super::{
+    Catalog, DRIVER_KEYS, DriveEntry, DriveKind, Entry, Holds, HostEntry, Key, PORT_KEYS, Price,
+    Reality, Value,
+};
+use report::{number, terminal::hanging};
+
+/// All drives by kind and name, then ports and array drivers; 80 columns.
+pub fn list(catalog: &Catalog) -> String {
+    let rows: Vec<[String; 5]> = sorted(catalog).into_iter().map(row).collect();
+    let heads = ["drive", "kind", "capacity", "price", "numbers"].map(str::to_owned);
+    let width = |column: usize| {
+        let cells = rows.iter().chain([&heads]).map(|row| row[column].chars().count());
+        cells.max().unwrap_or(0)
+    };
+    let widths = [width(0), width(1), width(2), width(3)];
+    let line = |row: &[String; 5]| {
+        let [name, kind, capacity, price, numbers] = row;
+        format!(
+            "{name:0$}  {kind:1$}  {capacity:>2$}  {price:>3$}  {numbers}\n",
+            widths[0], widths[1], widths[2], widths[3]
+        )
+    };
+    let mut text = line(&heads);
+    rows.iter().for_each(|row| text += &line(row));
+    let ports = catalog.port_names().collect::<Vec<_>>().join(", ");
+    let drivers =
+        catalog.drivers().iter().map(|driver| driver.name()).collect::<Vec<_>>().join(", ");
+    text.push('\n');
+    text += &hanging("Ports (port=NAME): ", &ports);
+    text += &hanging("Array drivers (/raid5:driver=NAME): ", &drivers);
+    text.push('\n');
+    text + &hanging(
+        "",
+        "Numbers: how many of a drive's were fitted on published or measured cells. What is \
+         generic is typical of its kind and fitted on nothing. `drivelab drives NAME` shows one, \
+         `drivelab run model:NAME` measures it in virtual time.",
+    )
+}
+
+fn sorted(catalog: &Catalog) -> Vec<&DriveEntry> {
+    let mut drives: Vec<&DriveEntry> = catalog.drives().iter().collect();
+    let is_generic = |drive: &DriveEntry| drive.entry.reality == Reality::Generic;
+    drives.sort_by_key(|drive| (is_generic(drive), drive.kind == DriveKind::Disk));
+    drives
+}
+
+fn row(drive: &DriveEntry) -> [String; 5] {
+    let price = drive.price.as_ref().and_then(|price| {
+        let year = price.date.map_or_else(String::new, |date| format!(" ({})", date.year));
+        Some(format!("${:.0}{year}", price.usd?))
+    });
+    [
+        clean(drive.name()),
+        drive.kind.name().to_owned(),
+        number::capacity(drive.capacity_bytes),
+        price.unwrap_or_else(|| "-".to_owned()),
+        numbers(drive),
+    ]
+}
+
+/// `5 fitted`, `not fitted`, `generic`.
+fn numbers(drive: &DriveEntry) -> String {
+    match (drive.entry.reality, drive.fitted()) {
+        (Reality::Generic, _) => "generic".to_owned(),
+        (Reality::Product, 0) => "not fitted".to_owned(),
+        (Reality::Product, count) => format!("{count} fitted"),
+    }
+}
 
 /// A drive: data sheet, price, parameters.
 pub fn drive(drive: &DriveEntry, catalog: &Catalog) -> String {
     let mut text = head(&drive.entry);
     text += &hanging("kind      ", &format!("{}, {}", drive.kind.name(), numbers(drive)));
-    text += &hanging("capacity  ", &report::number::capacity(drive.capacity_bytes));
+    text += &hanging("capacity  ", &number::capacity(drive.capacity_bytes));
     if let Some(price) = &drive.price {
         text += &hanging("price     ", &clean(&price_line(price, drive.capacity_bytes)));
     }
@@ -34,7 +98,7 @@ pub fn drive(drive: &DriveEntry, catalog: &Catalog) -> String {
 
 /// A port or an array driver.
 pub fn host(host: &HostEntry) -> String {
-    let keys = [target::catalog::PORT_KEYS, target::catalog::DRIVER_KEYS].concat();
+    let keys = [PORT_KEYS, DRIVER_KEYS].concat();
     let mut text = head(&host.entry);
     text += &hanging("file      ", &clean(&host.entry.file));
     text + &parameters(&host.entry, &keys)
@@ -94,4 +158,9 @@ fn parameters(entry: &Entry, keys: &[Key]) -> String {
         text += &hanging(&label, &source);
     }
     text
+}
+
+/// Text of a user's file, safe for a terminal.
+fn clean(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_control()).collect()
 }

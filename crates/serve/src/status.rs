@@ -1,39 +1,25 @@
-//! A line on the terminal while a server works: what it does now.
+//! What a server does now, on a line.
 
-use ::serve::words::{Moved, progress};
-use block::{Engine, Instant, display_bytes};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::words::{Moved, progress};
+use block::{Engine, Instant, counted, display_bytes};
 use nbd::{Kind, Traffic};
 use record::ManagedFlash;
-use report::number::counted;
 use target::serve::ServedEngine;
 
 /// The line changes so often, in nanoseconds.
 const INTERVAL_NS: u64 = 1_000_000_000;
 
-/// The line, and the time.
-pub struct Status {
-    line: Option<ProgressBar>,
+/// When the line was last written, and what had been asked for then.
+#[derive(Default)]
+pub(crate) struct Status {
     started: Option<Instant>,
-    /// When the line was last written, and what had been asked for then.
     last: (Instant, Traffic),
     now: Instant,
 }
 
 impl Status {
-    /// A line that is shown, or none.
-    pub fn new(shows: bool) -> Self {
-        let line = shows.then(|| {
-            let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            line.set_style(ProgressStyle::with_template("{wide_msg}").expect("it is valid"));
-            line
-        });
-        let last = (Instant(0), Traffic::default());
-        Self { line, started: None, last, now: Instant(0) }
-    }
-
-    /// Looks at the clock; writes the line anew when it is time.
-    pub fn turn(&mut self, engine: &ServedEngine, traffic: &Traffic) {
+    /// Looks at the clock; the line when it is time for it.
+    pub(crate) fn turn(&mut self, engine: &ServedEngine, traffic: &Traffic) -> Option<String> {
         let now = engine.now();
         self.now = now;
         if self.started.is_none() {
@@ -42,35 +28,22 @@ impl Status {
         }
         let ns = now.since(self.last.0);
         if ns < INTERVAL_NS {
-            return;
+            return None;
         }
-        if let Some(line) = &self.line {
-            let rates = rates(&self.last.1, traffic, ns as f64 / 1e9);
-            let mut text = match engine.standing() {
-                Some(standing) => format!("{rates}   {}", gauge(&standing)),
-                None => rates,
-            };
-            if let Some(report) = engine.scrub_report() {
-                text += &format!(
-                    "   scrub: {}, {}",
-                    progress(&report),
-                    counted(report.errors, "error")
-                );
-            }
-            line.set_message(text);
+        let mut text = rates(&self.last.1, traffic, ns as f64 / 1e9);
+        if let Some(standing) = engine.standing() {
+            text += &format!("   {}", gauge(&standing));
+        }
+        if let Some(report) = engine.scrub_report() {
+            let errors = counted(report.errors, "error");
+            text += &format!("   scrub: {}, {errors}", progress(&report));
         }
         self.last = (now, *traffic);
-    }
-
-    /// Takes the line away.
-    pub fn finish(&self) {
-        if let Some(line) = &self.line {
-            line.finish_and_clear();
-        }
+        Some(text)
     }
 
     /// How long it has served.
-    pub fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         self.started.map_or(0.0, |started| self.now.since(started) as f64 / 1e9)
     }
 }

@@ -1,11 +1,10 @@
 //! All devices, a line each; a second one where there is room on the screen and more to say.
 
-use host::devices::{Device, Survey};
-use report::terminal::{Style, shorten, wrap};
+use super::Wording;
+use crate::terminal::{Style, shorten, wrap};
+use block::display_bytes;
+use record::devices::{AgainstKind, Device, Survey};
 
-/// What stands above the columns.
-const HEADS: [&str; 6] =
-    ["device", "bus", "size", "--destroy", "runs", "what is on it, who uses it"];
 /// Longer words stand on a line of their own.
 const WORD_COLUMNS_MAX: usize = 24;
 /// The same where each device has one line alone: longer words are cut.
@@ -14,9 +13,9 @@ const CUT_WORD_COLUMNS_MAX: usize = 16;
 const INDENT: usize = 4;
 
 /// The table and what it means. `rows` is the height of the terminal, if it is one.
-pub fn list(survey: &Survey, style: &Style, rows: Option<usize>) -> String {
-    let table = Table::of(survey, style);
-    let end = legend(style.width) + &unseen(survey, style.width);
+pub fn list(survey: &Survey, wording: &Wording, style: &Style, rows: Option<usize>) -> String {
+    let table = Table::of(survey, wording, style);
+    let end = legend(wording, style.width) + &unseen(survey, style.width);
     let room = rows.map(|rows| rows.saturating_sub(end.lines().count() + 2));
     let whole = table.print(Fit::Wrapped);
     let fits = room.is_none_or(|room| whole.lines().count() <= room);
@@ -36,10 +35,13 @@ pub fn unseen(survey: &Survey, columns: usize) -> String {
     wrap(&text, columns.min(80)).join("\n") + "\n"
 }
 
-fn legend(columns: usize) -> String {
-    let text = "rw: cells that read run, those that write with this word after --destroy; r-: only \
-                those that read. `drivelab devices NAME` tells all of one, uncut.";
-    wrap(text, columns.min(80)).join("\n") + "\n"
+fn legend(wording: &Wording, columns: usize) -> String {
+    let text = format!(
+        "rw: cells that read run, those that write with this word after {}; r-: only those that \
+         read. {}",
+        wording.destroy, wording.tells_all
+    );
+    wrap(&text, columns.min(80)).join("\n") + "\n"
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,6 +51,8 @@ enum Fit {
 }
 
 struct Table {
+    /// What stands above the columns.
+    heads: [&'static str; 6],
     rows: Vec<Row>,
     widths: [usize; 5],
     columns: usize,
@@ -65,7 +69,7 @@ struct Row {
 const WORD: usize = 3;
 
 impl Table {
-    fn of(survey: &Survey, style: &Style) -> Self {
+    fn of(survey: &Survey, wording: &Wording, style: &Style) -> Self {
         let cells = |device: &Device| {
             [
                 indented(device),
@@ -91,14 +95,16 @@ impl Table {
                 short: style.clean(&users_first.join("; ")),
             }
         };
+        let what = "what is on it, who uses it";
+        let heads = ["device", "bus", "size", wording.destroy, "runs", what];
         let rows: Vec<Row> = survey.devices.iter().map(row).collect();
-        let mut widths = [0, 1, 2, 3, 4].map(|at| HEADS[at].len());
+        let mut widths = [0, 1, 2, 3, 4].map(|at| heads[at].len());
         for row in &rows {
             for (width, cell) in widths.iter_mut().zip(&row.cells) {
                 *width = (*width).max(cell.chars().count());
             }
         }
-        Self { rows, widths, columns: style.width }
+        Self { heads, rows, widths, columns: style.width }
     }
 
     fn line(&self, cells: [&str; 5], word_columns: usize) -> String {
@@ -115,7 +121,7 @@ impl Table {
             Fit::Wrapped => WORD_COLUMNS_MAX,
             Fit::Cut => CUT_WORD_COLUMNS_MAX,
         };
-        let [a, b, c, d, e, text] = HEADS;
+        let [a, b, c, d, e, text] = self.heads;
         let heads = self.line([a, b, c, d, e], word_columns) + text;
         let mut page = shorten(&heads, self.columns) + "\n";
         for Row { cells, text, short } in &self.rows {
@@ -143,7 +149,7 @@ impl Table {
                 }
             }
             if is_long {
-                page += &format!("{:INDENT$}--destroy {}\n", "", record::quoted(word));
+                page += &format!("{:INDENT$}{} {}\n", "", self.heads[WORD], record::quoted(word));
             }
         }
         page
@@ -168,7 +174,7 @@ pub fn bus(device: &Device) -> String {
 
 /// As operating systems count it.
 pub fn size(device: &Device) -> String {
-    if device.layer.bytes == 0 { "-".to_owned() } else { block::display_bytes(device.layer.bytes) }
+    if device.layer.bytes == 0 { "-".to_owned() } else { display_bytes(device.layer.bytes) }
 }
 
 fn measured(device: &Device) -> &'static str {
@@ -205,14 +211,16 @@ pub fn what(device: &Device, survey: &Survey) -> Vec<String> {
     clauses.extend(holds.iter().map(plain));
     clauses.extend(device.uses.iter().cloned());
     clauses.extend(device.condition.iter().cloned());
-    let refused =
-        device.writes_refused.as_ref().map(|text| text.split("; ").next().unwrap_or(text));
-    if let Some(why) = refused {
-        let is_told = why.starts_with("it holds data") && !holds.is_empty()
-            || device.uses.iter().any(|clause| why.contains(clause.as_str()))
-            || why.starts_with("it cannot be opened") && !survey.unseen.is_empty();
+    if let Some(against) = &device.against {
+        let is_told = match against.kind {
+            AgainstKind::Data => !holds.is_empty(),
+            AgainstKind::Use => true,
+            AgainstKind::Unseen => !survey.unseen.is_empty(),
+            AgainstKind::Other => false,
+        };
         if !is_told {
-            clauses.push(why.strip_prefix("it is ").unwrap_or(why).to_owned());
+            let found = &against.found;
+            clauses.push(found.strip_prefix("it is ").unwrap_or(found).to_owned());
         }
     }
     clauses
@@ -221,7 +229,10 @@ pub fn what(device: &Device, survey: &Survey) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::{BlockLayer, DriveIdentity};
+    use record::{BlockLayer, DriveIdentity, devices::Against};
+
+    const WORDING: Wording =
+        Wording { destroy: "--destroy", tells_all: "`drivelab devices NAME` tells all of one." };
 
     /// As the kernel names a namespace whose drive's serial others have, too.
     const LONG: &str = "nvme.1b36-535041434553-51454d55204e564d65204374726c-00000001";
@@ -251,6 +262,7 @@ mod tests {
             reads_refused: None,
             writes: uses.is_empty(),
             writes_refused: None,
+            against: None,
             below: Vec::new(),
             above: Vec::new(),
         }
@@ -264,15 +276,37 @@ mod tests {
         let devices = vec![device("nvme0n1", LONG, &[]), used];
         let survey = Survey { format: 1, devices, unseen: Vec::new() };
         let style = Style::PLAIN;
-        let whole = list(&survey, &style, None);
+        let whole = list(&survey, &WORDING, &style, None);
         assert!(whole.contains(&format!("\n    --destroy {LONG}\n")), "{whole}");
         assert!(whole.contains("mounted at /srv/data/of/a/long/path/and/more"), "{whole}");
         // Five lines: a head, the two, and two of the legend.
-        let cut = list(&survey, &style, Some(5));
+        let cut = list(&survey, &WORDING, &style, Some(5));
         assert!(cut.contains("nvme.1b36-") && !cut.contains(LONG), "{cut}");
         assert!(cut.contains("mounted at /srv"), "users before the model: {cut}");
         for page in [whole, cut] {
             assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
         }
+    }
+    #[test]
+    fn a_reason_against_writing_stands_once() {
+        let told = |kind, holds: Option<Vec<String>>, uses: &[&str], unseen: &[&str]| {
+            let mut device = device("sda", "S1", uses);
+            device.holds = holds;
+            device.against = Some(Against { kind, found: "it is read-only".to_owned() });
+            let unseen = unseen.iter().map(|&sentence| sentence.to_owned()).collect();
+            let survey = Survey { format: 1, devices: vec![device.clone()], unseen };
+            what(&device, &survey)
+        };
+        let ext4 = || Some(vec!["an ext4 file system".to_owned()]);
+        assert_eq!(told(AgainstKind::Data, ext4(), &[], &[]), ["QEMU NVMe Ctrl", "ext4"]);
+        // On a partition of it.
+        let on_part = told(AgainstKind::Data, Some(Vec::new()), &[], &[]);
+        assert_eq!(on_part, ["QEMU NVMe Ctrl", "read-only"]);
+        let used = told(AgainstKind::Use, None, &["mounted at /srv"], &[]);
+        assert_eq!(used, ["QEMU NVMe Ctrl", "mounted at /srv"]);
+        assert_eq!(told(AgainstKind::Unseen, None, &[], &["what is on it"]), ["QEMU NVMe Ctrl"]);
+        assert_eq!(told(AgainstKind::Unseen, None, &[], &[]), ["QEMU NVMe Ctrl", "read-only"]);
+        let other = told(AgainstKind::Other, ext4(), &[], &[]);
+        assert_eq!(other, ["QEMU NVMe Ctrl", "ext4", "read-only"]);
     }
 }

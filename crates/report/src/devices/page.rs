@@ -1,14 +1,15 @@
 //! One device: everything that is known without measuring it.
 
-use super::list::{bus, measured_in_words, size};
-use crate::output::hanging;
-use block::counted;
-use host::devices::Device;
-use record::{DriveIdentity, Queue};
-use report::terminal::Style;
+use super::{
+    Wording,
+    list::{bus, measured_in_words, size},
+};
+use crate::terminal::{Style, hanging};
+use block::{counted, display_bytes};
+use record::{DriveIdentity, Queue, devices::Device};
 
 /// A page of 80 columns; what is not known is left out.
-pub fn page(device: &Device, style: &Style) -> String {
+pub fn page(device: &Device, wording: &Wording, style: &Style) -> String {
     let mut page = String::new();
     let mut row = |label: &str, text: Option<String>| {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
@@ -49,7 +50,7 @@ pub fn page(device: &Device, style: &Style) -> String {
     row("no reads", device.reads_refused.clone());
     row("no writes", device.writes_refused.clone());
     row(
-        "--destroy",
+        wording.destroy,
         device.destroy.as_ref().map(|word| {
             let called = device.destroy_is.as_deref().unwrap_or("name");
             format!("{}   (its {called})", record::quoted(word))
@@ -74,10 +75,8 @@ fn link(drive: &DriveIdentity) -> Option<String> {
 fn wear(drive: &DriveIdentity) -> Option<String> {
     let health = drive.health_before.as_ref();
     let clauses = [
-        drive.written_bytes.map(|bytes| format!("{} written", block::display_bytes(bytes))),
-        drive
-            .rated_endurance_bytes
-            .map(|rated| format!("rated for {}", block::display_bytes(rated))),
+        drive.written_bytes.map(|bytes| format!("{} written", display_bytes(bytes))),
+        drive.rated_endurance_bytes.map(|rated| format!("rated for {}", display_bytes(rated))),
         health.and_then(|it| it.percentage_used).map(|used| format!("{used} % of its life used")),
         health.and_then(|it| it.media_errors).map(|count| counted(count, "media error")),
     ];
@@ -112,6 +111,6 @@ fn scheduler(queue: &Queue) -> Option<String> {
 fn trim(queue: &Queue) -> Option<String> {
     Some(match queue.discard_bytes_max? {
         0 => "none".to_owned(),
-        bytes => format!("up to {} at once", block::display_bytes(bytes)),
+        bytes => format!("up to {} at once", display_bytes(bytes)),
     })
 }

@@ -1,35 +1,19 @@
 //! Serving a target as a disk of this machine's kernel (ublk).
 
-use super::session::{Session, is_set};
-use crate::output;
-use ::serve::words;
-use anyhow::{Context, Result, bail};
+use crate::{
+    error::{InWords, ServingError},
+    session::{Audience, Restart, Session, is_set},
+    words,
+};
 use block::{Drive, Engine, display_bytes};
 use nbd::{
     Traffic,
     protocol::{Access, Export},
 };
 use record::ServerEvent;
-use std::{path::Path, process::ExitCode, sync::Arc};
+use std::path::Path;
 use target::{TargetText, serve::ServedEngine};
 use ublk::{Beginning, Ended, Leftover, Orphan, Release, Server, Shape, Use, Wish};
-
-/// Whether there can be one, before anything is opened for it.
-pub fn check() -> Result<()> {
-    Ok(ublk::available()?)
-}
-
-/// Removes the disk `id` that a killed server left.
-pub fn remove(id: u32, quiet: bool) -> Result<ExitCode> {
-    let is_gone = ublk::remove(id)?;
-    if !quiet {
-        output::print(&match is_gone {
-            true => format!("/dev/ublkb{id} is removed\n"),
-            false => format!("/dev/ublkb{id} goes when whoever has it open closes it\n"),
-        })?;
-    }
-    Ok(ExitCode::SUCCESS)
-}
 
 /// What this kernel may do when the server is killed.
 fn warning() -> Option<String> {
@@ -43,64 +27,68 @@ fn warning() -> Option<String> {
     })
 }
 
-/// Serves the disk `id`, or any, until a signal comes; gives the engine back.
-pub fn serve(
+/// Serves the disk `id`, or any, until it is to stop; gives the engine back.
+pub(crate) fn serve(
     session: &mut Session<'_>,
     id: Option<u32>,
     engine: ServedEngine,
-) -> Result<(ServedEngine, Traffic)> {
+) -> Result<(ServedEngine, Traffic), ServingError> {
+    let (order, audience) = (session.order, session.audience);
     let shape = Shape::of(&session.export, &engine.geometry(Drive(0)))?;
     let wish = Wish {
         id,
-        orphan: if session.arguments.restartable { Orphan::Waits } else { Orphan::Removed },
-        mark: mark(session.target, &engine)?,
+        orphan: match order.restart {
+            Restart::GoesOn => Orphan::Waits,
+            Restart::Anew => Orphan::Removed,
+        },
+        mark: mark(order.target, &engine)?,
     };
     let recovered = engine.volume().map(words::kept_in_memory).unwrap_or_default();
     let attached = ublk::attach(&wish, &shape)?;
     for found in &attached.leftovers {
-        output::talk!("drivelab: {}", leftover(*found));
+        audience.note(&leftover(*found, audience));
     }
     if shape.unreached_bytes > 0 {
-        output::talk!("drivelab: {}: {}", session.name, unreached(&shape));
+        audience.note(&format!("{}: {}", order.name, unreached(&shape)));
     }
     if let Some(text) = warning() {
-        output::talk!("drivelab: {text}");
+        audience.note(&text);
     }
     let beginning = attached.beginning;
     let mut server = Server::start(engine, &session.export, attached)?;
     // From here on the disk is there, and goes whatever happens.
     let path = server.path();
-    let ready = ready(session.name, &path, &session.export, beginning, wish.orphan);
+    let ready = ready(order.name, &path, &session.export, beginning, wish.orphan);
     let address = path.display().to_string();
     let event = ServerEvent::Ready { address: address.clone() };
-    let told = session.say(&event, &(ready + &recovered));
+    let told = session.tell(&event, &(ready + &recovered));
     let told = told.and_then(|()| Ok(session.starter.ready(&address)?));
-    let stop = Arc::clone(&session.stop);
     let served = told.and_then(|()| {
         let mut turn = |engine: &ServedEngine, traffic: &Traffic| session.turn(engine, traffic);
-        Ok(server.serve_until(|| is_set(&stop), &mut turn)?)
+        Ok(server.serve_until(|| is_set(order.stop), &mut turn)?)
     });
     session.starter.stopping();
     let released = server.finish();
-    session.status.finish();
+    audience.clear();
     let ended = served?;
     let released = released?;
     if let Some(text) = farewell(&path, released) {
-        output::talk!("drivelab: {text}");
+        audience.note(&text);
     }
     if ended == Ended::Stopped {
-        bail!("{} was stopped by somebody else; everything is flushed", path.display());
+        return Err(ServingError::DiskStopped(path));
     }
     let traffic = server.traffic();
     Ok((server.into_engine(), traffic))
 }
 
 /// What a killed server's disk is known by.
-fn mark(target: &TargetText, engine: &ServedEngine) -> Result<u64> {
+fn mark(target: &TargetText, engine: &ServedEngine) -> Result<u64, ServingError> {
     let volume = engine.volume().and_then(flash::Volume::id).map(|id| id.0);
     match target {
         TargetText::Path(path) | TargetText::Flash(path) => {
-            ublk::mark_of_file(path, volume).with_context(|| path.display().to_string())
+            let mark = ublk::mark_of_file(path, volume).in_words(|| path.display().to_string());
+            Ok(mark?)
         }
         TargetText::Null | TargetText::Model(_) | TargetText::Memory(_) => {
             Ok(ublk::mark_of_process())
@@ -143,12 +131,12 @@ fn ready(
     text
 }
 
-fn leftover(found: Leftover) -> String {
+fn leftover(found: Leftover, audience: &dyn Audience) -> String {
     match found {
         Leftover::Removed(id) => format!("removed what a killed server left of /dev/ublkb{id}"),
         Leftover::Waiting(id) => format!(
-            "/dev/ublkb{id} waits for a killed server of another target: serve that one again \
-             with --ublk={id} --restartable, or remove it with `drivelab serve --ublk-remove {id}`"
+            "/dev/ublkb{id} waits for a killed server of another target: {}",
+            audience.waiting_disk(id)
         ),
     }
 }
@@ -213,6 +201,5 @@ mod tests {
         assert_eq!(said(Use::Free, true), None);
         assert!(said(Use::Free, false).expect("open").contains("when they close it"));
         assert!(said(Use::Held, true).expect("mounted").contains("unmount it first"));
-        assert!(leftover(Leftover::Waiting(3)).contains("--ublk-remove 3"));
     }
 }

@@ -1,0 +1,82 @@
+//! What reports are written as, and how a file of ours is told from others.
+
+use crate::{HTML_MARK, SVG_MARK, long_form, xlsx};
+use std::io::{self, Read, Seek, SeekFrom};
+
+/// What a file is written as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// A page.
+    Html,
+    /// A workbook.
+    Xlsx,
+    /// A table in long form.
+    Csv,
+    /// A drawing.
+    Svg,
+}
+
+/// Bytes read to see whose a file is.
+const HEAD_BYTES: u64 = 4096;
+
+impl Format {
+    /// Whether what a file holds is an older report of this format, or nothing.
+    ///
+    /// # Errors
+    /// Those of reading it.
+    pub fn is_ours(self, mut file: impl Read + Seek) -> io::Result<bool> {
+        if file.seek(SeekFrom::End(0))? == 0 {
+            return Ok(true);
+        }
+        file.rewind()?;
+        let mark = match self {
+            Self::Html => HTML_MARK,
+            Self::Csv => long_form::HEAD,
+            Self::Svg => SVG_MARK,
+            Self::Xlsx => return Ok(is_our_workbook(file)),
+        };
+        let mut head = Vec::new();
+        file.take(HEAD_BYTES).read_to_end(&mut head)?;
+        Ok(String::from_utf8_lossy(&head).contains(mark))
+    }
+}
+
+/// Whether a workbook's properties carry the mark; what is no workbook has none.
+fn is_our_workbook(file: impl Read + Seek) -> bool {
+    let properties = || {
+        let mut archive = zip::ZipArchive::new(file).ok()?;
+        let mut text = String::new();
+        let properties = archive.by_name("docProps/core.xml").ok()?;
+        properties.take(HEAD_BYTES).read_to_string(&mut text).ok()?;
+        Some(text)
+    };
+    properties().is_some_and(|text| text.contains(xlsx::MARK))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::Document;
+    use std::io::Cursor;
+
+    #[test]
+    fn a_file_is_ours_by_what_it_holds() {
+        let is_ours = |format: Format, bytes: &[u8]| {
+            format.is_ours(Cursor::new(bytes.to_vec())).expect("bytes can be read")
+        };
+        let page = crate::html::page(&Document::default());
+        let workbook = xlsx::workbook(&Document::default()).expect("a workbook");
+        let table = format!("{}\n", long_form::HEAD);
+        for (format, bytes) in [
+            (Format::Html, page.as_bytes()),
+            (Format::Xlsx, &workbook),
+            (Format::Csv, table.as_bytes()),
+            (Format::Svg, SVG_MARK.as_bytes()),
+        ] {
+            assert!(is_ours(format, bytes), "{format:?}");
+            assert!(is_ours(format, b""), "{format:?}: empty files are nobody's");
+            assert!(!is_ours(format, b"my thesis"), "{format:?}");
+        }
+        assert!(!is_ours(Format::Csv, page.as_bytes()), "a page is no table");
+    }
+}

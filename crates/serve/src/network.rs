@@ -1,0 +1,91 @@
+//! Serving NBD clients.
+
+use crate::{
+    error::ServingError,
+    floor,
+    session::{Audience, Order, Session, is_set, tell},
+    words,
+};
+use block::display_bytes;
+use nbd::{
+    Address, Listener, Options, Server, Traffic,
+    protocol::{Access, Export},
+};
+use record::ServerEvent;
+use std::sync::atomic::Ordering;
+use target::{
+    TargetText,
+    serve::{Loss, ServedEngine, power_cycle},
+};
+
+/// Serves at `address` until it is to stop; gives the engine back.
+pub(crate) fn serve(
+    session: &mut Session<'_>,
+    address: &Address,
+    engine: ServedEngine,
+) -> Result<(ServedEngine, Traffic), ServingError> {
+    let order = session.order;
+    let listener = Listener::bind(address)?;
+    // Before a client comes; without it a model is served all the same.
+    let is_model = matches!(order.target, TargetText::Model(_));
+    let floor_ns = is_model.then(|| floor::measure(listener.address(), order.clock).ok()).flatten();
+    let mut text = ready(order.name, listener.address(), &session.export);
+    text += &floor_ns.map_or_else(String::new, floor::words);
+    text += &engine.volume().map_or_else(String::new, words::kept_in_memory);
+    let uri = words::uri(listener.address(), &session.export.name);
+    session.tell(&ServerEvent::Ready { address: uri.clone() }, &text)?;
+    session.starter.ready(&uri)?;
+    let server = Server::new(engine, session.export.clone(), listener, Options::default());
+    let audience = session.audience;
+    let mut turn = |engine: &ServedEngine, traffic: &Traffic| session.turn(engine, traffic);
+    let mut server = serve_until_stopped(order, audience, server, &mut turn)?;
+    session.starter.stopping();
+    let outcome = server.finish();
+    audience.clear();
+    outcome?;
+    let traffic = server.traffic();
+    Ok((server.into_engine(), traffic))
+}
+
+/// Where it is, and a command line for each common client.
+fn ready(target: &str, address: &Address, export: &Export) -> String {
+    let access = match export.access {
+        Access::ReadOnly => "read-only",
+        Access::ReadWrite => "read-write",
+    };
+    let uri = words::uri(address, &export.name);
+    format!(
+        "serving {target} at {address}: {}, {access}\n  \
+         nbdinfo '{uri}'\n  \
+         qemu-system-x86_64 -drive 'file={uri},format=raw'\n  \
+         mkdir mnt; nbdfuse mnt '{uri}' & losetup --find --show mnt/nbd\n",
+        display_bytes(export.size_bytes)
+    )
+}
+
+/// Serves until it is to stop, and after each power cut what is left.
+fn serve_until_stopped(
+    order: &Order<'_>,
+    audience: &dyn Audience,
+    mut server: Server<ServedEngine>,
+    turn: &mut impl FnMut(&ServedEngine, &Traffic),
+) -> Result<Server<ServedEngine>, ServingError> {
+    let mut seed = order.power_cut;
+    loop {
+        server.serve_until(|| is_set(order.stop) || is_set(order.cut), &mut *turn)?;
+        let Some(drawn) = seed.filter(|_| is_set(order.cut) && !is_set(order.stop)) else {
+            return Ok(server);
+        };
+        order.cut.store(false, Ordering::Relaxed);
+        server = server.power_cycle(|engine| {
+            let (engine, loss) = power_cycle(engine, order.target, drawn, order.clock)?;
+            tell(audience, &event_of(&loss), &words::cut(&loss))?;
+            Ok::<_, ServingError>(engine)
+        })?;
+        seed = Some(drawn.wrapping_add(1));
+    }
+}
+
+fn event_of(&Loss { sectors_at_risk, sectors_changed, .. }: &Loss) -> ServerEvent {
+    ServerEvent::PowerCut { sectors_at_risk, sectors_changed }
+}
