@@ -4,18 +4,15 @@ use super::{
     claims::because,
     yours::{Measured, Part},
 };
-use crate::{Beside, Dossier, Models, Printed};
+use crate::{Beside, Dossier, Models, Printed, TableFile};
 use serde_json::{Value, json};
 
-/// All cells: published, computed and modelled values.
-pub fn cells(dossier: &Dossier, models: &Models) -> Vec<Value> {
+/// The cells of these tables: published, computed and modelled values.
+pub fn cells(dossier: &Dossier, models: &Models, tables: &[&TableFile]) -> Vec<Value> {
     let mut rows = Vec::new();
     for (at, cell) in dossier.cells.iter().enumerate() {
         let id = cell.coordinate("table").expect("a cell stands in a table");
-        let table = dossier.file.table(id).expect("of the file");
-        if table.of.is_some() {
-            continue;
-        }
+        let Some(table) = tables.iter().find(|table| table.id == id) else { continue };
         let mut coordinates = cell.at.clone();
         coordinates.remove("table");
         let notes = dossier.notes[at].iter().map(|note| dossier.file.notes[*note].text.as_str());
