@@ -58,7 +58,7 @@ fn on_models(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> 
     };
     if let Some(path) = &arguments.json {
         let rows = if arguments.claims {
-            json::claims(dossier, &models).map_err(anyhow::Error::msg)?
+            json::claims(dossier, &models)?
         } else {
             json::cells(dossier, &models, &tables)
         };
@@ -76,7 +76,7 @@ fn on_models(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> 
     let mut page = Page::new(&style);
     terminal::head(&mut page, dossier);
     if arguments.claims {
-        claims::claims(&mut page, dossier, &models).map_err(anyhow::Error::msg)?;
+        claims::claims(&mut page, dossier, &models)?;
     } else {
         for table in &tables {
             tables::table(&mut page, dossier, &models, table);
@@ -100,7 +100,7 @@ fn on_models(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> 
 /// The page and the drawings that were asked for.
 fn drawn(dossier: &Dossier, models: &Models, arguments: &StudyArguments) -> Result<Outputs> {
     let mut outputs = Outputs::new(arguments.force);
-    let document = page::document(dossier, models).map_err(anyhow::Error::msg)?;
+    let document = page::document(dossier, models)?;
     if let Some(path) = &arguments.html {
         outputs.add(path, Format::Html, report::html::page(&document).into_bytes())?;
     }

@@ -4,7 +4,7 @@ use super::{
     claims::because,
     yours::{Measured, Part},
 };
-use crate::{Beside, Dossier, Models, Printed, TableFile};
+use crate::{BadClaim, Beside, Dossier, Models, Printed, TableFile};
 use serde_json::{Value, json};
 
 /// The cells of these tables: published, computed and modelled values.
@@ -74,7 +74,7 @@ pub fn yours(dossier: &Dossier, measured: &Measured) -> Vec<Value> {
 ///
 /// # Errors
 /// A claim's expression that is wrong.
-pub fn claims(dossier: &Dossier, models: &Models) -> Result<Vec<Value>, String> {
+pub fn claims(dossier: &Dossier, models: &Models) -> Result<Vec<Value>, BadClaim> {
     let one = |claim: &crate::Claim| {
         let judgement = claim.judge(&dossier.printed, Some(&models.book))?;
         let numbers = |values: &[crate::expression::Value]| -> Vec<f64> {
