@@ -197,8 +197,8 @@ impl TreeBench<'_> {
 }
 
 /// Seeks at random in a file of twice the memory that was written, then read, front to back; a
-/// second. They are the cell of the method `bonnie`, but that its five seekers end together, and for
-/// the flush and the cache.
+/// second. They are the cell of the method `bonnie`, but that its five seekers end together, and
+/// for the flush and the cache.
 fn seeks(opened: &mut Opened, seeking: Seeking) -> Result<f64, TrialError> {
     let ram_bytes = opened.ram_bytes.expect("a file system has memory");
     let file_bytes = 2 * ram_bytes;

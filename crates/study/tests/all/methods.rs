@@ -143,10 +143,10 @@ fn files_of_a_trial_and_of_iozone_cmu_give_one_number() {
 }
 
 /// Sequential reads of 64 MiB from a disk came to 56.95 MiB/s by the trial, which writes nothing
-/// first, and to 50.53 by the method. What differs is the drive's write cache: ext3 without barriers
-/// ends a write before the drive has, and the method reads at once what it has just written. The
-/// study unmounts and mounts in between, and the drive is done by then. Where a flush reaches the
-/// drive, both give one number.
+/// first, and to 50.53 by the method. What differs is the drive's write cache: ext3 without
+/// barriers ends a write before the drive has, and the method reads at once what it has just
+/// written. The study unmounts and mounts in between, and the drive is done by then. Where a flush
+/// reaches the drive, both give one number.
 #[test]
 fn reads_of_a_disk_are_those_of_iozone_cmu_once_its_write_cache_is_empty() {
     const BYTES: u64 = 64 << 20;
