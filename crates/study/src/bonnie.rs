@@ -5,25 +5,23 @@
 //! told to (`-b`; its `bon_file.cpp`, `CFileOp::close`): what is still in memory then has cost the
 //! program no time. Left out: what the five processes need to hand each other the turns.
 
-use crate::TrialError;
+use crate::{TrialError, trial};
 use block::{
     Actor, Command, Completion, Drive, Durability, Engine, Extent, Instant, IoError, Payload,
     Request, Tag,
 };
-use lab::workload::{Area, Counted, Length, Op, Pattern, Stream, once};
-use model::fs::{
-    Act, Caching, FileSystemParams, LOG_BUFFERS, Memory, Syncing, Through, Traffic, Tree,
+use lab::{
+    method::{CacheState, CellSpec, FileState, FinalFlush},
+    workload::{Area, Counted, Length, Op, Pattern, Stream, once},
 };
+use model::fs::{Act, FileSystemParams, LOG_BUFFERS, Memory, Through, Traffic, Tree};
 use std::collections::VecDeque;
 use target::stack::{Opened, Top};
 
 /// Files of the directory: Bonnie++'s `-n 16`.
 const FILES: u64 = 16 << 10;
-/// Seeks, of which one in ten writes its record back, and who seeks.
+/// Seeks: the method's five seekers do 1,638 each, Bonnie++'s 8,192 together.
 const SEEKS: u64 = 8192;
-const UPDATE_PERCENT: f64 = 10.0;
-const SEEKERS: u16 = 5;
-const SEEK_BYTES: u32 = 8 << 10;
 
 /// A phase of Bonnie++'s.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -199,33 +197,29 @@ impl TreeBench<'_> {
 }
 
 /// Seeks at random in a file of twice the memory that was written, then read, front to back; a
-/// second.
+/// second. They are the cell of the method `bonnie`, but that its five seekers end together, and
+/// for the flush and the cache.
 fn seeks(opened: &mut Opened, seeking: Seeking) -> Result<f64, TrialError> {
-    const SEED: u64 = 0x5713_d1e5;
     let ram_bytes = opened.ram_bytes.expect("a file system has memory");
     let file_bytes = 2 * ram_bytes;
+    let mut cell = trial::cell_of("bonnie", &[], |cell| cell.name == "seeks");
+    cell.file_bytes = Some(file_bytes);
+    cell.flush = match seeking {
+        Seeking::Flushed => FinalFlush::Timed,
+        Seeking::Plain | Seeking::Cold => FinalFlush::None,
+    };
+    cell.cache = match seeking {
+        Seeking::Cold => cell.cache,
+        Seeking::Plain | Seeking::Flushed => CacheState::AsIs,
+    };
     let files = opened.file_system().expect("the study's stacks have a file system");
     files.set_memory(Memory::AMD_X2, Through::Call);
-    for actor in 0..SEEKERS {
-        files.set_open(Actor(actor), Caching::Buffered, Syncing::None);
-    }
-    files.new_file();
+    let new = CellSpec { file: FileState::New, cache: CacheState::AsIs, ..cell.clone() };
+    opened.make_ready(&new)?;
     in_order(opened, file_bytes, Op::Write)?;
     once(opened, Command::Flush)?;
     in_order(opened, file_bytes, Op::Read)?;
-    if seeking == Seeking::Cold {
-        opened.file_system().expect("it had one").drop_cache();
-    }
-
-    let start = opened.now();
-    let op = Op::ReadDirty { dirty_percent: UPDATE_PERCENT };
-    let stream = Stream { threads: SEEKERS, ..Stream::new(op, Pattern::Random, SEEK_BYTES) };
-    let area = Area { offset: 0, bytes: file_bytes };
-    Counted::new(opened, &stream, area, SEED).run(opened, Length::of(SEEKS))?;
-    if seeking == Seeking::Flushed {
-        once(opened, Command::Flush)?;
-    }
-    Ok(SEEKS as f64 * 1e9 / opened.now().since(start) as f64)
+    Ok(trial::pass(opened, &cell, Length::of(SEEKS))?.iops())
 }
 
 /// The file once, front to back.

@@ -12,6 +12,15 @@ use crate::{
     expression::{Expression, Function, Reading, Series, Trouble, Value, same},
 };
 
+/// A claim whose expression cannot be computed: a table or a device that is not there, or more
+/// values than figures.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("claim {claim}: {complaint}")]
+pub struct BadClaim {
+    claim: String,
+    complaint: String,
+}
+
 /// What "about" grants, as a share.
 const ABOUT: f64 = 0.1;
 
@@ -190,9 +199,9 @@ impl Claim {
     /// Judges the claim by the printed figures, and where there are none by the modelled.
     ///
     /// # Errors
-    /// When an expression is wrong; names the claim.
-    pub fn judge(&self, printed: &Book, modelled: Option<&Book>) -> Result<Judgement, String> {
-        let about = |complaint: String| format!("claim {}: {complaint}", self.file.id);
+    /// When an expression is wrong.
+    pub fn judge(&self, printed: &Book, modelled: Option<&Book>) -> Result<Judgement, BadClaim> {
+        let about = |complaint: String| BadClaim { claim: self.file.id.clone(), complaint };
         let experiment = self.experiment.as_ref().zip(modelled);
         let answer = match experiment {
             Some((expression, book)) => Some(self.seen(expression, book).map_err(about)?),

@@ -39,7 +39,7 @@ pub use case::{
     Basis, Before, Case, Flush, Group, Op, Order, Setup, Then, Trial, basis, cases, setup,
 };
 pub use cell::{Cell, Printed};
-pub use claim::{Claim, Judgement, Modelled, Verdict};
+pub use claim::{BadClaim, Claim, Judgement, Modelled, Verdict};
 pub use dossier::Dossier;
 pub use error::{ErrorSummary, relative_error};
 pub use file::{

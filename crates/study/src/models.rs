@@ -1,18 +1,22 @@
 //! A study's cells on modelled drives: every trial, in parallel, and what follows from them.
 
 use crate::{
-    Basis, Before, Beside, Book, Cell, Dossier, Effort, ErrorSummary, Printed, Setup, Trial, basis,
+    Basis, Before, Beside, Book, Cell, Dossier, Effort, ErrorSummary, Printed, Setup, TableFile,
+    Trial, basis,
     dossier::{Gaps, derive},
-    expression::{Coordinates, Value},
+    expression::{Coordinates, Expression, Value},
     relative_error, setup, trial,
 };
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     panic::resume_unwind,
     sync::atomic::{AtomicUsize, Ordering},
     thread,
 };
 use target::catalog::Catalog;
+
+/// Why an expression finds no value in a table that was not asked for.
+const NOT_MODELLED: &str = "its table was not modelled";
 
 /// What the models say of a study.
 #[derive(Clone, Debug)]
@@ -29,15 +33,18 @@ pub struct Models {
 }
 
 impl Models {
-    /// Runs the trials of all cells on `threads` threads; `progress` hears how many of how many are
-    /// done. The values do not depend on the number of threads.
+    /// Runs the trials that `tables` need on `threads` threads; `progress` hears how many cells of
+    /// how many are done. A value depends neither on the number of threads nor on the tables that
+    /// are asked for. In the book, cells of other tables have no value.
     pub fn run(
         dossier: &Dossier,
         catalog: &Catalog,
+        tables: &[&TableFile],
         threads: usize,
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Self {
-        let batches: Vec<Batch> = batches(dossier);
+        let needed = needed(tables);
+        let batches: Vec<Batch> = batches(dossier, &needed);
         let outcomes = in_parallel(&batches, threads, progress, Batch::cells, |batch| {
             batch.measure(dossier, catalog)
         });
@@ -49,20 +56,20 @@ impl Models {
         let mut bases: Vec<Option<Basis>> =
             cells.map(|(cell, value)| value.as_ref().and_then(|_| basis(cell))).collect();
         bandwidths(&dossier.cells, &mut values, &mut bases);
-        let book = book(dossier, &values);
+        let book = book(dossier, &values, &needed);
         let derived = derive(&dossier.file, &dossier.cells, &book, Gaps::Wrong);
         let derived = derived.expect("the printed book derives");
         let places = dossier.cells.iter().zip(&bases);
         let places: BTreeMap<Coordinates, Basis> =
             places.filter_map(|(cell, basis)| Some((cell.at.clone(), basis.clone()?))).collect();
         for (at, derived) in derived.into_iter().enumerate() {
-            if values[at].is_none() {
+            if values[at].is_none() && is_of(&dossier.cells[at], &needed) {
                 bases[at] =
                     derived.as_ref().and_then(|value| rests_on(value.as_ref().ok()?, &places));
                 values[at] = derived.map(|value| value.map(|value| value.number));
             }
         }
-        Self { book: self::book(dossier, &values), values, bases }
+        Self { book: self::book(dossier, &values, &needed), values, bases }
     }
 
     /// How far the models are from the study's own printed figures: those that they were fitted on,
@@ -91,6 +98,25 @@ fn rests_on(value: &Value, places: &BTreeMap<Coordinates, Basis>) -> Option<Basi
     Some(predicted.unwrap_or(first).clone())
 }
 
+/// The ids of the tables, and of those from which they are derived.
+fn needed(tables: &[&TableFile]) -> BTreeSet<String> {
+    let mut needed = BTreeSet::new();
+    for table in tables {
+        needed.insert(table.id.clone());
+        for rule in &table.derived {
+            let expression: Expression = rule.value.parse().expect("the dossier has read it");
+            let read = expression.selections().into_iter().flat_map(|selection| &selection.tables);
+            needed.extend(read.cloned());
+        }
+    }
+    needed
+}
+
+/// Whether the cell stands in one of the tables.
+fn is_of(cell: &Cell, tables: &BTreeSet<String>) -> bool {
+    cell.coordinate("table").is_some_and(|table| tables.contains(table))
+}
+
 /// Trials that are done on one stack.
 struct Batch {
     stack: String,
@@ -98,9 +124,9 @@ struct Batch {
     trials: BTreeMap<(Trial, String), Vec<usize>>,
 }
 
-/// Every cell in one batch: trials that several tables share are done once, and those that leave a
-/// stack as they found it share that.
-fn batches(dossier: &Dossier) -> Vec<Batch> {
+/// Every cell that `tables` need in one batch: trials that several tables share are done once, and
+/// those that leave a stack as they found it share that.
+fn batches(dossier: &Dossier, tables: &BTreeSet<String>) -> Vec<Batch> {
     let mut batches: BTreeMap<(String, Option<(Trial, String)>), Batch> = BTreeMap::new();
     for (at, cell) in dossier.cells.iter().enumerate() {
         if cell.printed == Printed::Blank || cell.figure.study != dossier.study {
@@ -114,12 +140,24 @@ fn batches(dossier: &Dossier) -> Vec<Batch> {
         let batch = batch.or_insert_with(|| Batch { stack: setup.stack, trials: BTreeMap::new() });
         batch.trials.entry((setup.trial, metric)).or_default().push(at);
     }
+    let is_needed = |at: &usize| is_of(&dossier.cells[*at], tables);
+    let batches = batches.into_values().filter_map(|batch| batch.up_to_last(is_needed));
     // What takes longest is begun first, so that nobody waits for it alone at the end.
-    let (long, short): (Vec<Batch>, Vec<Batch>) = batches.into_values().partition(Batch::is_long);
+    let (long, short): (Vec<Batch>, Vec<Batch>) = batches.partition(Batch::is_long);
     long.into_iter().chain(short).collect()
 }
 
 impl Batch {
+    /// Its trials up to the last that gives a needed cell: those that go before leave the drive in
+    /// the state that the next one finds, and the draws of a shared stack go on.
+    fn up_to_last(mut self, is_needed: impl Fn(&usize) -> bool) -> Option<Self> {
+        let last = self.trials.values().rposition(|cells| cells.iter().any(&is_needed))?;
+        while self.trials.len() > last + 1 {
+            self.trials.pop_last();
+        }
+        Some(self)
+    }
+
     /// Whether it writes a volume over and over.
     fn is_long(&self) -> bool {
         let is_long =
@@ -185,10 +223,18 @@ fn bandwidths(
     }
 }
 
-fn book(dossier: &Dossier, values: &[Option<Result<f64, String>>]) -> Book {
+fn book(
+    dossier: &Dossier,
+    values: &[Option<Result<f64, String>>],
+    tables: &BTreeSet<String>,
+) -> Book {
     let mut book = Book::new(&dossier.file);
     for (cell, value) in dossier.cells.iter().zip(values) {
         if cell.printed == Printed::Blank {
+            continue;
+        }
+        if !is_of(cell, tables) {
+            book.put(cell.at.clone(), Err(NOT_MODELLED.to_owned()));
             continue;
         }
         // What nothing stands for - advertised rates, prices, prose - is taken as printed.

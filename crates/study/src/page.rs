@@ -7,7 +7,7 @@ pub mod tables;
 pub mod terminal;
 pub mod yours;
 
-use crate::{Dossier, Models, TableFile, Verdict};
+use crate::{BadClaim, Dossier, Models, TableFile, Verdict};
 use report::{
     chart::{Column, Entry, Table, Unit},
     document::{Block, Document, Highlight, Reading, Section},
@@ -17,7 +17,7 @@ use report::{
 ///
 /// # Errors
 /// A claim's expression that is wrong.
-pub fn document(dossier: &Dossier, models: &Models) -> Result<Document, String> {
+pub fn document(dossier: &Dossier, models: &Models) -> Result<Document, BadClaim> {
     let file = &dossier.file;
     let counts = verdicts(dossier, models)?;
     let by = file.authors.as_ref().map(|authors| format!("{authors}. ")).unwrap_or_default();
@@ -44,7 +44,7 @@ pub fn document(dossier: &Dossier, models: &Models) -> Result<Document, String> 
     })
 }
 
-fn verdicts(dossier: &Dossier, models: &Models) -> Result<[usize; Verdict::ALL.len()], String> {
+fn verdicts(dossier: &Dossier, models: &Models) -> Result<[usize; Verdict::ALL.len()], BadClaim> {
     let mut counts = [0; Verdict::ALL.len()];
     for claim in &dossier.claims {
         let judgement = claim.judge(&dossier.printed, Some(&models.book))?;
@@ -116,7 +116,7 @@ fn table_of(dossier: &Dossier, models: &Models, table: &TableFile) -> Vec<Block>
     blocks
 }
 
-fn claims_of(dossier: &Dossier, models: &Models) -> Result<Section, String> {
+fn claims_of(dossier: &Dossier, models: &Models) -> Result<Section, BadClaim> {
     let mut rows = Vec::new();
     for claim in &dossier.claims {
         let judgement = claim.judge(&dossier.printed, Some(&models.book))?;

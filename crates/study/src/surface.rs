@@ -5,10 +5,9 @@
 //! So what a test costs is memory's time until the dirty limit, or the end of memory, makes it the
 //! drive's.
 
-use crate::{Op, TrialError};
-use block::{Actor, Command};
-use lab::workload::{Area, Counted, Length, Pattern, Stream, once};
-use model::fs::{Caching, Memory, Syncing, Through};
+use crate::{Op, TrialError, trial};
+use lab::workload::{Length, Pace};
+use model::fs::{Memory, Through};
 use target::stack::Opened;
 
 /// A test of IOzone's.
@@ -47,6 +46,17 @@ impl SurfaceTest {
         }
     }
 
+    /// In the method `iozone`.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Write => "write",
+            Self::Rewrite => "re-write",
+            Self::Read => "read",
+            Self::Fwrite => "fwrite",
+            Self::Fread => "fread",
+        }
+    }
+
     fn through(self) -> Through {
         match self {
             Self::Write | Self::Rewrite | Self::Read => Through::Call,
@@ -66,21 +76,24 @@ pub(crate) fn run(
     const UNTIMED: u32 = 1 << 20;
     let files = opened.file_system().expect("the study's stacks have a file system");
     files.set_memory(Memory::AMD_X2, test.through());
-    files.set_open(Actor(0), Caching::Buffered, Syncing::None);
-    files.new_file();
     if test != SurfaceTest::Write {
-        pass(opened, Op::Write, UNTIMED, file_bytes)?;
-        once(opened, Command::Flush)?;
+        once_over(opened, SurfaceTest::Write, UNTIMED, file_bytes)?;
     }
-    let seconds = pass(opened, test.op(), record, file_bytes)?;
-    Ok(file_bytes as f64 / seconds)
+    let pace = once_over(opened, test, record, file_bytes)?;
+    Ok(file_bytes as f64 / pace.seconds)
 }
 
-/// Once over the file in records, seconds.
-fn pass(opened: &mut Opened, op: Op, record: u32, file_bytes: u64) -> Result<f64, TrialError> {
+/// The cell of the method `iozone` that is this test: once over the file in records, after a flush
+/// or into a new file.
+fn once_over(
+    opened: &mut Opened,
+    test: SurfaceTest,
+    record: u32,
+    file_bytes: u64,
+) -> Result<Pace, TrialError> {
     let record = u64::from(record).min(file_bytes);
-    let stream = Stream::new(op.into(), Pattern::Sequential, record as u32);
-    let area = Area { offset: 0, bytes: file_bytes };
-    let mut workers = Counted::new(opened, &stream, area, 0);
-    Ok(workers.run(opened, Length::of(file_bytes / record))?.seconds)
+    let settings = [("file", file_bytes), ("block", record)];
+    let settings = settings.map(|(key, value)| (key.to_owned(), value.to_string()));
+    let cell = trial::cell_of("iozone", &settings, |cell| cell.coordinates["test"] == test.name());
+    trial::pass(opened, &cell, Length::of(file_bytes / record))
 }

@@ -387,10 +387,8 @@ impl Bench<'_> {
                 let blocks = half_bytes / 4096;
                 // Twice what there is: what was free at first is used up.
                 let length = Length::of(blocks / 4).after(2 * blocks);
-                let area = Area { offset: 0, bytes: half_bytes };
-                scattered(&mut opened, Op::Write, 4096, DEPTH, area)
-                    .run(&mut opened, length)?
-                    .iops()
+                let mut writers = random_writers(&mut opened, 4096, DEPTH, half_bytes)?;
+                writers.run(&mut opened, length)?.iops()
             }
         };
         Ok((value, opened.engine.hash()))
@@ -406,14 +404,18 @@ impl Bench<'_> {
 }
 
 /// One pass over a cell of a method, so long.
-fn pass(opened: &mut Opened, cell: &CellSpec, length: Length) -> Result<Pace, TrialError> {
+pub(crate) fn pass(
+    opened: &mut Opened,
+    cell: &CellSpec,
+    length: Length,
+) -> Result<Pace, TrialError> {
     opened.make_ready(cell)?;
     let span_bytes = opened.contract().capacity_bytes;
     Ok(lab::trial::pass(opened, cell, span_bytes, SEED, length)?)
 }
 
 /// The first cell of a built-in method that fits, under these settings.
-fn cell_of(
+pub(crate) fn cell_of(
     method: &str,
     settings: &[(String, String)],
     fits: impl Fn(&CellSpec) -> bool,
@@ -463,15 +465,17 @@ fn durable_writes(opened: &mut Opened, method: &str, offset: u64) -> Result<Pace
     pass(opened, &cell, Length::of(operations))
 }
 
-/// Random aligned operations, one of each thread in flight.
-fn scattered(opened: &mut Opened, op: Op, block_bytes: u32, threads: u16, area: Area) -> Counted {
-    let stream = Stream { threads, ..Stream::new(op.into(), Pattern::Random, block_bytes) };
-    Counted::new(opened, &stream, area, SEED)
-}
-
-/// All of a stack.
-fn whole(opened: &Opened) -> Area {
-    Area { offset: 0, bytes: opened.contract().capacity_bytes }
+/// Workers of bm-flash's random writes over the first `span_bytes`, which go on from run to run:
+/// what ends them is no number of operations that is known before.
+fn random_writers(
+    opened: &mut Opened,
+    block_bytes: u32,
+    threads: u16,
+    span_bytes: u64,
+) -> Result<Counted, TrialError> {
+    let cell = bm_flash(Op::Write, Pattern::Random, block_bytes, threads);
+    opened.make_ready(&cell)?;
+    Ok(lab::trial::workers(opened, &cell, span_bytes, SEED))
 }
 
 /// Random writes into half of a managed volume's free space; a second. What is in memory or in a
@@ -480,9 +484,9 @@ fn burst(opened: &mut Opened, block_bytes: u32, threads: u16) -> Result<f64, Tri
     let counters = opened.managed().and_then(|volume| volume.counters());
     let pool_bytes = counters.expect("a managed volume that is open").clean_pool_bytes;
     let counted = (pool_bytes / 2 / u64::from(block_bytes)).max(1);
-    let area = whole(opened);
-    let mut workers = scattered(opened, Op::Write, block_bytes, threads, area);
-    let pace = workers.run(opened, Length::of(counted))?;
+    let span_bytes = opened.contract().capacity_bytes;
+    let mut writers = random_writers(opened, block_bytes, threads, span_bytes)?;
+    let pace = writers.run(opened, Length::of(counted))?;
     let flush_ns = once(opened, Command::Flush)?;
     Ok(counted as f64 / (pace.seconds + flush_ns as f64 / 1e9))
 }
@@ -491,12 +495,12 @@ fn burst(opened: &mut Opened, block_bytes: u32, threads: u16) -> Result<f64, Tri
 /// of a quarter of the blocks, differ by no more than [`LASTING_SPREAD`]; their mean is the rate.
 /// The SNIA's test specification asks as much of a steady state, but less closely.
 fn sustained(opened: &mut Opened, block_bytes: u32, threads: u16) -> Result<f64, TrialError> {
-    let area = whole(opened);
-    let length = Length::of((area.bytes / u64::from(block_bytes)).div_ceil(4));
-    let mut workers = scattered(opened, Op::Write, block_bytes, threads, area);
+    let span_bytes = opened.contract().capacity_bytes;
+    let length = Length::of((span_bytes / u64::from(block_bytes)).div_ceil(4));
+    let mut writers = random_writers(opened, block_bytes, threads, span_bytes)?;
     let mut windows = Vec::with_capacity(LASTING_WINDOWS_MAX);
     loop {
-        windows.push(workers.run(opened, length)?.seconds);
+        windows.push(writers.run(opened, length)?.seconds);
         // The first window writes into what was free.
         let Some(last) = windows[1..].last_chunk::<LASTING>() else { continue };
         let [least, most] = [f64::min, f64::max].map(|of| last.iter().copied().reduce(of));

@@ -125,9 +125,9 @@ pub fn run(options: &Options) -> Result<()> {
         println!("  {step}");
     })?;
     fs::write(scratch.path().join(METHOD), with_more_seeks(BONNIE)?)?;
-    let mut ground = Ground::new(ledger, &scratch, options)?;
-    let outcome = compare(&drivelab, &scratch, &mut ground, options);
-    ground.put_back(Mark::START)?;
+    let mut volume = LoopFileSystem::new(ledger, &scratch, options)?;
+    let outcome = compare(&drivelab, &scratch, &mut volume, options);
+    volume.put_back(Mark::START)?;
     outcome
 }
 
@@ -138,8 +138,8 @@ fn with_more_seeks(method: &str) -> Result<String> {
     Ok(method.replace(own, &wanted))
 }
 
-/// Where both take their turns.
-struct Ground {
+/// A file system on a loop device, made anew for each turn.
+struct LoopFileSystem {
     ledger: Ledger,
     /// With room for either's files.
     device: PathBuf,
@@ -149,7 +149,7 @@ struct Ground {
     at: PathBuf,
 }
 
-impl Ground {
+impl LoopFileSystem {
     /// A loop device over a file that was really written: else whoever comes first would pay for
     /// its blocks.
     fn new(mut ledger: Ledger, scratch: &Scratch, options: &Options) -> Result<Self> {
@@ -191,7 +191,7 @@ impl Ground {
 fn compare(
     drivelab: &Path,
     scratch: &Scratch,
-    ground: &mut Ground,
+    volume: &mut LoopFileSystem,
     options: &Options,
 ) -> Result<()> {
     println!(
@@ -203,16 +203,16 @@ fn compare(
     );
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for round in 0..options.rounds {
-        let mut their_turn = |ground: &mut Ground| -> Result<()> {
-            theirs.push(ground.turn(|at| bonnie(at, options))?);
+        let mut their_turn = |volume: &mut LoopFileSystem| -> Result<()> {
+            theirs.push(volume.turn(|at| bonnie(at, options))?);
             Ok(())
         };
         if round % 2 == 0 {
-            their_turn(ground)?;
+            their_turn(volume)?;
         }
-        ours.push(ground.turn(|at| method(drivelab, scratch, at, options))?);
+        ours.push(volume.turn(|at| method(drivelab, scratch, at, options))?);
         if round % 2 == 1 {
-            their_turn(ground)?;
+            their_turn(volume)?;
         }
         println!("\nAfter {} of {} rounds; load {}", round + 1, options.rounds, machine::load());
         print(&ours, &theirs);

@@ -105,7 +105,7 @@ fn overwrite(
 ) -> Result<Measured> {
     let shape = shape_with_spare(device_bytes, classes, f64::from(spare) / 100.0)?;
     let settings = Settings { queue_depth: 32, chunks: 12, cleaning, ..Settings::default() };
-    let sim = Sim::new(Counting::new(device_bytes));
+    let sim = Sim::new(FixedLatencyDrive::new(device_bytes));
     let volume = Volume::create(sim.geometry(Drive(0)), shape, VolumeId([1; 16]), settings)?;
     let mut stack = Stack::new(volume, sim);
     let area = Area { offset: 0, bytes: shape.exported_bytes };
@@ -177,25 +177,25 @@ fn shape_with_spare(device_bytes: u64, classes: Classes, spare: f64) -> Result<S
     Ok(shape(low))
 }
 
-fn counters(stack: &Stack<Volume, Sim<Counting>>) -> Counters {
+fn counters(stack: &Stack<Volume, Sim<FixedLatencyDrive>>) -> Counters {
     stack.machine.counters().expect("it is open")
 }
 
 /// A drive on which every request takes as long as every other.
-struct Counting {
+struct FixedLatencyDrive {
     capacity_bytes: u64,
     outbox: Outbox,
 }
 
 const DEPTH: u32 = 256;
 
-impl Counting {
+impl FixedLatencyDrive {
     fn new(capacity_bytes: u64) -> Self {
         Self { capacity_bytes, outbox: Outbox::new(DEPTH) }
     }
 }
 
-impl Machine for Counting {
+impl Machine for FixedLatencyDrive {
     fn geometry(&self, _: Drive) -> Geometry {
         Geometry {
             capacity_bytes: self.capacity_bytes,

@@ -49,12 +49,18 @@ pub fn study(arguments: &StudyArguments) -> Result<ExitCode> {
 /// The study on its own drives.
 fn on_models(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> {
     let tables = chosen(dossier, arguments.table.as_deref())?;
-    let models = modelled(dossier, arguments.quiet)?;
+    let models = match arguments.table {
+        Some(_) => modelled(dossier, &tables, arguments.quiet)?,
+        // Claims read figures of other studies, too.
+        None => {
+            modelled(dossier, &dossier.file.tables.iter().collect::<Vec<_>>(), arguments.quiet)?
+        }
+    };
     if let Some(path) = &arguments.json {
         let rows = if arguments.claims {
-            json::claims(dossier, &models).map_err(anyhow::Error::msg)?
+            json::claims(dossier, &models)?
         } else {
-            json::cells(dossier, &models)
+            json::cells(dossier, &models, &tables)
         };
         if write_json(path, &rows)? == Written::ToStdout {
             return Ok(ExitCode::SUCCESS);
@@ -70,7 +76,7 @@ fn on_models(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> 
     let mut page = Page::new(&style);
     terminal::head(&mut page, dossier);
     if arguments.claims {
-        claims::claims(&mut page, dossier, &models).map_err(anyhow::Error::msg)?;
+        claims::claims(&mut page, dossier, &models)?;
     } else {
         for table in &tables {
             tables::table(&mut page, dossier, &models, table);
@@ -94,7 +100,7 @@ fn on_models(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> 
 /// The page and the drawings that were asked for.
 fn drawn(dossier: &Dossier, models: &Models, arguments: &StudyArguments) -> Result<Outputs> {
     let mut outputs = Outputs::new(arguments.force);
-    let document = page::document(dossier, models).map_err(anyhow::Error::msg)?;
+    let document = page::document(dossier, models)?;
     if let Some(path) = &arguments.html {
         outputs.add(path, Format::Html, report::html::page(&document).into_bytes())?;
     }
@@ -184,8 +190,8 @@ fn chosen<'d>(dossier: &'d Dossier, id: Option<&str>) -> Result<Vec<&'d TableFil
     }
 }
 
-/// The study on modelled drives, on all processors; how far it is on stderr.
-fn modelled(dossier: &Dossier, quiet: bool) -> Result<Models> {
+/// Tables of the study on modelled drives, on all processors; how far it is on stderr.
+fn modelled(dossier: &Dossier, tables: &[&TableFile], quiet: bool) -> Result<Models> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let talks = !quiet && stderr().is_terminal();
     let progress = |done: usize, of: usize| {
@@ -194,5 +200,5 @@ fn modelled(dossier: &Dossier, quiet: bool) -> Result<Models> {
             output::draw!("\rmodelling: {done} of {of} cells{end}");
         }
     };
-    Ok(Models::run(dossier, &Catalog::load()?, threads, &progress))
+    Ok(Models::run(dossier, &Catalog::load()?, tables, threads, &progress))
 }

@@ -47,6 +47,18 @@ pub struct Filter {
     pub values: Vec<String>,
 }
 
+impl Expression {
+    /// The figures that it reads.
+    pub(crate) fn selections(&self) -> Vec<&Selection> {
+        match self {
+            Self::Number(_) | Self::Word(_) => Vec::new(),
+            Self::Select(selection) => vec![selection],
+            Self::Pair(_, left, right) => [left.selections(), right.selections()].concat(),
+            Self::Call(_, arguments) => arguments.iter().flat_map(Self::selections).collect(),
+        }
+    }
+}
+
 /// What is done with two values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operator {

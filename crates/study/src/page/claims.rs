@@ -1,7 +1,7 @@
 //! The claims of a study, each with its verdict and what it rests on.
 
 use crate::{
-    Claim, Dossier, Judgement, Models, Verdict,
+    BadClaim, Claim, Dossier, Judgement, Models, Verdict,
     expression::{Coordinates, Value},
 };
 use report::terminal::{Page, Paint};
@@ -13,7 +13,7 @@ const SHOWN: usize = 3;
 ///
 /// # Errors
 /// A claim's expression that is wrong.
-pub fn claims(page: &mut Page, dossier: &Dossier, models: &Models) -> Result<(), String> {
+pub fn claims(page: &mut Page, dossier: &Dossier, models: &Models) -> Result<(), BadClaim> {
     let mut counts = [0; Verdict::ALL.len()];
     for claim in &dossier.claims {
         let judgement = claim.judge(&dossier.printed, Some(&models.book))?;

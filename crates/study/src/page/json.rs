@@ -4,18 +4,15 @@ use super::{
     claims::because,
     yours::{Measured, Part},
 };
-use crate::{Beside, Dossier, Models, Printed};
+use crate::{BadClaim, Beside, Dossier, Models, Printed, TableFile};
 use serde_json::{Value, json};
 
-/// All cells: published, computed and modelled values.
-pub fn cells(dossier: &Dossier, models: &Models) -> Vec<Value> {
+/// The cells of these tables: published, computed and modelled values.
+pub fn cells(dossier: &Dossier, models: &Models, tables: &[&TableFile]) -> Vec<Value> {
     let mut rows = Vec::new();
     for (at, cell) in dossier.cells.iter().enumerate() {
         let id = cell.coordinate("table").expect("a cell stands in a table");
-        let table = dossier.file.table(id).expect("of the file");
-        if table.of.is_some() {
-            continue;
-        }
+        let Some(table) = tables.iter().find(|table| table.id == id) else { continue };
         let mut coordinates = cell.at.clone();
         coordinates.remove("table");
         let notes = dossier.notes[at].iter().map(|note| dossier.file.notes[*note].text.as_str());
@@ -77,7 +74,7 @@ pub fn yours(dossier: &Dossier, measured: &Measured) -> Vec<Value> {
 ///
 /// # Errors
 /// A claim's expression that is wrong.
-pub fn claims(dossier: &Dossier, models: &Models) -> Result<Vec<Value>, String> {
+pub fn claims(dossier: &Dossier, models: &Models) -> Result<Vec<Value>, BadClaim> {
     let one = |claim: &crate::Claim| {
         let judgement = claim.judge(&dossier.printed, Some(&models.book))?;
         let numbers = |values: &[crate::expression::Value]| -> Vec<f64> {

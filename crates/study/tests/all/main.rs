@@ -4,4 +4,5 @@ mod claims;
 mod discard;
 mod martin;
 mod methods;
+mod models;
 mod tables;

@@ -8,7 +8,8 @@ use target::catalog::Catalog;
 fn modelled(threads: usize) -> (Dossier, Models) {
     let catalog = Catalog::built_in().expect("a catalog");
     let dossier = Dossier::open(Study::Martin2008);
-    let models = Models::run(&dossier, &catalog, threads, &|_, _| {});
+    let tables: Vec<_> = dossier.file.tables.iter().collect();
+    let models = Models::run(&dossier, &catalog, &tables, threads, &|_, _| {});
     (dossier, models)
 }
 
