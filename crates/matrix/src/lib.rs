@@ -6,7 +6,7 @@
 //!   words -> Axes -> Configuration...                                         axis, wording
 //!                        |-> Durability: what a power cut leaves; PowerCut: what one left
 //!   TestDevice: loop device | block device | model over NBD                   device, serving
-//!   Order: sizes, room, bytes written, before the first of them               foresee, wear
+//!   MatrixOrder: sizes, room, bytes written, before the first of them         order, foresee, wear
 //!   for each round, in a new order, for each configuration:                   rounds
 //!     attach, wipe, settings, mkfs, mount      through host::Ledger           device, stage
 //!     fill to the wanted share                                                age
@@ -27,10 +27,12 @@ mod best;
 mod configured;
 mod cut;
 mod device;
+mod dry;
 mod durability;
 mod effect;
 mod error;
 mod foresee;
+mod order;
 pub mod page;
 mod power_cut;
 mod rounds;
@@ -41,14 +43,15 @@ mod wording;
 
 pub use axis::{Axes, Axis, BadAxis, Configuration};
 pub use best::{Best, Goal, best};
-pub use cut::checker;
-pub use device::{Choice, TestDevice, with_write_cache};
+pub use device::TestDevice;
+pub use dry::describe;
 pub use durability::{Durability, Machine};
 pub use effect::{Effect, Outcome, Pivot, effects, pivot};
 pub use error::{MatrixError, NoDevice, Refusal, RefusalKind};
 pub use foresee::{Foreseen, check, foresee};
+pub use order::{Caller, Choice, MatrixOrder, PowerCuts, ROUNDS, in_turns, place};
 pub use power_cut::{FileSystemState, PowerCut};
-pub use rounds::{Audience, Cut, End, Floor, Measured, Order, PowerCuts, Told, Wear, measure};
+pub use rounds::{Audience, Cut, End, Floor, Measured, Told, measure};
+pub use run::Wear;
 pub use serving::Serving;
-pub use stage::commands;
 pub use wording::{Format, formatted, ignores_direct_io, mount_options};

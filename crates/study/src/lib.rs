@@ -9,6 +9,7 @@
 //!                                              |-> Models: the same cells, modelled
 //!                                              |-> Claim::judge -> Judgement: a computed verdict
 //!                                              `-> Yours: a user's records, in the study's words
+//!   on: what a run or a matrix is ordered to measure of a study on a user's target
 //!   page: tables, charts, claims, JSON of all of these
 //! ```
 #![forbid(unsafe_code)]
@@ -25,6 +26,7 @@ mod file;
 mod line;
 pub mod matrix;
 mod models;
+pub mod on;
 pub mod page;
 mod published;
 mod resist;

@@ -1,14 +1,23 @@
 //! The command line of `drivelab matrix`.
 
-use super::words::option;
-use crate::cli::key_value;
-use anyhow::{Result, anyhow};
+use super::words::in_words;
+use crate::{cli::key_value, run::method_text};
+use anyhow::{Error, Result};
 use block::parse_bytes;
 use clap::Args;
+use host::Consent;
 use lab::duration::parse_seconds;
-use lab::workload::OnError;
-use matrix::{Axes, Axis};
-use std::{ffi::OsString, path::PathBuf};
+use lab::{
+    method::parse_grade,
+    order::{Order, labels},
+    plan::Options,
+    workload::OnError,
+};
+use matrix::{Axes, Axis, Choice, MatrixOrder, PowerCuts, ROUNDS, Wear, in_turns, page};
+use std::{
+    ffi::{OsStr, OsString},
+    path::PathBuf,
+};
 
 /// What `matrix --help` opens with.
 pub const ABOUT: &str = "\
@@ -121,7 +130,7 @@ pub struct MatrixArguments {
     pub size: Option<u64>,
 
     /// Rounds over all configurations, each in a new order
-    #[arg(long, value_name = "N", default_value_t = 3, help_heading = "What to run",
+    #[arg(long, value_name = "N", default_value_t = ROUNDS, help_heading = "What to run",
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub passes: u32,
 
@@ -190,11 +199,59 @@ pub struct MatrixArguments {
 }
 
 impl MatrixArguments {
-    /// The settings that were asked for.
+    /// What is ordered.
     ///
     /// # Errors
-    /// A level that is none.
-    pub fn axes(&self) -> Result<Axes> {
+    /// A setting, a method or an option that is none.
+    pub fn to_order(&self) -> Result<MatrixOrder> {
+        let axes = self.axes()?;
+        let pivots =
+            page::pivots(&self.pivot, &axes).map_err(|refusal| in_words(refusal.into()))?;
+        let seed = self.seed.unwrap_or_else(host::chosen_seed);
+        let choice = match (&self.loop_directory, &self.target) {
+            (Some(directory), _) => {
+                Choice::Loop { directory: directory.clone(), bytes: self.loop_size }
+            }
+            (None, target) => Choice::Target {
+                word: target.clone().expect("the command line has one or the other"),
+                consent: Consent::typed(&self.destroy),
+            },
+        };
+        // What is only planned writes nothing.
+        let agreed = self.yes || self.dry_run;
+        Ok(MatrixOrder {
+            choice,
+            axes,
+            pivots,
+            methods: self
+                .method
+                .iter()
+                .map(|name| self.method(name, seed))
+                .collect::<Result<_>>()?,
+            rounds: self.passes,
+            cuts: if self.no_power_cut { PowerCuts::None } else { PowerCuts::All },
+            wear: if agreed { Wear::AgreedTo } else { Wear::Unasked },
+            seed,
+        })
+    }
+
+    fn method(&self, name: &OsStr, seed: u64) -> Result<Order> {
+        let options = Options {
+            grade: self.grade.as_deref().map(parse_grade).transpose().map_err(Error::msg)?,
+            span_bytes: self.size,
+            seconds_max: self.max_time,
+            seed,
+            passes: Some(self.passes),
+            on_error: self.on_error.as_deref().map(str::parse).transpose().map_err(Error::msg)?,
+            ..Options::default()
+        };
+        let (name, text) = method_text(name)?;
+        let order = Order::new(&name, &text, &self.set, &options, labels(&self.label))?;
+        in_turns(order).map_err(|refusal| in_words(refusal.into()))
+    }
+
+    /// The settings that were asked for.
+    fn axes(&self) -> Result<Axes> {
         let others = [
             (Axis::WriteCache, &self.write_cache),
             (Axis::Discard, &self.discard),
@@ -208,7 +265,7 @@ impl MatrixArguments {
         let given = others.into_iter().filter_map(|(axis, text)| Some((axis, text.as_ref()?)));
         let mut axes = Axes::default();
         for (axis, text) in std::iter::once((Axis::Fs, &self.fs)).chain(given) {
-            axes.add(axis, text).map_err(|bad| anyhow!(bad.worded(option)))?;
+            axes.add(axis, text).map_err(|bad| in_words(bad.into()))?;
         }
         Ok(axes)
     }

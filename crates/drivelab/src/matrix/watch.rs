@@ -10,7 +10,7 @@ use lab::{
     plan::Plan,
     runner::{Event, Observer},
 };
-use matrix::{Audience, Order, Told};
+use matrix::{Audience, MatrixOrder, Told};
 use record::{Record, Store};
 use report::{number, terminal::Style};
 use std::{
@@ -78,7 +78,7 @@ pub struct Watch {
 impl Watch {
     /// Over all turns of this order. What is measured is kept in `store`.
     pub fn new(
-        order: &Order,
+        order: &MatrixOrder,
         talk: Talk,
         store: Rc<RefCell<Store>>,
         interrupted: Arc<AtomicBool>,

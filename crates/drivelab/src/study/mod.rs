@@ -4,14 +4,13 @@
 //!   study             list.rs     what each asks
 //!   study NAME, --claims, --json, --html       study::page: tables, claims, JSON, a page
 //!   study --on        on.rs       its method on the user's target, by run or by matrix
-//!                     budget.rs   its sizes and bytes, all methods together, before
 //!                                 study::page::yours: the user's column beside the published drives
 //! ```
 
 pub mod arguments;
-mod budget;
 mod list;
 mod on;
+mod words;
 
 use crate::{
     output,
