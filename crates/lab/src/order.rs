@@ -208,3 +208,40 @@ pub struct Opening {
     /// By which program.
     pub tool: Tool,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        method::{BUILT_IN, parse_grade},
+        workload::OnError,
+    };
+
+    /// A run that goes on is planned from the words of its record, and a limit that a study shares
+    /// out is among them.
+    #[test]
+    fn the_words_of_an_order_give_the_same_options_again() {
+        let options = Options {
+            grade: parse_grade("normal").ok(),
+            span_bytes: Some(3 << 20),
+            written_bytes_max: Some(5 << 30),
+            seconds_max: Some(0.1 + 0.2),
+            seed: 7,
+            reads_only: true,
+            passes: Some(4),
+            on_error: Some(OnError::Count),
+        };
+        let (name, text) = BUILT_IN[0];
+        let settings = [("block".to_owned(), "8K".to_owned())];
+        let order = |options| Order::new(name, text, &settings, options, BTreeMap::new());
+        let mut order = order(&options).expect("an order");
+        assert_eq!(order.options, options);
+        order.limit_written(Some(1 << 20));
+        let words = order.words.clone();
+        let again = Order::from_words(name, text, words, 7, BTreeMap::new()).expect("an order");
+        assert_eq!(again.options, Options { written_bytes_max: Some(1 << 20), ..options });
+        assert_eq!(again.words.get("set.block").map(String::as_str), Some("8K"));
+        order.limit_written(None);
+        assert_eq!(order.words.get(WRITTEN), None);
+    }
+}

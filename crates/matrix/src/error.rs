@@ -170,3 +170,21 @@ impl<T, E: Into<io::Error>> InWords<T> for Result<T, E> {
         self.map_err(|error| MatrixError::Io { what: what.to_owned(), source: error.into() })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It was looked for in the sentence.
+    #[test]
+    fn a_device_that_is_gone_is_known_under_its_configuration_too() {
+        let under = |error| {
+            let place = "fs=raw".to_owned();
+            MatrixError::Under { place, error: Box::new(error) }
+        };
+        let gone = under(MatrixError::Gone("/dev/sdx is gone".to_owned()));
+        assert!(gone.is_gone());
+        assert_eq!(gone.to_string(), "fs=raw: /dev/sdx is gone");
+        assert!(!under(MatrixError::Process("/dev/sdx is gone".to_owned())).is_gone());
+    }
+}

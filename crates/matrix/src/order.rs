@@ -34,6 +34,15 @@ pub struct MatrixOrder {
     pub seed: u64,
 }
 
+impl MatrixOrder {
+    /// How many cells are measured in all turns.
+    pub fn cells(&self) -> u64 {
+        let cells: usize = self.methods.iter().map(|order| order.method.cells.len()).sum();
+        let configurations = self.axes.configurations().len();
+        cells as u64 * configurations as u64 * u64::from(self.rounds)
+    }
+}
+
 /// What the user named for the configurations to be put on.
 #[derive(Clone, Debug)]
 pub enum Choice {

@@ -2,6 +2,7 @@
 
 use crate::{
     age,
+    audience::{Audience, Told},
     axis::{Axes, Axis, Configuration},
     configured::Configured,
     cut::{self, Cutting},
@@ -56,6 +57,26 @@ pub struct Measured {
     pub left_changed: Option<String>,
 }
 
+impl Measured {
+    /// What went wrong, in a sentence that ends with what is left changed on the machine, or with
+    /// where to find what was measured.
+    pub fn failure(&self) -> Option<String> {
+        let ended = match &self.end {
+            End::Failed(failure) => Some(failure.clone()),
+            End::Planned | End::Interrupted => None,
+        };
+        match (ended, &self.left_changed) {
+            (Some(failure), Some(left)) => Some(format!("{failure}; {left}")),
+            (None, Some(left)) => Some(left.clone()),
+            (ended, None) => {
+                let failed = || self.records.iter().find_map(Record::failed_sentence);
+                let failure = ended.or_else(failed)?;
+                Some(format!("{failure}; what was measured stands above"))
+            }
+        }
+    }
+}
+
 /// What ended a matrix.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum End {
@@ -65,39 +86,6 @@ pub enum End {
     Interrupted,
     /// A failure, in a sentence.
     Failed(String),
-}
-
-/// Who follows a matrix: hears of cells as of any run, and of turns.
-pub trait Audience: Observer {
-    /// All is planned; the first turn is about to begin.
-    fn planned(&mut self, plans: &[Plan]);
-    /// What happens beside the cells.
-    fn tell(&mut self, told: Told<'_>);
-    /// What each change of the machine is told to, as it would be typed.
-    fn log(&self) -> Box<dyn Fn(&str)>;
-}
-
-/// What is told of turns.
-#[derive(Clone, Copy, Debug)]
-pub enum Told<'a> {
-    /// A turn begins.
-    Turn {
-        /// Which round, from 1.
-        round: u32,
-        /// Whose turn it is.
-        configuration: &'a Configuration,
-    },
-    /// A turn is left out for an error of the drive's.
-    Failed {
-        /// Whose turn it was.
-        configuration: &'a Configuration,
-        /// The error.
-        error: &'a str,
-    },
-    /// The path's own floor is measured under a file system.
-    Floor(&'a Configuration),
-    /// The power is cut under a configuration.
-    PowerCut(&'a Configuration),
 }
 
 /// Measures a matrix that [`check`](crate::check) let pass. Raising `stop` ends it.

@@ -12,6 +12,9 @@ pub enum CannotRun {
     /// It is not to be had as it was ordered; nothing was touched.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// The file of a method cannot be read.
+    #[error("{0}")]
+    MethodFile(String),
     /// The method or an option.
     #[error(transparent)]
     Order(#[from] OrderError),

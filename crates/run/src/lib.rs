@@ -3,6 +3,7 @@
 //! ```text
 //!   RunOrder: targets, a method with its options, consent                      order
 //!     (or from the record of a run that was interrupted)
+//!     a method's text: built in, or a file's                                   method
 //!   -> Prepared: targets open, the plan made, nothing written                  prepared
 //!        foresee: bytes, whether they wear, what is to be agreed to
 //!        page: the plan as text; writes, wrote: bytes in a sentence            page, wear
@@ -16,6 +17,7 @@
 
 mod error;
 mod keep;
+mod method;
 mod order;
 mod page;
 mod prepared;
@@ -23,6 +25,7 @@ mod wear;
 
 pub use error::{CannotRun, Refusal};
 pub use keep::{LeftBehind, MeasuredBy, begin, clean_up, conclude, opening};
+pub use method::method_text;
 pub use order::{Effect, Purge, RunOrder, Wear};
 pub use page::OptionNames;
 pub use prepared::{Foreseen, Prepared};

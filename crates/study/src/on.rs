@@ -12,7 +12,7 @@ mod budget;
 mod printed;
 
 pub use budget::{Kept, keep};
-pub use printed::page;
+pub use printed::{MatrixPage, page};
 
 use crate::{Dossier, On, Study};
 use block::{BadSize, parse_bytes};

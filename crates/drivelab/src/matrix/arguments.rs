@@ -1,8 +1,11 @@
 //! The command line of `drivelab matrix`.
 
 use super::words::in_words;
-use crate::{cli::key_value, run::method_text};
-use anyhow::{Error, Result};
+use crate::{
+    cli::key_value,
+    run::{in_words as run_in_words, typed},
+};
+use anyhow::Result;
 use block::parse_bytes;
 use clap::Args;
 use host::Consent;
@@ -13,10 +16,10 @@ use lab::{
     plan::Options,
     workload::OnError,
 };
-use matrix::{Axes, Axis, Choice, MatrixOrder, PowerCuts, ROUNDS, Wear, in_turns, page};
+use matrix::{Axes, Axis, BadAxis, Choice, MatrixOrder, PowerCuts, ROUNDS, Wear, in_turns, page};
 use std::{
     ffi::{OsStr, OsString},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 /// What `matrix --help` opens with.
@@ -204,23 +207,15 @@ impl MatrixArguments {
     /// # Errors
     /// A setting, a method or an option that is none.
     pub fn to_order(&self) -> Result<MatrixOrder> {
-        let axes = self.axes()?;
+        let axes = self.axes().map_err(|bad| in_words(bad.into()))?;
         let pivots =
             page::pivots(&self.pivot, &axes).map_err(|refusal| in_words(refusal.into()))?;
         let seed = self.seed.unwrap_or_else(host::chosen_seed);
-        let choice = match (&self.loop_directory, &self.target) {
-            (Some(directory), _) => {
-                Choice::Loop { directory: directory.clone(), bytes: self.loop_size }
-            }
-            (None, target) => Choice::Target {
-                word: target.clone().expect("the command line has one or the other"),
-                consent: Consent::typed(&self.destroy),
-            },
-        };
+        let directory = self.loop_directory.as_deref();
         // What is only planned writes nothing.
         let agreed = self.yes || self.dry_run;
         Ok(MatrixOrder {
-            choice,
+            choice: choice(directory, self.loop_size, self.target.as_deref(), &self.destroy),
             axes,
             pivots,
             methods: self
@@ -237,36 +232,48 @@ impl MatrixArguments {
 
     fn method(&self, name: &OsStr, seed: u64) -> Result<Order> {
         let options = Options {
-            grade: self.grade.as_deref().map(parse_grade).transpose().map_err(Error::msg)?,
+            grade: typed(&self.grade, parse_grade)?,
             span_bytes: self.size,
             seconds_max: self.max_time,
             seed,
             passes: Some(self.passes),
-            on_error: self.on_error.as_deref().map(str::parse).transpose().map_err(Error::msg)?,
+            on_error: typed(&self.on_error, str::parse)?,
             ..Options::default()
         };
-        let (name, text) = method_text(name)?;
+        let (name, text) = run::method_text(name).map_err(run_in_words)?;
         let order = Order::new(&name, &text, &self.set, &options, labels(&self.label))?;
         in_turns(order).map_err(|refusal| in_words(refusal.into()))
     }
 
     /// The settings that were asked for.
-    fn axes(&self) -> Result<Axes> {
-        let others = [
-            (Axis::WriteCache, &self.write_cache),
-            (Axis::Discard, &self.discard),
-            (Axis::Fill, &self.fill),
-            (Axis::Mkfs, &self.mkfs),
-            (Axis::Mount, &self.mount),
-            (Axis::Scheduler, &self.scheduler),
-            (Axis::ReadAhead, &self.read_ahead),
-            (Axis::KernelFlush, &self.kernel_flush),
+    fn axes(&self) -> Result<Axes, BadAxis> {
+        let all = [
+            (Axis::Fs, Some(&self.fs)),
+            (Axis::WriteCache, self.write_cache.as_ref()),
+            (Axis::Discard, self.discard.as_ref()),
+            (Axis::Fill, self.fill.as_ref()),
+            (Axis::Mkfs, self.mkfs.as_ref()),
+            (Axis::Mount, self.mount.as_ref()),
+            (Axis::Scheduler, self.scheduler.as_ref()),
+            (Axis::ReadAhead, self.read_ahead.as_ref()),
+            (Axis::KernelFlush, self.kernel_flush.as_ref()),
         ];
-        let given = others.into_iter().filter_map(|(axis, text)| Some((axis, text.as_ref()?)));
-        let mut axes = Axes::default();
-        for (axis, text) in std::iter::once((Axis::Fs, &self.fs)).chain(given) {
-            axes.add(axis, text).map_err(|bad| in_words(bad.into()))?;
-        }
-        Ok(axes)
+        Axes::of(all.into_iter().filter_map(|(axis, text)| Some((axis, text?.as_str()))))
+    }
+}
+
+/// What is measured on, of which the command line has one or the other.
+pub fn choice(
+    directory: Option<&Path>,
+    bytes: u64,
+    target: Option<&OsStr>,
+    destroy: &[OsString],
+) -> Choice {
+    match directory {
+        Some(directory) => Choice::Loop { directory: directory.to_owned(), bytes },
+        None => Choice::Target {
+            word: target.expect("the command line has one or the other").to_owned(),
+            consent: Consent::typed(destroy),
+        },
     }
 }

@@ -12,21 +12,20 @@ pub mod arguments;
 mod watch;
 mod words;
 
-pub use arguments::MatrixArguments;
+pub use arguments::{MatrixArguments, choice};
 
 use crate::{
     interrupt, output,
-    progress::Talk,
     report::save::{Format, Outputs},
     restore,
-    run::measured_by,
+    run::{Keep, measured_by},
 };
 use anyhow::{Context, Result, bail};
 use matrix::{Caller, End, MatrixOrder, Serving, TestDevice};
-use record::Record;
 use report::document::Document;
 use run::Effect;
 use std::{cell::RefCell, path::Path, process::ExitCode, rc::Rc};
+use study::on::MatrixPage;
 use watch::Watch;
 pub use words::in_words;
 
@@ -37,12 +36,8 @@ pub fn matrix(arguments: &MatrixArguments) -> Result<ExitCode> {
         output::check_json(arguments.json.as_deref())?;
         pages(arguments, &Document::default())?;
     }
-    let how = How {
-        store: arguments.store.as_deref(),
-        talk: if arguments.quiet { Talk::Quiet } else { Talk::Normal },
-        effect: if arguments.dry_run { Effect::Plan } else { Effect::Measure },
-    };
-    let Some(measured) = measure(&order, &how)? else { return Ok(ExitCode::SUCCESS) };
+    let keep = Keep::new(arguments.store.as_deref(), arguments.quiet, arguments.dry_run);
+    let Some(measured) = measure(&order, &keep)? else { return Ok(ExitCode::SUCCESS) };
     let given = give_out(arguments, &measured);
     // How the machine was left is said, whatever became of the page.
     let code = measured.conclude()?;
@@ -51,52 +46,32 @@ pub fn matrix(arguments: &MatrixArguments) -> Result<ExitCode> {
 
 /// A matrix that has ended, by its plan or by the user; its records are in the store.
 pub struct Measured {
-    /// One a method; a cell's target is its configuration, whose levels are among the cell's
-    /// coordinates.
-    pub records: Vec<Record>,
-    /// Where it took place, in words.
-    pub ground: String,
-    /// Every configuration, pivots, effects, the best: for the terminal.
-    pub page: String,
-    /// The same with charts, for a browser.
-    pub document: Document,
-    end: End,
-    /// What could not be put back.
-    left_changed: Option<String>,
-}
-
-/// How a matrix is measured: where it is kept, and what it says.
-pub struct How<'a> {
-    /// The store that was named.
-    pub store: Option<&'a Path>,
-    /// What it says while it runs.
-    pub talk: Talk,
-    /// Whether it is only planned.
-    pub effect: Effect,
+    /// Its records, and what ended it.
+    pub measured: matrix::Measured,
+    /// The same, to be shown.
+    pub page: MatrixPage,
 }
 
 /// Measures what is ordered. `None` where only the plan was asked for: it is printed.
-pub fn measure(order: &MatrixOrder, how: &How<'_>) -> Result<Option<Measured>> {
+pub fn measure(order: &MatrixOrder, keep: &Keep<'_>) -> Result<Option<Measured>> {
     let caller = caller()?;
     let device = TestDevice::choose(&order.choice).map_err(in_words)?;
-    if how.effect == Effect::Plan {
+    if keep.effect == Effect::Plan {
         output::print(&matrix::describe(order, &caller, &device))?;
         return Ok(None);
     }
     matrix::check(order, &caller, &device).map_err(in_words)?;
-    let store = Rc::new(RefCell::new(output::open_store(how.store)?));
+    let store = Rc::new(RefCell::new(output::open_store(keep.store)?));
     let stop = interrupt::flag()?;
     if let Some(sentence) = restore::left_behind() {
         output::talk!("drivelab: {sentence}");
     }
-    let mut watch = Watch::new(order, how.talk, Rc::clone(&store), stop.clone());
+    let mut watch = Watch::new(order, keep.talk, Rc::clone(&store), stop.clone());
     let measured = matrix::measure(order, &caller, &device, &store, &mut watch, &stop);
     watch.finish();
     let measured = measured.map_err(in_words)?;
-    let (document, page) = study::on::page(order, &device, &measured, &output::style());
-    let matrix::Measured { records, end, left_changed, .. } = measured;
-    let ground = device.describe();
-    Ok(Some(Measured { records, ground, page, document, end, left_changed }))
+    let page = study::on::page(order, &device, &measured, &output::style());
+    Ok(Some(Measured { measured, page }))
 }
 
 /// What the matrix is to know of this program.
@@ -125,19 +100,10 @@ fn serving_words(target: &str, address: &str, power_cut: Option<u64>) -> Vec<Str
 impl Measured {
     /// Its end as an exit code, or as an error where the machine is not as it was.
     pub fn conclude(self) -> Result<ExitCode> {
-        if let Some(text) = self.left_changed {
-            match self.end {
-                End::Failed(failure) => bail!("{failure}; {text}"),
-                End::Planned | End::Interrupted => bail!("{text}"),
-            }
+        if let Some(sentence) = self.measured.failure() {
+            bail!("{sentence}");
         }
-        if let End::Failed(failure) = self.end {
-            bail!("{failure}; what was measured stands above");
-        }
-        if let Some(sentence) = self.records.iter().find_map(Record::failed_sentence) {
-            bail!("{sentence}; what was measured stands above");
-        }
-        if self.end == End::Interrupted {
+        if self.measured.end == End::Interrupted {
             output::talk!(
                 "drivelab: interrupted; everything is put back, what was measured stands above"
             );
@@ -157,18 +123,18 @@ fn pages(arguments: &MatrixArguments, document: &Document) -> Result<Outputs> {
 }
 
 fn give_out(arguments: &MatrixArguments, measured: &Measured) -> Result<()> {
-    for line in pages(arguments, &measured.document)?.write()? {
+    for line in pages(arguments, &measured.page.document)?.write()? {
         output::talk!("{line}");
     }
     if arguments.html.as_deref() == Some(Path::new("-")) {
         return Ok(());
     }
     if let Some(path) = arguments.json.as_deref() {
-        let json = serde_json::to_string_pretty(&measured.records)? + "\n";
+        let json = serde_json::to_string_pretty(&measured.measured.records)? + "\n";
         if path == Path::new("-") {
             return output::print(&json);
         }
         output::write_json(path, &json)?;
     }
-    output::print(&measured.page)
+    output::print(&measured.page.text)
 }

@@ -10,7 +10,7 @@
 mod order;
 mod words;
 
-pub use order::method_text;
+pub use order::typed;
 pub use words::in_words;
 
 use crate::{
@@ -42,7 +42,9 @@ use words::OPTIONS;
 pub fn run(arguments: RunArguments) -> Result<ExitCode> {
     let kinds = fail_on::parse(&arguments.decide.fail_on, &[("spec", fail_on::Kind::Spec)])?;
     fail_on::check(&kinds, !arguments.decide.spec.is_empty())?;
-    let how = arguments.how();
+    let keep = Keep::new(arguments.store.as_deref(), arguments.quiet, arguments.dry_run);
+    let (json, sheets) = (arguments.json.as_deref(), &arguments.decide.spec);
+    let how = How { keep, json, prices: &arguments.price, sheets };
     let measured = match &arguments.resume {
         Some(named) => Some(resume(named, Consent::typed(&arguments.destroy), &how)?),
         None => measure(arguments.to_order()?, &how)?,
@@ -66,39 +68,42 @@ pub struct Measured {
     store: Option<PathBuf>,
 }
 
-/// How a run is measured: where it is kept, and what is known beside it.
-pub struct How<'a> {
+/// Where a run or a matrix is kept, and what it says.
+#[derive(Clone, Copy)]
+pub struct Keep<'a> {
     /// The store that was named.
     pub store: Option<&'a Path>,
-    /// Where its record goes besides.
-    pub json: Option<&'a Path>,
     /// What it says while it runs.
     pub talk: Talk,
     /// Whether it is only planned.
     pub effect: Effect,
+}
+
+impl<'a> Keep<'a> {
+    /// As it is typed.
+    pub fn new(store: Option<&'a Path>, quiet: bool, dry_run: bool) -> Self {
+        let talk = if quiet { Talk::Quiet } else { Talk::Normal };
+        let effect = if dry_run { Effect::Plan } else { Effect::Measure };
+        Self { store, talk, effect }
+    }
+}
+
+/// How a run is measured.
+pub struct How<'a> {
+    /// Where it is kept.
+    pub keep: Keep<'a>,
+    /// Where its record goes besides.
+    pub json: Option<&'a Path>,
     /// Prices of the targets, as they were typed.
     pub prices: &'a [String],
     /// Data sheets of the targets, as they were typed.
     pub sheets: &'a [OsString],
 }
 
-impl RunArguments {
-    fn how(&self) -> How<'_> {
-        How {
-            store: self.store.as_deref(),
-            json: self.json.as_deref(),
-            talk: if self.quiet { Talk::Quiet } else { Talk::Normal },
-            effect: if self.dry_run { Effect::Plan } else { Effect::Measure },
-            prices: &self.price,
-            sheets: &self.decide.spec,
-        }
-    }
-}
-
 /// Measures and keeps what is ordered. `None` where only the plan was asked for: it is printed.
 pub fn measure(order: RunOrder, how: &How<'_>) -> Result<Option<Measured>> {
     // A plan that is only printed needs no history, and leaves none.
-    if how.effect == Effect::Measure {
+    if how.keep.effect == Effect::Measure {
         return carry_out(order, None, how, history(how)?).map(Some);
     }
     let prepared = Prepared::new(order).map_err(in_words)?;
@@ -121,7 +126,7 @@ fn resume(named: &OsStr, consent: Consent, how: &How<'_>) -> Result<Measured> {
 
 /// The history, without what killed runs left.
 fn history(how: &How<'_>) -> Result<Store> {
-    let mut store = output::open_store(how.store)?;
+    let mut store = output::open_store(how.keep.store)?;
     run::clean_up(&mut store, &mut |left| output::talk!("drivelab: {left}"))?;
     Ok(store)
 }
@@ -171,13 +176,14 @@ fn carry_out(
     let store = Rc::new(RefCell::new(store));
     let flag = interrupt::flag()?;
     let written = prepared.writes(run::rated_bytes(&record.targets, &sheets));
-    let tell = |label, text: &str| say(None, how.talk, output::hanging(label, text).trim_end());
+    let tell =
+        |label, text: &str| say(None, how.keep.talk, output::hanging(label, text).trim_end());
     if let Some(written) = &written {
         tell("writes ", &written.before(prepared.plan(), &OPTIONS));
     }
     prepared.purge()?;
     let (plan, style) = (prepared.plan(), output::style());
-    let mut progress = Progress::new(plan, &record, how.talk, style, Rc::clone(&store), flag);
+    let mut progress = Progress::new(plan, &record, how.keep.talk, style, Rc::clone(&store), flag);
     let outcome = prepared.carry_out(&mut record, &mut progress);
     let save_error = progress.finish();
     run::conclude(&mut store.borrow_mut(), &record).context("the record could not be kept")?;
@@ -187,7 +193,7 @@ fn carry_out(
     if let Some(error) = save_error {
         output::talk!("drivelab: at first the record could not be kept: {error}");
     }
-    Ok(Measured { record, outcome, store: how.store.map(Path::to_owned) })
+    Ok(Measured { record, outcome, store: how.keep.store.map(Path::to_owned) })
 }
 
 impl Measured {

@@ -1,15 +1,15 @@
 //! The command line of `run` becomes an order.
 
-use crate::{cli::RunArguments, known::read_file};
+use super::in_words;
+use crate::cli::RunArguments;
 use anyhow::{Error, Result, bail};
 use host::Consent;
 use lab::{
-    method::{BUILT_IN, Method, parse_grade},
+    method::parse_grade,
     order::{Order, labels},
     plan::Options,
 };
 use run::{Purge, RunOrder, Wear};
-use std::{ffi::OsStr, path::Path};
 use target::TargetText;
 
 impl RunArguments {
@@ -29,16 +29,16 @@ impl RunArguments {
         let sugar = sugar.map(|(key, value)| (key.to_owned(), value));
         let settings: Vec<_> = sugar.chain(self.set.iter().cloned()).collect();
         let options = Options {
-            grade: self.grade.as_deref().map(parse_grade).transpose().map_err(Error::msg)?,
+            grade: typed(&self.grade, parse_grade)?,
             span_bytes: self.size,
             written_bytes_max: self.max_written,
             seconds_max: self.max_time,
             seed: self.seed.unwrap_or_else(host::chosen_seed),
             reads_only: self.reads_only,
             passes: self.passes,
-            on_error: self.on_error.as_deref().map(str::parse).transpose().map_err(Error::msg)?,
+            on_error: typed(&self.on_error, str::parse)?,
         };
-        let (name, text) = method_text(&self.method)?;
+        let (name, text) = run::method_text(&self.method).map_err(in_words)?;
         let mut method = Order::new(&name, &text, &settings, &options, labels(&self.label))?;
         if self.purge {
             method.words.insert("purge".to_owned(), "true".to_owned());
@@ -54,21 +54,10 @@ impl RunArguments {
     }
 }
 
-/// A built-in method's text, or a file's: a word with a dot or a slash is a file.
-pub fn method_text(named: &OsStr) -> Result<(String, String)> {
-    let path = Path::new(named);
-    let Some(named) = named.to_str() else {
-        let text = read_file("--method", "method file", path)?;
-        return Ok((path.display().to_string(), text));
-    };
-    if let Some((name, text)) = BUILT_IN.iter().find(|(name, _)| *name == named) {
-        return Ok(((*name).to_owned(), (*text).to_owned()));
-    }
-    if named.contains(['.', '/']) || path.is_file() {
-        let text = read_file("--method", "method file", path)?;
-        return Ok((named.to_owned(), text));
-    }
-    // The error names the nearest.
-    let method = Method::built_in(named, &[])?;
-    Ok((named.to_owned(), method.text))
+/// A word of the command line, if there is one, as what it means.
+pub fn typed<T>(
+    word: &Option<String>,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<Option<T>> {
+    word.as_deref().map(parse).transpose().map_err(Error::msg)
 }

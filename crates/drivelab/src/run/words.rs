@@ -8,7 +8,11 @@ pub const OPTIONS: OptionNames = OptionNames { agree: "--yes", most_written: "--
 
 /// What cannot be run, with the option and the cure.
 pub fn in_words(error: CannotRun) -> Error {
-    let CannotRun::Refused(refusal) = error else { return error.into() };
+    let refusal = match error {
+        CannotRun::Refused(refusal) => refusal,
+        CannotRun::MethodFile(_) => return anyhow!("--method: {error}"),
+        other => return other.into(),
+    };
     match &refusal {
         Refusal::Complete(id) => anyhow!("{refusal}: `drivelab show {id}` prints it"),
         Refusal::Running(_) | Refusal::OfMatrix(_) => anyhow!("{refusal}"),

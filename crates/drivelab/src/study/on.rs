@@ -15,15 +15,13 @@ use super::{
 use crate::{
     known::{Named, prices, sheets},
     matrix, output,
-    progress::Talk,
-    run,
+    run::{self, typed},
 };
-use ::matrix::{Choice, Wear};
-use ::run::{Effect, RunOrder};
+use ::matrix::Wear;
+use ::run::Effect;
 use anyhow::{Context, Error, Result, ensure};
-use host::Consent;
 use lab::plan::Options;
-use record::{Record, State, TargetInfo};
+use record::{State, TargetInfo};
 use std::process::ExitCode;
 use study::{
     Dossier, Known, On,
@@ -57,20 +55,12 @@ enum Outcome {
 
 impl StudyArguments {
     /// What is asked of all methods.
-    fn asked(&self) -> Result<Asked> {
-        let choice = match (&self.loop_directory, &self.on) {
-            (Some(directory), _) => {
-                Choice::Loop { directory: directory.clone(), bytes: self.loop_size }
-            }
-            (None, target) => Choice::Target {
-                word: target.clone().expect("the command line has one or the other"),
-                consent: Consent::typed(&self.destroy),
-            },
-        };
+    fn asked(&self, effect: Effect) -> Result<Asked> {
+        let directory = self.loop_directory.as_deref();
         // Who names the bytes has agreed to them.
         let agreed = self.yes || self.max_written.is_some();
         Ok(Asked {
-            choice,
+            choice: matrix::choice(directory, self.loop_size, self.on.as_deref(), &self.destroy),
             settings: self.set.clone(),
             options: Options {
                 span_bytes: self.size,
@@ -78,16 +68,11 @@ impl StudyArguments {
                 seconds_max: self.max_time,
                 seed: self.seed.unwrap_or_else(host::chosen_seed),
                 passes: self.passes,
-                on_error: self
-                    .on_error
-                    .as_deref()
-                    .map(str::parse)
-                    .transpose()
-                    .map_err(Error::msg)?,
+                on_error: typed(&self.on_error, str::parse)?,
                 ..Options::default()
             },
             wear: if agreed { Wear::AgreedTo } else { Wear::Unasked },
-            effect: if self.dry_run { Effect::Plan } else { Effect::Measure },
+            effect,
         })
     }
 }
@@ -97,24 +82,23 @@ pub fn measure<'d>(
     dossier: &'d Dossier,
     arguments: &StudyArguments,
 ) -> Result<Option<Measured<'d>>> {
-    let asked = arguments.asked()?;
+    let keep = run::Keep::new(arguments.store.as_deref(), arguments.quiet, arguments.dry_run);
+    let asked = arguments.asked(keep.effect)?;
     let mut orders = on::orders(dossier, &asked).map_err(in_words)?;
     let on::Kept { targets, writes } =
         on::keep(dossier.study, &mut orders, &asked).map_err(in_words)?;
     let known = known(&targets, arguments)?;
-    let talk = if arguments.quiet { Talk::Quiet } else { Talk::Normal };
-    if !writes.is_empty() && talk == Talk::Normal {
+    let how = run::How { keep, json: None, prices: &arguments.price, sheets: &[] };
+    if !writes.is_empty() && !arguments.quiet {
         output::talk!("{}", output::hanging("writes ", &writes).trim_end());
     }
     let mut measured = Measured { parts: Vec::new(), known, failure: None };
     for Ready { on, order, left_out } in orders {
         let outcome = match &order {
-            Ordered::Run(order) => as_run(order, talk, asked.effect, arguments),
-            Ordered::Matrix(order) => {
-                let store = arguments.store.as_deref();
-                matrix::measure(order, &matrix::How { store, talk, effect: asked.effect })
-                    .map(|matrix| matrix.map(|matrix| Outcome::Matrix(Box::new(matrix))))
-            }
+            Ordered::Run(order) => run::measure(order.as_ref().clone(), &how)
+                .map(|run| run.map(|run| Outcome::Run(Box::new(run)))),
+            Ordered::Matrix(order) => matrix::measure(order, &keep)
+                .map(|matrix| matrix.map(|matrix| Outcome::Matrix(Box::new(matrix)))),
         };
         match outcome {
             Ok(None) => {}
@@ -128,29 +112,13 @@ pub fn measure<'d>(
             }
             Err(error) => return Err(error),
         }
-        let ended = measured.parts.last().is_some_and(Part::was_interrupted);
+        let last = measured.parts.last();
+        let ended = last.is_some_and(|part| part.seen().record.state == State::Interrupted);
         if measured.failure.is_some() || ended {
             break;
         }
     }
     Ok((!measured.parts.is_empty()).then_some(measured))
-}
-
-fn as_run(
-    order: &RunOrder,
-    talk: Talk,
-    effect: Effect,
-    arguments: &StudyArguments,
-) -> Result<Option<Outcome>> {
-    let how = run::How {
-        store: arguments.store.as_deref(),
-        json: None,
-        talk,
-        effect,
-        prices: &arguments.price,
-        sheets: &[],
-    };
-    Ok(run::measure(order.clone(), &how)?.map(|run| Outcome::Run(Box::new(run))))
 }
 
 /// What the user says of the one drive, read before anything is measured.
@@ -177,29 +145,13 @@ fn known(targets: &[TargetInfo], arguments: &StudyArguments) -> Result<Known> {
 
 impl Part<'_> {
     fn seen(&self) -> yours::Part<'_> {
-        yours::Part {
-            on: self.on,
-            left_out: &self.left_out,
-            record: self.record(),
-            place: self.place(),
-            matrix: self.matrix().map(|matrix| &matrix.document),
-        }
-    }
-
-    /// What it left.
-    fn record(&self) -> &Record {
-        match &self.outcome {
-            Outcome::Run(run) => &run.record,
-            Outcome::Matrix(matrix) => &matrix.records[0],
-        }
-    }
-
-    /// Where it was measured, in words.
-    fn place(&self) -> &str {
-        match &self.outcome {
-            Outcome::Run(run) => &run.record.targets[0].text,
-            Outcome::Matrix(matrix) => &matrix.ground,
-        }
+        let (record, place, matrix) = match &self.outcome {
+            Outcome::Run(run) => (&run.record, &run.record.targets[0].text, None),
+            Outcome::Matrix(it) => {
+                (&it.measured.records[0], &it.page.ground, Some(&it.page.document))
+            }
+        };
+        yours::Part { on: self.on, left_out: &self.left_out, record, place, matrix }
     }
 
     /// Every configuration with pivots and effects, where it was measured under several.
@@ -208,10 +160,6 @@ impl Part<'_> {
             Outcome::Run(_) => None,
             Outcome::Matrix(matrix) => Some(matrix),
         }
-    }
-
-    fn was_interrupted(&self) -> bool {
-        self.record().state == State::Interrupted
     }
 
     /// Its end.

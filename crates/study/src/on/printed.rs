@@ -4,13 +4,23 @@ use crate::matrix::{STUDY, printed};
 use matrix::{Configuration, MatrixOrder, Measured, TestDevice, page};
 use report::{document::Document, terminal::Style};
 
-/// Every configuration, pivots, effects, the best: for a browser, and as text.
+/// Every configuration, pivots, effects, the best.
+pub struct MatrixPage {
+    /// Where it took place, in words.
+    pub ground: String,
+    /// For the terminal.
+    pub text: String,
+    /// The same with charts, for a browser.
+    pub document: Document,
+}
+
+/// What was measured of a matrix, to be shown.
 pub fn page(
     order: &MatrixOrder,
     device: &TestDevice,
     measured: &Measured,
     style: &Style,
-) -> (Document, String) {
+) -> MatrixPage {
     let configurations = order.axes.configurations();
     let drive = device.drive();
     let rate = |one: &Configuration, block_bytes| {
@@ -33,5 +43,5 @@ pub fn page(
         pivots: &order.pivots,
         seed: order.seed,
     };
-    (page.document(), page.text(style))
+    MatrixPage { ground: device.describe(), text: page.text(style), document: page.document() }
 }

@@ -1,0 +1,63 @@
+//! A study on its own drives, modelled, as text for a terminal.
+
+use crate::{
+    Dossier, Models, TableFile,
+    page::{claims, tables, terminal},
+};
+use report::terminal::{Page, Style};
+
+/// What of a study is printed.
+#[derive(Clone, Copy)]
+pub enum Shown<'d> {
+    /// What it claims, each with a verdict.
+    Claims,
+    /// One table.
+    Table(&'d TableFile),
+    /// Everything but the claims.
+    Tables,
+}
+
+impl<'d> Shown<'d> {
+    /// The table with this id.
+    ///
+    /// # Errors
+    /// There is none: the ids that there are.
+    pub fn table(dossier: &'d Dossier, id: &str) -> Result<Self, Vec<&'d str>> {
+        match tables::shown(dossier).find(|table| table.id == id) {
+            Some(table) => Ok(Self::Table(table)),
+            None => Err(tables::shown(dossier).map(|table| table.id.as_str()).collect()),
+        }
+    }
+}
+
+/// A study as text. `judge` is the command that prints its claims.
+///
+/// # Errors
+/// A claim's expression that is wrong.
+pub fn print(
+    dossier: &Dossier,
+    models: &Models,
+    shown: Shown<'_>,
+    judge: &str,
+    style: &Style,
+) -> Result<String, String> {
+    let mut page = Page::new(style);
+    terminal::head(&mut page, dossier);
+    match shown {
+        Shown::Claims => claims::claims(&mut page, dossier, models)?,
+        Shown::Table(table) => tables::table(&mut page, dossier, models, table),
+        Shown::Tables => {
+            for table in tables::shown(dossier) {
+                tables::table(&mut page, dossier, models, table);
+            }
+            page.gap();
+            tables::summary(dossier, models).iter().for_each(|text| page.line(text));
+            terminal::foot(&mut page, dossier);
+            page.gap();
+            page.line(&format!(
+                "The first line of a row is as printed. `{judge}` judges what the study says."
+            ));
+        }
+    }
+    Ok(page.finish())
+}
