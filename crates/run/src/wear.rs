@@ -26,7 +26,7 @@ pub struct Written {
 }
 
 impl Written {
-    /// What it may write, as [`before`].
+    /// `at most 9 GiB to each target, 1 GiB of it to fill the area first; ...`.
     pub fn before(&self, plan: &Plan, options: &OptionNames) -> String {
         before(plan, self.rated_bytes, options)
     }
@@ -49,7 +49,7 @@ impl Written {
     }
 }
 
-/// `at most 9 GiB to each target, 1 GiB of it to fill the area first; ...`.
+/// The same sentence for a plan that is only printed.
 pub(crate) fn before(plan: &Plan, rated_bytes: Option<u64>, options: &OptionNames) -> String {
     let mut text = format!("at most {} to each target", display_bytes(plan.written_bytes_max));
     if plan.fill_bytes() > 0 {
