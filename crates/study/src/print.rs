@@ -28,28 +28,37 @@ impl<'d> Shown<'d> {
             None => Err(tables::shown(dossier).map(|table| table.id.as_str()).collect()),
         }
     }
+
+    /// Its tables.
+    pub fn tables(self, dossier: &'d Dossier) -> Vec<&'d TableFile> {
+        match self {
+            Self::Claims => Vec::new(),
+            Self::Table(table) => vec![table],
+            Self::Tables => tables::shown(dossier).collect(),
+        }
+    }
 }
 
 /// A study as text. `judge` is the command that prints its claims.
 ///
 /// # Errors
 /// A claim's expression that is wrong.
-pub fn print(
-    dossier: &Dossier,
+pub fn print<'d>(
+    dossier: &'d Dossier,
     models: &Models,
-    shown: Shown<'_>,
+    shown: Shown<'d>,
     judge: &str,
     style: &Style,
 ) -> Result<String, String> {
     let mut page = Page::new(style);
     terminal::head(&mut page, dossier);
+    for table in shown.tables(dossier) {
+        tables::table(&mut page, dossier, models, table);
+    }
     match shown {
         Shown::Claims => claims::claims(&mut page, dossier, models)?,
-        Shown::Table(table) => tables::table(&mut page, dossier, models, table),
+        Shown::Table(_) => {}
         Shown::Tables => {
-            for table in tables::shown(dossier) {
-                tables::table(&mut page, dossier, models, table);
-            }
             page.gap();
             tables::summary(dossier, models).iter().for_each(|text| page.line(text));
             terminal::foot(&mut page, dossier);
