@@ -8,6 +8,11 @@ use crate::{
 };
 use record::{Cpu, Environment, HostFacts, TargetInfo};
 
+/// Whether we are root, who may attach devices and make file systems.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
 /// Host, kernel, memory and processor. `cpu.pinned` and `tools` are left empty: the runner pins,
 /// and [`ask_tools`] asks.
 pub fn environment(roots: &Roots) -> Environment {

@@ -23,7 +23,7 @@ pub use change::Change;
 pub use left::{Left, left};
 pub use lines::Head;
 pub use mark::DriveMark;
-pub use stage::Mounting;
+pub use stage::{Mounting, attaching};
 
 use crate::{
     error::{ErrorKind, HostError},

@@ -73,5 +73,5 @@ pub use program::Program;
 pub use roots::{DeviceNumber, Roots};
 pub use scratch::{Scratch, remove_orphans};
 pub use scratch_tree::ScratchTree;
-pub use time::{entropy, now};
+pub use time::{chosen_seed, entropy, now};
 pub use watch::{Sample, Watch};

@@ -12,3 +12,8 @@ pub fn entropy() -> u64 {
     let now = jiff::Timestamp::now().as_nanosecond() as u64;
     block::Rng::new(now, u64::from(std::process::id())).next()
 }
+
+/// Where choices come from when the user named no seed: short enough for a record's JSON.
+pub fn chosen_seed() -> u64 {
+    entropy() >> 12
+}

@@ -2,7 +2,8 @@
 //! goes on has the same.
 //!
 //! ```text
-//!   words {size: 1073741824, set.depth: 4, ...} + method -> Order -> Plan (of the targets' offers)
+//!   Options, settings of every cell -> words {size: 1073741824, set.depth: 4, ...}
+//!   words + method -> Order -> Plan (of the targets' offers)
 //!   Order, Plan, Opening (who, when, on what) -> a Record without cells
 //! ```
 
@@ -53,6 +54,22 @@ pub enum OrderError {
 }
 
 impl Order {
+    /// From options and settings of every cell. `text` is the method's TOML, `name` what it is
+    /// called.
+    ///
+    /// # Errors
+    /// A method, or a setting that is none.
+    pub fn new(
+        name: &str,
+        text: &str,
+        settings: &[(String, String)],
+        options: &Options,
+        labels: BTreeMap<String, String>,
+    ) -> Result<Self, OrderError> {
+        // What a run has that goes on is what it had at first, by the same way.
+        Self::from_words(name, text, words(settings, options), options.seed, labels)
+    }
+
     /// From words. `text` is the method's TOML, `name` what it is called.
     ///
     /// # Errors
@@ -72,14 +89,21 @@ impl Order {
         let options = Options {
             grade: read(&words, "grade", parse_grade)?,
             span_bytes: read(&words, "size", parse_bytes)?,
-            written_bytes_max: read(&words, "max-written", parse_bytes)?,
+            written_bytes_max: read(&words, WRITTEN, parse_bytes)?,
             seconds_max: read(&words, "max-time", parse_seconds)?,
             passes: read(&words, "passes", u32::from_str)?,
-            on_error: read(&words, "on-error", FromStr::from_str)?.unwrap_or_default(),
+            on_error: read(&words, "on-error", FromStr::from_str)?,
             reads_only: words.contains_key("reads-only"),
             seed,
         };
         Ok(Self { method, options, words, labels })
+    }
+
+    /// Writes no more than this; without it what its plan says.
+    pub fn limit_written(&mut self, bytes: Option<u64>) {
+        self.options.written_bytes_max = bytes;
+        self.words.remove(WRITTEN);
+        self.words.extend(bytes.map(|bytes| (WRITTEN.to_owned(), bytes.to_string())));
     }
 
     /// Whether any of its cells writes.
@@ -127,6 +151,34 @@ impl Order {
     }
 }
 
+/// How many bytes may be written, among the words.
+const WRITTEN: &str = "max-written";
+
+/// Options and settings as a record keeps them.
+fn words(settings: &[(String, String)], options: &Options) -> BTreeMap<String, String> {
+    let set = settings.iter().map(|(key, value)| (format!("set.{key}"), value.clone()));
+    let given = [
+        ("size", options.span_bytes.map(|bytes| bytes.to_string())),
+        ("grade", options.grade.map(|grade| grade.name().to_owned())),
+        ("passes", options.passes.map(|count| count.to_string())),
+        ("max-time", options.seconds_max.map(|seconds| format!("{seconds}s"))),
+        (WRITTEN, options.written_bytes_max.map(|bytes| bytes.to_string())),
+        ("on-error", options.on_error.map(|what| what.to_string())),
+        ("reads-only", options.reads_only.then(|| "true".to_owned())),
+    ];
+    let given = given.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    set.chain(given).collect()
+}
+
+/// Notes as they are typed: `KEY=VALUE`, or a value alone.
+pub fn labels(given: &[String]) -> BTreeMap<String, String> {
+    let pair = |label: &String| match label.split_once('=') {
+        Some((key, value)) => (key.to_owned(), value.to_owned()),
+        None => ("label".to_owned(), label.clone()),
+    };
+    given.iter().map(pair).collect()
+}
+
 fn read<T, E: ToString>(
     words: &BTreeMap<String, String>,
     name: &str,
@@ -155,4 +207,41 @@ pub struct Opening {
     pub command_line: Vec<String>,
     /// By which program.
     pub tool: Tool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        method::{BUILT_IN, parse_grade},
+        workload::OnError,
+    };
+
+    /// A run that goes on is planned from the words of its record, and a limit that a study shares
+    /// out is among them.
+    #[test]
+    fn the_words_of_an_order_give_the_same_options_again() {
+        let options = Options {
+            grade: parse_grade("normal").ok(),
+            span_bytes: Some(3 << 20),
+            written_bytes_max: Some(5 << 30),
+            seconds_max: Some(0.1 + 0.2),
+            seed: 7,
+            reads_only: true,
+            passes: Some(4),
+            on_error: Some(OnError::Count),
+        };
+        let (name, text) = BUILT_IN[0];
+        let settings = [("block".to_owned(), "8K".to_owned())];
+        let order = |options| Order::new(name, text, &settings, options, BTreeMap::new());
+        let mut order = order(&options).expect("an order");
+        assert_eq!(order.options, options);
+        order.limit_written(Some(1 << 20));
+        let words = order.words.clone();
+        let again = Order::from_words(name, text, words, 7, BTreeMap::new()).expect("an order");
+        assert_eq!(again.options, Options { written_bytes_max: Some(1 << 20), ..options });
+        assert_eq!(again.words.get("set.block").map(String::as_str), Some("8K"));
+        order.limit_written(None);
+        assert_eq!(order.words.get(WRITTEN), None);
+    }
 }

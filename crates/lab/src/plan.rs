@@ -40,7 +40,7 @@ pub struct Options {
     /// How many passes, whatever the grade says.
     pub passes: Option<u32>,
     /// What a request that failed ends.
-    pub on_error: OnError,
+    pub on_error: Option<OnError>,
 }
 
 /// One pass over one cell on one target.
@@ -213,7 +213,7 @@ impl Plan {
             seconds: (0.0, 0.0),
             rule,
             seed: options.seed,
-            on_error: options.on_error,
+            on_error: options.on_error.unwrap_or_default(),
             method,
         };
         plan.seconds = forecast::run(&plan, offers.len());

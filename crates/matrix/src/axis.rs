@@ -186,6 +186,16 @@ pub struct Axes {
 }
 
 impl Axes {
+    /// From what was typed after the option of each.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    pub fn of<'t>(words: impl IntoIterator<Item = (Axis, &'t str)>) -> Result<Self, BadAxis> {
+        let mut axes = Self::default();
+        words.into_iter().try_for_each(|(axis, text)| axes.add(axis, text))?;
+        Ok(axes)
+    }
+
     /// Adds an axis from what was typed after its option.
     ///
     /// # Errors
@@ -288,11 +298,7 @@ mod tests {
     use super::*;
 
     fn axes(words: &[(Axis, &str)]) -> Axes {
-        let mut axes = Axes::default();
-        for (axis, text) in words {
-            axes.add(*axis, text).expect("levels");
-        }
-        axes
+        Axes::of(words.iter().copied()).expect("levels")
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::{
     axis::{Axis, Configuration},
     durability::Machine,
     error::{InWords, MatrixError, NoDevice, Refusal, RefusalKind},
+    order::Choice,
     serving::Serving,
 };
 use block::display_bytes;
@@ -55,14 +56,6 @@ pub enum TestDevice {
     },
 }
 
-/// What the user named for it.
-pub enum Choice<'a> {
-    /// A directory to make the scratch file of a loop device in, and its size in bytes.
-    Loop(&'a Path, u64),
-    /// A TARGET, and which devices may be lost.
-    Target(&'a OsStr, &'a Consent),
-}
-
 /// What is there while one configuration is measured.
 pub struct Attached {
     /// The block device.
@@ -78,10 +71,10 @@ impl TestDevice {
     ///
     /// # Errors
     /// What is there is no place for a matrix, or may not be written.
-    pub fn choose(choice: Choice<'_>) -> Result<Self, MatrixError> {
+    pub fn choose(choice: &Choice) -> Result<Self, MatrixError> {
         match choice {
-            Choice::Loop(directory, bytes) => in_directory(directory, bytes),
-            Choice::Target(word, consent) => named(word, consent),
+            Choice::Loop { directory, bytes } => in_directory(directory, *bytes),
+            Choice::Target { word, consent } => named(word, consent),
         }
     }
 
@@ -203,7 +196,7 @@ impl TestDevice {
 
     /// Refuses, before anything is touched, what cannot be had here.
     pub fn check(&self, configurations: &[Configuration]) -> Result<(), MatrixError> {
-        if !rustix::process::geteuid().is_root() {
+        if !host::environment::is_root() {
             let text = "matrix attaches devices and mounts file systems".to_owned();
             return Err(Refusal::new(RefusalKind::NotRoot, text).into());
         }

@@ -1,6 +1,6 @@
 //! What stands in the way of a matrix.
 
-use crate::axis::Axis;
+use crate::axis::{Axis, BadAxis};
 use host::{HostError, guard};
 use lab::{plan::PlanError, runner::RunError, target::TargetError};
 use record::StoreError;
@@ -13,6 +13,9 @@ pub enum MatrixError {
     /// What was asked for cannot be had here; nothing was touched.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// A level is none, or is gone from the kernel.
+    #[error(transparent)]
+    Axis(#[from] BadAxis),
     /// A cell could not be measured, or the user stopped it.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -48,6 +51,9 @@ pub enum MatrixError {
         /// How.
         source: io::Error,
     },
+    /// The device is not there any more, in a sentence.
+    #[error("{0}")]
+    Gone(String),
     /// A process of ours did not do its part.
     #[error("{0}")]
     Process(String),
@@ -60,7 +66,7 @@ pub enum MatrixError {
         /// The configuration.
         place: String,
         /// What happened there.
-        error: String,
+        error: Box<MatrixError>,
     },
 }
 
@@ -68,6 +74,15 @@ impl MatrixError {
     /// Whether the user stopped it.
     pub fn is_interrupt(&self) -> bool {
         matches!(self, Self::Run(RunError::Interrupted))
+    }
+
+    /// Whether it says that the device is not there any more.
+    pub fn is_gone(&self) -> bool {
+        match self {
+            Self::Gone(_) => true,
+            Self::Under { error, .. } => error.is_gone(),
+            _ => false,
+        }
     }
 }
 
@@ -107,6 +122,8 @@ pub enum RefusalKind {
     SmallForArea,
     /// What was to be a pivot is none; the text begins with it.
     Pivot,
+    /// A method runs in rounds of its own; the text begins with its name.
+    Method,
     /// A method has no plan here.
     NoPlan,
     /// It writes more than the whole drive once.
@@ -151,5 +168,23 @@ pub(crate) trait InWords<T> {
 impl<T, E: Into<io::Error>> InWords<T> for Result<T, E> {
     fn in_words(self, what: &str) -> Result<T, MatrixError> {
         self.map_err(|error| MatrixError::Io { what: what.to_owned(), source: error.into() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It was looked for in the sentence.
+    #[test]
+    fn a_device_that_is_gone_is_known_under_its_configuration_too() {
+        let under = |error| {
+            let place = "fs=raw".to_owned();
+            MatrixError::Under { place, error: Box::new(error) }
+        };
+        let gone = under(MatrixError::Gone("/dev/sdx is gone".to_owned()));
+        assert!(gone.is_gone());
+        assert_eq!(gone.to_string(), "fs=raw: /dev/sdx is gone");
+        assert!(!under(MatrixError::Process("/dev/sdx is gone".to_owned())).is_gone());
     }
 }

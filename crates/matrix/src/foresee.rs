@@ -6,7 +6,7 @@ use crate::{
     cut,
     device::TestDevice,
     error::{MatrixError, Refusal, RefusalKind},
-    rounds::{Order, PowerCuts},
+    order::{Caller, MatrixOrder, PowerCuts},
     wear,
 };
 use block::display_bytes;
@@ -39,7 +39,8 @@ pub struct Foreseen {
 ///
 /// # Errors
 /// A place that is too small for a file system or a method, with the size that is needed.
-pub fn foresee(order: &Order, device: &TestDevice) -> Result<Foreseen, MatrixError> {
+pub fn foresee(order: &MatrixOrder) -> Result<Foreseen, MatrixError> {
+    let device = &TestDevice::choose(&order.choice)?;
     let configurations = order.axes.configurations();
     let (plans, bytes) = plans(order, device, &configurations)?;
     wear::check(order, device, &configurations, &plans, bytes)?;
@@ -56,7 +57,8 @@ pub fn foresee(order: &Order, device: &TestDevice) -> Result<Foreseen, MatrixErr
 ///
 /// # Errors
 /// What is missing, with the cure.
-pub fn check(order: &Order, device: &TestDevice) -> Result<(), MatrixError> {
+pub fn check(order: &MatrixOrder, caller: &Caller, device: &TestDevice) -> Result<(), MatrixError> {
+    caller.check_place()?;
     let configurations = order.axes.configurations();
     device.check(&configurations)?;
     plans(order, device, &configurations)?;
@@ -73,7 +75,7 @@ pub fn check(order: &Order, device: &TestDevice) -> Result<(), MatrixError> {
 
 /// A plan for each method, and the size of the device.
 fn plans(
-    order: &Order,
+    order: &MatrixOrder,
     device: &TestDevice,
     configurations: &[Configuration],
 ) -> Result<(Vec<Plan>, u64), MatrixError> {

@@ -5,16 +5,19 @@
 //! ```text
 //!   words -> Axes -> Configuration...                                         axis, wording
 //!                        |-> Durability: what a power cut leaves; PowerCut: what one left
+//!                                                                   durability, power_cut
+//!   MatrixOrder, Caller: what is measured, on what, by whom                   order
 //!   TestDevice: loop device | block device | model over NBD                   device, serving
-//!   Order: sizes, room, bytes written, before the first of them               foresee, wear
+//!   sizes, room, bytes written, before the first of them                      foresee, wear
+//!   every command as it would be typed, and nothing is done                   dry
 //!   for each round, in a new order, for each configuration:                   rounds
 //!     attach, wipe, settings, mkfs, mount      through host::Ledger           device, stage
 //!     fill to the wanted share                                                age
 //!     lab::runner::run_turn for each method -> its record                     configured
-//!     all of it put back
+//!     all of it put back; who follows is told                                 audience
 //!   on a model: once more with its power cut -> PowerCut                      cut
 //!   records -> Outcome -> pivot, effects, best of each class                  effect, best
-//!     -> tables and charts, for a terminal and a browser                    page
+//!     -> tables and charts, for a terminal and a browser                      page
 //! ```
 //!
 //! It refuses to know how an option is spelled: a [`Refusal`] has a kind,
@@ -22,15 +25,18 @@
 #![forbid(unsafe_code)]
 
 mod age;
+mod audience;
 mod axis;
 mod best;
 mod configured;
 mod cut;
 mod device;
+mod dry;
 mod durability;
 mod effect;
 mod error;
 mod foresee;
+mod order;
 pub mod page;
 mod power_cut;
 mod rounds;
@@ -39,16 +45,18 @@ mod stage;
 mod wear;
 mod wording;
 
+pub use audience::{Audience, Told};
 pub use axis::{Axes, Axis, BadAxis, Configuration};
 pub use best::{Best, Goal, best};
-pub use cut::checker;
-pub use device::{Choice, TestDevice, with_write_cache};
+pub use device::TestDevice;
+pub use dry::describe;
 pub use durability::{Durability, Machine};
 pub use effect::{Effect, Outcome, Pivot, effects, pivot};
 pub use error::{MatrixError, NoDevice, Refusal, RefusalKind};
 pub use foresee::{Foreseen, check, foresee};
+pub use order::{Caller, Choice, MatrixOrder, PowerCuts, ROUNDS, in_turns, place};
 pub use power_cut::{FileSystemState, PowerCut};
-pub use rounds::{Audience, Cut, End, Floor, Measured, Order, PowerCuts, Told, Wear, measure};
+pub use rounds::{Cut, End, Floor, Measured, measure};
+pub use run::Wear;
 pub use serving::Serving;
-pub use stage::commands;
 pub use wording::{Format, formatted, ignores_direct_io, mount_options};

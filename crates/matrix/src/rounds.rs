@@ -2,6 +2,7 @@
 
 use crate::{
     age,
+    audience::{Audience, Told},
     axis::{Axes, Axis, Configuration},
     configured::Configured,
     cut::{self, Cutting},
@@ -9,8 +10,8 @@ use crate::{
     durability::{Durability, Machine},
     error::MatrixError,
     foresee::{fill_percent, offer_under, usable_percent},
+    order::{Caller, MatrixOrder, PowerCuts},
     power_cut::PowerCut,
-    serving::Serving,
     stage::{self, Ready},
     wear,
 };
@@ -18,17 +19,17 @@ use block::Rng;
 use engine::Clock;
 use host::{Directory, Ledger, Roots, ledger::Mark};
 use lab::{
-    order::{Opening, Order as MethodOrder},
+    order::Order as MethodOrder,
     plan::Plan,
     runner::{self, FlushCost, Observer, RunError, Turn},
     target::{Offer, Target, Time},
     workload::OnError,
 };
-use record::{Cell, FailedCell, Flag, IoErrors, Record, Store, TargetInfo, Tool, Warning};
+use record::{Cell, FailedCell, Flag, IoErrors, Record, Store, TargetInfo, Warning};
 use std::{
     cell::RefCell,
     collections::BTreeMap,
-    path::{Path, PathBuf},
+    path::Path,
     rc::Rc,
     sync::atomic::{AtomicBool, Ordering},
 };
@@ -38,50 +39,6 @@ use target::{Permission, TargetText};
 const FLOOR_FACTOR: f64 = 5.0;
 /// Memory behind the path whose own floor is measured.
 const FLOOR_BYTES: u64 = 4 << 30;
-
-/// What is to be measured, and by whom.
-#[derive(Clone, Debug)]
-pub struct Order {
-    /// Which settings, and their levels.
-    pub axes: Axes,
-    /// Methods, none of which runs in rounds of its own.
-    pub methods: Vec<MethodOrder>,
-    /// How often every configuration is measured.
-    pub rounds: u32,
-    /// Whether the power of a model is cut at the end.
-    pub cuts: PowerCuts,
-    /// What it may write.
-    pub wear: Wear,
-    /// Where the order of turns and all random choices come from.
-    pub seed: u64,
-    /// A directory that is to be made, and is this process's own: mount points and sockets lie in
-    /// it.
-    pub place: PathBuf,
-    /// How a model is served.
-    pub serving: Serving,
-    /// By which program it is measured.
-    pub tool: Tool,
-    /// As it was typed.
-    pub command_line: Vec<String>,
-}
-
-/// Whether the classes are checked: only a model's power can be cut.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PowerCuts {
-    /// Of every configuration once.
-    All,
-    /// Of none.
-    None,
-}
-
-/// How much a matrix may write.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Wear {
-    /// The whole drive once, all turns together.
-    Once,
-    /// The user has agreed to more.
-    AgreedTo,
-}
 
 /// A matrix that has ended.
 pub struct Measured {
@@ -100,6 +57,26 @@ pub struct Measured {
     pub left_changed: Option<String>,
 }
 
+impl Measured {
+    /// What went wrong, in a sentence that ends with what is left changed on the machine, or with
+    /// where to find what was measured.
+    pub fn failure(&self) -> Option<String> {
+        let ended = match &self.end {
+            End::Failed(failure) => Some(failure.clone()),
+            End::Planned | End::Interrupted => None,
+        };
+        match (ended, &self.left_changed) {
+            (Some(failure), Some(left)) => Some(format!("{failure}; {left}")),
+            (None, Some(left)) => Some(left.clone()),
+            (ended, None) => {
+                let failed = || self.records.iter().find_map(Record::failed_sentence);
+                let failure = ended.or_else(failed)?;
+                Some(format!("{failure}; what was measured stands above"))
+            }
+        }
+    }
+}
+
 /// What ended a matrix.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum End {
@@ -111,57 +88,25 @@ pub enum End {
     Failed(String),
 }
 
-/// Who follows a matrix: hears of cells as of any run, and of turns.
-pub trait Audience: Observer {
-    /// All is planned; the first turn is about to begin.
-    fn planned(&mut self, plans: &[Plan]);
-    /// What happens beside the cells.
-    fn tell(&mut self, told: Told<'_>);
-    /// What each change of the machine is told to, as it would be typed.
-    fn log(&self) -> Box<dyn Fn(&str)>;
-}
-
-/// What is told of turns.
-#[derive(Clone, Copy, Debug)]
-pub enum Told<'a> {
-    /// A turn begins.
-    Turn {
-        /// Which round, from 1.
-        round: u32,
-        /// Whose turn it is.
-        configuration: &'a Configuration,
-    },
-    /// A turn is left out for an error of the drive's.
-    Failed {
-        /// Whose turn it was.
-        configuration: &'a Configuration,
-        /// The error.
-        error: &'a str,
-    },
-    /// The path's own floor is measured under a file system.
-    Floor(&'a Configuration),
-    /// The power is cut under a configuration.
-    PowerCut(&'a Configuration),
-}
-
 /// Measures a matrix that [`check`](crate::check) let pass. Raising `stop` ends it.
 ///
 /// # Errors
 /// What went wrong before the first cell was measured. Later failures are its [`End`].
 pub fn measure(
-    order: &Order,
+    order: &MatrixOrder,
+    caller: &Caller,
     device: &TestDevice,
     store: &Rc<RefCell<Store>>,
     audience: &mut dyn Audience,
     stop: &AtomicBool,
 ) -> Result<Measured, MatrixError> {
     let configurations = order.axes.configurations();
-    let mut running = Running::new(order, device, &configurations, store, audience, stop)?;
+    let mut running = Running::new(order, caller, device, &configurations, store, audience, stop)?;
     let outcome = match running.rounds() {
         // A signal goes to the programs that it runs, too: then it is one of them that has failed.
         Err(_) if stop.load(Ordering::Relaxed) => Err(RunError::Interrupted.into()),
         Err(error) => Err(match device.gone() {
-            Some(gone) if !error.to_string().contains(&gone) => MatrixError::Process(gone),
+            Some(gone) if !error.is_gone() => MatrixError::Gone(gone),
             _ => error,
         }),
         Ok(()) => Ok(()),
@@ -247,7 +192,8 @@ impl Cut {
 
 /// All that a running matrix holds.
 struct Running<'a> {
-    order: &'a Order,
+    order: &'a MatrixOrder,
+    caller: &'a Caller,
     device: &'a TestDevice,
     configurations: &'a [Configuration],
     ledger: Ledger,
@@ -269,7 +215,8 @@ struct Running<'a> {
 
 impl<'a> Running<'a> {
     fn new(
-        order: &'a Order,
+        order: &'a MatrixOrder,
+        caller: &'a Caller,
         device: &'a TestDevice,
         configurations: &'a [Configuration],
         store: &Rc<RefCell<Store>>,
@@ -280,13 +227,13 @@ impl<'a> Running<'a> {
         let log = audience.log();
         let mut ledger = Ledger::create(
             &Ledger::directory(),
-            &order.command_line.join(" "),
+            &caller.by.command_line.join(" "),
             &Roots::default(),
             move |step| log(step),
         )?;
-        let (parent, name) = order.place.parent().zip(order.place.file_name()).expect("a path");
+        let (parent, name) = caller.place.parent().zip(caller.place.file_name()).expect("a path");
         ledger.new_directory(&Directory::open_canonical(parent)?, name)?;
-        let (offer, info) = look(order, device, &mut ledger, &configurations[0], clock)?;
+        let (offer, info) = look(caller, device, &mut ledger, &configurations[0], clock)?;
         let device_bytes = offer.capacity_bytes;
         let usable = device_bytes / 100 * usable_percent(configurations);
         let remount = can_remount(configurations);
@@ -300,12 +247,14 @@ impl<'a> Running<'a> {
         let infos: Vec<TargetInfo> = configurations.iter().map(named).collect();
         let mut records = Vec::new();
         for (method, plan) in order.methods.iter().zip(&plans) {
-            let opening = opening(order, infos.clone(), &store.borrow(), clock)?;
+            let store = store.borrow();
+            let opening = run::opening(infos.clone(), Time::Wall, &caller.by, &store, clock)?;
             records.push(method.record(plan, opening));
         }
         audience.planned(&plans);
         Ok(Self {
             order,
+            caller,
             device,
             configurations,
             ledger,
@@ -356,8 +305,8 @@ impl<'a> Running<'a> {
             self.audience.tell(Told::PowerCut(configuration));
             let cutting = Cutting {
                 device: self.device,
-                serving: &self.order.serving,
-                base: &self.order.place,
+                serving: &self.caller.serving,
+                base: &self.caller.place,
                 seed: self.order.seed.wrapping_add(index as u64),
                 stop: self.stop,
             };
@@ -380,19 +329,22 @@ impl<'a> Running<'a> {
         let mark = self.ledger.mark();
         let attached = self.device.attach(
             &mut self.ledger,
-            &self.order.place,
+            &self.caller.place,
             configuration,
-            &self.order.serving,
+            &self.caller.serving,
         )?;
         let measured = self.measure(configuration, &attached, Turn { target: index, pass });
         let detached = attached.detach(&mut self.ledger, mark);
         let cleared = detached.and_then(|()| self.device.clear(&mut self.ledger));
         let measured = measured.or_else(|error| self.without(index, pass, error));
-        let under = |error: String| MatrixError::Under { place: configuration.to_string(), error };
+        let under = |error| {
+            let (place, error) = (configuration.to_string(), Box::new(error));
+            MatrixError::Under { place, error }
+        };
         let said = |error: MatrixError| match self.device.gone() {
             _ if error.is_interrupt() => error,
-            Some(gone) => under(gone),
-            None => under(error.to_string()),
+            Some(gone) => under(MatrixError::Gone(gone)),
+            None => under(error),
         };
         measured.map_err(said).and(cleared)
     }
@@ -480,7 +432,7 @@ impl<'a> Running<'a> {
         configuration: &Configuration,
         attached: &Attached,
     ) -> Result<Ready, MatrixError> {
-        let at = self.order.place.join("mount");
+        let at = self.caller.place.join("mount");
         let switches = matches!(self.device, TestDevice::Device { .. });
         let ready = stage::set(&mut self.ledger, configuration, attached, &at, switches)?;
         let filling = age::Filling {
@@ -504,7 +456,7 @@ impl<'a> Running<'a> {
             }
             seen.push(configuration.fs());
             let mark = self.ledger.mark();
-            let (base, serving) = (&self.order.place, &self.order.serving);
+            let (base, serving) = (&self.caller.place, &self.caller.serving);
             let floor = self.device.floor(&mut self.ledger, base, FLOOR_BYTES, serving)?;
             let Some(attached) = floor else { return Ok(()) };
             self.audience.tell(Told::Floor(configuration));
@@ -590,27 +542,6 @@ impl<'a> Running<'a> {
     }
 }
 
-/// Who measures, by which program, at what time.
-fn opening(
-    order: &Order,
-    mut targets: Vec<TargetInfo>,
-    store: &Store,
-    clock: Clock,
-) -> Result<Opening, MatrixError> {
-    let environment = host::environment_of(&mut targets, &Roots::default());
-    let mut rng = Rng::new(host::entropy(), 1);
-    Ok(Opening {
-        id: store.fresh_id(|| rng.next() as u32)?,
-        started: host::now(),
-        time: Time::Wall,
-        targets,
-        environment,
-        calibration: target::calibrate(clock),
-        command_line: order.command_line.clone(),
-        tool: order.tool.clone(),
-    })
-}
-
 /// An observer that keeps nothing.
 struct Apart<'a>(&'a mut dyn Audience);
 
@@ -640,14 +571,14 @@ fn can_remount(configurations: &[Configuration]) -> Result<(), String> {
 
 /// What the device offers, before any file system is on it.
 fn look(
-    order: &Order,
+    caller: &Caller,
     device: &TestDevice,
     ledger: &mut Ledger,
     configuration: &Configuration,
     clock: Clock,
 ) -> Result<(Offer, TargetInfo), MatrixError> {
     let mark = ledger.mark();
-    let attached = device.attach(ledger, &order.place, configuration, &order.serving)?;
+    let attached = device.attach(ledger, &caller.place, configuration, &caller.serving)?;
     let permission = attached.permission();
     let text = TargetText::Path(attached.device.clone());
     let seen = target::open(&text, &permission, clock, 0)

@@ -26,6 +26,8 @@ pub struct Serving {
     /// What it is told, to serve this target at this NBD address and to print each
     /// [`record::ServerEvent`] as a line; with a seed, its power is cut when it is sent SIGUSR1.
     pub words: fn(target: &str, address: &str, power_cut: Option<u64>) -> Vec<String>,
+    /// Which of these words is the power cut's.
+    pub power_cut: &'static str,
 }
 
 impl Serving {

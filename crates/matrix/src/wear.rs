@@ -5,11 +5,12 @@ use crate::{
     device::TestDevice,
     error::{MatrixError, Refusal, RefusalKind},
     foresee::fill_percent,
-    rounds::{Order, Wear},
+    order::MatrixOrder,
 };
 use block::{counted, display_bytes};
 use host::scratch::bytes_total;
 use lab::plan::Plan;
+use run::Wear;
 
 /// Half of a file system's files are written again before it is filled: filling one writes its size
 /// and half of that.
@@ -36,7 +37,7 @@ pub fn all_bytes(
 
 /// Refuses a matrix that would write the whole drive more than once, unless it was agreed to.
 pub fn check(
-    order: &Order,
+    order: &MatrixOrder,
     device: &TestDevice,
     configurations: &[Configuration],
     plans: &[Plan],

@@ -9,6 +9,8 @@
 //!                                              |-> Models: the same cells, modelled
 //!                                              |-> Claim::judge -> Judgement: a computed verdict
 //!                                              `-> Yours: a user's records, in the study's words
+//!   list: what there is; print: one of them for a terminal
+//!   on: what a run or a matrix is ordered to measure of a study on a user's target
 //!   page: tables, charts, claims, JSON of all of these
 //! ```
 #![forbid(unsafe_code)]
@@ -23,9 +25,12 @@ mod error;
 pub mod expression;
 mod file;
 mod line;
+mod list;
 pub mod matrix;
 mod models;
+pub mod on;
 pub mod page;
+mod print;
 mod published;
 mod resist;
 mod streams;
@@ -48,7 +53,9 @@ pub use file::{
     TableFile,
 };
 pub use line::Line;
+pub use list::list;
 pub use models::{Models, in_parallel};
+pub use print::{Shown, print};
 pub use published::{BadFigure, Figure, Study, read};
 pub use resist::{Resist, resists};
 pub use streams::Streams;

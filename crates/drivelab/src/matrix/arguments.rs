@@ -1,14 +1,26 @@
 //! The command line of `drivelab matrix`.
 
-use super::words::option;
-use crate::cli::key_value;
-use anyhow::{Result, anyhow};
+use super::words::in_words;
+use crate::{
+    cli::key_value,
+    run::{in_words as run_in_words, typed},
+};
+use anyhow::Result;
 use block::parse_bytes;
 use clap::Args;
+use host::Consent;
 use lab::duration::parse_seconds;
-use lab::workload::OnError;
-use matrix::{Axes, Axis};
-use std::{ffi::OsString, path::PathBuf};
+use lab::{
+    method::parse_grade,
+    order::{Order, labels},
+    plan::Options,
+    workload::OnError,
+};
+use matrix::{Axes, Axis, BadAxis, Choice, MatrixOrder, PowerCuts, ROUNDS, Wear, in_turns, page};
+use std::{
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+};
 
 /// What `matrix --help` opens with.
 pub const ABOUT: &str = "\
@@ -121,7 +133,7 @@ pub struct MatrixArguments {
     pub size: Option<u64>,
 
     /// Rounds over all configurations, each in a new order
-    #[arg(long, value_name = "N", default_value_t = 3, help_heading = "What to run",
+    #[arg(long, value_name = "N", default_value_t = ROUNDS, help_heading = "What to run",
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub passes: u32,
 
@@ -190,26 +202,78 @@ pub struct MatrixArguments {
 }
 
 impl MatrixArguments {
-    /// The settings that were asked for.
+    /// What is ordered.
     ///
     /// # Errors
-    /// A level that is none.
-    pub fn axes(&self) -> Result<Axes> {
-        let others = [
-            (Axis::WriteCache, &self.write_cache),
-            (Axis::Discard, &self.discard),
-            (Axis::Fill, &self.fill),
-            (Axis::Mkfs, &self.mkfs),
-            (Axis::Mount, &self.mount),
-            (Axis::Scheduler, &self.scheduler),
-            (Axis::ReadAhead, &self.read_ahead),
-            (Axis::KernelFlush, &self.kernel_flush),
+    /// A setting, a method or an option that is none.
+    pub fn to_order(&self) -> Result<MatrixOrder> {
+        let axes = self.axes().map_err(|bad| in_words(bad.into()))?;
+        let pivots =
+            page::pivots(&self.pivot, &axes).map_err(|refusal| in_words(refusal.into()))?;
+        let seed = self.seed.unwrap_or_else(host::chosen_seed);
+        let directory = self.loop_directory.as_deref();
+        // What is only planned writes nothing.
+        let agreed = self.yes || self.dry_run;
+        Ok(MatrixOrder {
+            choice: choice(directory, self.loop_size, self.target.as_deref(), &self.destroy),
+            axes,
+            pivots,
+            methods: self
+                .method
+                .iter()
+                .map(|name| self.method(name, seed))
+                .collect::<Result<_>>()?,
+            rounds: self.passes,
+            cuts: if self.no_power_cut { PowerCuts::None } else { PowerCuts::All },
+            wear: if agreed { Wear::AgreedTo } else { Wear::Unasked },
+            seed,
+        })
+    }
+
+    fn method(&self, name: &OsStr, seed: u64) -> Result<Order> {
+        let options = Options {
+            grade: typed(&self.grade, parse_grade)?,
+            span_bytes: self.size,
+            seconds_max: self.max_time,
+            seed,
+            passes: Some(self.passes),
+            on_error: typed(&self.on_error, str::parse)?,
+            ..Options::default()
+        };
+        let (name, text) = run::method_text(name).map_err(run_in_words)?;
+        let order = Order::new(&name, &text, &self.set, &options, labels(&self.label))?;
+        in_turns(order).map_err(|refusal| in_words(refusal.into()))
+    }
+
+    /// The settings that were asked for.
+    fn axes(&self) -> Result<Axes, BadAxis> {
+        let all = [
+            (Axis::Fs, Some(&self.fs)),
+            (Axis::WriteCache, self.write_cache.as_ref()),
+            (Axis::Discard, self.discard.as_ref()),
+            (Axis::Fill, self.fill.as_ref()),
+            (Axis::Mkfs, self.mkfs.as_ref()),
+            (Axis::Mount, self.mount.as_ref()),
+            (Axis::Scheduler, self.scheduler.as_ref()),
+            (Axis::ReadAhead, self.read_ahead.as_ref()),
+            (Axis::KernelFlush, self.kernel_flush.as_ref()),
         ];
-        let given = others.into_iter().filter_map(|(axis, text)| Some((axis, text.as_ref()?)));
-        let mut axes = Axes::default();
-        for (axis, text) in std::iter::once((Axis::Fs, &self.fs)).chain(given) {
-            axes.add(axis, text).map_err(|bad| anyhow!(bad.worded(option)))?;
-        }
-        Ok(axes)
+        Axes::of(all.into_iter().filter_map(|(axis, text)| Some((axis, text?.as_str()))))
+    }
+}
+
+/// What is measured on, of which the command line has one or the other.
+pub fn choice(
+    directory: Option<&Path>,
+    bytes: u64,
+    target: Option<&OsStr>,
+    destroy: &[OsString],
+) -> Choice {
+    match directory {
+        Some(directory) => Choice::Loop { directory: directory.to_owned(), bytes },
+        None => Choice::Target {
+            word: target.expect("the command line has one or the other").to_owned(),
+            consent: Consent::typed(destroy),
+        },
     }
 }

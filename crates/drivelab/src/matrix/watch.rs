@@ -10,7 +10,7 @@ use lab::{
     plan::Plan,
     runner::{Event, Observer},
 };
-use matrix::{Audience, Order, Told};
+use matrix::{Audience, MatrixOrder, Told};
 use record::{Record, Store};
 use report::{number, terminal::Style};
 use std::{
@@ -47,13 +47,6 @@ impl Voice {
         }
     }
 
-    /// Takes the bar away.
-    fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-    }
-
     fn forward(&self) {
         if let Some(bar) = &self.bar {
             bar.inc(1);
@@ -78,16 +71,14 @@ pub struct Watch {
 impl Watch {
     /// Over all turns of this order. What is measured is kept in `store`.
     pub fn new(
-        order: &Order,
+        order: &MatrixOrder,
         talk: Talk,
         store: Rc<RefCell<Store>>,
         interrupted: Arc<AtomicBool>,
     ) -> Self {
-        let cells: usize = order.methods.iter().map(|order| order.method.cells.len()).sum();
-        let turns = order.axes.configurations().len() as u64 * u64::from(order.rounds);
         let style = output::style();
         Self {
-            voice: Voice::new(cells as u64 * turns, talk),
+            voice: Voice::new(order.cells(), talk),
             style,
             store,
             interrupted,
@@ -99,7 +90,9 @@ impl Watch {
 
     /// Takes the bar away.
     pub fn finish(self) {
-        self.voice.finish();
+        if let Some(bar) = &self.voice.bar {
+            bar.finish_and_clear();
+        }
     }
 }
 
@@ -110,22 +103,12 @@ impl Audience for Watch {
 
     fn tell(&mut self, told: Told<'_>) {
         match told {
-            Told::Turn { round, configuration } => {
-                self.label = configuration.to_string();
-                self.voice.say(&format!("round {round}: {configuration}"));
-            }
-            Told::Failed { configuration, error } => {
-                self.voice.say(&format!("{configuration} failed: {error}"));
-            }
-            Told::Floor(configuration) => {
-                self.label = format!("floor, fs={}", configuration.fs());
-                self.voice.say(&format!("the path's own floor, {}", configuration.fs()));
-            }
-            Told::PowerCut(configuration) => {
-                self.voice.say(&format!("power cut: {configuration}"));
-                self.voice.show(format!("power cut: {configuration}"));
-            }
+            Told::Turn { configuration, .. } => self.label = configuration.to_string(),
+            Told::Floor(configuration) => self.label = format!("floor, fs={}", configuration.fs()),
+            Told::PowerCut(_) => self.voice.show(told.to_string()),
+            Told::Failed { .. } => {}
         }
+        self.voice.say(&told.to_string());
     }
 
     fn log(&self) -> Box<dyn Fn(&str)> {

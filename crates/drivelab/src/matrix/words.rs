@@ -4,13 +4,17 @@ use anyhow::{Error, anyhow};
 use matrix::{Axis, MatrixError, NoDevice, RefusalKind};
 
 /// An axis as its option is spelled.
-pub fn option(axis: Axis) -> String {
+fn option(axis: Axis) -> String {
     format!("--{axis}")
 }
 
 /// An error of the matrix; where an option is at fault, with its name and the cure.
 pub fn in_words(error: MatrixError) -> Error {
-    let MatrixError::Refused(refusal) = error else { return error.into() };
+    let refusal = match error {
+        MatrixError::Refused(refusal) => refusal,
+        MatrixError::Axis(bad) => return anyhow!(bad.worded(option)),
+        other => return other.into(),
+    };
     let text = refusal.text;
     match refusal.kind {
         RefusalKind::Directory => anyhow!("--loop {text}"),
@@ -42,6 +46,7 @@ pub fn in_words(error: MatrixError) -> Error {
             anyhow!("{text}: name a larger one, or a smaller area with --size")
         }
         RefusalKind::Pivot => anyhow!("--pivot {text}"),
+        RefusalKind::Method => anyhow!("--method {text}"),
         RefusalKind::NoPlan => anyhow!("{text}"),
         RefusalKind::Wears => {
             anyhow!("{text}: name fewer settings or --passes, or add --yes")

@@ -1,15 +1,17 @@
-//! `drivelab run`: words become a plan, the plan becomes a record, the record becomes a table.
+//! `drivelab run`: words become an order, the order becomes a record, the record becomes a table.
 //!
 //! ```text
-//!   arguments | --resume RUN  ->  Order  ->  targets, plan  ->  lab::runner  ->  store, JSON, table
+//!   arguments | --resume RUN  ->  RunOrder                              order
+//!   ->  run::Prepared: targets, plan  ->  record in the store           crates/run
+//!   what cannot be run, as a sentence that names the option             words
+//!   record -> table, JSON                                               crates/report
 //! ```
 
-mod dry;
 mod order;
-mod resume;
-mod wear;
+mod words;
 
-pub use order::{Ordered, chosen_seed, labels, method_text};
+pub use order::typed;
+pub use words::in_words;
 
 use crate::{
     cli::RunArguments,
@@ -19,32 +21,35 @@ use crate::{
     progress::{Progress, Talk, say},
 };
 use anyhow::{Context, Result, bail};
-use block::{Rng, display_bytes};
-use engine::Clock;
 use host::{Consent, Roots};
-use lab::{
-    method::{CellBound, CellSpec},
-    order::{Opening, Order},
-    plan::Plan,
-    runner::{self, RunError},
-    target::{Access, Reset, Target, Time},
+use lab::runner::RunError;
+use record::{Money, Record, Store, TargetInfo, Tool};
+use report::{
+    specification::{self, Specification},
+    terminal::Notes,
 };
-use record::{Record, State, Store, TargetInfo, TargetKind, Tool};
-use report::{specification, terminal::Notes};
+use run::{Effect, MeasuredBy, Prepared, RunOrder};
 use std::{
     cell::RefCell,
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     path::{Path, PathBuf},
     process::ExitCode,
     rc::Rc,
 };
-use target::{Permission, TargetText};
+use words::OPTIONS;
 
 /// Measures, and prints what was measured.
 pub fn run(arguments: RunArguments) -> Result<ExitCode> {
     let kinds = fail_on::parse(&arguments.decide.fail_on, &[("spec", fail_on::Kind::Spec)])?;
     fail_on::check(&kinds, !arguments.decide.spec.is_empty())?;
-    let Some(measured) = measure(&arguments)? else { return Ok(ExitCode::SUCCESS) };
+    let keep = Keep::new(arguments.store.as_deref(), arguments.quiet, arguments.dry_run);
+    let (json, sheets) = (arguments.json.as_deref(), &arguments.decide.spec);
+    let how = How { keep, json, prices: &arguments.price, sheets };
+    let measured = match &arguments.resume {
+        Some(named) => Some(resume(named, Consent::typed(&arguments.destroy), &how)?),
+        None => measure(arguments.to_order()?, &how)?,
+    };
+    let Some(measured) = measured else { return Ok(ExitCode::SUCCESS) };
     let record = measured.record.clone();
     let sheets = sheets::of(&Named::of_targets(&record.targets), &arguments.decide.spec)?.concat();
     let held = specification::held(&record, &sheets);
@@ -63,190 +68,132 @@ pub struct Measured {
     store: Option<PathBuf>,
 }
 
-/// What a run or a matrix would write, known before it is begun.
-pub struct Foreseen {
-    /// At most, bytes: fills and all passes.
-    pub written_bytes: u64,
-    /// Whether there is anything that writing could wear.
-    pub wears: bool,
-    /// Whether some cells are bound by time alone, so that fewer bytes make them shorter.
-    pub is_shared: bool,
-    /// What has to be agreed to first, with the way to do so.
-    pub question: Option<String>,
-    /// What will be measured.
-    pub target: Option<TargetInfo>,
+/// Where a run or a matrix is kept, and what it says.
+#[derive(Clone, Copy)]
+pub struct Keep<'a> {
+    /// The store that was named.
+    pub store: Option<&'a Path>,
+    /// What it says while it runs.
+    pub talk: Talk,
+    /// Whether it is only planned.
+    pub effect: Effect,
 }
 
-/// Looks at the target and plans, and does nothing.
-///
-/// # Errors
-/// A target that is not there or may not be written, and a plan for which it has no room.
-pub fn foresee(arguments: &RunArguments) -> Result<Foreseen> {
-    let Ordered { targets, order } = Ordered::new(arguments)?;
-    let targets = open_targets(&targets, &order, &permission(arguments, &order), Clock::start())?;
-    let offers: Vec<_> = targets.iter().map(|target| target.offer()).collect();
-    let plan = Plan::new(order.method.clone(), &order.options, &offers)?;
-    let is_timed = |cell: &CellSpec| {
-        let unbound = matches!(cell.bound, CellBound::Time | CellBound::Exhaust);
-        cell.writes() && cell.tree.is_none() && unbound
-    };
-    let asks = must_ask(&plan, &targets) && !arguments.yes;
-    Ok(Foreseen {
-        written_bytes: plan.written_bytes_max,
-        wears: wears(&targets),
-        is_shared: plan.cells.iter().any(is_timed),
-        question: asks.then(|| question(&plan)),
-        target: targets.first().map(|target| target.info().clone()),
-    })
-}
-
-fn permission(arguments: &RunArguments, order: &Order) -> Permission {
-    Permission {
-        consent: Consent::typed(&arguments.destroy),
-        reads_only: order.options.reads_only || !order.writes(),
+impl<'a> Keep<'a> {
+    /// As it is typed.
+    pub fn new(store: Option<&'a Path>, quiet: bool, dry_run: bool) -> Self {
+        let talk = if quiet { Talk::Quiet } else { Talk::Normal };
+        let effect = if dry_run { Effect::Plan } else { Effect::Measure };
+        Self { store, talk, effect }
     }
 }
 
-/// Measures and keeps the run. `None` where only the plan was asked for: it is printed.
-pub fn measure(arguments: &RunArguments) -> Result<Option<Measured>> {
+/// How a run is measured.
+pub struct How<'a> {
+    /// Where it is kept.
+    pub keep: Keep<'a>,
+    /// Where its record goes besides.
+    pub json: Option<&'a Path>,
+    /// Prices of the targets, as they were typed.
+    pub prices: &'a [String],
+    /// Data sheets of the targets, as they were typed.
+    pub sheets: &'a [OsString],
+}
+
+/// Measures and keeps what is ordered. `None` where only the plan was asked for: it is printed.
+pub fn measure(order: RunOrder, how: &How<'_>) -> Result<Option<Measured>> {
     // A plan that is only printed needs no history, and leaves none.
-    let mut store = match arguments.dry_run {
-        true => None,
-        false => Some(output::open_store(arguments.store.as_deref())?),
-    };
-    if let Some(store) = &mut store {
-        clean_up_after_killed_runs(store)?;
+    if how.keep.effect == Effect::Measure {
+        return carry_out(order, None, how, history(how)?).map(Some);
     }
-    let earlier = match (&arguments.resume, &store) {
-        (Some(run), Some(store)) => Some(store.resolve(run)?),
-        _ => None,
-    };
-    let Ordered { targets, order } = match &earlier {
-        Some(record) => Ordered::resume(record)?,
-        None => Ordered::new(arguments)?,
-    };
-    let clock = Clock::start();
-    let mut targets = open_targets(&targets, &order, &permission(arguments, &order), clock)?;
-    // What the user says of the targets is read before the first byte, not after the last.
-    let mut infos: Vec<TargetInfo> = targets.iter().map(|target| target.info().clone()).collect();
-    let named = Named::of_targets(&infos);
-    let sheets = sheets::of(&named, &arguments.decide.spec)?.concat();
-    let prices = prices::given(&named, &arguments.price)?;
-    let offers: Vec<_> = targets.iter().map(|target| target.offer()).collect();
-    let plan = Plan::new(order.method.clone(), &order.options, &offers)?;
-    if let Some(record) = &earlier {
-        resume::check(record, &infos, &plan, &host::environment(&Roots::default()))?;
+    let prepared = Prepared::new(order).map_err(in_words)?;
+    let mut infos = prepared.infos();
+    let Beside { sheets, .. } = Beside::of(&infos, how)?;
+    for info in &mut infos {
+        host::ask_tools(&mut info.stack, &Roots::default());
     }
-    let Some(store) = store else {
-        for info in &mut infos {
-            host::ask_tools(&mut info.stack, &Roots::default());
-        }
-        let rated_bytes = wear::rated_bytes(&infos, &sheets);
-        output::print(&dry::describe(&plan, &targets, rated_bytes))?;
-        return Ok(None);
-    };
-    output::check_json(arguments.json.as_deref())?;
-    if arguments.purge {
-        check_purge(&targets)?;
-    }
-    if must_ask(&plan, &targets) && !arguments.yes && earlier.is_none() {
-        bail!("{}", question(&plan));
-    }
-    let mut record = match earlier {
-        Some(record) => record,
-        None => {
-            let time = targets[0].offer().time;
-            let mut record = order.record(&plan, opening(infos, time, &store, clock)?);
-            record.method.not_measured = dry::not_measured(&plan, &targets);
-            record
-        }
-    };
-    for (_, target, money) in prices {
-        record.targets[target].price = Some(money);
-    }
-    let rated_bytes = wear::rated_bytes(&record.targets, &sheets);
-    carry_out(arguments, &plan, &mut targets, rated_bytes, record, store).map(Some)
+    output::print(&prepared.page(run::rated_bytes(&infos, &sheets), &OPTIONS))?;
+    Ok(None)
 }
 
-/// Whether the plan writes so much, to something that wears, that the user must agree first.
-fn must_ask(plan: &Plan, targets: &[Box<dyn Target>]) -> bool {
-    wears(targets) && plan.must_ask()
+/// Goes on with a run of the history.
+fn resume(named: &OsStr, consent: Consent, how: &How<'_>) -> Result<Measured> {
+    let store = history(how)?;
+    let record = store.resolve(named)?;
+    let order = RunOrder::resume(&record, consent).map_err(in_words)?;
+    carry_out(order, Some(record), how, store)
 }
 
-fn question(plan: &Plan) -> String {
-    format!(
-        "this plan writes up to {}, {:.0} times the tested area of {}: look at it with --dry-run, then add \
-         --yes, or limit it with --max-written",
-        display_bytes(plan.written_bytes_max),
-        plan.written_bytes_max as f64 / plan.span_bytes as f64,
-        display_bytes(plan.span_bytes)
-    )
+/// The history, without what killed runs left.
+fn history(how: &How<'_>) -> Result<Store> {
+    let mut store = output::open_store(how.keep.store)?;
+    run::clean_up(&mut store, &mut |left| output::talk!("drivelab: {left}"))?;
+    Ok(store)
 }
 
-/// Whether there is anything that writing could wear.
-fn wears(targets: &[Box<dyn Target>]) -> bool {
-    targets.iter().any(|target| target.offer().wears)
+/// What the user says of the targets. It is read before the first byte, not after the last.
+struct Beside {
+    /// Index of a target, and its price.
+    prices: Vec<(usize, Money)>,
+    /// One a target.
+    sheets: Vec<Option<Specification>>,
 }
 
-/// Only a device can be told to forget everything, and only with permission to write.
-fn check_purge(targets: &[Box<dyn Target>]) -> Result<()> {
-    for target in targets {
-        let (info, offer) = (target.info(), target.offer());
-        if info.kind != TargetKind::BlockDevice || offer.access != Access::ReadWrite {
-            bail!(
-                "--purge discards a whole block device that --destroy names and write cells may overwrite, and \
-                 {} is none: leave it out",
-                info.text
-            );
-        }
+impl Beside {
+    fn of(targets: &[TargetInfo], how: &How<'_>) -> Result<Self> {
+        let named = Named::of_targets(targets);
+        let sheets = sheets::of(&named, how.sheets)?.concat();
+        let prices = prices::given(&named, how.prices)?;
+        let prices = prices.into_iter().map(|(_, target, money)| (target, money)).collect();
+        Ok(Self { prices, sheets })
     }
-    Ok(())
 }
 
-/// Runs the plan and keeps what it found, however it ended.
+/// Runs the plan and keeps what it found, however it ended. `earlier` is the run that goes on.
 fn carry_out(
-    arguments: &RunArguments,
-    plan: &Plan,
-    targets: &mut Vec<Box<dyn Target>>,
-    rated_bytes: Option<u64>,
-    mut record: Record,
+    order: RunOrder,
+    earlier: Option<Record>,
+    how: &How<'_>,
     mut store: Store,
 ) -> Result<Measured> {
-    record.state = State::Running;
-    store.save(&record)?;
-    // A note without a run would be taken for an orphan by whoever starts meanwhile.
-    note_scratch(&mut store, &record)?;
+    let mut prepared = Prepared::new(order).map_err(in_words)?;
+    let Beside { prices, sheets } = Beside::of(&prepared.infos(), how)?;
+    if let Some(record) = &earlier {
+        let same = prepared.check_resumed(record, env!("CARGO_PKG_VERSION"));
+        same.map_err(|refusal| in_words(refusal.into()))?;
+    }
+    output::check_json(how.json)?;
+    let allowed = prepared.check_purge().and_then(|()| prepared.check_agreed());
+    allowed.map_err(|refusal| in_words(refusal.into()))?;
+    let mut record = match earlier {
+        Some(record) => record,
+        None => prepared.record(&measured_by(), &store)?,
+    };
+    for (target, money) in prices {
+        record.targets[target].price = Some(money);
+    }
+    run::begin(&mut store, &mut record)?;
     let store = Rc::new(RefCell::new(store));
-    let talk = if arguments.quiet { Talk::Quiet } else { Talk::Normal };
-    let style = output::style();
     let flag = interrupt::flag()?;
-    let worn = (wears(targets) && plan.written_bytes_max > 0).then(|| wear::filled(plan, targets));
-    if worn.is_some() {
-        say(None, talk, output::hanging("writes ", &wear::before(plan, rated_bytes)).trim_end());
+    let written = prepared.writes(run::rated_bytes(&record.targets, &sheets));
+    let tell =
+        |label, text: &str| say(None, how.keep.talk, output::hanging(label, text).trim_end());
+    if let Some(written) = &written {
+        tell("writes ", &written.before(prepared.plan(), &OPTIONS));
     }
-    if arguments.purge {
-        targets.iter_mut().try_for_each(|target| target.reset(Reset::Purge))?;
-    }
-    let mut progress = Progress::new(plan, &record, talk, style, Rc::clone(&store), flag);
-    let outcome = runner::run(plan, targets, &mut record, &mut progress);
+    prepared.purge()?;
+    let (plan, style) = (prepared.plan(), output::style());
+    let mut progress = Progress::new(plan, &record, how.keep.talk, style, Rc::clone(&store), flag);
+    let outcome = prepared.carry_out(&mut record, &mut progress);
     let save_error = progress.finish();
-    // Scratch files go now, before anything else can fail.
-    targets.clear();
-    for info in &mut record.targets {
-        host::health::conclude(info, &Roots::default());
-    }
-    record.flags = runner::flags_of(&record);
-    record.finished = Some(host::now());
-    forget_scratch(&mut store.borrow_mut(), &record)?;
-    store.borrow_mut().save(&record).context("the record could not be kept")?;
-    if let Some(filled) = worn {
-        let text = wear::after(plan, &record, &filled, rated_bytes);
-        say(None, talk, output::hanging("wrote ", &text).trim_end());
+    run::conclude(&mut store.borrow_mut(), &record).context("the record could not be kept")?;
+    if let Some(written) = &written {
+        tell("wrote ", &written.after(prepared.plan(), &record));
     }
     if let Some(error) = save_error {
         output::talk!("drivelab: at first the record could not be kept: {error}");
     }
-    Ok(Measured { record, outcome, store: arguments.store.clone() })
+    Ok(Measured { record, outcome, store: how.keep.store.map(Path::to_owned) })
 }
 
 impl Measured {
@@ -291,78 +238,10 @@ fn give_out(
     )
 }
 
-fn open_targets(
-    words: &[OsString],
-    order: &Order,
-    permission: &Permission,
-    clock: Clock,
-) -> Result<Vec<Box<dyn Target>>> {
-    let mut targets = Vec::new();
-    for text in words {
-        let text = TargetText::of_word(text)?;
-        targets.push(target::open(&text, permission, clock, order.options.seed)?);
-    }
-    Ok(targets)
-}
-
-/// Who measures, by which program, at what time: what is known of a run before its first cell.
-pub fn opening(
-    mut targets: Vec<TargetInfo>,
-    time: Time,
-    store: &Store,
-    clock: Clock,
-) -> Result<Opening> {
-    let environment = host::environment_of(&mut targets, &Roots::default());
-    let mut rng = Rng::new(host::entropy(), 1);
-    Ok(Opening {
-        id: store.fresh_id(|| rng.next() as u32)?,
-        started: host::now(),
-        time,
-        targets,
-        environment,
-        calibration: target::calibrate(clock),
-        command_line: complaint::words_typed(),
-        tool: tool(),
-    })
-}
-
 /// What a record is measured by.
-pub fn tool() -> Tool {
-    Tool { name: "drivelab".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
-}
-
-/// Runs that were killed are marked as interrupted, and what they left behind is removed.
-fn clean_up_after_killed_runs(store: &mut Store) -> Result<()> {
-    store.close_orphans()?;
-    for path in store.orphaned_scratch()? {
-        if path.is_dir() {
-            let removed = host::Directory::open(&path).and_then(|it| host::remove_orphans(&it));
-            for (removed, bytes) in removed.unwrap_or_default() {
-                let (path, bytes) = (removed.display(), display_bytes(bytes));
-                output::talk!("drivelab: removed {path} ({bytes}), left behind by a killed run");
-            }
-        } else if path.exists() {
-            let path = path.display();
-            output::talk!(
-                "drivelab: a killed run left {path} behind: remove it if you do not need it"
-            );
-        }
-        store.forget_scratch(&path)?;
+pub fn measured_by() -> MeasuredBy {
+    MeasuredBy {
+        tool: Tool { name: "drivelab".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
+        command_line: complaint::words_typed(),
     }
-    Ok(())
-}
-
-/// Where this run may leave something behind if it is killed.
-fn scratch_places(record: &Record) -> impl Iterator<Item = PathBuf> {
-    let made = [TargetKind::Directory, TargetKind::NewFile];
-    let targets = record.targets.iter().filter(move |target| made.contains(&target.kind));
-    targets.filter_map(TargetInfo::place)
-}
-
-fn note_scratch(store: &mut Store, record: &Record) -> Result<()> {
-    scratch_places(record).try_for_each(|path| Ok(store.note_scratch(&record.id, &path)?))
-}
-
-fn forget_scratch(store: &mut Store, record: &Record) -> Result<()> {
-    scratch_places(record).try_for_each(|path| Ok(store.forget_scratch(&path)?))
 }

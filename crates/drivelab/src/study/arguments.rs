@@ -79,7 +79,8 @@ pub struct StudyArguments {
     pub size: Option<u64>,
 
     /// Passes over the whole method
-    #[arg(long, value_name = "N", requires = "yours", help_heading = "On a target of yours")]
+    #[arg(long, value_name = "N", requires = "yours", help_heading = "On a target of yours",
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub passes: Option<u32>,
 
     /// Time for all cells of a method together, such as 90s, 10m, 2h

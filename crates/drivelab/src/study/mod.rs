@@ -1,23 +1,21 @@
 //! `drivelab study`: published studies, listed, run again, and judged.
 //!
 //! ```text
-//!   study             list.rs     what each asks
-//!   study NAME, --claims, --json, --html       study::page: tables, claims, JSON, a page
+//!   study             study::list   what each asks
+//!   study NAME, --claims, --json, --html       study::{print, page}: tables, claims, JSON, a page
 //!   study --on        on.rs       its method on the user's target, by run or by matrix
-//!                     budget.rs   its sizes and bytes, all methods together, before
 //!                                 study::page::yours: the user's column beside the published drives
 //! ```
 
 pub mod arguments;
-mod budget;
-mod list;
 mod on;
+mod words;
 
 use crate::{
     output,
     report::save::{Format, Outputs},
 };
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow};
 use arguments::StudyArguments;
 use block::names::did_you_mean;
 use report::terminal::Page;
@@ -28,15 +26,15 @@ use std::{
     thread,
 };
 use study::{
-    Dossier, Models, Study, TableFile,
-    page::{self, claims, json, tables, terminal, yours},
+    Dossier, Models, Shown, Study, TableFile,
+    page::{self, json, yours},
 };
 use target::catalog::Catalog;
 
 /// Lists the studies, or runs one again.
 pub fn study(arguments: &StudyArguments) -> Result<ExitCode> {
     let Some(name) = &arguments.name else {
-        output::print(&list::list())?;
+        output::print(&study::list())?;
         return Ok(ExitCode::SUCCESS);
     };
     let dossier = Dossier::open(named(name)?);
@@ -48,11 +46,12 @@ pub fn study(arguments: &StudyArguments) -> Result<ExitCode> {
 
 /// The study on its own drives.
 fn on_models(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> {
-    let tables = chosen(dossier, arguments.table.as_deref())?;
-    let models = match arguments.table {
-        Some(_) => modelled(dossier, &tables, arguments.quiet)?,
+    let shown = shown(dossier, arguments)?;
+    let tables = shown.tables(dossier);
+    let models = match shown {
+        Shown::Table(_) => modelled(dossier, &tables, arguments.quiet)?,
         // Claims read figures of other studies, too.
-        None => {
+        Shown::Claims | Shown::Tables => {
             modelled(dossier, &dossier.file.tables.iter().collect::<Vec<_>>(), arguments.quiet)?
         }
     };
@@ -72,28 +71,9 @@ fn on_models(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> 
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let style = output::style();
-    let mut page = Page::new(&style);
-    terminal::head(&mut page, dossier);
-    if arguments.claims {
-        claims::claims(&mut page, dossier, &models)?;
-    } else {
-        for table in &tables {
-            tables::table(&mut page, dossier, &models, table);
-        }
-        if arguments.table.is_none() {
-            page.gap();
-            tables::summary(dossier, &models).iter().for_each(|text| page.line(text));
-            terminal::foot(&mut page, dossier);
-            page.gap();
-            page.line(&format!(
-                "The first line of a row is as printed. `drivelab study {} --claims` judges what \
-                 the study says.",
-                dossier.study.name()
-            ));
-        }
-    }
-    output::print(&page.finish())?;
+    let judge = format!("drivelab study {} --claims", dossier.study.name());
+    let text = study::print(dossier, &models, shown, &judge, &output::style());
+    output::print(&text?)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -141,7 +121,7 @@ fn on_target(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> 
         yours::print(&mut page, dossier, &measured.seen(), &store);
         let mut text = page.finish();
         for matrix in measured.parts.iter().filter_map(on::Part::matrix) {
-            text += &format!("\n{}", matrix.page);
+            text += &format!("\n{}", matrix.page.text);
         }
         printed = output::print(&text);
     }
@@ -173,20 +153,15 @@ fn named(name: &str) -> Result<Study> {
     })
 }
 
-/// The tables to print: one, or all that are the study's own or added.
-fn chosen<'d>(dossier: &'d Dossier, id: Option<&str>) -> Result<Vec<&'d TableFile>> {
-    let shown = || tables::shown(dossier);
-    let Some(id) = id else { return Ok(shown().collect()) };
-    match shown().find(|table| table.id == id) {
-        Some(table) => Ok(vec![table]),
-        None => {
-            let ids: Vec<&str> = shown().map(|table| table.id.as_str()).collect();
-            bail!(
-                "--table: {} has no table `{id}`: there are {}",
-                dossier.study.name(),
-                ids.join(", ")
-            )
-        }
+/// What is to be printed.
+fn shown<'d>(dossier: &'d Dossier, arguments: &StudyArguments) -> Result<Shown<'d>> {
+    match &arguments.table {
+        _ if arguments.claims => Ok(Shown::Claims),
+        None => Ok(Shown::Tables),
+        Some(id) => Shown::table(dossier, id).map_err(|ids| {
+            let (study, ids) = (dossier.study.name(), ids.join(", "));
+            anyhow!("--table: {study} has no table `{id}`: there are {ids}")
+        }),
     }
 }
 

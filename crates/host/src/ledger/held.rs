@@ -4,7 +4,7 @@
 //! A killed process holds nothing any more: `restore` goes by the paths in the ledger, through no
 //! link.
 
-use super::put_back::{PATIENCE, PAUSE, in_use};
+use super::put_back::{PATIENCE, PAUSE, detaching, in_use};
 use crate::{directory::Directory, error::HostError};
 use engine::raw::{LoopDevice, loop_backing};
 use std::{ffi::OsString, fs::File, os::unix::fs::MetadataExt, sync::Arc, thread, time::Instant};
@@ -54,7 +54,7 @@ impl Held {
 
 fn detach(device: LoopDevice, log: &mut dyn FnMut(&str)) -> Result<(), HostError> {
     let path = device.path().to_owned();
-    log(&format!("losetup --detach {}", path.display()));
+    log(&detaching(&path).to_string());
     let failed = |error| HostError::io("detach", &path, error);
     let ours = loop_backing(device.device()).ok().flatten();
     device.detach().map_err(failed)?;

@@ -132,9 +132,14 @@ fn remove(
     }
 }
 
+/// The command that takes a loop device away.
+pub(super) fn detaching(device: &Path) -> Program {
+    Program::new(["losetup", "--detach", &device.display().to_string()])
+}
+
 fn detach(file: &Path, roots: &Roots, log: &mut dyn FnMut(&str)) -> Result<(), HostError> {
     for device in loops_over(file, roots) {
-        let program = Program::new(["losetup", "--detach", &device.display().to_string()]);
+        let program = detaching(&device);
         log(&program.to_string());
         program.run()?;
     }

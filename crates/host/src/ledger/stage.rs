@@ -32,6 +32,12 @@ pub struct Mounting {
     pub options: String,
 }
 
+/// The command that puts a loop device over a file.
+pub fn attaching(file: &Path) -> Program {
+    let file = file.display().to_string();
+    Program::new(["losetup", "--find", "--show", "--direct-io=on", &file])
+}
+
 impl Mounting {
     /// The command that mounts `source` at `at`.
     pub fn program(&self, source: &Path, at: &Path) -> Program {
@@ -110,9 +116,7 @@ impl Ledger {
                 format!("{} is over {} already: detach it", there.display(), path.display());
             return Err(HostError::new(ErrorKind::Exists, sentence));
         }
-        let shown = path.display().to_string();
-        let program = Program::new(["losetup", "--find", "--show", "--direct-io=on", &shown]);
-        self.say(&program.to_string());
+        self.say(&attaching(path).to_string());
         self.make_held(Change::Loop { file: path.to_owned() }, || {
             let attached = LoopDevice::attach(file, path);
             let device =

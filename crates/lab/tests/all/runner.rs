@@ -263,7 +263,7 @@ const THREE_CELLS: &str = "[[cell]]\nname = 'a'\nop = 'read'\nbound = '3000'\n\
     [[cell]]\nname = 'c'\nop = 'mixed:50'\nbound = '3000'\ndepth = 4";
 
 fn stopping(target: &Scripted, cells: &str) -> Lab {
-    lab(target, cells).with(|options| options.on_error = OnError::Stop)
+    lab(target, cells).with(|options| options.on_error = Some(OnError::Stop))
 }
 
 /// A drive of which reads fail that meet this block.
@@ -314,7 +314,7 @@ fn errors_that_are_counted_are_in_no_rate_and_no_latency() {
     });
     let drive = slow_to_fail
         .failing(move |at| (at.kind == Kind::Read && at.offset == bad).then_some(IoError::Os(5)));
-    let lab = lab(&drive, TWO_CELLS).once().with(|options| options.on_error = OnError::Count);
+    let lab = lab(&drive, TWO_CELLS).once().with(|options| options.on_error = Some(OnError::Count));
     let mut record = lab.record();
     lab.go_on(&mut record, &mut Watcher::default()).expect("they are counted");
     assert_eq!((record.state, record.failed.len()), (State::Complete, 0));
@@ -336,7 +336,7 @@ fn errors_that_are_counted_are_in_no_rate_and_no_latency() {
 #[test]
 fn a_cell_of_which_nothing_succeeds_has_failed_even_where_errors_are_counted() {
     let drive = Scripted::calm().failing(|at| (at.kind == Kind::Read).then_some(IoError::Medium));
-    let lab = lab(&drive, TWO_CELLS).once().with(|options| options.on_error = OnError::Count);
+    let lab = lab(&drive, TWO_CELLS).once().with(|options| options.on_error = Some(OnError::Count));
     let mut record = lab.record();
     lab.go_on(&mut record, &mut Watcher::default()).expect_err("one cell failed");
     assert_eq!((record.failed.len(), record.failed[0].errors.count), (1, 2000));
@@ -352,7 +352,7 @@ fn a_target_that_is_gone_ends_the_run_whatever_was_asked() {
         let drive = Scripted::calm()
             .failing(|at| (at.number >= 3000).then_some(IoError::Short))
             .with(|facts| facts.vanished = Rc::new(pulled));
-        let lab = lab(&drive, TWO_CELLS).once().with(|options| options.on_error = on_error);
+        let lab = lab(&drive, TWO_CELLS).once().with(|options| options.on_error = Some(on_error));
         let mut record = lab.record();
         let failed = lab.go_on(&mut record, &mut Watcher::default()).expect_err("it is gone");
         assert_eq!(failed, RunError::Failed("it is gone".to_owned()), "{on_error}");
@@ -374,7 +374,7 @@ fn an_area_that_cannot_be_filled_everywhere_is_measured_where_it_can() {
     let cells = "[[cell]]\nname = 'reads'\nop = 'read'\nbound = '100'";
     let filled = |on_error| {
         let lab = lab(&drive(), cells).head("fill = 1").once();
-        let lab = lab.with(|options| options.on_error = on_error);
+        let lab = lab.with(|options| options.on_error = Some(on_error));
         let mut record = lab.record();
         (lab.go_on(&mut record, &mut Watcher::default()), record)
     };

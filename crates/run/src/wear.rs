@@ -1,12 +1,9 @@
 //! What a run may write, said before it starts, and what it wrote, said at its end: bytes are what
 //! a drive's life is counted in.
 
+use crate::OptionNames;
 use block::display_bytes;
-use lab::{
-    plan::Plan,
-    runner::written_by_cells,
-    target::{Access, Target},
-};
+use lab::{plan::Plan, runner::written_by_cells};
 use record::{Record, TargetInfo};
 use report::specification::{Metric, Specification};
 
@@ -20,14 +17,40 @@ pub fn rated_bytes(infos: &[TargetInfo], sheets: &[Option<Specification>]) -> Op
     told.chain(promised.map(|entry| entry.value as u64)).filter(|bytes| *bytes > 0).min()
 }
 
-/// Which of the targets are filled before the first cell.
-pub fn filled(plan: &Plan, targets: &[Box<dyn Target>]) -> Vec<bool> {
-    let offers = targets.iter().map(|target| target.offer());
-    offers.map(|offer| plan.fill > 0 && offer.access == Access::ReadWrite).collect()
+/// What a run writes to targets that wear.
+pub struct Written {
+    /// Which of the targets are filled before the first cell.
+    pub(crate) filled: Vec<bool>,
+    /// What the drives may be written in their lives, where that is known.
+    pub(crate) rated_bytes: Option<u64>,
 }
 
-/// `at most 9 GiB to each target, 1 GiB of it to fill the area first; ...`.
-pub fn before(plan: &Plan, rated_bytes: Option<u64>) -> String {
+impl Written {
+    /// `at most 9 GiB to each target, 1 GiB of it to fill the area first; ...`.
+    pub fn before(&self, plan: &Plan, options: &OptionNames) -> String {
+        before(plan, self.rated_bytes, options)
+    }
+
+    /// `6.3 GiB, 1 GiB of it to fill the area first; ...`. What a pass wrote that did not end is
+    /// not known.
+    pub fn after(&self, plan: &Plan, record: &Record) -> String {
+        let written = |target: usize| {
+            let first = if self.filled[target] { plan.fill_bytes() } else { 0 };
+            written_by_cells(record, target).saturating_add(first)
+        };
+        let all: Vec<u64> = (0..self.filled.len()).map(written).collect();
+        let each: Vec<String> = all.iter().map(|bytes| display_bytes(*bytes)).collect();
+        let mut text = each.join(" and ");
+        if self.filled.contains(&true) {
+            text += &first(plan);
+        }
+        let most = all.iter().copied().max().unwrap_or(0);
+        text + &self.rated_bytes.map_or_else(String::new, |rated| share(most, rated))
+    }
+}
+
+/// The same sentence for a plan that is only printed.
+pub(crate) fn before(plan: &Plan, rated_bytes: Option<u64>, options: &OptionNames) -> String {
     let mut text = format!("at most {} to each target", display_bytes(plan.written_bytes_max));
     if plan.fill_bytes() > 0 {
         text += &first(plan);
@@ -37,26 +60,9 @@ pub fn before(plan: &Plan, rated_bytes: Option<u64>) -> String {
     }
     if plan.written_bytes_max < plan.unbounded_bytes {
         let all = display_bytes(plan.unbounded_bytes);
-        text += &format!("; --max-written allows more: the cells could use {all}");
+        text += &format!("; {} allows more: the cells could use {all}", options.most_written);
     }
     text
-}
-
-/// `6.3 GiB, 1 GiB of it to fill the area first; ...`. What a pass wrote that did not end is
-/// not known.
-pub fn after(plan: &Plan, record: &Record, filled: &[bool], rated_bytes: Option<u64>) -> String {
-    let written = |target: usize| {
-        let first = if filled[target] { plan.fill_bytes() } else { 0 };
-        written_by_cells(record, target).saturating_add(first)
-    };
-    let all: Vec<u64> = (0..filled.len()).map(written).collect();
-    let each: Vec<String> = all.iter().map(|bytes| display_bytes(*bytes)).collect();
-    let mut text = each.join(" and ");
-    if filled.contains(&true) {
-        text += &first(plan);
-    }
-    let most = all.iter().copied().max().unwrap_or(0);
-    text + &rated_bytes.map_or_else(String::new, |rated| share(most, rated))
 }
 
 /// `, 3 GiB of it to fill the area first`, or the whole target several times.

@@ -1,7 +1,7 @@
 //! The studies, and what each asks.
 
-use crate::output::hanging;
-use study::Study;
+use crate::Study;
+use report::terminal::hanging;
 
 /// All of them; 80 columns.
 pub fn list() -> String {

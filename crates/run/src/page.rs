@@ -1,38 +1,52 @@
-//! `--dry-run`: what a plan would do, before the first byte.
+//! What a plan would do, before the first byte.
 
-use super::{must_ask, wear, wears};
-use crate::output::hanging;
+use crate::{Prepared, wear};
 use block::display_bytes;
 use lab::{
     duration::in_words,
     plan::{CellOutline, Outline, Plan},
-    target::{Target, Time},
+    target::{Offer, Time},
 };
 use record::{TargetInfo, TargetKind};
+use report::terminal::hanging;
+
+/// How the program that prints a page spells the options that it names.
+#[derive(Clone, Copy, Debug)]
+pub struct OptionNames {
+    /// Agrees to a plan that writes much.
+    pub agree: &'static str,
+    /// Says how many bytes may be written.
+    pub most_written: &'static str,
+}
 
 /// The plan as text. `rated_bytes` are what the drives may be written in their lives, where that is
 /// known.
-pub fn describe(plan: &Plan, targets: &[Box<dyn Target>], rated_bytes: Option<u64>) -> String {
+pub(crate) fn describe(
+    prepared: &Prepared,
+    rated_bytes: Option<u64>,
+    options: &OptionNames,
+) -> String {
+    let (plan, offers) = (&prepared.plan, &prepared.offers);
     let outline = plan.outline();
+    let wears = prepared.wears();
     let cells = match outline.cells.len() {
         1 => "its cell".to_owned(),
         count => format!("{count} cells"),
     };
     let mut text =
         hanging("", &format!("{}: {}", plan.method.file.name, plan.method.file.title)) + "\n";
-    for target in targets {
+    for target in &prepared.targets {
         text += &hanging("target  ", &target_line(target.info()));
     }
     text += &hanging("area    ", &outline.span);
     text += &hanging("passes  ", &format!("{} over {cells}", outline.passes));
-    text += &hanging("writes  ", &writes(plan, targets, rated_bytes));
-    text += &hanging("time    ", &time(&outline, targets));
+    text += &hanging("writes  ", &writes(plan, wears, rated_bytes, options));
+    text += &hanging("time    ", &time(&outline, offers));
     let common = common_course(&outline);
     if let Some(course) = &common {
         text += &hanging("each    ", course);
     }
     text.push('\n');
-    let wears = wears(targets);
     for cell in &outline.cells {
         let written_bytes_max = if wears { cell.written_bytes_max } else { 0 };
         text += &hanging("  ", &cell_line(cell, common.is_none(), written_bytes_max));
@@ -49,8 +63,8 @@ pub fn describe(plan: &Plan, targets: &[Box<dyn Target>], rated_bytes: Option<u6
     for note in &plan.notes {
         text += &hanging("", note);
     }
-    if must_ask(plan, targets) {
-        text += "\nThis much writing needs --yes.\n";
+    if prepared.must_ask() {
+        text += &format!("\nThis much writing needs {}.\n", options.agree);
     }
     text
 }
@@ -69,23 +83,23 @@ fn target_line(info: &TargetInfo) -> String {
     parts.join(", ")
 }
 
-fn writes(plan: &Plan, targets: &[Box<dyn Target>], rated_bytes: Option<u64>) -> String {
+fn writes(plan: &Plan, wears: bool, rated_bytes: Option<u64>, options: &OptionNames) -> String {
     if plan.written_bytes_max == 0 {
         return "nothing".to_owned();
     }
-    if !wears(targets) {
+    if !wears {
         return "nothing: there is no device".to_owned();
     }
-    let text = wear::before(plan, rated_bytes);
+    let text = wear::before(plan, rated_bytes, options);
     match rated_bytes {
         Some(_) => text,
         None => text + "; the drive's rated endurance is not known",
     }
 }
 
-fn time(outline: &Outline, targets: &[Box<dyn Target>]) -> String {
+fn time(outline: &Outline, offers: &[Offer]) -> String {
     let mut text = from_to(outline.seconds);
-    if targets.iter().any(|target| target.offer().time == Time::Virtual) {
+    if offers.iter().any(|offer| offer.time == Time::Virtual) {
         text += " of virtual time";
     }
     match &outline.assumed {
@@ -123,13 +137,13 @@ fn cell_line(cell: &CellOutline, with_course: bool, written_bytes_max: u64) -> S
 }
 
 /// The method's sentence about what it leaves open, with what that would cost here.
-pub fn not_measured(plan: &Plan, targets: &[Box<dyn Target>]) -> Option<String> {
+pub(crate) fn not_measured(plan: &Plan, offers: &[Offer]) -> Option<String> {
     let sentence = plan.method.file.not_measured.as_ref()?;
-    let capacity = targets.iter().map(|target| target.offer().capacity_bytes).min()?;
+    let capacity = offers.iter().map(|offer| offer.capacity_bytes).min()?;
     // A fast cache is seldom over a third of a drive; at 500 MB/s, which a SATA drive reaches.
     let bytes = (capacity / 3).min(256 << 30);
     let minutes = in_words(bytes as f64 / 500e6);
-    let cost = if wears(targets) {
+    let cost = if offers.iter().any(|offer| offer.wears) {
         format!("{} of writes, {minutes} at 500 MB/s", display_bytes(bytes))
     } else {
         format!("{} of writes, which wear nothing", display_bytes(bytes))

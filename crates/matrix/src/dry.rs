@@ -1,11 +1,19 @@
-//! `--dry-run`: every command of every configuration, and nothing is done.
+//! What a matrix would do: every command of every configuration, and nothing is done.
 
-use matrix::{Axis, Configuration, Durability, Order, PowerCuts, TestDevice, with_write_cache};
+use crate::{
+    axis::{Axis, Configuration},
+    cut::checker,
+    device::{TestDevice, with_write_cache},
+    durability::Durability,
+    order::{Caller, MatrixOrder, PowerCuts},
+    stage,
+};
+use host::ledger::attaching;
 use report::number::counted;
 use std::path::Path;
 
 /// The plan in the order of the table; the real order is drawn anew each round.
-pub fn describe(device: &TestDevice, order: &Order) -> String {
+pub fn describe(order: &MatrixOrder, caller: &Caller, device: &TestDevice) -> String {
     let configurations = order.axes.configurations();
     let methods: Vec<&str> =
         order.methods.iter().map(|order| order.method.file.name.as_str()).collect();
@@ -20,37 +28,40 @@ pub fn describe(device: &TestDevice, order: &Order) -> String {
     for configuration in &configurations {
         let (class, why) = Durability::of(configuration, device.machine(configuration));
         text += &format!("\n{configuration}: {class}, {why}\n");
-        for line in commands(device, configuration, order) {
+        for line in commands(device, configuration, caller) {
             text += &format!("  {line}\n");
         }
         if cuts {
-            text += &format!("  at the end, once more: {}\n", cutting(configuration).join("; "));
+            text += &format!(
+                "  at the end, once more: {}\n",
+                cutting(configuration, caller).join("; ")
+            );
         }
     }
     text + "\nAfter each: all of it in reverse.\n"
 }
 
 /// What is done when its power is cut.
-fn cutting(configuration: &Configuration) -> Vec<String> {
+fn cutting(configuration: &Configuration, caller: &Caller) -> Vec<String> {
+    let served = format!("served with {}, written and flushed", caller.serving.power_cut);
     let lines = [
-        "served with --power-cut, written and flushed",
+        &served,
         "kill -USR1 PID",
         "umount and losetup --detach",
         "attached and mounted again, compared",
     ];
-    let checker = matrix::checker(configuration, Path::new("/dev/loopN"));
+    let checker = checker(configuration, Path::new("/dev/loopN"));
     let checker = checker.map(|program| program.to_string());
     lines.map(str::to_owned).into_iter().chain(checker).collect()
 }
 
-fn commands(device: &TestDevice, configuration: &Configuration, order: &Order) -> Vec<String> {
-    let (place, mut lines) = (&order.place, Vec::new());
-    let losetup = |path: &Path| format!("losetup --find --show --direct-io=on {}", path.display());
+fn commands(device: &TestDevice, configuration: &Configuration, caller: &Caller) -> Vec<String> {
+    let (place, mut lines) = (&caller.place, Vec::new());
     let at = match device {
         TestDevice::Loop { directory, bytes } => {
             let file = directory.path().join(".drivelab-matrix-PID");
             lines.push(format!("truncate -s {bytes} {}", file.display()));
-            lines.push(losetup(&file));
+            lines.push(attaching(&file).to_string());
             Path::new("/dev/loopN")
         }
         TestDevice::Device { device, .. } => device.path(),
@@ -58,10 +69,10 @@ fn commands(device: &TestDevice, configuration: &Configuration, order: &Order) -
             let stack = with_write_cache(stack, configuration.level(Axis::WriteCache));
             let (socket, nbd) = (place.join("nbd.sock"), place.join("nbd"));
             let (socket, target) = (socket.display(), format!("model:{stack}"));
-            let words = (order.serving.words)(&target, &format!("unix:{socket}"), None);
+            let words = (caller.serving.words)(&target, &format!("unix:{socket}"), None);
             lines.push(format!("drivelab {}", words.join(" ")));
             lines.push(format!("nbdfuse {} 'nbd+unix:///?socket={socket}'", nbd.display()));
-            lines.push(losetup(&nbd.join("nbd")));
+            lines.push(attaching(&nbd.join("nbd")).to_string());
             Path::new("/dev/loopN")
         }
     };
@@ -69,7 +80,7 @@ fn commands(device: &TestDevice, configuration: &Configuration, order: &Order) -
     if let (TestDevice::Device { .. }, Some(level)) = (device, cache) {
         lines.push(format!("the drive's own switch: write cache {level}"));
     }
-    lines.extend(matrix::commands(configuration, at, &place.join("mount")));
+    lines.extend(stage::commands(configuration, at, &place.join("mount")));
     if let Some(percent) = configuration.level(Axis::Fill).filter(|percent| *percent != "0") {
         lines.push(format!("fill to {percent} %, after churn"));
     }

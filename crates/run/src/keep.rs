@@ -1,0 +1,122 @@
+//! What is kept of a run: by whom it was measured, its record in the store, and a note of where it
+//! may leave something behind if it is killed.
+
+use crate::CannotRun;
+use block::{Rng, display_bytes};
+use engine::Clock;
+use host::Roots;
+use lab::{order::Opening, target::Time};
+use record::{Record, State, Store, TargetInfo, TargetKind, Tool};
+use std::{fmt, path::PathBuf};
+
+/// By which program, as it was called.
+#[derive(Clone, Debug)]
+pub struct MeasuredBy {
+    /// The program.
+    pub tool: Tool,
+    /// As it was typed.
+    pub command_line: Vec<String>,
+}
+
+/// Who measures, by which program, at what time: what is known of a run before its first cell.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn opening(
+    mut targets: Vec<TargetInfo>,
+    time: Time,
+    by: &MeasuredBy,
+    store: &Store,
+    clock: Clock,
+) -> Result<Opening, record::StoreError> {
+    let environment = host::environment_of(&mut targets, &Roots::default());
+    let mut rng = Rng::new(host::entropy(), 1);
+    Ok(Opening {
+        id: store.fresh_id(|| rng.next() as u32)?,
+        started: host::now(),
+        time,
+        targets,
+        environment,
+        calibration: target::calibrate(clock),
+        command_line: by.command_line.clone(),
+        tool: by.tool.clone(),
+    })
+}
+
+/// Keeps a run that is about to begin.
+///
+/// # Errors
+/// The store cannot be written.
+pub fn begin(store: &mut Store, record: &mut Record) -> Result<(), CannotRun> {
+    record.state = State::Running;
+    store.save(record)?;
+    // A note without a run would be taken for an orphan by whoever starts meanwhile.
+    scratch_places(record).try_for_each(|path| store.note_scratch(&record.id, &path))?;
+    Ok(())
+}
+
+/// Keeps a run that has ended and left nothing behind.
+///
+/// # Errors
+/// The store cannot be written.
+pub fn conclude(store: &mut Store, record: &Record) -> Result<(), CannotRun> {
+    scratch_places(record).try_for_each(|path| store.forget_scratch(&path))?;
+    Ok(store.save(record)?)
+}
+
+/// Where this run may leave something behind if it is killed.
+fn scratch_places(record: &Record) -> impl Iterator<Item = PathBuf> {
+    let made = [TargetKind::Directory, TargetKind::NewFile];
+    let targets = record.targets.iter().filter(move |target| made.contains(&target.kind));
+    targets.filter_map(TargetInfo::place)
+}
+
+/// What a killed run left.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum LeftBehind {
+    /// A scratch file, which is removed now.
+    Removed {
+        /// Which.
+        path: PathBuf,
+        /// Its size.
+        bytes: u64,
+    },
+    /// A file that the user named, which stays.
+    Stays(PathBuf),
+}
+
+impl fmt::Display for LeftBehind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Removed { path, bytes } => {
+                let (path, bytes) = (path.display(), display_bytes(*bytes));
+                write!(formatter, "removed {path} ({bytes}), left behind by a killed run")
+            }
+            Self::Stays(path) => write!(
+                formatter,
+                "a killed run left {} behind: remove it if you do not need it",
+                path.display()
+            ),
+        }
+    }
+}
+
+/// Runs that were killed are marked as interrupted, and what they left behind is removed and told.
+///
+/// # Errors
+/// The store cannot be read or written.
+pub fn clean_up(store: &mut Store, tell: &mut dyn FnMut(LeftBehind)) -> Result<(), CannotRun> {
+    store.close_orphans()?;
+    for path in store.orphaned_scratch()? {
+        if path.is_dir() {
+            let removed = host::Directory::open(&path).and_then(|it| host::remove_orphans(&it));
+            for (path, bytes) in removed.unwrap_or_default() {
+                tell(LeftBehind::Removed { path, bytes });
+            }
+        } else if path.exists() {
+            tell(LeftBehind::Stays(path.clone()));
+        }
+        store.forget_scratch(&path)?;
+    }
+    Ok(())
+}
