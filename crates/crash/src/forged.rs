@@ -395,6 +395,18 @@ mod tests {
         Forge::default().structure(Structure::Chunk, &input);
     }
 
+    /// Found by fuzzing: two blocks of the map's pages at one location. The cleaner, which goes by
+    /// the map where a victim's headers are damaged, took them for a hole of less than nothing.
+    #[test]
+    fn two_blocks_at_one_location_are_read_each_for_itself() {
+        #[rustfmt::skip]
+        let input = [
+            129, 35, 0, 0, 0, 0, 0, 0, 0, 0, 29, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 31, 0, 0,
+            0, 0, 0, 0, 0, 0, 33, 0, 0, 0, 0, 0, 64, 0, 255, 0, 47, 0, 0, 0, 128,
+        ];
+        Forge::default().structure(Structure::Page, &input);
+    }
+
     #[test]
     fn structures_that_say_anything_are_taken_or_refused() {
         let forge = Forge::default();

@@ -61,12 +61,14 @@ impl Run {
 }
 
 /// Joins blocks in order of location where the hole between is of at most `hole` blocks. A run is
-/// no longer than `most`.
+/// no longer than `most`. A map that is damaged may have two blocks at one location: each is read
+/// for itself, and its checksum tells whose it is.
 fn runs(live: impl Iterator<Item = Live>, hole: u32, most: u32) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for next in live {
         let last = runs.last_mut().filter(|run| {
-            next.location - run.end() <= hole && next.location + 1 - run.location <= most
+            let behind = next.location.checked_sub(run.end());
+            behind.is_some_and(|behind| behind <= hole) && next.location + 1 - run.location <= most
         });
         match last {
             Some(run) => {
