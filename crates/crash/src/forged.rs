@@ -407,6 +407,26 @@ mod tests {
         Forge::default().structure(Structure::Page, &input);
     }
 
+    /// Found by fuzzing: so many segments said to be retired that the cleaner emptied one after the
+    /// other and filled it again, for ever, while a write waited for room. Each turn wore the drive.
+    #[test]
+    fn cleaning_that_gains_nothing_ends_with_an_error() {
+        #[rustfmt::skip]
+        let input = [
+            1, 1, 3, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 3, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+            0, 3, 251, 63, 1, 1, 3, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 3, 0, 3, 0, 0, 0, 0,
+            0, 0, 0, 0, 0, 0, 3, 251, 63, 1, 1, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+            3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 3, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2,
+            3, 0, 1, 1, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0,
+            0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 18, 3, 0, 0, 0,
+            0, 0, 0, 0, 0, 0, 0, 3, 251, 63, 1, 1, 3, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0,
+            0, 0, 0, 0, 228, 45,
+        ];
+        Forge::default().structure(Structure::SegmentTable, &input);
+    }
+
     #[test]
     fn structures_that_say_anything_are_taken_or_refused() {
         let forge = Forge::default();

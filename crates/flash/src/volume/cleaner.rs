@@ -126,6 +126,11 @@ impl Cleaner {
         self.progress
     }
 
+    /// Segments that were emptied.
+    pub fn cleaned(&self) -> u64 {
+        self.cleaned
+    }
+
     /// Empties a segment with the next request, whether that is due or not.
     #[cfg(feature = "testing")]
     pub fn ask(&mut self) {

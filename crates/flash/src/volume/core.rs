@@ -49,7 +49,13 @@ pub(super) struct Core {
     scrub: Scrub,
     /// Writes found nothing left to wait for.
     stuck: u64,
+    /// Blocks of the host, and segments cleaned, when a block of the host was last taken.
+    moved: (u64, u64),
 }
+
+/// Cleaning that empties each segment so often while a write waits, and takes none of the host's
+/// blocks, gains nothing: what it empties it fills again.
+const CLEANED_IN_VAIN: u64 = 4;
 
 impl Core {
     pub fn new(below: Geometry, settings: &Settings, now: Instant, start: Start) -> Self {
@@ -86,6 +92,7 @@ impl Core {
             announcements: Announcements::new(settings.discards),
             scrub: Scrub::new(&mut log),
             stuck: 0,
+            moved: (0, 0),
             log,
         };
         if core.log.mode.is_recovering() && core.replays.are_done() {
@@ -319,11 +326,18 @@ impl Core {
         }
     }
 
-    /// Writes wait, and nothing is under way that they could wait for: too many segments were
-    /// retired. What was promised cannot be kept.
+    /// Writes wait, and nothing is under way that they could wait for, or cleaning goes round and
+    /// gains nothing: too many segments were retired. What was promised cannot be kept.
     fn is_stuck(&mut self) -> bool {
         let waiting = self.writes.are_stalled() || !self.replays.are_done();
-        let stuck = waiting && self.log.io.is_idle() && !self.pacer.waits_for_time(&self.log);
+        let cleaned = self.cleaner.cleaned();
+        if !waiting || self.writes.host_blocks() != self.moved.0 {
+            self.moved = (self.writes.host_blocks(), cleaned);
+        }
+        let segments = u64::from(self.log.blocks.layout.segments);
+        let in_vain = cleaned - self.moved.1 > CLEANED_IN_VAIN * segments;
+        let nothing_moves = self.log.io.is_idle() && !self.pacer.waits_for_time(&self.log);
+        let stuck = waiting && (nothing_moves || in_vain);
         if stuck {
             self.stuck += 1;
             self.log.mode.latch(IoError::Os(5));

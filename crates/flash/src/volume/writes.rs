@@ -148,6 +148,10 @@ impl Writes {
     }
 
     /// Whether some wait for room.
+    pub fn host_blocks(&self) -> u64 {
+        self.host_blocks
+    }
+
     pub fn are_stalled(&self) -> bool {
         !self.stalled.is_empty()
     }
