@@ -153,6 +153,11 @@ impl Figure {
 
 fn params() -> PageMappedParams {
     PageMappedParams {
+        read_spread_per_mille: 0,
+        read_retry: None,
+        suspend: None,
+        read_latency_ns: 0,
+        write_latency_ns: 0,
         capacity_bytes: CAPACITY_GIB << 30,
         over_provisioning_per_mille: 70,
         channels: 8,

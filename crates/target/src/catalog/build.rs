@@ -5,7 +5,9 @@ use block::Machine;
 use model::{
     Attached, BlockMapped, BlockMappedParams, Cached, Disk, DiskParams, Fua, PortParams, Shingling,
     WriteCaching,
-    flash::page_mapped::{Cleaning, PageMapped, PageMappedParams, PowerLoss, SlcCache, State},
+    flash::page_mapped::{
+        Cleaning, PageMapped, PageMappedParams, PowerLoss, ReadRetry, SlcCache, State, Suspend,
+    },
 };
 
 /// What a STACK may change about a drive.
@@ -170,10 +172,25 @@ impl DriveEntry {
     pub fn page_mapped(&self, settings: &DriveSettings) -> Result<PageMappedParams, BadCatalog> {
         let entry = &self.entry;
         let per_mille = |name: &str| entry.ask(name).map(|millionths| (millionths / 1000) as u32);
-        let slc_cache = match (entry.ask("slc_cache"), entry.ask("slc_program")) {
-            (Some(bytes), Some(program_ns)) => Some(SlcCache { bytes, program_ns }),
+        let sizes = [entry.ask("slc_cache"), entry.ask("slc_dynamic")];
+        let slc_cache = match (sizes, entry.ask("slc_program")) {
+            ([None, None], None) => None,
+            ([None, None], _) | (_, None) => {
+                let about = "slc_cache or slc_dynamic, and slc_program need each other";
+                return Err(self.contradiction(about));
+            }
+            ([fixed, dynamic], Some(program_ns)) => Some(SlcCache {
+                bytes: fixed.unwrap_or(0),
+                dynamic_bytes: dynamic.unwrap_or(0),
+                bits_per_cell: entry.ask("bits_per_cell").unwrap_or(3) as u32,
+                program_ns,
+                fold_ns: entry.ask("slc_fold"),
+            }),
+        };
+        let read_retry = match (entry.ask("retry_share"), entry.ask("retry")) {
             (None, None) => None,
-            _ => return Err(self.contradiction("slc_cache and slc_program need each other")),
+            (Some(share), Some(ns)) => Some(ReadRetry { per_million: share as u32, ns }),
+            _ => return Err(self.contradiction("retry_share and retry need each other")),
         };
         let past = settings.past.unwrap_or(match entry.word("state") {
             Some("steady") => Past::Steady,
@@ -195,12 +212,19 @@ impl DriveEntry {
             nand_page_bytes: entry.get("nand_page") as u32,
             pages_per_block: entry.get("pages_per_block") as u32,
             read_ns: entry.get("read"),
+            read_spread_per_mille: per_mille("read_spread").unwrap_or_default(),
+            read_retry,
+            suspend: entry
+                .ask("suspend")
+                .map(|ns| Suspend { per_mille: per_mille("suspend_share").unwrap_or(1000), ns }),
             program_ns: entry.get("program"),
             erase_ns: entry.get("erase"),
             channel_bytes_per_s: entry.get("channel_rate"),
             read_command_ns: entry.get("read_command"),
             write_command_ns: entry.get("write_command"),
             link_bytes_per_s: entry.get("link_rate"),
+            read_latency_ns: entry.ask("read_latency").unwrap_or(0),
+            write_latency_ns: entry.ask("write_latency").unwrap_or(0),
             stream_read_bytes_per_s: entry.ask("stream_read_rate"),
             stream_write_bytes_per_s: entry.ask("stream_write_rate"),
             random_write_bytes_per_s: entry.ask("random_write_rate"),

@@ -1,4 +1,5 @@
-//! The drive's side of the cable: one command at a time, how many at once, and what comes in order.
+//! The drive's side of the cable: what is done one command at a time, what beside others, how many
+//! at once, and what comes in order.
 
 use super::PageMappedParams;
 use std::{cmp::Reverse, collections::BinaryHeap};
@@ -94,11 +95,14 @@ impl Streams {
     }
 }
 
-/// The serial stage between host and buffer.
+/// The stage between host and buffer: a command's serial part bounds the rate, its latency is
+/// spent beside that of others.
 #[derive(Debug)]
 pub struct HostStage {
     read_command_ns: u64,
     write_command_ns: u64,
+    read_latency_ns: u64,
+    write_latency_ns: u64,
     link: Pace,
     stream_read: Option<Pace>,
     stream_write: Pace,
@@ -130,6 +134,8 @@ impl HostStage {
         Self {
             read_command_ns: params.read_command_ns,
             write_command_ns: params.write_command_ns,
+            read_latency_ns: params.read_latency_ns,
+            write_latency_ns: params.write_latency_ns,
             link: Pace::of_rate(params.link_bytes_per_s),
             stream_read: params.stream_read_bytes_per_s.map(Pace::of_rate),
             stream_write: no_faster_than_link(params.stream_write_bytes_per_s),
@@ -152,7 +158,13 @@ impl HostStage {
             stream.ready = (stream.ready + pace.time_of(bytes)).max(at);
             Some(stream.ready)
         });
-        ReadAtHost { start, link_ns, read_ahead }
+        ReadAtHost { start: start + self.read_latency_ns, link_ns, read_ahead }
+    }
+
+    /// What a write takes in the controller beside others, after the buffer has it.
+    #[inline]
+    pub fn write_latency_ns(&self) -> u64 {
+        self.write_latency_ns
     }
 
     /// A write's command and bytes; when the drive has them.

@@ -26,6 +26,22 @@ impl Lane {
         self.reads_end
     }
 
+    /// The same where a job that runs is set aside for the read, which takes `suspend_ns`, and goes
+    /// on after it.
+    #[inline]
+    pub fn read_suspending(&mut self, at: u64, ns: u64, job_ns: u64, suspend_ns: u64) -> u64 {
+        let queued = self.queue_ends.saturating_sub(at);
+        let left = if queued > job_ns { queued % job_ns } else { queued };
+        if left <= suspend_ns {
+            return self.read(at, ns, job_ns);
+        }
+        // Reads that come while others are served find the job set aside already.
+        let start = if self.reads_end > at { self.reads_end } else { at + suspend_ns };
+        self.queue_ends += start.saturating_sub(self.reads_end.max(at)) + ns;
+        self.reads_end = start + ns;
+        self.reads_end
+    }
+
     /// A job for the queue that could start at `at` and takes `ns`; when it is done.
     #[inline]
     pub fn queue(&mut self, at: u64, ns: u64) -> u64 {
@@ -44,6 +60,17 @@ mod tests {
         assert_eq!([1, 2, 3].map(|_| lane.queue(0, 200)), [200, 400, 600]);
         assert_eq!(lane.read(150, 50, 200), 250);
         assert_eq!(lane.queue(150, 200), 850);
+    }
+
+    #[test]
+    fn a_read_sets_the_job_aside_that_runs_and_those_with_it_do_not_again() {
+        let mut lane = Lane::default();
+        lane.queue(0, 200);
+        assert_eq!(lane.read_suspending(50, 40, 200, 10), 100);
+        assert_eq!(lane.read_suspending(60, 40, 200, 10), 140);
+        assert_eq!(lane.queue(60, 200), 490);
+        // What is all but done is waited for.
+        assert_eq!(lane.read_suspending(485, 40, 200, 10), 530);
     }
 
     #[test]

@@ -81,6 +81,8 @@ pub struct Log {
     pub(super) closed_at: Vec<u64>,
     /// Mapped units of each region, so that trimming what is empty costs nothing.
     pub(super) mapped_in: Vec<u32>,
+    /// All of them.
+    mapped: u64,
     pub(super) victims: Victims,
     pub(super) wear: WearCount,
     pub(super) free: VecDeque<u32>,
@@ -110,6 +112,7 @@ impl Log {
             valid_in: vec![0; superblocks],
             closed_at: vec![0; superblocks],
             mapped_in: vec![0; exported.div_ceil(1 << REGION_SHIFT)],
+            mapped: 0,
             victims: Victims::new(shape.cleaning, shape.superblocks, units),
             wear: WearCount::new(shape.superblocks),
             free: (1..shape.superblocks).collect(),
@@ -146,7 +149,10 @@ impl Log {
     pub fn write(&mut self, logical: u32, work: &mut impl Work) {
         match self.find(logical) {
             Some(physical) => self.invalidate(physical),
-            None => self.mapped_in[(logical >> REGION_SHIFT) as usize] += 1,
+            None => {
+                self.mapped_in[(logical >> REGION_SHIFT) as usize] += 1;
+                self.mapped += 1;
+            }
         }
         self.counters.host_units += 1;
         self.clean(work);
@@ -164,6 +170,7 @@ impl Log {
                     self.invalidate(physical);
                     self.physical_of[logical as usize] = 0;
                     self.mapped_in[region] -= 1;
+                    self.mapped -= 1;
                 }
                 logical += 1;
             }
@@ -192,7 +199,7 @@ impl Log {
 
     /// Mapped units.
     pub fn mapped(&self) -> u64 {
-        self.mapped_in.iter().map(|&count| u64::from(count)).sum()
+        self.mapped
     }
 
     /// Counts the mapped units anew, after a table has been written by hand.
@@ -201,6 +208,7 @@ impl Log {
         for (count, units) in self.mapped_in.iter_mut().zip(regions) {
             *count = units.iter().filter(|&&physical| physical != 0).count() as u32;
         }
+        self.mapped = self.mapped_in.iter().map(|&count| u64::from(count)).sum();
     }
 
     #[inline]

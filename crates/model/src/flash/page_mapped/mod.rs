@@ -4,6 +4,7 @@
 //! ```text
 //!   host stage    serial: command, link; streams read ahead           host.rs
 //!   write buffer  acknowledges, drains into flash                     nand.rs
+//!   SLC cache     in front of the rest                                slc.rs
 //!   log           map, superblocks over all planes, cleaner           log.rs, victims.rs, wear.rs
 //!   planes        and channels, each a pair of dates                  nand.rs, lane.rs
 //!   steady state  planted from a small drive that was aged for real   plant.rs
@@ -22,11 +23,15 @@ mod log;
 mod nand;
 mod params;
 mod plant;
+mod slc;
 mod victims;
 mod wear;
 mod work;
 
-pub use params::{BadParams, Cleaning, PageMappedParams, PowerLoss, SlcCache, State, UNIT_BYTES};
+pub use params::{
+    BadParams, Cleaning, PageMappedParams, PowerLoss, ReadRetry, SlcCache, State, Suspend,
+    UNIT_BYTES,
+};
 pub use wear::Wear;
 pub use work::Counters;
 
@@ -201,20 +206,21 @@ impl PageMapped {
     #[inline]
     fn write(&mut self, at: u64, extent: Extent, durability: Durability) -> u64 {
         let arrived = self.host.write(at, extent.offset, extent.bytes);
-        self.nand.begin_write(arrived);
+        self.nand.begin_write(arrived, self.log.mapped());
         let (first, end) = units_touched(extent);
         self.merge_ends(extent, first, end);
         for logical in first..end {
             self.log.write(logical, &mut self.nand);
         }
+        let beside = self.host.write_latency_ns();
         if durability == Durability::Cached && self.durable_by == DurableBy::Request {
-            return self.nand.end_write().accepted;
+            return self.nand.end_write().accepted + beside;
         }
         if self.buffer_is_durable || self.write_through_ns > 0 {
-            return self.nand.end_write().accepted + self.write_through_ns;
+            return self.nand.end_write().accepted + self.write_through_ns + beside;
         }
         self.log.pad(&mut self.nand);
-        self.nand.end_write().programmed
+        self.nand.end_write().programmed + beside
     }
 
     /// A write that begins or ends within a unit reads what it leaves as it is.
@@ -243,7 +249,7 @@ impl PageMapped {
         if self.buffer_is_durable || self.durable_by == DurableBy::Always {
             return start + self.flush_ns;
         }
-        self.nand.begin_write(start);
+        self.nand.begin_write(start, self.log.mapped());
         self.log.pad(&mut self.nand);
         start.max(self.nand.drained()) + self.flush_ns
     }

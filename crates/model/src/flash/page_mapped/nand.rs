@@ -4,7 +4,8 @@ use super::{
     PageMappedParams,
     divider::Divider,
     lane::Lane,
-    params::{SlcCache, UNIT_BYTES},
+    params::{ReadRetry, Suspend, UNIT_BYTES},
+    slc::{Placed, Slc},
     work::{Origin, Work},
 };
 use crate::{FastCache, FastCacheKind, nanoseconds_for};
@@ -17,8 +18,14 @@ pub struct Nand {
     channel_of: Vec<u16>,
     plane_count: Divider,
     read_ns: u64,
+    /// How far the quickest and the slowest page are from `read_ns`, thousandths of it.
+    read_spread: u64,
+    retry: Option<ReadRetry>,
+    /// Host's reads so far: what decides which of them are read again.
+    reads: u64,
     program_ns: u64,
     erase_ns: u64,
+    suspend: Option<Suspend>,
     /// A unit, and a whole NAND page, on a channel.
     unit_transfer_ns: u64,
     page_transfer_ns: u64,
@@ -39,15 +46,24 @@ pub struct Nand {
     drained: u64,
 }
 
-#[derive(Debug)]
-struct Slc {
-    program_ns: u64,
-    /// NAND pages it takes, and those in it.
-    capacity: u64,
-    used: u64,
-    folded: u64,
-    /// NAND pages that were ever written into it.
-    taken: u64,
+/// Chances have nothing to do with each other, nor with the places of pages.
+const READ_AGAIN: u64 = 0x5bf0_3635_dea4_1cb5;
+/// See [`READ_AGAIN`].
+const SET_ASIDE: u64 = 0xc2b2_ae3d_27d4_eb4f;
+
+/// Every bit of the result hangs on every bit of `number` (splitmix64's finaliser).
+#[inline]
+fn mixed(number: u64) -> u64 {
+    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}
+
+/// A number below `limit`, evenly out of a mixed one.
+#[inline]
+fn scaled(mixed: u64, limit: u64) -> u64 {
+    ((u128::from(mixed) * u128::from(limit)) >> 64) as u64
 }
 
 /// What a write waited for.
@@ -65,12 +81,11 @@ impl Nand {
         let planes = params.planes();
         let page_bytes = u64::from(params.nand_page_bytes);
         let transfer = |bytes| nanoseconds_for(bytes, params.channel_bytes_per_s);
-        let slc = params.slc_cache.map(|SlcCache { bytes, program_ns }| Slc {
-            program_ns,
-            capacity: bytes / page_bytes,
-            used: 0,
-            folded: 0,
-            taken: 0,
+        let slc = params.slc_cache.map(|cache| {
+            let of_units = |units: u64| units * u64::from(UNIT_BYTES) / page_bytes;
+            let physical = of_units(params.superblocks() * params.units_per_superblock());
+            let rest_ns = params.read_ns + params.program_ns;
+            Slc::new(cache, page_bytes, physical, of_units(params.units()), rest_ns)
         });
         Self {
             planes: vec![Lane::default(); planes as usize],
@@ -78,7 +93,11 @@ impl Nand {
             channel_of: (0..planes).map(|plane| (plane % params.channels) as u16).collect(),
             plane_count: Divider::new(planes),
             read_ns: params.read_ns,
+            read_spread: u64::from(params.read_spread_per_mille),
+            retry: params.read_retry,
+            reads: 0,
             program_ns: params.program_ns,
+            suspend: params.suspend,
             erase_ns: params.erase_ns,
             unit_transfer_ns: transfer(u64::from(UNIT_BYTES)),
             page_transfer_ns: transfer(page_bytes),
@@ -98,8 +117,44 @@ impl Nand {
     #[inline]
     pub fn read_for_host(&mut self, page: u32, at: u64) -> u64 {
         let plane = self.plane_count.remainder(page) as usize;
-        let sensed = self.planes[plane].read(at, self.read_ns, self.program_ns);
+        let read_ns = self.sensing_time(page);
+        let suspend = self.suspend;
+        let aside = suspend.is_some_and(|it| self.is_drawn(SET_ASIDE, it.per_mille * 1000));
+        let lane = &mut self.planes[plane];
+        let sensed = match suspend {
+            Some(Suspend { ns, .. }) if aside => {
+                lane.read_suspending(at, read_ns, self.program_ns, ns)
+            }
+            _ => lane.read(at, read_ns, self.program_ns),
+        };
         self.transfer_for_host(plane, sensed)
+    }
+
+    /// Whether chance, `per_million` in a million, is for it this time.
+    #[inline]
+    fn is_drawn(&mut self, what: u64, per_million: u32) -> bool {
+        self.reads += 1;
+        scaled(mixed(self.reads ^ what), 1_000_000) < u64::from(per_million)
+    }
+
+    /// How long the array needs for this page, this time. A page is always as quick as it is: which
+    /// of its cells' bits it is made of decides that. Which reads are tried again is chance.
+    #[inline]
+    fn sensing_time(&mut self, page: u32) -> u64 {
+        let mut read_ns = self.read_ns;
+        if self.read_spread > 0 {
+            let most = read_ns * self.read_spread / 1000;
+            read_ns = read_ns - most + scaled(mixed(u64::from(page)), 2 * most);
+        }
+        if let Some(retry) = self.retry {
+            // One in four of those that are read again is read once more, and so on.
+            let mut per_million = retry.per_million;
+            while self.is_drawn(READ_AGAIN, per_million) {
+                read_ns += retry.ns;
+                per_million = 250_000;
+            }
+        }
+        read_ns
     }
 
     /// Sends another unit of a page that the plane still holds.
@@ -129,9 +184,9 @@ impl Nand {
 
     /// A write has reached the drive.
     #[inline]
-    pub fn begin_write(&mut self, arrived: u64) {
+    pub fn begin_write(&mut self, arrived: u64, mapped_units: u64) {
         if self.slc.is_some() {
-            self.fold_until(arrived);
+            self.fold_until(arrived, mapped_units);
         }
         (self.arrived, self.accepted, self.programmed) = (arrived, arrived, arrived);
     }
@@ -149,7 +204,7 @@ impl Nand {
 
     /// NAND pages folded out of the SLC cache.
     pub fn folded_pages(&self) -> u64 {
-        self.slc.as_ref().map_or(0, |slc| slc.folded)
+        self.slc.as_ref().map_or(0, Slc::folded)
     }
 
     /// The part of a unit that a write leaves as it is must be read first.
@@ -160,17 +215,18 @@ impl Nand {
 
     /// How many pages an idle drive could fold until `now`.
     fn foldable_until(&self, now: u64) -> u64 {
+        let Some(slc) = &self.slc else { return 0 };
         let idle_ns = now.saturating_sub(self.drained);
-        (idle_ns / (self.read_ns + self.program_ns)).saturating_mul(self.planes.len() as u64)
+        (idle_ns / slc.fold_ns).saturating_mul(self.planes.len() as u64)
     }
 
     /// The SLC cache and the buffer in front of all.
     pub fn fast_caches(&self, now: u64) -> Vec<FastCache> {
         let slc = self.slc.as_ref().map(|slc| FastCache {
             kind: FastCacheKind::Slc,
-            capacity_bytes: slc.capacity * self.page_bytes,
-            held_bytes: (slc.used - self.foldable_until(now).min(slc.used)) * self.page_bytes,
-            taken_bytes: slc.taken * self.page_bytes,
+            capacity_bytes: slc.capacity() * self.page_bytes,
+            held_bytes: slc.used().saturating_sub(self.foldable_until(now)) * self.page_bytes,
+            taken_bytes: slc.taken() * self.page_bytes,
         });
         let buffered = self.buffer.iter().filter(|&&done| done > now).count() as u64;
         let memory = FastCache {
@@ -185,12 +241,11 @@ impl Nand {
     /// What an idle drive did since it had nothing to do: pages read from the SLC cache and
     /// programmed, on all planes at once.
     #[cold]
-    fn fold_until(&mut self, now: u64) {
+    fn fold_until(&mut self, now: u64, mapped_units: u64) {
         let foldable = self.foldable_until(now);
         let slc = self.slc.as_mut().expect("the caller saw it");
-        let pages = foldable.min(slc.used);
-        slc.used -= pages;
-        slc.folded += pages;
+        slc.set_mapped(mapped_units * u64::from(UNIT_BYTES) / self.page_bytes);
+        slc.fold(foldable);
         self.drained = self.drained.max(now);
     }
 
@@ -199,11 +254,11 @@ impl Nand {
     #[inline]
     fn program_time(&mut self, origin: Origin) -> u64 {
         match &mut self.slc {
-            Some(slc) if origin == Origin::Host && slc.used < slc.capacity => {
-                slc.used += 1;
-                slc.taken += 1;
-                slc.program_ns
-            }
+            Some(slc) if origin == Origin::Host => match slc.place() {
+                Placed::Cached => slc.program_ns,
+                Placed::Direct => self.program_ns,
+                Placed::AfterFold => slc.program_ns + slc.fold_ns,
+            },
             _ => self.program_ns,
         }
     }

@@ -13,7 +13,7 @@ pub const UNIT_BYTES: u32 = 4096;
 ///
 /// | seen | made of | moved by |
 /// |---|---|---|
-/// | random read, fixed part | `read_command_ns + read_ns` + 4 KiB / `channel_bytes_per_s` | `read_ns` |
+/// | random read, fixed part | `read_command_ns + read_latency_ns + read_ns` + 4 KiB / `channel_bytes_per_s` | `read_ns` |
 /// | random read, slope | s / `link_bytes_per_s` | `link_bytes_per_s` |
 /// | reads per second at depth | 1 / (`read_command_ns` + s / `link_bytes_per_s`) | `read_command_ns` |
 /// | sequential read | s / `stream_read_bytes_per_s` | the same |
@@ -45,6 +45,14 @@ pub struct PageMappedParams {
 
     /// From the array to a plane's register (tR), ns.
     pub read_ns: u64,
+    /// How far the quickest and the slowest page are from `read_ns`, thousandths of it; pages lie
+    /// evenly between. With two or three bits a cell it takes one to four comparisons to read a
+    /// page.
+    pub read_spread_per_mille: u32,
+    /// Reads whose first try fails.
+    pub read_retry: Option<ReadRetry>,
+    /// Programs and erases that are set aside for a read; `None`: reads wait for the one that runs.
+    pub suspend: Option<Suspend>,
     /// From the register to the array (tPROG), ns.
     pub program_ns: u64,
     /// Erasing a block (tBERS), ns.
@@ -59,6 +67,11 @@ pub struct PageMappedParams {
     pub write_command_ns: u64,
     /// Rate between host and buffer, bytes per second, one command at a time.
     pub link_bytes_per_s: u64,
+    /// What the controller spends on a read beside other commands, ns: it delays each and bounds no
+    /// rate.
+    pub read_latency_ns: u64,
+    /// The same of a write.
+    pub write_latency_ns: u64,
     /// What a sequential reader gets at most; the drive then reads ahead, and such a read waits for
     /// no array. `None`: a sequential read is served as a random one.
     pub stream_read_bytes_per_s: Option<u64>,
@@ -118,13 +131,40 @@ pub enum Cleaning {
     CostBenefit,
 }
 
-/// Flash that takes writes at one bit a cell and is folded into the rest while the drive idles.
+/// Reads that the drive has to try again, with other thresholds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReadRetry {
+    /// How many of a million.
+    pub per_million: u32,
+    /// What each further try takes, ns. One in four needs one more, and so on.
+    pub ns: u64,
+}
+
+/// How a read gets ahead of a program or an erase that runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Suspend {
+    /// How many of a thousand are set aside; the others are waited for. Published latencies under
+    /// writes have two parts, and the shorter one is not all of it.
+    pub per_mille: u32,
+    /// What that takes a plane, ns.
+    pub ns: u64,
+}
+
+/// Flash that takes writes at one bit a cell and is folded into the rest: while the drive idles, or
+/// in competition with what the host writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SlcCache {
-    /// How much it takes before writes go to the slow flash directly.
+    /// How much it always takes, bytes, on cells of its own.
     pub bytes: u64,
+    /// How much more it takes on cells that hold nothing, bytes, on an empty drive. On a used one
+    /// it is the share that is free.
+    pub dynamic_bytes: u64,
+    /// Bits that a cell of the rest holds.
+    pub bits_per_cell: u32,
     /// Its program time, ns.
     pub program_ns: u64,
+    /// What a plane needs to move a page into the rest, ns; `None`: a read and a program.
+    pub fold_ns: Option<u64>,
 }
 
 /// The drive's past.
@@ -165,6 +205,8 @@ pub enum BadParams {
     },
     /// More used than there is, in thousandths.
     Used(u32),
+    /// Reads that would take less than no time, in thousandths.
+    Spread(u32),
     /// A capacity of so many bytes, beyond the numbers of pages.
     TooLarge(u64),
     /// So many superblocks in reserve, fewer than cleaning needs.
@@ -207,6 +249,9 @@ impl fmt::Display for BadParams {
             ),
             Self::Used(per_mille) => {
                 write!(formatter, "used_per_mille {per_mille}: a drive is full at 1000")
+            }
+            Self::Spread(per_mille) => {
+                write!(formatter, "read_spread_per_mille {per_mille}: it ends at 1000")
             }
             Self::TooLarge(bytes) => write!(
                 formatter,
@@ -296,6 +341,8 @@ impl PageMappedParams {
             ("stream_write_bytes_per_s", self.stream_write_bytes_per_s.unwrap_or(1)),
             ("random_write_bytes_per_s", self.random_write_bytes_per_s.unwrap_or(1)),
             ("slc_cache program_ns", self.slc_cache.map_or(1, |cache| cache.program_ns)),
+            ("slc_cache fold_ns", self.slc_cache.and_then(|cache| cache.fold_ns).unwrap_or(1)),
+            ("bits_per_cell", self.slc_cache.map_or(1, |cache| cache.bits_per_cell.into())),
         ] {
             if value == 0 {
                 return Err(BadParams::Zero(name));
@@ -315,6 +362,9 @@ impl PageMappedParams {
         if self.write_buffer_bytes < u64::from(page) {
             let bytes = self.write_buffer_bytes;
             return Err(BadParams::WriteBuffer { bytes, page_bytes: page });
+        }
+        if self.read_spread_per_mille > 1000 {
+            return Err(BadParams::Spread(self.read_spread_per_mille));
         }
         if let State::Steady { used_per_mille } = self.state
             && used_per_mille > 1000

@@ -12,7 +12,7 @@ use block::{
 };
 use model::{
     PageMapped, PageMappedParams, Sim, WriteCaching,
-    flash::page_mapped::{Cleaning, Counters, PowerLoss, SlcCache, State},
+    flash::page_mapped::{Cleaning, Counters, PowerLoss, ReadRetry, SlcCache, State, Suspend},
 };
 
 /// What the host may have outstanding in these tests.
@@ -29,12 +29,17 @@ fn small() -> PageMappedParams {
         nand_page_bytes: 4096,
         pages_per_block: 16,
         read_ns: 50_000,
+        read_spread_per_mille: 0,
+        read_retry: None,
+        suspend: None,
         program_ns: 200_000,
         erase_ns: 1_500_000,
         channel_bytes_per_s: 409_600_000, // 10 us a unit.
         read_command_ns: 5_000,
         write_command_ns: 6_000,
         link_bytes_per_s: 409_600_000, // 10 us a unit.
+        read_latency_ns: 0,
+        write_latency_ns: 0,
         stream_read_bytes_per_s: None,
         stream_write_bytes_per_s: None,
         random_write_bytes_per_s: None,
@@ -105,6 +110,26 @@ impl OnTheBench {
         let until = self.sim.now().after(ns);
         self.sim.wait(until, &mut self.done);
         assert!(self.done.is_empty(), "nothing was outstanding");
+    }
+
+    /// Lets time pass beside what is outstanding.
+    fn idle_beside(&mut self, ns: u64) {
+        let until = self.sim.now().after(ns);
+        while self.sim.now() < until {
+            self.sim.wait(until, &mut self.done);
+        }
+        self.done.clear();
+    }
+
+    /// One command beside others; how long it takes, ns.
+    fn one_of(&mut self, command: Command) -> u64 {
+        self.sim.submit(Request { tag: Tag(1), actor: Actor(0), drive: Drive(0), command });
+        loop {
+            self.sim.wait(Instant::NEVER, &mut self.done);
+            if let Some(done) = self.done.drain(..).find(|done| done.tag == Tag(1)) {
+                return done.finished.since(done.issued);
+            }
+        }
     }
 
     /// A closed loop of `count` commands at `depth`; how long it takes, ns.

@@ -174,10 +174,118 @@ fn random_writes_are_a_fixed_time_and_a_rate() {
     }
 }
 
+fn no_cache() -> SlcCache {
+    SlcCache { bytes: 0, dynamic_bytes: 0, bits_per_cell: 3, program_ns: 0, fold_ns: None }
+}
+
+/// Written whole at once, the drive has three rates: of the cache, of flash that was never filled,
+/// and of cells that the cache must give back first. A drive has to idle for the first again.
+#[test]
+fn a_dynamic_cache_has_three_steps_and_shrinks_with_what_is_stored() {
+    let params = PageMappedParams {
+        slc_cache: Some(SlcCache {
+            dynamic_bytes: 16 << 20,
+            program_ns: 40_000,
+            fold_ns: Some(1_200_000),
+            ..no_cache()
+        }),
+        program_ns: 400_000,
+        write_buffer_bytes: 64 << 10,
+        ..small()
+    };
+    let mut bench = OnTheBench::new(&params);
+    let mut offset = 0;
+    let mut next = || {
+        offset += 4096;
+        write(offset - 4096, 4096)
+    };
+    let mut rate_of = |bench: &mut OnTheBench, mib: u64| {
+        let count = mib * 256;
+        bench.many(8, count, &mut next) / count
+    };
+    // 16 MiB cached take 48 of 80: 32 more lie beside them, and 16 of the capacity are left.
+    let steps = [15, 1, 30, 2, 15].map(|mib| rate_of(&mut bench, mib));
+    assert_eq!(steps[0], 16 * US);
+    assert!((steps[2] as f64 / (100.0 * US as f64) - 1.0).abs() < 0.02, "{steps:?}");
+    assert!((steps[4] as f64 / (310.0 * US as f64) - 1.0).abs() < 0.02, "{steps:?}");
+    bench.idle(100_000_000 * US);
+    // All is stored, and nothing free: there is no cache.
+    bench.many(8, 256, || write(0, 4096));
+    assert!(bench.many(8, 256, || write(0, 4096)) / 256 >= 100 * US);
+}
+
+#[test]
+fn what_a_command_costs_beside_others_delays_it_and_bounds_no_rate() {
+    let params = PageMappedParams { read_latency_ns: 30 * US, ..small() };
+    let [mut plain, mut with] = [filled(&small()), filled(&params)];
+    assert_eq!(with.one(read(0, 4096)), plain.one(read(0, 4096)) + 30 * US);
+    let mut rng = Rng::new(1, 0);
+    let mut next = || read(rng.below(8 * 1024) * 4096, 4096);
+    let [slower, faster] = [&mut with, &mut plain].map(|bench| bench.many(32, 4_000, &mut next));
+    assert!((slower as f64 / faster as f64 - 1.0).abs() < 0.02, "{slower} {faster}");
+    let params = PageMappedParams { write_latency_ns: 7 * US, ..small() };
+    let mut with = filled(&params);
+    assert_eq!(with.one(write(0, 4096)), plain.one(write(0, 4096)) + 7 * US);
+}
+
+#[test]
+fn pages_differ_evenly_and_a_page_is_always_as_quick() {
+    let params = PageMappedParams { read_spread_per_mille: 400, ..small() };
+    let mut bench = filled(&params);
+    let fixed = (5 + 10 + 10) * US;
+    let mut seen: Vec<u64> =
+        (0..2_000).map(|unit| bench.one(read(unit * 4096, 4096)) - fixed).collect();
+    assert_eq!(bench.one(read(4096, 4096)) - fixed, seen[1]);
+    seen.sort_unstable();
+    assert!(seen[0] >= 30 * US && seen[0] < 31 * US && seen[1_999] <= 70 * US);
+    assert!((seen[1_000] as f64 / (50.0 * US as f64) - 1.0).abs() < 0.03, "{}", seen[1_000]);
+    assert!((seen[200] as f64 / (34.0 * US as f64) - 1.0).abs() < 0.03, "{}", seen[200]);
+}
+
+#[test]
+fn some_reads_are_tried_again_and_one_in_four_of_them_once_more() {
+    let retry = ReadRetry { per_million: 100_000, ns: 1_000 * US };
+    let params = PageMappedParams { read_retry: Some(retry), ..small() };
+    let mut bench = filled(&params);
+    let fixed = (5 + 50 + 10 + 10) * US;
+    let mut tries = [0; 4];
+    for unit in 0..8_000 {
+        let more = (bench.one(read(unit % 8_192 * 4096, 4096)) - fixed) / retry.ns;
+        tries[(more as usize).min(3)] += 1;
+    }
+    let share = |count: i32| f64::from(count) / 8_000.0;
+    assert!((share(tries[0]) - 0.9).abs() < 0.01, "{tries:?}");
+    assert!((share(tries[1]) - 0.075).abs() < 0.01, "{tries:?}");
+    assert!(tries[2] > 50 && tries[3] > 10, "{tries:?}");
+}
+
+/// Without it, a read beside writes waits for what is left of a program, half of one on average.
+#[test]
+fn a_read_sets_a_program_aside() {
+    let mean = |suspend| {
+        let params = PageMappedParams { suspend, program_ns: 1_000 * US, ..small() };
+        let mut bench = filled(&params);
+        let mut rng = Rng::new(1, 0);
+        let (mut taken, mut reads) = (0, 0);
+        for _ in 0..2_000 {
+            bench.submit(write(rng.below(8 * 1024) * 4096, 4096));
+            bench.idle_beside(300 * US);
+            taken += bench.one_of(read(rng.below(8 * 1024) * 4096, 4096));
+            reads += 1;
+        }
+        taken / reads
+    };
+    let per_mille = |per_mille| Some(Suspend { per_mille, ns: 20 * US });
+    let [waits, half, suspends] = [None, per_mille(500), per_mille(1000)].map(mean);
+    assert!((2 * half).abs_diff(waits + suspends) < waits / 10, "{half}");
+    assert!(waits > 250 * US, "{waits}");
+    assert!(suspends < 110 * US, "{suspends}");
+}
+
 #[test]
 fn an_slc_cache_is_fast_until_it_is_full_and_empties_while_the_drive_idles() {
     let params = PageMappedParams {
-        slc_cache: Some(SlcCache { bytes: 8 << 20, program_ns: 40_000 }),
+        slc_cache: Some(SlcCache { bytes: 8 << 20, program_ns: 40_000, ..no_cache() }),
         program_ns: 400_000,
         ..small()
     };
