@@ -8,11 +8,11 @@ use crate::{
     error::AdviceError,
     question::{Asked, Price, Question},
     rank::{Purpose, Refusal},
-    recorded::Measured,
     steady::Order,
 };
 use flash::BLOCK_BYTES;
-use record::Money;
+use record::{Flag, Money};
+use report::derive::Figure;
 use target::{
     catalog::{Catalog, DriveEntry, Price as Printed},
     stack::{self, CHUNK_BYTES, Member, Part, SPARE_PER_MILLE, Stack},
@@ -50,6 +50,20 @@ pub enum Source {
     },
     /// Cells of a run.
     Recorded(Measured),
+}
+
+/// What the cells of a run say.
+pub struct Measured {
+    /// The run.
+    pub run: String,
+    /// Operations per second when all read.
+    pub read: Figure,
+    /// Operations per second when all write.
+    pub write: Figure,
+    /// The mix itself, where it was measured.
+    pub mixed: Option<f64>,
+    /// What the cells' rates are to be doubted for.
+    pub flags: Vec<Flag>,
 }
 
 /// An array of equal drives.

@@ -32,11 +32,11 @@ mod recorded;
 pub mod steady;
 pub mod volume;
 
-pub use candidates::{Array, Candidate, Field, NothingFits, Source};
+pub use candidates::{Array, Candidate, Field, Measured, NothingFits, Source};
 pub use error::AdviceError;
 pub use modelled::{Answered, Basis};
 pub use question::{Asked, Price, Question, UnknownPrice, money};
-pub use recorded::{Lacks, Measured, candidate};
+pub use recorded::{Lacks, candidate};
 
 use rank::{Offer, Ranking, Refusal};
 use target::catalog::Catalog;

@@ -7,11 +7,11 @@
 //! ```
 
 use crate::{
+    candidates::Measured,
     candidates::{Array, Candidate, Source, array_of},
     error::AdviceError,
     question::Question,
     rank::{Check, Endurance, Offer, Purpose},
-    recorded::Measured,
     steady::{self, Bench, Order, Rates, Rating, SequentialRates, Workload},
     volume::{self, Forecast},
 };

@@ -1,7 +1,7 @@
 //! Rates of a run: what was measured, as it was measured.
 
 use crate::{
-    candidates::{Candidate, Source},
+    candidates::{Candidate, Measured, Source},
     prices,
     question::{Asked, Price, Question},
     steady::Order,
@@ -9,20 +9,6 @@ use crate::{
 use record::{Cell, Flag};
 use report::{derive::Figure, number, runs::Subject};
 use target::catalog::{Catalog, PriceDate};
-
-/// What the cells of a run say.
-pub struct Measured {
-    /// The run.
-    pub run: String,
-    /// Operations per second when all read.
-    pub read: Figure,
-    /// Operations per second when all write.
-    pub write: Figure,
-    /// The mix itself, where it was measured.
-    pub mixed: Option<f64>,
-    /// What the cells' rates are to be doubted for.
-    pub flags: Vec<Flag>,
-}
 
 /// A price that the record keeps is of the day of the run; that of a model's drives is as old as
 /// the oldest in the catalog.

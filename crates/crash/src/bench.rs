@@ -1,7 +1,5 @@
 //! A volume on a simulated drive, and how to ask it for something.
 
-pub use super::caller::{Caller, Mix};
-
 use block::{
     Actor, Buf, Command, Completion, Drive, Durability, Engine, Extent, Instant, IoError, Payload,
     Request, Stack, Tag,

@@ -10,7 +10,8 @@
 
 use super::{
     backing::Below,
-    bench::{Caller, ID, flush},
+    bench::{ID, flush},
+    caller::Caller,
     point::{Reading, Subsets, cut_recovery, mend, recover},
     roots::Fallback,
     scenario::Scenario,

@@ -9,7 +9,8 @@
 //! ```
 
 use super::{
-    bench::{self, Bench, Caller, Mix, create, flush, open},
+    bench::{self, Bench, create, flush, open},
+    caller::{Caller, Mix},
     oracle::Oracle,
     scan::chunks_behind_checkpoint,
     scenario::{cramped, ringed},

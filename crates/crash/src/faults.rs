@@ -1,11 +1,14 @@
 //! A drive that fails: at every request in turn, at a flush, at writes, for good in places.
 
-use super::bench::{
-    Bench, Caller, Mix, create, cut, extent, flush, image, media, open, open_with, read, read_all,
-    small, write,
-};
 use super::point::{Reading, recover};
 use super::scan::pages;
+use super::{
+    bench::{
+        Bench, create, cut, extent, flush, image, media, open, open_with, read, read_all, small,
+        write,
+    },
+    caller::{Caller, Mix},
+};
 use block::{Command, Drive, Durability, Engine, IoError, Rng};
 use flash::{Cleaning, OpenError, Settings, Shape, Step};
 use model::{Fault, FaultPlan, Media, Operation, When};

@@ -5,8 +5,9 @@
 
 use super::{
     bench::{Bench, create, cut, extent, flush, image, media, open, sim, write},
+    chunk::bytes_at,
     exhaustive::{BLOCKS, settings, tiny, tiny_with_ring},
-    scan::{bytes_at, newest, pages},
+    scan::{newest, pages},
 };
 use block::{
     Actor, Buf, Command, Completion, Drive, Durability, Engine, Extent, Payload, Request, Tag,

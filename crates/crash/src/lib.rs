@@ -8,7 +8,7 @@
 //!   point          one cut: recovered, scanned, recovered again
 //!   exhaustive     short sequences of operations, all of them
 //!   oracle         what may be there
-//!   scan           what is there
+//!   scan, chunk    what is there
 //!   tally          what was tried
 //!   backing        the drives below: one, or a RAID-5
 //!   damage         bits that flip in what was left, and who names what is wrong
@@ -32,6 +32,7 @@ mod backing;
 pub(crate) mod bench;
 mod caller;
 mod campaign;
+mod chunk;
 mod damage;
 mod exhaustive;
 mod forged;

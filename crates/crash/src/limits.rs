@@ -2,7 +2,8 @@
 //! budget, a wait that has a bound; and what the drive is told.
 
 use super::{
-    bench::{Caller, ID, Mix, flush, media, sim, small},
+    bench::{ID, flush, media, sim, small},
+    caller::{Caller, Mix},
     scan::{free_segments, scan},
 };
 use block::{

@@ -1,7 +1,7 @@
 //! Every rule, broken on purpose, must be noticed.
 
 use super::{
-    attest, bench::Mix, campaign::campaign, faults, requests, ring, roots, scenario::Scenario,
+    attest, caller::Mix, campaign::campaign, faults, requests, ring, roots, scenario::Scenario,
 };
 use crate::tools::refusals;
 use flash::testing::{Rule, break_rule};

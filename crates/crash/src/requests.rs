@@ -1,12 +1,15 @@
 //! What a volume owes single requests, with the power on.
 
 use super::backing::Backing;
-use super::bench::{
-    Bench, Caller, Mix, ask, create, cut, extent, flush, image, media, open, open_with, read,
-    read_all, small, striped, write,
-};
 use super::point::cut_recovery;
 use super::scan::epochs;
+use super::{
+    bench::{
+        Bench, ask, create, cut, extent, flush, image, media, open, open_with, read, read_all,
+        small, striped, write,
+    },
+    caller::{Caller, Mix},
+};
 use block::{
     Actor, Allocation, Command, Completion, Drive, Durability, Engine, Instant, IoError, Request,
     Rng, Stack, Tag, Wrapper,

@@ -1,9 +1,12 @@
 //! The synchronous ring under power cuts, rot and failures, and what flushes cost with it and
 //! without.
 
-use super::bench::{
-    Bench, Caller, Mix, ask, create, cut, flush, media, open, open_with, read, read_all, small,
-    striped, write,
+use super::{
+    bench::{
+        Bench, ask, create, cut, flush, media, open, open_with, read, read_all, small, striped,
+        write,
+    },
+    caller::{Caller, Mix},
 };
 use block::{
     Actor, Command, Drive, Durability, Engine, Extent, Instant, IoError, Request, Rng, Tag,

@@ -93,7 +93,12 @@ fn cut_amid(mut medium: Media, settings: Settings, expected: &[u64], seed: u64) 
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::{bench, scan::bytes_at, scenario::Scenario};
+    use crate::{
+        bench,
+        caller::{Caller, Mix},
+        chunk::bytes_at,
+        scenario::Scenario,
+    };
     use block::{Buf, Durability, Extent, Payload};
     use flash::Attesting;
     use flash::testing::{Before, Found, Superblock};
@@ -153,7 +158,7 @@ pub mod tests {
         let Scenario { shape, mix, .. } = Scenario::named(kind, seed);
         let sectors = shape.exported_bytes / 512;
         let mut volume = bench::create(bench::media(&shape), shape, settings, seed);
-        let mut caller = bench::Caller::new(seed, sectors, mix);
+        let mut caller = Caller::new(seed, sectors, mix);
         for round in 0..3 {
             caller.requests(&mut volume, 40 + seed * 37 % 300, 6);
             flush(&mut volume).expect("healthy");
@@ -289,8 +294,8 @@ pub mod tests {
         let Scenario { shape, settings, mix, .. } = Scenario::named(kind, seed);
         let sectors = shape.exported_bytes / 512;
         let mut volume = bench::create(bench::media(&shape), shape, settings, seed);
-        let mix = bench::Mix { flush_one_in: 6 + seed % 20, ..mix };
-        let mut caller = bench::Caller::new(seed, sectors, mix);
+        let mix = Mix { flush_one_in: 6 + seed % 20, ..mix };
+        let mut caller = Caller::new(seed, sectors, mix);
         caller.requests(&mut volume, 100 + seed * 37 % 300, 6);
         let mut volume = open(cut(volume, seed), settings, seed);
         flush(&mut volume).expect("healthy");

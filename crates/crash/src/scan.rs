@@ -6,11 +6,14 @@
 //! chunk that counts are held against their checksums; and every location in the map must lie in a
 //! whole chunk that says so.
 
-use super::scan_ring;
+use super::{
+    chunk::{Chunk, bytes_at, crc_at},
+    scan_ring,
+};
 use flash::{
     BLOCK_BYTES, Checksums, Layout,
     testing::{
-        Entry, Found, Header, Kind, LOST, Superblock, UNMAPPED, block_crc, copies, decode_chunk,
+        Entry, Found, Kind, LOST, Superblock, UNMAPPED, block_crc, copies, decode_chunk,
         decode_root,
     },
 };
@@ -19,13 +22,6 @@ use std::collections::BTreeMap;
 
 /// What the drive holds, where transfers do not matter.
 const TRANSFER_BYTES_MAX: u64 = 1 << 30;
-
-pub(super) struct Chunk {
-    pub header: Header,
-    pub entries: Vec<Entry>,
-    /// First location.
-    place: u32,
-}
 
 /// What a scan makes of a medium.
 pub struct Scan {
@@ -121,16 +117,6 @@ pub(super) fn newest(medium: &Media) -> Result<(Superblock, Layout), String> {
         Layout::with_root_areas(superblock.shape, superblock.root_bytes, TRANSFER_BYTES_MAX)
             .map_err(|refusal| format!("the superblock makes no sense: {refusal}"))?;
     Ok((superblock, layout))
-}
-
-/// Sectors one after the other; none if one of them cannot be read.
-pub(super) fn bytes_at(medium: &Media, offset: u64, length: u64) -> Option<Vec<u8>> {
-    let sector_bytes = u64::from(medium.sector_bytes());
-    let mut bytes = Vec::with_capacity(length as usize);
-    for sector in offset / sector_bytes..(offset + length) / sector_bytes {
-        bytes.extend_from_slice(medium.sector(sector)?);
-    }
-    Some(bytes)
 }
 
 /// Every whole header in any segment, by location.
@@ -229,13 +215,6 @@ fn placed<'a>(layout: &Layout, chunk: &'a Chunk) -> impl Iterator<Item = (u32, &
 fn is_whole(medium: &Media, layout: &Layout, chunk: &Chunk) -> bool {
     placed(layout, chunk)
         .all(|(location, entry)| crc_at(medium, location, entry.block) == Some(entry.crc))
-}
-
-pub(super) fn crc_at(medium: &Media, location: u32, block: u32) -> Option<u32> {
-    if u64::from(medium.sector_bytes()) == BLOCK_BYTES {
-        return Some(block_crc(block, medium.sector(u64::from(location))?));
-    }
-    Some(block_crc(block, &bytes_at(medium, Layout::offset(location), BLOCK_BYTES)?))
 }
 
 fn replay(layout: &Layout, chunk: &Chunk, entries: &[Entry], map: &mut [(u32, Option<u32>)]) {

@@ -1,6 +1,6 @@
 //! What the synchronous ring holds that no chunk does, as a scan of all its slots finds it.
 
-use super::scan::{Chunk, bytes_at, crc_at};
+use super::chunk::{Chunk, bytes_at, crc_at};
 use flash::{
     BLOCK_BYTES, Layout,
     testing::{Entry, Kind, RecordHeader, Superblock, UNMAPPED, decode_record},

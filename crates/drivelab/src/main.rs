@@ -19,6 +19,7 @@ mod drives;
 mod flash;
 mod history;
 mod interrupt;
+mod key_value;
 mod known;
 mod matrix;
 mod output;

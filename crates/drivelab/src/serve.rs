@@ -3,7 +3,7 @@
 //! ```text
 //!   words -> Front, Wishes, Supervision; signals -> flags
 //!   target::serve::serve  -> an engine, a hold
-//!   serve::session::serve -> until a signal comes        crates/serve
+//!   serve::serving::serve -> until a signal comes        crates/serve
 //! ```
 
 use crate::{cli::ServeArguments, interrupt, output};
@@ -12,7 +12,8 @@ use ::serve::{
     metrics::{Door, Reach},
     pid_file::PidFile,
     ready::Starter,
-    session::{self, Audience, Front, Order, Restart, Supervision},
+    serving::{self, Front, Supervision},
+    session::{Audience, Order, Restart},
 };
 use anyhow::{Context, Error, Result, anyhow, bail};
 use engine::Clock;
@@ -66,7 +67,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
     };
     let clock = Clock::start();
     let served = target::serve::serve(&target, &wishes, clock)?;
-    for warning in session::warnings(&served) {
+    for warning in serving::warnings(&served) {
         output::talk!("drivelab: {name}: {warning}");
     }
     let order = Order {
@@ -84,7 +85,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
         clock,
     };
     let supervision = Supervision { starter, door: door(arguments)?, pid_file };
-    let served = session::serve(&order, front, served, supervision, &Terminal::new(arguments));
+    let served = serving::serve(&order, front, served, supervision, &Terminal::new(arguments));
     served.map_err(in_words)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -2,7 +2,7 @@
 //! touches no drive, and a read test of them measures memory (49 to 55 times too fast on one
 //! machine).
 
-use crate::{error::HostError, identify::Findings};
+use crate::{error::HostError, findings::Findings};
 use block::{Buf, Rng, display_bytes};
 use engine::{
     Access, Caching, OpenErrorKind, Syncing,

@@ -1,6 +1,5 @@
 //! What goes wrong between drivelab and the machine under test.
 
-use crate::guard::Refusal;
 use std::{fmt, io, path::Path};
 
 /// An error to match on ([`kind`](HostError::kind)), to print (the context, a sentence that names
@@ -83,12 +82,6 @@ impl HostError {
     /// The system's error number, when the system failed.
     pub fn os_error(&self) -> Option<i32> {
         self.source.as_ref().and_then(io::Error::raw_os_error)
-    }
-}
-
-impl From<Refusal> for HostError {
-    fn from(refusal: Refusal) -> Self {
-        Self::new(ErrorKind::Permission, refusal.to_string())
     }
 }
 

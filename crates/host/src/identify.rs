@@ -10,8 +10,8 @@ mod link;
 pub(crate) mod stack;
 pub(crate) mod tools;
 
+pub use crate::findings::Findings;
 pub(crate) use drive::{identity_of, temperature_of, usb_device};
-pub use flags::Findings;
 pub use tools::ask_tools;
 
 use crate::{

@@ -27,6 +27,7 @@
 mod ask;
 mod cgroup;
 mod error;
+mod findings;
 mod mountinfo;
 mod roots;
 mod sysfs;

@@ -132,3 +132,20 @@ pub(crate) fn closure(
     }
     found.split_off(start.len())
 }
+
+/// The word in brackets of `none [mq-deadline] kyber`; the whole text without brackets.
+pub(crate) fn chosen(text: &str) -> String {
+    let inside = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    inside.map_or(text, |(word, _)| word).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_chosen_scheduler_stands_in_brackets() {
+        assert_eq!(chosen("none [mq-deadline] kyber bfq"), "mq-deadline");
+        assert_eq!(chosen("none"), "none");
+    }
+}

@@ -7,8 +7,6 @@
 //! A sample reads two small files and, where the drive has a sensor, its temperature: well under a
 //! millisecond, so it stands between cells, not inside one.
 
-pub use crate::environment::{memory_available, memory_total};
-
 use crate::{
     identify::{
         stack::{components, kind_of},

@@ -2,7 +2,7 @@
 //! the wanted share.
 
 use crate::{
-    device::Attached,
+    attached::Attached,
     error::{InWords, MatrixError},
 };
 use block::Rng;

@@ -1,6 +1,6 @@
 //! Who follows a matrix, and what is told of its turns.
 
-use crate::axis::Configuration;
+use crate::axes::Configuration;
 use lab::{plan::Plan, runner::Observer};
 use std::fmt;
 

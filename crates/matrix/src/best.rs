@@ -2,7 +2,7 @@
 //! apart from it.
 
 use super::{
-    axis::Configuration,
+    axes::Configuration,
     durability::Durability,
     effect::{Outcome, half_width, mean},
 };

@@ -12,8 +12,10 @@
 mod trial;
 
 use crate::{
-    axis::{Axis, Configuration},
-    device::{Attached, TestDevice, with_write_cache},
+    attached::Attached,
+    axes::Configuration,
+    axis::Axis,
+    device::{TestDevice, with_write_cache},
     error::{InWords, MatrixError},
     power_cut::{FileSystemState, PowerCut},
     serving::{Serving, connect},

@@ -2,7 +2,9 @@
 //! model behind NBD, FUSE and a loop device, which is started anew for each configuration.
 
 use crate::{
-    axis::{Axis, Configuration},
+    attached::Attached,
+    axes::Configuration,
+    axis::Axis,
     durability::Machine,
     error::{InWords, MatrixError, NoDevice, Refusal, RefusalKind},
     order::Choice,
@@ -11,10 +13,8 @@ use crate::{
 use block::display_bytes;
 use engine::Clock;
 use host::{
-    Consent, Directory, ErrorKind, HostError, Ledger, Permit, Presence, Program, Reserved, Roots,
-    guard::{self, Identity},
-    judge_destruction, judge_lending,
-    ledger::Mark,
+    Consent, Directory, ErrorKind, HostError, Ledger, Presence, Program, Reserved, Roots,
+    judge_destruction,
     setting::{Switch, WriteCache},
 };
 use record::TargetInfo;
@@ -22,8 +22,7 @@ use std::{
     ffi::OsStr,
     fs,
     io::{self, Seek, SeekFrom},
-    path::{Path, PathBuf},
-    process::Child,
+    path::Path,
 };
 use target::{
     Permission, TargetText,
@@ -54,16 +53,6 @@ pub enum TestDevice {
         /// Which.
         stack: Stack,
     },
-}
-
-/// What is there while one configuration is measured.
-pub struct Attached {
-    /// The block device.
-    pub device: PathBuf,
-    /// Which it is: what has its name later is compared with it.
-    identity: Identity,
-    /// Processes of ours behind it.
-    children: Vec<Child>,
 }
 
 impl TestDevice {
@@ -306,48 +295,6 @@ impl TestDevice {
         let program = wiping(device.path());
         ledger.say(&program.to_string());
         Ok(program.run().map(drop)?)
-    }
-}
-
-impl Attached {
-    /// What is at `device` now: a loop device that drivelab has just attached itself.
-    pub fn new(device: PathBuf, children: Vec<Child>) -> Result<Self, MatrixError> {
-        let identity = guard::identity_at(&device, &Roots::default())?;
-        Ok(Self { device, identity, children })
-    }
-
-    /// Leave to overwrite this device, and no other that has its name by then.
-    pub fn permission(&self) -> Permission {
-        Permission { consent: Consent::to(self.identity.clone()), reads_only: false }
-    }
-
-    /// Refuses to go on by its name where that leads to another device by now.
-    pub fn check(&self) -> Result<(), MatrixError> {
-        Ok(self.checking()()?)
-    }
-
-    /// What [`check`](Self::check) does, for later.
-    pub fn checking(&self) -> impl Fn() -> Result<(), HostError> + 'static {
-        let (device, identity) = (self.device.clone(), self.identity.clone());
-        move || Ok(guard::check(&device, &identity, &Roots::default())?)
-    }
-
-    /// The device held exclusively, to be written.
-    pub fn permit(&self) -> Result<Permit, MatrixError> {
-        let cleared = judge_lending(&self.device, &Roots::default())?;
-        Ok(cleared.confirm(&Consent::to(self.identity.clone()))?)
-    }
-
-    /// Takes it away, and waits for the processes behind it.
-    pub fn detach(mut self, ledger: &mut Ledger, mark: Mark) -> Result<(), MatrixError> {
-        let failures = ledger.put_back_to(mark);
-        for child in &mut self.children {
-            let _ = child.wait();
-        }
-        match failures.first() {
-            None => Ok(()),
-            Some(failure) => Err(MatrixError::LeftChanged(failure.to_string())),
-        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! What a matrix would do: every command of every configuration, and nothing is done.
 
 use crate::{
-    axis::{Axis, Configuration},
+    axes::Configuration,
+    axis::Axis,
     cut::checker,
     device::{TestDevice, with_write_cache},
     durability::Durability,

@@ -1,9 +1,6 @@
 //! What measured rates say of the settings: pivot tables and main effects with intervals.
 
-use super::{
-    axis::{Axis, Configuration},
-    durability::Durability,
-};
+use super::{axes::Configuration, axis::Axis, durability::Durability};
 use stats::student_t_975;
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 //! is touched.
 
 use crate::{
-    axis::{Axis, Configuration},
+    axes::{Configuration, fill_percent},
     cut,
     device::TestDevice,
     error::{MatrixError, Refusal, RefusalKind},
@@ -136,9 +136,4 @@ pub(crate) fn offer_under(configuration: &Configuration, device: &Offer) -> Offe
 pub(crate) fn usable_percent(configurations: &[Configuration]) -> u64 {
     let filled = configurations.iter().map(fill_percent).filter(|percent| *percent > 0).min();
     filled.map_or(USABLE_PERCENT, |least| USABLE_PERCENT.min(u64::from(least) / 2))
-}
-
-/// How full a configuration is when it is measured.
-pub(crate) fn fill_percent(configuration: &Configuration) -> u32 {
-    configuration.level(Axis::Fill).and_then(|level| level.parse().ok()).unwrap_or(0)
 }

@@ -3,7 +3,7 @@
 //! setting.
 //!
 //! ```text
-//!   words -> Axes -> Configuration...                                         axis, wording
+//!   words -> Axes -> Configuration...                          axes, axis, refused, wording
 //!                        |-> Durability: what a power cut leaves; PowerCut: what one left
 //!                                                                   durability, power_cut
 //!   MatrixOrder, Caller: what is measured, on what, by whom                   order
@@ -25,7 +25,9 @@
 #![forbid(unsafe_code)]
 
 mod age;
+mod attached;
 mod audience;
+mod axes;
 mod axis;
 mod best;
 mod configured;
@@ -39,6 +41,7 @@ mod foresee;
 mod order;
 pub mod page;
 mod power_cut;
+mod refused;
 mod rounds;
 mod serving;
 mod stage;
@@ -46,7 +49,8 @@ mod wear;
 mod wording;
 
 pub use audience::{Audience, Told};
-pub use axis::{Axes, Axis, BadAxis, Configuration};
+pub use axes::{Axes, Configuration};
+pub use axis::{Axis, BadAxis};
 pub use best::{Best, Goal, best};
 pub use device::TestDevice;
 pub use dry::describe;

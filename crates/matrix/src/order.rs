@@ -1,7 +1,8 @@
 //! What is ordered of a matrix, and by which program it is measured.
 
 use crate::{
-    axis::{Axes, Axis},
+    axes::Axes,
+    axis::Axis,
     error::{MatrixError, Refusal, RefusalKind},
     serving::Serving,
 };

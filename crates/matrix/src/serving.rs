@@ -2,7 +2,7 @@
 //! losetup.
 
 use crate::{
-    device::Attached,
+    attached::Attached,
     error::{InWords, MatrixError},
 };
 use host::{Directory, HostError, Ledger, Program, ledger::Change};

@@ -1,8 +1,10 @@
 //! One configuration made ready on a device: wiped, settings set, formatted, mounted, filled.
 
 use crate::{
-    axis::{Axis, Configuration},
-    device::{Attached, wiping},
+    attached::Attached,
+    axes::Configuration,
+    axis::Axis,
+    device::wiping,
     error::MatrixError,
     wording::{formatted, mount_options},
 };

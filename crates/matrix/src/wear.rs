@@ -1,10 +1,9 @@
 //! What all turns of a matrix write together, and when somebody has to agree to that.
 
 use crate::{
-    axis::Configuration,
+    axes::{Configuration, fill_percent},
     device::TestDevice,
     error::{MatrixError, Refusal, RefusalKind},
-    foresee::fill_percent,
     order::MatrixOrder,
 };
 use block::{counted, display_bytes};

@@ -2,7 +2,8 @@
 //! whoever started it, whoever connects and whoever watches it.
 //!
 //! ```text
-//!   session    what every way of serving has in common, from an open target to its summary
+//!   serving    from an open target to its summary
+//!     session    what every way of serving has in common
 //!     network    NBD clients, and power cuts of models
 //!     disk       a disk of this machine's kernel
 //!     below      the drive under the target: is it still there?
@@ -27,6 +28,7 @@ pub mod metrics;
 mod network;
 pub mod pid_file;
 pub mod ready;
+pub mod serving;
 pub mod session;
 mod status;
 pub mod words;

@@ -1,29 +1,10 @@
-//! A target that is open, served until it is told to stop.
-//!
-//! ```text
-//!   Order, Served -> Session: what both ways of serving have in common
-//!     network   nbd::Server, until the flag is raised
-//!     disk      ublk::Server, likewise
-//!   -> the volume is stopped, a summary
-//! ```
+//! What both ways of serving have in common: what is ordered, who hears of it, what is told after
+//! every turn of the server.
 
-use crate::{
-    below::Below,
-    error::ServingError,
-    metrics::{Door, Metrics},
-    network,
-    pid_file::PidFile,
-    ready::Starter,
-    status::Status,
-    words,
-};
-use block::{Drive, Engine};
+use crate::{below::Below, error::ServingError, metrics::Metrics, ready::Starter, status::Status};
 use engine::Clock;
 use flash::Scrubbing;
-use nbd::{
-    Address, Traffic,
-    protocol::{Access, Export, Flushing},
-};
+use nbd::{Traffic, protocol::Export};
 use record::ServerEvent;
 use std::{
     error::Error,
@@ -31,17 +12,8 @@ use std::{
 };
 use target::{
     TargetText,
-    serve::{Served, ServedEngine, Sharing, WriteCache},
+    serve::{ServedEngine, Sharing},
 };
-
-/// How those who are served reach it.
-pub enum Front {
-    /// At an address, as NBD clients.
-    Network(Address),
-    /// As a disk, of that number or any.
-    #[cfg(feature = "ublk")]
-    Disk(Option<u32>),
-}
 
 /// Whether a server that is started anew goes on where this one was killed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,16 +46,6 @@ pub struct Order<'o> {
     pub cut: &'o AtomicBool,
     /// What the engine was opened with.
     pub clock: Clock,
-}
-
-/// Who started the server, and who watches it.
-pub struct Supervision {
-    /// Is told when it is ready, and when it ends.
-    pub starter: Starter,
-    /// Where metrics are told.
-    pub door: Option<Door>,
-    /// Has the process's number until the target is stopped.
-    pub pid_file: Option<PidFile>,
 }
 
 /// Who hears what happens meanwhile.
@@ -120,9 +82,9 @@ pub(crate) struct Session<'s> {
     /// Who started it.
     pub(crate) starter: Starter,
     pub(crate) audience: &'s dyn Audience,
-    status: Status,
-    metrics: Option<Metrics>,
-    below: Below,
+    pub(crate) status: Status,
+    pub(crate) metrics: Option<Metrics>,
+    pub(crate) below: Below,
 }
 
 impl Session<'_> {
@@ -160,92 +122,4 @@ pub(crate) fn tell(
 /// Whether a flag is raised.
 pub(crate) fn is_set(flag: &AtomicBool) -> bool {
     flag.load(Ordering::Relaxed)
-}
-
-/// What opening a target for it had to say: a tail that was cut, a root that was damaged, a volume
-/// in doubt.
-pub fn warnings(served: &Served) -> Vec<String> {
-    let report = served.engine.volume().and_then(flash::Volume::open_report);
-    report.map(flash::OpenReport::warnings).unwrap_or_default()
-}
-
-/// Serves until it is told to stop, and stops the target in order.
-///
-/// # Errors
-/// What cannot be served so; the drive is gone; the system's.
-pub fn serve(
-    order: &Order<'_>,
-    front: Front,
-    served: Served,
-    supervision: Supervision,
-    audience: &dyn Audience,
-) -> Result<(), ServingError> {
-    let export = export(&served, order);
-    let Served { mut engine, hold, .. } = served;
-    let Supervision { starter, door, pid_file } = supervision;
-    if order.restart == Restart::GoesOn {
-        engine.survive_kills()?;
-    }
-    if let Some(scrubbing) = order.scrubbing {
-        engine.scrub(scrubbing)?;
-    }
-    let mut session = Session {
-        order,
-        export,
-        starter,
-        audience,
-        status: Status::default(),
-        metrics: door.map(|door| Metrics::start(door, &engine)).transpose()?,
-        below: Below::of(order.target),
-    };
-    for said in session.below.conditions().iter().filter_map(words::condition) {
-        audience.note(&format!("{}: {said}", order.name));
-    }
-    let outcome = match front {
-        Front::Network(address) => network::serve(&mut session, &address, engine),
-        #[cfg(feature = "ublk")]
-        Front::Disk(id) => crate::disk::serve(&mut session, id, engine),
-    };
-    // That the last flush failed follows from it.
-    if let Some(gone) = session.below.gone() {
-        return Err(match order.sharing {
-            // Nothing was written that could be lost.
-            Sharing::ReadOnly => ServingError::Gone(gone),
-            Sharing::ReadWrite => ServingError::GoneWithWrites(gone),
-        });
-    }
-    let (engine, traffic) = outcome?;
-    let standing = engine.standing().filter(|_| !engine.is_read_only());
-    let scrubbed = engine.scrub_report();
-    engine.stop().map_err(ServingError::Unstopped)?;
-    drop(hold);
-    drop(pid_file);
-    let stopped = ServerEvent::Stopped {
-        requests: traffic.kinds.iter().map(|tally| tally.requests).sum(),
-        failures: traffic.failures(),
-    };
-    let summary = words::summary(&traffic, standing.as_ref(), session.status.seconds());
-    let scrubbed = scrubbed.as_ref().map_or_else(String::new, words::scrubbed);
-    session.tell(&stopped, &(summary + &scrubbed))
-}
-
-fn export(served: &Served, order: &Order<'_>) -> Export {
-    let reach = Export::of(&served.engine.geometry(Drive(0)));
-    Export {
-        name: order.export_name.to_owned(),
-        description: served.description.clone(),
-        size_bytes: served.bytes.min(reach.size_bytes),
-        access: match order.sharing {
-            // One that does not make sense to its own recovery is only read, whatever was asked
-            // for.
-            Sharing::ReadWrite if !served.engine.is_read_only() => Access::ReadWrite,
-            Sharing::ReadOnly | Sharing::ReadWrite => Access::ReadOnly,
-        },
-        discarded: served.discarded,
-        flushing: match served.write_cache {
-            WriteCache::Volatile => Flushing::Needed,
-            WriteCache::None => Flushing::Unneeded,
-        },
-        ..reach
-    }
 }

@@ -37,8 +37,8 @@
 use super::{
     distribution::student_t_975,
     moments,
+    rule::StopRule,
     steady::Steadiness,
-    stop::StopRule,
     tick::{Tick, coalesce, warm_up},
 };
 

@@ -21,6 +21,7 @@ mod distribution;
 mod histogram;
 mod moments;
 mod passes;
+mod rule;
 mod shapes;
 mod snia;
 mod steady;
@@ -34,12 +35,13 @@ pub use assess::{Assessment, Levels, Test, assess};
 pub use distribution::{normal_quantile, student_t_975};
 pub use histogram::{BadSparse, Bucket, Delta, Histogram, Sparse};
 pub use passes::{Headline, Host, Paired, PassRate, Verdict, headline, paired};
+pub use rule::{Grade, StopRule};
 pub use shapes::{
     BurstCredit, Cause, Change, FallingSlope, Plateau, Temperatures, burst_credit, falling_slope,
     held_rate, is_spindle_rate, lasting_change, little,
 };
 pub use snia::{SniaVerdict, snia_steady};
-pub use stop::{Grade, Looks, Stop, StopRule};
+pub use stop::{Looks, Stop};
 pub use telling::{TOLD_APART, pairs_to_tell, passes_to_tell};
 pub use tick::{TICK_NS, Tick, coalesce, warm_up};
 pub use unpaired::{Passes, Unpaired, unpaired};

@@ -5,7 +5,7 @@
 //! told to (`-b`; its `bon_file.cpp`, `CFileOp::close`): what is still in memory then has cost the
 //! program no time. Left out: what the five processes need to hand each other the turns.
 
-use crate::{TrialError, trial};
+use crate::pass::{TrialError, cell_of, pass};
 use block::{
     Actor, Command, Completion, Drive, Durability, Engine, Extent, Instant, IoError, Payload,
     Request, Tag,
@@ -202,7 +202,7 @@ impl TreeBench<'_> {
 fn seeks(opened: &mut Opened, seeking: Seeking) -> Result<f64, TrialError> {
     let ram_bytes = opened.ram_bytes.expect("a file system has memory");
     let file_bytes = 2 * ram_bytes;
-    let mut cell = trial::cell_of("bonnie", &[], |cell| cell.name == "seeks");
+    let mut cell = cell_of("bonnie", &[], |cell| cell.name == "seeks");
     cell.file_bytes = Some(file_bytes);
     cell.flush = match seeking {
         Seeking::Flushed => FinalFlush::Timed,
@@ -219,7 +219,7 @@ fn seeks(opened: &mut Opened, seeking: Seeking) -> Result<f64, TrialError> {
     in_order(opened, file_bytes, Op::Write)?;
     once(opened, Command::Flush)?;
     in_order(opened, file_bytes, Op::Read)?;
-    Ok(trial::pass(opened, &cell, Length::of(SEEKS))?.iops())
+    Ok(pass(opened, &cell, Length::of(SEEKS))?.iops())
 }
 
 /// The file once, front to back.

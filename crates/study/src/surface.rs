@@ -5,7 +5,10 @@
 //! So what a test costs is memory's time until the dirty limit, or the end of memory, makes it the
 //! drive's.
 
-use crate::{Op, TrialError, trial};
+use crate::{
+    Op,
+    pass::{TrialError, cell_of, pass},
+};
 use lab::workload::{Length, Pace};
 use model::fs::{Memory, Through};
 use target::stack::Opened;
@@ -94,6 +97,6 @@ fn once_over(
     let record = u64::from(record).min(file_bytes);
     let settings = [("file", file_bytes), ("block", record)];
     let settings = settings.map(|(key, value)| (key.to_owned(), value.to_string()));
-    let cell = trial::cell_of("iozone", &settings, |cell| cell.coordinates["test"] == test.name());
-    trial::pass(opened, &cell, Length::of(file_bytes / record))
+    let cell = cell_of("iozone", &settings, |cell| cell.coordinates["test"] == test.name());
+    pass(opened, &cell, Length::of(file_bytes / record))
 }

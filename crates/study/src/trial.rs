@@ -1,22 +1,20 @@
 //! A trial on a stack: what the study's program did, in its order, on a model in virtual time.
 
 use crate::{
-    Before, Case, Figure, Flush, Op, Order, Setup, Streams, Study, Then, Trial, bonnie, surface,
+    Before, Case, Figure, Flush, Op, Order, Setup, Streams, Study, Then, Trial, bonnie,
+    pass::{SEED, TrialError, cell_of, pass},
+    surface,
 };
-use block::{Command, IoError, parse_bytes};
+use block::{Command, parse_bytes};
 use lab::{
-    method::{CacheState, CellSpec, FileState, Method},
-    workload::{Area, Counted, Failure, Length, Pace, Pattern, Stream, once},
+    method::{CacheState, CellSpec, FileState},
+    workload::{Area, Counted, Length, Pace, Pattern, Stream, once},
 };
 use record::CacheDrop;
 use target::{
     catalog::{Catalog, DriveKind},
-    stack::{self, BadStack, Opened, Stack},
+    stack::{self, Opened, Stack},
 };
-
-/// Where all random choices come from: every trial draws the same, so that a search compares
-/// parameters and not luck.
-pub const SEED: u64 = 0x5713_d1e5;
 
 /// Where the clock stops before the flush, a larger file and the memory that holds part of it are
 /// made smaller together, to this size, bytes: what decides is their ratio.
@@ -40,32 +38,6 @@ pub struct Outcome {
     pub value: f64,
     /// Hash of everything that completed.
     pub hash: u64,
-}
-
-/// Why a trial gave nothing.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum TrialError {
-    /// The stack cannot be built.
-    #[error("{0}")]
-    Stack(#[from] BadStack),
-    /// An operation failed.
-    #[error("an operation failed: {0:?}")]
-    Failed(IoError),
-    /// The figure is in a unit that the trial does not give.
-    #[error("`{0}` is no unit of this trial")]
-    Unit(String),
-}
-
-impl From<Failure> for TrialError {
-    fn from(failure: Failure) -> Self {
-        Self::Failed(failure.error)
-    }
-}
-
-impl From<IoError> for TrialError {
-    fn from(error: IoError) -> Self {
-        Self::Failed(error)
-    }
 }
 
 /// How long trials are.
@@ -401,27 +373,6 @@ impl Bench<'_> {
         let pace = durable_writes(&mut opened, "dd-bandwidth", 0)?;
         Ok((pace.iops() * f64::from(BYTES), opened.engine.hash()))
     }
-}
-
-/// One pass over a cell of a method, so long.
-pub(crate) fn pass(
-    opened: &mut Opened,
-    cell: &CellSpec,
-    length: Length,
-) -> Result<Pace, TrialError> {
-    opened.make_ready(cell)?;
-    let span_bytes = opened.contract().capacity_bytes;
-    Ok(lab::trial::pass(opened, cell, span_bytes, SEED, length)?)
-}
-
-/// The first cell of a built-in method that fits, under these settings.
-pub(crate) fn cell_of(
-    method: &str,
-    settings: &[(String, String)],
-    fits: impl Fn(&CellSpec) -> bool,
-) -> CellSpec {
-    let method = Method::built_in(method, settings).expect("trials name methods that there are");
-    method.cells.into_iter().find(fits).expect("the method has such a cell")
 }
 
 /// A cell of bm-flash, over all of the stack.

@@ -134,7 +134,10 @@ fn a_damaged_page_of_the_map_is_found_with_the_blocks_that_it_maps() {
 /// it.
 #[test]
 fn nothing_but_a_cut_tail_is_found_after_a_power_cut_in_the_middle_of_anything() {
-    use crate::bench::{Caller, Mix, create, cut, media};
+    use crate::{
+        bench::{create, cut, media},
+        caller::{Caller, Mix},
+    };
     use block::Engine;
     for seed in 0..24 {
         let shape = [small(), striped(), unchecked_on_read(), classed()][seed as usize % 4];

@@ -9,7 +9,10 @@ mod scrub;
 mod status;
 mod superblocks;
 
-use crate::bench::{Caller, Mix, create, cut, flush, media, open, read_all, sim, small};
+use crate::{
+    bench::{create, cut, flush, media, open, read_all, sim, small},
+    caller::{Caller, Mix},
+};
 use block::{Buf, Command, Durability, Engine, Extent, Payload, Request, Wrapper, submit_and_wait};
 use flash::{Classes, Cleaning, Settings, Shape, tools::Progress};
 use model::Media;

@@ -3,7 +3,10 @@
 use super::{
     End, block_at, contents, flush, open, overwrite, patient, reading, sectors, settings, used,
 };
-use crate::bench::{Bench, Caller, Mix, ask, create, cut, media, read, small, striped, write};
+use crate::{
+    bench::{Bench, ask, create, cut, media, read, small, striped, write},
+    caller::{Caller, Mix},
+};
 use block::{Buf, Command, Durability, Engine, Instant, Payload, Rng};
 use flash::{
     BLOCK_BYTES, ScrubReport, Scrubbing, Shape,

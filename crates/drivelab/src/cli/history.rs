@@ -1,6 +1,6 @@
 //! The command line of `drivelab history` and `drivelab show`.
 
-use super::DecideArguments;
+use crate::run::arguments::DecideArguments;
 use clap::Args;
 use std::{ffi::OsString, path::PathBuf};
 

@@ -53,6 +53,25 @@ moment; whenever it is cut short, the volume has its old size or the new one.
 A smaller size is refused while there is data beyond it, unless --discard says that it may go; a \
 larger one than the drive can hold, unless --overcommit says that writes may find no space.";
 
+const PREDICT_ABOUT: &str = "\
+Say what a managed volume would make of a drive, before there is one: by how much of the drive holds data, the write \
+amplification of uniform random writes (the closed form), the share of the sequential write rate that is left (the limit), \
+and the operations a second with and without the layer. Below the break-even fill the layer helps; above, or where a \
+drive writes at random as fast as sequentially, it harms.
+
+A model is asked for its rates in virtual time; of a real drive a stored run tells them that has random and sequential \
+4 KiB and 1 MiB cells, such as one of method `quick`. Skew makes it better than said here, small flushed writes make \
+it worse.";
+
+const PREDICT_HELP: &str = "\
+Examples:
+  drivelab flash predict model:mtron-pro-32
+  drivelab flash predict model:qlc:state=steady --write-share 30%
+  drivelab flash predict model:4xmtron-pro-32/raid5:chunk=64K --measure
+  drivelab flash predict model:mtron-pro-32 --measure --skew 20/80 --fill 60%,80%
+  drivelab flash predict model:mtron-pro-32 --measure --html curve.html
+  drivelab flash predict last --svg curve.svg";
+
 /// What to do.
 #[derive(Subcommand, Debug)]
 pub enum FlashVerb {
@@ -67,7 +86,7 @@ pub enum FlashVerb {
     Rescue(RescueArguments),
     #[command(about = "Give a volume another size", long_about = RESIZE_ABOUT)]
     Resize(ResizeArguments),
-    #[command(about = "Say where the layer helps a drive and where it harms", long_about = super::predict::ABOUT)]
+    #[command(about = "Say where the layer helps a drive and where it harms", long_about = PREDICT_ABOUT)]
     Predict(PredictArguments),
 }
 
@@ -234,7 +253,7 @@ pub struct ResizeArguments {
 
 /// `drivelab flash predict`.
 #[derive(Args, Debug)]
-#[command(after_long_help = super::predict::HELP)]
+#[command(after_long_help = PREDICT_HELP)]
 pub struct PredictArguments {
     /// `model:STACK`, or a RUN of a real target that measured its random and sequential rates
     #[arg(value_name = "STACK|RUN")]

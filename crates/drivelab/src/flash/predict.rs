@@ -20,25 +20,6 @@ use report::svg;
 use std::{io::IsTerminal, process::ExitCode};
 use target::{TargetText, stack::Stack};
 
-pub const ABOUT: &str = "\
-Say what a managed volume would make of a drive, before there is one: by how much of the drive holds data, the write \
-amplification of uniform random writes (the closed form), the share of the sequential write rate that is left (the limit), \
-and the operations a second with and without the layer. Below the break-even fill the layer helps; above, or where a \
-drive writes at random as fast as sequentially, it harms.
-
-A model is asked for its rates in virtual time; of a real drive a stored run tells them that has random and sequential \
-4 KiB and 1 MiB cells, such as one of method `quick`. Skew makes it better than said here, small flushed writes make \
-it worse.";
-
-pub const HELP: &str = "\
-Examples:
-  drivelab flash predict model:mtron-pro-32
-  drivelab flash predict model:qlc:state=steady --write-share 30%
-  drivelab flash predict model:4xmtron-pro-32/raid5:chunk=64K --measure
-  drivelab flash predict model:mtron-pro-32 --measure --skew 20/80 --fill 60%,80%
-  drivelab flash predict model:mtron-pro-32 --measure --html curve.html
-  drivelab flash predict last --svg curve.svg";
-
 /// Prints what the layer would do.
 pub fn predict(arguments: &PredictArguments) -> Result<ExitCode> {
     let drive = &*arguments.drive.to_string_lossy();

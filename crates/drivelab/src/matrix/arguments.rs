@@ -2,7 +2,7 @@
 
 use super::words::in_words;
 use crate::{
-    cli::key_value,
+    key_value::key_value,
     run::{in_words as run_in_words, typed},
 };
 use anyhow::Result;

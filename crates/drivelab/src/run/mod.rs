@@ -7,6 +7,7 @@
 //!   record -> table, JSON                                               crates/report
 //! ```
 
+pub mod arguments;
 mod order;
 mod words;
 
@@ -14,13 +15,13 @@ pub use order::typed;
 pub use words::in_words;
 
 use crate::{
-    cli::RunArguments,
     complaint, interrupt,
     known::{Named, fail_on, prices, sheets},
     output,
     progress::{Progress, Talk, say},
 };
 use anyhow::{Context, Result, bail};
+use arguments::RunArguments;
 use host::{Consent, Roots};
 use lab::runner::RunError;
 use record::{Money, Record, Store, TargetInfo, Tool};

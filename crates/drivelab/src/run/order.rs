@@ -1,7 +1,6 @@
 //! The command line of `run` becomes an order.
 
-use super::in_words;
-use crate::cli::RunArguments;
+use super::{arguments::RunArguments, in_words};
 use anyhow::{Error, Result, bail};
 use host::Consent;
 use lab::{

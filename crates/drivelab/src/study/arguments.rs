@@ -1,6 +1,6 @@
 //! The command line of `drivelab study`.
 
-use crate::cli::key_value;
+use crate::key_value::key_value;
 use block::parse_bytes;
 use clap::Args;
 use lab::duration::parse_seconds;

@@ -1,6 +1,10 @@
 //! Why a device may not be overwritten, in words: what was found, and the cure.
 
-use crate::{missing, roots::Roots};
+use crate::{
+    error::{ErrorKind, HostError},
+    missing,
+    roots::Roots,
+};
 use std::{fmt, path::PathBuf};
 
 /// Why a device may not be overwritten.
@@ -147,6 +151,12 @@ impl fmt::Display for Refusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (found, cure) = (self.reason.found(), self.cure());
         write!(formatter, "refusing to write to {}: {found}; {cure}", self.path.display())
+    }
+}
+
+impl From<Refusal> for HostError {
+    fn from(refusal: Refusal) -> Self {
+        Self::new(ErrorKind::Permission, refusal.to_string())
     }
 }
 

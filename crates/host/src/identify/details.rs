@@ -4,7 +4,7 @@
 use crate::{
     mapper::{self, MappedPart},
     roots::{Roots, names_in, read_text},
-    sysfs::{BlockDevice, SECTOR_BYTES},
+    sysfs::{BlockDevice, SECTOR_BYTES, chosen},
 };
 use engine::raw::MapQuestion;
 use serde_json::{Value, json};
@@ -64,7 +64,7 @@ fn array(device: &BlockDevice, details: &mut Details) {
 /// bcache: Documentation/admin-guide/bcache.rst.
 fn cached(device: &BlockDevice, details: &mut Details) {
     let mode = device.text("bcache/cache_mode");
-    put(details, "cache_mode", mode.map(|text| super::stack::chosen(&text)));
+    put(details, "cache_mode", mode.map(|text| chosen(&text)));
     put(details, "cache_state", device.text("bcache/state"));
     put(details, "writeback_percent", device.integer("bcache/writeback_percent"));
     put(details, "sequential_cutoff", device.text("bcache/sequential_cutoff"));

@@ -9,7 +9,7 @@ use super::{details, drive::identity_of, tools::zpool_members};
 use crate::{
     mountinfo::{Mount, mount_of},
     roots::{DeviceNumber, Roots, names_in},
-    sysfs::{BlockDevice, SECTOR_BYTES},
+    sysfs::{BlockDevice, SECTOR_BYTES, chosen},
 };
 use record::{BlockLayer, Queue};
 use std::path::Path;
@@ -191,21 +191,9 @@ fn queue_of(device: &BlockDevice) -> Queue {
     }
 }
 
-/// The word in brackets of `none [mq-deadline] kyber`; the whole text without brackets.
-pub(super) fn chosen(text: &str) -> String {
-    let inside = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
-    inside.map_or(text, |(word, _)| word).to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_chosen_scheduler_stands_in_brackets() {
-        assert_eq!(chosen("none [mq-deadline] kyber bfq"), "mq-deadline");
-        assert_eq!(chosen("none"), "none");
-    }
 
     #[test]
     fn device_mapper_kinds_come_from_the_uuid() {

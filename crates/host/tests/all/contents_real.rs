@@ -2,8 +2,8 @@
 
 use host::{
     Directory, ErrorKind, FileContents, Roots, Scratch, Watch, ask_tools,
-    contents::allocated_fully, environment, file_contents, remove_orphans, sample_zeros,
-    scratch::bytes_available, target_info, watch::memory_available,
+    contents::allocated_fully, environment, environment::memory_available, file_contents,
+    remove_orphans, sample_zeros, scratch::bytes_available, target_info,
 };
 use record::{Flag, TargetKind};
 use std::{

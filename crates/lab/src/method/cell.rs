@@ -1,8 +1,11 @@
 //! One cell, resolved: streams with every setting known.
 
-use super::{Axis, CellFile, tree};
+use super::{
+    Axis, CellFile,
+    choice::{one_of, unknown},
+    tree,
+};
 use crate::workload::{Contents, EngineChoice, Io, Op, Pattern, Stream, tree::TreeCell};
-use block::names::did_you_mean;
 use block::{display_bytes, parse_bytes};
 use record::CacheDrop;
 use std::collections::BTreeMap;
@@ -360,21 +363,4 @@ fn count(key: &str, axis: &Option<Axis>, max: u64) -> Result<u64, String> {
         Ok(value) if (1..=max).contains(&value) => Ok(value),
         _ => Err(format!("{key} = {text}: a whole number from 1 to {max}")),
     }
-}
-
-pub(super) fn one_of<T: Default>(
-    key: &str,
-    written: &Option<String>,
-    parse: impl Fn(&str) -> Option<T>,
-    names: &[&str],
-) -> Result<T, String> {
-    match written {
-        None => Ok(T::default()),
-        Some(text) => parse(text).ok_or_else(|| unknown(key, text, names)),
-    }
-}
-
-pub(super) fn unknown(key: &str, text: &str, names: &[&str]) -> String {
-    let near = did_you_mean(text, names.iter().copied());
-    format!("{key} = `{text}` is unknown.{near} There are: {}.", names.join(", "))
 }

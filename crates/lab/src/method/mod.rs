@@ -7,6 +7,7 @@
 
 mod axis;
 mod cell;
+mod choice;
 mod complaint;
 mod expand;
 mod file;

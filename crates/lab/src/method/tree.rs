@@ -1,7 +1,10 @@
 //! Cells that work on a file tree: what a method says of the tree, and whether its cells follow one
 //! another.
 
-use super::{CellBound, CellFile, CellSpec, cell};
+use super::{
+    CellBound, CellFile, CellSpec,
+    choice::{one_of, unknown},
+};
 use crate::workload::{
     Caching, Contents, EngineChoice, Io, Op, Pattern, Stream, Syncing,
     tree::{
@@ -89,7 +92,7 @@ impl TreeFile {
             ));
         }
         let size = FileSize::parse(self.file_size.as_deref().unwrap_or("0"))?;
-        let naming = cell::one_of("names", &self.names, Naming::parse, Naming::NAMES)?;
+        let naming = one_of("names", &self.names, Naming::parse, Naming::NAMES)?;
         Ok(TreeLayout::new(files, size, directories, depth, naming))
     }
 }
@@ -119,8 +122,9 @@ pub(super) fn tree_cell(cell: &CellFile) -> Result<Option<TreeCell>, String> {
     let tree = cell.tree.clone().unwrap_or_default();
     let order = match cell.pattern.as_ref().map(|axis| axis.0.as_slice()) {
         None => TreeOrder::default(),
-        Some([text]) => TreeOrder::parse(text)
-            .ok_or_else(|| cell::unknown("pattern", text, TreeOrder::NAMES))?,
+        Some([text]) => {
+            TreeOrder::parse(text).ok_or_else(|| unknown("pattern", text, TreeOrder::NAMES))?
+        }
         Some(_) => return Err("a cell on a tree takes one `pattern`".to_owned()),
     };
     if order == TreeOrder::Readdir && matches!(op, TreeOp::Create | TreeOp::Mkdir) {
@@ -141,7 +145,7 @@ pub(super) fn tree_cell(cell: &CellFile) -> Result<Option<TreeCell>, String> {
 
 /// What an operation can make durable.
 fn sync(op: TreeOp, tree: &TreeFile) -> Result<TreeSync, String> {
-    let sync = cell::one_of("sync", &tree.sync, TreeSync::parse, TreeSync::NAMES)?;
+    let sync = one_of("sync", &tree.sync, TreeSync::parse, TreeSync::NAMES)?;
     Ok(match op {
         TreeOp::ReadFile | TreeOp::Stat | TreeOp::Readdir => TreeSync::None,
         // These change names alone; writing changes none.

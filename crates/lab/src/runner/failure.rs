@@ -1,6 +1,6 @@
 //! What failed: why a pass has no result, whether anything can follow, and how it is told.
 
-use super::{RunError, Runner, fold, pass::Failed};
+use super::{RunError, Runner, cause::cause, fold, pass::Failed};
 use crate::{
     target::{TargetError, Time},
     workload::{ErrorLog, Failure, tree::TreeOp},
@@ -82,20 +82,6 @@ pub(super) fn unfinished(failed: &Failed, target: &str) -> Unfinished {
         reason: describe(failed.failure, target),
         errors: fold::errors(&failed.errors, &failed.latencies),
         is_last: failed.failure.error == IoError::Offline || is_no_space(failed.failure.error),
-    }
-}
-
-/// What the system said, in a few words.
-pub(super) fn cause(error: IoError) -> String {
-    match error {
-        IoError::Medium => "the drive holds no readable data there".to_owned(),
-        IoError::Offline => "the drive is gone".to_owned(),
-        IoError::Short => "the end of the target was reached".to_owned(),
-        IoError::Os(errno) => {
-            let text = std::io::Error::from_raw_os_error(errno).to_string();
-            let number = format!(" (os error {errno})");
-            text.strip_suffix(&number).map_or(text.clone(), str::to_owned)
-        }
     }
 }
 

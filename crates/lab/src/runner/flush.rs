@@ -3,7 +3,7 @@
 
 use super::{
     Job, RunError, Runner,
-    traps::{is_durable, is_mix},
+    durable::{is_durable, is_mix},
 };
 use crate::{
     method::{CellBound, CellSpec},

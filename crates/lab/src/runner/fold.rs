@@ -1,7 +1,7 @@
 //! Passes become cells: headline, interval, latency, and the flags with their sentences.
 
 use super::{
-    failure::cause,
+    cause::cause,
     pass::{PassDone, StreamPass, is_timed},
     stall::stall,
 };

@@ -6,6 +6,8 @@ mod board;
 mod burst;
 mod cache;
 mod calibrate;
+mod cause;
+mod durable;
 mod failure;
 mod fill;
 mod flush;

@@ -2,6 +2,7 @@
 //! seen.
 
 use super::{
+    durable::{is_durable, is_mix},
     flush::FlushCost,
     fold,
     pass::StreamPass,
@@ -443,11 +444,6 @@ fn compressible_data(scene: &Scene<'_>) -> Option<Warning> {
     soft.then(|| warn(Flag::CompressibleData, format!("the data was `{}`", scene.stream.contents)))?
 }
 
-/// Every write is durable before it returns.
-pub(super) fn is_durable(stream: &Stream) -> bool {
-    stream.op.writes() && (stream.io.syncing != Syncing::None || stream.op == Op::Commit)
-}
-
 fn has_power_loss_protection(target: &TargetInfo) -> bool {
     let mut drives = target.stack.iter().filter_map(|layer| layer.drive.as_ref());
     drives.any(|drive| drive.power_loss_protection == Some(true))
@@ -459,11 +455,6 @@ fn volatile_cache(scene: &Scene<'_>) -> Option<Warning> {
     let durable = is_durable(scene.stream) || scene.cell.tree.as_ref().is_some_and(synced);
     (on && scene.stream.op.writes() && !durable)
         .then(|| warn(Flag::VolatileCache, "the drive's volatile write cache was on".into()))?
-}
-
-/// The reads of a mix would answer for its writes.
-pub(super) fn is_mix(stream: &Stream) -> bool {
-    matches!(stream.op, Op::Mixed { .. })
 }
 
 fn lying_flush(scene: &Scene<'_>) -> Option<Warning> {

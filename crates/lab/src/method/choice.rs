@@ -1,0 +1,20 @@
+//! A setting that is one of several words.
+
+use block::names::did_you_mean;
+
+pub(super) fn one_of<T: Default>(
+    key: &str,
+    written: &Option<String>,
+    parse: impl Fn(&str) -> Option<T>,
+    names: &[&str],
+) -> Result<T, String> {
+    match written {
+        None => Ok(T::default()),
+        Some(text) => parse(text).ok_or_else(|| unknown(key, text, names)),
+    }
+}
+
+pub(super) fn unknown(key: &str, text: &str, names: &[&str]) -> String {
+    let near = did_you_mean(text, names.iter().copied());
+    format!("{key} = `{text}` is unknown.{near} There are: {}.", names.join(", "))
+}

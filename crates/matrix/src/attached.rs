@@ -1,0 +1,63 @@
+//! What is there while one configuration is measured: a block device, and the processes behind it.
+
+use crate::error::MatrixError;
+use host::{
+    Consent, HostError, Ledger, Permit, Roots,
+    guard::{self, Identity},
+    judge_lending,
+    ledger::Mark,
+};
+use std::{path::PathBuf, process::Child};
+use target::Permission;
+
+/// What is there while one configuration is measured.
+pub struct Attached {
+    /// The block device.
+    pub device: PathBuf,
+    /// Which it is: what has its name later is compared with it.
+    pub(crate) identity: Identity,
+    /// Processes of ours behind it.
+    pub(crate) children: Vec<Child>,
+}
+
+impl Attached {
+    /// What is at `device` now: a loop device that drivelab has just attached itself.
+    pub fn new(device: PathBuf, children: Vec<Child>) -> Result<Self, MatrixError> {
+        let identity = guard::identity_at(&device, &Roots::default())?;
+        Ok(Self { device, identity, children })
+    }
+
+    /// Leave to overwrite this device, and no other that has its name by then.
+    pub fn permission(&self) -> Permission {
+        Permission { consent: Consent::to(self.identity.clone()), reads_only: false }
+    }
+
+    /// Refuses to go on by its name where that leads to another device by now.
+    pub fn check(&self) -> Result<(), MatrixError> {
+        Ok(self.checking()()?)
+    }
+
+    /// What [`check`](Self::check) does, for later.
+    pub fn checking(&self) -> impl Fn() -> Result<(), HostError> + 'static {
+        let (device, identity) = (self.device.clone(), self.identity.clone());
+        move || Ok(guard::check(&device, &identity, &Roots::default())?)
+    }
+
+    /// The device held exclusively, to be written.
+    pub fn permit(&self) -> Result<Permit, MatrixError> {
+        let cleared = judge_lending(&self.device, &Roots::default())?;
+        Ok(cleared.confirm(&Consent::to(self.identity.clone()))?)
+    }
+
+    /// Takes it away, and waits for the processes behind it.
+    pub fn detach(mut self, ledger: &mut Ledger, mark: Mark) -> Result<(), MatrixError> {
+        let failures = ledger.put_back_to(mark);
+        for child in &mut self.children {
+            let _ = child.wait();
+        }
+        match failures.first() {
+            None => Ok(()),
+            Some(failure) => Err(MatrixError::LeftChanged(failure.to_string())),
+        }
+    }
+}
