@@ -13,7 +13,7 @@ pub const UNIT_BYTES: u32 = 4096;
 ///
 /// | seen | made of | moved by |
 /// |---|---|---|
-/// | random read, fixed part | `read_command_ns + read_latency_ns + read_ns` + 4 KiB / `channel_bytes_per_s` | `read_ns` |
+/// | random read, fixed part | command + latency + `read_ns` + 4 KiB / channel | `read_ns` |
 /// | random read, slope | s / `link_bytes_per_s` | `link_bytes_per_s` |
 /// | reads per second at depth | 1 / (`read_command_ns` + s / `link_bytes_per_s`) | `read_command_ns` |
 /// | sequential read | s / `stream_read_bytes_per_s` | the same |
