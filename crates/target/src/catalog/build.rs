@@ -172,26 +172,8 @@ impl DriveEntry {
     pub fn page_mapped(&self, settings: &DriveSettings) -> Result<PageMappedParams, BadCatalog> {
         let entry = &self.entry;
         let per_mille = |name: &str| entry.ask(name).map(|millionths| (millionths / 1000) as u32);
-        let sizes = [entry.ask("slc_cache"), entry.ask("slc_dynamic")];
-        let slc_cache = match (sizes, entry.ask("slc_program")) {
-            ([None, None], None) => None,
-            ([None, None], _) | (_, None) => {
-                let about = "slc_cache or slc_dynamic, and slc_program need each other";
-                return Err(self.contradiction(about));
-            }
-            ([fixed, dynamic], Some(program_ns)) => Some(SlcCache {
-                bytes: fixed.unwrap_or(0),
-                dynamic_bytes: dynamic.unwrap_or(0),
-                bits_per_cell: entry.ask("bits_per_cell").unwrap_or(3) as u32,
-                program_ns,
-                fold_ns: entry.ask("slc_fold"),
-            }),
-        };
-        let read_retry = match (entry.ask("retry_share"), entry.ask("retry")) {
-            (None, None) => None,
-            (Some(share), Some(ns)) => Some(ReadRetry { per_million: share as u32, ns }),
-            _ => return Err(self.contradiction("retry_share and retry need each other")),
-        };
+        let slc_cache = self.slc_cache()?;
+        let read_retry = self.read_retry()?;
         let past = settings.past.unwrap_or(match entry.word("state") {
             Some("steady") => Past::Steady,
             _ => Past::Fresh,
@@ -251,6 +233,33 @@ impl DriveEntry {
                 Past::Steady => State::Steady { used_per_mille },
             },
         })
+    }
+
+    fn slc_cache(&self) -> Result<Option<SlcCache>, BadCatalog> {
+        let entry = &self.entry;
+        let sizes = [entry.ask("slc_cache"), entry.ask("slc_dynamic")];
+        match (sizes, entry.ask("slc_program")) {
+            ([None, None], None) => Ok(None),
+            ([None, None], _) | (_, None) => {
+                let about = "slc_cache or slc_dynamic, and slc_program need each other";
+                Err(self.contradiction(about))
+            }
+            ([fixed, dynamic], Some(program_ns)) => Ok(Some(SlcCache {
+                bytes: fixed.unwrap_or(0),
+                dynamic_bytes: dynamic.unwrap_or(0),
+                bits_per_cell: entry.ask("bits_per_cell").unwrap_or(3) as u32,
+                program_ns,
+                fold_ns: entry.ask("slc_fold"),
+            })),
+        }
+    }
+
+    fn read_retry(&self) -> Result<Option<ReadRetry>, BadCatalog> {
+        match (self.entry.ask("retry_share"), self.entry.ask("retry")) {
+            (None, None) => Ok(None),
+            (Some(share), Some(ns)) => Ok(Some(ReadRetry { per_million: share as u32, ns })),
+            _ => Err(self.contradiction("retry_share and retry need each other")),
+        }
     }
 
     /// The numbers of a disk.
