@@ -2,7 +2,7 @@
 
 use super::{
     bench::{extent, image, values, write},
-    oracle::{Covered, Oracle, Order},
+    oracle::{Covered, ENOSPC, Oracle, Order},
 };
 use block::{
     Actor, Command, Completion, Drive, Durability, Engine, Instant, IoError, Request, Rng, Tag,
@@ -120,6 +120,15 @@ impl Caller {
                         assert!(right, "sector {sector} reads {seen}, not {expected:?}");
                     }
                 }
+            }
+        }
+    }
+
+    /// These writes were refused, and their answers are on the way: as if they had not been made.
+    pub fn expect_refusals(&mut self, tags: &[Tag]) {
+        for tag in tags {
+            if let Some(Open::Change(changes, ..)) = self.open.get(&tag.0) {
+                self.oracle.fail(changes.clone(), ENOSPC);
             }
         }
     }

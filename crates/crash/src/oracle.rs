@@ -8,7 +8,7 @@ use block::IoError;
 use std::{collections::VecDeque, ops::Range};
 
 /// The answer to a write that found no room: it changed nothing.
-const ENOSPC: IoError = IoError::Os(28);
+pub const ENOSPC: IoError = IoError::Os(28);
 
 /// In which order changes take effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

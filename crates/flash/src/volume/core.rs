@@ -49,8 +49,17 @@ pub(super) struct Core {
     scrub: Scrub,
     /// Writes found nothing left to wait for.
     stuck: u64,
-    /// Blocks of the host, and segments cleaned, when a block of the host was last taken.
-    moved: (u64, u64),
+    /// When a block of the host was last taken, or none waited.
+    last_gain: Gain,
+}
+
+/// What cleaning has to show for itself.
+#[derive(Clone, Copy, Default, Debug)]
+struct Gain {
+    /// Blocks taken from the host so far.
+    host_blocks: u64,
+    /// Segments emptied so far.
+    cleaned: u64,
 }
 
 /// Cleaning that empties each segment so often while a write waits, and takes none of the host's
@@ -92,7 +101,7 @@ impl Core {
             announcements: Announcements::new(settings.discards),
             scrub: Scrub::new(&mut log),
             stuck: 0,
-            moved: (0, 0),
+            last_gain: Gain::default(),
             log,
         };
         if core.log.mode.is_recovering() && core.replays.are_done() {
@@ -180,6 +189,11 @@ impl Core {
     #[cfg(feature = "testing")]
     pub fn ask_for_cleaning(&mut self) {
         self.cleaner.ask();
+    }
+
+    #[cfg(feature = "testing")]
+    pub fn refused(&self) -> impl Iterator<Item = block::Tag> {
+        self.requests.refused()
     }
 
     pub fn begin_checkpoint(&mut self) {
@@ -330,12 +344,12 @@ impl Core {
     /// gains nothing: too many segments were retired. What was promised cannot be kept.
     fn is_stuck(&mut self) -> bool {
         let waiting = self.writes.are_stalled() || !self.replays.are_done();
-        let cleaned = self.cleaner.cleaned();
-        if !waiting || self.writes.host_blocks() != self.moved.0 {
-            self.moved = (self.writes.host_blocks(), cleaned);
+        let now = Gain { host_blocks: self.writes.host_blocks(), cleaned: self.cleaner.cleaned() };
+        if !waiting || now.host_blocks != self.last_gain.host_blocks {
+            self.last_gain = now;
         }
         let segments = u64::from(self.log.blocks.layout.segments);
-        let in_vain = cleaned - self.moved.1 > CLEANED_IN_VAIN * segments;
+        let in_vain = now.cleaned - self.last_gain.cleaned > CLEANED_IN_VAIN * segments;
         let nothing_moves = self.log.io.is_idle() && !self.pacer.waits_for_time(&self.log);
         let stuck = waiting && (nothing_moves || in_vain);
         if stuck {

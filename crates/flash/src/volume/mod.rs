@@ -271,6 +271,12 @@ impl Volume {
         }
     }
 
+    /// Writes that were refused for want of room and whose answer's time has not come.
+    #[cfg(feature = "testing")]
+    pub fn refused(&self) -> Vec<block::Tag> {
+        self.core().map_or_else(Vec::new, |core| core.refused().collect())
+    }
+
     /// Begins a checkpoint with the next request, whether that is due or not.
     #[cfg(feature = "testing")]
     pub fn ask_for_checkpoint(&mut self) {

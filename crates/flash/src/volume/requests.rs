@@ -97,6 +97,15 @@ impl Requests {
         }
     }
 
+    /// Those that were refused for want of room and do not know it yet.
+    #[cfg(feature = "testing")]
+    pub fn refused(&self) -> impl Iterator<Item = Tag> {
+        let answers = self.later.iter().chain(&self.due);
+        answers
+            .filter(|answer| answer.result == Err(crate::down::NO_SPACE))
+            .map(|answer| answer.tag)
+    }
+
     /// When the next answer is due.
     pub fn next_wakeup(&self) -> Instant {
         self.later.front().map_or(Instant::NEVER, |answer| answer.finished)

@@ -196,9 +196,7 @@ impl DriveEntry {
             read_ns: entry.get("read"),
             read_spread_per_mille: per_mille("read_spread").unwrap_or_default(),
             read_retry,
-            suspend: entry
-                .ask("suspend")
-                .map(|ns| Suspend { per_mille: per_mille("suspend_share").unwrap_or(1000), ns }),
+            suspend: self.suspend(per_mille("suspend_share"))?,
             program_ns: entry.get("program"),
             erase_ns: entry.get("erase"),
             channel_bytes_per_s: entry.get("channel_rate"),
@@ -239,7 +237,15 @@ impl DriveEntry {
         let entry = &self.entry;
         let sizes = [entry.ask("slc_cache"), entry.ask("slc_dynamic")];
         match (sizes, entry.ask("slc_program")) {
-            ([None, None], None) => Ok(None),
+            ([None, None], None) => {
+                let mut alone = ["slc_fold", "bits_per_cell"].into_iter();
+                match alone.find(|name| entry.ask(name).is_some()) {
+                    None => Ok(None),
+                    Some(name) => {
+                        Err(self.contradiction(&format!("{name} needs slc_cache or slc_dynamic")))
+                    }
+                }
+            }
             ([None, None], _) | (_, None) => {
                 let about = "slc_cache or slc_dynamic, and slc_program need each other";
                 Err(self.contradiction(about))
@@ -251,6 +257,13 @@ impl DriveEntry {
                 program_ns,
                 fold_ns: entry.ask("slc_fold"),
             })),
+        }
+    }
+
+    fn suspend(&self, per_mille: Option<u32>) -> Result<Option<Suspend>, BadCatalog> {
+        match (self.entry.ask("suspend"), per_mille) {
+            (None, Some(_)) => Err(self.contradiction("suspend_share needs suspend")),
+            (ns, share) => Ok(ns.map(|ns| Suspend { per_mille: share.unwrap_or(1000), ns })),
         }
     }
 

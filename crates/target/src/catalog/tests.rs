@@ -116,6 +116,29 @@ fn too_many_fitted_numbers_and_contradictions_are_refused() {
     assert!(refusal.to_string().contains("in this order"), "{refusal}");
 }
 
+/// A parameter that only means something beside another was taken and did nothing without it.
+#[test]
+fn a_parameter_of_a_cache_a_retry_or_a_suspend_that_is_not_there_is_refused() {
+    let catalog = built_in();
+    let plain = catalog.drive("nvme-plp").expect("a drive without any of them").entry.text();
+    for (name, value, unit, needs) in [
+        ("slc_fold", 1.0, "ms", "slc_fold needs slc_cache or slc_dynamic"),
+        ("bits_per_cell", 4.0, "count", "bits_per_cell needs slc_cache or slc_dynamic"),
+        ("slc_program", 1.0, "ms", "need each other"),
+        ("slc_dynamic", 1.0, "GB", "need each other"),
+        ("retry", 1.0, "ms", "retry_share and retry need each other"),
+        ("suspend_share", 50.0, "percent", "suspend_share needs suspend"),
+    ] {
+        let line = format!(
+            "{name} = {{ value = {value}, unit = \"{unit}\", from = \"assumed\", source = \"x\" }}"
+        );
+        let drive = DriveEntry::parse("x.toml", &format!("{plain}\n{line}\n"));
+        let drive = drive.unwrap_or_else(|error| panic!("{name}: {error}"));
+        let Err(refusal) = drive.build(&DriveSettings::default(), 4) else { panic!("{name}") };
+        assert!(refusal.to_string().contains(needs), "{refusal}");
+    }
+}
+
 /// A fuzzed file asked for 10^9 GB, and the model for 4 TB of memory; another had a write buffer of
 /// 10^15 B.
 #[test]

@@ -9,6 +9,7 @@ use super::{
     work::{Origin, Work},
 };
 use crate::{FastCache, FastCacheKind, nanoseconds_for};
+use block::split_mix;
 
 /// Planes and channels as timelines, with the buffer in front of them.
 #[derive(Debug)]
@@ -51,19 +52,10 @@ const READ_AGAIN: u64 = 0x5bf0_3635_dea4_1cb5;
 /// See [`READ_AGAIN`].
 const SET_ASIDE: u64 = 0xc2b2_ae3d_27d4_eb4f;
 
-/// Every bit of the result hangs on every bit of `number` (splitmix64's finaliser).
+/// A number below `limit` that `number` alone decides, evenly over numbers.
 #[inline]
-fn mixed(number: u64) -> u64 {
-    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    number ^ (number >> 31)
-}
-
-/// A number below `limit`, evenly out of a mixed one.
-#[inline]
-fn scaled(mixed: u64, limit: u64) -> u64 {
-    ((u128::from(mixed) * u128::from(limit)) >> 64) as u64
+fn drawn(number: u64, limit: u64) -> u64 {
+    ((u128::from(split_mix(&mut { number })) * u128::from(limit)) >> 64) as u64
 }
 
 /// What a write waited for.
@@ -134,7 +126,7 @@ impl Nand {
     #[inline]
     fn is_drawn(&mut self, what: u64, per_million: u32) -> bool {
         self.reads += 1;
-        scaled(mixed(self.reads ^ what), 1_000_000) < u64::from(per_million)
+        drawn(self.reads ^ what, 1_000_000) < u64::from(per_million)
     }
 
     /// How long the array needs for this page, this time. A page is always as quick as it is: which
@@ -144,7 +136,7 @@ impl Nand {
         let mut read_ns = self.read_ns;
         if self.read_spread > 0 {
             let most = read_ns * self.read_spread / 1000;
-            read_ns = read_ns - most + scaled(mixed(u64::from(page)), 2 * most);
+            read_ns = read_ns - most + drawn(u64::from(page), 2 * most);
         }
         if let Some(retry) = self.retry {
             // One in four of those that are read again is read once more, and so on.
