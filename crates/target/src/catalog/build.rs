@@ -318,6 +318,9 @@ impl DriveEntry {
             (Some(zone_bytes), Some(media_cache_bytes)) => Some(Shingling {
                 zone_bytes,
                 media_cache_bytes,
+                map_pieces: entry.ask("media_cache_pieces").unwrap_or(u64::MAX),
+                entry_ns: entry.ask("media_cache_entry").unwrap_or(0),
+                entry_writes: entry.ask("media_cache_writes").unwrap_or(1) as u32,
                 idle_clean_ns: entry.ask("idle_clean").unwrap_or(1_000_000_000),
             }),
             (None, None) => None,
@@ -340,6 +343,8 @@ impl DriveEntry {
             link_bytes_per_s: at_most(entry.get("link_rate"), settings.port.link_bytes_per_s),
             command_queue_depth: self.commands(settings),
             age_limit_ns: entry.ask("age_limit").unwrap_or(1_000_000_000),
+            forecast_error_ns: entry.ask("forecast_error").unwrap_or(0),
+            age_weight_ppm: entry.ask("age_weight").unwrap_or(0) as u32,
             read_segments: entry.get("read_segments") as u32,
             read_segment_bytes: entry.ask("read_segment").unwrap_or(256 << 10),
             prefetch_min_bytes: entry.ask("prefetch_min").unwrap_or(0),

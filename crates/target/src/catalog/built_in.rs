@@ -20,6 +20,7 @@ pub(super) const DRIVES: &[(&str, &str)] = &[
     file!("generic-15k-sas-hdd.toml"),
     file!("hdd-7200-cmr.toml"),
     file!("hdd-smr.toml"),
+    file!("hgst-7k100-100.toml"),
     file!("hitachi-a7k1000-750.toml"),
     file!("intel-520-120.toml"),
     file!("intel-660p-1000.toml"),
@@ -53,8 +54,10 @@ pub(super) const DRIVES: &[(&str, &str)] = &[
     file!("seagate-barracuda-7200.11-750.toml"),
     file!("seagate-st3300007lw.toml"),
     file!("seagate-st3300655lc.toml"),
+    file!("toshiba-p300-3000.toml"),
     file!("wd-1002fbys.toml"),
     file!("wd-2502abys-250.toml"),
+    file!("wd-raptor-740gd.toml"),
 ];
 
 /// Every port.
