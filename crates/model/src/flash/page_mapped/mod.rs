@@ -5,9 +5,10 @@
 //!   host stage    serial: command, link; streams read ahead           host.rs
 //!   write buffer  acknowledges, drains into flash                     nand.rs
 //!   SLC cache     in front of the rest                                slc.rs
-//!   log           map, superblocks over all planes, cleaner           log.rs, victims.rs, wear.rs
+//!   log           superblocks over all planes, cleaner                log.rs, victims.rs, wear.rs
+//!   map           logical to physical units, and back                 map.rs, contents.rs
 //!   planes        and channels, each a pair of dates                  nand.rs, lane.rs
-//!   steady state  planted from a small drive that was aged for real   plant.rs
+//!   steady state  planted from a small drive that was aged for real   plant.rs, planted.rs
 //! ```
 //!
 //! Completions are computed when a request arrives; the only events are the completions themselves.
@@ -16,13 +17,16 @@
 
 #[cfg(test)]
 mod consistency;
+mod contents;
 mod divider;
 mod host;
 mod lane;
 mod log;
+mod map;
 mod nand;
 mod params;
 mod plant;
+mod planted;
 mod slc;
 mod victims;
 mod wear;
@@ -77,7 +81,7 @@ enum DurableBy {
 
 impl PageMapped {
     /// Built from `params`, for at most `queue_depth` requests at a time. The drive's past, if it
-    /// has one, is drawn from `seed`; that takes some 10 ms a GiB.
+    /// has one, is drawn from `seed`.
     ///
     /// # Errors
     /// [`BadParams`] says what of the parameters cannot be.
@@ -120,9 +124,8 @@ impl PageMapped {
         let unit = u64::from(UNIT_BYTES);
         assert!(offset.is_multiple_of(unit) && len.is_multiple_of(unit), "a fill splits a unit");
         assert!(offset + len <= self.geometry.capacity_bytes, "a fill beyond the capacity");
-        for logical in offset / unit..(offset + len) / unit {
-            self.log.write(logical as u32, &mut Untimed);
-        }
+        let (first, end) = (offset / unit, (offset + len) / unit);
+        self.log.write(first as u32, end as u32, &mut Untimed);
     }
 
     /// What was written so far, the drive's planted past not counted.
@@ -209,9 +212,7 @@ impl PageMapped {
         self.nand.begin_write(arrived, self.log.mapped());
         let (first, end) = units_touched(extent);
         self.merge_ends(extent, first, end);
-        for logical in first..end {
-            self.log.write(logical, &mut self.nand);
-        }
+        self.log.write(first, end, &mut self.nand);
         let beside = self.host.write_latency_ns();
         if durability == Durability::Cached && self.durable_by == DurableBy::Request {
             return self.nand.end_write().accepted + beside;
