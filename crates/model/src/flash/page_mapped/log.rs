@@ -118,6 +118,12 @@ impl Log {
         }
     }
 
+    /// `logical` will be looked for soon.
+    #[inline]
+    pub fn prefetch(&self, logical: u32) {
+        self.map.prefetch(logical);
+    }
+
     /// The physical unit that holds `logical`.
     #[inline]
     pub fn find(&self, logical: u32) -> Option<u32> {

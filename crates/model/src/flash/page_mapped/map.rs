@@ -3,8 +3,9 @@
 //!
 //! ```text
 //!   a page of 1,024 logical units is
-//!     compact   runs of units that lie one after the other, or "as planted"
-//!     a table   a word a unit: 0 nothing, 1 + its place, or "as planted"
+//!     as at the start   nothing mapped, or all as planted
+//!     runs              of units that lie one after the other
+//!     a table           a word a unit: 0 nothing, 1 + its place, or "as planted"
 //! ```
 
 use super::planted::Planted;
@@ -41,23 +42,17 @@ impl Run {
     }
 }
 
-/// A page without a table.
-#[derive(Debug)]
-enum Compact {
-    /// By their first unit; none where nothing is mapped.
-    Runs(Vec<Run>),
-    /// Every unit lies where it was planted.
-    Planted,
-}
-
 /// The map.
 #[derive(Debug)]
 pub struct Map {
     exported: u32,
     tables: Vec<Option<Box<Table>>>,
-    /// What pages without a table are.
-    compact: Vec<Compact>,
+    /// Runs by their first unit, of pages without a table; `None` is as at the start. A vector of
+    /// these takes no memory before it is used.
+    runs: Vec<Option<Box<[Run]>>>,
     planted: Option<Planted>,
+    /// So many pages were planted as a whole.
+    planted_pages: usize,
 }
 
 impl Map {
@@ -66,16 +61,17 @@ impl Map {
         let pages = exported.div_ceil(PAGE) as usize;
         Self {
             exported,
-            tables: (0..pages).map(|_| None).collect(),
-            compact: (0..pages).map(|_| Compact::Runs(Vec::new())).collect(),
+            tables: vec![None; pages],
+            runs: vec![None; pages],
             planted: None,
+            planted_pages: 0,
         }
     }
 
     /// Everything lies as `planted` says from now on.
     pub fn plant(&mut self, planted: Planted) {
         let whole = (planted.used() / PAGE) as usize;
-        self.compact[..whole].fill_with(|| Compact::Planted);
+        self.planted_pages = whole;
         let rest = planted.used() % PAGE;
         if rest > 0 {
             let mut table = empty_table();
@@ -90,16 +86,25 @@ impl Map {
         self.planted.as_ref()
     }
 
+    /// `logical` will be looked for soon.
+    #[inline]
+    pub fn prefetch(&self, logical: u32) {
+        if let Some(table) = &self.tables[(logical >> PAGE_SHIFT) as usize] {
+            block::prefetch(&table[(logical % PAGE) as usize]);
+        }
+    }
+
     /// The physical unit that holds `logical`.
     #[inline]
     pub fn find(&self, logical: u32) -> Option<u32> {
         if let Some(table) = &self.tables[(logical >> PAGE_SHIFT) as usize] {
             let entry = table[(logical % PAGE) as usize];
-            if entry != AS_PLANTED {
-                return entry.checked_sub(1);
+            if entry == AS_PLANTED {
+                return Some(self.planted_place(logical));
             }
+            return entry.checked_sub(1);
         }
-        self.find_compact(logical)
+        self.find_without_table(logical)
     }
 
     /// The same, and from then on none does.
@@ -112,21 +117,29 @@ impl Map {
                 entry => entry.checked_sub(1),
             };
         }
-        let physical = self.find_compact(logical)?;
+        let physical = self.find_without_table(logical)?;
         self.clear(logical, logical + 1);
         Some(physical)
     }
 
-    fn find_compact(&self, logical: u32) -> Option<u32> {
+    fn find_without_table(&self, logical: u32) -> Option<u32> {
         let page = (logical >> PAGE_SHIFT) as usize;
-        match &self.compact[page] {
-            Compact::Runs(runs) if self.tables[page].is_none() => {
-                let at = (logical % PAGE) as u16;
-                let run = runs[..runs.partition_point(|run| run.first <= at)].last()?;
-                (at < run.end()).then(|| run.physical + u32::from(at - run.first))
-            }
-            _ => Some(self.planted_place(logical)),
+        if self.is_as_planted(page) {
+            return Some(self.planted_place(logical));
         }
+        let runs = self.runs[page].as_ref()?;
+        let at = (logical % PAGE) as u16;
+        let run = runs[..runs.partition_point(|run| run.first <= at)].last()?;
+        (at < run.end()).then(|| run.physical + u32::from(at - run.first))
+    }
+
+    /// Whether every unit of `page` lies where it was planted.
+    fn is_as_planted(&self, page: usize) -> bool {
+        page < self.planted_pages && self.is_as_at_the_start(page)
+    }
+
+    fn is_as_at_the_start(&self, page: usize) -> bool {
+        self.tables[page].is_none() && self.runs[page].is_none()
     }
 
     fn planted_place(&self, logical: u32) -> u32 {
@@ -146,10 +159,7 @@ impl Map {
                 let entry = table[(logical % PAGE) as usize];
                 entry == physical + 1 || entry == AS_PLANTED
             }
-            None => {
-                matches!(self.compact[page], Compact::Planted)
-                    || self.find_compact(logical) == Some(physical)
-            }
+            None => self.is_as_planted(page) || self.find_without_table(logical) == Some(physical),
         }
     }
 
@@ -180,52 +190,65 @@ impl Map {
 
     fn set_in_page(&mut self, page: usize, run: Run) {
         if u32::from(run.count) == PAGE {
-            self.tables[page] = None;
-            self.compact[page] = Compact::Runs(vec![run]);
+            return self.become_runs(page, Box::new([run]));
+        }
+        if self.edit_runs(page, |runs| put(runs, run)) {
             return;
         }
-        if self.tables[page].is_none() {
-            if let Compact::Runs(runs) = &mut self.compact[page] {
-                put(runs, run);
-                if runs.len() <= RUNS_MAX {
-                    return;
-                }
-            }
-            self.make_table(page);
-        }
-        let table = self.tables[page].as_mut().expect("just made");
+        let table = self.table(page);
         let entries = &mut table[usize::from(run.first)..usize::from(run.end())];
         entries.iter_mut().zip(run.physical + 1..).for_each(|(entry, to)| *entry = to);
         if u32::from(run.end()) == PAGE && is_one_run(table) {
             // A writer in order has come to the end of the page.
             let whole = Run { first: 0, count: PAGE as u16, physical: table[0] - 1 };
-            self.tables[page] = None;
-            self.compact[page] = Compact::Runs(vec![whole]);
+            self.become_runs(page, Box::new([whole]));
         }
     }
 
-    /// Writes out what a compact page says.
-    #[cold]
-    fn make_table(&mut self, page: usize) {
-        let mut table = empty_table();
-        match mem::replace(&mut self.compact[page], Compact::Runs(Vec::new())) {
-            Compact::Planted => table.fill(AS_PLANTED),
-            Compact::Runs(runs) => {
-                for run in runs {
-                    let entries = &mut table[usize::from(run.first)..usize::from(run.end())];
-                    entries.iter_mut().zip(run.physical + 1..).for_each(|(entry, to)| *entry = to);
-                }
-            }
+    fn become_runs(&mut self, page: usize, runs: Box<[Run]>) {
+        if self.tables[page].is_some() {
+            self.tables[page] = None;
         }
-        self.tables[page] = Some(table);
+        self.runs[page] = Some(runs);
+    }
+
+    /// Changes the runs of a page that may stay runs; false if it has to have a table.
+    fn edit_runs(&mut self, page: usize, change: impl FnOnce(&mut Vec<Run>)) -> bool {
+        if self.tables[page].is_some() || self.is_as_planted(page) {
+            return false;
+        }
+        let mut runs = self.runs[page].take().unwrap_or_default().into_vec();
+        if runs.len() + 2 > RUNS_MAX {
+            self.runs[page] = Some(runs.into_boxed_slice());
+            return false;
+        }
+        change(&mut runs);
+        self.runs[page] = Some(runs.into_boxed_slice());
+        true
+    }
+
+    /// The table of a page, with what the page said so far if it had none.
+    fn table(&mut self, page: usize) -> &mut Table {
+        if self.tables[page].is_none() {
+            let mut table = empty_table();
+            if self.is_as_planted(page) {
+                table.fill(AS_PLANTED);
+            }
+            for run in self.runs[page].take().unwrap_or_default() {
+                let entries = &mut table[usize::from(run.first)..usize::from(run.end())];
+                entries.iter_mut().zip(run.physical + 1..).for_each(|(entry, to)| *entry = to);
+            }
+            self.tables[page] = Some(table);
+        }
+        self.tables[page].as_mut().expect("just made")
     }
 
     /// What units `first..end` map, in runs of at most a page each, in order: how many, and where
     /// the first lies.
     pub fn each_run(&self, first: u32, end: u32, mut what: impl FnMut(u32, u32)) {
         for (page, within) in pages(first..end) {
-            if let (None, Compact::Runs(runs)) = (&self.tables[page], &self.compact[page]) {
-                for run in runs {
+            if self.tables[page].is_none() && !self.is_as_planted(page) {
+                for run in self.runs[page].iter().flatten() {
                     let (from, to) = (run.first.max(within.start), run.end().min(within.end));
                     if from < to {
                         what(u32::from(to - from), run.part(from, to).physical);
@@ -245,22 +268,14 @@ impl Map {
     /// Units `first..end` lie nowhere.
     pub fn clear(&mut self, first: u32, end: u32) {
         for (page, within) in pages(first..end) {
-            if within.len() == PAGE as usize {
-                self.tables[page] = None;
-                self.compact[page] = Compact::Runs(Vec::new());
+            if page >= self.planted_pages && self.is_as_at_the_start(page) {
                 continue;
             }
-            if self.tables[page].is_none() {
-                if let Compact::Runs(runs) = &mut self.compact[page] {
-                    cut_out(runs, within.start, within.end);
-                    if runs.len() <= RUNS_MAX {
-                        continue;
-                    }
-                }
-                self.make_table(page);
+            if within.len() == PAGE as usize {
+                self.become_runs(page, Box::default());
+            } else if !self.edit_runs(page, |runs| cut_out(runs, within.start, within.end)) {
+                self.table(page)[usize::from(within.start)..usize::from(within.end)].fill(0);
             }
-            let table = self.tables[page].as_mut().expect("just made");
-            table[usize::from(within.start)..usize::from(within.end)].fill(0);
         }
     }
 }
@@ -312,9 +327,6 @@ fn put(runs: &mut Vec<Run>, run: Run) {
     {
         previous.count += run.count;
         return;
-    }
-    if runs.capacity() == 0 {
-        runs.reserve_exact(1); // Most pages never need a second one.
     }
     runs.insert(at, run);
 }
@@ -408,10 +420,7 @@ mod tests {
         let mut rng = Rng::new(1, 0);
         for round in 0..3 {
             (0..EXPORTED).for_each(|logical| map.set(logical, logical + round));
-            let runs = map.compact.iter().map(|page| match page {
-                Compact::Runs(runs) => runs.len(),
-                Compact::Planted => 0,
-            });
+            let runs = map.runs.iter().flatten().map(|runs| runs.len());
             assert_eq!((runs.sum::<usize>(), map.tables.iter().flatten().count()), (5, 0));
             for _ in 0..4 * RUNS_MAX {
                 // Not in the last page, whose end no writer reaches.

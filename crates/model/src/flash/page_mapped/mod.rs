@@ -3,6 +3,8 @@
 //!
 //! ```text
 //!   host stage    serial: command, link; streams read ahead           host.rs
+//!   read          may be looked up later, while its word of the map    ahead.rs
+//!                 is on its way
 //!   write buffer  acknowledges, drains into flash                     nand.rs
 //!   SLC cache     in front of the rest                                slc.rs
 //!   log           superblocks over all planes, cleaner                log.rs, victims.rs, wear.rs
@@ -11,10 +13,12 @@
 //!   steady state  planted from a small drive that was aged for real   plant.rs, planted.rs
 //! ```
 //!
-//! Completions are computed when a request arrives; the only events are the completions themselves.
+//! Completions are computed when a request arrives, or before the next event at the latest; the
+//! only events are the completions themselves.
 //! The model knows no bad blocks, no read disturb, no refresh and no thermal limit, and its planes
 //! work independently of each other.
 
+mod ahead;
 #[cfg(test)]
 mod consistency;
 mod contents;
@@ -40,9 +44,10 @@ pub use wear::Wear;
 pub use work::Counters;
 
 use crate::{Cached, FastCache, Outbox, WriteCaching};
+use ahead::{Ahead, PutOff};
 use block::{
     Command, Completion, Data, Drive, Durability, Effects, Extent, Geometry, Instant, Machine,
-    Request,
+    Payload, Request, Tag,
 };
 use host::{CommandQueue, HostStage, ReadAtHost};
 use log::{Log, Shape};
@@ -67,6 +72,7 @@ pub struct PageMapped {
     host: HostStage,
     log: Log,
     nand: Nand,
+    ahead: Ahead,
     outbox: Outbox,
 }
 
@@ -112,6 +118,7 @@ impl PageMapped {
             host: HostStage::new(params),
             log,
             nand: Nand::new(params),
+            ahead: Ahead::default(),
             outbox: Outbox::new(queue_depth),
         })
     }
@@ -154,21 +161,69 @@ impl PageMapped {
         self.log.victims.iter().map(|number| self.log.valid_in[number as usize]).collect()
     }
 
-    /// When a read that came at `at` is done.
+    /// A read that came at `now` and is looked at at `at`.
     #[inline]
-    fn read(&mut self, at: u64, extent: Extent) -> u64 {
+    fn on_read(&mut self, now: Instant, at: u64, tag: Tag, extent: Extent, payload: Payload) {
         let host = self.host.read(at, extent.offset, extent.bytes);
-        if let Some(read_ahead) = host.read_ahead {
-            return read_ahead.max(host.start + host.link_ns);
-        }
         let (first, end) = units_touched(extent);
+        let later = PutOff { tag, issued: now, host, logical: first, payload };
+        if let Some(read_ahead) = host.read_ahead {
+            self.catch_up();
+            let finished = read_ahead.max(host.start + host.link_ns);
+            return self.answer(tag, now, finished, later.payload);
+        }
         if end - first > 1 {
-            return self.read_many(host, first, end);
+            self.catch_up();
+            let finished = self.read_many(host, first, end);
+            return self.answer(tag, now, finished, later.payload);
         }
-        match self.log.find(first) {
-            Some(physical) => self.sense(physical, host.start) + host.link_ns,
-            None => host.start + host.link_ns,
+        if self.outbox.next() > later.earliest() || self.queue.is_limited() {
+            self.catch_up();
+            return self.read_one(later);
         }
+        if self.ahead.is_full() {
+            self.catch_up_one();
+        }
+        self.log.prefetch(first);
+        self.ahead.push(later);
+    }
+
+    /// Does all that was put off.
+    #[inline]
+    fn catch_up(&mut self) {
+        self.catch_up_until(Instant::NEVER);
+    }
+
+    /// Does what was put off and may be done before or at `until`.
+    #[inline]
+    fn catch_up_until(&mut self, until: Instant) {
+        while let Some(read) = self.ahead.pop_until(until) {
+            self.read_one(read);
+        }
+    }
+
+    fn catch_up_one(&mut self) {
+        let read = self.ahead.pop_until(Instant::NEVER).expect("some were put off");
+        self.read_one(read);
+    }
+
+    #[inline]
+    fn read_one(&mut self, read: PutOff) {
+        let PutOff { tag, issued, host, logical, payload } = read;
+        let ready = match self.log.find(logical) {
+            Some(physical) => self.sense(physical, host.start),
+            None => host.start,
+        };
+        self.answer(tag, issued, ready + host.link_ns, payload);
+    }
+
+    /// The answer to a request of `issued`, at `finished`.
+    #[inline]
+    fn answer(&mut self, tag: Tag, issued: Instant, finished: u64, payload: Payload) {
+        // A drive without any cost would answer at once, and time would stand still.
+        let finished = Instant(finished.max(issued.0 + 1));
+        self.queue.occupy(finished.0);
+        self.outbox.put(Completion { tag, issued, finished, result: Ok(()), payload });
     }
 
     /// A read of several units: they are asked of flash together, and the link starts with the
@@ -305,11 +360,13 @@ impl Machine for PageMapped {
     fn on_request(&mut self, now: Instant, request: Request, _: &mut Effects) {
         let Request { tag, command, .. } = request;
         let admitted = self.queue.admit(now.0);
+        if let Command::Read { at, into } = command {
+            self.assert_fits(at.offset, u64::from(at.bytes));
+            return self.on_read(now, admitted, tag, at, into);
+        }
+        self.catch_up();
         let finished = match &command {
-            Command::Read { at, .. } => {
-                self.assert_fits(at.offset, u64::from(at.bytes));
-                self.read(admitted, *at)
-            }
+            Command::Read { .. } => unreachable!("reads were told apart"),
             Command::Write { at, durability, .. } => {
                 self.assert_fits(at.offset, u64::from(at.bytes));
                 self.write(admitted, *at, *durability)
@@ -320,11 +377,7 @@ impl Machine for PageMapped {
                 self.discard(admitted, *offset, *len)
             }
         };
-        // A drive without any cost would answer at once, and time would stand still.
-        let finished = Instant(finished.max(now.0 + 1));
-        self.queue.occupy(finished.0);
-        let (result, payload) = (Ok(()), command.into_payload());
-        self.outbox.put(Completion { tag, issued: now, finished, result, payload });
+        self.answer(tag, now, finished, command.into_payload());
     }
 
     fn on_completion(&mut self, _: Instant, _: Completion, _: &mut Effects) {
@@ -333,7 +386,10 @@ impl Machine for PageMapped {
 
     #[inline]
     fn on_wakeup(&mut self, now: Instant, effects: &mut Effects) {
+        self.catch_up_until(now);
         self.outbox.release(now, effects);
+        // What is due next is known again: nothing that was put off comes before it.
+        self.catch_up_until(self.outbox.next());
     }
 
     #[inline]
