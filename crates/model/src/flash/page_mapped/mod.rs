@@ -71,9 +71,18 @@ pub struct PageMapped {
     queue: CommandQueue,
     host: HostStage,
     log: Log,
+    /// A past that nobody has looked at yet.
+    past: Option<Past>,
     nand: Nand,
     ahead: Ahead,
     outbox: Outbox,
+}
+
+/// What was done to a drive before time 0: these units were overwritten at random.
+#[derive(Clone, Copy, Debug)]
+struct Past {
+    used: u32,
+    seed: u64,
 }
 
 /// Which writes wait for flash.
@@ -87,17 +96,20 @@ enum DurableBy {
 
 impl PageMapped {
     /// Built from `params`, for at most `queue_depth` requests at a time. The drive's past, if it
-    /// has one, is drawn from `seed`.
+    /// has one, is drawn from `seed`, when the drive is asked for something the first time: until
+    /// then it takes neither time nor memory.
     ///
     /// # Errors
     /// [`BadParams`] says what of the parameters cannot be.
     pub fn new(params: &PageMappedParams, queue_depth: u32, seed: u64) -> Result<Self, BadParams> {
         params.check()?;
-        let mut log = Log::new(shape(params));
-        if let State::Steady { used_per_mille } = params.state {
-            let used = params.units() * u64::from(used_per_mille) / 1000;
-            plant::steady_state(&mut log, used as u32, seed);
-        }
+        let past = match params.state {
+            State::Fresh => None,
+            State::Steady { used_per_mille } => {
+                let used = params.units() * u64::from(used_per_mille) / 1000;
+                Some(Past { used: used as u32, seed })
+            }
+        };
         Ok(Self {
             geometry: Geometry {
                 capacity_bytes: params.capacity_bytes,
@@ -116,7 +128,8 @@ impl PageMapped {
             endurance_cycles: params.endurance_cycles,
             queue: CommandQueue::new(params.command_queue, queue_depth),
             host: HostStage::new(params),
-            log,
+            log: Log::new(shape(params)),
+            past,
             nand: Nand::new(params),
             ahead: Ahead::default(),
             outbox: Outbox::new(queue_depth),
@@ -132,7 +145,16 @@ impl PageMapped {
         assert!(offset.is_multiple_of(unit) && len.is_multiple_of(unit), "a fill splits a unit");
         assert!(offset + len <= self.geometry.capacity_bytes, "a fill beyond the capacity");
         let (first, end) = (offset / unit, (offset + len) / unit);
+        self.plant();
         self.log.write(first as u32, end as u32, &mut Untimed);
+    }
+
+    /// The drive's past is in its log from now on.
+    #[inline]
+    fn plant(&mut self) {
+        if let Some(Past { used, seed }) = self.past.take() {
+            plant::steady_state(&mut self.log, used, seed);
+        }
     }
 
     /// What was written so far, the drive's planted past not counted.
@@ -142,22 +164,25 @@ impl PageMapped {
     }
 
     /// Erase counts.
-    pub fn wear(&self) -> Wear {
+    pub fn wear(&mut self) -> Wear {
+        self.plant();
         self.log.wear.summary()
     }
 
     /// Share of the rated erases that the drive has used up, on average over its blocks.
-    pub fn life_used(&self) -> f64 {
+    pub fn life_used(&mut self) -> f64 {
         self.wear().mean / f64::from(self.endurance_cycles.max(1))
     }
 
     /// Mapped bytes.
-    pub fn mapped_bytes(&self) -> u64 {
+    pub fn mapped_bytes(&mut self) -> u64 {
+        self.plant();
         self.log.mapped() * u64::from(UNIT_BYTES)
     }
 
     /// Valid units of each superblock that is full, in no order.
-    pub fn valid_counts(&self) -> Vec<u32> {
+    pub fn valid_counts(&mut self) -> Vec<u32> {
+        self.plant();
         self.log.victims.iter().map(|number| self.log.valid_in[number as usize]).collect()
     }
 
@@ -359,6 +384,7 @@ impl Machine for PageMapped {
     #[inline]
     fn on_request(&mut self, now: Instant, request: Request, _: &mut Effects) {
         let Request { tag, command, .. } = request;
+        self.plant();
         let admitted = self.queue.admit(now.0);
         if let Command::Read { at, into } = command {
             self.assert_fits(at.offset, u64::from(at.bytes));

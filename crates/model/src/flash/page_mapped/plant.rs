@@ -39,6 +39,7 @@ struct Closed {
 ///
 /// # Panics
 /// If the log was written to.
+#[cold]
 pub fn steady_state(log: &mut Log, used: u32, seed: u64) {
     assert!(log.placed == 0, "the past is planted into a fresh drive");
     if used == 0 {
