@@ -11,6 +11,8 @@ macro_rules! file {
 
 /// Every drive: its file and the text.
 pub(super) const DRIVES: &[(&str, &str)] = &[
+    file!("cloud-burst.toml"),
+    file!("cloud-flat.toml"),
     file!("crucial-m4-128.toml"),
     file!("crucial-m550-1t.toml"),
     file!("fusionio-iodrive-80.toml"),
