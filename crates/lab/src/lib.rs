@@ -19,3 +19,5 @@ pub mod runner;
 pub mod target;
 pub mod trial;
 pub mod workload;
+
+pub use stats::{Drained, drained};
