@@ -20,4 +20,4 @@ pub mod target;
 pub mod trial;
 pub mod workload;
 
-pub use stats::{Drained, drained};
+pub use stats::{Drained, drained, level};

@@ -63,7 +63,7 @@ pub use outbox::Outbox;
 pub use paced::{Paced, WallClock};
 pub use paced_lateness::{Lateness, STALL_NS};
 pub use port::{Attached, Fua, Port, PortParams};
-pub use quota::{Merging, Quota, QuotaLimit, QuotaParams};
+pub use quota::{Merging, Pools, Quota, QuotaLimit, QuotaParams};
 pub use sim::Sim;
 pub use volatile::{CELL_BYTES, VolatileCache};
 pub use witness::Witness;

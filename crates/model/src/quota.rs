@@ -5,7 +5,8 @@
 //!                 |
 //!     +-----------+-----------+-------------+
 //!   operations: sustained   burst   bandwidth: sustained, burst        bucket.rs
-//!                 |  starts when all of them allow it, in the order of requests
+//!                 |  starts when all of them allow it, in the order of requests; where reads and
+//!                 |  writes have separate pools, each has all of these
 //!              latency, with a spread  -> answer
 //! ```
 //!
@@ -17,7 +18,7 @@
 mod bucket;
 mod params;
 
-pub use params::{Merging, QuotaLimit, QuotaParams};
+pub use params::{Merging, Pools, QuotaLimit, QuotaParams};
 
 use crate::{Cached, FastCache, Outbox};
 use block::{
@@ -31,13 +32,55 @@ use bucket::Bucket;
 pub struct Quota {
     params: QuotaParams,
     queue_depth: u32,
+    reads: Pool,
+    /// Where writes have one of their own.
+    writes: Option<Pool>,
+    run: Run,
+    rng: Rng,
+    outbox: Outbox,
+}
+
+/// What bounds those requests that share it.
+#[derive(Clone, Debug)]
+struct Pool {
     operations: Vec<Bucket>,
     bytes: Vec<Bucket>,
     /// When the last request started; none starts before it.
     started_at: Instant,
-    run: Run,
-    rng: Rng,
-    outbox: Outbox,
+}
+
+impl Pool {
+    fn new(params: &QuotaParams) -> Self {
+        let buckets = |limit: Option<QuotaLimit>| -> Vec<Bucket> {
+            let Some(limit) = limit else { return Vec::new() };
+            let sustained = Bucket::new(limit.sustained, limit.refill, limit.credit);
+            let burst = limit.burst.map(|rate| Bucket::new(rate, rate, 0));
+            [sustained].into_iter().chain(burst).collect()
+        };
+        Self {
+            operations: buckets(params.operations),
+            bytes: buckets(params.bandwidth),
+            started_at: Instant(0),
+        }
+    }
+
+    /// When a request of this cost starts; its cost is taken.
+    fn start(&mut self, now: Instant, operations: u64, bytes: u64) -> Instant {
+        let mut start = now.max(self.started_at);
+        for bucket in self.operations.iter_mut().chain(&mut self.bytes) {
+            bucket.advance(now);
+            start = start.max(bucket.ready_at());
+        }
+        let costs = [(&mut self.operations, operations), (&mut self.bytes, bytes)];
+        for (buckets, cost) in costs {
+            for bucket in buckets {
+                bucket.advance(start);
+                bucket.take(cost);
+            }
+        }
+        self.started_at = start;
+        start
+    }
 }
 
 /// Requests that continued each other.
@@ -56,17 +99,10 @@ impl Quota {
     pub fn new(params: QuotaParams, queue_depth: u32, seed: u64) -> Self {
         assert_eq!(params.contradiction(), None, "a volume that is none");
         assert!(queue_depth > 0, "a volume that takes no request");
-        let buckets = |limit: Option<QuotaLimit>| -> Vec<Bucket> {
-            let Some(limit) = limit else { return Vec::new() };
-            let sustained = Bucket::new(limit.sustained, limit.refill, limit.credit);
-            let burst = limit.burst.map(|rate| Bucket::new(rate, rate, 0));
-            [sustained].into_iter().chain(burst).collect()
-        };
         Self {
             queue_depth,
-            operations: buckets(params.operations),
-            bytes: buckets(params.bandwidth),
-            started_at: Instant(0),
+            reads: Pool::new(&params),
+            writes: (params.pools == Pools::Separate).then(|| Pool::new(&params)),
             run: Run { is_write: false, next: u64::MAX, bytes: 0 },
             rng: Rng::new(seed, 0x0_9007a),
             outbox: Outbox::new(queue_depth),
@@ -96,20 +132,10 @@ impl Quota {
             true => u64::from(at.bytes) * u64::from(self.params.write_per_mille) / 1000,
             false => u64::from(at.bytes),
         };
-        let mut start = now.max(self.started_at);
-        for bucket in self.operations.iter_mut().chain(&mut self.bytes) {
-            bucket.advance(now);
-            start = start.max(bucket.ready_at());
+        match self.writes.as_mut().filter(|_| is_write) {
+            Some(own) => own.start(now, operations, bytes),
+            None => self.reads.start(now, operations, bytes),
         }
-        let costs = [(&mut self.operations, operations), (&mut self.bytes, bytes)];
-        for (buckets, cost) in costs {
-            for bucket in buckets {
-                bucket.advance(start);
-                bucket.take(cost);
-            }
-        }
-        self.started_at = start;
-        start
     }
 
     fn latency_ns(&mut self, is_write: bool) -> u64 {

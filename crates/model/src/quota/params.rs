@@ -30,6 +30,15 @@ pub enum Merging {
     On,
 }
 
+/// Whose credit reads and writes spend.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pools {
+    /// One for both.
+    Shared,
+    /// Each their own, of the same size.
+    Separate,
+}
+
 /// A volume that meters what it is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QuotaParams {
@@ -43,6 +52,8 @@ pub struct QuotaParams {
     pub operation_bytes: u64,
     /// What a write counts, in thousandths of a read of its size.
     pub write_per_mille: u32,
+    /// Whether reads and writes share it all.
+    pub pools: Pools,
     /// Whether requests that continue each other count as one.
     pub merging: Merging,
     /// A read that nothing holds up, ns.

@@ -4,7 +4,7 @@ use block::{
     Actor, Command, Completion, Drive, Durability, Engine, Extent, Instant, Payload, Request, Rng,
     Tag,
 };
-use model::{Merging, Quota, QuotaLimit, QuotaParams, Sim};
+use model::{Merging, Pools, Quota, QuotaLimit, QuotaParams, Sim};
 use proptest::prelude::*;
 
 const READ_NS: u64 = 1000;
@@ -17,6 +17,7 @@ fn operations(limit: QuotaLimit) -> QuotaParams {
         bandwidth: None,
         operation_bytes: 256 << 10,
         write_per_mille: 1000,
+        pools: Pools::Shared,
         merging: Merging::Off,
         read_latency_ns: READ_NS,
         write_latency_ns: READ_NS,
@@ -143,6 +144,15 @@ fn writes_cost_what_is_said_and_merged_requests_count_as_one() {
     assert_eq!(starts(merging, backwards)[63], 63_000_000);
     let mixed = |n: u64| if n % 2 == 0 { read(n * 4096, 4096) } else { write(n * 4096, 4096) };
     assert_eq!(starts(merging, (0..64).map(mixed).collect())[63], 63_000_000);
+}
+
+#[test]
+fn reads_and_writes_with_separate_pools_do_not_slow_each_other() {
+    let flat = operations(QuotaLimit::flat(1_000_000));
+    let mixed = |n: u64| if n % 2 == 0 { read(n << 20, 4096) } else { write(n << 20, 4096) };
+    let last = |pools| starts(QuotaParams { pools, ..flat }, (0..100).map(mixed).collect())[99];
+    assert_eq!(last(Pools::Shared), 99_000_000);
+    assert_eq!(last(Pools::Separate), 49_000_000, "the 50th write");
 }
 
 #[test]

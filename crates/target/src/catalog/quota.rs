@@ -1,7 +1,7 @@
 //! A cloud volume's file becomes the numbers of its model.
 
 use super::{BadCatalog, DriveEntry, DriveSettings};
-use model::{Merging, QuotaLimit, QuotaParams, WriteCaching};
+use model::{Merging, Pools, QuotaLimit, QuotaParams, WriteCaching};
 
 /// Commands at a time: more than any quota lets through.
 pub(super) const QUOTA_COMMANDS: u32 = 1024;
@@ -32,6 +32,10 @@ impl DriveEntry {
             bandwidth: self.limit("bandwidth", 1)?,
             operation_bytes: entry.ask("operation").unwrap_or(ANY_BYTES),
             write_per_mille: per_mille("write_cost").unwrap_or(1000),
+            pools: match entry.word("pools") {
+                Some("separate") => Pools::Separate,
+                _ => Pools::Shared,
+            },
             merging: match entry.word("merging") {
                 Some("on") => Merging::On,
                 _ => Merging::Off,

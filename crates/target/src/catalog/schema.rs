@@ -526,6 +526,11 @@ pub(crate) const QUOTA_KEYS: &[Key] = &[
         "what a write counts, of a read of its size; 100 percent where it is left out",
     ),
     word(
+        "pools",
+        &["shared", "separate"],
+        "whether reads and writes each have all of this; shared where it is left out",
+    ),
+    word(
         "merging",
         &["on", "off"],
         "whether requests that continue each other count as one; off where it is left out",

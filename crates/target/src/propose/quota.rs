@@ -14,7 +14,7 @@ mod page;
 
 use super::NoProposal;
 use exchange::{Exchange, Step};
-use lab::{Drained, drained};
+use lab::{Drained, drained, level};
 use record::{Cell, Pass, Record, TargetKind};
 
 /// A number, and by how much it may be off either way: 95 %.
@@ -68,6 +68,8 @@ struct Seen<'r> {
     bandwidth: Option<Bucket>,
     /// What a write counts of a read.
     write_cost: Option<f64>,
+    /// A mix of 4 KiB reads and writes against what one pool would give.
+    pools: Option<f64>,
     /// Sequential reads against random ones of 4 KiB.
     merging: Option<f64>,
     /// Whether any fall was seen.
@@ -112,21 +114,23 @@ fn fall(cell: &Cell) -> Option<(Drained, f64)> {
 
 /// Operations a second that last: after the fall, if there was one.
 fn lasting(cell: &Cell) -> Measured {
-    match fall(cell) {
-        Some((seen, per_second)) => {
-            Measured { value: seen.after, half: 2.0 * seen.after_error }.times(per_second)
+    if let Some((seen, per_second)) = fall(cell) {
+        return Measured { value: seen.after, half: 2.0 * seen.after_error }.times(per_second);
+    }
+    match last(cell) {
+        Some(pass) if pass.series.operations.len() >= 10 => {
+            let (value, error) = level(&pass.series.operations);
+            let per_second = 1e9 / pass.series.tick_ns as f64;
+            Measured { value, half: 2.0 * error }.times(per_second)
         }
-        None => {
-            let half = cell.half_width_relative.unwrap_or(0.0) * cell.iops;
-            Measured { value: cell.iops, half }
-        }
+        _ => Measured { value: cell.iops, half: 0.1 * cell.iops },
     }
 }
 
 /// Operations beyond the rate that lasts. Where the levels part is known to a tick.
 fn excess(seen: &Drained) -> Measured {
     let half = 2.0 * seen.after_error * seen.at as f64 + seen.after;
-    Measured { value: seen.excess(), half }
+    Measured { value: seen.excess, half }
 }
 
 /// The burst's rate in operations a second, where it can be seen: without the ticks at its ends,
@@ -271,6 +275,7 @@ impl<'r> Seen<'r> {
             operations,
             bandwidth,
             write_cost: ratio("read-4K", "write-4K"),
+            pools: pools(record),
             merging,
             has_credit,
             within: check(record, "within-4K"),
@@ -281,12 +286,23 @@ impl<'r> Seen<'r> {
     }
 }
 
+/// Of half reads and half writes out of one pool the rate is the harmonic mean of both rates.
+fn pools(record: &Record) -> Option<f64> {
+    let rate = |name: &str| named(record, name).map(|cell| lasting(cell).value);
+    let (read, write, mixed) = (rate("read-4K")?, rate("write-4K")?, rate("mixed-4K")?);
+    Some(mixed * (1.0 / read + 1.0 / write) / 2.0)
+}
+
 /// What two sizes of reads saw of one bucket of bytes.
 fn one_of(small: Bucket, large: Bucket) -> Bucket {
     let credits = [small.credit, large.credit].into_iter().flatten();
     Bucket {
         sustained: large.sustained,
-        burst: [small.burst, large.burst].into_iter().flatten().reduce(f64::max),
+        burst: match (large.burst, large.credit) {
+            // Large reads spent it too soon to see a limit.
+            (None, Some(_)) => None,
+            _ => [small.burst, large.burst].into_iter().flatten().reduce(f64::max),
+        },
         credit: credits.reduce(|one, two| if two.value > one.value { two } else { one }),
         refill: match (small.refill, large.refill) {
             (Refill::NotSeen, other) | (other, _) => other,

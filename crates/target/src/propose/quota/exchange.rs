@@ -20,7 +20,7 @@ pub(super) struct Exchange {
     pub bandwidth: Option<Measured>,
     /// A request of up to so many bytes is one operation; `None`: of any size.
     pub one_bytes: Option<f64>,
-    /// Largest relative difference to a step.
+    /// Largest relative difference to a step, beyond the step's interval.
     pub error: f64,
     /// The largest size whose rate operations bound.
     pub operations_to: f64,
@@ -73,7 +73,11 @@ impl Exchange {
             error: 0.0,
             operations_to: small.last().map_or(0.0, |step| step.bytes),
         };
-        let miss = |step: &Step| (step.rate.value / rule.rate_of(step.bytes) - 1.0).abs();
+        // What the step's own interval holds is no miss.
+        let miss = |step: &Step| {
+            let rate = rule.rate_of(step.bytes);
+            ((step.rate.value - rate).abs() - step.rate.half).max(0.0) / rate
+        };
         rule.error = steps.iter().map(miss).fold(0.0, f64::max);
         rule
     }
@@ -92,16 +96,17 @@ impl Exchange {
     }
 }
 
-/// Mean of several, as wide as they lie apart.
+/// Mean of several, each counting as its interval is narrow.
 fn mean(of: impl Iterator<Item = Measured>) -> Option<Measured> {
-    let all: Vec<Measured> = of.collect();
-    if all.is_empty() {
-        return None;
-    }
-    let value = all.iter().map(|one| one.value).sum::<f64>() / all.len() as f64;
-    let widest = all.iter().map(|one| one.half.max((one.value - value).abs()));
-    Some(Measured { value, half: widest.fold(0.0, f64::max) })
+    let weigh = |one: Measured| 1.0 / one.half.max(NARROWEST * one.value).powi(2);
+    let (weights, sum) = of.fold((0.0, 0.0), |(weights, sum), one| {
+        (weights + weigh(one), sum + weigh(one) * one.value)
+    });
+    (weights > 0.0).then(|| Measured { value: sum / weights, half: weights.sqrt().recip() })
 }
+
+/// No interval is trusted to be narrower, of the value.
+const NARROWEST: f64 = 0.001;
 
 #[cfg(test)]
 mod tests {

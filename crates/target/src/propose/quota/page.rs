@@ -34,8 +34,12 @@ const BYTES: Unit = Unit {
     credit: "MB",
 };
 
+/// A refill that is this much faster or slower than the rate is no accident.
+const REFILL_SEEN: f64 = 0.05;
 /// A write that counts this much more or less than a read is no accident.
 const COST_SEEN: f64 = 0.03;
+/// A mix so much faster than out of one pool came out of two.
+const SEPARATE: f64 = 1.5;
 /// Sequential reads so much faster than random ones were merged.
 const MERGED: f64 = 1.5;
 
@@ -68,6 +72,10 @@ fn comments(seen: &Seen<'_>) -> Vec<String> {
     }
     if let Some(cost) = seen.write_cost {
         lines.push(count("a write counts", format!("{:.0} % of a read", 100.0 * cost)));
+    }
+    if let Some(ratio) = seen.pools {
+        let value = if ratio > SEPARATE { "separate for reads and writes" } else { "shared" };
+        lines.push(count("credit and rate", value.to_owned()));
     }
     let off = format!("{:.1} % at most, over all sizes", 100.0 * exchange.error);
     lines.push(count("off by", off));
@@ -180,7 +188,12 @@ fn parameters(seen: &Seen<'_>) -> String {
         if let Some(burst) = bucket.burst {
             fit(&key("burst"), rate(burst), unit.rate, "until the rate fell");
         }
-        if let Refill::Seen(refill) = bucket.refill {
+        // As fast as what lasts is what a file means that says nothing.
+        let differs = |seen: Measured| (seen.value - bucket.sustained.value).abs() > seen.half;
+        if let Refill::Seen(refill) = bucket.refill
+            && differs(refill)
+            && (refill.value / bucket.sustained.value - 1.0).abs() > REFILL_SEEN
+        {
             fit(&key("refill"), rate(refill.value), unit.rate, "after a rest");
         }
     }
@@ -203,9 +216,13 @@ fn parameters(seen: &Seen<'_>) -> String {
     }
     let source = format!("{run}: 90th percentile of reads; the form is assumed");
     parameter(&mut toml, "latency_spread", 100.0 * spread, "percent", "assumed", &source);
-    if seen.merging.is_some_and(|ratio| ratio > MERGED) {
-        let source = format!("{run}: sequential reads beside random ones");
-        writeln!(toml, "merging = {{ value = \"on\", from = \"fit\", source = \"{source}\" }}")
+    let words = [
+        ("pools", "separate", seen.pools > Some(SEPARATE), "a mix beside reads and writes alone"),
+        ("merging", "on", seen.merging > Some(MERGED), "sequential reads beside random ones"),
+    ];
+    for (name, word, _, about) in words.into_iter().filter(|(.., seen, _)| *seen) {
+        let value = format!("value = \"{word}\", from = \"fit\"");
+        writeln!(toml, "{name} = {{ {value}, source = \"{run}: {about}\" }}")
             .expect("a string takes it");
     }
     toml
