@@ -155,31 +155,31 @@ fn idle_s(record: &Record, cell: &Cell) -> Option<f64> {
     before.map(|end| begun - end)
 }
 
-/// What a rest gave back a second: what was had beyond the lasting rate after it, less what the
-/// check below the rate had left over.
-fn refill(record: &Record, name: &str, left_over: f64, credit: Option<f64>) -> Refill {
+/// What a rest gave back a second: what was had beyond the lasting rate after it. What the check
+/// below the rate did not ask for is a rest, too.
+fn refill(record: &Record, name: &str, unused_s: f64, credit: Option<f64>) -> Refill {
     let Some(cell) = named(record, name) else { return Refill::NotSeen };
     let (Some((seen, _)), Some(idle_s)) = (fall(cell), idle_s(record, cell)) else {
         return Refill::NotSeen;
     };
     let gained = excess(&seen);
-    if credit.is_some_and(|credit| gained.value > FULL_AGAIN * credit) {
-        return Refill::AtLeast(gained.value / idle_s);
+    let seen = gained.times(1.0 / (idle_s + unused_s));
+    match credit.is_some_and(|credit| gained.value > FULL_AGAIN * credit) {
+        true => Refill::AtLeast(seen.value),
+        false => Refill::Seen(seen),
     }
-    let value = (gained.value - left_over).max(0.0) / idle_s;
-    Refill::Seen(Measured { value, half: gained.half / idle_s })
 }
 
 /// A bucket that has this share of its credit again was full.
 const FULL_AGAIN: f64 = 0.95;
 
-/// What the check at 95 % left over of the lasting rate.
-fn left_over(record: &Record) -> f64 {
+/// Seconds' worth of the lasting rate that the check at 95 % did not ask for.
+fn unused_s(record: &Record) -> f64 {
     let (Some(read), Some(within)) = (named(record, "read-4K"), named(record, "within-4K")) else {
         return 0.0;
     };
     let seconds = last(within).map_or(0.0, |pass| pass.total.seconds);
-    (lasting(read).value - within.iops).max(0.0) * seconds
+    (1.0 - within.iops / lasting(read).value).max(0.0) * seconds
 }
 
 fn check(record: &Record, name: &str) -> Option<Check> {
@@ -207,7 +207,8 @@ struct Drains {
     again: &'static str,
     /// What one of their operations takes out of the bucket.
     tokens: f64,
-    left_over: f64,
+    /// Seconds before the rest in which nothing was asked for, together.
+    unused_s: f64,
 }
 
 impl Drains {
@@ -217,7 +218,7 @@ impl Drains {
         let first = found(self.first);
         let credit = [first, found(self.again)].into_iter().flatten().reduce(more);
         let lasting = [self.first, self.again].map(|name| named(record, name).and_then(burst));
-        let refill = refill(record, self.again, self.left_over, first.map(|first| first.value));
+        let refill = refill(record, self.again, self.unused_s, first.map(|first| first.value));
         Bucket {
             sustained,
             burst: lasting.into_iter().flatten().reduce(f64::max).map(|rate| rate * self.tokens),
@@ -248,10 +249,10 @@ impl<'r> Seen<'r> {
             first: "burst-4K",
             again: "refill-4K",
             tokens: 1.0,
-            left_over: left_over(record),
+            unused_s: unused_s(record),
         };
         let tokens = f64::from(1 << 20);
-        let large = Drains { first: "burst-1M", again: "refill-1M", tokens, left_over: 0.0 };
+        let large = Drains { first: "burst-1M", again: "refill-1M", tokens, unused_s: 0.0 };
         let operations = exchange.operations.map(|rate| small.look(record, rate));
         let bandwidth = exchange.bandwidth.map(|rate| {
             let own = large.look(record, rate);

@@ -112,7 +112,7 @@ const NARROWEST: f64 = 0.001;
 mod tests {
     use super::*;
 
-    const SIZES_KIB: [f64; 6] = [4.0, 16.0, 64.0, 256.0, 384.0, 1024.0];
+    const SIZES_KIB: [f64; 6] = [4.0, 16.0, 64.0, 256.0, 260.0, 1024.0];
 
     /// The rates of a volume in closed form.
     fn steps(operations: f64, bandwidth: f64, one_kib: f64) -> Vec<Step> {
@@ -136,10 +136,12 @@ mod tests {
         let operations = Exchange::through(&steps(500.0, NONE, NONE));
         assert!(close(operations.operations, 500.0) && operations.bandwidth.is_none());
         assert_eq!(operations.one_bytes, None);
-        // 300 a second of 256 KiB and 75 MiB/s differ at 384 KiB alone.
-        let sized = Exchange::through(&steps(300.0, NONE, 256.0));
-        assert!(close(sized.operations, 300.0) && sized.bandwidth.is_none());
-        assert_eq!(sized.one_bytes, Some(262_144.0));
+        // 300 a second of 256 KiB and 75 MiB/s differ at 260 KiB alone.
+        for kib in [16.0, 32.0, 64.0, 128.0, 256.0] {
+            let sized = Exchange::through(&steps(300.0, NONE, kib));
+            assert!(close(sized.operations, 300.0) && sized.bandwidth.is_none(), "{kib}");
+            assert_eq!(sized.one_bytes, Some(1024.0 * kib));
+        }
         let plain = Exchange::through(&steps(300.0, 300.0 * 262_144.0, NONE));
         assert!(close(plain.operations, 300.0) && close(plain.bandwidth, 300.0 * 262_144.0));
         assert_eq!(plain.one_bytes, None);
