@@ -14,7 +14,8 @@ const LIMIT: Duration = Duration::from_secs(300);
 fn volume(name: &str, parameters: &[(&str, f64, &str)]) -> String {
     let line = |(key, value, unit): &(&str, f64, &str)| {
         format!(
-            "{key} = {{ value = {value}, unit = \"{unit}\", from = \"assumed\", source = \"a test\" }}\n"
+            "{key} = {{ value = {value}, unit = \"{unit}\", from = \"assumed\", \
+             source = \"a test\" }}\n"
         )
     };
     let parameters: String = parameters.iter().map(line).collect();
@@ -119,7 +120,7 @@ fn what_a_run_did_not_reach_is_said() {
     let flat = [("iops", 800.0, "IOPS"), ("read_latency", 1.0, "ms"), ("write_latency", 1.0, "ms")];
     keep(&bench, &volume("vol", &flat));
     let toml = fitted(&bench, &["model:vol", "--reads-only", "--max-time", "5m"]);
-    for told in ["credit: no fall of the rate", "a limit of bytes", "writes: of a device"] {
+    for told in ["credit: no fall of the rate", "a limit of bytes", "writes: the run only read"] {
         assert!(toml.contains(told), "{told}: {toml}");
     }
     assert_near(&toml, "iops", 800.0, "IOPS", 0.01);

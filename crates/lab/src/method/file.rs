@@ -141,7 +141,7 @@ pub struct CellFile {
     pub rate_of: Option<String>,
     /// Seconds in which nothing is asked for, before the cell.
     pub rest: Option<f64>,
-    /// How long the cell takes, or at most where its bound ends it sooner; the method's when absent.
+    /// How long the cell takes, or at most where its bound ends it sooner; else the method's.
     pub seconds: Option<f64>,
     /// Start and end of the part of the area it works on, 0 to 1.
     pub part: Option<(f64, f64)>,

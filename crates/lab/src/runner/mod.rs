@@ -415,15 +415,23 @@ impl<'a> Runner<'a> {
     }
 
     fn measure(&mut self, record: &mut Record, order: usize, step: Step) -> Result<(), Halt> {
-        let plan = self.plan;
-        let resolved = rest::with_rate(&plan.cells[step.cell], step, record);
-        let spec = match &resolved {
-            Ok(spec) => spec.as_ref(),
+        match rest::with_rate(&self.plan.cells[step.cell], step, record) {
+            Ok(spec) => self.measure_as(record, order, step, &spec),
             Err(left_out) => {
-                rest::leave_out(record, left_out);
-                return Ok(());
+                rest::leave_out(record, &left_out);
+                Ok(())
             }
-        };
+        }
+    }
+
+    fn measure_as(
+        &mut self,
+        record: &mut Record,
+        order: usize,
+        step: Step,
+        spec: &CellSpec,
+    ) -> Result<(), Halt> {
+        let plan = self.plan;
         let steps = plan.steps.len();
         self.observer.event(Event::Begin { step: order, steps, of: step, cell: spec });
         let areas: Vec<Area> = spec.streams.iter().map(|stream| plan.area(spec, stream)).collect();

@@ -26,8 +26,8 @@ pub(super) struct Bucket {
 const BILLION: u128 = 1_000_000_000;
 
 impl Bucket {
-    /// A full bucket of `size` tokens; `rate` of them a second go on for ever, and `refill` a second
-    /// come back while nothing is taken.
+    /// A full bucket of `size` tokens; `rate` of them a second go on for ever, and `refill` a
+    /// second come back while nothing is taken.
     pub fn new(rate: u64, refill: u64, size: u64) -> Self {
         assert!(rate > 0, "a rate of 0 never lets anything pass");
         let size = u128::from(size) * BILLION;

@@ -142,14 +142,16 @@ fn writes_cost_what_is_said_and_merged_requests_count_as_one() {
     // Neither backwards nor from reads to writes does anything continue.
     let backwards = (0..64).rev().map(|n| read(n * 4096, 4096)).collect();
     assert_eq!(starts(merging, backwards)[63], 63_000_000);
-    let mixed = |n: u64| if n % 2 == 0 { read(n * 4096, 4096) } else { write(n * 4096, 4096) };
+    let mixed =
+        |n: u64| if n.is_multiple_of(2) { read(n * 4096, 4096) } else { write(n * 4096, 4096) };
     assert_eq!(starts(merging, (0..64).map(mixed).collect())[63], 63_000_000);
 }
 
 #[test]
 fn reads_and_writes_with_separate_pools_do_not_slow_each_other() {
     let flat = operations(QuotaLimit::flat(1_000_000));
-    let mixed = |n: u64| if n % 2 == 0 { read(n << 20, 4096) } else { write(n << 20, 4096) };
+    let mixed =
+        |n: u64| if n.is_multiple_of(2) { read(n << 20, 4096) } else { write(n << 20, 4096) };
     let last = |pools| starts(QuotaParams { pools, ..flat }, (0..100).map(mixed).collect())[99];
     assert_eq!(last(Pools::Shared), 99_000_000);
     assert_eq!(last(Pools::Separate), 49_000_000, "the 50th write");
@@ -168,7 +170,7 @@ fn latencies_spread_evenly_around_their_mean_and_a_seed_replays() {
         let mut sim = Sim::new(Quota::new(params, 1, seed));
         let mut latencies = Vec::new();
         for tag in 0..4_000 {
-            let command = if tag % 2 == 0 { read(0, 4096) } else { write(0, 4096) };
+            let command = if tag.is_multiple_of(2) { read(0, 4096) } else { write(0, 4096) };
             sim.submit(Request { tag: Tag(tag), actor: Actor(0), drive: Drive(0), command });
             let mut done = Vec::new();
             sim.wait(Instant::NEVER, &mut done);

@@ -3,7 +3,7 @@
 //! ```text
 //!   cells of the run                                  quota
 //!   reads until the rate falls (burst-*)         ->   burst, credit, what lasts
-//!   reads of six sizes                           ->   operations or bytes, what counts as one   exchange.rs
+//!   reads of six sizes                           ->   operations or bytes, and sizes  exchange.rs
 //!   writes, sequential reads                     ->   what a write counts, merging
 //!   a rest, and reads until the rate falls again ->   refill
 //!   open loops at 95 and 105 %                   ->   latency, whether the rate is right

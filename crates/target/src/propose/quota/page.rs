@@ -139,7 +139,7 @@ fn not_reached(seen: &Seen<'_>) -> Vec<String> {
         lines.push("refill: no fall after the rest".to_owned());
     }
     if seen.write_cost.is_none() {
-        lines.push("writes: of a device they need --destroy".to_owned());
+        lines.push("writes: the run only read".to_owned());
     }
     if seen.over.is_some_and(|check| !check.grows) {
         lines.push("the rate itself: 105 % of it held".to_owned());
@@ -162,7 +162,7 @@ fn head(seen: &Seen<'_>) -> String {
          name = \"{name}\"\n\
          title = \"{}\"\n\
          kind = \"quota\"\n\
-         about = \"Measured by method quota in {run}; the host's own costs are in these numbers.\"\n\
+         about = \"Measured by method quota in {run}; the host's costs are in it.\"\n\
          port = \"none\"\n\
          capacity = {{ value = {}, unit = \"MiB\" }}\n\n\
          [parameters]\n",
