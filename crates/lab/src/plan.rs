@@ -3,6 +3,7 @@
 mod bytes;
 mod forecast;
 mod outline;
+mod seconds;
 mod share;
 
 pub use forecast::{FAST, Pace, SLOW};
@@ -10,6 +11,8 @@ pub use outline::{CellOutline, Outline};
 
 pub(crate) use bytes::{bound_bytes, narrowed, tree_written};
 pub(crate) use forecast::SECOND_LOOK;
+
+use seconds::{shorten, stop_rule};
 
 use crate::{
     method::{CacheState, CellSpec, FileState, Method, SpanRule, WrittenRule},
@@ -249,14 +252,6 @@ impl Plan {
         let cells = self.written_bytes_max.saturating_sub(fill_bytes) as f64;
         let wanted = fill_bytes.saturating_add((cells * times) as u64);
         (wanted / GIB).saturating_add(1).saturating_mul(GIB)
-    }
-
-    /// When a pass over `cell` ends: the method's rule, or the cell's own seconds.
-    pub fn rule_of(&self, cell: &CellSpec) -> StopRule {
-        match cell.seconds {
-            Some(seconds) => StopRule { seconds_min: seconds, seconds_max: seconds, ..self.rule },
-            None => self.rule,
-        }
     }
 
     /// What is written to each target before the first cell. A plan refuses fills that 64 bits do
@@ -530,44 +525,6 @@ fn passes(method: &Method, options: &Options, grade: Grade, targets: usize) -> u
     // A paired verdict needs pairs: four is the fewest whose interval says anything.
     if targets > 1 && options.passes.is_none() { passes.max(4) } else { passes }
 }
-
-fn stop_rule(method: &Method, options: &Options, grade: Grade, steps: usize) -> StopRule {
-    let mut rule = StopRule::for_grade(grade);
-    if options.grade.is_none() {
-        rule.seconds_min = method.file.seconds_min.unwrap_or(rule.seconds_min);
-        rule.seconds_max = method.file.seconds_max.unwrap_or(rule.seconds_max);
-    }
-    if let Some(rounds) = &method.file.rounds {
-        (rule.seconds_min, rule.seconds_max) = (rounds.seconds, rounds.seconds);
-    }
-    if let Some(total) = options.seconds_max {
-        rule.seconds_max = (total / steps.max(1) as f64).max(0.2);
-    }
-    rule.seconds_min = rule.seconds_min.min(rule.seconds_max);
-    rule
-}
-
-/// Cuts rests and the cells' own seconds so that a pass over all cells takes no more than so long
-/// where that can be: the longest first.
-fn shorten(cells: &mut [CellSpec], total_s: f64, others_s: f64) {
-    let all = |level: f64| -> f64 {
-        let each =
-            |cell: &CellSpec| cell.rest_s.min(level) + cell.seconds.unwrap_or(others_s).min(level);
-        cells.iter().map(each).sum()
-    };
-    let mut level = (0.2, REST_AND_SECONDS_MAX);
-    while level.1 - level.0 > 1e-3 {
-        let middle = (level.0 + level.1) / 2.0;
-        if all(middle) > total_s { level.1 = middle } else { level.0 = middle }
-    }
-    for cell in cells {
-        cell.rest_s = cell.rest_s.min(level.0);
-        cell.seconds = cell.seconds.map(|seconds| seconds.min(level.0));
-    }
-}
-
-/// A day: no cell takes longer.
-const REST_AND_SECONDS_MAX: f64 = 86_400.0;
 
 /// All passes over all cells on all targets. Targets alternate their order from pass to pass, and
 /// stand next to each other, so that what drifts hits both.

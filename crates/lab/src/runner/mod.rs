@@ -442,11 +442,7 @@ impl<'a> Runner<'a> {
         self.rest(step.target, spec)?;
         self.reset(step.target, spec)?;
         let time = self.target(step.target).offer().time;
-        let now_s = match time {
-            Time::Wall => self.started.elapsed().as_secs_f64(),
-            Time::Virtual => self.virtual_s,
-        };
-        let started_s = self.earlier_s + now_s;
+        let started_s = self.now_s(time);
         let hull = cache::hull(&areas);
         let before = self.target(step.target).watch(hull.clone());
         let volume_before = self.target(step.target).managed_flash();

@@ -18,6 +18,15 @@ use std::{
 const NAP: Duration = Duration::from_millis(100);
 
 impl Runner<'_> {
+    /// Seconds since the run began, on its clock.
+    pub(super) fn now_s(&self, time: Time) -> f64 {
+        let now_s = match time {
+            Time::Wall => self.started.elapsed().as_secs_f64(),
+            Time::Virtual => self.virtual_s,
+        };
+        self.earlier_s + now_s
+    }
+
     /// Asks the target for nothing, for as long as the cell wants. On a virtual clock it counts as
     /// time of the run.
     pub(super) fn rest(&mut self, target: usize, spec: &CellSpec) -> Result<(), RunError> {

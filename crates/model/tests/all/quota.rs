@@ -169,7 +169,7 @@ fn latencies_spread_evenly_around_their_mean_and_a_seed_replays() {
     let seen = |seed| {
         let mut sim = Sim::new(Quota::new(params, 1, seed));
         let mut latencies = Vec::new();
-        for tag in 0..4_000 {
+        for tag in 0..4_000u64 {
             let command = if tag.is_multiple_of(2) { read(0, 4096) } else { write(0, 4096) };
             sim.submit(Request { tag: Tag(tag), actor: Actor(0), drive: Drive(0), command });
             let mut done = Vec::new();
