@@ -20,3 +20,5 @@ pub mod runner;
 pub mod target;
 pub mod trial;
 pub mod workload;
+
+pub use stats::{Drained, drained, level};

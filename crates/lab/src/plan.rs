@@ -3,6 +3,7 @@
 mod bytes;
 mod forecast;
 mod outline;
+mod seconds;
 mod share;
 
 pub use forecast::{FAST, Pace, SLOW};
@@ -10,6 +11,8 @@ pub use outline::{CellOutline, Outline};
 
 pub(crate) use bytes::{bound_bytes, narrowed, tree_written};
 pub(crate) use forecast::SECOND_LOOK;
+
+use seconds::{shorten, stop_rule};
 
 use crate::{
     method::{CacheState, CellSpec, FileState, Method, SpanRule, WrittenRule},
@@ -153,6 +156,10 @@ impl Plan {
             )));
         }
         let rule = stop_rule(&method, options, grade, cells.len() * offers.len() * passes as usize);
+        if let Some(total) = options.seconds_max {
+            let turns = offers.len() as f64 * f64::from(passes.max(1));
+            shorten(&mut cells, total / turns, rule.seconds_max);
+        }
         // A scratch file is filled even where only read cells run: it holds nothing yet.
         let fills = offers.iter().any(|offer| offer.access == Access::ReadWrite);
         let fill = if fills { method.precondition.unwrap_or(method.file.fill) } else { 0 };
@@ -517,22 +524,6 @@ fn passes(method: &Method, options: &Options, grade: Grade, targets: usize) -> u
     let passes = own.unwrap_or_else(|| method.file.passes.unwrap_or(0).max(grade.passes() as u32));
     // A paired verdict needs pairs: four is the fewest whose interval says anything.
     if targets > 1 && options.passes.is_none() { passes.max(4) } else { passes }
-}
-
-fn stop_rule(method: &Method, options: &Options, grade: Grade, steps: usize) -> StopRule {
-    let mut rule = StopRule::for_grade(grade);
-    if options.grade.is_none() {
-        rule.seconds_min = method.file.seconds_min.unwrap_or(rule.seconds_min);
-        rule.seconds_max = method.file.seconds_max.unwrap_or(rule.seconds_max);
-    }
-    if let Some(rounds) = &method.file.rounds {
-        (rule.seconds_min, rule.seconds_max) = (rounds.seconds, rounds.seconds);
-    }
-    if let Some(total) = options.seconds_max {
-        rule.seconds_max = (total / steps.max(1) as f64).max(0.2);
-    }
-    rule.seconds_min = rule.seconds_min.min(rule.seconds_max);
-    rule
 }
 
 /// All passes over all cells on all targets. Targets alternate their order from pass to pass, and

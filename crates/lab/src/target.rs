@@ -275,6 +275,8 @@ pub trait Drivable {
     /// # Errors
     /// The system's.
     fn hand_over(&mut self) -> Result<(), IoError>;
+    /// Lets so much time pass, with nothing in flight.
+    fn rest(&mut self, ns: u64);
     /// The time now; with nothing in flight.
     fn now(&mut self) -> Instant;
     /// The time that the last [`drive`] reached.
@@ -313,6 +315,15 @@ impl<E: Engine> Drivable for Named<E> {
 
     fn hand_over(&mut self) -> Result<(), IoError> {
         self.engine.hand_over()
+    }
+
+    fn rest(&mut self, ns: u64) {
+        let until = self.now().after(ns);
+        let mut done = Vec::new();
+        while self.engine.now() < until {
+            self.engine.wait(until, &mut done);
+            assert!(done.is_empty(), "a completion came back to nobody");
+        }
     }
 
     fn now(&mut self) -> Instant {

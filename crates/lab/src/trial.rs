@@ -18,7 +18,7 @@ pub fn bound(cell: &CellSpec, span_bytes: u64) -> Option<u64> {
             Some(area(cell, stream, span_bytes).bytes / u64::from(stream.block_bytes))
         }
         CellBound::Operations(each) => Some(each * u64::from(stream.threads)),
-        CellBound::Time | CellBound::Exhaust => None,
+        CellBound::Time | CellBound::Exhaust | CellBound::Drain => None,
     };
     cell.streams.iter().map(operations).sum()
 }

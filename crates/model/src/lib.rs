@@ -18,6 +18,7 @@
 //!      |
 //!   VolatileCache   in front of a real drive, so that a kill is a power cut
 //!   flash, disk     page-mapped and block-mapped flash, disks          flash/, disk/
+//!   Quota           a cloud volume: what it meters                     quota/
 //! ```
 //!
 //! Every layer is a [`block::Machine`]; `Sim` and [`block::Stack`] make engines of them, so a
@@ -40,6 +41,7 @@ mod outbox;
 mod paced;
 mod paced_lateness;
 mod port;
+mod quota;
 mod sim;
 mod volatile;
 mod witness;
@@ -61,6 +63,7 @@ pub use outbox::Outbox;
 pub use paced::{Paced, WallClock};
 pub use paced_lateness::{Lateness, STALL_NS};
 pub use port::{Attached, Fua, Port, PortParams};
+pub use quota::{Merging, Pools, Quota, QuotaLimit, QuotaParams};
 pub use sim::Sim;
 pub use volatile::{CELL_BYTES, VolatileCache};
 pub use witness::Witness;

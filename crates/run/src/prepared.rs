@@ -67,7 +67,8 @@ impl Prepared {
     /// What it would write.
     pub fn foresee(&self) -> Foreseen {
         let is_timed = |cell: &CellSpec| {
-            let unbound = matches!(cell.bound, CellBound::Time | CellBound::Exhaust);
+            let unbound =
+                matches!(cell.bound, CellBound::Time | CellBound::Exhaust | CellBound::Drain);
             cell.writes() && cell.tree.is_none() && unbound
         };
         Foreseen {

@@ -18,6 +18,7 @@
 
 mod assess;
 mod distribution;
+mod drain;
 mod histogram;
 mod moments;
 mod passes;
@@ -33,6 +34,7 @@ mod unpaired;
 
 pub use assess::{Assessment, Levels, Test, assess};
 pub use distribution::{normal_quantile, student_t_975};
+pub use drain::{Drained, drained, level};
 pub use histogram::{BadSparse, Bucket, Delta, Histogram, Sparse};
 pub use passes::{Headline, Host, Paired, PassRate, Verdict, headline, paired};
 pub use rule::{Grade, StopRule};

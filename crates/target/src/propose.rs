@@ -10,6 +10,8 @@
 //!   durable writes                          ->    flush and write-through
 //! ```
 
+mod quota;
+
 use record::{Cell, Record, TargetInfo, TargetKind};
 use std::fmt::Write;
 
@@ -112,6 +114,9 @@ struct Seen<'r> {
 /// # Errors
 /// When the run lacks the cells that a fit needs.
 pub fn propose(record: &Record) -> Result<String, NoProposal> {
+    if quota::is_measured(record) {
+        return quota::propose(record);
+    }
     let seen = Seen::of(record)?;
     let turns = seen.is_called_rotating() && seen.reads.fixed_ns >= TURNING_NS_MIN;
     Ok(if turns { seen.disk() } else { seen.page_mapped() })

@@ -35,6 +35,10 @@ impl<E: Engine> Drivable for SharedEngine<E> {
         self.0.borrow_mut().hand_over()
     }
 
+    fn rest(&mut self, ns: u64) {
+        self.0.borrow_mut().rest(ns);
+    }
+
     fn now(&mut self) -> Instant {
         self.0.borrow_mut().now()
     }

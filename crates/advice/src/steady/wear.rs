@@ -42,7 +42,7 @@ pub enum Rating {
 /// What the catalog knows of a drive's endurance: the data sheet's written bytes, else erase
 /// cycles.
 pub fn rating(drive: &DriveEntry) -> Rating {
-    if drive.kind == DriveKind::Disk {
+    if matches!(drive.kind, DriveKind::Disk | DriveKind::Quota) {
         return Rating::Unbounded;
     }
     let sheet = Specification::of_catalog(&drive.entry.file, drive.entry.text()).ok().flatten();
@@ -83,7 +83,7 @@ pub fn write_amplification(
     shrink(&mut small, divisor).map_err(refused)?;
     let used_bytes = (small.capacity_bytes as f64 * used) as u64;
     match small.kind {
-        DriveKind::Disk => Ok(None),
+        DriveKind::Disk | DriveKind::Quota => Ok(None),
         DriveKind::BlockMapped => {
             let params = small.block_mapped(&DriveSettings::default()).map_err(refused)?;
             let unit_bytes = params.unit_bytes;

@@ -35,6 +35,7 @@ mod model;
 mod nbd_client;
 mod outputs;
 mod power_cut;
+mod quota;
 mod read_only;
 mod readme;
 mod record;

@@ -44,8 +44,36 @@ pub struct CellSpec {
     pub written_max: Option<u64>,
     /// Further coordinates for the table.
     pub coordinates: BTreeMap<String, String>,
+    /// Its rate as a share of another cell's, which ran before it.
+    pub rate_of: Option<RateOf>,
+    /// Seconds in which nothing is asked for, before it.
+    pub rest_s: f64,
+    /// How long it takes, or at most where its bound ends it sooner; when not the method's.
+    pub seconds: Option<f64>,
     /// The file tree it works on, when it does not work on blocks; it then has one stream.
     pub tree: Option<TreeCell>,
+}
+
+/// A rate that is known when another cell was measured.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RateOf {
+    /// Of that cell's rate.
+    pub share: f64,
+    /// Which cell, by its name.
+    pub cell: String,
+}
+
+impl RateOf {
+    /// Reads `95 % of read-4K`.
+    fn parse(text: &str) -> Result<Self, String> {
+        let wrong = || format!("rate_of = `{text}`: such as `95 % of read-4K`, 1 to 1000 %");
+        let (percent, cell) = text.split_once(" of ").ok_or_else(wrong)?;
+        let percent = percent.trim().strip_suffix('%').ok_or_else(wrong)?.trim();
+        let percent: f64 = percent.parse().map_err(|_| wrong())?;
+        let is_right = (1.0..=1000.0).contains(&percent) && !cell.trim().is_empty();
+        let cell = cell.trim().to_owned();
+        is_right.then_some(Self { share: percent / 100.0, cell }).ok_or_else(wrong)
+    }
 }
 
 /// How a pass of a cell ends.
@@ -60,6 +88,8 @@ pub enum CellBound {
     /// When the bytes or the seconds allowed are spent, however steady the rate is: what is looked
     /// for may come late.
     Exhaust,
+    /// The same, but soon after its rate fell for good: what was to be used up is.
+    Drain,
 }
 
 /// What a cell needs of its file.
@@ -196,6 +226,9 @@ fn of_tree(cell: &CellFile, tree: TreeCell) -> Result<CellSpec, String> {
         flush: final_flush(cell)?,
         written_max: None,
         coordinates: cell.coordinates.clone().unwrap_or_default(),
+        rate_of: None,
+        rest_s: rest_s(cell)?,
+        seconds: seconds(cell)?,
         tree: Some(tree),
     })
 }
@@ -245,10 +278,35 @@ fn of_blocks(cell: &CellFile) -> Result<CellSpec, String> {
             .map(|text| size("written_max", text))
             .transpose()?,
         coordinates: cell.coordinates.clone().unwrap_or_default(),
+        rate_of: cell.rate_of.as_deref().map(RateOf::parse).transpose()?,
+        rest_s: rest_s(cell)?,
+        seconds: seconds(cell)?,
         tree: None,
         streams,
     };
+    if spec.rate_of.is_some() && (spec.streams.len() > 1 || cell.rate.is_some()) {
+        return Err("rate_of is the rate of one stream, in place of `rate`".to_owned());
+    }
     Ok(spec)
+}
+
+/// A day of nothing is more than anybody waits for.
+const REST_S_MAX: f64 = 86_400.0;
+
+fn rest_s(cell: &CellFile) -> Result<f64, String> {
+    match cell.rest.unwrap_or(0.0) {
+        rest if (0.0..=REST_S_MAX).contains(&rest) => Ok(rest),
+        rest => Err(format!("rest = {rest}: seconds, 0 to {REST_S_MAX}")),
+    }
+}
+
+fn seconds(cell: &CellFile) -> Result<Option<f64>, String> {
+    match cell.seconds {
+        Some(seconds) if !(seconds > 0.0 && seconds <= REST_S_MAX) => {
+            Err(format!("seconds = {seconds}: above 0, to {REST_S_MAX}"))
+        }
+        seconds => Ok(seconds),
+    }
 }
 
 fn cache_state(written: Option<&str>, before: &[String]) -> Result<CacheState, String> {
@@ -326,10 +384,11 @@ fn bound(written: Option<&Axis>) -> Result<CellBound, String> {
         "time" => Ok(CellBound::Time),
         "once" => Ok(CellBound::Once),
         "exhaust" => Ok(CellBound::Exhaust),
+        "drain" => Ok(CellBound::Drain),
         text => match text.parse() {
             Ok(count) if count > 0 => Ok(CellBound::Operations(count)),
             _ => Err(format!(
-                "bound = `{text}`: `time`, `once`, `exhaust` or a number of operations"
+                "bound = `{text}`: `time`, `once`, `exhaust`, `drain` or a number of operations"
             )),
         },
     }

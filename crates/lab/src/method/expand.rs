@@ -94,6 +94,15 @@ pub(super) fn cells(file: &MethodFile, text: &str, user: &User) -> Result<Vec<Ce
             .to_owned());
     }
     make_names_unique(&mut cells);
+    for (at, cell) in cells.iter().enumerate() {
+        let Some(rate) = &cell.rate_of else { continue };
+        if !cells[..at].iter().any(|before| before.name == rate.cell) {
+            return Err(format!(
+                "{}: rate_of names `{}`, which is no cell before it",
+                cell.name, rate.cell
+            ));
+        }
+    }
     Ok(cells)
 }
 

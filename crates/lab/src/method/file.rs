@@ -137,6 +137,12 @@ pub struct CellFile {
     pub flush_every: Option<u32>,
     /// Operations per second of the stream (open loop).
     pub rate: Option<f64>,
+    /// The same as a share of another cell's rate: `95 % of read-4K`.
+    pub rate_of: Option<String>,
+    /// Seconds in which nothing is asked for, before the cell.
+    pub rest: Option<f64>,
+    /// How long the cell takes, or at most where its bound ends it sooner; else the method's.
+    pub seconds: Option<f64>,
     /// Start and end of the part of the area it works on, 0 to 1.
     pub part: Option<(f64, f64)>,
     /// All offsets are moved up by so many bytes, to measure what misalignment costs.
@@ -168,7 +174,7 @@ impl CellFile {
     pub fn overlaid(&self, over: &Self) -> Self {
         let Self { name, op, pattern, block, threads, depth, file, engine, .. } = over.clone();
         let Self { io, data, flush_every, rate, part, bound, flush, before, .. } = over.clone();
-        let Self { shift, written_max, drop_cache, .. } = over.clone();
+        let Self { shift, written_max, drop_cache, rate_of, rest, seconds, .. } = over.clone();
         let coordinates = match (&self.coordinates, &over.coordinates) {
             (Some(under), Some(over)) => {
                 Some(under.clone().into_iter().chain(over.clone()).collect())
@@ -194,6 +200,9 @@ impl CellFile {
             data: data.or(under.data),
             flush_every: flush_every.or(under.flush_every),
             rate: rate.or(under.rate),
+            rate_of: rate_of.or(under.rate_of),
+            rest: rest.or(under.rest),
+            seconds: seconds.or(under.seconds),
             part: part.or(under.part),
             shift: shift.or(under.shift),
             written_max: written_max.or(under.written_max),

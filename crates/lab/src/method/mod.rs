@@ -15,7 +15,7 @@ mod rule;
 mod tree;
 
 pub use axis::Axis;
-pub use cell::{BLOCK_BYTES_MAX, CacheState, CellBound, CellSpec, FileState, FinalFlush};
+pub use cell::{BLOCK_BYTES_MAX, CacheState, CellBound, CellSpec, FileState, FinalFlush, RateOf};
 pub use file::{CellFile, MethodFile, Order, RoundsFile, SET_KEYS};
 pub use rule::{SpanRule, WrittenRule};
 pub use tree::TreeFile;
@@ -41,6 +41,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("snia-throughput", include_str!("../../methods/snia-throughput.toml")),
     ("snia-latency", include_str!("../../methods/snia-latency.toml")),
     ("saturation", include_str!("../../methods/saturation.toml")),
+    ("quota", include_str!("../../methods/quota.toml")),
     ("bonnie", include_str!("../../methods/bonnie.toml")),
     ("small-files", include_str!("../../methods/small-files.toml")),
     ("maildir", include_str!("../../methods/maildir.toml")),

@@ -173,6 +173,7 @@ fn refuse_block_settings(cell: &CellFile, op: TreeOp) -> Result<(), String> {
         ("data", cell.data.is_some()),
         ("flush_every", cell.flush_every.is_some()),
         ("rate", cell.rate.is_some()),
+        ("rate_of", cell.rate_of.is_some()),
         ("part", cell.part.is_some()),
         ("shift", cell.shift.is_some()),
         ("written_max", cell.written_max.is_some()),
@@ -229,8 +230,9 @@ pub(super) fn name_of(tree: &TreeCell, threads: u16) -> String {
 pub(super) fn bound(tree: &TreeCell, written: Option<CellBound>) -> Result<CellBound, String> {
     match written {
         None | Some(CellBound::Once) => Ok(CellBound::Once),
-        Some(CellBound::Exhaust) => {
-            Err("bound = `exhaust` is for blocks: `time`, `once` or a number".to_owned())
+        Some(CellBound::Exhaust | CellBound::Drain) => {
+            Err("bound = `exhaust` and `drain` are for blocks: `time`, `once` or a number"
+                .to_owned())
         }
         Some(_) if !tree.op.repeats() => Err(format!(
             "bound: {} can be done to each file only once: leave `bound` out, and set `files`",

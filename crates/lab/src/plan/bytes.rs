@@ -73,7 +73,7 @@ impl Budget<'_> {
 
     fn too_many(&self, cell: &CellSpec, pass: u128) -> PlanError {
         let cure = match cell.bound {
-            CellBound::Time | CellBound::Exhaust => "`written_max`",
+            CellBound::Time | CellBound::Exhaust | CellBound::Drain => "`written_max`",
             CellBound::Once => "`passes`",
             CellBound::Operations(_) => "`bound` (--set bound=), `threads` or `block`",
         };
@@ -126,7 +126,7 @@ pub(crate) fn bound_bytes(cell: &CellSpec, areas: &[Area]) -> Option<u128> {
         let operations = match cell.bound {
             CellBound::Once => u128::from(area.bytes) / block,
             CellBound::Operations(count) => u128::from(count) * u128::from(stream.threads),
-            CellBound::Time | CellBound::Exhaust => return None,
+            CellBound::Time | CellBound::Exhaust | CellBound::Drain => return None,
         };
         // Which operations of a mix are writes is a matter of chance: all of them count.
         Some(if stream.op.writes() { operations * block } else { 0 })

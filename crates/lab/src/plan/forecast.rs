@@ -39,6 +39,9 @@ const ROUNDS_LEAST: u32 = 5;
 /// The stop rule wants two good looks, the second 15 % later.
 pub(crate) const SECOND_LOOK: f64 = 1.15;
 
+/// What lasts is looked at for so long.
+const DRAIN_S_LEAST: f64 = 10.0;
+
 /// Shortest and longest time of all passes on all targets, and of the fills.
 pub(super) fn run(plan: &Plan, targets: usize) -> (f64, f64) {
     let fill_bytes = plan.fill_bytes() as f64;
@@ -57,16 +60,18 @@ pub(super) fn run(plan: &Plan, targets: usize) -> (f64, f64) {
 
 /// Shortest and longest time of one pass over one cell.
 pub(super) fn pass(plan: &Plan, cell: &CellSpec) -> (f64, f64) {
-    let StopRule { seconds_min, seconds_max, .. } = plan.rule;
+    let StopRule { seconds_min, seconds_max, .. } = plan.rule_of(cell);
     let at = |pace: Pace| {
         let times = cell.streams.iter().map(|stream| seconds(plan, cell, stream, pace));
         times.fold(0.0, f64::max)
     };
-    match cell.bound {
+    let (least, most) = match cell.bound {
         CellBound::Time => ((seconds_min * SECOND_LOOK).min(seconds_max), seconds_max),
         CellBound::Exhaust => (at(FAST).min(seconds_max), at(SLOW).min(seconds_max)),
+        CellBound::Drain => (DRAIN_S_LEAST.min(seconds_max), at(SLOW).min(seconds_max)),
         CellBound::Once | CellBound::Operations(_) => (at(FAST), at(SLOW)),
-    }
+    };
+    (least + cell.rest_s, most + cell.rest_s)
 }
 
 fn seconds(plan: &Plan, cell: &CellSpec, stream: &Stream, pace: Pace) -> f64 {
@@ -74,7 +79,7 @@ fn seconds(plan: &Plan, cell: &CellSpec, stream: &Stream, pace: Pace) -> f64 {
         let operations = match cell.bound {
             CellBound::Operations(count) => count as f64 * f64::from(stream.threads),
             CellBound::Time => f64::INFINITY,
-            CellBound::Once | CellBound::Exhaust => tree.operations() as f64,
+            CellBound::Once | CellBound::Exhaust | CellBound::Drain => tree.operations() as f64,
         };
         // Without fsync, names and bytes go to memory; what fsync waits for, it waits for each
         // time.
@@ -86,10 +91,10 @@ fn seconds(plan: &Plan, cell: &CellSpec, stream: &Stream, pace: Pace) -> f64 {
     let operations = match cell.bound {
         CellBound::Once => (area(cell, stream, plan.span_bytes).bytes as f64 / block).floor(),
         CellBound::Operations(count) => count as f64 * f64::from(stream.threads),
-        CellBound::Time | CellBound::Exhaust if stream.op.writes() => {
-            plan.written_max_of(cell) as f64 / block
-        }
-        CellBound::Time | CellBound::Exhaust => f64::INFINITY,
+        CellBound::Time | CellBound::Exhaust | CellBound::Drain => match stream.op.writes() {
+            true => plan.written_max_of(cell) as f64 / block,
+            false => f64::INFINITY,
+        },
     };
     operations * block / pace.bytes_per_s + operations * accesses(stream) * pace.access_s
 }

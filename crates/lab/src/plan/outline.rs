@@ -1,6 +1,7 @@
 //! A plan in words and figures, for whoever must agree to it: nothing here prints.
 
 use super::{FAST, Plan, SLOW, forecast};
+use crate::duration::in_words;
 use crate::{
     method::{CacheState, CellBound, CellSpec, FileState, FinalFlush},
     workload::{
@@ -56,7 +57,7 @@ impl Plan {
         let cells = self.cells.iter().map(|cell| CellOutline {
             name: cell.name.clone(),
             title: title(cell),
-            course: course(cell),
+            course: course(cell, self.rule_of(cell).seconds_max),
             written_bytes_max: written(cell),
             written_share: written(cell) as f64 / all.max(1) as f64,
             seconds: forecast::pass(self, cell),
@@ -88,6 +89,9 @@ fn title(cell: &CellSpec) -> String {
     let mut text = streams.join(" beside ");
     if let Some(bytes) = cell.file_bytes {
         text += &format!(", file of {}", display_bytes(bytes));
+    }
+    if let Some(rate) = &cell.rate_of {
+        text += &format!(", {:.0} % of the rate of {}", 100.0 * rate.share, rate.cell);
     }
     match cell.coordinates.get("test") {
         Some(test) => format!("{test}: {text}"),
@@ -181,8 +185,11 @@ fn access(io: Io, engine: EngineChoice) -> String {
     words.join(", ")
 }
 
-fn course(cell: &CellSpec) -> String {
+fn course(cell: &CellSpec, seconds_max: f64) -> String {
     let mut words = Vec::new();
+    if cell.rest_s > 0.0 {
+        words.push(format!("a rest of {} first", in_words(cell.rest_s)));
+    }
     words.extend(match cell.file {
         FileState::AsIs => None,
         FileState::Flushed => Some("flushed first".to_owned()),
@@ -205,6 +212,9 @@ fn course(cell: &CellSpec) -> String {
         CellBound::Once => "the area once".to_owned(),
         CellBound::Operations(count) => counted(count, "operation"),
         CellBound::Exhaust => "until its bytes or seconds are spent".to_owned(),
+        CellBound::Drain => {
+            format!("until its rate falls, {} at most", in_words(seconds_max))
+        }
     });
     words.extend(match cell.flush {
         FinalFlush::None => None,

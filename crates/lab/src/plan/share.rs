@@ -55,7 +55,7 @@ impl bytes::Budget<'_> {
 
 /// Whether nothing but time and bytes end the cell's writes.
 fn is_timed(cell: &CellSpec) -> bool {
-    let unbound = matches!(cell.bound, CellBound::Time | CellBound::Exhaust);
+    let unbound = matches!(cell.bound, CellBound::Time | CellBound::Exhaust | CellBound::Drain);
     cell.writes() && cell.tree.is_none() && unbound
 }
 

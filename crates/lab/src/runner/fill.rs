@@ -197,6 +197,9 @@ pub(super) fn writer(plan: &Plan, offer: &Offer, block_bytes: u64, contents: Con
         flush: FinalFlush::Untimed,
         written_max: None,
         coordinates: BTreeMap::new(),
+        rate_of: None,
+        rest_s: 0.0,
+        seconds: None,
         tree: None,
     }
 }

@@ -15,6 +15,7 @@ mod fold;
 mod limiter;
 mod pass;
 mod remedy;
+mod rest;
 mod stall;
 mod traps;
 
@@ -41,8 +42,8 @@ use failure::{Halt, Unfinished, unfinished};
 use fold::Place;
 use pass::{PassError, PassOrder};
 use record::{
-    CachePass, Cell, Condition, FailedCell, Flag, IoErrors, ManagedPass, Paired, PairedVerdict,
-    Record, Rounds, State, TargetKind, Warning,
+    CachePass, Cell, Condition, FailedCell, Flag, IoErrors, LeftOut, ManagedPass, Paired,
+    PairedVerdict, Record, Rounds, State, TargetKind, Warning,
 };
 use remedy::Remedy;
 use stats::{Host, SniaVerdict, Verdict, paired, snia_steady};
@@ -417,8 +418,23 @@ impl<'a> Runner<'a> {
     }
 
     fn measure(&mut self, record: &mut Record, order: usize, step: Step) -> Result<(), Halt> {
+        match rest::with_rate(&self.plan.cells[step.cell], step, record) {
+            Ok(spec) => self.measure_as(record, order, step, &spec),
+            Err(left_out) => {
+                rest::leave_out(record, &left_out);
+                Ok(())
+            }
+        }
+    }
+
+    fn measure_as(
+        &mut self,
+        record: &mut Record,
+        order: usize,
+        step: Step,
+        spec: &CellSpec,
+    ) -> Result<(), Halt> {
         let plan = self.plan;
-        let spec = &plan.cells[step.cell];
         let steps = plan.steps.len();
         self.observer.event(Event::Begin { step: order, steps, of: step, cell: spec });
         let areas: Vec<Area> = spec.streams.iter().map(|stream| plan.area(spec, stream)).collect();
@@ -426,13 +442,10 @@ impl<'a> Runner<'a> {
             leave_out(record, spec);
             return Ok(());
         };
+        self.rest(step.target, spec)?;
         self.reset(step.target, spec)?;
         let time = self.target(step.target).offer().time;
-        let now_s = match time {
-            Time::Wall => self.started.elapsed().as_secs_f64(),
-            Time::Virtual => self.virtual_s,
-        };
-        let started_s = self.earlier_s + now_s;
+        let started_s = self.now_s(time);
         let hull = cache::hull(&areas);
         let before = self.target(step.target).watch(hull.clone());
         let volume_before = self.target(step.target).managed_flash();
@@ -508,7 +521,7 @@ impl<'a> Runner<'a> {
         let order = PassOrder {
             cell: spec,
             areas,
-            rule: self.plan.rule,
+            rule: self.plan.rule_of(spec),
             written_max,
             errors_max,
             seed,
@@ -616,10 +629,7 @@ fn ended_s(record: &Record) -> f64 {
 
 fn leave_out(record: &mut Record, spec: &CellSpec) {
     let reason = "the bytes that may still be written do not suffice for all its passes: raise --max-written";
-    let reason = reason.to_owned();
-    if !record.left_out.iter().any(|cell| cell.name == spec.name) {
-        record.left_out.push(record::LeftOut { name: spec.name.clone(), reason });
-    }
+    rest::leave_out(record, &LeftOut { name: spec.name.clone(), reason: reason.to_owned() });
 }
 
 /// What a record's cells of `spec` are before any of them ran: one a stream, without numbers.

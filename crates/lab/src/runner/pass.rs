@@ -20,7 +20,8 @@ use crate::{
 use block::{Actor, Instant, IoError};
 use record::{Burst, FastCachePass};
 use stats::{
-    Assessment, Change, Histogram, Looks, Stop, StopRule, TICK_NS, Tick, assess, lasting_change,
+    Assessment, Change, Drained, Histogram, Looks, Stop, StopRule, TICK_NS, Tick, assess, drained,
+    lasting_change,
 };
 use std::{
     sync::{
@@ -36,6 +37,18 @@ use worker::OpenPassWorker;
 /// How long a pass waits for workers that hang in the kernel before it gives them up: Ctrl-C must
 /// end a run within a second.
 const GIVE_UP: Duration = Duration::from_millis(700);
+
+/// So often it is asked whether a rate fell for good: once a second.
+const DRAIN_LOOK_TICKS: usize = 10;
+/// So many ticks at the rate that lasts are enough, and a fifth of those before them.
+const DRAINED_TICKS: usize = 100;
+
+/// Whether the rate fell for good, and what lasts has been seen for long enough.
+fn is_drained(ticks: &[Tick]) -> bool {
+    let operations: Vec<u64> = ticks.iter().map(|tick| tick.operations).collect();
+    let enough = |seen: Drained| ticks.len() - seen.at >= DRAINED_TICKS.max(seen.at / 5);
+    drained(&operations).is_some_and(enough)
+}
 
 /// What a pass is given.
 pub(super) struct PassOrder<'a> {
@@ -163,7 +176,7 @@ impl PassOrder<'_> {
             cell: tree.clone(),
             share: Share { worker, of },
             budget: match self.cell.bound {
-                CellBound::Time | CellBound::Exhaust => TreeBudget::Endless,
+                CellBound::Time | CellBound::Exhaust | CellBound::Drain => TreeBudget::Endless,
                 CellBound::Once => TreeBudget::Once,
                 CellBound::Operations(count) => TreeBudget::Operations(count),
             },
@@ -219,10 +232,10 @@ impl PassOrder<'_> {
         match self.cell.bound {
             CellBound::Once => Budget::Operations(part(area.bytes / block)),
             CellBound::Operations(count) => Budget::Operations(count),
-            CellBound::Time | CellBound::Exhaust if stream.op.writes() => {
-                Budget::Operations(part(self.written_max / block))
-            }
-            CellBound::Time | CellBound::Exhaust => Budget::Endless,
+            CellBound::Time | CellBound::Exhaust | CellBound::Drain => match stream.op.writes() {
+                true => Budget::Operations(part(self.written_max / block)),
+                false => Budget::Endless,
+            },
         }
     }
 }
@@ -322,6 +335,12 @@ impl Progress {
         }
         let time_is_over = elapsed_ns as f64 >= self.rule.seconds_max * 1e9;
         // Where what is looked for may come late, a steady rate is no reason to stop.
+        if self.bound == CellBound::Drain && complete.is_multiple_of(DRAIN_LOOK_TICKS) {
+            let is_drained = |index| is_drained(&self.board.stream(index).ticks(complete));
+            if (0..self.looks.len()).all(is_drained) {
+                return true;
+            }
+        }
         self.stops.iter().all(Option::is_some) && (self.bound == CellBound::Time || time_is_over)
     }
 
@@ -693,7 +712,7 @@ fn finish(
         };
         // An exhausting pass goes on after good looks; what they saw is not its result.
         let stop = match progress.bound {
-            CellBound::Exhaust => in_the_end,
+            CellBound::Exhaust | CellBound::Drain => in_the_end,
             _ => progress.stops[index].unwrap_or(in_the_end),
         };
         done.streams.push(StreamPass {

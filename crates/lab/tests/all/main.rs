@@ -2,6 +2,7 @@
 
 mod methods;
 mod page_cache;
+mod quota;
 mod runner;
 mod scripted;
 mod threads;

@@ -10,4 +10,5 @@ mod fs;
 mod media;
 mod page_mapped;
 mod port;
+mod quota;
 mod volatile;

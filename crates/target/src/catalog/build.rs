@@ -1,10 +1,10 @@
 //! The one place where a file's numbers become a model's.
 
-use super::{BadCatalog, DriveEntry, DriveKind, HostEntry};
+use super::{BadCatalog, DriveEntry, DriveKind, HostEntry, quota::QUOTA_COMMANDS};
 use block::Machine;
 use model::{
-    Attached, BlockMapped, BlockMappedParams, Cached, Disk, DiskParams, Fua, PortParams, Shingling,
-    WriteCaching,
+    Attached, BlockMapped, BlockMappedParams, Cached, Disk, DiskParams, Fua, PortParams, Quota,
+    Shingling, WriteCaching,
     flash::page_mapped::{
         Cleaning, PageMapped, PageMappedParams, PowerLoss, ReadRetry, SlcCache, State, Suspend,
     },
@@ -75,6 +75,9 @@ impl DriveEntry {
                 Box::new(drive.map_err(|bad| self.contradiction(&format!("{bad}{cure}")))?)
             }
             DriveKind::Disk => Box::new(Disk::new(self.disk(settings)?, queue_depth)),
+            DriveKind::Quota => {
+                Box::new(Quota::new(self.quota(settings)?, queue_depth, settings.seed))
+            }
         })
     }
 
@@ -87,6 +90,7 @@ impl DriveEntry {
                 Some(self.entry.get("nand_page") * self.entry.get("pages_per_block"))
             }
             DriveKind::Disk => self.entry.ask("shingled_zone"),
+            DriveKind::Quota => None,
         }
     }
 
@@ -99,6 +103,7 @@ impl DriveEntry {
     pub fn commands(&self, settings: &DriveSettings) -> u32 {
         let own = settings.command_queue.unwrap_or(match self.kind {
             DriveKind::BlockMapped => 1,
+            DriveKind::Quota => QUOTA_COMMANDS,
             _ => self.entry.get("command_queue") as u32,
         });
         settings.port.command_queue.map_or(own, |limit| own.min(limit))
@@ -116,6 +121,7 @@ impl DriveEntry {
         settings.write_cache.unwrap_or_else(|| match self.kind {
             DriveKind::Disk if self.entry.get("write_cache") == 0 => WriteCaching::Off,
             DriveKind::Disk => WriteCaching::On,
+            DriveKind::Quota => WriteCaching::Off,
             _ => match self.entry.word("write_cache") {
                 Some("off") => WriteCaching::Off,
                 _ => WriteCaching::On,
@@ -134,6 +140,7 @@ impl DriveEntry {
             DriveKind::PageMapped => self.entry.get("write_buffer"),
             DriveKind::BlockMapped => self.entry.get("buffer_lines") * self.entry.get("merge_free"),
             DriveKind::Disk => self.entry.get("write_cache"),
+            DriveKind::Quota => 0,
         }
     }
 
@@ -389,11 +396,11 @@ impl DriveEntry {
         Err(self.contradiction(about))
     }
 
-    fn contradiction(&self, about: &str) -> BadCatalog {
+    pub(super) fn contradiction(&self, about: &str) -> BadCatalog {
         BadCatalog(format!("{}: `{}` cannot be built: {about}", self.entry.file, self.name()))
     }
 
-    fn no_past(&self) -> BadCatalog {
+    pub(super) fn no_past(&self) -> BadCatalog {
         BadCatalog(format!(
             "`{}` is a {} drive, which has no fresh and no steady state: leave `state=` and `used=` out",
             self.name(),

@@ -12,6 +12,8 @@ macro_rules! file {
 /// Every drive: its file and the text.
 pub(super) const DRIVES: &[(&str, &str)] = &[
     file!("adata-atom50-1000.toml"),
+    file!("cloud-burst.toml"),
+    file!("cloud-flat.toml"),
     file!("corsair-mp700elite-2000.toml"),
     file!("crucial-m4-128.toml"),
     file!("crucial-m550-1t.toml"),

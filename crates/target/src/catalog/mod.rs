@@ -15,6 +15,7 @@ mod build;
 mod built_in;
 mod entry;
 pub mod page;
+mod quota;
 mod read;
 mod schema;
 mod section;

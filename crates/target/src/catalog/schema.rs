@@ -14,11 +14,13 @@ pub enum DriveKind {
     PageMapped,
     /// Rotating magnetic disk.
     Disk,
+    /// A cloud volume, of which nothing is known but its quota.
+    Quota,
 }
 
 impl DriveKind {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::BlockMapped, Self::PageMapped, Self::Disk];
+    pub const ALL: [Self; 4] = [Self::BlockMapped, Self::PageMapped, Self::Disk, Self::Quota];
 
     /// The word in files and on screen.
     pub fn name(self) -> &'static str {
@@ -26,6 +28,7 @@ impl DriveKind {
             Self::BlockMapped => "block-mapped",
             Self::PageMapped => "page-mapped",
             Self::Disk => "disk",
+            Self::Quota => "quota",
         }
     }
 
@@ -35,6 +38,7 @@ impl DriveKind {
             Self::BlockMapped => BLOCK_MAPPED_KEYS,
             Self::PageMapped => PAGE_MAPPED_KEYS,
             Self::Disk => DISK_KEYS,
+            Self::Quota => QUOTA_KEYS,
         }
     }
 }
@@ -84,7 +88,7 @@ const fn number(
     Key { name, holds: Holds::Number(dimension, range), need, about }
 }
 
-use Dimension::{Count, Rate, Share, Size, Spin, Time, TimePerSize};
+use Dimension::{Count, OperationRate, Rate, Share, Size, Spin, Time, TimePerSize};
 use Need::{Optional, Required};
 
 /// Up to an hour.
@@ -524,5 +528,73 @@ pub(crate) const DISK_KEYS: &[Key] = &[
         SOME_NS,
         Optional,
         "idle time before a shingled disk cleans its media cache; 1 s where it is left out",
+    ),
+];
+
+/// Up to a billion a second, in thousandths.
+const OPERATIONS: RangeInclusive<u64> = 1..=1_000_000_000_000;
+
+/// A cloud volume.
+pub(crate) const QUOTA_KEYS: &[Key] = &[
+    number(
+        "iops",
+        OperationRate,
+        OPERATIONS,
+        Optional,
+        "operations that go on for ever; left out: no limit",
+    ),
+    number(
+        "iops_burst",
+        OperationRate,
+        OPERATIONS,
+        Optional,
+        "most while there is credit; left out: no limit",
+    ),
+    number(
+        "iops_credit",
+        Count,
+        1..=1_000_000_000_000,
+        Optional,
+        "operations beyond iops that a full bucket holds; left out: none",
+    ),
+    number(
+        "iops_refill",
+        OperationRate,
+        OPERATIONS,
+        Optional,
+        "credit that an idle second gives back; left out: iops",
+    ),
+    number("bandwidth", Rate, RATE, Optional, "bytes that go on for ever; needed without iops"),
+    number("bandwidth_burst", Rate, RATE, Optional, "as iops_burst, of bytes"),
+    number("bandwidth_credit", Size, SOME_BYTES, Optional, "as iops_credit, of bytes"),
+    number("bandwidth_refill", Rate, RATE, Optional, "as iops_refill, of bytes"),
+    number(
+        "operation",
+        Size,
+        512..=1 << 30,
+        Optional,
+        "longest request that counts as one operation; left out: every one does",
+    ),
+    number(
+        "write_cost",
+        Share,
+        10_000..=100_000_000,
+        Optional,
+        "what a write counts, of a read; left out: as much",
+    ),
+    word(
+        "pools",
+        &["shared", "separate"],
+        "whether reads and writes each have all of it; left out: shared",
+    ),
+    word("merging", &["on", "off"], "whether sequential requests count as one; left out: off"),
+    number("read_latency", Time, SOME_NS, Required, "a read that nothing holds up"),
+    number("write_latency", Time, SOME_NS, Required, "the same of a write, and of a flush"),
+    number(
+        "latency_spread",
+        Share,
+        0..=1_000_000,
+        Optional,
+        "quickest and slowest request, from that; left out: all are alike",
     ),
 ];

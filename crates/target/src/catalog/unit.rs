@@ -19,6 +19,8 @@ pub enum Dimension {
     Share,
     /// A plain number.
     Count,
+    /// Operations in a time; the model's unit is a thousandth of one a second.
+    OperationRate,
 }
 
 /// A unit as it is written, its dimension, and how many of the model's unit it is.
@@ -47,6 +49,7 @@ const UNITS: &[(&str, Dimension, f64)] = &[
     ("rpm", Dimension::Spin, 1.0),
     ("percent", Dimension::Share, 1e4),
     ("count", Dimension::Count, 1.0),
+    ("IOPS", Dimension::OperationRate, 1e3),
 ];
 
 impl Dimension {
@@ -67,6 +70,7 @@ impl fmt::Display for Dimension {
             Self::Spin => "a speed of rotation",
             Self::Share => "a share",
             Self::Count => "a count",
+            Self::OperationRate => "operations a second",
         })
     }
 }

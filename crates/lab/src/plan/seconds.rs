@@ -1,0 +1,58 @@
+//! How long cells take: the method's rule, a cell's own seconds, the user's limit on all of them.
+
+use super::{Options, Plan};
+use crate::method::{CellSpec, Method};
+use stats::{Grade, StopRule};
+
+impl Plan {
+    /// When a pass over `cell` ends: the method's rule, or the cell's own seconds.
+    pub fn rule_of(&self, cell: &CellSpec) -> StopRule {
+        match cell.seconds {
+            Some(seconds) => StopRule { seconds_min: seconds, seconds_max: seconds, ..self.rule },
+            None => self.rule,
+        }
+    }
+}
+
+pub(super) fn stop_rule(
+    method: &Method,
+    options: &Options,
+    grade: Grade,
+    steps: usize,
+) -> StopRule {
+    let mut rule = StopRule::for_grade(grade);
+    if options.grade.is_none() {
+        rule.seconds_min = method.file.seconds_min.unwrap_or(rule.seconds_min);
+        rule.seconds_max = method.file.seconds_max.unwrap_or(rule.seconds_max);
+    }
+    if let Some(rounds) = &method.file.rounds {
+        (rule.seconds_min, rule.seconds_max) = (rounds.seconds, rounds.seconds);
+    }
+    if let Some(total) = options.seconds_max {
+        rule.seconds_max = (total / steps.max(1) as f64).max(0.2);
+    }
+    rule.seconds_min = rule.seconds_min.min(rule.seconds_max);
+    rule
+}
+
+/// Cuts rests and the cells' own seconds so that a pass over all cells takes no more than so long
+/// where that can be: the longest first.
+pub(super) fn shorten(cells: &mut [CellSpec], total_s: f64, others_s: f64) {
+    let all = |level: f64| -> f64 {
+        let each =
+            |cell: &CellSpec| cell.rest_s.min(level) + cell.seconds.unwrap_or(others_s).min(level);
+        cells.iter().map(each).sum()
+    };
+    let mut level = (0.2, REST_AND_SECONDS_MAX);
+    while level.1 - level.0 > 1e-3 {
+        let middle = (level.0 + level.1) / 2.0;
+        if all(middle) > total_s { level.1 = middle } else { level.0 = middle }
+    }
+    for cell in cells {
+        cell.rest_s = cell.rest_s.min(level.0);
+        cell.seconds = cell.seconds.map(|seconds| seconds.min(level.0));
+    }
+}
+
+/// A day: no cell takes longer.
+const REST_AND_SECONDS_MAX: f64 = 86_400.0;

@@ -1,0 +1,101 @@
+//! Where a rate fell because what lay behind it was used up: a credit, a bucket.
+
+/// A series of two levels, the first of them higher.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Drained {
+    /// Ticks at the first level.
+    pub at: usize,
+    /// Mean of a tick until then.
+    pub before: f64,
+    /// Mean of a tick from then on.
+    pub after: f64,
+    /// Standard error of `after`, by tenths of that part.
+    pub after_error: f64,
+    /// What was had beyond the second level: the credit.
+    pub excess: f64,
+}
+
+/// Ticks that the second level takes at least.
+const AFTER_MIN: usize = 20;
+/// The first level is higher by this factor at least.
+const FALL_MIN: f64 = 1.1;
+/// Of this many standard errors the fall is at least.
+const ERRORS_MIN: f64 = 6.0;
+
+/// The best fit of two levels, where the series falls from one to the other and the fall is more
+/// than noise. The first level may be as short as one tick.
+pub fn drained(ticks: &[u64]) -> Option<Drained> {
+    let count = ticks.len();
+    if count <= AFTER_MIN {
+        return None;
+    }
+    let mut sums = Vec::with_capacity(count + 1);
+    sums.push(0.0);
+    for &tick in ticks {
+        sums.push(sums[sums.len() - 1] + tick as f64);
+    }
+    let mean = |from: usize, to: usize| (sums[to] - sums[from]) / (to - from) as f64;
+    let gain = |at: usize| {
+        let (first, second) = (at as f64, (count - at) as f64);
+        first * second * (mean(0, at) - mean(at, count)).max(0.0).powi(2)
+    };
+    let at = (1..=count - AFTER_MIN).max_by(|&one, &two| gain(one).total_cmp(&gain(two)))?;
+    // The tick in which it falls is of neither level.
+    let (before, after) = (mean(0, at), mean(at + 1, count));
+    let spread = |from: usize, to: usize| {
+        let level = mean(from, to);
+        ticks[from..to].iter().map(|&tick| (tick as f64 - level).powi(2)).sum::<f64>()
+    };
+    let variance = (spread(0, at) + spread(at + 1, count)) / count as f64;
+    let noise = (variance * (1.0 / at as f64 + 1.0 / (count - at) as f64)).sqrt();
+    let falls = before > FALL_MIN * after && before - after > ERRORS_MIN * noise;
+    let (after, after_error) = level(&ticks[at + 1..]);
+    let excess = sums[at + 1] - after * (at + 1) as f64;
+    falls.then_some(Drained { at, before, after, after_error, excess })
+}
+
+/// Mean of a tick and its standard error, by tenths of the series; of fewer than ten ticks the
+/// error is not known, and none.
+pub fn level(ticks: &[u64]) -> (f64, f64) {
+    let mean = |part: &[u64]| part.iter().sum::<u64>() as f64 / part.len().max(1) as f64;
+    let whole = mean(ticks);
+    let parts = ticks.chunks_exact((ticks.len() / 10).max(1)).take(10);
+    let squares = parts.map(|part| (mean(part) - whole).powi(2)).sum::<f64>();
+    (whole, if ticks.len() < 10 { 0.0 } else { (squares / 90.0).sqrt() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_credit_of_a_bucket_is_what_was_had_beyond_the_rate_that_lasts() {
+        // 300 a tick while a credit of 5,000 lasts, then 30: 5,000 / 270 = 18.5 ticks.
+        let mut credit = 5_000.0_f64;
+        let ticks: Vec<u64> = (0..200)
+            .map(|_| {
+                let extra = credit.min(270.0);
+                credit -= extra;
+                30 + extra as u64
+            })
+            .collect();
+        let seen = drained(&ticks).expect("a cliff");
+        assert!((18..=19).contains(&seen.at) && seen.after == 30.0, "{seen:?}");
+        assert!((seen.excess - 5_000.0).abs() < 50.0);
+        // A bucket that one tick empties.
+        let ticks: Vec<u64> = (0..100).map(|tick| if tick == 0 { 900 } else { 40 }).collect();
+        let seen = drained(&ticks).expect("a cliff");
+        assert_eq!((seen.at, seen.after, seen.excess), (1, 40.0, 860.0));
+    }
+
+    #[test]
+    fn a_level_or_a_rising_series_has_no_cliff_and_noise_makes_none() {
+        assert_eq!(drained(&[100; 500]), None);
+        let rising: Vec<u64> = (0..500).map(|tick| if tick < 200 { 50 } else { 100 }).collect();
+        assert_eq!(drained(&rising), None);
+        // Four in five ticks are empty: long operations, not a cliff.
+        let coarse: Vec<u64> = (0..500).map(|tick| u64::from(tick % 5 == 0)).collect();
+        assert_eq!(drained(&coarse), None);
+        assert_eq!(drained(&[5; 10]), None, "too short to tell");
+    }
+}
