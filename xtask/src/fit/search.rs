@@ -46,6 +46,7 @@ fn try_step(
     let seen = loss(point);
     if seen < *best {
         *best = seen;
+        eprintln!("  {seen:.4}  {point:.4?}");
         return true;
     }
     point[coordinate] = old;
