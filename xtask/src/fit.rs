@@ -7,15 +7,17 @@
 //! A unit is a drive, or what its figures share with a port. Every number that the search may move
 //! says `from = "fit"` in its file; nothing else is touched.
 
-pub mod search;
 mod unit;
 
 use crate::{accuracy::table, check::root};
 use anyhow::{Context, Result, bail, ensure};
-use search::{Grain, descend};
+
 use std::{fs, path::PathBuf};
 use study::{Basis, Case, Effort, cases, relative_error, run as run_trial};
-use target::catalog::{Catalog, HostEntry};
+use target::{
+    catalog::{Catalog, HostEntry},
+    search::{Grain, descend},
+};
 pub use unit::{Handle, UNITS, Unit};
 
 /// What is fitted.

@@ -70,6 +70,8 @@ pub struct Plan {
     pub grade: Grade,
     /// When a cell's pass ends.
     pub rule: StopRule,
+    /// Longest time of any cell where the user bounds the whole run, seconds.
+    pub seconds_bound: Option<f64>,
     /// Passes over the method (rounds, at most, for an SNIA method).
     pub passes: u32,
     /// Size of the tested area.
@@ -165,6 +167,10 @@ impl Plan {
             WrittenRule::Bytes(bytes) => bytes.max(span_bytes / 4),
             WrittenRule::Spans(factor) => (span_bytes as f64 * factor) as u64,
         };
+        for cell in &mut cells {
+            let own = cell.written_spans.map(|spans| (span_bytes as f64 * spans) as u64);
+            cell.written_max = own.or(cell.written_max);
+        }
         let steps = steps(&method, &cells, passes, offers.len(), options.seed);
         let budget = bytes::Budget {
             cells: &cells,
@@ -211,6 +217,7 @@ impl Plan {
             written_bytes_max,
             unbounded_bytes,
             seconds: (0.0, 0.0),
+            seconds_bound: options.seconds_max.map(|_| rule.seconds_max),
             rule,
             seed: options.seed,
             on_error: options.on_error.unwrap_or_default(),
@@ -251,6 +258,15 @@ impl Plan {
     /// not count.
     pub fn fill_bytes(&self) -> u64 {
         self.fill_span_bytes.saturating_mul(u64::from(self.fill))
+    }
+
+    /// When a pass of `cell` ends, where no number of operations ends it. Its own longest time holds
+    /// unless the user bounds the whole run.
+    pub fn rule_of(&self, cell: &CellSpec) -> StopRule {
+        let Some(seconds_max) = cell.seconds_max else { return self.rule };
+        let seconds_max = self.seconds_bound.map_or(seconds_max, |most| most.min(seconds_max));
+        let seconds_min = self.rule.seconds_min.min(seconds_max);
+        StopRule { seconds_min, seconds_max, ..self.rule }
     }
 
     /// Most bytes that each writing stream of `cell` writes in one pass that only time bounds.

@@ -41,6 +41,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("snia-throughput", include_str!("../../methods/snia-throughput.toml")),
     ("snia-latency", include_str!("../../methods/snia-latency.toml")),
     ("saturation", include_str!("../../methods/saturation.toml")),
+    ("characterise", include_str!("../../methods/characterise.toml")),
     ("bonnie", include_str!("../../methods/bonnie.toml")),
     ("small-files", include_str!("../../methods/small-files.toml")),
     ("maildir", include_str!("../../methods/maildir.toml")),

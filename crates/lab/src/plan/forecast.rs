@@ -57,7 +57,7 @@ pub(super) fn run(plan: &Plan, targets: usize) -> (f64, f64) {
 
 /// Shortest and longest time of one pass over one cell.
 pub(super) fn pass(plan: &Plan, cell: &CellSpec) -> (f64, f64) {
-    let StopRule { seconds_min, seconds_max, .. } = plan.rule;
+    let StopRule { seconds_min, seconds_max, .. } = plan.rule_of(cell);
     let at = |pace: Pace| {
         let times = cell.streams.iter().map(|stream| seconds(plan, cell, stream, pace));
         times.fold(0.0, f64::max)

@@ -505,7 +505,7 @@ impl<'a> Runner<'a> {
         let order = PassOrder {
             cell: spec,
             areas,
-            rule: self.plan.rule,
+            rule: self.plan.rule_of(spec),
             written_max,
             errors_max,
             seed,

@@ -1,0 +1,193 @@
+//! A load in virtual time whose latencies count: streams that keep a depth, and streams whose
+//! requests come at random times whatever the drive does.
+//!
+//! It is no pass of a method: it has no stop rule and no record. Published curves of latency over
+//! load are modelled with it, and a search over parameters needs thousands of them.
+
+use block::{
+    Actor, Command, Completion, Drive, Durability, Engine, Extent, Instant, IoError, Payload,
+    Request, Rng, Tag,
+};
+use std::collections::VecDeque;
+
+/// Which way the bytes of a load go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LoadOp {
+    /// From the drive.
+    Read,
+    /// To it, acknowledged out of its cache if it has one.
+    Write,
+}
+
+/// When a stream's requests come.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Demand {
+    /// So many are always outstanding.
+    Depth(u32),
+    /// At random times, independent of each other (Poisson).
+    Arrivals {
+        /// How many a second.
+        per_s: f64,
+        /// What comes while so many are outstanding is dropped.
+        outstanding_max: u32,
+    },
+}
+
+/// Requests of one size at random places.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LoadStream {
+    /// Reads or writes.
+    pub op: LoadOp,
+    /// Bytes each.
+    pub block_bytes: u32,
+    /// The first bytes of the drive, over which they are spread.
+    pub span_bytes: u64,
+    /// When they come.
+    pub demand: Demand,
+}
+
+/// What a stream saw in the time that counts.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LoadSeen {
+    /// Of each request that was done, ns, ascending.
+    latencies: Vec<u64>,
+    /// The time that counts, seconds.
+    pub seconds: f64,
+}
+
+impl LoadSeen {
+    /// Requests a second.
+    pub fn iops(&self) -> f64 {
+        self.latencies.len() as f64 / self.seconds
+    }
+
+    /// Mean latency, ns; 0 without a request.
+    pub fn mean_ns(&self) -> f64 {
+        let sum: u64 = self.latencies.iter().sum();
+        sum as f64 / self.latencies.len().max(1) as f64
+    }
+
+    /// The latency that this share of the requests did not exceed, ns; 0 without a request.
+    pub fn quantile_ns(&self, share: f64) -> f64 {
+        let count = self.latencies.len();
+        let rank = (share * count as f64).ceil() as usize;
+        self.latencies.get(rank.clamp(1, count.max(1)) - 1).map_or(0.0, |&ns| ns as f64)
+    }
+}
+
+/// How long a load runs: by the number of its first stream's requests, and by time at most.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LoadLength {
+    /// Requests of the first stream before anything counts.
+    pub before: u64,
+    /// Requests of the first stream that count.
+    pub counted: u64,
+}
+
+struct Stream {
+    plan: LoadStream,
+    rng: Rng,
+    next: Instant,
+    outstanding: u32,
+    latencies: Vec<u64>,
+}
+
+impl Stream {
+    fn command(&mut self) -> Command {
+        let block = u64::from(self.plan.block_bytes);
+        let offset = self.rng.below(self.plan.span_bytes / block) * block;
+        let at = Extent { offset, bytes: self.plan.block_bytes };
+        match self.plan.op {
+            LoadOp::Read => Command::Read { at, into: Payload::None },
+            LoadOp::Write => {
+                Command::Write { at, from: Payload::None, durability: Durability::Cached }
+            }
+        }
+    }
+
+    /// Whether a request comes now; where it comes at random, the time of the next is drawn.
+    fn comes(&mut self, now: Instant) -> bool {
+        match self.plan.demand {
+            Demand::Depth(depth) => self.outstanding < depth,
+            Demand::Arrivals { per_s, outstanding_max } => loop {
+                if self.next > now {
+                    return false;
+                }
+                let uniform = (self.rng.next() >> 11) as f64 / (1u64 << 53) as f64;
+                self.next = self.next.after((-(1.0 - uniform).ln() * 1e9 / per_s) as u64 + 1);
+                if self.outstanding < outstanding_max {
+                    return true;
+                }
+            },
+        }
+    }
+}
+
+/// Puts the streams on a drive that only times; what each saw.
+///
+/// # Errors
+/// The first request that failed.
+///
+/// # Panics
+/// Without streams.
+pub fn load<E: Engine + ?Sized>(
+    engine: &mut E,
+    streams: &[LoadStream],
+    seed: u64,
+    length: LoadLength,
+) -> Result<Vec<LoadSeen>, IoError> {
+    let begin = |(number, plan): (u64, &LoadStream)| Stream {
+        plan: *plan,
+        rng: Rng::new(seed, number),
+        next: engine.now(),
+        outstanding: 0,
+        latencies: Vec::new(),
+    };
+    let mut streams: Vec<Stream> = (0..).zip(streams).map(begin).collect();
+    let (mut done, mut landed) = (Vec::new(), VecDeque::new());
+    let (mut first_done, mut start) = (0, engine.now());
+    while first_done < length.before + length.counted {
+        let now = engine.now();
+        for (number, stream) in streams.iter_mut().enumerate() {
+            while stream.comes(now) {
+                let command = stream.command();
+                stream.outstanding += 1;
+                let (tag, actor) = (Tag(number as u64), Actor(number as u16));
+                engine.submit(Request { tag, actor, drive: Drive(0), command });
+            }
+        }
+        let comes_next = |stream: &Stream| match stream.plan.demand {
+            Demand::Depth(_) => Instant::NEVER,
+            Demand::Arrivals { .. } => stream.next,
+        };
+        let until = streams.iter().map(comes_next).min().expect("a load has streams");
+        engine.wait(until, &mut done);
+        landed.extend(done.drain(..));
+        for Completion { tag, issued, finished, result, .. } in landed.drain(..) {
+            result?;
+            let stream = &mut streams[tag.0 as usize];
+            stream.outstanding -= 1;
+            if tag.0 == 0 {
+                first_done += 1;
+                if first_done == length.before {
+                    start = finished;
+                }
+            }
+            if first_done > length.before {
+                stream.latencies.push(finished.since(issued));
+            }
+        }
+    }
+    let seconds = engine.now().since(start) as f64 / 1e9;
+    while streams.iter().any(|stream| stream.outstanding > 0) {
+        engine.wait(Instant::NEVER, &mut done);
+        for Completion { tag, .. } in done.drain(..) {
+            streams[tag.0 as usize].outstanding -= 1;
+        }
+    }
+    let seen = streams.into_iter().map(|mut stream| {
+        stream.latencies.sort_unstable();
+        LoadSeen { latencies: stream.latencies, seconds }
+    });
+    Ok(seen.collect())
+}
