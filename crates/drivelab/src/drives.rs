@@ -11,13 +11,16 @@ use crate::{
     output,
     progress::{self, Talk},
 };
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use block::names::did_you_mean;
 use std::{
     io::{IsTerminal, stdout},
     process::ExitCode,
 };
-use target::catalog::{Catalog, page};
+use target::{
+    NoProposal,
+    catalog::{Catalog, page},
+};
 
 /// What a fit seeks, one after the other.
 const STAGES: u64 = 5;
@@ -47,11 +50,28 @@ fn fit(arguments: &FitArguments) -> Result<String> {
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }
-    let proposal = proposal?;
+    let proposal = proposal.map_err(|bad| with_cure(&bad))?;
     if !stdout().is_terminal() {
         proposal.errors.iter().for_each(|line| output::talk!("{line}"));
     }
     Ok(proposal.toml)
+}
+
+/// Why there is no proposal, with the option that helps.
+fn with_cure(bad: &NoProposal) -> anyhow::Error {
+    match bad {
+        NoProposal::Missing { .. } => anyhow!(
+            "{bad}: `drivelab run TARGET --method characterise` measures them all, `--method \
+             bm-flash` the least"
+        ),
+        NoProposal::NotWhole { .. } => anyhow!(
+            "{bad}: give `drivelab run TARGET --method characterise` leave to write and a larger \
+             --size, and let it come to its end"
+        ),
+        NoProposal::TwoTargets { .. }
+        | NoProposal::Modelled { .. }
+        | NoProposal::NotOneDrive { .. } => anyhow!("{bad}"),
+    }
 }
 
 /// A drive's page, or a port's, or an array driver's.

@@ -260,8 +260,8 @@ impl Plan {
         self.fill_span_bytes.saturating_mul(u64::from(self.fill))
     }
 
-    /// When a pass of `cell` ends, where no number of operations ends it. Its own longest time holds
-    /// unless the user bounds the whole run.
+    /// When a pass of `cell` ends, where no number of operations ends it. Its own longest time
+    /// holds unless the user bounds the whole run.
     pub fn rule_of(&self, cell: &CellSpec) -> StopRule {
         let Some(seconds_max) = cell.seconds_max else { return self.rule };
         let seconds_max = self.seconds_bound.map_or(seconds_max, |most| most.min(seconds_max));

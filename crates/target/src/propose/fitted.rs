@@ -10,8 +10,9 @@
 //!   durable writes               flush, write_through
 //! ```
 //!
-//! What a run cannot tell apart is one number: planes, dies and channels are the pages that are read
-//! at a time, and stand in the file as channels of one plane; a rate of programs is one time.
+//! What a run cannot tell apart is one number. Planes, dies and channels are the pages that are
+//! read at a time, and stand in the file as channels of one die, or of four; a rate of programs is
+//! one time.
 
 use super::{
     Line,

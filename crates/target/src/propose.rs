@@ -57,10 +57,7 @@ pub enum NoProposal {
         what: &'static str,
     },
     /// Cells that the fit needs are not there.
-    #[error(
-        "run {run} has no {what}, which a fit needs: `drivelab run TARGET --method characterise` \
-         measures them all, `--method bm-flash` the least"
-    )]
+    #[error("run {run} has no {what}, which a fit needs")]
     Missing {
         /// Its number.
         run: String,
@@ -68,10 +65,7 @@ pub enum NoProposal {
         what: &'static str,
     },
     /// A run of the method for it, of which cells are not there.
-    #[error(
-        "run {run} has no cells `{what}`, which a fit needs: give `drivelab run TARGET --method \
-         characterise` leave to write and a larger --size, and let it come to its end"
-    )]
+    #[error("run {run} has no cells `{what}`, which a fit needs")]
     NotWhole {
         /// Its number.
         run: String,
@@ -461,13 +455,13 @@ impl<'r> Seen<'r> {
             String::new()
         };
         format!(
-            "# {how} {run}. Look at what is assumed, put in what a data sheet says, and keep it in\n\
-             # ~/.config/drivelab/drives/{name}.toml to name it in a STACK.\n\
+            "# {how} {run}. Look at what is assumed, put in what a data sheet says, and keep it\n\
+             # in ~/.config/drivelab/drives/{name}.toml to name it in a STACK.\n\
              name = \"{name}\"\n\
              title = \"{title}\"\n\
              kind = \"{kind}\"\n\
-             about = \"{how} {run}: the host's own costs are in these numbers, so it stands on a port that adds \
-             none.{doubt}\"\n\
+             about = \"{how} {run}: the host's own costs are in these numbers, so it stands on \
+             a port that adds none.{doubt}\"\n\
              port = \"none\"\n\
              capacity = {{ value = {}, unit = \"MiB\" }}\n\n\
              [parameters]\n",
