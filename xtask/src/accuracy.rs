@@ -12,10 +12,9 @@ pub mod table;
 use crate::fit::UNITS;
 use anyhow::{Context, Result};
 pub use options::Options;
-use options::in_parallel;
 use std::collections::BTreeMap;
 use study::{
-    Basis, Case, Effort, ErrorSummary, Group, Op, cases, relative_error, resists, run as run_trial,
+    Basis, Case, Effort, ErrorSummary, Group, Op, cases, relative_error, resists, run_all,
 };
 use target::catalog::Catalog;
 
@@ -36,10 +35,11 @@ pub fn run(options: &Options) -> Result<()> {
     if !options.groups.is_empty() {
         chosen.retain(|case| options.groups.contains(&case.group));
     }
-    let outcomes = in_parallel(&chosen, options.threads(), |case| {
-        run_trial(case, &catalog, Effort::REPORT)
-            .with_context(|| format!("model:{}, {:?}", case.stack, case.trial))
-    })?;
+    let outcomes = run_all(&chosen, &catalog, Effort::REPORT, options.threads());
+    let told = chosen.iter().zip(outcomes).map(|(case, outcome)| {
+        outcome.with_context(|| format!("model:{}, {:?}", case.stack, case.trial))
+    });
+    let outcomes = told.collect::<Result<Vec<_>>>()?;
     let hash = outcomes.iter().fold(0u64, |hash, outcome| hash.rotate_left(5) ^ outcome.hash);
     let cell = |(case, modelled): (Case, f64)| {
         let error = relative_error(modelled, case.figure.value);

@@ -44,6 +44,8 @@ pub struct LoadStream {
     pub span_bytes: u64,
     /// When they come.
     pub demand: Demand,
+    /// Threads that ask, each as often as the others.
+    pub threads: u16,
 }
 
 /// What a stream saw in the time that counts.
@@ -89,10 +91,30 @@ struct Stream {
     rng: Rng,
     next: Instant,
     outstanding: u32,
+    /// Who may ask next.
+    idle: VecDeque<Actor>,
     latencies: Vec<u64>,
 }
 
 impl Stream {
+    /// The stream of this number, whose threads come after `threads_before` others.
+    fn new(plan: &LoadStream, seed: u64, number: u64, threads_before: u16, now: Instant) -> Self {
+        let outstanding_max = match plan.demand {
+            Demand::Depth(depth) => depth,
+            Demand::Arrivals { outstanding_max, .. } => outstanding_max,
+        };
+        assert!(plan.threads > 0, "a stream that nobody asks for");
+        let thread = |at: u32| Actor(threads_before + (at % u32::from(plan.threads)) as u16);
+        Self {
+            plan: *plan,
+            rng: Rng::new(seed, number),
+            next: now,
+            outstanding: 0,
+            idle: (0..outstanding_max).map(thread).collect(),
+            latencies: Vec::new(),
+        }
+    }
+
     fn command(&mut self) -> Command {
         let block = u64::from(self.plan.block_bytes);
         let offset = self.rng.below(self.plan.span_bytes / block) * block;
@@ -136,12 +158,11 @@ pub fn load<E: Engine + ?Sized>(
     seed: u64,
     length: LoadLength,
 ) -> Result<Vec<LoadSeen>, IoError> {
-    let begin = |(number, plan): (u64, &LoadStream)| Stream {
-        plan: *plan,
-        rng: Rng::new(seed, number),
-        next: engine.now(),
-        outstanding: 0,
-        latencies: Vec::new(),
+    let mut threads = 0;
+    let begin = |(number, plan): (u64, &LoadStream)| {
+        let before = threads;
+        threads += plan.threads;
+        Stream::new(plan, seed, number, before, engine.now())
     };
     let mut streams: Vec<Stream> = (0..).zip(streams).map(begin).collect();
     let (mut done, mut landed) = (Vec::new(), VecDeque::new());
@@ -152,7 +173,8 @@ pub fn load<E: Engine + ?Sized>(
             while stream.comes(now) {
                 let command = stream.command();
                 stream.outstanding += 1;
-                let (tag, actor) = (Tag(number as u64), Actor(number as u16));
+                let actor = stream.idle.pop_front().expect("as many as may be outstanding");
+                let tag = Tag((u64::from(actor.0) << 16) | number as u64);
                 engine.submit(Request { tag, actor, drive: Drive(0), command });
             }
         }
@@ -165,9 +187,11 @@ pub fn load<E: Engine + ?Sized>(
         landed.extend(done.drain(..));
         for Completion { tag, issued, finished, result, .. } in landed.drain(..) {
             result?;
-            let stream = &mut streams[tag.0 as usize];
+            let number = (tag.0 & 0xffff) as usize;
+            let stream = &mut streams[number];
             stream.outstanding -= 1;
-            if tag.0 == 0 {
+            stream.idle.push_back(Actor((tag.0 >> 16) as u16));
+            if number == 0 {
                 first_done += 1;
                 if first_done == length.before {
                     start = finished;
@@ -182,7 +206,7 @@ pub fn load<E: Engine + ?Sized>(
     while streams.iter().any(|stream| stream.outstanding > 0) {
         engine.wait(Instant::NEVER, &mut done);
         for Completion { tag, .. } in done.drain(..) {
-            streams[tag.0 as usize].outstanding -= 1;
+            streams[(tag.0 & 0xffff) as usize].outstanding -= 1;
         }
     }
     let seen = streams.into_iter().map(|mut stream| {

@@ -24,8 +24,10 @@ mod dossier;
 mod error;
 pub mod expression;
 mod file;
+mod fill;
 mod line;
 mod list;
+mod load;
 pub mod matrix;
 mod models;
 pub mod on;
@@ -36,6 +38,7 @@ mod published;
 mod resist;
 mod streams;
 mod surface;
+mod together;
 mod trial;
 pub mod yours;
 
@@ -53,8 +56,10 @@ pub use file::{
     FigureKind, FigureScale, Follows, Host, NoteFile, On, Relation, StackFile, Step, StudyFile,
     TableFile,
 };
+pub use fill::Filled;
 pub use line::Line;
 pub use list::list;
+pub use load::{Load, LoadDemand, LoadOutcome, LoadSpan, run_loads};
 pub use models::{Models, in_parallel};
 pub use pass::{SEED, TrialError};
 pub use print::{Shown, print};
@@ -62,5 +67,6 @@ pub use published::{BadFigure, Figure, Study, read};
 pub use resist::{Resist, resists};
 pub use streams::Streams;
 pub use surface::SurfaceTest;
+pub use together::run_all;
 pub use trial::{Effort, Outcome, measure_together, run};
 pub use yours::{Known, Yours};

@@ -50,6 +50,7 @@ impl Study {
             Self::Latency2016 => include_str!("../studies/latency2016/lines.toml"),
             Self::Stfc2009 => include_str!("../studies/stfc2009/lines.toml"),
             Self::Martin2008 => include_str!("../studies/martin2008/lines.toml"),
+            Self::Today => include_str!("../studies/today/lines.toml"),
         };
         let file: Result<LineFile, _> = toml::from_str(text);
         file.unwrap_or_else(|error| panic!("a test reads it: studies/{}: {error}", self.name()))

@@ -1,11 +1,11 @@
 //! A study's cells on modelled drives: every trial, in parallel, and what follows from them.
 
 use crate::{
-    Basis, Before, Beside, Book, Cell, Dossier, Effort, ErrorSummary, Printed, Setup, TableFile,
-    Trial, basis,
+    Basis, Before, Beside, Book, Cell, Dossier, Effort, ErrorSummary, Figure, Load, Printed, Setup,
+    TableFile, Trial, basis,
     dossier::{Gaps, derive},
     expression::{Coordinates, Expression, Value},
-    relative_error, setup, trial,
+    relative_error, run_loads, setup, trial,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -134,7 +134,8 @@ fn batches(dossier: &Dossier, tables: &BTreeSet<String>) -> Vec<Batch> {
         }
         let Some(setup) = setup(cell) else { continue };
         let metric = cell.figure.metric.clone();
-        let own = !trial::leaves_as_found(&setup) || metric != "iops";
+        let is_load = matches!(setup.trial, Trial::Load(_));
+        let own = !is_load && (!trial::leaves_as_found(&setup) || metric != "iops");
         let alone = own.then(|| (setup.trial, metric.clone()));
         let batch = batches.entry((setup.stack.clone(), alone));
         let batch = batch.or_insert_with(|| Batch { stack: setup.stack, trials: BTreeMap::new() });
@@ -172,6 +173,9 @@ impl Batch {
 
     /// The cells by their numbers, and what the model says of each.
     fn measure(&self, dossier: &Dossier, catalog: &Catalog) -> Vec<(usize, Result<f64, String>)> {
+        if let Some((Trial::Load(_), _)) = self.trials.keys().next() {
+            return self.under_load(dossier, catalog);
+        }
         let trials: Vec<Trial> = self.trials.keys().map(|(trial, _)| *trial).collect();
         let values: Result<Vec<f64>, _> = match trials[..] {
             [trial] => {
@@ -192,6 +196,32 @@ impl Batch {
             .flat_map(|(number, at)| at.iter().map(move |&at| (at, number)))
             .map(|(at, number)| (at, value(number)))
             .collect()
+    }
+}
+
+impl Batch {
+    /// The same of loads, which have several metrics.
+    fn under_load(
+        &self,
+        dossier: &Dossier,
+        catalog: &Catalog,
+    ) -> Vec<(usize, Result<f64, String>)> {
+        let loads = self.trials.keys().map(|(trial, _)| match trial {
+            Trial::Load(load) => *load,
+            _ => unreachable!("loads share a stack with loads alone"),
+        });
+        let mut loads: Vec<Load> = loads.collect();
+        loads.dedup();
+        let seen = run_loads(&self.stack, &loads, catalog, Effort::REPORT);
+        let value = |trial: &Trial, figure: &Figure| {
+            let seen = seen.as_ref().map_err(ToString::to_string)?;
+            let at = loads.iter().position(|load| *trial == Trial::Load(*load));
+            let outcome = &seen[at.expect("each has been run")];
+            outcome.value(figure).map_err(|error| error.to_string())
+        };
+        let cells =
+            self.trials.iter().flat_map(|((trial, _), at)| at.iter().map(move |at| (trial, at)));
+        cells.map(|(trial, &at)| (at, value(trial, &dossier.cells[at].figure))).collect()
     }
 }
 

@@ -23,6 +23,9 @@ pub enum TrialError {
     /// The figure is in a unit that the trial does not give.
     #[error("`{0}` is no unit of this trial")]
     Unit(String),
+    /// The figure is of a step that the drive does not take.
+    #[error("the rate does not fall there")]
+    NoStep,
 }
 
 impl From<Failure> for TrialError {

@@ -17,12 +17,20 @@ pub enum Study {
     Stfc2009,
     /// Martin's article on the Mtron MOBI, 2008.
     Martin2008,
+    /// Public measurements of drives of today.
+    Today,
 }
 
 impl Study {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Cmu2009, Self::Easyco2007, Self::Latency2016, Self::Stfc2009, Self::Martin2008];
+    pub const ALL: [Self; 6] = [
+        Self::Cmu2009,
+        Self::Easyco2007,
+        Self::Latency2016,
+        Self::Stfc2009,
+        Self::Martin2008,
+        Self::Today,
+    ];
 
     /// The name of its folder.
     pub fn name(self) -> &'static str {
@@ -32,6 +40,7 @@ impl Study {
             Self::Latency2016 => "latency2016",
             Self::Stfc2009 => "stfc2009",
             Self::Martin2008 => "martin2008",
+            Self::Today => "today",
         }
     }
 
@@ -42,6 +51,7 @@ impl Study {
             Self::Latency2016 => include_str!("../studies/latency2016/published.csv"),
             Self::Stfc2009 => include_str!("../studies/stfc2009/published.csv"),
             Self::Martin2008 => include_str!("../studies/martin2008/published.csv"),
+            Self::Today => include_str!("../studies/today/published.csv"),
         }
     }
 
@@ -53,6 +63,7 @@ impl Study {
             Self::Latency2016 => include_str!("../studies/latency2016/study.toml"),
             Self::Stfc2009 => include_str!("../studies/stfc2009/study.toml"),
             Self::Martin2008 => include_str!("../studies/martin2008/study.toml"),
+            Self::Today => include_str!("../studies/today/study.toml"),
         };
         StudyFile::parse(self, text).unwrap_or_else(|error| panic!("a test reads it: {error}"))
     }
@@ -160,7 +171,7 @@ mod tests {
             .iter()
             .map(|&study| read(study, study.text()).expect("a good file").len())
             .collect();
-        assert_eq!(counts, [209, 870, 111, 103, 5]);
+        assert_eq!(counts, [209, 870, 111, 103, 5, 2367]);
     }
 
     #[test]

@@ -2,8 +2,9 @@
 
 use crate::{
     Before, Case, Figure, Flush, Op, Order, Setup, Streams, Study, Then, Trial, bonnie,
+    fill::fill,
     pass::{SEED, TrialError, cell_of, pass},
-    surface,
+    run_loads, surface,
 };
 use block::{Command, parse_bytes};
 use lab::{
@@ -107,6 +108,14 @@ pub(crate) fn measure(
             (rate, opened.engine.hash())
         }
         Trial::Deleted { is_told, then } => bench.deleted(stack, is_told, then)?,
+        Trial::Fill { depth } => {
+            let (filled, hash) = fill(stack, depth, catalog)?;
+            (filled.value(figure)?, hash)
+        }
+        Trial::Load(load) => {
+            let outcome = &run_loads(stack, &[load], catalog, effort)?[0];
+            (outcome.value(figure)?, outcome.hash)
+        }
     };
     Ok(Outcome { value: rate / unit, hash })
 }
@@ -168,7 +177,8 @@ fn unit(figure: &Figure, trial: Trial) -> Result<f64, TrialError> {
         ("mb_per_s", Trial::Linear { .. } | Trial::Surface { .. }) => Ok(1048576.0),
         ("mb_per_s", Trial::File { .. } | Trial::SyncBandwidth | Trial::Streams(_)) => Ok(1e6),
         ("ms", Trial::SyncWrites | Trial::Deleted { then: Then::SyncWrites, .. }) => Ok(1e-3),
-        ("iops", Trial::Deleted { then: Then::Overwrites, .. }) => Ok(1.0),
+        ("iops", Trial::Deleted { then: Then::Overwrites, .. })
+        | (_, Trial::Load(_) | Trial::Fill { .. }) => Ok(1.0),
         _ => Err(TrialError::Unit(metric.to_owned())),
     }
 }

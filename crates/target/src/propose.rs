@@ -20,6 +20,7 @@ mod rotating;
 mod sheet;
 mod twin;
 
+use crate::catalog::{DriveEntry, DriveSettings};
 use record::{Cell, Record, TargetInfo, TargetKind};
 use std::fmt::Write;
 
@@ -154,7 +155,10 @@ fn characterised(record: &Record, tell: &mut dyn FnMut(&str)) -> Result<Proposal
     if seen.turns() {
         return Ok(rotating::fit(&seen, &figures, &bench, tell));
     }
-    let fitted = fitted::Fit::new(&figures, &bench, tell).run();
+    let closed = DriveEntry::parse("the proposed drive", &seen.page_mapped());
+    let base = closed.and_then(|entry| entry.page_mapped(&DriveSettings::default()));
+    let base = base.expect("a file of our own writing can be read");
+    let fitted = fitted::Fit::new(base, &figures, &bench, tell).run();
     tell("the errors of all");
     Ok(sheet::proposal(&seen, &fitted, &figures, &bench))
 }

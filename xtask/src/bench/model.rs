@@ -168,6 +168,7 @@ fn params() -> PageMappedParams {
         read_ns: 50_000,
         program_ns: 500_000,
         erase_ns: 3_000_000,
+        erase_group: 1,
         channel_bytes_per_s: 400_000_000,
         read_command_ns: 2_000,
         write_command_ns: 2_000,

@@ -1,9 +1,9 @@
 //! Drives made smaller so that what happens on them stays what it was.
 //!
 //! A page-mapped drive keeps its planes, its rates and its spare; its superblocks become fewer and
-//! shorter, their erasure likewise, and its buffer smaller. Of a shingled disk capacity and media
-//! cache shrink together, so that as many cached writes fall into a zone as before. Other drives
-//! cost nothing to model and stay as they are.
+//! shorter, their erasure likewise, and its buffer smaller. Of a shingled disk capacity, media
+//! cache and its map shrink together, so that as many cached writes fall into a zone as before.
+//! Other drives cost nothing to model and stay as they are.
 
 use model::PageMappedParams;
 use study::TrialError;
@@ -118,8 +118,10 @@ pub(super) fn shrink(drive: &mut DriveEntry, divisor: f64) -> Result<(), BadCata
     if let Some(cache_bytes) = drive.entry.parameters.get("slc_cache").map(Parameter::base) {
         scale(drive, "slc_cache", (BUFFER_BYTES as f64 / cache_bytes).min(1.0))?;
     }
-    if drive.entry.parameters.contains_key("media_cache") {
-        scale(drive, "media_cache", 1.0 / divisor)?;
+    for of_media_cache in ["media_cache", "media_cache_pieces"] {
+        if drive.entry.parameters.contains_key(of_media_cache) {
+            scale(drive, of_media_cache, 1.0 / divisor)?;
+        }
     }
     Ok(())
 }

@@ -5,6 +5,7 @@
 mod heads;
 mod layout;
 mod mechanism;
+mod order;
 mod params;
 mod read_cache;
 mod seek;
@@ -20,7 +21,8 @@ use block::{
 };
 use layout::Place;
 use mechanism::{Action, Mechanism, Span};
-use read_cache::ReadCache;
+use order::Turn;
+use read_cache::{Join, ReadCache};
 use shingle::Translation;
 use std::collections::VecDeque;
 use write_cache::WriteCache;
@@ -56,6 +58,8 @@ pub struct Disk {
     flushes: VecDeque<(u64, Held)>,
     /// In the command queue, done but for the time.
     outbox: Outbox,
+    /// How the next one is chosen.
+    turn: Turn,
     alarm: Instant,
 }
 
@@ -88,7 +92,8 @@ impl Disk {
         let zone_sectors = params.shingling.map_or(1, |it| sectors(it.zone_bytes));
         let end = log_sectors + sectors(params.capacity_bytes).next_multiple_of(zone_sectors);
         let mechanism = Mechanism::new(&params, end);
-        let translation = params.shingling.map(|_| Translation::new(zone_sectors, log_sectors));
+        let translation =
+            params.shingling.map(|it| Translation::new(zone_sectors, log_sectors, it.map_pieces));
         let cache_sectors = match params.write_caching {
             WriteCaching::On => sectors(params.write_cache_bytes),
             WriteCaching::Off => 0,
@@ -113,6 +118,7 @@ impl Disk {
             blocked: VecDeque::with_capacity(depth as usize),
             flushes: VecDeque::with_capacity(depth as usize),
             outbox: Outbox::new(depth),
+            turn: Turn::ByAge,
             alarm: Instant::NEVER,
             mechanism,
             queue_depth,
@@ -168,7 +174,7 @@ impl Disk {
     }
 
     fn start_read(&mut self, held: Held) {
-        match self.read_from_memory(held.ready, held) {
+        match self.read_from_memory(held.ready, held, Join::IfCheapest) {
             Ok(()) => self.take_along(),
             Err(held) => self.pending.push(held),
         }
@@ -181,7 +187,7 @@ impl Disk {
             let Held { action, span, .. } = self.pending[at];
             if action == Action::Read && self.reads.can_join(self.place(span)) {
                 let held = self.pending.remove(at);
-                if let Err(held) = self.read_from_memory(held.ready, held) {
+                if let Err(held) = self.read_from_memory(held.ready, held, Join::IfCheapest) {
                     self.pending.insert(at, held);
                     at += 1;
                 }
@@ -202,12 +208,15 @@ impl Disk {
     }
 
     /// Answers a read out of the caches, or gives it back.
-    fn read_from_memory(&mut self, now: u64, held: Held) -> Result<(), Held> {
+    fn read_from_memory(&mut self, now: u64, held: Held, join: Join) -> Result<(), Held> {
         let place = self.place(held.span);
         if self.writes.holds(held.span) {
             let finished = self.over_link(now, held.span);
             self.answer(held, finished, Ok(()));
-        } else if !self.is_overdue(now)
+        } else if self.is_scattered(held.span) {
+            return Err(held);
+        } else if (join == Join::Chosen
+            || self.reads.can_join(place) && self.may_stream(now, &held))
             && let Some(passed) = self.reads.join(&self.mechanism, place, now)
         {
             let release = self.reads.release_at(&self.mechanism, place);
@@ -258,18 +267,6 @@ impl Disk {
         self.flushes.back().map(|&(generation, _)| generation)
     }
 
-    fn is_old(&self, since: u64, now: u64) -> bool {
-        now.saturating_sub(since) > self.params.age_limit_ns
-    }
-
-    /// Whether anybody has waited so long that a stream has to give way.
-    fn is_overdue(&self, now: u64) -> bool {
-        let overdue = |held: &Held| self.is_old(held.issued.0, now);
-        self.pending.iter().any(overdue)
-            || self.blocked.front().is_some_and(overdue)
-            || self.flushes.front().is_some_and(|(_, flush)| overdue(flush))
-    }
-
     fn link_ns(&self, span: Span) -> u64 {
         let bytes = span.sectors() * u64::from(self.params.sector_bytes);
         nanoseconds_for(bytes, self.params.link_bytes_per_s)
@@ -284,6 +281,11 @@ impl Disk {
     /// Where a read finds the span on the platter.
     fn place(&self, home: Span) -> Span {
         self.translation.as_ref().map_or(home, |it| it.place(home))
+    }
+
+    /// Whether the heads have to go to several places for it.
+    fn is_scattered(&self, home: Span) -> bool {
+        self.translation.as_ref().is_some_and(|it| it.is_scattered(home))
     }
 
     /// Where a write would put it.
@@ -325,10 +327,8 @@ impl Cached for Disk {
     fn fast_caches(&self, now: Instant) -> Vec<FastCache> {
         let sector_bytes = u64::from(self.params.sector_bytes);
         let memory = self.writes.stands(sector_bytes);
-        let media = self.translation.as_ref().map(|it| {
-            let cleaned = self.cleanable_while_idle(now.0).map(|zone| it.owed_by(zone)).sum();
-            it.stands(sector_bytes, cleaned)
-        });
+        let cleaned = self.cleanable_while_idle(now.0);
+        let media = self.translation.as_ref().map(|it| it.stands(sector_bytes, &cleaned.zones));
         media.into_iter().chain([memory]).collect()
     }
 }
@@ -396,6 +396,8 @@ pub(crate) mod tests {
             link_bytes_per_s: 300_000_000,
             command_queue_depth: 32,
             age_limit_ns: 1_000_000_000,
+            forecast_error_ns: 0,
+            age_weight_ppm: 0,
             read_segments: 16,
             read_segment_bytes: 1 << 20,
             prefetch_min_bytes: 0,

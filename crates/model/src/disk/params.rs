@@ -13,7 +13,8 @@ pub enum WriteCaching {
 }
 
 /// A rotating disk. Take the geometry, rates and seek times from the data sheet;
-/// [`DiskParams::settle_ns`], [`DiskParams::prefetch_min_bytes`] and
+/// [`DiskParams::settle_ns`], [`DiskParams::prefetch_min_bytes`],
+/// [`DiskParams::forecast_error_ns`], [`DiskParams::age_weight_ppm`] and
 /// [`DiskParams::write_cache_commands`] are what a fit may move.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DiskParams {
@@ -53,8 +54,16 @@ pub struct DiskParams {
     /// Commands the drive takes and reorders (NCQ, TCQ): shortest positioning time first. 1 is
     /// first in, first out.
     pub command_queue_depth: u32,
-    /// A command that has waited this long is served before all shorter ones, ns.
+    /// Every other time a command that has waited this long is served before all shorter ones, the
+    /// longest waiting first, ns.
     pub age_limit_ns: u64,
+    /// How far the drive's forecast of a positioning time is off, ns: evenly spread up to this. The
+    /// more, the less a deep queue gains; 0 forecasts exactly. To fit from random reads by depth.
+    pub forecast_error_ns: u64,
+    /// Part of its wait that is taken off a command's forecast, ppm. The more, the nearer to first
+    /// in, first out. To fit from the latency percentiles of a deep queue, or from random reads
+    /// beside streams.
+    pub age_weight_ppm: u32,
     /// Segments of the read cache: sequential streams that are remembered. 0 switches read-ahead
     /// off.
     pub read_segments: u32,
@@ -84,7 +93,16 @@ pub struct Shingling {
     pub zone_bytes: u64,
     /// Media cache at the outer diameter, bytes, not part of the capacity.
     pub media_cache_bytes: u64,
-    /// Idle time after which zones are cleaned in the background, ns.
+    /// Pieces of data that the map of the media cache holds; `u64::MAX` is no limit. A piece is a
+    /// cached write, or what is left of it.
+    pub map_pieces: u64,
+    /// Time between two entries of the media cache, ns. The platter turns on meanwhile, so anything
+    /// above 0 costs a turn.
+    pub entry_ns: u64,
+    /// Cached writes of an entry at most.
+    pub entry_writes: u32,
+    /// Idle time after which zones are cleaned in the background, ns. A command that comes while
+    /// a zone is being read has it given up; one that comes while it is written waits for its end.
     pub idle_clean_ns: u64,
 }
 
@@ -112,6 +130,8 @@ impl DiskParams {
             self.command_ns > 0 && self.link_bytes_per_s > 0,
             "an interface that costs nothing"
         );
+        assert!(self.forecast_error_ns < 1 << 32, "a forecast that is off by over 4 s");
+        assert!(self.age_weight_ppm <= 1_000_000, "a wait that counts for more than it is");
         assert!((1..=256).contains(&self.command_queue_depth), "queue of 1 to 256 commands");
         if self.write_caching == WriteCaching::On {
             assert!(self.write_cache_commands > 0, "a write cache for no command");
@@ -123,6 +143,8 @@ impl DiskParams {
         if let Some(shingling) = self.shingling {
             assert!(shingling.zone_bytes >= 1 << 20, "a shingled zone under 1 MiB");
             assert!(shingling.zone_bytes.is_multiple_of(sector_bytes), "a zone splits a sector");
+            assert!(shingling.map_pieces >= 2, "a map that no write fits into");
+            assert!(shingling.entry_writes > 0, "an entry of no write");
             assert!(
                 shingling.media_cache_bytes >= shingling.zone_bytes.max(TRANSFER_BYTES_MAX.into())
                     && shingling.media_cache_bytes.is_multiple_of(sector_bytes),

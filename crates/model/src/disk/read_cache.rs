@@ -11,6 +11,15 @@ use super::{
 };
 use std::collections::VecDeque;
 
+/// Whether a read may take the stream along.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Join {
+    /// The heads have chosen it.
+    Chosen,
+    /// If nobody else should come first.
+    IfCheapest,
+}
+
 /// The segment being filled.
 #[derive(Debug)]
 struct Stream {

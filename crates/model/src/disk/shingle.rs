@@ -7,10 +7,11 @@
 //! ```
 //!
 //! A zone written from its beginning on streams in place. Everything else is appended to the log,
-//! at the sequential rate, until the log is full; then the zone of the oldest entry is read, merged
-//! and written back before the write goes on. Left out: the log's own map records, where in the log
-//! there is room (it is counted, not mapped), and the staging of a zone whose stream breaks off
-//! (its old rest counts as merged).
+//! in entries of a few writes with a record each; between two of them the platter turns on. The map
+//! of the log holds so many pieces. When the log or its map is full, the zone of the oldest entry
+//! is read, merged with its pieces in the log and written back before the write goes on. Left out:
+//! where in the log there is room (it is counted, not mapped), and the staging of a zone whose
+//! stream breaks off (its old rest counts as merged).
 
 use super::mechanism::Span;
 use crate::{FastCache, FastCacheKind};
@@ -23,6 +24,14 @@ struct Piece {
     log: u64,
 }
 
+impl Piece {
+    /// Where `span` lies in the log, of this piece that begins at `first`.
+    fn part(&self, first: u64, span: Span) -> Span {
+        let log = self.log + (span.first - first);
+        Span { first: log, end: log + span.sectors() }
+    }
+}
+
 /// Home addresses to places on the platter. All in sectors.
 #[derive(Debug)]
 pub(super) struct Translation {
@@ -30,6 +39,8 @@ pub(super) struct Translation {
     log_sectors: u64,
     log_head: u64,
     log_used: u64,
+    /// Pieces that the map holds at most.
+    pieces_max: u64,
     /// Sectors that were ever written to it.
     taken: u64,
     /// By first home sector; never overlapping.
@@ -43,12 +54,13 @@ pub(super) struct Translation {
 }
 
 impl Translation {
-    pub fn new(zone_sectors: u64, log_sectors: u64) -> Self {
+    pub fn new(zone_sectors: u64, log_sectors: u64, pieces_max: u64) -> Self {
         Self {
             zone_sectors,
             log_sectors,
             log_head: 0,
             log_used: 0,
+            pieces_max,
             taken: 0,
             pieces: BTreeMap::new(),
             owed: BTreeMap::new(),
@@ -62,15 +74,43 @@ impl Translation {
         if let Some((&first, piece)) = self.pieces.range(..=home.first).next_back()
             && home.end <= piece.end
         {
-            let log = piece.log + (home.first - first);
-            return Span { first: log, end: log + home.sectors() };
+            return piece.part(first, home);
         }
         self.at_home(home)
     }
 
-    /// The zone that must be cleaned before the span can be written, if the log is full.
+    /// Whether a part of the span, but not all of it, is in one piece of the log.
+    pub fn is_scattered(&self, home: Span) -> bool {
+        let Some((_, piece)) = self.pieces.range(..home.end).next_back() else { return false };
+        piece.end > home.first && self.place(home) == self.at_home(home)
+    }
+
+    /// The places of the span's parts, in its order.
+    pub fn places(&self, home: Span) -> Vec<Span> {
+        let (mut places, mut at) = (Vec::new(), home.first);
+        let before = self.pieces.range(..=home.first).next_back();
+        let within = self.pieces.range(home.first + 1..home.end);
+        for (&first, piece) in
+            before.into_iter().chain(within).filter(|(_, it)| it.end > home.first)
+        {
+            if at < first {
+                places.push(self.at_home(Span { first: at, end: first }));
+            }
+            let part = Span { first: at.max(first), end: piece.end.min(home.end) };
+            places.push(piece.part(first, part));
+            at = part.end;
+        }
+        if at < home.end {
+            places.push(self.at_home(Span { first: at, end: home.end }));
+        }
+        places
+    }
+
+    /// The zone that must be cleaned before the span can be written, if the log or its map is full.
     pub fn zone_to_clean(&self, home: Span) -> Option<u64> {
-        let room = self.log_used + home.sectors() <= self.log_sectors;
+        // A write into the middle of a piece makes two more.
+        let room = self.log_used + home.sectors() <= self.log_sectors
+            && self.pieces.len() as u64 + 2 <= self.pieces_max;
         if room || self.streams(home) { None } else { self.order.front().copied() }
     }
 
@@ -79,17 +119,32 @@ impl Translation {
         self.order.iter().copied()
     }
 
-    /// Log sectors that a zone would free.
-    pub fn owed_by(&self, zone: u64) -> u64 {
-        self.owed.get(&zone).copied().unwrap_or(0)
+    /// Pieces of a zone in the log, in the log's order.
+    pub fn pieces_of(&self, zone: u64) -> Vec<Span> {
+        let first = zone * self.zone_sectors;
+        // A piece that begins in an earlier zone ends there: writes are cut at a zone's end.
+        let pieces = self.pieces.range(first..first + self.zone_sectors);
+        let mut places: Vec<Span> = pieces
+            .map(|(&first, piece)| Span { first: piece.log, end: piece.log + (piece.end - first) })
+            .collect();
+        places.sort_unstable_by_key(|place| place.first);
+        places
     }
 
-    /// How the log stands when `cleaned` sectors of it are free again.
-    pub fn stands(&self, sector_bytes: u64, cleaned: u64) -> FastCache {
+    /// How the log stands when `cleaned` zones are clean again. If its map is the first to be full,
+    /// it holds no more than as many pieces of the present mean size.
+    pub fn stands(&self, sector_bytes: u64, cleaned: &[u64]) -> FastCache {
+        let owed: u64 = cleaned.iter().filter_map(|zone| self.owed.get(zone)).sum();
+        let of_map = u128::from(self.log_used) * u128::from(self.pieces_max)
+            / self.pieces.len().max(1) as u128;
+        let capacity_sectors = match self.log_used {
+            0 => self.log_sectors,
+            _ => u64::try_from(of_map).unwrap_or(u64::MAX).min(self.log_sectors),
+        };
         FastCache {
             kind: FastCacheKind::Media,
-            capacity_bytes: self.log_sectors * sector_bytes,
-            held_bytes: (self.log_used - cleaned) * sector_bytes,
+            capacity_bytes: capacity_sectors * sector_bytes,
+            held_bytes: (self.log_used - owed) * sector_bytes,
             taken_bytes: self.taken * sector_bytes,
         }
     }
@@ -144,7 +199,8 @@ impl Translation {
         target
     }
 
-    fn streams(&self, home: Span) -> bool {
+    /// Whether the span goes to its place, not into the log.
+    pub fn streams(&self, home: Span) -> bool {
         home.first.is_multiple_of(self.zone_sectors) || self.stream == Some(home.first)
     }
 

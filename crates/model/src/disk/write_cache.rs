@@ -8,6 +8,9 @@
 use super::mechanism::Span;
 use crate::{FastCache, FastCacheKind};
 
+/// A cached write is next when this many cachefuls of others have been written since it came.
+const OVERTAKEN_MAX: u64 = 16;
+
 /// Adjacent cached writes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
@@ -16,8 +19,8 @@ pub(super) struct Run {
     pub ready: u64,
     /// When its last are, ns.
     received: u64,
-    /// When its oldest write was taken in, ns.
-    pub since: u64,
+    /// How many runs had been destaged when it was taken in, or last shortened.
+    entered: u64,
     generation: u64,
 }
 
@@ -26,20 +29,34 @@ pub(super) struct Run {
 pub(super) struct WriteCache {
     runs: Vec<Run>,
     /// What the heads are writing at present; its memory is not free yet.
-    destaging: Option<Run>,
+    destaging: Vec<Run>,
     sectors: u64,
     /// Sectors that were ever taken in.
     taken: u64,
     sectors_max: u64,
     runs_max: usize,
     generation: u64,
+    /// Pieces that were handed to the heads.
+    destages: u64,
+    /// When the heads last wrote for it, or since when it has data at all, ns.
+    served_at: u64,
 }
 
 impl WriteCache {
     pub fn new(sectors_max: u64, runs_max: u32) -> Self {
         let runs = Vec::with_capacity(runs_max as usize + 1);
         let runs_max = runs_max as usize;
-        Self { runs, destaging: None, sectors: 0, taken: 0, sectors_max, runs_max, generation: 0 }
+        Self {
+            runs,
+            destaging: Vec::new(),
+            sectors: 0,
+            taken: 0,
+            sectors_max,
+            runs_max,
+            generation: 0,
+            destages: 0,
+            served_at: 0,
+        }
     }
 
     /// How it stands.
@@ -62,7 +79,7 @@ impl WriteCache {
         if self.runs.iter().any(|run| run.span.holds(span)) {
             return true;
         }
-        let runs = self.runs.len() + usize::from(self.destaging.is_some());
+        let runs = self.runs.len() + self.destaging.len();
         self.sectors + span.sectors() <= self.sectors_max
             && (runs < self.runs_max || self.neighbour(span).is_some())
     }
@@ -70,6 +87,9 @@ impl WriteCache {
     /// Takes a write in.
     pub fn insert(&mut self, span: Span, received: u64) {
         self.taken += span.sectors();
+        if self.runs.is_empty() {
+            self.served_at = self.served_at.max(received);
+        }
         if let Some(run) = self.runs.iter_mut().find(|run| run.span.holds(span)) {
             run.received = received;
             return;
@@ -88,8 +108,8 @@ impl WriteCache {
                 run.received = received;
             }
             _ => {
-                let (ready, since) = (received, received);
-                self.runs.push(Run { span, ready, received, since, generation });
+                let (ready, entered) = (received, self.destages);
+                self.runs.push(Run { span, ready, received, entered, generation });
             }
         }
     }
@@ -139,32 +159,44 @@ impl WriteCache {
         self.runs[at].span
     }
 
-    /// Hands the first `sectors_max` sectors of a run to the heads, and says when they will all be
-    /// there.
+    /// Hands the first `sectors_max` sectors of a run to the heads, behind what they are given
+    /// already, and says when they will all be there.
     pub fn destage(&mut self, at: usize, sectors_max: u64) -> (Span, u64) {
-        assert!(self.destaging.is_none(), "one set of heads");
         let run = &mut self.runs[at];
         let span = run.span;
         let end = span.end.min(span.first + sectors_max);
         let chunk = Run { span: Span { first: run.span.first, end }, ..*run };
         run.span.first = end;
+        run.entered = self.destages;
         if run.span.first == run.span.end {
             self.runs.swap_remove(at);
         }
         let received = if chunk.span == span { chunk.received } else { chunk.ready };
-        self.destaging = Some(chunk);
+        self.destaging.push(chunk);
+        self.destages += 1;
         (chunk.span, received)
     }
 
-    /// The heads are done: its memory is free.
-    pub fn destaged(&mut self) {
-        let chunk = self.destaging.take().expect("the heads were writing");
-        self.sectors -= chunk.span.sectors();
+    /// The heads are done at `now`: its memory is free.
+    pub fn destaged(&mut self, now: u64) {
+        assert!(!self.destaging.is_empty(), "the heads were writing");
+        self.served_at = now;
+        self.sectors -= self.destaging.drain(..).map(|chunk| chunk.span.sectors()).sum::<u64>();
+    }
+
+    /// When the heads last wrote for it, or since when it has data at all.
+    pub fn served_at(&self) -> u64 {
+        self.served_at
+    }
+
+    /// Whether so many others have been written since it came that it has to be next.
+    pub fn is_overtaken(&self, run: &Run) -> bool {
+        self.destages - run.entered > OVERTAKEN_MAX * self.runs_max as u64
     }
 
     /// Whether the heads are writing cached data.
     pub fn is_destaging(&self) -> bool {
-        self.destaging.is_some()
+        !self.destaging.is_empty()
     }
 
     /// Closes the generation and says which it was.
@@ -213,7 +245,7 @@ mod tests {
         assert_eq!(cache.candidates(Some(generation)).count(), 1);
         cache.destage(0, 100);
         assert!(cache.is_dirty(generation), "it is under the heads");
-        cache.destaged();
+        cache.destaged(0);
         assert!(!cache.is_dirty(generation) && cache.is_dirty(generation + 1));
     }
 
@@ -239,7 +271,7 @@ mod tests {
             if rng.below(4) == 0 && cache.candidates(None).count() > 0 {
                 let (chunk, _) = cache.destage(0, 7);
                 dirty[chunk.first as usize..chunk.end as usize].fill(false);
-                cache.destaged();
+                cache.destaged(0);
             }
             let mut seen = [false; 300];
             for (first, end) in cached(&cache) {
@@ -260,7 +292,7 @@ mod tests {
         assert!(cache.has_room(span(70, 80)), "it replaces what is there");
         cache.destage(0, 10);
         assert!(!cache.has_room(span(50, 51)));
-        cache.destaged();
+        cache.destaged(0);
         assert!(cache.has_room(span(50, 51)), "ten sectors free, and a run to join");
         assert!(!cache.has_room(span(200, 201)), "no run free");
     }

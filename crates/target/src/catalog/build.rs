@@ -23,8 +23,25 @@ pub struct DriveSettings {
     pub command_queue: Option<u32>,
     /// `capacity=`: a flash drive with less flash behind the same controller, bytes.
     pub capacity_bytes: Option<u64>,
+    /// What the port leaves of it.
+    pub port: PortLimits,
     /// Where the drive's random choices come from.
     pub seed: u64,
+}
+
+/// What a port leaves of each drive behind it. A drive has limits of its own; the lower one counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PortLimits {
+    /// Commands at a time.
+    pub command_queue: Option<u32>,
+    /// Rate of the drive's own link, bytes per second.
+    pub link_bytes_per_s: Option<u64>,
+    /// Rate at which the host writes to a drive at most, bytes per second.
+    pub write_bytes_per_s: Option<u64>,
+}
+
+fn at_most(own: u64, limit: Option<u64>) -> u64 {
+    limit.map_or(own, |limit| own.min(limit))
 }
 
 /// How a drive is found.
@@ -80,10 +97,11 @@ impl DriveEntry {
 
     /// Commands that the drive takes at a time, for its port.
     pub fn commands(&self, settings: &DriveSettings) -> u32 {
-        settings.command_queue.unwrap_or(match self.kind {
+        let own = settings.command_queue.unwrap_or(match self.kind {
             DriveKind::BlockMapped => 1,
             _ => self.entry.get("command_queue") as u32,
-        })
+        });
+        settings.port.command_queue.map_or(own, |limit| own.min(limit))
     }
 
     /// `drive`, built of this entry, as its port sees it.
@@ -185,6 +203,10 @@ impl DriveEntry {
             )));
         }
         let used_per_mille = settings.used_per_mille.or(per_mille("used")).unwrap_or(1000);
+        let write_rate = |name: &str| {
+            let rates = [entry.ask(name), settings.port.write_bytes_per_s];
+            rates.into_iter().flatten().min()
+        };
         Ok(PageMappedParams {
             capacity_bytes: self.capacity(settings),
             over_provisioning_per_mille: per_mille("over_provisioning").unwrap_or_default(),
@@ -199,15 +221,16 @@ impl DriveEntry {
             suspend: self.suspend(per_mille("suspend_share"))?,
             program_ns: entry.get("program"),
             erase_ns: entry.get("erase"),
+            erase_group: entry.ask("erase_group").unwrap_or(1) as u32,
             channel_bytes_per_s: entry.get("channel_rate"),
             read_command_ns: entry.get("read_command"),
             write_command_ns: entry.get("write_command"),
-            link_bytes_per_s: entry.get("link_rate"),
+            link_bytes_per_s: at_most(entry.get("link_rate"), settings.port.link_bytes_per_s),
             read_latency_ns: entry.ask("read_latency").unwrap_or(0),
             write_latency_ns: entry.ask("write_latency").unwrap_or(0),
             stream_read_bytes_per_s: entry.ask("stream_read_rate"),
-            stream_write_bytes_per_s: entry.ask("stream_write_rate"),
-            random_write_bytes_per_s: entry.ask("random_write_rate"),
+            stream_write_bytes_per_s: write_rate("stream_write_rate"),
+            random_write_bytes_per_s: write_rate("random_write_rate"),
             command_queue: self.commands(settings),
             write_cache: self.write_cache(settings),
             write_buffer_bytes: entry.get("write_buffer"),
@@ -295,6 +318,9 @@ impl DriveEntry {
             (Some(zone_bytes), Some(media_cache_bytes)) => Some(Shingling {
                 zone_bytes,
                 media_cache_bytes,
+                map_pieces: entry.ask("media_cache_pieces").unwrap_or(u64::MAX),
+                entry_ns: entry.ask("media_cache_entry").unwrap_or(0),
+                entry_writes: entry.ask("media_cache_writes").unwrap_or(1) as u32,
                 idle_clean_ns: entry.ask("idle_clean").unwrap_or(1_000_000_000),
             }),
             (None, None) => None,
@@ -314,9 +340,11 @@ impl DriveEntry {
             settle_ns: entry.ask("settle"),
             write_settle_ns: entry.ask("write_settle").unwrap_or(0),
             command_ns: entry.get("command"),
-            link_bytes_per_s: entry.get("link_rate"),
+            link_bytes_per_s: at_most(entry.get("link_rate"), settings.port.link_bytes_per_s),
             command_queue_depth: self.commands(settings),
             age_limit_ns: entry.ask("age_limit").unwrap_or(1_000_000_000),
+            forecast_error_ns: entry.ask("forecast_error").unwrap_or(0),
+            age_weight_ppm: entry.ask("age_weight").unwrap_or(0) as u32,
             read_segments: entry.get("read_segments") as u32,
             read_segment_bytes: entry.ask("read_segment").unwrap_or(256 << 10),
             prefetch_min_bytes: entry.ask("prefetch_min").unwrap_or(0),
@@ -375,6 +403,15 @@ impl DriveEntry {
 }
 
 impl HostEntry {
+    /// What it leaves of each drive.
+    pub fn limits(&self) -> PortLimits {
+        PortLimits {
+            command_queue: self.entry.ask("command_queue").map(|count| count as u32),
+            link_bytes_per_s: self.entry.ask("drive_link_rate"),
+            write_bytes_per_s: self.entry.ask("drive_write_rate"),
+        }
+    }
+
     /// The numbers of a port, with an array driver's serial time if there is an array.
     pub fn port(&self, serial_ns: Option<u64>) -> PortParams {
         PortParams {

@@ -22,8 +22,7 @@ use super::{
 };
 use crate::search::{Grain, descend};
 use model::{
-    WriteCaching,
-    flash::page_mapped::{Cleaning, PageMappedParams, PowerLoss, SlcCache, State, Suspend},
+    flash::page_mapped::{PageMappedParams, SlcCache, Suspend},
     nanoseconds_for,
 };
 use std::collections::BTreeSet;
@@ -69,8 +68,13 @@ pub(super) struct Fit<'f> {
 }
 
 impl<'f> Fit<'f> {
-    /// From closed forms.
-    pub fn new(figures: &'f Figures, bench: &'f Bench, tell: &'f mut dyn FnMut(&str)) -> Self {
+    /// From closed forms; `base` has what none of them gives.
+    pub fn new(
+        base: PageMappedParams,
+        figures: &'f Figures,
+        bench: &'f Bench,
+        tell: &'f mut dyn FnMut(&str),
+    ) -> Self {
         let sizes = figures.reads.iter().filter(|(name, _)| name.starts_with("size-"));
         let times: Vec<(f64, f64)> =
             sizes.filter_map(|(name, iops)| Some((bench.block_bytes(name)?, 1e9 / iops))).collect();
@@ -91,32 +95,18 @@ impl<'f> Fit<'f> {
             nand_page_bytes: NAND_PAGE_BYTES,
             pages_per_block: PAGES_PER_BLOCK,
             read_ns: reads.fixed_ns as u64,
-            read_spread_per_mille: 0,
-            read_retry: None,
-            suspend: None,
-            program_ns: 600_000,
-            erase_ns: 5_000_000,
             channel_bytes_per_s: CHANNEL_BYTES_PER_S,
             read_command_ns: (1e9 / most / 4.0).max(100.0) as u64,
             write_command_ns: writes.fixed_ns as u64,
             link_bytes_per_s: link as u64,
-            read_latency_ns: 0,
-            write_latency_ns: 0,
             stream_read_bytes_per_s: None,
             stream_write_bytes_per_s: None,
             random_write_bytes_per_s: None,
             command_queue: 1024,
-            write_cache: WriteCaching::On,
             write_buffer_bytes: BUFFER_BYTES,
-            power_loss: PowerLoss::Volatile,
             flush_ns: 0,
             write_through_ns: 0,
-            cleaning: Cleaning::Greedy,
-            reserve_superblocks: 2,
-            slc_cache: None,
-            endurance_cycles: 1500,
-            wear_leveling_threshold: 100,
-            state: State::Fresh,
+            ..base
         };
         let found = Fitted { params, fitted: BTreeSet::new(), unseen: Vec::new() };
         Self { figures, bench, tell, found }

@@ -118,7 +118,7 @@ impl Bench {
         let mut sim = small(params, span_bytes / (1 << 20) * (1 << 20), area)?;
         let stream = |op, block_bytes, depth| {
             let span_bytes = area / u64::from(block_bytes) * u64::from(block_bytes);
-            LoadStream { op, block_bytes, span_bytes, demand: Demand::Depth(depth) }
+            LoadStream { op, block_bytes, span_bytes, demand: Demand::Depth(depth), threads: 1 }
         };
         let streams = [stream(LoadOp::Read, 4096, 1), stream(LoadOp::Write, 65_536, 4)];
         let (before, counted) = as_in.reads;

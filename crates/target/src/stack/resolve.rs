@@ -8,7 +8,9 @@ use super::{
     settings::Settings,
     text::{BadStack, Member, Part, Stack},
 };
-use crate::catalog::{Catalog, DriveEntry, DriveSettings, HostEntry, Past, Reality, parse_kernel};
+use crate::catalog::{
+    Catalog, DriveEntry, DriveSettings, HostEntry, Past, PortLimits, Reality, parse_kernel,
+};
 use block::names::did_you_mean;
 use block::{Rng, display_bytes};
 use model::{
@@ -268,6 +270,9 @@ fn drives<'c>(stack: &Stack, catalog: &'c Catalog, seed: u64) -> Result<Drives<'
         }
     }
     let chosen = one_port(&ports)?;
+    for drive in &mut drives {
+        drive.settings.port = chosen.limits();
+    }
     notes.extend(ports.iter().map(|(port, _)| *port).find(|port| *port != chosen).map(|other| {
         format!(
             "the drives share one port, `{}`, though some were measured on `{}`",
@@ -347,6 +352,7 @@ fn drive_settings(settings: &Settings<'_>, entry: &DriveEntry) -> Result<DriveSe
         used_per_mille: settings.per_mille("used")?,
         command_queue: settings.count("command-queue", 1..=256)?.map(|count| count as u32),
         capacity_bytes: capacity(settings, entry)?,
+        port: PortLimits::default(),
         seed: 0,
     })
 }

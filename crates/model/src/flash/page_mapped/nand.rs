@@ -26,6 +26,9 @@ pub struct Nand {
     reads: u64,
     program_ns: u64,
     erase_ns: u64,
+    /// Blocks that a plane erases at one go, and how many of them each still leaves.
+    erase_group: u32,
+    erases_due: Vec<u32>,
     suspend: Option<Suspend>,
     /// A unit, and a whole NAND page, on a channel.
     unit_transfer_ns: u64,
@@ -37,6 +40,8 @@ pub struct Nand {
     handed_over: u64,
     oldest: usize,
     slc: Option<Slc>,
+    /// The page that the cleaner read last.
+    cleaned: u32,
     /// When the write at hand reached the drive.
     arrived: u64,
     /// When the buffer had room for all of it.
@@ -91,6 +96,9 @@ impl Nand {
             program_ns: params.program_ns,
             suspend: params.suspend,
             erase_ns: params.erase_ns,
+            erase_group: params.erase_group,
+            // Planes take turns.
+            erases_due: (0..planes).map(|plane| 1 + plane % params.erase_group).collect(),
             unit_transfer_ns: transfer(u64::from(UNIT_BYTES)),
             page_transfer_ns: transfer(page_bytes),
             buffer: vec![0; (params.write_buffer_bytes / page_bytes) as usize],
@@ -98,6 +106,7 @@ impl Nand {
             handed_over: 0,
             oldest: 0,
             slc,
+            cleaned: u32::MAX,
             arrived: 0,
             accepted: 0,
             programmed: 0,
@@ -257,11 +266,15 @@ impl Nand {
 }
 
 impl Work for Nand {
-    /// The cleaner reads ahead of the programs that follow, so that they need not wait for it.
+    /// The cleaner reads ahead of the programs that follow, so that they need not wait for it. It
+    /// takes all that is valid in a page at one read.
     #[inline]
     fn read(&mut self, page: u32) {
         let plane = self.plane_count.remainder(page) as usize;
-        self.planes[plane].queue(self.arrived, self.read_ns);
+        if page != self.cleaned {
+            self.cleaned = page;
+            self.planes[plane].queue(self.arrived, self.read_ns);
+        }
         let channel = usize::from(self.channel_of[plane]);
         self.channels[channel].queue(self.arrived, self.unit_transfer_ns);
     }
@@ -287,6 +300,12 @@ impl Work for Nand {
     }
 
     fn erase(&mut self, plane: u32) {
-        self.planes[plane as usize].queue(self.arrived, self.erase_ns);
+        let plane = plane as usize;
+        self.erases_due[plane] -= 1;
+        if self.erases_due[plane] == 0 {
+            self.erases_due[plane] = self.erase_group;
+            let together_ns = self.erase_ns * u64::from(self.erase_group);
+            self.planes[plane].queue(self.arrived, together_ns);
+        }
     }
 }

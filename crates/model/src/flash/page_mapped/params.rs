@@ -57,6 +57,9 @@ pub struct PageMappedParams {
     pub program_ns: u64,
     /// Erasing a block (tBERS), ns.
     pub erase_ns: u64,
+    /// Blocks of a plane that are erased one after the other at one go. While that lasts, a plane
+    /// takes no write; what the write buffer does not hold waits. 1: each when it is due.
+    pub erase_group: u32,
     /// Rate of one channel, bytes per second.
     pub channel_bytes_per_s: u64,
 
@@ -331,6 +334,7 @@ impl PageMappedParams {
             ("dies_per_channel", u64::from(self.dies_per_channel)),
             ("planes_per_die", u64::from(self.planes_per_die)),
             ("pages_per_block", u64::from(self.pages_per_block)),
+            ("erase_group", u64::from(self.erase_group)),
             ("command_queue", u64::from(self.command_queue)),
             ("capacity_bytes", self.capacity_bytes),
             ("read_ns", self.read_ns),

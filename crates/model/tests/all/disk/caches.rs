@@ -138,3 +138,18 @@ fn the_write_cache_shortens_sorted_writes_to_a_settle_and_a_fraction_of_a_revolu
         previous = seen;
     }
 }
+
+/// A cache of 128 writes at 13 ms each outlasts an age limit of a second: all of it was old, nothing
+/// was sorted, and random writes came to 78 a second where disks take 150.
+#[test]
+fn the_write_cache_is_sorted_whatever_the_age_limit() {
+    let rate = |age_limit_ns: u64| {
+        let params = DiskParams { age_limit_ns, write_cache_commands: 128, ..sata_7200() };
+        let mut offset = random(23, params.capacity_bytes, 4096);
+        let count = 4_000;
+        count as f64 / run(&mut sim(&params), 1, count, |n| write(offset(n), 4096)) * 1e9
+    };
+    let [short, long] = [rate(1_000_000), rate(3_600_000_000_000)];
+    assert_near(short, long, 0.1, "an age limit of 1 ms, and of an hour");
+    assert!(long > 200.0, "128 to choose from: {long} a second");
+}

@@ -3,10 +3,11 @@
 use super::rig::*;
 use super::shingled::shingled;
 use block::{Command, Completion, Engine, Extent, Instant, IoError, Payload, Rng};
-use model::{DiskParams, Witness, WriteCaching};
+use model::{Cached, Disk, DiskParams, Sim, Witness, WriteCaching};
 
-/// Mean time of a random read when the nearest of `candidates` comes first: arm, platter and choice
-/// played with dice, in floating point, over uniform cylinders.
+/// Mean time of a random read when the nearest of `candidates` comes first, as far as it can be
+/// told: arm, platter, misjudgement and choice played with dice, in floating point, over uniform
+/// cylinders.
 fn nearest_first_ns(params: &DiskParams, candidates: usize) -> f64 {
     let cylinders = params.capacity_bytes as f64 / cylinder_bytes(params);
     let (knee, stroke) = (cylinders / 3.0, cylinders);
@@ -19,7 +20,7 @@ fn nearest_first_ns(params: &DiskParams, candidates: usize) -> f64 {
             average + (full - average) * (distance - knee) / (stroke - knee)
         }
     };
-    let mut rng = Rng::new(21, 0);
+    let (mut rng, mut errors) = (Rng::new(21, 0), Rng::new(21, 1));
     let mut place = move || (rng.unit() * cylinders, rng.unit() * REVOLUTION_NS);
     let mut queue: Vec<_> = (0..candidates).map(|_| place()).collect();
     let (mut now, mut arm, rounds) = (0.0, 0.0, 20_000);
@@ -28,8 +29,10 @@ fn nearest_first_ns(params: &DiskParams, candidates: usize) -> f64 {
             let arrival: f64 = now + seek(f64::abs(cylinder - arm));
             arrival + (angle - arrival).rem_euclid(REVOLUTION_NS)
         };
-        let begins = queue.iter().map(begin).enumerate();
-        let (at, first) = begins.min_by(|a, b| a.1.total_cmp(&b.1)).expect("candidates");
+        let off = params.forecast_error_ns as f64;
+        let judged = queue.iter().map(|place| begin(place) + errors.unit() * off).enumerate();
+        let (at, _) = judged.min_by(|a, b| a.1.total_cmp(&b.1)).expect("candidates");
+        let first = begin(&queue[at]);
         arm = std::mem::replace(&mut queue[at], place()).0;
         now = first + 4096.0 / params.outer_bytes_per_s as f64 * 1e9;
     }
@@ -52,6 +55,46 @@ fn the_deeper_the_queue_the_shorter_the_way_to_the_next_read() {
     }
 }
 
+/// Disks gain less from a queue than an exact forecast would give: 10 % at four reads and 40 % at
+/// thirty-two, where the model gained 34 % and 140 % (HGST HTS72101 on AHCI, fio-plot).
+#[test]
+fn a_disk_that_misjudges_the_way_gains_less_from_its_queue() {
+    for depth in [2, 4, 8, 32] {
+        let params = DiskParams {
+            command_queue_depth: depth,
+            forecast_error_ns: 20_000_000,
+            age_limit_ns: u64::MAX,
+            ..plain()
+        };
+        let mut offset = random(7, params.capacity_bytes, 4096);
+        let count = 10_000;
+        let seen = run(&mut sim(&params), u64::from(depth), count, |n| read(offset(n), 4096));
+        let expected = nearest_first_ns(&params, depth as usize - 1);
+        assert_near(seen / count as f64, expected, 3.0, &format!("{depth} reads queued"));
+    }
+}
+
+/// When all of its wait counts, a command that waits for another gains that one's access, 13 ms: as
+/// much as the ways differ. The oldest comes first, but for a few, and the queue gains next to
+/// nothing.
+#[test]
+fn a_disk_that_counts_all_of_the_wait_serves_nearly_in_order() {
+    let alone = {
+        let mut offset = random(7, plain().capacity_bytes, 4096);
+        run(&mut sim(&plain()), 1, 4_000, |n| read(offset(n), 4096))
+    };
+    let params = DiskParams {
+        command_queue_depth: 32,
+        age_weight_ppm: 1_000_000,
+        age_limit_ns: u64::MAX,
+        ..plain()
+    };
+    let mut offset = random(7, params.capacity_bytes, 4096);
+    let seen = run(&mut sim(&params), 32, 4_000, |n| read(offset(n), 4096));
+    assert_near(seen, alone, 5.0, "thirty-two queued, all of the wait counted");
+    assert!(seen < alone, "and never loses");
+}
+
 #[test]
 fn no_command_waits_far_beyond_the_age_limit() {
     let params = DiskParams { command_queue_depth: 32, age_limit_ns: 400_000_000, ..sata_7200() };
@@ -72,6 +115,97 @@ fn no_command_waits_far_beyond_the_age_limit() {
     }
     println!("longest wait {} ms", worst / 1_000_000);
     assert!((400_000_000..600_000_000).contains(&worst), "{worst} ns");
+}
+
+/// What the rule in order.rs allows: the age limit, and twice as many accesses as the queue and the
+/// cache want, each over the whole stroke, with a missed turn and a track to write.
+fn longest_wait_ns(params: &DiskParams) -> u64 {
+    let turn_ns = REVOLUTION_NS as u64;
+    let access_ns =
+        params.full_stroke_ns + params.write_settle_ns + params.track_to_track_ns + 3 * turn_ns;
+    params.age_limit_ns + 2 * (u64::from(params.command_queue_depth) + 1) * access_ns
+}
+
+/// Beside a stream of cached writes a random reader came to 0.5 reads a second, some after 29 s: the
+/// stream's run in the cache was always the oldest, and so always first.
+#[test]
+fn no_read_waits_for_long_beside_writers_that_stream() {
+    for (depth, readers) in [(8, 1), (32, 10)] {
+        let params = DiskParams {
+            command_queue_depth: depth,
+            age_limit_ns: 200_000_000,
+            write_cache_commands: 128,
+            ..sata_7200()
+        };
+        let (mut engine, mut done) = (sim(&params), Vec::new());
+        let (mut offset, mut written) = (random(9, 8 * GIB, 4096), 0);
+        let (mut reads, mut worst) = (0, 0);
+        let mut next = |of_readers: bool, n: u64| {
+            if of_readers {
+                return read(offset(n), 4096);
+            }
+            written += MIB;
+            write(100 * GIB + written, 1 << 20)
+        };
+        let first_writer = readers;
+        for tag in 0..readers + 10 {
+            submit(&mut engine, tag, next(tag < first_writer, tag));
+        }
+        while engine.now() < Instant(60_000_000_000) {
+            engine.wait(Instant::NEVER, &mut done);
+            for Completion { tag, issued, finished, .. } in done.drain(..) {
+                if tag.0 < first_writer {
+                    reads += 1;
+                    worst = worst.max(finished.since(issued));
+                }
+                submit(&mut engine, tag.0, next(tag.0 < first_writer, reads));
+            }
+        }
+        let limit = longest_wait_ns(&params);
+        println!(
+            "{readers}: {reads} reads, longest {} ms of {}",
+            worst / 1_000_000,
+            limit / 1_000_000
+        );
+        assert!(worst <= limit, "{worst} ns, {limit} at most");
+        assert!(reads > 60 * 3 * readers, "a read waits for the age limit and little more");
+    }
+}
+
+/// The other way round: a reader that streams never leaves the heads alone, and a cached write is
+/// on the medium all the same before long.
+#[test]
+fn no_cached_write_waits_for_ever_beside_a_reader_that_streams() {
+    let params = DiskParams { command_queue_depth: 8, age_limit_ns: 200_000_000, ..sata_7200() };
+    let mut engine = sim(&params);
+    let (mut offset, mut done) = (random(9, 8 * GIB, 4096), Vec::new());
+    let writes = u64::from(params.write_cache_commands) / 2;
+    run(&mut engine, 1, writes, |n| write(offset(n), 4096));
+    let held = |engine: &Sim<Disk>| {
+        let caches = engine.machine.fast_caches(engine.now());
+        caches.iter().map(|cache| cache.held_bytes).sum::<u64>()
+    };
+    assert!(held(&engine) > 4096 * (writes - 3), "they are cached: {} B", held(&engine));
+    let (start, mut at) = (engine.now(), 100 * GIB);
+    for tag in 0..8 {
+        submit(&mut engine, tag, read(at, 65_536));
+        at += 65_536;
+    }
+    while held(&engine) > 0 {
+        engine.wait(Instant::NEVER, &mut done);
+        for Completion { tag, .. } in done.drain(..) {
+            submit(&mut engine, tag.0, read(at, 65_536));
+            at += 65_536;
+        }
+        let limit = writes * longest_wait_ns(&params);
+        assert!(engine.now().since(start) <= limit, "{} B left", held(&engine));
+    }
+    let rate = (at - 100 * GIB) as f64 / engine.now().since(start) as f64 * 1e9;
+    println!(
+        "on the medium after {} ms, {rate:.0} B/s read",
+        engine.now().since(start) / 1_000_000
+    );
+    assert!(rate > 0.5 * params.outer_bytes_per_s as f64, "the stream goes on: {rate} B/s");
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub fn sata_7200() -> DiskParams {
         link_bytes_per_s: 300_000_000,
         command_queue_depth: 1,
         age_limit_ns: 1_000_000_000,
+        forecast_error_ns: 0,
+        age_weight_ppm: 0,
         read_segments: 16,
         read_segment_bytes: 1 << 20,
         prefetch_min_bytes: 0,

@@ -34,6 +34,7 @@ fn small() -> PageMappedParams {
         suspend: None,
         program_ns: 200_000,
         erase_ns: 1_500_000,
+        erase_group: 1,
         channel_bytes_per_s: 409_600_000, // 10 us a unit.
         read_command_ns: 5_000,
         write_command_ns: 6_000,

@@ -1,0 +1,150 @@
+//! Who comes next, when the heads are free.
+//!
+//! The shortest positioning time first (SPTF; Seltzer, Chen and Ousterhout, "Disk Scheduling
+//! Revisited", USENIX Winter 1990), as far as the drive can tell: its forecast is off by up to
+//! `forecast_error_ns`. A share of the time that a command has waited is taken off its forecast, so
+//! that the longer it has waited the sooner it comes (aged SPTF; Jacobson and Wilkes, "Disk
+//! Scheduling Algorithms Based on Rotational Position", HP Laboratories 1991).
+//!
+//! Nobody waits for ever: every other time, whoever has waited longest comes first, if that is
+//! beyond the age limit. The write cache queues like one more command. It waits since the oldest
+//! command that it keeps waiting, a flush or a write without room; without one, since the heads
+//! last wrote for it. So with n commands in the queue a read waits for the age limit and 2 (n + 1)
+//! accesses at most, however much is written, and cached data get an access in that time however
+//! much is read. Which of the cached writes that is, the shortest way decides; but one that sixteen
+//! cachefuls of others have overtaken is next.
+
+use super::{
+    Disk, Held,
+    layout::Place,
+    mechanism::{Action, Span},
+    write_cache::Run,
+};
+
+/// What the heads do next.
+#[derive(Clone, Copy)]
+pub(super) enum Choice {
+    Pending(usize),
+    Destage(usize),
+}
+
+/// How the next one is chosen if somebody has waited beyond the age limit.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Turn {
+    ByAge,
+    ByCost,
+}
+
+/// Who has waited beyond the age limit.
+#[derive(Clone, Copy)]
+enum Overdue {
+    Pending(usize),
+    Cache,
+}
+
+impl Disk {
+    /// Who comes next, and whose turn it is then.
+    pub(super) fn choose(&mut self, from: Place, now: u64) -> Option<Choice> {
+        let overdue = match self.turn {
+            Turn::ByAge => self.longest_overdue(now),
+            Turn::ByCost => None,
+        };
+        self.turn = if overdue.is_some() { Turn::ByCost } else { Turn::ByAge };
+        match overdue {
+            Some(Overdue::Pending(at)) => Some(Choice::Pending(at)),
+            Some(Overdue::Cache) => self.cheapest_cached(from, now).map(Choice::Destage),
+            None => self.cheapest(from, now).map(|(_, choice)| choice),
+        }
+    }
+
+    /// Whether the stream may go on to this read although others wait.
+    pub(super) fn may_stream(&self, now: u64, read: &Held) -> bool {
+        if self.longest_overdue(now).is_some() {
+            return false;
+        }
+        if self.params.age_weight_ppm == 0 {
+            return true;
+        }
+        let now = now.max(self.free_at);
+        let Some(from) = self.reads.head(&self.mechanism, now) else { return true };
+        let cost = now as i64 - self.credit(now, read.ready);
+        self.cheapest(from, now).is_none_or(|(other, _)| cost <= other)
+    }
+
+    /// The command, or the cache, that has waited longest, if that is beyond the age limit.
+    fn longest_overdue(&self, now: u64) -> Option<Overdue> {
+        let pending = (0..)
+            .zip(&self.pending)
+            .filter(|(_, held)| held.ready <= now)
+            .map(|(at, held)| (held.ready, Overdue::Pending(at)));
+        let cached = self.writes.candidates(self.flushing()).any(|(_, run)| run.ready <= now);
+        let since = self.keeps_waiting().unwrap_or(self.writes.served_at());
+        let cache = cached.then_some((since, Overdue::Cache));
+        let (since, longest) = pending.chain(cache).min_by_key(|&(since, _)| since)?;
+        (now.saturating_sub(since) > self.params.age_limit_ns).then_some(longest)
+    }
+
+    /// The cheapest of all that wait. Cached writes have time, unless a flush or a full cache keeps
+    /// somebody waiting.
+    fn cheapest(&self, from: Place, now: u64) -> Option<(i64, Choice)> {
+        let pending = (0..)
+            .zip(&self.pending)
+            .filter(|(_, held)| held.ready <= now)
+            .map(|(at, held)| (self.cost_of(from, now, held), Choice::Pending(at)))
+            .min_by_key(|&(cost, _)| cost);
+        let waiting = self.keeps_waiting();
+        if pending.is_some() && waiting.is_none() {
+            return pending;
+        }
+        let cached = self.cheapest_cached(from, now).map(|at| {
+            let span = self.target(self.writes.run(at));
+            let forecast = self.forecast(from, now, span, Action::Write);
+            (forecast - self.credit(now, waiting.unwrap_or(now)), Choice::Destage(at))
+        });
+        pending.into_iter().chain(cached).min_by_key(|&(cost, _)| cost)
+    }
+
+    /// The cached write that costs least, but first one that too many have overtaken.
+    fn cheapest_cached(&self, from: Place, now: u64) -> Option<usize> {
+        let candidates =
+            || self.writes.candidates(self.flushing()).filter(|(_, run)| run.ready <= now);
+        let forecast = |run: &Run| self.forecast(from, now, self.target(run.span), Action::Write);
+        let overtaken = candidates().find(|(_, run)| self.writes.is_overtaken(run));
+        let cheapest = || candidates().min_by_key(|(_, run)| forecast(run));
+        overtaken.or_else(cheapest).map(|(at, _)| at)
+    }
+
+    /// Since when the oldest command waits that the write cache keeps waiting.
+    fn keeps_waiting(&self) -> Option<u64> {
+        let flush = self.flushes.front().map(|(_, flush)| flush.ready);
+        let write = self.blocked.front().map(|held| held.ready);
+        flush.into_iter().chain(write).min()
+    }
+
+    /// When the heads would meet the command's sectors, less what its wait counts.
+    fn cost_of(&self, from: Place, now: u64, held: &Held) -> i64 {
+        let span = self.place(held.span);
+        let forecast = if held.action == Action::Read && self.reads.can_join(span) {
+            now as i64
+        } else {
+            self.forecast(from, now, span, held.action)
+        };
+        forecast - self.credit(now, held.ready)
+    }
+
+    /// What a wait since then counts, ns.
+    fn credit(&self, now: u64, since: u64) -> i64 {
+        let waited_us = now.saturating_sub(since) / 1000;
+        (waited_us * u64::from(self.params.age_weight_ppm) / 1000) as i64
+    }
+
+    /// When the heads would meet the span, as the drive forecasts it. The same way is always
+    /// misjudged alike.
+    fn forecast(&self, from: Place, now: u64, span: Span, action: Action) -> i64 {
+        let begin = self.mechanism.begin(from, now, span.first, action, 0);
+        // The finishing steps of a multiplicative hash (Knuth's constant) spread the error evenly.
+        let mixed = (span.first ^ from.track.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        (begin + ((mixed * self.params.forecast_error_ns) >> 32)) as i64
+    }
+}
