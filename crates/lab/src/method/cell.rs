@@ -6,13 +6,18 @@ use super::{
     rule::{WrittenRule, written_rule},
     tree,
 };
-use crate::workload::{Contents, EngineChoice, Io, Op, Pattern, Stream, tree::TreeCell};
+use crate::{
+    target::Writes,
+    workload::{Contents, EngineChoice, Io, Op, Pattern, Stream, tree::TreeCell},
+};
 use block::{display_bytes, parse_bytes};
 use record::CacheDrop;
 use std::collections::BTreeMap;
 
 /// Largest block of one operation: 128 MiB, which `dd bs=128M` sends as one write.
 pub const BLOCK_BYTES_MAX: u64 = 128 << 20;
+/// Writes of so many bytes are long pieces, wherever they lie.
+const LONG_BYTES: u32 = 128 << 10;
 /// Most workers of one stream.
 pub const THREADS_MAX: u64 = 1024;
 /// Deepest queue of one worker.
@@ -98,6 +103,19 @@ impl CellSpec {
     /// Whether the target's bytes change.
     pub fn writes(&self) -> bool {
         self.streams.iter().any(|stream| stream.op.writes())
+    }
+
+    /// How its writes lie.
+    pub fn written(&self) -> Writes {
+        let each = self.streams.iter().map(|stream| {
+            let follows = stream.pattern == Pattern::Sequential && stream.threads == 1;
+            match stream.op.writes() {
+                false => Writes::Nothing,
+                true if follows || stream.block_bytes >= LONG_BYTES => Writes::InOrder,
+                true => Writes::Scattered,
+            }
+        });
+        each.max().unwrap_or(Writes::Nothing)
     }
 
     /// Whether reads need data that was written before.
