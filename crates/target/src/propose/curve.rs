@@ -66,6 +66,13 @@ impl Curve {
         (self.sums[last - 1] - self.sums[first]) / ((last - 1 - first) as f64 * self.tick_s)
     }
 
+    /// Rate of the quickest of the first ticks, bytes per second: what is taken before any cache is
+    /// full came over the link.
+    pub fn peak(&self) -> f64 {
+        let ticks = (0..TICKS_MIN).map(|tick| self.rate(tick, tick + 1));
+        ticks.fold(0.0, f64::max)
+    }
+
     /// The steps of the rate, in their order.
     pub fn steps(&self) -> Vec<Step> {
         let mut cuts = vec![0, self.sums.len()];

@@ -245,6 +245,9 @@ impl<'f> Fit<'f> {
     /// The cliff: how much is taken at which rate.
     fn long_write(&mut self) {
         let steps = self.figures.fill.curve.steps();
+        let peak = self.figures.fill.curve.peak() as u64;
+        let params = &mut self.found.params;
+        params.link_bytes_per_s = params.link_bytes_per_s.max(peak);
         let fast = self.program_ns(steps[0].bytes_per_s);
         let write_ns = self.found.params.write_command_ns as f64 / f64::from(1 << 20)
             + 1e9 / self.stream_write_bytes_per_s();
@@ -349,13 +352,15 @@ impl<'f> Fit<'f> {
         let pages = short / f64::from(NAND_PAGE_BYTES) / f64::from(params.planes());
         let is_short = |bytes: f64| bytes < 0.85 * cache;
         let slc = self.found.params.slc_cache.as_mut().expect("it was there");
-        if is_short(long) && long < 1.3 * short {
+        // A burst that ended before its rate fell says no more than so much.
+        let has_end = |burst: usize| self.figures.bursts[burst].curve.steps().len() > 1;
+        if is_short(long) && has_end(1) && long < 1.3 * short {
             // Waiting longer gives no more: what is free decides.
             let free = 1.0 - self.figures.fill.bytes as f64 / self.figures.capacity_bytes as f64;
             let dynamic = ((cache - long) / (1.0 - free)).clamp(0.0, cache);
             (slc.bytes, slc.dynamic_bytes) = ((cache - dynamic) as u64, dynamic as u64);
             self.found.fitted.insert("slc_dynamic");
-        } else if is_short(short) && pages > 0.0 {
+        } else if is_short(short) && has_end(0) && pages > 0.0 {
             slc.fold_ns = Some((self.figures.bursts[0].idle_s * 1e9 / pages) as u64);
             self.found.fitted.insert("slc_fold");
         } else if is_short(short) {
