@@ -131,7 +131,8 @@ pub fn run(options: &Options) -> Result<()> {
         median(&rounds.iter().map(|round| round.with_mechanisms[number]).collect::<Vec<_>>())
     };
     println!(
-        "Spread, retries, suspends and a cache at one bit a cell: {:.2} M reads/s, {:.2} M writes/s of CPU time",
+        "Spread, retries, suspends, a cache at one bit a cell: {:.2} M reads/s, {:.2} M writes/s \
+         of CPU time",
         with(0),
         with(1)
     );
