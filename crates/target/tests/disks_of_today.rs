@@ -32,8 +32,9 @@ const P300_READS: [(u64, f64); 6] = [
     (524_288, 127.02),
     (4_194_304, 26.08),
 ];
-/// Toshiba P300: requests a second of random reads of 1 to 4 KiB, of a stream of reads and of one of
-/// writes of 1 MiB side by side, each at depth 10; by the streams' limits, MiB/s, 0 for none.
+/// Toshiba P300: requests a second of random reads of 1 to 4 KiB, of a stream of reads
+/// and of one of
+/// writes of 1 MiB side by side, each at depth 10; by the streams' limits, MiB/s, 0: none.
 const P300_MIXED: [(u64, [f64; 3]); 4] = [
     (10, [208.40, 10.00, 10.01]),
     (20, [138.98, 19.98, 19.98]),

@@ -139,7 +139,7 @@ fn the_write_cache_shortens_sorted_writes_to_a_settle_and_a_fraction_of_a_revolu
     }
 }
 
-/// A cache of 128 writes at 13 ms each outlasts an age limit of a second: all of it was old, nothing
+/// A cache of 128 writes at 13 ms each outlasts an age limit of a second: all was old, nothing
 /// was sorted, and random writes came to 78 a second where disks take 150.
 #[test]
 fn the_write_cache_is_sorted_whatever_the_age_limit() {

@@ -126,8 +126,8 @@ fn longest_wait_ns(params: &DiskParams) -> u64 {
     params.age_limit_ns + 2 * (u64::from(params.command_queue_depth) + 1) * access_ns
 }
 
-/// Beside a stream of cached writes a random reader came to 0.5 reads a second, some after 29 s: the
-/// stream's run in the cache was always the oldest, and so always first.
+/// Beside a stream of cached writes a random reader came to 0.5 reads a second, some after 29 s:
+/// the stream's run in the cache was always the oldest, and so always first.
 #[test]
 fn no_read_waits_for_long_beside_writers_that_stream() {
     for (depth, readers) in [(8, 1), (32, 10)] {

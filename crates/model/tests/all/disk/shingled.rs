@@ -52,7 +52,7 @@ fn a_shingled_disk_streams_whole_zones_in_place() {
 }
 
 /// 4 KiB at random came to 45,500 a second, the rate of a stream: nothing was written beside them,
-/// and the platter never had to come round. An entry of so many writes takes a turn and their bytes.
+/// and the platter never had to come round. An entry of writes takes a turn and their bytes.
 #[test]
 fn between_two_entries_of_the_media_cache_the_platter_turns() {
     for (entry_writes, entry_ns) in [(1, 1_000_000), (16, 1_000_000), (16, 10_000_000)] {
