@@ -27,7 +27,7 @@ pub(super) struct Exchange {
 }
 
 /// A rule within this of every step is good enough.
-const GOOD: f64 = 0.03;
+const GOOD: f64 = 0.02;
 /// What may count as one operation, KiB.
 const ONE_KIB: [u32; 8] = [4, 8, 16, 32, 64, 128, 256, 512];
 
