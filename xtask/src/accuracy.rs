@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 pub use options::Options;
 use std::collections::BTreeMap;
 use study::{
-    Basis, Case, Effort, ErrorSummary, Group, Op, cases, relative_error, resists, run_all,
+    Basis, Case, Effort, ErrorSummary, Group, Op, Trial, cases, relative_error, resists, run_all,
 };
 use target::catalog::Catalog;
 
@@ -52,6 +52,7 @@ pub fn run(options: &Options) -> Result<()> {
         println!();
     }
     print_groups(&cells);
+    print_today(&cells);
     print_resisting(&cells);
     if options.groups.is_empty() {
         print_numbers(&catalog);
@@ -99,6 +100,55 @@ fn print_groups(cells: &[Cell]) {
                 100.0 * errors.lean
             );
         }
+    }
+}
+
+/// Drives of today by what is measured, and how far each drive's rates and means are.
+fn print_today(cells: &[Cell]) {
+    let today: Vec<&Cell> = cells.iter().filter(|cell| cell.case.group == Group::Today).collect();
+    if today.is_empty() {
+        return;
+    }
+    println!("\nDrives of today, by metric:");
+    let mut metrics: BTreeMap<(bool, &str), Vec<&Cell>> = BTreeMap::new();
+    let mut drives: BTreeMap<(bool, &str, &str), Vec<&Cell>> = BTreeMap::new();
+    for cell in today {
+        let figure = &cell.case.figure;
+        let predicted = cell.case.basis == Basis::Predicted;
+        metrics.entry((predicted, &figure.metric)).or_default().push(cell);
+        if !is_percentile(&figure.metric) {
+            drives.entry((predicted, &figure.device, trial_name(cell))).or_default().push(cell);
+        }
+    }
+    let line = |what: &str, predicted: bool, cells: Vec<&Cell>| {
+        let Some(errors) = summary(cells) else { return };
+        println!(
+            "  {what:<44} {:<9} {:>5} mean {:>6.1}% median {:>6.1}% max {:>7.1}%",
+            if predicted { "predicted" } else { "fitted" },
+            errors.cells,
+            100.0 * errors.mean,
+            100.0 * errors.median,
+            100.0 * errors.max,
+        );
+    };
+    for ((predicted, metric), cells) in metrics {
+        line(metric, predicted, cells);
+    }
+    println!("\nDrives of today, rates and means by drive:");
+    for ((predicted, drive, trial), cells) in drives {
+        line(&format!("{drive}, {trial}"), predicted, cells);
+    }
+}
+
+fn is_percentile(metric: &str) -> bool {
+    metric.starts_with('p')
+}
+
+fn trial_name(cell: &Cell) -> &'static str {
+    match (cell.case.trial, cell.case.trial.op()) {
+        (Trial::Fill { .. }, _) => "fill",
+        (_, Op::Read) => "reads",
+        (_, Op::Write) => "writes",
     }
 }
 

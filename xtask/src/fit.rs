@@ -7,19 +7,20 @@
 //! A unit is a drive, or what its figures share with a port. Every number that the search may move
 //! says `from = "fit"` in its file; nothing else is touched.
 
-pub mod search;
 mod unit;
 
 use crate::{accuracy::table, check::root};
 use anyhow::{Context, Result, bail, ensure};
-use search::{Grain, descend};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::PathBuf,
 };
 use study::{Basis, Case, Effort, Load, Trial, TrialError, cases, relative_error, run_all};
-use target::catalog::{Catalog, DriveEntry, HostEntry};
+use target::{
+    catalog::{Catalog, DriveEntry, HostEntry},
+    search::{Grain, descend},
+};
 pub use unit::{Handle, UNITS, Unit};
 
 /// What is fitted.
@@ -125,12 +126,18 @@ pub fn search(
     grain: Grain,
 ) -> Result<f64> {
     let mut point: Vec<f64> = handles.iter().map(|handle| handle.value(catalog)).collect();
+    let mut least = f64::INFINITY;
     let best = descend(&mut point, grain, &mut |point| {
         // What cannot be built is no candidate.
-        match put(catalog, handles, point) {
+        let seen = match put(catalog, handles, point) {
             Ok(()) => loss(catalog, seen),
             Err(_) => f64::INFINITY,
+        };
+        if seen < least {
+            least = seen;
+            eprintln!("  {seen:.4}  {point:.4?}");
         }
+        seen
     });
     put(catalog, handles, &point)?;
     Ok(best)

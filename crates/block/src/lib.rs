@@ -21,6 +21,7 @@ mod machine;
 pub mod names;
 mod opening;
 mod pause;
+mod prefetch;
 mod request;
 mod rng;
 mod size;
@@ -33,6 +34,7 @@ pub use engine::{Allocation, Data, Engine, Geometry, submit_and_wait};
 pub use machine::{Effects, Machine, Stack};
 pub use opening::{Caching, Discarded, Syncing};
 pub use pause::Pause;
+pub use prefetch::prefetch;
 pub use request::{
     Actor, Command, Completion, Drive, Durability, Extent, Instant, IoError, Payload, Request, Tag,
 };

@@ -12,7 +12,7 @@ mod web;
 
 pub use compare::CompareArguments;
 pub use devices::DevicesArguments;
-pub use drives::{DrivesArguments, DrivesVerb};
+pub use drives::{DrivesArguments, DrivesVerb, FitArguments};
 pub use history::{HistoryArguments, ShowArguments};
 pub use report::ReportArguments;
 pub use restore::RestoreArguments;

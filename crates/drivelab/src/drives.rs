@@ -7,27 +7,71 @@
 //! ```
 
 use crate::{
-    cli::{DrivesArguments, DrivesVerb},
+    cli::{DrivesArguments, DrivesVerb, FitArguments},
     output,
+    progress::{self, Talk},
 };
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use block::names::did_you_mean;
-use std::process::ExitCode;
-use target::catalog::{Catalog, page};
+use std::{
+    io::{IsTerminal, stdout},
+    process::ExitCode,
+};
+use target::{
+    NoProposal,
+    catalog::{Catalog, page},
+};
+
+/// What a fit seeks, one after the other.
+const STAGES: u64 = 5;
 
 /// Shows the catalog, an entry of it, or a proposal.
 pub fn drives(arguments: &DrivesArguments) -> Result<ExitCode> {
     let text = match (&arguments.verb, &arguments.name) {
-        (Some(DrivesVerb::Fit(fit)), _) => {
-            let mut store = output::open_store(fit.store.as_deref())?;
-            store.close_orphans()?;
-            target::propose(&store.resolve(&fit.run)?)?
-        }
+        (Some(DrivesVerb::Fit(arguments)), _) => fit(arguments)?,
         (None, Some(name)) => entry(&Catalog::load()?, name)?,
         (None, None) => page::list(&Catalog::load()?),
     };
     output::print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A catalog file of a run. Where it goes into a file, the errors of the model are told as well.
+fn fit(arguments: &FitArguments) -> Result<String> {
+    let mut store = output::open_store(arguments.store.as_deref())?;
+    store.close_orphans()?;
+    let record = store.resolve(&arguments.run)?;
+    let bar = progress::bar(STAGES, "{pos}/{len}", Talk::Normal);
+    let proposal = target::propose(&record, &mut |what| {
+        let Some(bar) = &bar else { return };
+        bar.set_message(format!("fitting {what}; two minutes at most"));
+        bar.inc(1);
+    });
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+    let proposal = proposal.map_err(|bad| with_cure(&bad))?;
+    if !stdout().is_terminal() {
+        proposal.errors.iter().for_each(|line| output::talk!("{line}"));
+    }
+    Ok(proposal.toml)
+}
+
+/// Why there is no proposal, with the option that helps.
+fn with_cure(bad: &NoProposal) -> anyhow::Error {
+    match bad {
+        NoProposal::Missing { .. } => anyhow!(
+            "{bad}: `drivelab run TARGET --method characterise` measures them all, `--method \
+             bm-flash` the least"
+        ),
+        NoProposal::NotWhole { .. } => anyhow!(
+            "{bad}: give `drivelab run TARGET --method characterise` leave to write and a larger \
+             --size, and let it come to its end"
+        ),
+        NoProposal::TwoTargets { .. }
+        | NoProposal::Modelled { .. }
+        | NoProposal::NotOneDrive { .. } => anyhow!("{bad}"),
+    }
 }
 
 /// A drive's page, or a port's, or an array driver's.

@@ -73,6 +73,8 @@ pub struct Plan {
     pub grade: Grade,
     /// When a cell's pass ends.
     pub rule: StopRule,
+    /// Longest time of any cell where the user bounds the whole run, seconds.
+    pub seconds_bound: Option<f64>,
     /// Passes over the method (rounds, at most, for an SNIA method).
     pub passes: u32,
     /// Size of the tested area.
@@ -172,6 +174,10 @@ impl Plan {
             WrittenRule::Bytes(bytes) => bytes.max(span_bytes / 4),
             WrittenRule::Spans(factor) => (span_bytes as f64 * factor) as u64,
         };
+        for cell in &mut cells {
+            let own = cell.written_spans.map(|spans| (span_bytes as f64 * spans) as u64);
+            cell.written_max = own.or(cell.written_max);
+        }
         let steps = steps(&method, &cells, passes, offers.len(), options.seed);
         let budget = bytes::Budget {
             cells: &cells,
@@ -218,6 +224,7 @@ impl Plan {
             written_bytes_max,
             unbounded_bytes,
             seconds: (0.0, 0.0),
+            seconds_bound: options.seconds_max.map(|_| rule.seconds_max),
             rule,
             seed: options.seed,
             on_error: options.on_error.unwrap_or_default(),

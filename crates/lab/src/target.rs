@@ -180,8 +180,19 @@ impl Time {
 pub struct Need {
     /// Size of the tested area.
     pub span_bytes: u64,
-    /// Whether the plan writes.
-    pub writes: bool,
+    /// How the plan writes.
+    pub writes: Writes,
+}
+
+/// How a plan writes to a target, by what a table of its places would need.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Writes {
+    /// Not at all.
+    Nothing,
+    /// In few long pieces, or one after the other.
+    InOrder,
+    /// Here and there.
+    Scattered,
 }
 
 /// What a cell asks for before it starts.

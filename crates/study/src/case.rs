@@ -565,7 +565,7 @@ const FITTED_TODAY: &[&str] = &[
     "samsung-850pro-256",
     "samsung-960evo-500",
     "toshiba-p300-3000",
-    "hgst-hts72101-100",
+    "hgst-7k100-100",
 ];
 
 /// Drives of which the write cliff is fitted.
@@ -586,7 +586,7 @@ fn fitted_today(figure: &Figure) -> Option<&'static str> {
         ("intel-s4610-480", Some("h220")) => Some("h220"),
         ("intel-s4610-480", Some("ahci300"))
         | ("samsung-860pro-512", Some("m1015"))
-        | ("hgst-hts72101-100", _)
+        | ("hgst-7k100-100", _)
         | (_, None) => Some(drive),
         _ => None,
     }
@@ -629,14 +629,15 @@ fn today(figure: &Figure) -> Option<Parts> {
         }
         _ => return None,
     };
+    let is_disk = ["toshiba-p300-3000", "hgst-7k100-100"].contains(&figure.device.as_str());
     let span = match figure.table.as_str() {
         "under load" => LoadSpan::Whole,
         "sizes" => LoadSpan::File,
+        _ if is_disk => LoadSpan::Whole,
         _ => LoadSpan::Half,
     };
     let trial = Trial::Load(Load { op, block_bytes, demand, span });
     let mut stack = figure.device.clone();
-    let is_disk = ["toshiba-p300-3000", "hgst-hts72101-100"].contains(&stack.as_str());
     let mut settings = Vec::new();
     if let Some(host) = figure.setting("host") {
         settings.push(format!("port={host}"));

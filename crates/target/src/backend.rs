@@ -15,7 +15,7 @@ use host::{Consent, Permit, Presence, Reason, Roots, Watch};
 use lab::{
     target::{
         Access, Named, Need, Observation, Offer, Reset, Target, TargetError, TargetErrorKind, Time,
-        WorkerEngines,
+        WorkerEngines, Writes,
     },
     workload::Stream,
 };
@@ -260,7 +260,8 @@ impl Target for KeptTarget {
     fn prepare(&mut self, need: &Need) -> Result<(), TargetError> {
         self.span_bytes = need.span_bytes;
         if let Some(later) = self.later.take() {
-            let reads_only = !need.writes || matches!(self.access, Access::ReadOnly(_));
+            let reads_only =
+                need.writes == Writes::Nothing || matches!(self.access, Access::ReadOnly(_));
             let managed = match later {
                 Later::Permitted(permit) if !reads_only => {
                     ManagedVolume::open_on(HeldDrive::permitted(permit, self.clock)?)?

@@ -25,6 +25,7 @@ mod path;
 #[cfg(test)]
 mod progress;
 mod propose;
+pub mod search;
 pub mod serve;
 mod shared;
 pub mod stack;
@@ -39,7 +40,7 @@ pub use memory::MemoryText;
 pub use model::ModelTarget;
 pub use null::calibrate;
 pub use path::Remount;
-pub use propose::{NoProposal, propose};
+pub use propose::{NoProposal, Proposal, propose};
 pub use text::{BadTarget, TargetText};
 
 use engine::Clock;

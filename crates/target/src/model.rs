@@ -14,7 +14,7 @@ use lab::{
     method::{CacheState, CellSpec, FileState},
     target::{
         Access, FastCache, Named, Need, Observation, Offer, Reset, Target, TargetError,
-        TargetErrorKind, Time, WorkerEngines,
+        TargetErrorKind, Time, WorkerEngines, Writes,
     },
     workload::Stream,
 };
@@ -43,7 +43,6 @@ impl ModelTarget {
     pub fn new(stack: &Stack, seed: u64) -> Result<Self, TargetError> {
         let catalog = Catalog::load()?;
         let flash = Flash::of(stack, &catalog)?;
-        flash.check_planted(stack, memory_bytes())?;
         let opened = open(stack, &catalog, seed)?;
         let info = info(stack, &opened);
         let named = Named { engine: opened, name: "sim", features: Vec::new() };
@@ -183,7 +182,7 @@ impl Target for ModelTarget {
 
     fn prepare(&mut self, need: &Need) -> Result<(), TargetError> {
         self.span_bytes = need.span_bytes;
-        if need.writes {
+        if need.writes == Writes::Scattered {
             let spans = (need.span_bytes, self.offer().capacity_bytes);
             self.flash.check_written(&self.stack, spans, memory_bytes())?;
         }

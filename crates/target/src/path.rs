@@ -22,7 +22,7 @@ use host::{
 use lab::{
     target::{
         Access, Drivable, NO_TREE, Named, Need, Observation, Offer, OpenEngine, OpenTree, Reset,
-        Target, TargetError, TargetErrorKind, Time, WorkerEngines,
+        Target, TargetError, TargetErrorKind, Time, WorkerEngines, Writes,
     },
     workload::{
         Caching, EngineChoice, Io, Stream, Syncing,
@@ -288,7 +288,7 @@ impl Target for PathTarget {
 
     fn prepare(&mut self, need: &Need) -> Result<(), TargetError> {
         self.span_bytes = need.span_bytes;
-        self.written = need.writes;
+        self.written = need.writes != Writes::Nothing;
         let made = match &self.place {
             Place::Directory(directory) => Some(Scratch::create(directory, need.span_bytes)),
             Place::NewFile(parent, name) => Some(Scratch::named(parent, name, need.span_bytes)),

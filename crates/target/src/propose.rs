@@ -9,9 +9,19 @@
 //!   sequential reads, sequential writes     ->    stream rates
 //!   durable writes                          ->    flush and write-through
 //! ```
+//!
+//! A run of method `characterise` has more to tell: its numbers are sought on models that do the
+//! run's cells (`fitted.rs`), from the same closed forms.
 
+mod curve;
+mod figures;
+mod fitted;
 mod quota;
+mod rotating;
+mod sheet;
+mod twin;
 
+use crate::catalog::{DriveEntry, DriveSettings};
 use record::{Cell, Record, TargetInfo, TargetKind};
 use std::fmt::Write;
 
@@ -49,16 +59,30 @@ pub enum NoProposal {
         what: &'static str,
     },
     /// Cells that the fit needs are not there.
-    #[error(
-        "run {run} has no {what}, which a fit needs: `drivelab run TARGET --method bm-flash` \
-         measures them all"
-    )]
+    #[error("run {run} has no {what}, which a fit needs")]
     Missing {
         /// Its number.
         run: String,
         /// Which cells.
         what: &'static str,
     },
+    /// A run of the method for it, of which cells are not there.
+    #[error("run {run} has no cells `{what}`, which a fit needs")]
+    NotWhole {
+        /// Its number.
+        run: String,
+        /// Which.
+        what: &'static str,
+    },
+}
+
+/// A file for the catalog.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Proposal {
+    /// The file.
+    pub toml: String,
+    /// What the model of it gives beside what was measured, in lines; none for closed forms.
+    pub errors: Vec<String>,
 }
 
 /// A line through times of operations of several sizes.
@@ -107,19 +131,49 @@ struct Seen<'r> {
     sustained_write_bytes_per_s: f64,
     /// Time of a durable write beyond a plain one, ns.
     durable_ns: Option<f64>,
+    /// A read anywhere, ns, where the others are of a part.
+    wide_ns: Option<f64>,
 }
 
-/// A TOML for the catalog, from a run over one target.
+/// A TOML for the catalog, from a run over one target. `tell` hears in a few words what is sought.
 ///
 /// # Errors
 /// When the run lacks the cells that a fit needs.
-pub fn propose(record: &Record) -> Result<String, NoProposal> {
+pub fn propose(record: &Record, tell: &mut dyn FnMut(&str)) -> Result<Proposal, NoProposal> {
     if quota::is_measured(record) {
-        return quota::propose(record);
+        return Ok(Proposal { toml: quota::propose(record)?, errors: Vec::new() });
+    }
+    if record.method.name == "characterise" {
+        return characterised(record, tell);
     }
     let seen = Seen::of(record)?;
-    let turns = seen.is_called_rotating() && seen.reads.fixed_ns >= TURNING_NS_MIN;
-    Ok(if turns { seen.disk() } else { seen.page_mapped() })
+    let toml = if seen.turns() { seen.disk() } else { seen.page_mapped() };
+    Ok(Proposal { toml, errors: Vec::new() })
+}
+
+fn characterised(record: &Record, tell: &mut dyn FnMut(&str)) -> Result<Proposal, NoProposal> {
+    let target = one_drive(record)?;
+    let figures = figures::Figures::of(record, target)?;
+    let bench = twin::Bench::new(&figures);
+    let seen = Seen::of_figures(record, target, &figures, &bench)?;
+    if seen.turns() {
+        return Ok(rotating::fit(&seen, &figures, &bench, tell));
+    }
+    let closed = DriveEntry::parse("the proposed drive", &seen.page_mapped());
+    let base = closed.and_then(|entry| entry.page_mapped(&DriveSettings::default()));
+    let base = base.expect("a file of our own writing can be read");
+    let fitted = fitted::Fit::new(base, &figures, &bench, tell).run();
+    tell("the errors of all");
+    Ok(sheet::proposal(&seen, &fitted, &figures, &bench))
+}
+
+/// The run's only target, if that is one drive.
+fn one_drive(record: &Record) -> Result<&TargetInfo, NoProposal> {
+    let [target] = &record.targets[..] else {
+        return Err(NoProposal::TwoTargets { run: record.id.clone() });
+    };
+    refuse_what_is_no_drive(target, record)?;
+    Ok(target)
 }
 
 /// The numbers of an array or of a model are no drive's.
@@ -154,10 +208,7 @@ fn in_flight(cell: &Cell) -> u32 {
 
 impl<'r> Seen<'r> {
     fn of(record: &'r Record) -> Result<Self, NoProposal> {
-        let [target] = &record.targets[..] else {
-            return Err(NoProposal::TwoTargets { run: record.id.clone() });
-        };
-        refuse_what_is_no_drive(target, record)?;
+        let target = one_drive(record)?;
         let direct = || {
             let of = |cell: &&Cell| cell.io.starts_with("direct") && cell.iops > 0.0;
             record.cells.iter().filter(of)
@@ -202,7 +253,45 @@ impl<'r> Seen<'r> {
             stream_write_bytes_per_s: best("write").ok_or_else(|| missing("sequential writes"))?,
             sustained_write_bytes_per_s: long.map(|cell| cell.bytes_per_s).fold(0.0, f64::max),
             durable_ns,
+            wide_ns: None,
         })
+    }
+
+    /// Of a run of method `characterise`.
+    fn of_figures(
+        record: &'r Record,
+        target: &'r TargetInfo,
+        figures: &figures::Figures,
+        bench: &twin::Bench,
+    ) -> Result<Self, NoProposal> {
+        let sizes = figures.reads.iter().filter(|(name, _)| name.starts_with("size-"));
+        let times = sizes.filter_map(|(name, iops)| Some((bench.block_bytes(name)?, 1e9 / iops)));
+        let reads = Line::through(&times.collect::<Vec<_>>());
+        let streams = figures.streams.iter();
+        let streams = streams.filter_map(|(name, iops)| Some(iops * bench.block_bytes(name)?));
+        let most = figures.reads.iter().map(|(_, iops)| *iops).fold(0.0, f64::max);
+        let written = figures.fill.curve.steps()[0].bytes_per_s;
+        Ok(Self {
+            record,
+            target,
+            reads,
+            writes: Line::through(&figures.paced),
+            deep: (most, 256.0, 4096.0),
+            stream_read_bytes_per_s: streams.fold(0.0, f64::max),
+            stream_write_bytes_per_s: written,
+            sustained_write_bytes_per_s: if figures.fill.bytes >= CACHE_BYTES_MAX {
+                figures.fill.curve.tail()
+            } else {
+                0.0
+            },
+            durable_ns: figures.durable_ns,
+            wide_ns: figures.wide_ns,
+        })
+    }
+
+    /// Whether it is a disk: what the kernel says, unless it reads faster than one turns.
+    fn turns(&self) -> bool {
+        self.is_called_rotating() && self.reads.fixed_ns >= TURNING_NS_MIN
     }
 
     /// What the kernel says of the drive: of a virtual one often what nobody told it.
@@ -313,19 +402,20 @@ impl<'r> Seen<'r> {
         );
         let outer = self.stream_read_bytes_per_s.max(self.sustained_write_bytes_per_s) / 1e6;
         let average_ms = (seek_ns / 1e6).max(8.5);
+        let (seek_from, seek_source) = match self.wide_ns {
+            Some(_) => ("fit", format!("{}: random reads over all of the area", self.run())),
+            None => {
+                let look = "look at the data sheet: a run over a part does not show it";
+                ("assumed", look.to_owned())
+            }
+        };
         for (name, value, unit, from, source) in [
             ("rpm", RPM, "rpm", "assumed", "look at the data sheet: a run does not show it"),
             ("surfaces", 8.0, "count", "assumed", TYPICAL),
             ("outer_rate", outer, "MB/s", "fit", &self.stream("reads and writes")),
             ("inner_rate", outer / 2.0, "MB/s", "assumed", "half of the outer rate"),
             ("track_to_track", 0.8, "ms", "assumed", TYPICAL),
-            (
-                "average_seek",
-                average_ms,
-                "ms",
-                "assumed",
-                "look at the data sheet: a run over a part does not show it",
-            ),
+            ("average_seek", average_ms, "ms", seek_from, &seek_source),
             ("full_stroke", 2.0 * average_ms, "ms", "assumed", TYPICAL),
             ("settle", seek_ns / 1e6, "ms", "fit", &settle),
             ("write_settle", 0.5, "ms", "assumed", TYPICAL),
@@ -360,6 +450,10 @@ impl<'r> Seen<'r> {
         let bytes = drive.map_or(self.target.capacity_bytes, |(layer, _)| layer.bytes);
         let (name, title) = (slug(&title), quoted(&title));
         let run = self.run();
+        let how = match self.record.method.name.as_str() {
+            "characterise" => "Fitted on",
+            _ => "Proposed by closed forms from",
+        };
         let doubt = if self.is_called_rotating() && kind != "disk" {
             let ms = self.reads.fixed_ns / 1e6;
             format!(
@@ -369,13 +463,13 @@ impl<'r> Seen<'r> {
             String::new()
         };
         format!(
-            "# Proposed from {run}. Look at what is assumed, put in what a data sheet says, and keep it in\n\
-             # ~/.config/drivelab/drives/{name}.toml to name it in a STACK.\n\
+            "# {how} {run}. Look at what is assumed, put in what a data sheet says, and keep it\n\
+             # in ~/.config/drivelab/drives/{name}.toml to name it in a STACK.\n\
              name = \"{name}\"\n\
              title = \"{title}\"\n\
              kind = \"{kind}\"\n\
-             about = \"Proposed from {run}: the host's own costs are in these numbers, so it stands on a port that adds \
-             none.{doubt}\"\n\
+             about = \"{how} {run}: the host's own costs are in these numbers, so it stands on \
+             a port that adds none.{doubt}\"\n\
              port = \"none\"\n\
              capacity = {{ value = {}, unit = \"MiB\" }}\n\n\
              [parameters]\n",

@@ -2,11 +2,12 @@
 //! size, and asked for that size.
 
 use super::options::in_parallel;
-use crate::fit::{self, UNITS, Unit, search::Grain};
+use crate::fit::{self, UNITS, Unit};
 use anyhow::Result;
 use std::collections::BTreeSet;
 use study::{Case, Effort, ErrorSummary, relative_error, run as run_trial};
 use target::catalog::Catalog;
+use target::search::Grain;
 
 /// How far a drive's own fit is off at block sizes that it had not seen.
 pub struct LeftOut {

@@ -43,8 +43,9 @@ Examples:
   drivelab run model:hdd-7200-cmr/ext4:ram=4G --io buffered
 
 Your own drives: one TOML each in ~/.config/drivelab/drives (or below
-$XDG_CONFIG_HOME), as docs/reference/catalog-format.md describes. A first draft:
-  drivelab run /dev/sdb --method bm-flash --destroy S3Z9NX0M
+$XDG_CONFIG_HOME), as docs/reference/catalog-format.md describes. Of a drive
+that you have, in about 15 minutes:
+  drivelab run /dev/sdb --method characterise --destroy S3Z9NX0M
   drivelab drives fit last > ~/.config/drivelab/drives/attic.toml";
 
 /// `drivelab drives`.
@@ -63,14 +64,15 @@ pub struct DrivesArguments {
 /// What else `drives` does.
 #[derive(Subcommand, Debug)]
 pub enum DrivesVerb {
-    /// Propose a catalog file from a measured run, as TOML on stdout
+    /// Fit a catalog file to a measured run, as TOML on stdout; takes up to two minutes
     Fit(FitArguments),
 }
 
 /// `drivelab drives fit`.
 #[derive(Args, Debug)]
 pub struct FitArguments {
-    /// Which run, of method bm-flash or with its cells: an id, `last`, a label, a record file
+    /// Which run, of method characterise, or with the cells of bm-flash: an id, `last`, a label, a
+    /// record file
     #[arg(value_name = "RUN")]
     pub run: OsString,
 

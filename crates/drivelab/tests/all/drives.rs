@@ -152,3 +152,104 @@ fn what_answers_faster_than_a_disk_turns_is_proposed_as_flash_whatever_the_kerne
     assert!(toml.contains("kind = \"page-mapped\""), "{toml}");
     assert!(toml.contains("The kernel calls the drive rotating"), "{toml}");
 }
+
+/// A drive that nobody sells: twelve planes, a cache of 400 MiB, a buffer of 24 MiB.
+const ATTIC: &str = r#"
+name = "attic"
+title = "Attic SSD"
+kind = "page-mapped"
+about = "Made up."
+port = "none"
+capacity = { value = 2, unit = "GiB" }
+
+[parameters]
+over_provisioning = { value = 9, unit = "percent", from = "assumed", source = "made up" }
+channels = { value = 3, unit = "count", from = "assumed", source = "made up" }
+dies_per_channel = { value = 4, unit = "count", from = "assumed", source = "made up" }
+planes_per_die = { value = 1, unit = "count", from = "assumed", source = "made up" }
+nand_page = { value = 16, unit = "KiB", from = "assumed", source = "made up" }
+pages_per_block = { value = 128, unit = "count", from = "assumed", source = "made up" }
+read = { value = 1000, unit = "us", from = "assumed", source = "made up" }
+program = { value = 8, unit = "ms", from = "assumed", source = "made up" }
+erase = { value = 5, unit = "ms", from = "assumed", source = "made up" }
+channel_rate = { value = 400, unit = "MB/s", from = "assumed", source = "made up" }
+read_command = { value = 40, unit = "us", from = "assumed", source = "made up" }
+write_command = { value = 300, unit = "us", from = "assumed", source = "made up" }
+link_rate = { value = 400, unit = "MB/s", from = "assumed", source = "made up" }
+command_queue = { value = 64, unit = "count", from = "assumed", source = "made up" }
+write_buffer = { value = 24, unit = "MiB", from = "assumed", source = "made up" }
+flush = { value = 2, unit = "ms", from = "assumed", source = "made up" }
+write_through = { value = 3, unit = "ms", from = "assumed", source = "made up" }
+endurance = { value = 1500, unit = "count", from = "assumed", source = "made up" }
+slc_cache = { value = 400, unit = "MiB", from = "assumed", source = "made up" }
+slc_program = { value = 2, unit = "ms", from = "assumed", source = "made up" }
+"#;
+
+fn number_of(toml: &str, name: &str) -> f64 {
+    let start = format!("{name} = {{ value = ");
+    let line = toml.lines().find_map(|line| line.strip_prefix(&start));
+    let value = line.unwrap_or_else(|| panic!("no {name}: {toml}")).split(',').next();
+    value.and_then(|value| value.parse().ok()).expect("a number")
+}
+
+/// The oracle is the file that the drive was built of.
+#[test]
+fn a_fit_gives_back_the_numbers_of_the_drive_that_was_characterised() {
+    let bench = Bench::new();
+    fs::create_dir_all(bench.path("config/drivelab/drives")).expect("a folder");
+    bench.file("config/drivelab/drives/attic.toml", ATTIC);
+    let config = bench.path("config");
+    let run = |target: &str, method: &str| {
+        let call = bench.drivelab(["run", target, "--method", method]).and(["--yes", "--quiet"]);
+        call.variable("XDG_CONFIG_HOME", &config.to_string_lossy()).done().succeeded();
+        bench.record("last")
+    };
+    let real = run("model:attic", "characterise");
+    let file = bench.file("real.json", as_real(real.clone()).to_string());
+    let fit = bench.drivelab_without_store(["drives", "fit", &file.to_string_lossy()]);
+    let done = fit.done().succeeded();
+    let toml = done.stdout;
+    for (name, truth) in [
+        ("read", 1000.0),
+        ("program", 8000.0),
+        ("slc_program", 2000.0),
+        ("slc_cache", 400.0),
+        ("write_buffer", 24.0),
+        ("write_command", 300.0),
+        ("link_rate", 400.0),
+        ("write_through", 3000.0),
+    ] {
+        let ratio = number_of(&toml, name) / truth;
+        assert!((ratio - 1.0).abs() < 0.1, "{name}: {ratio} of the truth");
+    }
+    let planes = number_of(&toml, "channels") * number_of(&toml, "dies_per_channel");
+    assert!((planes / 12.0 - 1.0).abs() < 0.1, "{planes} planes");
+    assert!(toml.matches("from = \"fit\"").count() <= 12, "{toml}");
+    for mechanism in ["parallelism", "cliff position", "idle recovery", "mixed, predicted"] {
+        assert!(toml.contains(&format!("#   {mechanism}")), "{mechanism}: {toml}");
+        assert!(done.stderr.contains(mechanism), "{mechanism}: {}", done.stderr);
+    }
+    // It can be named at once.
+    bench.file("config/drivelab/drives/own.toml", &toml);
+    let model = run("model:my-attic-ssd", "characterise");
+    for name in ["size-4K", "size-1M", "depth-q32", "fill", "scattered"] {
+        // The headline may leave out a burst.
+        let rate = |record| {
+            let total = &cell(record, name)["passes"][0]["total"];
+            total["operations"].as_f64().zip(total["seconds"].as_f64()).map(|(n, s)| n / s)
+        };
+        let ratio = rate(&model).expect("a rate") / rate(&real).expect("a rate");
+        assert!((ratio - 1.0).abs() < 0.1, "{name}: {ratio} of the real rate");
+    }
+}
+
+/// A run that left out what writes shows neither cache nor write times.
+#[test]
+fn a_characterisation_without_its_writes_is_refused_with_the_cure() {
+    let bench = Bench::new();
+    let run = ["run", "model:nvme-plp", "--method", "characterise", "--size", "1G", "--quiet"];
+    bench.drivelab(run).and(["--reads-only", "--max-time", "5s"]).done().succeeded();
+    let file = bench.file("reads.json", as_real(bench.record("last")).to_string());
+    let fit = bench.drivelab_without_store(["drives", "fit", &file.to_string_lossy()]);
+    fit.done().refused(&["no cells `fill`", "characterise", "--size"]);
+}

@@ -3,15 +3,21 @@
 use super::{
     Axis, CellFile,
     choice::{one_of, unknown},
+    rule::{WrittenRule, written_rule},
     tree,
 };
-use crate::workload::{Contents, EngineChoice, Io, Op, Pattern, Stream, tree::TreeCell};
+use crate::{
+    target::Writes,
+    workload::{Contents, EngineChoice, Io, Op, Pattern, Stream, tree::TreeCell},
+};
 use block::{display_bytes, parse_bytes};
 use record::CacheDrop;
 use std::collections::BTreeMap;
 
 /// Largest block of one operation: 128 MiB, which `dd bs=128M` sends as one write.
 pub const BLOCK_BYTES_MAX: u64 = 128 << 20;
+/// Writes of so many bytes are long pieces, wherever they lie.
+const LONG_BYTES: u32 = 128 << 10;
 /// Most workers of one stream.
 pub const THREADS_MAX: u64 = 1024;
 /// Deepest queue of one worker.
@@ -37,6 +43,10 @@ pub struct CellSpec {
     /// Most bytes that each writing stream writes in one pass that only time bounds, when not the
     /// method's.
     pub written_max: Option<u64>,
+    /// The same as a multiple of the tested area; a plan makes bytes of it.
+    pub written_spans: Option<f64>,
+    /// Longest time of one pass, seconds, when not the method's.
+    pub seconds_max: Option<f64>,
     /// Further coordinates for the table.
     pub coordinates: BTreeMap<String, String>,
     /// Its rate as a share of another cell's, which ran before it.
@@ -125,6 +135,19 @@ impl CellSpec {
         self.streams.iter().any(|stream| stream.op.writes())
     }
 
+    /// How its writes lie.
+    pub fn written(&self) -> Writes {
+        let each = self.streams.iter().map(|stream| {
+            let follows = stream.pattern == Pattern::Sequential && stream.threads == 1;
+            match stream.op.writes() {
+                false => Writes::Nothing,
+                true if follows || stream.block_bytes >= LONG_BYTES => Writes::InOrder,
+                true => Writes::Scattered,
+            }
+        });
+        each.max().unwrap_or(Writes::Nothing)
+    }
+
     /// Whether reads need data that was written before.
     pub fn reads(&self) -> bool {
         self.tree.is_none()
@@ -207,12 +230,23 @@ fn of_tree(cell: &CellFile, tree: TreeCell) -> Result<CellSpec, String> {
         cache: CacheState::AsIs,
         flush: final_flush(cell)?,
         written_max: None,
+        written_spans: None,
+        seconds_max: seconds_max(cell)?,
         coordinates: cell.coordinates.clone().unwrap_or_default(),
         rate_of: None,
         rest_s: rest_s(cell)?,
         seconds: seconds(cell)?,
         tree: Some(tree),
     })
+}
+
+fn seconds_max(cell: &CellFile) -> Result<Option<f64>, String> {
+    match cell.seconds_max {
+        Some(seconds) if !(0.1..=86_400.0).contains(&seconds) => {
+            Err(format!("seconds_max = {seconds}: from 0.1 to 86400"))
+        }
+        seconds => Ok(seconds),
+    }
 }
 
 fn final_flush(cell: &CellFile) -> Result<FinalFlush, String> {
@@ -243,6 +277,12 @@ fn of_blocks(cell: &CellFile) -> Result<CellSpec, String> {
     {
         return Err(format!("before = `{wrong}`: there are `new_file`, `flush` and `drop_cache`"));
     }
+    let written = cell.written_max.as_deref().map(|text| written_rule(Some(text))).transpose()?;
+    let (written_max, written_spans) = match written {
+        None => (None, None),
+        Some(WrittenRule::Bytes(bytes)) => (Some(bytes), None),
+        Some(WrittenRule::Spans(spans)) => (None, Some(spans)),
+    };
     let spec = CellSpec {
         name: cell.name.clone().unwrap_or_else(|| name_of(&streams[0], file_bytes)),
         bound: bound(cell.bound.as_ref())?,
@@ -254,11 +294,9 @@ fn of_blocks(cell: &CellFile) -> Result<CellSpec, String> {
         },
         cache: cache_state(cell.drop_cache.as_deref(), &before)?,
         flush: final_flush(cell)?,
-        written_max: cell
-            .written_max
-            .as_deref()
-            .map(|text| size("written_max", text))
-            .transpose()?,
+        written_max,
+        written_spans,
+        seconds_max: seconds_max(cell)?,
         coordinates: cell.coordinates.clone().unwrap_or_default(),
         rate_of: cell.rate_of.as_deref().map(RateOf::parse).transpose()?,
         rest_s: rest_s(cell)?,

@@ -147,9 +147,11 @@ pub struct CellFile {
     pub part: Option<(f64, f64)>,
     /// All offsets are moved up by so many bytes, to measure what misalignment costs.
     pub shift: Option<String>,
-    /// Most bytes that each writing stream writes in one pass that only time bounds; the method's
-    /// when absent.
+    /// Most bytes that each writing stream writes in one pass that only time bounds: a size, or
+    /// `0.25x span`; the method's when absent.
     pub written_max: Option<String>,
+    /// Longest time of the cell, seconds; the method's when absent.
+    pub seconds_max: Option<f64>,
     /// `time`, `once` (the area once), `exhaust` (until its bytes or seconds are spent) or a number
     /// of operations of each worker.
     pub bound: Option<Axis>,
@@ -174,7 +176,8 @@ impl CellFile {
     pub fn overlaid(&self, over: &Self) -> Self {
         let Self { name, op, pattern, block, threads, depth, file, engine, .. } = over.clone();
         let Self { io, data, flush_every, rate, part, bound, flush, before, .. } = over.clone();
-        let Self { shift, written_max, drop_cache, rate_of, rest, seconds, .. } = over.clone();
+        let Self { shift, written_max, seconds_max, drop_cache, rate_of, rest, seconds, .. } =
+            over.clone();
         let coordinates = match (&self.coordinates, &over.coordinates) {
             (Some(under), Some(over)) => {
                 Some(under.clone().into_iter().chain(over.clone()).collect())
@@ -206,6 +209,7 @@ impl CellFile {
             part: part.or(under.part),
             shift: shift.or(under.shift),
             written_max: written_max.or(under.written_max),
+            seconds_max: seconds_max.or(under.seconds_max),
             bound: bound.or(under.bound),
             flush: flush.or(under.flush),
             before: before.or(under.before),

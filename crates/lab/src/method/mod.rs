@@ -42,6 +42,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("snia-latency", include_str!("../../methods/snia-latency.toml")),
     ("saturation", include_str!("../../methods/saturation.toml")),
     ("quota", include_str!("../../methods/quota.toml")),
+    ("characterise", include_str!("../../methods/characterise.toml")),
     ("bonnie", include_str!("../../methods/bonnie.toml")),
     ("small-files", include_str!("../../methods/small-files.toml")),
     ("maildir", include_str!("../../methods/maildir.toml")),

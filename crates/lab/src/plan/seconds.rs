@@ -5,12 +5,16 @@ use crate::method::{CellSpec, Method};
 use stats::{Grade, StopRule};
 
 impl Plan {
-    /// When a pass over `cell` ends: the method's rule, or the cell's own seconds.
+    /// When a pass of `cell` ends, where no number of operations ends it: the method's rule, or the
+    /// cell's own seconds. Its own longest time holds unless the user bounds the whole run.
     pub fn rule_of(&self, cell: &CellSpec) -> StopRule {
-        match cell.seconds {
-            Some(seconds) => StopRule { seconds_min: seconds, seconds_max: seconds, ..self.rule },
-            None => self.rule,
+        if let Some(seconds) = cell.seconds {
+            return StopRule { seconds_min: seconds, seconds_max: seconds, ..self.rule };
         }
+        let Some(seconds_max) = cell.seconds_max else { return self.rule };
+        let seconds_max = self.seconds_bound.map_or(seconds_max, |most| most.min(seconds_max));
+        let seconds_min = self.rule.seconds_min.min(seconds_max);
+        StopRule { seconds_min, seconds_max, ..self.rule }
     }
 }
 

@@ -196,6 +196,8 @@ pub(super) fn writer(plan: &Plan, offer: &Offer, block_bytes: u64, contents: Con
         cache: CacheState::AsIs,
         flush: FinalFlush::Untimed,
         written_max: None,
+        written_spans: None,
+        seconds_max: None,
         coordinates: BTreeMap::new(),
         rate_of: None,
         rest_s: 0.0,

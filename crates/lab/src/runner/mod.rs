@@ -29,7 +29,8 @@ use crate::{
     method::{CacheState, CellSpec, FileState},
     plan::{Plan, Step},
     target::{
-        Access, Need, Observation, Reset, Target, TargetError, TargetErrorKind, Time, WorkerEngines,
+        Access, Need, Observation, Reset, Target, TargetError, TargetErrorKind, Time,
+        WorkerEngines, Writes,
     },
     workload::{
         Area, OnError,
@@ -291,7 +292,9 @@ impl<'a> Runner<'a> {
     }
 
     fn prepare(&mut self, record: &mut Record, target: usize) -> Result<(), RunError> {
-        let writes = self.plan.fill > 0 || self.plan.cells.iter().any(CellSpec::writes);
+        let fills = if self.plan.fill > 0 { Writes::InOrder } else { Writes::Nothing };
+        let cells = self.plan.cells.iter().map(CellSpec::written).max();
+        let writes = fills.max(cells.unwrap_or(Writes::Nothing));
         let span_bytes = match self.plan.fill {
             0 => self.plan.span_bytes,
             _ => self.plan.fill_span_bytes,

@@ -285,6 +285,22 @@ fn saturation_always_asks_and_may_write_what_the_target_offers() {
     assert_eq!(plan.seconds.1, 1800.0, "the time bounds it too");
 }
 
+/// A characterisation takes about a quarter of an hour, whatever the drive, and says its bytes.
+#[test]
+fn a_cells_own_time_and_bytes_bound_it_and_the_users_time_bounds_that() {
+    let plan = plan(built_in("characterise", &[]));
+    let of = |name: &str| plan.cells.iter().find(|cell| cell.name == name).expect("a cell");
+    let (fill, burst) = (of("fill"), of("burst-20"));
+    assert_eq!(plan.rule_of(fill).seconds_max, 300.0);
+    assert_eq!(plan.rule_of(of("size-4K")).seconds_max, 4.0);
+    assert_eq!(plan.written_max_of(fill), plan.span_bytes);
+    assert_eq!(plan.written_max_of(burst), plan.span_bytes / 4);
+    assert!(plan.must_ask() && plan.seconds.1 < 16.0 * 60.0, "{:?}", plan.seconds);
+    let most = Options { seconds_max: Some(29.0), ..Options::default() };
+    let short = Plan::new(built_in("characterise", &[]), &most, &[big()]).expect("a plan");
+    assert_eq!(short.rule_of(fill).seconds_max, 1.0);
+}
+
 #[test]
 fn an_outline_tells_what_a_plan_costs_and_what_it_assumes() {
     let outline = |name| -> Outline { plan(built_in(name, &[])).outline() };

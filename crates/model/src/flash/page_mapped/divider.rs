@@ -19,6 +19,12 @@ impl Divider {
         Self { divisor, inverse: (u64::MAX / u64::from(divisor)).wrapping_add(1) }
     }
 
+    /// By what it divides.
+    #[inline]
+    pub fn divisor(&self) -> u32 {
+        self.divisor
+    }
+
     /// The quotient.
     #[inline]
     pub fn divide(&self, number: u32) -> u32 {

@@ -40,6 +40,12 @@ impl CommandQueue {
         Self { places: (0..places).map(|_| Reverse(0)).collect() }
     }
 
+    /// Whether a command may have to wait for a place.
+    #[inline]
+    pub fn is_limited(&self) -> bool {
+        !self.places.is_empty()
+    }
+
     /// When a command that came at `now` is looked at.
     #[inline]
     pub fn admit(&self, now: u64) -> u64 {

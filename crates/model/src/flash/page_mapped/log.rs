@@ -16,7 +16,9 @@
 //! superblock.
 
 use super::{
+    contents::Contents,
     divider::Divider,
+    map::Map,
     params::Cleaning,
     victims::{Candidate, Victims},
     wear::WearCount,
@@ -56,33 +58,28 @@ impl Shape {
 #[derive(Clone, Copy, Debug)]
 struct Victim {
     number: u32,
-    /// Units below this one have been looked at.
-    cursor: u32,
+    /// The 64 places from this one on have been looked at,
+    at: u32,
+    /// and these of them, a bit each, held what is still to be moved.
+    still_there: u64,
     /// Moves per `dead` units of the host.
     live: u32,
     dead: u32,
     owed: u32,
 }
 
-/// How many exported units share a count of those mapped: 2^16, or 256 MiB.
-const REGION_SHIFT: u32 = 16;
-
 /// The map and the log.
 #[derive(Debug)]
 pub struct Log {
     pub(super) shape: Shape,
     pub(super) units: Divider,
-    /// 1 + the physical unit of each logical one; 0 where nothing is mapped.
-    pub(super) physical_of: Vec<u32>,
-    /// The logical unit of each physical one, where `valid`.
-    pub(super) logical_of: Vec<u32>,
-    pub(super) valid: Vec<u64>,
+    pub(super) map: Map,
+    pub(super) contents: Contents,
+    /// Mapped units of each superblock.
     pub(super) valid_in: Vec<u32>,
     pub(super) closed_at: Vec<u64>,
-    /// Mapped units of each region, so that trimming what is empty costs nothing.
-    pub(super) mapped_in: Vec<u32>,
     /// All of them.
-    mapped: u64,
+    pub(super) mapped: u64,
     pub(super) victims: Victims,
     pub(super) wear: WearCount,
     pub(super) free: VecDeque<u32>,
@@ -101,17 +98,13 @@ impl Log {
     /// A drive that was never written.
     pub fn new(shape: Shape) -> Self {
         let (units, superblocks) = (shape.units(), shape.superblocks as usize);
-        let physical = superblocks * units as usize;
-        let exported = shape.exported as usize;
         Self {
             shape,
             units: Divider::new(units),
-            physical_of: vec![0; exported],
-            logical_of: vec![0; physical],
-            valid: vec![0; physical.div_ceil(64)],
+            map: Map::new(shape.exported),
+            contents: Contents::new(shape.superblocks, units),
             valid_in: vec![0; superblocks],
             closed_at: vec![0; superblocks],
-            mapped_in: vec![0; exported.div_ceil(1 << REGION_SHIFT)],
             mapped: 0,
             victims: Victims::new(shape.cleaning, shape.superblocks, units),
             wear: WearCount::new(shape.superblocks),
@@ -125,10 +118,16 @@ impl Log {
         }
     }
 
+    /// `logical` will be looked for soon.
+    #[inline]
+    pub fn prefetch(&self, logical: u32) {
+        self.map.prefetch(logical);
+    }
+
     /// The physical unit that holds `logical`.
     #[inline]
     pub fn find(&self, logical: u32) -> Option<u32> {
-        self.physical_of[logical as usize].checked_sub(1)
+        self.map.find(logical)
     }
 
     /// How many NAND pages of the open superblock were completed after the one that holds
@@ -144,37 +143,100 @@ impl Log {
         Some((self.next >> self.shape.page_shift).wrapping_sub(page + 1))
     }
 
-    /// The host writes a unit.
+    /// The host writes units `first..end`, one after the other.
     #[inline]
-    pub fn write(&mut self, logical: u32, work: &mut impl Work) {
-        match self.find(logical) {
-            Some(physical) => self.invalidate(physical),
-            None => {
-                self.mapped_in[(logical >> REGION_SHIFT) as usize] += 1;
-                self.mapped += 1;
+    pub fn write(&mut self, first: u32, end: u32, work: &mut impl Work) {
+        let mut logical = first;
+        while logical < end {
+            let many = (end - logical).min(self.end - self.next);
+            if many > 1 && !self.is_cleaning() {
+                self.write_run(logical, many, work);
+                logical += many;
+            } else {
+                self.write_one(logical, work);
+                logical += 1;
             }
+        }
+    }
+
+    #[inline]
+    fn write_one(&mut self, logical: u32, work: &mut impl Work) {
+        // The cleaner, which moves before the unit has its new place, must not find it in the old.
+        match self.map.take(logical) {
+            Some(physical) => self.invalidate(physical),
+            None => self.mapped += 1,
         }
         self.counters.host_units += 1;
         self.clean(work);
         self.append(logical, Origin::Host, work);
     }
 
+    /// The same as writing `count` units one by one, where the open superblock has room for all of
+    /// them and nothing is cleaned meanwhile.
+    fn write_run(&mut self, logical: u32, count: u32, work: &mut impl Work) {
+        self.mapped += u64::from(count);
+        self.lose(logical, logical + count);
+        self.counters.host_units += u64::from(count);
+        let open = self.units.divide(self.next);
+        let at = self.units.remainder(self.next);
+        self.map.set_run(logical, count, self.next);
+        self.contents.put_run(open, at, logical, count);
+        self.valid_in[open as usize] += count;
+        let end = self.next + count;
+        let end_page = end >> self.shape.page_shift;
+        self.placed += u64::from(count);
+        loop {
+            let page = self.next >> self.shape.page_shift;
+            let pages = (end_page - page).min(self.until_erase);
+            if pages == 0 {
+                break;
+            }
+            (page..page + pages).for_each(|page| work.program(page, Origin::Host));
+            self.next = (page + pages) << self.shape.page_shift;
+            self.until_erase -= pages;
+            if self.until_erase == 0 {
+                self.until_erase = self.shape.pages_per_block;
+                self.erase_ahead(work);
+            }
+        }
+        self.next = end;
+    }
+
     /// The host needs units `first..end` no more.
     pub fn discard(&mut self, first: u32, end: u32) {
-        let mut logical = first;
-        while logical < end {
-            let region = (logical >> REGION_SHIFT) as usize;
-            let region_end = end.min(((logical >> REGION_SHIFT) + 1) << REGION_SHIFT);
-            while logical < region_end && self.mapped_in[region] > 0 {
-                if let Some(physical) = self.find(logical) {
-                    self.invalidate(physical);
-                    self.physical_of[logical as usize] = 0;
-                    self.mapped_in[region] -= 1;
-                    self.mapped -= 1;
-                }
-                logical += 1;
+        if first == 0 && end == self.shape.exported {
+            for superblock in 0..self.shape.superblocks {
+                self.lose_in(superblock, self.valid_in[superblock as usize]);
             }
-            logical = region_end;
+            self.mapped = 0;
+        } else {
+            self.lose(first, end);
+        }
+        self.map.clear(first, end);
+    }
+
+    /// What units `first..end` map is valid no longer.
+    fn lose(&mut self, first: u32, end: u32) {
+        let Self { map, units, valid_in, victims, mapped, .. } = self;
+        map.each_run(first, end, |count, physical| {
+            *mapped -= u64::from(count);
+            let (mut at, last) = (physical, physical + count);
+            while at < last {
+                let superblock = units.divide(at);
+                let in_it = (last - at).min(units.divisor() - units.remainder(at));
+                let valid = &mut valid_in[superblock as usize];
+                *valid -= in_it;
+                victims.lost(superblock, *valid);
+                at += in_it;
+            }
+        });
+    }
+
+    fn lose_in(&mut self, superblock: u32, count: u32) {
+        if count > 0 {
+            let valid = &mut self.valid_in[superblock as usize];
+            *valid -= count;
+            self.victims.lost(superblock, *valid);
         }
     }
 
@@ -188,6 +250,8 @@ impl Log {
             if self.next >> self.shape.page_shift != page {
                 return;
             }
+            let at = self.units.remainder(self.next);
+            self.contents.leave_empty(self.units.divide(self.next), at);
             self.counters.padded_units += 1;
             self.placed += 1;
             self.next += 1;
@@ -202,22 +266,12 @@ impl Log {
         self.mapped
     }
 
-    /// Counts the mapped units anew, after a table has been written by hand.
-    pub(super) fn count_mapped(&mut self) {
-        let regions = self.physical_of.chunks(1 << REGION_SHIFT);
-        for (count, units) in self.mapped_in.iter_mut().zip(regions) {
-            *count = units.iter().filter(|&&physical| physical != 0).count() as u32;
-        }
-        self.mapped = self.mapped_in.iter().map(|&count| u64::from(count)).sum();
-    }
-
     #[inline]
     fn invalidate(&mut self, physical: u32) {
-        self.valid[(physical / 64) as usize] &= !(1 << (physical % 64));
         let superblock = self.units.divide(physical);
         let valid = &mut self.valid_in[superblock as usize];
         *valid -= 1;
-        self.victims.lost_one(superblock, *valid);
+        self.victims.lost(superblock, *valid);
     }
 
     /// The next unit of the log becomes `logical`'s.
@@ -229,10 +283,9 @@ impl Log {
         let physical = self.next;
         self.next += 1;
         self.placed += 1;
-        self.physical_of[logical as usize] = physical + 1;
-        self.logical_of[physical as usize] = logical;
-        self.valid[(physical / 64) as usize] |= 1 << (physical % 64);
         let open = self.units.divide(physical);
+        self.map.set(logical, physical);
+        self.contents.put(open, self.units.remainder(physical), logical);
         self.valid_in[open as usize] += 1;
         if self.next & ((1 << self.shape.page_shift) - 1) == 0 {
             self.complete_page(origin, work);
@@ -261,9 +314,11 @@ impl Log {
 
     fn open_next(&mut self) {
         let full = self.units.divide(self.next - 1);
+        self.contents.close(full);
         self.closed_at[full as usize] = self.placed;
         self.victims.insert(full, self.valid_in[full as usize]);
         let open = self.free.pop_front().expect("the cleaner kept a superblock free");
+        self.contents.open(open, full);
         self.next = open * self.shape.units();
         self.end = self.next + self.shape.units();
     }
@@ -273,13 +328,19 @@ impl Log {
         u64::from(self.end - self.next) + self.free.len() as u64 * u64::from(self.shape.units())
     }
 
+    /// Whether something is being emptied, or has to be.
+    #[inline]
+    fn is_cleaning(&self) -> bool {
+        self.victim.is_some() || self.free.len() < self.shape.reserve as usize
+    }
+
     /// One unit of the host is about to be placed: moves what is due before it.
     #[inline]
     fn clean(&mut self, work: &mut impl Work) {
+        if !self.is_cleaning() {
+            return;
+        }
         if self.victim.is_none() {
-            if self.free.len() + 1 > self.shape.reserve as usize {
-                return;
-            }
             self.choose_victim();
         }
         self.move_what_is_due(work);
@@ -340,20 +401,29 @@ impl Log {
         // A victim that is nearly all valid is moved at 16 units for one of the host: beyond that
         // the reserve pays, not the host's latency.
         let dead = (units - live).max(units / 16).max(1);
-        self.victim = Some(Victim { number, cursor: number * units, live, dead, owed: 0 });
+        self.contents.look_at(number, &self.map);
+        let still_there = self.contents.still_there(number, 0, &self.map);
+        self.victim = Some(Victim { number, at: 0, still_there, live, dead, owed: 0 });
     }
 
-    /// Moves the victim's next valid unit, looking at 64 at a time.
+    /// Moves the victim's next valid unit. Looking at 64 at a time lets the map's words come from
+    /// memory side by side; what was overwritten since is left out when its turn has come.
     #[inline]
     fn move_next(&mut self, victim: &mut Victim, work: &mut impl Work) {
-        let mut word = self.valid[(victim.cursor / 64) as usize] >> (victim.cursor % 64);
-        while word == 0 {
-            victim.cursor = (victim.cursor / 64 + 1) * 64;
-            word = self.valid[(victim.cursor / 64) as usize];
-        }
-        let physical = victim.cursor + word.trailing_zeros();
-        victim.cursor = physical + 1;
-        let logical = self.logical_of[physical as usize];
+        let (physical, logical) = loop {
+            while victim.still_there == 0 {
+                victim.at += 64;
+                assert!(victim.at < self.units.divisor(), "a count is wrong");
+                victim.still_there = self.contents.still_there(victim.number, victim.at, &self.map);
+            }
+            let at = victim.at + victim.still_there.trailing_zeros();
+            victim.still_there &= victim.still_there - 1;
+            let physical = victim.number * self.units.divisor() + at;
+            let logical = self.contents.logical(victim.number, at);
+            if self.map.is_at(logical, physical) {
+                break (physical, logical);
+            }
+        };
         work.read(physical >> self.shape.page_shift);
         self.counters.moved_units += 1;
         self.invalidate(physical);
@@ -363,6 +433,7 @@ impl Log {
     fn retire_victim(&mut self) {
         let Victim { number, .. } = self.victim.take().expect("a victim was being emptied");
         assert!(self.valid_in[number as usize] == 0, "superblock {number} still holds data");
+        self.contents.empty(number);
         self.wear.erased(number);
         self.free.push_back(number);
     }

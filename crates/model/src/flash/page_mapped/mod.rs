@@ -3,26 +3,34 @@
 //!
 //! ```text
 //!   host stage    serial: command, link; streams read ahead           host.rs
+//!   read          may be looked up later, while its word of the map    ahead.rs
+//!                 is on its way
 //!   write buffer  acknowledges, drains into flash                     nand.rs
 //!   SLC cache     in front of the rest                                slc.rs
-//!   log           map, superblocks over all planes, cleaner           log.rs, victims.rs, wear.rs
+//!   log           superblocks over all planes, cleaner                log.rs, victims.rs, wear.rs
+//!   map           logical to physical units, and back                 map.rs, contents.rs
 //!   planes        and channels, each a pair of dates                  nand.rs, lane.rs
-//!   steady state  planted from a small drive that was aged for real   plant.rs
+//!   steady state  planted from a small drive that was aged for real   plant.rs, planted.rs
 //! ```
 //!
-//! Completions are computed when a request arrives; the only events are the completions themselves.
+//! Completions are computed when a request arrives, or before the next event at the latest; the
+//! only events are the completions themselves.
 //! The model knows no bad blocks, no read disturb, no refresh and no thermal limit, and its planes
 //! work independently of each other.
 
+mod ahead;
 #[cfg(test)]
 mod consistency;
+mod contents;
 mod divider;
 mod host;
 mod lane;
 mod log;
+mod map;
 mod nand;
 mod params;
 mod plant;
+mod planted;
 mod slc;
 mod victims;
 mod wear;
@@ -36,9 +44,10 @@ pub use wear::Wear;
 pub use work::Counters;
 
 use crate::{Cached, FastCache, Outbox, WriteCaching};
+use ahead::{Ahead, PutOff};
 use block::{
     Command, Completion, Data, Drive, Durability, Effects, Extent, Geometry, Instant, Machine,
-    Request,
+    Payload, Request, Tag,
 };
 use host::{CommandQueue, HostStage, ReadAtHost};
 use log::{Log, Shape};
@@ -62,8 +71,18 @@ pub struct PageMapped {
     queue: CommandQueue,
     host: HostStage,
     log: Log,
+    /// A past that nobody has looked at yet.
+    past: Option<Past>,
     nand: Nand,
+    ahead: Ahead,
     outbox: Outbox,
+}
+
+/// What was done to a drive before time 0: these units were overwritten at random.
+#[derive(Clone, Copy, Debug)]
+struct Past {
+    used: u32,
+    seed: u64,
 }
 
 /// Which writes wait for flash.
@@ -77,17 +96,20 @@ enum DurableBy {
 
 impl PageMapped {
     /// Built from `params`, for at most `queue_depth` requests at a time. The drive's past, if it
-    /// has one, is drawn from `seed`; that takes some 10 ms a GiB.
+    /// has one, is drawn from `seed`, when the drive is asked for something the first time: until
+    /// then it takes neither time nor memory.
     ///
     /// # Errors
     /// [`BadParams`] says what of the parameters cannot be.
     pub fn new(params: &PageMappedParams, queue_depth: u32, seed: u64) -> Result<Self, BadParams> {
         params.check()?;
-        let mut log = Log::new(shape(params));
-        if let State::Steady { used_per_mille } = params.state {
-            let used = params.units() * u64::from(used_per_mille) / 1000;
-            plant::steady_state(&mut log, used as u32, seed);
-        }
+        let past = match params.state {
+            State::Fresh => None,
+            State::Steady { used_per_mille } => {
+                let used = params.units() * u64::from(used_per_mille) / 1000;
+                Some(Past { used: used as u32, seed })
+            }
+        };
         Ok(Self {
             geometry: Geometry {
                 capacity_bytes: params.capacity_bytes,
@@ -106,8 +128,10 @@ impl PageMapped {
             endurance_cycles: params.endurance_cycles,
             queue: CommandQueue::new(params.command_queue, queue_depth),
             host: HostStage::new(params),
-            log,
+            log: Log::new(shape(params)),
+            past,
             nand: Nand::new(params),
+            ahead: Ahead::default(),
             outbox: Outbox::new(queue_depth),
         })
     }
@@ -120,8 +144,16 @@ impl PageMapped {
         let unit = u64::from(UNIT_BYTES);
         assert!(offset.is_multiple_of(unit) && len.is_multiple_of(unit), "a fill splits a unit");
         assert!(offset + len <= self.geometry.capacity_bytes, "a fill beyond the capacity");
-        for logical in offset / unit..(offset + len) / unit {
-            self.log.write(logical as u32, &mut Untimed);
+        let (first, end) = (offset / unit, (offset + len) / unit);
+        self.plant();
+        self.log.write(first as u32, end as u32, &mut Untimed);
+    }
+
+    /// The drive's past is in its log from now on.
+    #[inline]
+    fn plant(&mut self) {
+        if let Some(Past { used, seed }) = self.past.take() {
+            plant::steady_state(&mut self.log, used, seed);
         }
     }
 
@@ -132,40 +164,91 @@ impl PageMapped {
     }
 
     /// Erase counts.
-    pub fn wear(&self) -> Wear {
+    pub fn wear(&mut self) -> Wear {
+        self.plant();
         self.log.wear.summary()
     }
 
     /// Share of the rated erases that the drive has used up, on average over its blocks.
-    pub fn life_used(&self) -> f64 {
+    pub fn life_used(&mut self) -> f64 {
         self.wear().mean / f64::from(self.endurance_cycles.max(1))
     }
 
     /// Mapped bytes.
-    pub fn mapped_bytes(&self) -> u64 {
+    pub fn mapped_bytes(&mut self) -> u64 {
+        self.plant();
         self.log.mapped() * u64::from(UNIT_BYTES)
     }
 
     /// Valid units of each superblock that is full, in no order.
-    pub fn valid_counts(&self) -> Vec<u32> {
+    pub fn valid_counts(&mut self) -> Vec<u32> {
+        self.plant();
         self.log.victims.iter().map(|number| self.log.valid_in[number as usize]).collect()
     }
 
-    /// When a read that came at `at` is done.
+    /// A read that came at `now` and is looked at at `at`.
     #[inline]
-    fn read(&mut self, at: u64, extent: Extent) -> u64 {
+    fn on_read(&mut self, now: Instant, at: u64, tag: Tag, extent: Extent, payload: Payload) {
         let host = self.host.read(at, extent.offset, extent.bytes);
-        if let Some(read_ahead) = host.read_ahead {
-            return read_ahead.max(host.start + host.link_ns);
-        }
         let (first, end) = units_touched(extent);
+        let later = PutOff { tag, issued: now, host, logical: first, payload };
+        if let Some(read_ahead) = host.read_ahead {
+            self.catch_up();
+            let finished = read_ahead.max(host.start + host.link_ns);
+            return self.answer(tag, now, finished, later.payload);
+        }
         if end - first > 1 {
-            return self.read_many(host, first, end);
+            self.catch_up();
+            let finished = self.read_many(host, first, end);
+            return self.answer(tag, now, finished, later.payload);
         }
-        match self.log.find(first) {
-            Some(physical) => self.sense(physical, host.start) + host.link_ns,
-            None => host.start + host.link_ns,
+        if self.outbox.next() > later.earliest() || self.queue.is_limited() {
+            self.catch_up();
+            return self.read_one(later);
         }
+        if self.ahead.is_full() {
+            self.catch_up_one();
+        }
+        self.log.prefetch(first);
+        self.ahead.push(later);
+    }
+
+    /// Does all that was put off.
+    #[inline]
+    fn catch_up(&mut self) {
+        self.catch_up_until(Instant::NEVER);
+    }
+
+    /// Does what was put off and may be done before or at `until`.
+    #[inline]
+    fn catch_up_until(&mut self, until: Instant) {
+        while let Some(read) = self.ahead.pop_until(until) {
+            self.read_one(read);
+        }
+    }
+
+    fn catch_up_one(&mut self) {
+        let read = self.ahead.pop_until(Instant::NEVER).expect("some were put off");
+        self.read_one(read);
+    }
+
+    #[inline]
+    fn read_one(&mut self, read: PutOff) {
+        let PutOff { tag, issued, host, logical, payload } = read;
+        let ready = match self.log.find(logical) {
+            Some(physical) => self.sense(physical, host.start),
+            None => host.start,
+        };
+        self.answer(tag, issued, ready + host.link_ns, payload);
+    }
+
+    /// The answer to a request of `issued`, at `finished`.
+    #[inline]
+    fn answer(&mut self, tag: Tag, issued: Instant, finished: u64, payload: Payload) {
+        // A drive without any cost would answer at once, and time would stand still.
+        let finished = Instant(finished.max(issued.0 + 1));
+        self.queue.occupy(finished.0);
+        self.outbox.put(Completion { tag, issued, finished, result: Ok(()), payload });
     }
 
     /// A read of several units: they are asked of flash together, and the link starts with the
@@ -209,9 +292,7 @@ impl PageMapped {
         self.nand.begin_write(arrived, self.log.mapped());
         let (first, end) = units_touched(extent);
         self.merge_ends(extent, first, end);
-        for logical in first..end {
-            self.log.write(logical, &mut self.nand);
-        }
+        self.log.write(first, end, &mut self.nand);
         let beside = self.host.write_latency_ns();
         if durability == Durability::Cached && self.durable_by == DurableBy::Request {
             return self.nand.end_write().accepted + beside;
@@ -303,12 +384,15 @@ impl Machine for PageMapped {
     #[inline]
     fn on_request(&mut self, now: Instant, request: Request, _: &mut Effects) {
         let Request { tag, command, .. } = request;
+        self.plant();
         let admitted = self.queue.admit(now.0);
+        if let Command::Read { at, into } = command {
+            self.assert_fits(at.offset, u64::from(at.bytes));
+            return self.on_read(now, admitted, tag, at, into);
+        }
+        self.catch_up();
         let finished = match &command {
-            Command::Read { at, .. } => {
-                self.assert_fits(at.offset, u64::from(at.bytes));
-                self.read(admitted, *at)
-            }
+            Command::Read { .. } => unreachable!("reads were told apart"),
             Command::Write { at, durability, .. } => {
                 self.assert_fits(at.offset, u64::from(at.bytes));
                 self.write(admitted, *at, *durability)
@@ -319,11 +403,7 @@ impl Machine for PageMapped {
                 self.discard(admitted, *offset, *len)
             }
         };
-        // A drive without any cost would answer at once, and time would stand still.
-        let finished = Instant(finished.max(now.0 + 1));
-        self.queue.occupy(finished.0);
-        let (result, payload) = (Ok(()), command.into_payload());
-        self.outbox.put(Completion { tag, issued: now, finished, result, payload });
+        self.answer(tag, now, finished, command.into_payload());
     }
 
     fn on_completion(&mut self, _: Instant, _: Completion, _: &mut Effects) {
@@ -332,7 +412,10 @@ impl Machine for PageMapped {
 
     #[inline]
     fn on_wakeup(&mut self, now: Instant, effects: &mut Effects) {
+        self.catch_up_until(now);
         self.outbox.release(now, effects);
+        // What is due next is known again: nothing that was put off comes before it.
+        self.catch_up_until(self.outbox.next());
     }
 
     #[inline]

@@ -3,10 +3,12 @@
 //! What random overwriting leaves behind is told by two things: how many valid units each
 //! superblock has, by its age, and that everything else is random. The first is taken from a small
 //! twin of the drive, with the same cleaner and the same spare, that is aged for real; the second
-//! is drawn.
+//! is computed whenever it is asked for ([`Planted`]), so that a drive of any size is planted at
+//! once.
 
 use super::{
     log::{Log, Shape},
+    planted::Planted,
     work::Untimed,
 };
 use block::Rng;
@@ -18,8 +20,10 @@ const TWIN_SUPERBLOCKS_MAX: u32 = 512;
 /// How often the twin's used space is overwritten after the closed form has been laid out on it.
 const TWIN_OVERWRITES: u64 = 2;
 
-const PLACES: u64 = 0x706c_6163;
-const VALID: u64 = 0x7661_6c69;
+/// Used units up to which the layout is written out at once: some tenths of a second, and then a
+/// look at a table is quicker than computing.
+const WRITTEN_OUT_MAX: u32 = 1 << 22;
+
 const AGEING: u64 = 0x6167_6569;
 
 /// A closed superblock, as a share of the drive it comes from.
@@ -35,20 +39,27 @@ struct Closed {
 ///
 /// # Panics
 /// If the log was written to.
+#[cold]
 pub fn steady_state(log: &mut Log, used: u32, seed: u64) {
     assert!(log.placed == 0, "the past is planted into a fresh drive");
     if used == 0 {
         return;
     }
+    let writing = if used <= WRITTEN_OUT_MAX { WriteOut::All } else { WriteOut::Nothing };
+    steady_state_as(writing, log, used, seed);
+}
+
+/// The same, and how the layout is kept.
+pub(super) fn steady_state_as(writing: WriteOut, log: &mut Log, used: u32, seed: u64) {
     let shape = twin_shape(&log.shape);
     // The same share of what holds data, so that the cleaner meets the same victims.
     let share = f64::from(used) / net_units(&log.shape);
     // Two at least: one may lie in the open superblock, of which the profile says nothing.
     let twin_used = ((share * net_units(&shape)) as u32).max(2);
     let mut twin = Log::new(Shape { exported: twin_used, ..shape });
-    lay_out(&mut twin, &closed_form(&shape, twin_used), twin_used, seed);
+    lay_out(WriteOut::All, &mut twin, &closed_form(&shape, twin_used), twin_used, seed);
     age(&mut twin, twin_used, seed);
-    lay_out(log, &profile(&twin), used, seed);
+    lay_out(writing, log, &profile(&twin), used, seed);
 }
 
 fn net_units(shape: &Shape) -> f64 {
@@ -99,7 +110,8 @@ fn age(twin: &mut Log, used: u32, seed: u64) {
     // A drive with little in it takes long to fill its log once: the profile is there already.
     let units = twin.shape.units();
     while written < least || twin.next != twin.end - units + 1 {
-        twin.write(rng.below(u64::from(used)) as u32, &mut Untimed);
+        let logical = rng.below(u64::from(used)) as u32;
+        twin.write(logical, logical + 1, &mut Untimed);
         written += 1;
     }
 }
@@ -119,56 +131,54 @@ fn profile(twin: &Log) -> Vec<Closed> {
 }
 
 /// Fills all superblocks but the reserve with `used` units, as `profile` says, oldest first.
-fn lay_out(log: &mut Log, profile: &[Closed], used: u32, seed: u64) {
+fn lay_out(writing: WriteOut, log: &mut Log, profile: &[Closed], used: u32, seed: u64) {
     let shape = log.shape;
     let count = shape.superblocks - shape.reserve;
     let counts = counts(&shape, profile, used);
-    let places = Permutation::new(used, seed);
-    let mut rng = Rng::new(seed, VALID);
     let scale = f64::from(count) / profile.len() as f64;
     log.placed = 2 * u64::from(shape.superblocks) * u64::from(shape.units());
-    let mut next = 0;
     for (number, &valid) in (0..count).zip(&counts) {
         let like = profile[number as usize * profile.len() / count as usize];
-        place(log, number, next..next + valid, &places, &mut rng);
-        next += valid;
+        log.valid_in[number as usize] = valid;
         let age = (like.age * scale * f64::from(shape.units())) as u64;
         log.closed_at[number as usize] = log.placed - age.min(log.placed);
         log.victims.insert(number, valid);
         log.wear.erased(number);
     }
-    assert!(next == used, "{next} of {used} units were planted");
     for number in count..shape.superblocks {
         log.wear.erased(number);
     }
     log.free = (count + 1..shape.superblocks).collect();
     log.next = count * shape.units();
     log.end = log.next + shape.units();
-    log.count_mapped();
+    log.mapped = u64::from(used);
+    let planted = Planted::new(&counts, shape.units(), seed);
+    assert!(planted.used() == used, "{} of {used} units were planted", planted.used());
+    match writing {
+        WriteOut::All => write_out(log, &planted),
+        WriteOut::Nothing => {
+            planted.superblocks().for_each(|superblock| log.contents.plant(superblock));
+            log.map.plant(planted);
+        }
+    }
 }
 
-/// Puts the units with these ranks into one superblock, at places drawn by selection sampling
-/// (Knuth, "The Art of Computer Programming", volume 2, algorithm 3.4.2 S).
-fn place(
-    log: &mut Log,
-    number: u32,
-    ranks: std::ops::Range<u32>,
-    places: &Permutation,
-    rng: &mut Rng,
-) {
-    let units = log.shape.units();
-    let start = number * units;
-    log.valid_in[number as usize] = ranks.len() as u32;
-    let mut ranks = ranks;
-    for at in 0..units {
-        if rng.below(u64::from(units - at)) >= ranks.len() as u64 {
-            continue;
+/// How a layout is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum WriteOut {
+    /// In tables.
+    All,
+    /// It is computed.
+    Nothing,
+}
+
+fn write_out(log: &mut Log, planted: &Planted) {
+    log.map.expect_no_order(planted.used());
+    for superblock in planted.superblocks() {
+        let start = superblock * log.shape.units();
+        for (at, logical) in log.contents.write_out(superblock, planted) {
+            log.map.set(logical, start + at);
         }
-        let logical = places.of(ranks.next().expect("some are left"));
-        let physical = start + at;
-        log.physical_of[logical as usize] = physical + 1;
-        log.logical_of[physical as usize] = logical;
-        log.valid[(physical / 64) as usize] |= 1 << (physical % 64);
     }
 }
 
@@ -194,58 +204,4 @@ fn counts(shape: &Shape, profile: &[Closed], used: u32) -> Vec<u32> {
         given += more;
     }
     counts
-}
-
-/// Numbers below a bound in random order, without a table: four rounds of a Feistel network on the
-/// next even number of bits, walked until it lands inside (Black and Rogaway, "Ciphers with
-/// arbitrary finite domains", 2002).
-struct Permutation {
-    bound: u32,
-    half_bits: u32,
-    keys: [u64; 4],
-}
-
-impl Permutation {
-    fn new(bound: u32, seed: u64) -> Self {
-        let mut rng = Rng::new(seed, PLACES);
-        let bits = (u32::BITS - (bound - 1).leading_zeros()).max(2);
-        Self { bound, half_bits: bits.div_ceil(2), keys: std::array::from_fn(|_| rng.next()) }
-    }
-
-    fn of(&self, rank: u32) -> u32 {
-        let mut at = u64::from(rank);
-        loop {
-            at = self.shuffled(at);
-            if at < u64::from(self.bound) {
-                return at as u32;
-            }
-        }
-    }
-
-    fn shuffled(&self, at: u64) -> u64 {
-        let mask = (1 << self.half_bits) - 1;
-        let (mut left, mut right) = (at >> self.half_bits, at & mask);
-        for key in self.keys {
-            let mixed = (right ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            let mixed = (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 32;
-            (left, right) = (right, left ^ (mixed & mask));
-        }
-        left << self.half_bits | right
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_permutation_names_every_number_once() {
-        for bound in [1, 2, 3, 64, 1000, 4097] {
-            let permutation = Permutation::new(bound, 9);
-            let mut seen: Vec<u32> = (0..bound).map(|rank| permutation.of(rank)).collect();
-            assert!(bound < 64 || seen.windows(2).any(|pair| pair[0] > pair[1]));
-            seen.sort_unstable();
-            assert!(seen.into_iter().eq(0..bound), "{bound}");
-        }
-    }
 }

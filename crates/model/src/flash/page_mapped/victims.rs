@@ -85,9 +85,9 @@ impl Victims {
         self.links[superblock as usize].list = NONE;
     }
 
-    /// A unit of `superblock` was invalidated; `valid` are left. Nothing to do if it is not closed.
+    /// Units of `superblock` were invalidated; `valid` are left. Nothing to do if it is not closed.
     #[inline]
-    pub fn lost_one(&mut self, superblock: u32, valid: u32) {
+    pub fn lost(&mut self, superblock: u32, valid: u32) {
         let list = self.links[superblock as usize].list;
         if list != NONE && valid >> self.shift != list {
             self.remove(superblock);
@@ -148,7 +148,7 @@ mod tests {
             let number = rng.below(40) as usize;
             if valid[number] > 0 {
                 valid[number] -= 1;
-                victims.lost_one(number as u32, valid[number]);
+                victims.lost(number as u32, valid[number]);
             }
         }
         let mut seen = Vec::new();

@@ -73,34 +73,54 @@ fn trimming_is_exact_to_a_unit() {
     assert_eq!(bench.drive().mapped_bytes(), 0);
 }
 
+/// What 20,000 requests of all kinds come to, up to `depth` of them at a time; now and then all
+/// that are under way are waited for.
+fn hash_of_all_kinds(params: &PageMappedParams, depth: u64, seed: u64) -> u64 {
+    let drive = PageMapped::new(params, QUEUE_DEPTH, seed).expect("a drive");
+    let mut engine = Witness::new(Sim::new(drive));
+    let (mut rng, mut done) = (Rng::new(1, 0), Vec::new());
+    for number in 0..20_000 {
+        let offset = rng.below(params.units() - 16) * 4096;
+        let bytes = 4096 << rng.below(4);
+        let command = match rng.below(16) {
+            0..3 => read(offset, bytes),
+            3..9 => read(offset, 512 << rng.below(4)),
+            9 => write_fua(offset, bytes),
+            10 if rng.below(10) == 0 => Command::Flush,
+            11 if rng.below(10) == 0 => Command::Discard { offset, len: u64::from(bytes) },
+            _ => write(offset, bytes),
+        };
+        let tag = Tag(number);
+        engine.submit(Request { tag, actor: Actor(0), drive: Drive(0), command });
+        let under_way_max = if number % 40 == 39 { 1 } else { depth };
+        while number + 1 - done.len() as u64 >= under_way_max {
+            engine.wait(Instant::NEVER, &mut done);
+        }
+    }
+    engine.hash()
+}
+
 #[test]
 fn the_same_seed_replays_and_another_does_not() {
-    let hash = |seed| {
-        let state = State::Steady { used_per_mille: 900 };
-        let params = PageMappedParams { state, nand_page_bytes: 8192, ..small() };
-        let drive = PageMapped::new(&params, QUEUE_DEPTH, seed).expect("a drive");
-        let mut engine = Witness::new(Sim::new(drive));
-        let (mut rng, mut done) = (Rng::new(1, 0), Vec::new());
-        for number in 0..20_000 {
-            let offset = rng.below(params.units() - 16) * 4096;
-            let bytes = 4096 << rng.below(4);
-            let command = match rng.below(8) {
-                0..3 => read(offset, bytes),
-                3 => write_fua(offset, bytes),
-                4 if rng.below(10) == 0 => Command::Flush,
-                5 if rng.below(10) == 0 => Command::Discard { offset, len: u64::from(bytes) },
-                _ => write(offset, bytes),
-            };
-            let tag = Tag(number);
-            engine.submit(Request { tag, actor: Actor(0), drive: Drive(0), command });
-            if number >= 16 {
-                engine.wait(Instant::NEVER, &mut done);
-            }
-        }
-        engine.hash()
-    };
+    let state = State::Steady { used_per_mille: 900 };
+    let params = PageMappedParams { state, nand_page_bytes: 8192, ..small() };
+    let hash = |seed| hash_of_all_kinds(&params, 16, seed);
     assert_eq!(hash(4), hash(4));
     assert_ne!(hash(4), hash(5));
+}
+
+/// A drive whose command queue holds fewer than the host may send must know at once when a read
+/// will be done; another one may look that up later. Where the queue is never full, both are the
+/// same drive.
+#[test]
+fn reads_that_are_looked_up_later_are_done_when_those_looked_up_at_once_are() {
+    for (depth, read_command_ns) in [(1, 5_000), (4, 5_000), (24, 0), (24, 5_000)] {
+        let state = State::Steady { used_per_mille: 900 };
+        let later = PageMappedParams { state, command_queue: 64, read_command_ns, ..small() };
+        let at_once = PageMappedParams { command_queue: 32, ..later.clone() };
+        let [later, at_once] = [later, at_once].map(|params| hash_of_all_kinds(&params, depth, 4));
+        assert_eq!(later, at_once, "depth {depth}, {read_command_ns} ns a command");
+    }
 }
 
 /// The least over-provisioning that is accepted, and what is said below it.

@@ -46,7 +46,6 @@ fn try_step(
     let seen = loss(point);
     if seen < *best {
         *best = seen;
-        eprintln!("  {seen:.4}  {point:.4?}");
         return true;
     }
     point[coordinate] = old;
