@@ -1,6 +1,6 @@
 //! `--method quota` against quotas that are known: of a model, and of nbdkit's rate filter.
 
-use crate::{common, need_programs};
+use crate::common;
 use common::{
     Bench, LoopDevice,
     serving::{Fuse, Killed, start},

@@ -27,7 +27,7 @@ pub(super) struct Exchange {
 }
 
 /// A rule within this of every step is good enough.
-const GOOD: f64 = 0.03;
+const GOOD: f64 = 0.02;
 /// What may count as one operation, KiB.
 const ONE_KIB: [u32; 8] = [4, 8, 16, 32, 64, 128, 256, 512];
 
@@ -116,7 +116,9 @@ mod tests {
 
     /// The rates of a volume in closed form.
     fn steps(operations: f64, bandwidth: f64, one_kib: f64) -> Vec<Step> {
-        let rate = |kib: f64| (operations / (kib / one_kib).ceil()).min(bandwidth / (kib * 1024.0));
+        let rate = |kib: f64| {
+            (operations / (kib / one_kib).ceil().max(1.0)).min(bandwidth / (kib * 1024.0))
+        };
         let step = |kib| Step {
             bytes: kib * 1024.0,
             rate: Measured { value: rate(kib), half: 0.001 * rate(kib) },
