@@ -32,6 +32,10 @@ impl Study {
         Self::Today,
     ];
 
+    /// The five that are documents, which are gone through line by line.
+    pub const DOCUMENTS: [Self; 5] =
+        [Self::Cmu2009, Self::Easyco2007, Self::Latency2016, Self::Stfc2009, Self::Martin2008];
+
     /// The name of its folder.
     pub fn name(self) -> &'static str {
         match self {

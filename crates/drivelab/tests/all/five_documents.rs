@@ -285,7 +285,7 @@ fn words(command: &str) -> Vec<String> {
 #[ignore = "a minute and a half of all processors: `cargo xtask lines`, which .ci/run calls"]
 fn every_line_of_the_five_documents_has_the_state_that_the_binary_gives_it() {
     // One after the other: each takes all processors, and other tests want some.
-    let studies: Vec<Said> = Study::ALL.map(said).into();
+    let studies: Vec<Said> = Study::DOCUMENTS.map(said).into();
     let complaints: Vec<String> = studies.iter().flat_map(unnamed).collect();
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
     let page = HEAD.to_owned() + &studies.iter().map(section).collect::<String>();
@@ -310,7 +310,7 @@ fn every_command_of_the_five_documents_runs() {
     need_programs!["nbdfuse", "mkfs.btrfs"];
     let mut count = 0;
     let place = tempdir().expect("a place");
-    for study in Study::ALL {
+    for study in Study::DOCUMENTS {
         for run in study.lines().iter().filter_map(|line| line.run.as_deref()) {
             let outcome = Call::new(words(run), place.path()).done();
             assert_eq!(
