@@ -181,8 +181,8 @@ fn rounded(value: f64) -> f64 {
 }
 
 /// Mean size of the errors; what is beyond 8 % counts five times more, because a cell beyond 10 %
-/// is to be explained. Beyond [`most_counted`] it is beyond the model, and must not bend what can be
-/// met. Infinite where a stack cannot be built.
+/// is to be explained. Beyond [`most_counted`] it is beyond the model, and must not bend what can
+/// be met. Infinite where a stack cannot be built.
 fn loss(catalog: &Catalog, seen: &[Case]) -> f64 {
     let (mut sum, mut weights) = (0.0, 0.0);
     for (case, value) in seen.iter().zip(values(catalog, seen, Effort::SEARCH)) {

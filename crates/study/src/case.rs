@@ -2,9 +2,7 @@
 
 mod today;
 
-use crate::{
-    BonniePhase, Cell, Figure, Load, Printed, Streams, Study, SurfaceTest,
-};
+use crate::{BonniePhase, Cell, Figure, Load, Printed, Streams, Study, SurfaceTest};
 
 /// A printed figure with the trial that should give it.
 #[derive(Clone, PartialEq, Debug)]

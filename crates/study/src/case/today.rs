@@ -31,8 +31,8 @@ const FILLED_TODAY: &[&str] = &[
     "samsung-870qvo-1000",
 ];
 
-/// What was fitted on a figure. A SATA drive was measured at several hosts: it is fitted at one, with
-/// that one's port, and the others are predicted.
+/// What was fitted on a figure. A SATA drive was measured at several hosts: it is fitted at one,
+/// with that one's port, and the others are predicted.
 fn fitted_today(figure: &Figure) -> Option<&'static str> {
     let drive = FITTED_TODAY.iter().find(|name| **name == figure.device)?;
     match (*drive, figure.setting("host")) {
