@@ -564,8 +564,18 @@ mod tests {
             count.1 += usize::from(case.basis == Basis::Predicted);
         }
         let counts: Vec<_> = Group::ALL.iter().map(|group| counts[group]).collect();
-        let expected =
-            [(160, 0), (133, 0), (0, 43), (2, 48), (1, 49), (20, 0), (0, 40), (18, 0), (0, 48)];
+        let expected = [
+            (160, 0),
+            (133, 0),
+            (0, 43),
+            (2, 48),
+            (1, 49),
+            (20, 0),
+            (0, 40),
+            (18, 0),
+            (0, 48),
+            (1911, 526),
+        ];
         assert_eq!(counts, expected);
     }
 }

@@ -218,10 +218,10 @@ fn drawn(figure: &FigureFile, cells: &[Cell], book: &Book) -> Result<Vec<usize>,
     if found.is_empty() {
         return Err(about(format!("`{}` selects nothing", figure.of)));
     }
-    let counted = ["block", "threads"];
+    let counted = ["block", "threads", "load"];
     let runs_over_one = matches!(&figure.over[..], [one] if counted.contains(&one.as_str()));
     if figure.kind == FigureKind::Lines && !runs_over_one {
-        return Err(about("lines run over `block` or `threads`".to_owned()));
+        return Err(about("lines run over `block`, `threads` or `load`".to_owned()));
     }
     let keys: Vec<&String> = figure.over.iter().chain(&figure.series).collect();
     let mut places = BTreeSet::new();

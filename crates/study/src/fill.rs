@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn steps_are_found_where_the_rate_falls_and_nowhere_else() {
         let mut rates = vec![4e9; 60];
-        rates.extend([3e9]);
+        rates.extend([2.5e9]);
         rates.extend([2e9; 50]);
         rates.extend([0.5e9; 145]);
         let filled = Filled { rates, part_bytes: 4e9 };

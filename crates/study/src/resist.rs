@@ -42,6 +42,7 @@ pub fn resists() -> Vec<Resist> {
         (Study::Easyco2007, include_str!("../studies/easyco2007/resists.csv")),
         (Study::Latency2016, include_str!("../studies/latency2016/resists.csv")),
         (Study::Stfc2009, include_str!("../studies/stfc2009/resists.csv")),
+        (Study::Today, include_str!("../studies/today/resists.csv")),
     ];
     files.into_iter().flat_map(|(study, text)| read(study, text)).collect()
 }

@@ -152,5 +152,5 @@ fn every_study_has_charts_and_a_chart_of_two_cells_at_one_place_is_refused() {
     let lines = refusal(|figure| {
         (figure.kind, figure.over) = (study::FigureKind::Lines, vec!["device".to_owned()]);
     });
-    assert!(lines.contains("`block` or `threads`"), "{lines}");
+    assert!(lines.contains("`block`, `threads` or `load`"), "{lines}");
 }

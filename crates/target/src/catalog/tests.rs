@@ -120,7 +120,7 @@ fn too_many_fitted_numbers_and_contradictions_are_refused() {
 #[test]
 fn a_parameter_of_a_cache_a_retry_or_a_suspend_that_is_not_there_is_refused() {
     let catalog = built_in();
-    let plain = catalog.drive("nvme-plp").expect("a drive without any of them").entry.text();
+    let plain = catalog.drive("intel-x25e-64").expect("a drive without any of them").entry.text();
     for (name, value, unit, needs) in [
         ("slc_fold", 1.0, "ms", "slc_fold needs slc_cache or slc_dynamic"),
         ("bits_per_cell", 4.0, "count", "bits_per_cell needs slc_cache or slc_dynamic"),
