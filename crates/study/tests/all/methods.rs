@@ -177,9 +177,9 @@ fn reads_of_a_disk_are_those_of_iozone_cmu_once_its_write_cache_is_empty() {
         let flushed = by_method(&format!("{},barrier=on", case.stack));
         assert_equal(&case.stack, value, flushed, 0.01);
         let at_once = by_method(&case.stack);
-        // The disk spares its readers: what is in its write cache waits for them.
-        let ratio = at_once / value;
-        assert!((0.9..1.1).contains(&ratio), "{}: {at_once} at once, {value}", case.stack);
+        // Either way: writes take their turns, and the file's end is read out of the cache.
+        let difference = (at_once / value - 1.0).abs();
+        assert!(difference > 0.03, "{}: {at_once} at once, {value}", case.stack);
         seen += 1;
     }
     assert!(seen > 0, "no case");
