@@ -29,7 +29,9 @@ pub fn document(dossier: &Dossier, models: &Models) -> Result<Document, BadClaim
             .to_owned(),
     );
     summary.extend(tables::summary(dossier, models));
-    summary.push(format!("{} claims: {}.", dossier.claims.len(), claims::tally(&counts)));
+    if !dossier.claims.is_empty() {
+        summary.push(format!("{} claims: {}.", dossier.claims.len(), claims::tally(&counts)));
+    }
     let mut sections = vec![charts_of(dossier, models)];
     sections.push(tables_of(dossier, models));
     sections.push(claims_of(dossier, models)?);
@@ -70,6 +72,9 @@ fn highlights(
         let median = format!("median error, {word}");
         highlights.push(tile(&median, all.median * 100.0, Unit::Percent, of.clone()));
         highlights.push(count(&format!("within a tenth, {word}"), all.within_tenth, of));
+    }
+    if dossier.claims.is_empty() {
+        return highlights;
     }
     let hold = counts[Verdict::Supported as usize] + counts[Verdict::Rounded as usize];
     let claims = format!("of {} claims", dossier.claims.len());
@@ -133,8 +138,10 @@ fn claims_of(dossier: &Dossier, models: &Models) -> Result<Section, BadClaim> {
     }
     let heads = ["claim", "kind", "printed", "verdict", "rule", "why"];
     let columns = heads.map(Column::text).to_vec();
-    let table = Table { title: String::new(), columns, rows };
-    Ok(Section { title: "Claims".to_owned(), sheet: "Claims", blocks: vec![Block::Table(table)] })
+    // A section without blocks is left out.
+    let table = (!rows.is_empty()).then(|| Table { title: String::new(), columns, rows });
+    let blocks = table.map(Block::Table).into_iter().collect();
+    Ok(Section { title: "Claims".to_owned(), sheet: "Claims", blocks })
 }
 
 fn method(dossier: &Dossier) -> Section {

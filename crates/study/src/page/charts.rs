@@ -107,7 +107,7 @@ impl Drawing<'_> {
         let key = &self.file.over[0];
         let x = match key.as_str() {
             "block" => Axis::sizes("block size"),
-            "load" => Axis::new("writes asked for a second", Unit::Number, Scale::Binary),
+            "load" => Axis::new("writes asked for a second", Unit::Number, Scale::Log),
             word => Axis::new(word, Unit::Number, Scale::Binary),
         };
         let places: Vec<f64> = self.distinct(&self.file.over).iter().map(place).collect();

@@ -41,7 +41,10 @@ pub fn claims(page: &mut Page, dossier: &Dossier, models: &Models) -> Result<(),
         }
     }
     page.gap();
-    page.line(&format!("{} claims: {}", dossier.claims.len(), tally(&counts)));
+    match dossier.claims.len() {
+        0 => page.line("It makes no claims."),
+        count => page.line(&format!("{count} claims: {}", tally(&counts))),
+    }
     Ok(())
 }
 
