@@ -77,7 +77,7 @@ impl LoadSeen {
     }
 }
 
-/// How long a load runs: by the number of its first stream's requests, and by time at most.
+/// How long a load runs: by the number of its first stream's requests.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LoadLength {
     /// Requests of the first stream before anything counts.

@@ -36,8 +36,6 @@ pub struct PortLimits {
     pub command_queue: Option<u32>,
     /// Rate of the drive's own link, bytes per second.
     pub link_bytes_per_s: Option<u64>,
-    /// Rate at which the host writes to a drive at most, bytes per second.
-    pub write_bytes_per_s: Option<u64>,
 }
 
 fn at_most(own: u64, limit: Option<u64>) -> u64 {
@@ -210,10 +208,6 @@ impl DriveEntry {
             )));
         }
         let used_per_mille = settings.used_per_mille.or(per_mille("used")).unwrap_or(1000);
-        let write_rate = |name: &str| {
-            let rates = [entry.ask(name), settings.port.write_bytes_per_s];
-            rates.into_iter().flatten().min()
-        };
         Ok(PageMappedParams {
             capacity_bytes: self.capacity(settings),
             over_provisioning_per_mille: per_mille("over_provisioning").unwrap_or_default(),
@@ -236,8 +230,8 @@ impl DriveEntry {
             read_latency_ns: entry.ask("read_latency").unwrap_or(0),
             write_latency_ns: entry.ask("write_latency").unwrap_or(0),
             stream_read_bytes_per_s: entry.ask("stream_read_rate"),
-            stream_write_bytes_per_s: write_rate("stream_write_rate"),
-            random_write_bytes_per_s: write_rate("random_write_rate"),
+            stream_write_bytes_per_s: entry.ask("stream_write_rate"),
+            random_write_bytes_per_s: entry.ask("random_write_rate"),
             command_queue: self.commands(settings),
             write_cache: self.write_cache(settings),
             write_buffer_bytes: entry.get("write_buffer"),
@@ -415,7 +409,6 @@ impl HostEntry {
         PortLimits {
             command_queue: self.entry.ask("command_queue").map(|count| count as u32),
             link_bytes_per_s: self.entry.ask("drive_link_rate"),
-            write_bytes_per_s: self.entry.ask("drive_write_rate"),
         }
     }
 

@@ -355,13 +355,6 @@ pub const PORT_KEYS: &[Key] = &[
         "the link of each drive, where slower than the drive's",
     ),
     number(
-        "drive_write_rate",
-        Rate,
-        RATE,
-        Optional,
-        "most that the host writes to a drive; left out: no limit",
-    ),
-    number(
         "command_queue",
         Count,
         1..=65_536,
