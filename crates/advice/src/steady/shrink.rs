@@ -115,8 +115,11 @@ pub(super) fn shrink(drive: &mut DriveEntry, divisor: f64) -> Result<(), BadCata
         let physical = (units * share / superblock).round() * superblock;
         drive.entry.set("over_provisioning", ((physical / units - 1.0) * 1000.0).ceil() / 10.0)?;
     }
-    if let Some(cache_bytes) = drive.entry.parameters.get("slc_cache").map(Parameter::base) {
-        scale(drive, "slc_cache", (BUFFER_BYTES as f64 / cache_bytes).min(1.0))?;
+    // What a cache takes for a while is no steady rate.
+    for cache in ["slc_cache", "slc_dynamic"] {
+        if let Some(cache_bytes) = drive.entry.parameters.get(cache).map(Parameter::base) {
+            scale(drive, cache, (BUFFER_BYTES as f64 / cache_bytes).min(1.0))?;
+        }
     }
     for of_media_cache in ["media_cache", "media_cache_pieces"] {
         if drive.entry.parameters.contains_key(of_media_cache) {
