@@ -4,6 +4,7 @@
 mod compare;
 mod devices;
 mod drives;
+mod export;
 mod history;
 mod report;
 mod restore;
@@ -13,6 +14,7 @@ mod web;
 pub use compare::CompareArguments;
 pub use devices::DevicesArguments;
 pub use drives::{DrivesArguments, DrivesVerb, FitArguments};
+pub use export::ExportArguments;
 pub use history::{HistoryArguments, ShowArguments};
 pub use report::ReportArguments;
 pub use restore::RestoreArguments;
@@ -63,6 +65,8 @@ pub enum Verb {
     Advise(Box<advise::AdviseArguments>),
     #[command(about = "Write runs as pictures and tables", long_about = report::ABOUT)]
     Report(ReportArguments),
+    #[command(about = "Write runs for other programs: CSV, OpenMetrics, Markdown, fio's JSON", long_about = export::ABOUT)]
+    Export(ExportArguments),
     #[command(about = "List the drives that can be modelled, show one, or propose one from a run")]
     #[command(long_about = drives::ABOUT)]
     Drives(DrivesArguments),

@@ -1,8 +1,8 @@
 //! drivelab: is this drive, volume or array as fast as its data sheet says, for my workload?
 //!
 //! ```text
-//!   cli (words)  ->  run | study | serve | show | history | compare | advise | report | drives |
-//!                     devices | web
+//!   cli (words)  ->  run | study | serve | show | history | compare | advise | report | export |
+//!                     drives | devices | web
 //!   ->  stdout: tables and data, stderr: talk
 //! ```
 //!
@@ -16,6 +16,7 @@ mod compare;
 mod complaint;
 mod devices;
 mod drives;
+mod export;
 mod flash;
 mod history;
 mod interrupt;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         cli::Verb::Compare(arguments) => compare::compare(&arguments),
         cli::Verb::Advise(arguments) => advise::advise(&arguments),
         cli::Verb::Report(arguments) => report::report(&arguments),
+        cli::Verb::Export(arguments) => export::export(&arguments),
         cli::Verb::Drives(arguments) => drives::drives(&arguments),
         cli::Verb::Devices(arguments) => devices::devices(&arguments),
         cli::Verb::Web(arguments) => web::web(&arguments),

@@ -1,6 +1,6 @@
 //! What reports are written as, and how a file of ours is told from others.
 
-use crate::{HTML_MARK, SVG_MARK, long_form, xlsx};
+use crate::{HTML_MARK, SVG_MARK, export, long_form, xlsx};
 use std::io::{self, Read, Seek, SeekFrom};
 
 /// What a file is written as.
@@ -14,6 +14,14 @@ pub enum Format {
     Csv,
     /// A drawing.
     Svg,
+    /// Metrics of runs.
+    OpenMetrics,
+    /// Tables of runs for a wiki.
+    Markdown,
+    /// A run as fio's JSON.
+    Fio,
+    /// Records, one a line.
+    Json,
 }
 
 /// Bytes read to see whose a file is.
@@ -33,6 +41,10 @@ impl Format {
             Self::Html => HTML_MARK,
             Self::Csv => long_form::HEAD,
             Self::Svg => SVG_MARK,
+            Self::OpenMetrics => export::METRICS_MARK,
+            Self::Markdown => export::MARKDOWN_MARK,
+            Self::Fio => export::fio::MARK,
+            Self::Json => export::JSON_MARK,
             Self::Xlsx => return Ok(is_our_workbook(file)),
         };
         let mut head = Vec::new();

@@ -7,6 +7,7 @@
 //!   Record ---> runs::figures --> chart::Figure --> svg::file, svg::element
 //!   Record ---> runs::document > html::page, xlsx::workbook
 //!   Record ---> long_form::csv    one row a value
+//!   Record ---> export            as other programs take them
 //!   what a person knows beside > known   prices, sheets, findings, and what names mean
 //!   summary, cell -> brief        a line of a list, for pages that draw their own
 //!   record::devices > devices     a list of block devices, a page of one
@@ -23,6 +24,7 @@ pub mod comparison;
 pub mod derive;
 pub mod devices;
 pub mod document;
+pub mod export;
 mod format;
 pub mod html;
 pub mod known;

@@ -1,7 +1,7 @@
 //! Files that appear whole or not at all, and never in place of somebody else's.
 
 use crate::output;
-use anyhow::{Error, Result, anyhow};
+use anyhow::{Context, Error, Result, anyhow};
 use host::outputs::{self, Foreign, OutputError};
 pub use report::Format;
 use report::{
@@ -39,9 +39,23 @@ impl Outputs {
         directory: &Path,
         figures: impl IntoIterator<Item = &'f Figure>,
     ) -> Result<()> {
-        self.files.directory(directory).map_err(in_words)?;
+        self.files.directory(directory).map_err(in_words).context("--svg")?;
         for (name, text) in figures.into_iter().flat_map(svg::files) {
             self.add(&directory.join(name), Format::Svg, text.into_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Files of one format into a directory, which is made if need be.
+    pub fn folder(
+        &mut self,
+        directory: &Path,
+        format: Format,
+        files: Vec<(String, String)>,
+    ) -> Result<()> {
+        self.files.directory(directory).map_err(in_words)?;
+        for (name, text) in files {
+            self.add(&directory.join(name), format, text.into_bytes())?;
         }
         Ok(())
     }
@@ -69,7 +83,7 @@ fn in_words(error: OutputError) -> Error {
         OutputError::Foreign(_) => {
             anyhow!("{error}: name another file, or add --force to overwrite it")
         }
-        OutputError::Place(error) => Error::new(error).context("--svg"),
+        OutputError::Place(error) => Error::new(error),
         error => error.into(),
     }
 }

@@ -6,9 +6,9 @@ use common::Call;
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Every verb there is; grow it with `cli::Verb`.
-const VERBS: [&str; 14] = [
+const VERBS: [&str; 15] = [
     "run", "study", "matrix", "restore", "flash", "serve", "history", "show", "compare", "advise",
-    "report", "drives", "devices", "web",
+    "report", "export", "drives", "devices", "web",
 ];
 
 /// Every page of the help.
@@ -31,6 +31,7 @@ const PAGES: &[&[&str]] = &[
     &["compare"],
     &["advise"],
     &["report"],
+    &["export"],
     &["drives"],
     &["drives", "fit"],
     &["devices"],

@@ -18,6 +18,7 @@ mod databases;
 mod decide;
 mod devices;
 mod drives;
+mod export;
 mod five_documents;
 mod flash;
 mod guard;
