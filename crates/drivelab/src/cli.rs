@@ -6,6 +6,7 @@ mod devices;
 mod drives;
 mod export;
 mod history;
+mod import;
 mod report;
 mod restore;
 mod serve;
@@ -16,6 +17,7 @@ pub use devices::DevicesArguments;
 pub use drives::{DrivesArguments, DrivesVerb, FitArguments};
 pub use export::ExportArguments;
 pub use history::{HistoryArguments, ShowArguments};
+pub use import::ImportArguments;
 pub use report::ReportArguments;
 pub use restore::RestoreArguments;
 pub use serve::ServeArguments;
@@ -65,8 +67,12 @@ pub enum Verb {
     Advise(Box<advise::AdviseArguments>),
     #[command(about = "Write runs as pictures and tables", long_about = report::ABOUT)]
     Report(ReportArguments),
-    #[command(about = "Write runs for other programs: CSV, OpenMetrics, Markdown, fio's JSON", long_about = export::ABOUT)]
+    #[command(about = "Write runs for other programs: CSV, OpenMetrics, Markdown, fio's JSON")]
+    #[command(long_about = export::ABOUT)]
     Export(ExportArguments),
+    #[command(about = "Take in results of fio, IOzone, Bonnie++, dd, ioping and others")]
+    #[command(long_about = import::ABOUT)]
+    Import(ImportArguments),
     #[command(about = "List the drives that can be modelled, show one, or propose one from a run")]
     #[command(long_about = drives::ABOUT)]
     Drives(DrivesArguments),

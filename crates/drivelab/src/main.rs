@@ -19,6 +19,7 @@ mod drives;
 mod export;
 mod flash;
 mod history;
+mod import;
 mod interrupt;
 mod key_value;
 mod known;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         cli::Verb::Advise(arguments) => advise::advise(&arguments),
         cli::Verb::Report(arguments) => report::report(&arguments),
         cli::Verb::Export(arguments) => export::export(&arguments),
+        cli::Verb::Import(arguments) => import::import(&arguments),
         cli::Verb::Drives(arguments) => drives::drives(&arguments),
         cli::Verb::Devices(arguments) => devices::devices(&arguments),
         cli::Verb::Web(arguments) => web::web(&arguments),

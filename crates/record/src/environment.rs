@@ -209,6 +209,8 @@ pub enum TargetKind {
     Flash,
     /// `memory:SIZE`, a drive of RAM, or a managed flash volume on it.
     Memory,
+    /// What another program measured, whose results were imported: it was not looked at.
+    Imported,
 }
 
 /// The file system under a path.

@@ -115,6 +115,7 @@ impl TargetKind {
             Self::Model => "a model",
             Self::Flash => "a managed flash volume",
             Self::Memory => "a drive of memory",
+            Self::Imported => "what another program measured",
         }
     }
 }

@@ -17,6 +17,15 @@ pub const TEXT_BYTES_MAX: u64 = 4 << 20;
 /// # Errors
 /// The system's, with the cure; too long; no UTF-8.
 pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
+    let bytes = read_bytes(path, bytes_max)?;
+    String::from_utf8(bytes).map_err(|_| io::Error::other("it is no text: check the path"))
+}
+
+/// The content of a file of at most `bytes_max` bytes, as [`read_text`].
+///
+/// # Errors
+/// The system's, with the cure; too long.
+pub fn read_bytes(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let file = File::open(path).map_err(explained)?;
     let mut bytes = Vec::new();
     file.take(bytes_max + 1).read_to_end(&mut bytes).map_err(explained)?;
@@ -26,7 +35,7 @@ pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
             bytes_max >> 20
         )));
     }
-    String::from_utf8(bytes).map_err(|_| io::Error::other("it is no text: check the path"))
+    Ok(bytes)
 }
 
 fn explained(error: io::Error) -> io::Error {

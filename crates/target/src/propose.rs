@@ -189,6 +189,7 @@ fn refuse_what_is_no_drive(target: &TargetInfo, record: &Record) -> Result<(), N
         }
         TargetKind::Flash => return refuse("a managed volume"),
         TargetKind::Memory | TargetKind::Null => return refuse("no drive"),
+        TargetKind::Imported => return refuse("what another program measured"),
         TargetKind::Directory
         | TargetKind::File
         | TargetKind::NewFile

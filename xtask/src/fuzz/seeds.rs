@@ -27,6 +27,7 @@ fn of(root: &Path, target: &str) -> Result<Vec<Vec<u8>>> {
         }
         "stack" => texts(STACKS).into_iter().chain(files(&root.join("catalog"))?).collect(),
         "record" => vec![read(&root.join("crates/record/tests/example.json"))?],
+        "import" => files(&root.join("crates/import/tests/corpus"))?,
         "words" => texts(WORDS),
         "kernel" => texts(KERNEL),
         "signature" => signatures(),

@@ -7,15 +7,16 @@ use std::{ffi::OsString, path::PathBuf};
 
 /// What `export --help` opens with.
 pub(super) const ABOUT: &str = "\
-Write one or more runs as other programs take them. What a format cannot hold is left out, and said: nothing is guessed.";
+Write one or more runs as other programs take them. What a format cannot hold is left out, and \
+said: nothing is guessed.";
 
 fn help() -> String {
     let mut text = String::from("Formats:\n");
     for kind in Kind::ALL {
         text += &hanging(&format!("  {:<12} ", kind.name()), kind.about());
     }
-    text + "\nA file that exists is overwritten when it is an export of drivelab's in this\nformat, or with \
-            --force. Every file appears whole or not at all.\n\nExamples:\n  \
+    text + "\nA file that exists is overwritten when it is an export of drivelab's in \
+            this\nformat, or with --force. Every file appears whole or not at all.\n\nExamples:\n  \
             drivelab export last --as csv --to run.csv\n  \
             drivelab export last --as markdown\n  \
             drivelab export nightly --as openmetrics \\\n    \

@@ -6,9 +6,9 @@ use common::Call;
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Every verb there is; grow it with `cli::Verb`.
-const VERBS: [&str; 15] = [
+const VERBS: [&str; 16] = [
     "run", "study", "matrix", "restore", "flash", "serve", "history", "show", "compare", "advise",
-    "report", "export", "drives", "devices", "web",
+    "report", "export", "import", "drives", "devices", "web",
 ];
 
 /// Every page of the help.
@@ -32,6 +32,7 @@ const PAGES: &[&[&str]] = &[
     &["advise"],
     &["report"],
     &["export"],
+    &["import"],
     &["drives"],
     &["drives", "fit"],
     &["devices"],

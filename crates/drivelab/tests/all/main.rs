@@ -23,6 +23,7 @@ mod five_documents;
 mod flash;
 mod guard;
 mod help;
+mod import;
 mod iozone;
 mod killed;
 mod matrix;

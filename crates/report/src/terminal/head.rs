@@ -191,6 +191,12 @@ fn method_line(record: &Record) -> String {
 fn method_parts(record: &Record) -> Vec<String> {
     let method = &record.method;
     let mut parts = vec![method.name.clone()];
+    // Of what another program measured, grade and span are not known.
+    if record.targets.iter().all(|target| target.kind == TargetKind::Imported) {
+        parts[0] = format!("{} {}", record.tool.name, record.tool.version).trim().to_owned();
+        parts.push("imported".to_owned());
+        return parts;
+    }
     if method.grade != method.name {
         parts.push(format!("grade {}", method.grade));
     }

@@ -1,0 +1,4 @@
+//! fio's results.
+
+pub(crate) mod json;
+pub(crate) mod terse;
