@@ -9,6 +9,7 @@
 
 mod contents;
 mod errors;
+mod mix;
 mod pacing;
 mod pattern;
 mod recorder;
@@ -20,6 +21,7 @@ mod zipf;
 
 pub use contents::Contents;
 pub use errors::{ErrorLog, OnError};
+pub use mix::BlockMix;
 pub use pacing::{Moves, Rate, Think};
 pub use pattern::{Area, Offsets, Pattern, Share};
 pub use recorder::{Recorder, TickPart};
