@@ -2,6 +2,7 @@
 
 mod bytes;
 mod forecast;
+mod obstacle;
 mod outline;
 mod seconds;
 mod share;
@@ -12,16 +13,17 @@ pub use outline::{CellOutline, Outline};
 pub(crate) use bytes::{bound_bytes, narrowed, tree_written};
 pub(crate) use forecast::SECOND_LOOK;
 
+use obstacle::obstacle;
 use seconds::{shorten, stop_rule};
 
 use crate::{
-    method::{CacheState, CellSpec, FileState, Method, SpanRule, WrittenRule},
+    method::{CellSpec, FileState, Method, SpanRule, WrittenRule},
     runner::probe_bytes,
-    target::{Access, Offer, Time},
-    workload::{Area, Caching, EngineChoice, OnError, Stream, tree::TreeCell},
+    target::{Access, Offer},
+    workload::{Area, EngineChoice, OnError, Stream},
 };
 use block::{Rng, display_bytes};
-use record::{CacheDrop, LeftOut};
+use record::LeftOut;
 use stats::{Grade, StopRule};
 use std::fmt;
 
@@ -381,116 +383,6 @@ fn sort_out(
     Ok((kept, left_out, notes))
 }
 
-/// Why a cell cannot run on a target.
-fn obstacle(cell: &CellSpec, offer: &Offer, options: &Options, span_bytes: u64) -> Option<String> {
-    if cell.writes() {
-        if options.reads_only {
-            return Some("it writes, and --reads-only was given".to_owned());
-        }
-        if let Access::ReadOnly(reason) = &offer.access {
-            return Some(reason.clone());
-        }
-    }
-    if let Some(tree) = &cell.tree {
-        return tree_obstacle(tree, offer, options, span_bytes);
-    }
-    let undroppable = match cell.cache {
-        CacheState::Dropped(CacheDrop::Machine) => offer.drop_machine.as_ref().err(),
-        CacheState::Dropped(CacheDrop::Remount) => offer.remount.as_ref().err(),
-        CacheState::Dropped(CacheDrop::File) | CacheState::AsIs => None,
-    };
-    if let Some(reason) = undroppable {
-        return Some(reason.clone());
-    }
-    let buffers = buffer_bytes(cell);
-    // Where only the time is real, operations carry no memory.
-    let in_memory = offer.time == Time::Wall && offer.memory_bytes > 0;
-    if in_memory && buffers > offer.memory_bytes / 2 {
-        return Some(format!(
-            "its buffers would take {} of {} of memory: use fewer threads, a lower depth or smaller blocks",
-            display_bytes(buffers),
-            display_bytes(offer.memory_bytes)
-        ));
-    }
-    for stream in &cell.streams {
-        let direct = stream.io.caching == Caching::Direct && !stream.engine.is_stdio();
-        if direct && let Err(reason) = &offer.direct {
-            return Some(reason.clone());
-        }
-        if direct && !stream.block_bytes.is_multiple_of(offer.block_bytes) {
-            return Some(format!(
-                "block = {} B is not a multiple of the target's logical block of {} B: direct I/O needs \
-                 whole blocks; use such a block, or --io buffered",
-                stream.block_bytes, offer.block_bytes
-            ));
-        }
-        if direct && !stream.shift_bytes.is_multiple_of(u64::from(offer.block_bytes)) {
-            return Some(format!(
-                "shift = {} B is not a multiple of the target's logical block of {} B: direct I/O starts on \
-                 whole blocks; use such a shift, or --io buffered",
-                stream.shift_bytes, offer.block_bytes
-            ));
-        }
-        if stream.engine.is_stdio()
-            && let Err(reason) = &offer.stdio
-        {
-            return Some(reason.clone());
-        }
-        if !direct && let Err(reason) = &offer.buffered {
-            return Some(reason.clone());
-        }
-        let room = area(cell, stream, span_bytes).bytes;
-        if room < u64::from(stream.block_bytes) {
-            return Some(format!(
-                "a block of {} does not fit the {} it would work on: raise --size",
-                display_bytes(u64::from(stream.block_bytes)),
-                display_bytes(room)
-            ));
-        }
-    }
-    None
-}
-
-/// Why a tree cannot be made on a target, beside the scratch file.
-fn tree_obstacle(
-    tree: &TreeCell,
-    offer: &Offer,
-    options: &Options,
-    span_bytes: u64,
-) -> Option<String> {
-    let files_max = match &offer.files_max {
-        Ok(files) => *files,
-        Err(reason) => return Some(reason.clone()),
-    };
-    let layout = &tree.layout;
-    let inodes = layout.files + layout.directories_all() as u64 + 1;
-    if inodes > files_max {
-        return Some(format!(
-            "its tree has {inodes} files and directories, and the file system has room for {files_max} more: lower \
-             --set files="
-        ));
-    }
-    let room = offer.capacity_bytes.saturating_sub(span_bytes);
-    let space = layout.space_bytes(options.seed);
-    (space > room).then(|| {
-        format!(
-            "its tree of {} files takes up to {}, and there is room for {} beside the scratch file: lower --set \
-             files= or --set file_size=",
-            layout.files,
-            display_bytes(space),
-            display_bytes(room)
-        )
-    })
-}
-
-/// Memory of all operations in flight.
-fn buffer_bytes(cell: &CellSpec) -> u64 {
-    let each = |stream: &Stream| {
-        u64::from(stream.threads) * u64::from(stream.queue_depth) * u64::from(stream.block_bytes)
-    };
-    cell.streams.iter().map(each).sum()
-}
-
 /// Without io_uring, depth becomes threads; whoever asked for it by its name is refused.
 fn without_uring(
     cell: &mut CellSpec,
@@ -508,6 +400,13 @@ fn without_uring(
         }
         if stream.queue_depth == 1 {
             continue;
+        }
+        if stream.offset_increment_bytes > 0 {
+            return Err(PlanError(format!(
+                "{} has workers with an area each, of which there would be more in place of a \
+                 deep queue, and {reason}: use depth = 1, or leave offset_increment out",
+                cell.name
+            )));
         }
         let workers = u32::from(stream.threads) * stream.queue_depth;
         stream.engine = EngineChoice::Sync;

@@ -10,11 +10,13 @@
 //! After `new` no path is walked again: whatever others put in its place meanwhile, what is written
 //! is what was opened, or what was made in it.
 
+mod probe;
+
 use crate::{Permission, absent, tree::FileTree};
 use block::{Data, Engine, Geometry};
 use engine::{
-    Access as OpenAccess, Clock, OpenError, OpenErrorKind, Stdio, Sync, Uring, UringOptions,
-    UringUnavailable, raw, reopen,
+    Access as OpenAccess, Clock, OpenError, Stdio, Sync, Uring, UringOptions, UringUnavailable,
+    raw, reopen,
 };
 use host::{
     Directory, HostError, Permit, Presence, Roots, Scratch, ScratchTree, Watch, page_cache,
@@ -25,10 +27,11 @@ use lab::{
         Target, TargetError, TargetErrorKind, Time, WorkerEngines, Writes,
     },
     workload::{
-        Caching, EngineChoice, Io, Stream, Syncing,
+        Caching, EngineChoice, Io, Op, Stream, Syncing,
         tree::{Tree, TreeLayout},
     },
 };
+use probe::{Probe, trimmable};
 use record::{CacheDrop, Condition, TargetInfo, TargetKind, Warning};
 use std::{
     ffi::OsString,
@@ -65,6 +68,8 @@ pub struct PathTarget {
     block_bytes: u32,
     direct: Result<(), OpenError>,
     uring: Result<(), UringUnavailable>,
+    trim: Result<(), String>,
+    write_zeroes: Result<(), String>,
     capacity_bytes: u64,
     seed: u64,
     written: bool,
@@ -175,6 +180,7 @@ impl PathTarget {
             info.stack.first().and_then(|layer| layer.queue.as_ref()?.logical_block_bytes);
         let block_bytes =
             probe.alignment_bytes.or(logical.map(|bytes| bytes as u32)).unwrap_or(512);
+        let trim = place.file().map_or(probe.trim, |_| trimmable(&info));
         Ok(Self {
             access: access(&info, place.is_permitted()),
             watch: Watch::new(&info.stack, &roots),
@@ -192,6 +198,8 @@ impl PathTarget {
             block_bytes,
             direct: probe.direct,
             uring: probe.uring,
+            trim,
+            write_zeroes: probe.write_zeroes,
             seed,
             written: false,
             remount: None,
@@ -246,6 +254,7 @@ impl PathTarget {
             },
             io: stream.io,
             choice: stream.engine,
+            zeroing: stream.op == Op::WriteZeroes,
             clock: self.clock,
             geometry: Geometry {
                 capacity_bytes: self.span_bytes,
@@ -276,6 +285,8 @@ impl Target for PathTarget {
             direct: in_words(&self.direct),
             buffered: Ok(()),
             stdio: Ok(()),
+            trim: self.trim.clone(),
+            write_zeroes: self.write_zeroes.clone(),
             drop_machine: page_cache::machine_droppable(&Roots::default())
                 .map_err(|error| error.to_string()),
             remount: self.remount.as_ref().map(|_| ()).ok_or_else(|| NO_REMOUNT.to_owned()),
@@ -414,56 +425,9 @@ fn scratch_is_full(scratch: &Scratch) -> bool {
     scratch.file().metadata().is_ok_and(|meta| meta.len() >= scratch.bytes())
 }
 
-/// What direct I/O and io_uring say on a real descriptor.
-struct Probe {
-    direct: Result<(), OpenError>,
-    uring: Result<(), UringUnavailable>,
-    alignment_bytes: Option<u32>,
-}
-
-impl Probe {
-    fn of(place: &Place, path: &Path) -> Result<Self, TargetError> {
-        // The scratch file of the probe must live until the end of it.
-        let scratch = match place.directory() {
-            Some(directory) => {
-                host::remove_orphans(directory).map_err(refused)?;
-                Some(Scratch::create(directory, 4096).map_err(refused)?)
-            }
-            None => None,
-        };
-        let held = scratch.as_ref().map(Scratch::file).or(place.file());
-        let held = held.expect("a place has a directory or a file");
-        let open = |caching| reopen(held, path, OpenAccess::Read, caching, Syncing::None);
-        let (file, direct) = match open(Caching::Direct) {
-            Ok(file) => (file, Ok(())),
-            Err(error) if error.kind == OpenErrorKind::DirectRefused => {
-                let file = open(Caching::Buffered).map_err(open_error)?;
-                (file, Err(error))
-            }
-            Err(error) => return Err(open_error(error)),
-        };
-        let alignment = raw::direct_alignment(&file).ok().flatten();
-        let alignment_bytes = alignment.map(|alignment| alignment.offset_bytes);
-        Ok(Self { direct, uring: try_uring(file), alignment_bytes })
-    }
-}
-
 /// As `lab` knows it: why something is not to be had, in words.
 fn in_words(probed: &Result<(), impl std::error::Error>) -> Result<(), String> {
     probed.as_ref().copied().map_err(ToString::to_string)
-}
-
-fn try_uring(file: File) -> Result<(), UringUnavailable> {
-    let geometry = Geometry {
-        capacity_bytes: 4096,
-        block_bytes: 1,
-        transfer_bytes_max: 4096,
-        queue_depth: 2,
-        data: Data::Stored,
-    };
-    // The calibrated clock costs a calibration; a ring that only proves itself needs none.
-    let ring = Uring::new(Clock::start_monotonic(), file, geometry, UringOptions::default());
-    ring.map(drop)
 }
 
 /// The guard's permit for a device that will be written.
@@ -520,6 +484,8 @@ struct SeatOrder {
     access: OpenAccess,
     io: Io,
     choice: EngineChoice,
+    /// Whether discards zero instead.
+    zeroing: bool,
     clock: Clock,
     geometry: Geometry,
 }
@@ -541,11 +507,17 @@ impl SeatOrder {
         };
         let file = self.file()?;
         if !uring {
-            let engine = Sync::new(self.clock, file, self.geometry);
+            let mut engine = Sync::new(self.clock, file, self.geometry);
+            if self.zeroing {
+                engine = engine.zeroing();
+            }
             return Ok(named(engine, "sync", Vec::new()));
         }
-        let engine = Uring::new(self.clock, file, self.geometry, UringOptions::default())
+        let mut engine = Uring::new(self.clock, file, self.geometry, UringOptions::default())
             .map_err(|error| TargetError::refused(format!("{error}; use --engine sync")))?;
+        if self.zeroing {
+            engine = engine.zeroing();
+        }
         let features = vec![engine.features().to_string()];
         Ok(named(engine, "uring", features))
     }

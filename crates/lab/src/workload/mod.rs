@@ -9,6 +9,8 @@
 
 mod contents;
 mod errors;
+mod mix;
+mod pacing;
 mod pattern;
 mod recorder;
 mod scatter;
@@ -19,6 +21,8 @@ mod zipf;
 
 pub use contents::Contents;
 pub use errors::{ErrorLog, OnError};
+pub use mix::BlockMix;
+pub use pacing::{Moves, Rate, Think};
 pub use pattern::{Area, Offsets, Pattern, Share};
 pub use recorder::{Recorder, TickPart};
 pub use scatter::Scatter;

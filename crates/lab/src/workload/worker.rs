@@ -7,14 +7,17 @@
 //! A real run gives every worker its own engine and thread; on a virtual clock one call drives all.
 
 mod counted;
+mod pacer;
+mod place;
 
 pub use counted::{Counted, Length, Pace, once};
 
-use super::{Area, Contents, ErrorLog, Offsets, Op, Recorder, Share, Stream, Syncing};
+use super::{Area, Contents, ErrorLog, Offsets, Op, Recorder, Share, Stream, Syncing, mix::Sizes};
 use block::{
     Actor, Command, Completion, Data, Drive, Durability, Engine, Extent, Instant, IoError, Payload,
     Request, Rng, Tag,
 };
+use pacer::Pacer;
 use std::{
     mem,
     sync::atomic::{AtomicBool, Ordering},
@@ -27,6 +30,8 @@ pub enum Budget {
     Endless,
     /// This many operations.
     Operations(u64),
+    /// No more than this many bytes, of a stream whose operations differ in size.
+    Bytes(u64),
 }
 
 /// Everything that makes one worker.
@@ -46,12 +51,14 @@ pub struct WorkerPlan {
     pub seed: u64,
     /// So many of its requests may fail before it gives up.
     pub errors_max: u64,
+    /// How long a rate takes from its start to its end, seconds.
+    pub ramp_s: f64,
 }
 
 /// An operation that failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// `read`, `write` or `flush`; or the operation on a tree.
+    /// `read`, `write`, `trim`, `write_zeroes` or `flush`; or the operation on a tree.
     pub operation: &'static str,
     /// Byte offset on the target; of an operation on a tree the file's number.
     pub offset: u64,
@@ -95,23 +102,10 @@ struct Slot {
     /// When the drive first could have seen the operation's first part; `None` until that is done.
     issued: Option<Instant>,
     offset: u64,
+    bytes: u32,
     is_write: bool,
     /// The memory of a slot that has nothing in flight, or only a flush.
     payload: Payload,
-}
-
-/// An open loop's schedule: operation `k` is due at `start + k * interval`.
-#[derive(Debug)]
-struct Schedule {
-    start: Instant,
-    interval_ns: f64,
-    issued: u64,
-}
-
-impl Schedule {
-    fn next_due(&self) -> Instant {
-        self.start.after((self.issued as f64 * self.interval_ns) as u64)
-    }
 }
 
 /// One worker: a stream's operations on one engine.
@@ -123,13 +117,15 @@ pub struct Worker {
     contents: Contents,
     actor: Actor,
     offsets: Offsets,
+    /// Where operations differ in size.
+    sizes: Option<Box<Sizes>>,
     rng: Rng,
     recorder: Recorder,
     slots: Vec<Slot>,
     idle: Vec<u16>,
     left: u64,
     writes_since_flush: u32,
-    schedule: Option<Schedule>,
+    pacer: Option<Box<Pacer>>,
     /// Why it gave up.
     failure: Option<Failure>,
     errors: ErrorLog,
@@ -144,6 +140,7 @@ impl Worker {
         assert!(depth >= 1 && depth <= usize::from(u16::MAX), "depth {depth}");
         let mut rng = Rng::new(plan.seed, 0x5eed_0000 + u64::from(plan.actor.0));
         let mut buffers = match engine.geometry(Drive(0)).data {
+            Data::Stored if stream.op.carries_nothing() => Vec::new(),
             Data::Stored => engine.pool(depth, stream.block_bytes as usize),
             Data::TimingOnly => Vec::new(),
         };
@@ -155,11 +152,11 @@ impl Worker {
                 due: None,
                 issued: None,
                 offset: 0,
+                bytes: 0,
                 is_write: false,
                 payload: buffers.next().map_or(Payload::None, Payload::Bytes),
             })
             .collect();
-        let share_of_rate = |rate: f64| rate / f64::from(stream.threads);
         Self {
             op: stream.op,
             block_bytes: stream.block_bytes,
@@ -171,27 +168,15 @@ impl Worker {
             flush_every: stream.flush_every,
             contents: stream.contents,
             actor: plan.actor,
-            offsets: Offsets::new(
-                stream.pattern,
-                plan.area,
-                u64::from(stream.block_bytes),
-                plan.share,
-                plan.seed,
-            ),
+            offsets: plan.offsets(),
             rng,
             recorder,
             slots,
             idle: (0..depth as u16).rev().collect(),
-            left: match plan.budget {
-                Budget::Endless => u64::MAX,
-                Budget::Operations(count) => count,
-            },
+            left: operations(plan),
+            sizes: sizes(plan),
             writes_since_flush: 0,
-            schedule: stream.rate.map(|rate| Schedule {
-                start: Instant(0),
-                interval_ns: 1e9 / share_of_rate(rate),
-                issued: 0,
-            }),
+            pacer: Pacer::new(stream, plan.ramp_s),
             failure: None,
             errors: ErrorLog::new(plan.errors_max),
         }
@@ -206,10 +191,8 @@ impl Worker {
     /// The pass begins: ticks and an open loop's schedule count from `start`.
     pub fn start(&mut self, start: Instant) {
         self.recorder.start(start);
-        if let Some(schedule) = &mut self.schedule {
-            // Workers of a stream take turns within one interval.
-            let turn = self.rng.unit() * schedule.interval_ns;
-            schedule.start = start.after(turn as u64);
+        if let Some(pacer) = &mut self.pacer {
+            pacer.start(start, &mut self.rng);
         }
     }
 
@@ -244,8 +227,8 @@ impl Worker {
 
     /// When this worker wants to be called even though nothing completed.
     fn next_due(&self) -> Instant {
-        match &self.schedule {
-            Some(schedule) if !self.idle.is_empty() && self.left > 0 => schedule.next_due(),
+        match &self.pacer {
+            Some(pacer) if !self.idle.is_empty() && self.left > 0 => pacer.next_due(),
             _ => Instant::NEVER,
         }
     }
@@ -263,7 +246,7 @@ impl Worker {
     }
 
     fn next_due_is_after(&self, now: Instant) -> bool {
-        self.schedule.as_ref().is_some_and(|schedule| schedule.next_due() > now)
+        self.pacer.as_ref().is_some_and(|pacer| pacer.next_due() > now)
     }
 
     /// Starts the next operation in a slot that holds its memory itself.
@@ -283,15 +266,20 @@ impl Worker {
         payload: Payload,
     ) {
         self.left -= 1;
-        let due = self.schedule.as_mut().map(|schedule| {
-            let due = schedule.next_due();
-            schedule.issued += 1;
-            due
-        });
-        let offset = self.offsets.next();
+        let due = match &self.pacer {
+            None => None,
+            Some(pacer) => {
+                let now = pacer.is_moving().then(|| engine.now());
+                self.paced(now)
+            }
+        };
+        let (offset, bytes) = match &self.sizes {
+            None => (self.offsets.next(), self.block_bytes),
+            Some(_) => self.sized(),
+        };
         let (phase, is_write) = match self.op {
             Op::Read => (Phase::Transfer, false),
-            Op::Write => (Phase::Transfer, true),
+            Op::Write | Op::Trim | Op::WriteZeroes => (Phase::Transfer, true),
             Op::Mixed { read_percent } => {
                 (Phase::Transfer, self.rng.unit() * 100.0 >= read_percent)
             }
@@ -305,13 +293,34 @@ impl Worker {
         };
         let entry = &mut self.slots[usize::from(slot)];
         (entry.phase, entry.is_write, entry.offset) = (phase, is_write, offset);
-        (entry.due, entry.issued) = (due, None);
+        (entry.due, entry.issued, entry.bytes) = (due, None, bytes);
         if is_write {
             self.write(engine, worker, slot, payload);
         } else {
-            let at = Extent { offset, bytes: self.block_bytes };
+            let at = Extent { offset, bytes };
             self.submit(engine, worker, slot, Command::Read { at, into: payload });
         }
+    }
+
+    /// Where the next operation of a mix goes, and its bytes.
+    #[inline(never)]
+    fn sized(&mut self) -> (u64, u32) {
+        let sizes = self.sizes.as_mut().expect("only a stream of several sizes asks");
+        let bytes = sizes.draw();
+        if sizes.is_spent() {
+            self.left = 0;
+        }
+        (self.offsets.next_of(u64::from(bytes)), bytes)
+    }
+
+    /// An operation of a worker with a pacer starts; when it was due, where it has a schedule.
+    #[inline(never)]
+    fn paced(&mut self, now: Option<Instant>) -> Option<Instant> {
+        let pacer = self.pacer.as_mut()?;
+        if let Some(moved) = now.and_then(|now| pacer.moved(now)) {
+            self.offsets.move_to(moved);
+        }
+        pacer.issue()
     }
 
     #[inline(always)]
@@ -322,11 +331,16 @@ impl Worker {
         slot: u16,
         mut payload: Payload,
     ) {
+        let &Slot { offset, bytes, .. } = &self.slots[usize::from(slot)];
+        if self.op.carries_nothing() {
+            let len = u64::from(bytes);
+            return self.submit(engine, worker, slot, Command::Discard { offset, len });
+        }
         if let Payload::Bytes(buffer) = &mut payload {
-            let bytes = &mut buffer.bytes_mut()[..self.block_bytes as usize];
+            let bytes = &mut buffer.bytes_mut()[..bytes as usize];
             self.contents.refresh(bytes, &mut self.rng);
         }
-        let at = Extent { offset: self.slots[usize::from(slot)].offset, bytes: self.block_bytes };
+        let at = Extent { offset, bytes };
         let durability = self.durability;
         self.submit(engine, worker, slot, Command::Write { at, from: payload, durability });
     }
@@ -435,11 +449,15 @@ impl Worker {
     /// An operation is done, all parts of it.
     #[inline(always)]
     fn record(&mut self, slot: u16, issued: Instant, finished: Instant) {
-        let due = self.slots[usize::from(slot)].due;
+        let &Slot { due, bytes, .. } = &self.slots[usize::from(slot)];
         if due.is_some() {
             self.recorder.record_service(finished.since(issued));
         }
-        self.recorder.record(finished.since(due.unwrap_or(issued)), finished);
+        let latency_ns = finished.since(due.unwrap_or(issued));
+        match &self.sizes {
+            None => self.recorder.record(latency_ns, finished),
+            Some(_) => self.recorder.record_moved(latency_ns, finished, u64::from(bytes)),
+        }
     }
 
     /// Whether something else comes before the next operation.
@@ -467,6 +485,11 @@ impl Worker {
             self.flush(engine, worker, slot, Phase::Flush);
         } else {
             self.idle.push(slot);
+            if let Some(pacer) = &mut self.pacer
+                && self.idle.len() == self.slots.len()
+            {
+                pacer.quiet(engine.now());
+            }
         }
     }
 
@@ -476,10 +499,11 @@ impl Worker {
         let entry = &self.slots[usize::from(slot)];
         let operation = match entry.phase {
             Phase::CommitFlush | Phase::Flush => "flush",
+            _ if self.op.carries_nothing() => self.op.name(),
             _ if entry.is_write => "write",
             _ => "read",
         };
-        let failure = Failure { operation, offset: entry.offset, bytes: self.block_bytes, error };
+        let failure = Failure { operation, offset: entry.offset, bytes: entry.bytes, error };
         self.recorder.record_failed(finished.since(entry.due.unwrap_or(issued)), finished);
         if !self.errors.add(failure) && self.failure.is_none() {
             return false;
@@ -501,7 +525,7 @@ pub fn drive<E: Engine + ?Sized>(
 ) -> Finish {
     let in_flight_max = workers.iter().map(|worker| worker.slots.len()).sum();
     let mut done = Vec::with_capacity(in_flight_max);
-    let scheduled = workers.iter().any(|worker| worker.schedule.is_some());
+    let paced = workers.iter().any(|worker| worker.pacer.is_some());
     for (index, worker) in workers.iter_mut().enumerate() {
         worker.fill(engine, index);
     }
@@ -511,7 +535,7 @@ pub fn drive<E: Engine + ?Sized>(
             return outcome(workers, Finish::Spent);
         }
         let mut alarm = until;
-        if scheduled {
+        if paced {
             alarm = workers.iter().map(Worker::next_due).fold(until, Instant::min);
         }
         engine.wait(alarm, &mut done);
@@ -527,7 +551,7 @@ pub fn drive<E: Engine + ?Sized>(
         if failed || engine.now() >= until || stop.load(Ordering::Relaxed) {
             return outcome(workers, Finish::Stopped);
         }
-        if scheduled {
+        if paced {
             for (index, worker) in workers.iter_mut().enumerate() {
                 worker.fill(engine, index);
             }
@@ -545,6 +569,26 @@ pub fn drain<E: Engine + ?Sized>(engine: &mut E, workers: &mut [Worker]) {
             workers[index].complete(engine, index, completion, true);
         }
     }
+}
+
+/// Operations that a worker may ask for.
+fn operations(plan: &WorkerPlan) -> u64 {
+    match plan.budget {
+        Budget::Endless => u64::MAX,
+        Budget::Operations(count) => count,
+        Budget::Bytes(bytes) if bytes < u64::from(plan.stream.block_bytes) => 0,
+        Budget::Bytes(_) => u64::MAX,
+    }
+}
+
+/// The worker's draws of sizes, where its operations differ in them.
+fn sizes(plan: &WorkerPlan) -> Option<Box<Sizes>> {
+    let left_bytes = match plan.budget {
+        Budget::Bytes(bytes) => bytes,
+        Budget::Endless | Budget::Operations(_) => u64::MAX,
+    };
+    let mix = plan.stream.mix.as_ref()?;
+    Some(Box::new(Sizes::new(mix, plan.seed, plan.share.worker, left_bytes)))
 }
 
 fn outcome(workers: &[Worker], otherwise: Finish) -> Finish {
