@@ -147,7 +147,8 @@ impl Plan {
             ));
         }
         let span_bytes = span(&method, options, offers)?;
-        let (mut cells, left_out, notes) = sort_out(&method, options, offers, span_bytes)?;
+        let (mut cells, left_out, mut notes) = sort_out(&method, options, offers, span_bytes)?;
+        notes.splice(..0, method.file.notes.iter().cloned());
         let grade = options.grade.unwrap_or(method.grade);
         let passes = passes(&method, options, grade, offers.len());
         if passes > PASSES_MAX {
@@ -302,10 +303,16 @@ pub(crate) fn area(cell: &CellSpec, stream: &Stream, span_bytes: u64) -> Area {
     let grain =
         if block > 1 << 20 || !(1u64 << 20).is_multiple_of(block) { block } else { 1 << 20 };
     let at = |share: f64| (whole as f64 * share) as u64 / grain * grain;
-    let (start, end) = (
-        at(stream.part.0),
-        if stream.part.1 == 1.0 { whole } else { at(stream.part.1).min(whole) },
-    );
+    let (start, end) = match stream.place {
+        Some(place) => {
+            let start = place.start.of(whole, grain).min(whole);
+            (start, start + place.length.of(whole, grain).min(whole - start))
+        }
+        None => (
+            at(stream.part.0),
+            if stream.part.1 == 1.0 { whole } else { at(stream.part.1).min(whole) },
+        ),
+    };
     let start = start.saturating_add(stream.shift_bytes).min(end);
     Area { offset: start, bytes: end - start }
 }
@@ -422,6 +429,15 @@ fn obstacle(cell: &CellSpec, offer: &Offer, options: &Options, span_bytes: u64) 
                 "block = {} B is not a multiple of the target's logical block of {} B: direct I/O needs \
                  whole blocks; use such a block, or --io buffered",
                 stream.block_bytes, offer.block_bytes
+            ));
+        }
+        let start_bytes = stream.place.map_or(0, |place| place.start.bytes);
+        if direct && !start_bytes.is_multiple_of(u64::from(offer.block_bytes)) {
+            return Some(format!(
+                "its part starts at {start_bytes} B, which is no multiple of the target's logical \
+                 block of {} B: direct I/O starts on whole blocks; use such a start, or buffered \
+                 I/O",
+                offer.block_bytes
             ));
         }
         if direct && !stream.shift_bytes.is_multiple_of(u64::from(offer.block_bytes)) {

@@ -8,7 +8,9 @@ use super::{
 };
 use crate::{
     target::Writes,
-    workload::{Contents, EngineChoice, Io, Op, Pattern, Stream, tree::TreeCell},
+    workload::{
+        Contents, EngineChoice, Io, Op, Pattern, Reach, Stream, StreamPlace, tree::TreeCell,
+    },
 };
 use block::{display_bytes, parse_bytes};
 use record::CacheDrop;
@@ -376,6 +378,7 @@ fn stream(cell: &CellFile) -> Result<Stream, String> {
     if !(0.0 <= part.0 && part.0 < part.1 && part.1 <= 1.0) {
         return Err(format!("part = [{}, {}]: a start below an end, 0 to 1", part.0, part.1));
     }
+    let place = place(cell)?;
     if let Some(rate) = cell.rate
         && !(rate > 0.0 && rate <= 1e9)
     {
@@ -393,9 +396,30 @@ fn stream(cell: &CellFile) -> Result<Stream, String> {
         flush_every: cell.flush_every.unwrap_or(0),
         rate: cell.rate,
         part,
+        place,
         shift_bytes: cell.shift.as_deref().map_or(Ok(0), |text| size("shift", text))?,
         contents: one_of("data", &cell.data, Contents::parse, Contents::NAMES)?,
     })
+}
+
+/// The part it works on, where that is said to the byte.
+fn place(cell: &CellFile) -> Result<Option<StreamPlace>, String> {
+    if cell.start.is_none() && cell.length.is_none() {
+        return Ok(None);
+    }
+    if cell.part.is_some() {
+        return Err("`part` and `start` or `length` say the same: leave one out".to_owned());
+    }
+    let reach = |key: &str, text: &Option<String>, otherwise: Reach| match text {
+        None => Ok(otherwise),
+        Some(text) => Reach::parse(text)
+            .ok_or_else(|| format!("{key} = `{text}`: such as `10GiB`, `25%` or `25%+1MiB`")),
+    };
+    let length = reach("length", &cell.length, Reach { share: 1.0, bytes: 0 })?;
+    if length == Reach::default() {
+        return Err("length = 0: nothing to work on".to_owned());
+    }
+    Ok(Some(StreamPlace { start: reach("start", &cell.start, Reach::default())?, length }))
 }
 
 fn bound(written: Option<&Axis>) -> Result<CellBound, String> {

@@ -175,6 +175,8 @@ fn refuse_block_settings(cell: &CellFile, op: TreeOp) -> Result<(), String> {
         ("rate", cell.rate.is_some()),
         ("rate_of", cell.rate_of.is_some()),
         ("part", cell.part.is_some()),
+        ("start", cell.start.is_some()),
+        ("length", cell.length.is_some()),
         ("shift", cell.shift.is_some()),
         ("written_max", cell.written_max.is_some()),
         ("before", cell.before.is_some()),
@@ -209,6 +211,7 @@ pub(super) fn stream(tree: &TreeCell, name: String, threads: u16) -> Stream {
         flush_every: 0,
         rate: None,
         part: (0.0, 1.0),
+        place: None,
         shift_bytes: 0,
         contents: Contents::default(),
     }

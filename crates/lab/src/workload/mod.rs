@@ -10,6 +10,7 @@
 mod contents;
 mod errors;
 mod pattern;
+mod place;
 mod recorder;
 mod scatter;
 mod stream;
@@ -20,6 +21,7 @@ mod zipf;
 pub use contents::Contents;
 pub use errors::{ErrorLog, OnError};
 pub use pattern::{Area, Offsets, Pattern, Share};
+pub use place::{Reach, StreamPlace};
 pub use recorder::{Recorder, TickPart};
 pub use scatter::Scatter;
 pub use stream::{Caching, EngineChoice, Io, Op, Stream, Syncing};

@@ -1,6 +1,6 @@
 //! One stream: the same kind of operation, over and over, by any number of workers.
 
-use super::{Contents, Pattern, tree::TreeOp};
+use super::{Contents, Pattern, StreamPlace, tree::TreeOp};
 pub use block::{Caching, Syncing};
 use std::fmt;
 
@@ -227,6 +227,8 @@ pub struct Stream {
     pub rate: Option<f64>,
     /// The part of the span it works on: start and end, 0 to 1.
     pub part: (f64, f64),
+    /// The same to the byte, in place of `part`.
+    pub place: Option<StreamPlace>,
     /// All offsets are moved up by so many bytes.
     pub shift_bytes: u64,
     /// What is written.
@@ -248,6 +250,7 @@ impl Stream {
             flush_every: 0,
             rate: None,
             part: (0.0, 1.0),
+            place: None,
             shift_bytes: 0,
             contents: Contents::default(),
         }

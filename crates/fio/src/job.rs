@@ -1,0 +1,514 @@
+//! One job, typed: what each of its options says.
+
+use crate::{
+    JobError, Place, Section, Setting, options,
+    options::Standing,
+    value::{self, Amount, KbBase},
+};
+
+/// What is done to the blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Direction {
+    Read,
+    Write,
+    Mixed,
+}
+
+/// In which order.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Walk {
+    /// One after the other, with so many bytes left out after each; negative ones go back.
+    Sequential {
+        skip: i64,
+    },
+    Random,
+}
+
+/// How random offsets are drawn.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Distribution {
+    Uniform,
+    Zipf(f64),
+    Pareto(f64),
+}
+
+/// When what was written is durable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Sync {
+    None,
+    Sync,
+    Dsync,
+}
+
+/// What carries the operations.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Engine {
+    Sync,
+    /// libaio and posixaio.
+    Asynchronous,
+    Uring,
+}
+
+/// One job.
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    pub name: String,
+    pub place: Place,
+    pub description: Option<String>,
+    pub direction: Direction,
+    pub walk: Walk,
+    pub block_bytes: u64,
+    pub size: Option<Amount>,
+    pub io_size: Option<Amount>,
+    pub file_bytes: Option<u64>,
+    pub offset: Amount,
+    pub filename: Option<String>,
+    pub directory: Option<String>,
+    pub files: u64,
+    pub engine: Engine,
+    pub engine_name: String,
+    pub direct: bool,
+    pub depth: u64,
+    pub threads: u64,
+    pub runtime_s: Option<f64>,
+    pub time_based: bool,
+    pub ramp_s: f64,
+    pub stonewall: bool,
+    pub wait_for: Option<String>,
+    pub has_map: bool,
+    pub read_percent: f64,
+    /// Bytes a second of one thread: reads, writes.
+    pub rate: [Option<u64>; 2],
+    /// Operations a second of one thread: reads, writes.
+    pub rate_iops: [Option<u64>; 2],
+    pub distribution: Distribution,
+    pub loops: u64,
+    pub operations: Option<u64>,
+    pub flush_every: u32,
+    pub sync: Sync,
+    pub end_flush: bool,
+    pub invalidate: bool,
+    pub overwrite: bool,
+    pub contents: Option<String>,
+    pub steady: Option<String>,
+    pub no_effect: Vec<&'static str>,
+}
+
+type Done = Result<bool, String>;
+
+impl Job {
+    /// Reads a section.
+    pub fn read(section: &Section) -> Result<Self, JobError> {
+        let mut job = Self::new(section);
+        let base = kb_base(section)?;
+        let mut raw = Raw::default();
+        for setting in effective(section) {
+            let key = setting.key.as_str();
+            let standing = options::standing(key);
+            match standing {
+                Some(Standing::Refused(cure)) if !is_off(setting) => {
+                    return Err(setting.place.wrong(refusal(setting, cure)));
+                }
+                Some(Standing::Refused(_)) => continue,
+                Some(Standing::NoEffect) => {
+                    job.no_effect.extend(options::canonical(key));
+                    continue;
+                }
+                _ => {}
+            }
+            if let Some(variable) = &setting.unset
+                && !["filename", "directory", "description"].contains(&key)
+            {
+                return Err(setting.place.wrong(format!(
+                    "`${{{variable}}}` is not set, and `{key}` needs it: set it in the \
+                     environment, as in `{variable}=... drivelab run`"
+                )));
+            }
+            job.take(setting, base, &mut raw)
+                .map_err(|reason| setting.place.wrong(format!("{key}: {reason}")))?;
+        }
+        job.settle(section, &raw)?;
+        Ok(job)
+    }
+
+    fn new(section: &Section) -> Self {
+        Self {
+            name: section.name.clone(),
+            place: section.place.clone(),
+            description: None,
+            direction: Direction::Read,
+            walk: Walk::Sequential { skip: 0 },
+            block_bytes: 4096,
+            size: None,
+            io_size: None,
+            file_bytes: None,
+            offset: Amount::Bytes(0),
+            filename: None,
+            directory: None,
+            files: 1,
+            engine: Engine::Sync,
+            engine_name: "psync".to_owned(),
+            direct: false,
+            depth: 1,
+            threads: 1,
+            runtime_s: None,
+            time_based: false,
+            ramp_s: 0.0,
+            stonewall: false,
+            wait_for: None,
+            has_map: true,
+            read_percent: 50.0,
+            rate: [None; 2],
+            rate_iops: [None; 2],
+            distribution: Distribution::Uniform,
+            loops: 1,
+            operations: None,
+            flush_every: 0,
+            sync: Sync::None,
+            end_flush: false,
+            invalidate: true,
+            overwrite: false,
+            contents: None,
+            steady: None,
+            no_effect: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, setting: &Setting, base: KbBase, raw: &mut Raw) -> Result<(), String> {
+        let (key, text) = (setting.key.as_str(), setting.value.as_str());
+        let done = self.take_load(key, text, base, raw)?
+            || self.take_place(key, text, base)?
+            || self.take_course(key, text)?
+            || self.take_data(key, text)?;
+        assert!(done || key == "kb_base", "`{key}` stands among the options that are taken");
+        Ok(())
+    }
+
+    fn take_load(&mut self, key: &str, text: &str, base: KbBase, raw: &mut Raw) -> Done {
+        match key {
+            "rw" => (self.direction, self.walk) = direction(text, base)?,
+            "bs" => raw.blocks = Some(value::each(text, |text| value::size(text, base))?),
+            "bsrange" => raw.blocks = Some(value::each(text, |text| range(text, base))?),
+            "ba" => raw.alignment = Some(value::each(text, |text| value::size(text, base))?),
+            "iodepth" => self.depth = within(text, 1, 4096)?,
+            "numjobs" => self.threads = within(text, 1, 1024)?,
+            "ioengine" => self.take_engine(text)?,
+            "direct" => self.direct = value::flag(text)?,
+            "buffered" => self.direct = !value::flag(text)?,
+            "norandommap" => self.has_map = !value::flag(text)?,
+            "rwmixread" => self.read_percent = within(text, 0, 100)? as f64,
+            "rwmixwrite" => self.read_percent = 100.0 - within(text, 0, 100)? as f64,
+            "rate" => self.rate = two(text, |text| value::size(text, base))?,
+            "rate_iops" => self.rate_iops = two(text, value::count)?,
+            "rate_process" if text == "linear" => {}
+            "rate_process" => {
+                return Err(format!(
+                    "`{text}` arrivals cannot be had: `linear` ones are what `rate_iops` does"
+                ));
+            }
+            "random_distribution" => self.distribution = distribution(text)?,
+            "rw_sequencer" if text == "sequential" => {}
+            "rw_sequencer" => return Err(format!("`{text}` cannot be had: leave it out")),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn take_place(&mut self, key: &str, text: &str, base: KbBase) -> Done {
+        match key {
+            "size" => self.size = Some(above_nothing(one_size(text, base)?)?),
+            "io_size" => self.io_size = Some(above_nothing(one_size(text, base)?)?),
+            "filesize" => match one_size(text, base)? {
+                Amount::Bytes(bytes) if bytes > 0 => self.file_bytes = Some(bytes),
+                _ => return Err(format!("`{text}`: a size above 0")),
+            },
+            "fill_device" if value::flag(text)? => self.size = Some(Amount::Percent(100.0)),
+            "fill_device" => {}
+            "offset" => self.offset = value::amount(text, base)?,
+            "filename" => self.filename = Some(text.to_owned()),
+            "directory" => self.directory = Some(text.to_owned()),
+            "nrfiles" => self.files = within(text, 1, 1 << 24)?,
+            "zonemode" if text == "none" => {}
+            "zonemode" => return Err(format!("`{text}` is not supported: leave it out")),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn take_course(&mut self, key: &str, text: &str) -> Done {
+        let seconds = || value::time_ns(text, 1e9).map(|ns| ns / 1e9);
+        match key {
+            "name" => self.name = text.to_owned(),
+            "description" => self.description = Some(text.to_owned()),
+            "runtime" => self.runtime_s = Some(seconds()?).filter(|seconds| *seconds > 0.0),
+            "time_based" => self.time_based = value::flag(text)?,
+            "ramp_time" => self.ramp_s = seconds()?,
+            "stonewall" => self.stonewall = value::flag(text)?,
+            "wait_for" => self.wait_for = Some(text.to_owned()),
+            "loops" => self.loops = within(text, 1, 1 << 40)?,
+            "number_ios" => self.operations = Some(value::count(text)?).filter(|ios| *ios > 0),
+            "ss" => self.steady = Some(text.to_owned()),
+            "ss_dur" | "ss_ramp" => drop(seconds()?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn take_data(&mut self, key: &str, text: &str) -> Done {
+        match key {
+            "fsync" | "fdatasync" => self.flush_every = within(text, 0, 1 << 31)? as u32,
+            "sync" => {
+                self.sync = match text {
+                    "0" | "none" | "" => Sync::None,
+                    "1" | "sync" => Sync::Sync,
+                    "dsync" => Sync::Dsync,
+                    _ => return Err(format!("`{text}`: none, sync or dsync")),
+                }
+            }
+            "end_fsync" | "fsync_on_close" => self.end_flush |= value::flag(text)?,
+            "invalidate" => self.invalidate = value::flag(text)?,
+            "overwrite" => self.overwrite = value::flag(text)?,
+            "zero_buffers" if value::flag(text)? => self.contents = Some("zeros".to_owned()),
+            "zero_buffers" => {}
+            "buffer_pattern" => self.contents = Some("zeros".to_owned()),
+            "buffer_compress_percentage" => {
+                self.contents = match within(text, 0, 100)? {
+                    0 => None,
+                    100 => Some("zeros".to_owned()),
+                    percent => Some(format!("compressible:{percent}")),
+                }
+            }
+            "verify" if ["0", "null", "none"].contains(&text) => {}
+            "verify" => {
+                return Err("data are not verified while they are measured: leave it out, or let \
+                            fio itself verify"
+                    .to_owned());
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn take_engine(&mut self, text: &str) -> Result<(), String> {
+        self.engine = match text {
+            "sync" | "psync" | "vsync" | "pvsync" | "pvsync2" => Engine::Sync,
+            "libaio" | "posixaio" | "null" => Engine::Asynchronous,
+            "io_uring" => Engine::Uring,
+            "mmap" | "splice" => {
+                return Err(format!(
+                    "`{text}` cannot be had: sync, psync, libaio and io_uring can"
+                ));
+            }
+            other => {
+                return Err(format!(
+                    "`{other}` reads and writes no local file or device: sync, psync, libaio and \
+                     io_uring do"
+                ));
+            }
+        };
+        self.engine_name = text.to_owned();
+        Ok(())
+    }
+
+    /// What depends on more than one option.
+    fn settle(&mut self, section: &Section, raw: &Raw) -> Result<(), JobError> {
+        let place_of = |keys: &[&str]| {
+            let found = section.settings.iter().rev();
+            let mut found = found.filter(|setting| keys.contains(&setting.key.as_str()));
+            found.next().map_or(&self.place, |setting| &setting.place).clone()
+        };
+        let blocks = raw.blocks.unwrap_or_default();
+        let (reads, writes) = (blocks[0].unwrap_or(4096), blocks[1].unwrap_or(4096));
+        let bytes = match self.direction {
+            Direction::Read => reads,
+            Direction::Write => writes,
+            Direction::Mixed if reads == writes => reads,
+            Direction::Mixed => {
+                return Err(place_of(&["bs", "bsrange"]).wrong(format!(
+                    "a mixed job has one block size here, and this one reads {reads} and writes \
+                     {writes} bytes: set one `bs`, or make two jobs of it"
+                )));
+            }
+        };
+        if !(1..=128 << 20).contains(&bytes) {
+            return Err(place_of(&["bs", "bsrange"])
+                .wrong(format!("bs: {bytes} bytes are not from 1 byte to 128m")));
+        }
+        let wanted =
+            raw.alignment.unwrap_or_default()[usize::from(self.direction == Direction::Write)];
+        if wanted.is_some_and(|wanted| wanted != bytes) {
+            return Err(place_of(&["ba"])
+                .wrong("ba: blocks lie on multiples of their own size: leave it out".to_owned()));
+        }
+        self.block_bytes = bytes;
+        if let Walk::Sequential { skip } = self.walk
+            && pattern_of_skip(skip, bytes).is_none()
+        {
+            return Err(place_of(&["rw"]).wrong(format!(
+                "rw: a distance of {skip} after blocks of {bytes} bytes cannot be had: a multiple \
+                 of the block forward, or one that goes exactly one block back"
+            )));
+        }
+        if self.time_based && self.runtime_s.is_none() {
+            return Err(place_of(&["time_based"]).wrong("time_based: set `runtime` as well"));
+        }
+        if self.engine == Engine::Sync {
+            self.depth = 1;
+        }
+        Ok(())
+    }
+
+    /// Whether it writes.
+    pub fn writes(&self) -> bool {
+        self.direction != Direction::Read
+    }
+
+    /// Whether it reads.
+    pub fn reads(&self) -> bool {
+        self.direction != Direction::Write
+    }
+}
+
+/// What is judged when all options are read.
+#[derive(Default)]
+struct Raw {
+    blocks: Option<[Option<u64>; 3]>,
+    alignment: Option<[Option<u64>; 3]>,
+}
+
+/// The settings that count: the last of each key, where it stands.
+fn effective(section: &Section) -> impl Iterator<Item = &Setting> {
+    let all = &section.settings;
+    all.iter().enumerate().filter_map(|(at, setting)| {
+        let again = all[at + 1..].iter().any(|later| later.key == setting.key);
+        (!again).then_some(setting)
+    })
+}
+
+/// A refused option that is switched off asks for nothing.
+fn is_off(setting: &Setting) -> bool {
+    setting.unset.is_none() && ["0", "none", "100%:0"].contains(&setting.value.as_str())
+}
+
+fn refusal(setting: &Setting, cure: &str) -> String {
+    match setting.value.as_str() {
+        "" => format!("{}: {cure}", setting.key),
+        value => format!("{}={value}: {cure}", setting.key),
+    }
+}
+
+fn kb_base(section: &Section) -> Result<KbBase, JobError> {
+    let given = section.settings.iter().rev().find(|setting| setting.key == "kb_base");
+    let Some(setting) = given else { return Ok(KbBase::Binary) };
+    match setting.value.as_str() {
+        "1024" => Ok(KbBase::Binary),
+        "1000" => Ok(KbBase::International),
+        other => Err(setting.place.wrong(format!("kb_base: `{other}` is neither 1024 nor 1000"))),
+    }
+}
+
+fn within(text: &str, least: u64, most: u64) -> Result<u64, String> {
+    let number = value::count(text)?;
+    let fits = (least..=most).contains(&number);
+    fits.then_some(number).ok_or_else(|| format!("`{text}` is not from {least} to {most}"))
+}
+
+fn two(text: &str, read: impl Fn(&str) -> Result<u64, String>) -> Result<[Option<u64>; 2], String> {
+    let [reads, writes, _] = value::each(text, read)?;
+    Ok([reads.filter(|rate| *rate > 0), writes.filter(|rate| *rate > 0)])
+}
+
+/// A size; of a range of sizes, which fio draws from for each file, nothing is taken.
+fn one_size(text: &str, base: KbBase) -> Result<Amount, String> {
+    if let Some((low, high)) = text.split_once('-')
+        && low != high
+    {
+        return Err(format!("`{text}`: files of several sizes cannot be had: set one size"));
+    }
+    value::amount(text.split('-').next().unwrap_or_default(), base)
+}
+
+fn above_nothing(amount: Amount) -> Result<Amount, String> {
+    match amount {
+        Amount::Bytes(0) => Err("0 bytes are nothing to work on".to_owned()),
+        Amount::Percent(percent) if percent <= 0.0 => Err("0% is nothing to work on".to_owned()),
+        amount => Ok(amount),
+    }
+}
+
+fn range(text: &str, base: KbBase) -> Result<u64, String> {
+    let (low, high) = text.split_once('-').unwrap_or((text, text));
+    let (low, high) = (value::size(low, base)?, value::size(high, base)?);
+    if low == high { Ok(low) } else { Err(format!("`{text}`: {}", options::MIX)) }
+}
+
+fn direction(text: &str, base: KbBase) -> Result<(Direction, Walk), String> {
+    let (word, more) = match text.split_once(':') {
+        Some((word, more)) => (word, Some(more)),
+        None => (text, None),
+    };
+    let (direction, is_random) = match word {
+        "read" => (Direction::Read, false),
+        "write" => (Direction::Write, false),
+        "rw" | "readwrite" => (Direction::Mixed, false),
+        "randread" => (Direction::Read, true),
+        "randwrite" => (Direction::Write, true),
+        "randrw" => (Direction::Mixed, true),
+        "trim" | "randtrim" | "trimwrite" | "randtrimwrite" => {
+            return Err(format!("`{word}`: {}", options::TRIM));
+        }
+        other => {
+            const KNOWN: &[&str] =
+                &["read", "write", "rw", "readwrite", "randread", "randwrite", "randrw"];
+            let near = block::names::did_you_mean(other, KNOWN.iter().copied());
+            return Err(format!("`{other}` is unknown.{near} There are: {}", KNOWN.join(", ")));
+        }
+    };
+    let walk = match (is_random, more) {
+        (true, None | Some("1")) => Walk::Random,
+        (true, Some(more)) => {
+            return Err(format!(
+                "`{text}`: {more} operations in order after each jump cannot be \
+                                had: leave `:{more}` out"
+            ));
+        }
+        (false, None) => Walk::Sequential { skip: 0 },
+        (false, Some(more)) => {
+            let (sign, more) = more.strip_prefix('-').map_or((1, more), |more| (-1, more));
+            let skip = i64::try_from(value::size(more, base)?);
+            Walk::Sequential { skip: sign * skip.map_err(|_| format!("`{text}` is too far"))? }
+        }
+    };
+    Ok((direction, walk))
+}
+
+/// The pattern of a sequential walk, in our methods' words.
+pub(crate) fn pattern_of_skip(skip: i64, block_bytes: u64) -> Option<String> {
+    let block = i64::try_from(block_bytes).ok()?;
+    if skip == 0 {
+        return Some("seq".to_owned());
+    }
+    if skip == -2 * block {
+        return Some("backward".to_owned());
+    }
+    (skip > 0 && skip % block == 0).then(|| format!("strided:{}", skip / block + 1))
+}
+
+fn distribution(text: &str) -> Result<Distribution, String> {
+    let (word, more) = text.split_once(':').unwrap_or((text, ""));
+    let number = |otherwise: f64| match more {
+        "" => Ok(otherwise),
+        more => more.parse::<f64>().ok().filter(|number| *number > 0.0 && *number < 10.0).ok_or(
+            format!("`{text}`: a number above 0 after the colon, such as {word}:{otherwise}"),
+        ),
+    };
+    match word {
+        "random" => Ok(Distribution::Uniform),
+        "zipf" => Ok(Distribution::Zipf(number(1.1)?)),
+        "pareto" => match number(0.2)? {
+            power if power < 1.0 => Ok(Distribution::Pareto(power)),
+            _ => Err(format!("`{text}`: a power above 0 and below 1")),
+        },
+        _ => Err(format!("`{text}` cannot be had: random, zipf:1.1 and pareto:0.2 can")),
+    }
+}
