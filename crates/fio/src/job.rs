@@ -349,6 +349,12 @@ impl Job {
                  of the block forward, or one that goes exactly one block back"
             )));
         }
+        let is_half = |rate: [Option<u64>; 2]| rate[0].is_some() != rate[1].is_some();
+        if self.direction == Direction::Mixed && (is_half(self.rate) || is_half(self.rate_iops)) {
+            return Err(place_of(&["rate", "rate_iops"]).wrong(
+                "rate: a mixed job has a rate for both directions or for none: make two jobs of it",
+            ));
+        }
         if self.time_based && self.runtime_s.is_none() {
             return Err(place_of(&["time_based"]).wrong("time_based: set `runtime` as well"));
         }

@@ -130,6 +130,8 @@ fn cell(jobs: &[Job], layout: &Layout, notes: &mut Notes) -> String {
             text += &written(&keys);
         }
         several => {
+            let common = common(several);
+            keys.extend(common.iter().cloned());
             text += &written(&keys);
             let mut taken: Vec<String> = Vec::new();
             for (job, keys) in jobs.iter().zip(several) {
@@ -138,11 +140,18 @@ fn cell(jobs: &[Job], layout: &Layout, notes: &mut Notes) -> String {
                 taken.push(job.name.clone());
                 let name = ("name", quoted(&format!("{}{number}", job.name)));
                 text += "\n[[cell.stream]]\n";
-                text += &written(&[vec![name], keys.clone()].concat());
+                let own = keys.iter().filter(|key| !common.contains(key)).cloned();
+                text += &written(&std::iter::once(name).chain(own).collect::<Keys>());
             }
         }
     }
     text
+}
+
+/// What all streams of a cell have in common: settings of the cell, which a user may change.
+fn common(streams: &[Keys]) -> Keys {
+    let everywhere = |key: &&(&'static str, String)| streams.iter().all(|keys| keys.contains(key));
+    streams[0].iter().filter(everywhere).cloned().collect()
 }
 
 /// How a pass of it ends.

@@ -64,6 +64,9 @@ const PASSES_MAX: u32 = 1000;
 /// A whole target is filled as far as `span = "capacity"` tests it.
 const FILL_GRAIN_BYTES: u64 = 1 << 20;
 
+/// Places that shrink stay on multiples of this.
+const PLACE_GRAIN_BYTES: u64 = 4096;
+
 /// Everything that will be done.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plan {
@@ -147,6 +150,8 @@ impl Plan {
             ));
         }
         let span_bytes = span(&method, options, offers)?;
+        let mut method = method;
+        narrow_places(&mut method.cells, method.span, span_bytes);
         let (mut cells, left_out, mut notes) = sort_out(&method, options, offers, span_bytes)?;
         notes.splice(..0, method.file.notes.iter().cloned());
         let grade = options.grade.unwrap_or(method.grade);
@@ -315,6 +320,21 @@ pub(crate) fn area(cell: &CellSpec, stream: &Stream, span_bytes: u64) -> Area {
     };
     let start = start.saturating_add(stream.shift_bytes).min(end);
     Area { offset: start, bytes: end - start }
+}
+
+/// On an area that is smaller than the method's own, places that are given in bytes shrink with it.
+fn narrow_places(cells: &mut [CellSpec], span: SpanRule, span_bytes: u64) {
+    let SpanRule::Bytes(own_bytes) = span else { return };
+    if span_bytes >= own_bytes {
+        return;
+    }
+    let places = cells.iter_mut().flat_map(|cell| &mut cell.streams);
+    for place in places.filter_map(|stream| stream.place.as_mut()) {
+        for reach in [&mut place.start, &mut place.length] {
+            let part = u128::from(reach.bytes) * u128::from(span_bytes) / u128::from(own_bytes);
+            reach.bytes = part as u64 / PLACE_GRAIN_BYTES * PLACE_GRAIN_BYTES;
+        }
+    }
 }
 
 /// What each of the targets offers at least.

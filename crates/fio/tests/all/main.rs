@@ -1,0 +1,6 @@
+//! The tests of job files, in one binary.
+
+mod common;
+mod corpus;
+mod odd;
+mod translated;
