@@ -475,12 +475,23 @@ fn obstacle(cell: &CellSpec, offer: &Offer, options: &Options, span_bytes: u64) 
         if !direct && let Err(reason) = &offer.buffered {
             return Some(reason.clone());
         }
-        let room = area(cell, stream, span_bytes).bytes;
+        if direct && !stream.offset_increment_bytes.is_multiple_of(u64::from(offer.block_bytes)) {
+            return Some(format!(
+                "offset_increment = {} B is not a multiple of the target's logical block of {} B: \
+                 direct I/O starts on whole blocks; use such an increment, or --io buffered",
+                stream.offset_increment_bytes, offer.block_bytes
+            ));
+        }
+        let room = stream.worker_bytes(area(cell, stream, span_bytes));
         if room < u64::from(stream.block_bytes) {
             return Some(format!(
-                "a block of {} does not fit the {} it would work on: raise --size",
+                "a block of {} does not fit the {} it would work on: raise --size{}",
                 display_bytes(u64::from(stream.block_bytes)),
-                display_bytes(room)
+                display_bytes(room),
+                match stream.offset_increment_bytes {
+                    0 => "",
+                    _ => ", or lower `offset_increment` or `threads`",
+                }
             ));
         }
     }
@@ -544,6 +555,13 @@ fn without_uring(
         }
         if stream.queue_depth == 1 {
             continue;
+        }
+        if stream.offset_increment_bytes > 0 {
+            return Err(PlanError(format!(
+                "{} has workers with an area each, of which there would be more in place of a \
+                 deep queue, and {reason}: use depth = 1, or leave offset_increment out",
+                cell.name
+            )));
         }
         let workers = u32::from(stream.threads) * stream.queue_depth;
         stream.engine = EngineChoice::Sync;

@@ -6,17 +6,15 @@
 use crate::{
     method::{CellBound, CellSpec, FinalFlush},
     plan::area,
-    workload::{Counted, Length, Pace, once},
+    workload::{Counted, Length, Pace, Stream, once},
 };
 use block::{Command, Engine, IoError};
 
 /// What all workers of a cell do together in a pass that a number of operations ends; `None` where
 /// time does.
 pub fn bound(cell: &CellSpec, span_bytes: u64) -> Option<u64> {
-    let operations = |stream| match cell.bound {
-        CellBound::Once => {
-            Some(area(cell, stream, span_bytes).bytes / u64::from(stream.block_bytes))
-        }
+    let operations = |stream: &Stream| match cell.bound {
+        CellBound::Once => Some(stream.operations_once(area(cell, stream, span_bytes))),
         CellBound::Operations(each) => Some(each * u64::from(stream.threads)),
         CellBound::Time | CellBound::Exhaust | CellBound::Drain => None,
     };

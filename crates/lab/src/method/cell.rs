@@ -2,15 +2,14 @@
 
 use super::{
     Axis, CellFile,
-    choice::{one_of, unknown},
+    choice::unknown,
     rule::{WrittenRule, written_rule},
+    stream::stream,
     tree,
 };
 use crate::{
     target::Writes,
-    workload::{
-        Contents, EngineChoice, Io, Op, Pattern, Reach, Stream, StreamPlace, tree::TreeCell,
-    },
+    workload::{Op, Pattern, Rate, Stream, tree::TreeCell},
 };
 use block::{display_bytes, parse_bytes};
 use record::CacheDrop;
@@ -135,6 +134,16 @@ impl CellSpec {
     /// Whether the target's bytes change.
     pub fn writes(&self) -> bool {
         self.streams.iter().any(|stream| stream.op.writes())
+    }
+
+    /// Seconds from the start of a pass until its last stream has started.
+    pub fn quiet_s(&self) -> f64 {
+        self.streams.iter().map(|stream| stream.start_after_s).fold(0.0, f64::max)
+    }
+
+    /// Whether a rate changes over its passes, which then take all of their time.
+    pub fn is_ramp(&self) -> bool {
+        self.streams.iter().any(|stream| stream.rate.is_some_and(Rate::is_ramp))
     }
 
     /// How its writes lie.
@@ -309,7 +318,25 @@ fn of_blocks(cell: &CellFile) -> Result<CellSpec, String> {
     if spec.rate_of.is_some() && (spec.streams.len() > 1 || cell.rate.is_some()) {
         return Err("rate_of is the rate of one stream, in place of `rate`".to_owned());
     }
+    if spec.rate_of.is_some() && spec.streams[0].think.is_some() {
+        return Err("rate_of and think_time_us: a schedule does not wait for a pause; set one of \
+                    them"
+            .to_owned());
+    }
+    refuse_ramps_without_end(&spec)?;
     Ok(spec)
+}
+
+/// Rates change over the time of a pass, which must be known.
+fn refuse_ramps_without_end(spec: &CellSpec) -> Result<(), String> {
+    let is_ramp = |stream: &Stream| stream.rate.is_some_and(Rate::is_ramp);
+    match spec.streams.iter().find(|stream| is_ramp(stream)).and_then(|stream| stream.rate) {
+        Some(rate) if spec.bound != CellBound::Time => Err(format!(
+            "rate = \"{rate}\" changes over the time of a pass, which this bound ends sooner or \
+             later: use bound = `time`, and `seconds` for how long"
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// A day of nothing is more than anybody waits for.
@@ -344,82 +371,6 @@ fn cache_state(written: Option<&str>, before: &[String]) -> Result<CacheState, S
             return Err(unknown("drop_cache", other, &["no", "file", "machine", "remount"]));
         }
     })
-}
-
-fn stream(cell: &CellFile) -> Result<Stream, String> {
-    let op_text = required("op", &cell.op)?;
-    let op = Op::parse(op_text).ok_or_else(|| unknown("op", op_text, Op::NAMES))?;
-    if let Op::Tree(op) = op {
-        return Err(format!(
-            "{} works on a file tree, which a cell does by itself: give it a cell of its own",
-            op.name()
-        ));
-    }
-    let pattern_text = required("pattern", &cell.pattern)?;
-    let pattern = Pattern::parse(pattern_text)
-        .ok_or_else(|| unknown("pattern", pattern_text, Pattern::NAMES))?;
-    let block_bytes = size("block", required("block", &cell.block)?)?;
-    if !(1..=BLOCK_BYTES_MAX).contains(&block_bytes) {
-        return Err(format!(
-            "block = {block_bytes}: blocks go from 1 B to {}",
-            display_bytes(BLOCK_BYTES_MAX)
-        ));
-    }
-    let threads = count("threads", &cell.threads, THREADS_MAX)?;
-    let queue_depth = count("depth", &cell.depth, DEPTH_MAX)?;
-    let engine = one_of("engine", &cell.engine, EngineChoice::parse, EngineChoice::NAMES)?;
-    if queue_depth > 1 && (engine == EngineChoice::Sync || engine.is_stdio()) {
-        return Err(format!(
-            "depth = {queue_depth}: this engine keeps one operation in flight; use --engine uring, \
-             or threads = {queue_depth} at depth = 1"
-        ));
-    }
-    let part = cell.part.unwrap_or((0.0, 1.0));
-    if !(0.0 <= part.0 && part.0 < part.1 && part.1 <= 1.0) {
-        return Err(format!("part = [{}, {}]: a start below an end, 0 to 1", part.0, part.1));
-    }
-    let place = place(cell)?;
-    if let Some(rate) = cell.rate
-        && !(rate > 0.0 && rate <= 1e9)
-    {
-        return Err(format!("rate = {rate}: operations per second, above 0"));
-    }
-    Ok(Stream {
-        name: cell.name.clone().unwrap_or_default(),
-        op,
-        pattern,
-        block_bytes: block_bytes as u32,
-        threads: threads as u16,
-        queue_depth: queue_depth as u32,
-        engine,
-        io: one_of("io", &cell.io, Io::parse, Io::NAMES)?,
-        flush_every: cell.flush_every.unwrap_or(0),
-        rate: cell.rate,
-        part,
-        place,
-        shift_bytes: cell.shift.as_deref().map_or(Ok(0), |text| size("shift", text))?,
-        contents: one_of("data", &cell.data, Contents::parse, Contents::NAMES)?,
-    })
-}
-
-/// The part it works on, where that is said to the byte.
-fn place(cell: &CellFile) -> Result<Option<StreamPlace>, String> {
-    if cell.start.is_none() && cell.length.is_none() {
-        return Ok(None);
-    }
-    if cell.part.is_some() {
-        return Err("`part` and `start` or `length` say the same: leave one out".to_owned());
-    }
-    let reach = |key: &str, text: &Option<String>, otherwise: Reach| match text {
-        None => Ok(otherwise),
-        Some(text) => Reach::parse(text)
-            .ok_or_else(|| format!("{key} = `{text}`: such as `10GiB`, `25%` or `25%+1MiB`")),
-    };
-    let length = reach("length", &cell.length, Reach { share: 1.0, bytes: 0 })?;
-    if length == Reach::default() {
-        return Err("length = 0: nothing to work on".to_owned());
-    }
-    Ok(Some(StreamPlace { start: reach("start", &cell.start, Reach::default())?, length }))
 }
 
 fn bound(written: Option<&Axis>) -> Result<CellBound, String> {
@@ -462,7 +413,7 @@ fn short(bytes: u64) -> String {
     display_bytes(bytes).replace(' ', "").replace("iB", "")
 }
 
-fn required<'a>(key: &str, axis: &'a Option<Axis>) -> Result<&'a str, String> {
+pub(super) fn required<'a>(key: &str, axis: &'a Option<Axis>) -> Result<&'a str, String> {
     only(key, axis.as_ref().ok_or_else(|| format!("a cell without `{key}`"))?)
 }
 
@@ -473,11 +424,11 @@ fn only<'a>(key: &str, axis: &'a Axis) -> Result<&'a str, String> {
     }
 }
 
-fn size(key: &str, text: &str) -> Result<u64, String> {
+pub(super) fn size(key: &str, text: &str) -> Result<u64, String> {
     parse_bytes(text).map_err(|error| format!("{key}: {error}"))
 }
 
-fn count(key: &str, axis: &Option<Axis>, max: u64) -> Result<u64, String> {
+pub(super) fn count(key: &str, axis: &Option<Axis>, max: u64) -> Result<u64, String> {
     let Some(axis) = axis else { return Ok(1) };
     let text = only(key, axis)?;
     match text.parse::<u64>() {

@@ -30,7 +30,11 @@ impl User {
                 file.precondition = Some(value.clone());
                 continue;
             }
-            let value = Axis::parse(value)?;
+            // A range of rates is one value.
+            let value = match key.as_str() {
+                "rate" => Axis(vec![value.clone()]),
+                _ => Axis::parse(value)?,
+            };
             match file.axes.get_mut(key) {
                 Some(axis) => *axis = value,
                 None if key == "test" => user.tests = Some(value),

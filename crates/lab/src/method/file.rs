@@ -1,7 +1,7 @@
 //! A method as its author writes it: TOML, every key checked. `docs/reference/methodology.md`
 //! explains the keys.
 
-use super::{Axis, TreeFile, tree::TREE_KEYS};
+use super::{Axis, Scalar, TreeFile, tree::TREE_KEYS};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -139,8 +139,21 @@ pub struct CellFile {
     pub data: Option<String>,
     /// A flush after this many writes of a worker.
     pub flush_every: Option<u32>,
-    /// Operations per second of the stream (open loop).
-    pub rate: Option<f64>,
+    /// Operations per second of the stream (open loop): `1000`, `1000..5000`, `1000..5000 in 5
+    /// steps`.
+    pub rate: Option<Scalar>,
+    /// A pause of each worker, microseconds (fio: `thinktime`).
+    pub think_time_us: Option<u64>,
+    /// After so many operations of it (fio: `thinktime_blocks`).
+    pub think_every: Option<u32>,
+    /// The stream starts so many seconds after the pass (fio: `startdelay`).
+    pub start_after: Option<f64>,
+    /// Percent of the operations that follow the one before (fio: 100 - `percentage_random`).
+    pub sequential_share: Option<f64>,
+    /// Each worker's area starts so many bytes after the one before (fio: `offset_increment`).
+    pub offset_increment: Option<String>,
+    /// How often the hot spot of a skewed pattern moves: operations, or `5 s`.
+    pub moves_every: Option<Scalar>,
     /// The same as a share of another cell's rate: `95 % of read-4K`.
     pub rate_of: Option<String>,
     /// Seconds in which nothing is asked for, before the cell.
@@ -187,6 +200,8 @@ impl CellFile {
         let Self { shift, written_max, seconds_max, drop_cache, rate_of, rest, seconds, .. } =
             over.clone();
         let Self { start, length, .. } = over.clone();
+        let Self { think_time_us, think_every, start_after, sequential_share, .. } = over.clone();
+        let Self { offset_increment, moves_every, .. } = over.clone();
         let coordinates = match (&self.coordinates, &over.coordinates) {
             (Some(under), Some(over)) => {
                 Some(under.clone().into_iter().chain(over.clone()).collect())
@@ -213,6 +228,12 @@ impl CellFile {
             flush_every: flush_every.or(under.flush_every),
             rate: rate.or(under.rate),
             rate_of: rate_of.or(under.rate_of),
+            think_time_us: think_time_us.or(under.think_time_us),
+            think_every: think_every.or(under.think_every),
+            start_after: start_after.or(under.start_after),
+            sequential_share: sequential_share.or(under.sequential_share),
+            offset_increment: offset_increment.or(under.offset_increment),
+            moves_every: moves_every.or(under.moves_every),
             rest: rest.or(under.rest),
             seconds: seconds.or(under.seconds),
             part: part.or(under.part),
@@ -258,8 +279,14 @@ impl CellFile {
             "flush" => self.flush = Some(one()?),
             "shift" => self.shift = Some(one()?),
             "drop_cache" => self.drop_cache = Some(one()?),
-            "rate" => self.rate = Some(number(one()?)?),
+            "rate" => self.rate = Some(Scalar(one()?)),
             "flush_every" => self.flush_every = Some(count(one()?)?),
+            "think_time_us" => self.think_time_us = Some(count(one()?)?.into()),
+            "think_every" => self.think_every = Some(count(one()?)?),
+            "start_after" => self.start_after = Some(number(one()?)?),
+            "sequential_share" => self.sequential_share = Some(number(one()?)?),
+            "offset_increment" => self.offset_increment = Some(one()?),
+            "moves_every" => self.moves_every = Some(Scalar(one()?)),
             _ if TREE_KEYS.contains(&key) => {
                 self.tree.get_or_insert_default().set(key, one()?)?;
             }
@@ -287,6 +314,12 @@ pub const SET_KEYS: &[&str] = &[
     "flush",
     "rate",
     "flush_every",
+    "think_time_us",
+    "think_every",
+    "start_after",
+    "sequential_share",
+    "offset_increment",
+    "moves_every",
     "shift",
     "drop_cache",
     "files",

@@ -12,12 +12,15 @@ mod complaint;
 mod expand;
 mod file;
 mod rule;
+mod scalar;
+mod stream;
 mod tree;
 
 pub use axis::Axis;
 pub use cell::{BLOCK_BYTES_MAX, CacheState, CellBound, CellSpec, FileState, FinalFlush, RateOf};
 pub use file::{CellFile, MethodFile, Order, RoundsFile, SET_KEYS};
 pub use rule::{SpanRule, WrittenRule};
+pub use scalar::Scalar;
 pub use tree::TreeFile;
 
 use block::names::did_you_mean;

@@ -6,7 +6,7 @@ use super::{
     choice::{one_of, unknown},
 };
 use crate::workload::{
-    Caching, Contents, EngineChoice, Io, Op, Pattern, Stream, Syncing,
+    Caching, EngineChoice, Io, Op, Pattern, Stream, Syncing,
     tree::{
         FileSize, Naming, Stage, TREE_FILES_MAX, TreeCell, TreeLayout, TreeOp, TreeOrder,
         TreeState, TreeSync,
@@ -174,6 +174,12 @@ fn refuse_block_settings(cell: &CellFile, op: TreeOp) -> Result<(), String> {
         ("flush_every", cell.flush_every.is_some()),
         ("rate", cell.rate.is_some()),
         ("rate_of", cell.rate_of.is_some()),
+        ("think_time_us", cell.think_time_us.is_some()),
+        ("think_every", cell.think_every.is_some()),
+        ("start_after", cell.start_after.is_some()),
+        ("sequential_share", cell.sequential_share.is_some()),
+        ("offset_increment", cell.offset_increment.is_some()),
+        ("moves_every", cell.moves_every.is_some()),
         ("part", cell.part.is_some()),
         ("start", cell.start.is_some()),
         ("length", cell.length.is_some()),
@@ -196,24 +202,16 @@ fn refuse_block_settings(cell: &CellFile, op: TreeOp) -> Result<(), String> {
 /// The stream that stands for a tree's operations: buffered, one in flight for each worker.
 pub(super) fn stream(tree: &TreeCell, name: String, threads: u16) -> Stream {
     let bytes = if tree.op.moves_bytes() { tree.layout.size.mean() as u32 } else { 0 };
+    let pattern = match tree.order {
+        TreeOrder::Random => Pattern::Permutation,
+        TreeOrder::Creation | TreeOrder::Readdir => Pattern::Sequential,
+    };
     Stream {
         name,
-        op: Op::Tree(tree.op),
-        pattern: match tree.order {
-            TreeOrder::Random => Pattern::Permutation,
-            TreeOrder::Creation | TreeOrder::Readdir => Pattern::Sequential,
-        },
-        block_bytes: bytes,
         threads,
-        queue_depth: 1,
         engine: EngineChoice::Sync,
         io: Io { caching: Caching::Buffered, syncing: Syncing::None },
-        flush_every: 0,
-        rate: None,
-        part: (0.0, 1.0),
-        place: None,
-        shift_bytes: 0,
-        contents: Contents::default(),
+        ..Stream::new(Op::Tree(tree.op), pattern, bytes)
     }
 }
 

@@ -124,7 +124,7 @@ pub(crate) fn bound_bytes(cell: &CellSpec, areas: &[Area]) -> Option<u128> {
     let each = |(stream, area): (&Stream, &Area)| {
         let block = u128::from(stream.block_bytes);
         let operations = match cell.bound {
-            CellBound::Once => u128::from(area.bytes) / block,
+            CellBound::Once => u128::from(stream.operations_once(*area)),
             CellBound::Operations(count) => u128::from(count) * u128::from(stream.threads),
             CellBound::Time | CellBound::Exhaust | CellBound::Drain => return None,
         };

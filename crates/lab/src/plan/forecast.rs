@@ -66,12 +66,14 @@ pub(super) fn pass(plan: &Plan, cell: &CellSpec) -> (f64, f64) {
         times.fold(0.0, f64::max)
     };
     let (least, most) = match cell.bound {
+        CellBound::Time if cell.is_ramp() => (seconds_max, seconds_max),
         CellBound::Time => ((seconds_min * SECOND_LOOK).min(seconds_max), seconds_max),
         CellBound::Exhaust => (at(FAST).min(seconds_max), at(SLOW).min(seconds_max)),
         CellBound::Drain => (DRAIN_S_LEAST.min(seconds_max), at(SLOW).min(seconds_max)),
         CellBound::Once | CellBound::Operations(_) => (at(FAST), at(SLOW)),
     };
-    (least + cell.rest_s, most + cell.rest_s)
+    let before = cell.rest_s + cell.quiet_s();
+    (least + before, most + before)
 }
 
 fn seconds(plan: &Plan, cell: &CellSpec, stream: &Stream, pace: Pace) -> f64 {
@@ -89,14 +91,21 @@ fn seconds(plan: &Plan, cell: &CellSpec, stream: &Stream, pace: Pace) -> f64 {
     }
     let block = f64::from(stream.block_bytes);
     let operations = match cell.bound {
-        CellBound::Once => (area(cell, stream, plan.span_bytes).bytes as f64 / block).floor(),
+        CellBound::Once => stream.operations_once(area(cell, stream, plan.span_bytes)) as f64,
         CellBound::Operations(count) => count as f64 * f64::from(stream.threads),
         CellBound::Time | CellBound::Exhaust | CellBound::Drain => match stream.op.writes() {
             true => plan.written_max_of(cell) as f64 / block,
             false => f64::INFINITY,
         },
     };
-    operations * block / pace.bytes_per_s + operations * accesses(stream) * pace.access_s
+    let pauses = match (cell.bound, stream.think) {
+        (CellBound::Once | CellBound::Operations(_), Some(think)) => {
+            let each = operations / f64::from(stream.threads);
+            (each / f64::from(think.every)).floor() * think.time_ns as f64 / 1e9
+        }
+        _ => 0.0,
+    };
+    operations * block / pace.bytes_per_s + operations * accesses(stream) * pace.access_s + pauses
 }
 
 /// Accesses an operation costs that nothing hides.

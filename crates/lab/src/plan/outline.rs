@@ -5,7 +5,7 @@ use crate::duration::in_words;
 use crate::{
     method::{CacheState, CellBound, CellSpec, FileState, FinalFlush},
     workload::{
-        Caching, EngineChoice, Io, Op, Pattern, Stream, Syncing,
+        Caching, EngineChoice, Io, Moves, Op, Pattern, Stream, Syncing,
         tree::{TreeCell, TreeOp, TreeOrder, TreeState, TreeSync},
     },
 };
@@ -144,8 +144,36 @@ fn stream_title(stream: &Stream) -> String {
     if stream.flush_every > 0 {
         text += &format!(", a flush every {}", stream.flush_every);
     }
+    text += &placing(stream);
     let access = access(stream.io, stream.engine);
     if access.is_empty() { text } else { format!("{text}, {access}") }
+}
+
+/// What makes a stream ask later, or elsewhere, than its pattern alone.
+fn placing(stream: &Stream) -> String {
+    let mut words = Vec::new();
+    if let Some(think) = stream.think {
+        let us = think.time_ns / 1000;
+        words.push(format!("{us} us of think time after {}", counted(think.every, "operation")));
+    }
+    if stream.start_after_s > 0.0 {
+        words.push(format!("from {} on", in_words(stream.start_after_s)));
+    }
+    if stream.sequential_percent > 0.0 {
+        words.push(format!("{} % in sequence", stream.sequential_percent));
+    }
+    if stream.offset_increment_bytes > 0 {
+        let apart = display_bytes(stream.offset_increment_bytes);
+        words.push(format!("workers {apart} apart"));
+    }
+    match stream.moves {
+        Some(Moves::Operations(count)) => {
+            words.push(format!("hot spot moves every {}", counted(count, "operation")));
+        }
+        Some(Moves::Seconds(seconds)) => words.push(format!("hot spot moves every {seconds} s")),
+        None => {}
+    }
+    words.iter().map(|word| format!(", {word}")).collect()
 }
 
 fn pattern(pattern: Pattern) -> String {

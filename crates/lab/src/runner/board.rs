@@ -32,6 +32,13 @@ pub(super) struct Wait {
     pub tick: usize,
 }
 
+impl Wait {
+    /// The same where so many ticks at the start do not count; `None` if it was among them.
+    pub fn later_than(self, quiet: usize) -> Option<Self> {
+        Some(Self { tick: self.tick.checked_sub(quiet)?, ..self })
+    }
+}
+
 #[derive(Clone, Copy)]
 struct WorkerLine {
     next_tick: usize,

@@ -23,6 +23,7 @@ pub fn engine_cost_ns(engine: &mut dyn Drivable) -> f64 {
         budget: Budget::Operations(OPERATIONS),
         seed: 1,
         errors_max: 0,
+        ramp_s: 0.0,
     };
     let (sink, _parts) = channel();
     let stop = AtomicBool::new(false);

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     method::{CellSpec, FinalFlush},
-    workload::{ErrorLog, Op, Stream, tree::TreeCell},
+    workload::{ErrorLog, Op, Rate, Stream, tree::TreeCell},
 };
 use record::{
     Bound, CachePass, Cell, CpuCost, IoErrors, IoFailure, Latency, ManagedPass, Operations, Pass,
@@ -101,9 +101,7 @@ pub(super) fn fresh(spec: &CellSpec, stream: &Stream, target: usize, name: &str)
     if let Some(tree) = &spec.tree {
         coordinates.extend(of_tree(tree));
     }
-    if let Some(rate) = stream.rate {
-        coordinates.insert("rate".to_owned(), rate.into());
-    }
+    coordinates.extend(of_pacing(stream));
     if stream.contents.is_compressible() {
         coordinates.insert("data".to_owned(), stream.contents.to_string().into());
     }
@@ -146,6 +144,30 @@ pub(super) fn fresh(spec: &CellSpec, stream: &Stream, target: usize, name: &str)
     }
 }
 
+/// What tells apart streams that ask at other times, or elsewhere, than their pattern alone says.
+fn of_pacing(stream: &Stream) -> Vec<(String, serde_json::Value)> {
+    let mut words: Vec<(&str, serde_json::Value)> = Vec::new();
+    words.extend(stream.rate.map(|rate| match rate {
+        Rate::Constant(rate) => ("rate", rate.into()),
+        Rate::Ramp { .. } => ("rate", rate.to_string().into()),
+    }));
+    if let Some(think) = stream.think {
+        words.push(("think_time_us", (think.time_ns / 1000).into()));
+        words.push(("think_every", think.every.into()));
+    }
+    if stream.start_after_s > 0.0 {
+        words.push(("start_after", stream.start_after_s.into()));
+    }
+    if stream.sequential_percent > 0.0 {
+        words.push(("sequential_share", stream.sequential_percent.into()));
+    }
+    if stream.offset_increment_bytes > 0 {
+        words.push(("offset_increment_bytes", stream.offset_increment_bytes.into()));
+    }
+    words.extend(stream.moves.map(|moves| ("moves_every", moves.to_string().into())));
+    words.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
 /// What tells one tree from another.
 fn of_tree(tree: &TreeCell) -> Vec<(String, serde_json::Value)> {
     let layout = &tree.layout;
@@ -167,7 +189,7 @@ fn one_pass(spec: &CellSpec, place: Place, pass: &StreamPass) -> Pass {
     let seconds = pass.seconds + timed_flush.unwrap_or(0.0);
     // A flush that counts as the cell's is not in the ticks.
     let judged =
-        is_timed(spec) && timed_flush.is_none() && pass.assessment.operations_per_second > 0.0;
+        pass.stop.is_some() && timed_flush.is_none() && pass.assessment.operations_per_second > 0.0;
     let (iops, bytes_per_s) = if judged {
         (pass.assessment.operations_per_second, pass.assessment.bytes_per_second)
     } else {

@@ -13,7 +13,8 @@ use crate::{
     method::{CellBound, CellSpec, FinalFlush},
     target::{Drivable, OpenEngine, OpenTree, TargetError, WorkerEngines},
     workload::{
-        Area, Budget, ErrorLog, Failure, Recorder, Share, Stream, TickPart, Worker, WorkerPlan,
+        Area, Budget, ErrorLog, Failure, Rate, Recorder, Share, Stream, TickPart, Worker,
+        WorkerPlan,
         tree::{TreeBudget, TreeCell, TreeWorkerPlan},
     },
 };
@@ -95,6 +96,8 @@ pub(super) struct StreamPass {
 /// What one pass did.
 pub(super) struct PassDone {
     pub streams: Vec<StreamPass>,
+    /// From its start to its end.
+    pub seconds: f64,
     /// What the caches of modelled drives did.
     pub fast_caches: Vec<FastCachePass>,
     /// Processor time over wall time of the busiest worker.
@@ -164,6 +167,7 @@ impl PassOrder<'_> {
                         budget: self.budget(stream, self.areas[index], share),
                         seed: self.seed ^ (index as u64) << 48,
                         errors_max: self.errors_max,
+                        ramp_s: self.cell.quiet_s() + self.rule.seconds_max - stream.start_after_s,
                     },
                 ));
             }
@@ -230,7 +234,7 @@ impl PassOrder<'_> {
         let end = |all: u64, worker| u128::from(all) * u128::from(worker) / u128::from(share.of);
         let part = |all: u64| (end(all, share.worker + 1) - end(all, share.worker)) as u64;
         match self.cell.bound {
-            CellBound::Once => Budget::Operations(part(area.bytes / block)),
+            CellBound::Once => Budget::Operations(part(stream.operations_once(area))),
             CellBound::Operations(count) => Budget::Operations(count),
             CellBound::Time | CellBound::Exhaust | CellBound::Drain => match stream.op.writes() {
                 true => Budget::Operations(part(self.written_max / block)),
@@ -260,7 +264,9 @@ pub(super) fn run(
         rule: order.rule,
         bound: order.cell.bound,
         timed: is_timed(order.cell),
-        heard: Some(WallInstant::now()),
+        quiet: quiet_ticks(order.cell),
+        is_ramp: order.cell.is_ramp(),
+        heard: Some(WallInstant::now() + first_start(order.cell)),
     };
     let (start, ends) = match order.assignments(engines, &sink) {
         Ok(assignments) => {
@@ -281,6 +287,20 @@ pub(super) fn is_timed(cell: &CellSpec) -> bool {
     !matches!(cell.bound, CellBound::Once | CellBound::Operations(_))
 }
 
+/// Ticks of a timed pass before all of its streams have started: they are of another load.
+fn quiet_ticks(cell: &CellSpec) -> usize {
+    match is_timed(cell) {
+        true => (cell.quiet_s() * 1e9 / TICK_NS as f64).ceil() as usize,
+        false => 0,
+    }
+}
+
+/// How long after the start of a pass its first stream starts.
+fn first_start(cell: &CellSpec) -> Duration {
+    let starts = cell.streams.iter().map(|stream| stream.start_after_s);
+    Duration::from_secs_f64(starts.fold(f64::MAX, f64::min))
+}
+
 /// The parts and the looks at them.
 struct Progress {
     board: Board,
@@ -295,6 +315,10 @@ struct Progress {
     rule: StopRule,
     bound: CellBound,
     timed: bool,
+    /// Ticks at the start that no look sees.
+    quiet: usize,
+    /// Whether a rate changes over the pass: then only time ends it.
+    is_ramp: bool,
     /// When workers on threads of their own last had an answer.
     heard: Option<WallInstant>,
 }
@@ -313,14 +337,15 @@ impl Progress {
     /// over.
     fn look(&mut self) -> bool {
         let complete = self.board.complete_ticks();
-        if !self.timed || complete == self.looked {
+        if !self.timed || complete == self.looked || complete <= self.quiet {
             return false;
         }
         self.looked = complete;
-        let elapsed_ns = complete as u64 * TICK_NS;
+        let judged = complete - self.quiet;
+        let elapsed_ns = judged as u64 * TICK_NS;
         for (index, looks) in self.looks.iter_mut().enumerate() {
-            let ticks = self.board.stream(index).ticks(complete);
-            let stop = match looks.look(elapsed_ns, &ticks) {
+            let ticks = &self.board.stream(index).ticks(complete)[self.quiet..];
+            let stop = match looks.look(elapsed_ns, ticks) {
                 // Two good looks in a row guard against stopping at a lucky one. Here time is over,
                 // whatever was seen, so that one is enough: where the shortest time is the longest,
                 // there is no other.
@@ -335,13 +360,15 @@ impl Progress {
         }
         let time_is_over = elapsed_ns as f64 >= self.rule.seconds_max * 1e9;
         // Where what is looked for may come late, a steady rate is no reason to stop.
-        if self.bound == CellBound::Drain && complete.is_multiple_of(DRAIN_LOOK_TICKS) {
-            let is_drained = |index| is_drained(&self.board.stream(index).ticks(complete));
+        if self.bound == CellBound::Drain && judged.is_multiple_of(DRAIN_LOOK_TICKS) {
+            let seen = |index| self.board.stream(index).ticks(complete);
+            let is_drained = |index| is_drained(&seen(index)[self.quiet..]);
             if (0..self.looks.len()).all(is_drained) {
                 return true;
             }
         }
-        self.stops.iter().all(Option::is_some) && (self.bound == CellBound::Time || time_is_over)
+        let may_converge = self.bound == CellBound::Time && !self.is_ramp;
+        self.stops.iter().all(Option::is_some) && (may_converge || time_is_over)
     }
 
     /// Whether the pass is over: by the rule, or because a worker of a timed pass has used up its
@@ -685,8 +712,13 @@ fn finish(
     let seconds = ended.since(start).max(1) as f64 / 1e9;
     let complete = progress.ticks();
     let mut first_worker = 0;
-    let mut done =
-        PassDone { streams: Vec::new(), fast_caches: Vec::new(), engines: Vec::new(), busy: 0.0 };
+    let mut done = PassDone {
+        streams: Vec::new(),
+        seconds,
+        fast_caches: Vec::new(),
+        engines: Vec::new(),
+        busy: 0.0,
+    };
     for (index, stream) in order.cell.streams.iter().enumerate() {
         let board = progress.board.stream(index);
         let own = &ends[first_worker..first_worker + usize::from(stream.threads)];
@@ -695,16 +727,17 @@ fn finish(
         if let Some(failure) = errors.first.first().filter(|_| board.operations() == 0) {
             return Err(failed(&progress, ends, *failure));
         }
-        let ticks = board.ticks(complete);
+        let ticks = board.ticks(complete).split_off(progress.quiet.min(complete));
         // No look came too early where no byte was left for a later one: what was seen decides.
-        let judged_s = complete as f64 * TICK_NS as f64 / 1e9;
+        let judged_s = ticks.len() as f64 * TICK_NS as f64 / 1e9;
         let rule = match progress.is_spent() {
             true => StopRule { seconds_min: order.rule.seconds_min.min(judged_s), ..order.rule },
             false => order.rule,
         };
         let assessment = assess(&ticks, TICK_NS, &rule);
         // Rate and latency are of the same time, or they do not belong together.
-        let warm_up = if progress.timed { assessment.warm_up_ticks } else { 0 };
+        let is_judged = progress.timed && !stream.rate.is_some_and(Rate::is_ramp);
+        let warm_up = if is_judged { assessment.warm_up_ticks } else { 0 };
         let in_the_end = match assessment {
             seen if seen.satisfies(&rule) => Stop::Converged,
             seen if seen.sufficient => Stop::NotConverged,
@@ -716,20 +749,23 @@ fn finish(
             _ => progress.stops[index].unwrap_or(in_the_end),
         };
         done.streams.push(StreamPass {
-            stop: progress.timed.then_some(stop),
+            stop: is_judged.then_some(stop),
             spent: progress.is_spent(),
-            seconds,
+            seconds: (seconds - stream.start_after_s).max(1e-9),
             operations: board.operations(),
             bytes: board.bytes(),
-            latencies: board.latencies_from(warm_up),
+            latencies: board.latencies_from(progress.quiet + warm_up),
             flushes: board.flushes().clone(),
             services: board.services().clone(),
             errors,
             failed: board.failed().clone(),
-            longest: board.longest(),
+            longest: board.longest().and_then(|wait| wait.later_than(progress.quiet)),
             cpu_ns: board.cpu_ns(),
             flush_seconds: flush_seconds.filter(|_| stream.op.writes()),
-            changes: changes(&ticks, warm_up, stream.op.writes()),
+            changes: match is_judged || !progress.timed {
+                true => changes(&ticks, warm_up, stream.op.writes()),
+                false => Vec::new(),
+            },
             burst: None,
             ticks,
             assessment,

@@ -6,6 +6,7 @@ use crate::{
     method::CellSpec,
     plan::Step,
     target::{TargetError, Time, WorkerEngines},
+    workload::Rate,
 };
 use record::{LeftOut, Record};
 use std::{
@@ -68,7 +69,7 @@ pub(super) fn with_rate<'s>(
     };
     let mut spec = spec.clone();
     // As it is printed, to a tenth of an operation.
-    spec.streams[0].rate = Some((10.0 * rate.share * found.iops).ceil() / 10.0);
+    spec.streams[0].rate = Some(Rate::Constant((10.0 * rate.share * found.iops).ceil() / 10.0));
     Ok(Cow::Owned(spec))
 }
 

@@ -525,7 +525,7 @@ fn credit(scene: &Scene<'_>) -> Option<(String, bool)> {
     // Nobody sells credit for a model's time, and its rate may well sit still.
     let unlimited =
         matches!(scene.target.kind, TargetKind::Null | TargetKind::Model | TargetKind::Memory);
-    if scene.stream.rate.is_some() || unlimited {
+    if scene.stream.is_paced() || unlimited {
         return None;
     }
     let Some(found) = burst_credit(&scene.pass.ticks, TICK_NS) else {
@@ -592,7 +592,7 @@ fn throttling(scene: &Scene<'_>) -> Option<Warning> {
 }
 
 fn depth_not_reached(scene: &Scene<'_>) -> Option<Warning> {
-    if scene.stream.rate.is_some() || scene.cell.streams.len() > 1 {
+    if scene.stream.is_paced() || scene.cell.streams.len() > 1 {
         return None;
     }
     let pass = scene.pass;
@@ -629,8 +629,12 @@ fn coordinated_omission(scene: &Scene<'_>) -> Option<Warning> {
 }
 
 fn rate_not_reached(scene: &Scene<'_>) -> Option<Warning> {
-    let asked = scene.stream.rate?;
-    let reached = scene.pass.assessment.operations_per_second;
+    let rate = scene.stream.rate?;
+    let asked = rate.mean();
+    let reached = match rate.is_ramp() {
+        true => scene.pass.operations as f64 / scene.pass.seconds,
+        false => scene.pass.assessment.operations_per_second,
+    };
     (reached < 0.95 * asked)
         .then(|| warn(Flag::RateNotReached, format!("{reached:.0} of {asked:.0} IOPS were kept")))?
 }

@@ -9,6 +9,7 @@
 
 mod contents;
 mod errors;
+mod pacing;
 mod pattern;
 mod place;
 mod recorder;
@@ -20,6 +21,7 @@ mod zipf;
 
 pub use contents::Contents;
 pub use errors::{ErrorLog, OnError};
+pub use pacing::{Moves, Rate, Think};
 pub use pattern::{Area, Offsets, Pattern, Share};
 pub use place::{Reach, StreamPlace};
 pub use recorder::{Recorder, TickPart};

@@ -105,6 +105,11 @@ impl fmt::Display for Pattern {
     }
 }
 
+/// Marks the draws that decide which steps are sequential.
+const SHARES: u64 = 1 << 40;
+/// Marks the keys of hot spots that have moved.
+const MOVES: u64 = 1 << 41;
+
 /// A range of the target, cut into blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Area {
@@ -143,6 +148,30 @@ enum Walk {
     Zipf { zipf: Zipf, scatter: Scatter, rng: Rng },
     HotCold { scatter: Scatter, rng: Rng, hot_blocks: u64, hot_threshold: u64 },
     Listed { blocks: Vec<u64>, next: usize },
+    Partly(Box<Partly>),
+    Moving(Box<Moving>),
+}
+
+/// Another walk, some of whose steps follow the one before instead.
+#[derive(Clone, Debug)]
+struct Partly {
+    walk: Walk,
+    /// Draws up to this follow.
+    threshold: u64,
+    last: Option<u64>,
+    rng: Rng,
+}
+
+/// A skewed walk whose hot blocks change.
+#[derive(Clone, Debug)]
+struct Moving {
+    walk: Walk,
+    seed: u64,
+    /// How often they did.
+    moved: u64,
+    /// Draws between two changes.
+    every: u64,
+    left: u64,
 }
 
 impl Offsets {
@@ -197,6 +226,36 @@ impl Offsets {
         Self { base: area.offset + first * block_bytes, block_bytes, blocks: count, walk }
     }
 
+    /// The same walk, of whose steps so many percent go to the block after the one before, around
+    /// the end of the area.
+    pub fn partly_sequential(self, percent: f64, seed: u64, worker: u64) -> Self {
+        let threshold = (percent / 100.0 * u64::MAX as f64) as u64;
+        let rng = Rng::new(seed, SHARES | worker);
+        let partly = Partly { walk: self.walk, threshold, last: None, rng };
+        Self { walk: Walk::Partly(Box::new(partly)), ..self }
+    }
+
+    /// The same skewed walk, whose hot blocks are others after every so many draws. Walks of one
+    /// seed have the same hot blocks after as many moves.
+    pub fn moving(self, seed: u64, every: u64) -> Self {
+        let moving = Moving { walk: self.walk, seed, moved: 0, every, left: every };
+        Self { walk: Walk::Moving(Box::new(moving)), ..self }
+    }
+
+    /// The hot blocks are those after so many moves.
+    pub fn move_to(&mut self, moved: u64) {
+        let blocks = self.blocks;
+        match &mut self.walk {
+            Walk::Moving(moving) => moving.move_to(moved, blocks),
+            Walk::Partly(partly) => {
+                if let Walk::Moving(moving) = &mut partly.walk {
+                    moving.move_to(moved, blocks);
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// How many blocks this worker's part holds: one round of a sequential walk.
     pub fn blocks(&self) -> u64 {
         self.blocks
@@ -206,8 +265,16 @@ impl Offsets {
     #[inline]
     #[allow(clippy::should_implement_trait)] // Endless: an `Option` would be checked for nothing.
     pub fn next(&mut self) -> u64 {
-        let blocks = self.blocks;
-        let block = match &mut self.walk {
+        let block = self.walk.next(self.blocks);
+        self.base + block * self.block_bytes
+    }
+}
+
+impl Walk {
+    /// The next of so many blocks.
+    #[inline]
+    fn next(&mut self, blocks: u64) -> u64 {
+        match self {
             Walk::Uniform { rng } => rng.below(blocks),
             Walk::Ascending { next } => {
                 let block = *next;
@@ -251,8 +318,43 @@ impl Offsets {
                 *next = if *next + 1 == blocks.len() { 0 } else { *next + 1 };
                 block
             }
+            Walk::Partly(partly) => partly.next(blocks),
+            Walk::Moving(moving) => moving.next(blocks),
+        }
+    }
+}
+
+impl Partly {
+    #[inline(never)]
+    fn next(&mut self, blocks: u64) -> u64 {
+        let block = match self.last.filter(|_| self.rng.next() <= self.threshold) {
+            Some(last) if last + 1 == blocks => 0,
+            Some(last) => last + 1,
+            None => self.walk.next(blocks),
         };
-        self.base + block * self.block_bytes
+        self.last = Some(block);
+        block
+    }
+}
+
+impl Moving {
+    #[inline(never)]
+    fn next(&mut self, blocks: u64) -> u64 {
+        if self.left == 0 {
+            self.left = self.every;
+            self.move_to(self.moved + 1, blocks);
+        }
+        self.left -= 1;
+        self.walk.next(blocks)
+    }
+
+    fn move_to(&mut self, moved: u64, blocks: u64) {
+        if std::mem::replace(&mut self.moved, moved) == moved {
+            return;
+        }
+        if let Walk::Zipf { scatter, .. } | Walk::HotCold { scatter, .. } = &mut self.walk {
+            *scatter = Scatter::new(blocks, Rng::new(self.seed, MOVES + moved).next());
+        }
     }
 }
 
@@ -341,6 +443,52 @@ mod tests {
         counts.sort_unstable_by(|a, b| b.cmp(a));
         let hot: u64 = counts.iter().take(100).sum();
         assert!((88_000..92_000).contains(&hot), "{hot}");
+    }
+
+    /// A fio job with `percentage_random=30` could not be said: a stream was all random or none.
+    #[test]
+    fn a_share_of_steps_follows_the_one_before() {
+        let area = Area { offset: 8192, bytes: 1000 * 512 };
+        for percent in [10.0, 70.0, 100.0] {
+            let walk = Offsets::new(Pattern::Random, area, 512, ONE, 11);
+            let mut walk = walk.partly_sequential(percent, 11, 0);
+            let (mut last, mut follow) = (walk.next(), 0u64);
+            for _ in 0..100_000 {
+                let next = walk.next();
+                assert!(next >= 8192 && next < 8192 + area.bytes);
+                let expected = if last + 512 == 8192 + area.bytes { 8192 } else { last + 512 };
+                follow += u64::from(next == expected);
+                last = next;
+            }
+            // One in a thousand random steps follows by chance.
+            let found = follow as f64 / 1000.0;
+            assert!((found - percent).abs() < 0.6, "{found} % of {percent} %");
+        }
+    }
+
+    #[test]
+    fn a_hot_spot_moves_and_all_workers_agree_where() {
+        let area = Area { offset: 0, bytes: 1000 * 512 };
+        let pattern = Pattern::HotCold { hot_percent: 1.0, access_percent: 99.0 };
+        let hot = |worker, round: usize| {
+            let share = Share { worker, of: 2 };
+            let mut walk = Offsets::new(pattern, area, 512, share, 5).moving(5, 5000);
+            let seen: Vec<u64> = (0..20_000).map(|_| walk.next() / 512).collect();
+            let mut counts = BTreeMap::new();
+            for block in &seen[round * 5000..(round + 1) * 5000] {
+                *counts.entry(*block).or_insert(0u64) += 1;
+            }
+            Vec::from_iter(counts.into_iter().filter(|(_, n)| *n > 100).map(|(block, _)| block))
+        };
+        for round in 0..4 {
+            assert_eq!(hot(0, round), hot(1, round), "round {round}");
+            assert_eq!(hot(0, round).len(), 10);
+        }
+        assert!((0..3).all(|round| hot(0, round) != hot(0, round + 1)));
+        // The first spot is that of a walk that never moves.
+        let mut still = Offsets::new(pattern, area, 512, ONE, 5);
+        let mut moving = Offsets::new(pattern, area, 512, ONE, 5).moving(5, 5000);
+        assert!((0..5000).all(|_| still.next() == moving.next()));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! One stream: the same kind of operation, over and over, by any number of workers.
 
-use super::{Contents, Pattern, StreamPlace, tree::TreeOp};
+use super::{Contents, Moves, Pattern, Rate, StreamPlace, Think, tree::TreeOp};
 pub use block::{Caching, Syncing};
 use std::fmt;
 
@@ -224,7 +224,18 @@ pub struct Stream {
     pub flush_every: u32,
     /// Operations per second of the whole stream, on schedule whatever the target does (open loop);
     /// `None` for as fast as it goes (closed loop).
-    pub rate: Option<f64>,
+    pub rate: Option<Rate>,
+    /// Each worker's pauses.
+    pub think: Option<Think>,
+    /// It starts so many seconds after the pass.
+    pub start_after_s: f64,
+    /// So many percent of its operations follow the one before, in a random pattern.
+    pub sequential_percent: f64,
+    /// Each worker has an area of its own, so many bytes after the one before; 0 where all share
+    /// one.
+    pub offset_increment_bytes: u64,
+    /// How often the hot spot of a skewed pattern moves.
+    pub moves: Option<Moves>,
     /// The part of the span it works on: start and end, 0 to 1.
     pub part: (f64, f64),
     /// The same to the byte, in place of `part`.
@@ -249,10 +260,20 @@ impl Stream {
             io: Io::default(),
             flush_every: 0,
             rate: None,
+            think: None,
+            start_after_s: 0.0,
+            sequential_percent: 0.0,
+            offset_increment_bytes: 0,
+            moves: None,
             part: (0.0, 1.0),
             place: None,
             shift_bytes: 0,
             contents: Contents::default(),
         }
+    }
+
+    /// Whether something beside the target decides when it asks.
+    pub fn is_paced(&self) -> bool {
+        self.rate.is_some() || self.think.is_some()
     }
 }

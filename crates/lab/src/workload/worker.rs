@@ -7,6 +7,8 @@
 //! A real run gives every worker its own engine and thread; on a virtual clock one call drives all.
 
 mod counted;
+mod pacer;
+mod place;
 
 pub use counted::{Counted, Length, Pace, once};
 
@@ -15,6 +17,7 @@ use block::{
     Actor, Command, Completion, Data, Drive, Durability, Engine, Extent, Instant, IoError, Payload,
     Request, Rng, Tag,
 };
+use pacer::Pacer;
 use std::{
     mem,
     sync::atomic::{AtomicBool, Ordering},
@@ -46,6 +49,8 @@ pub struct WorkerPlan {
     pub seed: u64,
     /// So many of its requests may fail before it gives up.
     pub errors_max: u64,
+    /// How long a rate takes from its start to its end, seconds.
+    pub ramp_s: f64,
 }
 
 /// An operation that failed.
@@ -100,20 +105,6 @@ struct Slot {
     payload: Payload,
 }
 
-/// An open loop's schedule: operation `k` is due at `start + k * interval`.
-#[derive(Debug)]
-struct Schedule {
-    start: Instant,
-    interval_ns: f64,
-    issued: u64,
-}
-
-impl Schedule {
-    fn next_due(&self) -> Instant {
-        self.start.after((self.issued as f64 * self.interval_ns) as u64)
-    }
-}
-
 /// One worker: a stream's operations on one engine.
 pub struct Worker {
     op: Op,
@@ -129,7 +120,7 @@ pub struct Worker {
     idle: Vec<u16>,
     left: u64,
     writes_since_flush: u32,
-    schedule: Option<Schedule>,
+    pacer: Option<Box<Pacer>>,
     /// Why it gave up.
     failure: Option<Failure>,
     errors: ErrorLog,
@@ -159,7 +150,6 @@ impl Worker {
                 payload: buffers.next().map_or(Payload::None, Payload::Bytes),
             })
             .collect();
-        let share_of_rate = |rate: f64| rate / f64::from(stream.threads);
         Self {
             op: stream.op,
             block_bytes: stream.block_bytes,
@@ -171,13 +161,7 @@ impl Worker {
             flush_every: stream.flush_every,
             contents: stream.contents,
             actor: plan.actor,
-            offsets: Offsets::new(
-                stream.pattern,
-                plan.area,
-                u64::from(stream.block_bytes),
-                plan.share,
-                plan.seed,
-            ),
+            offsets: plan.offsets(),
             rng,
             recorder,
             slots,
@@ -187,11 +171,7 @@ impl Worker {
                 Budget::Operations(count) => count,
             },
             writes_since_flush: 0,
-            schedule: stream.rate.map(|rate| Schedule {
-                start: Instant(0),
-                interval_ns: 1e9 / share_of_rate(rate),
-                issued: 0,
-            }),
+            pacer: Pacer::new(stream, plan.ramp_s),
             failure: None,
             errors: ErrorLog::new(plan.errors_max),
         }
@@ -206,10 +186,8 @@ impl Worker {
     /// The pass begins: ticks and an open loop's schedule count from `start`.
     pub fn start(&mut self, start: Instant) {
         self.recorder.start(start);
-        if let Some(schedule) = &mut self.schedule {
-            // Workers of a stream take turns within one interval.
-            let turn = self.rng.unit() * schedule.interval_ns;
-            schedule.start = start.after(turn as u64);
+        if let Some(pacer) = &mut self.pacer {
+            pacer.start(start, &mut self.rng);
         }
     }
 
@@ -244,8 +222,8 @@ impl Worker {
 
     /// When this worker wants to be called even though nothing completed.
     fn next_due(&self) -> Instant {
-        match &self.schedule {
-            Some(schedule) if !self.idle.is_empty() && self.left > 0 => schedule.next_due(),
+        match &self.pacer {
+            Some(pacer) if !self.idle.is_empty() && self.left > 0 => pacer.next_due(),
             _ => Instant::NEVER,
         }
     }
@@ -263,7 +241,7 @@ impl Worker {
     }
 
     fn next_due_is_after(&self, now: Instant) -> bool {
-        self.schedule.as_ref().is_some_and(|schedule| schedule.next_due() > now)
+        self.pacer.as_ref().is_some_and(|pacer| pacer.next_due() > now)
     }
 
     /// Starts the next operation in a slot that holds its memory itself.
@@ -283,11 +261,13 @@ impl Worker {
         payload: Payload,
     ) {
         self.left -= 1;
-        let due = self.schedule.as_mut().map(|schedule| {
-            let due = schedule.next_due();
-            schedule.issued += 1;
-            due
-        });
+        let due = match &self.pacer {
+            None => None,
+            Some(pacer) => {
+                let now = pacer.is_moving().then(|| engine.now());
+                self.paced(now)
+            }
+        };
         let offset = self.offsets.next();
         let (phase, is_write) = match self.op {
             Op::Read => (Phase::Transfer, false),
@@ -312,6 +292,16 @@ impl Worker {
             let at = Extent { offset, bytes: self.block_bytes };
             self.submit(engine, worker, slot, Command::Read { at, into: payload });
         }
+    }
+
+    /// An operation of a worker with a pacer starts; when it was due, where it has a schedule.
+    #[inline(never)]
+    fn paced(&mut self, now: Option<Instant>) -> Option<Instant> {
+        let pacer = self.pacer.as_mut()?;
+        if let Some(moved) = now.and_then(|now| pacer.moved(now)) {
+            self.offsets.move_to(moved);
+        }
+        pacer.issue()
     }
 
     #[inline(always)]
@@ -467,6 +457,11 @@ impl Worker {
             self.flush(engine, worker, slot, Phase::Flush);
         } else {
             self.idle.push(slot);
+            if let Some(pacer) = &mut self.pacer
+                && self.idle.len() == self.slots.len()
+            {
+                pacer.quiet(engine.now());
+            }
         }
     }
 
@@ -501,7 +496,7 @@ pub fn drive<E: Engine + ?Sized>(
 ) -> Finish {
     let in_flight_max = workers.iter().map(|worker| worker.slots.len()).sum();
     let mut done = Vec::with_capacity(in_flight_max);
-    let scheduled = workers.iter().any(|worker| worker.schedule.is_some());
+    let paced = workers.iter().any(|worker| worker.pacer.is_some());
     for (index, worker) in workers.iter_mut().enumerate() {
         worker.fill(engine, index);
     }
@@ -511,7 +506,7 @@ pub fn drive<E: Engine + ?Sized>(
             return outcome(workers, Finish::Spent);
         }
         let mut alarm = until;
-        if scheduled {
+        if paced {
             alarm = workers.iter().map(Worker::next_due).fold(until, Instant::min);
         }
         engine.wait(alarm, &mut done);
@@ -527,7 +522,7 @@ pub fn drive<E: Engine + ?Sized>(
         if failed || engine.now() >= until || stop.load(Ordering::Relaxed) {
             return outcome(workers, Finish::Stopped);
         }
-        if scheduled {
+        if paced {
             for (index, worker) in workers.iter_mut().enumerate() {
                 worker.fill(engine, index);
             }

@@ -5,6 +5,7 @@ mod page_cache;
 mod quota;
 mod runner;
 mod scripted;
+mod streams;
 mod threads;
 mod traps;
 mod trees;

@@ -69,7 +69,7 @@ impl Counted {
     /// over a cell of these streams.
     ///
     /// # Panics
-    /// On a stream with a rate: it is no closed loop.
+    /// On a stream with a rate, think time or a later start: it is no plain closed loop.
     pub fn of_streams<E: Engine + ?Sized>(
         engine: &mut E,
         streams: &[(Stream, Area)],
@@ -77,7 +77,8 @@ impl Counted {
     ) -> Self {
         let mut workers: Vec<Worker> = Vec::new();
         for (index, (stream, area)) in streams.iter().enumerate() {
-            assert!(stream.rate.is_none(), "an open loop ends by time");
+            let is_plain = !stream.is_paced() && stream.start_after_s == 0.0;
+            assert!(is_plain, "what waits by the clock ends by time");
             for worker in 0..u64::from(stream.threads) {
                 let plan = WorkerPlan {
                     stream: stream.clone(),
@@ -87,6 +88,7 @@ impl Counted {
                     budget: Budget::Endless,
                     seed: seed ^ (index as u64) << 48,
                     errors_max: 0,
+                    ramp_s: 0.0,
                 };
                 // Never started, it has no ticks to send.
                 let recorder = Recorder::new(index, workers.len(), 1, channel().0, || 0);

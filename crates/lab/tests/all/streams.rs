@@ -1,0 +1,207 @@
+//! What a stream can say beyond its pattern: pauses, a later start, a share in sequence, areas of
+//! workers, rates that change, hot spots that move. On scripted drives, from the log of requests.
+
+use crate::scripted::{Kind, Lab, Logged, Scripted, cell, flags, method};
+use lab::method::Method;
+use std::collections::BTreeMap;
+
+const SECOND: u64 = 1_000_000_000;
+const MIB: u64 = 1 << 20;
+
+/// Each request takes exactly 100 us, one at a time.
+fn drive() -> Scripted {
+    Scripted::new(|_| 100_000).scripted(|script| script.parallelism = 1)
+}
+
+fn log(target: &Scripted) -> Vec<Logged> {
+    target.life.borrow().log.clone()
+}
+
+/// Why a method of this cell is none.
+fn refusal(cell: &str) -> String {
+    match Method::parse("test", &method(&format!("[[cell]]\n{cell}")), &[]) {
+        Ok(_) => panic!("taken: {cell}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// Half of the think times in the job files people have stand beside depths above 1: a pause begins
+/// when all that was asked for is answered, as fio's does.
+#[test]
+fn a_pause_begins_when_everything_is_answered_and_counts_in_the_rate() {
+    let target = drive();
+    let cells = "[[cell]]\nop = 'read'\ndepth = 4\nthink_time_us = 500\nthink_every = 10";
+    let record = Lab::new(&target, cells).once().run();
+    // Ten operations one after the other, then half a millisecond of nothing.
+    let (expected, found) = (10.0 / 1.5e-3, record.cells[0].iops);
+    assert!((found / expected - 1.0).abs() < 2e-3, "{found} and {expected}");
+    assert_eq!(flags(&record), []);
+    let all = log(&target);
+    for (before, after) in all.iter().zip(&all[1..]).skip(9).step_by(10) {
+        assert_eq!(after.issued.since(before.finished), 500_000);
+    }
+    // Latencies are those of the drive: four in flight, but for the last of each ten.
+    let latency = record.cells[0].latency.as_ref().expect("a latency");
+    assert!(latency.min_ns >= 99_000 && latency.max_ns <= 404_000, "{latency:?}");
+    let words = &record.cells[0].coordinates;
+    assert_eq!(
+        (words["think_time_us"].as_u64(), words["think_every"].as_u64()),
+        (Some(500), Some(10))
+    );
+}
+
+/// A stream that starts later had a rate of nothing at first, which the stop rule took for its
+/// warm-up, and the other one a rate that fell.
+#[test]
+fn what_counts_begins_when_the_last_stream_has_started() {
+    // A rate that never varies would look like a quota.
+    let target = Scripted::new(|at| at.about(100_000)).scripted(|script| script.parallelism = 1);
+    let cells = "[[cell]]\nname = 'both'\n[[cell.stream]]\nname = 'first'\nop = 'read'\n\
+                 [[cell.stream]]\nname = 'later'\nop = 'write'\nstart_after = 2.05";
+    let lab = Lab::new(&target, cells).once();
+    assert!((lab.plan().seconds.1 - lab.plan().rule.seconds_max - 2.05).abs() < 1e-9);
+    let record = lab.run();
+    let (first, later) = (cell(&record, "both/first"), cell(&record, "both/later"));
+    for stream in [first, later] {
+        assert!((stream.iops / 5000.0 - 1.0).abs() < 5e-3, "{}", stream.iops);
+        assert_eq!(
+            (stream.flags.as_slice(), stream.passes[0].transitions.as_slice()),
+            (&[][..], &[][..])
+        );
+        assert!(stream.iops_ci95.is_some(), "each has an interval of its own");
+        let latency = stream.latency.as_ref().expect("a latency");
+        assert!(latency.min_ns >= 178_000, "{} ns is of the time alone", latency.min_ns);
+        assert!(stream.passes[0].series.operations.iter().all(|&count| count > 480));
+    }
+    let written = log(&target).into_iter().filter(|at| at.kind == Kind::Write);
+    let start = written.map(|at| at.issued.0).min().expect("writes");
+    assert_eq!(start, 2_050_000_000);
+    assert!((first.total.seconds - later.total.seconds - 2.05).abs() < 1e-6);
+    let alone = first.total.operations - later.total.operations;
+    assert!(alone.abs_diff(20_500) < 100, "{alone}");
+}
+
+#[test]
+fn a_stream_alone_may_start_later_and_counts_its_own_time() {
+    for bound in ["'time'", "1000"] {
+        let target = drive();
+        let cells = format!("[[cell]]\nop = 'read'\nstart_after = 3.0\nbound = {bound}");
+        let record = Lab::new(&target, &cells).once().run();
+        let found = record.cells[0].iops;
+        assert!((found / 10_000.0 - 1.0).abs() < 2e-3, "{bound}: {found}");
+        assert_eq!(log(&target)[0].issued.0, 3 * SECOND);
+    }
+}
+
+#[test]
+fn a_share_of_a_random_stream_goes_in_sequence() {
+    let target = drive();
+    let cells = "[[cell]]\nop = 'read'\nsequential_share = 30\nbound = 20000";
+    Lab::new(&target, cells).once().run();
+    let all = log(&target);
+    let follows = |pair: &&[Logged]| pair[1].offset == pair[0].offset + 4096;
+    let share = all.windows(2).filter(follows).count() as f64 / all.len() as f64;
+    assert!((share - 0.30).abs() < 0.015, "{share}");
+}
+
+#[test]
+fn workers_have_areas_an_increment_apart() {
+    let target = drive();
+    let cells = "[[cell]]\nop = 'read'\npattern = 'seq'\nthreads = 3\npart = [0.0, 0.03125]\n\
+                 offset_increment = '8MiB'\nbound = 'once'";
+    let record = Lab::new(&target, cells).once().run();
+    // 32 MiB of 1 GiB: 16 MiB for each of three, at 0, 8 and 16 MiB.
+    assert_eq!(record.cells[0].total.bytes, 3 * 16 * MIB);
+    for worker in 0..3 {
+        let own = log(&target).into_iter().filter(|at| u64::from(at.actor) == worker);
+        let offsets: Vec<u64> = own.map(|at| at.offset).collect();
+        let start = worker * 8 * MIB;
+        assert!(offsets.iter().copied().eq((start..start + 16 * MIB).step_by(4096)), "{worker}");
+    }
+    let random = "[[cell]]\nop = 'read'\nthreads = 2\noffset_increment = '512MiB'\nbound = 500";
+    let target = drive();
+    Lab::new(&target, random).once().run();
+    let of = |worker: u16| {
+        let all = log(&target).into_iter().filter(move |at| at.actor == worker);
+        Vec::from_iter(all.map(move |at| at.offset - u64::from(worker) * 512 * MIB))
+    };
+    assert!(of(0).iter().chain(&of(1)).all(|&offset| offset < 512 * MIB));
+    assert_ne!(of(0), of(1), "each draws its own");
+}
+
+/// A rate that rises is never steady: the stop rule either waited in vain or cut half of it off as
+/// warm-up.
+#[test]
+fn a_ramp_takes_its_time_and_its_figure_is_the_mean() {
+    for (rate, down) in [("1000..5000", false), ("5000..1000 in 5 steps", true)] {
+        let target = drive();
+        let cells = format!("[[cell]]\nop = 'read'\nrate = '{rate}'\nseconds = 10\nthreads = 2");
+        let record = Lab::new(&target, &cells).run();
+        let cell = &record.cells[0];
+        assert!((cell.iops / 3000.0 - 1.0).abs() < 2e-3, "{rate}: {}", cell.iops);
+        assert_eq!(cell.flags, [], "{:?}", cell.warnings);
+        assert_eq!(cell.coordinates["rate"], rate);
+        for pass in &cell.passes {
+            assert!((pass.total.seconds - 10.0).abs() < 0.11, "{}", pass.total.seconds);
+            assert_eq!(pass.half_width_relative, None);
+            let (first, last) = (pass.series.operations[0], pass.series.operations[99]);
+            let [low, high] = if down { [last, first] } else { [first, last] };
+            assert!(low.abs_diff(100) <= 3 && high.abs_diff(500) <= 3, "{rate}: {low} {high}");
+        }
+    }
+}
+
+#[test]
+fn a_hot_spot_moves_after_seconds_or_operations() {
+    let hot = |all: &[Logged]| {
+        let mut counts = BTreeMap::new();
+        all.iter().for_each(|at| *counts.entry(at.offset).or_insert(0) += 1);
+        Vec::from_iter(counts.into_iter().filter(|(_, n)| *n > 20).map(|(offset, _)| offset))
+    };
+    for moves in ["'2 s'", "20000"] {
+        let target = drive();
+        let cells = format!(
+            "[[cell]]\nop = 'read'\npattern = 'hot_cold:0.01/99'\nmoves_every = {moves}\nthreads = 2\n\
+             bound = 30000"
+        );
+        Lab::new(&target, &cells).once().run();
+        // Ten thousand a second: a spot is where it is for 20,000 of them.
+        let all = log(&target);
+        let seen: Vec<_> = (0..3).map(|at| hot(&all[at * 20_000 + 10..][..19_980])).collect();
+        assert!(seen.iter().all(|spot| spot.len() == 26), "{moves}");
+        for (at, other) in [(0, 1), (1, 2), (0, 2)] {
+            assert!(seen[at].iter().all(|offset| !seen[other].contains(offset)), "{moves}");
+        }
+    }
+}
+
+#[test]
+fn what_a_stream_cannot_do_is_refused_with_the_cure() {
+    let cases = [
+        ("think_every = 5", "think_time_us"),
+        ("think_time_us = 100\nthink_every = 0", "1 operation or more"),
+        ("think_time_us = 100\nrate = 10", "set one of them"),
+        ("start_after = -1", "0 to 86400"),
+        ("sequential_share = 101", "0 to 100"),
+        ("sequential_share = 5\npattern = 'seq'", "use pattern = `random`"),
+        ("moves_every = 5", "`zipf` or `hot_cold`"),
+        ("moves_every = 0\npattern = 'zipf'", "\"5 s\""),
+        ("rate = '9..x'", "1000..5000"),
+        ("rate = '1..9 in 3'", "in 5 steps"),
+        ("rate = '1..9'\nbound = 100", "use bound = `time`"),
+        ("rate = true", "a number or a text"),
+        ("offset_increment = 'x'", "offset_increment"),
+        ("op = 'create'\nthink_time_us = 5", "is for blocks of a file"),
+    ];
+    for (lines, cure) in cases {
+        let op = if lines.contains("op =") { "" } else { "op = 'read'\n" };
+        let seen = refusal(&format!("{op}{lines}\n"));
+        assert!(seen.contains(cure), "{lines}: {seen}");
+    }
+    let wide = "[[cell]]\nop = 'read'\nthreads = 8\noffset_increment = '512MiB'";
+    let method = Method::parse("test", &method(wide), &[]).expect("a method");
+    let bench = Lab::new(&drive(), wide);
+    let offer = lab::target::Target::offer(&bench.targets[0]);
+    let error = lab::plan::Plan::new(method, &bench.options, &[offer]).expect_err("no room");
+    assert!(error.to_string().contains("lower `offset_increment` or `threads`"), "{error}");
+}
