@@ -30,6 +30,8 @@ pub(crate) enum Distribution {
     Uniform,
     Zipf(f64),
     Pareto(f64),
+    /// As it is written after `zoned:`.
+    Zoned(String),
 }
 
 /// When what was written is durable.
@@ -81,6 +83,15 @@ pub(crate) struct Job {
     pub rate: [Option<u64>; 2],
     /// Operations a second of one thread: reads, writes.
     pub rate_iops: [Option<u64>; 2],
+    pub is_poisson: bool,
+    /// Percent of the operations of a random walk that are random.
+    pub random_percent: f64,
+    pub think_us: u64,
+    pub think_every: u64,
+    pub start_after_s: f64,
+    pub offset_increment: u64,
+    pub verify: bool,
+    pub do_verify: bool,
     pub distribution: Distribution,
     pub loops: u64,
     pub operations: Option<u64>,
@@ -160,6 +171,14 @@ impl Job {
             read_percent: 50.0,
             rate: [None; 2],
             rate_iops: [None; 2],
+            is_poisson: false,
+            random_percent: 100.0,
+            think_us: 0,
+            think_every: 1,
+            start_after_s: 0.0,
+            offset_increment: 0,
+            verify: false,
+            do_verify: true,
             distribution: Distribution::Uniform,
             loops: 1,
             operations: None,
@@ -200,11 +219,13 @@ impl Job {
             "rwmixwrite" => self.read_percent = 100.0 - within(text, 0, 100)? as f64,
             "rate" => self.rate = two(text, |text| value::size(text, base))?,
             "rate_iops" => self.rate_iops = two(text, value::count)?,
-            "rate_process" if text == "linear" => {}
-            "rate_process" => {
-                return Err(format!(
-                    "`{text}` arrivals cannot be had: `linear` ones are what `rate_iops` does"
-                ));
+            "rate_process" => match text {
+                "linear" => self.is_poisson = false,
+                "poisson" => self.is_poisson = true,
+                other => return Err(format!("`{other}` is neither linear nor poisson")),
+            },
+            "percentage_random" => {
+                raw.random = Some(value::each(text, |text| within(text, 0, 100))?);
             }
             "random_distribution" => self.distribution = distribution(text)?,
             "rw_sequencer" if text == "sequential" => {}
@@ -227,6 +248,12 @@ impl Job {
             "offset" => self.offset = value::amount(text, base)?,
             "filename" => self.filename = Some(text.to_owned()),
             "directory" => self.directory = Some(text.to_owned()),
+            "offset_increment" => match value::amount(text, base)? {
+                Amount::Bytes(bytes) => self.offset_increment = bytes,
+                Amount::Percent(_) => {
+                    return Err(format!("`{text}`: a share cannot be had: write it in bytes"));
+                }
+            },
             "nrfiles" => self.files = within(text, 1, 1 << 24)?,
             "zonemode" if text == "none" => {}
             "zonemode" => return Err(format!("`{text}` is not supported: leave it out")),
@@ -247,6 +274,15 @@ impl Job {
             "wait_for" => self.wait_for = Some(text.to_owned()),
             "loops" => self.loops = within(text, 1, 1 << 40)?,
             "number_ios" => self.operations = Some(value::count(text)?).filter(|ios| *ios > 0),
+            "startdelay" if text.contains('-') => {
+                return Err(format!("`{text}`: delays are not drawn: write one time"));
+            }
+            "startdelay" => self.start_after_s = below_a_day(seconds()?)?,
+            "thinktime" => {
+                let ns = value::time_ns(text, 1e3)?;
+                self.think_us = (below_a_day(ns / 1e9)? * 1e6).round() as u64;
+            }
+            "thinktime_blocks" => self.think_every = within(text, 1, 1 << 31)?,
             "ss" => self.steady = Some(text.to_owned()),
             "ss_dur" | "ss_ramp" => drop(seconds()?),
             _ => return Ok(false),
@@ -278,12 +314,8 @@ impl Job {
                     percent => Some(format!("compressible:{percent}")),
                 }
             }
-            "verify" if ["0", "null", "none"].contains(&text) => {}
-            "verify" => {
-                return Err("data are not verified while they are measured: leave it out, or let \
-                            fio itself verify"
-                    .to_owned());
-            }
+            "verify" => self.verify = !["0", "null", "none"].contains(&text),
+            "do_verify" => self.do_verify = value::flag(text)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -361,12 +393,35 @@ impl Job {
         if self.engine == Engine::Sync {
             self.depth = 1;
         }
+        let [reads, writes, _] = raw.random.unwrap_or_default().map(|share| share.unwrap_or(100));
+        self.random_percent = match self.direction {
+            Direction::Read => reads as f64,
+            Direction::Write => writes as f64,
+            Direction::Mixed if reads == writes => reads as f64,
+            Direction::Mixed => {
+                return Err(place_of(&["percentage_random"]).wrong(
+                    "percentage_random: a mixed job has one share for both directions here: make \
+                     two jobs of it",
+                ));
+            }
+        };
+        let has_rate = self.rate.iter().chain(&self.rate_iops).any(Option::is_some);
+        if self.think_us > 0 && has_rate && crate::translate::rate(self).is_some() {
+            return Err(place_of(&["thinktime"]).wrong(
+                "thinktime: a job with a rate keeps its schedule and does not pause: leave one out",
+            ));
+        }
         Ok(())
     }
 
     /// Whether it writes.
     pub fn writes(&self) -> bool {
         self.direction != Direction::Read
+    }
+
+    /// Whether some of its operations follow the one before, and others are random.
+    pub fn is_part_random(&self) -> bool {
+        self.walk == Walk::Random && self.random_percent > 0.0 && self.random_percent < 100.0
     }
 
     /// Whether it reads.
@@ -380,6 +435,7 @@ impl Job {
 struct Raw {
     blocks: Option<[Option<u64>; 3]>,
     alignment: Option<[Option<u64>; 3]>,
+    random: Option<[Option<u64>; 3]>,
 }
 
 /// The settings that count: the last of each key, where it stands.
@@ -432,6 +488,11 @@ fn one_size(text: &str, base: KbBase) -> Result<Amount, String> {
         return Err(format!("`{text}`: files of several sizes cannot be had: set one size"));
     }
     value::amount(text.split('-').next().unwrap_or_default(), base)
+}
+
+fn below_a_day(seconds: f64) -> Result<f64, String> {
+    let fits = seconds <= 86_400.0;
+    fits.then_some(seconds).ok_or_else(|| format!("{seconds} s are more than a day"))
 }
 
 fn above_nothing(amount: Amount) -> Result<Amount, String> {
@@ -515,6 +576,37 @@ fn distribution(text: &str) -> Result<Distribution, String> {
             power if power < 1.0 => Ok(Distribution::Pareto(power)),
             _ => Err(format!("`{text}`: a power above 0 and below 1")),
         },
-        _ => Err(format!("`{text}` cannot be had: random, zipf:1.1 and pareto:0.2 can")),
+        "zoned" => zoned(more).map(|()| Distribution::Zoned(more.to_owned())).ok_or_else(|| {
+            format!(
+                "`{text}`: shares such as zoned:50/5:30/15:20/80, of up to 16 \
+                                    zones, which add up to 100"
+            )
+        }),
+        _ => Err(format!(
+            "`{text}` cannot be had: random, zipf:1.1, pareto:0.2 and zoned:50/5:50/95 can"
+        )),
     }
+}
+
+/// Whether shares of accesses and sizes, `50/5:30/15:20/80`, are two that add up to 100 each; what
+/// is left out at their end is the rest.
+fn zoned(text: &str) -> Option<()> {
+    let zones: Vec<(&str, &str)> =
+        text.split(':').map(|zone| zone.split_once('/').unwrap_or((zone, ""))).collect();
+    let adds_up = |shares: Vec<&str>| {
+        let (mut known, mut open) = (0.0, false);
+        for share in shares {
+            match share.trim() {
+                "" => open = true,
+                share => {
+                    let share = share.parse::<f64>().ok()?;
+                    known += Some(share).filter(|share| (0.0..=100.0).contains(share))?;
+                }
+            }
+        }
+        (if open { known <= 100.0 } else { (known - 100.0).abs() < 0.01 }).then_some(())
+    };
+    adds_up(zones.iter().map(|(access, _)| *access).collect())?;
+    adds_up(zones.iter().map(|(_, size)| *size).collect())?;
+    (zones.len() <= 16).then_some(())
 }

@@ -50,6 +50,8 @@ struct Wish {
     offset: Amount,
     /// `None`: to the end of the file.
     length: Option<Amount>,
+    /// How much further the last thread starts than the first.
+    increments: u64,
     /// The file's own size where it is known.
     file_bytes: Option<u64>,
 }
@@ -73,14 +75,19 @@ impl Wish {
             Some(name) => (name.clone(), 1),
             None => (format!("job:{index}"), job.threads),
         };
-        Self { file, copies, offset: known(job.offset), length, file_bytes }
+        let increments = match copies {
+            1 => job.offset_increment.saturating_mul(job.threads - 1),
+            _ => 0,
+        };
+        Self { file, copies, offset: known(job.offset), length, increments, file_bytes }
     }
 
     /// Bytes of its file, if they follow from the job alone.
     fn bytes(&self) -> Option<u64> {
         let Amount::Bytes(offset) = self.offset else { return None };
         let Some(Amount::Bytes(length)) = self.length else { return None };
-        Some(offset.saturating_add(length).max(self.file_bytes.unwrap_or(0)))
+        let end = offset.saturating_add(length).saturating_add(self.increments);
+        Some(end.max(self.file_bytes.unwrap_or(0)))
     }
 }
 
@@ -132,13 +139,14 @@ fn region(wish: &Wish, base: Reach, slot: Option<f64>, job: &Job) -> Region {
     };
     let length = match wish.length {
         Some(Amount::Bytes(bytes)) => {
-            Reach { share: 0.0, bytes: bytes.saturating_mul(wish.copies) }
+            let bytes = bytes.saturating_mul(wish.copies).saturating_add(wish.increments);
+            Reach { share: 0.0, bytes }
         }
         Some(Amount::Percent(percent)) => {
             Reach { share: part(percent.min(100.0 - skipped)), bytes: 0 }
         }
         None => Reach { share: part(100.0 - skipped), bytes: 0 },
     };
-    let sharing = if wish.copies > 1 { 1 } else { job.threads };
+    let sharing = if wish.copies > 1 || wish.increments > 0 { 1 } else { job.threads };
     Region { start, length, sharing }
 }

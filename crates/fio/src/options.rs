@@ -68,8 +68,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("numjob", "numjobs"),
 ];
 
-const VERIFY: &str = "data are not verified while they are measured: leave it out, or let fio \
-                      itself verify";
+const VERIFY: &str = "what was written is read back from its first byte to its last: leave it out";
 const ZONES: &str = "zoned access is not supported: leave it out, or use a conventional device";
 const REPLAY: &str = "a job replays no trace: leave it out";
 const PRIORITY: &str = "operations have no priorities here: leave it out";
@@ -82,9 +81,7 @@ const MACHINE: &str = "it changes the machine, which a method does not: set it b
 const COMMAND: &str = "job files start no programs here: start it yourself";
 pub(crate) const TRIM: &str = "trims cannot be measured yet: take the job out";
 pub(crate) const MIX: &str = "a job has one block size here: set `bs`";
-const THINK: &str = "a job does not pause between operations here: use `rate_iops`";
-const DELAY: &str = "all jobs of a group start together here: leave it out, or use `stonewall`";
-const SHARE: &str = "a job is either sequential or random here: leave it out";
+const THINK: &str = "a pause is given by `thinktime` and `thinktime_blocks`: leave it out";
 
 /// Every option of fio's core and of its local engines.
 const OPTIONS: &[(&str, Standing)] = &[
@@ -249,32 +246,32 @@ const OPTIONS: &[(&str, Standing)] = &[
     ("uncached", NoEffect),
     ("nowait", NoEffect),
     // Refused: they change what is measured.
-    ("percentage_random", Refused(SHARE)),
-    ("offset_increment", Refused("all threads of a job share its offset here: leave it out")),
+    ("percentage_random", Taken),
+    ("offset_increment", Taken),
     ("offset_align", NoEffect),
     ("bs_unaligned", Refused("blocks lie on multiples of their size: leave it out")),
     ("bs_is_seq_rand", Refused(MIX)),
-    ("thinktime", Refused(THINK)),
-    ("thinktime_spin", Refused(THINK)),
-    ("thinktime_blocks", Refused(THINK)),
-    ("thinktime_blocks_type", Refused(THINK)),
+    ("thinktime", Taken),
+    ("thinktime_spin", NoEffect),
+    ("thinktime_blocks", Taken),
+    ("thinktime_blocks_type", NoEffect),
     ("thinktime_iotime", Refused(THINK)),
     ("rate_ignore_thinktime", NoEffect),
-    ("startdelay", Refused(DELAY)),
-    ("do_verify", Refused(VERIFY)),
+    ("startdelay", Taken),
+    ("do_verify", Taken),
     ("verify_only", Refused(VERIFY)),
-    ("verify_interval", Refused(VERIFY)),
+    ("verify_interval", NoEffect),
     ("verify_offset", Refused(VERIFY)),
-    ("verify_pattern", Refused(VERIFY)),
-    ("verify_fatal", Refused(VERIFY)),
-    ("verify_dump", Refused(VERIFY)),
-    ("verify_async", Refused(VERIFY)),
-    ("verify_async_cpus", Refused(VERIFY)),
-    ("verify_backlog", Refused(VERIFY)),
-    ("verify_backlog_batch", Refused(VERIFY)),
+    ("verify_pattern", NoEffect),
+    ("verify_fatal", NoEffect),
+    ("verify_dump", NoEffect),
+    ("verify_async", NoEffect),
+    ("verify_async_cpus", NoEffect),
+    ("verify_backlog", NoEffect),
+    ("verify_backlog_batch", NoEffect),
     ("verify_state_load", Refused(VERIFY)),
-    ("verify_state_save", Refused(VERIFY)),
-    ("experimental_verify", Refused(VERIFY)),
+    ("verify_state_save", NoEffect),
+    ("experimental_verify", NoEffect),
     ("trim_percentage", Refused(TRIM)),
     ("trim_verify_zero", Refused(TRIM)),
     ("trim_backlog", Refused(TRIM)),

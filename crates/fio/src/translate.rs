@@ -17,6 +17,8 @@ const WRITTEN_PER_S: f64 = 4e9;
 
 /// The method of these jobs, as TOML. `file` is what it is called, `text` what stands in it.
 pub(crate) fn method(file: &str, text: &str, jobs: Vec<Job>) -> Result<String, JobError> {
+    let mut jobs = jobs;
+    stamp_all(&mut jobs);
     let mut notes = Notes::new(&jobs);
     let groups = groups(jobs)?;
     let layouts: Vec<Layout> = groups.iter().map(|jobs| Layout::new(jobs)).collect();
@@ -28,6 +30,7 @@ pub(crate) fn method(file: &str, text: &str, jobs: Vec<Job>) -> Result<String, J
     let mut cells = String::new();
     for (jobs, layout) in groups.iter().zip(&layouts) {
         cells += &cell(jobs, layout, &mut notes);
+        cells += &read_back(jobs, layout);
     }
     let name = file.rsplit('/').next().unwrap_or(file);
     let described = groups.iter().flatten().find_map(|job| job.description.clone());
@@ -69,6 +72,44 @@ fn groups(jobs: Vec<Job>) -> Result<Vec<Vec<Job>>, JobError> {
     Ok(groups)
 }
 
+/// Where one job's data are checked, what all jobs write can be: they may share the bytes.
+fn stamp_all(jobs: &mut [Job]) {
+    if jobs.iter().any(|job| job.verify) {
+        jobs.iter_mut().for_each(|job| job.contents = Some("stamped".to_owned()));
+        for job in jobs.iter_mut().filter(|job| !job.writes() && !job.verify) {
+            job.contents = None;
+        }
+    }
+}
+
+/// After a group: what its jobs wrote is read and checked, each from end to end.
+fn read_back(jobs: &[Job], layout: &Layout) -> String {
+    let checked = jobs.iter().zip(&layout.regions);
+    let checked = checked.filter(|(job, _)| job.verify && job.do_verify && job.writes());
+    let mut text = String::new();
+    for (job, region) in checked {
+        let again = Job {
+            direction: Direction::Read,
+            walk: Walk::Sequential { skip: 0 },
+            threads: 1,
+            rate: [None; 2],
+            rate_iops: [None; 2],
+            think_us: 0,
+            start_after_s: 0.0,
+            offset_increment: 0,
+            ..job.clone()
+        };
+        let name = quoted(&format!("{}-verify", job.name));
+        let mut keys: Keys = vec![("name", name), ("bound", quoted("once"))];
+        if !job.direct {
+            keys.push(("drop_cache", quoted("file")));
+        }
+        keys.extend(stream(&again, *region));
+        text += &format!("\n[[cell]]\n{}", written(&keys));
+    }
+    text
+}
+
 /// Whether data must be there before the first cell: something reads what no earlier cell wrote
 /// from end to end.
 fn needs_fill(groups: &[Vec<Job>], layouts: &[Layout], span: Option<u64>) -> bool {
@@ -76,9 +117,6 @@ fn needs_fill(groups: &[Vec<Job>], layouts: &[Layout], span: Option<u64>) -> boo
         return true;
     }
     for (jobs, layout) in groups.iter().zip(layouts) {
-        if jobs.iter().any(Job::reads) {
-            return true;
-        }
         let covers = |(job, region): (&Job, &Region)| {
             let whole = match span {
                 Some(bytes) => region.length.bytes >= bytes,
@@ -87,8 +125,12 @@ fn needs_fill(groups: &[Vec<Job>], layouts: &[Layout], span: Option<u64>) -> boo
             let in_order = job.walk == Walk::Sequential { skip: 0 };
             whole && in_order && job.runtime_s.is_none() && moves_all(job)
         };
-        if jobs.len() == 1 && jobs.iter().zip(&layout.regions).all(covers) {
+        let alone = jobs.len() == 1 && !jobs[0].reads();
+        if alone && jobs.iter().zip(&layout.regions).all(covers) {
             return false;
+        }
+        if jobs.iter().any(|job| job.reads() || (job.verify && job.do_verify)) {
+            return true;
         }
     }
     false
@@ -226,7 +268,7 @@ fn written_max(job: &Job, region: Region, seconds: f64) -> u64 {
 }
 
 /// Operations a second of all threads of a job, where it has a schedule.
-fn rate(job: &Job) -> Option<f64> {
+pub(crate) fn rate(job: &Job) -> Option<f64> {
     let block = job.block_bytes as f64;
     let one = |at: usize| {
         let by_bytes = job.rate[at].map(|rate| rate as f64 / block);
@@ -258,13 +300,30 @@ fn stream(job: &Job, region: Region) -> Keys {
         Engine::Uring => "uring",
     };
     keys.push(("engine", quoted(engine)));
-    if job.writes() {
+    if job.writes() || job.verify {
         keys.extend(job.contents.as_deref().map(|data| ("data", quoted(data))));
-        if job.flush_every > 0 {
+        if job.flush_every > 0 && job.writes() {
             keys.push(("flush_every", job.flush_every.to_string()));
         }
     }
-    keys.extend(rate(job).map(|rate| ("rate", float(rate))));
+    keys.extend(rate(job).map(|rate| match job.is_poisson {
+        true => ("rate", quoted(&format!("{rate} poisson"))),
+        false => ("rate", float(rate)),
+    }));
+    if job.think_us > 0 {
+        keys.push(("think_time_us", job.think_us.to_string()));
+        keys.push(("think_every", job.think_every.to_string()));
+    }
+    if job.start_after_s > 0.0 {
+        keys.push(("start_after", float(job.start_after_s)));
+    }
+    if job.is_part_random() {
+        keys.push(("sequential_share", float(100.0 - job.random_percent)));
+    }
+    if job.offset_increment > 0 && job.threads > 1 && region.sharing == 1 && job.filename.is_some()
+    {
+        keys.push(("offset_increment", quoted(&job.offset_increment.to_string())));
+    }
     keys
 }
 
@@ -285,11 +344,15 @@ fn pattern(job: &Job) -> String {
     if let Walk::Sequential { skip } = job.walk {
         return pattern_of_skip(skip, job.block_bytes).unwrap_or_else(|| "seq".to_owned());
     }
-    match job.distribution {
-        Distribution::Uniform if job.has_map => "permutation".to_owned(),
+    if job.random_percent == 0.0 {
+        return "seq".to_owned();
+    }
+    match &job.distribution {
+        Distribution::Uniform if job.has_map && !job.is_part_random() => "permutation".to_owned(),
         Distribution::Uniform => "random".to_owned(),
         Distribution::Zipf(theta) => format!("zipf:{theta}"),
-        Distribution::Pareto(power) => {
+        Distribution::Zoned(zones) => format!("zones:{zones}"),
+        &Distribution::Pareto(power) => {
             format!("hot_cold:{}/{}", power * 100.0, (1.0 - power) * 100.0)
         }
     }

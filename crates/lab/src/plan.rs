@@ -18,7 +18,7 @@ use crate::{
     method::{CacheState, CellSpec, FileState, Method, SpanRule, WrittenRule},
     runner::probe_bytes,
     target::{Access, Offer, Time},
-    workload::{Area, Caching, EngineChoice, OnError, Stream, tree::TreeCell},
+    workload::{Area, Caching, Contents, EngineChoice, OnError, Stream, tree::TreeCell},
 };
 use block::{Rng, display_bytes};
 use record::{CacheDrop, LeftOut};
@@ -191,7 +191,9 @@ impl Plan {
             cell_written_max,
             fill,
             fill_span_bytes,
-            probe_bytes: match cells.iter().any(|cell| cell.writes() && cell.tree.is_none()) {
+            probe_bytes: match !is_checked(&cells)
+                && cells.iter().any(|cell| cell.writes() && cell.tree.is_none())
+            {
                 true => probe_bytes(grade, fill, span_bytes),
                 // Whether the target compresses matters to writes alone.
                 false => 0,
@@ -257,6 +259,11 @@ impl Plan {
         self.written_bytes_max as f64 > self.method.file.ask_above * area_bytes as f64
     }
 
+    /// Whether what is read is compared with what was written.
+    pub fn is_checked(&self) -> bool {
+        is_checked(&self.cells)
+    }
+
     /// With which `--max-written` a run whose bound is too low for a cell has `times` the bytes for
     /// every cell: in whole GiB.
     pub fn bound_for(&self, times: f64) -> u64 {
@@ -294,6 +301,12 @@ impl Plan {
     pub fn area(&self, cell: &CellSpec, stream: &Stream) -> Area {
         area(cell, stream, self.span_bytes)
     }
+}
+
+/// Whether any of the cells reads back what was written.
+fn is_checked(cells: &[CellSpec]) -> bool {
+    let mut streams = cells.iter().flat_map(|cell| &cell.streams);
+    streams.any(|stream| stream.contents == Contents::Stamped)
 }
 
 /// Where a stream of a cell works, on a tested area of this size.
@@ -440,6 +453,13 @@ fn obstacle(cell: &CellSpec, offer: &Offer, options: &Options, span_bytes: u64) 
         ));
     }
     for stream in &cell.streams {
+        if stream.contents == Contents::Stamped && offer.time == Time::Virtual {
+            return Some(
+                "its data are read back and checked, and a model keeps none: name a directory, a \
+                 device or `memory:SIZE`"
+                    .to_owned(),
+            );
+        }
         let direct = stream.io.caching == Caching::Direct && !stream.engine.is_stdio();
         if direct && let Err(reason) = &offer.direct {
             return Some(reason.clone());

@@ -88,6 +88,16 @@ impl Notes {
                 );
             }
         }
+        if jobs.iter().any(|job| job.verify) {
+            self.say(
+                "verify: every eight bytes that are written follow from their place; what is read \
+                 is compared, and a difference is an error of its cell"
+                    .to_owned(),
+            );
+        }
+        if jobs.iter().any(|job| job.is_part_random() && job.has_map) {
+            self.say("percentage_random: blocks are drawn without a map of those used".to_owned());
+        }
         if jobs.iter().any(|job| job.engine == Engine::Asynchronous && !job.direct) {
             self.say(
                 "libaio without direct=1 waits for each operation in fio; here as many as \

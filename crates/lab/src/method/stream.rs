@@ -122,7 +122,10 @@ fn sequential_percent(cell: &CellFile, pattern: Pattern) -> Result<f64, String> 
     if !(0.0..=100.0).contains(&percent) {
         return Err(format!("sequential_share = {percent}: percent, 0 to 100"));
     }
-    let mixes = matches!(pattern, Pattern::Random | Pattern::Zipf { .. } | Pattern::HotCold { .. });
+    let mixes = matches!(
+        pattern,
+        Pattern::Random | Pattern::Zipf { .. } | Pattern::HotCold { .. } | Pattern::Zones(_)
+    );
     if percent > 0.0 && !mixes {
         return Err(format!(
             "sequential_share = {percent}: among accesses at random only; use pattern = `random`, \

@@ -149,7 +149,7 @@ fn of_pacing(stream: &Stream) -> Vec<(String, serde_json::Value)> {
     let mut words: Vec<(&str, serde_json::Value)> = Vec::new();
     words.extend(stream.rate.map(|rate| match rate {
         Rate::Constant(rate) => ("rate", rate.into()),
-        Rate::Ramp { .. } => ("rate", rate.to_string().into()),
+        Rate::Poisson(_) | Rate::Ramp { .. } => ("rate", rate.to_string().into()),
     }));
     if let Some(think) = stream.think {
         words.push(("think_time_us", (think.time_ns / 1000).into()));

@@ -18,8 +18,9 @@ mod stream;
 pub mod tree;
 mod worker;
 mod zipf;
+mod zones;
 
-pub use contents::Contents;
+pub use contents::{Contents, is_stamped};
 pub use errors::{ErrorLog, OnError};
 pub use pacing::{Moves, Rate, Think};
 pub use pattern::{Area, Offsets, Pattern, Share};
@@ -31,3 +32,4 @@ pub use worker::{
     Budget, Counted, Failure, Finish, Length, Pace, Worker, WorkerPlan, drain, drive, once,
 };
 pub use zipf::Zipf;
+pub use zones::Zones;
