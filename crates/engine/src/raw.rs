@@ -17,7 +17,7 @@ pub use device::{
 pub use extents::{ExtentFlags, FileExtent, allocation, extents, holes};
 pub use file::{
     Advice, DirectAlignment, FileLock, advise, allocate, direct_alignment, discard, punch_hole,
-    sync_directory_of, take_descriptor, try_lock, try_lock_shared,
+    sync_directory_of, take_descriptor, try_lock, try_lock_shared, zero_range,
 };
 pub use loops::{LoopBacking, LoopDevice, loop_backing};
 pub use mapper::{HEAD_BYTES as MAPPED_HEAD_BYTES, MapQuestion, mapped};

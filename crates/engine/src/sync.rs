@@ -29,6 +29,7 @@ pub struct Sync {
     now: Instant,
     queued: Option<Request>,
     forced_writes: ForcedWrites,
+    zeroing: bool,
 }
 
 /// How a write is made durable before it is acknowledged.
@@ -46,7 +47,13 @@ impl Sync {
     pub fn new(clock: Clock, file: File, geometry: Geometry) -> Self {
         let limits = Limits::for_stored(geometry, 1);
         let forced_writes = ForcedWrites::OneCall;
-        Self { clock, file, limits, now: clock.now(), queued: None, forced_writes }
+        let (now, queued, zeroing) = (clock.now(), None, false);
+        Self { clock, file, limits, now, queued, forced_writes, zeroing }
+    }
+
+    /// The same, whose discards zero the range instead, and keep its room.
+    pub fn zeroing(self) -> Self {
+        Self { zeroing: true, ..self }
     }
 
     #[inline]
@@ -65,6 +72,9 @@ impl Sync {
                 }
             }
             Command::Flush => self.file.sync_data().map_err(os_error),
+            Command::Discard { offset, len } if self.zeroing => {
+                raw::zero_range(&self.file, *offset, *len).map_err(os_error)
+            }
             Command::Discard { offset, len } => {
                 raw::discard(&self.file, *offset, *len).map_err(os_error)
             }

@@ -139,6 +139,12 @@ impl Uring {
         })
     }
 
+    /// The same, whose discards zero the range instead, and keep its room.
+    pub fn zeroing(mut self) -> Self {
+        self.discards = Discards::Zeroed;
+        self
+    }
+
     /// What the ring uses and what was given up and why.
     pub fn features(&self) -> &Features {
         &self.features
@@ -211,7 +217,8 @@ impl Uring {
                     continue;
                 }
                 (refusal, _)
-                    if self.discards != Discards::Punched && is_unknown(refusal, command) =>
+                    if !matches!(self.discards, Discards::Punched | Discards::Zeroed)
+                        && is_unknown(refusal, command) =>
                 {
                     // Others of the batch may have been commanded too, and come here after this.
                     self.discards = Discards::Blocking;

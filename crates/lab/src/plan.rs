@@ -18,7 +18,7 @@ use crate::{
     method::{CacheState, CellSpec, FileState, Method, SpanRule, WrittenRule},
     runner::probe_bytes,
     target::{Access, Offer, Time},
-    workload::{Area, Caching, Contents, EngineChoice, OnError, Stream, tree::TreeCell},
+    workload::{Area, Caching, Contents, EngineChoice, OnError, Op, Stream, tree::TreeCell},
 };
 use block::{Rng, display_bytes};
 use record::{CacheDrop, LeftOut};
@@ -464,11 +464,12 @@ fn obstacle(cell: &CellSpec, offer: &Offer, options: &Options, span_bytes: u64) 
         if direct && let Err(reason) = &offer.direct {
             return Some(reason.clone());
         }
-        if direct && !stream.block_bytes.is_multiple_of(offer.block_bytes) {
+        if direct && !stream.align_bytes().is_multiple_of(offer.block_bytes) {
             return Some(format!(
                 "block = {} B is not a multiple of the target's logical block of {} B: direct I/O needs \
                  whole blocks; use such a block, or --io buffered",
-                stream.block_bytes, offer.block_bytes
+                stream.align_bytes(),
+                offer.block_bytes
             ));
         }
         let start_bytes = stream.place.map_or(0, |place| place.start.bytes);
@@ -502,7 +503,15 @@ fn obstacle(cell: &CellSpec, offer: &Offer, options: &Options, span_bytes: u64) 
                 stream.offset_increment_bytes, offer.block_bytes
             ));
         }
-        let room = stream.worker_bytes(area(cell, stream, span_bytes));
+        let needed = match stream.op {
+            Op::Trim => &offer.trim,
+            Op::WriteZeroes => &offer.write_zeroes,
+            _ => &Ok(()),
+        };
+        if let Err(reason) = needed {
+            return Some(reason.clone());
+        }
+        let room = stream.room_bytes(area(cell, stream, span_bytes));
         if room < u64::from(stream.block_bytes) {
             return Some(format!(
                 "a block of {} does not fit the {} it would work on: raise --size{}",

@@ -111,6 +111,10 @@ pub struct Offer {
     pub buffered: Result<(), String>,
     /// Why stdio is not to be had, if it is not.
     pub stdio: Result<(), String>,
+    /// Why blocks cannot be trimmed, if they cannot.
+    pub trim: Result<(), String>,
+    /// Why blocks cannot be zeroed by command, if they cannot.
+    pub write_zeroes: Result<(), String>,
     /// Why the whole machine's page cache cannot be emptied, if it cannot.
     pub drop_machine: Result<(), String>,
     /// Why its file system cannot be mounted anew, if it cannot.
@@ -137,6 +141,8 @@ impl Offer {
             direct: Ok(()),
             buffered: Ok(()),
             stdio: Ok(()),
+            trim: Ok(()),
+            write_zeroes: Ok(()),
             drop_machine: Ok(()),
             remount: Ok(()),
             files_max: Ok(1 << 30),

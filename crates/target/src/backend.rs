@@ -248,6 +248,12 @@ impl Target for KeptTarget {
                 self.info.text
             )),
             stdio: Err(format!("`{}` has no stdio: use --engine auto", self.info.text)),
+            trim: Ok(()),
+            write_zeroes: Err(format!(
+                "`{}` has no command that zeroes blocks: use op = `trim`, or op = `write` with \
+                 data = `zeros`",
+                self.info.text
+            )),
             drop_machine: Ok(()),
             remount: Ok(()),
             files_max: Err(lab::target::NO_TREE.to_owned()),

@@ -170,6 +170,10 @@ impl Target for ModelTarget {
             uring: Ok(()),
             direct: Ok(()),
             stdio: Err("a model has no stdio: use --engine auto with --io buffered".to_owned()),
+            trim: Ok(()),
+            write_zeroes: Err("no model has a command that zeroes blocks: use op = `trim`, or \
+                               op = `write` with data = `zeros`"
+                .to_owned()),
             drop_machine: Ok(()),
             remount: Ok(()),
             files_max: Err(lab::target::NO_TREE.to_owned()),

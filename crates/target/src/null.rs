@@ -74,6 +74,8 @@ impl Target for NullTarget {
             drop_machine: Ok(()),
             remount: Ok(()),
             files_max: Err(lab::target::NO_TREE.to_owned()),
+            trim: Ok(()),
+            write_zeroes: Ok(()),
             stdio: Err(
                 "`null:` has no stdio engine: use --engine auto, or measure a file".to_owned()
             ),

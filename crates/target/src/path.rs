@@ -25,7 +25,7 @@ use lab::{
         Target, TargetError, TargetErrorKind, Time, WorkerEngines, Writes,
     },
     workload::{
-        Caching, EngineChoice, Io, Stream, Syncing,
+        Caching, EngineChoice, Io, Op, Stream, Syncing,
         tree::{Tree, TreeLayout},
     },
 };
@@ -65,6 +65,8 @@ pub struct PathTarget {
     block_bytes: u32,
     direct: Result<(), OpenError>,
     uring: Result<(), UringUnavailable>,
+    trim: Result<(), String>,
+    write_zeroes: Result<(), String>,
     capacity_bytes: u64,
     seed: u64,
     written: bool,
@@ -175,6 +177,7 @@ impl PathTarget {
             info.stack.first().and_then(|layer| layer.queue.as_ref()?.logical_block_bytes);
         let block_bytes =
             probe.alignment_bytes.or(logical.map(|bytes| bytes as u32)).unwrap_or(512);
+        let trim = place.file().map_or(probe.trim, |_| trimmable(&info));
         Ok(Self {
             access: access(&info, place.is_permitted()),
             watch: Watch::new(&info.stack, &roots),
@@ -192,6 +195,8 @@ impl PathTarget {
             block_bytes,
             direct: probe.direct,
             uring: probe.uring,
+            trim,
+            write_zeroes: probe.write_zeroes,
             seed,
             written: false,
             remount: None,
@@ -246,6 +251,7 @@ impl PathTarget {
             },
             io: stream.io,
             choice: stream.engine,
+            zeroing: stream.op == Op::WriteZeroes,
             clock: self.clock,
             geometry: Geometry {
                 capacity_bytes: self.span_bytes,
@@ -276,6 +282,8 @@ impl Target for PathTarget {
             direct: in_words(&self.direct),
             buffered: Ok(()),
             stdio: Ok(()),
+            trim: self.trim.clone(),
+            write_zeroes: self.write_zeroes.clone(),
             drop_machine: page_cache::machine_droppable(&Roots::default())
                 .map_err(|error| error.to_string()),
             remount: self.remount.as_ref().map(|_| ()).ok_or_else(|| NO_REMOUNT.to_owned()),
@@ -418,6 +426,9 @@ fn scratch_is_full(scratch: &Scratch) -> bool {
 struct Probe {
     direct: Result<(), OpenError>,
     uring: Result<(), UringUnavailable>,
+    /// Whether a file made here takes holes, and zeroes by command.
+    trim: Result<(), String>,
+    write_zeroes: Result<(), String>,
     alignment_bytes: Option<u32>,
 }
 
@@ -444,7 +455,35 @@ impl Probe {
         };
         let alignment = raw::direct_alignment(&file).ok().flatten();
         let alignment_bytes = alignment.map(|alignment| alignment.offset_bytes);
-        Ok(Self { direct, uring: try_uring(file), alignment_bytes })
+        // Only what was made for it is changed; the kernel zeroes blocks of any device.
+        let made = scratch.as_ref().map(Scratch::file);
+        let try_on = |change: fn(&File, u64, u64) -> std::io::Result<()>, cure: &str| {
+            let outcome = made.map_or(Ok(()), |file| change(file, 0, 4096));
+            outcome.map_err(|error| format!("{}: {error}: {cure}", path.display()))
+        };
+        let trim = try_on(raw::punch_hole, NO_HOLES);
+        let write_zeroes = try_on(raw::zero_range, NO_ZERO_RANGE);
+        Ok(Self { direct, uring: try_uring(file), trim, write_zeroes, alignment_bytes })
+    }
+}
+
+/// Why a cell that trims is left out.
+const NO_HOLES: &str = "this file system punches no holes into files, so that nothing can be \
+                        trimmed; use a directory on ext4, XFS, btrfs or tmpfs";
+/// Why a cell that zeroes is left out.
+const NO_ZERO_RANGE: &str = "this file system zeroes no ranges of files by command; use a \
+                             directory on ext4, XFS or btrfs, or op = `write` with data = `zeros`";
+
+/// Whether a device takes discards.
+fn trimmable(info: &TargetInfo) -> Result<(), String> {
+    let queue = info.stack.first().and_then(|layer| layer.queue.as_ref());
+    match queue.and_then(|queue| queue.discard_bytes_max) {
+        Some(0) => Err(format!(
+            "{} takes no TRIM (discard_max_bytes is 0): use a drive that does; behind a USB bridge \
+             or a RAID controller connect it directly",
+            info.text
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -520,6 +559,8 @@ struct SeatOrder {
     access: OpenAccess,
     io: Io,
     choice: EngineChoice,
+    /// Whether discards zero instead.
+    zeroing: bool,
     clock: Clock,
     geometry: Geometry,
 }
@@ -541,11 +582,17 @@ impl SeatOrder {
         };
         let file = self.file()?;
         if !uring {
-            let engine = Sync::new(self.clock, file, self.geometry);
+            let mut engine = Sync::new(self.clock, file, self.geometry);
+            if self.zeroing {
+                engine = engine.zeroing();
+            }
             return Ok(named(engine, "sync", Vec::new()));
         }
-        let engine = Uring::new(self.clock, file, self.geometry, UringOptions::default())
+        let mut engine = Uring::new(self.clock, file, self.geometry, UringOptions::default())
             .map_err(|error| TargetError::refused(format!("{error}; use --engine sync")))?;
+        if self.zeroing {
+            engine = engine.zeroing();
+        }
         let features = vec![engine.features().to_string()];
         Ok(named(engine, "uring", features))
     }

@@ -125,6 +125,16 @@ pub fn discard(file: &File, offset: u64, len: u64) -> io::Result<()> {
     }
 }
 
+/// Makes a range read as zeroes by one command; its room is kept. A file system notes it, a device
+/// is sent Write Zeroes or, where it knows none, zeroes (`fallocate` with `FALLOC_FL_ZERO_RANGE`).
+///
+/// # Errors
+/// EOPNOTSUPP if the file system cannot.
+pub fn zero_range(file: &File, offset: u64, len: u64) -> io::Result<()> {
+    let mode = FallocateFlags::ZERO_RANGE | FallocateFlags::KEEP_SIZE;
+    Ok(fallocate(file, mode, offset, len)?)
+}
+
 /// Whether a lock was had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FileLock {

@@ -17,6 +17,8 @@ const BLOCK_URING_CMD_DISCARD: u32 = 0x1200;
 pub(super) enum Discards {
     /// Holes are punched in a file.
     Punched,
+    /// A range of a file or a device is zeroed, and keeps its room.
+    Zeroed,
     /// A device is asked through the ring.
     Commanded,
     /// A device is asked by a blocking ioctl, since the kernel has no such command.
@@ -74,6 +76,10 @@ impl EntryWriter<'_> {
                 Discards::Punched => opcode::Fallocate::new(file, *len)
                     .offset(*offset)
                     .mode(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE)
+                    .build(),
+                Discards::Zeroed => opcode::Fallocate::new(file, *len)
+                    .offset(*offset)
+                    .mode(libc::FALLOC_FL_ZERO_RANGE | libc::FALLOC_FL_KEEP_SIZE)
                     .build(),
                 Discards::Commanded | Discards::Blocking => {
                     // The offset goes in `addr`, the length in `addr3`, the first word behind it.

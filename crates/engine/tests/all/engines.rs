@@ -9,6 +9,7 @@ use engine::{
     Access, Caching, Clock, Create, Feature, Memory, Null, Stdio, Sync, Syncing, Uring,
     UringOptions, open_file,
 };
+use std::os::unix::fs::MetadataExt;
 use std::{
     collections::BTreeMap,
     fs,
@@ -191,6 +192,37 @@ fn the_sync_engine_holds_in_all_respects() {
     let file = open(&path, Caching::Buffered);
     let mut engine = Sync::new(Clock::start(), file, geometry(CAPACITY, 1));
     holds_in_all_respects(&mut engine, &path, Discards::ToZeros);
+}
+
+/// A block zeroed by command reads as zeroes and keeps its room, where a hole would give it up.
+#[test]
+fn an_engine_that_zeroes_keeps_the_room() {
+    let path = scratch();
+    let seen = |engine: &mut dyn FnMut(Command) -> block::Completion, name| {
+        let (bytes, at) = (2 * BLOCK_BYTES, BLOCK_BYTES as usize);
+        let mut buf = Buf::zeroed(bytes as usize);
+        buf.bytes_mut().fill(0xAB);
+        assert_eq!(engine(write(0, bytes, buf, Durability::Fua)).result, Ok(()));
+        let room = fs::metadata(&*path).expect("it is there").blocks();
+        let zeroed = engine(Command::Discard { offset: 0, len: u64::from(BLOCK_BYTES) });
+        if zeroed.result == Err(IoError::Os(libc::EOPNOTSUPP)) {
+            eprintln!("skipped: the file system of the tests zeroes no ranges");
+            return;
+        }
+        assert_eq!(zeroed.result, Ok(()), "{name}");
+        let answer = engine(read(0, bytes, Buf::zeroed(bytes as usize)));
+        let buf = buffer(answer.payload);
+        assert!(buf.bytes()[..at].iter().all(|&byte| byte == 0), "{name}");
+        assert!(buf.bytes()[at..2 * at].iter().all(|&byte| byte == 0xAB), "{name}");
+        assert_eq!(fs::metadata(&*path).expect("it is there").blocks(), room, "{name}");
+    };
+    let file = open(&path, Caching::Buffered);
+    let mut sync = Sync::new(Clock::start(), file, geometry(CAPACITY, 1)).zeroing();
+    seen(&mut |command| ask(&mut sync, command), "sync");
+    if let Some(ring) = uring(&path, 4, UringOptions::default()) {
+        let mut ring = ring.zeroing();
+        seen(&mut |command| ask(&mut ring, command), "uring");
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     target::Writes,
-    workload::{Op, Pattern, Rate, Stream, tree::TreeCell},
+    workload::{BlockMix, Op, Pattern, Rate, Stream, tree::TreeCell},
 };
 use block::{display_bytes, parse_bytes};
 use record::CacheDrop;
@@ -161,12 +161,13 @@ impl CellSpec {
 
     /// Whether reads need data that was written before.
     pub fn reads(&self) -> bool {
-        self.tree.is_none()
-            && self
-                .streams
-                .iter()
-                .any(|stream| stream.op.written_share() < 1.0 || stream.op == Op::ReadModifyWrite)
+        self.tree.is_none() && self.streams.iter().any(|stream| reads(stream.op))
     }
+}
+
+/// Whether an operation needs data that are there.
+fn reads(op: Op) -> bool {
+    op != Op::Trim && (op.written_share() < 1.0 || op == Op::ReadModifyWrite)
 }
 
 /// The axes whose values multiply into cells, outermost first.
@@ -395,7 +396,10 @@ fn name_of(stream: &Stream, file_bytes: Option<u64>) -> String {
         "{}-{}-{}-t{}-q{}",
         stream.pattern,
         stream.op,
-        short(u64::from(stream.block_bytes)),
+        stream
+            .mix
+            .as_ref()
+            .map_or_else(|| short(u64::from(stream.block_bytes)), BlockMix::to_string),
         stream.threads,
         stream.queue_depth
     );

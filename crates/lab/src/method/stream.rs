@@ -6,7 +6,8 @@ use super::{
     choice::{one_of, unknown},
 };
 use crate::workload::{
-    Contents, EngineChoice, Io, Moves, Op, Pattern, Rate, Reach, Stream, StreamPlace, Think,
+    BlockMix, Contents, EngineChoice, Io, Moves, Op, Pattern, Rate, Reach, Stream, StreamPlace,
+    Think,
 };
 use block::display_bytes;
 
@@ -26,13 +27,7 @@ pub(super) fn stream(cell: &CellFile) -> Result<Stream, String> {
     let pattern_text = required("pattern", &cell.pattern)?;
     let pattern = Pattern::parse(pattern_text)
         .ok_or_else(|| unknown("pattern", pattern_text, Pattern::NAMES))?;
-    let block_bytes = size("block", required("block", &cell.block)?)?;
-    if !(1..=BLOCK_BYTES_MAX).contains(&block_bytes) {
-        return Err(format!(
-            "block = {block_bytes}: blocks go from 1 B to {}",
-            display_bytes(BLOCK_BYTES_MAX)
-        ));
-    }
+    let (block_bytes, mix) = block(required("block", &cell.block)?)?;
     let threads = count("threads", &cell.threads, THREADS_MAX)?;
     let queue_depth = count("depth", &cell.depth, DEPTH_MAX)?;
     let engine = one_of("engine", &cell.engine, EngineChoice::parse, EngineChoice::NAMES)?;
@@ -63,10 +58,27 @@ pub(super) fn stream(cell: &CellFile) -> Result<Stream, String> {
         place: place(cell)?,
         shift_bytes: optional_size("shift", &cell.shift)?,
         contents: one_of("data", &cell.data, Contents::parse, Contents::NAMES)?,
-        ..Stream::new(op, pattern, block_bytes as u32)
+        mix,
+        ..Stream::new(op, pattern, block_bytes)
     };
     refuse_contradictions(&stream)?;
     Ok(stream)
+}
+
+/// The largest block, and the mix where there is one.
+fn block(text: &str) -> Result<(u32, Option<BlockMix>), String> {
+    if text.contains([':', ',']) {
+        let mix = BlockMix::parse(text, BLOCK_BYTES_MAX)?;
+        return Ok((mix.largest(), Some(mix)));
+    }
+    let bytes = size("block", text)?;
+    if !(1..=BLOCK_BYTES_MAX).contains(&bytes) {
+        return Err(format!(
+            "block = {bytes}: blocks go from 1 B to {}",
+            display_bytes(BLOCK_BYTES_MAX)
+        ));
+    }
+    Ok((bytes as u32, None))
 }
 
 fn optional_size(key: &str, text: &Option<String>) -> Result<u64, String> {
@@ -148,6 +160,17 @@ fn moves(cell: &CellFile, pattern: Pattern) -> Result<Option<Moves>, String> {
 }
 
 fn refuse_contradictions(stream: &Stream) -> Result<(), String> {
+    if stream.op.carries_nothing() && stream.engine.is_stdio() {
+        return Err(format!(
+            "op = `{}` with engine = stdio: the C library has no such call; use engine = `auto`",
+            stream.op
+        ));
+    }
+    if stream.mix.is_some() && stream.pattern == Pattern::Permutation {
+        return Err("pattern = `permutation` visits each block once, and blocks of several sizes \
+                    overlap; use pattern = `random`, or one block size"
+            .into());
+    }
     if stream.rate.is_some() && stream.think.is_some() {
         return Err("rate and think_time_us: a schedule does not wait for a pause, which would \
                     count as latency; set one of them"

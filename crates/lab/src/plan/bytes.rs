@@ -123,13 +123,13 @@ pub(super) fn of_pass(
 pub(crate) fn bound_bytes(cell: &CellSpec, areas: &[Area]) -> Option<u128> {
     let each = |(stream, area): (&Stream, &Area)| {
         let block = u128::from(stream.block_bytes);
-        let operations = match cell.bound {
-            CellBound::Once => u128::from(stream.operations_once(*area)),
-            CellBound::Operations(count) => u128::from(count) * u128::from(stream.threads),
+        let bytes = match cell.bound {
+            CellBound::Once => u128::from(stream.bytes_once(*area)),
+            CellBound::Operations(count) => u128::from(count) * u128::from(stream.threads) * block,
             CellBound::Time | CellBound::Exhaust | CellBound::Drain => return None,
         };
         // Which operations of a mix are writes is a matter of chance: all of them count.
-        Some(if stream.op.writes() { operations * block } else { 0 })
+        Some(if stream.op.writes() { bytes } else { 0 })
     };
     cell.streams.iter().zip(areas).map(each).sum()
 }

@@ -89,7 +89,7 @@ fn seconds(plan: &Plan, cell: &CellSpec, stream: &Stream, pace: Pace) -> f64 {
         return operations * (accesses * pace.access_s + TREE_OPERATION_S)
             + tree_written(tree, cell, plan.tree_seed()) as f64 / pace.bytes_per_s;
     }
-    let block = f64::from(stream.block_bytes);
+    let block = stream.block_bytes_mean();
     let operations = match cell.bound {
         CellBound::Once => stream.operations_once(area(cell, stream, plan.span_bytes)) as f64,
         CellBound::Operations(count) => count as f64 * f64::from(stream.threads),

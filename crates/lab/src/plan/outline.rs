@@ -130,7 +130,7 @@ fn stream_title(stream: &Stream) -> String {
         "" => String::new(),
         name => format!("{name}: "),
     };
-    let block = display_bytes(u64::from(stream.block_bytes));
+    let block = stream.block_words();
     text += &format!("{} {} {block}", pattern(stream.pattern), op(stream.op));
     if stream.queue_depth > 1 {
         text += &format!(", {} deep", stream.queue_depth);

@@ -62,7 +62,7 @@ fn is_timed(cell: &CellSpec) -> bool {
 /// Bytes a second that a fast drive writes under the cell.
 fn usable(cell: &CellSpec) -> f64 {
     let rate = |stream: &Stream| {
-        let block = f64::from(stream.block_bytes);
+        let block = stream.block_bytes_mean();
         let in_flight = f64::from(stream.threads) * f64::from(stream.queue_depth);
         block / (block / FAST.bytes_per_s + accesses(stream) * FAST.access_s / in_flight)
     };

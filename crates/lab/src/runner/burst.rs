@@ -77,7 +77,7 @@ impl Caches<'_> {
 
 /// Whether the pass of a stream was a burst, all of it or at first.
 pub(super) fn of_pass(stream: &Stream, pass: &StreamPass, caches: &Caches<'_>) -> Option<Burst> {
-    if !stream.op.writes() {
+    if !stream.op.stores() {
         return None;
     }
     let kept = caches.most().filter(|kept| kept.share > SHARE_MIN);

@@ -34,6 +34,7 @@ pub(super) fn moved(cell: &CellSpec, done: &PassDone) -> (u64, u64) {
 fn read_share(op: Op) -> f64 {
     match op {
         Op::ReadModifyWrite | Op::ReadDirty { .. } => 1.0,
+        Op::Trim => 0.0,
         _ => 1.0 - op.written_share(),
     }
 }
@@ -91,7 +92,7 @@ impl View<'_> {
             let (cached, fetched) = self.answered(&found);
             (found.cached_share, found.fetched_share) = (Some(cached), Some(fetched));
         }
-        if stream.op.writes() {
+        if stream.op.stores() {
             let durable = self.is_durable(stream);
             found.durable = Some(durable);
             found.unwritten_share = self.unwritten_share(durable, found.dirty_after_bytes);

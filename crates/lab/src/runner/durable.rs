@@ -4,7 +4,7 @@ use crate::workload::{Op, Stream, Syncing};
 
 /// Every write is durable before it returns.
 pub(super) fn is_durable(stream: &Stream) -> bool {
-    stream.op.writes() && (stream.io.syncing != Syncing::None || stream.op == Op::Commit)
+    stream.op.stores() && (stream.io.syncing != Syncing::None || stream.op == Op::Commit)
 }
 
 /// The reads of a mix would answer for its writes.

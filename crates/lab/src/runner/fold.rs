@@ -117,7 +117,7 @@ pub(super) fn fresh(spec: &CellSpec, stream: &Stream, target: usize, name: &str)
             Some(tree) => tree.order.name().to_owned(),
             None => stream.pattern.name().to_owned(),
         },
-        block_bytes: u64::from(stream.block_bytes),
+        block_bytes: stream.block_bytes_mean().round() as u64,
         threads: u32::from(stream.threads),
         queue_depth: stream.queue_depth,
         coordinates,
@@ -147,6 +147,7 @@ pub(super) fn fresh(spec: &CellSpec, stream: &Stream, target: usize, name: &str)
 /// What tells apart streams that ask at other times, or elsewhere, than their pattern alone says.
 fn of_pacing(stream: &Stream) -> Vec<(String, serde_json::Value)> {
     let mut words: Vec<(&str, serde_json::Value)> = Vec::new();
+    words.extend(stream.mix.as_ref().map(|mix| ("block_mix", mix.to_string().into())));
     words.extend(stream.rate.map(|rate| match rate {
         Rate::Constant(rate) => ("rate", rate.into()),
         Rate::Poisson(_) | Rate::Ramp { .. } => ("rate", rate.to_string().into()),
@@ -323,8 +324,9 @@ fn sum_up(cell: &mut Cell, stream: &Stream, place: Place) {
         at_seconds: pass.started_s + pass.total.seconds / 2.0,
     };
     let rates = headline(&judged.iter().map(pass_rate).collect::<Vec<_>>(), place.host);
-    // Files of a tree differ in size.
+    // Files of a tree differ in size, as do blocks of a mix.
     let block = match stream.op {
+        _ if stream.mix.is_some() => cell.total.bytes as f64 / cell.total.operations.max(1) as f64,
         Op::Tree(_) => cell.total.bytes as f64 / cell.total.operations.max(1) as f64,
         _ => cell.block_bytes as f64,
     };

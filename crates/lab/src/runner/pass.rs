@@ -233,6 +233,14 @@ impl PassOrder<'_> {
         let block = u64::from(stream.block_bytes);
         let end = |all: u64, worker| u128::from(all) * u128::from(worker) / u128::from(share.of);
         let part = |all: u64| (end(all, share.worker + 1) - end(all, share.worker)) as u64;
+        if stream.mix.is_some() {
+            return match self.cell.bound {
+                CellBound::Once => Budget::Bytes(part(stream.bytes_once(area))),
+                CellBound::Operations(count) => Budget::Operations(count),
+                _ if stream.op.writes() => Budget::Bytes(part(self.written_max)),
+                _ => Budget::Endless,
+            };
+        }
         match self.cell.bound {
             CellBound::Once => Budget::Operations(part(stream.operations_once(area))),
             CellBound::Operations(count) => Budget::Operations(count),
@@ -763,7 +771,7 @@ fn finish(
             cpu_ns: board.cpu_ns(),
             flush_seconds: flush_seconds.filter(|_| stream.op.writes()),
             changes: match is_judged || !progress.timed {
-                true => changes(&ticks, warm_up, stream.op.writes()),
+                true => changes(&ticks, warm_up, stream.op.stores()),
                 false => Vec::new(),
             },
             burst: None,

@@ -163,7 +163,7 @@ fn duration(seconds: f64) -> String {
 pub(super) fn rate(stream: &Stream, pass: &StreamPass, operations_per_second: f64) -> String {
     let is_large = u64::from(stream.block_bytes) >= LARGE_BLOCK_BYTES && pass.bytes > 0;
     let (value, unit) = if is_large {
-        (operations_per_second * f64::from(stream.block_bytes) / 1e6, "MB/s")
+        (operations_per_second * stream.block_bytes_mean() / 1e6, "MB/s")
     } else {
         (operations_per_second, "IOPS")
     };

@@ -174,7 +174,7 @@ const ALLOCATED_MIN: f64 = 0.01;
 
 /// A thin volume that grew while it was written.
 fn allocating(scene: &Scene<'_>) -> Option<Warning> {
-    if !scene.stream.op.writes() {
+    if !scene.stream.op.stores() {
         return None;
     }
     let [before, after] = scene.conditions;
@@ -237,7 +237,7 @@ const STATE_TICKS_MIN: usize = 20;
 /// Lasting changes that no other flag explains, and that are no warm-up.
 fn changes<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = &'a Change> {
     let timed = scene.pass.stop.is_some();
-    let ends_burst = |change: &Change| scene.stream.op.writes() && change.ends_burst();
+    let ends_burst = |change: &Change| scene.stream.op.stores() && change.ends_burst();
     let of_state = |change: &Change| change.at_tick >= STATE_TICKS_MIN;
     let changes = scene.pass.changes.iter().filter(move |change| timed && of_state(change));
     changes.filter(move |change| !ends_burst(change))
@@ -273,7 +273,7 @@ fn warm_up(scene: &Scene<'_>) -> Option<Warning> {
     let differs = before.max(after) > WARM_UP_FACTOR * before.min(after);
     let cut_ticks = scene.pass.assessment.warm_up_ticks;
     let is_said = |change: &Change| change.at_tick <= cut_ticks + STATE_TICKS_MIN / 2;
-    let is_burst = scene.stream.op.writes() && before > after;
+    let is_burst = scene.stream.op.stores() && before > after;
     let said = is_burst
         || credit(scene).is_some_and(|(_, stepped)| stepped)
         || changes(scene).any(is_said);
@@ -440,7 +440,7 @@ fn steal(scene: &Scene<'_>) -> Option<Warning> {
 fn compressible_data(scene: &Scene<'_>) -> Option<Warning> {
     // To a model all bytes are alike: it carries none.
     let carried = scene.target.kind != TargetKind::Model;
-    let soft = carried && scene.stream.contents.is_compressible() && scene.stream.op.writes();
+    let soft = carried && scene.stream.contents.is_compressible() && scene.stream.op.stores();
     soft.then(|| warn(Flag::CompressibleData, format!("the data was `{}`", scene.stream.contents)))?
 }
 
@@ -453,7 +453,7 @@ fn volatile_cache(scene: &Scene<'_>) -> Option<Warning> {
     let on = scene.target.flags.contains(&Flag::VolatileCache);
     let synced = |tree: &TreeCell| tree.sync != TreeSync::None;
     let durable = is_durable(scene.stream) || scene.cell.tree.as_ref().is_some_and(synced);
-    (on && scene.stream.op.writes() && !durable)
+    (on && scene.stream.op.stores() && !durable)
         .then(|| warn(Flag::VolatileCache, "the drive's volatile write cache was on".into()))?
 }
 

@@ -9,6 +9,7 @@
 
 mod contents;
 mod errors;
+mod mix;
 mod pacing;
 mod pattern;
 mod place;
@@ -22,6 +23,7 @@ mod zones;
 
 pub use contents::{Contents, is_stamped};
 pub use errors::{ErrorLog, OnError};
+pub use mix::BlockMix;
 pub use pacing::{Moves, Rate, Think};
 pub use pattern::{Area, Offsets, Pattern, Share};
 pub use place::{Reach, StreamPlace};

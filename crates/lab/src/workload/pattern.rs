@@ -173,7 +173,8 @@ struct Partly {
     walk: Walk,
     /// Draws up to this follow.
     threshold: u64,
-    last: Option<u64>,
+    /// The block after the last one.
+    follows: Option<u64>,
     rng: Rng,
 }
 
@@ -247,7 +248,7 @@ impl Offsets {
     pub fn partly_sequential(self, percent: f64, seed: u64, worker: u64) -> Self {
         let threshold = (percent / 100.0 * u64::MAX as f64) as u64;
         let rng = Rng::new(seed, SHARES | worker);
-        let partly = Partly { walk: self.walk, threshold, last: None, rng };
+        let partly = Partly { walk: self.walk, threshold, follows: None, rng };
         Self { walk: Walk::Partly(Box::new(partly)), ..self }
     }
 
@@ -286,7 +287,36 @@ impl Offsets {
     }
 }
 
+impl Offsets {
+    /// The offset of the next operation, of so many bytes: a multiple of the block, and all of it
+    /// lies in the worker's part. In sequence it starts where the one before ended.
+    #[inline(never)]
+    pub fn next_of(&mut self, bytes: u64) -> u64 {
+        let units = bytes / self.block_bytes;
+        self.base + self.walk.next_of(units, self.blocks) * self.block_bytes
+    }
+}
+
 impl Walk {
+    /// The first of so many neighbouring blocks. A draw at random that leaves too few behind it is
+    /// moved up to the last place where they fit.
+    fn next_of(&mut self, units: u64, blocks: u64) -> u64 {
+        let last = blocks.saturating_sub(units);
+        match self {
+            Walk::Ascending { next } => {
+                let first = if *next > last { 0 } else { *next };
+                *next = first + units;
+                first
+            }
+            Walk::Descending { next } => {
+                *next = if *next < units { blocks } else { *next }.saturating_sub(units);
+                *next
+            }
+            Walk::Partly(partly) => partly.next_of(units, blocks),
+            other => other.next(blocks).min(last),
+        }
+    }
+
     /// The next of so many blocks.
     #[inline]
     fn next(&mut self, blocks: u64) -> u64 {
@@ -344,13 +374,18 @@ impl Walk {
 impl Partly {
     #[inline(never)]
     fn next(&mut self, blocks: u64) -> u64 {
-        let block = match self.last.filter(|_| self.rng.next() <= self.threshold) {
-            Some(last) if last + 1 == blocks => 0,
-            Some(last) => last + 1,
-            None => self.walk.next(blocks),
+        self.next_of(1, blocks)
+    }
+
+    fn next_of(&mut self, units: u64, blocks: u64) -> u64 {
+        let last = blocks.saturating_sub(units);
+        let first = match self.follows.filter(|_| self.rng.next() <= self.threshold) {
+            Some(next) if next > last => 0,
+            Some(next) => next,
+            None => self.walk.next_of(units, blocks),
         };
-        self.last = Some(block);
-        block
+        self.follows = Some(first + units);
+        first
     }
 }
 

@@ -1,6 +1,7 @@
 //! One stream: the same kind of operation, over and over, by any number of workers.
 
-use super::{Contents, Moves, Pattern, Rate, StreamPlace, Think, tree::TreeOp};
+use super::{BlockMix, Contents, Moves, Pattern, Rate, StreamPlace, Think, tree::TreeOp};
+use block::display_bytes;
 pub use block::{Caching, Syncing};
 use std::fmt;
 
@@ -18,6 +19,11 @@ pub enum Op {
     },
     /// Read a block, change it, write it back: one operation, counted once.
     ReadModifyWrite,
+    /// Tell the target that a block's contents are no longer needed: TRIM of a device, a hole in a
+    /// file.
+    Trim,
+    /// Zero a block by a command that carries no bytes.
+    WriteZeroes,
     /// Write a block, then flush: what a database's commit waits for.
     Commit,
     /// Read a block; with this probability in percent change it and write it back, as Bonnie++'s
@@ -39,6 +45,8 @@ impl Op {
             Self::Mixed { .. } => "mixed",
             Self::ReadModifyWrite => "read_modify_write",
             Self::Commit => "commit",
+            Self::Trim => "trim",
+            Self::WriteZeroes => "write_zeroes",
             Self::ReadDirty { .. } => "read_dirty",
             Self::Tree(op) => op.name(),
         }
@@ -51,6 +59,8 @@ impl Op {
         "mixed:70",
         "read_modify_write",
         "commit",
+        "trim",
+        "write_zeroes",
         "read_dirty:10",
         "create",
         "write_file",
@@ -65,13 +75,15 @@ impl Op {
     ];
 
     /// Reads `read`, `write`, `mixed:70` (percent of reads), `read_modify_write`, `commit`,
-    /// `read_dirty:10` (percent written back), or an operation on a tree.
+    /// `trim`, `write_zeroes`, `read_dirty:10` (percent written back), or an operation on a tree.
     pub fn parse(text: &str) -> Option<Self> {
         Some(match text {
             "read" => Self::Read,
             "write" => Self::Write,
             "read_modify_write" => Self::ReadModifyWrite,
             "commit" => Self::Commit,
+            "trim" => Self::Trim,
+            "write_zeroes" | "write-zeroes" => Self::WriteZeroes,
             _ if TreeOp::parse(text).is_some() => Self::Tree(TreeOp::parse(text)?),
             _ => {
                 let (word, percent) = text.split_once(':')?;
@@ -94,11 +106,21 @@ impl Op {
         }
     }
 
+    /// Whether it is a command about blocks that carries no bytes.
+    pub fn carries_nothing(self) -> bool {
+        matches!(self, Self::Trim | Self::WriteZeroes)
+    }
+
+    /// Whether the target has to keep what is written: all that changes bytes, but a trim.
+    pub fn stores(self) -> bool {
+        self.writes() && self != Self::Trim
+    }
+
     /// The share of the operations' bytes that is written, 0 to 1.
     pub fn written_share(self) -> f64 {
         match self {
-            Self::Read => 0.0,
-            Self::Write | Self::Commit | Self::ReadModifyWrite => 1.0,
+            Self::Read | Self::Trim => 0.0,
+            Self::Write | Self::WriteZeroes | Self::Commit | Self::ReadModifyWrite => 1.0,
             Self::Mixed { read_percent } => 1.0 - read_percent / 100.0,
             Self::ReadDirty { dirty_percent } => dirty_percent / 100.0,
             Self::Tree(op) => f64::from(u8::from(op.writes())),
@@ -210,8 +232,10 @@ pub struct Stream {
     pub op: Op,
     /// Where it goes.
     pub pattern: Pattern,
-    /// Bytes of one operation.
+    /// Bytes of one operation; of a mix the largest.
     pub block_bytes: u32,
+    /// Where operations differ in size.
+    pub mix: Option<BlockMix>,
     /// Workers.
     pub threads: u16,
     /// Operations that each worker keeps in flight.
@@ -254,6 +278,7 @@ impl Stream {
             op,
             pattern,
             block_bytes,
+            mix: None,
             threads: 1,
             queue_depth: 1,
             engine: EngineChoice::Auto,
@@ -269,6 +294,25 @@ impl Stream {
             place: None,
             shift_bytes: 0,
             contents: Contents::default(),
+        }
+    }
+
+    /// Bytes of an operation in the mean.
+    pub fn block_bytes_mean(&self) -> f64 {
+        self.mix.as_ref().map_or(f64::from(self.block_bytes), BlockMix::mean)
+    }
+
+    /// What all offsets are multiples of, from the start of the area on: fio's `blockalign`, which
+    /// is the smallest block unless a job says otherwise.
+    pub fn align_bytes(&self) -> u32 {
+        self.mix.as_ref().map_or(self.block_bytes, BlockMix::smallest)
+    }
+
+    /// Its block as a person reads it: `4 KiB`, `4K:60,64K:40`.
+    pub fn block_words(&self) -> String {
+        match &self.mix {
+            Some(mix) => mix.to_string(),
+            None => display_bytes(u64::from(self.block_bytes)),
         }
     }
 

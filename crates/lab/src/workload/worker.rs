@@ -12,7 +12,9 @@ mod place;
 
 pub use counted::{Counted, Length, Pace, once};
 
-use super::{Area, Contents, ErrorLog, Offsets, Op, Recorder, Share, Stream, Syncing, is_stamped};
+use super::{
+    Area, Contents, ErrorLog, Offsets, Op, Recorder, Share, Stream, Syncing, is_stamped, mix::Sizes,
+};
 use block::{
     Actor, Command, Completion, Data, Drive, Durability, Engine, Extent, Instant, IoError, Payload,
     Request, Rng, Tag,
@@ -30,6 +32,8 @@ pub enum Budget {
     Endless,
     /// This many operations.
     Operations(u64),
+    /// No more than this many bytes, of a stream whose operations differ in size.
+    Bytes(u64),
 }
 
 /// Everything that makes one worker.
@@ -56,7 +60,7 @@ pub struct WorkerPlan {
 /// An operation that failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// `read`, `write` or `flush`; or the operation on a tree.
+    /// `read`, `write`, `trim`, `write_zeroes` or `flush`; or the operation on a tree.
     pub operation: &'static str,
     /// Byte offset on the target; of an operation on a tree the file's number.
     pub offset: u64,
@@ -102,6 +106,7 @@ struct Slot {
     /// When the drive first could have seen the operation's first part; `None` until that is done.
     issued: Option<Instant>,
     offset: u64,
+    bytes: u32,
     is_write: bool,
     /// The memory of a slot that has nothing in flight, or only a flush.
     payload: Payload,
@@ -118,6 +123,8 @@ pub struct Worker {
     contents: Contents,
     actor: Actor,
     offsets: Offsets,
+    /// Where operations differ in size.
+    sizes: Option<Box<Sizes>>,
     rng: Rng,
     recorder: Recorder,
     slots: Vec<Slot>,
@@ -139,6 +146,7 @@ impl Worker {
         assert!(depth >= 1 && depth <= usize::from(u16::MAX), "depth {depth}");
         let mut rng = Rng::new(plan.seed, 0x5eed_0000 + u64::from(plan.actor.0));
         let mut buffers = match engine.geometry(Drive(0)).data {
+            Data::Stored if stream.op.carries_nothing() => Vec::new(),
             Data::Stored => engine.pool(depth, stream.block_bytes as usize),
             Data::TimingOnly => Vec::new(),
         };
@@ -150,6 +158,7 @@ impl Worker {
                 due: None,
                 issued: None,
                 offset: 0,
+                bytes: 0,
                 is_write: false,
                 payload: buffers.next().map_or(Payload::None, Payload::Bytes),
             })
@@ -174,10 +183,8 @@ impl Worker {
             recorder,
             slots,
             idle: (0..depth as u16).rev().collect(),
-            left: match plan.budget {
-                Budget::Endless => u64::MAX,
-                Budget::Operations(count) => count,
-            },
+            left: operations(plan),
+            sizes: sizes(plan),
             writes_since_flush: 0,
             pacer: Pacer::new(stream, plan.ramp_s),
             failure: None,
@@ -276,10 +283,13 @@ impl Worker {
                 self.paced(now)
             }
         };
-        let offset = self.offsets.next();
+        let (offset, bytes) = match &self.sizes {
+            None => (self.offsets.next(), self.block_bytes),
+            Some(_) => self.sized(),
+        };
         let (phase, is_write) = match self.op {
             Op::Read => (self.read, false),
-            Op::Write => (Phase::Transfer, true),
+            Op::Write | Op::Trim | Op::WriteZeroes => (Phase::Transfer, true),
             Op::Mixed { read_percent } => {
                 let is_write = self.rng.unit() * 100.0 >= read_percent;
                 (if is_write { Phase::Transfer } else { self.read }, is_write)
@@ -294,13 +304,24 @@ impl Worker {
         };
         let entry = &mut self.slots[usize::from(slot)];
         (entry.phase, entry.is_write, entry.offset) = (phase, is_write, offset);
-        (entry.due, entry.issued) = (due, None);
+        (entry.due, entry.issued, entry.bytes) = (due, None, bytes);
         if is_write {
             self.write(engine, worker, slot, payload);
         } else {
-            let at = Extent { offset, bytes: self.block_bytes };
+            let at = Extent { offset, bytes };
             self.submit(engine, worker, slot, Command::Read { at, into: payload });
         }
+    }
+
+    /// Where the next operation of a mix goes, and its bytes.
+    #[inline(never)]
+    fn sized(&mut self) -> (u64, u32) {
+        let sizes = self.sizes.as_mut().expect("only a stream of several sizes asks");
+        let bytes = sizes.draw();
+        if sizes.is_spent() {
+            self.left = 0;
+        }
+        (self.offsets.next_of(u64::from(bytes)), bytes)
     }
 
     /// An operation of a worker with a pacer starts; when it was due, where it has a schedule.
@@ -321,12 +342,16 @@ impl Worker {
         slot: u16,
         mut payload: Payload,
     ) {
+        let &Slot { offset, bytes, .. } = &self.slots[usize::from(slot)];
+        if self.op.carries_nothing() {
+            let len = u64::from(bytes);
+            return self.submit(engine, worker, slot, Command::Discard { offset, len });
+        }
         if let Payload::Bytes(buffer) = &mut payload {
-            let bytes = &mut buffer.bytes_mut()[..self.block_bytes as usize];
-            let offset = self.slots[usize::from(slot)].offset;
+            let bytes = &mut buffer.bytes_mut()[..bytes as usize];
             self.contents.refresh(bytes, offset, &mut self.rng);
         }
-        let at = Extent { offset: self.slots[usize::from(slot)].offset, bytes: self.block_bytes };
+        let at = Extent { offset, bytes };
         let durability = self.durability;
         self.submit(engine, worker, slot, Command::Write { at, from: payload, durability });
     }
@@ -414,7 +439,7 @@ impl Worker {
             (Ok(()), Phase::ReadToCheck) => {
                 let is_wrong = match &entry.payload {
                     Payload::Bytes(buffer) => {
-                        let bytes = &buffer.bytes()[..self.block_bytes as usize];
+                        let bytes = &buffer.bytes()[..entry.bytes as usize];
                         !is_stamped(bytes, entry.offset)
                     }
                     Payload::None | Payload::Stamp(_) => false,
@@ -449,11 +474,15 @@ impl Worker {
     /// An operation is done, all parts of it.
     #[inline(always)]
     fn record(&mut self, slot: u16, issued: Instant, finished: Instant) {
-        let due = self.slots[usize::from(slot)].due;
+        let &Slot { due, bytes, .. } = &self.slots[usize::from(slot)];
         if due.is_some() {
             self.recorder.record_service(finished.since(issued));
         }
-        self.recorder.record(finished.since(due.unwrap_or(issued)), finished);
+        let latency_ns = finished.since(due.unwrap_or(issued));
+        match &self.sizes {
+            None => self.recorder.record(latency_ns, finished),
+            Some(_) => self.recorder.record_moved(latency_ns, finished, u64::from(bytes)),
+        }
     }
 
     /// Whether something else comes before the next operation.
@@ -495,10 +524,11 @@ impl Worker {
         let entry = &self.slots[usize::from(slot)];
         let operation = match entry.phase {
             Phase::CommitFlush | Phase::Flush => "flush",
+            _ if self.op.carries_nothing() => self.op.name(),
             _ if entry.is_write => "write",
             _ => "read",
         };
-        let failure = Failure { operation, offset: entry.offset, bytes: self.block_bytes, error };
+        let failure = Failure { operation, offset: entry.offset, bytes: entry.bytes, error };
         self.recorder.record_failed(finished.since(entry.due.unwrap_or(issued)), finished);
         if !self.errors.add(failure) && self.failure.is_none() {
             return false;
@@ -564,6 +594,26 @@ pub fn drain<E: Engine + ?Sized>(engine: &mut E, workers: &mut [Worker]) {
             workers[index].complete(engine, index, completion, true);
         }
     }
+}
+
+/// Operations that a worker may ask for.
+fn operations(plan: &WorkerPlan) -> u64 {
+    match plan.budget {
+        Budget::Endless => u64::MAX,
+        Budget::Operations(count) => count,
+        Budget::Bytes(bytes) if bytes < u64::from(plan.stream.block_bytes) => 0,
+        Budget::Bytes(_) => u64::MAX,
+    }
+}
+
+/// The worker's draws of sizes, where its operations differ in them.
+fn sizes(plan: &WorkerPlan) -> Option<Box<Sizes>> {
+    let left_bytes = match plan.budget {
+        Budget::Bytes(bytes) => bytes,
+        Budget::Endless | Budget::Operations(_) => u64::MAX,
+    };
+    let mix = plan.stream.mix.as_ref()?;
+    Some(Box::new(Sizes::new(mix, plan.seed, plan.share.worker, left_bytes)))
 }
 
 fn outcome(workers: &[Worker], otherwise: Finish) -> Finish {

@@ -22,7 +22,7 @@ const MIB: u64 = 1 << 20;
 fn exact(read_ns: u64, write_ns: u64, flush_ns: u64) -> Scripted {
     let service = move |at: &Service| match at.kind {
         Kind::Read => read_ns,
-        Kind::Write => write_ns,
+        Kind::Write | Kind::Trim => write_ns,
         Kind::Flush => flush_ns,
     };
     Scripted::new(service).scripted(|script| script.parallelism = 1)

@@ -32,11 +32,11 @@ impl Pacer {
     /// start to its end.
     pub fn new(stream: &Stream, ramp_s: f64) -> Option<Box<Self>> {
         let moves_ns = match stream.moves {
-            Some(Moves::Seconds(seconds)) => Some((seconds * 1e9) as u64),
+            Some(Moves::Seconds(seconds)) => Some((seconds * 1e9).round() as u64),
             Some(Moves::Operations(_)) | None => None,
         };
         let pacer = Self {
-            start_after_ns: (stream.start_after_s * 1e9) as u64,
+            start_after_ns: (stream.start_after_s * 1e9).round() as u64,
             started: Instant(0),
             not_before: Instant(0),
             schedule: stream.rate.map(|rate| Schedule::new(rate.of_worker(stream.threads), ramp_s)),

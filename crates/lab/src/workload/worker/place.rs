@@ -1,7 +1,7 @@
 //! Where one worker of a stream works, and in which order.
 
 use super::WorkerPlan;
-use crate::workload::{Area, Moves, Offsets, Share, Stream};
+use crate::workload::{Area, Moves, Offsets, Pattern, Share, Stream};
 use block::Rng;
 
 /// Marks the seeds of workers that have an area each.
@@ -19,7 +19,7 @@ impl WorkerPlan {
                 (own_area(stream, self.area, worker), alone, own)
             }
         };
-        let block_bytes = u64::from(stream.block_bytes);
+        let block_bytes = u64::from(stream.align_bytes());
         let mut offsets = Offsets::new(stream.pattern, area, block_bytes, share, seed);
         if let Some(moves) = stream.moves {
             let every = match moves {
@@ -58,12 +58,44 @@ impl Stream {
         }
     }
 
+    /// Bytes that must hold one block: what a worker works on, or its slice of it where blocks of
+    /// several sizes go in sequence.
+    pub fn room_bytes(&self, area: Area) -> u64 {
+        let sliced = matches!(
+            self.pattern,
+            Pattern::Sequential | Pattern::Backward | Pattern::Strided { .. }
+        );
+        match self.mix.is_some() && sliced && self.offset_increment_bytes == 0 {
+            true => {
+                let unit = u64::from(self.align_bytes());
+                area.bytes / unit / u64::from(self.threads) * unit
+            }
+            false => self.worker_bytes(area),
+        }
+    }
+
     /// Operations of all workers together after which every block of the area had its turn.
     pub fn operations_once(&self, area: Area) -> u64 {
-        let blocks = self.worker_bytes(area) / u64::from(self.block_bytes);
+        let blocks = match &self.mix {
+            None => self.worker_bytes(area) / u64::from(self.block_bytes),
+            Some(mix) => (self.worker_bytes(area) as f64 / mix.mean()) as u64,
+        };
+        blocks * self.walks()
+    }
+
+    /// Bytes that all workers together ask for until every block of the area had its turn.
+    pub fn bytes_once(&self, area: Area) -> u64 {
+        match &self.mix {
+            None => self.operations_once(area) * u64::from(self.block_bytes),
+            Some(_) => self.worker_bytes(area) * self.walks(),
+        }
+    }
+
+    /// How often an area is gone over: once by all workers, or once by each in its own.
+    fn walks(&self) -> u64 {
         match self.offset_increment_bytes {
-            0 => blocks,
-            _ => blocks * u64::from(self.threads),
+            0 => 1,
+            _ => u64::from(self.threads),
         }
     }
 }
@@ -71,7 +103,7 @@ impl Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::{Op, Pattern};
+    use crate::workload::Op;
 
     #[test]
     fn areas_of_workers_are_alike_and_end_with_the_streams() {

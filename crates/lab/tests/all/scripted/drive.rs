@@ -33,6 +33,7 @@ pub fn cpu_ns() -> u64 {
 pub enum Kind {
     Read,
     Write,
+    Trim,
     Flush,
 }
 
@@ -185,7 +186,9 @@ fn read_command(command: &Command) -> (Kind, Extent, bool, bool) {
             (Kind::Write, *at, *durability == Durability::Fua, is_zero(from))
         }
         Command::Flush => (Kind::Flush, Extent { offset: 0, bytes: 0 }, true, false),
-        Command::Discard { .. } => panic!("no workload discards"),
+        Command::Discard { offset, len } => {
+            (Kind::Trim, Extent { offset: *offset, bytes: *len as u32 }, false, false)
+        }
     }
 }
 
@@ -241,7 +244,7 @@ impl Engine for ScriptedEngine {
                 life.written_bytes += u64::from(at.bytes);
                 self.pass_written_bytes += u64::from(at.bytes);
             }
-            Kind::Flush => {}
+            Kind::Trim | Kind::Flush => {}
         }
         life.log.push(Logged {
             pass: self.pass,
