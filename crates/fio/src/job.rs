@@ -1,10 +1,16 @@
 //! One job, typed: what each of its options says.
 
+mod mix;
+mod words;
+
 use crate::{
     JobError, Place, Section, Setting, options,
     options::Standing,
     value::{self, Amount, KbBase},
 };
+use mix::Blocks;
+pub(crate) use words::pattern_of_skip;
+use words::{above_nothing, below_a_day, direction, distribution, one_size, rates, within};
 
 /// What is done to the blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,6 +18,18 @@ pub(crate) enum Direction {
     Read,
     Write,
     Mixed,
+    Trim,
+}
+
+impl Direction {
+    /// Which of `read,write,trim` is its own.
+    fn index(self) -> usize {
+        match self {
+            Self::Read | Self::Mixed => 0,
+            Self::Write => 1,
+            Self::Trim => 2,
+        }
+    }
 }
 
 /// In which order.
@@ -59,7 +77,12 @@ pub(crate) struct Job {
     pub description: Option<String>,
     pub direction: Direction,
     pub walk: Walk,
+    /// Of the largest operation.
     pub block_bytes: u64,
+    /// Sizes and their shares of the operations in percent, where there are several.
+    pub mix: Vec<(u64, f64)>,
+    /// Whether it asks for another alignment than that of its smallest block.
+    pub is_aligned_otherwise: bool,
     pub size: Option<Amount>,
     pub io_size: Option<Amount>,
     pub file_bytes: Option<u64>,
@@ -79,10 +102,10 @@ pub(crate) struct Job {
     pub wait_for: Option<String>,
     pub has_map: bool,
     pub read_percent: f64,
-    /// Bytes a second of one thread: reads, writes.
-    pub rate: [Option<u64>; 2],
-    /// Operations a second of one thread: reads, writes.
-    pub rate_iops: [Option<u64>; 2],
+    /// Bytes a second of one thread: reads, writes, trims.
+    pub rate: [Option<u64>; 3],
+    /// Operations a second of one thread: reads, writes, trims.
+    pub rate_iops: [Option<u64>; 3],
     pub is_poisson: bool,
     /// Percent of the operations of a random walk that are random.
     pub random_percent: f64,
@@ -150,6 +173,8 @@ impl Job {
             direction: Direction::Read,
             walk: Walk::Sequential { skip: 0 },
             block_bytes: 4096,
+            mix: Vec::new(),
+            is_aligned_otherwise: false,
             size: None,
             io_size: None,
             file_bytes: None,
@@ -169,8 +194,8 @@ impl Job {
             wait_for: None,
             has_map: true,
             read_percent: 50.0,
-            rate: [None; 2],
-            rate_iops: [None; 2],
+            rate: [None; 3],
+            rate_iops: [None; 3],
             is_poisson: false,
             random_percent: 100.0,
             think_us: 0,
@@ -206,8 +231,9 @@ impl Job {
     fn take_load(&mut self, key: &str, text: &str, base: KbBase, raw: &mut Raw) -> Done {
         match key {
             "rw" => (self.direction, self.walk) = direction(text, base)?,
-            "bs" => raw.blocks = Some(value::each(text, |text| value::size(text, base))?),
-            "bsrange" => raw.blocks = Some(value::each(text, |text| range(text, base))?),
+            "bs" => raw.blocks = mix::each(text, |text| mix::one(text, base))?,
+            "bsrange" => raw.ranges = mix::each(text, |text| mix::range(text, base))?,
+            "bssplit" => raw.splits = mix::each(text, |text| mix::split(text, base))?,
             "ba" => raw.alignment = Some(value::each(text, |text| value::size(text, base))?),
             "iodepth" => self.depth = within(text, 1, 4096)?,
             "numjobs" => self.threads = within(text, 1, 1024)?,
@@ -217,8 +243,8 @@ impl Job {
             "norandommap" => self.has_map = !value::flag(text)?,
             "rwmixread" => self.read_percent = within(text, 0, 100)? as f64,
             "rwmixwrite" => self.read_percent = 100.0 - within(text, 0, 100)? as f64,
-            "rate" => self.rate = two(text, |text| value::size(text, base))?,
-            "rate_iops" => self.rate_iops = two(text, value::count)?,
+            "rate" => self.rate = rates(text, |text| value::size(text, base))?,
+            "rate_iops" => self.rate_iops = rates(text, value::count)?,
             "rate_process" => match text {
                 "linear" => self.is_poisson = false,
                 "poisson" => self.is_poisson = true,
@@ -347,41 +373,19 @@ impl Job {
         let place_of = |keys: &[&str]| {
             let found = section.settings.iter().rev();
             let mut found = found.filter(|setting| keys.contains(&setting.key.as_str()));
-            found.next().map_or(&self.place, |setting| &setting.place).clone()
+            found.next().map_or(&section.place, |setting| &setting.place).clone()
         };
-        let blocks = raw.blocks.unwrap_or_default();
-        let (reads, writes) = (blocks[0].unwrap_or(4096), blocks[1].unwrap_or(4096));
-        let bytes = match self.direction {
-            Direction::Read => reads,
-            Direction::Write => writes,
-            Direction::Mixed if reads == writes => reads,
-            Direction::Mixed => {
-                return Err(place_of(&["bs", "bsrange"]).wrong(format!(
-                    "a mixed job has one block size here, and this one reads {reads} and writes \
-                     {writes} bytes: set one `bs`, or make two jobs of it"
-                )));
-            }
-        };
-        if !(1..=128 << 20).contains(&bytes) {
-            return Err(place_of(&["bs", "bsrange"])
-                .wrong(format!("bs: {bytes} bytes are not from 1 byte to 128m")));
-        }
-        let wanted =
-            raw.alignment.unwrap_or_default()[usize::from(self.direction == Direction::Write)];
-        if wanted.is_some_and(|wanted| wanted != bytes) {
-            return Err(place_of(&["ba"])
-                .wrong("ba: blocks lie on multiples of their own size: leave it out".to_owned()));
-        }
-        self.block_bytes = bytes;
+        self.settle_blocks(raw, &place_of)?;
         if let Walk::Sequential { skip } = self.walk
-            && pattern_of_skip(skip, bytes).is_none()
+            && pattern_of_skip(skip, self.block_bytes).is_none()
         {
             return Err(place_of(&["rw"]).wrong(format!(
-                "rw: a distance of {skip} after blocks of {bytes} bytes cannot be had: a multiple \
-                 of the block forward, or one that goes exactly one block back"
+                "rw: a distance of {skip} after blocks of {} bytes cannot be had: a multiple of \
+                 the block forward, or one that goes exactly one block back",
+                self.block_bytes
             )));
         }
-        let is_half = |rate: [Option<u64>; 2]| rate[0].is_some() != rate[1].is_some();
+        let is_half = |rate: [Option<u64>; 3]| rate[0].is_some() != rate[1].is_some();
         if self.direction == Direction::Mixed && (is_half(self.rate) || is_half(self.rate_iops)) {
             return Err(place_of(&["rate", "rate_iops"]).wrong(
                 "rate: a mixed job has a rate for both directions or for none: make two jobs of it",
@@ -393,18 +397,7 @@ impl Job {
         if self.engine == Engine::Sync {
             self.depth = 1;
         }
-        let [reads, writes, _] = raw.random.unwrap_or_default().map(|share| share.unwrap_or(100));
-        self.random_percent = match self.direction {
-            Direction::Read => reads as f64,
-            Direction::Write => writes as f64,
-            Direction::Mixed if reads == writes => reads as f64,
-            Direction::Mixed => {
-                return Err(place_of(&["percentage_random"]).wrong(
-                    "percentage_random: a mixed job has one share for both directions here: make \
-                     two jobs of it",
-                ));
-            }
-        };
+        self.settle_random(raw, &place_of)?;
         let has_rate = self.rate.iter().chain(&self.rate_iops).any(Option::is_some);
         if self.think_us > 0 && has_rate && crate::translate::rate(self).is_some() {
             return Err(place_of(&["thinktime"]).wrong(
@@ -414,9 +407,86 @@ impl Job {
         Ok(())
     }
 
+    /// The sizes of its operations, from `bssplit`, `bsrange` or `bs`.
+    fn settle_blocks(
+        &mut self,
+        raw: &Raw,
+        place_of: &dyn Fn(&[&str]) -> Place,
+    ) -> Result<(), JobError> {
+        let of = |at: usize| {
+            let given = [&raw.splits[at], &raw.ranges[at], &raw.blocks[at]];
+            given.into_iter().find_map(Option::clone).unwrap_or_else(|| vec![(4096, 100.0)])
+        };
+        let keys = ["bs", "bsrange", "bssplit"];
+        let mut sizes = of(self.direction.index());
+        if self.direction == Direction::Mixed && sizes != of(1) {
+            return Err(place_of(&keys).wrong(
+                "a mixed job has the same block sizes in both directions here, and this one has \
+                 others for its writes: set one, or make two jobs of it",
+            ));
+        }
+        sizes.sort_unstable_by_key(|(bytes, _)| *bytes);
+        let (least, most) = (sizes[0].0, sizes[sizes.len() - 1].0);
+        if least < 1 || most > 128 << 20 {
+            return Err(place_of(&keys).wrong("blocks go from 1 byte to 128m: set such a size"));
+        }
+        if sizes.iter().any(|(bytes, _)| !bytes.is_multiple_of(least)) {
+            return Err(place_of(&keys).wrong(format!(
+                "its sizes are not all multiples of the smallest, {least} bytes, on multiples of \
+                 which all operations lie: round them"
+            )));
+        }
+        self.block_bytes = most;
+        if sizes.len() > 1 {
+            self.mix = sizes;
+        }
+        let wanted = raw.alignment.unwrap_or_default()[self.direction.index()];
+        match wanted {
+            Some(wanted) if wanted > least || !least.is_multiple_of(wanted.max(1)) => {
+                if self.mix.is_empty() {
+                    return Err(place_of(&["ba"])
+                        .wrong("ba: blocks lie on multiples of their own size: leave it out"));
+                }
+                self.is_aligned_otherwise = true;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Which share of a random walk is random.
+    fn settle_random(
+        &mut self,
+        raw: &Raw,
+        place_of: &dyn Fn(&[&str]) -> Place,
+    ) -> Result<(), JobError> {
+        let shares = raw.random.unwrap_or_default().map(|share| share.unwrap_or(100));
+        if self.direction == Direction::Mixed && shares[0] != shares[1] {
+            return Err(place_of(&["percentage_random"]).wrong(
+                "percentage_random: a mixed job has one share for both directions here: make two \
+                 jobs of it",
+            ));
+        }
+        self.random_percent = shares[self.direction.index()] as f64;
+        Ok(())
+    }
+
     /// Whether it writes.
     pub fn writes(&self) -> bool {
+        matches!(self.direction, Direction::Write | Direction::Mixed)
+    }
+
+    /// Whether what it works on is not as before.
+    pub fn changes(&self) -> bool {
         self.direction != Direction::Read
+    }
+
+    /// Bytes of an operation in the mean.
+    pub fn mean_bytes(&self) -> f64 {
+        if self.mix.is_empty() {
+            return self.block_bytes as f64;
+        }
+        self.mix.iter().map(|(bytes, percent)| *bytes as f64 * percent / 100.0).sum()
     }
 
     /// Whether some of its operations follow the one before, and others are random.
@@ -426,14 +496,16 @@ impl Job {
 
     /// Whether it reads.
     pub fn reads(&self) -> bool {
-        self.direction != Direction::Write
+        matches!(self.direction, Direction::Read | Direction::Mixed)
     }
 }
 
 /// What is judged when all options are read.
 #[derive(Default)]
 struct Raw {
-    blocks: Option<[Option<u64>; 3]>,
+    blocks: Blocks,
+    ranges: Blocks,
+    splits: Blocks,
     alignment: Option<[Option<u64>; 3]>,
     random: Option<[Option<u64>; 3]>,
 }
@@ -467,146 +539,4 @@ fn kb_base(section: &Section) -> Result<KbBase, JobError> {
         "1000" => Ok(KbBase::International),
         other => Err(setting.place.wrong(format!("kb_base: `{other}` is neither 1024 nor 1000"))),
     }
-}
-
-fn within(text: &str, least: u64, most: u64) -> Result<u64, String> {
-    let number = value::count(text)?;
-    let fits = (least..=most).contains(&number);
-    fits.then_some(number).ok_or_else(|| format!("`{text}` is not from {least} to {most}"))
-}
-
-fn two(text: &str, read: impl Fn(&str) -> Result<u64, String>) -> Result<[Option<u64>; 2], String> {
-    let [reads, writes, _] = value::each(text, read)?;
-    Ok([reads.filter(|rate| *rate > 0), writes.filter(|rate| *rate > 0)])
-}
-
-/// A size; of a range of sizes, which fio draws from for each file, nothing is taken.
-fn one_size(text: &str, base: KbBase) -> Result<Amount, String> {
-    if let Some((low, high)) = text.split_once('-')
-        && low != high
-    {
-        return Err(format!("`{text}`: files of several sizes cannot be had: set one size"));
-    }
-    value::amount(text.split('-').next().unwrap_or_default(), base)
-}
-
-fn below_a_day(seconds: f64) -> Result<f64, String> {
-    let fits = seconds <= 86_400.0;
-    fits.then_some(seconds).ok_or_else(|| format!("{seconds} s are more than a day"))
-}
-
-fn above_nothing(amount: Amount) -> Result<Amount, String> {
-    match amount {
-        Amount::Bytes(0) => Err("0 bytes are nothing to work on".to_owned()),
-        Amount::Percent(percent) if percent <= 0.0 => Err("0% is nothing to work on".to_owned()),
-        amount => Ok(amount),
-    }
-}
-
-fn range(text: &str, base: KbBase) -> Result<u64, String> {
-    let (low, high) = text.split_once('-').unwrap_or((text, text));
-    let (low, high) = (value::size(low, base)?, value::size(high, base)?);
-    if low == high { Ok(low) } else { Err(format!("`{text}`: {}", options::MIX)) }
-}
-
-fn direction(text: &str, base: KbBase) -> Result<(Direction, Walk), String> {
-    let (word, more) = match text.split_once(':') {
-        Some((word, more)) => (word, Some(more)),
-        None => (text, None),
-    };
-    let (direction, is_random) = match word {
-        "read" => (Direction::Read, false),
-        "write" => (Direction::Write, false),
-        "rw" | "readwrite" => (Direction::Mixed, false),
-        "randread" => (Direction::Read, true),
-        "randwrite" => (Direction::Write, true),
-        "randrw" => (Direction::Mixed, true),
-        "trim" | "randtrim" | "trimwrite" | "randtrimwrite" => {
-            return Err(format!("`{word}`: {}", options::TRIM));
-        }
-        other => {
-            const KNOWN: &[&str] =
-                &["read", "write", "rw", "readwrite", "randread", "randwrite", "randrw"];
-            let near = block::names::did_you_mean(other, KNOWN.iter().copied());
-            return Err(format!("`{other}` is unknown.{near} There are: {}", KNOWN.join(", ")));
-        }
-    };
-    let walk = match (is_random, more) {
-        (true, None | Some("1")) => Walk::Random,
-        (true, Some(more)) => {
-            return Err(format!(
-                "`{text}`: {more} operations in order after each jump cannot be \
-                                had: leave `:{more}` out"
-            ));
-        }
-        (false, None) => Walk::Sequential { skip: 0 },
-        (false, Some(more)) => {
-            let (sign, more) = more.strip_prefix('-').map_or((1, more), |more| (-1, more));
-            let skip = i64::try_from(value::size(more, base)?);
-            Walk::Sequential { skip: sign * skip.map_err(|_| format!("`{text}` is too far"))? }
-        }
-    };
-    Ok((direction, walk))
-}
-
-/// The pattern of a sequential walk, in our methods' words.
-pub(crate) fn pattern_of_skip(skip: i64, block_bytes: u64) -> Option<String> {
-    let block = i64::try_from(block_bytes).ok()?;
-    if skip == 0 {
-        return Some("seq".to_owned());
-    }
-    if skip == -2 * block {
-        return Some("backward".to_owned());
-    }
-    (skip > 0 && skip % block == 0).then(|| format!("strided:{}", skip / block + 1))
-}
-
-fn distribution(text: &str) -> Result<Distribution, String> {
-    let (word, more) = text.split_once(':').unwrap_or((text, ""));
-    let number = |otherwise: f64| match more {
-        "" => Ok(otherwise),
-        more => more.parse::<f64>().ok().filter(|number| *number > 0.0 && *number < 10.0).ok_or(
-            format!("`{text}`: a number above 0 after the colon, such as {word}:{otherwise}"),
-        ),
-    };
-    match word {
-        "random" => Ok(Distribution::Uniform),
-        "zipf" => Ok(Distribution::Zipf(number(1.1)?)),
-        "pareto" => match number(0.2)? {
-            power if power < 1.0 => Ok(Distribution::Pareto(power)),
-            _ => Err(format!("`{text}`: a power above 0 and below 1")),
-        },
-        "zoned" => zoned(more).map(|()| Distribution::Zoned(more.to_owned())).ok_or_else(|| {
-            format!(
-                "`{text}`: shares such as zoned:50/5:30/15:20/80, of up to 16 \
-                                    zones, which add up to 100"
-            )
-        }),
-        _ => Err(format!(
-            "`{text}` cannot be had: random, zipf:1.1, pareto:0.2 and zoned:50/5:50/95 can"
-        )),
-    }
-}
-
-/// Whether shares of accesses and sizes, `50/5:30/15:20/80`, are two that add up to 100 each; what
-/// is left out at their end is the rest.
-fn zoned(text: &str) -> Option<()> {
-    let zones: Vec<(&str, &str)> =
-        text.split(':').map(|zone| zone.split_once('/').unwrap_or((zone, ""))).collect();
-    let adds_up = |shares: Vec<&str>| {
-        let (mut known, mut open) = (0.0, false);
-        for share in shares {
-            match share.trim() {
-                "" => open = true,
-                share => {
-                    let share = share.parse::<f64>().ok()?;
-                    known += Some(share).filter(|share| (0.0..=100.0).contains(share))?;
-                }
-            }
-        }
-        (if open { known <= 100.0 } else { (known - 100.0).abs() < 0.01 }).then_some(())
-    };
-    adds_up(zones.iter().map(|(access, _)| *access).collect())?;
-    adds_up(zones.iter().map(|(_, size)| *size).collect())?;
-    (zones.len() <= 16).then_some(())
 }

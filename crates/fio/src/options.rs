@@ -79,8 +79,9 @@ const DEDUPE: &str = "data that deduplicate are not made: leave it out, or use \
 const MACHINE: &str = "it changes the machine, which a method does not: set it before, or use \
                        `drivelab matrix`";
 const COMMAND: &str = "job files start no programs here: start it yourself";
-pub(crate) const TRIM: &str = "trims cannot be measured yet: take the job out";
-pub(crate) const MIX: &str = "a job has one block size here: set `bs`";
+pub(crate) const TRIM: &str =
+    "blocks are trimmed and written in jobs of their own: make two jobs of it";
+const MIX: &str = "sizes are drawn for each operation: leave it out";
 const THINK: &str = "a pause is given by `thinktime` and `thinktime_blocks`: leave it out";
 
 /// Every option of fio's core and of its local engines.
@@ -92,7 +93,7 @@ const OPTIONS: &[(&str, Standing)] = &[
     ("bs", Taken),
     ("ba", Taken),
     ("bsrange", Taken),
-    ("bssplit", Refused(MIX)),
+    ("bssplit", Taken),
     ("size", Taken),
     ("io_size", Taken),
     ("filesize", Taken),

@@ -92,8 +92,8 @@ fn read_back(jobs: &[Job], layout: &Layout) -> String {
             direction: Direction::Read,
             walk: Walk::Sequential { skip: 0 },
             threads: 1,
-            rate: [None; 2],
-            rate_iops: [None; 2],
+            rate: [None; 3],
+            rate_iops: [None; 3],
             think_us: 0,
             start_after_s: 0.0,
             offset_increment: 0,
@@ -207,7 +207,7 @@ fn course(jobs: &[Job], layout: &Layout, notes: &mut Notes) -> Keys {
         notes.unlike_times(jobs);
         let seconds = (runtime + ramp).min(86_400.0);
         keys.push((if steady { "seconds_max" } else { "seconds" }, float(seconds)));
-        let written = jobs.iter().zip(&layout.regions).filter(|(job, _)| job.writes());
+        let written = jobs.iter().zip(&layout.regions).filter(|(job, _)| job.changes());
         let written = written.map(|(job, region)| written_max(job, *region, seconds));
         if let Some(bytes) = written.max() {
             keys.push(("written_max", quoted(&bytes.to_string())));
@@ -217,8 +217,9 @@ fn course(jobs: &[Job], layout: &Layout, notes: &mut Notes) -> Keys {
     if steady {
         return keys;
     }
-    let is_once =
-        |(job, region): (&Job, &Region)| moves_all(job) && job.loops == 1 && (region.sharing == 1);
+    let is_once = |(job, region): (&Job, &Region)| {
+        moves_all(job) && job.loops == 1 && region.sharing == 1 && job.mix.is_empty()
+    };
     if jobs.iter().zip(&layout.regions).all(is_once) {
         keys.push(("bound", quoted("once")));
         return keys;
@@ -245,7 +246,8 @@ fn operations(job: &Job, region: Region) -> Option<u64> {
         }
         None => region_bytes.map(own),
     };
-    let moved = bytes.map(|bytes| (bytes / job.block_bytes).max(1).saturating_mul(job.loops));
+    let of_bytes = |bytes: u64| (bytes as f64 / job.mean_bytes()) as u64;
+    let moved = bytes.map(|bytes| of_bytes(bytes).max(1).saturating_mul(job.loops));
     match (moved, job.operations) {
         (Some(moved), Some(count)) => Some(moved.min(count)),
         (moved, count) => count.or(moved),
@@ -255,7 +257,9 @@ fn operations(job: &Job, region: Region) -> Option<u64> {
 /// Most bytes that a job which time ends writes.
 fn written_max(job: &Job, region: Region, seconds: f64) -> u64 {
     let by_time = match rate(job) {
-        Some(rate) => rate * job.block_bytes as f64 * seconds * 1.1,
+        Some(rate) => rate * job.mean_bytes() * seconds * 1.1,
+        // Nothing is moved.
+        None if job.direction == Direction::Trim => 1000.0 * WRITTEN_PER_S * seconds,
         None => WRITTEN_PER_S * seconds,
     };
     let by_time = (by_time as u64).max(job.block_bytes * job.threads);
@@ -269,7 +273,7 @@ fn written_max(job: &Job, region: Region, seconds: f64) -> u64 {
 
 /// Operations a second of all threads of a job, where it has a schedule.
 pub(crate) fn rate(job: &Job) -> Option<f64> {
-    let block = job.block_bytes as f64;
+    let block = job.mean_bytes();
     let one = |at: usize| {
         let by_bytes = job.rate[at].map(|rate| rate as f64 / block);
         let by_count = job.rate_iops[at].map(|rate| rate as f64);
@@ -278,6 +282,7 @@ pub(crate) fn rate(job: &Job) -> Option<f64> {
     let each = match job.direction {
         Direction::Read => one(0),
         Direction::Write => one(1),
+        Direction::Trim => one(2),
         Direction::Mixed => one(0).zip(one(1)).map(|(reads, writes)| reads + writes),
     };
     each.map(|rate| rate * job.threads as f64)
@@ -287,7 +292,7 @@ fn stream(job: &Job, region: Region) -> Keys {
     let mut keys: Keys = vec![
         ("op", quoted(&op(job))),
         ("pattern", quoted(&pattern(job))),
-        ("block", job.block_bytes.to_string()),
+        ("block", block(job)),
         ("threads", job.threads.to_string()),
         ("depth", job.depth.to_string()),
         ("io", quoted(io(job))),
@@ -300,7 +305,7 @@ fn stream(job: &Job, region: Region) -> Keys {
         Engine::Uring => "uring",
     };
     keys.push(("engine", quoted(engine)));
-    if job.writes() || job.verify {
+    if job.writes() || (job.verify && job.reads()) {
         keys.extend(job.contents.as_deref().map(|data| ("data", quoted(data))));
         if job.flush_every > 0 && job.writes() {
             keys.push(("flush_every", job.flush_every.to_string()));
@@ -327,10 +332,20 @@ fn stream(job: &Job, region: Region) -> Keys {
     keys
 }
 
+fn block(job: &Job) -> String {
+    if job.mix.is_empty() {
+        return job.block_bytes.to_string();
+    }
+    let sizes: Vec<String> =
+        job.mix.iter().map(|(bytes, percent)| format!("{bytes}:{percent}")).collect();
+    quoted(&sizes.join(","))
+}
+
 fn op(job: &Job) -> String {
     match job.direction {
         Direction::Read => "read".to_owned(),
         Direction::Write => "write".to_owned(),
+        Direction::Trim => "trim".to_owned(),
         Direction::Mixed => {
             // Where each direction has its rate, the rates are the mix.
             let one = |at: usize| job.rate_iops[at].or(job.rate[at]).map(|rate| rate as f64);
@@ -348,7 +363,9 @@ fn pattern(job: &Job) -> String {
         return "seq".to_owned();
     }
     match &job.distribution {
-        Distribution::Uniform if job.has_map && !job.is_part_random() => "permutation".to_owned(),
+        Distribution::Uniform if job.has_map && !job.is_part_random() && job.mix.is_empty() => {
+            "permutation".to_owned()
+        }
         Distribution::Uniform => "random".to_owned(),
         Distribution::Zipf(theta) => format!("zipf:{theta}"),
         Distribution::Zoned(zones) => format!("zones:{zones}"),

@@ -95,8 +95,17 @@ impl Notes {
                     .to_owned(),
             );
         }
-        if jobs.iter().any(|job| job.is_part_random() && job.has_map) {
-            self.say("percentage_random: blocks are drawn without a map of those used".to_owned());
+        if jobs.iter().any(|job| job.is_aligned_otherwise) {
+            self.say(
+                "blockalign: operations lie on multiples of the smallest block size".to_owned(),
+            );
+        }
+        if jobs.iter().any(|job| job.has_map && (job.is_part_random() || !job.mix.is_empty())) {
+            self.say(
+                "with percentage_random or several block sizes, blocks are drawn without a map of \
+                 those used"
+                    .to_owned(),
+            );
         }
         if jobs.iter().any(|job| job.engine == Engine::Asynchronous && !job.direct) {
             self.say(

@@ -20,7 +20,7 @@ fn what_is_wrong_is_told_with_its_line_and_the_cure() {
         ("[global]\nbs=4k\n", 2, "there is no job"),
         ("[a\nbs=4k\n", 1, "has no `]`"),
         ("[a]\nlatency_target=5ms\n", 2, "set `iodepth`"),
-        ("[a]\nrw=rw\nbs=4k,8k\n", 3, "make two jobs"),
+        ("[a]\nrw=rw\nbs=4k,8k\n", 3, "same block sizes"),
         ("[a]\nrw=randrw\nrate=1m,\n", 3, "both directions"),
         ("[a]\nrw=read:6k\n", 2, "multiple of the block"),
         ("[a]\ntime_based\n", 2, "set `runtime`"),
@@ -29,6 +29,10 @@ fn what_is_wrong_is_told_with_its_line_and_the_cure() {
         ("[a]\nwait_for=b\n[b]\n", 1, "no job `b` above"),
         ("[a]\ninclude none.fio\n", 2, "cannot be included"),
         ("[a]\nzonemode=zbd\n", 2, "not supported"),
+        ("[a]\nbssplit=4k/50:8k/40\n", 2, "add up to 90"),
+        ("[a]\nbssplit=4k/50:6k/50\n", 2, "round them"),
+        ("[a]\nrw=trimwrite\n", 2, "make two jobs"),
+        ("[a]\nthinktime=2d\n", 2, "more than a day"),
         ("[a]\nkb_base=1001\n", 2, "neither 1024 nor 1000"),
     ] {
         let said = complaint(text);
