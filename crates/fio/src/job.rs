@@ -427,8 +427,10 @@ impl Job {
         }
         sizes.sort_unstable_by_key(|(bytes, _)| *bytes);
         let (least, most) = (sizes[0].0, sizes[sizes.len() - 1].0);
-        if least < 1 || most > 128 << 20 {
-            return Err(place_of(&keys).wrong("blocks go from 1 byte to 128m: set such a size"));
+        let limit = if self.direction == Direction::Trim { u64::from(u32::MAX) } else { 128 << 20 };
+        if least < 1 || most > limit {
+            return Err(place_of(&keys)
+                .wrong("blocks go from 1 byte to 128m, of trims to 4g less one: set such a size"));
         }
         if sizes.iter().any(|(bytes, _)| !bytes.is_multiple_of(least)) {
             return Err(place_of(&keys).wrong(format!(

@@ -5,6 +5,7 @@
 //!     -> job: what each job says, typed; refusals name option, file, line and cure
 //!     -> layout: which bytes of the target stand for which file
 //!     -> translate: groups between stonewalls become cells -> a method's TOML
+//!   a method -> export: a job file
 //! ```
 //!
 //! It is pure: who calls it reads files and the environment ([`Surroundings`]). It refuses to know
@@ -15,6 +16,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod error;
+mod export;
 mod job;
 mod layout;
 mod options;
@@ -23,6 +25,7 @@ mod translate;
 mod value;
 
 pub use error::{JobError, Place};
+pub use export::{JobFile, MARK, job_file};
 pub use options::{Standing, standing};
 pub use parse::{Section, Setting, Surroundings, is_job_file, parse};
 

@@ -341,11 +341,14 @@ fn narrow_places(cells: &mut [CellSpec], span: SpanRule, span_bytes: u64) {
     if span_bytes >= own_bytes {
         return;
     }
-    let places = cells.iter_mut().flat_map(|cell| &mut cell.streams);
-    for place in places.filter_map(|stream| stream.place.as_mut()) {
-        for reach in [&mut place.start, &mut place.length] {
-            let part = u128::from(reach.bytes) * u128::from(span_bytes) / u128::from(own_bytes);
-            reach.bytes = part as u64 / PLACE_GRAIN_BYTES * PLACE_GRAIN_BYTES;
+    let streams = cells.iter_mut().flat_map(|cell| &mut cell.streams);
+    for stream in streams {
+        let Some(place) = &mut stream.place else { continue };
+        for reach in
+            [&mut place.start.bytes, &mut place.length.bytes, &mut stream.offset_increment_bytes]
+        {
+            let part = u128::from(*reach) * u128::from(span_bytes) / u128::from(own_bytes);
+            *reach = part as u64 / PLACE_GRAIN_BYTES * PLACE_GRAIN_BYTES;
         }
     }
 }
@@ -562,7 +565,8 @@ fn tree_obstacle(
 /// Memory of all operations in flight.
 fn buffer_bytes(cell: &CellSpec) -> u64 {
     let each = |stream: &Stream| {
-        u64::from(stream.threads) * u64::from(stream.queue_depth) * u64::from(stream.block_bytes)
+        let bytes = if stream.op.carries_nothing() { 0 } else { stream.block_bytes };
+        u64::from(stream.threads) * u64::from(stream.queue_depth) * u64::from(bytes)
     };
     cell.streams.iter().map(each).sum()
 }

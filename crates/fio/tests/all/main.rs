@@ -2,5 +2,6 @@
 
 mod common;
 mod corpus;
+mod exported;
 mod odd;
 mod translated;

@@ -27,7 +27,7 @@ pub(super) fn stream(cell: &CellFile) -> Result<Stream, String> {
     let pattern_text = required("pattern", &cell.pattern)?;
     let pattern = Pattern::parse(pattern_text)
         .ok_or_else(|| unknown("pattern", pattern_text, Pattern::NAMES))?;
-    let (block_bytes, mix) = block(required("block", &cell.block)?)?;
+    let (block_bytes, mix) = block(required("block", &cell.block)?, op)?;
     let threads = count("threads", &cell.threads, THREADS_MAX)?;
     let queue_depth = count("depth", &cell.depth, DEPTH_MAX)?;
     let engine = one_of("engine", &cell.engine, EngineChoice::parse, EngineChoice::NAMES)?;
@@ -66,17 +66,16 @@ pub(super) fn stream(cell: &CellFile) -> Result<Stream, String> {
 }
 
 /// The largest block, and the mix where there is one.
-fn block(text: &str) -> Result<(u32, Option<BlockMix>), String> {
+fn block(text: &str, op: Op) -> Result<(u32, Option<BlockMix>), String> {
+    // What carries nothing takes no memory.
+    let most = if op.carries_nothing() { u64::from(u32::MAX) } else { BLOCK_BYTES_MAX };
     if text.contains([':', ',']) {
-        let mix = BlockMix::parse(text, BLOCK_BYTES_MAX)?;
+        let mix = BlockMix::parse(text, most)?;
         return Ok((mix.largest(), Some(mix)));
     }
     let bytes = size("block", text)?;
-    if !(1..=BLOCK_BYTES_MAX).contains(&bytes) {
-        return Err(format!(
-            "block = {bytes}: blocks go from 1 B to {}",
-            display_bytes(BLOCK_BYTES_MAX)
-        ));
+    if !(1..=most).contains(&bytes) {
+        return Err(format!("block = {bytes}: blocks go from 1 B to {}", display_bytes(most)));
     }
     Ok((bytes as u32, None))
 }
