@@ -10,6 +10,7 @@ mod advise;
 mod bad_input;
 mod buffered;
 mod bytes;
+mod cells;
 mod compare;
 mod consent;
 mod crash;

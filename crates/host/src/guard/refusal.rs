@@ -255,7 +255,11 @@ impl Refusal {
             Reason::NoMedium => "insert one, or attach a file with `losetup`".into(),
             Reason::Suspended => "`dmsetup resume` it first".into(),
             Reason::ReadOnly => "name a writable device or file, or only read it".into(),
-            Reason::Zoned => "leave out --destroy to read it".into(),
+            Reason::Zoned => {
+                "leave out --destroy to read it, or name a directory on a file system that knows \
+                 zones, such as btrfs or f2fs"
+                    .into()
+            }
             Reason::Mounted { mount_point, .. } if mount_point == "/" => {
                 "name another drive".into()
             }

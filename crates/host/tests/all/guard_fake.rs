@@ -162,6 +162,7 @@ fn read_only_empty_and_zoned_devices_are_refused() {
     assert_eq!(judge(&machine, "8:16"), Err(Reason::NoMedium));
     machine.attribute("sda", "queue/zoned", "host-managed");
     assert_eq!(judge(&machine, "8:1"), Err(Reason::Zoned));
+    assert!(Reason::Zoned.found().contains("zoned"));
     machine.attribute("sda", "ro", "1");
     assert_eq!(judge(&machine, "8:1"), Err(Reason::ReadOnly));
 }

@@ -104,6 +104,7 @@ fn the_stack_goes_through_cipher_and_partition_to_the_nvme_drive() {
     let queue = info.stack[2].queue.as_ref().expect("a queue");
     assert_eq!(queue.scheduler.as_deref(), Some("mq-deadline"));
     assert_eq!(queue.read_ahead_bytes, Some(128 << 10));
+    assert_eq!(queue.zoned, None);
     let drive = info.stack[2].drive.as_ref().expect("a drive");
     assert_eq!(drive.model.as_deref(), Some("Samsung SSD 970 PRO 512GB"));
     assert_eq!(drive.serial.as_deref(), Some("S463NF0K123456X"));

@@ -193,6 +193,7 @@ fn op(op: Op) -> String {
         Op::Mixed { read_percent } => format!("{read_percent}/{} read/write", 100.0 - read_percent),
         Op::ReadModifyWrite => "read-modify-write".to_owned(),
         Op::ReadDirty { dirty_percent } => format!("read ({dirty_percent} % written back)"),
+        Op::WriteZeroes => "write zeroes".to_owned(),
         other => other.name().to_owned(),
     }
 }

@@ -408,7 +408,11 @@ fn foreign_io(scene: &Scene<'_>) -> Option<Warning> {
     let written = delta(scene.after.drive_written_bytes, scene.before.drive_written_bytes)?;
     let buffered = scene.cell.streams.iter().any(|s| s.io.caching == Caching::Buffered);
     let journals = scene.cell.streams.iter().any(|stream| {
-        stream.io.syncing != Syncing::None || stream.flush_every > 0 || stream.op == Op::Commit
+        // What a file system notes of holes and zeroes is more than they carry.
+        stream.op.carries_nothing()
+            || stream.io.syncing != Syncing::None
+            || stream.flush_every > 0
+            || stream.op == Op::Commit
     });
     let (our_reads, our_writes) = scene.moved;
     // Read-ahead and write-back move buffered bytes outside the cell's time.

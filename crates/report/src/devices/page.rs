@@ -34,6 +34,7 @@ pub fn page(device: &Device, wording: &Wording, style: &Style) -> String {
     row("write cache", queue.and_then(|queue| write_cache(queue, drive)));
     row("scheduler", queue.and_then(scheduler));
     row("TRIM", queue.and_then(trim));
+    row("zones", queue.and_then(zones));
     row("stands on", Some(device.below.join(", ")));
     row("carries", Some(device.above.join(", ")).filter(|names| !names.is_empty()));
     row(
@@ -106,6 +107,11 @@ fn scheduler(queue: &Queue) -> Option<String> {
     };
     let requests = queue.requests.map(|n| format!(", {n} requests")).unwrap_or_default();
     Some(format!("{}{requests}{rotational}", queue.scheduler.clone()?))
+}
+
+fn zones(queue: &Queue) -> Option<String> {
+    let kind = queue.zoned.as_deref()?;
+    Some(format!("{kind}: takes writes in sequence alone, and is only read here"))
 }
 
 fn trim(queue: &Queue) -> Option<String> {

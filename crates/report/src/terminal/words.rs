@@ -11,12 +11,9 @@ pub(crate) fn name(cell: &Cell, style: &Style) -> String {
     if is_tree(cell) {
         return style.clean(&tree_name(cell));
     }
-    let mut text = format!(
-        "{} {} {}",
-        pattern(&cell.pattern),
-        operation(cell),
-        number::size(cell.block_bytes)
-    );
+    let block = coordinate_text(cell, "block_mix");
+    let block = block.unwrap_or_else(|| number::size(cell.block_bytes));
+    let mut text = format!("{} {} {block}", pattern(&cell.pattern), operation(cell));
     if cell.queue_depth > 1 {
         text += &format!(", {} deep", cell.queue_depth);
     }
@@ -106,6 +103,7 @@ fn operation(cell: &Cell) -> String {
     match (cell.op.as_str(), read_percent(cell)) {
         ("mixed", Some(percent)) => format!("{percent:.0}/{:.0} read/write", 100.0 - percent),
         ("read_modify_write", _) => "read-modify-write".to_owned(),
+        ("write_zeroes", _) => "write zeroes".to_owned(),
         ("read_dirty", _) => match coordinate_number(cell, "dirty_percent") {
             Some(percent) => format!("read ({percent:.0} % written back)"),
             None => "read (some written back)".to_owned(),
