@@ -478,11 +478,6 @@ impl Job {
         matches!(self.direction, Direction::Write | Direction::Mixed)
     }
 
-    /// Whether what it works on is not as before.
-    pub fn changes(&self) -> bool {
-        self.direction != Direction::Read
-    }
-
     /// Bytes of an operation in the mean.
     pub fn mean_bytes(&self) -> f64 {
         if self.mix.is_empty() {

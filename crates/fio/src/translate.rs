@@ -207,7 +207,7 @@ fn course(jobs: &[Job], layout: &Layout, notes: &mut Notes) -> Keys {
         notes.unlike_times(jobs);
         let seconds = (runtime + ramp).min(86_400.0);
         keys.push((if steady { "seconds_max" } else { "seconds" }, float(seconds)));
-        let written = jobs.iter().zip(&layout.regions).filter(|(job, _)| job.changes());
+        let written = jobs.iter().zip(&layout.regions).filter(|(job, _)| job.writes());
         let written = written.map(|(job, region)| written_max(job, *region, seconds));
         if let Some(bytes) = written.max() {
             keys.push(("written_max", quoted(&bytes.to_string())));
@@ -258,8 +258,6 @@ fn operations(job: &Job, region: Region) -> Option<u64> {
 fn written_max(job: &Job, region: Region, seconds: f64) -> u64 {
     let by_time = match rate(job) {
         Some(rate) => rate * job.mean_bytes() * seconds * 1.1,
-        // Nothing is moved.
-        None if job.direction == Direction::Trim => 1000.0 * WRITTEN_PER_S * seconds,
         None => WRITTEN_PER_S * seconds,
     };
     let by_time = (by_time as u64).max(job.block_bytes * job.threads);
