@@ -31,7 +31,7 @@ fn a_job_file_runs_on_memory_and_on_a_file_and_its_record_goes_on_without_it() {
     bench.file("nightly.fio", JOBS);
     for target in ["memory:64M", "."] {
         let words = ["run", target, "--method", "nightly.fio", "--json", "run.json"];
-        let ran = bench.drivelab(words).env("BS", "8k").done().succeeded();
+        let ran = bench.drivelab(words).variable("BS", "8k").done().succeeded();
         for said in ["random read 8 KiB", "sequential write 64 KiB", "the place of /dev/sdz"] {
             assert!(
                 ran.stdout.replace("each block once", "random").contains(said),
