@@ -10,11 +10,13 @@
 //! After `new` no path is walked again: whatever others put in its place meanwhile, what is written
 //! is what was opened, or what was made in it.
 
+mod probe;
+
 use crate::{Permission, absent, tree::FileTree};
 use block::{Data, Engine, Geometry};
 use engine::{
-    Access as OpenAccess, Clock, OpenError, OpenErrorKind, Stdio, Sync, Uring, UringOptions,
-    UringUnavailable, raw, reopen,
+    Access as OpenAccess, Clock, OpenError, Stdio, Sync, Uring, UringOptions, UringUnavailable,
+    raw, reopen,
 };
 use host::{
     Directory, HostError, Permit, Presence, Roots, Scratch, ScratchTree, Watch, page_cache,
@@ -29,6 +31,7 @@ use lab::{
         tree::{Tree, TreeLayout},
     },
 };
+use probe::{Probe, trimmable};
 use record::{CacheDrop, Condition, TargetInfo, TargetKind, Warning};
 use std::{
     ffi::OsString,
@@ -422,87 +425,9 @@ fn scratch_is_full(scratch: &Scratch) -> bool {
     scratch.file().metadata().is_ok_and(|meta| meta.len() >= scratch.bytes())
 }
 
-/// What direct I/O and io_uring say on a real descriptor.
-struct Probe {
-    direct: Result<(), OpenError>,
-    uring: Result<(), UringUnavailable>,
-    /// Whether a file made here takes holes, and zeroes by command.
-    trim: Result<(), String>,
-    write_zeroes: Result<(), String>,
-    alignment_bytes: Option<u32>,
-}
-
-impl Probe {
-    fn of(place: &Place, path: &Path) -> Result<Self, TargetError> {
-        // The scratch file of the probe must live until the end of it.
-        let scratch = match place.directory() {
-            Some(directory) => {
-                host::remove_orphans(directory).map_err(refused)?;
-                Some(Scratch::create(directory, 4096).map_err(refused)?)
-            }
-            None => None,
-        };
-        let held = scratch.as_ref().map(Scratch::file).or(place.file());
-        let held = held.expect("a place has a directory or a file");
-        let open = |caching| reopen(held, path, OpenAccess::Read, caching, Syncing::None);
-        let (file, direct) = match open(Caching::Direct) {
-            Ok(file) => (file, Ok(())),
-            Err(error) if error.kind == OpenErrorKind::DirectRefused => {
-                let file = open(Caching::Buffered).map_err(open_error)?;
-                (file, Err(error))
-            }
-            Err(error) => return Err(open_error(error)),
-        };
-        let alignment = raw::direct_alignment(&file).ok().flatten();
-        let alignment_bytes = alignment.map(|alignment| alignment.offset_bytes);
-        // Only what was made for it is changed; the kernel zeroes blocks of any device.
-        let made = scratch.as_ref().map(Scratch::file);
-        let try_on = |change: fn(&File, u64, u64) -> std::io::Result<()>, cure: &str| {
-            let outcome = made.map_or(Ok(()), |file| change(file, 0, 4096));
-            outcome.map_err(|error| format!("{}: {error}: {cure}", path.display()))
-        };
-        let trim = try_on(raw::punch_hole, NO_HOLES);
-        let write_zeroes = try_on(raw::zero_range, NO_ZERO_RANGE);
-        Ok(Self { direct, uring: try_uring(file), trim, write_zeroes, alignment_bytes })
-    }
-}
-
-/// Why a cell that trims is left out.
-const NO_HOLES: &str = "this file system punches no holes into files, so that nothing can be \
-                        trimmed; use a directory on ext4, XFS, btrfs or tmpfs";
-/// Why a cell that zeroes is left out.
-const NO_ZERO_RANGE: &str = "this file system zeroes no ranges of files by command; use a \
-                             directory on ext4, XFS or btrfs, or op = `write` with data = `zeros`";
-
-/// Whether a device takes discards.
-fn trimmable(info: &TargetInfo) -> Result<(), String> {
-    let queue = info.stack.first().and_then(|layer| layer.queue.as_ref());
-    match queue.and_then(|queue| queue.discard_bytes_max) {
-        Some(0) => Err(format!(
-            "{} takes no TRIM (discard_max_bytes is 0): use a drive that does; behind a USB bridge \
-             or a RAID controller connect it directly",
-            info.text
-        )),
-        _ => Ok(()),
-    }
-}
-
 /// As `lab` knows it: why something is not to be had, in words.
 fn in_words(probed: &Result<(), impl std::error::Error>) -> Result<(), String> {
     probed.as_ref().copied().map_err(ToString::to_string)
-}
-
-fn try_uring(file: File) -> Result<(), UringUnavailable> {
-    let geometry = Geometry {
-        capacity_bytes: 4096,
-        block_bytes: 1,
-        transfer_bytes_max: 4096,
-        queue_depth: 2,
-        data: Data::Stored,
-    };
-    // The calibrated clock costs a calibration; a ring that only proves itself needs none.
-    let ring = Uring::new(Clock::start_monotonic(), file, geometry, UringOptions::default());
-    ring.map(drop)
 }
 
 /// The guard's permit for a device that will be written.

@@ -65,9 +65,9 @@ fn check_streams(record: &Value) {
     let (bytes, count) = (&mix["total"]["bytes"], &mix["total"]["operations"]);
     let mean = bytes.as_f64().expect("bytes") / count.as_f64().expect("operations");
     assert!((mean / 28_672.0 - 1.0).abs() < 0.15, "{mean}");
-    // A pause of 2 ms after each leaves less than 500 a second.
+    // A pause of 2 ms after each leaves 500 a second at most.
     let iops = later["iops"].as_f64().expect("a rate");
-    assert!(iops > 10.0 && iops < 500.0, "{iops}");
+    assert!(iops > 10.0 && iops <= 501.0, "{iops}");
     let [seconds, shorter] = [mix, later].map(|cell| cell["total"]["seconds"].as_f64().expect("s"));
     assert!((seconds - shorter - 0.3).abs() < 1e-3, "{seconds} {shorter}");
 }
@@ -79,7 +79,7 @@ fn count(record: &Value, name: &str) -> u64 {
 #[test]
 fn cells_on_models_managed_volumes_and_memory_trim_and_say_why_they_do_not_zero() {
     let bench = Bench::new();
-    let words = ["flash", "create", "volume.img", "--size", "256M"];
+    let words = ["flash", "create", "volume.img", "--drive-size", "256M"];
     bench.drivelab_without_store(words).done().succeeded();
     for target in ["model:mtron-pro-32", "memory:64MiB", "flash:volume.img"] {
         let record = run(&bench, &[target]);

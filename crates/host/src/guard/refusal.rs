@@ -227,6 +227,10 @@ impl Reason {
     }
 }
 
+/// What takes writes in sequence alone is not measured with writes.
+const ZONED_CURE: &str = "leave out --destroy to read it, or name a directory on a file system \
+                          that knows zones, such as btrfs or f2fs";
+
 impl Refusal {
     /// What the user can do about it, a clause.
     pub fn cure(&self) -> String {
@@ -255,11 +259,7 @@ impl Refusal {
             Reason::NoMedium => "insert one, or attach a file with `losetup`".into(),
             Reason::Suspended => "`dmsetup resume` it first".into(),
             Reason::ReadOnly => "name a writable device or file, or only read it".into(),
-            Reason::Zoned => {
-                "leave out --destroy to read it, or name a directory on a file system that knows \
-                 zones, such as btrfs or f2fs"
-                    .into()
-            }
+            Reason::Zoned => ZONED_CURE.into(),
             Reason::Mounted { mount_point, .. } if mount_point == "/" => {
                 "name another drive".into()
             }

@@ -1,5 +1,6 @@
 //! What a stream can say beyond its pattern: pauses, a later start, a share in sequence, areas of
-//! workers, rates that change, hot spots that move, blocks of several sizes, trims. On scripted drives, from the log of requests.
+//! workers, rates that change, hot spots that move, blocks of several sizes, trims. On scripted
+//! drives, from the log of requests.
 
 use crate::scripted::{Kind, Lab, Logged, Scripted, cell, flags, method};
 use lab::method::Method;
@@ -160,8 +161,8 @@ fn a_hot_spot_moves_after_seconds_or_operations() {
     for moves in ["'2 s'", "20000"] {
         let target = drive();
         let cells = format!(
-            "[[cell]]\nop = 'read'\npattern = 'hot_cold:0.01/99'\nmoves_every = {moves}\nthreads = 2\n\
-             bound = 30000"
+            "[[cell]]\nop = 'read'\npattern = 'hot_cold:0.01/99'\nmoves_every = {moves}\n\
+             threads = 2\nbound = 30000"
         );
         Lab::new(&target, &cells).once().run();
         // Ten thousand a second: a spot is where it is for 20,000 of them.
