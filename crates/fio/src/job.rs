@@ -54,7 +54,7 @@ pub(crate) enum Distribution {
 
 /// When what was written is durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Sync {
+pub(crate) enum Durable {
     None,
     Sync,
     Dsync,
@@ -119,7 +119,7 @@ pub(crate) struct Job {
     pub loops: u64,
     pub operations: Option<u64>,
     pub flush_every: u32,
-    pub sync: Sync,
+    pub sync: Durable,
     pub end_flush: bool,
     pub invalidate: bool,
     pub overwrite: bool,
@@ -208,7 +208,7 @@ impl Job {
             loops: 1,
             operations: None,
             flush_every: 0,
-            sync: Sync::None,
+            sync: Durable::None,
             end_flush: false,
             invalidate: true,
             overwrite: false,
@@ -321,9 +321,9 @@ impl Job {
             "fsync" | "fdatasync" => self.flush_every = within(text, 0, 1 << 31)? as u32,
             "sync" => {
                 self.sync = match text {
-                    "0" | "none" | "" => Sync::None,
-                    "1" | "sync" => Sync::Sync,
-                    "dsync" => Sync::Dsync,
+                    "0" | "none" | "" => Durable::None,
+                    "1" | "sync" => Durable::Sync,
+                    "dsync" => Durable::Dsync,
                     _ => return Err(format!("`{text}`: none, sync or dsync")),
                 }
             }

@@ -4,7 +4,7 @@ mod notes;
 
 use crate::{
     JobError,
-    job::{Direction, Distribution, Engine, Job, Sync, Walk, pattern_of_skip},
+    job::{Direction, Distribution, Durable, Engine, Job, Walk, pattern_of_skip},
     layout::{Layout, Region},
     value::Amount,
 };
@@ -375,12 +375,12 @@ fn pattern(job: &Job) -> String {
 
 fn io(job: &Job) -> &'static str {
     match (job.direct, job.sync) {
-        (true, Sync::None) => "direct",
-        (true, Sync::Sync) => "direct,sync",
-        (true, Sync::Dsync) => "direct,dsync",
-        (false, Sync::None) => "buffered",
-        (false, Sync::Sync) => "buffered,sync",
-        (false, Sync::Dsync) => "buffered,dsync",
+        (true, Durable::None) => "direct",
+        (true, Durable::Sync) => "direct,sync",
+        (true, Durable::Dsync) => "direct,dsync",
+        (false, Durable::None) => "buffered",
+        (false, Durable::Sync) => "buffered,sync",
+        (false, Durable::Dsync) => "buffered,dsync",
     }
 }
 

@@ -75,7 +75,8 @@ fn verified_data_are_read_back_and_others_are_found() {
     assert!(ran.stdout.contains("sequential read 64 KiB"), "{}", ran.stdout);
     let cell = |op: &str, data: &str| {
         format!(
-            "[[cell]]\nop = '{op}'\npattern = 'seq'\nblock = '4K'\nbound = 'once'\ndata = '{data}'\n"
+            "[[cell]]\nop = '{op}'\npattern = 'seq'\nblock = '4K'\nbound = 'once'\n\
+             data = '{data}'\n"
         )
     };
     let head = "name = 'x'\ntitle = 'x'\nabout = 'x'\norder = 'fixed'\nspan = '1MiB'\npasses = 1\n";

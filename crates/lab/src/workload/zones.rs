@@ -11,7 +11,7 @@ const ZONES_MAX: usize = 16;
 pub struct Zones {
     count: usize,
     /// Percent of the accesses, percent of the blocks.
-    zones: [(f64, f64); ZONES_MAX],
+    zones: [(f32, f32); ZONES_MAX],
 }
 
 impl Zones {
@@ -33,13 +33,13 @@ impl Zones {
         let accesses = completed(written.iter().map(|(access, _)| *access))?;
         let sizes = completed(written.iter().map(|(_, size)| *size))?;
         let mut zones = [(0.0, 0.0); ZONES_MAX];
-        for (zone, found) in zones.iter_mut().zip(accesses.into_iter().zip(sizes)) {
-            *zone = found;
+        for (zone, (access, size)) in zones.iter_mut().zip(accesses.into_iter().zip(sizes)) {
+            *zone = (access as f32, size as f32);
         }
         Some(Self { count: written.len(), zones })
     }
 
-    fn each(&self) -> &[(f64, f64)] {
+    fn each(&self) -> &[(f32, f32)] {
         &self.zones[..self.count]
     }
 }
@@ -80,8 +80,8 @@ impl ZoneWalk {
         for (zone_access, zone_size) in zones.each() {
             let at = |percent: f64| ((blocks as f64 * percent / 100.0).round() as u64).min(blocks);
             let first = at(size);
-            access += zone_access;
-            size += zone_size;
+            access += f64::from(*zone_access);
+            size += f64::from(*zone_size);
             let count = (at(size) - first).max(1);
             let threshold = (access / 100.0 * u64::MAX as f64) as u64;
             all.push((threshold, first.min(blocks - count.min(blocks)), count.min(blocks)));
