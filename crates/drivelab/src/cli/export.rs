@@ -7,7 +7,8 @@ use std::{ffi::OsString, path::PathBuf};
 
 /// What `export --help` opens with.
 pub(super) const ABOUT: &str = "\
-Write one or more runs as other programs take them. What a format cannot hold is left out, and said: nothing is guessed.";
+Write one or more runs as other programs take them. What a format cannot hold is left out, and \
+said: nothing is guessed.";
 
 fn help() -> String {
     let mut text = String::from("Formats:\n");
@@ -29,8 +30,8 @@ fn help() -> String {
 #[derive(Args, Debug)]
 #[command(after_long_help = help())]
 pub struct ExportArguments {
-    /// Which runs: an id or the beginning of one, `last`, `last~1`, a label, a record file; of `fio`
-    /// also a method, by its name or file
+    /// Which runs: an id or the beginning of one, `last`, `last~1`, a label, a record file; of
+    /// `fio` also a method, by its name or file
     #[arg(value_name = "RUN", num_args = 0.., default_value = "last")]
     pub runs: Vec<OsString>,
 
