@@ -40,7 +40,8 @@ pub(super) fn obstacle(
     let in_memory = offer.time == Time::Wall && offer.memory_bytes > 0;
     if in_memory && buffers > offer.memory_bytes / 2 {
         return Some(format!(
-            "its buffers would take {} of {} of memory: use fewer threads, a lower depth or smaller blocks",
+            "its buffers would take {} of {} of memory: use fewer threads, a lower depth or \
+             smaller blocks",
             display_bytes(buffers),
             display_bytes(offer.memory_bytes)
         ));
@@ -69,8 +70,8 @@ fn stream_obstacle(
     }
     if direct && !stream.align_bytes().is_multiple_of(offer.block_bytes) {
         return Some(format!(
-            "block = {} B is not a multiple of the target's logical block of {} B: direct I/O needs \
-             whole blocks; use such a block, or --io buffered",
+            "block = {} B is not a multiple of the target's logical block of {} B: direct I/O \
+             needs whole blocks; use such a block, or --io buffered",
             stream.align_bytes(),
             offer.block_bytes
         ));
@@ -85,8 +86,8 @@ fn stream_obstacle(
     }
     if direct && !stream.shift_bytes.is_multiple_of(u64::from(offer.block_bytes)) {
         return Some(format!(
-            "shift = {} B is not a multiple of the target's logical block of {} B: direct I/O starts on \
-             whole blocks; use such a shift, or --io buffered",
+            "shift = {} B is not a multiple of the target's logical block of {} B: direct I/O \
+             starts on whole blocks; use such a shift, or --io buffered",
             stream.shift_bytes, offer.block_bytes
         ));
     }
@@ -151,8 +152,8 @@ fn tree_obstacle(
     let space = layout.space_bytes(options.seed);
     (space > room).then(|| {
         format!(
-            "its tree of {} files takes up to {}, and there is room for {} beside the scratch file: lower --set \
-             files= or --set file_size=",
+            "its tree of {} files takes up to {}, and there is room for {} beside the scratch \
+             file: lower --set files= or --set file_size=",
             layout.files,
             display_bytes(space),
             display_bytes(room)
