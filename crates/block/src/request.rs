@@ -153,6 +153,8 @@ pub enum IoError {
     Offline,
     /// The transfer ended early: the end of the file or device was reached.
     Short,
+    /// What was read is not what was written there.
+    Altered,
     /// The operating system's error number (errno).
     Os(i32),
 }

@@ -1,16 +1,25 @@
 //! `drivelab export`: runs for other programs. What each format holds is the room's
 //! (`report::export`).
 
-use crate::{cli::ExportArguments, output, report::save::Outputs};
+use crate::{cli::ExportArguments, output, report::save::Outputs, run::in_words};
 use anyhow::{Context, Result};
-use record::Record;
-use report::export::{self, ExportError, Kind};
-use std::{path::Path, process::ExitCode};
+use lab::method::{BUILT_IN, Method};
+use record::{Record, Store};
+use report::{
+    Format,
+    export::{self, ExportError, Kind},
+};
+use std::{ffi::OsStr, path::Path, process::ExitCode};
 
 /// Writes what was asked for; nothing when any of it may not be written.
 pub fn export(arguments: &ExportArguments) -> Result<ExitCode> {
     let mut store = output::open_store(arguments.store.as_deref())?;
     store.close_orphans()?;
+    if let (Kind::Fio, [named]) = (arguments.kind, arguments.runs.as_slice())
+        && is_method(named, &store)
+    {
+        return export_method(named, arguments);
+    }
     let records: Vec<Record> =
         arguments.runs.iter().map(|run| Ok(store.resolve(run)?)).collect::<Result<_>>()?;
     let kind = arguments.kind;
@@ -22,7 +31,7 @@ pub fn export(arguments: &ExportArguments) -> Result<ExitCode> {
         left_out.concat()
     } else {
         let all: Vec<&Record> = records.iter().collect();
-        let exported = kind.text(&all).map_err(in_words)?;
+        let exported = kind.text(&all).map_err(refused)?;
         outputs.add(&arguments.to, kind.format(), exported.text.into_bytes())?;
         exported.left_out
     };
@@ -35,12 +44,38 @@ pub fn export(arguments: &ExportArguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Whether a word is a method and no run: a file of one, or the name of one that no run has.
+fn is_method(named: &OsStr, store: &Store) -> bool {
+    let Some(name) = named.to_str() else { return false };
+    let ending = Path::new(name).extension().and_then(OsStr::to_str);
+    let is_file = matches!(ending, Some("toml" | "fio" | "job"));
+    is_file || (BUILT_IN.iter().any(|(known, _)| *known == name) && store.resolve(named).is_err())
+}
+
+/// A method as a job file.
+fn export_method(named: &OsStr, arguments: &ExportArguments) -> Result<ExitCode> {
+    let (name, text) = run::method_text(named).map_err(in_words)?;
+    let method = Method::parse(&name, &text, &[])?;
+    let rule = stats::StopRule::for_grade(method.grade);
+    let seconds = method.file.seconds_max.unwrap_or(rule.seconds_max);
+    let exported = fio_job::job_file(&method, seconds);
+    let mut outputs = Outputs::new(arguments.force);
+    outputs.add(&arguments.to, Format::FioJob, exported.text.into_bytes())?;
+    for line in outputs.write()? {
+        output::talk!("{line}");
+    }
+    for cell in exported.left_out {
+        output::talk!("left out: {cell}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Whether it is one, or is named as one.
 fn is_directory(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.is_dir()
 }
 
-fn in_words(error: ExportError) -> anyhow::Error {
+fn refused(error: ExportError) -> anyhow::Error {
     match error {
         ExportError::SeveralRuns(_) => {
             anyhow::anyhow!(

@@ -101,7 +101,7 @@ pub(crate) fn or_offline(error: IoError, file: &File) -> IoError {
         IoError::Os(errno) => {
             [libc::EIO, libc::ENXIO, libc::ENOSPC, libc::EROFS, libc::EBADF].contains(&errno)
         }
-        IoError::Medium | IoError::Offline => false,
+        IoError::Medium | IoError::Offline | IoError::Altered => false,
     };
     if may_be_gone && raw::is_gone(file) { IoError::Offline } else { error }
 }

@@ -2,6 +2,7 @@
 
 mod bytes;
 mod forecast;
+mod narrowing;
 mod obstacle;
 mod outline;
 mod seconds;
@@ -13,6 +14,7 @@ pub use outline::{CellOutline, Outline};
 pub(crate) use bytes::{bound_bytes, narrowed, tree_written};
 pub(crate) use forecast::SECOND_LOOK;
 
+use narrowing::narrow_places;
 use obstacle::obstacle;
 use seconds::{shorten, stop_rule};
 
@@ -20,7 +22,7 @@ use crate::{
     method::{CellSpec, FileState, Method, SpanRule, WrittenRule},
     runner::probe_bytes,
     target::{Access, Offer},
-    workload::{Area, EngineChoice, OnError, Stream},
+    workload::{Area, Contents, EngineChoice, OnError, Stream},
 };
 use block::{Rng, display_bytes};
 use record::LeftOut;
@@ -149,7 +151,10 @@ impl Plan {
             ));
         }
         let span_bytes = span(&method, options, offers)?;
-        let (mut cells, left_out, notes) = sort_out(&method, options, offers, span_bytes)?;
+        let mut method = method;
+        narrow_places(&mut method.cells, method.span, span_bytes);
+        let (mut cells, left_out, mut notes) = sort_out(&method, options, offers, span_bytes)?;
+        notes.splice(..0, method.file.notes.iter().cloned());
         let grade = options.grade.unwrap_or(method.grade);
         let passes = passes(&method, options, grade, offers.len());
         if passes > PASSES_MAX {
@@ -187,7 +192,9 @@ impl Plan {
             cell_written_max,
             fill,
             fill_span_bytes,
-            probe_bytes: match cells.iter().any(|cell| cell.writes() && cell.tree.is_none()) {
+            probe_bytes: match !is_checked(&cells)
+                && cells.iter().any(|cell| cell.writes() && cell.tree.is_none())
+            {
                 true => probe_bytes(grade, fill, span_bytes),
                 // Whether the target compresses matters to writes alone.
                 false => 0,
@@ -253,6 +260,11 @@ impl Plan {
         self.written_bytes_max as f64 > self.method.file.ask_above * area_bytes as f64
     }
 
+    /// Whether what is read is compared with what was written.
+    pub fn is_checked(&self) -> bool {
+        is_checked(&self.cells)
+    }
+
     /// With which `--max-written` a run whose bound is too low for a cell has `times` the bytes for
     /// every cell: in whole GiB.
     pub fn bound_for(&self, times: f64) -> u64 {
@@ -292,6 +304,12 @@ impl Plan {
     }
 }
 
+/// Whether any of the cells reads back what was written.
+fn is_checked(cells: &[CellSpec]) -> bool {
+    let mut streams = cells.iter().flat_map(|cell| &cell.streams);
+    streams.any(|stream| stream.contents == Contents::Stamped)
+}
+
 /// Where a stream of a cell works, on a tested area of this size.
 pub(crate) fn area(cell: &CellSpec, stream: &Stream, span_bytes: u64) -> Area {
     if cell.tree.is_some() {
@@ -304,10 +322,16 @@ pub(crate) fn area(cell: &CellSpec, stream: &Stream, span_bytes: u64) -> Area {
     let grain =
         if block > 1 << 20 || !(1u64 << 20).is_multiple_of(block) { block } else { 1 << 20 };
     let at = |share: f64| (whole as f64 * share) as u64 / grain * grain;
-    let (start, end) = (
-        at(stream.part.0),
-        if stream.part.1 == 1.0 { whole } else { at(stream.part.1).min(whole) },
-    );
+    let (start, end) = match stream.place {
+        Some(place) => {
+            let start = place.start.of(whole, grain).min(whole);
+            (start, start + place.length.of(whole, grain).min(whole - start))
+        }
+        None => (
+            at(stream.part.0),
+            if stream.part.1 == 1.0 { whole } else { at(stream.part.1).min(whole) },
+        ),
+    };
     let start = start.saturating_add(stream.shift_bytes).min(end);
     Area { offset: start, bytes: end - start }
 }

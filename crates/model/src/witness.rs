@@ -42,6 +42,7 @@ fn result_word(result: Result<(), IoError>) -> u64 {
         Err(IoError::Medium) => 1,
         Err(IoError::Offline) => 2,
         Err(IoError::Short) => 3,
+        Err(IoError::Altered) => 5,
         Err(IoError::Os(errno)) => 4 | u64::from(errno.unsigned_abs()) << 8,
     }
 }

@@ -18,6 +18,9 @@ pub(crate) use metrics::MARK as METRICS_MARK;
 /// By which a record is known, on a line of its own.
 pub(crate) const JSON_MARK: &str = "{\"format\":\"drivelab-record\"";
 
+/// By which a job file that was made of a method is known.
+pub const JOB_MARK: &str = "; made by drivelab of method ";
+
 /// How runs are written for other programs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {

@@ -20,6 +20,8 @@ pub enum Format {
     Markdown,
     /// A run as fio's JSON.
     Fio,
+    /// A job file of fio's, made of a method.
+    FioJob,
     /// Records, one a line.
     Json,
 }
@@ -44,6 +46,7 @@ impl Format {
             Self::OpenMetrics => export::METRICS_MARK,
             Self::Markdown => export::MARKDOWN_MARK,
             Self::Fio => export::fio::MARK,
+            Self::FioJob => export::JOB_MARK,
             Self::Json => export::JSON_MARK,
             Self::Xlsx => return Ok(is_our_workbook(file)),
         };

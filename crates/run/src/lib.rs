@@ -4,6 +4,7 @@
 //!   RunOrder: targets, a method with its options, consent                      order
 //!     (or from the record of a run that was interrupted)
 //!     a method's text: built in, or a file's                                   method
+//!     a job file of fio's becomes one                                          job_file
 //!   -> Prepared: targets open, the plan made, nothing written                  prepared
 //!        foresee: bytes, whether they wear, what is to be agreed to
 //!        page: the plan as text; writes, wrote: bytes in a sentence            page, wear
@@ -16,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod job_file;
 mod keep;
 mod method;
 mod order;

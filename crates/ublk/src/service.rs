@@ -289,7 +289,7 @@ fn refused(tag: u16, error: Errno, buffer: Buf) -> Answer {
 /// request (errno_to_blk_status in block/blk-core.c), those that say something to who asked.
 fn error_number(error: IoError) -> Errno {
     match error {
-        IoError::Medium => Errno::NODATA,
+        IoError::Medium | IoError::Altered => Errno::NODATA,
         IoError::Offline | IoError::Short => Errno::IO,
         IoError::Os(number) => match Errno::from_raw_os_error(number) {
             Errno::NOSPC | Errno::DQUOT | Errno::FBIG => Errno::NOSPC,

@@ -20,6 +20,7 @@ pub fn write(root: &Path, target: &str, directory: &Path) -> Result<()> {
 fn of(root: &Path, target: &str) -> Result<Vec<Vec<u8>>> {
     Ok(match target {
         "method" => files(&root.join("methods"))?,
+        "fio_job" => files(&root.join("crates/fio/tests/all/jobs"))?,
         "catalog" => {
             let directories = ["catalog", "catalog/ports", "catalog/drivers"];
             let each = directories.map(|directory| files(&root.join(directory)));

@@ -21,7 +21,8 @@ fn help() -> String {
             drivelab export last --as markdown\n  \
             drivelab export nightly --as openmetrics \\\n    \
             --to /var/lib/prometheus/node-exporter/drivelab.prom\n  \
-            drivelab export last --as fio --to results/     fio-plot -i results ...\n\n\
+            drivelab export last --as fio --to results/     fio-plot -i results ...\n  \
+            drivelab export quick --as fio                  a method as a job file\n\n\
             docs/reference/report-formats.md describes each format."
 }
 
@@ -29,7 +30,8 @@ fn help() -> String {
 #[derive(Args, Debug)]
 #[command(after_long_help = help())]
 pub struct ExportArguments {
-    /// Which runs: an id or the beginning of one, `last`, `last~1`, a label, a record file
+    /// Which runs: an id or the beginning of one, `last`, `last~1`, a label, a record file; of
+    /// `fio` also a method, by its name or file
     #[arg(value_name = "RUN", num_args = 0.., default_value = "last")]
     pub runs: Vec<OsString>,
 

@@ -27,7 +27,7 @@ pub struct RunArguments {
     #[arg(value_name = "TARGET", num_args = 0.., default_value = ".")]
     pub targets: Vec<OsString>,
 
-    /// The workload: one of those listed below, or a TOML file of your own
+    /// The workload: one of those listed below, a TOML file of your own, or a job file of fio's
     #[arg(long, value_name = "NAME|FILE", default_value = "quick", help_heading = "What to run")]
     pub method: OsString,
 

@@ -20,6 +20,7 @@ mod decide;
 mod devices;
 mod drives;
 mod export;
+mod fio_jobs;
 mod five_documents;
 mod flash;
 mod guard;

@@ -57,6 +57,10 @@ pub struct MethodFile {
     /// SNIA rounds: passes go on until the rounds are steady.
     #[serde(default)]
     pub rounds: Option<RoundsFile>,
+    /// Sentences about what became of it where it was translated from another tool's file; kept in
+    /// the record.
+    #[serde(default)]
+    pub notes: Vec<String>,
     /// What it does not measure, printed at the end. `{cost}` becomes what that would cost.
     #[serde(default)]
     pub not_measured: Option<String>,
@@ -158,6 +162,10 @@ pub struct CellFile {
     pub seconds: Option<f64>,
     /// Start and end of the part of the area it works on, 0 to 1.
     pub part: Option<(f64, f64)>,
+    /// First byte of the part it works on, in place of `part`: `10GiB`, `25%`, `25%+1MiB`.
+    pub start: Option<String>,
+    /// Bytes of it, in the same way; to the end when absent.
+    pub length: Option<String>,
     /// All offsets are moved up by so many bytes, to measure what misalignment costs.
     pub shift: Option<String>,
     /// Most bytes that each writing stream writes in one pass that only time bounds: a size, or
@@ -191,6 +199,7 @@ impl CellFile {
         let Self { io, data, flush_every, rate, part, bound, flush, before, .. } = over.clone();
         let Self { shift, written_max, seconds_max, drop_cache, rate_of, rest, seconds, .. } =
             over.clone();
+        let Self { start, length, .. } = over.clone();
         let Self { think_time_us, think_every, start_after, sequential_share, .. } = over.clone();
         let Self { offset_increment, moves_every, .. } = over.clone();
         let coordinates = match (&self.coordinates, &over.coordinates) {
@@ -228,6 +237,8 @@ impl CellFile {
             rest: rest.or(under.rest),
             seconds: seconds.or(under.seconds),
             part: part.or(under.part),
+            start: start.or(under.start),
+            length: length.or(under.length),
             shift: shift.or(under.shift),
             written_max: written_max.or(under.written_max),
             seconds_max: seconds_max.or(under.seconds_max),

@@ -6,7 +6,8 @@ use super::{
     choice::{one_of, unknown},
 };
 use crate::workload::{
-    BlockMix, Contents, EngineChoice, Io, Moves, Op, Pattern, Rate, Stream, Think,
+    BlockMix, Contents, EngineChoice, Io, Moves, Op, Pattern, Rate, Reach, Stream, StreamPlace,
+    Think,
 };
 use block::display_bytes;
 
@@ -26,7 +27,7 @@ pub(super) fn stream(cell: &CellFile) -> Result<Stream, String> {
     let pattern_text = required("pattern", &cell.pattern)?;
     let pattern = Pattern::parse(pattern_text)
         .ok_or_else(|| unknown("pattern", pattern_text, Pattern::NAMES))?;
-    let (block_bytes, mix) = block(required("block", &cell.block)?)?;
+    let (block_bytes, mix) = block(required("block", &cell.block)?, op)?;
     let threads = count("threads", &cell.threads, THREADS_MAX)?;
     let queue_depth = count("depth", &cell.depth, DEPTH_MAX)?;
     let engine = one_of("engine", &cell.engine, EngineChoice::parse, EngineChoice::NAMES)?;
@@ -54,6 +55,7 @@ pub(super) fn stream(cell: &CellFile) -> Result<Stream, String> {
         offset_increment_bytes: optional_size("offset_increment", &cell.offset_increment)?,
         moves: moves(cell, pattern)?,
         part,
+        place: place(cell)?,
         shift_bytes: optional_size("shift", &cell.shift)?,
         contents: one_of("data", &cell.data, Contents::parse, Contents::NAMES)?,
         mix,
@@ -64,23 +66,42 @@ pub(super) fn stream(cell: &CellFile) -> Result<Stream, String> {
 }
 
 /// The largest block, and the mix where there is one.
-fn block(text: &str) -> Result<(u32, Option<BlockMix>), String> {
+fn block(text: &str, op: Op) -> Result<(u32, Option<BlockMix>), String> {
+    // What carries nothing takes no memory.
+    let most = if op.carries_nothing() { u64::from(u32::MAX) } else { BLOCK_BYTES_MAX };
     if text.contains([':', ',']) {
-        let mix = BlockMix::parse(text, BLOCK_BYTES_MAX)?;
+        let mix = BlockMix::parse(text, most)?;
         return Ok((mix.largest(), Some(mix)));
     }
     let bytes = size("block", text)?;
-    if !(1..=BLOCK_BYTES_MAX).contains(&bytes) {
-        return Err(format!(
-            "block = {bytes}: blocks go from 1 B to {}",
-            display_bytes(BLOCK_BYTES_MAX)
-        ));
+    if !(1..=most).contains(&bytes) {
+        return Err(format!("block = {bytes}: blocks go from 1 B to {}", display_bytes(most)));
     }
     Ok((bytes as u32, None))
 }
 
 fn optional_size(key: &str, text: &Option<String>) -> Result<u64, String> {
     text.as_deref().map_or(Ok(0), |text| size(key, text))
+}
+
+/// The part it works on, where that is said to the byte.
+fn place(cell: &CellFile) -> Result<Option<StreamPlace>, String> {
+    if cell.start.is_none() && cell.length.is_none() {
+        return Ok(None);
+    }
+    if cell.part.is_some() {
+        return Err("`part` and `start` or `length` say the same: leave one out".to_owned());
+    }
+    let reach = |key: &str, text: &Option<String>, otherwise: Reach| match text {
+        None => Ok(otherwise),
+        Some(text) => Reach::parse(text)
+            .ok_or_else(|| format!("{key} = `{text}`: such as `10GiB`, `25%` or `25%+1MiB`")),
+    };
+    let length = reach("length", &cell.length, Reach { share: 1.0, bytes: 0 })?;
+    if length == Reach::default() {
+        return Err("length = 0: nothing to work on".to_owned());
+    }
+    Ok(Some(StreamPlace { start: reach("start", &cell.start, Reach::default())?, length }))
 }
 
 fn think(cell: &CellFile) -> Result<Option<Think>, String> {
@@ -112,7 +133,10 @@ fn sequential_percent(cell: &CellFile, pattern: Pattern) -> Result<f64, String> 
     if !(0.0..=100.0).contains(&percent) {
         return Err(format!("sequential_share = {percent}: percent, 0 to 100"));
     }
-    let mixes = matches!(pattern, Pattern::Random | Pattern::Zipf { .. } | Pattern::HotCold { .. });
+    let mixes = matches!(
+        pattern,
+        Pattern::Random | Pattern::Zipf { .. } | Pattern::HotCold { .. } | Pattern::Zones(_)
+    );
     if percent > 0.0 && !mixes {
         return Err(format!(
             "sequential_share = {percent}: among accesses at random only; use pattern = `random`, \

@@ -181,6 +181,8 @@ fn refuse_block_settings(cell: &CellFile, op: TreeOp) -> Result<(), String> {
         ("offset_increment", cell.offset_increment.is_some()),
         ("moves_every", cell.moves_every.is_some()),
         ("part", cell.part.is_some()),
+        ("start", cell.start.is_some()),
+        ("length", cell.length.is_some()),
         ("shift", cell.shift.is_some()),
         ("written_max", cell.written_max.is_some()),
         ("before", cell.before.is_some()),

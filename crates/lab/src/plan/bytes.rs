@@ -114,7 +114,7 @@ pub(super) fn of_pass(
     let areas: Vec<Area> =
         cell.streams.iter().map(|stream| area(cell, stream, span_bytes)).collect();
     bound_bytes(cell, &areas).unwrap_or_else(|| {
-        let writers = cell.streams.iter().filter(|stream| stream.op.writes()).count();
+        let writers = cell.streams.iter().filter(|stream| stream.op.stores()).count();
         u128::from(cell.written_max.unwrap_or(cell_written_max)) * writers as u128
     })
 }
@@ -129,7 +129,7 @@ pub(crate) fn bound_bytes(cell: &CellSpec, areas: &[Area]) -> Option<u128> {
             CellBound::Time | CellBound::Exhaust | CellBound::Drain => return None,
         };
         // Which operations of a mix are writes is a matter of chance: all of them count.
-        Some(if stream.op.writes() { bytes } else { 0 })
+        Some(if stream.op.stores() { bytes } else { 0 })
     };
     cell.streams.iter().zip(areas).map(each).sum()
 }

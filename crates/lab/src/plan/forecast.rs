@@ -93,7 +93,7 @@ fn seconds(plan: &Plan, cell: &CellSpec, stream: &Stream, pace: Pace) -> f64 {
     let operations = match cell.bound {
         CellBound::Once => stream.operations_once(area(cell, stream, plan.span_bytes)) as f64,
         CellBound::Operations(count) => count as f64 * f64::from(stream.threads),
-        CellBound::Time | CellBound::Exhaust | CellBound::Drain => match stream.op.writes() {
+        CellBound::Time | CellBound::Exhaust | CellBound::Drain => match stream.op.stores() {
             true => plan.written_max_of(cell) as f64 / block,
             false => f64::INFINITY,
         },

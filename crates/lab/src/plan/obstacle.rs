@@ -4,7 +4,7 @@ use super::{Options, area};
 use crate::{
     method::{CacheState, CellSpec},
     target::{Access, Offer, Time},
-    workload::{Caching, Op, Stream, tree::TreeCell},
+    workload::{Caching, Contents, Op, Stream, tree::TreeCell},
 };
 use block::display_bytes;
 use record::CacheDrop;
@@ -57,6 +57,13 @@ fn stream_obstacle(
     offer: &Offer,
     span_bytes: u64,
 ) -> Option<String> {
+    if stream.contents == Contents::Stamped && offer.time == Time::Virtual {
+        return Some(
+            "its data are read back and checked, and a model keeps none: name a directory, a \
+             device or `memory:SIZE`"
+                .to_owned(),
+        );
+    }
     let direct = stream.io.caching == Caching::Direct && !stream.engine.is_stdio();
     if direct && let Err(reason) = &offer.direct {
         return Some(reason.clone());
@@ -66,6 +73,14 @@ fn stream_obstacle(
             "block = {} B is not a multiple of the target's logical block of {} B: direct I/O \
              needs whole blocks; use such a block, or --io buffered",
             stream.align_bytes(),
+            offer.block_bytes
+        ));
+    }
+    let start_bytes = stream.place.map_or(0, |place| place.start.bytes);
+    if direct && !start_bytes.is_multiple_of(u64::from(offer.block_bytes)) {
+        return Some(format!(
+            "its part starts at {start_bytes} B, which is no multiple of the target's logical \
+             block of {} B: direct I/O starts on whole blocks; use such a start, or buffered I/O",
             offer.block_bytes
         ));
     }
@@ -149,7 +164,8 @@ fn tree_obstacle(
 /// Memory of all operations in flight.
 fn buffer_bytes(cell: &CellSpec) -> u64 {
     let each = |stream: &Stream| {
-        u64::from(stream.threads) * u64::from(stream.queue_depth) * u64::from(stream.block_bytes)
+        let bytes = if stream.op.carries_nothing() { 0 } else { stream.block_bytes };
+        u64::from(stream.threads) * u64::from(stream.queue_depth) * u64::from(bytes)
     };
     cell.streams.iter().map(each).sum()
 }

@@ -46,7 +46,7 @@ impl bytes::Budget<'_> {
             .collect();
         let level = level(&wanted, room as f64);
         let each = |(cell, (usable, most)): (&CellSpec, &(f64, f64))| {
-            let writers = cell.streams.iter().filter(|stream| stream.op.writes()).count();
+            let writers = cell.streams.iter().filter(|stream| stream.op.stores()).count();
             is_timed(cell).then(|| (most.min(usable * level) / writers as f64) as u64)
         };
         self.cells.iter().zip(&wanted).map(each).collect()
@@ -56,7 +56,8 @@ impl bytes::Budget<'_> {
 /// Whether nothing but time and bytes end the cell's writes.
 fn is_timed(cell: &CellSpec) -> bool {
     let unbound = matches!(cell.bound, CellBound::Time | CellBound::Exhaust | CellBound::Drain);
-    cell.writes() && cell.tree.is_none() && unbound
+    let stores = cell.streams.iter().any(|stream| stream.op.stores());
+    stores && cell.tree.is_none() && unbound
 }
 
 /// Bytes a second that a fast drive writes under the cell.
@@ -66,7 +67,7 @@ fn usable(cell: &CellSpec) -> f64 {
         let in_flight = f64::from(stream.threads) * f64::from(stream.queue_depth);
         block / (block / FAST.bytes_per_s + accesses(stream) * FAST.access_s / in_flight)
     };
-    cell.streams.iter().filter(|stream| stream.op.writes()).map(rate).sum()
+    cell.streams.iter().filter(|stream| stream.op.stores()).map(rate).sum()
 }
 
 /// The factor on what each can use at which all together take `room`, none of them more than its

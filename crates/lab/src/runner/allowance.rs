@@ -55,7 +55,10 @@ impl Allowance {
         if let Some(bytes) = bound_bytes(cell, areas) {
             return self.allows(target, bytes).then_some(bytes);
         }
-        let writers = || cell.streams.iter().filter(|stream| stream.op.writes());
+        let writers = || cell.streams.iter().filter(|stream| stream.op.stores());
+        if writers().next().is_none() {
+            return Some(0);
+        }
         let each = match self.left[target] {
             Some(left) => plan.written_max_of(cell).min(left / writers().count() as u64),
             None => u64::MAX,
@@ -76,7 +79,7 @@ pub fn written_by_cells(record: &Record, target: usize) -> u64 {
 /// Most bytes that a stream wrote when it moved `bytes`. Which operations of a mix are writes is a
 /// matter of chance: all of them count.
 pub(super) fn written_bytes(stream: &Stream, bytes: u64) -> u64 {
-    if stream.op.writes() { bytes } else { 0 }
+    if stream.op.stores() { bytes } else { 0 }
 }
 
 /// What a pass writes that is bound by operations; `None` for other bounds. More than 64 bits hold

@@ -6,6 +6,7 @@ use block::IoError;
 pub(super) fn cause(error: IoError) -> String {
     match error {
         IoError::Medium => "the drive holds no readable data there".to_owned(),
+        IoError::Altered => "what was read is not what was written there".to_owned(),
         IoError::Offline => "the drive is gone".to_owned(),
         IoError::Short => "the end of the target was reached".to_owned(),
         IoError::Os(errno) => {

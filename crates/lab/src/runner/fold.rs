@@ -150,7 +150,7 @@ fn of_pacing(stream: &Stream) -> Vec<(String, serde_json::Value)> {
     words.extend(stream.mix.as_ref().map(|mix| ("block_mix", mix.to_string().into())));
     words.extend(stream.rate.map(|rate| match rate {
         Rate::Constant(rate) => ("rate", rate.into()),
-        Rate::Ramp { .. } => ("rate", rate.to_string().into()),
+        Rate::Poisson(_) | Rate::Ramp { .. } => ("rate", rate.to_string().into()),
     }));
     if let Some(think) = stream.think {
         words.push(("think_time_us", (think.time_ns / 1000).into()));

@@ -237,14 +237,14 @@ impl PassOrder<'_> {
             return match self.cell.bound {
                 CellBound::Once => Budget::Bytes(part(stream.bytes_once(area))),
                 CellBound::Operations(count) => Budget::Operations(count),
-                _ if stream.op.writes() => Budget::Bytes(part(self.written_max)),
+                _ if stream.op.stores() => Budget::Bytes(part(self.written_max)),
                 _ => Budget::Endless,
             };
         }
         match self.cell.bound {
             CellBound::Once => Budget::Operations(part(stream.operations_once(area))),
             CellBound::Operations(count) => Budget::Operations(count),
-            CellBound::Time | CellBound::Exhaust | CellBound::Drain => match stream.op.writes() {
+            CellBound::Time | CellBound::Exhaust | CellBound::Drain => match stream.op.stores() {
                 true => Budget::Operations(part(self.written_max / block)),
                 false => Budget::Endless,
             },

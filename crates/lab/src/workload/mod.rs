@@ -12,18 +12,21 @@ mod errors;
 mod mix;
 mod pacing;
 mod pattern;
+mod place;
 mod recorder;
 mod scatter;
 mod stream;
 pub mod tree;
 mod worker;
 mod zipf;
+mod zones;
 
-pub use contents::Contents;
+pub use contents::{Contents, is_stamped};
 pub use errors::{ErrorLog, OnError};
 pub use mix::BlockMix;
 pub use pacing::{Moves, Rate, Think};
 pub use pattern::{Area, Offsets, Pattern, Share};
+pub use place::{Reach, StreamPlace};
 pub use recorder::{Recorder, TickPart};
 pub use scatter::Scatter;
 pub use stream::{Caching, EngineChoice, Io, Op, Stream, Syncing};
@@ -31,3 +34,4 @@ pub use worker::{
     Budget, Counted, Failure, Finish, Length, Pace, Worker, WorkerPlan, drain, drive, once,
 };
 pub use zipf::Zipf;
+pub use zones::Zones;

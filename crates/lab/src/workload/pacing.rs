@@ -12,6 +12,9 @@ const STEPS_MAX: u32 = 1000;
 pub enum Rate {
     /// The same all the time.
     Constant(f64),
+    /// The same in the mean, each operation due at random after the one before: arrivals of a
+    /// Poisson process.
+    Poisson(f64),
     /// From one rate to another over the pass.
     Ramp {
         /// At the start of the stream.
@@ -24,7 +27,7 @@ pub enum Rate {
 }
 
 impl Rate {
-    /// Reads `1000`, `1000..5000`, `1000..5000 in 5 steps`.
+    /// Reads `1000`, `1000 poisson`, `1000..5000`, `1000..5000 in 5 steps`.
     ///
     /// # Errors
     /// A sentence with the cure.
@@ -39,6 +42,9 @@ impl Rate {
             let number = text.trim().parse::<f64>().ok();
             number.filter(|rate| *rate > 0.0 && *rate <= PER_S_MAX).ok_or_else(wrong)
         };
+        if let Some(mean) = text.strip_suffix(" poisson") {
+            return Ok(Self::Poisson(number(mean)?));
+        }
         let Some((from, rest)) = text.split_once("..") else {
             return Ok(Self::Constant(number(text)?));
         };
@@ -57,7 +63,7 @@ impl Rate {
     /// The mean over a whole pass.
     pub fn mean(self) -> f64 {
         match self {
-            Self::Constant(rate) => rate,
+            Self::Constant(rate) | Self::Poisson(rate) => rate,
             Self::Ramp { from, to, .. } => (from + to) / 2.0,
         }
     }
@@ -72,6 +78,7 @@ impl Rate {
         let share = |rate: f64| rate / f64::from(workers);
         match self {
             Self::Constant(rate) => Self::Constant(share(rate)),
+            Self::Poisson(rate) => Self::Poisson(share(rate)),
             Self::Ramp { from, to, steps } => {
                 Self::Ramp { from: share(from), to: share(to), steps }
             }
@@ -83,6 +90,7 @@ impl fmt::Display for Rate {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Constant(rate) => rate.fmt(formatter),
+            Self::Poisson(rate) => write!(formatter, "{rate} poisson"),
             Self::Ramp { from, to, steps: None } => write!(formatter, "{from}..{to}"),
             Self::Ramp { from, to, steps: Some(steps) } => {
                 write!(formatter, "{from}..{to} in {steps} steps")
@@ -147,7 +155,7 @@ mod tests {
 
     #[test]
     fn rates_and_moves_are_read_as_they_are_written() {
-        for text in ["1000", "0.5", "1000..5000", "5000..10", "1..9 in 5 steps"] {
+        for text in ["1000", "0.5", "200 poisson", "1000..5000", "5000..10", "1..9 in 5 steps"] {
             assert_eq!(Rate::parse(text).expect(text).to_string(), text);
         }
         for text in ["0", "-1", "1e10", "x", "0..5", "1..", "1..5 in 1 steps", "1..5 in 5", ""] {

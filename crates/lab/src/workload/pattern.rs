@@ -4,7 +4,7 @@
 //! stream share the area: sequential ones take equal slices of it, a permutation deals its blocks
 //! out in turn, and the others draw from all of it.
 
-use super::{Scatter, Zipf};
+use super::{Scatter, Zipf, Zones, zones::ZoneWalk};
 use block::Rng;
 use std::fmt;
 
@@ -39,6 +39,8 @@ pub enum Pattern {
         /// Share of the accesses that they take, in percent.
         access_percent: f64,
     },
+    /// Parts of the area, from its beginning, each with its share of the accesses.
+    Zones(Zones),
 }
 
 impl Pattern {
@@ -53,12 +55,22 @@ impl Pattern {
             Self::Permutation => "permutation",
             Self::Zipf { .. } => "zipf",
             Self::HotCold { .. } => "hot_cold",
+            Self::Zones(_) => "zones",
         }
     }
 
     /// Every name that [`Pattern::parse`] knows.
-    pub const NAMES: &[&str] =
-        &["seq", "random", "permutation", "zipf", "hot_cold", "backward", "strided", "rewrite"];
+    pub const NAMES: &[&str] = &[
+        "seq",
+        "random",
+        "permutation",
+        "zipf",
+        "hot_cold",
+        "backward",
+        "strided",
+        "rewrite",
+        "zones",
+    ];
 
     /// Reads `seq`, `random`, `zipf:0.99`, `hot_cold:20/80`, `strided:17`...; `None` if it is none.
     pub fn parse(text: &str) -> Option<Self> {
@@ -79,6 +91,7 @@ impl Pattern {
             "random" => Self::Random,
             "permutation" => Self::Permutation,
             "zipf" => Self::Zipf { theta: number(0.99).filter(|theta| *theta < 10.0)? },
+            "zones" => Self::Zones(Zones::parse(settings)?),
             "hot_cold" => {
                 let (hot, access) = settings.split_once('/').unwrap_or(("20", "80"));
                 let percent = |text: &str| {
@@ -100,6 +113,7 @@ impl fmt::Display for Pattern {
             Self::HotCold { hot_percent, access_percent } => {
                 write!(formatter, ":{hot_percent}/{access_percent}")
             }
+            Self::Zones(zones) => write!(formatter, ":{zones}"),
             _ => Ok(()),
         }
     }
@@ -148,6 +162,7 @@ enum Walk {
     Zipf { zipf: Zipf, scatter: Scatter, rng: Rng },
     HotCold { scatter: Scatter, rng: Rng, hot_blocks: u64, hot_threshold: u64 },
     Listed { blocks: Vec<u64>, next: usize },
+    Zones(Box<ZoneWalk>),
     Partly(Box<Partly>),
     Moving(Box<Moving>),
 }
@@ -217,6 +232,7 @@ impl Offsets {
                 scatter: Scatter::new(all, shared_key),
                 rng,
             },
+            Pattern::Zones(zones) => Walk::Zones(Box::new(ZoneWalk::new(&zones, all, rng))),
             Pattern::HotCold { hot_percent, access_percent } => Walk::HotCold {
                 scatter: Scatter::new(all, shared_key),
                 rng,
@@ -348,6 +364,7 @@ impl Walk {
                 *next = if *next + 1 == blocks.len() { 0 } else { *next + 1 };
                 block
             }
+            Walk::Zones(zones) => zones.next(),
             Walk::Partly(partly) => partly.next(blocks),
             Walk::Moving(moving) => moving.next(blocks),
         }

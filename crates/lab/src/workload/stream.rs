@@ -1,6 +1,6 @@
 //! One stream: the same kind of operation, over and over, by any number of workers.
 
-use super::{BlockMix, Contents, Moves, Pattern, Rate, Think, tree::TreeOp};
+use super::{BlockMix, Contents, Moves, Pattern, Rate, StreamPlace, Think, tree::TreeOp};
 use block::display_bytes;
 pub use block::{Caching, Syncing};
 use std::fmt;
@@ -262,6 +262,8 @@ pub struct Stream {
     pub moves: Option<Moves>,
     /// The part of the span it works on: start and end, 0 to 1.
     pub part: (f64, f64),
+    /// The same to the byte, in place of `part`.
+    pub place: Option<StreamPlace>,
     /// All offsets are moved up by so many bytes.
     pub shift_bytes: u64,
     /// What is written.
@@ -289,6 +291,7 @@ impl Stream {
             offset_increment_bytes: 0,
             moves: None,
             part: (0.0, 1.0),
+            place: None,
             shift_bytes: 0,
             contents: Contents::default(),
         }

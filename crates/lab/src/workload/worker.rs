@@ -12,7 +12,9 @@ mod place;
 
 pub use counted::{Counted, Length, Pace, once};
 
-use super::{Area, Contents, ErrorLog, Offsets, Op, Recorder, Share, Stream, Syncing, mix::Sizes};
+use super::{
+    Area, Contents, ErrorLog, Offsets, Op, Recorder, Share, Stream, Syncing, is_stamped, mix::Sizes,
+};
 use block::{
     Actor, Command, Completion, Data, Drive, Durability, Engine, Extent, Instant, IoError, Payload,
     Request, Rng, Tag,
@@ -84,6 +86,8 @@ pub enum Finish {
 enum Phase {
     /// The one transfer of a simple operation.
     Transfer,
+    /// A read whose bytes are looked at.
+    ReadToCheck,
     /// The first half of a read-modify-write.
     ReadToModify,
     /// The first half of a commit.
@@ -111,6 +115,8 @@ struct Slot {
 /// One worker: a stream's operations on one engine.
 pub struct Worker {
     op: Op,
+    /// What a slot that reads waits for.
+    read: Phase,
     block_bytes: u32,
     durability: Durability,
     flush_every: u32,
@@ -159,6 +165,10 @@ impl Worker {
             .collect();
         Self {
             op: stream.op,
+            read: match stream.contents {
+                Contents::Stamped => Phase::ReadToCheck,
+                _ => Phase::Transfer,
+            },
             block_bytes: stream.block_bytes,
             // `O_SYNC` and `O_DSYNC` are set when the file is opened; on a model they become FUA.
             durability: match (engine.geometry(Drive(0)).data, stream.io.syncing) {
@@ -278,10 +288,11 @@ impl Worker {
             Some(_) => self.sized(),
         };
         let (phase, is_write) = match self.op {
-            Op::Read => (Phase::Transfer, false),
+            Op::Read => (self.read, false),
             Op::Write | Op::Trim | Op::WriteZeroes => (Phase::Transfer, true),
             Op::Mixed { read_percent } => {
-                (Phase::Transfer, self.rng.unit() * 100.0 >= read_percent)
+                let is_write = self.rng.unit() * 100.0 >= read_percent;
+                (if is_write { Phase::Transfer } else { self.read }, is_write)
             }
             Op::ReadModifyWrite => (Phase::ReadToModify, false),
             Op::Commit => (Phase::WriteToCommit, true),
@@ -338,7 +349,7 @@ impl Worker {
         }
         if let Payload::Bytes(buffer) = &mut payload {
             let bytes = &mut buffer.bytes_mut()[..bytes as usize];
-            self.contents.refresh(bytes, &mut self.rng);
+            self.contents.refresh(bytes, offset, &mut self.rng);
         }
         let at = Extent { offset, bytes };
         let durability = self.durability;
@@ -425,6 +436,20 @@ impl Worker {
                 }
             }
             (Ok(()), Phase::Transfer) => unreachable!("a plain transfer takes the plain way"),
+            (Ok(()), Phase::ReadToCheck) => {
+                let is_wrong = match &entry.payload {
+                    Payload::Bytes(buffer) => {
+                        let bytes = &buffer.bytes()[..entry.bytes as usize];
+                        !is_stamped(bytes, entry.offset)
+                    }
+                    Payload::None | Payload::Stamp(_) => false,
+                };
+                if !is_wrong {
+                    self.record(slot, issued, completion.finished);
+                } else if self.fail(slot, IoError::Altered, issued, completion.finished) {
+                    return;
+                }
+            }
             (Ok(()), Phase::ReadToModify) => {
                 (entry.phase, entry.is_write) = (Phase::Transfer, true);
                 let payload = self.take_payload(slot);

@@ -58,6 +58,7 @@ impl Pacer {
             // Workers of a stream take turns within one interval.
             let turn = rng.unit() * schedule.first_interval_ns();
             schedule.begin(self.started.after(turn as u64));
+            schedule.draw_from(rng);
         }
     }
 
@@ -114,6 +115,7 @@ struct Schedule {
 #[derive(Debug)]
 enum Curve {
     Constant { interval_ns: f64 },
+    Poisson { interval_ns: f64, due_ns: f64, rng: Rng },
     Linear { from: f64, to: f64, seconds: f64 },
     Steps(Steps),
 }
@@ -135,6 +137,9 @@ impl Schedule {
     fn new(rate: Rate, seconds: f64) -> Self {
         let curve = match rate {
             Rate::Constant(rate) => Curve::Constant { interval_ns: 1e9 / rate },
+            Rate::Poisson(rate) => {
+                Curve::Poisson { interval_ns: 1e9 / rate, due_ns: 0.0, rng: Rng::new(0, 0) }
+            }
             Rate::Ramp { from, to, steps: None } => Curve::Linear { from, to, seconds },
             Rate::Ramp { from, to, steps: Some(steps) } => {
                 let level_s = seconds / f64::from(steps);
@@ -146,7 +151,7 @@ impl Schedule {
 
     fn first_interval_ns(&self) -> f64 {
         match &self.curve {
-            Curve::Constant { interval_ns } => *interval_ns,
+            Curve::Constant { interval_ns } | Curve::Poisson { interval_ns, .. } => *interval_ns,
             Curve::Linear { from, .. } | Curve::Steps(Steps { from, .. }) => 1e9 / from,
         }
     }
@@ -156,6 +161,13 @@ impl Schedule {
         self.next = start;
     }
 
+    /// Where arrivals are random, what they are drawn from; nothing else takes a number of `rng`.
+    fn draw_from(&mut self, rng: &mut Rng) {
+        if let Curve::Poisson { rng: own, .. } = &mut self.curve {
+            *own = Rng::new(rng.next(), 0);
+        }
+    }
+
     /// When the operation that starts now was due.
     fn advance(&mut self) -> Instant {
         let due = self.next;
@@ -163,6 +175,10 @@ impl Schedule {
         let count = self.issued as f64;
         let ns = match &mut self.curve {
             Curve::Constant { interval_ns } => count * *interval_ns,
+            Curve::Poisson { interval_ns, due_ns, rng } => {
+                *due_ns -= (1.0 - rng.unit()).ln() * *interval_ns;
+                *due_ns
+            }
             Curve::Linear { from, to, seconds } => linear_s(*from, *to, *seconds, count) * 1e9,
             Curve::Steps(steps) => steps.at_s(count) * 1e9,
         };
@@ -214,6 +230,21 @@ mod tests {
             }
             counts[part] += 1;
         }
+    }
+
+    /// Between two arrivals of a Poisson process lies an exponential time: its standard deviation
+    /// is its mean.
+    #[test]
+    fn random_arrivals_have_the_rate_and_the_spread_of_a_poisson_process() {
+        let mut schedule = Schedule::new(Rate::parse("1000 poisson").expect("a rate"), 1.0);
+        schedule.begin(Instant(0));
+        schedule.draw_from(&mut Rng::new(3, 3));
+        let due: Vec<f64> = (0..100_001).map(|_| schedule.advance().0 as f64 / 1e9).collect();
+        let gaps: Vec<f64> = due.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+        assert!((mean * 1000.0 - 1.0).abs() < 0.02, "{mean}");
+        assert!((variance.sqrt() / mean - 1.0).abs() < 0.03, "{variance}");
     }
 
     #[test]
