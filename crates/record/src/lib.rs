@@ -23,6 +23,7 @@ mod file;
 mod flag;
 mod identity;
 pub mod input;
+mod knee;
 mod page_cache;
 mod run;
 mod server_event;
@@ -48,6 +49,7 @@ pub use exact::{exact, from_exact, with_paths};
 pub use file::FileError;
 pub use flag::Flag;
 pub use identity::TargetIdentity;
+pub use knee::{Knee, KneeOutcome, KneeProbe, KneeVerdict};
 pub use page_cache::{CacheDrop, CachePass, Meaning};
 pub use run::{
     Calibration, FORMAT, LeftOut, MethodInfo, Paired, PairedVerdict, Record, Rounds, State, Tool,

@@ -1,6 +1,6 @@
 //! The document of one run.
 
-use crate::{Cell, Environment, FailedCell, Flag, TargetInfo};
+use crate::{Cell, Environment, FailedCell, Flag, Knee, TargetInfo};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -56,6 +56,9 @@ pub struct Record {
     /// For a method in rounds: how the tracked cell settled.
     #[serde(default)]
     pub rounds: Option<Rounds>,
+    /// Rates that were sought: the highest at which a latency holds, one a cell and target.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub knees: Vec<Knee>,
     /// Flags of the run as a whole, sorted.
     pub flags: Vec<Flag>,
     /// What the user should know, with the cure.
@@ -88,6 +91,7 @@ impl Record {
             failed: self.failed.clone(),
             paired: self.paired.clone(),
             rounds: self.rounds.clone(),
+            knees: self.knees.clone(),
             flags: self.flags.clone(),
             warnings: self.warnings.clone(),
         }

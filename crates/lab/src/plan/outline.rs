@@ -65,6 +65,9 @@ impl Plan {
         Outline {
             span: format!("{}, {}", display_bytes(self.span_bytes), self.span_source),
             passes: match (&self.method.file.rounds, self.passes) {
+                (_, passes) if self.until.is_some() => {
+                    format!("a search of a closed loop and at most {} open ones", passes - 1)
+                }
                 (Some(_), passes) => {
                     format!("rounds until five in a row are steady, {passes} at most")
                 }

@@ -170,6 +170,7 @@ fn blank(targets: Vec<record::TargetInfo>, plan: &Plan) -> Record {
         failed: Vec::new(),
         paired: Vec::new(),
         rounds: None,
+        knees: Vec::new(),
         flags: Vec::new(),
         warnings: Vec::new(),
     }
