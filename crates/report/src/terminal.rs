@@ -4,6 +4,7 @@ mod bm_flash;
 mod dd;
 mod head;
 mod iozone;
+pub(crate) mod knee;
 mod label;
 mod list;
 mod managed;
@@ -120,7 +121,11 @@ fn results(page: &mut Page, record: &Record) {
             let text = record.targets.get(target).map_or("", |target| target.text.as_str());
             page.heading(&format!("Target {target}: {text}"));
         }
-        layout(page, &cells);
+        if record.knees.is_empty() {
+            layout(page, &cells);
+        } else {
+            knee::render(page, record, target);
+        }
         meaning::legend(page, &cells, shown(&record.method.layout));
         managed::gauge(page, &cells);
     }

@@ -161,6 +161,11 @@ impl StreamBoard {
         histogram
     }
 
+    /// Latencies by the tick in which operations ended.
+    pub fn by_tick(&self) -> &[(usize, Delta)] {
+        &self.latencies
+    }
+
     /// Latencies of flushes.
     pub fn flushes(&self) -> &Histogram {
         &self.flushes

@@ -20,8 +20,8 @@ use crate::{
 use block::{Actor, Instant, IoError};
 use record::{Burst, FastCachePass};
 use stats::{
-    Assessment, Change, Drained, Histogram, Looks, Stop, StopRule, TICK_NS, Tick, assess, drained,
-    lasting_change,
+    Assessment, Change, Delta, Drained, Histogram, Looks, Stop, StopRule, TICK_NS, Tick, assess,
+    drained, lasting_change,
 };
 use std::{
     sync::{
@@ -79,6 +79,8 @@ pub(super) struct StreamPass {
     pub operations: u64,
     pub bytes: u64,
     pub latencies: Histogram,
+    /// The same by the tick in which operations ended, warm-up included.
+    pub by_tick: Vec<(usize, Delta)>,
     pub flushes: Histogram,
     pub services: Histogram,
     /// Operations that failed, and how long they took.
@@ -722,6 +724,7 @@ fn finish(
             operations: board.operations(),
             bytes: board.bytes(),
             latencies: board.latencies_from(warm_up),
+            by_tick: board.by_tick().to_vec(),
             flushes: board.flushes().clone(),
             services: board.services().clone(),
             errors,
