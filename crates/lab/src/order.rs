@@ -132,6 +132,7 @@ impl Order {
             environment: opening.environment,
             method: MethodInfo {
                 name: plan.method.file.name.clone(),
+                title: Some(plan.method.file.title.clone()),
                 layout: plan.method.file.layout.clone(),
                 grade: plan.grade.name().to_owned(),
                 text: plan.method.text.clone(),
@@ -147,6 +148,7 @@ impl Order {
             paired: Vec::new(),
             rounds: None,
             knees: Vec::new(),
+            expectations: Vec::new(),
             flags: Vec::new(),
             warnings: notes.collect(),
         }

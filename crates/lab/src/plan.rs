@@ -12,6 +12,7 @@ pub use outline::{CellOutline, Outline};
 
 pub(crate) use bytes::{bound_bytes, narrowed, tree_written};
 pub(crate) use forecast::SECOND_LOOK;
+pub(crate) use outline::stream_of;
 
 use seconds::{shorten, stop_rule};
 

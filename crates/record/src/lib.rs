@@ -19,6 +19,7 @@ mod errors;
 mod exact;
 #[cfg(test)]
 mod example;
+mod expectation;
 mod file;
 mod flag;
 mod identity;
@@ -36,8 +37,8 @@ pub use burst::{
     Burst, CellBurst, FastCacheKind, FastCachePass, beside_verdict, share_of_clean_pool,
 };
 pub use cell::{
-    Bound, Cell, CpuCost, Latency, ManagedPass, Operations, Pass, Percentile, Series, Stall,
-    Transition,
+    Bound, Cell, CpuCost, Latency, LatencySeries, ManagedPass, Operations, Pass, Percentile,
+    Series, Stall, Transition,
 };
 pub use condition::{Condition, DeviceState};
 pub use environment::{
@@ -46,6 +47,7 @@ pub use environment::{
 };
 pub use errors::{FailedCell, IoErrors, IoFailure};
 pub use exact::{exact, from_exact, with_paths};
+pub use expectation::{Expectation, ExpectationVerdict, Judged};
 pub use file::FileError;
 pub use flag::Flag;
 pub use identity::TargetIdentity;

@@ -6,6 +6,7 @@
 //!   all other cells                    rates.rs    bars
 //!   searches for a rate                knee.rs     latency over rate, the knee
 //!   histograms                         latency.rs  percentiles and distribution
+//!   percentiles over time              latency_time.rs
 //!   rates over time, rounds            time.rs     series with the judged window
 //!   with prices                        price.rs    performance against price
 //! ```
@@ -17,6 +18,7 @@ mod files;
 mod highlights;
 pub(crate) mod knee;
 mod latency;
+mod latency_time;
 pub(crate) mod price;
 mod rates;
 mod subject;
@@ -81,7 +83,8 @@ pub fn figures(subjects: &[Subject<'_>]) -> Figures {
         ]
         .concat(),
         latency: [knees, sweeps::latency(subjects, &parts), latency::figures(subjects)].concat(),
-        time: [time::rounds(subjects), time::series(subjects)].concat(),
+        time: [time::rounds(subjects), time::series(subjects), latency_time::figures(subjects)]
+            .concat(),
         price: price::figures(subjects),
     };
     let method = subjects.first().map_or("", |subject| subject.record.method.name.as_str());

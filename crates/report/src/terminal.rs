@@ -2,6 +2,7 @@
 
 mod bm_flash;
 mod dd;
+mod expectation;
 mod head;
 mod iozone;
 pub(crate) mod knee;
@@ -60,6 +61,7 @@ fn brief(page: &mut Page, record: &Record, more: &str) {
     page.marks(&notes::by_severity(record));
     head::brief(page, record);
     results(page, record);
+    expectation::render(page, record, Notes::Brief { more });
     head::paired(page, record);
     head::left_out_briefly(page, record);
     head::failed_briefly(page, record);
@@ -84,6 +86,7 @@ fn brief(page: &mut Page, record: &Record, more: &str) {
 fn explained(page: &mut Page, record: &Record) {
     head::header(page, record);
     results(page, record);
+    expectation::render(page, record, Notes::Explained);
     head::paired(page, record);
     head::left_out(page, record);
     head::failed(page, record);

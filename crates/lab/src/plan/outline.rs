@@ -83,6 +83,11 @@ impl Plan {
     }
 }
 
+/// What a stream of a cell does: `random read 4 KiB, 32 deep`.
+pub(crate) fn stream_of(cell: &CellSpec, stream: &Stream) -> String {
+    if cell.streams.len() > 1 { stream_title(stream) } else { title(cell) }
+}
+
 /// What a cell does, all its streams.
 fn title(cell: &CellSpec) -> String {
     if let Some(tree) = &cell.tree {

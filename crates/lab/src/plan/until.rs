@@ -2,7 +2,7 @@
 
 use super::{PlanError, Step};
 use crate::{
-    method::{CellBound, CellSpec, FileState, Method},
+    method::{CellBound, CellSpec, Method},
     workload::Op,
 };
 
@@ -30,7 +30,6 @@ pub(super) fn obstacle(cell: &CellSpec) -> Option<String> {
         _ if cell.streams.len() > 1 => "it has several streams, and a search has one rate",
         _ if cell.rate_of.is_some() => "its rate is a share of another cell's",
         _ if cell.bound != CellBound::Time => "it ends by operations, and a search by time",
-        _ if cell.file == FileState::New => "its file grows, so that no two rates meet the same",
         _ if matches!(cell.streams[0].op, Op::Tree(_)) => "it works on a file tree",
         _ => return None,
     };

@@ -8,12 +8,14 @@ mod cache;
 mod calibrate;
 mod cause;
 mod durable;
+mod expectation;
 mod failure;
 mod fill;
 mod flush;
 mod fold;
 mod knee;
 mod limiter;
+mod over_time;
 mod pass;
 mod remedy;
 mod rest;
@@ -485,6 +487,7 @@ impl<'a> Runner<'a> {
         let mut found = self.find(record, step, &areas, &done, seen, &page_cache);
         knee::without_expected(plan, step, &mut found);
         knee::note(plan, record, step, &done);
+        expectation::note(plan, record, step, spec, &done);
         let place = Place {
             target: step.target,
             pass: step.pass,

@@ -670,7 +670,7 @@ fn failed(progress: &Progress, ends: &[End], failure: Failure) -> PassError {
 /// Turns the progress of a pass into its result.
 fn finish(
     order: &PassOrder<'_>,
-    progress: Progress,
+    mut progress: Progress,
     start: Instant,
     ends: &[End],
 ) -> Result<PassDone, PassError> {
@@ -724,7 +724,7 @@ fn finish(
             operations: board.operations(),
             bytes: board.bytes(),
             latencies: board.latencies_from(warm_up),
-            by_tick: board.by_tick().to_vec(),
+            by_tick: Vec::new(),
             flushes: board.flushes().clone(),
             services: board.services().clone(),
             errors,
@@ -737,6 +737,7 @@ fn finish(
             ticks,
             assessment,
         });
+        done.streams[index].by_tick = progress.board.take_latencies(index);
         done.engines.push(ends[first_worker].engine.clone());
         first_worker += usize::from(stream.threads);
     }

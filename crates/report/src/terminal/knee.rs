@@ -69,8 +69,20 @@ pub(crate) fn sentence(knee: &Knee) -> String {
                     None => format!(", down to {rate} IOPS"),
                 }
             });
-            format!("no rate holds {condition}{seen}")
+            format!("no rate holds {condition}{seen}{}", cut_short(knee))
         }
+    }
+}
+
+/// Why no lower rate was tried, where the time forbade it: a search goes down to a 4,096th of the
+/// closed loop.
+fn cut_short(knee: &Knee) -> &'static str {
+    let lowest = knee.probes.iter().map(|probe| probe.rate).fold(f64::INFINITY, f64::min);
+    match knee.closed_loop_iops {
+        Some(closed_loop) if lowest > closed_loop / 2048.0 => {
+            "; lower rates have too few operations in the time that a pass may take"
+        }
+        _ => "",
     }
 }
 

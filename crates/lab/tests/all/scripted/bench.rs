@@ -144,6 +144,7 @@ fn blank(targets: Vec<record::TargetInfo>, plan: &Plan) -> Record {
         targets,
         environment: Environment::default(),
         method: MethodInfo {
+            title: None,
             name: plan.method.file.name.clone(),
             layout: plan.method.file.layout.clone(),
             grade: match plan.grade {
@@ -171,6 +172,7 @@ fn blank(targets: Vec<record::TargetInfo>, plan: &Plan) -> Record {
         paired: Vec::new(),
         rounds: None,
         knees: Vec::new(),
+        expectations: Vec::new(),
         flags: Vec::new(),
         warnings: Vec::new(),
     }
