@@ -26,15 +26,15 @@ pub(super) fn figures(subjects: &[Subject<'_>]) -> Vec<Figure> {
     } else {
         String::new()
     };
-    let chart =
-        |((subject, cell, pass, series), name): &((&Subject<'_>, &Cell, &Pass, _), String)| {
-            let name = match subjects.len() {
-                1 => name.clone(),
-                _ => format!("{}, {}", rates::cell_names(&[cell]).concat(), subject.name),
-            };
-            of_pass(cell, pass, series, &name, &left_out)
+    let mut figures = Vec::new();
+    for ((subject, cell, pass, series), name) in named {
+        let name = match subjects.len() {
+            1 => name,
+            _ => format!("{}, {}", rates::cell_names(&[cell]).concat(), subject.name),
         };
-    named.iter().map(chart).collect()
+        figures.push(of_pass(cell, pass, series, &name, &left_out));
+    }
+    figures
 }
 
 /// The pass with the longest latency of those that have any over time.
