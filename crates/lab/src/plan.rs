@@ -459,6 +459,13 @@ fn obstacle(cell: &CellSpec, offer: &Offer, options: &Options, span_bytes: u64) 
         if !direct && let Err(reason) = &offer.buffered {
             return Some(reason.clone());
         }
+        let is_model = offer.time == Time::Virtual;
+        if !direct && is_model && !stream.block_bytes.is_multiple_of(offer.block_bytes) {
+            return Some(format!(
+                "block = {} B is not a multiple of the model's block of {} B: set a block that is",
+                stream.block_bytes, offer.block_bytes
+            ));
+        }
         let room = area(cell, stream, span_bytes).bytes;
         if room < u64::from(stream.block_bytes) {
             return Some(format!(

@@ -25,6 +25,7 @@ mod guard;
 mod help;
 mod iozone;
 mod killed;
+mod knee;
 mod matrix;
 mod matrix_model;
 mod matrix_refused;
