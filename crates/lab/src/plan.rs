@@ -459,7 +459,8 @@ fn obstacle(cell: &CellSpec, offer: &Offer, options: &Options, span_bytes: u64) 
         if !direct && let Err(reason) = &offer.buffered {
             return Some(reason.clone());
         }
-        let is_model = offer.time == Time::Virtual;
+        // Where no C library gathers bytes, a model's page cache moves whole blocks.
+        let is_model = offer.time == Time::Virtual && offer.stdio.is_err();
         if !direct && is_model && !stream.block_bytes.is_multiple_of(offer.block_bytes) {
             return Some(format!(
                 "block = {} B is not a multiple of the model's block of {} B: set a block that is",

@@ -71,7 +71,8 @@ fn the_knee_of_modelled_drives_is_that_of_an_exhaustive_search() {
         let best = exhaustive(&bench, target, depth, found, limit_ns);
         assert!((found / best - 1.0).abs() <= 0.03, "{target}: {found}, exhaustive {best}");
         let [low, high] = [0, 1].map(|end| number(&knee["iops_ci95"][end]));
-        assert!(low <= found && found <= high && high / low < 1.08, "{target}: {low} to {high}");
+        assert!(low <= found && found <= high, "{target}: {found} in {low} to {high}");
+        assert!(low <= best * 1.01 && best <= high * 1.01, "{target}: {best} in {low} to {high}");
         // The curve: a cell a rate, and the closed loop.
         let cells = record["cells"].as_array().expect("cells");
         let rates: std::collections::BTreeSet<String> = knee["probes"]
@@ -140,7 +141,10 @@ fn a_search_is_one_run_whether_it_was_interrupted_or_not() {
     let path = path.to_str().expect("plain");
     let words = ["run", "memory:64M", "--method", path, "--size", "32M", "--until", "p99<20ms"];
     let mut run = bench.drivelab(words).and(["--max-time", "20s"]).start();
-    while !run.line().contains("@") {}
+    run.wait_until("a rate was tried", || {
+        let shown = bench.drivelab(["show", "last", "--json"]).done();
+        shown.code == Some(0) && !shown.json()["knees"][0]["probes"][0].is_null()
+    });
     run.signal("INT");
     let _ = run.wait();
     let before = bench.record("last");
@@ -181,7 +185,7 @@ fn the_etcd_method_ends_with_a_verdict_and_its_reason() {
         let seen = &record["expectations"][0];
         assert_eq!(seen["verdict"], word, "{target}: {seen:#}");
         let shown = bench.drivelab(["show", "last", "--explain"]).done().succeeded().stdout;
-        assert!(shown.contains(&format!("append-2300: p99<10ms: {word} (p99 ")), "{shown}");
+        assert!(shown.contains(&format!("append-2300: p99<10ms: {word} (")), "{shown}");
         assert!(shown.contains("heartbeats") && shown.contains("wal_fsync"), "{shown}");
     };
     verdict("model:nvme-plp/ext4", "pass");

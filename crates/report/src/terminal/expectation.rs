@@ -40,6 +40,11 @@ fn line(record: &Record, expectation: &Expectation) -> String {
             format!("{what} of {} passes {least} to {most}", seen.len())
         }
         (Some(only), _) => format!("{what} {}", number::duration_ns(*only)),
+        _ if *verdict == ExpectationVerdict::Fail => {
+            let ratios = passes.iter().map(|pass| pass.ratio);
+            let most = number::significant(ratios.fold(0.0, f64::max));
+            format!("{most} times as many operations beyond the limit as may be")
+        }
         _ => "too few operations".to_owned(),
     };
     let word = verdict.name();
