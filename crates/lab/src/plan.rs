@@ -432,49 +432,57 @@ fn obstacle(cell: &CellSpec, offer: &Offer, options: &Options, span_bytes: u64) 
             display_bytes(offer.memory_bytes)
         ));
     }
-    for stream in &cell.streams {
-        let direct = stream.io.caching == Caching::Direct && !stream.engine.is_stdio();
-        if direct && let Err(reason) = &offer.direct {
-            return Some(reason.clone());
-        }
-        if direct && !stream.block_bytes.is_multiple_of(offer.block_bytes) {
-            return Some(format!(
-                "block = {} B is not a multiple of the target's logical block of {} B: direct I/O needs \
-                 whole blocks; use such a block, or --io buffered",
-                stream.block_bytes, offer.block_bytes
-            ));
-        }
-        if direct && !stream.shift_bytes.is_multiple_of(u64::from(offer.block_bytes)) {
-            return Some(format!(
-                "shift = {} B is not a multiple of the target's logical block of {} B: direct I/O starts on \
-                 whole blocks; use such a shift, or --io buffered",
-                stream.shift_bytes, offer.block_bytes
-            ));
-        }
-        if stream.engine.is_stdio()
-            && let Err(reason) = &offer.stdio
-        {
-            return Some(reason.clone());
-        }
-        if !direct && let Err(reason) = &offer.buffered {
-            return Some(reason.clone());
-        }
-        // Where no C library gathers bytes, a model's page cache moves whole blocks.
-        let is_model = offer.time == Time::Virtual && offer.stdio.is_err();
-        if !direct && is_model && !stream.block_bytes.is_multiple_of(offer.block_bytes) {
-            return Some(format!(
-                "block = {} B is not a multiple of the model's block of {} B: set a block that is",
-                stream.block_bytes, offer.block_bytes
-            ));
-        }
-        let room = area(cell, stream, span_bytes).bytes;
-        if room < u64::from(stream.block_bytes) {
-            return Some(format!(
-                "a block of {} does not fit the {} it would work on: raise --size",
-                display_bytes(u64::from(stream.block_bytes)),
-                display_bytes(room)
-            ));
-        }
+    cell.streams.iter().find_map(|stream| stream_obstacle(cell, stream, offer, span_bytes))
+}
+
+/// Why a stream of a cell on blocks cannot run on a target.
+fn stream_obstacle(
+    cell: &CellSpec,
+    stream: &Stream,
+    offer: &Offer,
+    span_bytes: u64,
+) -> Option<String> {
+    let direct = stream.io.caching == Caching::Direct && !stream.engine.is_stdio();
+    if direct && let Err(reason) = &offer.direct {
+        return Some(reason.clone());
+    }
+    if direct && !stream.block_bytes.is_multiple_of(offer.block_bytes) {
+        return Some(format!(
+            "block = {} B is not a multiple of the target's logical block of {} B: direct I/O needs \
+             whole blocks; use such a block, or --io buffered",
+            stream.block_bytes, offer.block_bytes
+        ));
+    }
+    if direct && !stream.shift_bytes.is_multiple_of(u64::from(offer.block_bytes)) {
+        return Some(format!(
+            "shift = {} B is not a multiple of the target's logical block of {} B: direct I/O starts on \
+             whole blocks; use such a shift, or --io buffered",
+            stream.shift_bytes, offer.block_bytes
+        ));
+    }
+    if stream.engine.is_stdio()
+        && let Err(reason) = &offer.stdio
+    {
+        return Some(reason.clone());
+    }
+    if !direct && let Err(reason) = &offer.buffered {
+        return Some(reason.clone());
+    }
+    // Where no C library gathers bytes, a model's page cache moves whole blocks.
+    let is_model = offer.time == Time::Virtual && offer.stdio.is_err();
+    if !direct && is_model && !stream.block_bytes.is_multiple_of(offer.block_bytes) {
+        return Some(format!(
+            "block = {} B is not a multiple of the model's block of {} B: set a block that is",
+            stream.block_bytes, offer.block_bytes
+        ));
+    }
+    let room = area(cell, stream, span_bytes).bytes;
+    if room < u64::from(stream.block_bytes) {
+        return Some(format!(
+            "a block of {} does not fit the {} it would work on: raise --size",
+            display_bytes(u64::from(stream.block_bytes)),
+            display_bytes(room)
+        ));
     }
     None
 }

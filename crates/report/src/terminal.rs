@@ -124,10 +124,9 @@ fn results(page: &mut Page, record: &Record) {
             let text = record.targets.get(target).map_or("", |target| target.text.as_str());
             page.heading(&format!("Target {target}: {text}"));
         }
-        if record.knees.is_empty() {
-            layout(page, &cells);
-        } else {
-            knee::render(page, record, target);
+        match record.method.options.contains_key("until") && !record.knees.is_empty() {
+            true => knee::render(page, record, target),
+            false => layout(page, &cells),
         }
         meaning::legend(page, &cells, shown(&record.method.layout));
         managed::gauge(page, &cells);

@@ -29,7 +29,13 @@ fn method(depth: u32, rates: &[f64]) -> String {
     let cell = |rate: Option<f64>| {
         let own = rate.map_or_else(String::new, |rate| format!("rate = {rate}\nseconds = 10\n"));
         format!(
-            "[[cell]]\nop = \"read\"\npattern = \"random\"\nblock = \"4KiB\"\ndepth = {depth}\n{own}"
+            "[[cell]]
+op = \"read\"
+pattern = \"random\"
+block = \"4KiB\"
+\
+             depth = {depth}
+{own}"
         )
     };
     let cells: Vec<String> = rates.iter().map(|rate| cell(Some(*rate))).collect();

@@ -14,7 +14,7 @@ const BEYOND: f64 = 1.05;
 const FURTHER: f64 = 1.25;
 /// Of the closed loop's rate: what holds there holds at every rate.
 const MOST: f64 = 4.0;
-/// Of the closed loop's rate: what fails there, while it was overloaded, fails for want of capacity.
+/// Of the closed loop's rate: what was overloaded there and failed did so for want of capacity.
 const CAPACITY: f64 = 0.97;
 
 /// A search for the highest rate that holds.

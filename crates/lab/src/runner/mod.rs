@@ -485,9 +485,7 @@ impl<'a> Runner<'a> {
             cache::look(spec, &record.targets[step.target], &areas, &done, (before, after));
         let seen = Seen { cell: spec, watched: [before, after], conditions: &conditions };
         let mut found = self.find(record, step, &areas, &done, seen, &page_cache);
-        knee::without_expected(plan, step, &mut found);
-        knee::note(plan, record, step, &done);
-        expectation::note(plan, record, step, spec, &done);
+        judge(plan, record, step, spec, &done, &mut found);
         let place = Place {
             target: step.target,
             pass: step.pass,
@@ -656,6 +654,20 @@ pub fn cells_of(spec: &CellSpec) -> Vec<Cell> {
 /// The seed of one pass of one cell: the same on every target and in every repetition.
 fn seed_of(plan: &Plan, step: Step) -> u64 {
     plan.seed ^ (u64::from(step.pass) << 32) ^ (step.cell as u64) << 16
+}
+
+/// What a pass says of latencies that are limited: by a search, or by what the method expects.
+fn judge(
+    plan: &Plan,
+    record: &mut Record,
+    step: Step,
+    spec: &CellSpec,
+    done: &pass::PassDone,
+    found: &mut [Vec<Warning>],
+) {
+    knee::without_expected(plan, step, found);
+    knee::note(plan, record, step, done);
+    expectation::note(plan, record, step, spec, done);
 }
 
 fn is_done(record: &Record, plan: &Plan, step: Step) -> bool {

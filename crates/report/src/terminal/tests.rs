@@ -27,7 +27,8 @@ fn history_at_once(runs: &[RunSummary], style: &Style) -> String {
 
 /// The results alone, in one layout.
 fn results_of(layout: &str, cells: Vec<Cell>) -> String {
-    let mut record = Record { cells, rounds: None, ..example() };
+    let mut record =
+        Record { cells, rounds: None, expectations: Vec::new(), knees: Vec::new(), ..example() };
     record.method.layout = layout.to_owned();
     let mut page = Page::new(&Style::PLAIN);
     results(&mut page, &record);
