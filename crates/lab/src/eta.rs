@@ -10,6 +10,9 @@ use record::Record;
 /// Rounds that a steady state takes at least.
 const ROUNDS_LEAST: f64 = 5.0;
 
+/// Passes of a search, about.
+const PROBES_USUAL: u32 = 12;
+
 /// What a step is expected to take, in seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Expected {
@@ -66,6 +69,8 @@ impl Eta {
         });
         // Where rounds end by themselves, between the least and the most of them.
         let rounds = match plan.method.file.rounds {
+            // So many a search takes that finds what it seeks.
+            None if plan.until.is_some() => PROBES_USUAL,
             Some(_) => (ROUNDS_LEAST * f64::from(plan.passes)).sqrt().ceil() as u32,
             None => plan.passes,
         };

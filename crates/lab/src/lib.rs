@@ -12,6 +12,7 @@
 
 pub mod duration;
 pub mod eta;
+pub mod knee;
 pub mod load;
 pub mod method;
 pub mod order;

@@ -31,7 +31,7 @@ pub struct Order {
     /// As they were read from [`Self::words`].
     pub options: Options,
     /// The options as the record keeps them: `size` and `max-written` in bytes, `grade`, `passes`,
-    /// `max-time` with its unit, `on-error`, `reads-only`, and `set.KEY` of every cell.
+    /// `max-time` with its unit, `on-error`, `until`, `reads-only`, and `set.KEY` of every cell.
     pub words: BTreeMap<String, String>,
     /// Notes in the record.
     pub labels: BTreeMap<String, String>,
@@ -93,6 +93,7 @@ impl Order {
             seconds_max: read(&words, "max-time", parse_seconds)?,
             passes: read(&words, "passes", u32::from_str)?,
             on_error: read(&words, "on-error", FromStr::from_str)?,
+            until: read(&words, "until", FromStr::from_str)?,
             reads_only: words.contains_key("reads-only"),
             seed,
         };
@@ -131,6 +132,7 @@ impl Order {
             environment: opening.environment,
             method: MethodInfo {
                 name: plan.method.file.name.clone(),
+                title: Some(plan.method.file.title.clone()),
                 layout: plan.method.file.layout.clone(),
                 grade: plan.grade.name().to_owned(),
                 text: plan.method.text.clone(),
@@ -145,6 +147,8 @@ impl Order {
             failed: Vec::new(),
             paired: Vec::new(),
             rounds: None,
+            knees: Vec::new(),
+            expectations: Vec::new(),
             flags: Vec::new(),
             warnings: notes.collect(),
         }
@@ -164,6 +168,7 @@ fn words(settings: &[(String, String)], options: &Options) -> BTreeMap<String, S
         ("max-time", options.seconds_max.map(|seconds| format!("{seconds}s"))),
         (WRITTEN, options.written_bytes_max.map(|bytes| bytes.to_string())),
         ("on-error", options.on_error.map(|what| what.to_string())),
+        ("until", options.until.map(|condition| condition.to_string())),
         ("reads-only", options.reads_only.then(|| "true".to_owned())),
     ];
     let given = given.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
@@ -230,6 +235,7 @@ mod tests {
             reads_only: true,
             passes: Some(4),
             on_error: Some(OnError::Count),
+            until: "p99.9<500us".parse().ok(),
         };
         let (name, text) = BUILT_IN[0];
         let settings = [("block".to_owned(), "8K".to_owned())];

@@ -7,18 +7,21 @@ mod obstacle;
 mod outline;
 mod seconds;
 mod share;
+mod until;
 
 pub use forecast::{FAST, Pace, SLOW};
 pub use outline::{CellOutline, Outline};
 
 pub(crate) use bytes::{bound_bytes, narrowed, tree_written};
 pub(crate) use forecast::SECOND_LOOK;
+pub(crate) use outline::stream_of;
 
 use narrowing::narrow_places;
 use obstacle::obstacle;
 use seconds::{shorten, stop_rule};
 
 use crate::{
+    knee::{Condition, PROBES_MAX},
     method::{CellSpec, FileState, Method, SpanRule, WrittenRule},
     runner::probe_bytes,
     target::{Access, Offer},
@@ -48,6 +51,8 @@ pub struct Options {
     pub passes: Option<u32>,
     /// What a request that failed ends.
     pub on_error: Option<OnError>,
+    /// The highest rate that holds this is sought of each cell.
+    pub until: Option<Condition>,
 }
 
 /// One pass over one cell on one target.
@@ -111,6 +116,9 @@ pub struct Plan {
     pub seed: u64,
     /// What a request that failed ends.
     pub on_error: OnError,
+    /// What latencies must hold, where the highest rate that does is sought: a pass is then one
+    /// rate that is tried.
+    pub until: Option<Condition>,
 }
 
 /// Who chose the size of the tested area.
@@ -141,7 +149,7 @@ impl Plan {
     ///
     /// # Errors
     /// When the tested area does not fit, or no cell can run.
-    pub fn new(method: Method, options: &Options, offers: &[Offer]) -> Result<Self, PlanError> {
+    pub fn new(mut method: Method, options: &Options, offers: &[Offer]) -> Result<Self, PlanError> {
         assert!(!offers.is_empty(), "a plan without a target");
         if offers.iter().any(|offer| offer.time != offers[0].time) {
             return Err(PlanError(
@@ -150,8 +158,10 @@ impl Plan {
                     .to_owned(),
             ));
         }
+        if options.until.is_some() {
+            until::adapt(&mut method)?;
+        }
         let span_bytes = span(&method, options, offers)?;
-        let mut method = method;
         narrow_places(&mut method.cells, method.span, span_bytes);
         let (mut cells, left_out, mut notes) = sort_out(&method, options, offers, span_bytes)?;
         notes.splice(..0, method.file.notes.iter().cloned());
@@ -185,7 +195,10 @@ impl Plan {
             let own = cell.written_spans.map(|spans| (span_bytes as f64 * spans) as u64);
             cell.written_max = own.or(cell.written_max);
         }
-        let steps = steps(&method, &cells, passes, offers.len(), options.seed);
+        let steps = match options.until {
+            Some(_) => until::steps(cells.len(), passes, offers.len()),
+            None => steps(&method, &cells, passes, offers.len(), options.seed),
+        };
         let budget = bytes::Budget {
             cells: &cells,
             span_bytes,
@@ -237,6 +250,7 @@ impl Plan {
             rule,
             seed: options.seed,
             on_error: options.on_error.unwrap_or_default(),
+            until: options.until,
             method,
         };
         plan.seconds = forecast::run(&plan, offers.len());
@@ -447,6 +461,9 @@ fn without_uring(
 }
 
 fn passes(method: &Method, options: &Options, grade: Grade, targets: usize) -> u32 {
+    if options.until.is_some() {
+        return PROBES_MAX as u32;
+    }
     if let Some(rounds) = &method.file.rounds {
         return options.passes.unwrap_or(rounds.max);
     }

@@ -11,6 +11,9 @@ pub struct Cell {
     pub target: usize,
     /// Unique in the method, such as `random-read-4K-t1-q32`.
     pub name: String,
+    /// What it does, in words: `random read 4 KiB, 32 deep`; absent in records before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// The cell whose streams ran at the same time; equal to `name` for a cell of one stream.
     pub group: String,
     /// `read`, `write`, `mixed`, `read_modify_write`, `flush`...
@@ -120,6 +123,12 @@ pub struct Latency {
     pub min_ns: u64,
     /// Largest, ns.
     pub max_ns: u64,
+    /// The median, where the sample allows it; as in `percentiles`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50_ns: Option<u64>,
+    /// The 99th percentile, where the sample allows it; as in `percentiles`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_ns: Option<u64>,
     /// Percentiles that the sample allows: `n(1-p) >= 10`.
     pub percentiles: Vec<Percentile>,
     /// The whole histogram: `[lower_ns, count]` of every bucket that is not empty, by `lower_ns`.
@@ -234,6 +243,23 @@ pub struct Series {
     pub tick_ns: u64,
     /// Operations completed in each tick.
     pub operations: Vec<u64>,
+    /// Latency over the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<LatencySeries>,
+}
+
+/// Latency over time: of stretches of ticks, each by itself. Where a stretch had too few operations
+/// for a percentile (`n(1-p) >= 10`) it has none.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct LatencySeries {
+    /// Ticks of a stretch: 1, unless the pass is long or slow. The last stretch may be shorter.
+    pub ticks: u32,
+    /// Half of the operations took no longer, ns.
+    pub p50_ns: Vec<Option<u64>>,
+    /// 99 % of the operations took no longer, ns.
+    pub p99_ns: Vec<Option<u64>>,
+    /// The longest, ns.
+    pub max_ns: Vec<Option<u64>>,
 }
 
 /// A time in which nothing was answered, or one request was not.

@@ -125,9 +125,9 @@ flags! {
     /// The system's rotational flag contradicts the measured seek time.
     RotationalMismatch "rotational_mismatch" cure "trust the probe; the flag is wrong";
     /// A closed loop hid stalls: latency from the intended start is far worse.
-    CoordinatedOmission "coordinated_omission" cure "quote the open-loop latency";
+    CoordinatedOmission "coordinated_omission" cure "seek the rate that holds: --until 'p99<1ms'";
     /// The asked-for rate could not be kept.
-    RateNotReached "rate_not_reached" cure "lower --rate";
+    RateNotReached "rate_not_reached" cure "lower the rate";
 }
 
 impl std::fmt::Display for Flag {

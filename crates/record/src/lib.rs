@@ -19,10 +19,12 @@ mod errors;
 mod exact;
 #[cfg(test)]
 mod example;
+mod expectation;
 mod file;
 mod flag;
 mod identity;
 pub mod input;
+mod knee;
 mod page_cache;
 mod run;
 mod server_event;
@@ -35,8 +37,8 @@ pub use burst::{
     Burst, CellBurst, FastCacheKind, FastCachePass, beside_verdict, share_of_clean_pool,
 };
 pub use cell::{
-    Bound, Cell, CpuCost, Latency, ManagedPass, Operations, Pass, Percentile, Series, Stall,
-    Transition,
+    Bound, Cell, CpuCost, Latency, LatencySeries, ManagedPass, Operations, Pass, Percentile,
+    Series, Stall, Transition,
 };
 pub use condition::{Condition, DeviceState};
 pub use environment::{
@@ -45,9 +47,11 @@ pub use environment::{
 };
 pub use errors::{FailedCell, IoErrors, IoFailure};
 pub use exact::{exact, from_exact, with_paths};
+pub use expectation::{Expectation, ExpectationVerdict, Judged};
 pub use file::FileError;
 pub use flag::Flag;
 pub use identity::TargetIdentity;
+pub use knee::{Knee, KneeOutcome, KneeProbe, KneeVerdict};
 pub use page_cache::{CacheDrop, CachePass, Meaning};
 pub use run::{
     Calibration, FORMAT, LeftOut, MethodInfo, Paired, PairedVerdict, Record, Rounds, State, Tool,

@@ -1,6 +1,6 @@
 //! The document of one run.
 
-use crate::{Cell, Environment, FailedCell, Flag, TargetInfo};
+use crate::{Cell, Environment, Expectation, FailedCell, Flag, Knee, TargetInfo};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -56,6 +56,12 @@ pub struct Record {
     /// For a method in rounds: how the tracked cell settled.
     #[serde(default)]
     pub rounds: Option<Rounds>,
+    /// Rates that were sought: the highest at which a latency holds, one a cell and target.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub knees: Vec<Knee>,
+    /// What the method expects of latencies, and whether it was so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expectations: Vec<Expectation>,
     /// Flags of the run as a whole, sorted.
     pub flags: Vec<Flag>,
     /// What the user should know, with the cure.
@@ -88,6 +94,8 @@ impl Record {
             failed: self.failed.clone(),
             paired: self.paired.clone(),
             rounds: self.rounds.clone(),
+            knees: self.knees.clone(),
+            expectations: self.expectations.clone(),
             flags: self.flags.clone(),
             warnings: self.warnings.clone(),
         }
@@ -134,6 +142,9 @@ pub struct Tool {
 pub struct MethodInfo {
     /// Its name.
     pub name: String,
+    /// One line that says what it is for; absent in records before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// Layout of the printed table.
     pub layout: String,
     /// `quick`, `normal`, `publish`.

@@ -4,7 +4,9 @@
 //!   cells with file and record sizes   files.rs    heat map and surface a test
 //!   cells along a quantity             sweeps.rs   rate and latency over block size, depth, threads...
 //!   all other cells                    rates.rs    bars
+//!   searches for a rate                knee.rs     latency over rate, the knee
 //!   histograms                         latency.rs  percentiles and distribution
+//!   percentiles over time              latency_time.rs
 //!   rates over time, rounds            time.rs     series with the judged window
 //!   with prices                        price.rs    performance against price
 //! ```
@@ -14,7 +16,9 @@ mod doubts;
 mod facts;
 mod files;
 mod highlights;
+pub(crate) mod knee;
 mod latency;
+mod latency_time;
 pub(crate) mod price;
 mod rates;
 mod subject;
@@ -68,6 +72,8 @@ impl Figures {
 
 /// The figures of runs of one method. Ids begin with the method's name and are unique.
 pub fn figures(subjects: &[Subject<'_>]) -> Figures {
+    let knees = knee::figures(subjects);
+    let subjects = &knee::without_probes(subjects);
     let parts = Parts::of(subjects);
     let mut figures = Figures {
         rates: [
@@ -76,8 +82,9 @@ pub fn figures(subjects: &[Subject<'_>]) -> Figures {
             rates::figures(subjects, &parts),
         ]
         .concat(),
-        latency: [sweeps::latency(subjects, &parts), latency::figures(subjects)].concat(),
-        time: [time::rounds(subjects), time::series(subjects)].concat(),
+        latency: [knees, sweeps::latency(subjects, &parts), latency::figures(subjects)].concat(),
+        time: [time::rounds(subjects), time::series(subjects), latency_time::figures(subjects)]
+            .concat(),
         price: price::figures(subjects),
     };
     let method = subjects.first().map_or("", |subject| subject.record.method.name.as_str());

@@ -2,8 +2,10 @@
 
 mod bm_flash;
 mod dd;
+mod expectation;
 mod head;
 mod iozone;
+pub(crate) mod knee;
 mod label;
 mod list;
 mod managed;
@@ -59,6 +61,7 @@ fn brief(page: &mut Page, record: &Record, more: &str) {
     page.marks(&notes::by_severity(record));
     head::brief(page, record);
     results(page, record);
+    expectation::render(page, record, Notes::Brief { more });
     head::paired(page, record);
     head::left_out_briefly(page, record);
     head::failed_briefly(page, record);
@@ -83,6 +86,7 @@ fn brief(page: &mut Page, record: &Record, more: &str) {
 fn explained(page: &mut Page, record: &Record) {
     head::header(page, record);
     results(page, record);
+    expectation::render(page, record, Notes::Explained);
     head::paired(page, record);
     head::left_out(page, record);
     head::failed(page, record);
@@ -120,7 +124,10 @@ fn results(page: &mut Page, record: &Record) {
             let text = record.targets.get(target).map_or("", |target| target.text.as_str());
             page.heading(&format!("Target {target}: {text}"));
         }
-        layout(page, &cells);
+        match record.method.options.contains_key("until") && !record.knees.is_empty() {
+            true => knee::render(page, record, target),
+            false => layout(page, &cells),
+        }
         meaning::legend(page, &cells, shown(&record.method.layout));
         managed::gauge(page, &cells);
     }

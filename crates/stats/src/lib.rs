@@ -9,6 +9,7 @@
 //!   ticks    -> coalesce -> warm-up cut -> batch means -> half-width, steadiness = Assessment
 //!   Assessment at t, 1.15 t, ...  -> Looks -> Stop          (StopRule: quick, normal, publish)
 //!   passes   -> headline (one drive)   paired (A against B)   unpaired (made apart)   snia_steady (rounds)
+//!   batches  -> ratio, trend             (shares and slopes, with what is known of them)
 //!   ticks    -> lasting_change, burst_credit, falling_slope            (the shapes of known traps)
 //! ```
 //!
@@ -22,6 +23,7 @@ mod drain;
 mod histogram;
 mod moments;
 mod passes;
+mod ratio;
 mod rule;
 mod shapes;
 mod snia;
@@ -37,6 +39,7 @@ pub use distribution::{normal_quantile, student_t_975};
 pub use drain::{Drained, drained, level};
 pub use histogram::{BadSparse, Bucket, Delta, Histogram, Sparse};
 pub use passes::{Headline, Host, Paired, PassRate, Verdict, headline, paired};
+pub use ratio::{Ratio, Trend, ratio, trend};
 pub use rule::{Grade, StopRule};
 pub use shapes::{
     BurstCredit, Cause, Change, FallingSlope, Plateau, Temperatures, burst_credit, falling_slope,

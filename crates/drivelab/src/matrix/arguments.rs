@@ -238,6 +238,7 @@ impl MatrixArguments {
             seed,
             passes: Some(self.passes),
             on_error: typed(&self.on_error, str::parse)?,
+            until: None,
             ..Options::default()
         };
         let (name, text) = run::method_text(name).map_err(run_in_words)?;

@@ -48,6 +48,11 @@ pub struct RunArguments {
     #[arg(long, value_name = "KIND", help_heading = "What to run")]
     pub data: Option<String>,
 
+    /// Search for the highest rate of each cell at which its latency holds this: `p99<1ms`; also
+    /// p50, p99.9, mean
+    #[arg(long, value_name = "CONDITION", help_heading = "What to run")]
+    pub until: Option<String>,
+
     /// Size of the tested area: of the scratch file, or of the first part of a device
     #[arg(long, visible_alias = "span", value_name = "SIZE", value_parser = parse_bytes,
           help_heading = "How much")]
@@ -146,13 +151,14 @@ pub struct DecideArguments {
 }
 
 /// What a resumed run takes from its record, so that all its cells are of one kind.
-const KEPT_BY_RESUME: [&str; 18] = [
+const KEPT_BY_RESUME: [&str; 19] = [
     "targets",
     "method",
     "set",
     "engine",
     "io",
     "data",
+    "until",
     "size",
     "grade",
     "passes",
@@ -178,6 +184,7 @@ fn run_help() -> String {
             drivelab run /mnt/a /mnt/b --method oltp       two volumes side by side\n  \
             drivelab run /dev/sdb --method bm-flash --destroy S3Z9NX0M\n  \
             drivelab run . --method saturation --dry-run   what it would write\n  \
+            drivelab run . --method etcd --until 'p99<1ms' how many a second hold it\n  \
             drivelab run model:intel-x25e-32/ext3:ram=4G   a drive not here\n\n\
             Exit codes: 0 the plan completed (flags or not), 1 a finding that\n\
             --fail-on names, 2 could not run or a cell failed, 130 interrupted."

@@ -69,6 +69,7 @@ impl StudyArguments {
                 seed: self.seed.unwrap_or_else(host::chosen_seed),
                 passes: self.passes,
                 on_error: typed(&self.on_error, str::parse)?,
+                until: None,
                 ..Options::default()
             },
             wear: if agreed { Wear::AgreedTo } else { Wear::Unasked },

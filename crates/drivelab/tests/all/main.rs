@@ -28,6 +28,7 @@ mod help;
 mod import;
 mod iozone;
 mod killed;
+mod knee;
 mod matrix;
 mod matrix_model;
 mod matrix_refused;

@@ -61,6 +61,9 @@ pub struct MethodFile {
     /// the record.
     #[serde(default)]
     pub notes: Vec<String>,
+    /// What latencies of its cells must hold, for what it is named after.
+    #[serde(default)]
+    pub expect: Vec<ExpectFile>,
     /// What it does not measure, printed at the end. `{cost}` becomes what that would cost.
     #[serde(default)]
     pub not_measured: Option<String>,
@@ -110,6 +113,22 @@ pub struct RoundsFile {
     /// The cell whose rates decide about steady state: its name, or as much of it as tells it from
     /// the others (`random-write-4K`).
     pub tracked: String,
+}
+
+/// A limit on the latency of a cell, with what it means and where it comes from.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExpectFile {
+    /// The cell or stream: its name in the record, or as much of it as cells share that are meant;
+    /// every cell when absent.
+    #[serde(default)]
+    pub cell: Option<String>,
+    /// Such as `p99 < 10 ms`.
+    pub limit: String,
+    /// What follows where it is not held.
+    pub meaning: String,
+    /// Who says so.
+    pub source: String,
 }
 
 /// One cell, or one stream of a cell.

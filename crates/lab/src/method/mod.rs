@@ -10,6 +10,7 @@ mod cell;
 mod choice;
 mod complaint;
 mod expand;
+mod expect;
 mod file;
 mod rule;
 mod scalar;
@@ -18,7 +19,8 @@ mod tree;
 
 pub use axis::Axis;
 pub use cell::{BLOCK_BYTES_MAX, CacheState, CellBound, CellSpec, FileState, FinalFlush, RateOf};
-pub use file::{CellFile, MethodFile, Order, RoundsFile, SET_KEYS};
+pub use expect::Expect;
+pub use file::{CellFile, ExpectFile, MethodFile, Order, RoundsFile, SET_KEYS};
 pub use rule::{SpanRule, WrittenRule};
 pub use scalar::Scalar;
 pub use tree::TreeFile;
@@ -40,6 +42,10 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("dd-bandwidth", include_str!("../../methods/dd-bandwidth.toml")),
     ("dd-stream", include_str!("../../methods/dd-stream.toml")),
     ("oltp", include_str!("../../methods/oltp.toml")),
+    ("etcd", include_str!("../../methods/etcd.toml")),
+    ("wal", include_str!("../../methods/wal.toml")),
+    ("kafka", include_str!("../../methods/kafka.toml")),
+    ("ai-checkpoint", include_str!("../../methods/ai-checkpoint.toml")),
     ("snia-iops", include_str!("../../methods/snia-iops.toml")),
     ("snia-throughput", include_str!("../../methods/snia-throughput.toml")),
     ("snia-latency", include_str!("../../methods/snia-latency.toml")),
@@ -82,6 +88,8 @@ pub struct Method {
     pub written_max: WrittenRule,
     /// Most bytes that all cells of a quick run write to something that wears.
     pub run_written_max: Option<u64>,
+    /// What latencies must hold.
+    pub expect: Vec<Expect>,
 }
 
 impl Method {
@@ -116,8 +124,19 @@ impl Method {
         if let Some(rounds) = &mut file.rounds {
             rounds.tracked = tracked(&rounds.tracked, &cells).map_err(&wrong)?;
         }
+        let expect = expect::read(&file.expect, &cells).map_err(&wrong)?;
         let text = text.to_owned();
-        Ok(Self { text, cells, span, precondition, grade, written_max, run_written_max, file })
+        Ok(Self {
+            text,
+            expect,
+            cells,
+            span,
+            precondition,
+            grade,
+            written_max,
+            run_written_max,
+            file,
+        })
     }
 
     /// A method that comes with drivelab.

@@ -1,7 +1,7 @@
 //! Whether a run that goes on is still the run that was begun: a record of two drives, two machines
 //! or two methods would be of none.
 
-use crate::plan::Plan;
+use crate::{plan::Plan, runner::planned};
 use block::display_bytes;
 use record::{Environment, Record, TargetInfo};
 
@@ -63,7 +63,10 @@ fn of_method(record: &Record, plan: &Plan, program_version: &str) -> Option<Stri
     if let Some(new) = plan.left_out.iter().find(|cell| !known(&cell.name)) {
         return Some(format!("its cell {} would be left out now: {}", new.name, new.reason));
     }
-    let is_planned = |group: &str| plan.cells.iter().any(|cell| cell.name == group);
+    let is_planned = |group: &str| {
+        let group = planned(plan, group);
+        plan.cells.iter().any(|cell| cell.name == group)
+    };
     let gone = record.cells.iter().find(|cell| !is_planned(&cell.group))?;
     Some(format!("its cell {} is none of the plan any more", gone.name))
 }

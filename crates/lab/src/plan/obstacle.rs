@@ -1,6 +1,6 @@
 //! Why a cell cannot run on a target: found before anything is written, said with the cure.
 
-use super::{Options, area};
+use super::{Options, area, until};
 use crate::{
     method::{CacheState, CellSpec},
     target::{Access, Offer, Time},
@@ -23,6 +23,11 @@ pub(super) fn obstacle(
         if let Access::ReadOnly(reason) = &offer.access {
             return Some(reason.clone());
         }
+    }
+    if options.until.is_some()
+        && let Some(reason) = until::obstacle(cell)
+    {
+        return Some(reason);
     }
     if let Some(tree) = &cell.tree {
         return tree_obstacle(tree, offer, options, span_bytes);
@@ -98,6 +103,15 @@ fn stream_obstacle(
     }
     if !direct && let Err(reason) = &offer.buffered {
         return Some(reason.clone());
+    }
+    // Where no C library gathers bytes, a model's page cache moves whole blocks.
+    let is_model = offer.time == Time::Virtual && offer.stdio.is_err();
+    if !direct && is_model && !stream.align_bytes().is_multiple_of(offer.block_bytes) {
+        return Some(format!(
+            "block = {} B is not a multiple of the model's block of {} B: set a block that is",
+            stream.align_bytes(),
+            offer.block_bytes
+        ));
     }
     if direct && !stream.offset_increment_bytes.is_multiple_of(u64::from(offer.block_bytes)) {
         return Some(format!(

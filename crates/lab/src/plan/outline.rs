@@ -65,6 +65,9 @@ impl Plan {
         Outline {
             span: format!("{}, {}", display_bytes(self.span_bytes), self.span_source),
             passes: match (&self.method.file.rounds, self.passes) {
+                (_, passes) if self.until.is_some() => {
+                    format!("a search of a closed loop and at most {} open ones", passes - 1)
+                }
                 (Some(_), passes) => {
                     format!("rounds until five in a row are steady, {passes} at most")
                 }
@@ -78,6 +81,11 @@ impl Plan {
             cells: cells.collect(),
         }
     }
+}
+
+/// What a stream of a cell does: `random read 4 KiB, 32 deep`.
+pub(crate) fn stream_of(cell: &CellSpec, stream: &Stream) -> String {
+    if cell.streams.len() > 1 { stream_title(stream) } else { title(cell) }
 }
 
 /// What a cell does, all its streams.

@@ -145,6 +145,11 @@ impl Board {
         (0..complete).rev().take_while(is_silent).count()
     }
 
+    /// One stream's latencies by the tick in which operations ended; it then has none any more.
+    pub fn take_latencies(&mut self, index: usize) -> Vec<(usize, Delta)> {
+        std::mem::take(&mut self.streams[index].latencies)
+    }
+
     /// One stream's side.
     pub fn stream(&self, index: usize) -> &StreamBoard {
         &self.streams[index]

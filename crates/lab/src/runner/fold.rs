@@ -2,11 +2,13 @@
 
 use super::{
     cause::cause,
+    over_time::over_time,
     pass::{PassDone, StreamPass, is_timed},
     stall::stall,
 };
 use crate::{
     method::{CellSpec, FinalFlush},
+    plan,
     workload::{ErrorLog, Op, Rate, Stream, tree::TreeCell},
 };
 use record::{
@@ -111,6 +113,7 @@ pub(super) fn fresh(spec: &CellSpec, stream: &Stream, target: usize, name: &str)
     Cell {
         target,
         name: name.to_owned(),
+        title: Some(plan::stream_of(spec, stream)),
         group: spec.name.clone(),
         op: stream.op.name().to_owned(),
         pattern: match &spec.tree {
@@ -221,6 +224,7 @@ fn one_pass(spec: &CellSpec, place: Place, pass: &StreamPass) -> Pass {
         series: Series {
             tick_ns: TICK_NS,
             operations: pass.ticks.iter().map(|tick| tick.operations).collect(),
+            latency: over_time(&pass.by_tick, pass.ticks.len()),
         },
         stall: stall(pass),
         transitions: pass.changes.iter().map(transition).collect(),
@@ -273,6 +277,8 @@ fn latency(histogram: &Histogram) -> Latency {
         mean_ns: histogram.mean().unwrap_or(0.0),
         min_ns: sparse.min_ns,
         max_ns: sparse.max_ns,
+        p50_ns: histogram.percentile(0.5),
+        p99_ns: histogram.percentile(0.99),
         percentiles: PERCENTS.into_iter().filter_map(at).collect(),
         histogram: sparse.buckets.iter().map(|bucket| [bucket.lower_ns, bucket.count]).collect(),
     }

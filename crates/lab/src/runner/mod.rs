@@ -8,11 +8,14 @@ mod cache;
 mod calibrate;
 mod cause;
 mod durable;
+mod expectation;
 mod failure;
 mod fill;
 mod flush;
 mod fold;
+mod knee;
 mod limiter;
+mod over_time;
 mod pass;
 mod remedy;
 mod rest;
@@ -24,6 +27,8 @@ pub use calibrate::engine_cost_ns;
 pub use fill::probe_bytes;
 pub use flush::FlushCost;
 pub use pass::Live;
+
+pub(crate) use knee::planned;
 
 use crate::{
     method::{CacheState, CellSpec, FileState},
@@ -47,7 +52,7 @@ use record::{
 };
 use remedy::Remedy;
 use stats::{Host, SniaVerdict, Verdict, paired, snia_steady};
-use std::{collections::BTreeMap, time::Instant as WallInstant};
+use std::{borrow::Cow, collections::BTreeMap, time::Instant as WallInstant};
 
 /// Whoever watches a run: the terminal, a test.
 pub trait Observer {
@@ -418,7 +423,12 @@ impl<'a> Runner<'a> {
     }
 
     fn measure(&mut self, record: &mut Record, order: usize, step: Step) -> Result<(), Halt> {
-        match rest::with_rate(&self.plan.cells[step.cell], step, record) {
+        let cell = &self.plan.cells[step.cell];
+        let spec = match self.plan.until {
+            Some(_) => knee::spec(self.plan, record, step).map(Cow::Owned),
+            None => rest::with_rate(cell, step, record),
+        };
+        match spec {
             Ok(spec) => self.measure_as(record, order, step, &spec),
             Err(left_out) => {
                 rest::leave_out(record, &left_out);
@@ -473,8 +483,9 @@ impl<'a> Runner<'a> {
         self.count_written(step.target, spec, &done);
         let page_cache =
             cache::look(spec, &record.targets[step.target], &areas, &done, (before, after));
-        let seen = Seen { watched: [before, after], conditions: &conditions };
-        let found = self.find(record, step, &areas, &done, seen, &page_cache);
+        let seen = Seen { cell: spec, watched: [before, after], conditions: &conditions };
+        let mut found = self.find(record, step, &areas, &done, seen, &page_cache);
+        judge(plan, record, step, spec, &done, &mut found);
         let place = Place {
             target: step.target,
             pass: step.pass,
@@ -577,7 +588,7 @@ impl<'a> Runner<'a> {
     ) -> Vec<Vec<Warning>> {
         let [before, after] = seen.watched;
         let offer = self.target(step.target).offer();
-        let cell = &self.plan.cells[step.cell];
+        let cell = seen.cell;
         // A model's seconds are not those that the engine's cost was measured in.
         let engine_ns = match offer.time {
             Time::Wall => record.calibration.first().map_or(0.0, |cost| cost.ns_per_operation),
@@ -602,7 +613,7 @@ impl<'a> Runner<'a> {
                 TargetKind::Model => offer.memory_bytes,
                 _ => record.environment.host.memory_usable_bytes(),
             },
-            pass_name: (self.plan.passes > 1)
+            pass_name: (self.plan.passes > 1 && self.plan.until.is_none())
                 .then(|| format!("in pass {} of {}", step.pass + 1, self.plan.passes)),
             remedy: Remedy { record, plan: self.plan },
         };
@@ -613,6 +624,8 @@ impl<'a> Runner<'a> {
 /// What was seen of the target before a pass and after it.
 #[derive(Clone, Copy)]
 struct Seen<'s> {
+    /// The cell with the rate that it ran at.
+    cell: &'s CellSpec,
     watched: [Observation; 2],
     conditions: &'s [Vec<Condition>; 2],
 }
@@ -643,7 +656,24 @@ fn seed_of(plan: &Plan, step: Step) -> u64 {
     plan.seed ^ (u64::from(step.pass) << 32) ^ (step.cell as u64) << 16
 }
 
+/// What a pass says of latencies that are limited: by a search, or by what the method expects.
+fn judge(
+    plan: &Plan,
+    record: &mut Record,
+    step: Step,
+    spec: &CellSpec,
+    done: &pass::PassDone,
+    found: &mut [Vec<Warning>],
+) {
+    knee::without_expected(plan, step, found);
+    knee::note(plan, record, step, done);
+    expectation::note(plan, record, step, spec, done);
+}
+
 fn is_done(record: &Record, plan: &Plan, step: Step) -> bool {
+    if plan.until.is_some() {
+        return knee::is_settled(record, plan, step);
+    }
     let group = &plan.cells[step.cell].name;
     record.cells.iter().any(|cell| {
         cell.group == *group
@@ -655,14 +685,17 @@ fn is_done(record: &Record, plan: &Plan, step: Step) -> bool {
 /// Cells in the method's order, whatever order they ran in.
 fn sort_cells(record: &mut Record, plan: &Plan) {
     let rank = |cell: &Cell| {
-        let group = plan.cells.iter().position(|spec| spec.name == cell.group);
+        let base = knee::planned(plan, &cell.group);
+        let group = plan.cells.iter().position(|spec| spec.name == base);
         let stream = group.and_then(|at| {
             let spec = &plan.cells[at];
             spec.streams.iter().position(|stream| fold::stream_name(spec, stream) == cell.name)
         });
         (cell.target, group, stream)
     };
-    record.cells.sort_by_key(rank);
+    record
+        .cells
+        .sort_by(|a, b| rank(a).cmp(&rank(b)).then(knee::rate_of(a).total_cmp(&knee::rate_of(b))));
 }
 
 /// SNIA rounds end when the tracked cell's last five are steady.

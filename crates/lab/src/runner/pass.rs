@@ -21,8 +21,8 @@ use crate::{
 use block::{Actor, Instant, IoError};
 use record::{Burst, FastCachePass};
 use stats::{
-    Assessment, Change, Drained, Histogram, Looks, Stop, StopRule, TICK_NS, Tick, assess, drained,
-    lasting_change,
+    Assessment, Change, Delta, Drained, Histogram, Looks, Stop, StopRule, TICK_NS, Tick, assess,
+    drained, lasting_change,
 };
 use std::{
     sync::{
@@ -80,6 +80,8 @@ pub(super) struct StreamPass {
     pub operations: u64,
     pub bytes: u64,
     pub latencies: Histogram,
+    /// The same by the tick in which operations ended, warm-up included.
+    pub by_tick: Vec<(usize, Delta)>,
     pub flushes: Histogram,
     pub services: Histogram,
     /// Operations that failed, and how long they took.
@@ -703,7 +705,7 @@ fn failed(progress: &Progress, ends: &[End], failure: Failure) -> PassError {
 /// Turns the progress of a pass into its result.
 fn finish(
     order: &PassOrder<'_>,
-    progress: Progress,
+    mut progress: Progress,
     start: Instant,
     ends: &[End],
 ) -> Result<PassDone, PassError> {
@@ -719,6 +721,7 @@ fn finish(
     let ended = ends.iter().map(|end| end.finished).max().unwrap_or(start);
     let seconds = ended.since(start).max(1) as f64 / 1e9;
     let complete = progress.ticks();
+    let quiet = progress.quiet.min(complete);
     let mut first_worker = 0;
     let mut done = PassDone {
         streams: Vec::new(),
@@ -735,7 +738,7 @@ fn finish(
         if let Some(failure) = errors.first.first().filter(|_| board.operations() == 0) {
             return Err(failed(&progress, ends, *failure));
         }
-        let ticks = board.ticks(complete).split_off(progress.quiet.min(complete));
+        let ticks = board.ticks(complete).split_off(quiet);
         // No look came too early where no byte was left for a later one: what was seen decides.
         let judged_s = ticks.len() as f64 * TICK_NS as f64 / 1e9;
         let rule = match progress.is_spent() {
@@ -763,6 +766,7 @@ fn finish(
             operations: board.operations(),
             bytes: board.bytes(),
             latencies: board.latencies_from(progress.quiet + warm_up),
+            by_tick: Vec::new(),
             flushes: board.flushes().clone(),
             services: board.services().clone(),
             errors,
@@ -778,6 +782,10 @@ fn finish(
             ticks,
             assessment,
         });
+        // Ticks count from the end of the quiet time, as those of the rate do.
+        let by_tick = progress.board.take_latencies(index).into_iter();
+        let counted = by_tick.filter_map(|(tick, delta)| Some((tick.checked_sub(quiet)?, delta)));
+        done.streams[index].by_tick = counted.collect();
         done.engines.push(ends[first_worker].engine.clone());
         first_worker += usize::from(stream.threads);
     }

@@ -24,8 +24,15 @@ fn measured(name: &str, op: &str, depth: u32, rates: &[f64]) -> Cell {
 
 /// A run of one target.
 fn record(id: &str, cells: Vec<Cell>) -> Record {
-    let mut record =
-        Record { id: id.to_owned(), cells, rounds: None, paired: Vec::new(), ..example() };
+    let mut record = Record {
+        id: id.to_owned(),
+        cells,
+        rounds: None,
+        paired: Vec::new(),
+        expectations: Vec::new(),
+        knees: Vec::new(),
+        ..example()
+    };
     record.labels.clear();
     record.targets.truncate(1);
     for cell in &mut record.cells {
@@ -64,7 +71,15 @@ fn the_configurations_of_one_matrix_are_compared() {
     all.extend(of(1, "ext4", Some("noatime"), 50.0));
     all.extend(of(2, "xfs", Some("noatime"), 100.0));
     let targets = vec![example().targets[0].clone(); 3];
-    let matrix = Record { cells: all, targets, rounds: None, paired: Vec::new(), ..example() };
+    let matrix = Record {
+        cells: all,
+        targets,
+        rounds: None,
+        paired: Vec::new(),
+        expectations: Vec::new(),
+        knees: Vec::new(),
+        ..example()
+    };
     let runs = runs(&[&matrix]);
     let comparison = compare(&runs).expect("three configurations");
     assert_eq!(comparison.others.len(), 2);
@@ -135,7 +150,13 @@ fn twins_are_joined_in_their_order_and_streams_only_with_their_like() {
 fn targets_of_one_run_are_paired_and_runs_made_apart_are_wider() {
     // Both drift by the same 20 %: in pairs it cancels.
     let (a, b) = ([100.0, 110.0, 120.0, 130.0], [105.0, 115.5, 126.0, 136.5]);
-    let mut both = Record { paired: Vec::new(), rounds: None, ..example() };
+    let mut both = Record {
+        paired: Vec::new(),
+        rounds: None,
+        expectations: Vec::new(),
+        knees: Vec::new(),
+        ..example()
+    };
     both.cells = vec![measured("one", "read", 1, &a), measured("one", "read", 1, &b)];
     (both.cells[0].target, both.cells[1].target) = (0, 1);
     let pair = runs(&[&both]);

@@ -19,8 +19,15 @@ fn known(op: &str, pattern: &str, block_bytes: u64, iops: f64, half: f64) -> Cel
 
 /// A run of one model.
 fn record(id: &str, stack: &str, drives: usize, cells: Vec<Cell>) -> Record {
-    let mut record =
-        Record { id: id.to_owned(), cells, rounds: None, paired: Vec::new(), ..example() };
+    let mut record = Record {
+        id: id.to_owned(),
+        cells,
+        rounds: None,
+        paired: Vec::new(),
+        expectations: Vec::new(),
+        knees: Vec::new(),
+        ..example()
+    };
     record.labels.clear();
     record.targets.truncate(1);
     let target = &mut record.targets[0];

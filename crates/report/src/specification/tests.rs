@@ -46,7 +46,8 @@ fn writes(iops: f64, half: f64, depth: u32) -> Cell {
 
 /// The record of one target that has these cells.
 fn record(cells: Vec<Cell>, span_bytes: u64) -> Record {
-    let mut record = Record { cells, rounds: None, ..example() };
+    let mut record =
+        Record { cells, rounds: None, expectations: Vec::new(), knees: Vec::new(), ..example() };
     record.targets.truncate(1);
     record.method.span_bytes = span_bytes;
     record.method.options.clear();

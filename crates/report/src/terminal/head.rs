@@ -202,6 +202,7 @@ fn method_parts(record: &Record) -> Vec<String> {
     }
     parts.push(format!("span {}", number::size(method.span_bytes)));
     let passes = match method.passes {
+        _ if method.options.contains_key("until") => "search".to_owned(),
         1 => "1 pass".to_owned(),
         passes => format!("{passes} passes"),
     };

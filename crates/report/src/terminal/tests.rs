@@ -27,7 +27,8 @@ fn history_at_once(runs: &[RunSummary], style: &Style) -> String {
 
 /// The results alone, in one layout.
 fn results_of(layout: &str, cells: Vec<Cell>) -> String {
-    let mut record = Record { cells, rounds: None, ..example() };
+    let mut record =
+        Record { cells, rounds: None, expectations: Vec::new(), knees: Vec::new(), ..example() };
     record.method.layout = layout.to_owned();
     let mut page = Page::new(&Style::PLAIN);
     results(&mut page, &record);
@@ -387,6 +388,7 @@ fn a_run_stays_on_its_line_whatever_it_is_called() {
 #[test]
 fn seven_results_with_their_notes_fit_one_screen() {
     let mut record = example();
+    record.expectations.clear();
     record.targets.truncate(1);
     let target = &mut record.targets[0];
     (target.flags, target.managed_flash) = (vec![Flag::VirtualDisk], None);

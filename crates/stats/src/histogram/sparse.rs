@@ -72,6 +72,25 @@ impl Delta {
     pub fn max(&self) -> Option<u64> {
         (self.totals.min_ns <= self.totals.max_ns).then_some(self.totals.max_ns)
     }
+
+    /// The sum of all values in ns, exactly.
+    pub fn sum(&self) -> u128 {
+        self.totals.sum_ns
+    }
+
+    /// How many values lie above `ns`. Of the bucket that holds it, as many as if its values were
+    /// spread evenly.
+    pub fn above(&self, ns: u64) -> f64 {
+        let above = |&(index, count): &(u16, u64)| {
+            let (lower, upper) = bounds_of(usize::from(index));
+            match () {
+                () if lower > ns => count as f64,
+                () if upper <= ns => 0.0,
+                () => count as f64 * (upper - ns) as f64 / (upper - lower + 1) as f64,
+            }
+        };
+        self.buckets.iter().map(above).sum()
+    }
 }
 
 impl Histogram {

@@ -144,6 +144,7 @@ fn blank(targets: Vec<record::TargetInfo>, plan: &Plan) -> Record {
         targets,
         environment: Environment::default(),
         method: MethodInfo {
+            title: None,
             name: plan.method.file.name.clone(),
             layout: plan.method.file.layout.clone(),
             grade: match plan.grade {
@@ -170,6 +171,8 @@ fn blank(targets: Vec<record::TargetInfo>, plan: &Plan) -> Record {
         failed: Vec::new(),
         paired: Vec::new(),
         rounds: None,
+        knees: Vec::new(),
+        expectations: Vec::new(),
         flags: Vec::new(),
         warnings: Vec::new(),
     }

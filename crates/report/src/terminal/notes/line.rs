@@ -99,7 +99,7 @@ const LINES: &[(Flag, Severity, &str, &str)] = &[
     (Flag::Misaligned, Doubt, "starts inside a physical block", "repartition at 1 MiB"),
     (Flag::RotationalMismatch, Circumstance, "seeks are not what the system says", "trust them"),
     (Flag::CoordinatedOmission, Wrong, "stalls hid later requests", "quote the open loop's"),
-    (Flag::RateNotReached, Doubt, "the asked rate was not kept", "lower --rate"),
+    (Flag::RateNotReached, Doubt, "the asked rate was not kept", "lower the rate"),
 ];
 
 #[cfg(test)]
