@@ -9,6 +9,7 @@ mod history;
 mod report;
 mod restore;
 mod serve;
+mod trace;
 mod web;
 
 pub use compare::CompareArguments;
@@ -19,6 +20,7 @@ pub use history::{HistoryArguments, ShowArguments};
 pub use report::ReportArguments;
 pub use restore::RestoreArguments;
 pub use serve::ServeArguments;
+pub use trace::TraceArguments;
 pub use web::WebArguments;
 
 use crate::{
@@ -55,6 +57,8 @@ pub enum Verb {
     Flash(Box<flash::FlashArguments>),
     #[command(about = "Serve a target as a network block device (NBD)", long_about = serve::ABOUT)]
     Serve(ServeArguments),
+    #[command(about = "Say what a block trace is like: mix, sizes, reuse, bursts, what a cache would miss", long_about = trace::ABOUT)]
+    Trace(TraceArguments),
     /// List the runs in the store, newest first
     History(HistoryArguments),
     /// Print a run's table again

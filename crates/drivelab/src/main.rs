@@ -31,6 +31,8 @@ mod run;
 mod serve;
 mod show;
 mod study;
+mod trace;
+mod trace_file;
 mod web;
 
 use clap::{Parser, error::ErrorKind};
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         cli::Verb::Export(arguments) => export::export(&arguments),
         cli::Verb::Drives(arguments) => drives::drives(&arguments),
         cli::Verb::Devices(arguments) => devices::devices(&arguments),
+        cli::Verb::Trace(arguments) => trace::trace(&arguments),
         cli::Verb::Web(arguments) => web::web(&arguments),
     };
     match outcome {
