@@ -7,7 +7,8 @@ pub struct Burst {
     pub bin_ns: u64,
     /// Most accesses in one bin.
     pub peak: u64,
-    /// Mean accesses of a bin.
+    /// Mean accesses of a bin. The last one, which the trace may have cut short, counts only where
+    /// it is the only one.
     pub mean: f64,
     /// The most over the mean.
     pub peak_over_mean: f64,
@@ -49,18 +50,21 @@ impl Bins {
     }
 
     pub fn conclude(mut self) -> Burst {
-        self.close();
-        if self.closed == 0 {
-            return Burst { bin_ns: self.width_ns, ..Burst::default() };
+        let peak = self.peak.max(self.count);
+        if self.current == 0 {
+            self.close();
         }
-        let bins = self.current as f64 + 1.0;
+        if self.closed == 0 {
+            return Burst { bin_ns: self.width_ns, peak, ..Burst::default() };
+        }
+        let bins = self.current.max(1) as f64;
         let mean = self.closed as f64 / bins;
         let variance = (self.squares as f64 / bins - mean * mean).max(0.0);
         Burst {
             bin_ns: self.width_ns,
-            peak: self.peak,
+            peak,
             mean,
-            peak_over_mean: self.peak as f64 / mean,
+            peak_over_mean: peak as f64 / mean,
             dispersion: variance / mean,
         }
     }
