@@ -6,6 +6,7 @@ mod devices;
 mod drives;
 mod export;
 mod history;
+mod replay;
 mod report;
 mod restore;
 mod serve;
@@ -17,6 +18,7 @@ pub use devices::DevicesArguments;
 pub use drives::{DrivesArguments, DrivesVerb, FitArguments};
 pub use export::ExportArguments;
 pub use history::{HistoryArguments, ShowArguments};
+pub use replay::ReplayArguments;
 pub use report::ReportArguments;
 pub use restore::RestoreArguments;
 pub use serve::ServeArguments;
@@ -59,6 +61,8 @@ pub enum Verb {
     Serve(ServeArguments),
     #[command(about = "Say what a block trace is like: mix, sizes, reuse, bursts, what a cache would miss", long_about = trace::ABOUT)]
     Trace(TraceArguments),
+    #[command(about = "Play a block trace on a target at its own times", long_about = replay::ABOUT)]
+    Replay(Box<ReplayArguments>),
     /// List the runs in the store, newest first
     History(HistoryArguments),
     /// Print a run's table again

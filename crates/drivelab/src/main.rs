@@ -25,6 +25,7 @@ mod known;
 mod matrix;
 mod output;
 mod progress;
+mod replay;
 mod report;
 mod restore;
 mod run;
@@ -32,7 +33,6 @@ mod serve;
 mod show;
 mod study;
 mod trace;
-mod trace_file;
 mod web;
 
 use clap::{Parser, error::ErrorKind};
@@ -61,6 +61,7 @@ fn main() -> ExitCode {
         cli::Verb::Export(arguments) => export::export(&arguments),
         cli::Verb::Drives(arguments) => drives::drives(&arguments),
         cli::Verb::Devices(arguments) => devices::devices(&arguments),
+        cli::Verb::Replay(arguments) => replay::replay(&arguments),
         cli::Verb::Trace(arguments) => trace::trace(&arguments),
         cli::Verb::Web(arguments) => web::web(&arguments),
     };

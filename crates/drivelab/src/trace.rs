@@ -1,19 +1,23 @@
 //! `drivelab trace`: what a block trace is like. Reading and reckoning is the room's (`trace`).
 
-use crate::{cli::TraceArguments, output, report::save::Outputs, trace_file::Named};
-use anyhow::{Result, bail};
+use crate::{cli::TraceArguments, output, report::save::Outputs};
+use anyhow::{Error, Result, anyhow};
 use report::Format;
+use run::{CannotTrace, TraceFile, Volume};
 use std::{path::Path, process::ExitCode};
 use trace::{
     Analysis, Characterisation,
     page::{self, Subject},
 };
 
+/// The word for all volumes together.
+const ALL: &str = "all";
+
 /// Reads the trace and prints what it is like.
 pub fn trace(arguments: &TraceArguments) -> Result<ExitCode> {
     output::check_json(arguments.json.as_deref())?;
-    let named = Named { file: &arguments.file, volume: arguments.volume.as_deref() };
-    let (seen, subject) = characterise(&named)?;
+    let file = file(&arguments.file, arguments.volume.as_deref());
+    let (seen, subject) = characterise(&file).map_err(in_words)?;
     let json = || -> Result<String> {
         Ok(serde_json::to_string_pretty(&page::json(&seen, &subject))? + "\n")
     };
@@ -39,28 +43,48 @@ fn print(text: &str) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the named volume of a trace is like.
-pub fn characterise(named: &Named<'_>) -> Result<(Characterisation, Subject)> {
-    let mut trace = named.open()?;
+/// A trace as it is named on the command line.
+pub fn file(file: &Path, volume: Option<&str>) -> TraceFile {
+    let volume = match volume {
+        None => Volume::Only,
+        Some(ALL) => Volume::All,
+        Some(name) => Volume::Named(name.to_owned()),
+    };
+    TraceFile { file: file.to_owned(), volume }
+}
+
+/// Why a trace is of no use, with the option and the cure.
+pub fn in_words(error: CannotTrace) -> Error {
+    match &error {
+        CannotTrace::Several(..) => {
+            anyhow!("{error}: choose one with --volume NAME, or --volume all for all together")
+        }
+        CannotTrace::NoVolume(_, _, volume) => anyhow!("--volume {volume}: {error}"),
+        _ => error.into(),
+    }
+}
+
+/// What a trace is like.
+fn characterise(file: &TraceFile) -> Result<(Characterisation, Subject), CannotTrace> {
+    let mut trace = file.open()?;
     let mut analysis = Analysis::default();
     let mut first_volume = None;
-    loop {
-        let Some(access) = trace.next_access().map_err(|error| named.wrong(error))? else { break };
-        // Of several volumes of which none was named only the number of accesses matters.
+    while let Some(access) = trace.next_access().map_err(|error| file.wrong(error))? {
         let is_first = *first_volume.get_or_insert(access.volume) == access.volume;
-        if named.volume.is_some() || is_first {
+        // Of several volumes of which none was named only the number of accesses matters.
+        if file.volume != Volume::Only || is_first {
             analysis.add(&access);
         }
     }
-    named.check(&trace)?;
+    file.check(&trace)?;
     let seen = analysis.conclude();
     if seen.operations() == 0 {
-        bail!("{} has no access to a drive: name another trace", named.name());
+        return Err(CannotTrace::Nothing(file.name()));
     }
     let subject = Subject {
-        name: named.name(),
+        name: file.name(),
         format: trace.format(),
-        volume: named.chosen().map(str::to_owned),
+        volume: file.chosen().map(str::to_owned),
         volumes: trace.volumes().by_count().len(),
         remarks: trace.remarks(),
     };

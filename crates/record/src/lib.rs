@@ -24,6 +24,7 @@ mod flag;
 mod identity;
 pub mod input;
 mod page_cache;
+mod replay;
 mod run;
 mod server_event;
 #[cfg(feature = "store")]
@@ -49,6 +50,7 @@ pub use file::FileError;
 pub use flag::Flag;
 pub use identity::TargetIdentity;
 pub use page_cache::{CacheDrop, CachePass, Meaning};
+pub use replay::Replay;
 pub use run::{
     Calibration, FORMAT, LeftOut, MethodInfo, Paired, PairedVerdict, Record, Rounds, State, Tool,
     VERSION, Warning,

@@ -12,6 +12,7 @@ mod notes;
 mod oltp;
 mod page;
 mod plain;
+mod replay;
 mod saturation;
 mod snia;
 pub(crate) mod style;
@@ -103,6 +104,7 @@ fn results(page: &mut Page, record: &Record) {
         "dd" => dd::render,
         "oltp" => oltp::render,
         "snia" => snia::render,
+        "replay" => replay::render,
         "saturation" => saturation::render,
         _ => list::render,
     };
@@ -134,7 +136,7 @@ fn results(page: &mut Page, record: &Record) {
 fn shown(layout: &str) -> meaning::Shown {
     match layout {
         "iozone" => meaning::Shown::Letters,
-        "bm-flash" | "dd" | "oltp" | "snia" | "saturation" => meaning::Shown::Nowhere,
+        "bm-flash" | "dd" | "oltp" | "replay" | "snia" | "saturation" => meaning::Shown::Nowhere,
         _ => meaning::Shown::Words,
     }
 }

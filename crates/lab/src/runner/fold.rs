@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     method::{CellSpec, FinalFlush},
-    workload::{ErrorLog, Op, Stream, tree::TreeCell},
+    workload::{ErrorLog, Op, Stream, replay::Speed, tree::TreeCell},
 };
 use record::{
     Bound, CachePass, Cell, CpuCost, IoErrors, IoFailure, Latency, ManagedPass, Operations, Pass,
@@ -62,6 +62,7 @@ pub(super) fn add_pass(
         add_latency(&mut cell.latency, &pass.latencies);
         add_latency(&mut cell.flush_latency, &pass.flushes);
         add_errors(&mut cell.errors, pass);
+        add_replay(cell, spec, pass);
         cell.total = total(&cell.passes);
         cell.means = cell.meaning().map(|meaning| meaning.to_string());
         add_cpu(cell, pass, done.busy);
@@ -114,12 +115,19 @@ pub(super) fn fresh(spec: &CellSpec, stream: &Stream, target: usize, name: &str)
         target,
         name: name.to_owned(),
         group: spec.name.clone(),
-        op: stream.op.name().to_owned(),
-        pattern: match &spec.tree {
-            Some(tree) => tree.order.name().to_owned(),
-            None => stream.pattern.name().to_owned(),
+        op: match &spec.replay {
+            Some(_) => stream.name.clone(),
+            None => stream.op.name().to_owned(),
         },
-        block_bytes: u64::from(stream.block_bytes),
+        pattern: match (&spec.tree, &spec.replay) {
+            (Some(tree), _) => tree.order.name().to_owned(),
+            (None, Some(_)) => "trace".to_owned(),
+            (None, None) => stream.pattern.name().to_owned(),
+        },
+        block_bytes: match &spec.replay {
+            Some(replay) => replay.mean_bytes(&stream.name),
+            None => u64::from(stream.block_bytes),
+        },
         threads: u32::from(stream.threads),
         queue_depth: stream.queue_depth,
         coordinates,
@@ -139,6 +147,7 @@ pub(super) fn fresh(spec: &CellSpec, stream: &Stream, target: usize, name: &str)
         depth_achieved: None,
         cpu: None,
         means: None,
+        replay: None,
         bound: if is_timed(spec) { Bound::Time } else { Bound::Bytes },
         flags: Vec::new(),
         warnings: Vec::new(),
@@ -280,6 +289,26 @@ fn add_errors(into: &mut Option<IoErrors>, pass: &StreamPass) {
     }
 }
 
+fn add_replay(cell: &mut Cell, spec: &CellSpec, pass: &StreamPass) {
+    let (Some(replay), Some(replayed)) = (&spec.replay, &pass.replayed) else { return };
+    let survey = &replay.survey;
+    let known = cell.replay.get_or_insert_with(|| record::Replay {
+        trace: survey.name.clone(),
+        format: survey.format.clone(),
+        volume: survey.volume.clone(),
+        speed: match replay.speed {
+            Speed::Times(times) => Some(times),
+            Speed::Max => None,
+        },
+        remarks: survey.remarks.clone(),
+        ..record::Replay::default()
+    });
+    add_latency(&mut known.lateness, &replayed.lateness);
+    add_latency(&mut known.service, &pass.services);
+    known.wrapped += replayed.wrapped;
+    known.aligned += replayed.aligned;
+}
+
 fn add_cpu(cell: &mut Cell, pass: &StreamPass, busy: f64) {
     if pass.cpu_ns == 0 || pass.operations == 0 {
         return;
@@ -303,6 +332,9 @@ fn sum_up(cell: &mut Cell, stream: &Stream, place: Place) {
     let rates = headline(&judged.iter().map(pass_rate).collect::<Vec<_>>(), place.host);
     // Files of a tree differ in size.
     let block = match stream.op {
+        _ if cell.replay.is_some() => {
+            cell.total.bytes as f64 / cell.total.operations.max(1) as f64
+        }
         Op::Tree(_) => cell.total.bytes as f64 / cell.total.operations.max(1) as f64,
         _ => cell.block_bytes as f64,
     };
@@ -316,7 +348,8 @@ fn sum_up(cell: &mut Cell, stream: &Stream, place: Place) {
         .map(|[low, high]| (high - low) / 2.0 / rates.median);
     cell.iops_mean = rates.mean;
     cell.iops_stddev = rates.standard_deviation;
-    let closed = stream.rate.is_none();
+    let timed = cell.replay.as_ref().is_some_and(|replay| replay.speed.is_some());
+    let closed = stream.rate.is_none() && !timed;
     cell.depth_achieved = cell
         .latency
         .as_ref()

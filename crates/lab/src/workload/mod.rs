@@ -11,6 +11,7 @@ mod contents;
 mod errors;
 mod pattern;
 mod recorder;
+pub mod replay;
 mod scatter;
 mod stream;
 pub mod tree;
