@@ -48,12 +48,13 @@ const SEEK_NS_MIN: f64 = 1_000_000.0;
 const SEEK_AREA_BYTES: u64 = 512 << 20;
 
 /// What only a rate shows that the target decides on.
-const OF_RATES: [Flag; 5] = [
+const OF_RATES: [Flag; 6] = [
     Flag::Drifting,
     Flag::LeftSteadyState,
     Flag::DepthNotReached,
     Flag::EngineLimited,
     Flag::Stalled,
+    Flag::Insufficient,
 ];
 
 /// What a check may look at.

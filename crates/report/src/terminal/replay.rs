@@ -19,22 +19,22 @@ pub(super) fn render(page: &mut Page, cells: &[&Cell]) {
         right("late p50"),
         right("late p99"),
         right("late max"),
-        right("notes"),
     ]);
     for cell in cells {
         let Some(replay) = &cell.replay else { continue };
         let marks = page.marks(&cell.flags);
         let done = number::iops(cell.total.operations as f64);
-        let mut row = vec![cell.op.clone(), done];
+        let name = if marks.is_empty() { cell.op.clone() } else { format!("{} ({marks})", cell.op) };
+        let mut row = vec![name, done];
         row.extend(latencies(cell.latency.as_ref()));
         row.push(at(replay.service.as_ref(), 99.0));
         let late = replay.lateness.as_ref();
-        row.extend([at(late, 50.0), at(late, 99.0), max(late), marks]);
+        row.extend([at(late, 50.0), at(late, 99.0), max(late)]);
         table.row(row);
         if let Some(flushes) = &cell.flush_latency {
             let mut row = vec!["flush".to_owned(), number::iops(flushes.n as f64)];
             row.extend(latencies(Some(flushes)));
-            row.extend([(); 5].map(|()| String::new()));
+            row.extend([(); 4].map(|()| String::new()));
             table.row(row);
         }
     }
