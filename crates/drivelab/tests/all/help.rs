@@ -6,8 +6,8 @@ use common::Call;
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Every verb there is; grow it with `cli::Verb`.
-const VERBS: [&str; 15] = [
-    "run", "study", "matrix", "restore", "flash", "serve", "history", "show", "compare", "advise",
+const VERBS: [&str; 17] = [
+    "run", "study", "matrix", "restore", "flash", "serve", "trace", "replay", "history", "show", "compare", "advise",
     "report", "export", "drives", "devices", "web",
 ];
 
@@ -26,6 +26,8 @@ const PAGES: &[&[&str]] = &[
     &["flash", "resize"],
     &["flash", "predict"],
     &["serve"],
+    &["trace"],
+    &["replay"],
     &["history"],
     &["show"],
     &["compare"],

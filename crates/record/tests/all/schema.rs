@@ -44,8 +44,8 @@ fn the_example_fills_every_field_that_the_schema_knows() {
     let schema = schema();
     let mut unfilled = Vec::new();
     look_for_unfilled(&schema, &schema, &[&example], "", &mut unfilled);
-    // A complete run has no failures, and its paths are text.
-    let none = [".cells[].errors", ".error", ".failed", ".targets[].path_exact"];
+    // A complete run has no failures, replays nothing, and its paths are text.
+    let none = [".cells[].errors", ".cells[].replay", ".error", ".failed", ".targets[].path_exact"];
     assert_eq!(unfilled, none);
 }
 
