@@ -1,6 +1,8 @@
 //! One cell of a run: the headline numbers of one stream, and everything they were made of.
 
-use crate::{Burst, CachePass, FastCachePass, Flag, IoErrors, ManagedFlash, Meaning, Replay, Warning};
+use crate::{
+    Burst, CachePass, FastCachePass, Flag, IoErrors, ManagedFlash, Meaning, Replay, Warning,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

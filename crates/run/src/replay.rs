@@ -100,7 +100,8 @@ impl ReplayOrder {
         let name = survey.name.clone();
         let fills = self.fills();
         let end = survey.end_bytes.max(survey.transfer_bytes_max).max(AREA_GRAIN);
-        let end = end.checked_next_multiple_of(AREA_GRAIN).unwrap_or(u64::MAX / AREA_GRAIN * AREA_GRAIN);
+        let end =
+            end.checked_next_multiple_of(AREA_GRAIN).unwrap_or(u64::MAX / AREA_GRAIN * AREA_GRAIN);
         let least = survey.transfer_bytes_max.next_multiple_of(AREA_GRAIN);
         let most = if fills { end.min(FILLED_BYTES_MAX.max(least)) } else { end };
         order.method.span = SpanRule::AtMost(most);
@@ -260,15 +261,15 @@ impl Script for FromFile {
             let mut first_ns = None;
             loop {
                 let next = match trace.next_access() {
-                    Ok(Some(access)) => {
-                        Ok(asked(&access, *first_ns.get_or_insert(access.at_ns)))
-                    }
+                    Ok(Some(access)) => asked(&access, *first_ns.get_or_insert(access.at_ns)),
                     Ok(None) => return,
-                    Err(error) => Err(error.to_string()),
+                    Err(error) => {
+                        let _ = sink.send(Err(error.to_string()));
+                        return;
+                    }
                 };
-                let ends = next.as_ref().map_or(true, |asked| asked.after_ns > until_ns);
                 // Whoever replays it may have stopped.
-                if next.is_ok() && ends || sink.send(next).is_err() || ends {
+                if next.after_ns > until_ns || sink.send(Ok(next)).is_err() {
                     return;
                 }
             }

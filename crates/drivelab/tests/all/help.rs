@@ -7,8 +7,8 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 /// Every verb there is; grow it with `cli::Verb`.
 const VERBS: [&str; 17] = [
-    "run", "study", "matrix", "restore", "flash", "serve", "trace", "replay", "history", "show", "compare", "advise",
-    "report", "export", "drives", "devices", "web",
+    "run", "study", "matrix", "restore", "flash", "serve", "trace", "replay", "history", "show",
+    "compare", "advise", "report", "export", "drives", "devices", "web",
 ];
 
 /// Every page of the help.

@@ -25,7 +25,7 @@ fn iolog(count: u64) -> String {
 #[test]
 fn a_trace_is_told_on_one_screen_as_json_and_as_a_page() {
     let bench = Bench::new();
-    bench.file("a.iolog", &iolog(1000));
+    bench.file("a.iolog", iolog(1000));
     let words = ["trace", "a.iolog", "--html", "a.html"];
     let text = bench.drivelab_without_store(words).done().succeeded().stdout;
     assert!(text.lines().count() <= 23, "{text}");
@@ -77,10 +77,10 @@ fn blktraces_files_are_one_trace() {
 #[test]
 fn bad_traces_get_one_sentence_with_place_and_cure() {
     let bench = Bench::new();
-    bench.file("bad.iolog", &iolog(10).replace("5000 d read", "5000 d reed"));
+    bench.file("bad.iolog", iolog(10).replace("5000 d read", "5000 d reed"));
     bench.file("back.iolog", "fio version 3 iolog\n9000000 d read 0 512\n1 d read 0 512\n");
     bench.file("notes.txt", "to do\n");
-    bench.file("good.iolog", &iolog(10));
+    bench.file("good.iolog", iolog(10));
     let v8 = corpus("v8.blktrace");
     for (words, said) in [
         (&["trace", "bad.iolog"][..], &["bad.iolog: line 9: field `action` is `reed`"][..]),
@@ -108,7 +108,7 @@ fn bad_traces_get_one_sentence_with_place_and_cure() {
 #[test]
 fn a_replay_on_a_model_is_a_run_of_the_history() {
     let bench = Bench::new();
-    bench.file("a.iolog", &iolog(2000));
+    bench.file("a.iolog", iolog(2000));
     let words = ["replay", "a.iolog", "model:nvme-tlc", "--json", "-", "--quiet", "--label", "r"];
     let json = bench.drivelab(words).done().succeeded().stdout;
     let record: Value = serde_json::from_str(&json).expect("a record");
@@ -134,7 +134,7 @@ fn a_replay_on_a_model_is_a_run_of_the_history() {
 #[test]
 fn a_replay_on_a_scratch_file_keeps_its_times_and_leaves_nothing() {
     let bench = Bench::new();
-    bench.file("a.iolog", &iolog(400));
+    bench.file("a.iolog", iolog(400));
     let words = ["replay", "a.iolog", ".", "--json", "-", "--quiet"];
     let json = bench.drivelab(words).done().succeeded().stdout;
     let record: Value = serde_json::from_str(&json).expect("a record");
@@ -151,7 +151,7 @@ fn a_replay_on_a_scratch_file_keeps_its_times_and_leaves_nothing() {
 #[test]
 fn a_replay_writes_to_no_file_that_exists() {
     let bench = Bench::new();
-    bench.file("a.iolog", &iolog(100));
+    bench.file("a.iolog", iolog(100));
     fs::write(bench.path("disk.img"), vec![7; (2 * MIB) as usize]).expect("an image");
     let words = ["replay", "a.iolog", "disk.img", "--reads-only", "--json", "-", "--quiet"];
     let json = bench.drivelab(words).done().succeeded().stdout;

@@ -111,9 +111,9 @@ fn replay_title(cell: &CellSpec, replay: &ReplayCell) -> String {
         (What::Write, "write", "write"),
         (What::Trim, "trim", "trim"),
     ];
-    let kept = named.into_iter().filter(|(_, _, stream)| {
-        cell.streams.iter().any(|known| known.name == *stream)
-    });
+    let kept = named
+        .into_iter()
+        .filter(|(_, _, stream)| cell.streams.iter().any(|known| known.name == *stream));
     let mut parts: Vec<String> =
         kept.map(|(what, noun, _)| counted(survey.operations_of(what), noun)).collect();
     let flushes = survey.operations_of(What::Flush);

@@ -332,9 +332,7 @@ fn sum_up(cell: &mut Cell, stream: &Stream, place: Place) {
     let rates = headline(&judged.iter().map(pass_rate).collect::<Vec<_>>(), place.host);
     // Files of a tree differ in size.
     let block = match stream.op {
-        _ if cell.replay.is_some() => {
-            cell.total.bytes as f64 / cell.total.operations.max(1) as f64
-        }
+        _ if cell.replay.is_some() => cell.total.bytes as f64 / cell.total.operations.max(1) as f64,
         Op::Tree(_) => cell.total.bytes as f64 / cell.total.operations.max(1) as f64,
         _ => cell.block_bytes as f64,
     };

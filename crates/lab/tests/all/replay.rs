@@ -106,7 +106,8 @@ fn begun(target: &Scripted, kind: Kind) -> Vec<u64> {
 fn ten_minutes_begin_to_the_nanosecond_where_the_trace_says() {
     let times: Vec<u64> = (0..60_000u64).map(|at| at * 10 * MS + at * at % 997).collect();
     let target = Scripted::new(|at| at.about(3 * MS));
-    let record = Replay::of(times.iter().map(|at| read(*at, at / MS * 4096)).collect()).run(&target);
+    let record =
+        Replay::of(times.iter().map(|at| read(*at, at / MS * 4096)).collect()).run(&target);
     assert_eq!(begun(&target, Kind::Read), times);
     let cell = cell(&record, "replay");
     let replay = cell.replay.as_ref().expect("what a replay did");
@@ -207,7 +208,8 @@ fn a_request_that_fails_ends_the_replay_or_is_counted() {
 /// What a plan says before the first byte.
 #[test]
 fn a_plan_knows_how_long_a_replay_takes_and_what_it_writes() {
-    let asked = |at: u64| Asked { after_ns: at * 1000 * MS, what: What::Write, offset: 0, bytes: 4096 };
+    let asked =
+        |at: u64| Asked { after_ns: at * 1000 * MS, what: What::Write, offset: 0, bytes: 4096 };
     let streams = &[("write", Op::Write)];
     let replay = Replay { streams, ..Replay::of((0..61).map(asked).collect()) };
     let plan = replay.plan(&Scripted::calm());

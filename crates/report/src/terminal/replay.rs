@@ -24,7 +24,8 @@ pub(super) fn render(page: &mut Page, cells: &[&Cell]) {
         let Some(replay) = &cell.replay else { continue };
         let marks = page.marks(&cell.flags);
         let done = number::iops(cell.total.operations as f64);
-        let name = if marks.is_empty() { cell.op.clone() } else { format!("{} ({marks})", cell.op) };
+        let name =
+            if marks.is_empty() { cell.op.clone() } else { format!("{} ({marks})", cell.op) };
         let mut row = vec![name, done];
         row.extend(latencies(cell.latency.as_ref()));
         row.push(at(replay.service.as_ref(), 99.0));

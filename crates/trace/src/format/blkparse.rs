@@ -3,7 +3,7 @@
 
 use super::{
     Found, Parse,
-    fields::{access, sectors, seconds, whole},
+    fields::{access, seconds, sectors, whole},
 };
 use crate::{
     access::{Access, Op},

@@ -41,7 +41,8 @@ const DISCARD: u32 = 1 << 13;
 /// Whether these are events, and in which byte order.
 pub(super) fn recognise(head: &[u8]) -> Result<Option<Format>, TraceError> {
     let Some(word) = head.first_chunk::<4>() else { return Ok(None) };
-    for (word, big_endian) in [(u32::from_le_bytes(*word), false), (u32::from_be_bytes(*word), true)]
+    for (word, big_endian) in
+        [(u32::from_le_bytes(*word), false), (u32::from_be_bytes(*word), true)]
     {
         if word & !0xff != MAGIC {
             continue;
@@ -136,11 +137,7 @@ impl Events {
         self.error(Bad { kind: Kind::Cut, message })
     }
 
-    fn found(
-        &mut self,
-        event: &[u8; EVENT_BYTES],
-        volumes: &mut Volumes,
-    ) -> Result<Found, Bad> {
+    fn found(&mut self, event: &[u8; EVENT_BYTES], volumes: &mut Volumes) -> Result<Found, Bad> {
         let action = self.word(event, 28);
         let (step, category) = (action & 0xffff & !CGROUP, action >> CATEGORY_SHIFT);
         if category & NOTIFY != 0 || step != QUEUED || category & PASSED != 0 {

@@ -58,8 +58,7 @@ fn action(
     if op == Op::Flush {
         return Ok(Found::Access(Access { at_ns, op, volume, offset: 0, bytes: 0 }));
     }
-    let [offset, length] =
-        place.ok_or_else(|| Bad::few(action, "file action offset length"))?;
+    let [offset, length] = place.ok_or_else(|| Bad::few(action, "file action offset length"))?;
     let (offset, bytes) = (whole("offset", offset)?, whole("length", length)?);
     access(at_ns, op, volume, offset, bytes).map(Found::Access)
 }

@@ -3,7 +3,7 @@
 
 use super::{
     Format, Found, Parse,
-    fields::{access, first, sectors, seconds, times, whole},
+    fields::{access, first, seconds, sectors, times, whole},
 };
 use crate::{access::Op, error::Bad, volumes::Volumes};
 

@@ -1,14 +1,15 @@
 //! A trace as a document with charts.
 
-use super::{Subject, terminal::{long, sentence}};
+use super::{
+    Subject,
+    terminal::{long, sentence},
+};
 use crate::{
     access::Op,
     characterise::{BLOCK_BYTES, Characterisation, Sizes, Slice},
 };
 use report::{
-    chart::{
-        Axis, BarSeries, Bars, Chart, Figure, Line, Lines, Point, Stroke, Unit, Value,
-    },
+    chart::{Axis, BarSeries, Bars, Chart, Figure, Line, Lines, Point, Stroke, Unit, Value},
     document::{Block, Document, Highlight, Reading, Section},
 };
 
@@ -124,9 +125,9 @@ fn sizes(seen: &Characterisation) -> Option<Figure> {
         let found = seen.sizes[of].counts.iter().find(|size| size.bytes == bytes);
         found.map_or(0.0, |size| size.count as f64 / all as f64 * 100.0)
     };
-    let named = [("reads", 0), ("writes", 1)].into_iter().filter(|(_, of)| {
-        !seen.sizes[*of].counts.is_empty()
-    });
+    let named = [("reads", 0), ("writes", 1)]
+        .into_iter()
+        .filter(|(_, of)| !seen.sizes[*of].counts.is_empty());
     let named = named.map(|(name, of)| series(name, top.iter().map(|size| share(of, size.bytes))));
     let named: Vec<BarSeries> = named.collect();
     let groups = top.iter().map(|size| block::display_bytes(size.bytes)).collect();

@@ -88,9 +88,8 @@ fn blktrace_is_the_same_in_either_byte_order() {
 fn blkparse_prints_what_the_binary_holds() {
     let binary = short(&read(corpus("le.blktrace")).expect("binary"));
     let text = short(&read(corpus("blkparse.txt")).expect("text"));
-    let since_first = |&(at_ns, op, offset, bytes): &(u64, Op, u64, u64)| {
-        (at_ns - 1000, op, offset, bytes)
-    };
+    let since_first =
+        |&(at_ns, op, offset, bytes): &(u64, Op, u64, u64)| (at_ns - 1000, op, offset, bytes);
     assert_eq!(text, binary[..6].iter().map(since_first).collect::<Vec<_>>());
 }
 

@@ -98,14 +98,8 @@ fn independent_arrivals_have_a_dispersion_of_one_and_bursts_have_more() {
 /// Nine of ten writes to a tenth of the blocks.
 #[test]
 fn skewed_writes_are_found_skewed() {
-    let made = Made {
-        read_share: 0.0,
-        sequential: 0.0,
-        small: 1.0,
-        hot: 0.9,
-        blocks: 2000,
-        rate: 1000.0,
-    };
+    let made =
+        Made { read_share: 0.0, sequential: 0.0, small: 1.0, hot: 0.9, blocks: 2000, rate: 1000.0 };
     let seen = generate(&made, 300_000);
     let [_, ten, twenty] = seen.blocks.hot_writes.expect("it writes");
     near(ten, 0.9, 0.01, "the hottest tenth");

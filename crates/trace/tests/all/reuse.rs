@@ -6,7 +6,8 @@ use trace::{Access, Analysis, Characterisation, Op};
 fn skewed() -> impl Iterator<Item = u64> {
     let mut state = 1u64;
     (0..50_000).map(move |_| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let drawn = (state >> 33) % 2000;
         drawn * drawn / 1000
     })
