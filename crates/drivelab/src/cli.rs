@@ -59,9 +59,11 @@ pub enum Verb {
     Flash(Box<flash::FlashArguments>),
     #[command(about = "Serve a target as a network block device (NBD)", long_about = serve::ABOUT)]
     Serve(ServeArguments),
-    #[command(about = "Say what a block trace is like: mix, sizes, reuse, bursts, what a cache would miss", long_about = trace::ABOUT)]
+    #[command(about = "Say what a block trace is like: mix, sizes, reuse, bursts, cache misses")]
+    #[command(long_about = trace::ABOUT)]
     Trace(TraceArguments),
-    #[command(about = "Play a block trace on a target at its own times", long_about = replay::ABOUT)]
+    #[command(about = "Play a block trace on a target at its own times")]
+    #[command(long_about = replay::ABOUT)]
     Replay(Box<ReplayArguments>),
     /// List the runs in the store, newest first
     History(HistoryArguments),

@@ -7,10 +7,12 @@ use std::{ffi::OsString, path::PathBuf};
 
 /// What `replay --help` opens with.
 pub(super) const ABOUT: &str = "\
-Play a block trace on a target, real or modelled, at its own times: each operation begins when the trace says, \
-whatever the ones before it took, and how late it began is told beside its latency. The run is kept in the store.
+Play a block trace on a target, real or modelled, at its own times: each operation begins when the \
+trace says, whatever the ones before it took, and how late it began is told beside its latency. \
+The run is kept in the store.
 
-TARGET is what `drivelab run` takes. Places beyond its end are moved into it by modulus, and counted.";
+TARGET is what `drivelab run` takes. Places beyond its end are moved into it by modulus, and \
+counted.";
 
 /// `drivelab replay`.
 #[derive(Args, Debug)]

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 /// What `trace --help` opens with.
 pub(super) const ABOUT: &str = "\
-Say what a block trace is like: reads and writes, sizes, sequentiality, footprint, reuse, what a cache would miss, \
-bursts and write skew. It is read once, in a bounded memory, whatever its size.";
+Say what a block trace is like: reads and writes, sizes, sequentiality, footprint, reuse, what a \
+cache would miss, bursts and write skew. It is read once, in bounded memory, whatever its size.";
 
 /// `drivelab trace`.
 #[derive(Args, Debug)]

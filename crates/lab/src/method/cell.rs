@@ -135,7 +135,7 @@ pub enum FinalFlush {
 }
 
 impl CellSpec {
-    /// Streams and nothing else: on whatever the target holds, ended by `bound`, then flushed apart.
+    /// Streams and nothing else: on what the target holds, ended by `bound`, then flushed apart.
     pub fn of_streams(name: &str, streams: Vec<Stream>, bound: CellBound) -> Self {
         Self {
             name: name.to_owned(),
