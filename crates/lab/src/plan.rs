@@ -509,8 +509,8 @@ fn without_uring(
             (stream.engine, stream.queue_depth) = (EngineChoice::Sync, 1);
         }
         notes.push(format!(
-            "io_uring is not to be had ({reason}): one operation at a time is replayed, and what is due \
-             meanwhile is late"
+            "io_uring is not to be had ({reason}): one operation at a time is replayed, and what \
+             is due meanwhile is late"
         ));
         return Ok(());
     }

@@ -141,8 +141,8 @@ impl ReplayOrder {
         let volume = survey.volume.as_ref();
         let volume = volume.map_or_else(String::new, |name| format!(", volume {}", plain(name)));
         format!(
-            "name = \"{REPLAY}\"\ntitle = \"replay of {}{volume} ({})\"\nabout = \"the operations of a trace at its own times\"\n\
-             layout = \"replay\"\n\
+            "name = \"{REPLAY}\"\ntitle = \"replay of {}{volume} ({})\"\n\
+             about = \"the operations of a trace at its own times\"\nlayout = \"replay\"\n\
              span = \"1GiB\"\n[[cell]]\nname = \"replay\"\nop = \"read\"\npattern = \"random\"\n\
              block = \"4KiB\"\nbound = \"once\"\n",
             plain(&survey.name),

@@ -10,10 +10,10 @@
 //! ```
 //!
 //! A block is tracked while its hash is not above a threshold. When more than the limit are, the
-//! one with the highest hash goes, and the threshold falls below it (SHARDS with a fixed size): what
-//! stays is a uniform sample of all blocks, each with its whole history. A distance in the sample
-//! counts for 1 over the sample's rate, in length and in number; as in SHARDS-adj, what the counts
-//! miss of the true number of accesses is given to the shortest distance.
+//! one with the highest hash goes, and the threshold falls below it (SHARDS with a fixed size):
+//! what stays is a uniform sample of all blocks, each with its whole history. A distance in the
+//! sample counts for 1 over the sample's rate, in length and in number; as in SHARDS-adj, what the
+//! counts miss of the true number of accesses is given to the shortest distance.
 
 use crate::access::{Access, Op};
 use std::collections::BTreeMap;

@@ -1,5 +1,6 @@
 //! What blkparse prints in its default form: `maj,min cpu seq seconds pid action RWBS sector +
-//! sectors [comm]`. Like blktrace's events: Q is what counts. The summary at the end is passed over.
+//! sectors [comm]`. Like blktrace's events: Q is what counts. The summary at the end is passed
+//! over.
 
 use super::{
     Found, Parse,

@@ -3,7 +3,7 @@
 use super::Subject;
 use crate::{
     access::Op,
-    characterise::{BLOCK_BYTES, Characterisation, Sizes},
+    characterise::{BLOCK_BYTES, Characterisation, Sequential, Sizes},
 };
 use serde_json::{Value, json};
 
@@ -42,8 +42,8 @@ pub fn json(seen: &Characterisation, subject: &Subject) -> Value {
         "aligned": seen.aligned,
         "sizes": { "read": sizes(&seen.sizes[0]), "write": sizes(&seen.sizes[1]) },
         "sequential": {
-            "read": { "accesses": seen.sequential[0].accesses, "continuing": seen.sequential[0].continuing },
-            "write": { "accesses": seen.sequential[1].accesses, "continuing": seen.sequential[1].continuing },
+            "read": sequential(seen.sequential[0]),
+            "write": sequential(seen.sequential[1]),
         },
         "bursts": seen.bursts.iter().map(|burst| json!({
             "bin_ns": burst.bin_ns,
@@ -67,6 +67,10 @@ fn column(seen: &Characterisation, of: fn(&crate::characterise::Slice) -> u64) -
     seen.over_time.slices.iter().map(of).collect()
 }
 
+fn sequential(of: Sequential) -> Value {
+    json!({ "accesses": of.accesses, "continuing": of.continuing })
+}
+
 fn sizes(sizes: &Sizes) -> Value {
     let percentiles = PERCENTS.iter().filter_map(|percent| {
         Some(json!({ "percent": percent, "bytes": sizes.percentile(*percent)? }))
@@ -81,6 +85,8 @@ fn sizes(sizes: &Sizes) -> Value {
 
 fn blocks(seen: &Characterisation) -> Value {
     let blocks = &seen.blocks;
+    let reuse: Vec<Value> =
+        blocks.reuse.iter().map(|(bytes, share)| json!([bytes, share])).collect();
     json!({
         "block_bytes": BLOCK_BYTES,
         "unique": blocks.unique,
@@ -90,7 +96,7 @@ fn blocks(seen: &Characterisation) -> Value {
         "sampled": blocks.sampled,
         "first": blocks.first,
         "reuse_median_bytes": blocks.reuse_median_bytes,
-        "reuse": blocks.reuse.iter().map(|(bytes, share)| json!([bytes, share])).collect::<Vec<_>>(),
+        "reuse": reuse,
         "lru": blocks.caches.iter().map(|cache| json!({
             "cache_bytes": cache.cache_bytes,
             "misses": cache.misses,
