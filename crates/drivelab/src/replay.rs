@@ -6,11 +6,11 @@ use crate::{
     run::{How, Keep, in_words, measure},
     trace,
 };
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, anyhow, bail};
 use host::Consent;
 use lab::{order::labels, plan::Options};
 use report::terminal::Notes;
-use run::{CannotReplay, ReplayOrder, RunOrder, Wear};
+use run::{CannotReplay, CannotRun, ReplayOrder, RunOrder, Wear};
 use std::{path::Path, process::ExitCode};
 use target::TargetText;
 
@@ -18,7 +18,8 @@ use target::TargetText;
 pub fn replay(arguments: &ReplayArguments) -> Result<ExitCode> {
     let keep = Keep::new(arguments.store.as_deref(), arguments.quiet, arguments.dry_run);
     let how = How { keep, json: arguments.json.as_deref(), prices: &[], sheets: &[] };
-    let Some(measured) = measure(order(arguments)?, &how)? else { return Ok(ExitCode::SUCCESS) };
+    let measured = measure(order(arguments)?, &how).map_err(|error| with_cure(error, arguments))?;
+    let Some(measured) = measured else { return Ok(ExitCode::SUCCESS) };
     let record = &measured.record;
     let json = || serde_json::to_string_pretty(record).map(|text| text + "\n");
     let text = match arguments.json.as_deref() {
@@ -34,6 +35,15 @@ pub fn replay(arguments: &ReplayArguments) -> Result<ExitCode> {
     let ended = measured.conclude()?;
     given?;
     Ok(ended)
+}
+
+/// What may not be written to can still be read.
+fn with_cure(error: Error, arguments: &ReplayArguments) -> Error {
+    let is_plan = matches!(error.downcast_ref(), Some(CannotRun::Plan(_)));
+    if is_plan && !arguments.reads_only && error.to_string().contains("it writes") {
+        return anyhow!("{error}; or leave what the trace writes out with --reads-only");
+    }
+    error
 }
 
 fn order(arguments: &ReplayArguments) -> Result<RunOrder> {
