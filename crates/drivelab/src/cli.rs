@@ -7,9 +7,11 @@ mod drives;
 mod export;
 mod history;
 mod import;
+mod replay;
 mod report;
 mod restore;
 mod serve;
+mod trace;
 mod web;
 
 pub use compare::CompareArguments;
@@ -18,9 +20,11 @@ pub use drives::{DrivesArguments, DrivesVerb, FitArguments};
 pub use export::ExportArguments;
 pub use history::{HistoryArguments, ShowArguments};
 pub use import::ImportArguments;
+pub use replay::ReplayArguments;
 pub use report::ReportArguments;
 pub use restore::RestoreArguments;
 pub use serve::ServeArguments;
+pub use trace::TraceArguments;
 pub use web::WebArguments;
 
 use crate::{
@@ -57,6 +61,12 @@ pub enum Verb {
     Flash(Box<flash::FlashArguments>),
     #[command(about = "Serve a target as a network block device (NBD)", long_about = serve::ABOUT)]
     Serve(ServeArguments),
+    #[command(about = "Say what a block trace is like: mix, sizes, reuse, bursts, cache misses")]
+    #[command(long_about = trace::ABOUT)]
+    Trace(TraceArguments),
+    #[command(about = "Play a block trace on a target at its own times")]
+    #[command(long_about = replay::ABOUT)]
+    Replay(Box<ReplayArguments>),
     /// List the runs in the store, newest first
     History(HistoryArguments),
     /// Print a run's table again

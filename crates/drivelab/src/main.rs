@@ -26,12 +26,14 @@ mod known;
 mod matrix;
 mod output;
 mod progress;
+mod replay;
 mod report;
 mod restore;
 mod run;
 mod serve;
 mod show;
 mod study;
+mod trace;
 mod web;
 
 use clap::{Parser, error::ErrorKind};
@@ -61,6 +63,8 @@ fn main() -> ExitCode {
         cli::Verb::Import(arguments) => import::import(&arguments),
         cli::Verb::Drives(arguments) => drives::drives(&arguments),
         cli::Verb::Devices(arguments) => devices::devices(&arguments),
+        cli::Verb::Replay(arguments) => replay::replay(&arguments),
+        cli::Verb::Trace(arguments) => trace::trace(&arguments),
         cli::Verb::Web(arguments) => web::web(&arguments),
     };
     match outcome {

@@ -24,7 +24,7 @@ pub fn job_file(method: &Method, seconds: f64) -> JobFile {
     let mut text = format!("{MARK}{}\n", one_line(&method.file.name));
     let _ = writeln!(text, "; {}", one_line(&method.file.title));
     let size = match method.span {
-        SpanRule::Bytes(bytes) => bytes.to_string(),
+        SpanRule::Bytes(bytes) | SpanRule::AtMost(bytes) => bytes.to_string(),
         SpanRule::LargestFile => method.largest_file_bytes().unwrap_or(1 << 30).to_string(),
         SpanRule::Memory(_) | SpanRule::Capacity(_) => {
             let _ = writeln!(text, "; set SIZE in the environment: {}", method.span);

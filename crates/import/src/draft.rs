@@ -159,8 +159,11 @@ impl Draft {
                 },
                 ..Environment::default()
             },
+            expectations: Vec::new(),
+            knees: Vec::new(),
             method: MethodInfo {
                 name: self.tool.to_owned(),
+                title: None,
                 layout: self.layout.to_owned(),
                 grade: "imported".to_owned(),
                 text: String::from_utf8_lossy(bytes).into_owned(),
@@ -241,6 +244,8 @@ impl CellDraft {
         let passes: Vec<Pass> = passes.collect();
         let group = if self.group.is_empty() { self.name.clone() } else { self.group.clone() };
         Cell {
+            title: None,
+            replay: None,
             target: self.target,
             group,
             op: self.op.to_owned(),
@@ -263,7 +268,7 @@ impl CellDraft {
                 errors: total(|pass| pass.errors),
                 seconds: self.passes.iter().map(seconds).sum(),
             },
-            latency: latency_of(&self.passes),
+            latency: latency_of(&self.passes).map(named),
             errors: None,
             depth_achieved: None,
             cpu: None,
@@ -272,7 +277,7 @@ impl CellDraft {
             flags: Vec::new(),
             warnings: self.notes.iter().map(|note| warning(note)).collect(),
             passes,
-            flush_latency: self.flush_latency,
+            flush_latency: self.flush_latency.map(named),
             coordinates: self.coordinates,
             name: self.name,
         }
@@ -308,6 +313,12 @@ impl PassDraft {
     }
 }
 
+/// With the two percentiles that programs ask for by name.
+fn named(latency: Latency) -> Latency {
+    let at = |percent| latency.percentile(percent);
+    Latency { p50_ns: at(50.0), p99_ns: at(99.0), ..latency }
+}
+
 /// Of one pass its own; of several what adds up exactly, and percentiles of the common histogram
 /// where every pass has one.
 fn latency_of(passes: &[PassDraft]) -> Option<Latency> {
@@ -333,6 +344,7 @@ fn latency_of(passes: &[PassDraft]) -> Option<Latency> {
         max_ns: each.iter().map(|latency| latency.max_ns).max().unwrap_or(0),
         percentiles: kept(n, percentiles.collect()),
         histogram,
+        ..Latency::default()
     })
 }
 

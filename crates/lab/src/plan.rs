@@ -73,6 +73,9 @@ const PASSES_MAX: u32 = 1000;
 /// A whole target is filled as far as `span = "capacity"` tests it.
 const FILL_GRAIN_BYTES: u64 = 1 << 20;
 
+/// An area that is as large as the target allows is whole blocks, of whatever size.
+const AT_MOST_GRAIN: u64 = 1 << 20;
+
 /// Everything that will be done.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plan {
@@ -363,6 +366,7 @@ fn span(method: &Method, options: &Options, offers: &[Offer]) -> Result<u64, Pla
         SpanRule::Memory(factor) => (memory as f64 * factor) as u64 / (1 << 20) * (1 << 20),
         SpanRule::Capacity(share) => (smallest as f64 * share) as u64 / (1 << 20) * (1 << 20),
         SpanRule::LargestFile => method.largest_file_bytes().unwrap_or(1 << 30),
+        SpanRule::AtMost(bytes) => bytes.min(smallest / AT_MOST_GRAIN * AT_MOST_GRAIN),
     });
     let needed = method.largest_file_bytes().unwrap_or(0);
     if wanted < needed {
@@ -428,6 +432,16 @@ fn without_uring(
     notes: &mut Vec<String>,
 ) -> Result<(), PlanError> {
     let Err(reason) = &offer.uring else { return Ok(()) };
+    if cell.replay.is_some() {
+        for stream in &mut cell.streams {
+            (stream.engine, stream.queue_depth) = (EngineChoice::Sync, 1);
+        }
+        notes.push(format!(
+            "io_uring is not to be had ({reason}): one operation at a time is replayed, and what \
+             is due meanwhile is late"
+        ));
+        return Ok(());
+    }
     for stream in &mut cell.streams {
         if stream.engine == EngineChoice::Uring {
             return Err(PlanError(format!(

@@ -3,6 +3,7 @@
 
 use crate::workload::{
     Recorder, Stream, Worker, WorkerPlan, drain, drive,
+    replay::{Replayer, ReplayerPlan, drain_replay, replay},
     tree::{Tree, TreeLayout},
 };
 use block::{Command, Completion, Drive, Engine, Instant, IoError, Request, Tag};
@@ -276,6 +277,12 @@ pub trait Drivable {
     fn drive(&mut self, workers: &mut [Worker], until: Instant, stop: &AtomicBool);
     /// [`drain`].
     fn drain(&mut self, workers: &mut [Worker]);
+    /// Makes the worker of a replay with buffers from this engine.
+    fn replayer(&mut self, plan: ReplayerPlan, recorders: Vec<Recorder>) -> Replayer;
+    /// [`replay`].
+    fn replay(&mut self, replayer: &mut Replayer, until: Instant, stop: &AtomicBool);
+    /// [`drain_replay`].
+    fn drain_replay(&mut self, replayer: &mut Replayer);
     /// [`Engine::hand_over`].
     ///
     /// # Errors
@@ -317,6 +324,18 @@ impl<E: Engine> Drivable for Named<E> {
 
     fn drain(&mut self, workers: &mut [Worker]) {
         drain(&mut self.engine, workers);
+    }
+
+    fn replayer(&mut self, plan: ReplayerPlan, recorders: Vec<Recorder>) -> Replayer {
+        Replayer::new(plan, recorders, &mut self.engine)
+    }
+
+    fn replay(&mut self, replayer: &mut Replayer, until: Instant, stop: &AtomicBool) {
+        replay(&mut self.engine, replayer, until, stop);
+    }
+
+    fn drain_replay(&mut self, replayer: &mut Replayer) {
+        drain_replay(&mut self.engine, replayer);
     }
 
     fn hand_over(&mut self) -> Result<(), IoError> {

@@ -1,6 +1,8 @@
 //! One cell of a run: the headline numbers of one stream, and everything they were made of.
 
-use crate::{Burst, CachePass, FastCachePass, Flag, IoErrors, ManagedFlash, Meaning, Warning};
+use crate::{
+    Burst, CachePass, FastCachePass, Flag, IoErrors, ManagedFlash, Meaning, Replay, Warning,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -62,6 +64,9 @@ pub struct Cell {
     /// What the rate is the rate of, where the page cache lies in between: `from the page cache`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub means: Option<String>,
+    /// What a replay of a trace did besides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Replay>,
     /// How the passes ended.
     pub bound: Bound,
     /// Verdict flags, sorted.

@@ -26,6 +26,7 @@ mod identity;
 pub mod input;
 mod knee;
 mod page_cache;
+mod replay;
 mod run;
 mod server_event;
 #[cfg(feature = "store")]
@@ -53,6 +54,7 @@ pub use flag::Flag;
 pub use identity::TargetIdentity;
 pub use knee::{Knee, KneeOutcome, KneeProbe, KneeVerdict};
 pub use page_cache::{CacheDrop, CachePass, Meaning};
+pub use replay::Replay;
 pub use run::{
     Calibration, FORMAT, LeftOut, MethodInfo, Paired, PairedVerdict, Record, Rounds, State, Tool,
     VERSION, Warning,

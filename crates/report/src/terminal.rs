@@ -14,6 +14,7 @@ mod notes;
 mod oltp;
 mod page;
 mod plain;
+mod replay;
 mod saturation;
 mod snia;
 pub(crate) mod style;
@@ -107,6 +108,7 @@ fn results(page: &mut Page, record: &Record) {
         "dd" => dd::render,
         "oltp" => oltp::render,
         "snia" => snia::render,
+        "replay" => replay::render,
         "saturation" => saturation::render,
         _ => list::render,
     };
@@ -141,7 +143,7 @@ fn results(page: &mut Page, record: &Record) {
 fn shown(layout: &str) -> meaning::Shown {
     match layout {
         "iozone" => meaning::Shown::Letters,
-        "bm-flash" | "dd" | "oltp" | "snia" | "saturation" => meaning::Shown::Nowhere,
+        "bm-flash" | "dd" | "oltp" | "replay" | "snia" | "saturation" => meaning::Shown::Nowhere,
         _ => meaning::Shown::Words,
     }
 }

@@ -50,6 +50,9 @@ pub enum Refusal {
          matrix again"
     )]
     OfMatrix(String),
+    /// The run that is to go on replays a trace.
+    #[error("run {0} replays a trace, which has no middle to go on from: replay it again")]
+    OfReplay(String),
     /// Something is another than when the run was begun.
     #[error("run {id} cannot go on: {difference}")]
     Changed {

@@ -9,6 +9,7 @@
 //!        foresee: bytes, whether they wear, what is to be agreed to
 //!        page: the plan as text; writes, wrote: bytes in a sentence            page, wear
 //!        record, begin, carry_out, conclude: a record in the store             keep, prepared
+//!   ReplayOrder: a trace becomes the one cell of a run                    replay, trace_file
 //!   what a killed run left                                                     keep
 //! ```
 //!
@@ -23,6 +24,8 @@ mod method;
 mod order;
 mod page;
 mod prepared;
+mod replay;
+mod trace_file;
 mod wear;
 
 pub use error::{CannotRun, Refusal};
@@ -31,4 +34,6 @@ pub use method::method_text;
 pub use order::{Effect, Purge, RunOrder, Wear};
 pub use page::OptionNames;
 pub use prepared::{Foreseen, Prepared};
+pub use replay::{CannotReplay, REPLAY, ReplayOrder, survey};
+pub use trace_file::{CannotTrace, TraceFile, Volume};
 pub use wear::{Written, rated_bytes};

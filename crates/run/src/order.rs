@@ -64,6 +64,9 @@ impl RunOrder {
         if is_of_a_matrix(record) {
             return Err(Refusal::OfMatrix(id).into());
         }
+        if record.method.name == crate::REPLAY {
+            return Err(Refusal::OfReplay(id).into());
+        }
         let targets = record.targets.iter().map(place).collect::<Result<_, _>>()?;
         let method = &record.method;
         let (words, labels) = (method.options.clone(), record.labels.clone());

@@ -3,7 +3,10 @@
 use block::{Engine, Instant, IoError};
 use lab::{
     target::{Drivable, Named},
-    workload::{Recorder, Syncing, Worker, WorkerPlan},
+    workload::{
+        Recorder, Syncing, Worker, WorkerPlan,
+        replay::{Replayer, ReplayerPlan},
+    },
 };
 use std::{cell::RefCell, rc::Rc, sync::atomic::AtomicBool};
 
@@ -29,6 +32,18 @@ impl<E: Engine> Drivable for SharedEngine<E> {
 
     fn drain(&mut self, workers: &mut [Worker]) {
         self.0.borrow_mut().drain(workers);
+    }
+
+    fn replayer(&mut self, plan: ReplayerPlan, recorders: Vec<Recorder>) -> Replayer {
+        self.0.borrow_mut().replayer(plan, recorders)
+    }
+
+    fn replay(&mut self, replayer: &mut Replayer, until: Instant, stop: &AtomicBool) {
+        self.0.borrow_mut().replay(replayer, until, stop);
+    }
+
+    fn drain_replay(&mut self, replayer: &mut Replayer) {
+        self.0.borrow_mut().drain_replay(replayer);
     }
 
     fn hand_over(&mut self) -> Result<(), IoError> {

@@ -27,6 +27,7 @@ fn of(root: &Path, target: &str) -> Result<Vec<Vec<u8>>> {
             each.into_iter().collect::<Result<Vec<_>>>()?.concat()
         }
         "stack" => texts(STACKS).into_iter().chain(files(&root.join("catalog"))?).collect(),
+        "trace" => files(&root.join("crates/trace/tests/corpus"))?,
         "record" => vec![read(&root.join("crates/record/tests/example.json"))?],
         "import" => files(&root.join("crates/import/tests/corpus"))?,
         "words" => texts(WORDS),

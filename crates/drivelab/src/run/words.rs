@@ -15,7 +15,7 @@ pub fn in_words(error: CannotRun) -> Error {
     };
     match &refusal {
         Refusal::Complete(id) => anyhow!("{refusal}: `drivelab show {id}` prints it"),
-        Refusal::Running(_) | Refusal::OfMatrix(_) => anyhow!("{refusal}"),
+        Refusal::Running(_) | Refusal::OfMatrix(_) | Refusal::OfReplay(_) => anyhow!("{refusal}"),
         Refusal::Changed { id, .. } => anyhow!(
             "{refusal}, or begin anew without --resume (`drivelab show {id}` prints what was \
              measured)"

@@ -6,9 +6,9 @@ use common::Call;
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Every verb there is; grow it with `cli::Verb`.
-const VERBS: [&str; 16] = [
-    "run", "study", "matrix", "restore", "flash", "serve", "history", "show", "compare", "advise",
-    "report", "export", "import", "drives", "devices", "web",
+const VERBS: [&str; 18] = [
+    "run", "study", "matrix", "restore", "flash", "serve", "trace", "replay", "history", "show",
+    "compare", "advise", "report", "export", "import", "drives", "devices", "web",
 ];
 
 /// Every page of the help.
@@ -26,6 +26,8 @@ const PAGES: &[&[&str]] = &[
     &["flash", "resize"],
     &["flash", "predict"],
     &["serve"],
+    &["trace"],
+    &["replay"],
     &["history"],
     &["show"],
     &["compare"],

@@ -51,6 +51,7 @@ mod serve;
 mod service;
 mod study;
 mod swapped;
+mod trace;
 mod traps;
 mod trees;
 mod unread;

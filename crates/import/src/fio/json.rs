@@ -322,6 +322,7 @@ fn latency(value: &Value, scale: f64, operations: u64, notes: &mut Vec<String>) 
         max_ns: max as u64,
         percentiles: kept(n, percentiles),
         histogram,
+        ..Latency::default()
     })
 }
 

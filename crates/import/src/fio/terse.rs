@@ -121,7 +121,7 @@ fn direction(fields: &[&str], name: &str, op: &'static str) -> Result<Option<Cel
             min_ns: (min * 1e3) as u64,
             max_ns: (max * 1e3) as u64,
             percentiles: kept(operations, percentiles),
-            histogram: Vec::new(),
+            ..Latency::default()
         }),
     });
     Ok(Some(cell))

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     target::Writes,
-    workload::{BlockMix, Op, Pattern, Rate, Stream, tree::TreeCell},
+    workload::{BlockMix, Op, Pattern, Rate, Stream, replay::ReplayCell, tree::TreeCell},
 };
 use block::{display_bytes, parse_bytes};
 use record::CacheDrop;
@@ -58,6 +58,9 @@ pub struct CellSpec {
     pub seconds: Option<f64>,
     /// The file tree it works on, when it does not work on blocks; it then has one stream.
     pub tree: Option<TreeCell>,
+    /// What it replays, when its operations come from a trace; it then has a stream for reads, for
+    /// writes and for trims, as far as there are any, which share one queue.
+    pub replay: Option<ReplayCell>,
 }
 
 /// A rate that is known when another cell was measured.
@@ -131,6 +134,28 @@ pub enum FinalFlush {
 }
 
 impl CellSpec {
+    /// Streams and nothing else: on what the target holds, ended by `bound`, then flushed apart.
+    pub fn of_streams(name: &str, streams: Vec<Stream>, bound: CellBound) -> Self {
+        Self {
+            name: name.to_owned(),
+            streams,
+            bound,
+            file_bytes: None,
+            file: FileState::AsIs,
+            cache: CacheState::AsIs,
+            flush: FinalFlush::Untimed,
+            written_max: None,
+            written_spans: None,
+            seconds_max: None,
+            coordinates: BTreeMap::new(),
+            rate_of: None,
+            rest_s: 0.0,
+            seconds: None,
+            tree: None,
+            replay: None,
+        }
+    }
+
     /// Whether the target's bytes change.
     pub fn writes(&self) -> bool {
         self.streams.iter().any(|stream| stream.op.writes())
@@ -249,6 +274,7 @@ fn of_tree(cell: &CellFile, tree: TreeCell) -> Result<CellSpec, String> {
         rest_s: rest_s(cell)?,
         seconds: seconds(cell)?,
         tree: Some(tree),
+        replay: None,
     })
 }
 
@@ -314,6 +340,7 @@ fn of_blocks(cell: &CellFile) -> Result<CellSpec, String> {
         rest_s: rest_s(cell)?,
         seconds: seconds(cell)?,
         tree: None,
+        replay: None,
         streams,
     };
     if spec.rate_of.is_some() && (spec.streams.len() > 1 || cell.rate.is_some()) {

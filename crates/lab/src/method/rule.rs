@@ -14,6 +14,8 @@ pub enum SpanRule {
     Capacity(f64),
     /// As large as the largest file of the cells.
     LargestFile,
+    /// This many bytes, or all that the target offers where that is less.
+    AtMost(u64),
 }
 
 impl fmt::Display for SpanRule {
@@ -24,6 +26,7 @@ impl fmt::Display for SpanRule {
             Self::Capacity(1.0) => formatter.write_str("all that the target offers"),
             Self::Capacity(share) => write!(formatter, "{share} x what the target offers"),
             Self::LargestFile => formatter.write_str("the method's largest file"),
+            Self::AtMost(_) => formatter.write_str("as far as the trace goes, where there is room"),
         }
     }
 }

@@ -121,6 +121,9 @@ pub(super) fn of_pass(
 
 /// What a pass writes that is bound by operations; `None` for other bounds.
 pub(crate) fn bound_bytes(cell: &CellSpec, areas: &[Area]) -> Option<u128> {
+    if let Some(replay) = &cell.replay {
+        return Some(if cell.writes() { replay.survey.written_bytes_max.into() } else { 0 });
+    }
     let each = |(stream, area): (&Stream, &Area)| {
         let block = u128::from(stream.block_bytes);
         let bytes = match cell.bound {

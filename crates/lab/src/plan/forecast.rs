@@ -3,7 +3,11 @@
 use super::{Plan, area, tree_written};
 use crate::{
     method::{CellBound, CellSpec},
-    workload::{Caching, Op, Pattern, Stream, Syncing, tree::TreeSync},
+    workload::{
+        Caching, Op, Pattern, Stream, Syncing,
+        replay::{ReplayCell, Speed, What},
+        tree::TreeSync,
+    },
 };
 use stats::StopRule;
 use std::fmt;
@@ -60,6 +64,9 @@ pub(super) fn run(plan: &Plan, targets: usize) -> (f64, f64) {
 
 /// Shortest and longest time of one pass over one cell.
 pub(super) fn pass(plan: &Plan, cell: &CellSpec) -> (f64, f64) {
+    if let Some(replay) = &cell.replay {
+        return of_replay(replay);
+    }
     let StopRule { seconds_min, seconds_max, .. } = plan.rule_of(cell);
     let at = |pace: Pace| {
         let times = cell.streams.iter().map(|stream| seconds(plan, cell, stream, pace));
@@ -74,6 +81,18 @@ pub(super) fn pass(plan: &Plan, cell: &CellSpec) -> (f64, f64) {
     };
     let before = cell.rest_s + cell.quiet_s();
     (least + before, most + before)
+}
+
+/// A schedule takes its time; without one, what its operations take one after the other at most.
+fn of_replay(replay: &ReplayCell) -> (f64, f64) {
+    let survey = &replay.survey;
+    let bytes = survey.bytes[What::Read as usize].saturating_add(survey.written_bytes_max) as f64;
+    let operations = survey.operations.iter().sum::<u64>() as f64;
+    let at = |pace: Pace| bytes / pace.bytes_per_s + operations * pace.access_s;
+    match replay.speed {
+        Speed::Times(_) => (replay.seconds(), replay.seconds()),
+        Speed::Max => (bytes / FAST.bytes_per_s, at(SLOW)),
+    }
 }
 
 fn seconds(plan: &Plan, cell: &CellSpec, stream: &Stream, pace: Pace) -> f64 {

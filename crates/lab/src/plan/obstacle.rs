@@ -181,5 +181,7 @@ fn buffer_bytes(cell: &CellSpec) -> u64 {
         let bytes = if stream.op.carries_nothing() { 0 } else { stream.block_bytes };
         u64::from(stream.threads) * u64::from(stream.queue_depth) * u64::from(bytes)
     };
-    cell.streams.iter().map(each).sum()
+    // The streams of a replay share one queue.
+    let streams = if cell.replay.is_some() { 1 } else { cell.streams.len() };
+    cell.streams.iter().take(streams).map(each).sum()
 }

@@ -6,6 +6,7 @@ use crate::{
     method::{CacheState, CellBound, CellSpec, FileState, FinalFlush},
     workload::{
         Caching, EngineChoice, Io, Moves, Op, Pattern, Stream, Syncing,
+        replay::{ReplayCell, Speed, What},
         tree::{TreeCell, TreeOp, TreeOrder, TreeState, TreeSync},
     },
 };
@@ -93,6 +94,9 @@ fn title(cell: &CellSpec) -> String {
     if let Some(tree) = &cell.tree {
         return tree_title(tree, cell.streams[0].threads);
     }
+    if let Some(replay) = &cell.replay {
+        return replay_title(cell, replay);
+    }
     let streams: Vec<String> = cell.streams.iter().map(stream_title).collect();
     let mut text = streams.join(" beside ");
     if let Some(bytes) = cell.file_bytes {
@@ -105,6 +109,31 @@ fn title(cell: &CellSpec) -> String {
         Some(test) => format!("{test}: {text}"),
         None => text,
     }
+}
+
+/// `replay of web.iolog: 6000 reads, 4000 writes, 100 flushes, at 2 times its speed`.
+fn replay_title(cell: &CellSpec, replay: &ReplayCell) -> String {
+    let survey = &replay.survey;
+    let named = [
+        (What::Read, "read", "read"),
+        (What::Write, "write", "write"),
+        (What::Trim, "trim", "trim"),
+    ];
+    let kept = named
+        .into_iter()
+        .filter(|(_, _, stream)| cell.streams.iter().any(|known| known.name == *stream));
+    let mut parts: Vec<String> =
+        kept.map(|(what, noun, _)| counted(survey.operations_of(what), noun)).collect();
+    let flushes = survey.operations_of(What::Flush);
+    if flushes > 0 {
+        parts.push(format!("{flushes} flush{}", if flushes == 1 { "" } else { "es" }));
+    }
+    let speed = match replay.speed {
+        Speed::Times(1.0) => "at its own times".to_owned(),
+        Speed::Times(times) => format!("at {times} times its speed"),
+        Speed::Max => format!("as fast as it goes, {} deep", cell.streams[0].queue_depth),
+    };
+    format!("{}: {}, {speed}", survey.name, parts.join(", "))
 }
 
 /// `stat as listed, 1000 files of 4 KiB in 10 directories, 4 threads`.
@@ -245,6 +274,7 @@ fn course(cell: &CellSpec, seconds_max: f64) -> String {
     }
     words.push(match cell.bound {
         CellBound::Time => "until known well enough".to_owned(),
+        CellBound::Once if cell.replay.is_some() => "once through".to_owned(),
         CellBound::Once if cell.tree.is_some() => "everything once".to_owned(),
         CellBound::Once => "the area once".to_owned(),
         CellBound::Operations(count) => counted(count, "operation"),

@@ -7,14 +7,13 @@ use super::{
     fold,
 };
 use crate::{
-    method::{CacheState, CellBound, CellSpec, FileState, FinalFlush},
+    method::{CellBound, CellSpec},
     plan::Plan,
     target::{Offer, Time},
     workload::{Area, Caching, Contents, EngineChoice, Io, OnError, Op, Pattern, Stream},
 };
 use record::{Flag, IoErrors, Warning};
 use stats::Grade;
-use std::collections::BTreeMap;
 
 /// Block of the fill; a rest of the area smaller than this is written by itself.
 const FILL_BLOCK_BYTES: u64 = 1 << 20;
@@ -190,23 +189,7 @@ pub(super) fn writer(plan: &Plan, offer: &Offer, block_bytes: u64, contents: Con
         contents,
         ..Stream::new(Op::Write, Pattern::Sequential, block_bytes)
     };
-    CellSpec {
-        name: "fill".to_owned(),
-        streams: vec![stream],
-        bound: CellBound::Once,
-        file_bytes: None,
-        file: FileState::AsIs,
-        cache: CacheState::AsIs,
-        flush: FinalFlush::Untimed,
-        written_max: None,
-        written_spans: None,
-        seconds_max: None,
-        coordinates: BTreeMap::new(),
-        rate_of: None,
-        rest_s: 0.0,
-        seconds: None,
-        tree: None,
-    }
+    CellSpec::of_streams("fill", vec![stream], CellBound::Once)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     method::{CellSpec, FinalFlush},
     plan,
-    workload::{ErrorLog, Op, Rate, Stream, tree::TreeCell},
+    workload::{ErrorLog, Op, Rate, Stream, replay::Speed, tree::TreeCell},
 };
 use record::{
     Bound, CachePass, Cell, CpuCost, IoErrors, IoFailure, Latency, ManagedPass, Operations, Pass,
@@ -64,6 +64,7 @@ pub(super) fn add_pass(
         add_latency(&mut cell.latency, &pass.latencies);
         add_latency(&mut cell.flush_latency, &pass.flushes);
         add_errors(&mut cell.errors, pass);
+        add_replay(cell, spec, pass);
         cell.total = total(&cell.passes);
         cell.means = cell.meaning().map(|meaning| meaning.to_string());
         add_cpu(cell, pass, done.busy);
@@ -115,12 +116,19 @@ pub(super) fn fresh(spec: &CellSpec, stream: &Stream, target: usize, name: &str)
         name: name.to_owned(),
         title: Some(plan::stream_of(spec, stream)),
         group: spec.name.clone(),
-        op: stream.op.name().to_owned(),
-        pattern: match &spec.tree {
-            Some(tree) => tree.order.name().to_owned(),
-            None => stream.pattern.name().to_owned(),
+        op: match &spec.replay {
+            Some(_) => stream.name.clone(),
+            None => stream.op.name().to_owned(),
         },
-        block_bytes: stream.block_bytes_mean().round() as u64,
+        pattern: match (&spec.tree, &spec.replay) {
+            (Some(tree), _) => tree.order.name().to_owned(),
+            (None, Some(_)) => "trace".to_owned(),
+            (None, None) => stream.pattern.name().to_owned(),
+        },
+        block_bytes: match &spec.replay {
+            Some(replay) => replay.mean_bytes(&stream.name),
+            None => stream.block_bytes_mean().round() as u64,
+        },
         threads: u32::from(stream.threads),
         queue_depth: stream.queue_depth,
         coordinates,
@@ -140,6 +148,7 @@ pub(super) fn fresh(spec: &CellSpec, stream: &Stream, target: usize, name: &str)
         depth_achieved: None,
         cpu: None,
         means: None,
+        replay: None,
         bound: if is_timed(spec) { Bound::Time } else { Bound::Bytes },
         flags: Vec::new(),
         warnings: Vec::new(),
@@ -309,6 +318,26 @@ fn add_errors(into: &mut Option<IoErrors>, pass: &StreamPass) {
     }
 }
 
+fn add_replay(cell: &mut Cell, spec: &CellSpec, pass: &StreamPass) {
+    let (Some(replay), Some(replayed)) = (&spec.replay, &pass.replayed) else { return };
+    let survey = &replay.survey;
+    let known = cell.replay.get_or_insert_with(|| record::Replay {
+        trace: survey.name.clone(),
+        format: survey.format.clone(),
+        volume: survey.volume.clone(),
+        speed: match replay.speed {
+            Speed::Times(times) => Some(times),
+            Speed::Max => None,
+        },
+        remarks: survey.remarks.clone(),
+        ..record::Replay::default()
+    });
+    add_latency(&mut known.lateness, &replayed.lateness);
+    add_latency(&mut known.service, &pass.services);
+    known.wrapped += replayed.wrapped;
+    known.aligned += replayed.aligned;
+}
+
 fn add_cpu(cell: &mut Cell, pass: &StreamPass, busy: f64) {
     if pass.cpu_ns == 0 || pass.operations == 0 {
         return;
@@ -333,6 +362,7 @@ fn sum_up(cell: &mut Cell, stream: &Stream, place: Place) {
     // Files of a tree differ in size, as do blocks of a mix.
     let block = match stream.op {
         _ if stream.mix.is_some() => cell.total.bytes as f64 / cell.total.operations.max(1) as f64,
+        _ if cell.replay.is_some() => cell.total.bytes as f64 / cell.total.operations.max(1) as f64,
         Op::Tree(_) => cell.total.bytes as f64 / cell.total.operations.max(1) as f64,
         _ => cell.block_bytes as f64,
     };
@@ -346,7 +376,8 @@ fn sum_up(cell: &mut Cell, stream: &Stream, place: Place) {
         .map(|[low, high]| (high - low) / 2.0 / rates.median);
     cell.iops_mean = rates.mean;
     cell.iops_stddev = rates.standard_deviation;
-    let closed = stream.rate.is_none();
+    let timed = cell.replay.as_ref().is_some_and(|replay| replay.speed.is_some());
+    let closed = stream.rate.is_none() && !timed;
     cell.depth_achieved = cell
         .latency
         .as_ref()

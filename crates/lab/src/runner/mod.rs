@@ -537,12 +537,15 @@ impl<'a> Runner<'a> {
             errors_max,
             seed,
             tree_seed: self.plan.tree_seed(),
+            grain: self.target(target).offer().block_bytes,
             cpu_clock: self.target(target).cpu_clock(),
         };
         let engines = match &spec.tree {
             Some(_) => {
                 WorkerEngines::Trees(self.target(target).open_tree(spec.streams[0].threads)?)
             }
+            // The streams of a replay are one worker's.
+            None if spec.replay.is_some() => self.target(target).open(&spec.streams[..1])?,
             None => self.target(target).open(&spec.streams)?,
         };
         let (observer, bench) = (&mut *self.observer, &mut self.bench);

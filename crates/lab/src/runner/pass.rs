@@ -6,6 +6,7 @@
 //!   this thread:              wait for all  | parts -> Board -> look -> stop flag | join
 //! ```
 
+mod replaying;
 mod worker;
 
 use super::board::{Board, Wait};
@@ -15,6 +16,7 @@ use crate::{
     workload::{
         Area, Budget, ErrorLog, Failure, Rate, Recorder, Share, Stream, TickPart, Worker,
         WorkerPlan,
+        replay::{Replayed, StreamReplayed},
         tree::{TreeBudget, TreeCell, TreeWorkerPlan},
     },
 };
@@ -63,6 +65,8 @@ pub(super) struct PassOrder<'a> {
     pub seed: u64,
     /// Of names and sizes in a tree.
     pub tree_seed: u64,
+    /// The target's block, bytes.
+    pub grain: u32,
     pub cpu_clock: fn() -> u64,
 }
 
@@ -87,6 +91,8 @@ pub(super) struct StreamPass {
     /// Operations that failed, and how long they took.
     pub errors: ErrorLog,
     pub failed: Histogram,
+    /// What a replay did besides.
+    pub replayed: Option<StreamReplayed>,
     /// The longest that any request waited.
     pub longest: Option<Wait>,
     pub cpu_ns: u64,
@@ -151,6 +157,7 @@ struct End {
     finished: Instant,
     flush: Option<(usize, Result<u64, IoError>)>,
     engine: (String, Vec<String>),
+    replayed: Option<Replayed>,
 }
 
 impl PassOrder<'_> {
@@ -197,11 +204,14 @@ impl PassOrder<'_> {
         &self,
         engines: WorkerEngines,
         sink: &Sender<TickPart>,
-    ) -> Result<Vec<Assignment>, Box<dyn Drivable>> {
+    ) -> Result<Vec<Assignment>, NotThreads> {
         let recorder =
             |stream, number| Recorder::new(stream, number, TICK_NS, sink.clone(), self.cpu_clock);
         Ok(match (engines, &self.cell.tree) {
-            (WorkerEngines::Shared(engine), _) => return Err(engine),
+            (WorkerEngines::Shared(engine), _) => return Err(NotThreads::Shared(engine)),
+            (WorkerEngines::Threads(openers), _) if self.cell.replay.is_some() => {
+                vec![self.replaying(openers, sink)?]
+            }
             (WorkerEngines::Threads(openers), _) => {
                 let plans = self.plans();
                 assert_eq!(plans.len(), openers.len(), "an engine for every worker");
@@ -283,13 +293,25 @@ pub(super) fn run(
             drop(sink);
             threads(order, assignments, &parts, &mut progress, watch)?
         }
-        Err(engine) => {
+        Err(NotThreads::Target(error)) => return Err(PassError::Target(error)),
+        Err(NotThreads::Shared(engine)) => {
             // Its ticks tell: the wall knows nothing of virtual time.
             progress.heard = None;
-            shared(order, order.plans(), engine, sink, &parts, &mut progress, watch)?
+            match &order.cell.replay {
+                Some(_) => order.replay_shared(engine, &sink, &parts, &mut progress, watch)?,
+                None => shared(order, order.plans(), engine, sink, &parts, &mut progress, watch)?,
+            }
         }
     };
-    finish(order, progress, start, &ends)
+    finish(order, progress, start, &replaying::a_stream_each(ends))
+}
+
+/// Why a pass has no threads of its own workers.
+enum NotThreads {
+    /// One engine drives them all.
+    Shared(Box<dyn Drivable>),
+    /// They cannot work.
+    Target(TargetError),
 }
 
 /// Whether the stop rule and the bytes allowed end a cell's passes, not a number of operations.
@@ -589,7 +611,8 @@ impl WorkerContext {
         let flush = (is_last && self.flush)
             .then(|| (assignment.stream, worker.flush().map(|done| done.since(finished))));
         let (failure, errors) = (worker.failure(), worker.errors().clone());
-        Ok(End { failure, errors, finished, flush, engine: worker.describe() })
+        let (engine, replayed) = (worker.describe(), worker.replayed());
+        Ok(End { failure, errors, finished, flush, engine, replayed })
     }
 }
 
@@ -654,7 +677,7 @@ fn shared(
         worker.finish();
         let (failure, errors) = (worker.failure(), worker.errors().clone());
         let (flush, engine) = (flush.take(), engine.describe());
-        ends.push(End { failure, errors, finished, flush, engine });
+        ends.push(End { failure, errors, finished, flush, engine, replayed: None });
     }
     parts.try_iter().for_each(|part| progress.board.add(part));
     Ok((start, ends))
@@ -771,6 +794,7 @@ fn finish(
             services: board.services().clone(),
             errors,
             failed: board.failed().clone(),
+            replayed: own[0].replayed.as_ref().map(|replayed| replayed.streams[0].clone()),
             longest: board.longest().and_then(|wait| wait.later_than(progress.quiet)),
             cpu_ns: board.cpu_ns(),
             flush_seconds: flush_seconds.filter(|_| stream.op.writes()),

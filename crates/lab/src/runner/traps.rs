@@ -47,6 +47,16 @@ const SEEK_NS_MIN: f64 = 1_000_000.0;
 /// The area over which a seek is a seek.
 const SEEK_AREA_BYTES: u64 = 512 << 20;
 
+/// What only a rate shows that the target decides on.
+const OF_RATES: [Flag; 6] = [
+    Flag::Drifting,
+    Flag::LeftSteadyState,
+    Flag::DepthNotReached,
+    Flag::EngineLimited,
+    Flag::Stalled,
+    Flag::Insufficient,
+];
+
 /// What a check may look at.
 pub(super) struct Scene<'a> {
     pub target: &'a TargetInfo,
@@ -105,6 +115,10 @@ pub(super) fn find(scene: &Scene<'_>) -> Vec<Warning> {
         rotational_mismatch,
     ];
     let mut found: Vec<Warning> = checks.iter().filter_map(|check| check(scene)).collect();
+    if scene.cell.replay.is_some() {
+        // Its rate is the trace's: that it changes says nothing of the target.
+        found.retain(|warning| warning.flag.is_none_or(|flag| !OF_RATES.contains(&flag)));
+    }
     found.extend(rate_not_reached(scene));
     found.extend(inherited(scene));
     found

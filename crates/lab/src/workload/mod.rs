@@ -14,6 +14,7 @@ mod pacing;
 mod pattern;
 mod place;
 mod recorder;
+pub mod replay;
 mod scatter;
 mod stream;
 pub mod tree;

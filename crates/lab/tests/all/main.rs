@@ -3,6 +3,7 @@
 mod methods;
 mod page_cache;
 mod quota;
+mod replay;
 mod runner;
 mod scripted;
 mod streams;

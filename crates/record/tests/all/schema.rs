@@ -44,11 +44,12 @@ fn the_example_fills_every_field_that_the_schema_knows() {
     let schema = schema();
     let mut unfilled = Vec::new();
     look_for_unfilled(&schema, &schema, &[&example], "", &mut unfilled);
-    // A complete run has no failures, its paths are text, its drives have no zones, and 24 flushes
+    // A complete run has no failures and replays nothing, its paths are text, its drives have no zones, and 24 flushes
     // have no p99.
     let none = [
         ".cells[].errors",
         ".cells[].flush_latency.p99_ns",
+        ".cells[].replay",
         ".error",
         ".failed",
         ".targets[].path_exact",

@@ -5,6 +5,7 @@ use crate::{
     target::{Drivable, OpenEngine, OpenTree, TargetError},
     workload::{
         ErrorLog, Failure, Recorder, Worker, WorkerPlan,
+        replay::Replayed,
         tree::{Tree, TreeWorker, TreeWorkerPlan},
     },
 };
@@ -32,6 +33,10 @@ pub(super) trait PassWorker {
     fn flush(&mut self) -> Result<Instant, IoError>;
     /// The engine's name and features.
     fn describe(&self) -> (String, Vec<String>);
+    /// What a replay did besides.
+    fn replayed(&self) -> Option<Replayed> {
+        None
+    }
 }
 
 /// A worker that moves blocks.
