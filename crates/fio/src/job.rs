@@ -398,6 +398,10 @@ impl Job {
             self.depth = 1;
         }
         self.settle_random(raw, &place_of)?;
+        if crate::translate::rate(self).is_some_and(|rate| rate > 1e9) {
+            return Err(place_of(&["rate", "rate_iops"])
+                .wrong("rate: over 1e9 operations a second hold nothing back: leave it out"));
+        }
         let has_rate = self.rate.iter().chain(&self.rate_iops).any(Option::is_some);
         if self.think_us > 0 && has_rate && crate::translate::rate(self).is_some() {
             return Err(place_of(&["thinktime"]).wrong(
