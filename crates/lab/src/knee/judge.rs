@@ -136,7 +136,9 @@ mod tests {
     #[test]
     fn a_pass_holds_or_fails_by_the_share_beyond_the_limit() {
         // One of 200 operations is slow, or four of 200: one of 100 may be.
-        let slow = |every: u64| move |_, at: u64| if at % every == 0 { 3_000_000 } else { 100_000 };
+        let slow = |every: u64| {
+            move |_, at: u64| if at.is_multiple_of(every) { 3_000_000 } else { 100_000 }
+        };
         let holds = judged("p99<1ms", 10_000.0, &pass(50, 1000, slow(200)));
         assert_eq!(holds.verdict, KneeVerdict::Holds);
         assert!((holds.ratio - 0.5).abs() < 1e-9, "{holds:?}");
@@ -172,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_mean_is_judged_by_its_batches() {
-        let ns = |_, at: u64| if at % 2 == 0 { 500_000 } else { 900_000 };
+        let ns = |_, at: u64| if at.is_multiple_of(2) { 500_000 } else { 900_000 };
         assert_eq!(judged("mean<1ms", 10_000.0, &pass(50, 1000, ns)).verdict, KneeVerdict::Holds);
         let seen = judged("mean<600us", 10_000.0, &pass(50, 1000, ns));
         assert_eq!((seen.verdict, seen.latency_ns), (KneeVerdict::Fails, Some(700_000.0)));

@@ -73,28 +73,8 @@ fn stream_obstacle(
     if direct && let Err(reason) = &offer.direct {
         return Some(reason.clone());
     }
-    if direct && !stream.align_bytes().is_multiple_of(offer.block_bytes) {
-        return Some(format!(
-            "block = {} B is not a multiple of the target's logical block of {} B: direct I/O \
-             needs whole blocks; use such a block, or --io buffered",
-            stream.align_bytes(),
-            offer.block_bytes
-        ));
-    }
-    let start_bytes = stream.place.map_or(0, |place| place.start.bytes);
-    if direct && !start_bytes.is_multiple_of(u64::from(offer.block_bytes)) {
-        return Some(format!(
-            "its part starts at {start_bytes} B, which is no multiple of the target's logical \
-             block of {} B: direct I/O starts on whole blocks; use such a start, or buffered I/O",
-            offer.block_bytes
-        ));
-    }
-    if direct && !stream.shift_bytes.is_multiple_of(u64::from(offer.block_bytes)) {
-        return Some(format!(
-            "shift = {} B is not a multiple of the target's logical block of {} B: direct I/O \
-             starts on whole blocks; use such a shift, or --io buffered",
-            stream.shift_bytes, offer.block_bytes
-        ));
+    if direct && let Some(reason) = misplaced(stream, offer) {
+        return Some(reason);
     }
     if stream.engine.is_stdio()
         && let Err(reason) = &offer.stdio
@@ -111,13 +91,6 @@ fn stream_obstacle(
             "block = {} B is not a multiple of the model's block of {} B: set a block that is",
             stream.align_bytes(),
             offer.block_bytes
-        ));
-    }
-    if direct && !stream.offset_increment_bytes.is_multiple_of(u64::from(offer.block_bytes)) {
-        return Some(format!(
-            "offset_increment = {} B is not a multiple of the target's logical block of {} B: \
-             direct I/O starts on whole blocks; use such an increment, or --io buffered",
-            stream.offset_increment_bytes, offer.block_bytes
         ));
     }
     let needed = match stream.op {
@@ -138,6 +111,41 @@ fn stream_obstacle(
                 0 => "",
                 _ => ", or lower `offset_increment` or `threads`",
             }
+        ));
+    }
+    None
+}
+
+/// Why direct I/O, which moves whole blocks of the target's, cannot do a stream.
+fn misplaced(stream: &Stream, offer: &Offer) -> Option<String> {
+    if !stream.align_bytes().is_multiple_of(offer.block_bytes) {
+        return Some(format!(
+            "block = {} B is not a multiple of the target's logical block of {} B: direct I/O \
+             needs whole blocks; use such a block, or --io buffered",
+            stream.align_bytes(),
+            offer.block_bytes
+        ));
+    }
+    let start_bytes = stream.place.map_or(0, |place| place.start.bytes);
+    if !start_bytes.is_multiple_of(u64::from(offer.block_bytes)) {
+        return Some(format!(
+            "its part starts at {start_bytes} B, which is no multiple of the target's logical \
+             block of {} B: direct I/O starts on whole blocks; use such a start, or buffered I/O",
+            offer.block_bytes
+        ));
+    }
+    if !stream.shift_bytes.is_multiple_of(u64::from(offer.block_bytes)) {
+        return Some(format!(
+            "shift = {} B is not a multiple of the target's logical block of {} B: direct I/O \
+             starts on whole blocks; use such a shift, or --io buffered",
+            stream.shift_bytes, offer.block_bytes
+        ));
+    }
+    if !stream.offset_increment_bytes.is_multiple_of(u64::from(offer.block_bytes)) {
+        return Some(format!(
+            "offset_increment = {} B is not a multiple of the target's logical block of {} B: \
+             direct I/O starts on whole blocks; use such an increment, or --io buffered",
+            stream.offset_increment_bytes, offer.block_bytes
         ));
     }
     None

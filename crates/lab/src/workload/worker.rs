@@ -7,10 +7,12 @@
 //! A real run gives every worker its own engine and thread; on a virtual clock one call drives all.
 
 mod counted;
+mod drive;
 mod pacer;
 mod place;
 
 pub use counted::{Counted, Length, Pace, once};
+pub use drive::{drain, drive};
 
 use super::{
     Area, Contents, ErrorLog, Offsets, Op, Recorder, Share, Stream, Syncing, is_stamped, mix::Sizes,
@@ -20,10 +22,7 @@ use block::{
     Request, Rng, Tag,
 };
 use pacer::Pacer;
-use std::{
-    mem,
-    sync::atomic::{AtomicBool, Ordering},
-};
+use std::mem;
 
 /// How much a worker does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -540,62 +539,6 @@ impl Worker {
     }
 }
 
-/// Drives `workers` on `engine` until `until`, until `stop` is raised, until a worker fails, or
-/// until all budgets are spent. May be called again to go on; operations stay in flight in between.
-pub fn drive<E: Engine + ?Sized>(
-    engine: &mut E,
-    workers: &mut [Worker],
-    until: Instant,
-    stop: &AtomicBool,
-) -> Finish {
-    let in_flight_max = workers.iter().map(|worker| worker.slots.len()).sum();
-    let mut done = Vec::with_capacity(in_flight_max);
-    let paced = workers.iter().any(|worker| worker.pacer.is_some());
-    for (index, worker) in workers.iter_mut().enumerate() {
-        worker.fill(engine, index);
-    }
-    let mut maybe_spent = true;
-    loop {
-        if maybe_spent && workers.iter().all(Worker::is_spent) {
-            return outcome(workers, Finish::Spent);
-        }
-        let mut alarm = until;
-        if paced {
-            alarm = workers.iter().map(Worker::next_due).fold(until, Instant::min);
-        }
-        engine.wait(alarm, &mut done);
-        let mut failed = false;
-        for completion in done.drain(..) {
-            let index = (completion.tag.0 >> 16) as usize;
-            let worker = &mut workers[index];
-            let is_error = completion.result.is_err();
-            worker.complete(engine, index, completion, failed);
-            failed |= is_error && worker.failure.is_some();
-            maybe_spent |= worker.left == 0;
-        }
-        if failed || engine.now() >= until || stop.load(Ordering::Relaxed) {
-            return outcome(workers, Finish::Stopped);
-        }
-        if paced {
-            for (index, worker) in workers.iter_mut().enumerate() {
-                worker.fill(engine, index);
-            }
-        }
-    }
-}
-
-/// Lets everything in flight finish, and issues nothing more.
-pub fn drain<E: Engine + ?Sized>(engine: &mut E, workers: &mut [Worker]) {
-    let mut done = Vec::new();
-    while workers.iter().any(|worker| worker.in_flight() > 0) {
-        engine.wait(Instant::NEVER, &mut done);
-        for completion in done.drain(..) {
-            let index = (completion.tag.0 >> 16) as usize;
-            workers[index].complete(engine, index, completion, true);
-        }
-    }
-}
-
 /// Operations that a worker may ask for.
 fn operations(plan: &WorkerPlan) -> u64 {
     match plan.budget {
@@ -614,8 +557,4 @@ fn sizes(plan: &WorkerPlan) -> Option<Box<Sizes>> {
     };
     let mix = plan.stream.mix.as_ref()?;
     Some(Box::new(Sizes::new(mix, plan.seed, plan.share.worker, left_bytes)))
-}
-
-fn outcome(workers: &[Worker], otherwise: Finish) -> Finish {
-    if workers.iter().any(|worker| worker.failure.is_some()) { Finish::Failed } else { otherwise }
 }
