@@ -18,6 +18,8 @@ fuzz_target!(|text: &str| {
         direct: Ok(()),
         buffered: Ok(()),
         stdio: Ok(()),
+        trim: Ok(()),
+        write_zeroes: Ok(()),
         drop_machine: Ok(()),
         remount: Ok(()),
         files_max: Ok(1 << 30),
