@@ -28,26 +28,29 @@ pub fn import(arguments: &ImportArguments) -> Result<ExitCode> {
         let mut record = import::import(&name, &bytes, &now)
             .map_err(|error| anyhow!("cannot import {}: {}", path.display(), in_words(&error)))?;
         record.labels.clone_from(&labels);
-        records.push(record);
+        records.push((path, record));
     }
     if records.is_empty() {
         bail!("cannot import {}: {}", arguments.files[0].display(), ImportError::DriveAlone);
     }
     for (path, drive) in &drives {
-        let entered = records.iter_mut().filter_map(|record| drive.enter(record).then_some(()));
-        if entered.count() == 0 {
+        let mut is_entered = false;
+        for (_, record) in &mut records {
+            is_entered |= drive.enter(record);
+        }
+        if !is_entered {
             output::talk!("{}: {} is no target of these results", path.display(), drive.name());
         }
     }
     if arguments.dry_run {
-        for record in &records {
+        for (_, record) in &records {
             show(record, "drivelab import FILE, then drivelab show last")?;
         }
         return Ok(ExitCode::SUCCESS);
     }
     let mut store = output::open_store(arguments.store.as_deref())?;
     let several = records.len() > 1;
-    for (record, path) in records.iter().zip(results(arguments, &drives)) {
+    for (path, record) in &records {
         taken_in(&mut store, record, path, arguments, several)?;
     }
     Ok(ExitCode::SUCCESS)
@@ -64,15 +67,6 @@ fn in_words(error: &ImportError) -> String {
         _ => return error.to_string(),
     };
     format!("{error}: {cure}")
-}
-
-/// The files that hold results, in their order.
-fn results<'a>(
-    arguments: &'a ImportArguments,
-    drives: &'a [(&'a std::path::PathBuf, DriveFile)],
-) -> impl Iterator<Item = &'a Path> {
-    let is_drive = |path: &&std::path::PathBuf| drives.iter().all(|(known, _)| known != path);
-    arguments.files.iter().filter(is_drive).map(std::path::PathBuf::as_path)
 }
 
 fn taken_in(

@@ -40,8 +40,8 @@ pub fn replay(arguments: &ReplayArguments) -> Result<ExitCode> {
 /// What may not be written to can still be read.
 fn with_cure(error: Error, arguments: &ReplayArguments) -> Error {
     let is_plan = matches!(error.downcast_ref(), Some(CannotRun::Plan(_)));
-    if is_plan && !arguments.reads_only && error.to_string().contains("it writes") {
-        return anyhow!("{error}; or leave what the trace writes out with --reads-only");
+    if is_plan && !arguments.reads_only {
+        return anyhow!("{error}; what a trace writes and trims is left out with --reads-only");
     }
     error
 }

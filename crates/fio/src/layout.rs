@@ -5,24 +5,7 @@
 //! use the same bytes again.
 
 use crate::{job::Job, value::Amount};
-
-/// A place or a length: a share of the tested area and bytes on top.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub(crate) struct Reach {
-    pub share: f64,
-    pub bytes: u64,
-}
-
-impl Reach {
-    /// As a method has it: `25%+4096`.
-    pub fn text(self) -> String {
-        match (self.share, self.bytes) {
-            (0.0, bytes) => bytes.to_string(),
-            (share, 0) => format!("{}%", share * 100.0),
-            (share, bytes) => format!("{}%+{bytes}", share * 100.0),
-        }
-    }
-}
+use lab::workload::Reach;
 
 /// Where one job works.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]

@@ -294,8 +294,8 @@ fn stream(job: &Job, region: Region) -> Keys {
         ("threads", job.threads.to_string()),
         ("depth", job.depth.to_string()),
         ("io", quoted(io(job))),
-        ("start", quoted(&region.start.text())),
-        ("length", quoted(&region.length.text())),
+        ("start", quoted(&region.start.to_string())),
+        ("length", quoted(&region.length.to_string())),
     ];
     let engine = match job.engine {
         Engine::Sync => "sync",

@@ -135,8 +135,6 @@ pub(crate) fn read(text: &str) -> Result<Draft, ImportError> {
 }
 
 fn copy(draft: &mut Draft, found: &Summary, records: Option<(u64, u64)>, asked: Option<Command>) {
-    draft.tool = "dd";
-    let program = found.program.to_owned();
     let mut cell = CellDraft {
         pattern: "seq".to_owned(),
         threads: 1,
@@ -145,7 +143,7 @@ fn copy(draft: &mut Draft, found: &Summary, records: Option<(u64, u64)>, asked: 
         bounded_by_bytes: true,
         ..CellDraft::default()
     };
-    cell.coordinates.insert("program".to_owned(), json!(program));
+    cell.coordinates.insert("program".to_owned(), json!(found.program));
     cell.op = "copy";
     let known = asked.is_some();
     let command = asked.unwrap_or_default();

@@ -20,11 +20,6 @@ pub(crate) fn read(text: &str) -> Result<Draft, ImportError> {
     let (mut op, mut mix) = ("read", None);
     for line in text.lines() {
         let line = line.trim().trim_start_matches("> ").trim();
-        if line.starts_with('[') && line.contains("Read") && line.contains("Write") {
-            return Err(ImportError::Nothing(
-                "`[Read]` and `[Write]` stand in one line".to_owned(),
-            ));
-        }
         match line.split_whitespace().next() {
             Some("[Read]") => (op, mix) = ("read", None),
             Some("[Write]") => (op, mix) = ("write", None),

@@ -379,21 +379,8 @@ fn warning(text: &str) -> Warning {
 fn target(text: &str) -> TargetInfo {
     let is_path = text.starts_with('/');
     TargetInfo {
-        text: text.to_owned(),
-        kind: TargetKind::Imported,
         path: is_path.then(|| text.to_owned()),
-        path_exact: None,
-        capacity_bytes: 0,
-        free_bytes: None,
-        file_system: None,
-        stack: Vec::new(),
-        direct_alignment_bytes: None,
-        flags: Vec::new(),
-        warnings: Vec::new(),
-        completions: None,
-        managed_flash: None,
-        price: None,
-        identity: None,
+        ..TargetInfo::of(text, TargetKind::Imported, 0)
     }
 }
 

@@ -103,6 +103,27 @@ pub struct TargetInfo {
 }
 
 impl TargetInfo {
+    /// A target of which this is known, and nothing else.
+    pub fn of(text: impl Into<String>, kind: TargetKind, capacity_bytes: u64) -> Self {
+        Self {
+            text: text.into(),
+            kind,
+            path: None,
+            path_exact: None,
+            capacity_bytes,
+            free_bytes: None,
+            file_system: None,
+            stack: Vec::new(),
+            direct_alignment_bytes: None,
+            flags: Vec::new(),
+            warnings: Vec::new(),
+            completions: None,
+            managed_flash: None,
+            price: None,
+            identity: None,
+        }
+    }
+
     /// Where it is, with every byte: to open it again.
     pub fn place(&self) -> Option<PathBuf> {
         self.path_exact.as_deref().map(from_exact).or(self.path.as_ref().map(PathBuf::from))

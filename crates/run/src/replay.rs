@@ -162,7 +162,7 @@ impl ReplayOrder {
                 Op::Write,
                 survey.operations_of(What::Write) + survey.operations_of(What::Flush),
             ),
-            ("trim", Op::Write, survey.operations_of(What::Trim)),
+            ("trim", Op::Trim, survey.operations_of(What::Trim)),
         ];
         let is_asked = |(_, op, count): &(&str, Op, u64)| {
             *count > 0 && !(self.options.reads_only && op.writes())

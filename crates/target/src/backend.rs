@@ -133,24 +133,13 @@ impl KeptTarget {
         let capacity_bytes = backend.geometry(Drive(0)).capacity_bytes;
         let flag = Flag::MemoryBacked;
         let info = TargetInfo {
-            text: format!("memory:{text}"),
-            kind: TargetKind::Memory,
-            path: None,
-            path_exact: None,
-            capacity_bytes,
-            free_bytes: None,
-            file_system: None,
-            stack: Vec::new(),
             direct_alignment_bytes: Some(backend.geometry(Drive(0)).block_bytes),
             flags: vec![flag],
             warnings: vec![Warning {
                 flag: Some(flag),
                 text: format!("the drive is memory of this process: {}", flag.cure()),
             }],
-            completions: None,
-            managed_flash: None,
-            price: None,
-            identity: None,
+            ..TargetInfo::of(format!("memory:{text}"), TargetKind::Memory, capacity_bytes)
         };
         Ok(Self {
             info,

@@ -131,22 +131,12 @@ fn info(stack: &Stack, opened: &Opened) -> TargetInfo {
         ..BlockLayer::default()
     };
     let note = |text: &String| Warning { flag: None, text: text.clone() };
+    let capacity_bytes = opened.contract().capacity_bytes;
     TargetInfo {
-        text: format!("model:{stack}"),
-        kind: TargetKind::Model,
-        path: None,
-        path_exact: None,
-        capacity_bytes: opened.contract().capacity_bytes,
-        free_bytes: None,
-        file_system: None,
         stack: opened.layers.iter().map(layer).collect(),
         direct_alignment_bytes: Some(opened.contract().block_bytes),
-        flags: Vec::new(),
         warnings: opened.notes.iter().map(note).collect(),
-        completions: None,
-        managed_flash: None,
-        price: None,
-        identity: None,
+        ..TargetInfo::of(format!("model:{stack}"), TargetKind::Model, capacity_bytes)
     }
 }
 

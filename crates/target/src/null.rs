@@ -26,23 +26,7 @@ pub struct NullTarget {
 impl NullTarget {
     /// On the run's clock.
     pub fn new(clock: Clock) -> Self {
-        let info = TargetInfo {
-            text: "null:".to_owned(),
-            kind: TargetKind::Null,
-            path: None,
-            path_exact: None,
-            capacity_bytes: CAPACITY_BYTES,
-            free_bytes: None,
-            file_system: None,
-            stack: Vec::new(),
-            direct_alignment_bytes: None,
-            flags: Vec::new(),
-            warnings: Vec::new(),
-            completions: None,
-            managed_flash: None,
-            price: None,
-            identity: None,
-        };
+        let info = TargetInfo::of("null:", TargetKind::Null, CAPACITY_BYTES);
         Self { clock, info }
     }
 }

@@ -33,6 +33,9 @@ fn an_imported_run_is_shown_compared_reported_and_exported() {
     let words: Vec<&str> = others.iter().map(String::as_str).collect();
     let said = import(&bench, &words).done().succeeded();
     assert_eq!(said.stdout.lines().count(), 3, "{}", said.stdout);
+    // `compare` told to measure both with `--method fio`, which nobody can.
+    let apart = bench.drivelab(["compare", "peer", "last"]).done();
+    assert_one_sentence(&apart.stderr, &["no cell in common", "must agree"]);
     for words in [
         &["history"][..],
         &["compare", "peer", "again"],

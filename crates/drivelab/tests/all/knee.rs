@@ -1,12 +1,9 @@
 //! `run --until`: the highest rate that holds a latency, against rates that are known.
 
 use crate::common;
-use common::{
-    Bench, LoopDevice,
-    serving::{Fuse, Killed, start},
-};
+use common::{Bench, serving::RateFilter};
 use serde_json::Value;
-use std::{os::unix::net::UnixStream, time::Duration};
+use std::time::Duration;
 
 /// A run in the wall's time takes as long as it says, and its cells end late on a busy machine.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -112,23 +109,12 @@ fn a_condition_that_no_rate_or_every_rate_holds_is_said_plainly() {
 #[test]
 fn the_knee_of_nbdkits_rate_filter_is_the_rate_that_it_is_set_to() {
     need_programs!("nbdkit", "nbdfuse", "losetup");
-    // 40 Mibit a second in blocks of 4 KiB.
-    const RATE: f64 = 40.0 * 1_048_576.0 / 8.0 / 4096.0;
+    const RATE: f64 = RateFilter::BYTES_PER_S / 4096.0;
     let bench = Bench::new();
-    let socket = bench.path("rate.sock");
-    let place = socket.to_str().expect("plain");
-    let words = ["-f", "-U", place, "--filter=rate", "memory", "1G", "rate=40M", "burstiness=0.05"];
-    let mut server = Killed(start("nbdkit", &words));
-    let listens = (0..500).any(|_| {
-        std::thread::sleep(Duration::from_millis(20));
-        UnixStream::connect(&socket).is_ok()
-    });
-    if !listens || server.0.try_wait().expect("it can be asked").is_some() {
-        return common::skip("nbdkit with its rate filter");
-    }
-    let uri = format!("nbd+unix:///?socket={place}");
-    let fuse = need!(Fuse::mount(&bench, &uri), "/dev/fuse");
-    let device = need!(LoopDevice::over(fuse.file(), &["--direct-io=on", "-r"]), common::ROOT);
+    let device = match RateFilter::start(&bench, 0.05) {
+        Ok(device) => device,
+        Err(missing) => return common::skip(missing),
+    };
     let path = bench.file("own.toml", method(4, &[]));
     let path = path.to_str().expect("plain");
     let run = bench.drivelab(["run", device.text(), "--method", path, "--until", "p90<150ms"]);

@@ -1,11 +1,8 @@
 //! `--method quota` against quotas that are known: of a model, and of nbdkit's rate filter.
 
 use crate::common;
-use common::{
-    Bench, LoopDevice,
-    serving::{Fuse, Killed, start},
-};
-use std::{fs, os::unix::net::UnixStream, time::Duration};
+use common::{Bench, serving::RateFilter};
+use std::{fs, time::Duration};
 
 /// A run in the wall's time takes as long as it says, and its cells end late on a busy machine.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -131,23 +128,13 @@ fn what_a_run_did_not_reach_is_said() {
 #[test]
 fn the_method_gives_back_the_rate_the_credit_and_the_refill_of_nbdkits_rate_filter() {
     need_programs!("nbdkit", "nbdfuse", "losetup");
-    const RATE: f64 = 40.0 * 1_048_576.0 / 8.0 / 1e6;
+    const RATE: f64 = RateFilter::BYTES_PER_S / 1e6;
     const BURST_S: f64 = 10.0;
     let bench = Bench::new();
-    let socket = bench.path("rate.sock");
-    let place = socket.to_str().expect("plain");
-    let words = ["-f", "-U", place, "--filter=rate", "memory", "1G", "rate=40M", "burstiness=10"];
-    let mut server = Killed(start("nbdkit", &words));
-    let listens = (0..500).any(|_| {
-        std::thread::sleep(Duration::from_millis(20));
-        UnixStream::connect(&socket).is_ok()
-    });
-    if !listens || server.0.try_wait().expect("it can be asked").is_some() {
-        return common::skip("nbdkit with its rate filter");
-    }
-    let uri = format!("nbd+unix:///?socket={place}");
-    let fuse = need!(Fuse::mount(&bench, &uri), "/dev/fuse");
-    let device = need!(LoopDevice::over(fuse.file(), &["--direct-io=on", "-r"]), common::ROOT);
+    let device = match RateFilter::start(&bench, BURST_S) {
+        Ok(device) => device,
+        Err(missing) => return common::skip(missing),
+    };
     let words = [device.text(), "--reads-only", "--max-time", "75s"];
     let toml = fitted(&bench, &words);
     assert!(toml.starts_with("# Quota of "), "{toml}");

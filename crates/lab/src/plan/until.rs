@@ -1,10 +1,7 @@
 //! A plan that searches for rates: which cells have one, and the steps of a search.
 
 use super::{PlanError, Step};
-use crate::{
-    method::{CellBound, CellSpec, Method},
-    workload::Op,
-};
+use crate::method::{CellBound, CellSpec, Method};
 
 /// Leaves a method with what a search has: a list of cells, no rounds.
 ///
@@ -31,7 +28,6 @@ pub(super) fn obstacle(cell: &CellSpec) -> Option<String> {
         _ if cell.streams[0].think.is_some() => "it pauses to think, which no rate does",
         _ if cell.rate_of.is_some() => "its rate is a share of another cell's",
         _ if cell.bound != CellBound::Time => "it ends by operations, and a search by time",
-        _ if matches!(cell.streams[0].op, Op::Tree(_)) => "it works on a file tree",
         _ => return None,
     };
     Some(format!("{reason}: no rate of it was sought"))

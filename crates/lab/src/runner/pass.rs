@@ -6,7 +6,9 @@
 //!   this thread:              wait for all  | parts -> Board -> look -> stop flag | join
 //! ```
 
+mod ending;
 mod replaying;
+mod threads;
 mod worker;
 
 use super::board::{Board, Wait};
@@ -14,32 +16,25 @@ use crate::{
     method::{CellBound, CellSpec, FinalFlush},
     target::{Drivable, OpenEngine, OpenTree, TargetError, WorkerEngines},
     workload::{
-        Area, Budget, ErrorLog, Failure, Rate, Recorder, Share, Stream, TickPart, Worker,
-        WorkerPlan,
+        Area, Budget, ErrorLog, Failure, Recorder, Share, Stream, TickPart, Worker, WorkerPlan,
         replay::{Replayed, StreamReplayed},
         tree::{TreeBudget, TreeCell, TreeWorkerPlan},
     },
 };
 use block::{Actor, Instant, IoError};
+use ending::finish;
 use record::{Burst, FastCachePass};
 use stats::{
-    Assessment, Change, Delta, Drained, Histogram, Looks, Stop, StopRule, TICK_NS, Tick, assess,
-    drained, lasting_change,
+    Assessment, Change, Delta, Drained, Histogram, Looks, Stop, StopRule, TICK_NS, Tick, drained,
 };
 use std::{
     sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+        atomic::AtomicBool,
+        mpsc::{Receiver, Sender, channel},
     },
-    thread::{Builder, JoinHandle},
     time::{Duration, Instant as WallInstant},
 };
-use worker::OpenPassWorker;
-
-/// How long a pass waits for workers that hang in the kernel before it gives them up: Ctrl-C must
-/// end a run within a second.
-const GIVE_UP: Duration = Duration::from_millis(700);
+use threads::{Assignment, threads};
 
 /// So often it is asked whether a rate fell for good: once a second.
 const DRAIN_LOOK_TICKS: usize = 10;
@@ -456,178 +451,6 @@ impl Progress {
 
 type Ended = (Instant, Vec<End>);
 
-/// A real run: one thread a worker.
-fn threads(
-    order: &PassOrder<'_>,
-    assignments: Vec<Assignment>,
-    parts: &Receiver<TickPart>,
-    progress: &mut Progress,
-    watch: &mut dyn FnMut(Live) -> bool,
-) -> Result<Ended, PassError> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flushers = Arc::new(AtomicUsize::new(assignments.len()));
-    let (ready, readiness) = channel();
-    let mut threads = Vec::new();
-    for (number, assignment) in assignments.into_iter().enumerate() {
-        let (go, signal) = channel();
-        let context = WorkerContext {
-            stop: Arc::clone(&stop),
-            working: Arc::clone(&flushers),
-            flush: order.cell.flush != FinalFlush::None && order.cell.writes(),
-            ready: ready.clone(),
-            go: signal,
-        };
-        let thread = Builder::new()
-            .name(format!("worker-{number}"))
-            .spawn(move || context.work(assignment))
-            .map_err(|error| {
-                PassError::Target(TargetError::refused(format!(
-                    "cannot start worker {number} ({error}): use fewer threads"
-                )))
-            })?;
-        threads.push((thread, go));
-    }
-    drop(ready);
-    let mut start = Some(Instant(0));
-    for _ in &threads {
-        // A worker that panics never reports; then the channel closes, nobody starts, and the join
-        // below tells.
-        let Ok(ready) = readiness.recv() else {
-            start = None;
-            break;
-        };
-        start = start.max(Some(ready.map_err(PassError::Target)?));
-    }
-    let (workers, signals): (Vec<_>, Vec<_>) = threads.into_iter().unzip();
-    for go in signals {
-        let _ = start.map(|start| go.send(start));
-    }
-    let start = start.unwrap_or(Instant::NEVER);
-    let interrupted = follow(parts, progress, watch, &stop);
-    let ends = gather(workers, parts, progress, interrupted)?;
-    if interrupted { Err(PassError::Interrupted) } else { Ok((start, ends)) }
-}
-
-/// Follows the parts until the rule is satisfied or every worker is done; whether the user
-/// interrupted.
-fn follow(
-    parts: &Receiver<TickPart>,
-    progress: &mut Progress,
-    watch: &mut dyn FnMut(Live) -> bool,
-    stop: &AtomicBool,
-) -> bool {
-    let mut shown = 0;
-    loop {
-        let mut quiet = false;
-        match parts.recv_timeout(Duration::from_millis(100)) {
-            Ok(part) => progress.take(part),
-            Err(RecvTimeoutError::Timeout) => quiet = true,
-            Err(RecvTimeoutError::Disconnected) => return false,
-        }
-        parts.try_iter().for_each(|part| progress.take(part));
-        if progress.board.all_done() {
-            return false;
-        }
-        let complete = progress.board.complete_ticks();
-        if complete == shown && !quiet {
-            continue;
-        }
-        shown = complete;
-        let over = progress.is_over(progress.board.any_done());
-        let interrupted = !watch(progress.live());
-        if over || interrupted {
-            stop.store(true, Ordering::Relaxed);
-            return interrupted;
-        }
-    }
-}
-
-/// Waits for the workers to end. After an interrupt, only so long.
-fn gather(
-    workers: Vec<JoinHandle<Result<End, TargetError>>>,
-    parts: &Receiver<TickPart>,
-    progress: &mut Progress,
-    interrupted: bool,
-) -> Result<Vec<End>, PassError> {
-    let patience = WallInstant::now() + GIVE_UP;
-    while interrupted && !workers.iter().all(JoinHandle::is_finished) {
-        if WallInstant::now() > patience {
-            return Err(PassError::Interrupted);
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    let mut ends = Vec::new();
-    for worker in workers {
-        match worker.join() {
-            Ok(end) => ends.push(end.map_err(PassError::Target)?),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-    }
-    parts.try_iter().for_each(|part| progress.board.add(part));
-    Ok(ends)
-}
-
-/// One worker: its stream, and what opens its engine.
-struct Assignment {
-    stream: usize,
-    open: OpenPassWorker,
-}
-
-/// What a worker's thread needs besides.
-struct WorkerContext {
-    stop: Arc<AtomicBool>,
-    working: Arc<AtomicUsize>,
-    flush: bool,
-    ready: Sender<Result<Instant, TargetError>>,
-    go: Receiver<Instant>,
-}
-
-impl WorkerContext {
-    fn work(self, assignment: Assignment) -> Result<End, TargetError> {
-        let _guard = StopOnPanic(Arc::clone(&self.stop));
-        let mut worker = match (assignment.open)() {
-            Ok(worker) => worker,
-            Err(error) => {
-                let _ = self.ready.send(Err(error.clone()));
-                return Err(error);
-            }
-        };
-        let _ = self.ready.send(Ok(worker.now()));
-        // Once all have reported or are gone, the channel must close.
-        drop(self.ready);
-        let start = self.go.recv().unwrap_or(Instant::NEVER);
-        if start != Instant::NEVER {
-            worker.now();
-            worker.drive(start, &self.stop);
-        }
-        let finished = worker.now();
-        // Before the flush, whose processor time is not the operations'.
-        worker.finish();
-        if worker.failure().is_some() {
-            self.stop.store(true, Ordering::Relaxed);
-        }
-        // The last worker to finish flushes for all.
-        let is_last = self.working.fetch_sub(1, Ordering::AcqRel) == 1;
-        let flush = (is_last && self.flush)
-            .then(|| (assignment.stream, worker.flush().map(|done| done.since(finished))));
-        let (failure, errors) = (worker.failure(), worker.errors().clone());
-        let (engine, replayed) = (worker.describe(), worker.replayed());
-        Ok(End { failure, errors, finished, flush, engine, replayed })
-    }
-}
-
-/// Ends the pass for the others when its worker panics: nobody should wait for ticks that never
-/// come.
-struct StopOnPanic(Arc<AtomicBool>);
-
-impl Drop for StopOnPanic {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.store(true, Ordering::Relaxed);
-        }
-    }
-}
-
 /// One engine drives all workers, a tick at a time, on this thread: its processor time is the first
 /// worker's.
 fn shared(
@@ -681,138 +504,4 @@ fn shared(
     }
     parts.try_iter().for_each(|part| progress.board.add(part));
     Ok((start, ends))
-}
-
-/// Lasting changes of the whole pass, and of what follows its warm-up: one may hide the other.
-fn changes(ticks: &[Tick], warm_up: usize, writes: bool) -> Vec<Change> {
-    let mut changes: Vec<Change> = lasting_change(ticks, TICK_NS).into_iter().collect();
-    let after = |ticks: &[Tick], from: usize| {
-        let bytes_before = ticks[..from].iter().map(|tick| tick.bytes).sum::<u64>();
-        lasting_change(&ticks[from..], TICK_NS).map(|change| change.later(from, bytes_before))
-    };
-    let is_new = |change: &Change| {
-        changes.iter().all(|known| known.at_tick.abs_diff(change.at_tick) > SAME_CHANGE_TICKS)
-    };
-    let second = (warm_up > 0).then(|| after(ticks, warm_up)).flatten().filter(is_new);
-    changes.extend(second);
-    changes.sort_by_key(|change| change.at_tick);
-    // Writes that start fast start in a cache, however soon it is full.
-    let until = changes.first().map_or(ticks.len(), |change| change.at_tick);
-    let start = writes.then(|| Change::of_fast_start(&ticks[..until], warm_up)).flatten();
-    start.into_iter().chain(changes).collect()
-}
-
-/// Changes that are no further apart than this are one: 1 s.
-const SAME_CHANGE_TICKS: usize = 10;
-
-/// The failures of these workers together.
-fn errors_of(ends: &[End]) -> ErrorLog {
-    let mut errors = ErrorLog::default();
-    ends.iter().for_each(|end| errors.merge(&end.errors));
-    errors
-}
-
-/// A pass that `failure` ended.
-fn failed(progress: &Progress, ends: &[End], failure: Failure) -> PassError {
-    let mut errors = errors_of(ends);
-    // The flush that ends a pass is no worker's.
-    if (failure.operation, failure.bytes) == ("flush", 0) {
-        errors.merge(&ErrorLog { count: 1, first: vec![failure], ..ErrorLog::default() });
-    }
-    let mut latencies = Histogram::new();
-    (0..progress.looks.len())
-        .for_each(|index| latencies.merge(progress.board.stream(index).failed()));
-    PassError::Failed(Box::new(Failed { failure, errors, latencies }))
-}
-
-/// Turns the progress of a pass into its result.
-fn finish(
-    order: &PassOrder<'_>,
-    mut progress: Progress,
-    start: Instant,
-    ends: &[End],
-) -> Result<PassDone, PassError> {
-    if let Some(failure) = ends.iter().find_map(|end| end.failure) {
-        return Err(failed(&progress, ends, failure));
-    }
-    let flush = ends.iter().find_map(|end| end.flush);
-    if let Some((_, Err(error))) = flush {
-        let (operation, offset, bytes) = ("flush", 0, 0);
-        return Err(failed(&progress, ends, Failure { operation, offset, bytes, error }));
-    }
-    let flush_seconds = flush.and_then(|(_, took)| took.ok()).map(|ns| ns as f64 / 1e9);
-    let ended = ends.iter().map(|end| end.finished).max().unwrap_or(start);
-    let seconds = ended.since(start).max(1) as f64 / 1e9;
-    let complete = progress.ticks();
-    let quiet = progress.quiet.min(complete);
-    let mut first_worker = 0;
-    let mut done = PassDone {
-        streams: Vec::new(),
-        seconds,
-        fast_caches: Vec::new(),
-        engines: Vec::new(),
-        busy: 0.0,
-    };
-    for (index, stream) in order.cell.streams.iter().enumerate() {
-        let board = progress.board.stream(index);
-        let own = &ends[first_worker..first_worker + usize::from(stream.threads)];
-        let errors = errors_of(own);
-        // A rate of nothing is none.
-        if let Some(failure) = errors.first.first().filter(|_| board.operations() == 0) {
-            return Err(failed(&progress, ends, *failure));
-        }
-        let ticks = board.ticks(complete).split_off(quiet);
-        // No look came too early where no byte was left for a later one: what was seen decides.
-        let judged_s = ticks.len() as f64 * TICK_NS as f64 / 1e9;
-        let rule = match progress.is_spent() {
-            true => StopRule { seconds_min: order.rule.seconds_min.min(judged_s), ..order.rule },
-            false => order.rule,
-        };
-        let assessment = assess(&ticks, TICK_NS, &rule);
-        // Rate and latency are of the same time, or they do not belong together.
-        let is_judged = progress.timed && !stream.rate.is_some_and(Rate::is_ramp);
-        let warm_up = if is_judged { assessment.warm_up_ticks } else { 0 };
-        let in_the_end = match assessment {
-            seen if seen.satisfies(&rule) => Stop::Converged,
-            seen if seen.sufficient => Stop::NotConverged,
-            _ => Stop::Insufficient,
-        };
-        // An exhausting pass goes on after good looks; what they saw is not its result.
-        let stop = match progress.bound {
-            CellBound::Exhaust | CellBound::Drain => in_the_end,
-            _ => progress.stops[index].unwrap_or(in_the_end),
-        };
-        done.streams.push(StreamPass {
-            stop: is_judged.then_some(stop),
-            spent: progress.is_spent(),
-            seconds: (seconds - stream.start_after_s).max(1e-9),
-            operations: board.operations(),
-            bytes: board.bytes(),
-            latencies: board.latencies_from(progress.quiet + warm_up),
-            by_tick: Vec::new(),
-            flushes: board.flushes().clone(),
-            services: board.services().clone(),
-            errors,
-            failed: board.failed().clone(),
-            replayed: own[0].replayed.as_ref().map(|replayed| replayed.streams[0].clone()),
-            longest: board.longest().and_then(|wait| wait.later_than(progress.quiet)),
-            cpu_ns: board.cpu_ns(),
-            flush_seconds: flush_seconds.filter(|_| stream.op.writes()),
-            changes: match is_judged || !progress.timed {
-                true => changes(&ticks, warm_up, stream.op.stores()),
-                false => Vec::new(),
-            },
-            burst: None,
-            ticks,
-            assessment,
-        });
-        // Ticks count from the end of the quiet time, as those of the rate do.
-        let by_tick = progress.board.take_latencies(index).into_iter();
-        let counted = by_tick.filter_map(|(tick, delta)| Some((tick.checked_sub(quiet)?, delta)));
-        done.streams[index].by_tick = counted.collect();
-        done.engines.push(ends[first_worker].engine.clone());
-        first_worker += usize::from(stream.threads);
-    }
-    done.busy = progress.board.busiest_ns() as f64 / (seconds * 1e9);
-    Ok(done)
 }

@@ -1,6 +1,7 @@
 //! Where in the tested area a stream works, to the byte.
 
 use block::parse_bytes;
+use std::fmt;
 
 /// A place or a length: a share of what the cell works on and bytes on top.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -36,6 +37,17 @@ impl Reach {
     }
 }
 
+/// As [`Reach::parse`] reads it.
+impl fmt::Display for Reach {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.share, self.bytes) {
+            (0.0, bytes) => write!(formatter, "{bytes}"),
+            (share, 0) => write!(formatter, "{}%", share * 100.0),
+            (share, bytes) => write!(formatter, "{}%+{bytes}", share * 100.0),
+        }
+    }
+}
+
 /// Where a stream works.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct StreamPlace {
@@ -58,6 +70,9 @@ mod tests {
         assert_eq!(of("33.33%"), 333 << 20);
         for text in ["", "101%", "-1%", "5%4K", "x%", "4x"] {
             assert_eq!(Reach::parse(text), None, "{text}");
+        }
+        for text in ["4096", "80%", "25%+1048576"] {
+            assert_eq!(Reach::parse(text).expect(text).to_string(), text);
         }
     }
 }

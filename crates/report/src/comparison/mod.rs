@@ -27,7 +27,7 @@ use crate::{
     runs::{self, Run, Subject},
 };
 pub(crate) use join::{Key, keyed};
-use record::{Cell, PairedVerdict, Record, beside_verdict};
+use record::{Cell, PairedVerdict, Record, TargetKind, beside_verdict};
 use stats::{Passes, Verdict, paired, unpaired};
 use std::collections::BTreeMap;
 
@@ -118,12 +118,14 @@ pub enum NotComparable {
         run: String,
     },
     /// No cell of one has the coordinates of a cell of the other.
-    #[error("{}", nothing_in_common(names, methods))]
+    #[error("{}", nothing_in_common(names, methods, *is_imported))]
     NothingInCommon {
         /// Of the baseline and the other.
         names: [String; 2],
         /// What they were measured by.
         methods: [String; 2],
+        /// Whether one of them is another program's, whose cells nobody here can set.
+        is_imported: bool,
     },
 }
 
@@ -164,13 +166,19 @@ impl NotComparable {
         Self::NothingInCommon {
             names: pair.map(|subject| subject.name.clone()),
             methods: pair.map(|subject| subject.record.method.name.clone()),
+            is_imported: pair.iter().any(|subject| {
+                let targets = &subject.record.targets;
+                targets.iter().any(|target| target.kind == TargetKind::Imported)
+            }),
         }
     }
 }
 
-fn nothing_in_common(names: &[String; 2], methods: &[String; 2]) -> String {
+fn nothing_in_common(names: &[String; 2], methods: &[String; 2], is_imported: bool) -> String {
     let ([baseline, other], [one, two]) = (names, methods);
-    let cure = if one == two {
+    let cure = if is_imported {
+        "their block sizes, depths, threads, patterns and access must agree".to_owned()
+    } else if one == two {
         "give both the same --set, --io and --size".to_owned()
     } else {
         format!("measure both with one method, such as --method {one}")

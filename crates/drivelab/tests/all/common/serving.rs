@@ -1,7 +1,7 @@
 //! A server of the real binary, the clients of others, and everything they attach: undone whatever
 //! happens.
 
-use super::{Bench, Living, Outcome, system};
+use super::{Bench, Living, LoopDevice, Outcome, system};
 use std::{
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
@@ -133,6 +133,44 @@ impl Drop for Killed {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+/// A device of 1 GiB behind nbdkit's rate filter, 40 Mibit a second; its bucket holds so many
+/// seconds of that and is full when it starts.
+pub struct RateFilter {
+    device: LoopDevice,
+    _fuse: Fuse,
+    _server: Killed,
+}
+
+impl RateFilter {
+    /// Bytes a second that it lets through.
+    pub const BYTES_PER_S: f64 = 40.0 * 1_048_576.0 / 8.0;
+
+    /// Starts it; why it cannot be had.
+    pub fn start(bench: &Bench, burst_s: f64) -> Result<Self, &'static str> {
+        let socket = bench.path("rate.sock");
+        let place = socket.to_str().expect("plain");
+        let burst = format!("burstiness={burst_s}");
+        let words = ["-f", "-U", place, "--filter=rate", "memory", "1G", "rate=40M", &burst];
+        let mut server = Killed(start("nbdkit", &words));
+        let listens = (0..500).any(|_| {
+            std::thread::sleep(Duration::from_millis(20));
+            UnixStream::connect(&socket).is_ok()
+        });
+        if !listens || server.0.try_wait().expect("it can be asked").is_some() {
+            return Err("nbdkit with its rate filter");
+        }
+        let fuse =
+            Fuse::mount(bench, &format!("nbd+unix:///?socket={place}")).ok_or("/dev/fuse")?;
+        let device = LoopDevice::over(fuse.file(), &["--direct-io=on", "-r"]).ok_or(super::ROOT)?;
+        Ok(Self { device, _fuse: fuse, _server: server })
+    }
+
+    /// The device's path.
+    pub fn text(&self) -> &str {
+        self.device.text()
     }
 }
 

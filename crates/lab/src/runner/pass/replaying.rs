@@ -2,7 +2,7 @@
 
 use super::{
     Assignment, End, Ended, NotThreads, PassError, PassOrder, Progress,
-    worker::{OpenPassWorker, PassWorker},
+    worker::{OpenPassWorker, PassWorker, held_back},
 };
 use crate::{
     method::FinalFlush,
@@ -164,12 +164,7 @@ impl PassWorker for OnReplay {
             self.replayer.turn_to(until);
         }
         self.engine.drain_replay(&mut self.replayer);
-        self.held_back = self.engine.hand_over().err().map(|error| Failure {
-            operation: "flush",
-            offset: 0,
-            bytes: 0,
-            error,
-        });
+        self.held_back = held_back(self.engine.as_mut());
     }
 
     fn finish(&mut self) {

@@ -57,6 +57,12 @@ pub(super) fn on_tree(open: OpenTree, plan: TreeWorkerPlan, recorder: Recorder) 
     })
 }
 
+/// Why acknowledged bytes do not get beyond an engine, if they do not.
+pub(super) fn held_back(engine: &mut dyn Drivable) -> Option<Failure> {
+    let failure = |error| Failure { operation: "flush", offset: 0, bytes: 0, error };
+    engine.hand_over().err().map(failure)
+}
+
 struct OnEngine {
     engine: Box<dyn Drivable>,
     workers: [Worker; 1],
@@ -74,12 +80,7 @@ impl PassWorker for OnEngine {
         self.engine.drive(&mut self.workers, Instant::NEVER, stop);
         self.engine.drain(&mut self.workers);
         // Within the time: a byte that no call has passed on was not written.
-        self.held_back = self.engine.hand_over().err().map(|error| Failure {
-            operation: "flush",
-            offset: 0,
-            bytes: 0,
-            error,
-        });
+        self.held_back = held_back(self.engine.as_mut());
     }
 
     fn finish(&mut self) {
