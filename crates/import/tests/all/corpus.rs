@@ -242,7 +242,8 @@ fn disk_marks_of_several_forms() {
         SEQ    1MiB (Q=  8, T= 1):  1048.576 MB/s [   1000.0 IOPS] <  7990.00 us>\n  \
         RND    4KiB (Q= 32, T=16):   409.600 MB/s [ 100000.0 IOPS] <  5100.00 us>\n\n[Write]\n  \
         RND    4KiB (Q=  1, T= 1):    40.960 MB/s [  10000.0 IOPS] <    99.00 us>\n\n[Mix] Read \
-        70%/Write 30%\n  RND    4KiB (Q= 32, T=16):    81.920 MB/s [  20000.0 IOPS] <  1599.00 us>\n\n\
+        70%/Write 30%\n  RND    4KiB (Q= 32, T=16):    81.920 MB/s [  20000.0 IOPS] \
+        <  1599.00 us>\n\n\
         Profile: Default\n   Test: 1 GiB (x5) [C: 45% (105/232GiB)]\n   \
         Date: 2021/08/12 20:26:04\n     OS: Windows 10\n";
     let record = import::import("cdm.txt", text.as_bytes(), NOW).expect("CrystalDiskMark");
