@@ -1,6 +1,7 @@
 //! Everything a change must pass, one named step after the other.
 
 mod links;
+mod locks;
 mod ratchets;
 mod rooms;
 mod sources;

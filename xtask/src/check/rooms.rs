@@ -1,5 +1,7 @@
-//! Who sees whom: ARCHITECTURE.md says who may, and `cargo metadata` who does.
+//! Who sees whom: ARCHITECTURE.md says who may, and `cargo metadata` who does; and whether the fuzz
+//! targets' lock file has what rooms depend on.
 
+use super::locks;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use std::{collections::BTreeMap, env, fs, path::Path, process::Command};
@@ -12,7 +14,10 @@ type Sight = BTreeMap<String, Vec<String>>;
 
 /// Compares the workspace's dependencies, those of tests included, with the table.
 pub fn check(root: &Path) -> Result<()> {
-    println!("cargo metadata --no-deps, against ARCHITECTURE.md's table of who sees whom");
+    println!(
+        "cargo metadata --no-deps, against ARCHITECTURE.md's table of who sees whom and \
+         fuzz/Cargo.lock"
+    );
     let page = fs::read_to_string(root.join("ARCHITECTURE.md")).context("ARCHITECTURE.md")?;
     let sight = sight(&page)?;
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -23,7 +28,9 @@ pub fn check(root: &Path) -> Result<()> {
         .context("cargo could not be started")?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let metadata: Value = serde_json::from_slice(&output.stdout).context("cargo's metadata")?;
-    let complaints = complaints(&sight, &metadata);
+    let mut complaints = complaints(&sight, &metadata);
+    let lock = fs::read_to_string(root.join("fuzz/Cargo.lock")).context("fuzz/Cargo.lock")?;
+    complaints.extend(locks::missing(&lock, &metadata)?);
     ensure!(complaints.is_empty(), "{}", complaints.join("\n"));
     Ok(())
 }
