@@ -109,7 +109,7 @@ impl Field {
             field.notes.push(format!(
                 "Managed volumes are not considered: their blocks are of 4 KiB, and {} B are no \
                  multiple",
-                question.workload.block_bytes
+                question.workload.smallest()
             ));
         }
         field
@@ -223,7 +223,7 @@ impl Field {
 }
 
 fn whole_blocks(question: &Question) -> bool {
-    u64::from(question.workload.block_bytes).is_multiple_of(BLOCK_BYTES)
+    u64::from(question.workload.smallest()).is_multiple_of(BLOCK_BYTES)
 }
 
 /// One drive, then every array of up to eight.

@@ -27,7 +27,7 @@ pub fn ranked(
     question: &Question,
     progress: &(dyn Fn(usize) + Sync),
 ) -> Result<(Vec<Offer>, Ranking), AdviceError> {
-    let bench = Bench { catalog, workload: question.workload, seed: question.seed };
+    let bench = Bench { catalog, workload: question.workload.clone(), seed: question.seed };
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let mut run = 0;
     loop {

@@ -29,6 +29,12 @@ pub enum AdviceError {
     /// A managed volume that cannot be.
     #[error("{0}")]
     NoVolume(String),
+    /// A trace that says nothing of a workload.
+    #[error("{trace} has no reads and no writes: name a trace that has")]
+    NoTransfers {
+        /// Which.
+        trace: String,
+    },
     /// A run that lacks a cell: which run, and which cell.
     #[error("run {run} has no direct {cell}")]
     NoCell {

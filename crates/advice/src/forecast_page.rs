@@ -2,6 +2,7 @@
 //! the bare drive and what was measured.
 
 use crate::volume::{Forecast, Measured, Rates};
+use block::display_bytes;
 use lab::workload::Pattern;
 use report::{
     chart::{Axis, Chart, Figure, Line, Lines, Point, Stroke, Unit, slug},
@@ -36,9 +37,11 @@ pub fn figure(drive: &str, rates: &Rates, forecast: &Forecast, measured: &[Measu
     Figure {
         id: slug(&format!("efficiency {drive}")),
         title: format!("Efficiency against fill: {drive}"),
-        note: "Random 4 KiB writes through the managed layer as a share of the sequential write rate. Where the \
-               curve is above the bare drive, the layer helps."
-            .to_owned(),
+        note: format!(
+            "Random {} writes through the managed layer as a share of the sequential write rate. \
+             Where the curve is above the bare drive, the layer helps.",
+            display_bytes(rates.blocks.write_bytes)
+        ),
         chart: Chart::Lines(Lines {
             x: whole("share of the drive that is mapped"),
             y: whole("of the sequential write rate"),
@@ -85,7 +88,8 @@ pub fn text(
     text += &hanging(
         "bare   ",
         &format!(
-            "random 4 KiB: {} writes/s, {} reads/s; sequential: {} written, {} read",
+            "random {}: {} writes/s, {} reads/s; sequential: {} written, {} read",
+            rates.blocks.words(),
             number::iops(rates.random_writes_per_s),
             number::iops(rates.random_reads_per_s),
             number::rate(rates.write_bytes_per_s),
@@ -119,6 +123,13 @@ pub fn text(
         );
     }
     text
+}
+
+/// What it comes to for a trace, and what of the trace that rests on.
+pub fn trace_text(on_drive: &[String], rests_on: &[String]) -> String {
+    let whole = on_drive.iter().map(|sentence| hanging("", sentence));
+    let list = rests_on.iter().map(|sentence| hanging("- ", sentence));
+    format!("\n{}", whole.chain(list).collect::<String>())
 }
 
 /// Fill by fill: what is written, what is left, what comes of it.

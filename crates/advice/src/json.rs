@@ -4,8 +4,10 @@ use crate::{
     Advice, Asked, Basis, Price,
     rank::{Endurance, Lifetime, Place, Refusal, price_at_par},
     reasons::{self, Reason},
-    steady::Order,
+    steady::{Lengths, Order},
+    traced::Traced,
 };
+use lab::workload::BlockMix;
 use serde_json::{Value, json};
 
 /// One object; `sentence` words a reason and its cure.
@@ -31,7 +33,9 @@ pub fn document(advice: &Advice<'_>, sentence: &dyn Fn(Reason) -> String) -> Val
             "read_percent": need.reads * 100.0,
             "block_bytes": workload.block_bytes,
             "pattern": match workload.order { Order::Random => "random", Order::Sequential => "seq" },
+            "sequential": workload.sequential,
             "depth": workload.depth,
+            "trace": advice.question.trace.as_ref().map(|traced| trace(advice, traced)),
             "budget": need.budget,
             "currency": advice.question.currency,
             "capacity_bytes": need.capacity_bytes,
@@ -48,6 +52,23 @@ pub fn document(advice: &Advice<'_>, sentence: &dyn Fn(Reason) -> String) -> Val
         "because": sentences(reasons::because(advice)),
         "would_change": reasons::would_change(advice),
         "assumed": sentences(reasons::assumed(advice)),
+    })
+}
+
+/// What a trace said of the workload.
+fn trace(advice: &Advice<'_>, traced: &Traced) -> Value {
+    let lengths = |mix: &BlockMix| -> Vec<Value> {
+        let share = |(bytes, percent): &(u32, f64)| json!([bytes, percent / 100.0]);
+        mix.sizes().iter().map(share).collect()
+    };
+    let of = |mix: fn(&Lengths) -> &BlockMix| traced.lengths.as_ref().map(|all| lengths(mix(all)));
+    json!({
+        "title": traced.title,
+        "read_lengths": of(|all| &all.reads),
+        "write_lengths": of(|all| &all.writes),
+        "room_bytes": traced.room_bytes,
+        "taken": traced.taken(advice.question.need.capacity_bytes),
+        "not_taken": traced.left_out(),
     })
 }
 

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!   Question {need, workload, prices}                             question.rs
+//!     <- Traced: the workload of a trace                          traced.rs
 //!   Field: drives, arrays, volumes, runs; refused ones apart      candidates.rs, recorded.rs
 //!     -> Answered {offer, check, basis}                           modelled.rs
 //!          steady: rates of small, aged drives                    steady.rs
@@ -30,6 +31,7 @@ pub mod rank;
 pub mod reasons;
 mod recorded;
 pub mod steady;
+mod traced;
 pub mod volume;
 
 pub use candidates::{Array, Candidate, Field, Measured, NothingFits, Source};
@@ -37,6 +39,7 @@ pub use error::AdviceError;
 pub use modelled::{Answered, Basis};
 pub use question::{Asked, Price, Question, UnknownPrice, money};
 pub use recorded::{Lacks, candidate};
+pub use traced::{Fit, Traced};
 
 use rank::{Offer, Ranking, Refusal};
 use target::catalog::Catalog;

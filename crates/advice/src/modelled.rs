@@ -111,7 +111,8 @@ pub fn answer(
     question: &Question,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Vec<Result<Answered, String>>, AdviceError> {
-    let bench = Bench { catalog, workload: question.workload, seed: question.seed };
+    let workload = question.workload.clone();
+    let bench = Bench { catalog, workload, seed: question.seed };
     let threads = thread::available_parallelism().map_or(1, usize::from);
     // Stacks that are modelled, and whether a log on them is asked for.
     let mut wanted: BTreeMap<String, (Stack, bool)> = BTreeMap::new();
@@ -225,7 +226,7 @@ impl Modelled<'_> {
             question.need.capacity_bytes.unwrap_or(self.base_bytes) as f64 / self.base_bytes as f64;
         let rates = &self.found.rates;
         let endurance =
-            self.endurance(rates.sent_per_host_byte, used, question.workload, amplifications)?;
+            self.endurance(rates.sent_per_host_byte, used, &question.workload, amplifications)?;
         let stack = match question.workload.order {
             Order::Random => steady::aged(self.base, self.catalog, used),
             Order::Sequential => self.base.clone(),
@@ -257,6 +258,7 @@ impl Modelled<'_> {
         let mut stack = self.base.clone();
         stack.layers.push(volume.clone());
         let of_drive = volume::Rates {
+            blocks: volume::Blocks::USUAL,
             random_writes_per_s: rates.write,
             random_reads_per_s: rates.read_anywhere,
             write_bytes_per_s: line.write_bytes_per_s,
@@ -278,13 +280,13 @@ impl Modelled<'_> {
         let fill = (data_bytes as f64 / self.base_bytes as f64).min(forecast.fullest());
         let point = forecast.at(fill);
         let log_per_host_byte = forecast.log_per_host_byte(fill);
-        let write =
-            point.efficiency * line.write_bytes_per_s / f64::from(question.workload.block_bytes);
+        let written_bytes = question.workload.bytes_mean(0.0);
+        let write = point.efficiency * line.write_bytes_per_s / written_bytes;
         // What a log sends is sequential, whatever the host writes.
-        let sequential =
-            Workload { order: Order::Sequential, block_bytes: 1 << 20, ..question.workload };
+        let Workload { reads, depth, .. } = question.workload;
+        let sequential = Workload::plain(reads, 1 << 20, depth, Order::Sequential);
         let sent = log_per_host_byte * line.sent_per_host_byte;
-        let endurance = self.endurance(sent, 1.0, sequential, amplifications)?;
+        let endurance = self.endurance(sent, 1.0, &sequential, amplifications)?;
         Ok(Ok(Answered {
             offer: Offer {
                 capacity_bytes: exported_bytes,
@@ -305,7 +307,7 @@ impl Modelled<'_> {
         &self,
         sent: f64,
         used: f64,
-        workload: Workload,
+        workload: &Workload,
         amplifications: &Amplifications<'_>,
     ) -> Result<Endurance, AdviceError> {
         if amplifications.question.need.written_bytes_per_day.is_none() {
@@ -346,7 +348,7 @@ struct Amplifications<'q> {
 
 impl Amplifications<'_> {
     /// Of a drive with `used` of it holding data.
-    fn of(&self, name: &str, workload: Workload, used: f64) -> Result<f64, AdviceError> {
+    fn of(&self, name: &str, workload: &Workload, used: f64) -> Result<f64, AdviceError> {
         let per_mille = (used * 1000.0).ceil().min(1000.0);
         let key = (name.to_owned(), workload.order == Order::Random, per_mille as u32);
         let known = || self.known.lock().expect("nobody panicked");
@@ -355,7 +357,7 @@ impl Amplifications<'_> {
         }
         let drive = self.catalog.drive(name).expect("it was opened");
         let found =
-            steady::write_amplification(drive, &workload, per_mille / 1000.0, self.question.seed)?;
+            steady::write_amplification(drive, workload, per_mille / 1000.0, self.question.seed)?;
         let found = found.unwrap_or(1.0);
         known().insert(key, found);
         Ok(found)

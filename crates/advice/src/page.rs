@@ -40,6 +40,10 @@ pub fn page(advice: &Advice<'_>, limit: usize, style: &Style, hints: &dyn Hints)
     compared(&mut page, advice, &cut);
     unpriced(&mut page, advice, &cut);
     list(&mut page, "Left out", left_out(advice));
+    if let Some(traced) = &advice.question.trace {
+        let taken = traced.taken(advice.question.need.capacity_bytes);
+        list(&mut page, "Of the trace", [taken, traced.left_out()].concat());
+    }
     list(&mut page, "Assumed", sentences(reasons::assumed(advice), hints));
     page.finish()
 }
@@ -47,20 +51,27 @@ pub fn page(advice: &Advice<'_>, limit: usize, style: &Style, hints: &dyn Hints)
 /// `70 % reads, 30 % writes of 8 KiB at random, 32 in flight; up to 1000 USD, 60 GB`
 fn question(advice: &Advice<'_>) -> String {
     let (need, workload) = (&advice.question.need, &advice.question.workload);
-    let order = match workload.order {
-        Order::Random => "at random",
-        Order::Sequential => "in order",
-    };
     let percent =
         |share: f64| format!("{} %", number::significant(share * 100.0).trim_end_matches(".0"));
+    let order = match workload.order {
+        Order::Random if workload.sequential > 0.0 => {
+            format!("at random, {} in sequence", percent(workload.sequential))
+        }
+        Order::Random => "at random".to_owned(),
+        Order::Sequential => "in order".to_owned(),
+    };
+    let mean = if workload.lengths.is_some() { " in the mean" } else { "" };
     let mut text = format!(
-        "{} reads, {} writes of {} {order}, {} in flight; up to {}",
+        "{} reads, {} writes of {}{mean} {order}, {} in flight; up to {}",
         percent(need.reads),
         percent(1.0 - need.reads),
         number::size(workload.block_bytes.into()),
         workload.depth,
         advice.question.money(need.budget),
     );
+    if let Some(traced) = &advice.question.trace {
+        text = format!("{}: {text}", traced.title);
+    }
     if let Some(bytes) = need.capacity_bytes {
         text += &format!(", room for {}", number::capacity(bytes));
     }

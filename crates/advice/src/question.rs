@@ -3,6 +3,7 @@
 use crate::{
     rank::{Need, Purpose},
     steady::Workload,
+    traced::Traced,
 };
 use record::Money;
 use target::catalog::PriceDate;
@@ -14,6 +15,8 @@ pub struct Question {
     pub need: Need,
     /// What the mix is made of.
     pub workload: Workload,
+    /// The trace that says so, where one does.
+    pub trace: Option<Traced>,
     /// Three letters.
     pub currency: String,
     /// The day of the question.

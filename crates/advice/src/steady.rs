@@ -17,8 +17,10 @@ mod shrink;
 #[cfg(test)]
 mod tests;
 mod wear;
+mod workload;
 
 pub use wear::{Rating, rating, write_amplification};
+pub use workload::{Lengths, Order, Workload};
 
 use lab::workload::{Area, Counted, Length, Offsets, Op, Pattern, Stream};
 use shrink::Shrunk;
@@ -45,28 +47,6 @@ const SEGMENT_BYTES: u64 = 32 << 20;
 const SEGMENTS: u64 = 24;
 /// Operations of a log in flight.
 const LINE_DEPTH: u32 = 32;
-
-/// What is asked of a stack.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Workload {
-    /// Share of the operations that read, 0 to 1.
-    pub reads: f64,
-    /// Bytes of one operation.
-    pub block_bytes: u32,
-    /// Operations in flight, all of one thread.
-    pub depth: u16,
-    /// Where they go.
-    pub order: Order,
-}
-
-/// Where operations go.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Order {
-    /// Anywhere in the area, aligned, each place as likely as any.
-    Random,
-    /// From the front to the end of the area, over and over.
-    Sequential,
-}
 
 /// What a stack does, operations per second.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -116,7 +96,7 @@ impl Bench<'_> {
         let capacity_bytes = opened.contract().capacity_bytes;
         let area_bytes = area_bytes.map_or(capacity_bytes, |bytes| {
             ((bytes as f64 / shrunk.divisor) as u64)
-                .clamp(u64::from(self.workload.block_bytes), capacity_bytes)
+                .clamp(self.workload.largest().into(), capacity_bytes)
         });
         let aged = self.aged(&shrunk, area_bytes as f64 / capacity_bytes as f64);
         if aged != shrunk.stack {
@@ -126,8 +106,10 @@ impl Bench<'_> {
             in_order(&mut opened, area_bytes)?;
         }
         let counted = if shrunk.turns { COUNTED_TURNING } else { COUNTED };
-        let mut session = Session { opened, workload: self.workload, counted, seed: self.seed };
-        let held = FILLS * shrunk.held_bytes / u64::from(self.workload.block_bytes);
+        let workload = self.workload.clone();
+        let mut session = Session { opened, workload, counted, seed: self.seed };
+        let written_bytes = self.workload.bytes_mean(0.0);
+        let held = ((FILLS * shrunk.held_bytes) as f64 / written_bytes) as u64;
         let read = session.rate(1.0, area_bytes, BEFORE)?;
         let read_anywhere = match shrunk.turns && area_bytes < capacity_bytes {
             true => session.rate(1.0, capacity_bytes, BEFORE)?,
@@ -138,8 +120,7 @@ impl Bench<'_> {
         let write = session.rate(0.0, area_bytes, 0)?;
         let sent = session.opened.traffic.written_bytes() - before;
         let mixed = session.rate(self.workload.reads, area_bytes, BEFORE)?;
-        let host_bytes = counted * u64::from(self.workload.block_bytes);
-        let sent_per_host_byte = sent as f64 / host_bytes as f64;
+        let sent_per_host_byte = sent as f64 / (counted as f64 * written_bytes);
         Ok(Rates { read, write, mixed, read_anywhere, sent_per_host_byte })
     }
 
@@ -230,11 +211,8 @@ struct Session {
 impl Session {
     /// Operations per second over the first `area_bytes`.
     fn rate(&mut self, reads: f64, area_bytes: u64, before: u64) -> Result<f64, TrialError> {
-        let Workload { block_bytes, depth, order, .. } = self.workload;
-        let op = Op::Mixed { read_percent: 100.0 * reads };
-        let stream =
-            Stream { queue_depth: depth.into(), ..Stream::new(op, order.pattern(), block_bytes) };
-        let area = Area { offset: 0, bytes: area_bytes.max(block_bytes.into()) };
+        let stream = self.workload.stream(reads);
+        let area = Area { offset: 0, bytes: area_bytes.max(stream.block_bytes.into()) };
         // Reads, writes and the mix go to places of their own.
         let mut workers =
             Counted::new(&mut self.opened, &stream, area, self.seed ^ reads.to_bits());
@@ -260,13 +238,4 @@ fn in_order(opened: &mut Opened, area_bytes: u64) -> Result<(), TrialError> {
 /// Sequential, as a log is written and read.
 fn log_stream(op: Op) -> Stream {
     Stream { queue_depth: LINE_DEPTH, ..Stream::new(op, Pattern::Sequential, LINE_BYTES) }
-}
-
-impl Order {
-    fn pattern(self) -> Pattern {
-        match self {
-            Self::Random => Pattern::Random,
-            Self::Sequential => Pattern::Sequential,
-        }
-    }
 }

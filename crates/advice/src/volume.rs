@@ -13,4 +13,4 @@ mod rates;
 
 pub use forecast::Forecast;
 pub use measured::{Measured, measure};
-pub use rates::{Rates, of_model, of_record};
+pub use rates::{Blocks, Rates, of_model, of_record};

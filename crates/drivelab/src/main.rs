@@ -34,6 +34,7 @@ mod serve;
 mod show;
 mod study;
 mod trace;
+mod traced;
 mod web;
 
 use clap::{Parser, error::ErrorKind};

@@ -65,7 +65,7 @@ pub fn in_words(error: CannotTrace) -> Error {
 }
 
 /// What a trace is like.
-fn characterise(file: &TraceFile) -> Result<(Characterisation, Subject), CannotTrace> {
+pub fn characterise(file: &TraceFile) -> Result<(Characterisation, Subject), CannotTrace> {
     let mut trace = file.open()?;
     let mut analysis = Analysis::default();
     let mut first_volume = None;

@@ -25,6 +25,7 @@ use bursts::Bins;
 use over_time::Slices;
 use reuse::Sample;
 use sizes::Sizing;
+use std::collections::BTreeMap;
 use streams::Streams;
 
 /// Widths at which bursts are looked for, ns: 1 ms, 100 ms, 1 s.
@@ -50,6 +51,8 @@ pub struct Characterisation {
     pub duration_ns: u64,
     /// The byte behind the last one that was accessed.
     pub end_bytes: u64,
+    /// The same of every volume, added up: what a drive must hold that takes their place.
+    pub room_bytes: u64,
     /// Reads and writes whose offset and length are whole blocks.
     pub aligned: u64,
     /// How long they are.
@@ -96,7 +99,7 @@ pub struct Analysis {
     counts: [Count; 4],
     first_ns: Option<u64>,
     last_ns: u64,
-    end_bytes: u64,
+    ends: BTreeMap<u32, u64>,
     aligned: u64,
     sizing: [Sizing; 2],
     streams: [Streams; 2],
@@ -118,7 +121,7 @@ impl Analysis {
             counts: [Count::default(); 4],
             first_ns: None,
             last_ns: 0,
-            end_bytes: 0,
+            ends: BTreeMap::new(),
             aligned: 0,
             sizing: [Sizing::default(), Sizing::default()],
             streams: [Streams::default(), Streams::default()],
@@ -133,7 +136,8 @@ impl Analysis {
         let first_ns = *self.first_ns.get_or_insert(access.at_ns);
         let since_ns = access.at_ns.saturating_sub(first_ns);
         self.last_ns = self.last_ns.max(access.at_ns);
-        self.end_bytes = self.end_bytes.max(access.end());
+        let end = self.ends.entry(access.volume).or_insert(0);
+        *end = access.end().max(*end);
         let count = &mut self.counts[access.op as usize];
         count.operations += 1;
         count.bytes = count.bytes.saturating_add(access.bytes);
@@ -156,7 +160,8 @@ impl Analysis {
             counts: self.counts,
             first_ns,
             duration_ns: self.last_ns.saturating_sub(first_ns),
-            end_bytes: self.end_bytes,
+            end_bytes: self.ends.values().copied().max().unwrap_or(0),
+            room_bytes: self.ends.values().fold(0, |sum, end| sum.saturating_add(*end)),
             aligned: self.aligned,
             sizes: self.sizing.map(Sizing::conclude),
             sequential: self.streams.map(|streams| streams.seen()),

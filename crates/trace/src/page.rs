@@ -6,9 +6,10 @@ mod terminal;
 
 pub use document::document;
 pub use json::json;
-pub use terminal::{terminal, volumes};
+pub use terminal::{sentence, terminal, volumes};
 
 use crate::{format::Format, trace::Remarks};
+use block::one_or;
 use report::number::{counted, duration_ns};
 
 /// Which trace it was.
@@ -46,8 +47,9 @@ impl Remarks {
         let mut all = Vec::new();
         if self.reordered > 0 {
             all.push(format!(
-                "{} stood out of order, by up to {}, and {} put in order.",
-                counted(self.reordered, "access"),
+                "{} {} stood out of order, by up to {}, and {} put in order.",
+                self.reordered,
+                one_or(&self.reordered, "access", "accesses"),
                 duration_ns(self.reordered_ns_max as f64),
                 if self.reordered == 1 { "was" } else { "were" },
             ));

@@ -45,7 +45,7 @@ impl Bench<'_> {
             }
         }
         let mut opened = stack::open(&small, &shrunk.catalog, self.seed)?;
-        let block_bytes = u64::from(self.workload.block_bytes);
+        let block_bytes = self.workload.bytes_mean(0.0);
         let line_bytes = u64::from(LINE_BYTES);
         let area_bytes = (opened.contract().capacity_bytes as f64 * fill.min(1.0)) as u64;
         let lines = (area_bytes / line_bytes).max(1);
@@ -53,12 +53,14 @@ impl Bench<'_> {
         let area = Area { offset: 0, bytes: area_bytes };
         Counted::new(&mut opened, &log_stream(Op::Write), area, self.seed)
             .run(&mut opened, Length::of(lines))?;
-        let blocks = area_bytes / block_bytes;
+        let blocks = (area_bytes as f64 / block_bytes) as u64;
         let writes = 1.0 - self.workload.reads;
         let counted = (blocks / COUNTED_PART) as f64 / writes.max(1e-6);
         let counted = (counted as u64).clamp(1, COUNTED_MAX);
-        let mut session = Session { opened, workload: self.workload, counted: 1, seed: self.seed };
-        session.rate(0.0, area_bytes, ROUNDS * part_bytes / block_bytes)?;
+        let workload = self.workload.clone();
+        let mut session = Session { opened, workload, counted: 1, seed: self.seed };
+        let overwrites = ((ROUNDS * part_bytes) as f64 / block_bytes) as u64;
+        session.rate(0.0, area_bytes, overwrites)?;
         session.counted = counted;
         Ok(Some(session.rate(self.workload.reads, area_bytes, counted / 10)?))
     }

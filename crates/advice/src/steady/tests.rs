@@ -4,7 +4,7 @@ use super::*;
 use study::{Effort, Op, Trial, measure_together};
 
 fn bench(catalog: &Catalog, depth: u16, order: Order) -> Bench<'_> {
-    let workload = Workload { reads: 0.7, block_bytes: 4096, depth, order };
+    let workload = Workload::plain(0.7, 4096, depth, order);
     Bench { catalog, workload, seed: 1 }
 }
 

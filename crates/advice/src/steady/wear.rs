@@ -124,11 +124,12 @@ fn overwrite(
     used_bytes: u64,
     seed: u64,
 ) -> Result<u64, TrialError> {
-    let block = u64::from(workload.block_bytes);
+    let block_bytes = workload.written_block_bytes();
+    let block = u64::from(block_bytes);
     let blocks = (used_bytes / block).max(1);
     let queue_depth = u32::from(workload.depth).min(QUEUE_DEPTH);
     let pattern = workload.order.pattern();
-    let stream = Stream { queue_depth, ..Stream::new(Op::Write, pattern, workload.block_bytes) };
+    let stream = Stream { queue_depth, ..Stream::new(Op::Write, pattern, block_bytes) };
     let area = Area { offset: 0, bytes: blocks * block };
     Counted::new(engine, &stream, area, seed).run(engine, Length::of(blocks))?;
     Ok(blocks * block)

@@ -14,6 +14,8 @@ use target::{
 
 /// Shares of the drive that are mapped, in hundredths, as far as a volume can be so full.
 const FILLS: [u32; 10] = [10, 20, 30, 40, 50, 60, 70, 80, 90, 95];
+/// Least share of the drive that a volume is sized for: its spare is in thousandths.
+const LEAST: f64 = 0.001;
 /// Steps of the search for the break-even.
 const STEPS: u32 = 40;
 /// The longest chunk.
@@ -125,9 +127,15 @@ impl Forecast {
         Layout::new(shape, self.topology.transfer_bytes_max).ok()
     }
 
+    /// The nearest share that a volume can have: a thousandth at least, unless the one volume that
+    /// is spoken of is smaller.
+    fn possible(&self, live: f64) -> f64 {
+        live.clamp(LEAST.min(self.fullest), self.fullest)
+    }
+
     /// The point at a share of the drive; at the fullest that can be, if that is less.
     pub fn at(&self, live: f64) -> Point {
-        let live = live.clamp(0.001, self.fullest);
+        let live = self.possible(live);
         let layout = self.layout(live).expect("a volume with more spare than the fullest can be");
         let blocks = (live * self.topology.device_bytes as f64 / BLOCK_BYTES as f64) as u64;
         point(&layout, blocks.min(layout.mapped_max.into()), self.write_over_read)
@@ -136,7 +144,7 @@ impl Forecast {
     /// Blocks that the log takes for each that the host writes, copies, headers and pages of the
     /// map counted, at a share of the drive.
     pub fn log_per_host_byte(&self, live: f64) -> f64 {
-        let live = live.clamp(0.001, self.fullest);
+        let live = self.possible(live);
         let layout = self.layout(live).expect("a volume with more spare than the fullest can be");
         let blocks = (live * self.topology.device_bytes as f64 / BLOCK_BYTES as f64) as u64;
         self.at(live).write_amplification * (1.0 + layout.metadata_share(blocks))

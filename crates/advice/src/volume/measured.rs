@@ -27,7 +27,7 @@ const SEED: u64 = 2;
 pub struct Measured {
     /// Mapped share of the drive.
     pub live: f64,
-    /// 4 KiB writes a second of virtual time.
+    /// Writes a second of virtual time, of the blocks that the rates are of.
     pub writes_per_s: f64,
     /// What the limit says, with write amplification and metadata as they were counted.
     pub limit_writes_per_s: f64,
@@ -83,15 +83,17 @@ fn at(
     let fill = stream(Op::Write, Pattern::Sequential, LINE_BYTES);
     let fill = Counted::new(&mut opened, &fill, area, SEED).run(&mut opened, Length::of(lines));
     fill.map_err(TrialError::from)?;
-    let overwrites = stream(Op::Write, skew, BLOCK_BYTES);
+    let write_bytes = rates.blocks.write_bytes;
+    let overwrites = stream(Op::Write, skew, write_bytes);
     let mut overwrites = Counted::new(&mut opened, &overwrites, area, SEED);
     let (rounds, warm) = ROUNDS;
+    let writes = (blocks * BLOCK_BYTES / write_bytes).max(1);
     let mut overwrite = |opened: &mut Opened, count| {
         overwrites.run(opened, Length::of(count)).map_err(TrialError::from)
     };
-    overwrite(&mut opened, warm * blocks)?;
+    overwrite(&mut opened, warm * writes)?;
     let (before, start) = (counters(&opened), opened_now(&opened));
-    let counted = overwrite(&mut opened, (rounds - warm) * blocks)?.operations;
+    let counted = overwrite(&mut opened, (rounds - warm) * writes)?.operations;
     once(&mut opened, Command::Flush).map_err(TrialError::from)?;
     let (after, end) = (counters(&opened), opened_now(&opened));
     let host = (after.host_blocks - before.host_blocks) as f64;

@@ -1,7 +1,7 @@
 //! What a drive can do without the layer: the four rates that everything follows from.
 
 use crate::error::AdviceError;
-use block::{Command, Engine};
+use block::{Command, Engine, display_bytes};
 use lab::workload::{Area, Counted, Length, Op, Pattern, Stream, once};
 use record::Record;
 use study::TrialError;
@@ -21,10 +21,32 @@ const OPERATIONS_MAX: u64 = 100_000;
 const DEPTH: u32 = 32;
 const SEED: u64 = 1;
 
+/// How long random operations are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Blocks {
+    /// Bytes of a read.
+    pub read_bytes: u64,
+    /// Bytes of a write: whole blocks of a managed volume.
+    pub write_bytes: u64,
+}
+
+impl Blocks {
+    /// What rates are of unless something else is asked for: 4 KiB.
+    pub const USUAL: Self = Self { read_bytes: BLOCK_BYTES, write_bytes: BLOCK_BYTES };
+
+    /// `4 KiB`; `reads of 16 KiB, writes of 4 KiB`.
+    pub fn words(self) -> String {
+        let [read, write] = [self.read_bytes, self.write_bytes].map(display_bytes);
+        if read == write { read } else { format!("reads of {read}, writes of {write}") }
+    }
+}
+
 /// Of a drive or an array as it is.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Rates {
-    /// 4 KiB, many in flight.
+    /// Of random operations.
+    pub blocks: Blocks,
+    /// Many in flight.
     pub random_writes_per_s: f64,
     /// The same.
     pub random_reads_per_s: f64,
@@ -39,9 +61,9 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// What is left of the sequential rate as 4 KiB writes.
+    /// What is left of the sequential rate as writes of its blocks.
     pub fn managed_writes_per_s(&self, efficiency: f64) -> f64 {
-        efficiency * self.write_bytes_per_s / BLOCK_BYTES as f64
+        efficiency * self.write_bytes_per_s / self.blocks.write_bytes as f64
     }
 
     /// Operations a second of a mix: reads go as fast as without the layer, and the drive does one
@@ -58,7 +80,9 @@ impl Rates {
     /// Reading sequentially what was written at random, over reading it sequentially from a bare
     /// drive.
     pub fn line_after_random(&self) -> f64 {
-        (self.random_reads_per_s * BLOCK_BYTES as f64 / self.read_bytes_per_s).min(1.0)
+        // What was written in pieces is read in such pieces, if they are the smaller ones.
+        let piece_bytes = self.blocks.read_bytes.min(self.blocks.write_bytes);
+        (self.random_reads_per_s * piece_bytes as f64 / self.read_bytes_per_s).min(1.0)
     }
 }
 
@@ -66,7 +90,7 @@ impl Rates {
 ///
 /// # Errors
 /// A stack that cannot be opened, or has a file system.
-pub fn of_model(stack: &Stack) -> Result<Rates, AdviceError> {
+pub fn of_model(stack: &Stack, blocks: Blocks) -> Result<Rates, AdviceError> {
     let mut bare = stack.clone();
     bare.layers.retain(|layer| layer.name != "flash");
     let mut opened = stack::open(&bare, &Catalog::load()?, SEED)?;
@@ -89,10 +113,13 @@ pub fn of_model(stack: &Stack) -> Result<Rates, AdviceError> {
     let write_lines = per_second(engine, &sequential(Op::Write), span, lines)?;
     let read_lines = per_second(engine, &sequential(Op::Read), span, lines)?;
     let area = Area { offset: 0, bytes: area_bytes };
-    let random = |op| stream(op, Pattern::Random, BLOCK_BYTES);
-    let random_reads_per_s = per_second(engine, &random(Op::Read), area, OPERATIONS_MAX)?;
-    let random_writes_per_s = per_second(engine, &random(Op::Write), area, OPERATIONS_MAX)?;
+    let random = |op, bytes| stream(op, Pattern::Random, bytes);
+    let reads = random(Op::Read, blocks.read_bytes);
+    let random_reads_per_s = per_second(engine, &reads, area, OPERATIONS_MAX)?;
+    let writes = random(Op::Write, blocks.write_bytes);
+    let random_writes_per_s = per_second(engine, &writes, area, OPERATIONS_MAX)?;
     Ok(Rates {
+        blocks,
         random_writes_per_s,
         random_reads_per_s,
         write_bytes_per_s: LINE_BYTES as f64 * write_lines,
@@ -147,6 +174,7 @@ pub fn of_record(record: &Record) -> Result<Rates, AdviceError> {
     let target = record.targets.first();
     let text = target.map_or("", |target| target.text.as_str());
     Ok(Rates {
+        blocks: Blocks::USUAL,
         random_writes_per_s: fastest("write", "random", BLOCK_BYTES)?,
         random_reads_per_s: fastest("read", "random", BLOCK_BYTES)?,
         write_bytes_per_s: fastest("write", "seq", LINE_BYTES)? * LINE_BYTES as f64,

@@ -31,6 +31,7 @@ Examples:
   drivelab advise --read 50 --block 16K --budget 3000USD intel-x25e-32 \\
     4xmtron-mobi-32/raid5/flash:spare=40%
   drivelab advise --read 70 --block 8K --budget 500EUR before after
+  drivelab advise --trace web.csv --volume hm.1 --budget 1000USD
 
 Prices are in one currency, the budget's; what is priced in another is said, not
 converted. Exit codes: 0 answered, 2 could not answer.";
@@ -44,17 +45,28 @@ pub struct AdviseArguments {
     pub names: Vec<OsString>,
 
     /// Share of the operations that read
-    #[arg(long, value_name = "PERCENT", value_parser = share, help_heading = "The workload")]
-    pub read: f64,
+    #[arg(long, value_name = "PERCENT", value_parser = share, required_unless_present = "trace",
+          conflicts_with = "trace", help_heading = "The workload")]
+    pub read: Option<f64>,
 
     /// Size of one operation
-    #[arg(long, value_name = "SIZE", value_parser = block_size, help_heading = "The workload")]
-    pub block: u32,
+    #[arg(long, value_name = "SIZE", value_parser = block_size, required_unless_present = "trace",
+          conflicts_with = "trace", help_heading = "The workload")]
+    pub block: Option<u32>,
 
     /// Where operations go: `random`, or `seq` for one place after the other
     #[arg(long, value_name = "PATTERN", value_parser = ["random", "seq"], default_value = "random",
-          hide_possible_values = true, help_heading = "The workload")]
+          conflicts_with = "trace", hide_possible_values = true, help_heading = "The workload")]
     pub pattern: String,
+
+    /// The workload of a block trace (docs/reference/traces.md) in place of these; --capacity and
+    /// --writes-per-day are its own, too, unless they are said
+    #[arg(long, value_name = "FILE", help_heading = "The workload")]
+    pub trace: Option<PathBuf>,
+
+    /// Which of the trace's volumes; `all` for all of them together
+    #[arg(long, value_name = "NAME", requires = "trace", help_heading = "The workload")]
+    pub volume: Option<String>,
 
     /// Operations in flight
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256), default_value_t = 32,

@@ -70,7 +70,8 @@ Examples:
   drivelab flash predict model:4xmtron-pro-32/raid5:chunk=64K --measure
   drivelab flash predict model:mtron-pro-32 --measure --skew 20/80 --fill 60%,80%
   drivelab flash predict model:mtron-pro-32 --measure --html curve.html
-  drivelab flash predict last --svg curve.svg";
+  drivelab flash predict last --svg curve.svg
+  drivelab flash predict model:qlc --trace web.csv --volume hm.1 --measure";
 
 /// What to do.
 #[derive(Subcommand, Debug)]
@@ -263,18 +264,27 @@ pub struct PredictArguments {
     #[arg(long, value_name = "PERCENT", value_parser = per_mille, default_value = "100%")]
     pub write_share: u32,
 
+    /// Say what it comes to for the workload of a block trace, too (docs/reference/traces.md)
+    #[arg(long, value_name = "FILE", conflicts_with = "write_share")]
+    pub trace: Option<PathBuf>,
+
+    /// Which of the trace's volumes; `all` for all of them together
+    #[arg(long, value_name = "NAME", requires = "trace")]
+    pub volume: Option<String>,
+
     /// Measure managed volumes on the model, too
     #[arg(long)]
     pub measure: bool,
 
-    /// Shares of the drive that hold data where it is measured; 25%,50%,72% if none is named
+    /// Shares of the drive that hold data where it is measured; if none is named, the trace's, or
+    /// 25%,50%,72%
     #[arg(long, value_name = "PERCENT,...", value_delimiter = ',', value_parser = per_mille, requires = "measure")]
     pub fill: Vec<u32>,
 
     /// Which blocks are overwritten where it is measured: `uniform`, `20/80` (20 % take 80 % of the
-    /// writes), `zipf:0.99`
-    #[arg(long, value_name = "SKEW", value_parser = skew, default_value = "uniform", requires = "measure")]
-    pub skew: Pattern,
+    /// writes), `zipf:0.99` [default: the trace's, or uniform]
+    #[arg(long, value_name = "SKEW", value_parser = skew, requires = "measure")]
+    pub skew: Option<Pattern>,
 
     /// Draw the curve into FILE
     #[arg(long, value_name = "FILE")]

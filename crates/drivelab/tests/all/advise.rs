@@ -234,6 +234,96 @@ fn a_run_is_ranked_by_what_it_measured_beside_models() {
     assert_one_sentence(&refused.stderr, &parts);
 }
 
+/// 70 reads and 30 writes of 8 KiB, none of which follows another, up to 8 GB.
+fn iolog() -> String {
+    let line = |at: u64| {
+        let op = if at % 10 < 7 { "read" } else { "write" };
+        format!("{at} d {op} {} 8192\n", (at * 7919 % 1000 + 1) * 8_000_000 / 8192 * 8192 - 8192)
+    };
+    let lines: String = (0..1000).map(line).collect();
+    format!("fio version 3 iolog\n0 d add\n0 d open\n{lines}1000 d close\n")
+}
+
+/// What a trace says can be said in words, too.
+#[test]
+fn a_trace_gets_the_answer_of_its_workload_said_in_words() {
+    let bench = Bench::new();
+    bench.file("a.iolog", iolog());
+    let rest = ["--budget", "1000USD", "--as-of", TODAY, "--price-age", "100", "intel-x25e-32"];
+    let ask = |words: &[&str], more: &[&str]| {
+        let all = [&["advise"], words, &rest[..], more].concat();
+        bench.drivelab_without_store(all).done().succeeded().stdout
+    };
+    let json = |words: &[&str]| -> Value {
+        serde_json::from_str(&ask(words, &["--json"])).expect("one JSON document")
+    };
+    let traced = json(&["--trace", "a.iolog"]);
+    // The last place is at 7.9999 GB, in whole blocks of 8 KiB.
+    let room = 8_000_000_000 / 8192 * 8192;
+    assert_eq!(traced["question"]["capacity_bytes"], room);
+    let said = json(&["--read", "70", "--block", "8K", "--capacity", &room.to_string()]);
+    for list in ["ranked", "unranked", "refused"] {
+        assert_eq!(traced[list], said[list], "{list}");
+    }
+    assert!(said["question"]["trace"].is_null());
+    assert_eq!(traced["question"]["trace"]["title"], "a.iolog (fio iolog version 3)");
+    let page = ask(&["--trace", "a.iolog"], &[]);
+    for part in ["Of the trace", "70.0 % read; all are of 8", "Not taken: when it asks"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
+    // What is said beside a trace goes before what the trace says.
+    let more = json(&["--trace", "a.iolog", "--capacity", "20GB", "--depth", "4"]);
+    assert_eq!(more["question"]["capacity_bytes"], 20_000_000_000_u64);
+    assert_eq!(more["question"]["depth"], 4);
+}
+
+#[test]
+fn a_trace_that_is_no_workload_is_refused_with_the_cure() {
+    let bench = Bench::new();
+    bench.file("a.iolog", iolog());
+    bench.file("empty.iolog", "fio version 3 iolog\n0 d add\n0 d open\n1 d close\n");
+    bench.file("flush.iolog", "fio version 3 iolog\n0 d open\n1 d sync 0 0\n");
+    let two = "128166372003061629,hm,0,Read,0,4096,100\n128166372013061629,hm,1,Read,0,4096,100\n";
+    bench.file("two.csv", two);
+    for (words, parts) in [
+        (&["--trace", "absent.iolog"][..], &["cannot open the trace absent.iolog"][..]),
+        (&["--trace", "empty.iolog"], &["no access to a drive", "name another trace"]),
+        (&["--trace", "flush.iolog"], &["no reads and no writes", "name a trace that has"]),
+        (&["--trace", "two.csv"], &["2 volumes", "choose one with --volume NAME"]),
+        (&["--trace", "two.csv", "--volume", "hm.7"], &["--volume hm.7", "hm.0 (1.00)"]),
+        (&["--trace", "a.iolog", "--read", "70"], &["--trace", "--read"]),
+        (&["--volume", "hm.0"], &["--trace"]),
+    ] {
+        let advise = [&["advise", "--budget", "1000USD", "sata-750"], words].concat();
+        let predict = [&["flash", "predict", "model:mtron-pro-32"], words].concat();
+        for call in [advise, predict] {
+            if call[0] == "flash" && words.contains(&"--read") {
+                continue;
+            }
+            let outcome = bench.drivelab_without_store(&call).done();
+            assert_eq!(outcome.code, Some(2), "{call:?}: {}", outcome.stderr);
+            for part in parts {
+                assert!(outcome.stderr.contains(part), "{call:?}: {}", outcome.stderr);
+            }
+        }
+    }
+}
+
+/// A managed volume of less than a thousandth of a drive was looked for between a thousandth and
+/// its own size, which ended in a panic: `min > max`.
+#[test]
+fn so_little_data_that_it_is_no_thousandth_of_a_drive_finds_room() {
+    for capacity in ["8K", "1M", "12MB"] {
+        let answer = answer(&["--capacity", capacity, "mtron-mobi-16", "intel-x25e-32"]);
+        let volume = places(&answer, "ranked").iter().find(|place| {
+            place["name"].as_str().is_some_and(|name| name.starts_with("mtron-mobi-16/flash"))
+        });
+        let volume = volume.unwrap_or_else(|| panic!("no volume: {answer:#}"));
+        assert!(number(volume, "iops") > 0.0, "{volume:#}");
+    }
+}
+
 #[test]
 fn a_question_that_cannot_be_answered_is_refused_with_the_cure() {
     let question = ["advise", "--block", "8K"];

@@ -544,6 +544,36 @@ fn a_page_shows_the_measured_points_beside_the_limit() {
     assert_eq!(marks(&mut browser, &["Efficiency against fill"]), 61 + 2 + 2);
 }
 
+/// Half of a drive of 32 GB, written in blocks of 4 KiB: the row of that fill says what it does.
+#[test]
+fn a_prediction_for_a_trace_is_that_of_its_fill_and_mix() {
+    let bench = Bench::new();
+    let line = |at: u64| {
+        let place = (at * 7919 % 1000 + 1) * 16_000_000 / 4096 * 4096 - 4096;
+        format!("{at} d write {place} 4096\n")
+    };
+    let lines: String = (0..1000).map(line).collect();
+    bench.file("a.iolog", format!("fio version 3 iolog\n0 d open\n{lines}1000 d close\n"));
+    let words = ["predict", "model:mtron-pro-32", "--trace", "a.iolog"];
+    let text = flash(&bench, &words).succeeded().stdout;
+    let row = text.lines().find(|line| line.trim_start().starts_with("50.0 %")).expect(&text);
+    let fields: Vec<&str> = row.split_whitespace().collect();
+    let [amplification, writes, gain] = [fields[2], fields[5], fields[6]];
+    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let part = format!("50.0 % of the drive, where each write costs {amplification}");
+    let rate = format!("{writes} operations a second of its mix with the layer");
+    let times = format!("{gain} times as many: the layer helps.");
+    for part in ["a.iolog (fio iolog version 3): 1.00k accesses", &part, &rate, &times] {
+        assert!(one_line.contains(part), "{part}: {text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    // Twice the drive does not fit, and half a mix of reads is asked for.
+    bench.file("b.iolog", "fio version 3 iolog\n0 d read 0 4096\n9 d write 64000000000 4096\n");
+    let words = ["predict", "model:mtron-pro-32", "--trace", "b.iolog"];
+    let text = flash(&bench, &words).succeeded().stdout;
+    assert!(text.contains("does not fit") && text.contains("ops/s"), "{text}");
+}
+
 #[test]
 fn a_prediction_says_where_the_layer_helps_and_draws_it() {
     let bench = Bench::new();

@@ -60,6 +60,28 @@ impl BlockMix {
         }
     }
 
+    /// Sizes with the share of the operations that each has, whatever these add up to. `None` where
+    /// they are no mix: none or too many of them, no whole multiples of the smallest, no share.
+    pub fn of_shares(shares: impl IntoIterator<Item = (u32, f64)>) -> Option<Self> {
+        let mut sizes: Vec<(u32, f64)> = shares.into_iter().collect();
+        let sum: f64 = sizes.iter().map(|(_, share)| share).sum();
+        sizes.iter_mut().for_each(|(_, share)| *share *= 100.0 / sum);
+        sizes.sort_unstable_by_key(|(bytes, _)| *bytes);
+        let smallest = sizes.first()?.0;
+        let is_mix = smallest > 0
+            && sizes.len() <= SIZES_MAX
+            && sizes.windows(2).all(|pair| pair[0].0 < pair[1].0)
+            && sizes.iter().all(|(bytes, percent)| {
+                bytes.is_multiple_of(smallest) && *percent > 0.0 && *percent <= 100.0
+            });
+        is_mix.then_some(Self(sizes))
+    }
+
+    /// The sizes, smallest first, and the percent of the operations that each has.
+    pub fn sizes(&self) -> &[(u32, f64)] {
+        &self.0
+    }
+
     /// The smallest size: all offsets are multiples of it, from the start of the area on.
     pub fn smallest(&self) -> u32 {
         self.0.first().expect("a mix has sizes").0
@@ -146,6 +168,15 @@ mod tests {
         // Four standard deviations of a binomial are 620.
         assert!(small.abs_diff(60_000) < 620, "{small}");
         assert!(BlockMix::parse("512:33.33,1K:33.33,2K:33.33", 1 << 20).is_ok());
+    }
+
+    #[test]
+    fn shares_of_any_sum_are_a_mix_and_sizes_that_do_not_fit_are_none() {
+        let mix = BlockMix::of_shares([(65_536, 2.0), (4096, 3.0)]).expect("a mix");
+        assert_eq!(mix, BlockMix::parse("4K:60,64K:40", 1 << 20).expect("a mix"));
+        for no_mix in [&[][..], &[(4096, 0.0)], &[(4096, 1.0), (6144, 1.0)], &[(0, 1.0)]] {
+            assert_eq!(BlockMix::of_shares(no_mix.iter().copied()), None, "{no_mix:?}");
+        }
     }
 
     #[test]

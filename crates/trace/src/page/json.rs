@@ -39,6 +39,7 @@ pub fn json(seen: &Characterisation, subject: &Subject) -> Value {
         "duration_ns": seen.duration_ns,
         "operations": operations,
         "end_bytes": seen.end_bytes,
+        "room_bytes": seen.room_bytes,
         "aligned": seen.aligned,
         "sizes": { "read": sizes(&seen.sizes[0]), "write": sizes(&seen.sizes[1]) },
         "sequential": {

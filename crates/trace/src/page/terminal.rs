@@ -58,7 +58,7 @@ pub fn terminal(seen: &Characterisation, subject: &Subject, style: &Style) -> St
 }
 
 /// How many in what time.
-pub(super) fn sentence(seen: &Characterisation) -> String {
+pub fn sentence(seen: &Characterisation) -> String {
     let mut text = format!("{} accesses", count(seen.operations()));
     if seen.duration_ns > 0 {
         text += &format!(" in {}", long(seen.duration_ns));
