@@ -107,9 +107,11 @@ pub fn text(
             Pattern::Random => String::new(),
             skew => format!(" in the order of `{skew}`"),
         };
-        text += &format!(
-            "\nMeasured on the model: mapped blocks overwritten ten times over{order}, the last fifth counted.\n\n"
+        let said = format!(
+            "Measured on the model: mapped blocks overwritten ten times over{order}, the last \
+             fifth counted."
         );
+        text += &format!("\n{}\n", hanging("", &said));
         text += "  of the drive      writes/s      limit  measured/limit  write amplification\n";
     }
     for point in measured {

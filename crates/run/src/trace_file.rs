@@ -102,21 +102,32 @@ impl TraceFile {
             }
             Ok(Box::new(file))
         };
-        let part = |number: usize| {
-            let mut name = self.file.as_os_str().to_owned();
-            name.push(format!(".blktrace.{number}"));
-            PathBuf::from(name)
-        };
-        if self.file.exists() || !part(0).exists() {
+        if !self.is_in_parts() {
             return Ok(vec![open(&self.file)?]);
         }
-        let parts = (0..PARTS_MAX).map(part).take_while(|path| path.exists());
-        parts.map(|path| open(&path)).collect()
+        let parts = (0..PARTS_MAX).map(|number| self.part(number));
+        parts.take_while(|path| path.exists()).map(|path| open(&path)).collect()
+    }
+
+    /// The file of one processor.
+    fn part(&self, number: usize) -> PathBuf {
+        let mut name = self.file.as_os_str().to_owned();
+        name.push(format!(".blktrace.{number}"));
+        PathBuf::from(name)
+    }
+
+    /// Whether it is what the names of blktrace's files begin with.
+    fn is_in_parts(&self) -> bool {
+        !self.is_stdin() && !self.file.exists() && self.part(0).exists()
     }
 
     /// An error of the trace, with its file.
     pub fn wrong(&self, error: TraceError) -> CannotTrace {
-        CannotTrace::Trace(self.name(), error)
+        let name = match self.is_in_parts() {
+            true => self.part(error.part).display().to_string(),
+            false => self.name(),
+        };
+        CannotTrace::Trace(name, error)
     }
 
     /// Refuses a trace of several volumes of which none was chosen, and a volume that it has not;

@@ -10,6 +10,8 @@ pub struct TraceError {
     pub kind: Kind,
     /// Where.
     pub place: Place,
+    /// In which of the readers that it was opened from, from 0.
+    pub part: usize,
     /// One sentence; its end names the cure.
     pub message: String,
 }
@@ -59,12 +61,17 @@ impl fmt::Display for Place {
 impl TraceError {
     /// Of the whole trace.
     pub(crate) fn whole(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, place: Place::Whole, message: message.into() }
+        Self { kind, place: Place::Whole, part: 0, message: message.into() }
+    }
+
+    /// The same in another of the readers.
+    pub(crate) fn in_part(self, part: usize) -> Self {
+        Self { part, ..self }
     }
 
     /// At a place.
     pub(crate) fn at(place: Place, bad: Bad) -> Self {
-        Self { kind: bad.kind, place, message: bad.message }
+        Self { kind: bad.kind, place, part: 0, message: bad.message }
     }
 }
 

@@ -39,7 +39,7 @@ impl Lines {
             self.number -= 1;
             return Ok(None);
         }
-        let error = |kind, message: String| TraceError { kind, place, message };
+        let error = |kind, message: String| TraceError { kind, place, part: 0, message };
         if read as u64 == LINE_BYTES_MAX && self.line.last() != Some(&b'\n') {
             let message = format!("the line is longer than {LINE_BYTES_MAX} bytes: take it out");
             return Err(error(Kind::TooMuch, message));
@@ -56,5 +56,5 @@ impl Lines {
 /// The system could not read the trace.
 pub(crate) fn unreadable(place: Place, error: &io::Error) -> TraceError {
     let message = format!("the trace could not be read on: {error}");
-    TraceError { kind: Kind::Io, place, message }
+    TraceError { kind: Kind::Io, place, part: 0, message }
 }

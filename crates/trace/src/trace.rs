@@ -2,7 +2,7 @@
 
 use crate::{
     access::Access,
-    error::{Bad, Kind, TraceError},
+    error::{Bad, Kind, Place, TraceError},
     format::{Decoder, Format, Found, HEAD_BYTES, recognise},
     lines::unreadable,
     order::Window,
@@ -55,32 +55,33 @@ pub fn open(reader: impl Read + Send + 'static) -> Result<Trace, TraceError> {
 /// Likewise; or parts of several formats.
 pub fn open_together(parts: Vec<Box<dyn Read + Send>>) -> Result<Trace, TraceError> {
     let mut trace: Option<Trace> = None;
-    for mut reader in parts {
+    for (number, mut reader) in parts.into_iter().enumerate() {
+        let in_part = |error: TraceError| error.in_part(number);
         let mut head = Vec::new();
         let bounded = reader.by_ref().take(HEAD_BYTES);
         let read = { bounded }.read_to_end(&mut head);
-        read.map_err(|error| unreadable(crate::Place::Byte(0), &error))?;
+        read.map_err(|error| in_part(unreadable(Place::Byte(0), &error)))?;
         // blktrace leaves the files of idle processors empty.
         if head.is_empty() && trace.is_some() {
             continue;
         }
         let format = match (&trace, head.is_empty()) {
             (None, true) => Format::Empty,
-            _ => recognise(&head)?,
+            _ => recognise(&head).map_err(in_part)?,
         };
         let source: Box<dyn Read + Send> = Box::new(Cursor::new(head).chain(reader));
-        let part = Part { decoder: format.decoder(BufReader::new(source)), ahead: None };
+        let part = Part { number, decoder: format.decoder(BufReader::new(source)), ahead: None };
         match &mut trace {
             Some(trace) if trace.format == Format::Empty => {
                 (trace.format, trace.parts) = (format, vec![part]);
             }
             Some(trace) if trace.format != format => {
                 let message = format!(
-                    "its parts are {} and {}: name one trace",
-                    trace.format.name(),
-                    format.name()
+                    "it is {}, and the parts before it are {}: name one trace",
+                    format.name(),
+                    trace.format.name()
                 );
-                return Err(TraceError::whole(Kind::Unknown, message));
+                return Err(in_part(TraceError::whole(Kind::Unknown, message)));
             }
             Some(trace) => trace.parts.push(part),
             None => trace = Some(Trace::new(format, part)),
@@ -94,8 +95,10 @@ pub fn open_together(parts: Vec<Box<dyn Read + Send>>) -> Result<Trace, TraceErr
 
 /// One of the readers, and the access that it has ready.
 struct Part {
+    /// Which of the readers: empty ones are left out.
+    number: usize,
     decoder: Box<dyn Decoder>,
-    ahead: Option<Access>,
+    ahead: Option<(Access, Place)>,
 }
 
 /// A trace that is being read.
@@ -103,6 +106,8 @@ pub struct Trace {
     format: Format,
     parts: Vec<Part>,
     is_begun: bool,
+    /// Where the access came from that is looked at: a place in the reader of this number.
+    at: (usize, Place),
     volumes: Volumes,
     chosen: Option<String>,
     /// Accesses of one second, to be spread over it.
@@ -119,6 +124,7 @@ impl Trace {
             format,
             parts: vec![part],
             is_begun: false,
+            at: (0, Place::Whole),
             volumes: Volumes::default(),
             chosen: None,
             second: Vec::new(),
@@ -174,14 +180,16 @@ impl Trace {
     }
 
     fn sort(&mut self, access: Access) -> Result<(), TraceError> {
-        let place = self.parts[0].decoder.place();
-        self.window.push(access).map_err(|bad| TraceError::at(place, bad))
+        let (part, place) = self.at;
+        self.window.push(access).map_err(|bad| TraceError::at(place, bad).in_part(part))
     }
 
     /// The next access of the chosen volume as the files have it, the earliest of their heads.
     fn take(&mut self) -> Result<Option<Access>, TraceError> {
         if self.parts.len() == 1 {
-            return self.read(0);
+            let next = self.read(0)?;
+            self.at = (self.parts[0].number, next.map_or(Place::Whole, |(_, place)| place));
+            return Ok(next.map(|(access, _)| access));
         }
         if !std::mem::replace(&mut self.is_begun, true) {
             for at in 0..self.parts.len() {
@@ -189,17 +197,22 @@ impl Trace {
             }
         }
         let heads = self.parts.iter().enumerate();
-        let heads = heads.filter_map(|(at, part)| Some((part.ahead?.at_ns, at)));
+        let heads = heads.filter_map(|(at, part)| Some((part.ahead?.0.at_ns, at)));
         let Some((_, at)) = heads.min() else { return Ok(None) };
         let next = self.read(at)?;
-        Ok(std::mem::replace(&mut self.parts[at].ahead, next))
+        let earliest = std::mem::replace(&mut self.parts[at].ahead, next);
+        Ok(earliest.map(|(access, place)| {
+            self.at = (self.parts[at].number, place);
+            access
+        }))
     }
 
-    /// The next access of the chosen volume of one part.
-    fn read(&mut self, at: usize) -> Result<Option<Access>, TraceError> {
+    /// The next access of the chosen volume of one part, and where it stands.
+    fn read(&mut self, at: usize) -> Result<Option<(Access, Place)>, TraceError> {
         loop {
-            let decoder = &mut self.parts[at].decoder;
-            let access = match decoder.next(&mut self.volumes)? {
+            let Part { decoder, number, .. } = &mut self.parts[at];
+            let found = decoder.next(&mut self.volumes);
+            let access = match found.map_err(|error| error.in_part(*number))? {
                 Found::Access(access) => access,
                 Found::Other => {
                     self.remarks.other += 1;
@@ -224,7 +237,7 @@ impl Trace {
                 self.remarks.empty += 1;
                 continue;
             }
-            return Ok(Some(access));
+            return Ok(Some((access, self.parts[at].decoder.place())));
         }
     }
 
@@ -238,8 +251,9 @@ impl Trace {
                 "more than {SPREAD_MAX} accesses stand in one second, and are to be spread over \
                  it: choose a volume"
             );
-            let place = self.parts[0].decoder.place();
-            return Err(TraceError::at(place, Bad { kind: Kind::TooMuch, message }));
+            let (part, place) = self.at;
+            let bad = Bad { kind: Kind::TooMuch, message };
+            return Err(TraceError::at(place, bad).in_part(part));
         }
         self.second.push(access);
         Ok(())

@@ -100,10 +100,14 @@ impl Traced {
 
     /// What of it went into a forecast, and what did not, where `is_of_run` rates are of a run.
     pub fn in_forecast(&self, is_of_run: bool, skew: Pattern) -> Vec<String> {
-        let mut sentences = vec![format!("Taken: {}.", self.mix())];
-        if is_of_run {
-            sentences.push("Not taken: its lengths, for the rates are a run's, of 4 KiB.".into());
-        }
+        let read = percent(self.reads);
+        let mut sentences = vec![match is_of_run {
+            true => format!("Taken: {read} read; not its lengths: a run's rates are of 4 KiB."),
+            false => format!(
+                "Taken: {read} read; of its lengths the means in whole blocks, {}.",
+                self.blocks().words()
+            ),
+        }];
         let hot = match self.skew {
             Pattern::HotCold { hot_percent, access_percent } => format!(
                 "{hot_percent} % of its room takes {access_percent} % of its writes, so that the \
@@ -112,14 +116,18 @@ impl Traced {
             _ => "it writes to all of its room alike".to_owned(),
         };
         sentences.push(match skew {
-            Pattern::Random => format!("Not taken: which blocks it writes again; {hot}."),
-            skew => format!("Taken, where it is measured: `{skew}`, as it writes."),
+            skew if skew != Pattern::Random && skew == self.skew => {
+                format!("Taken, where it is measured: `{skew}`, as it writes.")
+            }
+            _ => format!("Not taken: which blocks it writes again; {hot}."),
         });
-        sentences.push(format!(
-            "Not taken: that {} of its transfers begin where an earlier one ended; the others' \
-             places count for all.",
-            percent(self.sequential)
-        ));
+        if self.sequential > 0.0 {
+            sentences.push(format!(
+                "Not taken: that {} of its transfers begin where an earlier one ended; all count \
+                 as the others.",
+                percent(self.sequential)
+            ));
+        }
         sentences.extend(self.times());
         sentences.extend(self.other_operations());
         sentences.extend(self.long_transfers());
@@ -160,12 +168,15 @@ impl Traced {
     fn times(&self) -> Option<String> {
         let mean = self.seen.per_second(self.seen.operations())?;
         let [.., second] = &self.seen.bursts;
-        Some(format!(
-            "Not taken: when it asks ({} a second in the mean, {} in its busiest second); rates \
-             are the most that a drive does.",
-            number::iops(mean),
-            number::iops(second.peak as f64)
-        ))
+        let rates = match self.seen.seconds() >= 1.0 {
+            true => format!(
+                " ({} a second in the mean, {} in its busiest second)",
+                number::iops(mean),
+                number::iops(second.peak as f64)
+            ),
+            false => String::new(),
+        };
+        Some(format!("Not taken: when it asks{rates}; rates are the most that a drive does."))
     }
 
     fn other_operations(&self) -> Option<String> {

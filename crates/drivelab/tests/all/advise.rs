@@ -259,7 +259,7 @@ fn a_trace_gets_the_answer_of_its_workload_said_in_words() {
     };
     let traced = json(&["--trace", "a.iolog"]);
     // The last place is at 7.9999 GB, in whole blocks of 8 KiB.
-    let room = 8_000_000_000 / 8192 * 8192;
+    let room = 8_000_000_000_u64 / 8192 * 8192;
     assert_eq!(traced["question"]["capacity_bytes"], room);
     let said = json(&["--read", "70", "--block", "8K", "--capacity", &room.to_string()]);
     for list in ["ranked", "unranked", "refused"] {
@@ -268,7 +268,7 @@ fn a_trace_gets_the_answer_of_its_workload_said_in_words() {
     assert!(said["question"]["trace"].is_null());
     assert_eq!(traced["question"]["trace"]["title"], "a.iolog (fio iolog version 3)");
     let page = ask(&["--trace", "a.iolog"], &[]);
-    for part in ["Of the trace", "70.0 % read; all are of 8", "Not taken: when it asks"] {
+    for part in ["Of the trace", "70 % read; all are of 8.00 KiB", "Not taken: when it asks"] {
         assert!(page.contains(part), "{part}: {page}");
     }
     assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");

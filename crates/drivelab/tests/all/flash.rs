@@ -560,10 +560,10 @@ fn a_prediction_for_a_trace_is_that_of_its_fill_and_mix() {
     let fields: Vec<&str> = row.split_whitespace().collect();
     let [amplification, writes, gain] = [fields[2], fields[5], fields[6]];
     let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let part = format!("50.0 % of the drive, where each write costs {amplification}");
+    let part = format!("fills 50 % of the drive, where each write costs {amplification}");
     let rate = format!("{writes} operations a second of its mix with the layer");
     let times = format!("{gain} times as many: the layer helps.");
-    for part in ["a.iolog (fio iolog version 3): 1.00k accesses", &part, &rate, &times] {
+    for part in ["a.iolog (fio iolog version 3): 1000 accesses", &part, &rate, &times] {
         assert!(one_line.contains(part), "{part}: {text}");
     }
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

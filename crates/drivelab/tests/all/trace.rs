@@ -74,6 +74,35 @@ fn blktraces_files_are_one_trace() {
     assert_eq!(json["operations"]["write"]["operations"], 2);
 }
 
+/// What was wrong in one of blktrace's files was said of all of them, at a place in the first.
+#[test]
+fn what_is_wrong_in_one_of_several_files_is_said_of_that_file() {
+    let bench = Bench::new();
+    let part = |number: usize| fs::read(corpus(&format!("cpu.blktrace.{number}"))).expect("a part");
+    let write = |number: usize, bytes: &[u8]| {
+        fs::write(bench.path(&format!("sdb.blktrace.{number}")), bytes).expect("it is written");
+    };
+    let said = || {
+        let outcome = bench.drivelab_without_store(["trace", "sdb"]).done();
+        assert_eq!(outcome.code, Some(2), "{}", outcome.stderr);
+        outcome.stderr
+    };
+    (0..3).for_each(|number| write(number, &part(number)));
+    bench.drivelab_without_store(["trace", "sdb"]).done().succeeded();
+    let last = (0..3).rev().find(|number| !part(*number).is_empty()).expect("events");
+    let whole = part(last);
+    write(last, &whole[..whole.len() - 8]);
+    assert_one_sentence(&said(), &[&format!("sdb.blktrace.{last}: byte 48: ")]);
+    write(last, b"to do\n");
+    assert_one_sentence(&said(), &[&format!("sdb.blktrace.{last}: it is no trace")]);
+    // An event behind one that is an hour later, in that file.
+    let mut twice = [&whole[..], &whole[..]].concat();
+    let later = u64::from_le_bytes(twice[8..16].try_into().expect("8 bytes")) + 3_600_000_000_000;
+    twice[8..16].copy_from_slice(&later.to_le_bytes());
+    write(last, &twice);
+    assert_one_sentence(&said(), &[&format!("sdb.blktrace.{last}: byte 48: "), "goes back by"]);
+}
+
 #[test]
 fn bad_traces_get_one_sentence_with_place_and_cure() {
     let bench = Bench::new();

@@ -55,7 +55,7 @@ pub(super) fn recognise(head: &[u8]) -> Result<Option<Format>, TraceError> {
             "it is blktrace's binary format in version {version}, and version {VERSION} is read: \
              print it with blkparse and name that text"
         );
-        return Err(TraceError { kind: Kind::Version, place: Place::Byte(0), message });
+        return Err(TraceError { kind: Kind::Version, place: Place::Byte(0), part: 0, message });
     }
     Ok(None)
 }

@@ -23,7 +23,7 @@ pub(super) fn recognise(first: &str) -> Result<Option<Format>, TraceError> {
                 "`{}` is no version of fio's iolog that is read: write version 2 or 3",
                 first.chars().take(60).collect::<String>().escape_debug()
             );
-            Err(TraceError { kind: Kind::Version, place: Place::Line(1), message })
+            Err(TraceError { kind: Kind::Version, place: Place::Line(1), part: 0, message })
         }
     }
 }

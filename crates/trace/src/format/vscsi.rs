@@ -122,7 +122,7 @@ impl Decoder for Records {
                 "the last record is cut off: what is before can be used, cut off by `head -c {}`",
                 self.at
             );
-            return Err(TraceError { kind: Kind::Cut, place, message });
+            return Err(TraceError { kind: Kind::Cut, place, part: 0, message });
         }
         self.next_at += wanted as u64;
         let found = self.found(&record[..wanted], volumes);
