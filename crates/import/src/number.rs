@@ -47,6 +47,11 @@ pub(crate) fn duration_ns(text: &str) -> Option<f64> {
     Some(plain(digits)? * scale)
 }
 
+/// A time of RFC 3339, as records have it.
+pub(crate) fn rfc_3339(text: &str) -> Option<String> {
+    text.parse::<Timestamp>().ok().map(|time| time.to_string())
+}
+
 /// Seconds since 1970 as RFC 3339.
 pub(crate) fn since_1970(seconds: f64) -> Option<String> {
     let whole = (seconds > 0.0 && seconds < 1e11).then_some(seconds as i64)?;

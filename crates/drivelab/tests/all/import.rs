@@ -50,6 +50,33 @@ fn an_imported_run_is_shown_compared_reported_and_exported() {
     }
 }
 
+/// Exported and taken in again, a run of fio's had another target, no engine and the time of the
+/// import, and no cell in common with itself.
+#[test]
+fn an_imported_run_that_was_exported_is_taken_in_as_itself() {
+    for name in ["fio-3.33-json-plus-with-text.txt", "fio-3.33.json"] {
+        let bench = Bench::new();
+        import(&bench, &[&corpus(name), "--label", "first"]).done().succeeded();
+        let first = bench.record("first");
+        bench.drivelab(["export", "first", "--as", "fio", "--to", "o.json"]).done().succeeded();
+        import(&bench, &["o.json", "--label", "second"]).done().succeeded();
+        let second = bench.record("second");
+        assert_eq!(first["started"], second["started"], "{name}");
+        assert_eq!(first["targets"][0]["text"], second["targets"][0]["text"], "{name}");
+        let [before, after] =
+            [&first, &second].map(|record| record["cells"].as_array().expect("cells"));
+        assert_eq!(before.len(), after.len(), "{name}");
+        for (before, after) in before.iter().zip(after) {
+            for key in ["op", "pattern", "engine", "io", "block_bytes", "iops", "coordinates"] {
+                assert_eq!(before[key], after[key], "{name}: {key}");
+            }
+            let tail = |cell: &serde_json::Value| cell["latency"]["percentiles"].clone();
+            assert_eq!(tail(before), tail(after), "{name}");
+        }
+        bench.drivelab(["compare", "first", "second"]).done().succeeded();
+    }
+}
+
 #[test]
 fn a_dry_run_takes_nothing_in() {
     let bench = Bench::new();

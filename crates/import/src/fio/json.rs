@@ -57,7 +57,9 @@ fn document(draft: &mut Draft, value: &Value) {
     let version = value["fio version"].as_str().unwrap_or_default();
     draft.version = version.trim_start_matches("fio-").to_owned();
     let started = number(&value["timestamp"]).and_then(number::since_1970);
-    draft.started = draft.started.take().or(started);
+    // What drivelab has exported says it in words.
+    let said = value["time"].as_str().and_then(number::rfc_3339);
+    draft.started = draft.started.take().or(started).or(said);
     let none = Map::new();
     let global = value["global options"].as_object().unwrap_or(&none);
     let empty = Vec::new();

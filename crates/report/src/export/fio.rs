@@ -5,11 +5,14 @@
 //! is not split: all of it stands under `usr_cpu`.
 
 use super::Exported;
-use record::{Cell, Latency, Record};
+use record::{Bound, Cell, Latency, Record, TargetInfo};
 use serde_json::{Map, Value, json};
 
 /// By which a file of ours is known.
 pub(crate) const MARK: &str = "\"fio version\": \"drivelab-";
+
+/// The tool of a run that was taken in from fio.
+const FIO: &str = "fio";
 
 /// The whole run, a job a cell.
 pub(super) fn text(record: &Record) -> Exported {
@@ -84,14 +87,27 @@ fn job(record: &Record, cell: &Cell, name: &str) -> Result<Value, &'static str> 
     option("iodepth", cell.queue_depth.to_string());
     option("numjobs", cell.threads.to_string());
     option("direct", u8::from(cell.io.starts_with("direct")).to_string());
-    if let Some(engine) = engine(&cell.engine) {
+    let is_fios = record.tool.name == FIO;
+    let own = is_fios.then_some(&*cell.engine).filter(|engine| !engine.is_empty());
+    if let Some(engine) = own.or_else(|| engine(&cell.engine)) {
         option("ioengine", engine.to_owned());
+    }
+    if cell.bound == Bound::Time {
+        option("time_based", "1".to_owned());
+        option("runtime", format!("{}ms", milliseconds(cell)));
     }
     if cell.op == "commit" {
         option("fdatasync", "1".to_owned());
     }
-    if let Some(path) = target.and_then(|target| target.path.clone()) {
+    let place = |target: &TargetInfo| target.path.clone().or(is_fios.then(|| target.text.clone()));
+    if let Some(path) = target.and_then(place) {
         option("filename", path);
+    }
+    // What a job of fio's said stands in the coordinates of the cell that it was taken in as.
+    for (key, value) in cell.coordinates.iter().filter(|_| is_fios) {
+        if let Some(text) = value.as_str() {
+            option(key, text.to_owned());
+        }
     }
     let mut job = Map::new();
     let mut put = |key: &str, value: Value| job.insert(key.to_owned(), value);
