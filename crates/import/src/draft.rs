@@ -146,6 +146,7 @@ impl Draft {
             tool: Tool { name: self.tool.to_owned(), version: self.version },
             command_line: self.command,
             labels: BTreeMap::new(),
+            campaign: None,
             started: self.started.clone().unwrap_or_else(|| now.to_owned()),
             finished: None,
             time: "wall".to_owned(),

@@ -124,6 +124,7 @@ impl Order {
             tool: opening.tool,
             command_line: opening.command_line,
             labels: self.labels.clone(),
+            campaign: None,
             started: opening.started,
             finished: None,
             time: opening.time.name().to_owned(),

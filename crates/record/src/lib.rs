@@ -56,8 +56,8 @@ pub use knee::{Knee, KneeOutcome, KneeProbe, KneeVerdict};
 pub use page_cache::{CacheDrop, CachePass, Meaning};
 pub use replay::Replay;
 pub use run::{
-    Calibration, FORMAT, LeftOut, MethodInfo, Paired, PairedVerdict, Record, Rounds, State, Tool,
-    VERSION, Warning,
+    Calibration, CampaignTask, FORMAT, LeftOut, MethodInfo, Paired, PairedVerdict, Record, Rounds,
+    State, Tool, VERSION, Warning,
 };
 pub use server_event::ServerEvent;
 #[cfg(feature = "store")]

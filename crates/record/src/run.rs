@@ -28,6 +28,9 @@ pub struct Record {
     pub command_line: Vec<String>,
     /// The user's `--label key=value`; a bare label stands under `label`.
     pub labels: BTreeMap<String, String>,
+    /// Which task of a campaign the run is; absent of a run by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub campaign: Option<CampaignTask>,
     /// RFC 3339, with the zone.
     pub started: String,
     /// RFC 3339; absent while running.
@@ -81,6 +84,7 @@ impl Record {
             tool: self.tool.clone(),
             command_line: self.command_line.clone(),
             labels: self.labels.clone(),
+            campaign: self.campaign.clone(),
             started: self.started.clone(),
             finished: self.finished.clone(),
             time: self.time.clone(),
@@ -126,6 +130,17 @@ impl State {
             Self::Failed => "failed",
         }
     }
+}
+
+/// A task of a campaign: many runs that one file asked for, on one machine or on many.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CampaignTask {
+    /// The campaign's name: it joins the runs of all machines.
+    pub name: String,
+    /// The task's number within it, from 0.
+    pub task: u64,
+    /// How many tasks the campaign has.
+    pub of: u64,
 }
 
 /// What wrote the record.

@@ -1,6 +1,6 @@
 //! One line of the history: what a run was, without its cells.
 
-use crate::{Cell, Flag, Record, State};
+use crate::{CampaignTask, Cell, Flag, Record, State};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -23,6 +23,9 @@ pub struct RunSummary {
     pub targets: Vec<String>,
     /// The user's labels.
     pub labels: BTreeMap<String, String>,
+    /// Which task of a campaign it is; absent of a run by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub campaign: Option<CampaignTask>,
     /// Cells measured so far.
     pub cells: u64,
     /// At most two telling numbers: the first cell of large blocks, the first of small ones.
@@ -78,6 +81,7 @@ impl Record {
             grade: self.method.grade.clone(),
             targets: self.targets.iter().map(|target| target.text.clone()).collect(),
             labels: self.labels.clone(),
+            campaign: self.campaign.clone(),
             cells: self.cells.len() as u64,
             headline: headline.collect(),
             flags: self.all_flags(),

@@ -137,6 +137,7 @@ fn blank(targets: Vec<record::TargetInfo>, plan: &Plan) -> Record {
         tool: Tool { name: "drivelab".to_owned(), version: "0".to_owned() },
         command_line: Vec::new(),
         labels: BTreeMap::new(),
+        campaign: None,
         started: "2026-01-01T00:00:00Z".to_owned(),
         finished: None,
         time: "virtual".to_owned(),
