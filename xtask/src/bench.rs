@@ -5,6 +5,7 @@
 
 mod agreement;
 mod bonnie;
+mod cache;
 mod case;
 mod child;
 mod contender;
@@ -54,6 +55,8 @@ pub struct Options {
 enum Part {
     /// The method `bonnie` beside Bonnie++ on one loop ext4; as root, ten minutes.
     Bonnie(bonnie::Options),
+    /// Accesses a second of the replacement policies of caches, on one core. A minute.
+    Cache(cache::Options),
     /// Simulated reads and writes per second of a page-mapped drive, its set-up time and its
     /// memory, beside their limits; then the whole method bm-flash on an array of eight drives. Two
     /// minutes.
@@ -78,6 +81,7 @@ enum Part {
 pub fn run(options: &Options) -> Result<()> {
     match &options.part {
         Some(Part::Bonnie(options)) => bonnie::run(options),
+        Some(Part::Cache(options)) => cache::run(options),
         Some(Part::Model(options)) => model::run(options),
         Some(Part::Flash(options)) => flash::run(options),
         Some(Part::Directory(options)) => directory::run(options),
