@@ -35,3 +35,4 @@ mod two_queues;
 pub use belady::misses_min;
 pub use miniature::{Miniature, is_sampled};
 pub use policy::{Access, CAPACITY_MAX, Policy, Replacement};
+pub use store::Table;

@@ -31,10 +31,10 @@ struct List {
     len: u32,
 }
 
-/// Block numbers to slots. An entry is the upper half of a block's hash and the slot, which is
+/// Block numbers to slots, which the caller keeps. An entry is the upper half of a block's hash and the slot, which is
 /// never [`NOTHING`]; its home is told by the hash alone.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub struct Table {
     entries: Vec<u64>,
     mask: u32,
 }
@@ -42,6 +42,10 @@ pub(crate) struct Table {
 const EMPTY: u64 = u64::MAX;
 
 impl Table {
+    /// For so many blocks at a time.
+    ///
+    /// # Panics
+    /// Of more than 2^30.
     pub fn new(slots: usize) -> Self {
         let size = (slots * 2).next_power_of_two().max(8);
         assert!(size <= 1 << 31, "a table of {size} entries");
@@ -88,6 +92,9 @@ impl Table {
     }
 
     /// Takes the block with that slot out. Who was pushed away from home by it moves back.
+    ///
+    /// # Panics
+    /// When it is not there.
     #[inline]
     pub fn remove(&mut self, block: u64, slot: u32) {
         let mut gap = self.seek(block, |found| found == slot).expect("it is in the table");

@@ -4,6 +4,8 @@
 //! ```text
 //!   FileSystem      page cache, read-ahead, elevator, journal          fs/
 //!      | Stack
+//!   SsdCache        flash in front of disks                            ssd_cache/, beside.rs
+//!      | Stack
 //!   Elevator        noop, deadline, cfq, anticipatory: order, merges   elevator/
 //!      | Stack
 //!   Array           RAID-0, 1, 5, 6, 10: splits, merges, parity        array/
@@ -29,6 +31,7 @@
 
 mod array;
 mod bank;
+mod beside;
 mod cost;
 mod disk;
 pub mod elevator;
@@ -43,11 +46,13 @@ mod paced_lateness;
 mod port;
 mod quota;
 mod sim;
+mod ssd_cache;
 mod volatile;
 mod witness;
 
 pub use array::{Array, ArrayParams, Level, Rebuild};
 pub use bank::Bank;
+pub use beside::{Beside, Own};
 pub use cost::{Cost, nanoseconds_for};
 pub use disk::{Disk, DiskParams, Shingling, WriteCaching};
 pub use elevator::{Elevator, ElevatorParams};
@@ -65,5 +70,8 @@ pub use paced_lateness::{Lateness, STALL_NS};
 pub use port::{Attached, Fua, Port, PortParams};
 pub use quota::{Merging, Pools, Quota, QuotaLimit, QuotaParams};
 pub use sim::Sim;
+pub use ssd_cache::{
+    BLOCKS_MAX, BLOCKS_MIN, MapPlace, SsdCache, SsdCacheCounters, SsdCacheParams, WriteMode,
+};
 pub use volatile::{CELL_BYTES, VolatileCache};
 pub use witness::Witness;

@@ -103,6 +103,11 @@ fn a_layer() -> impl Strategy<Value = &'static str> {
         "/cfq:slice_idle=0ms,nr_requests=4",
         "/cfq",
         "/anticipatory:antic_expire=2ms,max_sectors_kb=4",
+        "/cache:ssd=nvme-tlc,size=64M",
+        "/cache:ssd=intel-x25e-32,size=300M,mode=writeback,policy=arc,block=4K,dirty=1%",
+        "/cache:ssd=mtron-pro-32,size=1G,mode=writearound,policy=s3fifo,bypass-seq=0",
+        "/bcache:ssd=sata-tlc,size=8M,mode=writeback,map=memory,block=16K,policy=lirs",
+        "/dm-cache:ssd=samsung-980-1000,size=2G,block=1M,policy=tinylfu",
     ])
 }
 
@@ -133,6 +138,7 @@ fn a_stack_takes_as_many_requests_as_it_says() {
         "4xintel-x25e-32/raid10:chunk=16K",
         "6xhdd-7200-cmr/raid6:chunk=512K",
         "hdd-7200-cmr/xfs:ram=64M",
+        "4xhdd-7200-cmr/raid5/deadline/cache:ssd=nvme-tlc,size=1G,mode=writeback",
     ] {
         let mut opened = build(text, 1);
         let depth = opened.contract().queue_depth;
@@ -163,6 +169,69 @@ fn elevators_that_cannot_be_are_refused_with_the_cure() {
     }
     let below_array: Stack = "2xhdd-7200-cmr/cfq/raid0".parse().expect("the grammar");
     assert!(open(&below_array, catalog(), 1).is_err());
+}
+
+#[test]
+fn caches_that_cannot_be_are_refused_with_the_cure() {
+    for (layers, word) in [
+        ("/cache", "names no flash drive"),
+        ("/cach:ssd=nvme-tlc", "Did you mean `cache`"),
+        ("/cache:ssd=nvme-tl", "Did you mean `nvme-tlc`"),
+        ("/cache:ssd=hdd-smr", "is a disk"),
+        ("/cache:ssd=nvme-tlc,policy=lur", "Did you mean `lru`?"),
+        ("/cache:ssd=nvme-tlc,mode=back", "is not among its words"),
+        ("/cache:ssd=nvme-tlc,size=4T", "out of range"),
+        ("/cache:ssd=nvme-tlc,size=1G,block=12K", "no power of two"),
+        ("/cache:ssd=nvme-tlc,size=4M,block=1M", "64 are the fewest"),
+        ("/cache:ssd=nvme-tlc,size=200G,block=4K", "write more"),
+        ("/cache:ssd=nvme-tlc,size=1G,dirty=110%", "0% to 100%"),
+        ("/cache:ssd=nvme-tlc,size=1G/cache:ssd=nvme-tlc,size=1G", "one cache is enough"),
+        ("/ext4/cache:ssd=nvme-tlc,size=1G", "write `/cache` before `/ext4`"),
+        ("/cache:ssd=nvme-tlc,size=1G/deadline", "write `/deadline/cache`"),
+    ] {
+        let stack: Stack = format!("hdd-7200-cmr{layers}").parse().expect("the grammar");
+        let refusal = open(&stack, catalog(), 1).err().expect(layers).to_string();
+        assert!(refusal.contains(word), "{layers}: {refusal}");
+    }
+    let small: Stack = "wd-raptor-740gd/cache:ssd=nvme-tlc,size=80G".parse().expect("one");
+    let refusal = open(&small, catalog(), 1).err().expect("flash as large as the disk").to_string();
+    assert!(refusal.contains("needs no disks"), "{refusal}");
+}
+
+/// Mean time of a random read of 4 KiB, ns, one after the other, within the first `span` bytes.
+fn read_ns(text: &str, span: u64, count: u64) -> f64 {
+    let mut opened = build(text, 1);
+    let (mut rng, mut done, mut ns) = (Rng::new(2, 2), Vec::new(), 0);
+    for number in 0..count {
+        let at = Extent { offset: rng.below(span / 4096) * 4096, bytes: 4096 };
+        let command = Command::Read { at, into: Payload::None };
+        let (tag, actor) = (Tag(number), Actor(0));
+        opened.submit(Request { tag, actor, drive: Drive(0), command });
+        while done.is_empty() {
+            opened.wait(Instant::NEVER, &mut done);
+        }
+        let completion = done.pop().expect("one completed");
+        // The first half fills the cache.
+        ns += if number >= count / 2 { completion.finished.since(completion.issued) } else { 0 };
+    }
+    ns as f64 / (count - count / 2) as f64
+}
+
+/// Every block of 4 MiB is read some 20 times before it counts: hits are the flash drive's own reads
+/// behind its own port. Where all are misses, the time is the disk's.
+#[test]
+fn what_a_cache_holds_comes_as_fast_as_from_its_flash_drive() {
+    const SPAN: u64 = 16 << 20;
+    let (disk, flash) =
+        (read_ns("hdd-7200-cmr", SPAN, 2000), read_ns("nvme-tlc:state=steady", SPAN, 2000));
+    let cached = "hdd-7200-cmr/cache:ssd=nvme-tlc,size=64M,block=4K";
+    let all_hits = read_ns(cached, SPAN / 4, 40_000);
+    assert!(flash * 10.0 < disk, "{flash} and {disk} ns");
+    assert!((all_hits / flash - 1.0).abs() < 0.1, "{all_hits} ns, alone {flash}");
+    // Hardly anything of 100 GiB comes twice: then the disk's time is what counts.
+    const FAR: u64 = 100 << 30;
+    let (alone, found) = (read_ns("hdd-7200-cmr", FAR, 2000), read_ns(cached, FAR, 2000));
+    assert!((found / alone - 1.0).abs() < 0.02, "{found} ns, the disk alone {alone}");
 }
 
 #[test]

@@ -63,6 +63,7 @@ const STACKS: &[&str] = &[
     "2xsata-tlc:state=steady+hdd-7200-cmr/raid0:driver=md/ext4:ram=64M",
     "8xintel-x25m-80:port=pcie/raid6/flash:spare=28%,cleaning=auto",
     "nvme-tlc:write-cache=off/flash/xfs:barrier=off",
+    "2xhdd-7200-cmr/raid1/cache:ssd=nvme-tlc,size=1G,mode=writeback,policy=arc,map=memory/ext4",
     "hdd-7200-cmr/deadline:read_expire=500ms,fifo_batch=16,front_merges=0/ext4:read-ahead=8M",
     "2xhdd-7200-cmr/raid1/cfq:slice_idle=0ms,nr_requests=64,max_sectors_kb=128/ext3",
     "intel-x25e-64/anticipatory:antic_expire=6ms/noop",

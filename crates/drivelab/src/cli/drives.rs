@@ -25,6 +25,11 @@ STACK is read from the bottom to the top: drives, then layers, parted by `/`.
                            read_expire=500ms slice_idle=8ms nr_requests=128
                            and more (docs/reference/catalog-format.md): the kernel's
                            elevators, right on a drive or an array
+  /cache /bcache /dm-cache ssd=NAME size=32G policy=lru|clock|2q|arc|lirs|s3fifo|
+                           tinylfu|fifo mode=writethrough|writeback|writearound
+                           block=64K bypass-seq=4M dirty=10% map=persistent|memory:
+                           flash in front of the drive or array below
+                           (docs/reference/cache-layers.md)
   /ext2 /ext3 /ext4 /xfs   ram=2G elevator=cfq|deadline|noop|anticipatory
                            read-ahead=128K discard=on|off barrier=on|off
                            kernel=VERSION; ext3 has data=ordered|writeback,

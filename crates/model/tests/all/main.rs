@@ -11,4 +11,5 @@ mod media;
 mod page_mapped;
 mod port;
 mod quota;
+mod ssd_cache;
 mod volatile;

@@ -303,9 +303,14 @@ fn modelled_stacks_serve_what_is_queued_without_another_event() {
         "3xsata-tlc/raid5:chunk=64K",
         "sata-tlc/flash:drive-size=64M",
         "3xsata-tlc/raid5:chunk=64K/flash:drive-size=64M/ext4:ram=32M",
+        "2xsata-tlc/raid0/deadline/cache:ssd=nvme-tlc,size=32M,mode=writeback",
     ];
-    const SERVED: &[&str] =
-        &["nvme-plp", "3xnvme-plp/raid5:chunk=64K", "nvme-plp/flash:drive-size=64M"];
+    const SERVED: &[&str] = &[
+        "nvme-plp",
+        "3xnvme-plp/raid5:chunk=64K",
+        "nvme-plp/flash:drive-size=64M",
+        "nvme-plp/cache:ssd=nvme-plp,size=16M,mode=writeback",
+    ];
     for stack in MEASURED {
         let parsed = stack.parse().expect("a stack");
         let mut opened =

@@ -27,13 +27,8 @@ pub(super) struct Bench(Rc<RefCell<Rig<Members>>>);
 
 impl Bench {
     /// With new media, or those that a power cut left.
-    pub fn new(
-        drives: Members,
-        power: Power,
-        resolved: &[ResolvedDrive<'_>],
-        attached: &[Attached],
-    ) -> Self {
-        let new = || resolved.iter().zip(attached);
+    pub fn new(drives: Members, power: Power, all: &[(&ResolvedDrive<'_>, &Attached)]) -> Self {
+        let new = || all.iter();
         let media = match power {
             Power::Steady => new().map(|(_, drive)| medium(drive, WriteCache::Protected)).collect(),
             Power::MayGo => new().map(|(own, drive)| medium(drive, write_cache(own))).collect(),
@@ -94,7 +89,7 @@ fn medium(drive: &Attached, cache: WriteCache) -> Media {
 pub fn has_volatile_cache(stack: &Stack, catalog: &Catalog) -> Result<bool, BadStack> {
     let resolved = resolve(stack, catalog, 0)?;
     let is_volatile = |drive: &ResolvedDrive<'_>| write_cache(drive) != WriteCache::Protected;
-    Ok(resolved.flash.is_some() || resolved.drives.iter().any(is_volatile))
+    Ok(resolved.flash.is_some() || resolved.all_drives().any(is_volatile))
 }
 
 /// What a power cut does to the drive's completed writes.

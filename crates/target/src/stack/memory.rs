@@ -27,7 +27,7 @@ impl Flash {
     /// One sentence, when the stack cannot be built.
     pub fn of(stack: &Stack, catalog: &Catalog) -> Result<Self, BadStack> {
         let mut flash = Self { capacity_bytes: 0, planted_bytes: 0 };
-        for drive in resolve(stack, catalog, 0)?.drives {
+        for drive in resolve(stack, catalog, 0)?.all_drives() {
             if drive.entry.kind != DriveKind::PageMapped {
                 continue;
             }

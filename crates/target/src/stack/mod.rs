@@ -11,6 +11,7 @@
 //! ```
 
 mod bench;
+mod cached;
 mod drives;
 mod elevator;
 mod managed;

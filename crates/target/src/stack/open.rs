@@ -6,11 +6,12 @@
 
 use super::{
     bench::{Bench, Power},
+    cached::beside,
     drives::Drives,
     elevator::ResolvedElevator,
     managed::{Found, Managed, with_flash},
     meter::{Metered, Traffic},
-    resolve::{Resolved, ResolvedArray, resolve, write_through},
+    resolve::{Resolved, ResolvedArray, is_write_through, resolve},
     text::{BadStack, Stack as StackText},
 };
 use crate::{
@@ -20,7 +21,7 @@ use crate::{
 use block::{Data, Drive, Engine, Geometry, Instant, Machine, Stack, Wrapper};
 use engine::Clock;
 use model::{
-    Array, Bank, Cached, Elevator, FastCache, Loss, Media, Paced, Port, Sim, Witness,
+    Array, Bank, Beside, Cached, Elevator, FastCache, Loss, Media, Paced, Port, Sim, Witness,
     fs::FileSystem,
 };
 
@@ -116,7 +117,7 @@ either!(Below, Plain, Managed);
 pub struct LayerInfo {
     /// As a STACK names it, with its settings.
     pub text: String,
-    /// `drive`, `port`, `array`, `elevator`, `managed_flash`, `file_system`.
+    /// `drive`, `port`, `array`, `elevator`, `ssd_cache`, `managed_flash`, `file_system`.
     pub kind: &'static str,
     /// Its size, of each drive where there are several, bytes; 0 where it has none of its own.
     pub bytes: u64,
@@ -226,11 +227,15 @@ pub fn open_for(
     let was_there = matches!(purpose, Purpose::Served(_, Power::Back(_)));
     let (engine, reach) = drives_and_port(&resolved, purpose, traffic.clone(), &mut layers)?;
     let engine = match &resolved.array {
-        Some(array) => with_array(engine, array, resolved.drives.len(), &mut layers)?,
+        Some(array) => with_array(engine, array, &resolved, &mut layers)?,
         None => engine,
     };
     let engine = match &resolved.elevator {
-        Some(elevator) => with_elevator(engine, elevator, &mut layers),
+        Some(elevator) => with_elevator(engine, elevator, resolved.cache.is_some(), &mut layers),
+        None => engine,
+    };
+    let engine = match &resolved.cache {
+        Some(cache) => cache.set_on(engine, &mut layers)?,
         None => engine,
     };
     let engine = match &resolved.flash {
@@ -259,7 +264,8 @@ pub fn open_for(
     layers.reverse();
     let ram_bytes = resolved.ram_bytes;
     // A managed volume gathers what is written to it, whatever the drives do.
-    let writes_through = resolved.flash.is_none() && write_through(&resolved.drives);
+    let writes_through =
+        resolved.flash.is_none() && is_write_through(&resolved.drives, resolved.cache.as_ref());
     let engine = Witness::new(top);
     let notes = resolved.notes;
     Ok(Opened { engine, layers, ram_bytes, traffic, notes, writes_through, reach })
@@ -311,6 +317,16 @@ fn drives_and_port(
         None => QUEUE_DEPTH + 1,
     };
     let port = Port::new(resolved.port.port(serial_ns), &attachments, depth);
+    let is_served = matches!(purpose, Purpose::Served(..));
+    let mut flash = None;
+    if let Some(cache) = &resolved.cache {
+        let (machine, attached) = cache.machine()?;
+        machines.push(machine);
+        attachments.push(attached);
+        flash = Some(attached.geometry);
+    }
+    let disks = resolved.drives.len() as u16;
+    let port = Beside::new(port, disks, disks, beside(flash, is_served));
     layers.push(LayerInfo {
         text: format!("port {}", resolved.port.name()),
         kind: "port",
@@ -327,7 +343,8 @@ fn drives_and_port(
         }
         Purpose::Served(clock, power) => (clock, power),
     };
-    let bench = Bench::new(drives, power, &resolved.drives, &attachments);
+    let all: Vec<_> = resolved.all_drives().zip(&attachments).collect();
+    let bench = Bench::new(drives, power, &all);
     let paced = Paced::new(bench.clone(), RealClock(clock));
     Ok((Box::new(Stack::new(port, paced)), Reach::Served(bench)))
 }
@@ -346,11 +363,11 @@ fn member_depth(resolved: &Resolved<'_>, members: &[model::Attached]) -> u32 {
 fn with_array(
     engine: Box<dyn Engine>,
     array: &ResolvedArray<'_>,
-    count: usize,
+    resolved: &Resolved<'_>,
     layers: &mut Vec<LayerInfo>,
 ) -> Result<Box<dyn Engine>, BadStack> {
-    let members: Vec<Geometry> =
-        (0..count as u16).map(|number| engine.geometry(Drive(number))).collect();
+    let count = resolved.drives.len() as u16;
+    let members: Vec<Geometry> = (0..count).map(|number| engine.geometry(Drive(number))).collect();
     let mut machine = Array::new(array.params(), &members);
     for &member in &array.degraded {
         if !machine.fail(member) {
@@ -363,6 +380,8 @@ fn with_array(
             machine.replace(Instant(0), member, pace);
         }
     }
+    let flash = resolved.cache.as_ref().map(|_| engine.geometry(Drive(count)));
+    let machine = Beside::new(machine, 1, count, beside(flash, false));
     let engine: Box<dyn Engine> = Box::new(Stack::new(machine, engine));
     let bytes = engine.geometry(Drive(0)).capacity_bytes;
     layers.push(LayerInfo {
@@ -378,6 +397,7 @@ fn with_array(
 fn with_elevator(
     engine: Box<dyn Engine>,
     elevator: &ResolvedElevator,
+    is_cached: bool,
     layers: &mut Vec<LayerInfo>,
 ) -> Box<dyn Engine> {
     let below = engine.geometry(Drive(0));
@@ -389,5 +409,6 @@ fn with_elevator(
         rotational: None,
     });
     let machine = Elevator::new(elevator.params.clone(), below, below.queue_depth);
-    Box::new(Stack::new(machine, engine))
+    let flash = is_cached.then(|| engine.geometry(Drive(1)));
+    Box::new(Stack::new(Beside::new(machine, 1, 1, beside(flash, false)), engine))
 }

@@ -2,6 +2,7 @@
 //! in a sentence.
 
 use super::{
+    cached::{CACHES, Preset, ResolvedCache, resolve_cache},
     elevator::{Choice, ELEVATORS, ResolvedElevator, resolve_elevator},
     managed::{ResolvedFlash, resolve_flash},
     open::QUEUE_DEPTH,
@@ -33,6 +34,7 @@ pub(super) struct Resolved<'c> {
     pub port: &'c HostEntry,
     pub array: Option<ResolvedArray<'c>>,
     pub elevator: Option<ResolvedElevator>,
+    pub cache: Option<ResolvedCache<'c>>,
     pub flash: Option<ResolvedFlash>,
     pub files: Option<ResolvedFiles>,
     /// Memory of the file system's page cache, bytes.
@@ -58,10 +60,22 @@ pub(super) struct ResolvedArray<'c> {
     pub rebuild: Option<Rebuild>,
 }
 
-/// Whether every drive's write cache is off. The block layer sends no FLUSH to a drive that says it
+/// Whether every drive's write cache is off, and no flash holds what the disks lack. The block layer sends no FLUSH to a drive that says it
 /// has none.
-pub(super) fn write_through(drives: &[ResolvedDrive<'_>]) -> bool {
-    drives.iter().all(|drive| drive.entry.write_cache(&drive.settings) == WriteCaching::Off)
+pub(super) fn is_write_through(
+    drives: &[ResolvedDrive<'_>],
+    cache: Option<&ResolvedCache<'_>>,
+) -> bool {
+    let holds_writes = cache.is_some_and(ResolvedCache::holds_writes);
+    !holds_writes
+        && drives.iter().all(|drive| drive.entry.write_cache(&drive.settings) == WriteCaching::Off)
+}
+
+impl<'c> Resolved<'c> {
+    /// The drives, and the flash drive that caches for them.
+    pub fn all_drives(&self) -> impl Iterator<Item = &ResolvedDrive<'c>> {
+        self.drives.iter().chain(self.cache.as_ref().map(|cache| &cache.drive))
+    }
 }
 
 impl ResolvedArray<'_> {
@@ -81,6 +95,7 @@ pub(super) struct ResolvedFiles {
 enum Family {
     Array(Level),
     Elevator(Choice),
+    Cache(Preset),
     Files,
     Flash,
 }
@@ -100,6 +115,9 @@ const LAYERS: &[(&str, Family)] = &[
     (ELEVATORS[1].0, Family::Elevator(ELEVATORS[1].1)),
     (ELEVATORS[2].0, Family::Elevator(ELEVATORS[2].1)),
     (ELEVATORS[3].0, Family::Elevator(ELEVATORS[3].1)),
+    (CACHES[0].0, Family::Cache(CACHES[0].1)),
+    (CACHES[1].0, Family::Cache(CACHES[1].1)),
+    (CACHES[2].0, Family::Cache(CACHES[2].1)),
 ];
 
 pub(super) fn resolve<'c>(
@@ -110,14 +128,18 @@ pub(super) fn resolve<'c>(
     let (drives, port, mut notes) = drives(stack, catalog, seed)?;
     let families = stack.layers.iter().map(family).collect::<Result<Vec<_>, _>>()?;
     check_order(stack, &families)?;
-    let (mut array, mut elevator, mut flash, mut files) = (None, None, None, None);
+    let (mut array, mut elevator, mut cache, mut flash, mut files) = (None, None, None, None, None);
     for (layer, family) in stack.layers.iter().zip(families) {
         match family {
             Family::Array(level) => array = Some(resolve_array(layer, level, &drives, catalog)?),
             Family::Elevator(choice) => {
                 elevator = Some(resolve_elevator(layer, choice, device_queue_depth(&drives))?);
             }
-            Family::Files => files = Some(resolve_files(layer, &drives, elevator.as_ref())?),
+            Family::Cache(preset) => cache = Some(resolve_cache(layer, preset, catalog, seed)?),
+            Family::Files => {
+                let through = is_write_through(&drives, cache.as_ref());
+                files = Some(resolve_files(layer, &drives, elevator.as_ref(), through)?);
+            }
             Family::Flash => {
                 flash = Some(resolve_flash(layer, &drives, array.as_ref(), QUEUE_DEPTH)?);
             }
@@ -127,7 +149,7 @@ pub(super) fn resolve<'c>(
         notes.extend(unequal(&drives));
     }
     let ram_bytes = files.as_ref().map(|files: &ResolvedFiles| files.params.ram_bytes);
-    Ok(Resolved { drives, port, array, elevator, flash, files, ram_bytes, notes })
+    Ok(Resolved { drives, port, array, elevator, cache, flash, files, ram_bytes, notes })
 }
 
 fn family(layer: &Part) -> Result<Family, BadStack> {
@@ -143,7 +165,7 @@ fn family(layer: &Part) -> Result<Family, BadStack> {
     })
 }
 
-/// Drives, then at most one array, one elevator, one managed volume, one file system.
+/// Drives, then at most one array, elevator, cache, managed volume, file system.
 fn check_order(stack: &Stack, families: &[Family]) -> Result<(), BadStack> {
     let mut below: Option<(&str, Family)> = None;
     let mut single = stack.drives() == 1;
@@ -161,7 +183,10 @@ fn check_order(stack: &Stack, families: &[Family]) -> Result<(), BadStack> {
                     "`{name}` on `{lower}`: one file system is enough; leave one of them out"
                 )));
             }
-            (Family::Elevator(_), Some((lower, Family::Files | Family::Flash))) => {
+            (
+                Family::Elevator(_),
+                Some((lower, Family::Files | Family::Flash | Family::Cache(_))),
+            ) => {
                 return Err(BadStack::Text(format!(
                     "`{lower}` lies below `{name}`: an elevator stands right on the drive or the \
                      array; write `/{name}/{lower}`"
@@ -170,6 +195,23 @@ fn check_order(stack: &Stack, families: &[Family]) -> Result<(), BadStack> {
             (Family::Elevator(_), Some((lower, Family::Elevator(_)))) => {
                 return Err(BadStack::Text(format!(
                     "`{name}` on `{lower}`: one elevator is enough; leave one of them out"
+                )));
+            }
+            (Family::Cache(_), Some((lower, Family::Files | Family::Flash))) => {
+                return Err(BadStack::Text(format!(
+                    "`{lower}` lies below `{name}`: a cache stands on the drive or the array; \
+                     write `/{name}` before `/{lower}`"
+                )));
+            }
+            (Family::Cache(_), Some((lower, Family::Cache(_)))) => {
+                return Err(BadStack::Text(format!(
+                    "`{name}` on `{lower}`: one cache is enough; leave one of them out"
+                )));
+            }
+            (Family::Array(_), Some((lower, Family::Cache(_)))) => {
+                return Err(BadStack::Text(format!(
+                    "`{lower}` lies below `{name}`: a cache stands on top of the array; write \
+                     `/{name}` before `/{lower}`"
                 )));
             }
             (Family::Array(_), Some((lower, Family::Elevator(_)))) => {
@@ -204,7 +246,9 @@ fn check_order(stack: &Stack, families: &[Family]) -> Result<(), BadStack> {
                 check_members(name, level, stack.drives())?;
                 single = true;
             }
-            (Family::Files | Family::Flash | Family::Elevator(_), _) if !single => {
+            (Family::Files | Family::Flash | Family::Elevator(_) | Family::Cache(_), _)
+                if !single =>
+            {
                 return Err(several(stack, name));
             }
             _ => {}
@@ -297,7 +341,10 @@ fn one_port<'c>(ports: &[(&'c HostEntry, bool)]) -> Result<&'c HostEntry, BadSta
     }
 }
 
-fn find_drive<'c>(member: &Member, catalog: &'c Catalog) -> Result<&'c DriveEntry, BadStack> {
+pub(super) fn find_drive<'c>(
+    member: &Member,
+    catalog: &'c Catalog,
+) -> Result<&'c DriveEntry, BadStack> {
     let name = member.drive.name.as_str();
     catalog.drive(name).ok_or_else(|| {
         if let Some(counted) = counted(name, catalog) {
@@ -465,6 +512,7 @@ fn resolve_files(
     layer: &Part,
     drives: &[ResolvedDrive<'_>],
     below: Option<&ResolvedElevator>,
+    is_write_through: bool,
 ) -> Result<ResolvedFiles, BadStack> {
     let settings = Settings::of(layer);
     let kind = match layer.name.as_str() {
@@ -505,7 +553,7 @@ fn resolve_files(
         params.barrier = settings.word("barrier", &barriers)?.unwrap_or(params.barrier);
     }
     settings.finish()?;
-    if write_through(drives) {
+    if is_write_through {
         params.barrier = Barrier::Off;
     }
     params.device_queue_depth = device_queue_depth(drives);

@@ -1,0 +1,91 @@
+//! The cleaner: dirty blocks go to the disks, those that leave the cache at once, others when there
+//! are too many.
+
+use super::{DISKS, FLASH, Job, Piece, SsdCache, Step};
+use block::{Effects, Instant, Payload};
+
+/// Blocks that are written back at a time.
+const CLEANING_MAX: u32 = 16;
+
+impl SsdCache {
+    /// How many blocks may be dirty.
+    pub(super) fn dirty_max(&self) -> u64 {
+        self.shape.blocks as u64 * u64::from(self.params.dirty_per_mille) / 1000
+    }
+
+    /// Begins to write back what is too much, by place, going round.
+    pub(super) fn clean_some(&mut self) {
+        while self.dirty.len() as u64 > self.dirty_max() && self.cleaning < CLEANING_MAX {
+            let next = self.dirty.range(self.sweep..).next().or_else(|| self.dirty.first());
+            let Some(&block) = next else { return };
+            self.sweep = block + 1;
+            self.cleaning += 1;
+            let start = block * u64::from(self.params.block_bytes);
+            self.begin(None, Job::Clean { leaves: false }, (block, block), (start, 0));
+        }
+    }
+
+    /// Reads what is dirty.
+    pub(super) fn run_clean(&mut self, piece: u32) {
+        let block = self.pieces.get_mut(piece).first;
+        let slot = self.find(block);
+        let dirty = slot.map_or(0, |slot| self.slots[slot as usize].dirty);
+        let own = self.pieces.get_mut(piece);
+        (own.slot, own.units) = (slot, dirty);
+        let (start, bytes) = (own.offset, u64::from(self.params.block_bytes));
+        if dirty == 0 {
+            // Nothing to wait for; but who called may hold what this would release.
+            return self.commit.idle.push(piece);
+        }
+        for (is_dirty, from, to) in self.runs(block, start, bytes, dirty) {
+            if is_dirty {
+                self.transfer(piece, FLASH, (from, to - from), Payload::None);
+            }
+        }
+    }
+
+    /// Pieces that had nothing to wait for come to their end.
+    pub(super) fn end_idle(&mut self, now: Instant, effects: &mut Effects) {
+        while let Some(piece) = self.commit.idle.pop() {
+            self.after_cleaning(now, piece, effects);
+        }
+    }
+
+    /// Writes it to the disks.
+    pub(super) fn after_gathering(&mut self, now: Instant, piece: u32, effects: &mut Effects) {
+        let own = self.pieces.get_mut(piece);
+        if own.error.is_some() {
+            return self.after_cleaning(now, piece, effects);
+        }
+        own.step = Step::Second;
+        for (at, payload) in std::mem::take(&mut self.pieces.get_mut(piece).carried) {
+            self.counters.cleaned_bytes += u64::from(at.bytes);
+            self.transfer(piece, DISKS, (at.offset, u64::from(at.bytes)), payload);
+        }
+    }
+
+    pub(super) fn after_cleaning(&mut self, now: Instant, piece: u32, effects: &mut Effects) {
+        let own = self.pieces.get_mut(piece);
+        let Piece { first, slot, units, error, job, .. } = *own;
+        let Job::Clean { leaves } = job else { unreachable!("it cleans") };
+        if let (Some(slot), None) = (slot, error) {
+            let place = &mut self.slots[slot as usize];
+            place.dirty &= !units;
+            if place.dirty == 0 {
+                self.dirty.remove(&first);
+            }
+            if units != 0 {
+                self.commit.changed(slot);
+            }
+            if leaves {
+                place.valid = 0;
+                self.table.remove(first, slot);
+                self.retire(slot);
+            }
+        }
+        // What cannot be written back stays where it is.
+        self.cleaning -= u32::from(!leaves);
+        self.end(now, piece, effects);
+        self.clean_some();
+    }
+}
