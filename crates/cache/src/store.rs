@@ -31,8 +31,8 @@ struct List {
     len: u32,
 }
 
-/// Block numbers to slots, which the caller keeps. An entry is the upper half of a block's hash and the slot, which is
-/// never [`NOTHING`]; its home is told by the hash alone.
+/// Block numbers to slots, which the caller keeps. An entry is the upper half of a block's hash and
+/// the slot, which is never 2^32 - 1; its home is told by the hash alone.
 #[derive(Debug)]
 pub struct Table {
     entries: Vec<u64>,

@@ -53,6 +53,7 @@ mod witness;
 pub use array::{Array, ArrayParams, Level, Rebuild};
 pub use bank::Bank;
 pub use beside::{Beside, Own};
+pub use cache::Policy;
 pub use cost::{Cost, nanoseconds_for};
 pub use disk::{Disk, DiskParams, Shingling, WriteCaching};
 pub use elevator::{Elevator, ElevatorParams};

@@ -187,7 +187,7 @@ fn caches_that_cannot_be_are_refused_with_the_cure() {
         ("/cache:ssd=nvme-tlc,size=1G,dirty=110%", "0% to 100%"),
         ("/cache:ssd=nvme-tlc,size=1G/cache:ssd=nvme-tlc,size=1G", "one cache is enough"),
         ("/ext4/cache:ssd=nvme-tlc,size=1G", "write `/cache` before `/ext4`"),
-        ("/cache:ssd=nvme-tlc,size=1G/deadline", "write `/deadline/cache`"),
+        ("/cache:ssd=nvme-tlc,size=1G/deadline", "write `/deadline` before `/cache`"),
     ] {
         let stack: Stack = format!("hdd-7200-cmr{layers}").parse().expect("the grammar");
         let refusal = open(&stack, catalog(), 1).err().expect(layers).to_string();
@@ -217,8 +217,8 @@ fn read_ns(text: &str, span: u64, count: u64) -> f64 {
     ns as f64 / (count - count / 2) as f64
 }
 
-/// Every block of 4 MiB is read some 20 times before it counts: hits are the flash drive's own reads
-/// behind its own port. Where all are misses, the time is the disk's.
+/// Every block of 4 MiB is read some 20 times before it counts: hits are the flash drive's own
+/// reads behind its own port. Where all are misses, the time is the disk's.
 #[test]
 fn what_a_cache_holds_comes_as_fast_as_from_its_flash_drive() {
     const SPAN: u64 = 16 << 20;

@@ -73,9 +73,9 @@ impl SsdCacheParams {
             block.is_power_of_two() && (4096..=1 << 20).contains(&block),
             "blocks of {block} B"
         );
-        // A map entry has 16 B, and there are two copies.
-        let slots = self.size_bytes / (block + 2 * map::PAGE_BYTES / map::ENTRIES);
-        slots.saturating_sub(2 * map::PAGE_BYTES / block + 1)
+        // With room for the map of more blocks than can be: a little is left over.
+        let map_bytes = 2 * (self.size_bytes / block).div_ceil(map::ENTRIES) * map::PAGE_BYTES;
+        self.size_bytes.saturating_sub(map_bytes.next_multiple_of(block)) / block
     }
 
     pub(super) fn shape(&self, flash: &Geometry) -> Shape {

@@ -9,10 +9,9 @@ use super::{
 };
 use crate::catalog::{Catalog, DriveSettings, HostEntry};
 use block::{Data, Drive, Engine, Geometry, Rng, Stack, display_bytes, names::did_you_mean};
-use cache::Policy;
 use model::{
-    Attached, BLOCKS_MAX, BLOCKS_MIN, Cached, MapPlace, Own, Port, SsdCache, SsdCacheParams,
-    WriteMode,
+    Attached, BLOCKS_MAX, BLOCKS_MIN, Cached, MapPlace, Own, Policy, Port, SsdCache,
+    SsdCacheParams, WriteMode,
 };
 
 /// Names of the layer; what they are set to unless something else is written.
@@ -101,7 +100,8 @@ fn flash_drive<'c>(
         let flash = catalog.drives().iter().filter(|drive| drive.kind != entry.kind);
         let near = did_you_mean(name, flash.map(|drive| drive.name()));
         return Err(BadStack::Text(format!(
-            "`ssd={name}` is a disk: a cache in front of disks is flash, such as `ssd=nvme-tlc`.{near}"
+            "`ssd={name}` is a disk: a cache in front of disks is flash, such as \
+             `ssd=nvme-tlc`.{near}"
         )));
     }
     let port = catalog.port(&entry.port).expect("the catalog checked its ports");

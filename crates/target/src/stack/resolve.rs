@@ -60,8 +60,8 @@ pub(super) struct ResolvedArray<'c> {
     pub rebuild: Option<Rebuild>,
 }
 
-/// Whether every drive's write cache is off, and no flash holds what the disks lack. The block layer sends no FLUSH to a drive that says it
-/// has none.
+/// Whether every drive's write cache is off, and no flash holds what the disks lack. The block layer
+/// sends no FLUSH to a drive that says it has none.
 pub(super) fn is_write_through(
     drives: &[ResolvedDrive<'_>],
     cache: Option<&ResolvedCache<'_>>,
@@ -171,6 +171,7 @@ fn check_order(stack: &Stack, families: &[Family]) -> Result<(), BadStack> {
     let mut single = stack.drives() == 1;
     for (layer, &family) in stack.layers.iter().zip(families) {
         let name = layer.name.as_str();
+        check_cache(name, family, below)?;
         match (family, below) {
             (Family::Array(_), Some((lower, Family::Files))) => {
                 return Err(BadStack::Text(format!(
@@ -183,10 +184,7 @@ fn check_order(stack: &Stack, families: &[Family]) -> Result<(), BadStack> {
                     "`{name}` on `{lower}`: one file system is enough; leave one of them out"
                 )));
             }
-            (
-                Family::Elevator(_),
-                Some((lower, Family::Files | Family::Flash | Family::Cache(_))),
-            ) => {
+            (Family::Elevator(_), Some((lower, Family::Files | Family::Flash))) => {
                 return Err(BadStack::Text(format!(
                     "`{lower}` lies below `{name}`: an elevator stands right on the drive or the \
                      array; write `/{name}/{lower}`"
@@ -195,23 +193,6 @@ fn check_order(stack: &Stack, families: &[Family]) -> Result<(), BadStack> {
             (Family::Elevator(_), Some((lower, Family::Elevator(_)))) => {
                 return Err(BadStack::Text(format!(
                     "`{name}` on `{lower}`: one elevator is enough; leave one of them out"
-                )));
-            }
-            (Family::Cache(_), Some((lower, Family::Files | Family::Flash))) => {
-                return Err(BadStack::Text(format!(
-                    "`{lower}` lies below `{name}`: a cache stands on the drive or the array; \
-                     write `/{name}` before `/{lower}`"
-                )));
-            }
-            (Family::Cache(_), Some((lower, Family::Cache(_)))) => {
-                return Err(BadStack::Text(format!(
-                    "`{name}` on `{lower}`: one cache is enough; leave one of them out"
-                )));
-            }
-            (Family::Array(_), Some((lower, Family::Cache(_)))) => {
-                return Err(BadStack::Text(format!(
-                    "`{lower}` lies below `{name}`: a cache stands on top of the array; write \
-                     `/{name}` before `/{lower}`"
                 )));
             }
             (Family::Array(_), Some((lower, Family::Elevator(_)))) => {
@@ -246,16 +227,28 @@ fn check_order(stack: &Stack, families: &[Family]) -> Result<(), BadStack> {
                 check_members(name, level, stack.drives())?;
                 single = true;
             }
-            (Family::Files | Family::Flash | Family::Elevator(_) | Family::Cache(_), _)
-                if !single =>
-            {
-                return Err(several(stack, name));
-            }
+            _ if !single => return Err(several(stack, name)),
             _ => {}
         }
         below = Some((name, family));
     }
     if single { Ok(()) } else { Err(several(stack, "")) }
+}
+
+/// A cache stands on the drive, the array or its elevator, and below the rest.
+fn check_cache(name: &str, family: Family, below: Option<(&str, Family)>) -> Result<(), BadStack> {
+    let about = match (family, below) {
+        (Family::Cache(_), Some((lower, Family::Cache(_)))) => {
+            format!("`{name}` on `{lower}`: one cache is enough; leave one of them out")
+        }
+        (Family::Cache(_), Some((lower, Family::Files | Family::Flash)))
+        | (Family::Array(_) | Family::Elevator(_), Some((lower, Family::Cache(_)))) => format!(
+            "`{lower}` lies below `{name}`: a cache stands on the drive, the array or its \
+             elevator, and the rest on top of it; write `/{name}` before `/{lower}`"
+        ),
+        _ => return Ok(()),
+    };
+    Err(BadStack::Text(about))
 }
 
 fn several(stack: &Stack, layer: &str) -> BadStack {
