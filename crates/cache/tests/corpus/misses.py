@@ -7,8 +7,8 @@ Prints the rows of tests/all/libcachesim.rs: trace, blocks of cache, misses of f
 import libcachesim as lcs
 
 ACCESSES = 100_000
-# Multiples of 500: elsewhere the segments of its W-TinyLFU do not add up to its main part, and a hit
-# makes it give up a block.
+# Multiples of 500: elsewhere the segments of its W-TinyLFU do not add up to its main part, and a
+# hit makes it give up a block.
 CAPACITIES = (500, 1000, 1500, 3000)
 MASK = (1 << 64) - 1
 

@@ -60,8 +60,8 @@ pub(super) struct ResolvedArray<'c> {
     pub rebuild: Option<Rebuild>,
 }
 
-/// Whether every drive's write cache is off, and no flash holds what the disks lack. The block layer
-/// sends no FLUSH to a drive that says it has none.
+/// Whether every drive's write cache is off, and no flash holds what the disks lack. The block
+/// layer sends no FLUSH to a drive that says it has none.
 pub(super) fn is_write_through(
     drives: &[ResolvedDrive<'_>],
     cache: Option<&ResolvedCache<'_>>,
