@@ -17,6 +17,9 @@ const PROBES_PER_S: f64 = 10_000.0;
 /// Threads of each of its streams. The source does not say how many it had; the model is the same
 /// with more.
 const THREADS: u16 = 16;
+/// Up to so many at a time the effort's operations are enough; of more that many times more are
+/// looked at, for whoever waits in a long queue waits as those around it do.
+const DEPTH_ENOUGH: u64 = 50;
 /// Share of the load that is written.
 const LOAD_WRITES: f64 = 0.99;
 
@@ -174,7 +177,13 @@ impl Load {
             }
         };
         // A buffer is filled before its steady rate is felt.
-        let length = LoadLength { before: effort.operations / 2, counted: effort.operations };
+        let counted = match self.demand {
+            LoadDemand::Depth { requests, .. } => {
+                effort.operations.max(effort.operations * u64::from(requests) / DEPTH_ENOUGH)
+            }
+            LoadDemand::Writes { .. } => effort.operations,
+        };
+        let length = LoadLength { before: effort.operations / 2, counted };
         Ok(load(opened, &streams, seed, length)?)
     }
 

@@ -167,8 +167,10 @@ fn params() -> PageMappedParams {
         read_spread_per_mille: 0,
         read_retry: None,
         suspend: None,
+        pause: None,
         read_latency_ns: 0,
         write_latency_ns: 0,
+        latency_tail_ns: 0,
         capacity_bytes: CAPACITY_GIB << 30,
         over_provisioning_per_mille: 70,
         channels: 8,
@@ -227,8 +229,9 @@ fn round() -> Result<Round> {
 fn with_mechanisms(params: PageMappedParams) -> PageMappedParams {
     PageMappedParams {
         read_spread_per_mille: 300,
-        read_retry: Some(ReadRetry { per_million: 10_000, ns: 60_000 }),
-        suspend: Some(Suspend { per_mille: 500, ns: 20_000 }),
+        latency_tail_ns: 1_000,
+        read_retry: Some(ReadRetry { per_million: 10_000, ns: 60_000, spread_per_mille: 500 }),
+        suspend: Some(Suspend { per_mille: 500, ns: 20_000, spread_per_mille: 500 }),
         slc_cache: Some(SlcCache {
             bytes: 1 << 30,
             dynamic_bytes: 4 << 30,

@@ -56,7 +56,12 @@ pub const UNITS: &[Unit] = &[
     drive("memoright-gt-16", &["memoright-gt-16"]),
     drive("intel-x25m-80", &["intel-x25m-80"]),
     drive("intel-x25e-32", &["intel-x25e-32"]),
-    drive("fusionio-iodrive-80", &["fusionio-iodrive-80"]),
+    Unit {
+        name: "fusionio-iodrive-80",
+        sees: &["fusionio-iodrive-80"],
+        drives: &["fusionio-iodrive-80"],
+        host: &[&[("pcie-cmu", "write_rate")]],
+    },
     drive("seagate-barracuda-7200.11-750", &["seagate-barracuda-7200.11-750"]),
     drive("seagate-st3300007lw", &["seagate-st3300007lw"]),
     drive("seagate-st3300655lc", &["seagate-st3300655lc"]),

@@ -7,7 +7,7 @@
 //!        +---------+---------+
 //!      drive 0   drive 1   drive 2     each with its queue; command_ns before every command
 //!        +---------+---------+
-//!                 link                 link_bytes_per_s, shared
+//!                 link                 link_bytes_per_s, shared; write_bytes_per_s
 //! ```
 //!
 //! **Why the serial time replaces the driver's.** A lone drive on the Highpoint controller shows
@@ -56,6 +56,8 @@ pub struct Port {
     outbox: Outbox,
     pool: Pool,
     link_free_at: Instant,
+    /// When the host has written all that it was asked to.
+    writes_free_at: Instant,
 }
 
 /// One drive's side of the port.
@@ -169,6 +171,7 @@ impl Port {
             outbox: Outbox::new(requests),
             pool: Pool::new(params.transfer_bytes_max),
             link_free_at: Instant(0),
+            writes_free_at: Instant(0),
             params,
         }
     }
@@ -334,14 +337,20 @@ impl Port {
         let number = u32::try_from(completion.tag.0).expect("our own tag");
         let sent = self.commands.get_mut(number);
         sent.answer = Some((completion.result, completion.payload));
-        if let Some(rate) = self.params.link_bytes_per_s {
-            // The link works on a command from the moment it was sent, if it has nothing older to
-            // do.
+        let writes = matches!(self.requests.get_mut(sent.request).kind, Kind::Write(_));
+        let mut lands_at = now;
+        for (rate, free_at) in [
+            (self.params.link_bytes_per_s, &mut self.link_free_at),
+            (self.params.write_bytes_per_s.filter(|_| writes), &mut self.writes_free_at),
+        ] {
+            let Some(rate) = rate else { continue };
+            // It works on a command from the moment it was sent, if it has nothing older to do.
             let carry_ns = nanoseconds_for(u64::from(sent.bytes), rate);
-            self.link_free_at = self.link_free_at.max(sent.sent_at).after(carry_ns);
-            if self.link_free_at > now {
-                return self.agenda.put(self.link_free_at, Due::Land(number));
-            }
+            *free_at = (*free_at).max(sent.sent_at).after(carry_ns);
+            lands_at = lands_at.max(*free_at);
+        }
+        if lands_at > now {
+            return self.agenda.put(lands_at, Due::Land(number));
         }
         self.land(now, number, effects);
     }

@@ -28,6 +28,9 @@ pub struct PortParams {
     /// Rate of the link that all drives share, if it is narrower than they are together, bytes per
     /// second.
     pub link_bytes_per_s: Option<u64>,
+    /// Most that a host writes to all drives together, bytes per second, where something in it is
+    /// slower than they are; its reads do not wait for that.
+    pub write_bytes_per_s: Option<u64>,
     /// What becomes of a write with forced unit access.
     pub fua: Fua,
 }
@@ -63,5 +66,6 @@ impl PortParams {
         assert!(self.transfer_bytes_max >= 512, "a command of under a sector");
         assert!(self.transfer_bytes_max.is_multiple_of(512), "a command that splits a sector");
         assert!(self.link_bytes_per_s != Some(0), "a link of 0 B/s");
+        assert!(self.write_bytes_per_s != Some(0), "writes of 0 B/s");
     }
 }

@@ -39,6 +39,7 @@ fn free_port() -> PortParams {
         transfer_bytes_max: 65_536,
         command_ns: 0,
         link_bytes_per_s: None,
+        write_bytes_per_s: None,
         fua: Fua::Native,
     }
 }
@@ -149,6 +150,34 @@ fn drives_together_read_no_faster_than_their_link() {
     let last = collect(&mut engine, 64).iter().map(|done| done.finished.0).max().expect("answers");
     let expected = 64 * 65_536 / 2;
     assert!((expected..expected + 50_000).contains(&last), "{last}, expected {expected}");
+}
+
+#[test]
+fn what_a_host_writes_at_most_bounds_its_writes_alone() {
+    let last = |write_bytes_per_s, writes: bool| {
+        let sim = Sim::new(Shelf::new(1, 1 << 20));
+        let (geometry, write_cache) = (sim.geometry(Drive(0)), WriteCaching::On);
+        let attached = Attached { geometry, commands: 32, write_cache };
+        let port = PortParams { write_bytes_per_s, ..free_port() };
+        let mut engine = Stack::new(Port::new(port, &[attached], 64), sim);
+        for actor in 0..32 {
+            let at = Extent { offset: u64::from(actor) << 14, bytes: 1 << 14 };
+            let payload = Payload::Bytes(Buf::zeroed(1 << 14));
+            let command = match writes {
+                true => Command::Write { at, from: payload, durability: Durability::Cached },
+                false => Command::Read { at, into: payload },
+            };
+            let (tag, actor) = (Tag(u64::from(actor)), Actor(actor));
+            engine.submit(Request { tag, actor, drive: Drive(0), command });
+        }
+        collect(&mut engine, 32).iter().map(|done| done.finished.0).max().expect("answers")
+    };
+    let slow = Some(100_000_000);
+    assert_eq!(last(slow, false), last(None, false));
+    // 32 x 16 KiB at 100 MB/s: of what the drive itself takes nothing is added.
+    let expected = 32 * 16_384 * 10;
+    assert!(last(None, true) < expected / 2);
+    assert!((expected..expected + 1_000).contains(&last(slow, true)), "{}", last(slow, true));
 }
 
 #[test]

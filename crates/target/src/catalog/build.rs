@@ -6,7 +6,8 @@ use model::{
     Attached, BlockMapped, BlockMappedParams, Cached, Disk, DiskParams, Fua, PortParams, Quota,
     Shingling, WriteCaching,
     flash::page_mapped::{
-        Cleaning, PageMapped, PageMappedParams, PowerLoss, ReadRetry, SlcCache, State, Suspend,
+        Cleaning, PageMapped, PageMappedParams, Pause, PowerLoss, ReadRetry, SlcCache, State,
+        Suspend,
     },
 };
 
@@ -196,7 +197,7 @@ impl DriveEntry {
         let entry = &self.entry;
         let per_mille = |name: &str| entry.ask(name).map(|millionths| (millionths / 1000) as u32);
         let slc_cache = self.slc_cache()?;
-        let read_retry = self.read_retry()?;
+        let read_retry = self.read_retry(per_mille("retry_spread"))?;
         let past = settings.past.unwrap_or(match entry.word("state") {
             Some("steady") => Past::Steady,
             _ => Past::Fresh,
@@ -219,7 +220,8 @@ impl DriveEntry {
             read_ns: entry.get("read"),
             read_spread_per_mille: per_mille("read_spread").unwrap_or_default(),
             read_retry,
-            suspend: self.suspend(per_mille("suspend_share"))?,
+            suspend: self.suspend(per_mille("suspend_share"), per_mille("suspend_spread"))?,
+            pause: self.pause()?,
             program_ns: entry.get("program"),
             erase_ns: entry.get("erase"),
             erase_group: entry.ask("erase_group").unwrap_or(1) as u32,
@@ -229,6 +231,7 @@ impl DriveEntry {
             link_bytes_per_s: at_most(entry.get("link_rate"), settings.port.link_bytes_per_s),
             read_latency_ns: entry.ask("read_latency").unwrap_or(0),
             write_latency_ns: entry.ask("write_latency").unwrap_or(0),
+            latency_tail_ns: entry.ask("latency_tail").unwrap_or(0),
             stream_read_bytes_per_s: entry.ask("stream_read_rate"),
             stream_write_bytes_per_s: entry.ask("stream_write_rate"),
             random_write_bytes_per_s: entry.ask("random_write_rate"),
@@ -284,17 +287,41 @@ impl DriveEntry {
         }
     }
 
-    fn suspend(&self, per_mille: Option<u32>) -> Result<Option<Suspend>, BadCatalog> {
-        match (self.entry.ask("suspend"), per_mille) {
-            (None, Some(_)) => Err(self.contradiction("suspend_share needs suspend")),
-            (ns, share) => Ok(ns.map(|ns| Suspend { per_mille: share.unwrap_or(1000), ns })),
+    fn suspend(
+        &self,
+        share: Option<u32>,
+        spread: Option<u32>,
+    ) -> Result<Option<Suspend>, BadCatalog> {
+        let Some(ns) = self.entry.ask("suspend") else {
+            let mut alone = [(share, "suspend_share"), (spread, "suspend_spread")].into_iter();
+            return match alone.find(|(there, _)| there.is_some()) {
+                None => Ok(None),
+                Some((_, name)) => Err(self.contradiction(&format!("{name} needs suspend"))),
+            };
+        };
+        let (per_mille, spread_per_mille) = (share.unwrap_or(1000), spread.unwrap_or(0));
+        Ok(Some(Suspend { per_mille, ns, spread_per_mille }))
+    }
+
+    fn pause(&self) -> Result<Option<Pause>, BadCatalog> {
+        match (self.entry.ask("pause"), self.entry.ask("pause_every")) {
+            (None, None) => Ok(None),
+            (Some(ns), Some(every_ns)) if ns < every_ns => Ok(Some(Pause { ns, every_ns })),
+            (Some(_), Some(_)) => Err(self.contradiction("a pause is shorter than pause_every")),
+            _ => Err(self.contradiction("pause and pause_every need each other")),
         }
     }
 
-    fn read_retry(&self) -> Result<Option<ReadRetry>, BadCatalog> {
+    fn read_retry(&self, spread: Option<u32>) -> Result<Option<ReadRetry>, BadCatalog> {
         match (self.entry.ask("retry_share"), self.entry.ask("retry")) {
+            (None, None) if spread.is_some() => {
+                Err(self.contradiction("retry_spread needs retry_share and retry"))
+            }
             (None, None) => Ok(None),
-            (Some(share), Some(ns)) => Ok(Some(ReadRetry { per_million: share as u32, ns })),
+            (Some(share), Some(ns)) => {
+                let (per_million, spread_per_mille) = (share as u32, spread.unwrap_or(0));
+                Ok(Some(ReadRetry { per_million, ns, spread_per_mille }))
+            }
             _ => Err(self.contradiction("retry_share and retry need each other")),
         }
     }
@@ -422,6 +449,7 @@ impl HostEntry {
             transfer_bytes_max: (self.entry.get("transfer_max") / 512 * 512) as u32,
             command_ns: self.entry.get("command"),
             link_bytes_per_s: self.entry.ask("link_rate"),
+            write_bytes_per_s: self.entry.ask("write_rate"),
             fua: match self.entry.word("fua") {
                 Some("flush") => Fua::Flush,
                 _ => Fua::Native,

@@ -75,6 +75,7 @@ pub(super) const PORTS: &[(&str, &str)] = &[
     file!("ports/none.toml"),
     file!("ports/nvme-thread.toml"),
     file!("ports/onboard.toml"),
+    file!("ports/pcie-cmu.toml"),
     file!("ports/pcie.toml"),
     file!("ports/sas300.toml"),
     file!("ports/sata150.toml"),

@@ -2,7 +2,10 @@
 //! files are read by, that `drivelab drives` explains and that `docs/reference/catalog-format.md`
 //! is held to.
 
+mod host;
+
 use super::unit::Dimension;
+pub use host::{DRIVER_KEYS, PORT_KEYS};
 use std::ops::RangeInclusive;
 
 /// The model that a drive's parameters are for.
@@ -187,6 +190,13 @@ pub(crate) const PAGE_MAPPED_KEYS: &[Key] = &[
     ),
     number("retry", Time, SOME_NS, Optional, "each further try; needed with retry_share"),
     number(
+        "retry_spread",
+        Share,
+        0..=1_000_000,
+        Optional,
+        "shortest and longest try, from that; left out: all are alike",
+    ),
+    number(
         "suspend",
         Time,
         NS,
@@ -200,6 +210,21 @@ pub(crate) const PAGE_MAPPED_KEYS: &[Key] = &[
         Optional,
         "programs that are set aside; with suspend all where left out",
     ),
+    number(
+        "suspend_spread",
+        Share,
+        0..=1_000_000,
+        Optional,
+        "shortest and longest time, from that; left out: all are alike",
+    ),
+    number(
+        "pause",
+        Time,
+        SOME_NS,
+        Optional,
+        "for so long nothing is programmed, reads go on; with pause_every",
+    ),
+    number("pause_every", Time, SOME_NS, Optional, "from one such pause to the next"),
     number("program", Time, SOME_NS, Required, "from the register to the array (tPROG)"),
     number("erase", Time, NS, Required, "erasing a block (tBERS)"),
     number(
@@ -221,6 +246,13 @@ pub(crate) const PAGE_MAPPED_KEYS: &[Key] = &[
         "a read's delay in the controller, which bounds no rate",
     ),
     number("write_latency", Time, NS, Optional, "the same of a write"),
+    number(
+        "latency_tail",
+        Time,
+        NS,
+        Optional,
+        "what a command takes longer by chance, on average; left out: 0",
+    ),
     number(
         "stream_read_rate",
         Rate,
@@ -320,63 +352,6 @@ pub(crate) const PAGE_MAPPED_KEYS: &[Key] = &[
         "share of a steady drive that is written; 100 percent where it is left out",
     ),
 ];
-
-/// A port: controller, driver, link.
-pub const PORT_KEYS: &[Key] = &[
-    number("own", Time, NS, Required, "the asking thread's own time a request"),
-    number(
-        "own_per_kib",
-        TimePerSize,
-        0..=1_000_000,
-        Required,
-        "the same for the size of a request's first command",
-    ),
-    number(
-        "driver",
-        Time,
-        NS,
-        Required,
-        "the driver's time a request; an array's serial time takes its place",
-    ),
-    number(
-        "transfer_max",
-        Size,
-        512..=1 << 30,
-        Required,
-        "largest command: longer requests are cut",
-    ),
-    number("command", Time, NS, Required, "what the controller adds to every command of a drive"),
-    number("link_rate", Rate, RATE, Optional, "the link that all drives share; left out: no limit"),
-    number(
-        "drive_link_rate",
-        Rate,
-        RATE,
-        Optional,
-        "the link of each drive, where slower than the drive's",
-    ),
-    number(
-        "command_queue",
-        Count,
-        1..=65_536,
-        Optional,
-        "commands of a drive at a time, where fewer than the drive takes",
-    ),
-    Key {
-        name: "fua",
-        holds: Holds::Word(&["native", "flush"]),
-        need: Required,
-        about: "what makes a write durable in a drive's cache: its own bit, or a flush after it",
-    },
-];
-
-/// An array's driver.
-pub const DRIVER_KEYS: &[Key] = &[number(
-    "serial",
-    Time,
-    NS,
-    Required,
-    "what each command of all drives takes of the one host resource they share",
-)];
 
 /// A rotating disk.
 pub(crate) const DISK_KEYS: &[Key] = &[

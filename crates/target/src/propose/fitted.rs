@@ -402,8 +402,9 @@ impl<'f> Fit<'f> {
             return;
         }
         // All programs are set aside, which takes its time; or some of them, in next to none.
-        let all = |ns: f64| Some(Suspend { per_mille: 1000, ns: ns as u64 });
-        let some = |share: f64| Some(Suspend { per_mille: (1000.0 - share) as u32, ns: 20_000 });
+        let aside = |per_mille, ns| Suspend { per_mille, ns, spread_per_mille: 0 };
+        let all = |ns: f64| Some(aside(1000, ns as u64));
+        let some = |share: f64| Some(aside((1000.0 - share) as u32, 20_000));
         let mean = |suspend| with(suspend).map_or(f64::INFINITY, |seen| seen.mean_ns);
         let ns = bisect(0.0, params.program_ns as f64, measured.mean_ns, |ns| mean(all(ns)));
         let share = bisect(0.0, 1000.0, measured.mean_ns, |share| mean(some(share)));

@@ -42,10 +42,23 @@ impl Lane {
         self.reads_end
     }
 
+    /// The same while no job runs, whatever is queued for later.
+    #[inline]
+    pub fn read_in_pause(&mut self, at: u64, ns: u64) -> u64 {
+        self.reads_end = self.reads_end.max(at) + ns;
+        self.reads_end
+    }
+
+    /// When a job that comes at `at` would begin.
+    #[inline]
+    pub fn next(&self, at: u64) -> u64 {
+        self.queue_ends.max(self.reads_end).max(at)
+    }
+
     /// A job for the queue that could start at `at` and takes `ns`; when it is done.
     #[inline]
     pub fn queue(&mut self, at: u64, ns: u64) -> u64 {
-        self.queue_ends = self.queue_ends.max(self.reads_end).max(at) + ns;
+        self.queue_ends = self.next(at) + ns;
         self.queue_ends
     }
 }

@@ -10,6 +10,8 @@
 //!   log           superblocks over all planes, cleaner                log.rs, victims.rs, wear.rs
 //!   map           logical to physical units, and back                 map.rs, contents.rs
 //!   planes        and channels, each a pair of dates                  nand.rs, lane.rs
+//!   chance        what a read is tried again, or a command takes longer  chance.rs
+//!   pauses        in which nothing is programmed                        pause.rs
 //!   steady state  planted from a small drive that was aged for real   plant.rs, planted.rs
 //! ```
 //!
@@ -19,6 +21,7 @@
 //! work independently of each other.
 
 mod ahead;
+mod chance;
 #[cfg(test)]
 mod consistency;
 mod contents;
@@ -29,6 +32,7 @@ mod log;
 mod map;
 mod nand;
 mod params;
+mod pause;
 mod plant;
 mod planted;
 mod slc;
@@ -37,7 +41,7 @@ mod wear;
 mod work;
 
 pub use params::{
-    BadParams, Cleaning, PageMappedParams, PowerLoss, ReadRetry, SlcCache, State, Suspend,
+    BadParams, Cleaning, PageMappedParams, Pause, PowerLoss, ReadRetry, SlcCache, State, Suspend,
     UNIT_BYTES,
 };
 pub use wear::Wear;
@@ -49,6 +53,7 @@ use block::{
     Command, Completion, Data, Drive, Durability, Effects, Extent, Geometry, Instant, Machine,
     Payload, Request, Tag,
 };
+use chance::Tail;
 use host::{CommandQueue, HostStage, ReadAtHost};
 use log::{Log, Shape};
 use nand::Nand;
@@ -75,6 +80,7 @@ pub struct PageMapped {
     past: Option<Past>,
     nand: Nand,
     ahead: Ahead,
+    tail: Tail,
     outbox: Outbox,
 }
 
@@ -132,6 +138,7 @@ impl PageMapped {
             past,
             nand: Nand::new(params),
             ahead: Ahead::default(),
+            tail: Tail::new(params.latency_tail_ns),
             outbox: Outbox::new(queue_depth),
         })
     }
@@ -246,7 +253,7 @@ impl PageMapped {
     #[inline]
     fn answer(&mut self, tag: Tag, issued: Instant, finished: u64, payload: Payload) {
         // A drive without any cost would answer at once, and time would stand still.
-        let finished = Instant(finished.max(issued.0 + 1));
+        let finished = Instant(finished.max(issued.0 + 1) + self.tail.next());
         self.queue.occupy(finished.0);
         self.outbox.put(Completion { tag, issued, finished, result: Ok(()), payload });
     }

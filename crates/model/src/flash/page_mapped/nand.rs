@@ -2,14 +2,15 @@
 
 use super::{
     PageMappedParams,
+    chance::{drawn, spread},
     divider::Divider,
     lane::Lane,
     params::{ReadRetry, Suspend, UNIT_BYTES},
+    pause::Pauses,
     slc::{Placed, Slc},
     work::{Origin, Work},
 };
 use crate::{FastCache, FastCacheKind, nanoseconds_for};
-use block::split_mix;
 
 /// Planes and channels as timelines, with the buffer in front of them.
 #[derive(Debug)]
@@ -30,6 +31,7 @@ pub struct Nand {
     erase_group: u32,
     erases_due: Vec<u32>,
     suspend: Option<Suspend>,
+    pauses: Pauses,
     /// A unit, and a whole NAND page, on a channel.
     unit_transfer_ns: u64,
     page_transfer_ns: u64,
@@ -56,12 +58,8 @@ pub struct Nand {
 const READ_AGAIN: u64 = 0x5bf0_3635_dea4_1cb5;
 /// See [`READ_AGAIN`].
 const SET_ASIDE: u64 = 0xc2b2_ae3d_27d4_eb4f;
-
-/// A number below `limit` that `number` alone decides, evenly over numbers.
-#[inline]
-fn drawn(number: u64, limit: u64) -> u64 {
-    ((u128::from(split_mix(&mut { number })) * u128::from(limit)) >> 64) as u64
-}
+/// See [`READ_AGAIN`].
+const HOW_LONG: u64 = 0x27d4_eb2f_1656_67c5;
 
 /// What a write waited for.
 #[derive(Clone, Copy, Debug)]
@@ -95,6 +93,7 @@ impl Nand {
             reads: 0,
             program_ns: params.program_ns,
             suspend: params.suspend,
+            pauses: Pauses::new(params.pause),
             erase_ns: params.erase_ns,
             erase_group: params.erase_group,
             // Planes take turns.
@@ -123,7 +122,9 @@ impl Nand {
         let aside = suspend.is_some_and(|it| self.is_drawn(SET_ASIDE, it.per_mille * 1000));
         let lane = &mut self.planes[plane];
         let sensed = match suspend {
-            Some(Suspend { ns, .. }) if aside => {
+            _ if self.pauses.lasts(at) => lane.read_in_pause(at, read_ns),
+            Some(Suspend { ns, spread_per_mille, .. }) if aside => {
+                let ns = spread(self.reads ^ HOW_LONG, ns, spread_per_mille);
                 lane.read_suspending(at, read_ns, self.program_ns, ns)
             }
             _ => lane.read(at, read_ns, self.program_ns),
@@ -151,7 +152,7 @@ impl Nand {
             // One in four of those that are read again is read once more, and so on.
             let mut per_million = retry.per_million;
             while self.is_drawn(READ_AGAIN, per_million) {
-                read_ns += retry.ns;
+                read_ns += spread(self.reads ^ HOW_LONG, retry.ns, retry.spread_per_mille);
                 per_million = 250_000;
             }
         }
@@ -285,10 +286,11 @@ impl Work for Nand {
         let channel = usize::from(self.channel_of[plane]);
         let has_room = self.buffer[self.oldest];
         self.accepted = self.accepted.max(has_room);
-        let start = self.arrived.max(has_room);
+        let start = self.pauses.over(self.arrived.max(has_room));
         let loaded = self.channels[channel].queue(start, self.page_transfer_ns);
         let program_ns = self.program_time(origin);
-        let done = self.planes[plane].queue(loaded, program_ns);
+        let begins = self.pauses.over(self.planes[plane].next(loaded));
+        let done = self.planes[plane].queue(begins, program_ns);
         self.buffer[self.oldest] = done;
         self.handed_over += 1;
         self.oldest += 1;

@@ -53,6 +53,8 @@ pub struct PageMappedParams {
     pub read_retry: Option<ReadRetry>,
     /// Programs and erases that are set aside for a read; `None`: reads wait for the one that runs.
     pub suspend: Option<Suspend>,
+    /// Times in which nothing is programmed; `None`: there are none.
+    pub pause: Option<Pause>,
     /// From the register to the array (tPROG), ns.
     pub program_ns: u64,
     /// Erasing a block (tBERS), ns.
@@ -75,6 +77,10 @@ pub struct PageMappedParams {
     pub read_latency_ns: u64,
     /// The same of a write.
     pub write_latency_ns: u64,
+    /// What a command takes longer than all that, on average, ns: exponentially distributed, beside
+    /// other commands. Firmware that does something else first; published percentiles of writes
+    /// into a buffer with room go up by as much for every nine.
+    pub latency_tail_ns: u64,
     /// What a sequential reader gets at most; the drive then reads ahead, and such a read waits for
     /// no array. `None`: a sequential read is served as a random one.
     pub stream_read_bytes_per_s: Option<u64>,
@@ -141,6 +147,9 @@ pub struct ReadRetry {
     pub per_million: u32,
     /// What each further try takes, ns. One in four needs one more, and so on.
     pub ns: u64,
+    /// How far the shortest and the longest try are from that, thousandths of it: thresholds are
+    /// gone through until one is right.
+    pub spread_per_mille: u32,
 }
 
 /// How a read gets ahead of a program or an erase that runs.
@@ -151,6 +160,19 @@ pub struct Suspend {
     pub per_mille: u32,
     /// What that takes a plane, ns.
     pub ns: u64,
+    /// How far the shortest and the longest time are from that, thousandths of it: a program can be
+    /// left between two of its pulses only.
+    pub spread_per_mille: u32,
+}
+
+/// Times in which a drive programs nothing, whatever it has to: firmware that writes its own tables
+/// down. Reads go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pause {
+    /// How long, ns.
+    pub ns: u64,
+    /// From the end of one to the end of the next, ns.
+    pub every_ns: u64,
 }
 
 /// Flash that takes writes at one bit a cell and is folded into the rest: while the drive idles, or
@@ -208,8 +230,10 @@ pub enum BadParams {
     },
     /// More used than there is, in thousandths.
     Used(u32),
-    /// Reads that would take less than no time, in thousandths.
-    Spread(u32),
+    /// Times that would be less than none: the parameter, and its spread in thousandths.
+    Spread(&'static str, u32),
+    /// Pauses of so many ns, which leave nothing of so many.
+    Pause(u64, u64),
     /// A capacity of so many bytes, beyond the numbers of pages.
     TooLarge(u64),
     /// So many superblocks in reserve, fewer than cleaning needs.
@@ -253,8 +277,11 @@ impl fmt::Display for BadParams {
             Self::Used(per_mille) => {
                 write!(formatter, "used_per_mille {per_mille}: a drive is full at 1000")
             }
-            Self::Spread(per_mille) => {
-                write!(formatter, "read_spread_per_mille {per_mille}: it ends at 1000")
+            Self::Spread(name, per_mille) => {
+                write!(formatter, "{name} {per_mille}: it ends at 1000")
+            }
+            Self::Pause(ns, every_ns) => {
+                write!(formatter, "a pause of {ns} ns every {every_ns} ns: nothing is left")
             }
             Self::TooLarge(bytes) => write!(
                 formatter,
@@ -367,8 +394,19 @@ impl PageMappedParams {
             let bytes = self.write_buffer_bytes;
             return Err(BadParams::WriteBuffer { bytes, page_bytes: page });
         }
-        if self.read_spread_per_mille > 1000 {
-            return Err(BadParams::Spread(self.read_spread_per_mille));
+        for (name, per_mille) in [
+            ("read_spread_per_mille", self.read_spread_per_mille),
+            ("retry spread_per_mille", self.read_retry.map_or(0, |retry| retry.spread_per_mille)),
+            ("suspend spread_per_mille", self.suspend.map_or(0, |aside| aside.spread_per_mille)),
+        ] {
+            if per_mille > 1000 {
+                return Err(BadParams::Spread(name, per_mille));
+            }
+        }
+        if let Some(Pause { ns, every_ns }) = self.pause
+            && ns >= every_ns
+        {
+            return Err(BadParams::Pause(ns, every_ns));
         }
         if let State::Steady { used_per_mille } = self.state
             && used_per_mille > 1000

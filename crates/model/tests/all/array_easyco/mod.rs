@@ -49,6 +49,7 @@ fn highpoint() -> PortParams {
         transfer_bytes_max: 64 << 10,
         command_ns: 0,
         link_bytes_per_s: None,
+        write_bytes_per_s: None,
         fua: Fua::Native,
     }
 }

@@ -12,7 +12,9 @@ use block::{
 };
 use model::{
     PageMapped, PageMappedParams, Sim, WriteCaching,
-    flash::page_mapped::{Cleaning, Counters, PowerLoss, ReadRetry, SlcCache, State, Suspend},
+    flash::page_mapped::{
+        Cleaning, Counters, Pause, PowerLoss, ReadRetry, SlcCache, State, Suspend,
+    },
 };
 
 /// What the host may have outstanding in these tests.
@@ -32,6 +34,7 @@ fn small() -> PageMappedParams {
         read_spread_per_mille: 0,
         read_retry: None,
         suspend: None,
+        pause: None,
         program_ns: 200_000,
         erase_ns: 1_500_000,
         erase_group: 1,
@@ -41,6 +44,7 @@ fn small() -> PageMappedParams {
         link_bytes_per_s: 409_600_000, // 10 us a unit.
         read_latency_ns: 0,
         write_latency_ns: 0,
+        latency_tail_ns: 0,
         stream_read_bytes_per_s: None,
         stream_write_bytes_per_s: None,
         random_write_bytes_per_s: None,

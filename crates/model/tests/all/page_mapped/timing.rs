@@ -244,7 +244,7 @@ fn pages_differ_evenly_and_a_page_is_always_as_quick() {
 
 #[test]
 fn some_reads_are_tried_again_and_one_in_four_of_them_once_more() {
-    let retry = ReadRetry { per_million: 100_000, ns: 1_000 * US };
+    let retry = ReadRetry { per_million: 100_000, ns: 1_000 * US, spread_per_mille: 0 };
     let params = PageMappedParams { read_retry: Some(retry), ..small() };
     let mut bench = filled(&params);
     let fixed = (5 + 50 + 10 + 10) * US;
@@ -275,11 +275,119 @@ fn a_read_sets_a_program_aside() {
         }
         taken / reads
     };
-    let per_mille = |per_mille| Some(Suspend { per_mille, ns: 20 * US });
+    let per_mille = |per_mille| Some(Suspend { per_mille, ns: 20 * US, spread_per_mille: 0 });
     let [waits, half, suspends] = [None, per_mille(500), per_mille(1000)].map(mean);
     assert!((2 * half).abs_diff(waits + suspends) < waits / 10, "{half}");
     assert!(waits > 250 * US, "{waits}");
     assert!(suspends < 110 * US, "{suspends}");
+}
+
+/// Of tries that take 1 ms give or take 0.5, a tenth is below 0.6 ms and a tenth above 1.4.
+#[test]
+fn tries_are_as_long_as_their_spread_says() {
+    let retry = ReadRetry { per_million: 1_000_000, ns: 1_000 * US, spread_per_mille: 500 };
+    let params = PageMappedParams { read_retry: Some(retry), ..small() };
+    let mut bench = filled(&params);
+    let fixed = (5 + 50 + 10 + 10) * US;
+    let mut once: Vec<u64> = (0..8_000)
+        .map(|unit| bench.one(read(unit % 8_192 * 4096, 4096)) - fixed)
+        .filter(|&more| more < 1_000 * US)
+        .collect();
+    once.sort_unstable();
+    // Two tries are 1 ms at least, so that these are the shorter half of one: three of four are
+    // tried no more, and half of them are this short.
+    assert!((once.len() as f64 / 3_000.0 - 1.0).abs() < 0.05, "{}", once.len());
+    assert!(once[0] >= 500 * US && once[0] < 505 * US, "{}", once[0]);
+    assert!((once[once.len() / 2] as f64 / 750e3 - 1.0).abs() < 0.03, "{}", once[once.len() / 2]);
+}
+
+/// A read that comes 100 us into a program of 1 ms waits for its suspension: 30 to 90 us.
+#[test]
+fn suspensions_are_as_long_as_their_spread_says() {
+    let aside = Suspend { per_mille: 1000, ns: 60 * US, spread_per_mille: 500 };
+    let params = PageMappedParams {
+        suspend: Some(aside),
+        program_ns: 1_000 * US,
+        power_loss: PowerLoss::Protected,
+        ..small()
+    };
+    let mut bench = filled(&params);
+    // The page that is being programmed lies on one of four planes.
+    let fixed = (5 + 50 + 10 + 10) * US;
+    let mut waits = Vec::new();
+    for _ in 0..1_000 {
+        bench.one(write(0, 4096));
+        bench.idle_beside(100 * US);
+        for unit in 1..5 {
+            waits.push(bench.one_of(read(unit * 4096, 4096)) - fixed);
+        }
+        bench.idle(2_000 * US);
+    }
+    let mut waits: Vec<u64> = waits.into_iter().filter(|&wait| wait > 0).collect();
+    waits.sort_unstable();
+    assert!(waits.len() > 800, "{}", waits.len());
+    let quantile = |share: f64| waits[(share * waits.len() as f64) as usize] as f64 / US as f64;
+    for (share, closed) in [(0.1, 36.0), (0.5, 60.0), (0.9, 84.0)] {
+        let seen = quantile(share);
+        assert!((seen / closed - 1.0).abs() < 0.06, "{share}: {seen} for {closed}");
+    }
+}
+
+/// A drive that programs nothing in 10 ms of every 50, and whose buffer holds 1 MiB: at 64 KiB a
+/// millisecond it is full after 16 ms, and nobody waits; at four times that after 4 ms, and the
+/// longest wait is the other 6. Reads go on.
+#[test]
+fn a_pause_is_felt_as_far_as_the_buffer_does_not_hold_it() {
+    let params = PageMappedParams {
+        pause: Some(Pause { ns: 10_000 * US, every_ns: 50_000 * US }),
+        program_ns: 20 * US,
+        power_loss: PowerLoss::Protected,
+        ..small()
+    };
+    let longest = |every_ns: u64| {
+        let mut bench = filled(&params);
+        let until = Instant(200_000 * US);
+        let mut longest = 0;
+        let mut next = Instant(0);
+        while next < until {
+            bench.idle_beside(next.since(bench.sim.now()));
+            longest = longest.max(bench.one_of(write(0, 65_536)));
+            next = next.after(every_ns);
+        }
+        longest
+    };
+    let free = (6 + 160) * US;
+    assert_eq!(longest(1_000 * US), free);
+    let waited = (longest(250 * US) - free) as f64 / US as f64;
+    assert!((waited / 6_000.0 - 1.0).abs() < 0.1, "{waited} us");
+    let mut bench = filled(&params);
+    bench.idle(41_000 * US);
+    bench.submit(write(0, 65_536));
+    // Behind the write's bytes on the link, and at most one of them on its channel.
+    let taken = bench.one_of(read(1 << 20, 4096));
+    let least = (6 + 160 + 5 + 50 + 10 + 10) * US;
+    assert!((least..=least + 10 * US).contains(&taken), "{taken}");
+}
+
+/// By the exponential's closed form, the median is ln 2 of the mean, p99 ln 100 of it.
+#[test]
+fn commands_take_longer_by_chance_and_no_rate_is_bounded_by_it() {
+    let params = PageMappedParams { latency_tail_ns: 10 * US, ..small() };
+    let mut bench = filled(&params);
+    let fixed = (5 + 50 + 10 + 10) * US;
+    let mut more: Vec<u64> =
+        (0..8_000).map(|unit| bench.one(read(unit % 8_192 * 4096, 4096)) - fixed).collect();
+    more.sort_unstable();
+    for (share, nines) in [(0.5, 2.0f64), (0.9, 10.0), (0.99, 100.0)] {
+        let (seen, closed) = (more[(share * 8_000.0) as usize] as f64, nines.ln() * 10e3);
+        assert!((seen / closed - 1.0).abs() < 0.07, "{share}: {seen} for {closed}");
+    }
+    let rate = |params: &PageMappedParams| {
+        let (mut bench, mut rng) = (filled(params), Rng::new(1, 0));
+        bench.many(32, 20_000, &mut || read(rng.below(8 * 1024) * 4096, 4096))
+    };
+    let (plain, with) = (rate(&small()), rate(&params));
+    assert!(with.abs_diff(plain) < plain / 100, "{with} ns, {plain} ns without");
 }
 
 #[test]
