@@ -37,6 +37,8 @@ struct Write {
     next: u32,
     /// New mappings that were promised room and are not made yet.
     promised: u32,
+    /// It has room and locks what it splits. Until then it is parked.
+    begun: bool,
     /// Blocks that the request splits: at most its first and its last.
     split: Vec<Split>,
     reading: u32,
@@ -179,6 +181,7 @@ impl Writes {
             durability,
             next: (offset / BLOCK_BYTES) as u32,
             promised: 0,
+            begun: false,
             split: Vec::new(),
             reading: 0,
             error: None,
@@ -191,7 +194,8 @@ impl Writes {
         let write = self.under_way.get(slot);
         let (first, last, edges) = (write.first(), write.last(), write.edges());
         let locked = self.locked.range(first..=last).next().is_some() && !broken(Rule::Locks);
-        if locked || edges.clone().any(|block| log.locate(block).is_none()) {
+        let unread = || edges.clone().any(|block| log.locate(block).is_none());
+        if locked || self.is_behind_another(log, write) || unread() {
             return requests.park(Parked::Write(slot));
         }
         let Some(promised) = self.room_for(log, write) else {
@@ -200,6 +204,7 @@ impl Writes {
         self.promised += promised;
         let write = self.under_way.get_mut(slot);
         write.promised = promised;
+        write.begun = true;
         for block in edges {
             let is_new = self.locked.insert(block);
             assert!(is_new || broken(Rule::Locks), "block {block} is locked twice");
@@ -210,13 +215,26 @@ impl Writes {
         }
     }
 
+    /// Whether one that has begun is not done with blocks of this write. On a thin volume it may
+    /// take a mapping away that this one would count on, and be refused in the middle for.
+    fn is_behind_another(&self, log: &Log, write: &Write) -> bool {
+        let blocks = write.first()..=write.last();
+        let is_before = |other: &Write| {
+            other.begun
+                && other.error.is_none()
+                && other.next <= other.last()
+                && other.next <= *blocks.end()
+                && *blocks.start() <= other.last()
+        };
+        is_thin(log) && self.under_way.iter().any(|(_, other)| is_before(other))
+    }
+
     /// The new mappings of the write, where there is room for them; overwriting always has, and so
     /// has everything where the whole volume can be mapped.
     fn room_for(&self, log: &Log, write: &Write) -> Option<u32> {
         let Some(from) = &write.from else { return Some(0) };
-        let (layout, map) = (&log.blocks.layout, log.blocks.map());
-        let thin = layout.mapped_max < layout.exported_blocks;
-        if !thin && !broken(Rule::OverwriteHasRoom) {
+        let map = log.blocks.map();
+        if !is_thin(log) && !broken(Rule::OverwriteHasRoom) {
             return Some(0);
         }
         let blocks = write.first()..=write.last();
@@ -344,11 +362,10 @@ impl Writes {
             return placement.append_trim(log, block, block + 1);
         }
         let is_new = log.blocks.location(block) == UNMAPPED;
-        if is_new && write.promised == 0 && self.promised >= room(log) {
-            // It was mapped when the write came, and a trim before it took it away.
-            self.under_way.get_mut(slot).error = Some(ENOSPC);
-            return Ok(());
-        }
+        assert!(
+            !is_new || write.promised > 0 || !is_thin(log),
+            "block {block} of a write that has begun has room"
+        );
         let entry = Entry { block, kind: Kind::Write, argument: 0, crc: 0 };
         let fill =
             |into: &mut [u8]| into.copy_from_slice(data.expect("a run that stores has data"));
@@ -418,6 +435,11 @@ impl Writes {
             "{mapped} blocks mapped and {promised} promised: there is room for {most}"
         );
     }
+}
+
+/// Whether not all blocks can be mapped at once.
+fn is_thin(log: &Log) -> bool {
+    log.blocks.layout.mapped_max < log.blocks.layout.exported_blocks
 }
 
 /// Blocks that may still be mapped, promised ones included.
