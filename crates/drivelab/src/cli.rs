@@ -29,7 +29,7 @@ pub use web::WebArguments;
 
 use crate::{
     advise::arguments as advise, flash::arguments as flash, matrix::arguments as matrix,
-    run::arguments as run, study::arguments as study,
+    power_cut::arguments as power_cut, run::arguments as run, study::arguments as study,
 };
 use clap::{Parser, Subcommand};
 
@@ -55,6 +55,10 @@ pub enum Verb {
     Study(Box<study::StudyArguments>),
     #[command(about = "Measure every combination of file system, write cache, TRIM and other settings", long_about = matrix::ABOUT)]
     Matrix(Box<matrix::MatrixArguments>),
+    #[command(about = "Cut the power of modelled drives under a database, and count broken promises", long_about = power_cut::ABOUT)]
+    PowerCut(Box<power_cut::PowerCutArguments>),
+    #[command(hide = true)]
+    PowerCutCase(power_cut::CaseArguments),
     #[command(about = "Put back what a killed run left changed on this machine", long_about = restore::ABOUT)]
     Restore(RestoreArguments),
     #[command(about = "Managed flash volumes: make, look at, check, predict", long_about = flash::ABOUT)]

@@ -25,6 +25,7 @@ mod key_value;
 mod known;
 mod matrix;
 mod output;
+mod power_cut;
 mod progress;
 mod replay;
 mod report;
@@ -51,6 +52,8 @@ fn main() -> ExitCode {
     let outcome = match cli.verb {
         cli::Verb::Run(arguments) => run::run(*arguments),
         cli::Verb::Matrix(arguments) => matrix::matrix(&arguments),
+        cli::Verb::PowerCut(arguments) => power_cut::power_cut(&arguments),
+        cli::Verb::PowerCutCase(arguments) => power_cut::case(&arguments),
         cli::Verb::Restore(arguments) => restore::restore(&arguments),
         cli::Verb::Serve(arguments) => serve::serve(&arguments),
         cli::Verb::Flash(arguments) => flash::flash(&arguments),

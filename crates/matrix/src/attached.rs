@@ -22,6 +22,9 @@ pub struct Attached {
 
 impl Attached {
     /// What is at `device` now: a loop device that drivelab has just attached itself.
+    ///
+    /// # Errors
+    /// It cannot be looked at.
     pub fn new(device: PathBuf, children: Vec<Child>) -> Result<Self, MatrixError> {
         let identity = guard::identity_at(&device, &Roots::default())?;
         Ok(Self { device, identity, children })
@@ -33,6 +36,9 @@ impl Attached {
     }
 
     /// Refuses to go on by its name where that leads to another device by now.
+    ///
+    /// # Errors
+    /// It does.
     pub fn check(&self) -> Result<(), MatrixError> {
         Ok(self.checking()()?)
     }
@@ -44,12 +50,18 @@ impl Attached {
     }
 
     /// The device held exclusively, to be written.
+    ///
+    /// # Errors
+    /// Somebody else holds it.
     pub fn permit(&self) -> Result<Permit, MatrixError> {
         let cleared = judge_lending(&self.device, &Roots::default())?;
         Ok(cleared.confirm(&Consent::to(self.identity.clone()))?)
     }
 
     /// Takes it away, and waits for the processes behind it.
+    ///
+    /// # Errors
+    /// Something is left changed.
     pub fn detach(mut self, ledger: &mut Ledger, mark: Mark) -> Result<(), MatrixError> {
         let failures = ledger.put_back_to(mark);
         for child in &mut self.children {

@@ -165,7 +165,10 @@ fn wait_until_idle(device: &Path) {
 }
 
 /// How many sectors the cut changed, as the server says when it is done.
-fn wait_for_cut(said: impl Read) -> Result<u64, MatrixError> {
+///
+/// # Errors
+/// The server has ended.
+pub fn wait_for_cut(said: impl Read) -> Result<u64, MatrixError> {
     for line in BufReader::new(said).lines() {
         let event = ServerEvent::of_line(&line.in_words("the server is not heard")?);
         if let Some(ServerEvent::PowerCut { sectors_changed, .. }) = event {
@@ -175,7 +178,15 @@ fn wait_for_cut(said: impl Read) -> Result<u64, MatrixError> {
     Err(MatrixError::Process("the server ended when its power was to be cut".to_owned()))
 }
 
-fn put_back(ledger: &mut Ledger, mark: Mark, children: &mut Vec<Child>) -> Result<(), MatrixError> {
+/// Puts back what was changed since `mark`, and waits for the processes behind it.
+///
+/// # Errors
+/// Something is left changed.
+pub fn put_back(
+    ledger: &mut Ledger,
+    mark: Mark,
+    children: &mut Vec<Child>,
+) -> Result<(), MatrixError> {
     let failures = ledger.put_back_to(mark);
     for mut child in children.drain(..) {
         let _ = child.wait();

@@ -184,6 +184,9 @@ impl TestDevice {
     }
 
     /// Refuses, before anything is touched, what cannot be had here.
+    ///
+    /// # Errors
+    /// A sentence with the cure.
     pub fn check(&self, configurations: &[Configuration]) -> Result<(), MatrixError> {
         if !host::environment::is_root() {
             let text = "matrix attaches devices and mounts file systems".to_owned();

@@ -48,6 +48,16 @@ mod stage;
 mod wear;
 mod wording;
 
+/// What a model is served, attached, formatted and checked by, for others that cut its power.
+pub mod rig {
+    pub use crate::{
+        attached::Attached,
+        cut::{checker, put_back, wait_for_cut},
+        serving::connect,
+        stage::{Ready, mount_again, set},
+    };
+}
+
 pub use audience::{Audience, Told};
 pub use axes::{Axes, Configuration};
 pub use axis::{Axis, BadAxis};

@@ -89,7 +89,7 @@ impl Caller {
     ///
     /// # Errors
     /// Others could put another directory in its place.
-    pub(crate) fn check_place(&self) -> Result<(), MatrixError> {
+    pub fn check_place(&self) -> Result<(), MatrixError> {
         let parent = self.place.parent().expect("it lies in a directory");
         host::directory::check_way(parent).map_err(|error| {
             let cure = "set TMPDIR to a directory of root's, such as /run";

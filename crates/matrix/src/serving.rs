@@ -44,7 +44,10 @@ impl Serving {
     }
 
     /// Serves a target. What it prints goes to `said`.
-    pub(crate) fn start(
+    ///
+    /// # Errors
+    /// It did not come up.
+    pub fn start(
         &self,
         ledger: &mut Ledger,
         base: &Path,
@@ -72,7 +75,10 @@ fn socket(base: &Path) -> PathBuf {
 }
 
 /// Attaches what is served: the block device, and nbdfuse.
-pub(crate) fn connect(ledger: &mut Ledger, base: &Path) -> Result<(PathBuf, Child), MatrixError> {
+///
+/// # Errors
+/// Those of the programs.
+pub fn connect(ledger: &mut Ledger, base: &Path) -> Result<(PathBuf, Child), MatrixError> {
     let (socket, place) = (socket(base), base.join("nbd"));
     ledger.new_directory(&Directory::open_canonical(base)?, "nbd".as_ref())?;
     let uri = format!("nbd+unix:///?socket={}", socket.display());

@@ -81,6 +81,9 @@ pub fn set(
 }
 
 /// Mounts again what is on a device already.
+///
+/// # Errors
+/// It cannot be mounted.
 pub fn mount_again(
     ledger: &mut Ledger,
     configuration: &Configuration,

@@ -74,8 +74,8 @@ pub fn measure(order: &MatrixOrder, keep: &Keep<'_>) -> Result<Option<Measured>>
     Ok(Some(Measured { measured, page }))
 }
 
-/// What the matrix is to know of this program.
-fn caller() -> Result<Caller> {
+/// What a room that serves models by another process is to know of this program.
+pub fn caller() -> Result<Caller> {
     Ok(Caller {
         by: measured_by(),
         place: matrix::place()?,

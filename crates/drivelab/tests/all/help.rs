@@ -6,9 +6,26 @@ use common::Call;
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Every verb there is; grow it with `cli::Verb`.
-const VERBS: [&str; 18] = [
-    "run", "study", "matrix", "restore", "flash", "serve", "trace", "replay", "history", "show",
-    "compare", "advise", "report", "export", "import", "drives", "devices", "web",
+const VERBS: [&str; 19] = [
+    "run",
+    "study",
+    "matrix",
+    "power-cut",
+    "restore",
+    "flash",
+    "serve",
+    "trace",
+    "replay",
+    "history",
+    "show",
+    "compare",
+    "advise",
+    "report",
+    "export",
+    "import",
+    "drives",
+    "devices",
+    "web",
 ];
 
 /// Every page of the help.
@@ -17,6 +34,7 @@ const PAGES: &[&[&str]] = &[
     &["run"],
     &["study"],
     &["matrix"],
+    &["power-cut"],
     &["restore"],
     &["flash"],
     &["flash", "create"],

@@ -1,0 +1,199 @@
+//! The command line of `drivelab power-cut`, and of the process that is a built-in case.
+
+use crate::key_value::key_value;
+use anyhow::{Context, Result, bail};
+use block::names::did_you_mean;
+use clap::{Args, ValueEnum};
+use lab::duration::parse_seconds;
+use matrix::{Axes, Axis, Configuration};
+use powercut::{PowerCutError, PowerCutOrder, Program, cases};
+use std::{ffi::OsString, path::PathBuf, time::Duration};
+use target::TargetText;
+
+/// What `power-cut --help` opens with.
+pub const ABOUT: &str = "\
+Cut the power of modelled drives under a program, round after round, and count the promises that it broke: rows that \
+were committed, files that were synced. STACK is served and attached as a block device, a file system is made on it, the \
+program works, drives and program lose their power at a moment that the seed draws; then the file system is mounted \
+again and the program checks what it had promised.
+
+Real file systems and databases run on drives that are not here; no disk of this machine is written. It needs root, \
+nbdfuse (Debian: libnbd-bin) and the file system's programs. Everything is put back, after Ctrl-C too.";
+
+/// What `power-cut --help` ends with.
+const HELP: &str = "\
+Examples:
+  drivelab power-cut hdd-7200-cmr
+  drivelab power-cut hdd-7200-cmr --set synchronous=off
+  drivelab power-cut hdd-7200-cmr --mount barrier=0 --rounds 40
+  drivelab power-cut 3xhdd-7200-cmr/raid5 --fs xfs --case files
+  drivelab power-cut nvme-tlc --case postgresql --set fsync=off
+  drivelab power-cut hdd-7200-cmr -- ./mine --threads 4
+
+A program of yours is called with `run DIR` and prints a line `ack ID` when it
+has promised something; then with `check DIR`, the promised IDs on stdin, and
+prints `lost ID` or `torn ID` for each that is not kept, or `broken WHY`. See
+docs/reference/power-cut.md.
+
+Exit codes: 0 every promise was kept, 1 one was broken, 2 could not run, 130
+interrupted.";
+
+/// `drivelab power-cut`.
+#[derive(Args, Debug)]
+#[command(after_long_help = HELP)]
+#[command(override_usage = "drivelab power-cut [OPTIONS] <STACK> [-- <COMMAND>...]")]
+pub struct PowerCutArguments {
+    /// Modelled drives, and what is on them; `drivelab drives` has their names
+    #[arg(value_name = "STACK")]
+    pub stack: OsString,
+
+    /// A program of yours, with its arguments
+    #[arg(value_name = "COMMAND", last = true, conflicts_with_all = ["case", "set"])]
+    pub command: Vec<OsString>,
+
+    /// What works and promises: sqlite, postgresql, files
+    #[arg(long, value_name = "NAME", default_value = "sqlite")]
+    pub case: String,
+
+    /// Change a setting of that case, such as synchronous=off
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub set: Vec<(String, String)>,
+
+    /// How often the power is cut
+    #[arg(long, value_name = "N", default_value_t = 10,
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub rounds: u32,
+
+    /// This round alone, as an earlier call drew it
+    #[arg(long, value_name = "N", conflicts_with = "rounds",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub round: Option<u32>,
+
+    /// Where moments and what is lost are drawn from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+
+    /// ext4, xfs, btrfs, ext2, ext3, f2fs
+    #[arg(long, value_name = "NAME", default_value = "ext4")]
+    pub fs: String,
+
+    /// Options of mount, such as barrier=0
+    #[arg(long, value_name = "OPTIONS")]
+    pub mount: Option<String>,
+
+    /// Options of mkfs
+    #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true)]
+    pub mkfs: Option<String>,
+
+    /// The power goes within this time of the first promise
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_seconds)]
+    pub within: f64,
+
+    /// How long a promise or a check is waited for
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_seconds)]
+    pub patience: f64,
+
+    /// Write the result as JSON to FILE; `-` is stdout, with nothing else there
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Print every command as it is done
+    #[arg(long, short, conflicts_with = "quiet")]
+    pub verbose: bool,
+
+    /// Only the verdict and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+impl PowerCutArguments {
+    /// What is ordered.
+    pub fn to_order(&self) -> Result<PowerCutOrder> {
+        let rounds = self.round.map_or(1..=self.rounds, |round| round..=round);
+        let TargetText::Model(stack) = self.target()? else {
+            return Err(PowerCutError::NotModelled.into());
+        };
+        Ok(PowerCutOrder {
+            stack,
+            configuration: self.configuration()?,
+            program: self.program()?,
+            rounds,
+            seed: self.seed,
+            within: Duration::from_secs_f64(self.within),
+            patience: Duration::from_secs_f64(self.patience),
+        })
+    }
+
+    /// A word without a scheme is a stack.
+    fn target(&self) -> Result<TargetText> {
+        let text = self.stack.to_str().context("STACK is no text")?;
+        let is_path = text.starts_with(['/', '.']);
+        let word = match text.starts_with("model:") || is_path {
+            true => text.to_owned(),
+            false => format!("model:{text}"),
+        };
+        Ok(TargetText::of_word(word.as_ref())?)
+    }
+
+    fn configuration(&self) -> Result<Configuration> {
+        let words = [
+            (Axis::Fs, Some(self.fs.as_str())),
+            (Axis::Mkfs, self.mkfs.as_deref()),
+            (Axis::Mount, self.mount.as_deref()),
+        ];
+        let words = words.into_iter().filter_map(|(axis, text)| Some((axis, text?)));
+        let axes = Axes::of(words).map_err(|bad| crate::matrix::in_words(bad.into()))?;
+        let mut all = axes.configurations();
+        if all.len() != 1 {
+            bail!("--fs, --mkfs and --mount take one level each here: cut once for each");
+        }
+        Ok(all.remove(0))
+    }
+
+    fn program(&self) -> Result<Program> {
+        if !self.command.is_empty() {
+            let name = self.command[0].to_string_lossy().into_owned();
+            return Ok(Program { name, words: self.command.clone() });
+        }
+        let known = cases::CASES.iter().map(|(name, _)| *name);
+        if !known.clone().any(|name| name == self.case) {
+            let near = did_you_mean(&self.case, known.clone());
+            let all = known.collect::<Vec<_>>().join(", ");
+            bail!("--case {}: there is none of that name.{near} Cases: {all}", self.case);
+        }
+        let program = std::env::current_exe().context("drivelab does not know where it is")?;
+        let mut words = vec![program.into(), "power-cut-case".into(), self.case.clone().into()];
+        let mut name = self.case.clone();
+        for (key, value) in &self.set {
+            if !cases::has_setting(&self.case, key) {
+                bail!("--set {key}={value}: {} has no such setting", self.case);
+            }
+            words.extend(["--set".into(), format!("{key}={value}").into()]);
+            name += &format!(" {key}={value}");
+        }
+        Ok(Program { name, words })
+    }
+}
+
+/// `drivelab power-cut-case`: what [`PowerCutArguments`] starts.
+#[derive(Args, Debug)]
+pub struct CaseArguments {
+    /// Which
+    pub case: String,
+    /// KEY=VALUE
+    #[arg(long, value_parser = key_value)]
+    pub set: Vec<(String, String)>,
+    /// What to do
+    pub phase: Phase,
+    /// Where
+    pub directory: PathBuf,
+}
+
+/// What a case is to do.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Phase {
+    /// Work and promise.
+    Run,
+    /// Check.
+    Check,
+}

@@ -1,0 +1,74 @@
+//! SQLite: a row a transaction. SQLite is compiled into drivelab.
+
+use super::{Failure, Setting, contents, promise, promised};
+use rusqlite::{Connection, OptionalExtension};
+use std::{
+    io::{BufRead, Write},
+    path::Path,
+};
+
+const FILE: &str = "case.db";
+
+pub fn run(settings: &[Setting], at: &Path, said: &mut dyn Write) -> Result<(), Failure> {
+    let mut database = Connection::open(at.join(FILE))?;
+    for (key, value) in settings {
+        database.pragma_update(None, key, value)?;
+    }
+    database.execute("CREATE TABLE IF NOT EXISTS kept (id INTEGER PRIMARY KEY, body TEXT)", ())?;
+    for id in 0.. {
+        let transaction = database.transaction()?;
+        transaction.execute("INSERT INTO kept VALUES (?1, ?2)", (id as i64, contents(id)))?;
+        transaction.commit()?;
+        promise(said, id)?;
+    }
+    Ok(())
+}
+
+pub fn check(at: &Path, told: &mut dyn BufRead, said: &mut dyn Write) -> Result<(), Failure> {
+    let database = Connection::open(at.join(FILE))?;
+    let verdict: String = database.query_row("PRAGMA integrity_check", (), |row| row.get(0))?;
+    if verdict != "ok" {
+        writeln!(said, "broken integrity_check: {}", verdict.lines().next().unwrap_or_default())?;
+        return Ok(());
+    }
+    let tables = "SELECT count(*) FROM sqlite_master WHERE name = 'kept'";
+    let has_table: bool = database.query_row(tables, (), |row| row.get(0))?;
+    for id in promised(told)? {
+        let body = |id: u64| {
+            let sql = "SELECT body FROM kept WHERE id = ?1";
+            database.query_row(sql, [id as i64], |row| row.get::<_, String>(0)).optional()
+        };
+        match if has_table { body(id)? } else { None } {
+            None => writeln!(said, "lost {id}")?,
+            Some(body) if body != contents(id) => writeln!(said, "torn {id}")?,
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_are_missing_or_other_are_named_and_so_is_a_file_that_is_none() {
+        let at = tempfile::tempdir().expect("room");
+        let database = Connection::open(at.path().join(FILE)).expect("room");
+        let checked = |told: &str| {
+            let mut said = Vec::new();
+            let done = check(at.path(), &mut told.as_bytes(), &mut said);
+            (done.is_ok(), String::from_utf8(said).expect("text"))
+        };
+        assert_eq!(checked("0\n"), (true, "lost 0\n".to_owned()));
+        let make = "CREATE TABLE kept (id INTEGER PRIMARY KEY, body TEXT)";
+        database.execute(make, ()).expect("room");
+        for (id, body) in [(0_i64, contents(0)), (1, contents(0))] {
+            database.execute("INSERT INTO kept VALUES (?1, ?2)", (id, body)).expect("room");
+        }
+        assert_eq!(checked("0\n1\n2\n"), (true, "torn 1\nlost 2\n".to_owned()));
+        drop(database);
+        std::fs::write(at.path().join(FILE), vec![7; 8192]).expect("room");
+        assert!(!checked("0\n").0, "it is no database");
+    }
+}

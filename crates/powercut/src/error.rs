@@ -1,0 +1,32 @@
+//! What stands in the way of a power cut, or of what is looked at after it.
+
+use host::HostError;
+use matrix::MatrixError;
+
+/// Why rounds cannot be had, or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum PowerCutError {
+    /// Serving, attaching, formatting or mounting.
+    #[error(transparent)]
+    Matrix(#[from] MatrixError),
+    /// The machine.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// Only a file system can hold a program's files.
+    #[error("a program needs a file system: name one, such as ext4")]
+    Raw,
+    /// Only modelled drives lose their power.
+    #[error("only the power of modelled drives can be cut: name model:STACK")]
+    NotModelled,
+    /// The workload did not do its part; a sentence with the cure.
+    #[error("round {round}: {text}")]
+    Workload {
+        /// In which round.
+        round: u32,
+        /// What it did, and what to do.
+        text: String,
+    },
+    /// The user ended it.
+    #[error("interrupted")]
+    Interrupted,
+}

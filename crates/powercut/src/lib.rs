@@ -1,0 +1,36 @@
+//! The power of modelled drives is cut under a program, round after round, and the promises that
+//! the program made are counted afterwards.
+//!
+//! ```text
+//!   PowerCutOrder: STACK, file system, case, rounds, seed         order
+//!   for each round, on new drives:                                round
+//!     serve, attach, mkfs, mount                                  matrix::rig
+//!     the workload: `ack ID` when something is promised           workload, protocol
+//!     at a moment that the seed draws: stop it, cut, kill it      moment
+//!     attach, mount; the check: `lost ID`, `torn ID`, `broken`
+//!     umount, the file system's own check
+//!   -> RoundResult... -> Outcome: kept, broken, and the bound     outcome
+//!   -> a line a round, the verdict, JSON                          page
+//! ```
+//!
+//! A workload is any program, called with `run DIR` and `check DIR`; `cases` has those that are
+//! built in. The protocol is in docs/reference/power-cut.md.
+#![forbid(unsafe_code)]
+
+pub mod cases;
+mod error;
+mod moment;
+mod order;
+mod outcome;
+pub mod page;
+mod protocol;
+mod round;
+mod tree;
+mod workload;
+
+pub use error::PowerCutError;
+pub use moment::{Moment, draw};
+pub use order::{Phase, PowerCutOrder, Program};
+pub use outcome::{Outcome, Promises, RoundResult, upper_bound};
+pub use protocol::{Answer, acknowledged, answer};
+pub use round::{Audience, check, rounds};

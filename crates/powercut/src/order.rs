@@ -1,0 +1,62 @@
+//! What is ordered.
+
+use matrix::Configuration;
+use std::{ffi::OsString, path::Path, time::Duration};
+use target::stack::Stack;
+
+/// Rounds of power cuts.
+#[derive(Clone, Debug)]
+pub struct PowerCutOrder {
+    /// The drives, and the layers on them.
+    pub stack: Stack,
+    /// File system, and how it is made and mounted.
+    pub configuration: Configuration,
+    /// What works on it.
+    pub program: Program,
+    /// Numbers of the rounds: a round's number and the seed are all that it is drawn from.
+    pub rounds: std::ops::RangeInclusive<u32>,
+    /// Where all choices come from.
+    pub seed: u64,
+    /// The power goes so long after the first promise at latest.
+    pub within: Duration,
+    /// A workload that promises nothing for so long, or a check that takes longer, has failed.
+    pub patience: Duration,
+}
+
+/// A program that promises and checks.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// What it is called in a table.
+    pub name: String,
+    /// The program and its arguments; a phase and the directory follow.
+    pub words: Vec<OsString>,
+}
+
+/// What a program is to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// Work, and say what is promised, until the power goes.
+    Run,
+    /// Say which promises are not kept.
+    Check,
+}
+
+impl Phase {
+    /// The argument that says so.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Check => "check",
+        }
+    }
+}
+
+impl Program {
+    /// The command line of a phase.
+    pub fn command(&self, phase: Phase, directory: &Path) -> Vec<OsString> {
+        let mut words = self.words.clone();
+        words.push(phase.word().into());
+        words.push(directory.into());
+        words
+    }
+}

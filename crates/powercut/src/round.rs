@@ -1,0 +1,331 @@
+//! One round after the other, each on new drives.
+
+use crate::{
+    error::PowerCutError,
+    moment::{Moment, draw},
+    order::{Phase, PowerCutOrder},
+    outcome::{Outcome, Promises, RoundResult},
+    protocol::{self, Answer},
+    workload::{Heard, Workload},
+};
+use block::split_mix;
+use host::{Directory, Ledger, Roots};
+use matrix::{
+    Caller, FileSystemState, MatrixError, TestDevice,
+    rig::{self, Attached},
+};
+use rustix::process::{Pid, Signal, kill_process};
+use std::{
+    path::Path,
+    process::{Child, ChildStdout, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+/// How long a signal may go unseen while a program is listened to.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Who hears of it.
+pub trait Audience {
+    /// A command, as it would be typed.
+    fn step(&self) -> Box<dyn FnMut(&str)>;
+
+    /// A round has ended.
+    fn round(&mut self, result: &RoundResult);
+}
+
+/// Refuses what cannot be had here, before anything is touched.
+///
+/// # Errors
+/// A sentence with the cure.
+pub fn check(order: &PowerCutOrder, caller: &Caller) -> Result<(), PowerCutError> {
+    if order.configuration.is_raw() {
+        return Err(PowerCutError::Raw);
+    }
+    caller.check_place()?;
+    let device = TestDevice::Model { stack: order.stack.clone() };
+    device.check(std::slice::from_ref(&order.configuration))?;
+    if let Some(checker) = rig::checker(&order.configuration, Path::new("")) {
+        checker.require().map_err(MatrixError::from)?;
+    }
+    Ok(())
+}
+
+/// All rounds that are ordered, until one cannot be had or `stop` is raised; what was found so far
+/// comes with the error.
+///
+/// # Errors
+/// Everything is put back then, too.
+pub fn rounds(
+    order: &PowerCutOrder,
+    caller: &Caller,
+    audience: &mut dyn Audience,
+    stop: &AtomicBool,
+) -> (Outcome, Result<(), PowerCutError>) {
+    let mut outcome = Outcome::default();
+    let ended = all_rounds(order, caller, audience, stop, &mut outcome);
+    let ended = match ended {
+        // A signal goes to the programs that it runs, too: then it is one of them that has failed.
+        Err(_) if stop.load(Ordering::Relaxed) => Err(PowerCutError::Interrupted),
+        ended => ended,
+    };
+    (outcome, ended)
+}
+
+fn all_rounds(
+    order: &PowerCutOrder,
+    caller: &Caller,
+    audience: &mut dyn Audience,
+    stop: &AtomicBool,
+    outcome: &mut Outcome,
+) -> Result<(), PowerCutError> {
+    let said = caller.by.command_line.join(" ");
+    let directory = Ledger::directory();
+    let mut ledger = Ledger::create(&directory, &said, &Roots::default(), audience.step())?;
+    let whole = ledger.mark();
+    let (parent, name) = caller.place.parent().zip(caller.place.file_name()).expect("a path");
+    ledger.new_directory(&Directory::open_canonical(parent)?, name)?;
+    for round in order.rounds.clone() {
+        let mark = ledger.mark();
+        let mut rig = Rig { order, caller, stop, round, children: Vec::new(), workload: None };
+        let result = rig.round(&mut ledger);
+        rig.end_workload();
+        rig::put_back(&mut ledger, mark, &mut rig.children)?;
+        let result = result?;
+        audience.round(&result);
+        outcome.rounds.push(result);
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    Ok(rig::put_back(&mut ledger, whole, &mut Vec::new())?)
+}
+
+/// What is there during a round.
+struct Rig<'a> {
+    order: &'a PowerCutOrder,
+    caller: &'a Caller,
+    stop: &'a AtomicBool,
+    round: u32,
+    children: Vec<Child>,
+    workload: Option<Workload>,
+}
+
+impl Rig<'_> {
+    fn round(&mut self, ledger: &mut Ledger) -> Result<RoundResult, PowerCutError> {
+        let (order, base) = (self.order, self.caller.place.as_path());
+        let mut drawn = order.seed ^ u64::from(self.round) << 32;
+        let seed = split_mix(&mut drawn);
+        let target = format!("model:{}", order.stack);
+        let serving = &self.caller.serving;
+        let mut server = serving.start(ledger, base, &target, Some(seed), Stdio::piped())?;
+        let said = server.stdout.take().expect("it is piped");
+        let power = Pid::from_child(&server);
+        self.children.push(server);
+        let above = ledger.mark();
+        let at = base.join("mount");
+        let (device, client) = rig::connect(ledger, base)?;
+        self.children.push(client);
+        let attached = Attached::new(device, Vec::new())?;
+        rig::set(ledger, &order.configuration, &attached, &at, false)?;
+        let moment = draw(order.seed, self.round, order.within);
+        let (cut_after, promised) = self.work(ledger, &at, moment)?;
+        let sectors_changed = cut(ledger, power, said)?;
+        self.end_workload();
+        // The server has nobody connected: unmounting cannot write what the cut took.
+        let mut clients = self.children.split_off(1);
+        rig::put_back(ledger, above, &mut clients)?;
+        let since = Instant::now();
+        let (device, client) = rig::connect(ledger, base)?;
+        self.children.push(client);
+        let made = promised.len() as u64;
+        let mut result = RoundResult {
+            round: self.round,
+            cut_after,
+            sectors_changed,
+            promises: Promises { made, lost: 0, torn: 0 },
+            broken: None,
+            file_system: FileSystemState::Unmountable,
+            mounted_after: Duration::ZERO,
+        };
+        let mark = ledger.mark();
+        if let Err(error) = rig::mount_again(ledger, &order.configuration, &device, &at) {
+            ledger.say(&error.to_string());
+            result.mounted_after = since.elapsed();
+            result.promises.lost = made;
+            return Ok(result);
+        }
+        result.mounted_after = since.elapsed();
+        self.ask(ledger, &at, &promised, &mut result)?;
+        rig::put_back(ledger, mark, &mut Vec::new())?;
+        result.file_system = file_system(ledger, order, &device);
+        Ok(result)
+    }
+
+    /// Lets the program work until the moment has come, and stops it where it is.
+    fn work(
+        &mut self,
+        ledger: &mut Ledger,
+        at: &Path,
+        moment: Moment,
+    ) -> Result<(Duration, Vec<String>), PowerCutError> {
+        let words = self.order.program.command(Phase::Run, at);
+        let workload = Workload::start(ledger, &words, Phase::Run, at, String::new())?;
+        let workload = self.workload.insert(workload);
+        let mut promised: Vec<String> = Vec::new();
+        let mut first = None;
+        let mut deadline = Instant::now() + self.order.patience;
+        let cut_at = loop {
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(PowerCutError::Interrupted);
+            }
+            match workload.hear(deadline.min(Instant::now() + LOOK)) {
+                Heard::Line(heard, line) => {
+                    let Some(id) = protocol::acknowledged(&line) else { continue };
+                    promised.push(id.to_owned());
+                    if first.is_none() {
+                        first = Some(heard);
+                        deadline = heard
+                            + match moment {
+                                Moment::After(time) => time,
+                                Moment::AfterPromise(_) => self.order.within,
+                            };
+                    }
+                    let count = promised.len() as u32;
+                    if matches!(moment, Moment::AfterPromise(number) if count >= number) {
+                        break Instant::now();
+                    }
+                }
+                Heard::Silence if Instant::now() < deadline => {}
+                Heard::Silence if first.is_some() => break Instant::now(),
+                Heard::Silence => return Err(self.no_promise()),
+                Heard::End => return self.ended_early(promised, first),
+            }
+        };
+        promised.extend(workload.freeze());
+        Ok((cut_at.duration_since(first.unwrap_or(cut_at)), promised))
+    }
+
+    /// A program that has done all it wanted may end; one that fails may not.
+    fn ended_early(
+        &mut self,
+        promised: Vec<String>,
+        first: Option<Instant>,
+    ) -> Result<(Duration, Vec<String>), PowerCutError> {
+        let workload = self.workload.take().expect("it was started");
+        let (status, complaint) = workload.wait();
+        match (status, first) {
+            (Some(status), Some(first)) if status.success() => Ok((first.elapsed(), promised)),
+            (Some(status), None) if status.success() => Err(self.fault(
+                "the program ended without a promise: it must print a line `ack ID` when \
+                 something is promised",
+            )),
+            (status, _) => {
+                let status = status.map_or_else(|| "a lost status".to_owned(), |s| s.to_string());
+                let why = if complaint.is_empty() { "it said nothing" } else { &complaint };
+                Err(self.fault(&format!("`{}` ended with {status}: {why}", self.shown())))
+            }
+        }
+    }
+
+    /// Asks the program which promises are not kept.
+    fn ask(
+        &mut self,
+        ledger: &mut Ledger,
+        at: &Path,
+        promised: &[String],
+        result: &mut RoundResult,
+    ) -> Result<(), PowerCutError> {
+        let words = self.order.program.command(Phase::Check, at);
+        let told: String = promised.iter().map(|id| format!("{id}\n")).collect();
+        let workload = Workload::start(ledger, &words, Phase::Check, at, told)?;
+        let workload = self.workload.insert(workload);
+        let deadline = Instant::now() + self.order.patience;
+        loop {
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(PowerCutError::Interrupted);
+            }
+            match workload.hear(deadline.min(Instant::now() + LOOK)) {
+                Heard::Line(_, line) => match protocol::answer(&line) {
+                    Some(Answer::Lost(_)) => result.promises.lost += 1,
+                    Some(Answer::Torn(_)) => result.promises.torn += 1,
+                    Some(Answer::Broken(why)) => result.broken = Some(why),
+                    None => {}
+                },
+                Heard::Silence if Instant::now() < deadline => {}
+                Heard::Silence => {
+                    let seconds = self.order.patience.as_secs();
+                    return Err(self.fault(&format!(
+                        "the check did not end within {seconds} s: `{} check` must print `lost \
+                         ID`, `torn ID` or `broken WHY` and end",
+                        self.shown()
+                    )));
+                }
+                Heard::End => break,
+            }
+        }
+        let workload = self.workload.take().expect("it was started");
+        let (status, complaint) = workload.wait();
+        if !status.is_some_and(|status| status.success()) {
+            // Two words for one thing: what is left cannot be used.
+            result.broken.get_or_insert(complaint);
+        }
+        let Promises { made, lost, torn } = result.promises;
+        if lost + torn > made {
+            return Err(self.fault(&format!(
+                "the check names {} broken promises, and {made} were made: it must name each once",
+                lost + torn
+            )));
+        }
+        Ok(())
+    }
+
+    fn no_promise(&self) -> PowerCutError {
+        let seconds = self.order.patience.as_secs();
+        self.fault(&format!(
+            "`{} run` promised nothing within {seconds} s: it must print a line `ack ID` when \
+             something is promised, and not keep it in a buffer",
+            self.shown()
+        ))
+    }
+
+    fn shown(&self) -> String {
+        let words = self.order.program.words.iter();
+        words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+    }
+
+    fn fault(&self, text: &str) -> PowerCutError {
+        PowerCutError::Workload { round: self.round, text: text.to_owned() }
+    }
+
+    /// Whatever it is doing.
+    fn end_workload(&mut self) {
+        if let Some(mut workload) = self.workload.take() {
+            workload.kill();
+            workload.wait();
+        }
+    }
+}
+
+/// Cuts the power, and says how many sectors that changed.
+fn cut(ledger: &mut Ledger, power: Pid, said: ChildStdout) -> Result<u64, PowerCutError> {
+    ledger.say(&format!("kill -USR1 {}", power.as_raw_nonzero()));
+    kill_process(power, Signal::USR1)
+        .map_err(|error| MatrixError::Process(format!("the power cannot be cut: {error}")))?;
+    Ok(rig::wait_for_cut(said)?)
+}
+
+/// What the file system's own check says, once it is not mounted any more.
+fn file_system(ledger: &mut Ledger, order: &PowerCutOrder, device: &Path) -> FileSystemState {
+    let Some(checker) = rig::checker(&order.configuration, device) else {
+        return FileSystemState::None;
+    };
+    ledger.say(&checker.to_string());
+    match checker.run() {
+        Ok(_) => FileSystemState::Sound,
+        Err(error) => {
+            ledger.say(&error.to_string());
+            FileSystemState::Damaged
+        }
+    }
+}

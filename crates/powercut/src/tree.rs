@@ -1,0 +1,102 @@
+//! A process and all that it started, however they group themselves: a database's workers lead
+//! sessions of their own, and belong to it all the same.
+
+use rustix::process::{Pid, Signal, kill_process};
+use std::{collections::BTreeMap, fs, path::Path};
+
+/// Stops a process and its descendants where they are.
+pub fn stop(root: u32) {
+    // What starts a process between two looks is stopped by the second.
+    let mut stopped = Vec::new();
+    loop {
+        let new: Vec<u32> =
+            descendants(root).into_iter().filter(|pid| !stopped.contains(pid)).collect();
+        if new.is_empty() {
+            return;
+        }
+        signal(&new, Signal::STOP);
+        stopped.extend(new);
+    }
+}
+
+/// Kills a process and its descendants.
+pub fn kill(root: u32) {
+    signal(&descendants(root), Signal::KILL);
+}
+
+fn signal(pids: &[u32], signal: Signal) {
+    for pid in pids.iter().filter_map(|pid| Pid::from_raw(*pid as i32)) {
+        // One that has ended meanwhile is what was wanted.
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// The process itself first.
+fn descendants(root: u32) -> Vec<u32> {
+    let parents = parents(Path::new("/proc"));
+    let mut all = vec![root];
+    let mut next = 0;
+    while let Some(&parent) = all.get(next) {
+        all.extend(parents.iter().filter(|(_, of)| **of == parent).map(|(pid, _)| *pid));
+        next += 1;
+    }
+    all
+}
+
+/// Every process and its parent.
+fn parents(proc: &Path) -> BTreeMap<u32, u32> {
+    let entries = fs::read_dir(proc).into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let parent = |pid: u32| {
+        let text = fs::read_to_string(proc.join(pid.to_string()).join("stat")).ok()?;
+        Some((pid, parent_of(&text)?))
+    };
+    pids.filter_map(parent).collect()
+}
+
+/// The fourth field of proc_pid_stat(5); the second, a name in parentheses, may hold anything.
+fn parent_of(stat: &str) -> Option<u32> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_name_may_hold_blanks_and_parentheses() {
+        assert_eq!(parent_of("12 (a) b) (c) S 7 12 12 0 -1"), Some(7));
+        assert_eq!(parent_of("12 (sh) S"), None);
+        assert_eq!(parent_of(""), None);
+    }
+
+    /// PostgreSQL's workers call setsid(2): a signal to the process's group did not reach them.
+    #[test]
+    fn a_process_that_leads_a_session_of_its_own_is_killed_with_its_parent() {
+        let script = "setsid sleep 1000 & echo $!; wait";
+        let mut shell = Command::new("sh");
+        let shell = shell.args(["-c", script]).stdout(Stdio::piped());
+        let mut shell = shell.spawn().expect("a shell");
+        let mut line = String::new();
+        let said = shell.stdout.take().expect("it is piped");
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(said), &mut line).expect("a pid");
+        let child: u32 = line.trim().parse().expect("a number");
+        stop(shell.id());
+        let state = |pid: u32| {
+            let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            let (_, rest) = text.rsplit_once(')')?;
+            rest.split_whitespace().next().map(str::to_owned)
+        };
+        let stopped = || state(child).as_deref() == Some("T");
+        while !stopped() {
+            std::thread::yield_now();
+        }
+        kill(shell.id());
+        let _ = shell.wait();
+        while !matches!(state(child).as_deref(), None | Some("Z")) {
+            std::thread::yield_now();
+        }
+    }
+}
