@@ -97,7 +97,7 @@ fn cut(
     children.push(server);
     let above = ledger.mark();
     let at = base.join("mount");
-    let (device, client) = connect(ledger, base)?;
+    let (device, client) = connect(ledger, base, None)?;
     children.push(client);
     let attached = Attached::new(device, Vec::new())?;
     let path = stage::set(ledger, configuration, &attached, &at, false)?.path;
@@ -112,7 +112,7 @@ fn cut(
     // The server has nobody connected: unmounting cannot write what the cut took.
     let mut clients = children.split_off(1);
     put_back(ledger, above, &mut clients)?;
-    let (device, client) = connect(ledger, base)?;
+    let (device, client) = connect(ledger, base, None)?;
     children.push(client);
     let (found, file_system) = look(ledger, &trial, configuration, &device, &at)?;
     let trial::Found { flushed, intact, foreign } = found;

@@ -255,7 +255,7 @@ impl TestDevice {
                 ledger.say(&format!("truncate -s {bytes} {}", path.display()));
                 file.set_len(*bytes)
                     .in_words(&format!("cannot make {} that long", path.display()))?;
-                Attached::new(ledger.loop_device(&file, &path)?, Vec::new())
+                Attached::new(ledger.loop_device(&file, &path, None)?, Vec::new())
             }
             Self::Device { device, .. } => {
                 // Somebody may have put it to use, or another in its place, since the last turn.

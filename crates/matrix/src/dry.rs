@@ -62,7 +62,7 @@ fn commands(device: &TestDevice, configuration: &Configuration, caller: &Caller)
         TestDevice::Loop { directory, bytes } => {
             let file = directory.path().join(".drivelab-matrix-PID");
             lines.push(format!("truncate -s {bytes} {}", file.display()));
-            lines.push(attaching(&file).to_string());
+            lines.push(attaching(&file, None).to_string());
             Path::new("/dev/loopN")
         }
         TestDevice::Device { device, .. } => device.path(),
@@ -73,7 +73,7 @@ fn commands(device: &TestDevice, configuration: &Configuration, caller: &Caller)
             let words = (caller.serving.words)(&target, &format!("unix:{socket}"), None);
             lines.push(format!("drivelab {}", words.join(" ")));
             lines.push(format!("nbdfuse {} 'nbd+unix:///?socket={socket}'", nbd.display()));
-            lines.push(attaching(&nbd.join("nbd")).to_string());
+            lines.push(attaching(&nbd.join("nbd"), None).to_string());
             Path::new("/dev/loopN")
         }
     };

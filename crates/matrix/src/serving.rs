@@ -39,7 +39,7 @@ impl Serving {
         target: &str,
     ) -> Result<Attached, MatrixError> {
         let server = self.start(ledger, base, target, None, Stdio::null())?;
-        let (device, fuse) = connect(ledger, base)?;
+        let (device, fuse) = connect(ledger, base, None)?;
         Attached::new(device, vec![server, fuse])
     }
 
@@ -74,11 +74,15 @@ fn socket(base: &Path) -> PathBuf {
     base.join("nbd.sock")
 }
 
-/// Attaches what is served: the block device, and nbdfuse.
+/// Attaches what is served, or its first `bytes_max` bytes: the block device, and nbdfuse.
 ///
 /// # Errors
 /// Those of the programs.
-pub fn connect(ledger: &mut Ledger, base: &Path) -> Result<(PathBuf, Child), MatrixError> {
+pub fn connect(
+    ledger: &mut Ledger,
+    base: &Path,
+    bytes_max: Option<u64>,
+) -> Result<(PathBuf, Child), MatrixError> {
     let (socket, place) = (socket(base), base.join("nbd"));
     ledger.new_directory(&Directory::open_canonical(base)?, "nbd".as_ref())?;
     let uri = format!("nbd+unix:///?socket={}", socket.display());
@@ -98,7 +102,7 @@ pub fn connect(ledger: &mut Ledger, base: &Path) -> Result<(PathBuf, Child), Mat
     wait_for(&file, &mut fuse, "nbdfuse")?;
     let opened = fs::File::options().read(true).write(true).open(&file);
     let opened = opened.in_words(&format!("cannot open {}", file.display()))?;
-    Ok((ledger.loop_device(&opened, &file)?, fuse))
+    Ok((ledger.loop_device(&opened, &file, bytes_max)?, fuse))
 }
 
 fn start(command: &mut Command) -> Result<Child, HostError> {

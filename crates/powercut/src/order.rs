@@ -11,6 +11,9 @@ pub struct PowerCutOrder {
     pub stack: Stack,
     /// File system, and how it is made and mounted.
     pub configuration: Configuration,
+    /// The file system takes so much of the drives, from their beginning: a large one takes long to
+    /// make, and says no more.
+    pub bytes: u64,
     /// What works on it.
     pub program: Program,
     /// Numbers of the rounds: a round's number and the seed are all that it is drawn from.

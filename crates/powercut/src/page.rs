@@ -75,7 +75,7 @@ pub fn verdict(outcome: &Outcome, again: &str) -> String {
     if idle > 0 {
         let _ = writeln!(
             text,
-            "{} put nothing to the test: the drives' caches held nothing to lose",
+            "in {} the drives' caches held nothing to lose: the drives were not put to the test",
             counted(idle as u64, "round")
         );
     }

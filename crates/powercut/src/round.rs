@@ -6,6 +6,7 @@ use crate::{
     order::{Phase, PowerCutOrder},
     outcome::{Outcome, Promises, RoundResult},
     protocol::{self, Answer},
+    tree,
     workload::{Heard, Workload},
 };
 use block::split_mix;
@@ -16,6 +17,8 @@ use matrix::{
 };
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt,
     path::Path,
     process::{Child, ChildStdout, Stdio},
     sync::atomic::{AtomicBool, Ordering},
@@ -82,9 +85,14 @@ fn all_rounds(
     let said = caller.by.command_line.join(" ");
     let directory = Ledger::directory();
     let mut ledger = Ledger::create(&directory, &said, &Roots::default(), audience.step())?;
+    tree::adopt();
     let whole = ledger.mark();
     let (parent, name) = caller.place.parent().zip(caller.place.file_name()).expect("a path");
     ledger.new_directory(&Directory::open_canonical(parent)?, name)?;
+    // A database's server is not root: it may pass, and neither list nor write.
+    fs::set_permissions(&caller.place, Permissions::from_mode(0o711)).map_err(|error| {
+        MatrixError::Process(format!("{} cannot be opened: {error}", caller.place.display()))
+    })?;
     for round in order.rounds.clone() {
         let mark = ledger.mark();
         let mut rig = Rig { order, caller, stop, round, children: Vec::new(), workload: None };
@@ -124,7 +132,7 @@ impl Rig<'_> {
         self.children.push(server);
         let above = ledger.mark();
         let at = base.join("mount");
-        let (device, client) = rig::connect(ledger, base)?;
+        let (device, client) = rig::connect(ledger, base, Some(order.bytes))?;
         self.children.push(client);
         let attached = Attached::new(device, Vec::new())?;
         rig::set(ledger, &order.configuration, &attached, &at, false)?;
@@ -136,7 +144,7 @@ impl Rig<'_> {
         let mut clients = self.children.split_off(1);
         rig::put_back(ledger, above, &mut clients)?;
         let since = Instant::now();
-        let (device, client) = rig::connect(ledger, base)?;
+        let (device, client) = rig::connect(ledger, base, Some(order.bytes))?;
         self.children.push(client);
         let made = promised.len() as u64;
         let mut result = RoundResult {
@@ -300,9 +308,8 @@ impl Rig<'_> {
 
     /// Whatever it is doing.
     fn end_workload(&mut self) {
-        if let Some(mut workload) = self.workload.take() {
+        if let Some(workload) = self.workload.take() {
             workload.kill();
-            workload.wait();
         }
     }
 }

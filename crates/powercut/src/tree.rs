@@ -1,8 +1,14 @@
 //! A process and all that it started, however they group themselves: a database's workers lead
 //! sessions of their own, and belong to it all the same.
 
-use rustix::process::{Pid, Signal, kill_process};
-use std::{collections::BTreeMap, fs, path::Path};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, waitpid};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
 
 /// Stops a process and its descendants where they are.
 pub fn stop(root: u32) {
@@ -19,10 +25,40 @@ pub fn stop(root: u32) {
     }
 }
 
-/// Kills a process and its descendants.
-pub fn kill(root: u32) {
-    signal(&descendants(root), Signal::KILL);
+/// Kills a process and its descendants; who was killed, the process itself first.
+pub fn kill(root: u32) -> Vec<u32> {
+    let all = descendants(root);
+    signal(&all, Signal::KILL);
+    all
 }
+
+/// Makes this process the parent of what its descendants leave behind. In a container nobody else
+/// may be there to wait for them, and a database that is started anew finds the number of its
+/// predecessor alive.
+pub fn adopt() {
+    // Without it they go to the first process, as everywhere.
+    let _ = set_child_subreaper(Pid::from_raw(1));
+}
+
+/// Waits until killed processes are gone, their parents being gone already.
+pub fn reap(killed: &[u32]) {
+    let deadline = Instant::now() + PATIENCE;
+    for &pid in killed {
+        let Some(id) = Pid::from_raw(pid as i32) else { continue };
+        let is_there = || Path::new("/proc").join(pid.to_string()).exists();
+        while is_there() && Instant::now() < deadline {
+            match waitpid(Some(id), WaitOptions::NOHANG) {
+                Ok(Some(_)) => break,
+                // It dies, or its parent does, which makes it ours.
+                Ok(None) | Err(_) => thread::sleep(PAUSE),
+            }
+        }
+    }
+}
+
+/// A process in the middle of a system call dies at its end.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(1);
 
 fn signal(pids: &[u32], signal: Signal) {
     for pid in pids.iter().filter_map(|pid| Pid::from_raw(*pid as i32)) {
@@ -93,10 +129,11 @@ mod tests {
         while !stopped() {
             std::thread::yield_now();
         }
-        kill(shell.id());
+        adopt();
+        let killed = kill(shell.id());
+        assert!(killed.contains(&child), "{killed:?}");
         let _ = shell.wait();
-        while !matches!(state(child).as_deref(), None | Some("Z")) {
-            std::thread::yield_now();
-        }
+        reap(&killed[1..]);
+        assert_eq!(state(child), None, "nobody has to wait for it");
     }
 }

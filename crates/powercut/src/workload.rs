@@ -95,9 +95,11 @@ impl Workload {
         promised
     }
 
-    /// Kills it and all that it started; whatever it was doing.
-    pub fn kill(&mut self) {
-        tree::kill(self.child.id());
+    /// Kills it and all that it started, whatever it was doing.
+    pub fn kill(self) {
+        let killed = tree::kill(self.child.id());
+        self.wait();
+        tree::reap(&killed[1..]);
     }
 
     /// How it ended, and the last line of what it complained about.

@@ -2,7 +2,7 @@
 
 use crate::key_value::key_value;
 use anyhow::{Context, Result, bail};
-use block::names::did_you_mean;
+use block::{names::did_you_mean, parse_bytes};
 use clap::{Args, ValueEnum};
 use lab::duration::parse_seconds;
 use matrix::{Axes, Axis, Configuration};
@@ -25,7 +25,7 @@ const HELP: &str = "\
 Examples:
   drivelab power-cut hdd-7200-cmr
   drivelab power-cut hdd-7200-cmr --set synchronous=off
-  drivelab power-cut hdd-7200-cmr --mount barrier=0 --rounds 40
+  drivelab power-cut hdd-7200-cmr --kernel-flush off --rounds 40
   drivelab power-cut 3xhdd-7200-cmr/raid5 --fs xfs --case files
   drivelab power-cut nvme-tlc --case postgresql --set fsync=off
   drivelab power-cut hdd-7200-cmr -- ./mine --threads 4
@@ -77,13 +77,21 @@ pub struct PowerCutArguments {
     #[arg(long, value_name = "NAME", default_value = "ext4")]
     pub fs: String,
 
-    /// Options of mount, such as barrier=0
+    /// How much of the drives the file system takes
+    #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = parse_bytes)]
+    pub size: u64,
+
+    /// Options of mount, such as data=writeback
     #[arg(long, value_name = "OPTIONS")]
     pub mount: Option<String>,
 
     /// Options of mkfs
     #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true)]
     pub mkfs: Option<String>,
+
+    /// Whether the kernel flushes the drive: on, off
+    #[arg(long, value_name = "ON,OFF")]
+    pub kernel_flush: Option<String>,
 
     /// The power goes within this time of the first promise
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_seconds)]
@@ -116,6 +124,7 @@ impl PowerCutArguments {
         Ok(PowerCutOrder {
             stack,
             configuration: self.configuration()?,
+            bytes: self.size,
             program: self.program()?,
             rounds,
             seed: self.seed,
@@ -140,12 +149,16 @@ impl PowerCutArguments {
             (Axis::Fs, Some(self.fs.as_str())),
             (Axis::Mkfs, self.mkfs.as_deref()),
             (Axis::Mount, self.mount.as_deref()),
+            (Axis::KernelFlush, self.kernel_flush.as_deref()),
         ];
         let words = words.into_iter().filter_map(|(axis, text)| Some((axis, text?)));
         let axes = Axes::of(words).map_err(|bad| crate::matrix::in_words(bad.into()))?;
         let mut all = axes.configurations();
         if all.len() != 1 {
-            bail!("--fs, --mkfs and --mount take one level each here: cut once for each");
+            bail!(
+                "--fs, --mkfs, --mount and --kernel-flush take one level each here: cut once for \
+                 each"
+            );
         }
         Ok(all.remove(0))
     }

@@ -40,6 +40,7 @@ mod model;
 mod nbd_client;
 mod outputs;
 mod power_cut;
+mod promises;
 mod quota;
 mod read_only;
 mod readme;

@@ -81,20 +81,20 @@ pub struct LoopDevice {
 
 impl LoopDevice {
     /// Puts a free loop device over `file`, which must be open for reading and writing; past the
-    /// page cache where its file system allows that. `shown` is the file's path, which losetup(8)
-    /// will list.
+    /// page cache where its file system allows that; over its first `bytes_max` bytes, where there is
+    /// a limit. `shown` is the file's path, which losetup(8) will list.
     ///
     /// # Errors
     /// Those of /dev/loop-control and of `LOOP_CONFIGURE` (EINVAL before Linux 5.8).
     ///
     /// # Panics
     /// If the kernel put another file below: nothing may be written there.
-    pub fn attach(file: &File, shown: &Path) -> io::Result<Self> {
+    pub fn attach(file: &File, shown: &Path, bytes_max: Option<u64>) -> io::Result<Self> {
         let meta = file.metadata()?;
         let mut last = io::Error::from_raw_os_error(libc::EBUSY);
         for _ in 0..ATTEMPTS {
             let path = free()?;
-            match configure(&path, file, shown) {
+            match configure(&path, file, shown, bytes_max) {
                 Err(error) if error.raw_os_error() == Some(libc::EBUSY) => last = error,
                 Err(error) => return Err(error),
                 Ok(device) => {
@@ -185,10 +185,12 @@ fn free() -> io::Result<PathBuf> {
 }
 
 /// The device stays open for reading: while a writer has it open, some kernels refuse to mount it.
-fn configure(path: &Path, file: &File, shown: &Path) -> io::Result<File> {
+fn configure(path: &Path, file: &File, shown: &Path, bytes_max: Option<u64>) -> io::Result<File> {
     let writable =
         File::options().read(true).write(true).custom_flags(libc::O_CLOEXEC).open(path)?;
-    let mut info = LoopInfo { flags: LO_FLAGS_DIRECT_IO, ..LoopInfo::empty() };
+    // 0 stands for no limit.
+    let size_limit = bytes_max.unwrap_or(0);
+    let mut info = LoopInfo { flags: LO_FLAGS_DIRECT_IO, size_limit, ..LoopInfo::empty() };
     let name = shown.as_os_str().as_encoded_bytes();
     // The last byte stays zero, as in a string of C.
     let kept = name.len().min(info.file_name.len() - 1);

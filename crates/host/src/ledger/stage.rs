@@ -32,10 +32,12 @@ pub struct Mounting {
     pub options: String,
 }
 
-/// The command that puts a loop device over a file.
-pub fn attaching(file: &Path) -> Program {
-    let file = file.display().to_string();
-    Program::new(["losetup", "--find", "--show", "--direct-io=on", &file])
+/// The command that puts a loop device over a file, or over its first `bytes_max` bytes.
+pub fn attaching(file: &Path, bytes_max: Option<u64>) -> Program {
+    let mut words = ["losetup", "--find", "--show", "--direct-io=on"].map(str::to_owned).to_vec();
+    words.extend(bytes_max.map(|bytes| format!("--sizelimit={bytes}")));
+    words.push(file.display().to_string());
+    Program::new(words)
 }
 
 impl Mounting {
@@ -105,20 +107,25 @@ impl Ledger {
     }
 
     /// Attaches a loop device to `file`, which is open for reading and writing and lies at `path`,
-    /// past the page cache where that is possible; its path. It is held open until it is put back,
-    /// so that it stays over that file.
+    /// past the page cache where that is possible, over no more than `bytes_max` bytes; its path. It
+    /// is held open until it is put back, so that it stays over that file.
     ///
     /// # Errors
     /// When there is one over the file already, or the system's.
-    pub fn loop_device(&mut self, file: &File, path: &Path) -> Result<PathBuf, HostError> {
+    pub fn loop_device(
+        &mut self,
+        file: &File,
+        path: &Path,
+        bytes_max: Option<u64>,
+    ) -> Result<PathBuf, HostError> {
         if let Some(there) = loops_over(path, self.roots()).first() {
             let sentence =
                 format!("{} is over {} already: detach it", there.display(), path.display());
             return Err(HostError::new(ErrorKind::Exists, sentence));
         }
-        self.say(&attaching(path).to_string());
+        self.say(&attaching(path, bytes_max).to_string());
         self.make_held(Change::Loop { file: path.to_owned() }, || {
-            let attached = LoopDevice::attach(file, path);
+            let attached = LoopDevice::attach(file, path, bytes_max);
             let device =
                 attached.map_err(|error| HostError::io("put a loop device over", path, error))?;
             Ok((device.path().to_owned(), Held::Loop(device)))

@@ -81,7 +81,7 @@ fn stage(ledger: &mut Ledger, place: &Path) -> Result<(), host::HostError> {
     let here = Directory::open(place)?;
     let file = ledger.file(&here, "image".as_ref())?;
     file.set_len(16 << 20).expect("room");
-    let device = ledger.loop_device(&file, &image)?;
+    let device = ledger.loop_device(&file, &image, None)?;
     let mark = place.join("process").display().to_string();
     let words = ["-c", "while :; do sleep 0.1; done", &mark];
     let start = || Ok(Command::new("sh").args(words).spawn().expect("a shell"));
@@ -202,7 +202,7 @@ fn an_image_that_is_renamed_stays_the_one_below_the_loop_device_and_is_given_up(
     file.set_len(1 << 20).expect("room");
     fs::rename(path("image"), path("away")).expect("renamed");
     std::os::unix::fs::symlink(path("precious"), path("image")).expect("a link");
-    let device = ledger.loop_device(&file, &path("image")).expect("attached");
+    let device = ledger.loop_device(&file, &path("image"), None).expect("attached");
     fs::write(&device, [1; 4096]).expect("written");
     fs::File::open(&device).and_then(|open| open.sync_all()).expect("flushed");
     assert_eq!(fs::read(path("away")).expect("it was moved")[..4096], [1; 4096]);

@@ -18,7 +18,7 @@ pub type Failure = Box<dyn Error + Send + Sync>;
 
 /// What each case is called, and what it does.
 pub const CASES: &[(&str, &str)] = &[
-    ("sqlite", "SQLite: one row a transaction; journal_mode, synchronous"),
+    ("sqlite", "SQLite, one row a transaction: journal_mode=wal, synchronous=full unless set"),
     ("postgresql", "PostgreSQL: one row a transaction; fsync, synchronous_commit and any other"),
     ("files", "files written beside their place, fsynced, renamed; fsync=off leaves that out"),
 ];

@@ -111,7 +111,13 @@ impl Place {
         chown(&self.at, Some(self.user.0), Some(self.user.1))?;
         let mut command = self.program("initdb");
         command.args(["--no-sync", "--auth=trust", "--no-locale", "-E", "UTF8", "-D"]);
-        let made = command.arg(&self.data).output()?;
+        let made = command.arg(&self.data).output().map_err(|error| {
+            format!(
+                "the user postgres cannot work in {}: {error}: set TMPDIR to a directory that \
+                 others may enter, such as /run",
+                self.at.display()
+            )
+        })?;
         if !made.status.success() {
             return Err(format!("initdb: {}", last_line(&made.stderr)).into());
         }

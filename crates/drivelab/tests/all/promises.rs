@@ -1,0 +1,114 @@
+//! `drivelab power-cut`: safe settings keep every promise, unsafe ones are found out, and what a
+//! program does wrong is said in a sentence.
+
+use crate::common;
+
+use common::{Bench, Outcome, assert_one_sentence, can_make_file_systems};
+use serde_json::Value;
+
+macro_rules! need_power_cuts {
+    ($($program:expr),*) => {
+        need_programs!("nbdfuse", "e2fsck" $(, $program)*);
+        if !can_make_file_systems() {
+            return;
+        }
+    };
+}
+
+/// A drive whose seeks do not make a test long.
+const STACK: &str = "sata-tlc:capacity=6G";
+
+fn cut(bench: &Bench, words: &[&str]) -> Outcome {
+    let all = ["power-cut", STACK].iter().chain(words).copied();
+    let call = bench.drivelab_without_store(all);
+    call.variable("TMPDIR", bench.path("area").to_str().expect("text")).done()
+}
+
+fn json(done: &Outcome) -> Value {
+    serde_json::from_str(&done.stdout).expect("JSON")
+}
+
+#[test]
+fn sqlite_keeps_its_promises_and_without_fsync_it_does_not() {
+    need_power_cuts!();
+    let bench = Bench::new();
+    let safe = cut(&bench, &["--rounds", "4", "--json", "-"]);
+    assert_eq!(safe.code, Some(0), "{}", safe.stderr);
+    let safe = json(&safe);
+    assert_eq!(safe["broken_rounds"], 0, "{safe:#}");
+    assert!(safe["promises"]["made"].as_u64().is_some_and(|made| made > 4), "{safe:#}");
+    let words = ["--rounds", "12", "--set", "synchronous=off", "--within", "300ms"];
+    let unsafe_one = cut(&bench, &words);
+    assert_eq!(unsafe_one.code, Some(1), "{}{}", unsafe_one.stdout, unsafe_one.stderr);
+    let again = "to cut there again: drivelab power-cut sata-tlc:capacity=6G --set synchronous=off";
+    assert!(unsafe_one.stdout.contains(again), "{}", unsafe_one.stdout);
+    assert!(unsafe_one.stdout.lines().all(|line| line.len() <= 100), "{}", unsafe_one.stdout);
+}
+
+#[test]
+fn files_keep_their_promises() {
+    need_power_cuts!();
+    let bench = Bench::new();
+    let done = cut(&bench, &["--rounds", "3", "--case", "files"]);
+    assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
+    assert!(done.stdout.contains("0 of 3 rounds broke one: fewer than 63.2 % of such cuts"));
+}
+
+#[test]
+fn postgresql_keeps_its_promises() {
+    need_power_cuts!();
+    if !std::path::Path::new("/usr/lib/postgresql").exists() {
+        return common::skip("PostgreSQL");
+    }
+    let bench = Bench::new();
+    let done = cut(&bench, &["--rounds", "2", "--case", "postgresql"]);
+    assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
+}
+
+/// The program of docs/reference/power-cut.md, and what others do wrong.
+#[test]
+fn a_program_of_ones_own_promises_and_checks_or_is_told_how() {
+    need_power_cuts!();
+    let bench = Bench::new();
+    let page = include_str!("../../../../docs/reference/power-cut.md");
+    let (_, from) = page.split_once("<!-- file: promises.sh -->\n```sh\n").expect("it is there");
+    let (script, _) = from.split_once("```").expect("it ends");
+    let script = bench.file("promises.sh", script);
+    let script = script.to_str().expect("text");
+    let done = cut(&bench, &["--rounds", "2", "--", "sh", script]);
+    assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
+    for (program, said) in [
+        ("sleep 100 #", "promised nothing within 1 s: it must print a line `ack ID`"),
+        ("true #", "ended without a promise"),
+        ("echo no room >&2; exit 3 #", "ended with exit status: 3: no room"),
+        ("if [ $0 = run ]; then echo ack 1; sleep 9; else sleep 9; fi #", "the check did not end"),
+    ] {
+        let words = ["--rounds", "1", "--patience", "1s", "--within", "1ms", "--quiet"];
+        let words = words.into_iter().chain(["--", "sh", "-c", program]);
+        let done = cut(&bench, &words.collect::<Vec<_>>());
+        assert_eq!(done.code, Some(2), "{program}: {}", done.stdout);
+        assert!(done.stderr.contains(said), "{program}: {}", done.stderr);
+    }
+    let mounts = std::fs::read_to_string("/proc/self/mounts").expect("it is there");
+    let left =
+        mounts.lines().find(|line| line.contains(bench.path("area").to_str().expect("text")));
+    assert_eq!(left, None);
+}
+
+#[test]
+fn what_cannot_be_had_is_refused_in_a_sentence() {
+    let bench = Bench::new();
+    for (words, said) in [
+        (&["/dev/null"][..], "only the power of modelled drives"),
+        (&["sata-tlc", "--case", "sqlit"], "Did you mean `sqlite`"),
+        (&["sata-tlc", "--set", "sync=off"], "sqlite has no such setting"),
+        (&["sata-tlc", "--fs", "raw"], "a program needs a file system"),
+        (&["sata-tlc", "--fs", "ext4,xfs"], "one level each"),
+        (&["sata-tlk"], "sata-tlc"),
+    ] {
+        let all = ["power-cut"].iter().chain(words).copied();
+        let done = bench.drivelab_without_store(all).done();
+        assert_eq!(done.code, Some(2), "{words:?}: {}", done.stdout);
+        assert_one_sentence(&done.stderr, &[said]);
+    }
+}
