@@ -28,8 +28,8 @@ pub use trace::TraceArguments;
 pub use web::WebArguments;
 
 use crate::{
-    advise::arguments as advise, flash::arguments as flash, matrix::arguments as matrix,
-    run::arguments as run, study::arguments as study,
+    advise::arguments as advise, campaign::arguments as campaign, flash::arguments as flash,
+    matrix::arguments as matrix, run::arguments as run, study::arguments as study,
 };
 use clap::{Parser, Subcommand};
 
@@ -55,6 +55,9 @@ pub enum Verb {
     Study(Box<study::StudyArguments>),
     #[command(about = "Measure every combination of file system, write cache, TRIM and other settings", long_about = matrix::ABOUT)]
     Matrix(Box<matrix::MatrixArguments>),
+    #[command(about = "Measure many targets and settings as tasks, here or on a cluster")]
+    #[command(long_about = campaign::ABOUT)]
+    Campaign(Box<campaign::CampaignArguments>),
     #[command(about = "Put back what a killed run left changed on this machine", long_about = restore::ABOUT)]
     Restore(RestoreArguments),
     #[command(about = "Managed flash volumes: make, look at, check, predict", long_about = flash::ABOUT)]

@@ -1,8 +1,8 @@
 //! drivelab: is this drive, volume or array as fast as its data sheet says, for my workload?
 //!
 //! ```text
-//!   cli (words)  ->  run | study | serve | show | history | compare | advise | report | export |
-//!                     drives | devices | web
+//!   cli (words)  ->  run | study | campaign | serve | show | history | compare | advise | report |
+//!                     export | drives | devices | web
 //!   ->  stdout: tables and data, stderr: talk
 //! ```
 //!
@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod advise;
+mod campaign;
 mod cli;
 mod compare;
 mod complaint;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
     let outcome = match cli.verb {
         cli::Verb::Run(arguments) => run::run(*arguments),
         cli::Verb::Matrix(arguments) => matrix::matrix(&arguments),
+        cli::Verb::Campaign(arguments) => campaign::campaign(&arguments),
         cli::Verb::Restore(arguments) => restore::restore(&arguments),
         cli::Verb::Serve(arguments) => serve::serve(&arguments),
         cli::Verb::Flash(arguments) => flash::flash(&arguments),

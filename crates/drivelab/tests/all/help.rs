@@ -6,9 +6,10 @@ use common::Call;
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Every verb there is; grow it with `cli::Verb`.
-const VERBS: [&str; 18] = [
-    "run", "study", "matrix", "restore", "flash", "serve", "trace", "replay", "history", "show",
-    "compare", "advise", "report", "export", "import", "drives", "devices", "web",
+const VERBS: [&str; 19] = [
+    "run", "study", "matrix", "campaign", "restore", "flash", "serve", "trace", "replay",
+    "history", "show", "compare", "advise", "report", "export", "import", "drives", "devices",
+    "web",
 ];
 
 /// Every page of the help.
@@ -17,6 +18,12 @@ const PAGES: &[&[&str]] = &[
     &["run"],
     &["study"],
     &["matrix"],
+    &["campaign"],
+    &["campaign", "status"],
+    &["campaign", "resume"],
+    &["campaign", "cancel"],
+    &["campaign", "result"],
+    &["campaign", "run"],
     &["restore"],
     &["flash"],
     &["flash", "create"],
