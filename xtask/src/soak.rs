@@ -1,11 +1,14 @@
 //! Crash campaigns for as long as one likes: every seed a volume of its own, every violation with
 //! the command that replays it.
 
+mod tasks;
+
 use anyhow::{Context, Result, bail};
 use crash::{Pace, Prologue, Scenario, Tally, campaign, sequences};
 use std::{
     cell::RefCell,
     panic,
+    path::PathBuf,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -23,7 +26,8 @@ const REPORT_EVERY: Duration = Duration::from_secs(60);
 #[derive(clap::Args)]
 pub struct Options {
     /// For how many minutes.
-    #[arg(value_name = "MINUTES", required_unless_present_any = ["replay", "sequences"])]
+    #[arg(value_name = "MINUTES")]
+    #[arg(required_unless_present_any = ["replay", "sequences", "campaign"])]
     minutes: Option<f64>,
     /// The first seed.
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -39,6 +43,20 @@ pub struct Options {
     /// together, on a bare drive and with a synchronous ring, cut at every event in every way.
     #[arg(long, value_name = "N", conflicts_with = "minutes")]
     sequences: Option<u32>,
+    /// The seeds of a campaign: its file with `[soak]`, or its directory. All that are to be done,
+    /// by so many threads; it ends when they are.
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["minutes", "sequences", "replay"])]
+    campaign: Option<PathBuf>,
+    /// Only this task of it.
+    #[arg(long, value_name = "K", requires = "campaign")]
+    task: Option<u32>,
+    /// And every N-th one after it.
+    #[arg(long, value_name = "N", requires = "task")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    every: Option<u32>,
+    /// Those of it that failed once more.
+    #[arg(long, requires = "campaign")]
+    again: bool,
 }
 
 /// What all threads have come to.
@@ -57,12 +75,17 @@ pub fn run(options: &Options) -> Result<()> {
         println!("{}\nNo violation.", campaign(&scenario, POINTS));
         return Ok(());
     }
-    let minutes = options.minutes.unwrap_or(f64::INFINITY);
-    let sequences = options.sequences.map(all_sequences);
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [libc::SIGINT, libc::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop)).context("signal handler")?;
     }
+    if let Some(place) = &options.campaign {
+        let task = options.task.map(|first| (first, options.every));
+        let (again, threads) = (options.again, options.threads.into());
+        return tasks::run(&tasks::Asked { place, task, again, threads }, &stop);
+    }
+    let minutes = options.minutes.unwrap_or(f64::INFINITY);
+    let sequences = options.sequences.map(all_sequences);
     let begun = Instant::now();
     let first = if sequences.is_some() { 0 } else { options.seed };
     let (next, found) = (AtomicU64::new(first), Mutex::new(Found::default()));

@@ -35,6 +35,8 @@ pub use web::WebArguments;
 use crate::{
     advise::arguments as advise, flash::arguments as flash, matrix::arguments as matrix,
     power_cut::arguments as power_cut, run::arguments as run, study::arguments as study,
+    advise::arguments as advise, campaign::arguments as campaign, flash::arguments as flash,
+    matrix::arguments as matrix, run::arguments as run, study::arguments as study,
 };
 use clap::{Parser, Subcommand};
 
@@ -64,6 +66,9 @@ pub enum Verb {
     PowerCut(Box<power_cut::PowerCutArguments>),
     #[command(hide = true)]
     PowerCutCase(power_cut::CaseArguments),
+    #[command(about = "Measure many targets and settings as tasks, here or on a cluster")]
+    #[command(long_about = campaign::ABOUT)]
+    Campaign(Box<campaign::CampaignArguments>),
     #[command(about = "Put back what a killed run left changed on this machine", long_about = restore::ABOUT)]
     Restore(RestoreArguments),
     #[command(about = "Managed flash volumes: make, look at, check, predict", long_about = flash::ABOUT)]

@@ -3,6 +3,8 @@
 //! ```text
 //!   cli (words)  ->  run | study | serve | show | history | compare | advise | report | export |
 //!                     drives | devices | web | methods | explain | docs
+//!   cli (words)  ->  run | study | campaign | serve | show | history | compare | advise | report |
+//!                     export | drives | devices | web
 //!   ->  stdout: tables and data, stderr: talk
 //! ```
 //!
@@ -11,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod advise;
+mod campaign;
 mod cli;
 mod compare;
 mod complaint;
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         cli::Verb::Matrix(arguments) => matrix::matrix(&arguments),
         cli::Verb::PowerCut(arguments) => power_cut::power_cut(&arguments),
         cli::Verb::PowerCutCase(arguments) => power_cut::case(&arguments),
+        cli::Verb::Campaign(arguments) => campaign::campaign(&arguments),
         cli::Verb::Restore(arguments) => restore::restore(&arguments),
         cli::Verb::Serve(arguments) => serve::serve(&arguments),
         cli::Verb::Flash(arguments) => flash::flash(&arguments),

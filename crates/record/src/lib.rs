@@ -61,5 +61,5 @@ pub use run::{
 };
 pub use server_event::ServerEvent;
 #[cfg(feature = "store")]
-pub use store::{Found, News, Orphan, Search, Store, StoreError, default_path};
+pub use store::{Found, Life, News, Orphan, Owner, Search, Store, StoreError, default_path};
 pub use summary::{Headline, LARGE_BLOCK_BYTES, RunSummary};

@@ -19,11 +19,11 @@ mod search;
 mod watch;
 
 pub use error::StoreError;
+pub use owner::{Life, Owner};
 pub use search::{Found, Search};
 pub use watch::News;
 
 use crate::{Cell, FORMAT, Record, RunSummary, State, VERSION};
-use owner::{Life, Owner};
 use rusqlite::{Connection, Params, TransactionBehavior, params};
 use std::{
     collections::BTreeMap,

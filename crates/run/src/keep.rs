@@ -6,7 +6,7 @@ use block::{Rng, display_bytes};
 use engine::Clock;
 use host::Roots;
 use lab::{order::Opening, target::Time};
-use record::{Record, State, Store, TargetInfo, TargetKind, Tool};
+use record::{Calibration, Record, State, Store, TargetInfo, TargetKind, Tool};
 use std::{fmt, path::PathBuf};
 
 /// By which program, as it was called.
@@ -23,24 +23,36 @@ pub struct MeasuredBy {
 /// # Errors
 /// The store cannot be read.
 pub fn opening(
-    mut targets: Vec<TargetInfo>,
+    targets: Vec<TargetInfo>,
     time: Time,
     by: &MeasuredBy,
     store: &Store,
     clock: Clock,
 ) -> Result<Opening, record::StoreError> {
-    let environment = host::environment_of(&mut targets, &Roots::default());
     let mut rng = Rng::new(host::entropy(), 1);
-    Ok(Opening {
-        id: store.fresh_id(|| rng.next() as u32)?,
+    let id = store.fresh_id(|| rng.next() as u32)?;
+    Ok(opening_as(id, targets, time, by, target::calibrate(clock)))
+}
+
+/// Likewise of a run that has its id already, and no store.
+pub(crate) fn opening_as(
+    id: String,
+    mut targets: Vec<TargetInfo>,
+    time: Time,
+    by: &MeasuredBy,
+    calibration: Calibration,
+) -> Opening {
+    let environment = host::environment_of(&mut targets, &Roots::default());
+    Opening {
+        id,
         started: host::now(),
         time,
         targets,
         environment,
-        calibration: target::calibrate(clock),
+        calibration,
         command_line: by.command_line.clone(),
         tool: by.tool.clone(),
-    })
+    }
 }
 
 /// Keeps a run that is about to begin.

@@ -7,12 +7,12 @@ use engine::Clock;
 use host::Roots;
 use lab::{
     method::{CellBound, CellSpec},
-    order::difference,
+    order::{Opening, difference},
     plan::Plan,
     runner::{self, Observer, RunError},
     target::{Access, Offer, Reset, Target},
 };
-use record::{Record, Store, TargetInfo, TargetKind};
+use record::{Calibration, Record, Store, TargetInfo, TargetKind};
 
 /// A run before its first byte.
 pub struct Prepared {
@@ -139,9 +139,25 @@ impl Prepared {
     /// The store cannot be read.
     pub fn record(&self, by: &MeasuredBy, store: &Store) -> Result<Record, CannotRun> {
         let opening = keep::opening(self.infos(), self.offers[0].time, by, store, self.clock)?;
+        Ok(self.opened(opening))
+    }
+
+    /// What the engines cost on this machine by themselves; takes some 20 ms, and is the same for
+    /// all runs of a while.
+    pub fn calibrate(&self) -> Calibration {
+        target::calibrate(self.clock)
+    }
+
+    /// The record of the run, which begins and is kept in no store. The id must be unique.
+    pub fn record_as(&self, id: String, by: &MeasuredBy, calibration: Calibration) -> Record {
+        let time = self.offers[0].time;
+        self.opened(keep::opening_as(id, self.infos(), time, by, calibration))
+    }
+
+    fn opened(&self, opening: Opening) -> Record {
         let mut record = self.order.method.record(&self.plan, opening);
         record.method.not_measured = page::not_measured(&self.plan, &self.offers);
-        Ok(record)
+        record
     }
 
     /// What it may write, in a sentence, and which of the targets are filled; `None` where nothing

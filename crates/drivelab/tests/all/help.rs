@@ -6,11 +6,12 @@ use common::Call;
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Every verb there is; grow it with `cli::Verb`.
-const VERBS: [&str; 25] = [
+const VERBS: [&str; 26] = [
     "run",
     "study",
     "matrix",
     "power-cut",
+    "campaign",
     "restore",
     "flash",
     "serve",
@@ -41,6 +42,12 @@ pub const PAGES: &[&[&str]] = &[
     &["study"],
     &["matrix"],
     &["power-cut"],
+    &["campaign"],
+    &["campaign", "status"],
+    &["campaign", "resume"],
+    &["campaign", "cancel"],
+    &["campaign", "result"],
+    &["campaign", "run"],
     &["restore"],
     &["flash"],
     &["flash", "create"],

@@ -3,7 +3,7 @@
 use block::names::did_you_mean;
 
 /// `line 7: there is no key `blok`. Did you mean ...`: a TOML error as one sentence.
-pub(super) fn complaint(text: &str, error: &toml::de::Error) -> String {
+pub fn complaint(text: &str, error: &toml::de::Error) -> String {
     let place = error.span().map_or(String::new(), |span| {
         let before = &text.as_bytes()[..span.start];
         format!("line {}: ", 1 + before.iter().filter(|&&byte| byte == b'\n').count())

@@ -26,7 +26,7 @@ pub use scalar::Scalar;
 pub use tree::TreeFile;
 
 use block::names::did_you_mean;
-use complaint::complaint;
+pub use complaint::complaint;
 use expand::{User, cells};
 use rule::{fill_rule, span_rule, written_rule};
 use stats::Grade;

@@ -1,0 +1,103 @@
+//! A campaign for schedulers that are not called from here: what is printed is handed to them.
+
+use super::arguments::Starter;
+use ::campaign::{Campaign, CampaignFile};
+use anyhow::{Context, Result, bail, ensure};
+use std::{env, fmt::Write};
+
+/// Pods at the same time, unless the file says.
+const PARALLELISM: u32 = 4;
+/// Starts of a pod over for one task, before it is given up.
+const RETRIES: u32 = 6;
+
+/// Whether the file has what must be known, asked before anything is made.
+///
+/// # Errors
+/// A key that is missing, with an example.
+pub fn check(starter: Starter, file: &CampaignFile) -> Result<()> {
+    match starter {
+        Starter::Ssh => ensure!(
+            !file.hosts.is_empty(),
+            "--print ssh: the campaign's file names no hosts: write hosts = [\"node1\", \"node2\"]"
+        ),
+        Starter::Kubernetes => {
+            let keys = [
+                ("image", &file.kubernetes.image, "registry/drivelab"),
+                ("directory_claim", &file.kubernetes.directory_claim, "campaigns"),
+            ];
+            if let Some((key, _, example)) = keys.iter().find(|(_, value, _)| value.is_none()) {
+                bail!(
+                    "--print kubernetes: the campaign's file needs {key} under [kubernetes], such \
+                     as {key} = \"{example}\""
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// An Indexed Job of Kubernetes': pod K does task K.
+pub fn kubernetes(campaign: &Campaign) -> Result<String> {
+    let file = &campaign.file.kubernetes;
+    let image = file.image.as_deref().expect("checked");
+    let directory = file.directory_claim.as_deref().expect("checked");
+    let tasks = campaign.head.tasks;
+    let parallelism = file.parallelism.unwrap_or(PARALLELISM).min(tasks);
+    let place = campaign.place().display();
+    let name: String = campaign.head.name.to_ascii_lowercase().replace(['_', '.'], "-");
+    let mut text = format!(
+        "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: {name}\nspec:\n  \
+         completionMode: Indexed\n  completions: {tasks}\n  parallelism: {parallelism}\n  \
+         backoffLimitPerIndex: {RETRIES}\n  template:\n    spec:\n      \
+         restartPolicy: Never\n      containers:\n        - name: task\n          \
+         image: {image:?}\n          command:\n"
+    );
+    for word in ["drivelab", "campaign", "run", &place.to_string(), "--task"] {
+        writeln!(text, "            - {word:?}")?;
+    }
+    // Kubernetes puts the index there.
+    text += "            - \"$(JOB_COMPLETION_INDEX)\"\n          volumeMounts:\n";
+    write!(text, "            - name: campaign\n              mountPath: \"{place}\"\n")?;
+    if let Some(claim) = &file.target_claim {
+        let mount = match file.block {
+            true => {
+                "          volumeDevices:\n            - name: target\n              \
+                 devicePath: /dev/target\n"
+            }
+            false => "            - name: target\n              mountPath: /target\n",
+        };
+        text += mount;
+        text += "      volumes:\n";
+        text += &volume("target", claim);
+    } else {
+        text += "      volumes:\n";
+    }
+    Ok(text + &volume("campaign", directory))
+}
+
+fn volume(name: &str, claim: &str) -> String {
+    format!(
+        "        - name: {name}\n          persistentVolumeClaim:\n            \
+         claimName: {claim:?}\n"
+    )
+}
+
+/// A line a host for a shell: each does the tasks of its host.
+///
+/// # Errors
+/// This program cannot be found.
+pub fn ssh(campaign: &Campaign) -> Result<String> {
+    let hosts = &campaign.file.hosts;
+    let program = env::current_exe().context("where this program is")?;
+    let command = format!(
+        "{} campaign run {} --task 0 --every 1",
+        record::quoted(&program),
+        record::quoted(campaign.place())
+    );
+    let mut text = String::new();
+    for host in hosts {
+        let (host, command) = (record::quoted(host), record::quoted(&command));
+        writeln!(text, "ssh {host} {command} &")?;
+    }
+    Ok(text + "wait\n")
+}
