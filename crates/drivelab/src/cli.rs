@@ -33,10 +33,9 @@ pub use trace::TraceArguments;
 pub use web::WebArguments;
 
 use crate::{
-    advise::arguments as advise, flash::arguments as flash, matrix::arguments as matrix,
-    power_cut::arguments as power_cut, run::arguments as run, study::arguments as study,
     advise::arguments as advise, campaign::arguments as campaign, flash::arguments as flash,
-    matrix::arguments as matrix, run::arguments as run, study::arguments as study,
+    matrix::arguments as matrix, power_cut::arguments as power_cut, run::arguments as run,
+    study::arguments as study,
 };
 use clap::{Parser, Subcommand};
 
