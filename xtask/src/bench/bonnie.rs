@@ -158,7 +158,7 @@ impl LoopFileSystem {
         println!("Writing {mib} MiB in {} ...", scratch.path().display());
         write_file(&image, mib << 20)?;
         let file = OpenOptions::new().read(true).write(true).open(&image)?;
-        let device = ledger.loop_device(&file, &image)?;
+        let device = ledger.loop_device(&file, &image, None)?;
         let directory = Directory::open(scratch.path())?;
         let inodes = options.kilo_files * 1024 + 10_000;
         Ok(Self { ledger, device, inodes, directory, at })
