@@ -85,7 +85,7 @@ pub fn verdict(outcome: &Outcome, again: &str) -> String {
         let more = if broken.len() > NAMED_MAX { ", ..." } else { "" };
         let _ = writeln!(
             text,
-            "{} {}{more}; to cut there again: {again} --round {}",
+            "{} {}{more}; to cut there again:\n  {again} --round {}",
             one_or(&(broken.len() as u64), "round", "rounds"),
             numbers.join(", "),
             numbers[0]
@@ -157,7 +157,9 @@ mod tests {
         let text = verdict(&lost, "drivelab power-cut x --seed 1");
         assert!(text.contains("21 of 24 promises kept; 1 of 2 rounds broke one"), "{text}");
         assert!(
-            text.contains("round 2; to cut there again: drivelab power-cut x --seed 1 --round 2")
+            text.contains(
+                "round 2; to cut there again:\n  drivelab power-cut x --seed 1 --round 2\n"
+            )
         );
         assert!(verdict(&Outcome::default(), "").contains("no round"));
     }

@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 /// Two drives x two depths, three times: twelve tasks of some ten milliseconds.
 const SWEEP: &str = "targets = [\"model:{drive}\"]\nmethods = [\"small.toml\"]\nrepetitions = 3\n\
-                     [vary]\ndrive = [\"intel-x25e-32\", \"mtron-pro-32\"]\n\
+                     [vary]\ndrive = [\"intel-x25e-32\", \"hdd-7200-cmr\"]\n\
                      [set]\ndepth = [1, 4]\n[run]\nmax_time = \"0.5s\"\n";
 
 /// Completion hashes by task; each task has one result and no attempt beyond `attempts_max`.
@@ -44,7 +44,7 @@ fn a_campaign_gives_the_same_completions_with_one_worker_two_or_a_process_a_task
     };
     let page = begin("one", "1");
     assert!(page.starts_with("sweep: 12 of 12 tasks complete\n"), "{page}");
-    assert!(page.contains("\nmodel:mtron-pro-32 ") && page.contains("\ndepth=4 "), "{page}");
+    assert!(page.contains("\nmodel:hdd-7200-cmr ") && page.contains("\ndepth=4 "), "{page}");
     assert!(page.lines().count() <= 24 && page.lines().all(|line| line.chars().count() <= 80));
     begin("two", "2");
     let one = hashes(&bench.path("one"), 12, 1);
@@ -232,7 +232,7 @@ fn the_page_of_a_campaign_has_its_chart_and_every_row() {
     bench.drivelab_without_store(words).done().succeeded();
     let page = fs::read_to_string(bench.path("sweep.html")).expect("a page");
     assert!(page.contains("Campaign sweep") && page.contains("<svg"), "no chart");
-    assert!(page.contains("model:mtron-pro-32 depth=4"));
+    assert!(page.contains("model:hdd-7200-cmr depth=4"));
     let rows = fs::read_to_string(bench.path("r.json")).expect("rows");
     let rows: Vec<Value> = serde_json::from_str(&rows).expect("JSON");
     assert_eq!(rows.len(), 8, "four treatments of two cells");
