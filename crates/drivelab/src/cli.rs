@@ -7,6 +7,7 @@ mod drives;
 mod export;
 mod history;
 mod import;
+mod lookup;
 mod replay;
 mod report;
 mod restore;
@@ -20,6 +21,10 @@ pub use drives::{DrivesArguments, DrivesVerb, FitArguments};
 pub use export::ExportArguments;
 pub use history::{HistoryArguments, ShowArguments};
 pub use import::ImportArguments;
+pub use lookup::{
+    CompletionsArguments, DocsArguments, ExplainArguments, HelpArguments, ManArguments,
+    MethodsArguments, Shell,
+};
 pub use replay::ReplayArguments;
 pub use report::ReportArguments;
 pub use restore::RestoreArguments;
@@ -90,6 +95,18 @@ pub enum Verb {
     Devices(DevicesArguments),
     #[command(about = "Show the history in a browser, on this machine", long_about = web::ABOUT)]
     Web(WebArguments),
+    /// List the methods, or tell what one of them does
+    Methods(MethodsArguments),
+    /// Say what a run's flags mean, and what to do about them
+    Explain(ExplainArguments),
+    /// Print a page of the manual that the help names
+    Docs(DocsArguments),
+    /// Print the help of a verb
+    Help(HelpArguments),
+    /// Print or write pages for `man`
+    Man(ManArguments),
+    /// Print what completes words in bash, fish or zsh
+    Completions(CompletionsArguments),
 }
 
 #[cfg(test)]

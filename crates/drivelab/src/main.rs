@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   cli (words)  ->  run | study | serve | show | history | compare | advise | report | export |
-//!                     drives | devices | web
+//!                     drives | devices | web | methods | explain | docs
 //!   ->  stdout: tables and data, stderr: talk
 //! ```
 //!
@@ -23,6 +23,7 @@ mod import;
 mod interrupt;
 mod key_value;
 mod known;
+mod lookup;
 mod matrix;
 mod output;
 mod progress;
@@ -67,6 +68,12 @@ fn main() -> ExitCode {
         cli::Verb::Replay(arguments) => replay::replay(&arguments),
         cli::Verb::Trace(arguments) => trace::trace(&arguments),
         cli::Verb::Web(arguments) => web::web(&arguments),
+        cli::Verb::Methods(arguments) => lookup::methods::methods(&arguments),
+        cli::Verb::Explain(arguments) => lookup::explain::explain(&arguments),
+        cli::Verb::Docs(arguments) => lookup::docs::docs(&arguments),
+        cli::Verb::Help(arguments) => lookup::help::help(&arguments),
+        cli::Verb::Man(arguments) => lookup::man::man(&arguments),
+        cli::Verb::Completions(arguments) => lookup::completions::completions(&arguments),
     };
     match outcome {
         Ok(code) => code,

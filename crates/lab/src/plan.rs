@@ -10,7 +10,7 @@ mod share;
 mod until;
 
 pub use forecast::{FAST, Pace, SLOW};
-pub use outline::{CellOutline, Outline};
+pub use outline::{CellOutline, Outline, cell_title};
 
 pub(crate) use bytes::{bound_bytes, narrowed, tree_written};
 pub(crate) use forecast::SECOND_LOOK;

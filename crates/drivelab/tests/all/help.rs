@@ -6,13 +6,35 @@ use common::Call;
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Every verb there is; grow it with `cli::Verb`.
-const VERBS: [&str; 18] = [
-    "run", "study", "matrix", "restore", "flash", "serve", "trace", "replay", "history", "show",
-    "compare", "advise", "report", "export", "import", "drives", "devices", "web",
+const VERBS: [&str; 24] = [
+    "run",
+    "study",
+    "matrix",
+    "restore",
+    "flash",
+    "serve",
+    "trace",
+    "replay",
+    "history",
+    "show",
+    "compare",
+    "advise",
+    "report",
+    "export",
+    "import",
+    "drives",
+    "devices",
+    "web",
+    "methods",
+    "explain",
+    "docs",
+    "help",
+    "man",
+    "completions",
 ];
 
 /// Every page of the help.
-const PAGES: &[&[&str]] = &[
+pub const PAGES: &[&[&str]] = &[
     &[],
     &["run"],
     &["study"],
@@ -39,20 +61,26 @@ const PAGES: &[&[&str]] = &[
     &["drives", "fit"],
     &["devices"],
     &["web"],
+    &["methods"],
+    &["explain"],
+    &["docs"],
+    &["help"],
+    &["man"],
+    &["completions"],
 ];
 
-fn help(words: &[&str]) -> String {
+pub fn help(words: &[&str]) -> String {
     // A terminal wider than any text should be.
     let call = Call::new(words, Path::new("/")).and(["--help"]).variable("COLUMNS", "250");
     call.done().succeeded().stdout
 }
 
-fn house() -> &'static Path {
+pub fn house() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
 /// Words `--like-this` of a text.
-fn flags_in(text: &str) -> BTreeSet<String> {
+pub fn flags_in(text: &str) -> BTreeSet<String> {
     let is_part = |letter: char| letter == '-' || letter.is_ascii_lowercase();
     let words = text.split(|letter: char| !is_part(letter));
     words.filter(|word| word.len() > 2 && word.starts_with("--")).map(str::to_owned).collect()

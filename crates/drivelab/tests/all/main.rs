@@ -29,6 +29,7 @@ mod import;
 mod iozone;
 mod killed;
 mod knee;
+mod lookup;
 mod matrix;
 mod matrix_model;
 mod matrix_refused;

@@ -57,7 +57,7 @@ impl Plan {
         let by_bytes = self.fill > 0 || self.cells.iter().any(|cell| cell.bound != CellBound::Time);
         let cells = self.cells.iter().map(|cell| CellOutline {
             name: cell.name.clone(),
-            title: title(cell),
+            title: cell_title(cell),
             course: course(cell, self.rule_of(cell).seconds_max),
             written_bytes_max: written(cell),
             written_share: written(cell) as f64 / all.max(1) as f64,
@@ -86,11 +86,11 @@ impl Plan {
 
 /// What a stream of a cell does: `random read 4 KiB, 32 deep`.
 pub(crate) fn stream_of(cell: &CellSpec, stream: &Stream) -> String {
-    if cell.streams.len() > 1 { stream_title(stream) } else { title(cell) }
+    if cell.streams.len() > 1 { stream_title(stream) } else { cell_title(cell) }
 }
 
-/// What a cell does, all its streams.
-fn title(cell: &CellSpec) -> String {
+/// What a cell does, all its streams: `random read 4 KiB, 32 deep`.
+pub fn cell_title(cell: &CellSpec) -> String {
     if let Some(tree) = &cell.tree {
         return tree_title(tree, cell.streams[0].threads);
     }
