@@ -6,6 +6,8 @@ mod ratchets;
 mod rooms;
 mod sources;
 
+pub use sources::files_below;
+
 use anyhow::{Context, Result, ensure};
 use std::{
     env,

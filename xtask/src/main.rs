@@ -4,6 +4,7 @@
 mod accuracy;
 mod bench;
 mod check;
+mod dist;
 mod fit;
 mod flash;
 mod fuzz;
@@ -60,6 +61,10 @@ enum Verb {
     /// Holds docs/results/five-documents.md to what the binary says of every line of
     /// studies/*/lines.toml. Some minutes: every study runs on its models.
     Lines(lines::Options),
+    /// Makes packages that people install, of one static program: .deb, .rpm, an OCI image, a
+    /// Python wheel, crates, the program alone; with their sums. `--check` installs, runs and
+    /// removes each. docs/guide/install.md.
+    Dist(dist::Options),
     /// Draws the README's picture, docs/picture.svg, from the run in
     /// docs/reference/example-run.json.
     Picture,
@@ -86,6 +91,7 @@ fn carry_out(verb: Verb) -> Result<()> {
         Verb::Flash(options) => flash::run(&options),
         Verb::Guest(options) => guest::run(&options),
         Verb::Lines(options) => lines::run(&options),
+        Verb::Dist(options) => dist::run(&options),
         Verb::Picture => picture::run(),
     }
 }
@@ -132,6 +138,8 @@ mod tests {
             "guest --kernel 6.2",
             "guest --guests 9",
             "lines --writes",
+            "dist debs",
+            "dist --to",
             "fuzz --seconds 0",
             "fuzz --seconds",
             "fuzz --build-only --minimise",
@@ -152,6 +160,7 @@ mod tests {
             "flash --write drive",
             "guest --quick --write",
             "guest -- uname -a",
+            "dist deb rpm --to out --check",
             "lines --write",
             "fuzz words --seconds 60 --jobs 2",
         ] {

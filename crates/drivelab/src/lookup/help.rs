@@ -81,7 +81,8 @@ mod tests {
         );
         assert_eq!(
             said(&["flash", "chekc"]),
-            "there is no verb `chekc`. Did you mean `check`? `drivelab flash --help` lists the verbs"
+            "there is no verb `chekc`. Did you mean `check`? `drivelab flash --help` lists the \
+             verbs"
         );
     }
 

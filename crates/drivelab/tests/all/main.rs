@@ -19,6 +19,7 @@ mod databases;
 mod decide;
 mod devices;
 mod drives;
+mod examples;
 mod export;
 mod fio_jobs;
 mod five_documents;
