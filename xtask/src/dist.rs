@@ -4,8 +4,8 @@
 //!   cargo build, static -> program ---------------------> drivelab-VERSION-x86_64-linux
 //!     -> it writes its man pages and completions
 //!       -> Tree, as it lies in a system -> .tar.gz, .deb, .rpm, an OCI image, a wheel
-//!   cargo package -> .crate files             all of them -> SHA256SUMS -> --check: each installed,
-//!                                                                          run and removed
+//!   cargo package -> .crate files
+//!   all of them -> SHA256SUMS -> --check: each installed, run and removed
 //! ```
 //!
 //! Made twice of the same commit they are the same bytes: times are those of SOURCE_DATE_EPOCH, or

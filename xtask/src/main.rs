@@ -62,8 +62,8 @@ enum Verb {
     /// studies/*/lines.toml. Some minutes: every study runs on its models.
     Lines(lines::Options),
     /// Makes packages that people install, of one static program: .deb, .rpm, an OCI image, a
-    /// Python wheel, crates, the program alone; with their sums. `--check` installs, runs and removes
-    /// each. docs/guide/install.md.
+    /// Python wheel, crates, the program alone; with their sums. `--check` installs, runs and
+    /// removes each. docs/guide/install.md.
     Dist(dist::Options),
     /// Draws the README's picture, docs/picture.svg, from the run in
     /// docs/reference/example-run.json.

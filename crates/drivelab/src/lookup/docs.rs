@@ -107,7 +107,7 @@ mod tests {
             "{}",
             said("metodology")
         );
-        assert!(said("docs/reference/tems.md").contains("Did you mean `terms`?"));
+        assert!(said("reference/tems.md").contains("Did you mean `terms`?"));
         for named in ["", "docs", "..", "#"] {
             assert!(said(named).ends_with("`drivelab docs` lists them"), "{named}");
         }

@@ -40,8 +40,7 @@ pub fn find(command: Command, verbs: &[String]) -> Result<Command> {
         }
         let above = ["drivelab"].into_iter().chain(verbs[..at].iter().map(String::as_str));
         let above = above.collect::<Vec<_>>().join(" ");
-        let shown = found.get_subcommands().filter(|verb| !verb.is_hide_set());
-        let names = shown.map(Command::get_name);
+        let names = found.get_subcommands().map(Command::get_name);
         let near = did_you_mean(verb, names);
         bail!(
             "there is no verb `{verb}`.{near}{} `{above} --help` lists the verbs",
@@ -82,7 +81,8 @@ mod tests {
         );
         assert_eq!(
             said(&["flash", "chekc"]),
-            "there is no verb `chekc`. Did you mean `check`? `drivelab flash --help` lists the verbs"
+            "there is no verb `chekc`. Did you mean `check`? `drivelab flash --help` lists the \
+             verbs"
         );
     }
 

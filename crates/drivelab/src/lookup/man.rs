@@ -1,7 +1,7 @@
 //! `drivelab man`: pages of the manual, from what `--help` says.
 //!
 //! ```text
-//!   cli::Cli -> a command a verb -> MARK, sections by clap_mangen, what the help ends with as it is
+//!   cli::Cli -> a command a verb -> MARK, sections by clap_mangen, the help's end as it is
 //!     -> stdout | DIR/drivelab.1, DIR/drivelab-run.1, DIR/drivelab-flash-create.1 ...
 //! ```
 
@@ -54,9 +54,7 @@ fn write_all(command: &Command, directory: &Path) -> Result<()> {
 
 fn pages_below(command: &Command, pages: &mut Vec<(String, Vec<u8>)>) -> Result<()> {
     pages.push((format!("{}.1", page_name(command)), page(command)?));
-    // What another verb starts is nobody's to type.
-    let mut shown = command.get_subcommands().filter(|below| !below.is_hide_set());
-    shown.try_for_each(|below| pages_below(below, pages))
+    command.get_subcommands().try_for_each(|below| pages_below(below, pages))
 }
 
 fn page_name(command: &Command) -> &str {
@@ -98,7 +96,7 @@ fn with_other_names(argument: Arg) -> Arg {
 }
 
 /// Lines as they are, under a heading; those that end in a colon and begin a paragraph are
-/// headings of their own. clap_mangen would fill them, and an example a line would be one paragraph.
+/// headings of their own. clap_mangen would fill them, and all examples would be one paragraph.
 fn as_it_is(text: &str) -> String {
     let mut roff = String::new();
     for paragraph in text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()) {
@@ -155,8 +153,8 @@ mod tests {
         let roff = as_it_is("Examples:\n  run . --until 'p99<1ms'\n.TH x\n\nmore\\n");
         assert_eq!(
             roff,
-            ".SH \"EXAMPLES\"\n.nf\n  run . \\-\\-until \\(aqp99<1ms\\(aq\n\\&.TH x\n.fi\n.PP\n.nf\n\
-             more\\en\n.fi\n"
+            ".SH \"EXAMPLES\"\n.nf\n  run . \\-\\-until \\(aqp99<1ms\\(aq\n\\&.TH x\n.fi\n.PP\n\
+             .nf\nmore\\en\n.fi\n"
         );
         assert_eq!(as_it_is(""), "");
     }

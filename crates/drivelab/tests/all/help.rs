@@ -6,12 +6,10 @@ use common::Call;
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Every verb there is; grow it with `cli::Verb`.
-const VERBS: [&str; 26] = [
+const VERBS: [&str; 24] = [
     "run",
     "study",
     "matrix",
-    "power-cut",
-    "campaign",
     "restore",
     "flash",
     "serve",
