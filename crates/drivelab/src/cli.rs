@@ -61,7 +61,8 @@ pub enum Verb {
     Study(Box<study::StudyArguments>),
     #[command(about = "Measure every combination of file system, write cache, TRIM and other settings", long_about = matrix::ABOUT)]
     Matrix(Box<matrix::MatrixArguments>),
-    #[command(about = "Cut the power of modelled drives under a database, and count broken promises", long_about = power_cut::ABOUT)]
+    #[command(about = "Cut modelled drives' power under a database; count broken promises")]
+    #[command(long_about = power_cut::ABOUT)]
     PowerCut(Box<power_cut::PowerCutArguments>),
     #[command(hide = true)]
     PowerCutCase(power_cut::CaseArguments),

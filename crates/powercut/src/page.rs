@@ -52,8 +52,8 @@ fn state(state: FileSystemState) -> &'static str {
     }
 }
 
-/// What all rounds say. `again` is a command that runs one round again, without its number.
-pub fn verdict(outcome: &Outcome, again: &str) -> String {
+/// What all rounds say. `again` is the command that runs one round again.
+pub fn verdict(outcome: &Outcome, again: impl Fn(u32) -> String) -> String {
     let rounds = outcome.rounds.len();
     if rounds == 0 {
         return "no round was finished\n".to_owned();
@@ -85,10 +85,10 @@ pub fn verdict(outcome: &Outcome, again: &str) -> String {
         let more = if broken.len() > NAMED_MAX { ", ..." } else { "" };
         let _ = writeln!(
             text,
-            "{} {}{more}; to cut there again:\n  {again} --round {}",
+            "{} {}{more}; to cut there again:\n  {}",
             one_or(&(broken.len() as u64), "round", "rounds"),
             numbers.join(", "),
-            numbers[0]
+            again(broken[0].round)
         );
     }
     text
@@ -147,20 +147,16 @@ mod tests {
         let line = line(&result(1, 0));
         assert_eq!(line, "    1     0.41 s       96        12      0      0    0.3 s  sound\n");
         let kept = Outcome { rounds: (1..=40).map(|round| result(round, 0)).collect() };
-        let text = verdict(&kept, "drivelab power-cut x");
+        let text = verdict(&kept, |_| String::new());
         assert_eq!(
             text,
             "480 of 480 promises kept; 0 of 40 rounds broke one: fewer than 7.2 % of such cuts \
              (95 %)\n"
         );
         let lost = Outcome { rounds: vec![result(1, 0), result(2, 3)] };
-        let text = verdict(&lost, "drivelab power-cut x --seed 1");
+        let text = verdict(&lost, |round| format!("cut {round}"));
         assert!(text.contains("21 of 24 promises kept; 1 of 2 rounds broke one"), "{text}");
-        assert!(
-            text.contains(
-                "round 2; to cut there again:\n  drivelab power-cut x --seed 1 --round 2\n"
-            )
-        );
-        assert!(verdict(&Outcome::default(), "").contains("no round"));
+        assert!(text.contains("round 2; to cut there again:\n  cut 2\n"));
+        assert!(verdict(&Outcome::default(), |_| String::new()).contains("no round"));
     }
 }

@@ -81,8 +81,8 @@ pub struct LoopDevice {
 
 impl LoopDevice {
     /// Puts a free loop device over `file`, which must be open for reading and writing; past the
-    /// page cache where its file system allows that; over its first `bytes_max` bytes, where there is
-    /// a limit. `shown` is the file's path, which losetup(8) will list.
+    /// page cache where its file system allows that; over its first `bytes_max` bytes, where there
+    /// is a limit. `shown` is the file's path, which losetup(8) will list.
     ///
     /// # Errors
     /// Those of /dev/loop-control and of `LOOP_CONFIGURE` (EINVAL before Linux 5.8).

@@ -107,8 +107,8 @@ impl Ledger {
     }
 
     /// Attaches a loop device to `file`, which is open for reading and writing and lies at `path`,
-    /// past the page cache where that is possible, over no more than `bytes_max` bytes; its path. It
-    /// is held open until it is put back, so that it stays over that file.
+    /// past the page cache where that is possible, over no more than `bytes_max` bytes; its path.
+    /// It is held open until it is put back, so that it stays over that file.
     ///
     /// # Errors
     /// When there is one over the file already, or the system's.

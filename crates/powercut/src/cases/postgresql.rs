@@ -110,7 +110,7 @@ impl Place {
     fn make(&self) -> Result<(), Failure> {
         chown(&self.at, Some(self.user.0), Some(self.user.1))?;
         let mut command = self.program("initdb");
-        command.args(["--no-sync", "--auth=trust", "--no-locale", "-E", "UTF8", "-D"]);
+        command.args(["-N", "-A", "trust", "-E", "UTF8", "-D"]);
         let made = command.arg(&self.data).output().map_err(|error| {
             format!(
                 "the user postgres cannot work in {}: {error}: set TMPDIR to a directory that \

@@ -38,7 +38,7 @@ pub fn power_cut(arguments: &PowerCutArguments) -> Result<ExitCode> {
         None => {}
     }
     if !to_stdout {
-        output::print(&page::verdict(&outcome, &again()))?;
+        output::print(&page::verdict(&outcome, again))?;
     }
     match ended {
         Err(PowerCutError::Interrupted) => {
@@ -51,20 +51,25 @@ pub fn power_cut(arguments: &PowerCutArguments) -> Result<ExitCode> {
     }
 }
 
-/// The command line without what chose the rounds.
-fn again() -> String {
+/// The command line that runs a round again: without what chose the rounds.
+fn again(round: u32) -> String {
     let mut words = crate::complaint::words_typed().into_iter();
-    let mut kept = vec!["drivelab".to_owned()];
+    let (mut kept, mut after) = (vec!["drivelab".to_owned()], Vec::new());
     words.next();
     while let Some(word) = words.next() {
         match word.as_str() {
-            // What follows belongs to the program, and --round would, too.
-            "--" => break,
+            // What follows is the program's.
+            "--" => {
+                after.push(word);
+                after.extend(words.by_ref());
+            }
             "--rounds" | "--round" | "--json" => drop(words.next()),
             _ if ["--rounds=", "--round=", "--json="].iter().any(|it| word.starts_with(it)) => {}
             _ => kept.push(word),
         }
     }
+    kept.push(format!("--round {round}"));
+    kept.extend(after);
     kept.join(" ")
 }
 
