@@ -13,14 +13,14 @@ use target::TargetText;
 /// What `power-cut --help` opens with.
 pub const ABOUT: &str = "\
 Cut the power of modelled drives under a program, round after round, and count the promises that \
-it broke: rows that were committed, files that were synced. STACK is served and attached as a block \
-device, a file system is made on it, the program works, drives and program lose their power at a \
-moment that the seed draws; then the file system is mounted again and the program checks what it \
-had promised.
+it broke: rows that were committed, files that were synced. STACK is served and attached as a \
+block device, a file system is made on it, the program works, drives and program lose their \
+power at a moment that the seed draws; then the file system is mounted again and the program \
+checks what it had promised.
 
 Real file systems and databases run on drives that are not here; no disk of this machine is \
-written. It needs root, nbdfuse (Debian: libnbd-bin) and the file system's programs. Everything is \
-put back, after Ctrl-C too.";
+written. It needs root, nbdfuse (Debian: libnbd-bin) and the file system's programs. Everything \
+is put back, after Ctrl-C too.";
 
 /// What `power-cut --help` ends with.
 const HELP: &str = "\

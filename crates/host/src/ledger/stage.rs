@@ -34,8 +34,10 @@ pub struct Mounting {
 
 /// The command that puts a loop device over a file, or over its first `bytes_max` bytes.
 pub fn attaching(file: &Path, bytes_max: Option<u64>) -> Program {
-    let mut words = ["losetup", "--find", "--show", "--direct-io=on"].map(str::to_owned).to_vec();
-    words.extend(bytes_max.map(|bytes| format!("--sizelimit={bytes}")));
+    let limited = "losetup --find --show --direct-io=on --sizelimit=";
+    let (unlimited, limit) = limited.rsplit_once(' ').expect("it has words");
+    let mut words: Vec<String> = unlimited.split(' ').map(str::to_owned).collect();
+    words.extend(bytes_max.map(|bytes| format!("{limit}{bytes}")));
     words.push(file.display().to_string());
     Program::new(words)
 }
