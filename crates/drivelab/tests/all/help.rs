@@ -6,10 +6,12 @@ use common::Call;
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Every verb there is; grow it with `cli::Verb`.
-const VERBS: [&str; 24] = [
+const VERBS: [&str; 26] = [
     "run",
     "study",
     "matrix",
+    "power-cut",
+    "campaign",
     "restore",
     "flash",
     "serve",
