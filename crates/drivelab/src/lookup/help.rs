@@ -40,7 +40,8 @@ pub fn find(command: Command, verbs: &[String]) -> Result<Command> {
         }
         let above = ["drivelab"].into_iter().chain(verbs[..at].iter().map(String::as_str));
         let above = above.collect::<Vec<_>>().join(" ");
-        let names = found.get_subcommands().map(Command::get_name);
+        let shown = found.get_subcommands().filter(|verb| !verb.is_hide_set());
+        let names = shown.map(Command::get_name);
         let near = did_you_mean(verb, names);
         bail!(
             "there is no verb `{verb}`.{near}{} `{above} --help` lists the verbs",

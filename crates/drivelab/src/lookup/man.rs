@@ -54,7 +54,9 @@ fn write_all(command: &Command, directory: &Path) -> Result<()> {
 
 fn pages_below(command: &Command, pages: &mut Vec<(String, Vec<u8>)>) -> Result<()> {
     pages.push((format!("{}.1", page_name(command)), page(command)?));
-    command.get_subcommands().try_for_each(|below| pages_below(below, pages))
+    // What another verb starts is nobody's to type.
+    let mut shown = command.get_subcommands().filter(|below| !below.is_hide_set());
+    shown.try_for_each(|below| pages_below(below, pages))
 }
 
 fn page_name(command: &Command) -> &str {
