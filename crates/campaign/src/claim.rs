@@ -6,8 +6,8 @@
 //!   beats/WORKER  touched while the worker's process lives; removed when it ends by itself
 //! ```
 //!
-//! On its own host a worker is told by its process. From another host nobody sees a process: there
-//! its beat counts, by the clock of the file system that both see.
+//! On its own host a worker is told by its process. From another host, or after its host was started
+//! anew, nobody sees a process: there its beat counts, by the clock of the file system that both see.
 
 use record::{Life, Owner};
 use serde::{Deserialize, Serialize};
@@ -98,7 +98,8 @@ impl Worker {
     /// Whether it lives, as seen by `here`; `beat` is asked only where its process is out of
     /// sight.
     pub fn is_alive(&self, here: &Self, beat: impl FnOnce() -> Beat) -> bool {
-        if self.host == here.host {
+        // A pod that takes another's place has its host's name, on another machine.
+        if self.host == here.host && self.boot == here.boot {
             match self.owner().life(&here.owner()) {
                 Life::Alive => return true,
                 Life::Dead => return false,
@@ -130,8 +131,6 @@ mod tests {
         assert!(here.is_alive(&here, unasked));
         let gone = Worker { started_ticks: here.started_ticks - 1, ..here.clone() };
         assert!(!gone.is_alive(&here, unasked));
-        let before_the_boot = Worker { boot: "another".to_owned(), ..here.clone() };
-        assert!(!before_the_boot.is_alive(&here, unasked));
     }
 
     #[test]
@@ -139,7 +138,9 @@ mod tests {
         let here = Worker::current().expect("/proc");
         let elsewhere = Worker { host: "node-x".to_owned(), ..here.clone() };
         let contained = Worker { namespace: "pid:[1]".to_owned(), ..here.clone() };
-        for other in [elsewhere, contained] {
+        // Names of hosts come twice: in a second pod of a task, on another machine.
+        let same_name = Worker { boot: "another".to_owned(), pid: here.pid + 1, ..here.clone() };
+        for other in [elsewhere, contained, same_name] {
             assert!(!other.is_alive(&here, || Beat::None));
             assert!(other.is_alive(&here, || Beat::Old(Duration::from_secs(179))));
             assert!(!other.is_alive(&here, || Beat::Old(Duration::from_secs(181))));

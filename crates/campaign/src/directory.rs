@@ -120,7 +120,7 @@ impl Campaign {
             }
             let write = |name: &str, text: &str| {
                 let path = beside.join(name);
-                whole::make(&path, text.as_bytes(), "new", Lasting::Durable).map(drop)
+                whole::make(&path, text.as_bytes(), Lasting::Durable).map(drop)
             };
             for (name, text) in methods {
                 write(&format!("methods/{name}"), text)?;
@@ -251,9 +251,7 @@ impl Campaign {
             let claim = Claim { task: number, attempt, worker: here.clone(), claimed: host::now() };
             let made = match path.exists() {
                 true => Made::Before,
-                false => {
-                    whole::make(&path, json(&claim).as_bytes(), &here.name(), Lasting::Cached)?
-                }
+                false => whole::make(&path, json(&claim).as_bytes(), Lasting::Cached)?,
             };
             if made == Made::Now {
                 return Ok(Claimed::Mine { attempt });
@@ -265,7 +263,7 @@ impl Campaign {
                     Failed::Stays => return Ok(Claimed::Failed(Box::new(answer))),
                 }
             }
-            let claim: Claim = read_json(&path)?;
+            let Some(claim) = self.claim_at(number, attempt)? else { continue };
             if claim.worker.is_alive(here, || self.beat(&claim.worker)) {
                 // Its answer may have come between the first look and this one.
                 let is_done = self.path(&format!("results/{number}.json")).exists();
@@ -273,6 +271,19 @@ impl Campaign {
             }
         }
         unreachable!("attempts have no end")
+    }
+
+    /// An attempt's claim; none where a power cut left its file without contents, and its worker
+    /// with it.
+    pub(crate) fn claim_at(
+        &self,
+        number: u32,
+        attempt: u32,
+    ) -> Result<Option<Claim>, CampaignError> {
+        match read_json(&self.path(&format!("claims/{number}-{attempt}.json"))) {
+            Err(CampaignError::Damaged { .. }) => Ok(None),
+            read => read.map(Some),
+        }
     }
 
     fn has_claim(&self, number: u32, attempt: u32) -> bool {
@@ -301,11 +312,10 @@ impl Campaign {
         number: u32,
         attempt: u32,
         record: &Record,
-        here: &Worker,
     ) -> Result<String, CampaignError> {
         let name = format!("records/{number}-{attempt}.json");
         let text = json(record) + "\n";
-        whole::make(&self.path(&name), text.as_bytes(), &here.name(), Lasting::Durable)?;
+        whole::make(&self.path(&name), text.as_bytes(), Lasting::Durable)?;
         Ok(name)
     }
 
@@ -314,13 +324,13 @@ impl Campaign {
     ///
     /// # Errors
     /// The file system.
-    pub fn answer(&self, answer: &Answer, here: &Worker) -> Result<Made, CampaignError> {
+    pub fn answer(&self, answer: &Answer) -> Result<Made, CampaignError> {
         let name = match answer.error {
             None => format!("results/{}.json", answer.task),
             Some(_) => format!("failures/{}-{}.json", answer.task, answer.attempt),
         };
         let text = json(answer) + "\n";
-        whole::make(&self.path(&name), text.as_bytes(), &here.name(), Lasting::Durable)
+        whole::make(&self.path(&name), text.as_bytes(), Lasting::Durable)
     }
 
     /// Whether no task is to be begun any more.
@@ -334,7 +344,7 @@ impl Campaign {
     /// The file system.
     pub fn cancel(&self) -> Result<(), CampaignError> {
         let text = format!("{}\n", host::now());
-        whole::make(&self.path("cancelled"), text.as_bytes(), "cancel", Lasting::Durable).map(drop)
+        whole::make(&self.path("cancelled"), text.as_bytes(), Lasting::Durable).map(drop)
     }
 
     /// Takes a cancellation back.
@@ -354,8 +364,11 @@ impl Campaign {
     /// What the beat of a worker says, by the clock of the directory's own file system.
     pub(crate) fn beat(&self, worker: &Worker) -> Beat {
         let path = self.path("beats").join(worker.name());
-        let Ok(touched) = fs::metadata(path).and_then(|meta| meta.modified()) else {
-            return Beat::None;
+        let touched = match fs::metadata(path).and_then(|meta| meta.modified()) {
+            Ok(touched) => touched,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Beat::None,
+            // Whoever cannot look does not know that it is dead.
+            Err(_) => return Beat::Old(Duration::ZERO),
         };
         let age = self.now().duration_since(touched).unwrap_or(Duration::ZERO);
         Beat::Old(age)
@@ -376,7 +389,7 @@ impl Campaign {
 
 fn beside(place: &Path) -> PathBuf {
     let name = place.file_name().unwrap_or_default().to_string_lossy();
-    place.with_file_name(format!(".{name}.{}", std::process::id()))
+    place.with_file_name(format!(".{name}.{:016x}", host::entropy()))
 }
 
 pub(crate) fn json(value: &impl Serialize) -> String {

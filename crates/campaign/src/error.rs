@@ -1,6 +1,5 @@
 //! What stands in the way of a campaign.
 
-use record::StoreError;
 use std::{io, path::PathBuf};
 
 /// Why a campaign cannot be made, opened, worked on or told of.
@@ -27,16 +26,6 @@ pub enum CampaignError {
         number: u32,
         /// How many there are.
         count: u32,
-    },
-    /// A task that belongs to another host.
-    #[error("task {task} is for host {host}, and this is {here}")]
-    OtherHost {
-        /// Its number.
-        task: u32,
-        /// Where it belongs.
-        host: String,
-        /// Where we are.
-        here: String,
     },
     /// A file of the directory that cannot be understood.
     #[error("{} is damaged: {reason}", path.display())]
@@ -67,9 +56,6 @@ pub enum CampaignError {
     /// This process cannot say who it is.
     #[error("cannot tell which process this is: {0}")]
     Process(io::Error),
-    /// A history that results are kept in.
-    #[error(transparent)]
-    Store(#[from] StoreError),
 }
 
 impl CampaignError {

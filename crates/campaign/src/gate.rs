@@ -86,7 +86,7 @@ impl<'c> Gate<'c> {
         let io = |error| CampaignError::io("make", &directory, error);
         fs::create_dir_all(&directory).map_err(io)?;
         let own = directory.join(self.task.to_string());
-        whole::make(&own, b"", &self.task.to_string(), Lasting::Cached)?;
+        whole::make(&own, b"", Lasting::Cached)?;
         let mut looked = Instant::now();
         let mut gone = 0;
         while !start.exists() {
@@ -103,7 +103,7 @@ impl<'c> Gate<'c> {
             if missing.len() <= gone {
                 let at = (SystemTime::now() + AHEAD).duration_since(UNIX_EPOCH);
                 let text = at.unwrap_or_default().as_nanos().to_string();
-                whole::make(&start, text.as_bytes(), &self.task.to_string(), Lasting::Cached)?;
+                whole::make(&start, text.as_bytes(), Lasting::Cached)?;
                 break;
             }
             thread::sleep(LOOK_EVERY);
@@ -125,7 +125,8 @@ impl<'c> Gate<'c> {
         }
         let claim = |attempt: u32| self.campaign.path(&format!("claims/{task}-{attempt}.json"));
         let Some(last) = (1..).take_while(|&attempt| claim(attempt).exists()).last() else {
-            return false;
+            // Nobody begins it any more.
+            return self.campaign.is_cancelled();
         };
         if self.campaign.failure(task, last).ok().flatten().is_some() {
             return true;

@@ -17,12 +17,11 @@ use lab::{
     plan::Options,
     runner::{Event, Observer, RunError},
 };
-use record::{Calibration, Record, State, Warning};
+use record::{Calibration, CampaignTask, Record, State, Warning};
 use run::{CannotRun, Prepared, Purge, Refusal, RunOrder, Wear};
 use std::{
     collections::BTreeMap,
     ffi::OsString,
-    path::Path,
     sync::atomic::{AtomicBool, Ordering},
     time::Instant,
 };
@@ -50,12 +49,7 @@ pub enum Unmeasured {
 ///
 /// # Errors
 /// A sentence that names the key: a target, a method or an option that is none.
-pub fn order(
-    file: &RunFile,
-    measure: &Measure,
-    method_text: &str,
-    labels: BTreeMap<String, String>,
-) -> Result<RunOrder, String> {
+pub fn order(file: &RunFile, measure: &Measure, method_text: &str) -> Result<RunOrder, String> {
     let settings: Vec<(String, String)> =
         measure.set.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
     let options = Options {
@@ -69,7 +63,7 @@ pub fn order(
         on_error: word("on_error", &file.on_error, str::parse)?,
         until: word("until", &file.until, str::parse)?,
     };
-    let method = Order::new(&measure.method, method_text, &settings, &options, labels);
+    let method = Order::new(&measure.method, method_text, &settings, &options, BTreeMap::new());
     let target: TargetText = measure.target.parse().map_err(|bad| format!("targets: {bad}"))?;
     Ok(RunOrder {
         targets: vec![target],
@@ -95,22 +89,17 @@ fn word<T, E: ToString>(
 /// How it ended otherwise.
 pub fn measure(
     campaign: &Campaign,
-    (number, attempt): (u32, u32),
+    number: u32,
     measure: &Measure,
     hands: &Measuring,
     stop: &AtomicBool,
 ) -> Result<Measured, Unmeasured> {
     let failed = |sentence: String| Unmeasured::Failed(sentence, None);
     let text = campaign.method_text(&measure.method).map_err(|error| failed(error.to_string()))?;
-    let mut order =
-        order(&campaign.file.run, measure, &text, labels(campaign, number)).map_err(failed)?;
+    let mut order = order(&campaign.file.run, measure, &text).map_err(failed)?;
     for target in &mut order.targets {
         if let TargetText::Path(path) | TargetText::Flash(path) = target {
             *path = campaign.head.working_directory.join(&path);
-        }
-        // What a killed attempt left in the directory goes before the next one begins.
-        if let (2.., TargetText::Path(path)) = (attempt, &*target) {
-            remove_left(path);
         }
     }
     let cannot = |error: CannotRun| failed(in_words(&error));
@@ -120,6 +109,11 @@ pub fn measure(
     let calibration = hands.calibration.get_or_init(|| calibration(campaign, &prepared)).clone();
     let mut record = prepared.record_as(format!("{id:016x}"), &hands.by, calibration);
     record.state = State::Running;
+    record.campaign = Some(CampaignTask {
+        name: campaign.head.name.clone(),
+        task: u64::from(number),
+        of: u64::from(campaign.head.tasks),
+    });
     let gate = Gate::of(campaign, number, stop).map_err(|error| failed(error.to_string()))?;
     let working = Instant::now();
     let done = prepared.carry_out(&mut record, &mut Silent { stop, gate: gate.as_ref() });
@@ -145,19 +139,8 @@ fn calibration(campaign: &Campaign, prepared: &Prepared) -> Calibration {
     }
     let found = prepared.calibrate();
     // Who cannot keep it finds it again.
-    let _ = whole::make(&path, json(&found).as_bytes(), &here.name(), Lasting::Cached);
+    let _ = whole::make(&path, json(&found).as_bytes(), Lasting::Cached);
     found
-}
-
-fn labels(campaign: &Campaign, number: u32) -> BTreeMap<String, String> {
-    let name = campaign.head.name.clone();
-    [("campaign".to_owned(), name), ("task".to_owned(), number.to_string())].into()
-}
-
-fn remove_left(path: &Path) {
-    if path.is_dir() {
-        let _ = host::Directory::open(path).and_then(|it| host::remove_orphans(&it));
-    }
 }
 
 /// What stands in the way, with the key of the campaign's file that is the cure.

@@ -6,11 +6,7 @@ use crate::{
     claim::Claim,
     directory::{read, read_json},
 };
-use std::{
-    collections::BTreeMap,
-    fs,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::{collections::BTreeMap, fs};
 
 /// A task, as it stands.
 #[derive(Clone, PartialEq, Debug)]
@@ -33,8 +29,6 @@ pub struct Survey {
     pub tasks: Vec<Standing>,
     /// Whether no task is begun any more.
     pub is_cancelled: bool,
-    /// When it was looked at, seconds since 1970.
-    pub at_unix_s: f64,
 }
 
 /// How many tasks stand how.
@@ -87,17 +81,14 @@ impl Survey {
                 *task = Standing::Failed(Box::new(answer));
                 continue;
             }
-            let path = campaign.path(&format!("claims/{number}-{attempt}.json"));
-            let claim: Claim = read_json(&path)?;
+            let Some(claim) = campaign.claim_at(number, attempt)? else { continue };
             let lives = *living
                 .entry(claim.worker.name())
                 .or_insert_with(|| claim.worker.is_alive(&here, || campaign.beat(&claim.worker)));
             let claim = Box::new(claim);
             *task = if lives { Standing::Running(claim) } else { Standing::Lost(claim) };
         }
-        let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        let at_unix_s = since.map_or(0.0, |since| since.as_secs_f64());
-        Ok(Self { tasks, is_cancelled: campaign.is_cancelled(), at_unix_s })
+        Ok(Self { tasks, is_cancelled: campaign.is_cancelled() })
     }
 
     /// How many stand how.

@@ -4,6 +4,7 @@ use crate::CampaignError;
 use std::{
     fs::{self, File, OpenOptions},
     io::{ErrorKind, Write},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
 };
@@ -34,14 +35,14 @@ static COUNT: AtomicU64 = AtomicU64::new(0);
 ///
 /// # Errors
 /// The file system.
-pub fn make(
-    path: &Path,
-    bytes: &[u8],
-    worker: &str,
-    lasting: Lasting,
-) -> Result<Made, CampaignError> {
-    let beside = write_beside(path, bytes, worker, lasting)?;
-    let linked = fs::hard_link(&beside, path);
+pub fn make(path: &Path, bytes: &[u8], lasting: Lasting) -> Result<Made, CampaignError> {
+    let beside = write_beside(path, bytes, lasting)?;
+    let linked = match fs::hard_link(&beside, path) {
+        // On NFS it may be made and its answer lost (link(2), BUGS): whoever made it would wait for
+        // itself.
+        Err(_) if fs::metadata(&beside).is_ok_and(|meta| meta.nlink() == 2) => Ok(()),
+        linked => linked,
+    };
     let _ = fs::remove_file(&beside);
     match linked {
         Ok(()) if lasting == Lasting::Durable => sync_directory_of(path).map(|()| Made::Now),
@@ -51,15 +52,11 @@ pub fn make(
     }
 }
 
-fn write_beside(
-    path: &Path,
-    bytes: &[u8],
-    worker: &str,
-    lasting: Lasting,
-) -> Result<PathBuf, CampaignError> {
+fn write_beside(path: &Path, bytes: &[u8], lasting: Lasting) -> Result<PathBuf, CampaignError> {
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let name = path.file_name().expect("a file of the campaign").to_string_lossy();
-    let beside = path.with_file_name(format!(".{name}.{worker}-{count}"));
+    // A number that no other process has, dead ones and those of other hosts included.
+    let beside = path.with_file_name(format!(".{name}.{:016x}-{count}", host::entropy()));
     let write = || {
         let mut file = OpenOptions::new().write(true).create_new(true).open(&beside)?;
         file.write_all(bytes)?;
@@ -90,7 +87,7 @@ mod tests {
         let path = &path;
         let all: Vec<_> = thread::scope(|scope| {
             let make = |text: String| {
-                let made = make(path, text.as_bytes(), "w", Lasting::Cached).expect("made");
+                let made = make(path, text.as_bytes(), Lasting::Cached).expect("made");
                 (text, made, fs::read_to_string(path).expect("it is there"))
             };
             let threads: Vec<_> =

@@ -73,13 +73,11 @@ impl Hands for Measuring {
         &self,
         campaign: &Campaign,
         task: &Task,
-        attempt: u32,
+        _: u32,
         stop: &AtomicBool,
     ) -> Result<Yield, Unmeasured> {
         match &task.work {
-            Work::Measure(what) => {
-                measure(campaign, (task.task, attempt), what, self, stop).map(Yield::Run)
-            }
+            Work::Measure(what) => measure(campaign, task.task, what, self, stop).map(Yield::Run),
             Work::Seeds(_) => {
                 let sentence = "seeds are tried by `cargo xtask soak`, not by drivelab";
                 Err(Unmeasured::Failed(sentence.to_owned(), None))
@@ -182,7 +180,7 @@ impl<'c> Shift<'c> {
         let done = self.hands.carry_out(self.campaign, task, attempt, self.stop);
         let mut work_seconds = working.elapsed().as_secs_f64();
         let keep = |record: &Record| {
-            let kept = self.campaign.keep_record(task.task, attempt, record, &self.here)?;
+            let kept = self.campaign.keep_record(task.task, attempt, record)?;
             Ok::<_, CampaignError>(Found::of(record, kept))
         };
         let (found, error) = match done {
@@ -209,7 +207,7 @@ impl<'c> Shift<'c> {
             work_seconds,
             found,
         };
-        let made = self.campaign.answer(&answer, &self.here)?;
+        let made = self.campaign.answer(&answer)?;
         Ok(match (made, answer.error.is_some()) {
             (Made::Before, _) => Turned::Done,
             (Made::Now, true) => Turned::Failed(Box::new(answer)),

@@ -21,16 +21,17 @@ use crate::{
     run::measured_by,
 };
 use ::campaign::{
-    Answer, Campaign, Failed, Measuring, Merged, Shift, Survey, Turned, document::document, merged,
-    page, record_of, summary,
+    Campaign, Failed, Measuring, Merged, Shift, Survey, Turned, document::document, merged, page,
+    record_of, summary,
 };
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use arguments::{
     CampaignArguments, CampaignVerb, DirectoryArguments, On, PlaceArguments, ResultArguments,
     Starter, TaskArguments,
 };
 use create::Planned;
 use jiff::Timestamp;
+use record::Cell;
 use serde_json::json;
 use std::{
     path::Path,
@@ -139,21 +140,31 @@ fn result(asked: &ResultArguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Cells of one name from all records, put together.
+/// Cells of one name from all records of a repetition, put together.
 fn one_load(campaign: &Campaign, survey: &Survey) -> Result<Vec<Merged>> {
-    let record = |answer: &Answer| record_of(campaign, answer).map_err(in_words).transpose();
-    let records: Vec<_> = survey.answers().filter_map(record).collect::<Result<_>>()?;
-    let mut names: Vec<&str> = Vec::new();
-    for cell in records.iter().flat_map(|record| &record.cells) {
-        if !names.contains(&cell.name.as_str()) {
-            names.push(&cell.name);
+    ensure!(
+        campaign.file.together,
+        "--merged: the tasks of this campaign did not run at the same time: a file with `together \
+         = true` has them do so"
+    );
+    let tasks = campaign.tasks().map_err(in_words)?;
+    let mut cells: Vec<(u32, Cell)> = Vec::new();
+    for answer in survey.answers() {
+        let Some(record) = record_of(campaign, answer).map_err(in_words)? else { continue };
+        let repetition = tasks[answer.task as usize].repetition;
+        cells.extend(record.cells.into_iter().map(|cell| (repetition, cell)));
+    }
+    let mut loads: Vec<(u32, &str)> = Vec::new();
+    for (repetition, cell) in &cells {
+        if !loads.contains(&(*repetition, &cell.name)) {
+            loads.push((*repetition, &cell.name));
         }
     }
-    let of = |name: &&str| {
-        let cells = records.iter().flat_map(|record| &record.cells);
-        merged(&cells.filter(|cell| cell.name == **name).collect::<Vec<_>>())
+    let of = |load: &(u32, &str)| {
+        let own = cells.iter().filter(|(repetition, cell)| (*repetition, &*cell.name) == *load);
+        merged(&own.map(|(_, cell)| cell).collect::<Vec<_>>())
     };
-    Ok(names.iter().map(of).collect())
+    Ok(loads.iter().map(of).collect())
 }
 
 fn print_result(campaign: &Campaign, survey: &Survey, rows_max: usize) -> Result<()> {
@@ -194,12 +205,19 @@ fn one(asked: &TaskArguments) -> Result<ExitCode> {
     let failed = if asked.again { Failed::Again } else { Failed::Stays };
     let mut code = ExitCode::SUCCESS;
     // Refused before a worker is begun.
-    campaign.task(asked.task).map_err(in_words)?;
+    let first = campaign.task(asked.task).map_err(in_words)?;
     let shift = Shift::begin(&campaign, &hands, failed, &stop).map_err(in_words)?;
     wait_until(asked.start_at, &stop);
-    let step = asked.every.unwrap_or(campaign.head.tasks) as usize;
-    for number in (asked.task..campaign.head.tasks).step_by(step) {
-        let task = campaign.task(number).map_err(in_words)?;
+    // A list is read once: all of it, or the one line.
+    let tasks = match asked.every {
+        None => vec![first],
+        Some(every) => {
+            let all = campaign.tasks().map_err(in_words)?;
+            all.into_iter().skip(asked.task as usize).step_by(every as usize).collect()
+        }
+    };
+    for task in tasks {
+        let number = task.task;
         match shift.turn_to_patiently(&task).map_err(in_words)? {
             Turned::Complete(_) | Turned::Done | Turned::Busy => {}
             Turned::Failed(answer) => {

@@ -31,14 +31,13 @@ pub fn power_cut(arguments: &PowerCutArguments) -> Result<ExitCode> {
         output::print(&page::head(&order))?;
     }
     let (outcome, ended) = powercut::rounds(&order, &caller, &mut told, &stop);
-    let json = serde_json::to_string_pretty(&page::json(&order, &outcome))? + "\n";
-    match arguments.json.as_deref() {
-        Some(_) if to_stdout => output::print(&json)?,
-        Some(path) => output::write_json(path, &json)?,
-        None => {}
-    }
+    // First for who waits: a file may not fit on its disk.
     if !to_stdout {
         output::print(&page::verdict(&outcome, again))?;
+    }
+    if let Some(path) = arguments.json.as_deref() {
+        let json = serde_json::to_string_pretty(&page::json(&order, &outcome))? + "\n";
+        if to_stdout { output::print(&json)? } else { output::write_json(path, &json)? }
     }
     match ended {
         Err(PowerCutError::Interrupted) => {
@@ -70,7 +69,7 @@ fn again(round: u32) -> String {
     }
     kept.push(format!("--round {round}"));
     kept.extend(after);
-    kept.join(" ")
+    kept.iter().map(|word| record::quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// One sentence with the cure.

@@ -137,9 +137,9 @@ impl Rig<'_> {
         let attached = Attached::new(device, Vec::new())?;
         rig::set(ledger, &order.configuration, &attached, &at, false)?;
         let moment = draw(order.seed, self.round, order.within);
-        let (cut_after, promised) = self.work(ledger, &at, moment)?;
+        let (cut_after, mut promised) = self.work(ledger, &at, moment)?;
         let sectors_changed = cut(ledger, power, said)?;
-        self.end_workload();
+        promised.extend(self.end_workload());
         // The server has nobody connected: unmounting cannot write what the cut took.
         let mut clients = self.children.split_off(1);
         rig::put_back(ledger, above, &mut clients)?;
@@ -210,7 +210,7 @@ impl Rig<'_> {
                 Heard::End => return self.ended_early(promised, first),
             }
         };
-        promised.extend(workload.freeze());
+        workload.freeze();
         Ok((cut_at.duration_since(first.unwrap_or(cut_at)), promised))
     }
 
@@ -306,11 +306,9 @@ impl Rig<'_> {
         PowerCutError::Workload { round: self.round, text: text.to_owned() }
     }
 
-    /// Whatever it is doing.
-    fn end_workload(&mut self) {
-        if let Some(workload) = self.workload.take() {
-            workload.kill();
-        }
+    /// Whatever it is doing; promises of it that were not heard yet.
+    fn end_workload(&mut self) -> Vec<String> {
+        self.workload.take().map(Workload::kill).unwrap_or_default()
     }
 }
 

@@ -6,9 +6,12 @@ use std::{
     collections::BTreeMap,
     fs,
     path::Path,
-    thread,
+    process, thread,
     time::{Duration, Instant},
 };
+
+/// The variable that every process of a workload has.
+pub const PHASE: &str = "DRIVELAB_PHASE";
 
 /// Stops a process and its descendants where they are.
 pub fn stop(root: u32) {
@@ -16,7 +19,7 @@ pub fn stop(root: u32) {
     let mut stopped = Vec::new();
     loop {
         let new: Vec<u32> =
-            descendants(root).into_iter().filter(|pid| !stopped.contains(pid)).collect();
+            descendants(&[root]).into_iter().filter(|pid| !stopped.contains(pid)).collect();
         if new.is_empty() {
             return;
         }
@@ -27,9 +30,16 @@ pub fn stop(root: u32) {
 
 /// Kills a process and its descendants; who was killed, the process itself first.
 pub fn kill(root: u32) -> Vec<u32> {
-    let all = descendants(root);
+    let all = descendants(&[root]);
     signal(&all, Signal::KILL);
     all
+}
+
+/// Kills what a process that has ended by itself left behind, and waits for it.
+pub fn kill_left() {
+    let left = descendants(&[]);
+    signal(&left, Signal::KILL);
+    reap(&left);
 }
 
 /// Makes this process the parent of what its descendants leave behind. In a container nobody else
@@ -67,16 +77,26 @@ fn signal(pids: &[u32], signal: Signal) {
     }
 }
 
-/// The process itself first.
-fn descendants(root: u32) -> Vec<u32> {
+/// The process itself first; what left its parent, as a daemon does, is ours by adoption and known
+/// by the variable that its environment inherited.
+fn descendants(roots: &[u32]) -> Vec<u32> {
     let parents = parents(Path::new("/proc"));
-    let mut all = vec![root];
+    let mut all = roots.to_vec();
+    let adopted = parents.iter().filter(|(_, of)| **of == process::id()).map(|(pid, _)| *pid);
+    all.extend(adopted.filter(|pid| !roots.contains(pid) && is_of_a_phase(*pid)));
     let mut next = 0;
     while let Some(&parent) = all.get(next) {
         all.extend(parents.iter().filter(|(_, of)| **of == parent).map(|(pid, _)| *pid));
         next += 1;
     }
     all
+}
+
+/// Whether it was started with [`PHASE`].
+fn is_of_a_phase(pid: u32) -> bool {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let name = [PHASE.as_bytes(), b"="].concat();
+    environment.split(|byte| *byte == 0).any(|variable| variable.starts_with(&name))
 }
 
 /// Every process and its parent.
@@ -108,12 +128,19 @@ mod tests {
         assert_eq!(parent_of(""), None);
     }
 
-    /// PostgreSQL's workers call setsid(2): a signal to the process's group did not reach them.
+    /// PostgreSQL's workers call setsid(2): a signal to the process's group did not reach them. And
+    /// `pg_ctl start` leaves its server behind and ends: what it left kept the file system busy.
     #[test]
-    fn a_process_that_leads_a_session_of_its_own_is_killed_with_its_parent() {
-        let script = "setsid sleep 1000 & echo $!; wait";
+    fn a_session_of_its_own_and_a_daemon_that_left_its_parent_are_killed() {
+        adopt();
+        // One after the other: what is left behind is told by its environment alone.
+        assert_killed("setsid sleep 1000 & echo $!; wait");
+        assert_killed("(setsid sleep 1000 & echo $!); exec sleep 1000");
+    }
+
+    fn assert_killed(script: &str) {
         let mut shell = Command::new("sh");
-        let shell = shell.args(["-c", script]).stdout(Stdio::piped());
+        let shell = shell.args(["-c", script]).env(PHASE, "run").stdout(Stdio::piped());
         let mut shell = shell.spawn().expect("a shell");
         let mut line = String::new();
         let said = shell.stdout.take().expect("it is piped");
@@ -129,7 +156,6 @@ mod tests {
         while !stopped() {
             std::thread::yield_now();
         }
-        adopt();
         let killed = kill(shell.id());
         assert!(killed.contains(&child), "{killed:?}");
         let _ = shell.wait();

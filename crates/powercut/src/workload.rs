@@ -10,7 +10,7 @@ use std::{
     process::{Child, Command, ExitStatus, Stdio},
     sync::mpsc::{Receiver, RecvTimeoutError, channel},
     thread::{self, JoinHandle},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// So much of what it says on stderr is kept, for a sentence.
@@ -50,7 +50,7 @@ impl Workload {
         let mut child = ledger.process(&name, &mark, || {
             let mut command = Command::new(&words[0]);
             command.args(&words[1..]).current_dir(directory);
-            command.env("DRIVELAB_PHASE", phase.word());
+            command.env(tree::PHASE, phase.word());
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
             // Ctrl-C is for us; it is ended in order.
             command.process_group(0);
@@ -83,35 +83,37 @@ impl Workload {
         }
     }
 
-    /// Stops it and all that it started where they are, and gives the promises that were made and
-    /// not heard yet: they lie in the pipe.
-    pub fn freeze(&self) -> Vec<String> {
+    /// Stops it and all that it started where they are.
+    pub fn freeze(&self) {
         tree::stop(self.child.id());
-        let mut promised = Vec::new();
-        // What it wrote is in the pipe; the thread that reads needs a moment, not a tick.
-        while let Ok((_, line)) = self.lines.recv_timeout(SETTLED) {
-            promised.extend(protocol::acknowledged(&line).map(str::to_owned));
-        }
-        promised
     }
 
-    /// Kills it and all that it started, whatever it was doing.
-    pub fn kill(self) {
+    /// Kills it and all that it started, whatever it was doing. Gives the promises that it had made
+    /// and nobody had heard yet: with nobody left to write, the pipe has an end.
+    pub fn kill(self) -> Vec<String> {
         let killed = tree::kill(self.child.id());
+        let mut promised = Vec::new();
+        let deadline = Instant::now() + PATIENCE;
+        while let Heard::Line(_, line) = self.hear(deadline) {
+            promised.extend(protocol::acknowledged(&line).map(str::to_owned));
+        }
         self.wait();
         tree::reap(&killed[1..]);
+        promised
     }
 
     /// How it ended, and the last line of what it complained about.
     pub fn wait(mut self) -> (Option<ExitStatus>, String) {
         let status = self.child.wait().ok();
+        // A daemon of it would hold its stderr, and the file system.
+        tree::kill_left();
         let complaint = self.complaint.take().and_then(|thread| thread.join().ok());
         (status, complaint.unwrap_or_default())
     }
 }
 
-/// Lines that are in the pipe when the program is stopped arrive sooner than this.
-const SETTLED: std::time::Duration = std::time::Duration::from_millis(20);
+/// How long a pipe is read whose writers are killed: somebody else may hold it.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The last line, of at most so many bytes; the rest is read and dropped.
 fn complaint(mut stderr: impl Read) -> String {

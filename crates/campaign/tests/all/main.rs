@@ -62,7 +62,7 @@ fn a_claim_of_a_living_worker_is_respected_and_that_of_a_dead_one_is_not() {
     let busy = |claimed| matches!(claimed, Claimed::Busy(claim) if claim.attempt == 3);
     assert!(busy(claim(&here())));
     assert!(busy(claim(&Worker { pid: 1, ..here() })), "whoever asks");
-    campaign.answer(&answer(1, 3, None), &here()).expect("answered");
+    campaign.answer(&answer(1, 3, None)).expect("answered");
     assert_eq!(claim(&here()), Claimed::Done);
 }
 
@@ -71,9 +71,9 @@ fn the_first_of_two_complete_answers_counts() {
     let place = TempDir::new().expect("a directory");
     let campaign = campaign(place.path(), 1);
     let first = Answer { host: "fast".to_owned(), ..answer(0, 2, None) };
-    assert_eq!(campaign.answer(&first, &here()).expect("answered"), Made::Now);
+    assert_eq!(campaign.answer(&first).expect("answered"), Made::Now);
     let late = Answer { host: "slow".to_owned(), ..answer(0, 1, None) };
-    assert_eq!(campaign.answer(&late, &here()).expect("answered"), Made::Before);
+    assert_eq!(campaign.answer(&late).expect("answered"), Made::Before);
     let survey = Survey::of(&campaign).expect("a survey");
     assert_eq!(survey.tasks, [Standing::Complete(Box::new(first))]);
 }
@@ -84,12 +84,12 @@ fn a_task_that_failed_is_tried_again_only_when_that_is_asked() {
     let campaign = campaign(place.path(), 1);
     let claim = |failed| campaign.claim(0, &dead(1), failed).expect("claimed");
     assert_eq!(claim(Failed::Stays), Claimed::Mine { attempt: 1 });
-    campaign.answer(&answer(0, 1, Some("no such drive")), &here()).expect("answered");
+    campaign.answer(&answer(0, 1, Some("no such drive"))).expect("answered");
     assert!(matches!(claim(Failed::Stays), Claimed::Failed(_)));
     assert_eq!(claim(Failed::Again), Claimed::Mine { attempt: 2 });
     // What counts is the last attempt: now its worker is dead.
     assert_eq!(claim(Failed::Stays), Claimed::Mine { attempt: 3 });
-    campaign.answer(&answer(0, 3, None), &here()).expect("answered");
+    campaign.answer(&answer(0, 3, None)).expect("answered");
     assert_eq!(claim(Failed::Again), Claimed::Done);
 }
 

@@ -15,6 +15,10 @@ const RETRIES: u32 = 6;
 /// # Errors
 /// A key that is missing, with an example.
 pub fn check(starter: Starter, file: &CampaignFile) -> Result<()> {
+    ensure!(
+        file.soak.is_none(),
+        "seeds are tried by `cargo xtask soak --campaign`, which no printed script starts"
+    );
     match starter {
         Starter::Ssh => ensure!(
             !file.hosts.is_empty(),

@@ -22,7 +22,6 @@ pub fn in_words(error: CampaignError) -> Error {
         CampaignError::Damaged { .. } => {
             anyhow!("{error}: remove that file, and `drivelab campaign resume` does its task again")
         }
-        CampaignError::OtherHost { .. } => anyhow!("{error}: start it there"),
         CampaignError::NoTask { .. } => anyhow!("--task: {error}"),
         _ => error.into(),
     }

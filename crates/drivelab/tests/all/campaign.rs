@@ -23,7 +23,8 @@ pub fn hashes(directory: &Path, tasks: u32, attempts_max: u32) -> BTreeMap<u32, 
         assert_eq!(answer["task"], task);
         assert!(answer["attempt"].as_u64().expect("a number") <= u64::from(attempts_max));
         let record = read(answer["record"].as_str().expect("a record").to_owned());
-        assert_eq!(record["labels"]["task"], task.to_string());
+        assert_eq!(record["campaign"]["task"], task);
+        assert_eq!(record["campaign"]["of"], tasks);
         assert_eq!(record["state"], "complete");
         let hash = record["targets"][0]["completions"]["hash"].as_str().expect("a model's");
         assert_eq!(answer["completions"], hash);
