@@ -3,7 +3,8 @@
 # the machine meanwhile hits both; a page for the job's summary; the exit code of `compare`.
 set -euo pipefail
 : "${DRIVELAB:?the program}" "${BASE:?the baseline target}" "${HEAD:?the target to judge}"
-work=${RUNNER_TEMP:-${TMPDIR:-/tmp}}
+# A job may have two such steps.
+work=$(mktemp -d "${RUNNER_TEMP:-${TMPDIR:-/tmp}}/drivelab.XXXXXX")
 store=$work/drivelab-history.db
 record=$work/drivelab-record.json
 summary=${GITHUB_STEP_SUMMARY:-/dev/null}

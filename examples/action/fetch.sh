@@ -2,7 +2,7 @@
 # Fetches the program of the release that the action was called by, and holds it against its sum.
 #   fetch.sh PLACE     REPOSITORY=owner/name RELEASE=v1.2.3
 set -euo pipefail
-place=${1:?where to put it}
+place=$(realpath -m -- "${1:?where to put it}")
 : "${REPOSITORY:?the repository of the action}" "${RELEASE:?a release of it, such as v1.2.3}"
 from=${RELEASES:-https://github.com/$REPOSITORY/releases/download}/$RELEASE
 name=drivelab-${RELEASE#v}-x86_64-linux

@@ -63,7 +63,7 @@ enum Verb {
     Lines(lines::Options),
     /// Makes packages that people install, of one static program: .deb, .rpm, an OCI image, a
     /// Python wheel, crates, the program alone; with their sums. `--check` installs, runs and
-    /// removes each. docs/guide/install.md.
+    /// removes each but the crates. docs/guide/install.md.
     Dist(dist::Options),
     /// Draws the README's picture, docs/picture.svg, from the run in
     /// docs/reference/example-run.json.

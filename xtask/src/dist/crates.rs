@@ -1,4 +1,4 @@
-//! Crates as cargo uploads them, which `cargo install --path` takes once they are unpacked.
+//! Crates as cargo uploads them.
 
 use super::{Ground, cargo, tools::output};
 use anyhow::{Context, Result, ensure};

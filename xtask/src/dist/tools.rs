@@ -50,10 +50,12 @@ pub fn sha256(path: &Path) -> Result<String> {
     Ok(sum.to_owned())
 }
 
-/// Packs what is in a directory, in the order of names, as root's.
+/// Packs what is in a directory, in the order of names, as root's. Unpacking puts modes on
+/// directories that are there: they are a system's, not those of the packer's umask.
 pub fn tar(ground: &Ground, directory: &Path, archive: &Path) -> Result<()> {
     run(Command::new("tar")
         .args(["--format=ustar", "--sort=name", "--owner=0", "--group=0", "--numeric-owner"])
+        .arg("--mode=u=rwX,go=rX")
         .arg(format!("--mtime=@{}", ground.epoch))
         .arg("--file")
         .arg(archive)

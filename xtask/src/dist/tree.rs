@@ -81,8 +81,11 @@ impl Tree {
         let documents = top.join("usr/share/doc/drivelab");
         for unit in ["drivelab-serve@.service", "drivelab-ublk@.service"] {
             let text = fs::read_to_string(ground.root.join("examples").join(unit)).context(unit)?;
-            // A package does not install below /usr/local.
-            let text = text.replace("/usr/local/bin/drivelab", "/usr/bin/drivelab");
+            // The archive is unpacked below /usr/local; a package is not.
+            let text = match part {
+                Part::Archive => text,
+                _ => text.replace("/usr/local/bin/drivelab", "/usr/bin/drivelab"),
+            };
             write(&documents.join("examples").join(unit), &text)?;
         }
         Ok(())

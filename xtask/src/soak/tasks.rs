@@ -70,7 +70,7 @@ fn tell(number: u32, turned: &Turned) {
     }
 }
 
-/// The campaign of a file, which gets its directory beside it, or of a directory.
+/// The campaign of a file, which gets its directory in the working directory, or of a directory.
 fn open(place: &Path) -> Result<Campaign> {
     if place.is_dir() {
         return Ok(Campaign::open(place)?);
@@ -86,7 +86,16 @@ fn open(place: &Path) -> Result<Campaign> {
     let name = file.name.clone().unwrap_or(stem);
     let directory = PathBuf::from(format!("{name}.campaign"));
     if directory.is_dir() {
-        return Ok(Campaign::open(&directory)?);
+        let known = Campaign::open(&directory)?;
+        // What other seeds found must not stand for these.
+        let same = fs::read_to_string(known.path("campaign.toml")).is_ok_and(|old| old == text);
+        ensure!(
+            same,
+            "{} was made of another file: name that directory to go on with it, or give this one \
+             another name",
+            directory.display()
+        );
+        return Ok(known);
     }
     Ok(Campaign::create(&directory, (&name, &text), &[], &tasks)?)
 }

@@ -59,7 +59,7 @@ fn page(name: &str, method: &Method) -> String {
         text += &hanging("  ", &cell_title(cell));
     }
     if let Some(more) = method.cells.len().checked_sub(CELLS_MAX).filter(|more| *more > 0) {
-        text += &format!("  and {more} more: `drivelab run TARGET --dry-run` has all\n");
+        text += &format!("  and {more} more\n");
     }
     let plan = format!("`drivelab run TARGET --method {name} --dry-run` says what it would write.");
     text + "\n" + &hanging("", &plan)
