@@ -67,7 +67,7 @@ fn again(round: u32) -> String {
             _ => kept.push(word),
         }
     }
-    kept.push(format!("--round {round}"));
+    kept.extend(["--round".to_owned(), round.to_string()]);
     kept.extend(after);
     kept.iter().map(|word| record::quoted(word)).collect::<Vec<_>>().join(" ")
 }

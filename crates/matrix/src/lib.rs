@@ -54,7 +54,7 @@ pub mod rig {
         attached::Attached,
         cut::{checker, put_back, wait_for_cut},
         serving::connect,
-        stage::{Ready, mount_again, set},
+        stage::{mount_again, set},
     };
 }
 

@@ -26,15 +26,23 @@ pub const CASES: &[(&str, &str)] = &[
 /// A setting of a case: `synchronous=off`.
 pub type Setting = (String, String);
 
-/// Whether a case has that setting.
-pub fn has_setting(case: &str, key: &str) -> bool {
-    match case {
-        "sqlite" => ["journal_mode", "synchronous"].contains(&key),
-        "files" => key == "fsync",
-        // The server knows them; it refuses what is none.
-        "postgresql" => !key.is_empty(),
-        _ => false,
-    }
+/// Where a case has no such setting, those that it has. PostgreSQL's server knows its own, and
+/// refuses what is none; SQLite takes a word that is none for another one.
+pub fn refused(case: &str, key: &str, value: &str) -> Option<&'static str> {
+    let (known, words): (_, &[(&str, &[&str])]) = match case {
+        "sqlite" => (
+            "journal_mode=delete, truncate, persist, wal or off, and synchronous=off, normal, full \
+             or extra",
+            &[
+                ("journal_mode", &["delete", "truncate", "persist", "wal", "off"]),
+                ("synchronous", &["off", "normal", "full", "extra"]),
+            ],
+        ),
+        "files" => ("fsync=on or off", &[("fsync", &["on", "off"])]),
+        _ => return None,
+    };
+    let is_known = words.iter().any(|(name, values)| *name == key && values.contains(&value));
+    (!is_known).then_some(known)
 }
 
 /// Does a phase of a case in `directory`: promises go to `said`, and what was promised is read from

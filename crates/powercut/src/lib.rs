@@ -29,8 +29,6 @@ mod tree;
 mod workload;
 
 pub use error::PowerCutError;
-pub use moment::{Moment, draw};
 pub use order::{Phase, PowerCutOrder, Program};
-pub use outcome::{Outcome, Promises, RoundResult, upper_bound};
-pub use protocol::{Answer, acknowledged, answer};
+pub use outcome::{Outcome, RoundResult};
 pub use round::{Audience, check, rounds};

@@ -1,7 +1,7 @@
 //! When the power goes.
 
 use block::Rng;
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 /// A draw of [`Moment::AfterPromise`] names at most this promise.
 const PROMISES_MAX: u64 = 32;
@@ -24,15 +24,6 @@ pub fn draw(seed: u64, round: u32, within: Duration) -> Moment {
         _ => {
             let most = (within.as_nanos() as u64).max(1);
             Moment::After(Duration::from_nanos(rng.below(most)))
-        }
-    }
-}
-
-impl fmt::Display for Moment {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::After(time) => write!(formatter, "{:.2} s", time.as_secs_f64()),
-            Self::AfterPromise(number) => write!(formatter, "ack {number}"),
         }
     }
 }

@@ -17,6 +17,7 @@ use matrix::{
 };
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
+    collections::BTreeSet,
     fs::{self, Permissions},
     os::unix::fs::PermissionsExt,
     path::Path,
@@ -69,7 +70,8 @@ pub fn rounds(
     let ended = all_rounds(order, caller, audience, stop, &mut outcome);
     let ended = match ended {
         // A signal goes to the programs that it runs, too: then it is one of them that has failed.
-        Err(_) if stop.load(Ordering::Relaxed) => Err(PowerCutError::Interrupted),
+        Err(PowerCutError::Matrix(error @ MatrixError::LeftChanged(_))) => Err(error.into()),
+        _ if stop.load(Ordering::Relaxed) => Err(PowerCutError::Interrupted),
         ended => ended,
     };
     (outcome, ended)
@@ -100,11 +102,12 @@ fn all_rounds(
         rig.end_workload();
         rig::put_back(&mut ledger, mark, &mut rig.children)?;
         let result = result?;
+        // Ctrl-C goes to mount and fsck, too: what they say then is said of nothing.
+        if stop.load(Ordering::Relaxed) {
+            return Err(PowerCutError::Interrupted);
+        }
         audience.round(&result);
         outcome.rounds.push(result);
-        if stop.load(Ordering::Relaxed) {
-            break;
-        }
     }
     Ok(rig::put_back(&mut ledger, whole, &mut Vec::new())?)
 }
@@ -146,6 +149,8 @@ impl Rig<'_> {
         let since = Instant::now();
         let (device, client) = rig::connect(ledger, base, Some(order.bytes))?;
         self.children.push(client);
+        let mut heard = BTreeSet::new();
+        promised.retain(|id| heard.insert(id.clone()));
         let made = promised.len() as u64;
         let mut result = RoundResult {
             round: self.round,
@@ -249,17 +254,30 @@ impl Rig<'_> {
         let workload = Workload::start(ledger, &words, Phase::Check, at, told)?;
         let workload = self.workload.insert(workload);
         let deadline = Instant::now() + self.order.patience;
+        let mut kept: BTreeSet<&str> = promised.iter().map(String::as_str).collect();
         loop {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(PowerCutError::Interrupted);
             }
             match workload.hear(deadline.min(Instant::now() + LOOK)) {
-                Heard::Line(_, line) => match protocol::answer(&line) {
-                    Some(Answer::Lost(_)) => result.promises.lost += 1,
-                    Some(Answer::Torn(_)) => result.promises.torn += 1,
-                    Some(Answer::Broken(why)) => result.broken = Some(why),
-                    None => {}
-                },
+                Heard::Line(_, line) => {
+                    let (count, id) = match protocol::answer(&line) {
+                        Some(Answer::Lost(id)) => (&mut result.promises.lost, id),
+                        Some(Answer::Torn(id)) => (&mut result.promises.torn, id),
+                        Some(Answer::Broken(why)) => {
+                            result.broken = Some(why);
+                            continue;
+                        }
+                        None => continue,
+                    };
+                    if !kept.remove(id.as_str()) {
+                        return Err(self.fault(&format!(
+                            "the check says `{line}`: it must name each broken promise once, and \
+                             none that was not made"
+                        )));
+                    }
+                    *count += 1;
+                }
                 Heard::Silence if Instant::now() < deadline => {}
                 Heard::Silence => {
                     let seconds = self.order.patience.as_secs();
@@ -278,12 +296,9 @@ impl Rig<'_> {
             // Two words for one thing: what is left cannot be used.
             result.broken.get_or_insert(complaint);
         }
-        let Promises { made, lost, torn } = result.promises;
-        if lost + torn > made {
-            return Err(self.fault(&format!(
-                "the check names {} broken promises, and {made} were made: it must name each once",
-                lost + torn
-            )));
+        if result.broken.is_some() {
+            // None of it can be had.
+            result.promises.lost += kept.len() as u64;
         }
         Ok(())
     }

@@ -168,7 +168,12 @@ impl PowerCutArguments {
     fn program(&self) -> Result<Program> {
         if !self.command.is_empty() {
             let name = self.command[0].to_string_lossy().into_owned();
-            return Ok(Program { name, words: self.command.clone() });
+            let mut words = self.command.clone();
+            // It is started in another directory.
+            if words[0].as_encoded_bytes().contains(&b'/') {
+                words[0] = std::path::absolute(&words[0])?.into();
+            }
+            return Ok(Program { name, words });
         }
         let known = cases::CASES.iter().map(|(name, _)| *name);
         if !known.clone().any(|name| name == self.case) {
@@ -180,8 +185,8 @@ impl PowerCutArguments {
         let mut words = vec![program.into(), "power-cut-case".into(), self.case.clone().into()];
         let mut name = self.case.clone();
         for (key, value) in &self.set {
-            if !cases::has_setting(&self.case, key) {
-                bail!("--set {key}={value}: {} has no such setting", self.case);
+            if let Some(known) = cases::refused(&self.case, key, value) {
+                bail!("--set {key}={value}: {} has no such setting; it has {known}", self.case);
             }
             words.extend(["--set".into(), format!("{key}={value}").into()]);
             name += &format!(" {key}={value}");

@@ -82,6 +82,10 @@ fn a_program_of_ones_own_promises_and_checks_or_is_told_how() {
         ("sleep 100 #", "promised nothing within 1 s: it must print a line `ack ID`"),
         ("true #", "ended without a promise"),
         ("echo no room >&2; exit 3 #", "ended with exit status: 3: no room"),
+        (
+            "if [ $0 = run ]; then echo ack 1; sleep 9; else echo lost 7; fi #",
+            "the check says `lost 7`: it must name each broken promise once",
+        ),
         ("if [ $0 = run ]; then echo ack 1; sleep 9; else sleep 9; fi #", "the check did not end"),
     ] {
         let words = ["--rounds", "1", "--patience", "1s", "--within", "1ms", "--quiet"];
@@ -103,6 +107,8 @@ fn what_cannot_be_had_is_refused_in_a_sentence() {
         (&["/dev/null"][..], "only the power of modelled drives"),
         (&["sata-tlc", "--case", "sqlit"], "Did you mean `sqlite`"),
         (&["sata-tlc", "--set", "sync=off"], "sqlite has no such setting"),
+        (&["sata-tlc", "--set", "synchronous=offf"], "synchronous=off, normal, full or extra"),
+        (&["sata-tlc", "--case", "files", "--set", "fsync=of"], "it has fsync=on or off"),
         (&["sata-tlc", "--fs", "raw"], "a program needs a file system"),
         (&["sata-tlc", "--fs", "ext4,xfs"], "one level each"),
         (&["sata-tlk"], "sata-tlc"),
