@@ -6,8 +6,9 @@
 //!   beats/WORKER  touched while the worker's process lives; removed when it ends by itself
 //! ```
 //!
-//! On its own host a worker is told by its process. From another host, or after its host was started
-//! anew, nobody sees a process: there its beat counts, by the clock of the file system that both see.
+//! On its own host a worker is told by its process. From another host, or after its host was
+//! started anew, nobody sees a process: there its beat counts, by the clock of the file system that
+//! both see.
 
 use record::{Life, Owner};
 use serde::{Deserialize, Serialize};

@@ -69,7 +69,7 @@ fn again(round: u32) -> String {
     }
     kept.extend(["--round".to_owned(), round.to_string()]);
     kept.extend(after);
-    kept.iter().map(|word| record::quoted(word)).collect::<Vec<_>>().join(" ")
+    kept.iter().map(record::quoted).collect::<Vec<_>>().join(" ")
 }
 
 /// One sentence with the cure.
