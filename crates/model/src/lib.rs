@@ -39,6 +39,7 @@ mod fast_cache;
 mod fault;
 pub mod flash;
 pub mod fs;
+mod kind;
 mod media;
 mod outbox;
 mod paced;

@@ -31,6 +31,7 @@ mod writes;
 
 pub use params::{BLOCKS_MAX, BLOCKS_MIN, MapPlace, SsdCacheParams, WriteMode};
 
+use crate::kind::Kind;
 use block::{
     Actor, Buf, Command, Completion, Data, Drive, Durability, Effects, Engine, Extent, Geometry,
     Instant, IoError, Machine, Payload, Request, Tag,
@@ -123,14 +124,6 @@ struct Parent {
     /// A durable write, which the map on flash may contradict still: of what is on flash alone it
     /// says nothing, and of what went to the disks it may say that older bytes are dirty.
     needs_map: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
-    Read,
-    Write(Durability),
-    Flush,
-    Discard,
 }
 
 /// What is done about a block, or about several that are not cached.
@@ -300,14 +293,7 @@ impl SsdCache {
     }
 
     fn accept(&mut self, now: Instant, request: Request, effects: &mut Effects) {
-        let (kind, offset, bytes, payload) = match request.command {
-            Command::Read { at, into } => (Kind::Read, at.offset, u64::from(at.bytes), into),
-            Command::Write { at, from, durability } => {
-                (Kind::Write(durability), at.offset, u64::from(at.bytes), from)
-            }
-            Command::Flush => (Kind::Flush, 0, 0, Payload::None),
-            Command::Discard { offset, len } => (Kind::Discard, offset, len, Payload::None),
-        };
+        let (kind, offset, bytes, payload) = Kind::split(request.command);
         assert!(offset + bytes <= self.geometry.capacity_bytes, "outside of the volume");
         assert!(!matches!(payload, Payload::Stamp(_)), "a cache carries bytes");
         let parent = self.parents.insert(Parent {

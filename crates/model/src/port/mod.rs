@@ -30,7 +30,7 @@ mod pieces;
 
 pub use params::{Attached, Fua, PortParams};
 
-use crate::{Outbox, WriteCaching, nanoseconds_for};
+use crate::{Outbox, WriteCaching, kind::Kind, nanoseconds_for};
 use agenda::Agenda;
 use block::{
     Actor, Command, Completion, Drive, Durability, Effects, Extent, Geometry, Instant, IoError,
@@ -104,14 +104,6 @@ enum FollowUp {
     Flush,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
-    Read,
-    Write(Durability),
-    Flush,
-    Discard,
-}
-
 /// A command at its drive.
 #[derive(Debug)]
 struct Sent {
@@ -178,14 +170,7 @@ impl Port {
 
     /// Puts the request into its thread's batch.
     fn hold(&mut self, now: Instant, request: Request) {
-        let (kind, offset, bytes, payload) = match request.command {
-            Command::Read { at, into } => (Kind::Read, at.offset, u64::from(at.bytes), into),
-            Command::Write { at, from, durability } => {
-                (Kind::Write(durability), at.offset, u64::from(at.bytes), from)
-            }
-            Command::Flush => (Kind::Flush, 0, 0, Payload::None),
-            Command::Discard { offset, len } => (Kind::Discard, offset, len, Payload::None),
-        };
+        let (kind, offset, bytes, payload) = Kind::split(request.command);
         let (kind, follow_up) = self.made_durable(request.drive, kind);
         let transfers = matches!(kind, Kind::Read | Kind::Write(_));
         let slot = self.requests.insert(Held {
