@@ -8,6 +8,7 @@ mod export;
 mod history;
 mod import;
 mod lookup;
+mod push;
 mod replay;
 mod report;
 mod restore;
@@ -25,6 +26,7 @@ pub use lookup::{
     CompletionsArguments, DocsArguments, ExplainArguments, HelpArguments, ManArguments,
     MethodsArguments, Shell,
 };
+pub use push::PushArguments;
 pub use replay::ReplayArguments;
 pub use report::ReportArguments;
 pub use restore::RestoreArguments;
@@ -83,6 +85,9 @@ pub enum Verb {
     Replay(Box<ReplayArguments>),
     /// List the runs in the store, newest first
     History(HistoryArguments),
+    #[command(about = "Push runs into a database that many machines share")]
+    #[command(long_about = push::ABOUT)]
+    Push(PushArguments),
     /// Print a run's table again
     Show(ShowArguments),
     #[command(about = "Compare runs, cell by cell, with intervals", long_about = compare::ABOUT)]

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 /// Prints what differs around the runs, and the ratio of every cell that they have in common.
 pub fn compare(arguments: &CompareArguments) -> Result<ExitCode> {
     let kinds = fail_on::parse(&arguments.fail_on, &[("slower", fail_on::Kind::Slower)])?;
-    let mut store = output::open_store(arguments.store.as_deref())?;
+    let mut store = crate::store::open(arguments.store.as_deref())?;
     store.close_orphans()?;
     let records: Vec<Record> =
         arguments.runs.iter().map(|run| Ok(store.resolve(run)?)).collect::<Result<_>>()?;

@@ -38,7 +38,7 @@ pub fn drives(arguments: &DrivesArguments) -> Result<ExitCode> {
 
 /// A catalog file of a run. Where it goes into a file, the errors of the model are told as well.
 fn fit(arguments: &FitArguments) -> Result<String> {
-    let mut store = output::open_store(arguments.store.as_deref())?;
+    let mut store = crate::store::open(arguments.store.as_deref())?;
     store.close_orphans()?;
     let record = store.resolve(&arguments.run)?;
     let bar = progress::bar(STAGES, "{pos}/{len}", Talk::Normal);

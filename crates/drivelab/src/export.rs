@@ -13,7 +13,7 @@ use std::{ffi::OsStr, path::Path, process::ExitCode};
 
 /// Writes what was asked for; nothing when any of it may not be written.
 pub fn export(arguments: &ExportArguments) -> Result<ExitCode> {
-    let mut store = output::open_store(arguments.store.as_deref())?;
+    let mut store = crate::store::open(arguments.store.as_deref())?;
     store.close_orphans()?;
     if let (Kind::Fio, [named]) = (arguments.kind, arguments.runs.as_slice())
         && is_method(named, &store)

@@ -2,25 +2,58 @@
 
 use crate::{cli::HistoryArguments, output};
 use anyhow::Result;
-use record::RunSummary;
+use record::{RunSummary, Search, Store};
 use report::{brief, number};
 use std::process::ExitCode;
 
 /// Lists the runs in the store.
 pub fn history(arguments: &HistoryArguments) -> Result<ExitCode> {
-    let mut store = output::open_store(arguments.store.as_deref())?;
+    let mut store = crate::store::open(arguments.store.as_deref())?;
     store.close_orphans()?;
-    let runs = store.list(arguments.limit)?;
+    let search = Search {
+        words: arguments.find.clone(),
+        host: arguments.host.clone(),
+        drive: arguments.drive.clone(),
+        campaign: arguments.campaign.clone(),
+        ..Search::default()
+    };
+    if arguments.fleet {
+        return fleet(&store, &search, arguments.json);
+    }
+    let is_all = search == Search::default();
+    let runs = match is_all {
+        true => store.list(arguments.limit)?,
+        false => store.search(&search, 0, arguments.limit as u64)?.runs,
+    };
     if arguments.json {
         for run in &runs {
             output::print(&format!("{}\n", serde_json::to_string(run)?))?;
         }
+    } else if runs.is_empty() && !is_all {
+        output::talk!("no such runs in {}: `drivelab history` lists all", store.place());
     } else if runs.is_empty() {
-        output::talk!("no runs in {} yet: start with `drivelab run .`", store.path().display());
+        output::talk!("no runs in {} yet: start with `drivelab run .`", store.place());
     } else {
         let now = jiff::Timestamp::now().as_second();
         let when = |run: &RunSummary| started(run, now);
         output::print(&report::terminal::history(&runs, when, &output::style_of_list()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what each model of drive did, over all machines.
+fn fleet(store: &Store, search: &Search, json: bool) -> Result<ExitCode> {
+    let rows = store.fleet(search)?;
+    if json {
+        let lines = rows.iter().map(|row| Ok(serde_json::to_string(row)? + "\n"));
+        output::print(&lines.collect::<Result<String>>()?)?;
+    } else if rows.is_empty() {
+        output::talk!(
+            "no runs on a drive in {}: arrays and files in memory have none",
+            store.place()
+        );
+    } else {
+        output::print(&report::terminal::fleet(&rows, &output::style()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

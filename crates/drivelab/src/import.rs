@@ -48,7 +48,7 @@ pub fn import(arguments: &ImportArguments) -> Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let mut store = output::open_store(arguments.store.as_deref())?;
+    let mut store = crate::store::open_here(arguments.store.as_deref())?;
     let several = records.len() > 1;
     for (path, record) in &records {
         taken_in(&mut store, record, path, arguments, several)?;
@@ -86,6 +86,7 @@ fn taken_in(
         return Ok(());
     }
     store.save(record)?;
+    crate::store::deliver(arguments.store.as_deref(), id);
     if several {
         let cells = record.cells.len();
         let results = if cells == 1 { "result" } else { "results" };

@@ -1,10 +1,8 @@
 //! drivelab: is this drive, volume or array as fast as its data sheet says, for my workload?
 //!
 //! ```text
-//!   cli (words)  ->  run | study | serve | show | history | compare | advise | report | export |
-//!                     drives | devices | web | methods | explain | docs
-//!   cli (words)  ->  run | study | campaign | serve | show | history | compare | advise | report |
-//!                     export | drives | devices | web
+//!   cli (words)  ->  run | study | campaign | serve | show | history | push | compare | advise |
+//!                     report | export | drives | devices | web | methods | explain | docs
 //!   ->  stdout: tables and data, stderr: talk
 //! ```
 //!
@@ -31,12 +29,14 @@ mod matrix;
 mod output;
 mod power_cut;
 mod progress;
+mod push;
 mod replay;
 mod report;
 mod restore;
 mod run;
 mod serve;
 mod show;
+mod store;
 mod study;
 mod trace;
 mod traced;
@@ -63,6 +63,7 @@ fn main() -> ExitCode {
         cli::Verb::Serve(arguments) => serve::serve(&arguments),
         cli::Verb::Flash(arguments) => flash::flash(&arguments),
         cli::Verb::History(arguments) => history::history(&arguments),
+        cli::Verb::Push(arguments) => push::push(&arguments),
         cli::Verb::Show(arguments) => show::show(&arguments),
         cli::Verb::Study(arguments) => study::study(&arguments),
         cli::Verb::Compare(arguments) => compare::compare(&arguments),

@@ -1,8 +1,7 @@
 //! Where text goes: data to stdout, talk to stderr, and how each of them looks.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use host::Destination;
-use record::Store;
 pub use report::terminal::hanging;
 use report::terminal::{Characters, Color, Style};
 use rustix::{
@@ -13,7 +12,7 @@ use std::{
     fmt,
     io::{self, IsTerminal, Write},
     os::fd::AsFd,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 /// Columns when stdout is no terminal.
@@ -135,35 +134,6 @@ pub fn store_option(named: Option<&Path>) -> String {
     named.map_or_else(String::new, |path| format!(" --store {}", record::quoted(path)))
 }
 
-/// The store that was named, or the user's own.
-pub fn open_store(named: Option<&Path>) -> Result<Store> {
-    let path = match named {
-        Some(path) => PathBuf::from(path),
-        None => record::default_path(|name| std::env::var_os(name))?,
-    };
-    refuse_address(&path)?;
-    host::missing::refuse_in_kernels_place(&path).context("--store")?;
-    Ok(Store::open(&path)?)
-}
-
-/// Refuses `postgresql://host/base` and every other address: a store is a file.
-///
-/// # Errors
-/// An address, with the cure.
-pub fn refuse_address(path: &Path) -> Result<()> {
-    let text = path.to_string_lossy();
-    let Some((scheme, _)) = text.split_once("://") else { return Ok(()) };
-    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "+-.".contains(letter);
-    let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
-        && scheme.chars().all(is_letter);
-    ensure!(
-        !is_scheme,
-        "--store {text}: a history is a file of this machine, and {scheme}:// is an address: \
-         name a path, such as ./history.db"
-    );
-    Ok(())
-}
-
 /// Writes a file that the user named, whole or not at all: see [`Destination`].
 ///
 /// # Errors
@@ -196,19 +166,6 @@ pub fn write_json(path: &Path, text: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_address_is_no_store() {
-        let refused = |path: &str| refuse_address(Path::new(path)).is_err();
-        for address in
-            ["postgresql://db/lab", "mysql://a", "https://a/b", "file:///tmp/a", "s3+x://b"]
-        {
-            assert!(refused(address), "{address}");
-        }
-        for path in ["history.db", "/tmp/a.db", "./a://b", "a:b", "/x/y://z", "://a", "1://a"] {
-            assert!(!refused(path), "{path}");
-        }
-    }
 
     #[test]
     fn a_store_in_a_command_is_one_word_for_a_shell() {

@@ -13,7 +13,7 @@ use std::{ffi::OsStr, process::ExitCode, slice};
 pub fn show(arguments: &ShowArguments) -> Result<ExitCode> {
     let kinds = fail_on::parse(&arguments.decide.fail_on, &[("spec", fail_on::Kind::Spec)])?;
     fail_on::check(&kinds, !arguments.decide.spec.is_empty())?;
-    let mut store = output::open_store(arguments.store.as_deref())?;
+    let mut store = crate::store::open(arguments.store.as_deref())?;
     store.close_orphans()?;
     let record = store.resolve(&arguments.run)?;
     let words = slice::from_ref(&arguments.run);

@@ -13,7 +13,7 @@ use crate::{
 };
 use ::web::{http::host, server::Server, site::History};
 use anyhow::{Context, Error, Result, bail};
-use record::{Money, Record};
+use record::{Money, Place, Record, Store};
 use std::{
     io::{self, ErrorKind},
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -24,15 +24,11 @@ use std::{
 /// Serves the history until a signal comes.
 pub fn web(arguments: &WebArguments) -> Result<ExitCode> {
     let address = address(arguments)?;
-    let store = match &arguments.store {
-        Some(path) => path.clone(),
-        None => record::default_path(|name| std::env::var_os(name))?,
-    };
-    output::refuse_address(&store)?;
+    let store = crate::store::named(arguments.store.as_deref())?;
     // A history that cannot be shown is said here and not on every page. Its runs that were killed
     // are closed, as every verb does; from here on nothing writes.
-    if store.exists() {
-        output::open_store(Some(&store))?.close_orphans()?;
+    if store.file().is_none_or(Path::exists) {
+        Store::at(&store).map_err(crate::store::in_words)?.close_orphans()?;
     }
     let stop = interrupt::flag()?;
     let server = Server::bind(address).map_err(|error| not_bound(&error, address))?;
@@ -40,7 +36,7 @@ pub fn web(arguments: &WebArguments) -> Result<ExitCode> {
         output::talk!(
             "drivelab: warning: whoever reaches {} may read all runs in {}: there is no password and no encryption",
             server.address(),
-            store.display()
+            store
         );
     }
     output::print(&ready(&store, server.address()))?;
@@ -95,7 +91,7 @@ fn not_bound(error: &io::Error, address: SocketAddr) -> Error {
 }
 
 /// What is printed once it listens.
-fn ready(store: &Path, address: SocketAddr) -> String {
+fn ready(store: &Place, address: SocketAddr) -> String {
     // A browser cannot open "any address".
     let ip = match address.ip() {
         IpAddr::V4(Ipv4Addr::UNSPECIFIED) => IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -103,7 +99,7 @@ fn ready(store: &Path, address: SocketAddr) -> String {
         ip => ip,
     };
     let open = SocketAddr::new(ip, address.port());
-    format!("the history {} at http://{open}/\nCtrl-C ends it\n", store.display())
+    format!("the history {store} at http://{open}/\nCtrl-C ends it\n")
 }
 
 fn first_run(store: Option<&Path>) -> String {

@@ -22,6 +22,7 @@ mod example;
 mod expectation;
 mod file;
 mod flag;
+mod fleet;
 mod identity;
 pub mod input;
 mod knee;
@@ -51,6 +52,7 @@ pub use exact::{exact, from_exact, with_paths};
 pub use expectation::{Expectation, ExpectationVerdict, Judged};
 pub use file::FileError;
 pub use flag::Flag;
+pub use fleet::FleetRow;
 pub use identity::TargetIdentity;
 pub use knee::{Knee, KneeOutcome, KneeProbe, KneeVerdict};
 pub use page_cache::{CacheDrop, CachePass, Meaning};
@@ -61,5 +63,8 @@ pub use run::{
 };
 pub use server_event::ServerEvent;
 #[cfg(feature = "store")]
-pub use store::{Found, Life, News, Orphan, Owner, Search, Store, StoreError, default_path};
+pub use store::{
+    Address, Ended, Found, Life, News, Orphan, Owner, Place, Pushed, Search, ServerTrouble, Store,
+    StoreError, Tables, default_path,
+};
 pub use summary::{Headline, LARGE_BLOCK_BYTES, RunSummary};

@@ -3,6 +3,7 @@
 mod bm_flash;
 mod dd;
 mod expectation;
+mod fleet;
 mod head;
 mod iozone;
 pub(crate) mod knee;
@@ -21,6 +22,7 @@ pub(crate) mod style;
 mod table;
 pub(crate) mod words;
 
+pub use fleet::fleet;
 pub use head::{failed, left_out};
 pub use label::{bar, hanging};
 pub use page::Page;

@@ -114,7 +114,7 @@ pub struct AdviseArguments {
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "What to know")]
     pub seed: u64,
 
-    /// The history to read
+    /// The history to read: a file, or postgresql://USER@HOST/NAME
     #[arg(long, value_name = "PATH", help_heading = "What to know")]
     pub store: Option<PathBuf>,
 

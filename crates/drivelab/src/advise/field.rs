@@ -1,10 +1,7 @@
 //! What the words of the command line let be considered: drives, STACKs, RUNs.
 
 use super::words;
-use crate::{
-    known::{Named, prices},
-    output,
-};
+use crate::known::{Named, prices};
 use advice::{Candidate, Field, Question};
 use anyhow::{Context, Error, Result, anyhow};
 use block::names::did_you_mean;
@@ -78,7 +75,7 @@ fn recorded(
     catalog: &Catalog,
     question: &Question,
 ) -> Result<Vec<Candidate>> {
-    let mut store = output::open_store(store)?;
+    let mut store = crate::store::open(store)?;
     store.close_orphans()?;
     let record = store.resolve(word)?;
     let named = [OsString::from(word)];

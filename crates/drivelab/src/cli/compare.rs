@@ -49,7 +49,7 @@ pub struct CompareArguments {
     #[arg(long, value_name = "slower|FLAG,...")]
     pub fail_on: Vec<String>,
 
-    /// The history to read
+    /// The history to read: a file, or postgresql://USER@HOST/NAME
     #[arg(long, value_name = "PATH")]
     pub store: Option<PathBuf>,
 }

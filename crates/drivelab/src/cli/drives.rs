@@ -81,7 +81,7 @@ pub struct FitArguments {
     #[arg(value_name = "RUN")]
     pub run: OsString,
 
-    /// The history to read
+    /// The history to read: a file, or postgresql://USER@HOST/NAME
     #[arg(long, value_name = "PATH")]
     pub store: Option<PathBuf>,
 }

@@ -47,7 +47,7 @@ pub struct ExportArguments {
     #[arg(long)]
     pub force: bool,
 
-    /// The history to read
+    /// The history to read: a file, or postgresql://USER@HOST/NAME
     #[arg(long, value_name = "PATH")]
     pub store: Option<PathBuf>,
 }

@@ -11,11 +11,31 @@ pub struct HistoryArguments {
     #[arg(long)]
     pub json: bool,
 
+    /// Rates of each model of drive over all machines instead of a list of runs
+    #[arg(long, conflicts_with = "limit")]
+    pub fleet: bool,
+
     /// How many runs
     #[arg(long, value_name = "N", default_value_t = 30)]
     pub limit: usize,
 
-    /// The history to read
+    /// Only runs that have all these words, in id, method, target, machine, drives, labels or flags
+    #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
+    pub find: String,
+
+    /// Only runs of this machine
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
+    pub host: String,
+
+    /// Only runs on a drive with this in its model, serial number or firmware
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub drive: String,
+
+    /// Only runs of this campaign
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
+    pub campaign: String,
+
+    /// The history to read: a file, or postgresql://USER@HOST/NAME
     #[arg(long, value_name = "PATH")]
     pub store: Option<PathBuf>,
 }
@@ -36,7 +56,7 @@ pub struct ShowArguments {
     #[arg(long)]
     pub json: bool,
 
-    /// The history to read
+    /// The history to read: a file, or postgresql://USER@HOST/NAME
     #[arg(long, value_name = "PATH")]
     pub store: Option<PathBuf>,
 

@@ -40,7 +40,7 @@ pub struct ImportArguments {
     #[arg(long)]
     pub dry_run: bool,
 
-    /// The history to take them into
+    /// The history to take them into; a database gets them at the end, see `push`
     #[arg(long, value_name = "PATH")]
     pub store: Option<PathBuf>,
 }

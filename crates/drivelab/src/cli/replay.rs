@@ -80,7 +80,7 @@ pub struct ReplayArguments {
     #[arg(long, value_name = "N", help_heading = "Record")]
     pub seed: Option<u64>,
 
-    /// The history to keep the run in
+    /// The history to keep the run in; a database gets it at the end, see `push`
     #[arg(long, value_name = "PATH", help_heading = "Record")]
     pub store: Option<PathBuf>,
 

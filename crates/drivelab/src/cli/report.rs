@@ -74,7 +74,7 @@ pub struct ReportArguments {
     #[arg(long, help_heading = "What to know")]
     pub force: bool,
 
-    /// The history to read
+    /// The history to read: a file, or postgresql://USER@HOST/NAME
     #[arg(long, value_name = "PATH", help_heading = "What to know")]
     pub store: Option<PathBuf>,
 }

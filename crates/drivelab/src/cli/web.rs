@@ -44,7 +44,7 @@ pub struct WebArguments {
     #[arg(long, requires = "listen")]
     pub allow_remote: bool,
 
-    /// The history to show
+    /// The history to show: a file, or postgresql://USER@HOST/NAME
     #[arg(long, value_name = "PATH")]
     pub store: Option<PathBuf>,
 }

@@ -298,7 +298,7 @@ pub struct PredictArguments {
     #[arg(long)]
     pub force: bool,
 
-    /// The history to read
+    /// The history to read: a file, or postgresql://USER@HOST/NAME
     #[arg(long, value_name = "PATH")]
     pub store: Option<PathBuf>,
 }

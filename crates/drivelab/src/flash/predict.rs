@@ -76,7 +76,7 @@ fn rates(arguments: &PredictArguments, trace: Option<&Traced>) -> Result<(Rates,
             Ok((volume::of_model(&stack, blocks)?, Some(stack)))
         }
         Ok(TargetText::Path(path)) => {
-            let store = output::open_store(arguments.store.as_deref())?;
+            let store = crate::store::open(arguments.store.as_deref())?;
             let record = store.resolve(&path).with_context(|| {
                 let near = target::did_you_mean(&path);
                 format!(

@@ -192,7 +192,7 @@ pub struct MatrixArguments {
     #[arg(long, value_name = "KEY=VALUE|NAME", help_heading = "Output")]
     pub label: Vec<String>,
 
-    /// The history to keep the runs in
+    /// The history to keep the runs in; a database gets them at the end, see `push`
     #[arg(long, value_name = "PATH", help_heading = "Output")]
     pub store: Option<PathBuf>,
 

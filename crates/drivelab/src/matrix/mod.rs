@@ -61,7 +61,7 @@ pub fn measure(order: &MatrixOrder, keep: &Keep<'_>) -> Result<Option<Measured>>
         return Ok(None);
     }
     matrix::check(order, &caller, &device).map_err(in_words)?;
-    let store = Rc::new(RefCell::new(output::open_store(keep.store)?));
+    let store = Rc::new(RefCell::new(crate::store::open_here(keep.store)?));
     let stop = interrupt::flag()?;
     if let Some(sentence) = restore::left_behind() {
         output::talk!("drivelab: {sentence}");
@@ -70,6 +70,7 @@ pub fn measure(order: &MatrixOrder, keep: &Keep<'_>) -> Result<Option<Measured>>
     let measured = matrix::measure(order, &caller, &device, &store, &mut watch, &stop);
     watch.finish();
     let measured = measured.map_err(in_words)?;
+    measured.records.iter().for_each(|record| crate::store::deliver(keep.store, &record.id));
     let page = study::on::page(order, &device, &measured, &output::style());
     Ok(Some(Measured { measured, page }))
 }

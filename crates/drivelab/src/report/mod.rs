@@ -32,7 +32,7 @@ pub fn report(arguments: &ReportArguments) -> Result<ExitCode> {
             "nothing to write: add one or more of --html FILE, --xlsx FILE, --csv FILE, --svg DIR, --table NAME"
         );
     }
-    let mut store = output::open_store(arguments.store.as_deref())?;
+    let mut store = crate::store::open(arguments.store.as_deref())?;
     store.close_orphans()?;
     let records: Vec<Record> =
         arguments.runs.iter().map(|run| Ok(store.resolve(run)?)).collect::<Result<_>>()?;

@@ -127,7 +127,7 @@ fn resume(named: &OsStr, consent: Consent, how: &How<'_>) -> Result<Measured> {
 
 /// The history, without what killed runs left.
 fn history(how: &How<'_>) -> Result<Store> {
-    let mut store = output::open_store(how.keep.store)?;
+    let mut store = crate::store::open_here(how.keep.store)?;
     run::clean_up(&mut store, &mut |left| output::talk!("drivelab: {left}"))?;
     Ok(store)
 }
@@ -188,6 +188,7 @@ fn carry_out(
     let outcome = prepared.carry_out(&mut record, &mut progress);
     let save_error = progress.finish();
     run::conclude(&mut store.borrow_mut(), &record).context("the record could not be kept")?;
+    crate::store::deliver(how.keep.store, &record.id);
     if let Some(written) = &written {
         tell("wrote ", &written.after(prepared.plan(), &record));
     }

@@ -130,7 +130,7 @@ pub struct StudyArguments {
     #[arg(long, value_name = "N", requires = "yours", help_heading = "On a target of yours")]
     pub seed: Option<u64>,
 
-    /// The history to keep the run in
+    /// The history to keep the run in; a database gets it at the end, see `push`
     #[arg(long, value_name = "PATH", requires = "name", help_heading = "On a target of yours")]
     pub store: Option<PathBuf>,
 

@@ -98,7 +98,7 @@ fn on_target(dossier: &Dossier, arguments: &StudyArguments) -> Result<ExitCode> 
         Outputs::new(arguments.force).add(path, Format::Html, Vec::new())?;
     }
     if !arguments.dry_run {
-        drop(output::open_store(arguments.store.as_deref())?);
+        drop(crate::store::open_here(arguments.store.as_deref())?);
     }
     let Some(measured) = on::measure(dossier, arguments)? else {
         return Ok(ExitCode::SUCCESS);

@@ -6,7 +6,7 @@ use common::Call;
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Every verb there is; grow it with `cli::Verb`.
-const VERBS: [&str; 26] = [
+const VERBS: [&str; 27] = [
     "run",
     "study",
     "matrix",
@@ -18,6 +18,7 @@ const VERBS: [&str; 26] = [
     "trace",
     "replay",
     "history",
+    "push",
     "show",
     "compare",
     "advise",
@@ -60,6 +61,7 @@ pub const PAGES: &[&[&str]] = &[
     &["trace"],
     &["replay"],
     &["history"],
+    &["push"],
     &["show"],
     &["compare"],
     &["advise"],

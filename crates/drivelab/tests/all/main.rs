@@ -44,6 +44,7 @@ mod nbd_client;
 mod outputs;
 mod power_cut;
 mod promises;
+mod push;
 mod quota;
 mod read_only;
 mod readme;

@@ -202,20 +202,23 @@ fn sizes_and_bytes_of_all_methods_are_looked_at_before_the_first_byte() {
     refused(&more, &["more than --max-written 20 GiB"]);
 }
 
-/// It made a folder `postgresql:` and a history in it.
+/// It made a folder `mysql:` and a history in it.
 #[test]
-fn an_address_is_no_store() {
+fn an_address_of_something_else_is_no_store() {
     let bench = Bench::new();
     let before = names_in(&bench.path("."));
     for words in [
-        &["history", "--store", "postgresql://db/lab"][..],
+        &["history", "--store", "mysql://db/lab"][..],
         &["run", "area", "--store", "mysql://db"],
-        &["study", "latency2016", "--on", "area", "--store", "postgresql://db/lab"],
+        &["study", "latency2016", "--on", "area", "--store", "mongodb://db/lab"],
         &["web", "--store", "https://db/lab"],
     ] {
         let outcome = Call::new(words, &bench.path(".")).done();
         assert_eq!(outcome.code, Some(2), "{words:?}: {}", outcome.stderr);
-        assert_one_sentence(&outcome.stderr, &["--store", "is an address", "./history.db"]);
+        assert_one_sentence(
+            &outcome.stderr,
+            &["--store", "an address of something", "./history.db"],
+        );
     }
     assert_eq!(names_in(&bench.path(".")), before);
 }

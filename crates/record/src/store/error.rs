@@ -1,5 +1,6 @@
 //! What can go wrong with the history, each with its cure.
 
+use super::place::Place;
 use crate::{FileError, VERSION};
 use std::path::PathBuf;
 
@@ -66,6 +67,60 @@ pub enum StoreError {
         /// What SQLite said.
         source: rusqlite::Error,
     },
+    /// A database's server, or what it was asked.
+    #[error("{}", trouble.sentence(place, reason))]
+    Server {
+        /// Which.
+        place: Place,
+        /// What kind of trouble.
+        trouble: ServerTrouble,
+        /// What the server or the system said.
+        reason: String,
+    },
+    /// A database without a history.
+    #[error(
+        "there is no history in {place} yet: `drivelab push` makes one of the runs that are here"
+    )]
+    Blank {
+        /// Which.
+        place: Place,
+    },
+    /// A database with the tables of an earlier drivelab: many machines share it, and one of them
+    /// decides when all go on to the later tables.
+    #[error(
+        "the history in {place} has schema {found}, and this drivelab writes and reads schema \
+         {known}"
+    )]
+    Older {
+        /// Which.
+        place: Place,
+        /// Its schema version.
+        found: i64,
+        /// This crate's.
+        known: i64,
+    },
+    /// A database with the tables of a later drivelab.
+    #[error(
+        "the history in {place} has schema {found}, this drivelab knows up to {known}: use the \
+         newer drivelab here, too; the runs of this machine stay in its own history"
+    )]
+    LaterSchema {
+        /// Which.
+        place: Place,
+        /// Its schema version.
+        found: i64,
+        /// The newest version this crate knows.
+        known: i64,
+    },
+    /// An address, and a program that was built without PostgreSQL.
+    #[error(
+        "{place} is a PostgreSQL database, and this drivelab was built without: the packages \
+         have it, and so has `cargo install` or `cargo build` with the feature `postgresql`"
+    )]
+    WithoutPostgresql {
+        /// Which.
+        place: Place,
+    },
     /// A record that could not be read back: a number in it is infinite or not a number.
     #[error("the record {id} was not saved: {source} when read back; please report this as a bug")]
     Unwritable {
@@ -122,6 +177,70 @@ pub enum StoreError {
     /// A record file that could not be read.
     #[error(transparent)]
     File(#[from] FileError),
+}
+
+/// What kind of trouble with a server: each has its cure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ServerTrouble {
+    /// The address or a variable of the environment is not understood.
+    Settings,
+    /// Nobody answers.
+    Unreachable,
+    /// No safe connection.
+    Tls,
+    /// The user or the password is not accepted.
+    Password,
+    /// There is no such database.
+    NoDatabase,
+    /// The user may not do it.
+    Denied,
+    /// The connection broke, or the server ends.
+    Lost,
+    /// The server has no room, or too many connections.
+    Full,
+    /// Anything else.
+    Other,
+}
+
+impl ServerTrouble {
+    /// Whether it may be over in a moment: a server that is started again.
+    pub fn may_pass(self) -> bool {
+        matches!(self, Self::Unreachable | Self::Lost | Self::Full)
+    }
+
+    fn sentence(self, place: &Place, reason: &str) -> String {
+        match self {
+            Self::Settings => format!("the address {place} is not understood: {reason}"),
+            Self::Unreachable => format!(
+                "cannot reach the database {place}: {reason}; see that the server runs, and that \
+                 host and port are right"
+            ),
+            Self::Tls => format!(
+                "no safe connection to {place}: {reason}; sslmode and sslrootcert of the address \
+                 say whom to believe (docs/guide/store.md)"
+            ),
+            Self::Password => format!(
+                "the database {place} does not accept the user: {reason}; put the password into \
+                 ~/.pgpass as HOST:PORT:DATABASE:USER:PASSWORD, mode 0600, or into PGPASSWORD"
+            ),
+            Self::NoDatabase => {
+                format!("{reason} ({place}): make it with `createdb`, or name another")
+            }
+            Self::Denied => format!(
+                "the user of {place} may not do that: {reason}; its owner can GRANT it \
+                 (docs/guide/store.md)"
+            ),
+            Self::Lost => format!(
+                "the connection to {place} was lost: {reason}; all that was pushed before is \
+                 there: do it again"
+            ),
+            Self::Full => format!(
+                "the server of {place} has no room now: {reason}; try again later, or ask who \
+                 runs it"
+            ),
+            Self::Other => format!("the database {place} failed: {reason}"),
+        }
+    }
 }
 
 fn hint(nearest: &[String], newest: Option<&str>) -> String {

@@ -1,8 +1,7 @@
 //! RUN as a user writes it: an id, a unique prefix, `last`, `last~1`, a label, or a record file.
 
-use super::{Store, StoreError};
+use super::{Store, StoreError, sql::Value};
 use crate::Record;
-use rusqlite::{OptionalExtension, params};
 use std::{ffi::OsStr, path::Path};
 
 /// How many names a refusal lists.
@@ -47,35 +46,22 @@ impl Store {
     }
 
     fn id_of_last(&self, text: &str, back: i64) -> Result<String, StoreError> {
-        let found: Option<String> = self.sql(
-            self.connection
-                .query_row(
-                    "SELECT id FROM run ORDER BY sequence DESC LIMIT 1 OFFSET ?1",
-                    [back],
-                    |row| row.get(0),
-                )
-                .optional(),
-        )?;
-        if let Some(id) = found {
+        let statement = "SELECT id FROM run ORDER BY sequence DESC LIMIT 1 OFFSET ?";
+        if let Some(id) = self.texts(statement, &[Value::from(back)])?.pop() {
             return Ok(id);
         }
-        let stored: i64 =
-            self.sql(self.connection.query_row("SELECT count(*) FROM run", [], |row| row.get(0)))?;
+        let stored = self.database.rows("SELECT count(*) FROM run", &[])?[0].integer(0);
         Err(StoreError::NotThatMany { text: text.to_owned(), stored: stored.unsigned_abs() })
     }
 
     fn id_of_label(&self, text: &str) -> Result<Option<String>, StoreError> {
-        self.sql(
-            self.connection
-                .query_row(
-                    "SELECT run.id FROM label JOIN run ON run.sequence = label.run
-                     WHERE label.value = ?1 OR label.key || '=' || label.value = ?1
-                     ORDER BY run.sequence DESC LIMIT 1",
-                    [text],
-                    |row| row.get(0),
-                )
-                .optional(),
-        )
+        let found = self.texts(
+            "SELECT run.id FROM label JOIN run ON run.sequence = label.run
+             WHERE label.value = ? OR label.key || '=' || label.value = ?
+             ORDER BY run.sequence DESC LIMIT 1",
+            &[Value::from(text), Value::from(text)],
+        )?;
+        Ok(found.into_iter().next())
     }
 
     /// At most [`NAMES_MAX`], newest first.
@@ -83,10 +69,11 @@ impl Store {
         if text.is_empty() {
             return Ok(Vec::new());
         }
+        let text = text.to_ascii_lowercase();
         self.texts(
-            "SELECT id FROM run WHERE substr(id, 1, length(?1)) = ?1
-             ORDER BY sequence DESC LIMIT ?2",
-            params![text.to_ascii_lowercase(), NAMES_MAX as i64],
+            "SELECT id FROM run WHERE substr(id, 1, length(?)) = ?
+             ORDER BY sequence DESC LIMIT ?",
+            &[Value::from(text.as_str()), Value::from(text), Value::from(NAMES_MAX as i64)],
         )
     }
 
@@ -96,9 +83,9 @@ impl Store {
             "SELECT name FROM (
                  SELECT id AS name, sequence FROM run
                  UNION ALL SELECT value, run FROM label
-                 UNION ALL SELECT 'last', 9223372036854775807 FROM run)
+                 UNION ALL SELECT 'last', 9223372036854775807 FROM run) AS named
              GROUP BY name ORDER BY max(sequence) DESC LIMIT 10000",
-            [],
+            &[],
         )?;
         let mut near: Vec<(usize, &String)> =
             names.iter().map(|name| (edits(text, name), name)).filter(|near| near.0 <= 2).collect();

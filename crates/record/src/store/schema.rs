@@ -1,6 +1,9 @@
-//! The store's tables, as a list of steps, and the care taken before touching a file.
+//! A history's file: the care taken before touching it, and its steps.
 
-use super::StoreError;
+use super::{
+    StoreError,
+    steps::{KNOWN, STEPS},
+};
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use std::{fs, io::ErrorKind, path::Path, time::Duration};
 
@@ -9,63 +12,6 @@ pub const APPLICATION_ID: i64 = 0x4472_4c61;
 
 /// How long to wait while another drivelab writes, in seconds.
 pub const BUSY_SECONDS: u64 = 10;
-
-/// Step n takes a store from schema n to n + 1. Only ever append.
-const STEPS: &[&str] = &[
-    // 1: runs without their cells, the cells, labels, and scratch files not yet removed. A cell is
-    // a row of its own so that a save after each cell costs that cell and not all the earlier ones
-    // too.
-    "CREATE TABLE run (
-         sequence INTEGER PRIMARY KEY AUTOINCREMENT, -- `last` goes by it: clocks jump
-         id TEXT NOT NULL UNIQUE,
-         started TEXT NOT NULL,
-         state TEXT NOT NULL,
-         method TEXT NOT NULL,
-         target TEXT NOT NULL,
-         summary TEXT NOT NULL,  -- JSON: RunSummary
-         document TEXT NOT NULL, -- JSON: Record with empty `cells`
-         owner_pid INTEGER,      -- only while running
-         owner_started INTEGER,
-         owner_boot TEXT,
-         owner_namespace TEXT
-     ) STRICT;
-     CREATE INDEX run_state ON run (state);
-     CREATE TABLE cell (
-         run INTEGER NOT NULL REFERENCES run (sequence) ON DELETE CASCADE,
-         position INTEGER NOT NULL,
-         document TEXT NOT NULL, -- JSON: Cell
-         PRIMARY KEY (run, position)
-     ) STRICT, WITHOUT ROWID;
-     CREATE TABLE label (
-         run INTEGER NOT NULL REFERENCES run (sequence) ON DELETE CASCADE,
-         key TEXT NOT NULL,
-         value TEXT NOT NULL,
-         PRIMARY KEY (run, key)
-     ) STRICT, WITHOUT ROWID;
-     CREATE INDEX label_value ON label (value);
-     CREATE TABLE scratch (
-         path BLOB PRIMARY KEY,  -- bytes: a path need not be UTF-8
-         run_id TEXT NOT NULL
-     ) STRICT;",
-    // 2: a run's flags in its summary; which save wrote a cell, so that who watches a run reads
-    // only what is new; methods without reading the runs.
-    "ALTER TABLE run ADD COLUMN saves INTEGER NOT NULL DEFAULT 0; -- how often the run was saved
-     ALTER TABLE cell ADD COLUMN save INTEGER NOT NULL DEFAULT 0; -- of those the one that wrote this cell
-     CREATE INDEX run_method ON run (method);
-     UPDATE run SET summary = json_set(summary, '$.flags', json((
-         SELECT json_group_array(flag) FROM (
-             SELECT value AS flag FROM json_each(run.document, '$.flags')
-             UNION
-             SELECT flag.value FROM json_each(run.document, '$.targets') AS target,
-                 json_each(target.value, '$.flags') AS flag
-             UNION
-             SELECT flag.value FROM cell, json_each(cell.document, '$.flags') AS flag
-             WHERE cell.run = run.sequence
-             ORDER BY flag))));",
-];
-
-/// The schema version that the last step leads to.
-pub const KNOWN: i64 = STEPS.len() as i64;
 
 /// Opens or creates the store, and brings an older one up to date.
 pub fn open(path: &Path) -> Result<Connection, StoreError> {
@@ -189,7 +135,7 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
         return Err(StoreError::Newer { path: path.to_owned(), found, known: KNOWN });
     }
     for step in &STEPS[found as usize..] {
-        transaction.execute_batch(step).map_err(failed)?;
+        transaction.execute_batch(step.sqlite).map_err(failed)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed)?;
     transaction.pragma_update(None, "user_version", KNOWN).map_err(failed)?;

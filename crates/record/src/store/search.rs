@@ -1,15 +1,17 @@
 //! The history page by page, by its summaries alone: what was measured stays on the drive.
 
-use super::{Store, StoreError, killed};
+use super::{
+    SUMMARIES, Store, StoreError,
+    sql::{Dialect, Purpose, Value, within},
+};
 use crate::{RunSummary, State};
-use rusqlite::types::Value;
 
 /// What to look for. Empty fields do not count; of the others all must fit. Upper and lower case
 /// are the same for the letters A to Z.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Search {
-    /// Words, each of which stands somewhere in id, method, target, labels (`key=value`), flags or
-    /// start time.
+    /// Words, each of which stands somewhere in id, method, target, start time, machine, drives,
+    /// campaign, labels (`key=value`) or flags.
     pub words: String,
     /// The method's whole name.
     pub method: String,
@@ -17,6 +19,12 @@ pub struct Search {
     pub target: String,
     /// A piece of a label, `key=value` or a part of it.
     pub label: String,
+    /// The machine's whole name.
+    pub host: String,
+    /// A piece of the model, the serial number or the firmware of a drive below a target.
+    pub drive: String,
+    /// The campaign's whole name.
+    pub campaign: String,
     /// How far the run got.
     pub state: Option<State>,
     /// `2026-11-01`: started on this day or later, by the clock of the machine that ran it.
@@ -42,22 +50,20 @@ impl Store {
     /// [`StoreError::Damaged`] or a failure of the store.
     pub fn search(&self, search: &Search, skip: u64, limit: u64) -> Result<Found, StoreError> {
         // One snapshot, so that the number and the runs are of one moment.
-        let snapshot = self.sql(self.connection.unchecked_transaction())?;
-        let killed = self.sql(killed(&snapshot, &self.owner))?;
-        let condition = Condition::of(search, &killed);
+        within(self.database.as_ref(), Purpose::Read, || self.found(search, skip, limit))
+    }
+
+    fn found(&self, search: &Search, skip: u64, limit: u64) -> Result<Found, StoreError> {
+        let killed = self.killed()?;
+        let condition = Condition::of(search, &killed, self.database.dialect());
         let (text, mut values) = (condition.text(), condition.values);
-        let count: i64 = self.sql(snapshot.query_row(
-            &format!("SELECT count(*) FROM run WHERE {text}"),
-            rusqlite::params_from_iter(&values),
-            |row| row.get(0),
-        ))?;
+        let count = format!("SELECT count(*) FROM run WHERE {text}");
+        let count = self.database.rows(&count, &values)?[0].integer(0);
         let limits = [limit, skip].map(|number| i64::try_from(number).unwrap_or(i64::MAX));
         values.extend(limits.map(Value::from));
         let summaries = self.texts(
-            &format!(
-                "SELECT summary FROM run WHERE {text} ORDER BY sequence DESC LIMIT ? OFFSET ?"
-            ),
-            rusqlite::params_from_iter(&values),
+            &format!("{SUMMARIES} WHERE {text} ORDER BY sequence DESC LIMIT ? OFFSET ?"),
+            &values,
         )?;
         let runs = summaries.iter().map(|text| summary(text, &killed));
         let runs = runs.collect::<Result<_, StoreError>>()?;
@@ -70,8 +76,8 @@ impl Store {
     /// # Errors
     /// [`StoreError::Damaged`] or a failure of the store.
     pub fn summary(&self, id: &str) -> Result<Option<RunSummary>, StoreError> {
-        let found = self.texts("SELECT summary FROM run WHERE id = ?1", [id])?;
-        let killed = self.sql(killed(&self.connection, &self.owner))?;
+        let found = self.texts(&format!("{SUMMARIES} WHERE id = ?"), &[Value::from(id)])?;
+        let killed = self.killed()?;
         found.first().map(|text| summary(text, &killed)).transpose()
     }
 
@@ -80,7 +86,7 @@ impl Store {
     /// # Errors
     /// A failure of the store.
     pub fn methods(&self) -> Result<Vec<String>, StoreError> {
-        self.texts("SELECT DISTINCT method FROM run ORDER BY method", [])
+        self.texts("SELECT DISTINCT method FROM run ORDER BY method", &[])
     }
 
     /// Those of the runs `ids` that are stored, oldest first.
@@ -89,10 +95,9 @@ impl Store {
     /// A failure of the store.
     pub fn oldest_first(&self, ids: &[&str]) -> Result<Vec<String>, StoreError> {
         let ids = serde_json::to_string(ids).expect("a list of texts");
-        self.texts(
-            "SELECT id FROM run WHERE id IN (SELECT value FROM json_each(?1)) ORDER BY sequence",
-            [ids],
-        )
+        let list = self.database.dialect().list();
+        let statement = format!("SELECT id FROM run WHERE id IN {list} ORDER BY sequence");
+        self.texts(&statement, &[Value::from(ids)])
     }
 }
 
@@ -108,34 +113,44 @@ fn summary(text: &str, killed: &[String]) -> Result<RunSummary, StoreError> {
 
 /// A condition of SQL with its values, in the order of their question marks.
 #[derive(Default)]
-struct Condition {
-    parts: Vec<&'static str>,
-    values: Vec<Value>,
+pub(super) struct Condition {
+    parts: Vec<String>,
+    pub values: Vec<Value>,
 }
 
 impl Condition {
-    fn of(search: &Search, killed: &[String]) -> Self {
+    pub fn of(search: &Search, killed: &[String], dialect: Dialect) -> Self {
         let mut condition = Self::default();
         for word in search.words.split_whitespace() {
-            condition.add(
-                "(id || ' ' || method || ' ' || target || ' ' || started LIKE ? ESCAPE '\\'
-                  OR EXISTS (SELECT 1 FROM label WHERE label.run = run.sequence
-                             AND key || '=' || value LIKE ? ESCAPE '\\')
-                  OR EXISTS (SELECT 1 FROM json_each(summary, '$.flags') WHERE value LIKE ? ESCAPE '\\'))",
-                &[&anywhere(word), &anywhere(word), &anywhere(word)],
-            );
+            condition.add(&contains("words"), &[&anywhere(word)]);
         }
-        if !search.method.is_empty() {
-            condition.add("method = ?", &[&search.method]);
+        for (column, whole) in
+            [("method", &search.method), ("host", &search.host), ("campaign", &search.campaign)]
+        {
+            if !whole.is_empty() {
+                condition.add(&format!("{column} = ?"), &[whole]);
+            }
         }
         if !search.target.is_empty() {
-            condition.add("target LIKE ? ESCAPE '\\'", &[&anywhere(&search.target)]);
+            condition.add(&contains("lower(target)"), &[&anywhere(&search.target)]);
         }
         if !search.label.is_empty() {
+            let label = contains("lower(key || '=' || value)");
             condition.add(
-                "EXISTS (SELECT 1 FROM label WHERE label.run = run.sequence
-                         AND key || '=' || value LIKE ? ESCAPE '\\')",
+                &format!("EXISTS (SELECT 1 FROM label WHERE label.run = run.sequence AND {label})"),
                 &[&anywhere(&search.label)],
+            );
+        }
+        if !search.drive.is_empty() {
+            let piece = anywhere(&search.drive);
+            let told = ["model", "serial", "firmware"]
+                .map(|column| contains(&format!("lower({column})")))
+                .join(" OR ");
+            condition.add(
+                &format!(
+                    "EXISTS (SELECT 1 FROM drive WHERE drive.run = run.sequence AND ({told}))"
+                ),
+                &[piece.as_str(); 3],
             );
         }
         if !search.from.is_empty() {
@@ -145,28 +160,35 @@ impl Condition {
             condition.add("substr(started, 1, 10) <= ?", &[&search.to]);
         }
         if let Some(state) = search.state {
+            let killed = serde_json::to_string(killed).expect("a list of texts");
+            let list = dialect.list();
             condition.add(
-                "CASE WHEN id IN (SELECT value FROM json_each(?)) THEN 'interrupted' ELSE state END = ?",
-                &[&serde_json::to_string(killed).expect("a list of texts"), state.name()],
+                &format!("CASE WHEN id IN {list} THEN 'interrupted' ELSE state END = ?"),
+                &[&killed, state.name()],
             );
         }
         condition
     }
 
-    fn add(&mut self, part: &'static str, values: &[&str]) {
-        self.parts.push(part);
-        self.values.extend(values.iter().map(|value| Value::from((*value).to_owned())));
+    fn add(&mut self, part: &str, values: &[&str]) {
+        self.parts.push(part.to_owned());
+        self.values.extend(values.iter().map(|value| Value::from(*value)));
     }
 
-    fn text(&self) -> String {
+    pub fn text(&self) -> String {
         if self.parts.is_empty() { "true".to_owned() } else { self.parts.join(" AND ") }
     }
 }
 
-/// The pattern of `LIKE` that finds `text` as it is written, anywhere.
+/// Whether a text in lower case has a piece.
+fn contains(text: &str) -> String {
+    format!("{text} LIKE ? ESCAPE '\\'")
+}
+
+/// The pattern of `LIKE` that finds `text` as it is written, anywhere in a text in lower case.
 fn anywhere(text: &str) -> String {
     let mut pattern = String::from("%");
-    for letter in text.chars() {
+    for letter in text.to_ascii_lowercase().chars() {
         if matches!(letter, '%' | '_' | '\\') {
             pattern.push('\\');
         }

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::example;
-use std::fs;
+use rusqlite::Connection;
+use std::{fs, os::unix::ffi::OsStringExt};
 use tempfile::TempDir;
 
 fn scratch_store() -> (TempDir, Store) {
@@ -16,6 +17,17 @@ fn run(id: &str, label: &str) -> Record {
     record.id = id.to_owned();
     record.labels = BTreeMap::from([("label".to_owned(), label.to_owned())]);
     record
+}
+
+/// The file of a store.
+fn file(store: &Store) -> &Path {
+    store.place().file().expect("a file")
+}
+
+/// The file, behind the store's back.
+fn behind(store: &Store, statements: &str) {
+    let connection = Connection::open(file(store)).expect("opens");
+    connection.execute_batch(statements).expect("is done");
 }
 
 fn refusal<T>(outcome: Result<T, StoreError>) -> String {
@@ -44,7 +56,7 @@ fn a_saved_record_comes_back_equal_also_from_a_new_process() {
     let record = example::full();
     store.save(&record).expect("saves");
     assert_eq!(store.load(&record.id).expect("loads"), record);
-    let again = Store::open(store.path()).expect("opens again");
+    let again = Store::open(file(&store)).expect("opens again");
     assert_eq!(again.load(&record.id).expect("loads"), record);
     assert_eq!(again.list(10).expect("lists"), [record.summary()]);
 }
@@ -72,7 +84,7 @@ fn saves_after_each_cell_keep_every_change() {
 #[test]
 fn two_stores_that_take_turns_on_one_run_agree() {
     let (_directory, mut one) = scratch_store();
-    let mut two = Store::open(one.path()).expect("opens");
+    let mut two = Store::open(file(&one)).expect("opens");
     let mut record = run("00000001", "a");
     for turn in 0..6 {
         record.cells[0].iops = f64::from(turn);
@@ -142,17 +154,18 @@ fn a_killed_run_is_closed_and_a_live_one_is_left_alone() {
     let (_directory, mut store) = scratch_store();
     let living = Record { state: State::Running, ..run("00000001", "a") };
     store.save(&living).expect("saves");
-    store.owner.started_ticks -= 1; // As if another process, now gone, had written the next ones.
+    // As if another process, now gone, had written the next ones.
+    store.owner.as_mut().expect("of a file").started_ticks -= 1;
     let killed = Record { state: State::Running, ..run("00000002", "b") };
     store.save(&killed).expect("saves");
     store.save(&run("00000003", "complete")).expect("saves");
     store.note_scratch("00000002", Path::new("/mnt/a/scratch")).expect("notes");
     store.note_scratch("00000001", Path::new("/mnt/a/in-use")).expect("notes");
 
-    let mut next = Store::open(store.path()).expect("opens");
+    let mut next = Store::open(file(&store)).expect("opens");
     let orphan =
         Orphan { id: "00000002".to_owned(), scratch: vec![PathBuf::from("/mnt/a/scratch")] };
-    let looking = Store::open_to_read(store.path()).expect("opens").expect("is there");
+    let looking = Store::open_to_read(file(&store)).expect("opens").expect("is there");
     let seen = looking.load("00000002").expect("loads");
     let interrupted = Search { state: Some(State::Interrupted), ..Search::default() };
     let found = looking.search(&interrupted, 0, 9).expect("searches");
@@ -171,7 +184,7 @@ fn a_killed_run_is_closed_and_a_live_one_is_left_alone() {
     assert_eq!(next.close_orphans().expect("closes"), []);
     let closed = next.load("00000002").expect("loads");
     assert_eq!(closed, seen, "as who only looked saw it");
-    assert_eq!(closed.error.as_deref(), Some(KILLED));
+    assert_eq!(closed.error.as_deref(), Some(orphans::KILLED));
     assert_eq!(closed, Record { state: State::Interrupted, error: closed.error.clone(), ..killed });
     assert_eq!(next.load("00000001").expect("loads"), living);
     let states: Vec<State> = next.list(9).expect("lists").iter().map(|run| run.state).collect();
@@ -212,8 +225,8 @@ fn files_of_others_are_refused_and_left_untouched() {
 #[test]
 fn a_store_of_a_later_drivelab_is_refused() {
     let (_directory, store) = scratch_store();
-    store.connection.pragma_update(None, "user_version", schema::KNOWN + 1).expect("updates");
-    let message = refusal(Store::open(store.path()));
+    behind(&store, &format!("PRAGMA user_version = {}", steps::KNOWN + 1));
+    let message = refusal(Store::open(file(&store)));
     assert!(message.contains("newer drivelab"), "{message}");
 }
 
@@ -224,7 +237,7 @@ fn a_stored_record_of_a_later_format_is_refused_and_the_others_are_read() {
     store.save(&run("00000002", "b")).expect("saves");
     let later =
         "UPDATE run SET document = json_set(document, '$.version', 2) WHERE id = '00000002'";
-    store.connection.execute(later, []).expect("updates");
+    behind(&store, later);
     assert!(refusal(store.load("00000002")).contains("version 2"));
     store.load("00000001").expect("loads");
 }
@@ -302,7 +315,7 @@ fn a_search_reads_no_document() {
     let record = example::full();
     store.save(&record).expect("saves");
     let blank = "UPDATE run SET document = ''; UPDATE cell SET document = ''";
-    store.connection.execute_batch(blank).expect("updates");
+    behind(&store, blank);
     let found = store.search(&Search::default(), 0, 9).expect("searches");
     assert_eq!(found, Found { runs: vec![record.summary()], count: 1 });
     assert_eq!(store.summary(&record.id).expect("reads"), Some(record.summary()));
@@ -318,18 +331,18 @@ fn who_watches_a_run_reads_only_the_cells_that_changed() {
     assert_eq!(store.news(&id, 0).expect("reads"), None);
     let mut record = Record { cells: Vec::new(), state: State::Running, ..full.clone() };
     store.save(&record).expect("saves");
-    let news = |seen| looking(store.path()).news(&id, seen).expect("reads").expect("is there");
+    let news = |seen| looking(file(&store)).news(&id, seen).expect("reads").expect("is there");
     let first = News { saves: 1, state: State::Running, cells: 0, changed: Vec::new() };
     assert_eq!(news(0), first);
     record.cells = full.cells[..2].to_vec();
     store.save(&record).expect("saves");
-    let news = |seen| looking(store.path()).news(&id, seen).expect("reads").expect("is there");
+    let news = |seen| looking(file(&store)).news(&id, seen).expect("reads").expect("is there");
     assert_eq!(news(1).changed, [(0, full.cells[0].clone()), (1, full.cells[1].clone())]);
     assert_eq!(news(2), News { saves: 2, cells: 2, ..first.clone() });
     record.cells[1].iops = 7.0;
     record.state = State::Complete;
     store.save(&record).expect("saves");
-    let news = |seen| looking(store.path()).news(&id, seen).expect("reads").expect("is there");
+    let news = |seen| looking(file(&store)).news(&id, seen).expect("reads").expect("is there");
     assert_eq!(news(2).changed, [(1, record.cells[1].clone())]);
     assert_eq!((news(2).saves, news(2).state), (3, State::Complete));
     assert_eq!(news(0).changed.len(), 2);
@@ -360,12 +373,27 @@ fn an_older_store_gets_the_flags_of_its_runs() {
     store.save(&bare).expect("saves");
     assert!(record.summary().flags.len() > bare.summary().flags.len(), "cells have flags, too");
     let back = "UPDATE run SET summary = json_remove(summary, '$.flags');
+                DROP VIEW histogram;
+                DROP TABLE drive;
                 DROP INDEX run_method;
+                DROP INDEX run_host;
+                DROP INDEX run_campaign;
+                DROP INDEX cell_fleet;
+                ALTER TABLE run DROP COLUMN host;
+                ALTER TABLE run DROP COLUMN campaign;
+                ALTER TABLE run DROP COLUMN task;
+                ALTER TABLE run DROP COLUMN words;
+                ALTER TABLE cell DROP COLUMN method;
+                ALTER TABLE cell DROP COLUMN name;
+                ALTER TABLE cell DROP COLUMN host;
+                ALTER TABLE cell DROP COLUMN drive;
+                ALTER TABLE cell DROP COLUMN firmware;
+                ALTER TABLE cell DROP COLUMN iops;
                 ALTER TABLE run DROP COLUMN saves;
                 ALTER TABLE cell DROP COLUMN save;
                 PRAGMA user_version = 1";
-    store.connection.execute_batch(back).expect("goes back");
-    let path = store.path().to_owned();
+    behind(&store, back);
+    let path = file(&store).to_owned();
     drop(store);
     let newer = Store::open_to_read(&path).expect("opens").expect("is there");
     assert_eq!(newer.list(9).expect("lists"), [bare.summary(), record.summary()]);

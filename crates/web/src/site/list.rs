@@ -16,7 +16,7 @@ const TITLE: &str = "Runs";
 /// The list as a page.
 pub fn page(history: &History<'_>, request: &Request) -> Result<Answer, Trouble> {
     let query = Query::of(request)?;
-    let origin = history.store.display().to_string();
+    let origin = history.store.to_string();
     let Some(store) = history.open()? else { return Ok(empty(history, &origin)) };
     let found = store.search(&query.search, query.skip(), query.show)?;
     if found.count == 0 && query.is_everything() {

@@ -23,8 +23,7 @@ use crate::{
     http::{Answer, Kind, Request},
     server::Site,
 };
-use record::{Record, Store, StoreError};
-use std::path::PathBuf;
+use record::{Place, Record, Store, StoreError};
 
 /// What the drives of each target of a run cost, as far as it is known.
 pub type Prices = dyn Fn(&Record) -> Vec<Option<::report::runs::Money>> + Sync;
@@ -34,8 +33,8 @@ pub type Machine = dyn Fn() -> devices::Devices + Sync;
 
 /// The pages over one store.
 pub struct History<'p> {
-    /// The store's file, which need not exist.
-    pub store: PathBuf,
+    /// Where it is: a file, which need not exist, or a database.
+    pub store: Place,
     /// The command that makes a first run, for a history without one.
     pub first_run: &'p str,
     /// Prices for reports.
@@ -117,7 +116,7 @@ impl History<'_> {
 
     /// `None` while there is no history.
     fn open(&self) -> Result<Option<Store>, Trouble> {
-        Ok(Store::open_to_read(&self.store)?)
+        Ok(Store::at_to_read(&self.store)?)
     }
 }
 

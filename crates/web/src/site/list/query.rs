@@ -48,6 +48,9 @@ impl Query {
             method: text("method"),
             target: text("target"),
             label: text("label"),
+            host: text("host"),
+            drive: text("drive"),
+            campaign: text("campaign"),
             state,
             from: day(request, "from")?,
             to: day(request, "to")?,
@@ -66,8 +69,9 @@ impl Query {
         self.search == Search::default()
     }
 
-    fn fields(&self) -> [(&'static str, &str); 7] {
-        let Search { words, method, target, label, state, from, to } = &self.search;
+    fn fields(&self) -> [(&'static str, &str); 10] {
+        let Search { words, method, target, label, host, drive, campaign, state, from, to } =
+            &self.search;
         let state = state.map_or("", |state| state.name());
         [
             ("q", words),
@@ -75,6 +79,9 @@ impl Query {
             ("state", state),
             ("target", target),
             ("label", label),
+            ("host", host),
+            ("drive", drive),
+            ("campaign", campaign),
             ("from", from),
             ("to", to),
         ]
@@ -102,7 +109,7 @@ impl Query {
             "<form class=\"search\" role=\"search\" aria-label=\"Search runs\">\n\
              <p><label for=\"q\">Search</label> <input id=\"q\" name=\"q\" type=\"search\" value=\"{}\" \
              aria-describedby=\"about-q\"> <button>Search</button></p>\n\
-             <p class=\"hint\" id=\"about-q\">Words of an id, a target, a method, a label, a flag or a date; all must fit.</p>\n\
+             <p class=\"hint\" id=\"about-q\">Words of an id, a target, a method, a machine, a drive, a label, a flag or a date; all must fit.</p>\n\
              <details{open}><summary>More fields</summary><div class=\"more\">\n",
             Escaped(&search.words)
         );
@@ -113,6 +120,9 @@ impl Query {
         for (key, name, kind, value) in [
             ("target", "Target", "text", &search.target),
             ("label", "Label", "text", &search.label),
+            ("host", "Machine", "text", &search.host),
+            ("drive", "Drive", "text", &search.drive),
+            ("campaign", "Campaign", "text", &search.campaign),
             ("from", "From", "date", &search.from),
             ("to", "To", "date", &search.to),
         ] {
