@@ -6,6 +6,7 @@
 mod agreement;
 mod bonnie;
 mod cache;
+mod campaign;
 mod case;
 mod child;
 mod contender;
@@ -57,6 +58,9 @@ enum Part {
     Bonnie(bonnie::Options),
     /// Accesses a second of the replacement policies of caches, on one core. A minute.
     Cache(cache::Options),
+    /// What a task of a campaign on models costs beyond its work, two workers beside one, and a
+    /// sweep of ten thousand configurations. Two minutes, and what ten thousand tasks take.
+    Campaign(campaign::Options),
     /// Simulated reads and writes per second of a page-mapped drive, its set-up time and its
     /// memory, beside their limits; then the whole method bm-flash on an array of eight drives. Two
     /// minutes.
@@ -82,6 +86,7 @@ pub fn run(options: &Options) -> Result<()> {
     match &options.part {
         Some(Part::Bonnie(options)) => bonnie::run(options),
         Some(Part::Cache(options)) => cache::run(options),
+        Some(Part::Campaign(options)) => campaign::run(options),
         Some(Part::Model(options)) => model::run(options),
         Some(Part::Flash(options)) => flash::run(options),
         Some(Part::Directory(options)) => directory::run(options),

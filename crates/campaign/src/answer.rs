@@ -28,7 +28,7 @@ pub struct Answer {
     pub host: String,
     /// When it began, seconds since 1970.
     pub began_unix_s: f64,
-    /// How long it took, claim and record included.
+    /// How long it took, from the claim to the written record.
     pub seconds: f64,
     /// Of that, the measurement alone: without opening and planning, which each task does anew.
     pub work_seconds: f64,

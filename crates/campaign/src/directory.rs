@@ -303,7 +303,8 @@ impl Campaign {
         read_json(&path).map(Some)
     }
 
-    /// Keeps the record of an attempt; its path in the directory.
+    /// Keeps the record of an attempt; its path in the directory. That lasts when the task is
+    /// answered for.
     ///
     /// # Errors
     /// The file system.
@@ -315,12 +316,13 @@ impl Campaign {
     ) -> Result<String, CampaignError> {
         let name = format!("records/{number}-{attempt}.json");
         let text = json(record) + "\n";
-        whole::make(&self.path(&name), text.as_bytes(), Lasting::Durable)?;
+        whole::make_unsynced(&self.path(&name), text.as_bytes(), Lasting::Durable)?;
         Ok(name)
     }
 
     /// Answers for a task. Of two complete answers the first counts: a worker that was taken for
-    /// dead and was not comes too late.
+    /// dead and was not comes too late. No answer is there without the record that it names, power
+    /// cuts included.
     ///
     /// # Errors
     /// The file system.
@@ -329,8 +331,11 @@ impl Campaign {
             None => format!("results/{}.json", answer.task),
             Some(_) => format!("failures/{}-{}.json", answer.task, answer.attempt),
         };
-        let text = json(answer) + "\n";
-        whole::make(&self.path(&name), text.as_bytes(), Lasting::Durable)
+        let (path, text) = (self.path(&name), json(answer) + "\n");
+        match &answer.found.record {
+            Some(record) => whole::make_after(&self.path(record), &path, text.as_bytes()),
+            None => whole::make(&path, text.as_bytes(), Lasting::Durable),
+        }
     }
 
     /// Whether no task is to be begun any more.
@@ -375,7 +380,7 @@ impl Campaign {
     }
 
     /// Now, as the directory's file system tells time; hosts may differ.
-    fn now(&self) -> SystemTime {
+    pub(crate) fn now(&self) -> SystemTime {
         let probe = || {
             let path = self.path("beats").join(format!(".now-{}", host::entropy()));
             fs::write(&path, "")?;

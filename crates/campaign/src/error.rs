@@ -1,6 +1,8 @@
 //! What stands in the way of a campaign.
 
+use lab::order::OrderError;
 use std::{io, path::PathBuf};
+use target::BadTarget;
 
 /// Why a campaign cannot be made, opened, worked on or told of.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +58,25 @@ pub enum CampaignError {
     /// This process cannot say who it is.
     #[error("cannot tell which process this is: {0}")]
     Process(io::Error),
+}
+
+/// Why the words of a task are no order, with the key of the campaign's file.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum BadOrder {
+    /// A value under `[run]`.
+    #[error("run.{key}: {reason}")]
+    Option {
+        /// Its key.
+        key: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A target.
+    #[error("targets: {0}")]
+    Target(#[from] BadTarget),
+    /// The method, or a setting of its cells.
+    #[error(transparent)]
+    Method(#[from] OrderError),
 }
 
 impl CampaignError {

@@ -5,6 +5,7 @@
 //!   campaign.toml -> CampaignFile -> expand: Task...       file, expand, task      (pure)
 //!   -> Campaign: a directory that workers share            directory, whole
 //!        claim: one worker an attempt, a dead one's again  claim, beat
+//!        what killed writers left half written, removed    sweep
 //!        Gate: tasks that begin together                   gate
 //!        Hands: a run, or what another program does        measure, work
 //!        Answer, record                                    answer
@@ -33,6 +34,7 @@ mod merge;
 pub mod page;
 pub mod summary;
 mod survey;
+mod sweep;
 pub mod task;
 mod whole;
 mod work;
@@ -41,7 +43,7 @@ pub use answer::Answer;
 pub use beat::Beating;
 pub use claim::{Beat, Claim, Worker};
 pub use directory::{Campaign, Claimed, Failed, Head, NamedMethod};
-pub use error::CampaignError;
+pub use error::{BadOrder, CampaignError};
 pub use expand::TASKS_MAX;
 pub use file::CampaignFile;
 pub use measure::{Measured, Unmeasured, order};

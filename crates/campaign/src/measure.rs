@@ -1,7 +1,7 @@
 //! A task that measures: its words become an order, as a command line's would.
 
 use crate::{
-    Campaign, Measuring, Worker,
+    BadOrder, Campaign, Measuring, Worker,
     directory::{json, read_json},
     file::RunFile,
     gate::Gate,
@@ -48,8 +48,8 @@ pub enum Unmeasured {
 /// What a task measures, as an order.
 ///
 /// # Errors
-/// A sentence that names the key: a target, a method or an option that is none.
-pub fn order(file: &RunFile, measure: &Measure, method_text: &str) -> Result<RunOrder, String> {
+/// A target, a method or an option that is none.
+pub fn order(file: &RunFile, measure: &Measure, method_text: &str) -> Result<RunOrder, BadOrder> {
     let settings: Vec<(String, String)> =
         measure.set.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
     let options = Options {
@@ -64,10 +64,10 @@ pub fn order(file: &RunFile, measure: &Measure, method_text: &str) -> Result<Run
         until: word("until", &file.until, str::parse)?,
     };
     let method = Order::new(&measure.method, method_text, &settings, &options, BTreeMap::new());
-    let target: TargetText = measure.target.parse().map_err(|bad| format!("targets: {bad}"))?;
+    let target: TargetText = measure.target.parse()?;
     Ok(RunOrder {
         targets: vec![target],
-        method: method.map_err(|error| error.to_string())?,
+        method: method?,
         consent: Consent::typed(file.destroy.iter().map(OsString::from).collect::<Vec<_>>()),
         purge: Purge::Nothing,
         wear: if file.agree { Wear::AgreedTo } else { Wear::Unasked },
@@ -75,12 +75,12 @@ pub fn order(file: &RunFile, measure: &Measure, method_text: &str) -> Result<Run
 }
 
 fn word<T, E: ToString>(
-    key: &str,
+    key: &'static str,
     text: &Option<String>,
     parse: impl Fn(&str) -> Result<T, E>,
-) -> Result<Option<T>, String> {
+) -> Result<Option<T>, BadOrder> {
     let parsed = text.as_deref().map(parse).transpose();
-    parsed.map_err(|error| format!("run.{key}: {}", error.to_string()))
+    parsed.map_err(|error| BadOrder::Option { key, reason: error.to_string() })
 }
 
 /// Measures. The record says of which campaign and task it is.
@@ -96,7 +96,8 @@ pub fn measure(
 ) -> Result<Measured, Unmeasured> {
     let failed = |sentence: String| Unmeasured::Failed(sentence, None);
     let text = campaign.method_text(&measure.method).map_err(|error| failed(error.to_string()))?;
-    let mut order = order(&campaign.file.run, measure, &text).map_err(failed)?;
+    let order = order(&campaign.file.run, measure, &text);
+    let mut order = order.map_err(|bad| failed(bad.to_string()))?;
     for target in &mut order.targets {
         if let TargetText::Path(path) | TargetText::Flash(path) = target {
             *path = campaign.head.working_directory.join(&path);

@@ -64,8 +64,7 @@ pub fn rows<'a>(tasks: &[Task], answers: impl Iterator<Item = &'a Answer>) -> Ve
 fn row((target, method, settings): Treatment, cells: &[(&Answer, &CellFound)]) -> Row {
     let passes: Vec<PassRate> = cells.iter().map(|(answer, cell)| rate_of(answer, cell)).collect();
     let (answer, first) = cells[0];
-    let mut p99: Vec<u64> = cells.iter().filter_map(|(_, cell)| cell.p99_ns).collect();
-    p99.sort_unstable();
+    let p99: Vec<f64> = cells.iter().filter_map(|(_, cell)| Some(cell.p99_ns? as f64)).collect();
     Row {
         target,
         method,
@@ -73,7 +72,7 @@ fn row((target, method, settings): Treatment, cells: &[(&Answer, &CellFound)]) -
         cell: first.title.clone(),
         is_bandwidth: first.is_large_block,
         rate: headline(&passes, host_of(answer)),
-        p99_ns: p99.get(p99.len() / 2).copied(),
+        p99_ns: (!p99.is_empty()).then(|| stats::median(&p99).round() as u64),
     }
 }
 

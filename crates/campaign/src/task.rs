@@ -55,6 +55,24 @@ pub struct Seeds {
     pub count: u64,
 }
 
+/// Most tasks of one repetition: where they begin together, so many workers must be at it at once.
+pub fn repetition_max(tasks: &[Task]) -> usize {
+    most(tasks.iter().map(|task| (task.repetition, None)))
+}
+
+/// The same of those that are for one host; none where no host is named.
+pub fn repetition_max_on_a_host(tasks: &[Task]) -> usize {
+    let named = tasks.iter().filter(|task| task.host.is_some());
+    most(named.map(|task| (task.repetition, task.host.as_deref())))
+}
+
+/// How often what comes most often comes.
+fn most<'a>(keys: impl Iterator<Item = (u32, Option<&'a str>)>) -> usize {
+    let mut counts: BTreeMap<_, usize> = BTreeMap::new();
+    keys.for_each(|key| *counts.entry(key).or_default() += 1);
+    counts.into_values().max().unwrap_or(0)
+}
+
 impl Task {
     /// What is the same in all repetitions: target, method and settings.
     pub fn treatment(&self) -> String {

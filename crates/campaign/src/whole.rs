@@ -7,6 +7,7 @@ use std::{
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
+    thread,
 };
 
 /// Whether a file was made.
@@ -36,20 +37,52 @@ static COUNT: AtomicU64 = AtomicU64::new(0);
 /// # Errors
 /// The file system.
 pub fn make(path: &Path, bytes: &[u8], lasting: Lasting) -> Result<Made, CampaignError> {
+    let made = make_unsynced(path, bytes, lasting)?;
+    if (made, lasting) == (Made::Now, Lasting::Durable) {
+        sync_directory_of(path)?;
+    }
+    Ok(made)
+}
+
+/// The same, but for its name, which lasts after [`sync_directory_of`].
+///
+/// # Errors
+/// The file system.
+pub fn make_unsynced(path: &Path, bytes: &[u8], lasting: Lasting) -> Result<Made, CampaignError> {
     let beside = write_beside(path, bytes, lasting)?;
-    let linked = match fs::hard_link(&beside, path) {
+    name(&beside, path)
+}
+
+/// Gives a file that is written its name.
+fn name(beside: &Path, path: &Path) -> Result<Made, CampaignError> {
+    let linked = match fs::hard_link(beside, path) {
         // On NFS it may be made and its answer lost (link(2), BUGS): whoever made it would wait for
         // itself.
-        Err(_) if fs::metadata(&beside).is_ok_and(|meta| meta.nlink() == 2) => Ok(()),
+        Err(_) if fs::metadata(beside).is_ok_and(|meta| meta.nlink() == 2) => Ok(()),
         linked => linked,
     };
-    let _ = fs::remove_file(&beside);
+    let _ = fs::remove_file(beside);
     match linked {
-        Ok(()) if lasting == Lasting::Durable => sync_directory_of(path).map(|()| Made::Now),
         Ok(()) => Ok(Made::Now),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(Made::Before),
         Err(error) => Err(CampaignError::io("make", path, error)),
     }
+}
+
+/// Makes a durable file that says that another one is there: its name is given when the name of
+/// `first` lasts, which it is waited for while this one is written.
+///
+/// # Errors
+/// The file system.
+pub fn make_after(first: &Path, path: &Path, bytes: &[u8]) -> Result<Made, CampaignError> {
+    let beside = thread::scope(|scope| {
+        let synced = scope.spawn(|| sync_directory_of(first));
+        let beside = write_beside(path, bytes, Lasting::Durable);
+        synced.join().expect("it does not panic").and(beside)
+    })?;
+    let made = name(&beside, path)?;
+    sync_directory_of(path)?;
+    Ok(made)
 }
 
 fn write_beside(path: &Path, bytes: &[u8], lasting: Lasting) -> Result<PathBuf, CampaignError> {
@@ -69,7 +102,11 @@ fn write_beside(path: &Path, bytes: &[u8], lasting: Lasting) -> Result<PathBuf, 
     Ok(beside)
 }
 
-fn sync_directory_of(path: &Path) -> Result<(), CampaignError> {
+/// Has a name last.
+///
+/// # Errors
+/// The file system.
+pub fn sync_directory_of(path: &Path) -> Result<(), CampaignError> {
     let directory = path.parent().expect("a file of the campaign");
     let synced = File::open(directory).and_then(|directory| directory.sync_all());
     synced.map_err(|error| CampaignError::io("write", directory, error))

@@ -55,6 +55,7 @@ pub fn campaign(arguments: &CampaignArguments) -> Result<ExitCode> {
         }
         Some(CampaignVerb::Resume(resumed)) => {
             let campaign = open(&resumed.directory)?;
+            campaign.sweep();
             campaign.go_on().map_err(in_words)?;
             start(&campaign, &resumed.place, Failed::Again)
         }
@@ -76,7 +77,7 @@ fn begin(arguments: &CampaignArguments) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(starter) = arguments.print {
-        prints::check(starter, &planned.file)?;
+        prints::check(starter, &planned.file, &planned.tasks)?;
         let campaign = planned.create()?;
         let text = match starter {
             Starter::Kubernetes => prints::kubernetes(&campaign),
@@ -85,7 +86,7 @@ fn begin(arguments: &CampaignArguments) -> Result<ExitCode> {
         return output::print(&text?).map(|()| ExitCode::SUCCESS);
     }
     if arguments.place.on == On::Slurm {
-        slurm::check()?;
+        slurm::check(&planned.file, &planned.tasks)?;
     }
     start(&planned.create()?, &arguments.place, Failed::Stays)
 }

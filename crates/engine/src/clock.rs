@@ -12,7 +12,7 @@ use rustix::{
     thread::{NanosleepRelativeResult, nanosleep},
     time::{ClockId, Timespec, clock_gettime},
 };
-use std::{cell::Cell, fmt, num::NonZeroU64};
+use std::{cell::Cell, fmt, num::NonZeroU64, sync::OnceLock};
 
 const NS_PER_S: u64 = 1_000_000_000;
 /// Between the two readings that calibrate a counter of unknown rate. A reading pairs counter and
@@ -57,13 +57,14 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Starts a clock on the best source there is. Takes some 20 ms where a counter is calibrated.
+    /// Starts a clock on the best source there is. Where a counter is calibrated, the first one of
+    /// a process takes some 20 ms.
     pub fn start() -> Self {
         if !counter::is_invariant() {
             return Self::start_monotonic();
         }
         let epoch = counter::ticks();
-        let hz = counter::stated_hz().unwrap_or_else(measured_hz);
+        let hz = counter::stated_hz().unwrap_or_else(known_hz);
         let multiplier = ((u128::from(NS_PER_S) << 32) / u128::from(hz)) as u64;
         Self { source: ClockSource::Counter { hz }, epoch, multiplier }
     }
@@ -147,6 +148,12 @@ fn timespec(ns: u64) -> Timespec {
 fn monotonic_ns() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec as u64 * NS_PER_S + time.tv_nsec as u64
+}
+
+/// The counter's rate, measured once a process: it never changes.
+fn known_hz() -> u64 {
+    static HZ: OnceLock<u64> = OnceLock::new();
+    *HZ.get_or_init(measured_hz)
 }
 
 /// The counter's rate against `CLOCK_MONOTONIC`.

@@ -6,7 +6,7 @@ use crate::{
     program::Program,
     roots::{Roots, read_text},
 };
-use record::{Cpu, Environment, HostFacts, TargetInfo};
+use record::{Cpu, Environment, HostFacts, TargetInfo, TargetKind};
 
 /// Whether we are root, who may attach devices and make file systems.
 pub fn is_root() -> bool {
@@ -20,10 +20,10 @@ pub fn environment(roots: &Roots) -> Environment {
 }
 
 /// The same, with what the identity programs say of these targets' drives: what they know is filled
-/// in, and the drives' health before the first byte.
+/// in, and the drives' health before the first byte. Of modelled drives no program knows anything.
 pub fn environment_of(targets: &mut [TargetInfo], roots: &Roots) -> Environment {
     let mut environment = environment(roots);
-    for info in targets {
+    for info in targets.iter_mut().filter(|info| info.kind != TargetKind::Model) {
         environment.tools.extend(ask_tools(&mut info.stack, roots));
         ask_health(&mut info.stack, Moment::Before, roots);
     }

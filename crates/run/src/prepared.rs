@@ -13,6 +13,7 @@ use lab::{
     target::{Access, Offer, Reset, Target},
 };
 use record::{Calibration, Record, Store, TargetInfo, TargetKind};
+use target::TargetText;
 
 /// A run before its first byte.
 pub struct Prepared {
@@ -20,7 +21,6 @@ pub struct Prepared {
     pub(crate) targets: Vec<Box<dyn Target>>,
     pub(crate) offers: Vec<Offer>,
     pub(crate) plan: Plan,
-    clock: Clock,
 }
 
 /// What a run would write, known before it is begun.
@@ -44,14 +44,19 @@ impl Prepared {
     /// # Errors
     /// A target that is not there or may not be written, and a plan for which it has no room.
     pub fn new(order: RunOrder) -> Result<Self, CannotRun> {
-        let clock = Clock::start();
+        // Models keep their own time, and a clock takes longer to start than a short run.
+        let is_modelled = |text: &TargetText| matches!(text, TargetText::Model(_));
+        let clock = match order.targets.iter().all(is_modelled) {
+            true => Clock::start_monotonic(),
+            false => Clock::start(),
+        };
         let permission = order.permission();
         let seed = order.method.options.seed;
         let open = |text| target::open(text, &permission, clock, seed);
         let targets = order.targets.iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let offers: Vec<Offer> = targets.iter().map(|target| target.offer()).collect();
         let plan = Plan::new(order.method.method.clone(), &order.method.options, &offers)?;
-        Ok(Self { order, targets, offers, plan, clock })
+        Ok(Self { order, targets, offers, plan })
     }
 
     /// What is measured.
@@ -138,14 +143,14 @@ impl Prepared {
     /// # Errors
     /// The store cannot be read.
     pub fn record(&self, by: &MeasuredBy, store: &Store) -> Result<Record, CannotRun> {
-        let opening = keep::opening(self.infos(), self.offers[0].time, by, store, self.clock)?;
+        let opening = keep::opening(self.infos(), self.offers[0].time, by, store, Clock::start())?;
         Ok(self.opened(opening))
     }
 
     /// What the engines cost on this machine by themselves; takes some 20 ms, and is the same for
     /// all runs of a while.
     pub fn calibrate(&self) -> Calibration {
-        target::calibrate(self.clock)
+        target::calibrate(Clock::start())
     }
 
     /// The record of the run, which begins and is kept in no store. The id must be unique.

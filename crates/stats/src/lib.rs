@@ -38,6 +38,7 @@ pub use assess::{Assessment, Levels, Test, assess};
 pub use distribution::{normal_quantile, student_t_975};
 pub use drain::{Drained, drained, level};
 pub use histogram::{BadSparse, Bucket, Delta, Histogram, Sparse};
+pub use moments::median;
 pub use passes::{Headline, Host, Paired, PassRate, Verdict, headline, paired};
 pub use ratio::{Ratio, Trend, ratio, trend};
 pub use rule::{Grade, StopRule};

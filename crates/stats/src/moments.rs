@@ -67,7 +67,7 @@ pub(super) fn inefficiency(values: &[f64]) -> f64 {
 ///
 /// # Panics
 /// Of nothing.
-pub(super) fn median(values: &[f64]) -> f64 {
+pub fn median(values: &[f64]) -> f64 {
     assert!(!values.is_empty(), "the median of nothing");
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,14 +1,15 @@
 //! Waiting for a child process: what it cost the processor, and what happens on Ctrl-C.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use std::{
+    os::unix::process::ExitStatusExt,
     process::{Command, ExitStatus},
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     thread::sleep,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// Raised by SIGINT and SIGTERM.
@@ -60,4 +61,33 @@ pub fn cpu_ns() -> u64 {
     assert_eq!(outcome, 0, "getrusage of one's children cannot fail");
     let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
     ns(usage.ru_utime) + ns(usage.ru_stime)
+}
+
+/// What a child took.
+pub struct Took {
+    /// By the clock on the wall.
+    pub seconds: f64,
+    /// Of processors, user and system.
+    pub cpu_seconds: f64,
+    /// The most memory it had, MiB.
+    pub resident_mib: f64,
+}
+
+/// Runs `command` to its end. On Ctrl-C it ends by itself: it is of the same group.
+pub fn measured(command: &mut Command) -> Result<(ExitStatus, Took)> {
+    go_on()?;
+    let begun = Instant::now();
+    let child = command.spawn()?;
+    let mut status = 0;
+    // SAFETY: `rusage` is plain numbers, for which all bits zero are valid.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointers are to live values; nobody else waits for this child.
+    let waited = unsafe { libc::wait4(child.id() as i32, &raw mut status, 0, &raw mut usage) };
+    let seconds = begun.elapsed().as_secs_f64();
+    ensure!(waited == child.id() as i32, "wait4: {}", std::io::Error::last_os_error());
+    go_on()?;
+    let of = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    let cpu_seconds = of(usage.ru_utime) + of(usage.ru_stime);
+    let resident_mib = usage.ru_maxrss as f64 / 1024.0;
+    Ok((ExitStatus::from_raw(status), Took { seconds, cpu_seconds, resident_mib }))
 }

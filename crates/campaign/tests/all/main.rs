@@ -15,6 +15,7 @@ use std::{
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
+    time::{Duration, SystemTime},
 };
 use tempfile::TempDir;
 
@@ -194,4 +195,28 @@ fn a_directory_is_made_once_and_a_wrong_one_is_refused() {
     fs::write(&head, newer).expect("written");
     let error = Campaign::open(made.place()).err().expect("newer").to_string();
     assert!(error.contains("newer drivelab (version 2"), "{error}");
+}
+
+/// A writer that is killed leaves its file under a name with a dot; one that lives has such a file
+/// for a moment.
+#[test]
+fn what_a_dead_writer_left_is_swept_and_what_a_living_one_writes_stays() {
+    let place = TempDir::new().expect("a directory");
+    let campaign = campaign(place.path(), 2);
+    campaign.answer(&answer(0, 1, None)).expect("answered");
+    fs::create_dir_all(campaign.path("together/1-0")).expect("a directory");
+    let old = SystemTime::now() - Duration::from_secs(181);
+    let write = |name: &str, written: SystemTime| {
+        let file = fs::File::create(campaign.path(name)).expect("a file");
+        file.set_modified(written).expect("ours");
+    };
+    let left = ["results/.1.json.00-1", "claims/.1-1.json.00-2", "together/1-0/.1.00-1", ".c.00-1"];
+    left.iter().for_each(|name| write(name, old));
+    write("records/.1-1.json.00-3", SystemTime::now());
+    write("results/0.json", old);
+    assert_eq!(campaign.sweep(), left.len());
+    assert!(left.iter().all(|name| !campaign.path(name).exists()));
+    assert!(campaign.path("records/.1-1.json.00-3").exists(), "its writer may live");
+    assert!(campaign.path("results/0.json").exists());
+    assert_eq!(campaign.sweep(), 0);
 }

@@ -115,10 +115,10 @@ fn check(file: &CampaignFile, methods: &[NamedMethod], tasks: &[Task]) -> Result
             continue;
         }
         let text = texts[measure.method.as_str()];
-        let order = order(&file.run, measure, text).map_err(anyhow::Error::msg)?;
+        let order = order(&file.run, measure, text)?;
         for target in &order.targets {
             if matches!(target, TargetText::Model(_)) && targets.insert(&measure.target) {
-                let clock = engine::Clock::start();
+                let clock = engine::Clock::start_monotonic();
                 target::open(target, &Permission::default(), clock, measure.seed)?;
             }
         }

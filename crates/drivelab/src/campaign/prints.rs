@@ -1,7 +1,7 @@
 //! A campaign for schedulers that are not called from here: what is printed is handed to them.
 
-use super::arguments::Starter;
-use ::campaign::{Campaign, CampaignFile};
+use super::{arguments::Starter, words::in_words};
+use ::campaign::{Campaign, CampaignFile, Task, task};
 use anyhow::{Context, Result, bail, ensure};
 use std::{env, fmt::Write};
 
@@ -13,17 +13,27 @@ const RETRIES: u32 = 6;
 /// Whether the file has what must be known, asked before anything is made.
 ///
 /// # Errors
-/// A key that is missing, with an example.
-pub fn check(starter: Starter, file: &CampaignFile) -> Result<()> {
+/// A key that is missing, with an example; tasks that would wait for each other for ever.
+pub fn check(starter: Starter, file: &CampaignFile, tasks: &[Task]) -> Result<()> {
     ensure!(
         file.soak.is_none(),
         "seeds are tried by `cargo xtask soak --campaign`, which no printed script starts"
     );
     match starter {
-        Starter::Ssh => ensure!(
-            !file.hosts.is_empty(),
-            "--print ssh: the campaign's file names no hosts: write hosts = [\"node1\", \"node2\"]"
-        ),
+        Starter::Ssh => {
+            ensure!(
+                !file.hosts.is_empty(),
+                "--print ssh: the campaign's file names no hosts: write hosts = [\"node1\", \
+                 \"node2\"]"
+            );
+            let on_a_host = task::repetition_max_on_a_host(tasks);
+            ensure!(
+                !file.together || on_a_host <= 1,
+                "--print ssh: {on_a_host} tasks of a repetition are for one host, which does one \
+                 after the other, and with `together = true` each waits for all: name one target, \
+                 method and setting, or leave out `together`"
+            );
+        }
         Starter::Kubernetes => {
             let keys = [
                 ("image", &file.kubernetes.image, "registry/drivelab"),
@@ -35,18 +45,33 @@ pub fn check(starter: Starter, file: &CampaignFile) -> Result<()> {
                      as {key} = \"{example}\""
                 );
             }
+            let (asked, together) = (file.kubernetes.parallelism, task::repetition_max(tasks));
+            if let Some(pods) = asked.filter(|&pods| file.together && (pods as usize) < together) {
+                bail!(
+                    "--print kubernetes: {together} tasks begin together and {pods} pods run at a \
+                     time, so they would wait for each other for ever: let kubernetes.parallelism \
+                     be {together}, or leave out `together`"
+                );
+            }
         }
     }
     Ok(())
 }
 
 /// An Indexed Job of Kubernetes': pod K does task K.
+///
+/// # Errors
+/// The list of tasks cannot be read.
 pub fn kubernetes(campaign: &Campaign) -> Result<String> {
     let file = &campaign.file.kubernetes;
     let image = file.image.as_deref().expect("checked");
     let directory = file.directory_claim.as_deref().expect("checked");
     let tasks = campaign.head.tasks;
-    let parallelism = file.parallelism.unwrap_or(PARALLELISM).min(tasks);
+    let together = match campaign.file.together {
+        true => task::repetition_max(&campaign.tasks().map_err(in_words)?) as u32,
+        false => 1,
+    };
+    let parallelism = file.parallelism.unwrap_or(PARALLELISM.max(together)).min(tasks);
     let place = campaign.place().display();
     let name: String = campaign.head.name.to_ascii_lowercase().replace(['_', '.'], "-");
     let mut text = format!(

@@ -10,7 +10,7 @@
 
 use super::words::in_words;
 use crate::output;
-use ::campaign::{Campaign, Failed, Survey, Task};
+use ::campaign::{Campaign, CampaignFile, Failed, Survey, Task, task};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use report::number::counted;
 use std::{
@@ -25,12 +25,48 @@ const ARRAY_SIZE_MAX: u32 = 1001;
 /// The directory of a campaign that has what Slurm was told and what it said.
 const DIRECTORY: &str = "slurm";
 
-/// Whether sbatch is there, asked before anything is made.
+/// Whether sbatch is there, and all tasks that begin together can run at once: asked before
+/// anything is made.
 ///
 /// # Errors
-/// It is not, with the cure.
-pub fn check() -> Result<()> {
-    said("sbatch", Command::new("sbatch").arg("--version")).map(drop)
+/// It is not so, with the cure.
+pub fn check(file: &CampaignFile, tasks: &[Task]) -> Result<()> {
+    said("sbatch", Command::new("sbatch").arg("--version"))?;
+    if !file.together {
+        return Ok(());
+    }
+    let (together, on_a_host) =
+        (task::repetition_max(tasks), task::repetition_max_on_a_host(tasks));
+    let elements = elements(file, tasks.len() as u32) as usize;
+    ensure!(
+        together <= elements,
+        "--on slurm: {together} tasks begin together and the array has {elements} elements, so \
+         they would wait for each other for ever: let slurm.array be {together} or more, or leave \
+         out `together`"
+    );
+    ensure!(
+        on_a_host <= 1 || !tasks.iter().any(|task| is_real(&task)),
+        "--on slurm: {on_a_host} tasks of a repetition are for one host, which has real drives to \
+         itself, and with `together = true` each waits for all: name one target, method and \
+         setting, or leave out `together`"
+    );
+    let shown = said("sinfo", Command::new("sinfo").args(["--noheader", "--format=%C"]));
+    if let Some(processors) = shown.ok().and_then(|text| processors(&text)) {
+        ensure!(
+            together <= processors,
+            "--on slurm: {together} tasks begin together and the cluster has {processors} \
+             processors, so they would wait for each other for ever: have fewer targets, methods \
+             and settings, or leave out `together`"
+        );
+    }
+    Ok(())
+}
+
+/// All processors, of lines `allocated/idle/other/total`. A node in two partitions counts twice:
+/// what is refused is never possible.
+fn processors(text: &str) -> Option<usize> {
+    let totals = text.lines().map(|line| line.trim().rsplit('/').next()?.parse::<usize>().ok());
+    totals.sum::<Option<usize>>().filter(|&sum| sum > 0)
 }
 
 /// How tasks are started.
@@ -43,9 +79,9 @@ pub struct How<'a> {
 
 /// Hands what is to be done to Slurm.
 pub fn submit(campaign: &Campaign, how: &How<'_>) -> Result<ExitCode> {
-    check()?;
-    let survey = Survey::of(campaign).map_err(in_words)?;
     let tasks = campaign.tasks().map_err(in_words)?;
+    check(&campaign.file, &tasks)?;
+    let survey = Survey::of(campaign).map_err(in_words)?;
     let to_do: BTreeSet<u32> = survey.to_do().collect();
     let mut by_host: BTreeMap<Option<&str>, Vec<&Task>> = BTreeMap::new();
     for task in tasks.iter().filter(|task| to_do.contains(&task.task)) {
@@ -55,7 +91,7 @@ pub fn submit(campaign: &Campaign, how: &How<'_>) -> Result<ExitCode> {
         output::talk!("drivelab: every task is complete: nothing is submitted");
         return Ok(ExitCode::SUCCESS);
     }
-    let elements = elements(campaign);
+    let elements = elements(&campaign.file, campaign.head.tasks);
     let script = script(campaign, elements, how)?;
     let directory = campaign.path(DIRECTORY);
     fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
@@ -95,11 +131,11 @@ pub fn cancel(campaign: &Campaign) -> Result<()> {
 }
 
 /// How many elements an array has: as many as tasks, asked for, or possible.
-fn elements(campaign: &Campaign) -> u32 {
+fn elements(file: &CampaignFile, tasks: u32) -> u32 {
     let shown = said("scontrol", Command::new("scontrol").args(["show", "config"]));
     let size = shown.ok().and_then(|text| array_size(&text)).unwrap_or(ARRAY_SIZE_MAX);
-    let asked = campaign.file.slurm.array.unwrap_or(u32::MAX);
-    campaign.head.tasks.min(asked).min(size).max(1)
+    let asked = file.slurm.array.unwrap_or(u32::MAX);
+    tasks.min(asked).min(size).max(1)
 }
 
 /// Indices are less than this.
@@ -222,6 +258,14 @@ mod tests {
         assert_eq!(text(&[0, 1, 2, 3]), "0-3");
         assert_eq!(text(&[7, 0, 2, 1, 9, 10]), "0-2,7,9-10");
         assert_eq!(text(&[4]), "4");
+    }
+
+    #[test]
+    fn the_processors_of_a_cluster_are_added() {
+        assert_eq!(processors("0/8/0/8\n"), Some(8));
+        assert_eq!(processors("3/61/0/64\n1/1/126/128\n"), Some(192));
+        assert_eq!(processors(""), None);
+        assert_eq!(processors("CPUS(A/I/O/T)\n"), None);
     }
 
     #[test]

@@ -13,7 +13,7 @@ const SWEEP: &str = "targets = [\"model:{drive}\"]\nmethods = [\"small.toml\"]\n
                      [set]\ndepth = [1, 4]\n[run]\nmax_time = \"0.5s\"\n";
 
 /// Whole files in a directory. One that a killed worker was writing has a dot before its name.
-fn files(directory: &Path) -> usize {
+pub fn files(directory: &Path) -> usize {
     let is_whole = |name: &std::ffi::OsStr| !name.as_encoded_bytes().starts_with(b".");
     let entries = fs::read_dir(directory).into_iter().flatten();
     entries.filter(|entry| entry.as_ref().is_ok_and(|entry| is_whole(&entry.file_name()))).count()
@@ -226,6 +226,31 @@ fn a_campaign_is_printed_for_kubernetes_and_ssh_and_told_what_is_missing() {
     assert_eq!(outcome.code, Some(2));
     assert_one_sentence(&outcome.stderr, &["task 0 is for host n"]);
     bench.drivelab_without_store(run).and(["--every", "1"]).done().succeeded();
+}
+
+/// A repetition of three: each waits for all, so all must be able to run at once.
+#[test]
+fn tasks_that_would_wait_for_each_other_for_ever_are_refused_before_anything_is_made() {
+    let bench = Bench::new();
+    let text = "targets = [\"/dev/target\"]\ntogether = true\n[set]\ndepth = [1, 2, 3]\n\
+                [run]\nreads_only = true\n[kubernetes]\nimage = \"r/drivelab\"\n\
+                directory_claim = \"campaigns\"\nparallelism = 2\n";
+    bench.file("k.toml", text);
+    let kubernetes = ["campaign", "k.toml", "--print", "kubernetes"];
+    let outcome = bench.drivelab_without_store(kubernetes).done();
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    assert_one_sentence(&outcome.stderr, &["let kubernetes.parallelism be 3", "`together`"]);
+    let hosts = text.replace("together", "hosts = [\"n1\", \"n2\"]\ntogether");
+    bench.file("s.toml", hosts);
+    let outcome = bench.drivelab_without_store(["campaign", "s.toml", "--print", "ssh"]).done();
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    assert_one_sentence(&outcome.stderr, &["3 tasks of a repetition", "leave out `together`"]);
+    for name in ["k.campaign", "s.campaign"] {
+        assert!(!bench.path(name).exists(), "{name} was made");
+    }
+    bench.file("k.toml", text.replace("parallelism = 2\n", "").replace("3]", "3, 4, 5]"));
+    let page = bench.drivelab_without_store(kubernetes).done().succeeded().stdout;
+    assert!(page.contains("  parallelism: 5\n"), "{page}");
 }
 
 #[test]

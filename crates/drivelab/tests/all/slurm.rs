@@ -4,7 +4,10 @@
 //! No service manager and no cgroups are needed: processes are followed by /proc
 //! (`proctrack/linuxproc`). Packages: munge slurmctld slurmd slurm-client.
 
-use crate::{campaign::hashes, common};
+use crate::{
+    campaign::{files, hashes},
+    common,
+};
 
 use common::{Bench, Call, skip};
 use serde_json::Value;
@@ -209,7 +212,7 @@ fn two_hundred_tasks_as_a_job_array_are_there_once_though_the_node_dies_in_the_m
     let submitted = cluster.of(bench.drivelab_without_store(words)).done().succeeded();
     assert!(submitted.stderr.contains(": 200 tasks in 200 array elements"), "{submitted:?}");
     let directory = bench.path("sweep.campaign");
-    let done = || fs::read_dir(directory.join("results")).map_or(0, Iterator::count);
+    let done = || files(&directory.join("results"));
     wait_until("some tasks", || done() >= 40);
     cluster.kill_node(&directory);
     let before = done();
@@ -219,7 +222,7 @@ fn two_hundred_tasks_as_a_job_array_are_there_once_though_the_node_dies_in_the_m
     });
     cluster.start_node();
     wait_until("all tasks", || done() == 200);
-    let attempts = fs::read_dir(directory.join("claims")).expect("claims").count();
+    let attempts = files(&directory.join("claims"));
     eprintln!(
         "{before} tasks done when the node was killed; 200 done by {attempts} attempts in {:.0} s",
         begin.elapsed().as_secs_f64()
@@ -238,7 +241,7 @@ fn a_campaign_of_more_tasks_than_elements_is_cancelled_and_resumed() {
     let said = call(&["campaign", "sweep.toml", "--on", "slurm"]).stderr;
     assert!(said.contains(": 200 tasks in 4 array elements"), "{said}");
     let directory = bench.path("sweep.campaign");
-    let done = || fs::read_dir(directory.join("results")).map_or(0, Iterator::count);
+    let done = || files(&directory.join("results"));
     wait_until("some tasks", || done() >= 8);
     let page = call(&["campaign", "cancel", "sweep.campaign"]).stdout;
     // The line may be broken before it.
@@ -248,6 +251,26 @@ fn a_campaign_of_more_tasks_than_elements_is_cancelled_and_resumed() {
     call(&["campaign", "resume", "sweep.campaign", "--on", "slurm"]);
     wait_until("all tasks", || done() == 200);
     hashes(&directory, 200, 3);
+}
+
+/// The node has eight processors: no more tasks run at once, and an array of two runs two.
+#[test]
+fn tasks_that_cannot_all_run_at_once_are_not_begun_together() {
+    let Some(cluster) = Cluster::start() else { return };
+    let bench = Bench::new();
+    let together = SWEEP.replace("repetitions", "together = true\nrepetitions");
+    let cases = [
+        (together.clone(), "the cluster has 8 processors"),
+        (together.replace("[run]", "[slurm]\narray = 9\n[run]"), "let slurm.array be 10 or more"),
+    ];
+    for (text, cure) in cases {
+        bench.file("sweep.toml", text);
+        let words = ["campaign", "sweep.toml", "--on", "slurm"];
+        let outcome = cluster.of(bench.drivelab_without_store(words)).done();
+        assert_eq!(outcome.code, Some(2), "{outcome:?}");
+        common::assert_one_sentence(&outcome.stderr, &["10 tasks begin together", cure]);
+        assert!(!bench.path("sweep.campaign").exists());
+    }
 }
 
 #[test]

@@ -38,7 +38,7 @@ use record::input::{TEXT_BYTES_MAX, read_text};
 use std::{
     env, fs,
     path::{Path, PathBuf},
-    sync::Mutex,
+    sync::{Mutex, OnceLock},
 };
 
 /// Every drive and port that a STACK can name.
@@ -51,11 +51,16 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// What comes with drivelab.
+    /// What comes with drivelab; its files are read once a process.
     ///
     /// # Errors
     /// What is wrong with a file, with file, line and key; a test reads them all.
     pub fn built_in() -> Result<Self, BadCatalog> {
+        static READ: OnceLock<Result<Catalog, BadCatalog>> = OnceLock::new();
+        READ.get_or_init(Self::read_built_in).clone()
+    }
+
+    fn read_built_in() -> Result<Self, BadCatalog> {
         let drives = built_in::DRIVES.iter().map(|(file, text)| DriveEntry::parse(file, text));
         let ports = built_in::PORTS.iter().map(|(file, text)| HostEntry::parse_port(file, text));
         let drivers =
