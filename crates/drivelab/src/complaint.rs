@@ -1,6 +1,11 @@
 //! Errors as one line: what a user reads names the cure, and nothing twice.
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use crate::cli::Cli;
+use block::names::did_you_mean;
+use clap::{
+    Command, CommandFactory,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
 
 /// An error and what caused it. Many errors of libraries quote their cause themselves: it is not
 /// said again.
@@ -31,10 +36,29 @@ pub fn words_typed() -> Vec<String> {
 }
 
 fn of_words(error: &clap::Error, words: &[String]) -> String {
-    let text = error.to_string();
-    if let Some(said) = below_zero(error, words) {
-        return format!("{said}; see `drivelab{} --help`", verb(&text).unwrap_or_default());
+    let (path, command) = called(words);
+    let said = below_zero(error, words)
+        .or_else(|| unknown_option(error, &command))
+        .unwrap_or_else(|| paragraphs(error));
+    let said = of_numbers(said);
+    let see = if said.ends_with('?') { " See" } else { "; see" };
+    format!("{said}{see} `{path} --help`")
+}
+
+/// The verb that was called, as it is typed, and what the parser knows of it.
+fn called(words: &[String]) -> (String, Command) {
+    let (mut path, mut command) = ("drivelab".to_owned(), Cli::command());
+    for word in words.iter().skip(1).filter(|word| !word.starts_with('-')) {
+        let Some(verb) = command.find_subcommand(word) else { break };
+        command = verb.clone();
+        path = format!("{path} {word}");
     }
+    (path, command)
+}
+
+/// The parser's own, in one line.
+fn paragraphs(error: &clap::Error) -> String {
+    let text = error.to_string();
     let is_said = |paragraph: &String| {
         let filler = ["Usage:", "For more information"];
         !paragraph.is_empty() && !filler.iter().any(|start| paragraph.starts_with(start))
@@ -42,8 +66,29 @@ fn of_words(error: &clap::Error, words: &[String]) -> String {
     let one_line = |paragraph: &str| paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
     let said: Vec<String> = text.split("\n\n").map(one_line).filter(is_said).collect();
     let said = said.join("; ");
-    let said = said.strip_prefix("error: ").unwrap_or(&said);
-    format!("{said}; see `drivelab{} --help`", verb(&text).unwrap_or_default())
+    said.strip_prefix("error: ").unwrap_or(&said).to_owned()
+}
+
+/// An option that is none. The parser finds no name of three letters near another one, and advises
+/// to write `-- --ndb`, which makes a TARGET of it.
+fn unknown_option(error: &clap::Error, command: &Command) -> Option<String> {
+    let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidArg) else { return None };
+    if error.kind() != ErrorKind::UnknownArgument || !wrong.starts_with('-') {
+        return None;
+    }
+    let shown = command.get_arguments().filter(|argument| !argument.is_hide_set());
+    let known: Vec<&str> = shown.filter_map(clap::Arg::get_long).collect();
+    let near = did_you_mean(wrong.trim_start_matches('-'), known);
+    let near = near.replace(" `", " `--");
+    let stop = if near.is_empty() { "" } else { "." };
+    Some(format!("there is no option `{wrong}`{stop}{near}"))
+}
+
+/// Words of the standard library for what is no number, in ours.
+fn of_numbers(said: String) -> String {
+    said.replace("invalid digit found in string", "write a whole number, such as 7")
+        .replace("cannot parse integer from empty string", "write a whole number, such as 7")
+        .replace("number too large to fit in target type", "write a smaller number")
 }
 
 /// What is wrong with `--size -5`, which the parser takes for an option.
@@ -62,17 +107,9 @@ fn below_zero(error: &clap::Error, words: &[String]) -> Option<String> {
     Some(format!("{option} {value}: `{value}` is less than nothing: write it without the `-`"))
 }
 
-/// The verb of the usage line, with a blank before it.
-fn verb(text: &str) -> Option<String> {
-    let usage = text.split_once("Usage: drivelab ")?.1;
-    let word = usage.split_whitespace().next()?;
-    word.bytes().all(|byte| byte.is_ascii_lowercase()).then(|| format!(" {word}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::Cli;
     use anyhow::Context;
     use clap::Parser;
 
@@ -86,27 +123,108 @@ mod tests {
         assert_eq!(sentence(&plain), sentence(&quoted));
     }
 
+    fn complain(words: &[&str]) -> String {
+        let words = [&["drivelab"], words].concat();
+        let error = Cli::try_parse_from(&words).expect_err("refused");
+        of_words(&error, &words.into_iter().map(str::to_owned).collect::<Vec<_>>())
+    }
+
     #[test]
     fn the_parsers_paragraphs_become_one_line_with_the_way_to_the_help() {
-        let complain = |words: &[&str]| {
-            let error = Cli::try_parse_from([&["drivelab"], words].concat()).expect_err("refused");
-            of_the_command_line(&error)
-        };
-        assert_eq!(
-            complain(&["run", "--metod", "quick"]),
-            "unexpected argument '--metod' found; tip: a similar argument exists: '--method'; \
-             see `drivelab run --help`"
-        );
         // It was told to write `-- -5`, which makes a TARGET of it.
-        let words = ["drivelab", "run", ".", "--size", "-5"].map(str::to_owned);
-        let error = Cli::try_parse_from(&words).expect_err("refused");
         assert_eq!(
-            of_words(&error, &words),
+            complain(&["run", ".", "--size", "-5"]),
             "--size -5: `-5` is less than nothing: write it without the `-`; \
              see `drivelab run --help`"
         );
         let grade = complain(&["run", "--grade", "best"]);
         assert!(grade.contains("[possible values: quick, normal, publish]; see"), "{grade}");
         assert!(!grade.contains('\n'), "{grade}");
+    }
+
+    /// `serve --ndb` was told how to pass it as a value, `flash create --stripe 1Q` to look at
+    /// `drivelab --help`, and a seed of `x` was an "invalid digit found in string".
+    #[test]
+    fn a_misspelt_option_or_number_is_told_what_was_meant_and_whose_help_has_it() {
+        for (words, said) in [
+            (
+                &["run", "--metod", "quick"][..],
+                "there is no option `--metod`. Did you mean `--method`? See `drivelab run --help`",
+            ),
+            (
+                &["serve", "flash:x", "--ndb", "unix:s"],
+                "there is no option `--ndb`. Did you mean `--nbd`? See `drivelab serve --help`",
+            ),
+            (
+                &["serve", "--zzzzzzzz"],
+                "there is no option `--zzzzzzzz`; see `drivelab serve --help`",
+            ),
+            (
+                &["flash", "create", "x", "--drive-sze=1G"],
+                "there is no option `--drive-sze`. Did you mean `--drive-size`? See `drivelab \
+                 flash create --help`",
+            ),
+        ] {
+            assert_eq!(complain(words), said, "{words:?}");
+        }
+        let size = complain(&["flash", "create", "x", "--stripe", "1Q"]);
+        assert!(size.ends_with("; see `drivelab flash create --help`"), "{size}");
+        let seed = complain(&["serve", "x", "--nbd", "unix:s", "--volatile-cache", "x"]);
+        assert!(
+            seed.ends_with("<SEED>': write a whole number, such as 7; see `drivelab serve --help`"),
+            "{seed}"
+        );
+        let verb = complain(&["flash", "chek"]);
+        assert!(verb.ends_with("; see `drivelab flash --help`"), "{verb}");
+    }
+
+    /// One letter left out, doubled, or exchanged with the next, in every option of every verb: the
+    /// right name is among those that are said.
+    #[test]
+    fn one_letter_wrong_in_any_option_is_told_the_right_one() {
+        let mut cases = 0;
+        each_verb(&Cli::command(), &mut vec!["drivelab".to_owned()], &mut |path, command| {
+            let shown = || command.get_arguments().filter(|argument| !argument.is_hide_set());
+            let options: Vec<&str> = shown().filter_map(clap::Arg::get_long).collect();
+            for option in options.iter().filter(|option| option.len() > 2) {
+                for wrong in misspellings(option).filter(|wrong| !options.contains(&&**wrong)) {
+                    let words = [path, &[format!("--{wrong}")]].concat();
+                    let Err(error) = Cli::try_parse_from(&words) else { continue };
+                    if error.kind() == ErrorKind::UnknownArgument {
+                        let said = of_words(&error, &words);
+                        assert!(said.contains(&format!("`--{option}`")), "{words:?}: {said}");
+                        cases += 1;
+                    }
+                }
+            }
+        });
+        assert!(cases > 1000, "{cases} misspellings");
+    }
+
+    fn each_verb(
+        command: &Command,
+        path: &mut Vec<String>,
+        seen: &mut impl FnMut(&[String], &Command),
+    ) {
+        for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
+            path.push(verb.get_name().to_owned());
+            match verb.has_subcommands() {
+                true => each_verb(verb, path, seen),
+                false => seen(path, verb),
+            }
+            path.pop();
+        }
+    }
+
+    fn misspellings(word: &str) -> impl Iterator<Item = String> {
+        (0..word.len()).flat_map(move |at| {
+            let (before, after) = word.split_at(at);
+            let (letter, rest) = after.split_at(1);
+            let swapped = rest.get(..1).filter(|next| *next != letter);
+            let swapped = swapped.map(|next| format!("{before}{next}{letter}{}", &rest[1..]));
+            [Some(format!("{before}{rest}")), Some(format!("{before}{letter}{after}")), swapped]
+                .into_iter()
+                .flatten()
+        })
     }
 }

@@ -116,6 +116,7 @@ pub fn case(arguments: &CaseArguments) -> Result<ExitCode> {
     if !cases::CASES.iter().any(|(name, _)| *name == arguments.case) {
         bail!("{}: `drivelab power-cut` starts this", arguments.case);
     }
+    powercut::die_with_parent();
     let phase = match arguments.phase {
         Phase::Run => powercut::Phase::Run,
         Phase::Check => powercut::Phase::Check,

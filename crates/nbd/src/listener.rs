@@ -142,6 +142,9 @@ fn bind_unix(path: &Path, address: &Address) -> Result<Listener, ListenError> {
             "another program keeps its directory locked: end that one or name a path in another directory",
             None,
         ),
+        io::ErrorKind::NotFound => {
+            complaint("its directory is not there: make it or name another path", None)
+        }
         _ => complaint("its directory could not be locked", Some(error)),
     })?;
     let in_the_way = look_at(path, &place).map_err(|why| complaint(why, None))?;

@@ -32,3 +32,4 @@ pub use error::PowerCutError;
 pub use order::{Phase, PowerCutOrder, Program};
 pub use outcome::{Outcome, RoundResult};
 pub use round::{Audience, check, rounds};
+pub use tree::die_with_parent;

@@ -1,7 +1,10 @@
 //! A process and all that it started, however they group themselves: a database's workers lead
 //! sessions of their own, and belong to it all the same.
 
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, waitpid};
+use rustix::process::{
+    Pid, Signal, WaitOptions, kill_process, set_child_subreaper, set_parent_process_death_signal,
+    waitpid,
+};
 use std::{
     collections::BTreeMap,
     fs,
@@ -48,6 +51,13 @@ pub fn kill_left() {
 pub fn adopt() {
     // Without it they go to the first process, as everywhere.
     let _ = set_child_subreaper(Pid::from_raw(1));
+}
+
+/// From now on this process is killed when its parent is gone: a case that nobody listens to would
+/// work on, and keep the file system busy.
+pub fn die_with_parent() {
+    // Where it cannot be had, `drivelab restore` ends it.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
 }
 
 /// Waits until killed processes are gone, their parents being gone already.

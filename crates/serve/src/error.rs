@@ -68,6 +68,8 @@ pub enum Obstacle {
     Living(String),
     /// A file that holds something else.
     NoNumber,
+    /// Its directory is not there.
+    NoDirectory,
     /// Its directory is locked by another program.
     Locked,
 }
@@ -92,6 +94,9 @@ impl fmt::Display for InTheWay<'_> {
             ),
             Obstacle::NoNumber => {
                 write!(f, "{path} holds no process's number: remove it or name another path")
+            }
+            Obstacle::NoDirectory => {
+                write!(f, "there is no directory {path}: make it or name another path")
             }
             Obstacle::Locked => {
                 write!(f, "another program keeps {path} locked: name a path in another directory")

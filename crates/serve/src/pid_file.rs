@@ -134,7 +134,12 @@ fn lock_directory_of(path: &Path) -> Result<File, StartError> {
     const PAUSE: Duration = Duration::from_millis(25);
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));
-    let directory = File::open(parent).in_words(|| format!("cannot open {}", parent.display()))?;
+    let directory = match File::open(parent) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(in_the_way(parent, Obstacle::NoDirectory));
+        }
+        opened => opened.in_words(|| format!("cannot open {}", parent.display()))?,
+    };
     for _ in 0..TRIES {
         match directory.try_lock() {
             Ok(()) => return Ok(directory),

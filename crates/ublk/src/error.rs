@@ -186,7 +186,7 @@ pub enum Error {
     /// A flush or a forced write failed.
     #[error(
         "a flush or a forced write failed ({0:?}): writes since the last good flush may be lost, so \
-         everything after it was refused; check the drive, then start the server anew"
+         everything after it was refused; {cure}, then start the server anew", cure = cure(*.0)
     )]
     NotDurable(IoError),
     /// What the system still held of the disk could not be written to it.
@@ -195,4 +195,13 @@ pub enum Error {
     /// The system gave no more events.
     #[error("ublk: {0}")]
     System(#[from] io::Error),
+}
+
+/// What is to be done about a change that could not be made durable.
+fn cure(error: IoError) -> &'static str {
+    const ENOSPC: IoError = IoError::Os(28);
+    match error {
+        ENOSPC => "make room on the file system below",
+        _ => "check the drive",
+    }
 }

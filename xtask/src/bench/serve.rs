@@ -39,6 +39,46 @@ pub struct Options {
     /// Fewer cells, which show the rest, in fewer rounds; five minutes.
     #[arg(long)]
     short: bool,
+    /// Of the files, rows of this load alone.
+    #[arg(long, value_enum)]
+    load: Option<Load>,
+    /// Rows of this size alone.
+    #[arg(long, value_name = "N")]
+    kib: Option<u64>,
+    /// Rows of this depth alone.
+    #[arg(long, value_name = "N")]
+    depth: Option<u32>,
+    /// Rows of volumes whose clean pool is so.
+    #[arg(long, value_enum)]
+    pool: Option<Pool>,
+    /// The server's processor time for each I/O, microseconds, where I/Os a second stand.
+    #[arg(long)]
+    processor: bool,
+}
+
+impl Options {
+    /// Whether a row is among those that are asked for.
+    fn wants(&self, load: Load, bytes: u64, depth: u32) -> bool {
+        self.load.is_none_or(|only| only == load)
+            && self.kib.is_none_or(|only| only << 10 == bytes)
+            && self.depth.is_none_or(|only| only == depth)
+    }
+}
+
+/// What a client does in a row.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Load {
+    Read,
+    Write,
+    #[value(name = "write+flush")]
+    WriteFlush,
+}
+
+/// How the volume's clean pool is before a cell.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Pool {
+    Full,
+    UsedUp,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

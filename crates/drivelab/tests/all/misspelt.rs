@@ -90,6 +90,16 @@ fn every_verb_names_the_nearest_target_method_and_study() {
         (&["serve", "nvme-tlc", "--nbd", at], &["`model:nvme-tlc`"]),
         (&["serve", "model:nvme-tcl", "--nbd", at], &["`nvme-tlc`"]),
         (&["serve", "flash:dsik.img", "--nbd", at], &["`disk.img`"]),
+        (
+            &["serve", "disk.img", "--read-only", "--nbd", "unix:scrtch/s"],
+            &["its directory is not there: make it or name another path"],
+        ),
+        (
+            &["serve", "disk.img", "--read-only", "--nbd", at, "--pid-file", "scrtch/p"],
+            &["--pid-file: there is no directory scrtch: make it"],
+        ),
+        (&["serve", "disk.img", "--ndb", at], &["Did you mean `--nbd`? See `drivelab serve"]),
+        (&["flash", "create", "x", "--stripe", "1Q"], &["`drivelab flash create --help`"]),
         (&["flash", "create", "dsik.img"], &["`disk.img`", "--drive-size 10G"]),
         (&["flash", "status", "dsik.img"], &["`disk.img`", "flash create"]),
         (&["flash", "check", "dsik.img"], &["`disk.img`"]),

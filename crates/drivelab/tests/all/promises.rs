@@ -5,6 +5,11 @@ use crate::common;
 
 use common::{Bench, Outcome, assert_one_sentence, can_make_file_systems};
 use serde_json::Value;
+use std::{
+    os::unix::fs::PermissionsExt,
+    thread,
+    time::{Duration, Instant},
+};
 
 macro_rules! need_power_cuts {
     ($($program:expr),*) => {
@@ -118,4 +123,56 @@ fn what_cannot_be_had_is_refused_in_a_sentence() {
         assert_eq!(done.code, Some(2), "{words:?}: {}", done.stdout);
         assert_one_sentence(&done.stderr, &[said]);
     }
+}
+
+/// Processes that have `place` among their arguments.
+fn processes(place: &str) -> Vec<String> {
+    let entries = std::fs::read_dir("/proc").expect("it is there").flatten();
+    let words = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    let texts = words.map(|words| String::from_utf8_lossy(&words).replace('\0', " "));
+    texts.filter(|text| text.contains(place)).collect()
+}
+
+/// Starts rounds, kills drivelab when `is_at_work` says so, and has everything put back.
+fn killed(words: &[&str], is_at_work: impl Fn(&[String]) -> bool) {
+    let bench = Bench::new();
+    let area = bench.path("area");
+    let area = area.to_str().expect("text");
+    let rounds = ["power-cut", STACK, "--rounds", "100", "--within", "9s"];
+    let call = bench.drivelab_without_store(rounds.iter().chain(words).copied());
+    let living = call.variable("TMPDIR", area).start();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !is_at_work(&processes(area)) {
+        assert!(Instant::now() < deadline, "{words:?}: {:?}", processes(area));
+        thread::sleep(Duration::from_millis(20));
+    }
+    living.signal("KILL");
+    living.wait();
+    bench.drivelab_without_store(["restore"]).done().succeeded();
+    assert_eq!(processes(area), [""; 0], "{words:?}");
+    let mounts = std::fs::read_to_string("/proc/self/mounts").expect("it is there");
+    assert!(!mounts.contains(area), "{words:?}: {mounts}");
+}
+
+/// A server of PostgreSQL went on when drivelab and the case had been killed: `restore` said that
+/// the mount was in use, and named nobody.
+#[test]
+fn a_killed_power_cut_leaves_no_database_behind() {
+    need_power_cuts!("setpriv");
+    if !std::path::Path::new("/usr/lib/postgresql").exists() {
+        return common::skip("PostgreSQL");
+    }
+    killed(&["--case", "postgresql"], |all| all.iter().any(|words| words.contains("psql")));
+}
+
+/// The kernel starts a script by its interpreter, so that no process has the program's name first.
+#[test]
+fn restore_ends_a_script_that_a_killed_power_cut_left() {
+    need_power_cuts!();
+    let place = Bench::new();
+    let script = place.file("mine", "#!/bin/sh\nwhile :; do echo ack $((n += 1)); sleep 1; done\n");
+    let program = script.to_str().expect("text");
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&script, executable).expect("it is ours");
+    killed(&["--", program], |all| all.iter().any(|words| words.contains(" run ")));
 }

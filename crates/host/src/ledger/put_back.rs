@@ -297,10 +297,8 @@ fn end_process(
 fn processes(program: &str, mark: &str, roots: &Roots) -> Vec<Pid> {
     let is_it = |name: &String| {
         let words = fs::read(roots.proc.join(name).join("cmdline")).unwrap_or_default();
-        let mut words = words.split(|&byte| byte == 0);
-        let called = words.next().and_then(|word| std::str::from_utf8(word).ok());
-        called.and_then(|called| called.rsplit('/').next()) == Some(program)
-            && words.any(|word| word == mark.as_bytes())
+        let words: Vec<&[u8]> = words.split(|&byte| byte == 0).collect();
+        runs(program, &words) && words[1..].contains(&mark.as_bytes())
     };
     let own = std::process::id().to_string();
     let names = names_in(&roots.proc).into_iter();
@@ -311,7 +309,42 @@ fn processes(program: &str, mark: &str, roots: &Roots) -> Vec<Pid> {
         .collect()
 }
 
+/// Whether a process with these words is one of `program`. A script is called by its interpreter,
+/// which has at most one argument of its own before the script's path (execve(2)).
+fn runs(program: &str, words: &[&[u8]]) -> bool {
+    let is_named =
+        |word: &&[u8]| word.rsplit(|&byte| byte == b'/').next() == Some(program.as_bytes());
+    words.iter().take(3).any(is_named)
+}
+
 pub(super) fn in_use(path: &Path) -> HostError {
     let sentence = format!("{} is in use: end what uses it", path.display());
     HostError::new(ErrorKind::Io, sentence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::runs;
+
+    fn words(line: &str) -> bool {
+        let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+        runs("mine", &words)
+    }
+
+    /// A script that a killed `power-cut` had left was `/bin/sh ./mine run DIR`: restore looked for
+    /// a process called `mine`, found none, and said that the mount was in use.
+    #[test]
+    fn a_script_is_found_behind_its_interpreter() {
+        for line in [
+            "mine run at",
+            "/opt/mine run at",
+            "/bin/sh ./mine run at",
+            "/usr/bin/perl -w ./mine at",
+        ] {
+            assert!(words(line), "{line}");
+        }
+        for line in ["", "miner run at", "/bin/sh -e other.sh mine at", "tail -f log of mine"] {
+            assert!(!words(line), "{line}");
+        }
+    }
 }

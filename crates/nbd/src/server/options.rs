@@ -65,10 +65,39 @@ pub enum ServeError {
     /// A flush or a forced write failed.
     #[error(
         "a flush or a forced write failed ({0:?}): writes since the last good flush may be lost, so \
-         everything after it was refused; check the drive, then start the server anew"
+         everything after it was refused; {cure}, then start the server anew", cure = cure(*.0)
     )]
     NotDurable(ErrorCode),
     /// The system gave no more events.
     #[error("poll: {0}")]
     Poll(rustix::io::Errno),
+}
+
+/// What is to be done about a change that could not be made durable.
+fn cure(error: ErrorCode) -> &'static str {
+    match error {
+        ErrorCode::NoSpace => "make room on the file system below",
+        _ => "check the drive",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The file system below a volume was full, and who served it was told to check the drive.
+    #[test]
+    fn whoever_has_no_space_below_is_told_to_make_room() {
+        for (error, wanted) in [
+            (ErrorCode::NoSpace, "(NoSpace): "),
+            (
+                ErrorCode::NoSpace,
+                "; make room on the file system below, then start the server anew",
+            ),
+            (ErrorCode::Io, "; check the drive, then start the server anew"),
+        ] {
+            let said = ServeError::NotDurable(error).to_string();
+            assert!(said.contains(wanted), "{said}");
+        }
+    }
 }

@@ -94,7 +94,11 @@ impl Place {
 
     /// A program, run as the server's user.
     fn program(&self, name: &str) -> Command {
-        let mut command = Command::new(self.programs.join(name));
+        self.run_as_user(&self.programs.join(name))
+    }
+
+    fn run_as_user(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
         command.uid(self.user.0).gid(self.user.1).current_dir(&self.at).env("LC_ALL", "C");
         command
     }
@@ -124,15 +128,26 @@ impl Place {
         Ok(rustix::fs::syncfs(File::open(&self.at)?)?)
     }
 
-    /// Until it takes connections.
-    fn start(&self, settings: &[Setting]) -> Result<Child, Failure> {
-        let log = self.at.join("log");
-        let mut command = self.program("postgres");
+    /// The server, which dies with this process: killed, it would leave one behind that nobody
+    /// knows and that keeps the file system busy.
+    fn server(&self, settings: &[Setting]) -> Command {
+        let mut command = self.run_as_user(Path::new("setpriv"));
+        command.args(["--pdeathsig", "KILL", "--"]).arg(self.programs.join("postgres"));
         command.arg("-D").arg(&self.data).arg("-k").arg(&self.at).args(["-h", ""]);
         for (key, value) in settings {
             command.arg("-c").arg(format!("{key}={value}"));
         }
-        let mut server = command.stdin(Stdio::null()).stderr(File::create(&log)?).spawn()?;
+        command
+    }
+
+    /// Until it takes connections.
+    fn start(&self, settings: &[Setting]) -> Result<Child, Failure> {
+        let log = self.at.join("log");
+        let mut command = self.server(settings);
+        let server = command.stdin(Stdio::null()).stderr(File::create(&log)?).spawn();
+        let mut server = server.map_err(|error| {
+            format!("setpriv cannot be started: {error}: `apt install util-linux`")
+        })?;
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = server.try_wait()? {

@@ -22,7 +22,7 @@
 //! the volume counts (its metrics); one takes what a random read of 4 KiB at depth 64 of the plain
 //! file takes for each, measured in the same round.
 
-use super::{Flushes, Job, Options, Seen, Server, fio};
+use super::{Flushes, Job, Load, Options, Pool, Seen, Server, fio};
 use crate::bench::{
     child,
     sample::median,
@@ -50,10 +50,10 @@ const DRIVE_READS: &str = "drivelab_volume_drive_reads_total ";
 const SHARE: f64 = 0.8;
 const WAIT_MAX: f64 = 10.0;
 
-const LOADS: [(&str, &str, Flushes); 3] = [
-    ("read", "randread", Flushes::None),
-    ("write", "randwrite", Flushes::None),
-    ("write+flush", "randwrite", Flushes::Each),
+const LOADS: [(Load, &str, &str, Flushes); 3] = [
+    (Load::Read, "read", "randread", Flushes::None),
+    (Load::Write, "write", "randwrite", Flushes::None),
+    (Load::WriteFlush, "write+flush", "randwrite", Flushes::Each),
 ];
 
 /// What a piece of a fragmented read, or of the cleaner's, is measured by.
@@ -65,13 +65,6 @@ const PIECE: Job<'static> = Job {
     span_bytes: SPAN_BYTES,
     seconds: Some(1),
 };
-
-/// How the volume's clean pool is before a cell.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Pool {
-    Full,
-    UsedUp,
-}
 
 impl Pool {
     /// The drive that has it.
@@ -105,14 +98,21 @@ pub fn run(drivelab: &Path, scratch: &Scratch, sockets: &Path, order: &Options) 
     for (pool, bytes) in [(Pool::Full, ROOMY_BYTES), (Pool::UsedUp, TIGHT_BYTES)] {
         write_file(&place.file(pool.file()), bytes)?;
     }
+    let shown = match order.processor {
+        true => "the server's processor time for each I/O in microseconds",
+        false => "I/Os a second",
+    };
     println!(
-        "A lone client over {} MiB: {rounds} rounds of {seconds} s, I/Os a second, medians. `ratio` is that \
+        "A lone client over {} MiB: {rounds} rounds of {seconds} s, {shown}, medians. `ratio` is that \
          of the volume to the better of qemu-nbd and nbdkit, `WA` its write amplification, `reads` what it \
          reads of the drive for each I/O, `wanted` 0.8 of what these leave, `wait` its longest wait by that of \
          the plain file.",
         SPAN_BYTES >> 20
     );
     for pool in [Pool::Full, Pool::UsedUp] {
+        if order.pool.is_some_and(|only| only != pool) {
+            continue;
+        }
         let title = match pool {
             Pool::Full => "clean pool full",
             Pool::UsedUp => "clean pool used up",
@@ -137,8 +137,11 @@ pub fn run(drivelab: &Path, scratch: &Scratch, sockets: &Path, order: &Options) 
             Pool::Full => None,
             Pool::UsedUp => Some(place.used_up()?),
         };
-        for (name, load, flushes) in LOADS {
+        for (what, name, load, flushes) in LOADS {
             for (&bytes, &depth) in sizes.iter().flat_map(|b| depths.iter().map(move |d| (b, d))) {
+                if !order.wants(what, bytes, depth) {
+                    continue;
+                }
                 if pool == Pool::Full {
                     if let Some(old) = volume.take() {
                         old.stop()?;
@@ -149,7 +152,7 @@ pub fn run(drivelab: &Path, scratch: &Scratch, sockets: &Path, order: &Options) 
                 let job = Job { load, bytes, depth, flushes, span_bytes, seconds: Some(seconds) };
                 let volume = volume.as_ref().expect("it was started");
                 let cell = Cell::measure(job, &place, volume, pool, &others, rounds)?;
-                cell.print(name, job);
+                cell.print(name, job, order.processor);
             }
         }
         if let Some(volume) = volume {
@@ -253,6 +256,8 @@ const OVERWRITE: Job<'static> = Job { load: "randwrite", bytes: 4 << 10, ..FILL 
 struct Cell {
     /// Of the volume, the plain file, qemu-nbd, nbdkit and nbdkit cached.
     rates: [f64; 5],
+    /// Processor time of theirs for each I/O, us.
+    processor_us: [f64; 5],
     /// To the better of qemu-nbd and nbdkit, round by round.
     ratio: f64,
     amplification: Option<f64>,
@@ -275,6 +280,7 @@ impl Cell {
     ) -> Result<Self> {
         let servers = [volume, &others[0], &others[1], &others[2], &others[3]];
         let mut rates: [Vec<f64>; 5] = Default::default();
+        let mut processor_us: [Vec<f64>; 5] = Default::default();
         let (mut ratios, mut amplifications, mut waits) = (Vec::new(), Vec::new(), Vec::new());
         let (mut reads, mut limits) = (Vec::new(), Vec::new());
         let writes = job.load.ends_with("write");
@@ -305,11 +311,14 @@ impl Cell {
                 None => 1.0,
             });
             rates.iter_mut().zip(seen).for_each(|(rates, seen)| rates.push(seen.rate));
+            let all = processor_us.iter_mut().zip(seen);
+            all.for_each(|(times, seen)| times.push(seen.cpu_ns / 1e3));
             ratios.push(seen[0].rate / better);
             waits.push(seen[0].wait_ns / seen[1].wait_ns);
         }
         Ok(Self {
             rates: std::array::from_fn(|who| median(&rates[who])),
+            processor_us: std::array::from_fn(|who| median(&processor_us[who])),
             ratio: median(&ratios),
             amplification: (!amplifications.is_empty()).then(|| median(&amplifications)),
             reads: median(&reads),
@@ -318,8 +327,9 @@ impl Cell {
         })
     }
 
-    fn print(&self, name: &str, job: Job<'_>) {
-        let [volume, plain, qemu, nbdkit, cached] = self.rates;
+    fn print(&self, name: &str, job: Job<'_>, processor: bool) {
+        let shown = if processor { self.processor_us } else { self.rates };
+        let [volume, plain, qemu, nbdkit, cached] = shown;
         let wanted = SHARE * self.limit;
         let amplification = self.amplification.map_or("-".to_owned(), |wa| format!("{wa:.2}"));
         let missed = |is_missed: bool| if is_missed { "!" } else { " " };
