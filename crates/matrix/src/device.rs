@@ -392,7 +392,7 @@ fn check_file_systems(configurations: &[Configuration]) -> Result<(), MatrixErro
 
 /// Takes every file system off a device.
 pub(crate) fn wiping(device: &Path) -> Program {
-    Program::new(["wipefs", "--all", "--quiet", &device.display().to_string()])
+    Program::new(["wipefs", "-a", "-q", &device.display().to_string()])
 }
 
 /// Whether a model's completed writes can be lost.

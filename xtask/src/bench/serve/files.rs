@@ -98,17 +98,7 @@ pub fn run(drivelab: &Path, scratch: &Scratch, sockets: &Path, order: &Options) 
     for (pool, bytes) in [(Pool::Full, ROOMY_BYTES), (Pool::UsedUp, TIGHT_BYTES)] {
         write_file(&place.file(pool.file()), bytes)?;
     }
-    let shown = match order.processor {
-        true => "the server's processor time for each I/O in microseconds",
-        false => "I/Os a second",
-    };
-    println!(
-        "A lone client over {} MiB: {rounds} rounds of {seconds} s, {shown}, medians. `ratio` is that \
-         of the volume to the better of qemu-nbd and nbdkit, `WA` its write amplification, `reads` what it \
-         reads of the drive for each I/O, `wanted` 0.8 of what these leave, `wait` its longest wait by that of \
-         the plain file.",
-        SPAN_BYTES >> 20
-    );
+    print_legend(order, rounds, seconds);
     for pool in [Pool::Full, Pool::UsedUp] {
         if order.pool.is_some_and(|only| only != pool) {
             continue;
@@ -160,6 +150,21 @@ pub fn run(drivelab: &Path, scratch: &Scratch, sockets: &Path, order: &Options) 
         }
     }
     Ok(())
+}
+
+/// What the columns are.
+fn print_legend(order: &Options, rounds: usize, seconds: u64) {
+    let shown = match order.processor {
+        true => "the server's processor time for each I/O in microseconds",
+        false => "I/Os a second",
+    };
+    println!(
+        "A lone client over {} MiB: {rounds} rounds of {seconds} s, {shown}, medians. `ratio` is that \
+         of the volume to the better of qemu-nbd and nbdkit, `WA` its write amplification, `reads` what it \
+         reads of the drive for each I/O, `wanted` 0.8 of what these leave, `wait` its longest wait by that of \
+         the plain file.",
+        SPAN_BYTES >> 20
+    );
 }
 
 impl Place<'_> {
