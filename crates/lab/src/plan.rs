@@ -154,91 +154,53 @@ impl Plan {
     /// When the tested area does not fit, or no cell can run.
     pub fn new(mut method: Method, options: &Options, offers: &[Offer]) -> Result<Self, PlanError> {
         assert!(!offers.is_empty(), "a plan without a target");
-        if offers.iter().any(|offer| offer.time != offers[0].time) {
-            return Err(PlanError(
-                "one run has one clock: a model's seconds and a real drive's do not pass side by side; run each \
-                 by itself and put the tables next to each other"
-                    .to_owned(),
-            ));
-        }
-        if options.until.is_some() {
-            until::adapt(&mut method)?;
-        }
+        one_clock(offers)?;
+        options.until.map_or(Ok(()), |_| until::adapt(&mut method))?;
         let span_bytes = span(&method, options, offers)?;
         narrow_places(&mut method.cells, method.span, span_bytes);
         let (mut cells, left_out, mut notes) = sort_out(&method, options, offers, span_bytes)?;
         notes.splice(..0, method.file.notes.iter().cloned());
         let grade = options.grade.unwrap_or(method.grade);
-        let passes = passes(&method, options, grade, offers.len());
-        if passes > PASSES_MAX {
-            return Err(PlanError(format!(
-                "{passes} passes are more than the {PASSES_MAX} that a run may have: lower \
-                 --passes, or the \
-                 method's `passes` or `rounds.max`"
-            )));
-        }
+        let passes = allowed(passes(&method, options, grade, offers.len()))?;
         let rule = stop_rule(&method, options, grade, cells.len() * offers.len() * passes as usize);
+        let turns = offers.len() as f64 * f64::from(passes.max(1));
         if let Some(total) = options.seconds_max {
-            let turns = offers.len() as f64 * f64::from(passes.max(1));
             shorten(&mut cells, total / turns, rule.seconds_max);
         }
-        // A scratch file is filled even where only read cells run: it holds nothing yet.
-        let fills = offers.iter().any(|offer| offer.access == Access::ReadWrite);
-        let fill = if fills { method.precondition.unwrap_or(method.file.fill) } else { 0 };
-        let fill_span_bytes = match method.precondition {
-            Some(_) => smallest(offers) / FILL_GRAIN_BYTES * FILL_GRAIN_BYTES,
-            None => span_bytes,
-        };
-        let fill_span_bytes = fill_span_bytes.max(span_bytes);
-        let cell_written_max = match method.written_max {
-            WrittenRule::Bytes(bytes) => bytes.max(span_bytes / 4),
-            WrittenRule::Spans(factor) => (span_bytes as f64 * factor) as u64,
-        };
-        for cell in &mut cells {
-            let own = cell.written_spans.map(|spans| (span_bytes as f64 * spans) as u64);
-            cell.written_max = own.or(cell.written_max);
-        }
-        let steps = match options.until {
-            Some(_) => until::steps(cells.len(), passes, offers.len()),
-            None => steps(&method, &cells, passes, offers.len(), options.seed),
-        };
+        let (fill, fill_span_bytes) = fill(&method, offers, span_bytes);
+        let cell_written_max = written_max(method.written_max, &mut cells, span_bytes);
+        let steps = in_order(&method, options, &cells, passes, offers.len());
         let budget = bytes::Budget {
             cells: &cells,
             span_bytes,
             cell_written_max,
             fill,
             fill_span_bytes,
-            probe_bytes: match !is_checked(&cells)
-                && cells.iter().any(|cell| cell.writes() && cell.tree.is_none())
-            {
+            // Whether the target compresses matters to writes alone.
+            probe_bytes: match !is_checked(&cells) && any_writes_blocks(&cells) {
                 true => probe_bytes(grade, fill, span_bytes),
-                // Whether the target compresses matters to writes alone.
                 false => 0,
             },
             passes,
             tree_seed: options.seed,
         };
         let limit = options.written_bytes_max.or_else(|| {
-            let worn = grade == Grade::Quick && offers.iter().any(|offer| offer.wears);
-            method.run_written_max.filter(|_| worn).and_then(|bytes| budget.at_most(bytes))
+            let most = method.run_written_max.filter(|_| spares(grade, offers));
+            most.and_then(|bytes| budget.at_most(bytes))
         });
         let written_bytes_max = budget.written_bytes_max(limit)?;
         let unbounded_bytes = budget.written_bytes_max(None)?;
         // How many rounds there will be nobody knows: the first ones have all they ask for.
         if method.file.rounds.is_none() && written_bytes_max < unbounded_bytes {
             let shares = budget.shares(written_bytes_max);
-            for (cell, share) in cells.iter_mut().zip(shares) {
-                cell.written_max = share.or(cell.written_max);
-            }
+            let cells = cells.iter_mut().zip(shares);
+            cells.for_each(|(cell, share)| cell.written_max = share.or(cell.written_max));
         }
         let mut plan = Self {
             grade,
             passes,
             span_bytes,
-            span_source: match options.span_bytes {
-                Some(_) => SpanSource::User,
-                None => SpanSource::Method(method.span),
-            },
+            span_source: span_source(&method, options),
             fill,
             fill_span_bytes,
             cells,
@@ -319,6 +281,80 @@ impl Plan {
     pub fn area(&self, cell: &CellSpec, stream: &Stream) -> Area {
         area(cell, stream, self.span_bytes)
     }
+}
+
+/// A model's seconds and a real drive's are not compared.
+fn one_clock(offers: &[Offer]) -> Result<(), PlanError> {
+    if offers.iter().all(|offer| offer.time == offers[0].time) {
+        return Ok(());
+    }
+    Err(PlanError(
+        "one run has one clock: a model's seconds and a real drive's do not pass side by side; run \
+         each by itself and put the tables next to each other"
+            .to_owned(),
+    ))
+}
+
+/// So many passes, if a run may have them.
+fn allowed(passes: u32) -> Result<u32, PlanError> {
+    if passes <= PASSES_MAX {
+        return Ok(passes);
+    }
+    Err(PlanError(format!(
+        "{passes} passes are more than the {PASSES_MAX} that a run may have: lower --passes, or the \
+         method's `passes` or `rounds.max`"
+    )))
+}
+
+/// How often the targets are written before the first cell, and how many bytes of them.
+fn fill(method: &Method, offers: &[Offer], span_bytes: u64) -> (u32, u64) {
+    // A scratch file is filled even where only read cells run: it holds nothing yet.
+    let fills = offers.iter().any(|offer| offer.access == Access::ReadWrite);
+    let fill = if fills { method.precondition.unwrap_or(method.file.fill) } else { 0 };
+    let whole = || smallest(offers) / FILL_GRAIN_BYTES * FILL_GRAIN_BYTES;
+    (fill, method.precondition.map_or(span_bytes, |_| whole()).max(span_bytes))
+}
+
+/// Most bytes that a stream of a pass writes which nothing else bounds; cells with a rule of their
+/// own have it from now on in bytes.
+fn written_max(rule: WrittenRule, cells: &mut [CellSpec], span_bytes: u64) -> u64 {
+    let spans = |factor: f64| (span_bytes as f64 * factor) as u64;
+    for cell in cells {
+        cell.written_max = cell.written_spans.map(spans).or(cell.written_max);
+    }
+    match rule {
+        WrittenRule::Bytes(bytes) => bytes.max(span_bytes / 4),
+        WrittenRule::Spans(factor) => spans(factor),
+    }
+}
+
+/// The steps of the search for a rate, or those of the method.
+fn in_order(
+    method: &Method,
+    options: &Options,
+    cells: &[CellSpec],
+    passes: u32,
+    targets: usize,
+) -> Vec<Step> {
+    match options.until {
+        Some(_) => until::steps(cells.len(), passes, targets),
+        None => steps(method, cells, passes, targets, options.seed),
+    }
+}
+
+/// Whether a run is so short, and its targets wear so, that it should write little.
+fn spares(grade: Grade, offers: &[Offer]) -> bool {
+    grade == Grade::Quick && offers.iter().any(|offer| offer.wears)
+}
+
+/// Who chose the size of the tested area.
+fn span_source(method: &Method, options: &Options) -> SpanSource {
+    options.span_bytes.map_or(SpanSource::Method(method.span), |_| SpanSource::User)
+}
+
+/// Whether any of the cells writes blocks, and not files.
+fn any_writes_blocks(cells: &[CellSpec]) -> bool {
+    cells.iter().any(|cell| cell.writes() && cell.tree.is_none())
 }
 
 /// Whether any of the cells reads back what was written.

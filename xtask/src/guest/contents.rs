@@ -86,21 +86,7 @@ pub fn write(
     archive.file("guest/settings", settings.as_bytes())?;
     archive.file("etc/passwd", b"root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n")?;
     archive.file("etc/group", b"root:x:0:\nnobody:x:65534:\n")?;
-    for (number, scenario) in scenarios.iter().enumerate() {
-        let place = format!("scenarios/{number:03}");
-        let parts = [
-            ("prepare", format!("set -e\n{}\n", scenario.prepare)),
-            ("command", scenario.command.to_owned()),
-            ("again", scenario.again.to_owned()),
-            ("after", scenario.after.to_owned()),
-            ("undo", scenario.undo.to_owned()),
-            ("limit", scenario.limit_s.to_string()),
-            ("drives", scenario.drives().join(" ")),
-        ];
-        for (name, text) in parts {
-            archive.file(&format!("{place}/{name}"), text.as_bytes())?;
-        }
-    }
+    add_scenarios(&mut archive, scenarios)?;
     let busybox = found("busybox").context("busybox is on this machine")?;
     archive.copy("bin/busybox", &busybox)?;
     let texts: Vec<&str> = scenarios.iter().flat_map(|scenario| scenario.texts()).collect();
@@ -132,6 +118,25 @@ pub fn write(
     archive.copy("usr/bin/drivelab", if is_slim { &slim } else { program })?;
     copy_libraries(&mut archive, program)?;
     archive.finish()
+}
+
+fn add_scenarios(archive: &mut Archive, scenarios: &[&Scenario]) -> Result<()> {
+    for (number, scenario) in scenarios.iter().enumerate() {
+        let place = format!("scenarios/{number:03}");
+        let parts = [
+            ("prepare", format!("set -e\n{}\n", scenario.prepare)),
+            ("command", scenario.command.to_owned()),
+            ("again", scenario.again.to_owned()),
+            ("after", scenario.after.to_owned()),
+            ("undo", scenario.undo.to_owned()),
+            ("limit", scenario.limit_s.to_string()),
+            ("drives", scenario.drives().join(" ")),
+        ];
+        for (name, text) in parts {
+            archive.file(&format!("{place}/{name}"), text.as_bytes())?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether a text has this word, with letters, digits and `.`, `_`, `-` to it.

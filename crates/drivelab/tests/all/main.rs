@@ -63,5 +63,6 @@ mod trees;
 mod unread;
 mod walks;
 mod web;
+mod web_reader;
 mod workbook;
 mod writes;

@@ -231,6 +231,15 @@ impl Reason {
 const ZONED_CURE: &str = "leave out --destroy to read it, or name a directory on a file system \
                           that knows zones, such as btrfs or f2fs";
 
+/// Why what was typed does not confirm that the device of this name is meant.
+fn why_not(typed: &[String], name: &str) -> String {
+    let is_it = |word: &String| word.strip_prefix("/dev/").unwrap_or(word) == name;
+    match typed.iter().find(|word| is_it(word)) {
+        Some(typed) => format!("`{typed}` may be another device after the next boot"),
+        None => "`drivelab devices` tells what each device is".to_owned(),
+    }
+}
+
 impl Refusal {
     /// What the user can do about it, a clause.
     pub fn cure(&self) -> String {
@@ -299,12 +308,7 @@ impl Refusal {
                 surely(&format!("wipefs -a {}", devices.join(" ")))
             }
             Reason::NotConfirmed { expected, typed, kernel_name: Some(name), .. } => {
-                let is_it = |word: &String| word.strip_prefix("/dev/").unwrap_or(word) == &**name;
-                let why = match typed.iter().find(|word| is_it(word)) {
-                    Some(typed) => format!("`{typed}` may be another device after the next boot"),
-                    None => "`drivelab devices` tells what each device is".to_owned(),
-                };
-                format!("to confirm, type `--destroy {expected}` ({why})")
+                format!("to confirm, type `--destroy {expected}` ({})", why_not(typed, name))
             }
             Reason::NotConfirmed { expected, .. } => {
                 format!("to confirm, type `--destroy {expected}`")

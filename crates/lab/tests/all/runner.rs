@@ -2,24 +2,22 @@
 //! drive kept, or from the script in closed form.
 
 use crate::scripted::{
-    self, Kind, Lab, Life, Logged, Scripted, Service, Watcher, cell, flags, pass_rates,
+    self, Kind, Lab, Logged, Scripted, Service, Watcher, cell, flags, pass_rates,
 };
-use block::IoError;
 use lab::{
     plan::Options,
-    runner::{RunError, probe_bytes},
+    runner::probe_bytes,
     target::{Access, Time},
-    workload::OnError,
 };
-use record::{Cell, Flag, PairedVerdict, Record, State, TargetKind};
+use record::{Flag, PairedVerdict, TargetKind};
 use stats::Grade;
-use std::{collections::BTreeSet, rc::Rc};
+use std::collections::BTreeSet;
 
 const SECOND: u64 = 1_000_000_000;
-const MIB: u64 = 1 << 20;
+pub(crate) const MIB: u64 = 1 << 20;
 
 /// Exactly so many ns for reads, writes, flushes; one request at a time.
-fn exact(read_ns: u64, write_ns: u64, flush_ns: u64) -> Scripted {
+pub(crate) fn exact(read_ns: u64, write_ns: u64, flush_ns: u64) -> Scripted {
     let service = move |at: &Service| match at.kind {
         Kind::Read => read_ns,
         Kind::Write | Kind::Trim => write_ns,
@@ -28,19 +26,19 @@ fn exact(read_ns: u64, write_ns: u64, flush_ns: u64) -> Scripted {
     Scripted::new(service).scripted(|script| script.parallelism = 1)
 }
 
-fn log(target: &Scripted) -> Vec<Logged> {
+pub(crate) fn log(target: &Scripted) -> Vec<Logged> {
     target.life.borrow().log.clone()
 }
 
-fn count(target: &Scripted, kind: Kind) -> u64 {
+pub(crate) fn count(target: &Scripted, kind: Kind) -> u64 {
     log(target).iter().filter(|request| request.kind == kind).count() as u64
 }
 
-fn written_bytes(target: &Scripted) -> u64 {
+pub(crate) fn written_bytes(target: &Scripted) -> u64 {
     target.life.borrow().written_bytes
 }
 
-fn lab(target: &Scripted, cells: &str) -> Lab {
+pub(crate) fn lab(target: &Scripted, cells: &str) -> Lab {
     Lab::new(target, cells)
 }
 
@@ -258,243 +256,9 @@ fn flushes_after_every_nth_write_are_counted_apart() {
     assert!((cell.total.seconds - (4000.0 * 150e-6 + 500.0 * 800e-6)).abs() < 1e-9);
 }
 
-const THREE_CELLS: &str = "[[cell]]\nname = 'a'\nop = 'read'\nbound = '3000'\n\
+pub(crate) const THREE_CELLS: &str = "[[cell]]\nname = 'a'\nop = 'read'\nbound = '3000'\n\
     [[cell]]\nname = 'b'\nop = 'write'\nbound = '3000'\n\
     [[cell]]\nname = 'c'\nop = 'mixed:50'\nbound = '3000'\ndepth = 4";
-
-fn stopping(target: &Scripted, cells: &str) -> Lab {
-    lab(target, cells).with(|options| options.on_error = Some(OnError::Stop))
-}
-
-/// A drive of which reads fail that meet this block.
-fn with_bad_block(offset: u64) -> Scripted {
-    Scripted::calm().failing(move |at| {
-        (at.kind == Kind::Read && at.offset == offset).then_some(IoError::Medium)
-    })
-}
-
-/// Reads sequentially, and writes anywhere.
-const TWO_CELLS: &str = "[[cell]]\nname = 'all'\nop = 'read'\npattern = 'seq'\nbound = '2000'\n\
-    [[cell]]\nname = 'writes'\nop = 'write'\nbound = '2000'";
-
-/// One bad sector ended a whole run: "No cell was measured".
-#[test]
-fn a_bad_block_fails_its_cell_and_the_others_are_measured() {
-    let bad = 1000 * 4096;
-    let lab = lab(&with_bad_block(bad), TWO_CELLS);
-    let mut record = lab.record();
-    let failed = lab.go_on(&mut record, &mut Watcher::default()).expect_err("a cell failed");
-    let passes: Vec<(&str, u32)> =
-        record.failed.iter().map(|cell| (cell.name.as_str(), cell.pass)).collect();
-    assert_eq!(passes, [("all", 0), ("all", 1), ("all", 2)]);
-    for cell in &record.failed {
-        assert_eq!((cell.errors.count, cell.errors.first[0].offset), (1, bad));
-        assert_eq!(cell.errors.latency.as_ref().map(|latency| latency.n), Some(1));
-        assert!(cell.reason.starts_with("read of 4 KiB at offset 4096000 of scripted failed: "));
-    }
-    let names: Vec<&str> = record.cells.iter().map(|cell| cell.name.as_str()).collect();
-    assert_eq!((names, record.cells[0].passes.len()), (vec!["writes"], 3));
-    assert_eq!((record.state, record.error.clone()), (State::Failed, Some(failed.to_string())));
-    assert!(failed.to_string().starts_with("all: read of 4 KiB at offset 4096000 of scripted"));
-
-    // The sector is mended: what goes on measures what is missing, and nothing else.
-    let again = Lab { targets: vec![Scripted::calm()], ..lab };
-    again.go_on(&mut record, &mut Watcher::default()).expect("all is well");
-    assert_eq!((record.state, record.failed.len()), (State::Complete, 0));
-    let passes: Vec<usize> = record.cells.iter().map(|cell| cell.passes.len()).collect();
-    assert_eq!(passes, [3, 3]);
-}
-
-#[test]
-fn errors_that_are_counted_are_in_no_rate_and_no_latency() {
-    let bad = 1000 * 4096;
-    let slow_to_fail = Scripted::new(move |at| match at.offset {
-        offset if at.kind == Kind::Read && offset == bad => 30_000_000,
-        _ => 100_000,
-    });
-    let drive = slow_to_fail
-        .failing(move |at| (at.kind == Kind::Read && at.offset == bad).then_some(IoError::Os(5)));
-    let lab = lab(&drive, TWO_CELLS).once().with(|options| options.on_error = Some(OnError::Count));
-    let mut record = lab.record();
-    lab.go_on(&mut record, &mut Watcher::default()).expect("they are counted");
-    assert_eq!((record.state, record.failed.len()), (State::Complete, 0));
-    let all = cell(&record, "all");
-    assert_eq!((all.total.operations, all.total.errors), (1999, 1));
-    let errors = all.errors.as_ref().expect("one failed");
-    assert_eq!((errors.count, errors.first[0].offset), (1, bad));
-    assert_eq!(errors.latency.as_ref().map(|latency| latency.max_ns), Some(30_000_000));
-    assert_eq!(
-        all.latency.as_ref().map(|latency| (latency.n, latency.max_ns)),
-        Some((1999, 100_000))
-    );
-    assert_eq!(all.flags.iter().filter(|flag| **flag == Flag::IoErrors).count(), 1);
-    let writes = cell(&record, "writes");
-    assert!(writes.errors.is_none() && !writes.flags.contains(&Flag::IoErrors));
-}
-
-/// Where every request failed there was no rate to divide by.
-#[test]
-fn a_cell_of_which_nothing_succeeds_has_failed_even_where_errors_are_counted() {
-    let drive = Scripted::calm().failing(|at| (at.kind == Kind::Read).then_some(IoError::Medium));
-    let lab = lab(&drive, TWO_CELLS).once().with(|options| options.on_error = Some(OnError::Count));
-    let mut record = lab.record();
-    lab.go_on(&mut record, &mut Watcher::default()).expect_err("one cell failed");
-    assert_eq!((record.failed.len(), record.failed[0].errors.count), (1, 2000));
-    assert_eq!(record.failed[0].errors.first.len(), 8);
-    assert_eq!(record.cells.len(), 1);
-}
-
-/// A drive that was pulled out was called "the end of the target was reached: put `fill = 1`".
-#[test]
-fn a_target_that_is_gone_ends_the_run_whatever_was_asked() {
-    for on_error in [OnError::Stop, OnError::Cell, OnError::Count] {
-        let pulled = |life: &Life| (life.requests > 3000).then(|| "it is gone".to_owned());
-        let drive = Scripted::calm()
-            .failing(|at| (at.number >= 3000).then_some(IoError::Short))
-            .with(|facts| facts.vanished = Rc::new(pulled));
-        let lab = lab(&drive, TWO_CELLS).once().with(|options| options.on_error = Some(on_error));
-        let mut record = lab.record();
-        let failed = lab.go_on(&mut record, &mut Watcher::default()).expect_err("it is gone");
-        assert_eq!(failed, RunError::Failed("it is gone".to_owned()), "{on_error}");
-        assert_eq!(record.error.as_deref(), Some("it is gone"));
-        assert_eq!(record.cells.len(), 1, "what was measured is kept");
-    }
-}
-
-/// A bad sector under the fill ended the run before its first cell.
-#[test]
-fn an_area_that_cannot_be_filled_everywhere_is_measured_where_it_can() {
-    let bad = 5 * MIB;
-    let drive = || {
-        Scripted::calm().failing(move |at| {
-            let is_bad = at.offset <= bad && bad < at.offset + u64::from(at.bytes);
-            (at.kind == Kind::Write && is_bad).then_some(IoError::Medium)
-        })
-    };
-    let cells = "[[cell]]\nname = 'reads'\nop = 'read'\nbound = '100'";
-    let filled = |on_error| {
-        let lab = lab(&drive(), cells).head("fill = 1").once();
-        let lab = lab.with(|options| options.on_error = Some(on_error));
-        let mut record = lab.record();
-        (lab.go_on(&mut record, &mut Watcher::default()), record)
-    };
-    let (outcome, record) = filled(OnError::Cell);
-    assert_eq!(outcome, Ok(()));
-    let said = |record: &Record| {
-        let mut warnings = record.targets[0].warnings.iter();
-        warnings.any(|warning| warning.text.starts_with("the tested area is not filled everywhere"))
-    };
-    assert!(said(&record) && record.cells.len() == 1);
-    let (outcome, record) = filled(OnError::Stop);
-    assert!(outcome.is_err() && !said(&record));
-}
-
-#[test]
-fn a_failing_operation_ends_the_run_says_which_and_keeps_earlier_cells() {
-    let cases = [
-        (Kind::Read, IoError::Medium, "no readable data"),
-        (Kind::Write, IoError::Os(28), "No space left on device"),
-        (Kind::Write, IoError::Offline, "the drive is gone"),
-    ];
-    for (kind, error, cause) in cases {
-        let drive = Scripted::calm()
-            .failing(move |at| (at.number >= 10_000 && at.kind == kind).then_some(error));
-        let lab = stopping(&drive, THREE_CELLS);
-        let mut record = lab.record();
-        let mut watcher = Watcher::default();
-        let failed = lab.go_on(&mut record, &mut watcher).expect_err("the drive fails");
-        let RunError::Failed(sentence) = &failed else { panic!("{failed:?}") };
-        let offset = log(&drive)
-            .iter()
-            .enumerate()
-            .find(|(number, at)| *number >= 10_000 && at.kind == kind)
-            .map(|(_, at)| at.offset)
-            .expect("it failed");
-        let verb = if kind == Kind::Read { "read" } else { "write" };
-        let start = format!("{verb} of 4 KiB at offset {offset} of scripted failed: ");
-        assert!(sentence.starts_with(&start) && sentence.contains(cause), "{sentence}");
-        assert_eq!((record.state, record.error.as_ref()), (State::Failed, Some(sentence)));
-        let passes: usize = record.cells.iter().map(|cell| cell.passes.len()).sum();
-        assert!(passes >= 3, "10,000 operations are three passes and a bit: {passes}");
-        assert!(record.cells.iter().all(|cell| {
-            cell.passes.iter().all(|pass| pass.total.operations == 3000 && pass.total.errors == 0)
-        }));
-    }
-}
-
-/// A flush has no offset, but the sentence named one: that of an operation before it, or 0.
-#[test]
-fn a_failing_flush_is_called_a_flush_and_nothing_else() {
-    let cells = [
-        "[[cell]]\nop = 'write'\nbound = '100'\nflush = 'timed'",
-        "[[cell]]\nop = 'write'\nbound = '100'\nflush_every = 8",
-        "[[cell]]\nop = 'commit'\nbound = '100'",
-    ];
-    for cells in cells {
-        let drive =
-            Scripted::calm().failing(|at| (at.kind == Kind::Flush).then_some(IoError::Os(5)));
-        let lab = stopping(&drive, cells);
-        let mut record = lab.record();
-        let failed = lab.go_on(&mut record, &mut Watcher::default()).expect_err("no flush");
-        let sentence = failed.to_string();
-        assert!(sentence.starts_with("flush of scripted failed: Input/output error"), "{sentence}");
-    }
-}
-
-fn passes_of(record: &Record) -> Vec<(String, u32, u64, u32)> {
-    let each = |cell: &Cell| {
-        let name = cell.name.clone();
-        cell.passes
-            .iter()
-            .map(|pass| (name.clone(), pass.pass, pass.total.operations, pass.order))
-            .collect::<Vec<_>>()
-    };
-    record.cells.iter().flat_map(each).collect()
-}
-
-#[test]
-fn an_interrupt_keeps_what_was_measured_and_resuming_does_just_the_rest() {
-    let drive = || exact(137_000, 163_000, 350_000);
-    let whole = lab(&drive(), THREE_CELLS).run();
-    let mut last = 0;
-    for interrupt_after in [0, 1, 6, 9, 20, 40] {
-        let first = drive();
-        let mut record = lab(&first, THREE_CELLS).record();
-        let mut watcher = Watcher { interrupt_after: Some(interrupt_after), ..Watcher::default() };
-        let outcome = lab(&first, THREE_CELLS).go_on(&mut record, &mut watcher);
-        assert_eq!(outcome, Err(RunError::Interrupted), "after {interrupt_after}");
-        assert_eq!(record.state, State::Interrupted);
-        let kept = passes_of(&record).len();
-        assert!(kept >= last && kept < 9, "{kept} passes after {interrupt_after} looks");
-        last = kept;
-        let second = drive();
-        lab(&second, THREE_CELLS).go_on(&mut record, &mut Watcher::default()).expect("the rest");
-        assert_eq!(second.life.borrow().opened, 9 - kept as u64, "passes done twice or not at all");
-        assert_eq!((record.state, &record.error), (State::Complete, &None));
-        assert_eq!(passes_of(&record), passes_of(&whole));
-        for (resumed, uninterrupted) in record.cells.iter().zip(&whole.cells) {
-            assert_eq!(resumed.iops, uninterrupted.iops);
-            let histogram = |cell: &Cell| cell.latency.as_ref().map(|l| l.histogram.clone());
-            assert_eq!(histogram(resumed), histogram(uninterrupted));
-        }
-    }
-    assert!(last >= 3, "some interrupts come late");
-}
-
-/// Cells stood in the order in which they ran until a run had ended well.
-#[test]
-fn a_record_lists_cells_in_the_methods_order_even_when_it_was_interrupted() {
-    let cells: String = (0..6)
-        .map(|number| format!("[[cell]]\nname = 'c{number}'\nop = 'read'\nbound = '3000'\n"))
-        .collect();
-    let drive = exact(137_000, 1, 1);
-    let lab = lab(&drive, &cells);
-    let mut record = lab.record();
-    let mut watcher = Watcher { interrupt_after: Some(28), ..Watcher::default() };
-    lab.go_on(&mut record, &mut watcher).expect_err("interrupted");
-    let names: Vec<&str> = record.cells.iter().map(|cell| cell.name.as_str()).collect();
-    assert!(names.len() >= 4 && names.is_sorted(), "{names:?}");
-}
 
 #[test]
 fn the_record_is_saved_after_every_pass() {
@@ -544,26 +308,6 @@ fn the_bytes_allowed_are_never_exceeded() {
             }
         }
     }
-}
-
-#[test]
-fn what_an_interrupted_run_wrote_counts_when_it_is_resumed() {
-    let cells = "[[cell]]\nname = 'w'\nop = 'write'\nbound = 'once'";
-    let limit = 150 * MIB;
-    let options = |options: &mut Options| {
-        options.written_bytes_max = Some(limit);
-        options.span_bytes = Some(64 * MIB);
-    };
-    let drive = Scripted::calm();
-    let lab = lab(&drive, cells).with(options);
-    let mut record = lab.record();
-    let mut watcher = Watcher { interrupt_after: Some(30), ..Watcher::default() };
-    lab.go_on(&mut record, &mut watcher).expect_err("interrupted");
-    assert_eq!(cell(&record, "w").passes.len(), 1);
-    lab.go_on(&mut record, &mut Watcher::default()).expect("the rest");
-    let measured: u64 = cell(&record, "w").total.bytes;
-    assert_eq!(measured, 128 * MIB, "a third pass would need 192 MiB");
-    assert_eq!(record.left_out[0].name, "w");
 }
 
 /// A fast start of 12 s is level; then a cache is full. "Converged", a good look said, and stayed
@@ -722,18 +466,6 @@ fn two_targets_take_turns_and_get_a_verdict_a_cell() {
     }
 }
 
-/// An interrupted comparison had no verdicts, however many pairs it had.
-#[test]
-fn an_interrupted_comparison_says_what_its_pairs_say() {
-    let (a, b) = (exact(137_000, 1, 1), exact(100_000, 1, 1));
-    let lab = lab(&a, "[[cell]]\nname = 'r'\nop = 'read'\nbound = '5000'").against(&b);
-    let mut record = lab.record();
-    let mut watcher = Watcher { interrupt_after: Some(44), ..Watcher::default() };
-    lab.go_on(&mut record, &mut watcher).expect_err("interrupted");
-    let pair = &record.paired[0];
-    assert!(pair.n >= 2 && pair.n < 4 && pair.verdict == PairedVerdict::Faster, "{pair:?}");
-}
-
 #[test]
 fn the_same_seed_gives_the_same_cells_and_another_seed_others() {
     let cells = [TWO_STREAMS, "[[cell]]\nop = 'mixed:30'\npattern = 'zipf:0.99'\nthreads = 3"];
@@ -745,11 +477,11 @@ fn the_same_seed_gives_the_same_cells_and_another_seed_others() {
     assert_ne!(run(11), run(12));
 }
 
-const ROUNDS: &str = "[rounds]\nmax = 25\nseconds = 2\ntracked = 'w'\n\
+pub(crate) const ROUNDS: &str = "[rounds]\nmax = 25\nseconds = 2\ntracked = 'w'\n\
     [[cell]]\nname = 'w'\nop = 'write'\n[[cell]]\nname = 'r'\nop = 'read'";
 
 /// Round 1 of a fresh drive is five times as fast as round 8 and later ones.
-fn settling() -> Scripted {
+pub(crate) fn settling() -> Scripted {
     Scripted::new(|at| {
         let round = at.pass / 2;
         at.about(137_000 - 110_000 * (8_u64.saturating_sub(round)) / 8)
@@ -783,20 +515,6 @@ fn rounds_end_at_steady_state() {
     let record = lab(&saw, ROUNDS).head("order = 'fixed'").run();
     let rounds = record.rounds.as_ref().expect("rounds");
     assert_eq!((rounds.rates.len(), rounds.steady_at_round), (25, None));
-}
-
-/// The question whether rounds are over came only after a pass that was made: a run killed between
-/// the two measured another round when it was resumed.
-#[test]
-fn a_run_killed_in_its_last_round_resumes_to_nothing_more() {
-    let whole = lab(&settling(), ROUNDS).head("order = 'fixed'").run();
-    let mut killed = whole.clone();
-    (killed.state, killed.rounds) = (State::Running, None);
-    let again = settling();
-    let lab = lab(&again, ROUNDS).head("order = 'fixed'");
-    lab.go_on(&mut killed, &mut Watcher::default()).expect("nothing to do");
-    assert_eq!(again.life.borrow().opened, 0);
-    assert_eq!(killed.rounds, whole.rounds);
 }
 
 /// A drive that keeps bytes, and writes zeroes this much faster.
@@ -874,26 +592,4 @@ fn the_probe_does_not_take_the_bytes_of_cells_that_need_them() {
     assert_eq!(written_bytes(&drive), 4 << 30);
     let texts: Vec<_> = record.targets[0].warnings.iter().map(|warning| &warning.text).collect();
     assert!(texts.len() == 1 && texts[0].contains("--max-written"), "{texts:?}");
-}
-
-/// A run on a growing file was interrupted between the write that made the file and the read of it.
-/// When it was resumed, the scratch file was new and empty, and the read failed at its end.
-#[test]
-fn a_chain_of_cells_on_one_file_is_rebuilt_when_it_is_resumed() {
-    let cells = "[[cell]]\nname = 'w'\nop = 'write'\nbound = 'once'\nbefore = ['new_file']\n\
-                 [[cell]]\nname = 'x'\nop = 'read'\nbound = 'once'\n\
-                 [[cell]]\nname = 'r'\nop = 'read'\nbound = 'once'";
-    let span = |options: &mut Options| options.span_bytes = Some(8 * MIB);
-    let whole = lab(&Scripted::calm(), cells).with(span).once().run();
-    let mut record = whole.clone();
-    record.cells.retain(|cell| cell.name != "r");
-    record.state = State::Interrupted;
-    let again = Scripted::calm();
-    let lab = lab(&again, cells).with(span).once();
-    lab.go_on(&mut record, &mut Watcher::default()).expect("the rest");
-    let log = log(&again);
-    let of = |kind: Kind| log.iter().filter(|at| at.kind == kind).count() as u64;
-    assert_eq!((of(Kind::Write), of(Kind::Read)), (8 * MIB / 4096, 8 * MIB / 4096));
-    assert!(log.first().is_some_and(|at| at.kind == Kind::Write), "the file first");
-    assert_eq!(passes_of(&record), passes_of(&whole), "repeated writes are not recorded");
 }

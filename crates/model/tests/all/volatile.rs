@@ -118,6 +118,26 @@ fn word(bytes: &[u8], cell: u64) -> u64 {
     word
 }
 
+/// Asks all of it; every read finds what was written last.
+fn ask_and_compare(engine: &mut Cached, commands: Vec<Command>, versions: &[Vec<u64>], seed: u64) {
+    let reads: Vec<(usize, Extent)> = commands
+        .iter()
+        .enumerate()
+        .filter_map(|(number, command)| match command {
+            Command::Read { at, .. } => Some((number, *at)),
+            _ => None,
+        })
+        .collect();
+    let done = ask(engine, commands);
+    for (number, at) in reads {
+        let Payload::Bytes(found) = &done[number].payload else { panic!("memory comes back") };
+        for cell in at.offset / CELL..(at.offset + u64::from(at.bytes)) / CELL {
+            let held = word(found.bytes(), cell - at.offset / CELL);
+            assert_eq!(Some(&held), versions[cell as usize].last(), "seed {seed}, cell {cell}");
+        }
+    }
+}
+
 /// One life: batches of requests that do not overlap, every read checked. Then it dies; says how
 /// many cells below hold what was written last, how many something older, and how many writes were
 /// torn.
@@ -160,22 +180,7 @@ fn live_and_die(seed: u64) -> [usize; 3] {
             }
             cell = cells.end + rng.below(4);
         }
-        let reads: Vec<(usize, Extent)> = commands
-            .iter()
-            .enumerate()
-            .filter_map(|(number, command)| match command {
-                Command::Read { at, .. } => Some((number, *at)),
-                _ => None,
-            })
-            .collect();
-        let done = ask(&mut engine, commands);
-        for (number, at) in reads {
-            let Payload::Bytes(found) = &done[number].payload else { panic!("memory comes back") };
-            for cell in at.offset / CELL..(at.offset + u64::from(at.bytes)) / CELL {
-                let held = word(found.bytes(), cell - at.offset / CELL);
-                assert_eq!(Some(&held), versions[cell as usize].last(), "seed {seed}, cell {cell}");
-            }
-        }
+        ask_and_compare(&mut engine, commands, &versions, seed);
         if round % 20 == 0 {
             ask(&mut engine, vec![Command::Flush]);
             assert_eq!(engine.machine.unflushed(), 0);

@@ -257,15 +257,7 @@ fn of_lines(sheet: &mut Sheet<'_>, lines: &Lines, spacing: Scale) -> Result<Plac
     chart.x_axis().set_name(&spoken(&x_title));
     chart.y_axis().set_name(&spoken(&y_title));
     chart.y_axis().set_major_gridlines_line(&pale());
-    // Nothing is more than the whole.
-    for (axis, is_x) in [(&lines.x, true), (&lines.y, false)] {
-        let values = lines.series.iter().flat_map(|line| &line.points);
-        let mut values = values.map(|point| if is_x { point.x } else { point.y.value });
-        if axis.unit == Unit::Percent && values.all(|value| (0.0..=100.0).contains(&value)) {
-            let native = if is_x { chart.x_axis() } else { chart.y_axis() };
-            native.set_max(100);
-        }
-    }
+    end_at_the_whole(&mut chart, lines);
     match lines.x.scale {
         Scale::Binary => drop(chart.x_axis().set_log_base(2)),
         Scale::Log => drop(chart.x_axis().set_log_base(10)),
@@ -281,6 +273,18 @@ fn of_lines(sheet: &mut Sheet<'_>, lines: &Lines, spacing: Scale) -> Result<Plac
         chart.legend().set_hidden();
     }
     Ok(Some(chart))
+}
+
+/// Nothing is more than the whole: axes of percent end there.
+fn end_at_the_whole(chart: &mut NativeChart, lines: &Lines) {
+    for (axis, is_x) in [(&lines.x, true), (&lines.y, false)] {
+        let values = lines.series.iter().flat_map(|line| &line.points);
+        let mut values = values.map(|point| if is_x { point.x } else { point.y.value });
+        if axis.unit == Unit::Percent && values.all(|value| (0.0..=100.0).contains(&value)) {
+            let native = if is_x { chart.x_axis() } else { chart.y_axis() };
+            native.set_max(100);
+        }
+    }
 }
 
 /// As a heat map, the fields coloured by the spreadsheet, and as lines, one a row.

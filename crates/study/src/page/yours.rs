@@ -320,23 +320,7 @@ fn beside_printed(
         .map(|at| &dossier.cells[at])
         .filter(|cell| cell.coordinate("metric") == Some(metric))
         .collect();
-    let mut rows: Vec<Row> = Vec::new();
-    let mut put = |row: Row| {
-        if !rows.contains(&row) {
-            rows.push(row);
-        }
-    };
-    let specified = cells.iter().filter(|cell| cell.coordinate("config") == Some(SPECIFIED));
-    specified.for_each(|cell| put(row_at(&cell.at, is_one)));
-    for value in values {
-        for at in &value.beside {
-            put(row_at(&dossier.cells[*at].at, is_one));
-        }
-        if value.beside.is_empty() {
-            put(row_at(&value.at, is_one));
-        }
-    }
-    in_order(&mut rows);
+    let rows = rows_of(dossier, &cells, values, is_one);
     let mut devices: Vec<&str> = Vec::new();
     for device in cells.iter().filter_map(|cell| cell.coordinate("device")) {
         if !devices.contains(&device) {
@@ -386,6 +370,28 @@ fn beside_printed(
         vec![Column::text(""), number("yours"), number("+-"), Column::text("rate of")];
     columns.extend(devices.iter().map(|device| number(&dossier.word("device", device))));
     Some(without_empty(Table { title, columns, rows: lines }))
+}
+
+/// What is printed as specified, then what values stand beside, or are of.
+fn rows_of(dossier: &Dossier, cells: &[&Cell], values: &[&Value], is_one: bool) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    let mut put = |row: Row| {
+        if !rows.contains(&row) {
+            rows.push(row);
+        }
+    };
+    let specified = cells.iter().filter(|cell| cell.coordinate("config") == Some(SPECIFIED));
+    specified.for_each(|cell| put(row_at(&cell.at, is_one)));
+    for value in values {
+        for at in &value.beside {
+            put(row_at(&dossier.cells[*at].at, is_one));
+        }
+        if value.beside.is_empty() {
+            put(row_at(&value.at, is_one));
+        }
+    }
+    in_order(&mut rows);
+    rows
 }
 
 /// What says nothing in any row takes no column.

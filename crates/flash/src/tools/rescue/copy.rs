@@ -1,6 +1,6 @@
 //! Copying out: block after block of the volume, as far as each fits its checksum.
 
-use super::{Destination, RescueReport, Survey, rebuild::headers};
+use super::{Destination, RescueReport, Survey, count::headers};
 use crate::{
     format::block_crc,
     layout::Layout,

@@ -15,6 +15,7 @@
 //! where the later epoch's others begin; if none of those is left, the stale tail counts.
 
 mod copy;
+mod count;
 mod pages;
 mod rebuild;
 mod ring;

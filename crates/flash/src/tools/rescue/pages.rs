@@ -6,8 +6,8 @@
 //! between it may know a part.
 
 use super::{
-    rebuild::{Counted, headers},
-    survey::Debris,
+    count::{Counted, headers},
+    survey::{ChunkAt, Debris},
 };
 use crate::{
     format::{Kind, Root, VolumeId, block_crc, decode_root},
@@ -19,6 +19,9 @@ use crate::{
 };
 use block::IoError;
 use std::{collections::BTreeMap, ops::ControlFlow};
+
+/// Pages and blocks of each that are looked at to tell one kind of page from the other.
+const SAMPLES: usize = 8;
 
 /// What is known of a page of the map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -151,4 +154,48 @@ pub(super) fn mappings(
         })
         .filter(|&(_, location, _)| location != UNMAPPED)
         .map(|(block, location, crc)| (block, location, crc.filter(|_| location != LOST)))
+}
+
+/// Whether pages have checksums, by what makes more sense of some of them.
+pub(super) fn tell_checksums(
+    reader: &mut Reader,
+    id: VolumeId,
+    counted: &Counted,
+    versions: &BTreeMap<u32, Version>,
+) -> Result<Checksums, ToolError> {
+    let mut by_place = counted.chunks.clone();
+    by_place.sort_unstable_by_key(|chunk| chunk.location);
+    let mut votes = [0u32; 2];
+    let kinds = [Checksums::OnRead, Checksums::OnCleaning];
+    let mut samples: Vec<(usize, u32, ChunkAt, u32)> = Vec::new();
+    let ranges = versions.iter().filter(|(_, version)| version.location != 0).take(SAMPLES);
+    let ranges = ranges.map(|(&page, version)| {
+        let offset = Layout::offset(version.location);
+        ((page, version.crc), offset..offset + BLOCK_BYTES)
+    });
+    reader.scan(ranges, &mut |&(page, crc), _, read| {
+        let Some(bytes) = read.ok().filter(|bytes| block_crc(page, bytes) == crc) else {
+            return ControlFlow::Continue(());
+        };
+        for (kind, &checksums) in kinds.iter().enumerate() {
+            for (block, location, _) in mappings(page, bytes, checksums).take(SAMPLES) {
+                let behind = by_place.partition_point(|chunk| chunk.location <= location);
+                if let Some(chunk) = behind.checked_sub(1).map(|at| by_place[at])
+                    && location < chunk.location + chunk.header.blocks
+                {
+                    samples.push((kind, block, chunk, location));
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
+    for (kind, block, chunk, location) in samples {
+        headers(reader, id, counted.header_blocks, &[chunk], &mut |chunk, entries| {
+            let data = entries.iter().filter(|entry| entry.kind.has_data());
+            let mut places = data.zip(chunk.location + counted.header_blocks..);
+            let says_so = places.any(|(entry, at)| at == location && entry.block == block);
+            votes[kind] += u32::from(says_so);
+        })?;
+    }
+    Ok(if votes[1] > votes[0] { Checksums::OnCleaning } else { Checksums::OnRead })
 }

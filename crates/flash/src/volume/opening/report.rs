@@ -211,6 +211,20 @@ impl OpenReport {
     /// What the user should hear of, a sentence each; none if all was well. That recovery rolled
     /// forward after an unclean stop is no news.
     pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.of_metadata();
+        warnings.extend(self.of_log());
+        if self.is_doubtful() {
+            warnings.push(
+                "the volume is open for reading only: `drivelab flash check` says more, \
+                 `drivelab flash rescue` copies out what can be read"
+                    .to_owned(),
+            );
+        }
+        warnings
+    }
+
+    /// Of superblocks, pages and roots.
+    fn of_metadata(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         for (copy, state) in self.superblocks.iter().enumerate() {
             let what = match state {
@@ -243,6 +257,12 @@ impl OpenReport {
                 }
             ));
         }
+        warnings
+    }
+
+    /// Of the log's end, and of the ring.
+    fn of_log(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
         warnings.extend(self.tail.map(|tail| tail.to_string()));
         if self.records_cut > 0 {
             warnings.push(
@@ -287,13 +307,6 @@ impl OpenReport {
                 one_or(&self.segments_contradictory, "holds", "hold"),
                 one_or(&self.segments_contradictory, "is", "are")
             ));
-        }
-        if self.is_doubtful() {
-            warnings.push(
-                "the volume is open for reading only: `drivelab flash check` says more, \
-                 `drivelab flash rescue` copies out what can be read"
-                    .to_owned(),
-            );
         }
         warnings
     }

@@ -7,6 +7,7 @@ use crate::{
 };
 use block::Instant;
 use stats::{Change, Histogram, Stop, StopRule, TICK_NS, Tick, assess, lasting_change};
+use std::ops::Range;
 
 /// Lasting changes of the whole pass, and of what follows its warm-up: one may hide the other.
 fn changes(ticks: &[Tick], warm_up: usize, writes: bool) -> Vec<Change> {
@@ -68,8 +69,7 @@ pub(super) fn finish(
     let flush_seconds = flush.and_then(|(_, took)| took.ok()).map(|ns| ns as f64 / 1e9);
     let ended = ends.iter().map(|end| end.finished).max().unwrap_or(start);
     let seconds = ended.since(start).max(1) as f64 / 1e9;
-    let complete = progress.ticks();
-    let quiet = progress.quiet.min(complete);
+    let quiet = progress.quiet.min(progress.ticks());
     let mut first_worker = 0;
     let mut done = PassDone {
         streams: Vec::new(),
@@ -79,65 +79,82 @@ pub(super) fn finish(
         busy: 0.0,
     };
     for (index, stream) in order.cell.streams.iter().enumerate() {
-        let board = progress.board.stream(index);
-        let own = &ends[first_worker..first_worker + usize::from(stream.threads)];
-        let errors = errors_of(own);
-        // A rate of nothing is none.
-        if let Some(failure) = errors.first.first().filter(|_| board.operations() == 0) {
-            return Err(failed(&progress, ends, *failure));
-        }
-        let ticks = board.ticks(complete).split_off(quiet);
-        // No look came too early where no byte was left for a later one: what was seen decides.
-        let judged_s = ticks.len() as f64 * TICK_NS as f64 / 1e9;
-        let rule = match progress.is_spent() {
-            true => StopRule { seconds_min: order.rule.seconds_min.min(judged_s), ..order.rule },
-            false => order.rule,
-        };
-        let assessment = assess(&ticks, TICK_NS, &rule);
-        // Rate and latency are of the same time, or they do not belong together.
-        let is_judged = progress.timed && !stream.rate.is_some_and(Rate::is_ramp);
-        let warm_up = if is_judged { assessment.warm_up_ticks } else { 0 };
-        let in_the_end = match assessment {
-            seen if seen.satisfies(&rule) => Stop::Converged,
-            seen if seen.sufficient => Stop::NotConverged,
-            _ => Stop::Insufficient,
-        };
-        // An exhausting pass goes on after good looks; what they saw is not its result.
-        let stop = match progress.bound {
-            CellBound::Exhaust | CellBound::Drain => in_the_end,
-            _ => progress.stops[index].unwrap_or(in_the_end),
-        };
-        done.streams.push(StreamPass {
-            stop: is_judged.then_some(stop),
-            spent: progress.is_spent(),
-            seconds: (seconds - stream.start_after_s).max(1e-9),
-            operations: board.operations(),
-            bytes: board.bytes(),
-            latencies: board.latencies_from(progress.quiet + warm_up),
-            by_tick: Vec::new(),
-            flushes: board.flushes().clone(),
-            services: board.services().clone(),
-            errors,
-            failed: board.failed().clone(),
-            replayed: own[0].replayed.as_ref().map(|replayed| replayed.streams[0].clone()),
-            longest: board.longest().and_then(|wait| wait.later_than(progress.quiet)),
-            cpu_ns: board.cpu_ns(),
-            flush_seconds: flush_seconds.filter(|_| stream.op.writes()),
-            changes: match is_judged || !progress.timed {
-                true => changes(&ticks, warm_up, stream.op.stores()),
-                false => Vec::new(),
-            },
-            burst: None,
-            ticks,
-            assessment,
-        });
+        let own = first_worker..first_worker + usize::from(stream.threads);
+        let mut pass = of_stream(order, &progress, index, (own, seconds), ends)?;
+        pass.flush_seconds = flush_seconds.filter(|_| stream.op.writes());
         // Ticks count from the end of the quiet time, as those of the rate do.
         let by_tick = progress.board.take_latencies(index).into_iter();
         let counted = by_tick.filter_map(|(tick, delta)| Some((tick.checked_sub(quiet)?, delta)));
-        done.streams[index].by_tick = counted.collect();
+        pass.by_tick = counted.collect();
+        done.streams.push(pass);
         done.engines.push(ends[first_worker].engine.clone());
         first_worker += usize::from(stream.threads);
     }
     done.busy = progress.board.busiest_ns() as f64 / (seconds * 1e9);
     Ok(done)
+}
+
+/// What one stream of a pass of so many seconds did, by its own workers' ends; without the latencies
+/// of single ticks.
+fn of_stream(
+    order: &PassOrder<'_>,
+    progress: &Progress,
+    index: usize,
+    (own, seconds): (Range<usize>, f64),
+    ends: &[End],
+) -> Result<StreamPass, PassError> {
+    let stream = &order.cell.streams[index];
+    let board = progress.board.stream(index);
+    let own = &ends[own];
+    let errors = errors_of(own);
+    // A rate of nothing is none.
+    if let Some(failure) = errors.first.first().filter(|_| board.operations() == 0) {
+        return Err(failed(progress, ends, *failure));
+    }
+    let complete = progress.ticks();
+    let ticks = board.ticks(complete).split_off(progress.quiet.min(complete));
+    // No look came too early where no byte was left for a later one: what was seen decides.
+    let judged_s = ticks.len() as f64 * TICK_NS as f64 / 1e9;
+    let rule = match progress.is_spent() {
+        true => StopRule { seconds_min: order.rule.seconds_min.min(judged_s), ..order.rule },
+        false => order.rule,
+    };
+    let assessment = assess(&ticks, TICK_NS, &rule);
+    // Rate and latency are of the same time, or they do not belong together.
+    let is_judged = progress.timed && !stream.rate.is_some_and(Rate::is_ramp);
+    let warm_up = if is_judged { assessment.warm_up_ticks } else { 0 };
+    let in_the_end = match assessment {
+        seen if seen.satisfies(&rule) => Stop::Converged,
+        seen if seen.sufficient => Stop::NotConverged,
+        _ => Stop::Insufficient,
+    };
+    // An exhausting pass goes on after good looks; what they saw is not its result.
+    let stop = match progress.bound {
+        CellBound::Exhaust | CellBound::Drain => in_the_end,
+        _ => progress.stops[index].unwrap_or(in_the_end),
+    };
+    Ok(StreamPass {
+        stop: is_judged.then_some(stop),
+        spent: progress.is_spent(),
+        seconds: (seconds - stream.start_after_s).max(1e-9),
+        operations: board.operations(),
+        bytes: board.bytes(),
+        latencies: board.latencies_from(progress.quiet + warm_up),
+        by_tick: Vec::new(),
+        flushes: board.flushes().clone(),
+        services: board.services().clone(),
+        errors,
+        failed: board.failed().clone(),
+        replayed: own[0].replayed.as_ref().map(|replayed| replayed.streams[0].clone()),
+        longest: board.longest().and_then(|wait| wait.later_than(progress.quiet)),
+        cpu_ns: board.cpu_ns(),
+        flush_seconds: None,
+        changes: match is_judged || !progress.timed {
+            true => changes(&ticks, warm_up, stream.op.stores()),
+            false => Vec::new(),
+        },
+        burst: None,
+        ticks,
+        assessment,
+    })
 }
