@@ -1,5 +1,6 @@
 //! Where every block is. Pages of 4,096 B, as they lie on the drive: what is not mapped takes no
-//! room.
+//! room. A look-up reads a page's place and a word of the page, no more: on a large volume each of
+//! them is a miss of the processor's caches.
 
 use crate::{format::block_crc, layout::Layout, shape::Checksums};
 
@@ -8,27 +9,30 @@ pub const UNMAPPED: u32 = 0;
 /// Cannot be read any more. Neither number is in a segment.
 pub const LOST: u32 = 1;
 
-/// Memory for each page of the map: its entries and what the allocator adds to three allocations,
-/// its place, its location and CRC, and whether it is dirty.
-pub(crate) const PAGE_MEMORY_BYTES: u64 = 4096 + 3 * 16 + (size_of::<Page>() + 8 + 8 + 1) as u64;
+/// Memory for each page of the map: its words and what the allocator adds to them, its place, how
+/// many of its blocks are mapped, its location and CRC, and whether it is dirty.
+pub(crate) const PAGE_MEMORY_BYTES: u64 = 4096 + 16 + 8 + 4 + 8 + 1;
+
+/// Words of a page.
+const WORDS: usize = 1024;
+
+/// Locations, each followed by the block's CRC where the map has checksums.
+type Page = Box<[u32; WORDS]>;
 
 /// The map, and where its pages are on the drive.
 #[derive(Debug)]
 pub(crate) struct Map {
-    page_entries: u32,
-    checksums: Checksums,
-    pages: Vec<Option<Box<Page>>>,
+    /// A page has 2 to the power of this many entries.
+    entries_log: u32,
+    /// An entry has 2 to the power of this many words: 1 where the map has checksums, else 0.
+    words_log: u32,
+    pages: Vec<Option<Page>>,
+    /// Of each page, how many of its blocks are mapped or lost.
+    mapped_in: Vec<u32>,
     dirty: Vec<bool>,
     /// Location and CRC of each page; 0 for one in which nothing is mapped.
     directory: Vec<(u32, u32)>,
     /// Blocks that are mapped or lost.
-    mapped: u32,
-}
-
-#[derive(Debug)]
-struct Page {
-    locations: Box<[u32]>,
-    crcs: Box<[u32]>,
     mapped: u32,
 }
 
@@ -44,10 +48,13 @@ impl Map {
     }
 
     fn empty(pages: usize, page_entries: u32, checksums: Checksums) -> Self {
+        let words_log = u32::from(checksums == Checksums::OnRead);
+        assert_eq!((page_entries as usize) << words_log, WORDS, "entries fill a page");
         Self {
-            page_entries,
-            checksums,
+            entries_log: page_entries.trailing_zeros(),
+            words_log,
             pages: (0..pages).map(|_| None).collect(),
+            mapped_in: vec![0; pages],
             dirty: vec![false; pages],
             directory: vec![(0, 0); pages],
             mapped: 0,
@@ -95,52 +102,71 @@ impl Map {
         place.0 = location;
     }
 
+    /// The page that a block is in, and the first word of its entry there.
+    #[inline]
+    fn place(&self, block: u32) -> (usize, usize) {
+        let at = block & ((1 << self.entries_log) - 1);
+        ((block >> self.entries_log) as usize, (at << self.words_log) as usize)
+    }
+
+    /// A block's location.
+    #[inline]
+    pub fn location(&self, block: u32) -> u32 {
+        let (page, at) = self.place(block);
+        self.pages[page].as_ref().map_or(UNMAPPED, |words| words[at])
+    }
+
     /// A block's location, and the CRC of its data where the map has checksums.
     #[inline]
     pub fn get(&self, block: u32) -> (u32, Option<u32>) {
-        let (page, at) = (block / self.page_entries, (block % self.page_entries) as usize);
-        match &self.pages[page as usize] {
-            None => (UNMAPPED, None),
-            Some(page) => (page.locations[at], page.crcs.get(at).copied()),
-        }
+        let (page, at) = self.place(block);
+        let crc = |words: &Page| (self.words_log == 1).then(|| words[at + 1]);
+        let words = self.pages[page].as_ref();
+        words.map_or((UNMAPPED, None), |words| (words[at], crc(words)))
     }
 
     /// Puts a block to a location and says where it was.
     #[inline]
     pub fn set(&mut self, block: u32, location: u32, crc: u32) -> u32 {
-        let (number, at) = (block / self.page_entries, (block % self.page_entries) as usize);
-        let place = &mut self.pages[number as usize];
-        if location == UNMAPPED && place.is_none() {
+        let (number, at) = self.place(block);
+        let page = &mut self.pages[number];
+        if location == UNMAPPED && page.is_none() {
             return UNMAPPED;
         }
-        let page = place.get_or_insert_with(|| Page::new(self.page_entries, self.checksums));
-        let before = std::mem::replace(&mut page.locations[at], location);
-        if let Some(place) = page.crcs.get_mut(at) {
-            *place = crc;
+        let words = page.get_or_insert_with(blank);
+        let before = std::mem::replace(&mut words[at], location);
+        if self.words_log == 1 {
+            words[at + 1] = crc;
         }
-        self.dirty[number as usize] = true;
+        self.dirty[number] = true;
         let change = |count: u32| {
             let left = (count + u32::from(location != UNMAPPED))
                 .checked_sub(u32::from(before != UNMAPPED));
             left.expect("what is taken away was counted")
         };
-        page.mapped = change(page.mapped);
+        self.mapped_in[number] = change(self.mapped_in[number]);
         self.mapped = change(self.mapped);
-        if page.mapped == 0 {
-            *place = None;
+        if self.mapped_in[number] == 0 {
+            *page = None;
         }
         before
+    }
+
+    /// The locations of a page, in the order of its blocks.
+    fn locations<'a>(&self, words: &'a Page) -> impl Iterator<Item = u32> + use<'a> {
+        words.iter().copied().step_by(1 << self.words_log)
     }
 
     /// The first mapped block of `from..end`: whole pages without one are passed over.
     pub fn next_mapped(&self, from: u32, end: u32) -> Option<u32> {
         let mut block = from;
         while block < end {
-            let page_end = (block / self.page_entries + 1) * self.page_entries;
-            if let Some(page) = &self.pages[(block / self.page_entries) as usize] {
-                let at = (block % self.page_entries) as usize;
-                let found = page.locations[at..].iter().position(|&place| place != UNMAPPED);
-                if let Some(after) = found {
+            let (page, _) = self.place(block);
+            let page_end = (page as u32 + 1) << self.entries_log;
+            if let Some(words) = &self.pages[page] {
+                let at = block & ((1 << self.entries_log) - 1);
+                let mut locations = self.locations(words).skip(at as usize);
+                if let Some(after) = locations.position(|place| place != UNMAPPED) {
                     let found = block + after as u32;
                     return (found < end).then_some(found);
                 }
@@ -152,12 +178,10 @@ impl Map {
 
     /// Every mapped block with its location, and those lost.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let pages = self.pages.iter().zip((0..).step_by(self.page_entries as usize));
+        let pages = self.pages.iter().zip((0..).step_by(1 << self.entries_log));
         pages
-            .filter_map(|(page, first)| Some((page.as_ref()?, first)))
-            .flat_map(|(page, first)| {
-                page.locations.iter().zip(first..).map(|(&location, block)| (block, location))
-            })
+            .filter_map(|(words, first)| Some((words.as_ref()?, first)))
+            .flat_map(|(words, first)| (first..).zip(self.locations(words)))
             .filter(|&(_, location)| location != UNMAPPED)
     }
 
@@ -171,16 +195,9 @@ impl Map {
 
     /// The page as it goes to the drive; none if nothing in it is mapped.
     pub fn encode(&self, page: u32, bytes: &mut [u8]) -> bool {
-        let Some(page) = &self.pages[page as usize] else { return false };
-        let words = bytes.chunks_exact_mut(4);
-        match self.checksums {
-            Checksums::OnCleaning => words
-                .zip(&page.locations)
-                .for_each(|(word, value)| word.copy_from_slice(&value.to_le_bytes())),
-            Checksums::OnRead => words
-                .zip(page.locations.iter().zip(&page.crcs).flat_map(|(a, b)| [a, b]))
-                .for_each(|(word, value)| word.copy_from_slice(&value.to_le_bytes())),
-        }
+        let Some(words) = &self.pages[page as usize] else { return false };
+        let places = bytes.chunks_exact_mut(4).zip(words.iter());
+        places.for_each(|(place, word)| place.copy_from_slice(&word.to_le_bytes()));
         true
     }
 
@@ -189,30 +206,23 @@ impl Map {
         if block_crc(number, &bytes[..4096]) != self.directory[number as usize].1 {
             return false;
         }
-        let word = |at: usize| {
-            u32::from_le_bytes(bytes[at * 4..at * 4 + 4].try_into().expect("four bytes"))
-        };
-        let mut page = Page::new(self.page_entries, self.checksums);
-        for at in 0..self.page_entries as usize {
-            let (location, crc) = match self.checksums {
-                Checksums::OnCleaning => (word(at), None),
-                Checksums::OnRead => (word(at * 2), Some(word(at * 2 + 1))),
-            };
-            let block = number * self.page_entries + at as u32;
+        let mut words = blank();
+        for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(4)) {
+            *word = u32::from_le_bytes(bytes.try_into().expect("four bytes"));
+        }
+        let mut mapped = 0;
+        for (location, block) in self.locations(&words).zip(number << self.entries_log..) {
             let is_beyond = block >= layout.exported_blocks && location != UNMAPPED;
             if is_beyond || location > LOST && !layout.contains(location) {
                 return false;
             }
-            page.locations[at] = location;
-            if let Some(crc) = crc {
-                page.crcs[at] = crc;
-            }
-            page.mapped += u32::from(location != UNMAPPED);
+            mapped += u32::from(location != UNMAPPED);
         }
-        let place = &mut self.pages[number as usize];
-        assert!(place.is_none(), "page {number} is read once");
-        self.mapped += page.mapped;
-        *place = Some(page);
+        let page = &mut self.pages[number as usize];
+        assert!(page.is_none(), "page {number} is read once");
+        *page = Some(words);
+        self.mapped_in[number as usize] = mapped;
+        self.mapped += mapped;
         true
     }
 
@@ -223,9 +233,9 @@ impl Map {
     pub fn audit(&self) {
         let mut mapped = 0;
         for (number, page) in self.pages.iter().enumerate() {
-            let Some(page) = page else { continue };
-            let count = page.locations.iter().filter(|&&place| place != UNMAPPED).count() as u32;
-            assert_eq!(count, page.mapped, "blocks mapped by page {number}");
+            let locations = page.iter().flat_map(|words| self.locations(words));
+            let count = locations.filter(|&place| place != UNMAPPED).count() as u32;
+            assert_eq!(count, self.mapped_in[number], "blocks mapped by page {number}");
             mapped += count;
         }
         assert_eq!(mapped, self.mapped, "blocks mapped");
@@ -237,21 +247,15 @@ impl Map {
 
     /// A page that cannot be read: all its blocks are lost.
     pub fn lose(&mut self, number: u32, exported_blocks: u32) {
-        let first = number * self.page_entries;
-        for block in first..(first + self.page_entries).min(exported_blocks) {
+        let first = number << self.entries_log;
+        for block in first..(first + (1 << self.entries_log)).min(exported_blocks) {
             self.set(block, LOST, 0);
         }
     }
 }
 
-impl Page {
-    fn new(entries: u32, checksums: Checksums) -> Box<Self> {
-        let entries = entries as usize;
-        let crcs = if checksums == Checksums::OnRead { entries } else { 0 };
-        Box::new(Self {
-            locations: vec![UNMAPPED; entries].into(),
-            crcs: vec![0; crcs].into(),
-            mapped: 0,
-        })
-    }
+/// A page in which nothing is mapped.
+fn blank() -> Page {
+    let words = vec![UNMAPPED; WORDS].into_boxed_slice();
+    words.try_into().expect("as many as asked for")
 }

@@ -61,7 +61,7 @@ impl Blocks {
     /// Where a block is; less than a segment's where it is in none.
     #[inline]
     pub fn location(&self, block: u32) -> u32 {
-        self.map.get(block).0
+        self.map.location(block)
     }
 
     /// Free segments, and those that the next checkpoint may set free.
@@ -85,7 +85,7 @@ impl Blocks {
             self.segments.gain(self.layout.segment_of(location));
             self.own(location, block);
         }
-        debug_assert_eq!(self.map.get(block).0, location);
+        debug_assert_eq!(self.map.location(block), location);
         (before > LOST).then(|| {
             let segment = self.layout.segment_of(before);
             self.segments.lose(segment);

@@ -35,6 +35,8 @@ const DAY_NS: f64 = 86_400e9;
 #[derive(Debug)]
 pub(super) struct Pacer {
     levels: Levels,
+    /// With so many blocks mapped.
+    levels_of: u32,
     idle: Option<IdleCleaning>,
     /// Whether a segment is being emptied.
     cleaning: bool,
@@ -139,6 +141,7 @@ impl Pacer {
         let budget_rate = day_bytes.map(|bytes| bytes * SECOND_NS as f64 / DAY_NS);
         Self {
             levels: layout.levels(log.blocks.map().mapped()),
+            levels_of: log.blocks.map().mapped(),
             idle: settings.idle,
             cleaning: false,
             allowance: 0.0,
@@ -191,7 +194,10 @@ impl Pacer {
     /// Brings levels and buckets up to the time.
     pub fn tick(&mut self, log: &Log) {
         let now = log.io.now();
-        self.levels = log.blocks.layout.levels(log.blocks.map().mapped());
+        let mapped = log.blocks.map().mapped();
+        if self.levels_of != mapped {
+            (self.levels, self.levels_of) = (log.blocks.layout.levels(mapped), mapped);
+        }
         self.copy_bucket.fill(now);
         self.budget.fill(now);
         let written = log.io.lifetime().drive_blocks;
