@@ -301,8 +301,8 @@ fn allowed(passes: u32) -> Result<u32, PlanError> {
         return Ok(passes);
     }
     Err(PlanError(format!(
-        "{passes} passes are more than the {PASSES_MAX} that a run may have: lower --passes, or the \
-         method's `passes` or `rounds.max`"
+        "{passes} passes are more than the {PASSES_MAX} that a run may have: lower --passes, or \
+         the method's `passes` or `rounds.max`"
     )))
 }
 

@@ -8,6 +8,7 @@ use crate::{
     relative_error, run_loads, setup, trial,
 };
 use std::{
+    cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
     panic::resume_unwind,
     sync::atomic::{AtomicUsize, Ordering},
@@ -143,9 +144,10 @@ fn batches(dossier: &Dossier, tables: &BTreeSet<String>) -> Vec<Batch> {
     }
     let is_needed = |at: &usize| is_of(&dossier.cells[*at], tables);
     let batches = batches.into_values().filter_map(|batch| batch.up_to_last(is_needed));
+    let mut batches: Vec<Batch> = batches.collect();
     // What takes longest is begun first, so that nobody waits for it alone at the end.
-    let (long, short): (Vec<Batch>, Vec<Batch>) = batches.partition(Batch::is_long);
-    long.into_iter().chain(short).collect()
+    batches.sort_by_key(|batch| Reverse(batch.effort()));
+    batches
 }
 
 impl Batch {
@@ -159,11 +161,16 @@ impl Batch {
         Some(self)
     }
 
-    /// Whether it writes a volume over and over.
-    fn is_long(&self) -> bool {
-        let is_long =
-            |trial: &Trial| matches!(trial, Trial::Managed { before: Before::Overwritten, .. });
-        self.trials.keys().any(|(trial, _)| is_long(trial))
+    /// How long it takes, beside others: most where a volume is written over and over, then where
+    /// many trials share a stack, then where a volume or a file is written whole.
+    fn effort(&self) -> u8 {
+        let of_trial = |trial: &Trial| match trial {
+            Trial::Managed { before: Before::Overwritten, .. } => 3,
+            _ if self.trials.len() > 1 => 2,
+            Trial::Managed { .. } | Trial::File { .. } => 1,
+            _ => 0,
+        };
+        self.trials.keys().map(|(trial, _)| of_trial(trial)).max().unwrap_or(0)
     }
 
     /// How many cells it gives.

@@ -94,8 +94,8 @@ pub(super) fn finish(
     Ok(done)
 }
 
-/// What one stream of a pass of so many seconds did, by its own workers' ends; without the latencies
-/// of single ticks.
+/// What one stream of a pass of so many seconds did, by its own workers' ends; without the
+/// latencies of single ticks.
 fn of_stream(
     order: &PassOrder<'_>,
     progress: &Progress,

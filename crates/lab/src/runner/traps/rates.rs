@@ -1,5 +1,5 @@
-//! Rates that changed: by heat, by a cache that was full, by credit that was spent, or for no reason
-//! that shows.
+//! Rates that changed: by heat, by a cache that was full, by credit that was spent, or for no
+//! reason that shows.
 
 use super::{Scene, of_pass, warn};
 use crate::{runner::remedy::rate, workload::Op};
