@@ -34,6 +34,8 @@ use tree::Tree;
 
 /// What programs are built for: with glibc's start-up code in them, where `gnu` is.
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
+/// What packages have and a plain build has not: who installs one compiles nothing.
+const FEATURES: &str = "postgresql";
 
 /// A kind of package.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -183,6 +185,7 @@ fn built(ground: &Ground, target: &Path) -> Result<PathBuf> {
     call(
         cargo(ground)
             .args(["build", "--locked", "--release", "--package", "drivelab", "--target", TRIPLE])
+            .args(["--features", FEATURES])
             // Parted by what stands in no path.
             .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f")),
     )?;
@@ -193,7 +196,8 @@ fn built(ground: &Ground, target: &Path) -> Result<PathBuf> {
 fn linked(ground: &Ground, target: &Path) -> Result<PathBuf> {
     call(
         cargo(ground)
-            .args(["rustc", "--locked", "--package", "drivelab", "--bin", "drivelab", "--"])
+            .args(["rustc", "--locked", "--package", "drivelab", "--bin", "drivelab"])
+            .args(["--features", FEATURES, "--"])
             .arg("-Ctarget-feature=+crt-static"),
     )?;
     Ok(target.join("debug/drivelab"))

@@ -338,6 +338,18 @@ impl Campaign {
         }
     }
 
+    /// The complete answer for a task, if there is one.
+    ///
+    /// # Errors
+    /// It is damaged, or cannot be read.
+    pub fn complete(&self, number: u32) -> Result<Option<Answer>, CampaignError> {
+        let path = self.path(&format!("results/{number}.json"));
+        if !path.exists() {
+            return Ok(None);
+        }
+        read_json(&path).map(Some)
+    }
+
     /// Whether no task is to be begun any more.
     pub fn is_cancelled(&self) -> bool {
         self.path("cancelled").exists()

@@ -38,6 +38,8 @@ pub struct CampaignFile {
     /// Whether all tasks begin at the same moment.
     #[serde(default)]
     pub together: bool,
+    /// The history that its runs are pushed into besides: a database's address, or a file.
+    pub store: Option<String>,
     /// Words of targets.
     #[serde(default)]
     vary: BTreeMap<String, toml::Value>,

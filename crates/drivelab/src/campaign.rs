@@ -5,11 +5,13 @@
 //!     --on local             local: threads of this process
 //!     --on slurm             slurm: sbatch, whose elements call `campaign run`
 //!   campaign run             one task, or every n-th
+//!     --store                delivery: runs go into a shared history besides
 //!   campaign status, result  ::campaign::page
 //! ```
 
 pub mod arguments;
 mod create;
+mod delivery;
 mod local;
 mod prints;
 mod slurm;
@@ -21,19 +23,21 @@ use crate::{
     run::measured_by,
 };
 use ::campaign::{
-    Campaign, Failed, Measuring, Merged, Shift, Survey, Turned, document::document, merged, page,
-    record_of, summary,
+    Campaign, Failed, Measuring, Merged, Shift, Survey, Task, Turned, document::document, merged,
+    page, record_of, summary,
 };
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use arguments::{
-    CampaignArguments, CampaignVerb, DirectoryArguments, On, PlaceArguments, ResultArguments,
-    Starter, TaskArguments,
+    CampaignArguments, CampaignVerb, DirectoryArguments, On, PlaceArguments, PushArguments,
+    ResultArguments, Starter, TaskArguments,
 };
 use create::Planned;
+use delivery::Delivery;
 use jiff::Timestamp;
-use record::Cell;
+use record::{Cell, Place};
 use serde_json::json;
 use std::{
+    env,
     path::Path,
     process::ExitCode,
     sync::atomic::{AtomicBool, Ordering},
@@ -56,17 +60,34 @@ pub fn campaign(arguments: &CampaignArguments) -> Result<ExitCode> {
         Some(CampaignVerb::Resume(resumed)) => {
             let campaign = open(&resumed.directory)?;
             campaign.sweep();
+            let place = shared(&campaign, resumed.place.store.as_deref())?;
+            place.as_ref().map(delivery::check).transpose()?;
             campaign.go_on().map_err(in_words)?;
             start(&campaign, &resumed.place, Failed::Again)
         }
         Some(CampaignVerb::Cancel(named)) => cancel(named),
         Some(CampaignVerb::Result(asked)) => result(asked),
+        Some(CampaignVerb::Push(asked)) => push(asked),
         Some(CampaignVerb::Run(task)) => one(task),
     }
 }
 
 fn open(directory: &Path) -> Result<Campaign> {
     Campaign::open(directory).map_err(in_words)
+}
+
+/// Where the runs of a campaign that is there go besides.
+fn shared(campaign: &Campaign, option: Option<&Path>) -> Result<Option<Place>> {
+    delivery::place(option, campaign.file.store.as_deref(), &campaign.head.working_directory)
+}
+
+fn push(asked: &PushArguments) -> Result<ExitCode> {
+    let campaign = open(&asked.directory)?;
+    let place = shared(&campaign, asked.store.as_deref())?.context(
+        "where to? The campaign's file names no `store`: name a database by --store \
+         postgresql://USER@HOST/NAME",
+    )?;
+    delivery::push(&campaign, place)
 }
 
 fn begin(arguments: &CampaignArguments) -> Result<ExitCode> {
@@ -76,18 +97,23 @@ fn begin(arguments: &CampaignArguments) -> Result<ExitCode> {
         planned.print()?;
         return Ok(ExitCode::SUCCESS);
     }
+    let base = env::current_dir()?;
+    let store = arguments.place.store.as_deref();
+    let place = delivery::place(store, planned.file.store.as_deref(), &base)?;
     if let Some(starter) = arguments.print {
         prints::check(starter, &planned.file, &planned.tasks)?;
         let campaign = planned.create()?;
+        let store = delivery::named(store)?;
         let text = match starter {
-            Starter::Kubernetes => prints::kubernetes(&campaign),
-            Starter::Ssh => prints::ssh(&campaign),
+            Starter::Kubernetes => prints::kubernetes(&campaign, store.as_deref()),
+            Starter::Ssh => prints::ssh(&campaign, store.as_deref()),
         };
         return output::print(&text?).map(|()| ExitCode::SUCCESS);
     }
     if arguments.place.on == On::Slurm {
         slurm::check(&planned.file, &planned.tasks)?;
     }
+    place.as_ref().map(delivery::check).transpose()?;
     start(&planned.create()?, &arguments.place, Failed::Stays)
 }
 
@@ -103,7 +129,9 @@ fn start(campaign: &Campaign, place: &PlaceArguments, failed: Failed) -> Result<
         On::Local => local::run(campaign, place, failed),
         On::Slurm => {
             let start_at = place.start_at.map(|at| at.to_string());
-            slurm::submit(campaign, &slurm::How { failed, start_at: start_at.as_deref() })
+            let store = delivery::named(place.store.as_deref())?;
+            let how = slurm::How { failed, start_at: start_at.as_deref(), store: store.as_deref() };
+            slurm::submit(campaign, &how)
         }
     }
 }
@@ -202,13 +230,30 @@ fn wait_until(moment: Option<Timestamp>, stop: &AtomicBool) {
 fn one(asked: &TaskArguments) -> Result<ExitCode> {
     let campaign = open(&asked.directory)?;
     let stop = interrupt::flag()?;
-    let hands = Measuring::new(measured_by());
     let failed = if asked.again { Failed::Again } else { Failed::Stays };
-    let mut code = ExitCode::SUCCESS;
     // Refused before a worker is begun.
     let first = campaign.task(asked.task).map_err(in_words)?;
-    let shift = Shift::begin(&campaign, &hands, failed, &stop).map_err(in_words)?;
-    wait_until(asked.start_at, &stop);
+    let place = shared(&campaign, asked.store.as_deref())?;
+    let delivery = place.map(|place| Delivery::begin(&campaign, place, &stop)).transpose()?;
+    let code = turn(&campaign, first, asked, (failed, &stop), delivery.as_ref());
+    if let Some(delivery) = delivery {
+        delivery.end();
+    }
+    code
+}
+
+/// Turns to the tasks of an element, one after the other.
+fn turn(
+    campaign: &Campaign,
+    first: Task,
+    asked: &TaskArguments,
+    (failed, stop): (Failed, &AtomicBool),
+    delivery: Option<&Delivery>,
+) -> Result<ExitCode> {
+    let hands = Measuring::new(measured_by());
+    let mut code = ExitCode::SUCCESS;
+    let shift = Shift::begin(campaign, &hands, failed, stop).map_err(in_words)?;
+    wait_until(asked.start_at, stop);
     // A list is read once: all of it, or the one line.
     let tasks = match asked.every {
         None => vec![first],
@@ -220,7 +265,15 @@ fn one(asked: &TaskArguments) -> Result<ExitCode> {
     for task in tasks {
         let number = task.task;
         match shift.turn_to_patiently(&task).map_err(in_words)? {
-            Turned::Complete(_) | Turned::Done | Turned::Busy => {}
+            Turned::Complete(answer) => delivery.into_iter().for_each(|it| it.take(&answer)),
+            // Its worker may have been killed before its run was pushed.
+            Turned::Done => {
+                if let Some(delivery) = delivery {
+                    let answer = campaign.complete(number).map_err(in_words)?;
+                    answer.into_iter().for_each(|answer| delivery.take(&answer));
+                }
+            }
+            Turned::Busy => {}
             Turned::Failed(answer) => {
                 let sentence = answer.error.unwrap_or_default();
                 output::talk!("drivelab: task {number} failed: {sentence}");

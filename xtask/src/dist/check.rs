@@ -104,6 +104,16 @@ fn runs_in(ground: &Ground, top: &Path, program: &str) -> Result<()> {
     let history = call(&["history"])?;
     ensure!(history.contains("model:nvme-tlc"), "the run was not kept: {history}");
     fs::remove_dir_all(top.join("root"))?;
+    speaks_postgresql(|words| call(words))
+}
+
+/// Whether a program was built with what the packages promise: it looks for a server where none is.
+fn speaks_postgresql(call: impl Fn(&[&str]) -> Result<String>) -> Result<()> {
+    let said = match call(&["history", "--store", "postgresql://127.0.0.1:1/lab"]) {
+        Ok(said) => said,
+        Err(error) => format!("{error:#}"),
+    };
+    ensure!(said.contains("cannot reach the database"), "it speaks no PostgreSQL: {said}");
     Ok(())
 }
 

@@ -34,6 +34,7 @@ Examples:
   drivelab campaign resume sweep.campaign     what is open or failed, again
   drivelab campaign result sweep.campaign     a row a treatment and cell
   drivelab campaign result sweep.campaign --html sweep.html
+  drivelab campaign push sweep.campaign --store postgresql://lab@db/drivelab
 
 docs/reference/campaign-format.md describes the file and the directory.
 Exit codes: 0 all tasks complete, 2 a task failed or nothing could run,
@@ -83,6 +84,10 @@ pub struct PlaceArguments {
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub start_at: Option<Timestamp>,
 
+    /// A history to push the runs into besides: postgresql://USER@HOST/NAME, or a file
+    #[arg(long, value_name = "PATH")]
+    pub store: Option<PathBuf>,
+
     /// No progress, only the result and errors
     #[arg(long, short)]
     pub quiet: bool,
@@ -117,6 +122,8 @@ pub enum CampaignVerb {
     Cancel(DirectoryArguments),
     /// Print what a campaign found, a row a treatment and cell
     Result(ResultArguments),
+    /// Bring into a history what it lacks of a campaign's runs
+    Push(PushArguments),
     /// Do one task: what sbatch, kubectl and ssh start
     Run(TaskArguments),
 }
@@ -170,6 +177,18 @@ pub struct ResultArguments {
     pub force: bool,
 }
 
+/// `drivelab campaign push`.
+#[derive(Args, Debug)]
+pub struct PushArguments {
+    /// The campaign's directory
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+
+    /// The history: postgresql://USER@HOST/NAME, or a file (what the campaign's file names)
+    #[arg(long, value_name = "PATH")]
+    pub store: Option<PathBuf>,
+}
+
 /// `drivelab campaign run`.
 #[derive(Args, Debug)]
 pub struct TaskArguments {
@@ -192,6 +211,10 @@ pub struct TaskArguments {
     /// Try again a task that failed
     #[arg(long)]
     pub again: bool,
+
+    /// A history to push its run into besides: postgresql://USER@HOST/NAME, or a file
+    #[arg(long, value_name = "PATH")]
+    pub store: Option<PathBuf>,
 }
 
 /// A moment as RFC 3339 writes it.

@@ -1,6 +1,9 @@
 //! Tasks on this machine, by threads of this process.
 
-use super::{ROWS_MAX, arguments::PlaceArguments, print_result, wait_until, words::in_words};
+use super::{
+    ROWS_MAX, arguments::PlaceArguments, delivery::Delivery, print_result, wait_until,
+    words::in_words,
+};
 use crate::{interrupt, output, run::measured_by};
 use ::campaign::{Campaign, Failed, Measuring, Shift, Survey, Task, Turned};
 use anyhow::Result;
@@ -19,7 +22,11 @@ use std::{
 /// Does what is to be done, and prints what was found.
 pub fn run(campaign: &Campaign, place: &PlaceArguments, failed: Failed) -> Result<ExitCode> {
     let stop = interrupt::flag()?;
+    let shared = super::shared(campaign, place.store.as_deref())?;
+    let delivery = shared.map(|shared| Delivery::begin(campaign, shared, &stop)).transpose()?;
     let survey = Survey::of(campaign).map_err(in_words)?;
+    // What was complete before may have found the database away.
+    delivery.iter().for_each(|delivery| delivery.take_all(&survey));
     let mut tasks = campaign.tasks().map_err(in_words)?;
     let to_do: Vec<u32> = survey.to_do().collect();
     tasks.retain(|task| to_do.binary_search(&task.task).is_ok());
@@ -29,9 +36,17 @@ pub fn run(campaign: &Campaign, place: &PlaceArguments, failed: Failed) -> Resul
     let shift = Shift::begin(campaign, &hands, failed, &stop).map_err(in_words)?;
     wait_until(place.start_at, &stop);
     let told = Told::new(tasks.len(), place.quiet);
-    shift.all(&tasks, workers, &|task, turned| told.hear(task, turned)).map_err(in_words)?;
+    let hear = |task: &Task, turned: &Turned| {
+        told.hear(task, turned);
+        if let (Turned::Complete(answer), Some(delivery)) = (turned, &delivery) {
+            delivery.take(answer);
+        }
+    };
+    let done = shift.all(&tasks, workers, &hear).map_err(in_words);
     drop(shift);
     told.end();
+    delivery.into_iter().for_each(Delivery::end);
+    done?;
     conclude(campaign, &stop)
 }
 

@@ -3,7 +3,7 @@
 use super::{arguments::Starter, words::in_words};
 use ::campaign::{Campaign, CampaignFile, Task, task};
 use anyhow::{Context, Result, bail, ensure};
-use std::{env, fmt::Write};
+use std::{env, fmt::Write, path::Path};
 
 /// Pods at the same time, unless the file says.
 const PARALLELISM: u32 = 4;
@@ -62,7 +62,7 @@ pub fn check(starter: Starter, file: &CampaignFile, tasks: &[Task]) -> Result<()
 ///
 /// # Errors
 /// The list of tasks cannot be read.
-pub fn kubernetes(campaign: &Campaign) -> Result<String> {
+pub fn kubernetes(campaign: &Campaign, store: Option<&Path>) -> Result<String> {
     let file = &campaign.file.kubernetes;
     let image = file.image.as_deref().expect("checked");
     let directory = file.directory_claim.as_deref().expect("checked");
@@ -85,7 +85,15 @@ pub fn kubernetes(campaign: &Campaign) -> Result<String> {
         writeln!(text, "            - {word:?}")?;
     }
     // Kubernetes puts the index there.
-    text += "            - \"$(JOB_COMPLETION_INDEX)\"\n          volumeMounts:\n";
+    text += "            - \"$(JOB_COMPLETION_INDEX)\"\n";
+    if let Some(store) = store {
+        write!(
+            text,
+            "            - \"--store\"\n            - {:?}\n",
+            store.display().to_string()
+        )?;
+    }
+    text += "          volumeMounts:\n";
     write!(text, "            - name: campaign\n              mountPath: \"{place}\"\n")?;
     if let Some(claim) = &file.target_claim {
         let mount = match file.block {
@@ -115,14 +123,17 @@ fn volume(name: &str, claim: &str) -> String {
 ///
 /// # Errors
 /// This program cannot be found.
-pub fn ssh(campaign: &Campaign) -> Result<String> {
+pub fn ssh(campaign: &Campaign, store: Option<&Path>) -> Result<String> {
     let hosts = &campaign.file.hosts;
     let program = env::current_exe().context("where this program is")?;
-    let command = format!(
+    let mut command = format!(
         "{} campaign run {} --task 0 --every 1",
         record::quoted(&program),
         record::quoted(campaign.place())
     );
+    if let Some(store) = store {
+        write!(command, " --store {}", record::quoted(store))?;
+    }
     let mut text = String::new();
     for host in hosts {
         let (host, command) = (record::quoted(host), record::quoted(&command));

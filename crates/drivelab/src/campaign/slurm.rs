@@ -17,6 +17,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     env, fs,
     io::{ErrorKind, Write},
+    path::Path,
     process::{Command, ExitCode, Stdio},
 };
 
@@ -75,6 +76,8 @@ pub struct How<'a> {
     pub failed: Failed,
     /// When the first of them begins.
     pub start_at: Option<&'a str>,
+    /// The history that an option named.
+    pub store: Option<&'a Path>,
 }
 
 /// Hands what is to be done to Slurm.
@@ -167,6 +170,9 @@ fn script(campaign: &Campaign, elements: u32, how: &How<'_>) -> Result<String> {
     // Seeds have nothing to begin together for.
     if let (Some(at), None) = (how.start_at, &campaign.file.soak) {
         words += &format!(" --start-at {at}");
+    }
+    if let (Some(store), None) = (how.store, &campaign.file.soak) {
+        words += &format!(" --store {}", record::quoted(store));
     }
     Ok(format!("#!/bin/sh\nexec {words}\n"))
 }

@@ -253,6 +253,38 @@ fn tasks_that_would_wait_for_each_other_for_ever_are_refused_before_anything_is_
     assert!(page.contains("  parallelism: 5\n"), "{page}");
 }
 
+/// The runs of a campaign in a history besides: here a file, which the campaign's file names.
+#[test]
+fn what_a_campaign_measured_is_in_the_history_that_it_names_once() {
+    let bench = Bench::new();
+    bench.file("sweep.toml", SWEEP);
+    bench
+        .drivelab_without_store(["campaign", "sweep.toml", "--store", "all.db"])
+        .done()
+        .succeeded();
+    let listed = || {
+        let words = ["history", "--json", "--campaign", "sweep", "--store", "all.db"];
+        let lines = bench.drivelab_without_store(words).done().succeeded().stdout;
+        lines.lines().count()
+    };
+    assert_eq!(listed(), 12);
+    let push = ["campaign", "push", "sweep.campaign"];
+    let outcome = bench.drivelab_without_store(push).variable("DRIVELAB_STORE", "").done();
+    assert_eq!(outcome.code, Some(2));
+    assert_one_sentence(&outcome.stderr, &["names no `store`", "--store postgresql://"]);
+    let again = bench.drivelab_without_store(push).and(["--store", "all.db"]).done().succeeded();
+    assert!(again.stdout.starts_with("pushed 0 runs to "), "{}", again.stdout);
+    assert!(again.stdout.ends_with("; 12 were there already\n"), "{}", again.stdout);
+    bench.file("own.toml", format!("store = \"own.db\"\n{SWEEP}"));
+    bench.drivelab_without_store(["campaign", "own.toml"]).done().succeeded();
+    fs::remove_file(bench.path("own.db")).expect("it was made");
+    bench.drivelab_without_store(["campaign", "resume", "own.campaign"]).done().succeeded();
+    let words = ["history", "--json", "--store", "own.db"];
+    let lines = bench.drivelab_without_store(words).done().succeeded().stdout;
+    assert_eq!(lines.lines().count(), 12, "what was missing is brought there");
+    assert_eq!(listed(), 12);
+}
+
 #[test]
 fn the_page_of_a_campaign_has_its_chart_and_every_row() {
     let bench = Bench::new();

@@ -283,3 +283,105 @@ fn without_slurm_it_is_said_before_anything_is_made() {
     common::assert_one_sentence(&outcome.stderr, &["no `sbatch` here", "leave out --on"]);
     assert!(!bench.path("sweep.campaign").exists());
 }
+
+#[cfg(feature = "postgresql")]
+mod postgresql {
+    use super::*;
+    use testkit::Postgresql;
+
+    /// Completion hashes as the database has them, by task.
+    fn told(server: &Postgresql) -> Vec<String> {
+        let hashes = "SELECT task, document->'targets'->0->'completions'->>'hash' \
+                      FROM drivelab.run WHERE campaign = 'sweep' ORDER BY task";
+        server.ask("lab", hashes).lines().map(str::to_owned).collect()
+    }
+
+    /// Both go in the middle: the node with all that runs on it, and the database.
+    #[test]
+    fn two_hundred_tasks_are_in_the_database_once_though_node_and_server_go_in_the_middle() {
+        let Some(server) = Postgresql::start() else { return skip("the package postgresql") };
+        let Some(mut cluster) = Cluster::start() else { return };
+        let bench = Bench::new();
+        let store = server.database("lab");
+        bench.file("sweep.toml", format!("store = {store:?}\n{SWEEP}"));
+        let words = ["campaign", "sweep.toml", "--on", "slurm"];
+        cluster.of(bench.drivelab_without_store(words)).done().succeeded();
+        let directory = bench.path("sweep.campaign");
+        let done = || files(&directory.join("results"));
+        wait_until("some tasks", || done() >= 30);
+        server.down();
+        wait_until("tasks without a database", || done() >= 60);
+        cluster.kill_node(&directory);
+        let before = done();
+        assert!(before < 200, "the node was killed too late to show anything");
+        server.up();
+        wait_until("Slurm to miss the node", || {
+            cluster.says("scontrol", &["show", "node"]).contains("State=DOWN")
+        });
+        cluster.start_node();
+        wait_until("all tasks", || done() == 200);
+        wait_until("an empty queue", || cluster.says("squeue", &["--noheader"]).trim().is_empty());
+        let pushed = told(&server).len();
+        let resume = ["campaign", "resume", "sweep.campaign"];
+        bench.drivelab_without_store(resume).done().succeeded();
+        let there = server.ask("lab", "SELECT count(*), count(DISTINCT task) FROM drivelab.run");
+        assert_eq!(there, "200|200", "every task is there, and none twice");
+        eprintln!(
+            "{before} tasks done when the node was killed; {pushed} of 200 runs in the \
+                   database before `campaign resume`"
+        );
+        let words = ["campaign", "sweep.toml", "--directory", "local", "--store", "own.db"];
+        bench.drivelab_without_store(words).done().succeeded();
+        let local = hashes(&bench.path("local"), 200, 1);
+        assert_eq!(hashes(&directory, 200, 3), local);
+        let local: Vec<String> =
+            local.into_iter().map(|(task, hash)| format!("{task}|{hash}")).collect();
+        assert_eq!(told(&server), local);
+        let again = ["campaign", "push", "sweep.campaign"];
+        let said = bench.drivelab_without_store(again).done().succeeded().stdout;
+        assert!(said.starts_with("pushed 0 runs to postgresql://"), "{said}");
+        assert!(said.ends_with("; 200 were there already\n"), "{said}");
+    }
+
+    #[test]
+    fn a_database_that_is_away_costs_a_campaign_a_sentence_and_what_is_wrong_is_said_before() {
+        let Some(server) = Postgresql::start() else { return skip("the package postgresql") };
+        let bench = Bench::new();
+        let few = SWEEP.replace("repetitions = 20", "repetitions = 1");
+        bench.file("few.toml", few);
+        let call = |words: &[&str]| bench.drivelab_without_store(words).variable("PGPASSWORD", "");
+        let refused = |address: &str, parts: &[&str]| {
+            let outcome = call(&["campaign", "few.toml", "--store", address]).done();
+            assert_eq!(outcome.code, Some(2), "{outcome:?}");
+            common::assert_one_sentence(&outcome.stderr, parts);
+            assert!(!bench.path("few.campaign").exists(), "{address}");
+        };
+        refused(&server.address("nowhere"), &["does not exist", "createdb"]);
+        refused(&server.address_of_tcp("lab"), &["does not accept the user", "~/.pgpass"]);
+        refused("postgresql://a:b@h/lab", &["seen by all users"]);
+        refused("mysql://h/lab", &["--store", "an address of something else"]);
+        let store = server.database("lab");
+        bench.file("secret.toml", "store = \"postgresql://a:b@h/lab\"\ntargets = [\"null:\"]\n");
+        let outcome = call(&["campaign", "secret.toml"]).done();
+        common::assert_one_sentence(&outcome.stderr, &["postgresql://a:***@h/lab", ".pgpass"]);
+        server.down();
+        let away = call(&["campaign", "few.toml", "--store", &store]).start();
+        let away = away.wait_within(Duration::from_secs(120)).succeeded();
+        assert!(away.stderr.contains("cannot reach the database"), "{}", away.stderr);
+        assert!(away.stderr.contains("drivelab campaign push "), "{}", away.stderr);
+        assert!(away.stdout.starts_with("few: 10 of 10 tasks complete"), "{}", away.stdout);
+        server.up();
+        let push = ["campaign", "push", "few.campaign", "--store", &store];
+        let said = call(&push).done().succeeded().stdout;
+        assert!(said.starts_with("pushed 10 runs to postgresql://"), "{said}");
+        assert_eq!(server.ask("lab", "SELECT count(*) FROM drivelab.run"), "10");
+        server.ask("lab", "UPDATE drivelab.schema_version SET version = 99");
+        let later = call(&push).done();
+        assert_eq!(later.code, Some(2), "{later:?}");
+        assert!(later.stderr.contains("schema 99"), "{}", later.stderr);
+        fs::remove_dir_all(bench.path("few.campaign")).expect("ours");
+        refused(&store, &["schema 99", "newer drivelab"]);
+        server.ask("lab", "UPDATE drivelab.schema_version SET version = 2");
+        refused(&store, &["schema 2", "push --migrate"]);
+    }
+}
