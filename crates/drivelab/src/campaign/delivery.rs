@@ -47,10 +47,12 @@ const SAVES: u64 = 1;
 /// An address that is none, one with a password in it, and a drivelab that speaks no PostgreSQL.
 pub fn place(option: Option<&Path>, file: Option<&str>, base: &Path) -> Result<Option<Place>> {
     if let Some(named) = option {
-        return store::place(&absolute(named, &env::current_dir()?), "--store").map(Some);
+        // Looked at as it was typed: `mysql://host/base` is no file.
+        store::place(named, "--store")?;
+        return Ok(Some(Place::of(&absolute(named, &env::current_dir()?))));
     }
     if let Some(named) = file {
-        let place = store::place(&absolute(Path::new(named), base), "store")?;
+        let place = store::place(Path::new(named), "store")?;
         let has_password = matches!(&place, Place::Server(address) if address.has_password());
         ensure!(
             !has_password,
@@ -58,7 +60,7 @@ pub fn place(option: Option<&Path>, file: Option<&str>, base: &Path) -> Result<O
              directory: put it into ~/.pgpass as HOST:PORT:DATABASE:USER:PASSWORD, mode 0600, or \
              into PGPASSWORD"
         );
-        return Ok(Some(place));
+        return Ok(Some(Place::of(&absolute(Path::new(named), base))));
     }
     let named = env::var_os(store::VARIABLE).filter(|value| !value.is_empty());
     let place = named.map(|named| store::place(Path::new(&named), store::VARIABLE)).transpose()?;
