@@ -36,6 +36,7 @@ pub use web::WebArguments;
 
 use crate::{
     advise::arguments as advise, campaign::arguments as campaign, flash::arguments as flash,
+    hybrid::arguments as hybrid,
     matrix::arguments as matrix, power_cut::arguments as power_cut, run::arguments as run,
     study::arguments as study,
 };
@@ -94,6 +95,9 @@ pub enum Verb {
     Compare(CompareArguments),
     #[command(about = "Say what to buy for a mix of reads and writes", long_about = advise::ABOUT)]
     Advise(Box<advise::AdviseArguments>),
+    #[command(about = "Say which way of putting flash beside disks does most for a trace")]
+    #[command(long_about = hybrid::ABOUT)]
+    Hybrid(Box<hybrid::HybridArguments>),
     #[command(about = "Write runs as pictures and tables", long_about = report::ABOUT)]
     Report(ReportArguments),
     #[command(about = "Write runs for other programs: CSV, OpenMetrics, Markdown, fio's JSON")]

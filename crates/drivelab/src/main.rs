@@ -20,6 +20,7 @@ mod drives;
 mod export;
 mod flash;
 mod history;
+mod hybrid;
 mod import;
 mod interrupt;
 mod key_value;
@@ -68,6 +69,7 @@ fn main() -> ExitCode {
         cli::Verb::Study(arguments) => study::study(&arguments),
         cli::Verb::Compare(arguments) => compare::compare(&arguments),
         cli::Verb::Advise(arguments) => advise::advise(&arguments),
+        cli::Verb::Hybrid(arguments) => hybrid::hybrid(&arguments),
         cli::Verb::Report(arguments) => report::report(&arguments),
         cli::Verb::Export(arguments) => export::export(&arguments),
         cli::Verb::Import(arguments) => import::import(&arguments),

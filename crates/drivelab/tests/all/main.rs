@@ -27,6 +27,7 @@ mod five_documents;
 mod flash;
 mod guard;
 mod help;
+mod hybrid;
 mod import;
 mod iozone;
 mod killed;

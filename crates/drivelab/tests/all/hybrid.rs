@@ -1,0 +1,130 @@
+//! `drivelab hybrid`: three workloads as people have them, each answer checked by whole replays.
+
+use crate::common;
+
+use block::Rng;
+use common::{Bench, assert_one_sentence};
+use serde_json::Value;
+use std::fs;
+
+const KIB: u64 = 1 << 10;
+const GIB: u64 = 1 << 30;
+
+/// Rows of MSR Cambridge's form: time in 100 ns, host, disk, kind, offset, size, response time.
+struct Made {
+    text: String,
+    rng: Rng,
+    at: u64,
+}
+
+impl Made {
+    fn new(seed: u64) -> Self {
+        Self { text: String::new(), rng: Rng::new(seed, 0), at: 128_166_372_000_000_000 }
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.rng.next() % end
+    }
+
+    fn row(&mut self, kind: &str, offset: u64, bytes: u64) {
+        // Some 100 a second.
+        self.at += 50_000 + self.below(100_000);
+        self.text += &format!("{},host,0,{kind},{offset},{bytes},0\n", self.at);
+    }
+
+    /// A place among `count`, low ones far more often: the tenth that is asked most takes some two
+    /// thirds.
+    fn skewed(&mut self, count: u64) -> u64 {
+        let share = self.below(1 << 20) as f64 / f64::from(1 << 20);
+        (share.powi(5) * count as f64) as u64
+    }
+}
+
+/// One SSD and three disks: many photographs that are seldom looked at again, a database of a
+/// gigabyte, now and then a film.
+fn home_server() -> String {
+    let mut made = Made::new(1);
+    let mut film = 100 * GIB;
+    for at in 0..24_000 {
+        match at % 20 {
+            0..=11 => {
+                let place = made.skewed(16_384) * 64 * KIB;
+                made.row(if at % 4 == 3 { "Write" } else { "Read" }, place, 8 * KIB);
+            }
+            12..=14 => {
+                film += 256 * KIB;
+                made.row("Read", film, 256 * KIB);
+            }
+            _ => {
+                let place = 2 * GIB + made.below(400_000) * 128 * KIB;
+                made.row("Read", place, 64 * KIB);
+            }
+        }
+    }
+    made.text
+}
+
+/// Small files, each written and soon read, by users of whom few get most mail.
+fn mail_server() -> String {
+    let mut made = Made::new(2);
+    for _ in 0..12_000 {
+        let place = made.skewed(262_144) * 64 * KIB;
+        made.row("Write", place, 16 * KIB);
+        let place = made.skewed(262_144) * 64 * KIB;
+        made.row("Read", place, 16 * KIB);
+    }
+    made.text
+}
+
+/// Metadata of 4 KiB that all ask for, and large files in order.
+fn hpc() -> String {
+    let mut made = Made::new(3);
+    let mut large = [10 * GIB, 60 * GIB, 110 * GIB, 160 * GIB];
+    for at in 0..24_000_usize {
+        if at % 2 == 0 {
+            let place = made.skewed(65_536) * 16 * KIB;
+            made.row(if at % 8 == 6 { "Write" } else { "Read" }, place, 4 * KIB);
+        } else {
+            let file = &mut large[at / 2 % 4];
+            *file += 1 << 20;
+            let place = *file;
+            made.row(if at % 16 == 5 { "Write" } else { "Read" }, place, 1 << 20);
+        }
+    }
+    made.text
+}
+
+fn answer(bench: &Bench, trace: &str, disks: &str, more: &[&str]) -> Value {
+    let words = ["hybrid", "--trace", trace, "--disks", disks, "--ssd", "sata-tlc", "--json", "-"];
+    let json = bench.drivelab_without_store(words).and(more).done().succeeded().stdout;
+    serde_json::from_str(&json).expect("JSON")
+}
+
+/// Ways that were replayed whole: name, reckoned, replayed.
+fn checked(answer: &Value) -> Vec<(String, f64, f64)> {
+    let ways = answer["ways"].as_array().expect("ways").iter();
+    let checked = ways.filter_map(|way| {
+        let replayed = way["checked_iops"].as_f64()?;
+        Some((way["name"].as_str()?.to_owned(), way["iops"].as_f64()?, replayed))
+    });
+    checked.collect()
+}
+
+#[test]
+fn three_workloads_get_an_answer_that_a_whole_replay_bears_out() {
+    let bench = Bench::new();
+    for (name, trace, disks) in [
+        ("home.csv", home_server(), "3xhdd-7200-cmr/raid5"),
+        ("mail.csv", mail_server(), "2xhdd-7200-cmr/raid1"),
+        ("hpc.csv", hpc(), "4xhdd-7200-cmr/raid0"),
+    ] {
+        bench.file(name, trace);
+        let answer = answer(&bench, name, disks, &["--price", "hdd-7200-cmr=180EUR"]);
+        let checked = checked(&answer);
+        assert!(checked.len() >= 3, "{name}: {checked:?}");
+        for (way, reckoned, replayed) in checked {
+            println!("{name}: {way}: {reckoned:.0} reckoned, {replayed:.0} replayed");
+        }
+        println!("{}", answer["verdict"]);
+    }
+}

@@ -1,0 +1,77 @@
+//! The first ways as they stand: the whole trace, replayed on each as fast as it goes.
+
+use crate::{HybridError, Question, seen::Seen, way::Way};
+use lab::{
+    method::SpanRule,
+    plan::Options,
+    runner::{Event, Observer},
+    workload::replay::Speed,
+};
+use record::Record;
+use run::{MeasuredBy, Prepared, ReplayOrder, Wear};
+use std::sync::atomic::{AtomicBool, Ordering};
+use target::TargetText;
+
+/// Areas are whole multiples of this.
+const AREA_GRAIN: u64 = 1 << 20;
+
+/// What a replay found.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Checked {
+    /// Operations a second.
+    pub iops: f64,
+    /// 99th percentile of the latency, ns.
+    pub p99_ns: Option<u64>,
+}
+
+/// Replays the trace on a way.
+///
+/// # Errors
+/// A stack that fails, or the user stops it.
+pub fn check(
+    way: &Way,
+    question: &Question,
+    seen: &Seen,
+    by: &MeasuredBy,
+    stop: &AtomicBool,
+) -> Result<Checked, HybridError> {
+    let order = ReplayOrder {
+        trace: question.trace.clone(),
+        targets: vec![TargetText::Model(way.stack.clone())],
+        speed: Speed::Max,
+        queue_depth: u32::from(question.depth),
+        trace_seconds_max: None,
+        options: Options { seed: question.seed, passes: Some(1), ..Options::default() },
+        labels: Default::default(),
+        consent: Default::default(),
+        wear: Wear::AgreedTo,
+    };
+    let mut order = order.to_run()?;
+    // Where the trace asks is where the modelled drives are asked: none of it is filled, and no
+    // place of it is another's.
+    order.method.method.file.fill = 0;
+    order.method.method.span = SpanRule::AtMost(seen.like.room_bytes.next_multiple_of(AREA_GRAIN));
+    let mut prepared = Prepared::new(order)?;
+    let calibration = prepared.calibrate();
+    let mut record = prepared.record_as("check".to_owned(), by, calibration);
+    let outcome = prepared.carry_out(&mut record, &mut Stopped(stop));
+    outcome.map_err(|error| match stop.load(Ordering::Relaxed) {
+        true => HybridError::Stopped,
+        false => HybridError::Check { stack: way.stack.to_string(), reason: error.to_string() },
+    })?;
+    let iops = record.cells.iter().map(|cell| cell.iops).sum();
+    let slowest = record.cells.iter().filter_map(|cell| cell.latency.as_ref()?.percentile(99.0));
+    Ok(Checked { iops, p99_ns: slowest.max() })
+}
+
+struct Stopped<'s>(&'s AtomicBool);
+
+impl Observer for Stopped<'_> {
+    fn event(&mut self, _: Event<'_>) {}
+
+    fn interrupted(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn save(&mut self, _: &Record) {}
+}

@@ -1,0 +1,191 @@
+//! Flash beside disks: which way of putting them together does most for the workload of a trace.
+//!
+//! ```text
+//!   TraceFile -> Seen: what it is like, and a sample of its blocks          seen.rs
+//!   Question {disks, flash, prices} -> ways: disks, flash, caches           way.rs
+//!     cache -> probe: what goes to flash and to the disks, without time     probe.rs
+//!     disks, flash -> advice::steady: what each does alone
+//!       -> Reckoned: operations a second, how long flash lasts              reckon.rs
+//!     the first three -> Checked: the trace replayed on each, whole         check.rs
+//!       -> verdict: what to do, and where it breaks even                    verdict.rs
+//!       -> page, JSON, a document with the miss-ratio curves                page.rs, json.rs
+//! ```
+//!
+//! `docs/guide/hybrid.md` has the formulas. It knows no option of a command line.
+#![forbid(unsafe_code)]
+
+mod check;
+mod curve;
+mod error;
+pub mod json;
+pub mod page;
+mod probe;
+mod reckon;
+mod seen;
+mod setup;
+mod verdict;
+mod way;
+
+pub use check::Checked;
+pub use curve::{Curve, curves};
+pub use error::HybridError;
+pub use probe::{Loads, Shape};
+pub use reckon::{Lasts, Reckoned};
+pub use seen::Seen;
+pub use setup::commands;
+pub use way::{Kind, Mode, Way};
+
+use advice::Traced;
+use cache::Policy;
+use run::{MeasuredBy, TraceFile};
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    thread,
+};
+use target::{catalog::Catalog, stack::Stack};
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// The workload.
+    pub trace: TraceFile,
+    /// The disks, with their array.
+    pub disks: Stack,
+    /// Flash drives of the catalog.
+    pub ssds: Vec<String>,
+    /// Requests in flight.
+    pub depth: u16,
+    /// Bytes of a cache's block, a power of two.
+    pub block_bytes: u64,
+    /// The only size of a cache; several by what the trace touches where it is not said.
+    pub size_bytes: Option<u64>,
+    /// The only policy; the best one of each size where it is not said.
+    pub policy: Option<Policy>,
+    /// What may become of writes.
+    pub modes: Vec<Mode>,
+    /// What one drive costs, in the currency.
+    pub given: BTreeMap<String, f64>,
+    /// Three letters.
+    pub currency: String,
+    /// How many of the first are checked by a whole replay.
+    pub checks: usize,
+    /// Where all random choices come from.
+    pub seed: u64,
+}
+
+impl Question {
+    /// What one drive of this name costs.
+    fn price(&self, name: &str, catalog: &Catalog) -> Option<f64> {
+        self.given.get(name).copied().or_else(|| {
+            let printed = catalog.drive(name)?.price.as_ref()?.usd;
+            printed.filter(|_| self.currency == "USD")
+        })
+    }
+}
+
+/// One way with all that is known of it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Found {
+    /// The way.
+    pub way: Way,
+    /// What was reckoned.
+    pub reckoned: Reckoned,
+    /// What a whole replay found, of the first ones.
+    pub checked: Option<Checked>,
+}
+
+impl Found {
+    /// Operations a second: as checked, else as reckoned.
+    pub fn iops(&self) -> f64 {
+        self.checked.map_or(self.reckoned.iops, |checked| checked.iops)
+    }
+}
+
+/// The answer.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// What was asked.
+    pub question: Question,
+    /// What the trace is like.
+    pub seen: Seen,
+    /// All ways, the fastest first.
+    pub found: Vec<Found>,
+}
+
+/// What is going on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Going {
+    /// The trace is read.
+    Reading,
+    /// Drives are modelled by themselves.
+    Modelling {
+        /// So many are done.
+        done: usize,
+        /// Of so many.
+        of: usize,
+    },
+    /// The first are replayed whole.
+    Checking {
+        /// So many are done.
+        done: usize,
+        /// Of so many.
+        of: usize,
+    },
+}
+
+impl Answer {
+    /// Answers; `progress` hears how far it is, `stop` ends it.
+    ///
+    /// # Errors
+    /// What cannot be read or modelled, in a sentence with the cure.
+    pub fn new(
+        question: Question,
+        catalog: &Catalog,
+        by: &MeasuredBy,
+        progress: &(dyn Fn(Going) + Sync),
+        stop: &AtomicBool,
+    ) -> Result<Self, HybridError> {
+        let ssds = way::check(&question, catalog)?;
+        progress(Going::Reading);
+        let seen = Seen::read(&question.trace, question.block_bytes)?;
+        let traced = Traced::new(&seen.like, &seen.subject)?;
+        let ways = way::all(&question, &seen, catalog, &ssds)?;
+        let workload = traced.workload(question.depth);
+        let modelling = |done, of| progress(Going::Modelling { done, of });
+        let rates =
+            reckon::Rates::measure(&question, &workload, &seen, &ways, catalog, &modelling)?;
+        let found = ways.into_iter().map(|way| {
+            let reckoned = way.reckon(&question, &seen, &rates, catalog)?;
+            Ok(Found { way, reckoned, checked: None })
+        });
+        let mut found: Vec<Found> = found.collect::<Result<_, HybridError>>()?;
+        found.sort_by(|a, b| b.iops().total_cmp(&a.iops()));
+        let first = question.checks.min(found.len());
+        // The disks are what all others are compared with.
+        let disks = found.iter().position(|found| found.way.kind == Kind::Disks);
+        let mut checks: Vec<usize> = (0..first).collect();
+        checks.extend(disks.filter(|at| *at >= first && first > 0));
+        let done = AtomicUsize::new(0);
+        progress(Going::Checking { done: 0, of: checks.len() });
+        let one = |at: &usize| {
+            let checked = check::check(&found[*at].way, &question, &seen, by, stop);
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            progress(Going::Checking { done, of: checks.len() });
+            checked
+        };
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let checked = study::in_parallel(&checks, threads, &|_, _| (), |_| 1, one);
+        for (at, checked) in checks.iter().zip(checked) {
+            found[*at].checked = Some(checked?);
+        }
+        found.sort_by(|a, b| b.iops().total_cmp(&a.iops()));
+        Ok(Self { question, seen, found })
+    }
+
+    /// The disks without flash.
+    pub fn disks(&self) -> &Found {
+        let disks = self.found.iter().find(|found| found.way.kind == Kind::Disks);
+        disks.expect("they are always a way")
+    }
+}

@@ -1,0 +1,214 @@
+//! The answer on a terminal, and as a document with the miss-ratio curves.
+
+use crate::{
+    Answer, Found, commands,
+    curve::{Curve, POLICIES, curves},
+};
+use block::display_bytes;
+use report::{
+    chart::{Axis, BarSeries, Bars, Chart, Figure, Line, Lines, Point, Stroke, Unit, Value},
+    document::{Block, Document, Section},
+    number,
+    terminal::{Align, Page, Paint, Style, Table},
+};
+
+/// Ways that are printed.
+const WAYS: usize = 8;
+
+/// What is printed besides the ways.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct More {
+    /// All ways, the miss ratios by size, what goes where.
+    pub details: bool,
+    /// How the best cache is set up.
+    pub commands: bool,
+}
+
+/// The answer.
+pub fn page(answer: &Answer, more: More, style: &Style) -> String {
+    let mut page = Page::new(style);
+    page.heading(&format!("{}: {}", answer.seen.subject.title(), question(answer)));
+    page.gap();
+    let shown = if more.details { answer.found.len() } else { WAYS };
+    ways(&mut page, answer, shown);
+    page.gap();
+    for sentence in answer.verdict() {
+        page.hanging("- ", &sentence, Paint::Plain);
+    }
+    if more.details {
+        loads(&mut page, answer);
+        sizes(&mut page, answer);
+    }
+    if more.commands {
+        set_up(&mut page, answer);
+    }
+    page.finish()
+}
+
+/// `65 % reads; 12.3 GiB are touched; 4xhdd/raid5, 32 in flight`
+fn question(answer: &Answer) -> String {
+    let seen = &answer.seen;
+    let reads = seen.like.of(trace::Op::Read).operations as f64 / seen.requests();
+    format!(
+        "{} requests, {} reads, {} touched; {}, {} in flight",
+        number::iops(seen.requests()),
+        number::percent(reads),
+        number::size(seen.footprint_bytes()),
+        answer.question.disks,
+        answer.question.depth
+    )
+}
+
+fn ways(page: &mut Page<'_>, answer: &Answer, shown: usize) {
+    let currency = answer.question.currency.as_str();
+    let per_iops = format!("{currency}/IOPS");
+    let mut table = Table::new(&[
+        ("way", Align::Left),
+        ("IOPS", Align::Right),
+        ("check", Align::Right),
+        ("p99", Align::Right),
+        (currency, Align::Right),
+        (per_iops.as_str(), Align::Right),
+        ("lasts", Align::Right),
+    ]);
+    let is_shown = |(at, found): &(usize, &Found)| {
+        *at < shown || found.way.kind == crate::Kind::Disks
+    };
+    for (at, found) in answer.found.iter().enumerate().filter(is_shown) {
+        let paint = if at == 0 { Paint::Strong } else { Paint::Plain };
+        let price = found.way.price;
+        let row = [
+            page.style.clean(&found.way.name()),
+            number::iops(found.iops()),
+            found.off().map_or_else(|| "-".to_owned(), signed),
+            found
+                .checked
+                .and_then(|checked| checked.p99_ns)
+                .map_or_else(|| "-".to_owned(), |ns| number::duration_ns(ns as f64)),
+            price.map_or_else(|| "?".to_owned(), |price| format!("{price:.0}")),
+            price.map_or_else(|| "?".to_owned(), |price| {
+                number::three_digits(price / found.iops())
+            }),
+            found.lasts(),
+        ];
+        table.painted_row(row.into_iter().map(|field| (field, paint)).collect());
+    }
+    page.table(&table);
+    if answer.found.len() > shown {
+        page.line(&format!("and {} slower ways", answer.found.len() - shown));
+    }
+}
+
+fn signed(off: f64) -> String {
+    let sign = if off < 0.0 { "-" } else { "+" };
+    format!("{sign}{}", number::percent(off.abs()))
+}
+
+/// What goes where.
+fn loads(page: &mut Page<'_>, answer: &Answer) {
+    page.heading("Of 100 requests: to flash and to the disks");
+    let heads = ["hits", "misses", "fills", "written", "on disks", "back", "waits for"];
+    let mut table = Table::of_numbers("way", heads.into_iter());
+    for found in &answer.found {
+        let Some(loads) = found.reckoned.loads else { continue };
+        let waits = if found.reckoned.waits_for_disks { "disks" } else { "flash" };
+        let mut row = vec![page.style.clean(&found.way.name())];
+        row.extend(
+            [
+                loads.flash_reads,
+                loads.disk_reads,
+                loads.fills,
+                loads.flash_writes,
+                loads.disk_writes,
+                loads.written_back,
+            ]
+            .map(|load| format!("{:.1}", load * 100.0)),
+        );
+        row.push(waits.to_owned());
+        table.row(row);
+    }
+    page.table(&table);
+}
+
+/// Miss ratios by size and policy.
+fn sizes(page: &mut Page<'_>, answer: &Answer) {
+    let curves = curves(&answer.seen);
+    page.heading("Misses of caches by size, share of all blocks asked for");
+    let heads = POLICIES.iter().map(|policy| policy.name()).chain(["least"]);
+    let mut table = Table::of_numbers("size", heads);
+    for Curve { cache_bytes, misses, least } in &curves {
+        let mut row = vec![display_bytes(*cache_bytes)];
+        row.extend(misses.iter().chain([least]).map(|missed| number::percent(*missed)));
+        table.row(row);
+    }
+    page.table(&table);
+    page.line("least: the bound of all policies, which would have to know the future (Belady).");
+}
+
+fn set_up(page: &mut Page<'_>, answer: &Answer) {
+    let Some(cache) = answer.best_cache() else { return };
+    for commands in commands(&cache.way, answer.seen.block_bytes) {
+        page.gap();
+        page.hanging("# ", &format!("{}.", commands.about), Paint::Plain);
+        for line in commands.lines {
+            page.command(&line);
+        }
+    }
+}
+
+/// The same with charts; `origin` is when and by what it was made.
+pub fn document(answer: &Answer, origin: &str) -> Document {
+    let figure = |id: &str, title: &str, note: &str, chart| {
+        let [id, title, note] = [id, title, note].map(str::to_owned);
+        Block::Figure(Box::new(Figure { id, title, note, chart }))
+    };
+    let section = |title: &str, block| Section {
+        title: title.to_owned(),
+        sheet: "Hybrid",
+        blocks: vec![block],
+    };
+    let checked = "As checked by a whole replay where there is one, else as reckoned.";
+    let misses = "least: the bound of all policies, which would have to know the future.";
+    Document {
+        title: format!("{}: {}", answer.seen.subject.title(), question(answer)),
+        origin: origin.to_owned(),
+        summary: answer.verdict(),
+        highlights: Vec::new(),
+        doubts: None,
+        sections: vec![
+            section("Ways", figure("ways", "Operations a second", checked, rates(answer))),
+            section("Sizes", figure("misses", "Misses by size", misses, missed(answer))),
+        ],
+    }
+}
+
+fn rates(answer: &Answer) -> Chart {
+    let values = answer.found.iter().map(|found| Some(Value::from(found.iops()))).collect();
+    Chart::Bars(Bars {
+        group_title: "way".to_owned(),
+        groups: answer.found.iter().map(|found| found.way.name()).collect(),
+        value: Axis::linear("rate", Unit::Iops),
+        series: vec![BarSeries { name: "rate".to_owned(), source: String::new(), values }],
+    })
+}
+
+fn missed(answer: &Answer) -> Chart {
+    let curves = curves(&answer.seen);
+    let line = |name: &str, of: &dyn Fn(&Curve) -> f64| {
+        let point =
+            |curve: &Curve| Point { x: curve.cache_bytes as f64, y: Value::from(of(curve) * 100.0) };
+        Line { points: curves.iter().map(point).collect(), ..Line::new(name, Stroke::Plain) }
+    };
+    let mut series: Vec<Line> = POLICIES
+        .iter()
+        .enumerate()
+        .map(|(at, policy)| line(policy.name(), &|curve| curve.misses[at]))
+        .collect();
+    series.push(line("least", &|curve| curve.least));
+    Chart::Lines(Lines {
+        x: Axis::log("size of the cache", Unit::Bytes),
+        y: Axis::linear("misses", Unit::Percent),
+        series,
+        bands: Vec::new(),
+    })
+}

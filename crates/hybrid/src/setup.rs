@@ -1,0 +1,55 @@
+//! How a cache is set up with what Linux has: commands to be read, changed and run by hand.
+
+use crate::way::{Mode, Way};
+
+/// A comment, then what to type.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Commands {
+    /// What they set up, and what else differs from what was reckoned.
+    pub about: String,
+    /// Lines of a shell.
+    pub lines: Vec<String>,
+}
+
+/// For a cache; nothing for other ways.
+pub fn commands(way: &Way, block_bytes: u64) -> Vec<Commands> {
+    let Some((ssd, shape)) = way.shape() else { return Vec::new() };
+    let mib = shape.size_bytes >> 20;
+    // dm-cache: 32 KiB to 1 GiB, a multiple of 32 KiB (lvmcache(7), --chunksize).
+    let chunk_kib = (block_bytes >> 10).max(32);
+    let mode = shape.mode.name();
+    let lvm_mode = match shape.mode {
+        Mode::Around => "passthrough",
+        Mode::Through | Mode::Back => mode,
+    };
+    let own = format!("{}, {}", shape.policy.name(), mode);
+    let lvm = Commands {
+        about: format!(
+            "LVM's cache (dm-cache, policy smq and not {own}); DISKS and SSD are your devices, the \
+             SSD a {ssd}; what is on DISKS is lost by the first line, leave it out for a volume \
+             group that stands"
+        ),
+        lines: vec![
+            "vgcreate vg DISKS".to_owned(),
+            "vgextend vg SSD".to_owned(),
+            "lvcreate -n data -l 100%PVS vg DISKS".to_owned(),
+            format!("lvcreate -n fast -L {mib}m vg SSD"),
+            format!(
+                "lvconvert --type cache --cachevol fast --cachemode {lvm_mode} \
+                 --chunksize {chunk_kib}k vg/data"
+            ),
+        ],
+    };
+    let bcache = Commands {
+        about: format!(
+            "bcache (LRU, and not {own}); it takes the whole SSD or a partition of {mib} MiB; what \
+             is on DISKS and SSD is lost"
+        ),
+        lines: vec![
+            "make-bcache -B DISKS -C SSD".to_owned(),
+            format!("echo {mode} > /sys/block/bcache0/bcache/cache_mode"),
+            "echo 4M > /sys/block/bcache0/bcache/sequential_cutoff".to_owned(),
+        ],
+    };
+    vec![lvm, bcache]
+}
