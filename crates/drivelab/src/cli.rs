@@ -36,9 +36,8 @@ pub use web::WebArguments;
 
 use crate::{
     advise::arguments as advise, campaign::arguments as campaign, flash::arguments as flash,
-    hybrid::arguments as hybrid,
-    matrix::arguments as matrix, power_cut::arguments as power_cut, run::arguments as run,
-    study::arguments as study,
+    hybrid::arguments as hybrid, matrix::arguments as matrix, power_cut::arguments as power_cut,
+    run::arguments as run, study::arguments as study,
 };
 use clap::{Parser, Subcommand};
 

@@ -55,9 +55,8 @@ pub fn hybrid(arguments: &HybridArguments) -> Result<ExitCode> {
             output::talk!("{line}");
         }
     }
-    let json = || -> Result<String> {
-        Ok(serde_json::to_string_pretty(&json::document(&answer))? + "\n")
-    };
+    let json =
+        || -> Result<String> { Ok(serde_json::to_string_pretty(&json::document(&answer))? + "\n") };
     match arguments.json.as_deref() {
         Some(path) if path == Path::new("-") => output::print(&json()?)?,
         path => {

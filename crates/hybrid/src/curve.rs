@@ -28,8 +28,7 @@ pub struct Curve {
 pub fn curves(seen: &Seen) -> Vec<Curve> {
     let all = seen.footprint_bytes().next_power_of_two();
     let sizes = (0..POINTS).rev().map(|halved| all >> halved);
-    let is_known =
-        |size: &u64| *size as f64 / seen.block_bytes as f64 * seen.sampled >= BLOCKS_MIN;
+    let is_known = |size: &u64| *size as f64 / seen.block_bytes as f64 * seen.sampled >= BLOCKS_MIN;
     let point = |cache_bytes: u64| Curve {
         cache_bytes,
         misses: POLICIES.map(|policy| misses(seen, policy, cache_bytes)),

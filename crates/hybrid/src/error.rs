@@ -22,7 +22,9 @@ pub enum HybridError {
     #[error(transparent)]
     Stack(#[from] BadStack),
     /// The disks are not disks alone.
-    #[error("{text} has the layer `{layer}`: name disks and their array, flash goes in front of it")]
+    #[error(
+        "{text} has the layer `{layer}`: name disks and their array, flash goes in front of it"
+    )]
     NoDisks {
         /// As it was written.
         text: String,

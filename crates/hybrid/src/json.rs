@@ -57,20 +57,26 @@ fn way(found: &Found) -> Value {
     put("price", found.way.price.map(|price| json!(price)));
     put("checked_iops", found.checked.map(|checked| json!(checked.iops)));
     put("checked_p99_ns", found.checked.and_then(|it| it.p99_ns).map(|ns| json!(ns)));
-    put("flash_lasts_years", match found.reckoned.lasts {
-        Lasts::Years(years) => Some(json!(years)),
-        Lasts::NoWear | Lasts::Unknown => None,
-    });
-    put("per_request", found.reckoned.loads.map(|loads| {
-        json!({
-            "flash_reads": loads.flash_reads,
-            "flash_writes": loads.flash_writes,
-            "fills": loads.fills,
-            "disk_reads": loads.disk_reads,
-            "disk_writes": loads.disk_writes,
-            "written_back": loads.written_back,
-            "flash_bytes": loads.flash_bytes,
-        })
-    }));
+    put(
+        "flash_lasts_years",
+        match found.reckoned.lasts {
+            Lasts::Years(years) => Some(json!(years)),
+            Lasts::NoWear | Lasts::Unknown => None,
+        },
+    );
+    put(
+        "per_request",
+        found.reckoned.loads.map(|loads| {
+            json!({
+                "flash_reads": loads.flash_reads,
+                "flash_writes": loads.flash_writes,
+                "fills": loads.fills,
+                "disk_reads": loads.disk_reads,
+                "disk_writes": loads.disk_writes,
+                "written_back": loads.written_back,
+                "flash_bytes": loads.flash_bytes,
+            })
+        }),
+    );
     object
 }

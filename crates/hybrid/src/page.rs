@@ -71,9 +71,8 @@ fn ways(page: &mut Page<'_>, answer: &Answer, shown: usize) {
         (per_iops.as_str(), Align::Right),
         ("lasts", Align::Right),
     ]);
-    let is_shown = |(at, found): &(usize, &Found)| {
-        *at < shown || found.way.kind == crate::Kind::Disks
-    };
+    let is_shown =
+        |(at, found): &(usize, &Found)| *at < shown || found.way.kind == crate::Kind::Disks;
     for (at, found) in answer.found.iter().enumerate().filter(is_shown) {
         let paint = if at == 0 { Paint::Strong } else { Paint::Plain };
         let price = found.way.price;
@@ -86,9 +85,8 @@ fn ways(page: &mut Page<'_>, answer: &Answer, shown: usize) {
                 .and_then(|checked| checked.p99_ns)
                 .map_or_else(|| "-".to_owned(), |ns| number::duration_ns(ns as f64)),
             price.map_or_else(|| "?".to_owned(), |price| format!("{price:.0}")),
-            price.map_or_else(|| "?".to_owned(), |price| {
-                number::three_digits(price / found.iops())
-            }),
+            price
+                .map_or_else(|| "?".to_owned(), |price| number::three_digits(price / found.iops())),
             found.lasts(),
         ];
         table.painted_row(row.into_iter().map(|field| (field, paint)).collect());
@@ -195,8 +193,10 @@ fn rates(answer: &Answer) -> Chart {
 fn missed(answer: &Answer) -> Chart {
     let curves = curves(&answer.seen);
     let line = |name: &str, of: &dyn Fn(&Curve) -> f64| {
-        let point =
-            |curve: &Curve| Point { x: curve.cache_bytes as f64, y: Value::from(of(curve) * 100.0) };
+        let point = |curve: &Curve| Point {
+            x: curve.cache_bytes as f64,
+            y: Value::from(of(curve) * 100.0),
+        };
         Line { points: curves.iter().map(point).collect(), ..Line::new(name, Stroke::Plain) }
     };
     let mut series: Vec<Line> = POLICIES

@@ -67,7 +67,8 @@ impl Shape {
             writes += if piece.writes { weight } else { 0.0 };
             if piece.is_long && !probe.blocks.holds(piece.block) {
                 let loads = &mut probe.loads;
-                *(if piece.writes { &mut loads.disk_writes } else { &mut loads.disk_reads }) += weight;
+                *(if piece.writes { &mut loads.disk_writes } else { &mut loads.disk_reads }) +=
+                    weight;
             } else if piece.writes {
                 probe.write(piece.block, [piece.touched, piece.whole], weight, self.mode);
             } else {
@@ -257,8 +258,7 @@ mod tests {
 
     #[test]
     fn a_long_stream_passes_by() {
-        let accesses: Vec<_> =
-            (0..100).map(|at| access(at, Op::Read, at << 20, 1 << 20)).collect();
+        let accesses: Vec<_> = (0..100).map(|at| access(at, Op::Read, at << 20, 1 << 20)).collect();
         let loads = shape(10_000, Mode::Through).loads(&made(&accesses, BLOCK));
         assert!((loads.fills - 0.04).abs() < 1e-6, "{loads:?}");
         assert!((loads.disk_reads - 1.0).abs() < 1e-6);

@@ -10,7 +10,12 @@
 //! is always busy, and the rate is its own (asymptotic bounds of a closed network; Lazowska and
 //! others, Quantitative System Performance, 1984, chapter 5).
 
-use crate::{HybridError, Question, probe::Loads, seen::Seen, way::{Kind, Way}};
+use crate::{
+    HybridError, Question,
+    probe::Loads,
+    seen::Seen,
+    way::{Kind, Way},
+};
 use advice::steady::{Bench, Rating, Workload, rating};
 use std::collections::BTreeMap;
 use target::{catalog::Catalog, stack::Stack};
@@ -85,13 +90,16 @@ impl Rates {
         let wanted: Vec<(String, (Stack, u64))> = wanted.into_iter().collect();
         let bench = Bench { catalog, workload: workload.clone(), seed: question.seed };
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let measured = study::in_parallel(&wanted, threads, progress, |_| 1, |(_, (stack, bytes))| {
-            bench.bare(stack, Some(*bytes))
-        });
+        let measured = study::in_parallel(
+            &wanted,
+            threads,
+            progress,
+            |_| 1,
+            |(_, (stack, bytes))| bench.bare(stack, Some(*bytes)),
+        );
         let mut known = BTreeMap::new();
         for ((name, _), rates) in wanted.into_iter().zip(measured) {
-            let rates = rates
-                .map_err(|error| HybridError::Trial { stack: name.clone(), error })?;
+            let rates = rates.map_err(|error| HybridError::Trial { stack: name.clone(), error })?;
             let alone = Alone { read: rates.read, write: rates.write, mixed: rates.mixed };
             known.insert(name, alone);
         }
@@ -138,8 +146,8 @@ impl Way {
         };
         let disks = rates.of(&question.disks);
         let loads = shape.loads(seen);
-        let on_disks = loads.disk_reads / disks.read
-            + (loads.disk_writes + loads.written_back) / disks.write;
+        let on_disks =
+            loads.disk_reads / disks.read + (loads.disk_writes + loads.written_back) / disks.write;
         let on_flash = (loads.flash_reads + loads.written_back) / own.read
             + (loads.flash_writes + loads.fills) / own.write;
         let (more, less) = (on_disks.max(on_flash), on_disks.min(on_flash));

@@ -10,10 +10,7 @@
 use crate::HybridError;
 use cache::is_sampled;
 use run::{TraceFile, Volume};
-use trace::{
-    Access, Analysis, Characterisation, Op,
-    page::Subject,
-};
+use trace::{Access, Analysis, Characterisation, Op, page::Subject};
 
 /// Most pieces that are kept: some 50 MB.
 const PIECES_MAX: usize = 1 << 20;

@@ -163,7 +163,8 @@ impl Answer {
     /// Where what was reckoned is not what a replay found.
     fn off(&self) -> Option<String> {
         let off = |found: &&Found| found.off().is_some_and(|off| off.abs() > OFF_MOST);
-        let off: Vec<String> = self.found.iter().filter(off).map(|found| found.way.name()).collect();
+        let off: Vec<String> =
+            self.found.iter().filter(off).map(|found| found.way.name()).collect();
         (!off.is_empty()).then(|| {
             format!(
                 "Reckoned more than 10 % off what its replay did: {}. What the others would do is \

@@ -175,7 +175,11 @@ pub fn all(
             stack::has_volatile_cache(&stack, catalog)?;
             let own = question.price(ssd.name(), catalog);
             let price = disks_price.zip(own).map(|(disks, own)| disks + own);
-            ways.push(Way { kind: Kind::Cache { ssd: ssd.name().to_owned(), shape }, stack, price });
+            ways.push(Way {
+                kind: Kind::Cache { ssd: ssd.name().to_owned(), shape },
+                stack,
+                price,
+            });
         }
     }
     Ok(ways)
@@ -230,12 +234,7 @@ pub fn best_policy(seen: &Seen, size_bytes: u64) -> Policy {
 }
 
 /// The disks with a cache on them.
-fn cached(
-    disks: &Stack,
-    ssd: &str,
-    shape: &Shape,
-    block_bytes: u64,
-) -> Result<Stack, HybridError> {
+fn cached(disks: &Stack, ssd: &str, shape: &Shape, block_bytes: u64) -> Result<Stack, HybridError> {
     let text = [
         ("ssd", ssd.to_owned()),
         ("size", shape.size_bytes.to_string()),
@@ -250,8 +249,9 @@ fn cached(
 }
 
 fn price_of(stack: &Stack, question: &Question, catalog: &Catalog) -> Option<f64> {
-    let each = stack.members.iter().map(|member| {
-        Some(question.price(&member.drive.name, catalog)? * f64::from(member.count))
-    });
+    let each = stack
+        .members
+        .iter()
+        .map(|member| Some(question.price(&member.drive.name, catalog)? * f64::from(member.count)));
     each.sum()
 }

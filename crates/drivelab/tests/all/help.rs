@@ -6,7 +6,7 @@ use common::Call;
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Every verb there is; grow it with `cli::Verb`.
-const VERBS: [&str; 27] = [
+const VERBS: [&str; 28] = [
     "run",
     "study",
     "matrix",

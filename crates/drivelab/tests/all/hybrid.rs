@@ -5,7 +5,6 @@ use crate::common;
 use block::Rng;
 use common::{Bench, assert_one_sentence};
 use serde_json::Value;
-use std::fs;
 
 const KIB: u64 = 1 << 10;
 const GIB: u64 = 1 << 30;
@@ -127,4 +126,46 @@ fn three_workloads_get_an_answer_that_a_whole_replay_bears_out() {
         }
         println!("{}", answer["verdict"]);
     }
+}
+
+#[test]
+fn what_cannot_be_answered_is_refused_in_one_sentence_with_the_cure() {
+    let bench = Bench::new();
+    bench.file("a.csv", "128166372000000000,host,0,Read,4096,4096,0\n");
+    let disks = ["--disks", "2xhdd-7200-cmr/raid1"];
+    let ssd = ["--ssd", "sata-tlc"];
+    let cases: [(&[&str], &[&str], &[&str], &str); 8] = [
+        (&disks, &["--ssd", "nvme-tcl"], &[], "Did you mean `nvme-tlc`"),
+        (&disks, &["--ssd", "hdd-7200-cmr"], &[], "is no flash drive"),
+        (&["--disks", "hdd-7200-cmr/ext4"], &ssd, &[], "name disks and their array"),
+        (&["--disks", "hdd-7200-crm"], &ssd, &[], "hdd-7200-cmr"),
+        (&disks, &ssd, &["--policy", "lfu"], "policies are fifo, lru"),
+        (&disks, &ssd, &["--mode", "writebak"], "writeback"),
+        (&disks, &ssd, &["--block", "60K"], "a power of two from 4K to 1M"),
+        (&disks, &ssd, &["--price", "nvme-tlc=75EUR"], "neither one of the disks nor an --ssd"),
+    ];
+    for (disks, ssd, more, cure) in cases {
+        let words = ["hybrid", "--trace", "a.csv"];
+        let outcome = bench.drivelab_without_store(words).and(disks).and(ssd).and(more).done();
+        assert_eq!(outcome.code, Some(2), "{cure}: {outcome:?}");
+        assert_one_sentence(&outcome.stderr, &[cure]);
+    }
+    let large = ["hybrid", "--trace", "a.csv", "--disks", "sata-750", "--ssd", "nvme-tlc"];
+    let outcome = bench.drivelab_without_store(large).done();
+    assert_one_sentence(&outcome.stderr, &["holds less than they", "more disks"]);
+}
+
+#[test]
+fn a_trace_that_never_repeats_is_told_that_no_cache_helps() {
+    let bench = Bench::new();
+    let mut made = Made::new(4);
+    for at in 0..4000_u64 {
+        made.row("Read", at * 7919 % 4000 * 1024 * KIB, 4 * KIB);
+    }
+    bench.file("once.csv", made.text);
+    let words = ["hybrid", "--trace", "once.csv", "--disks", "2xhdd-7200-cmr/raid0", "--ssd"];
+    let call = bench.drivelab_without_store(words).and(["sata-tlc", "--checks", "0"]);
+    let page = call.done().succeeded().stdout;
+    assert!(page.contains("No cache helps"), "{page}");
+    assert!(page.lines().count() <= 24, "{page}");
 }
