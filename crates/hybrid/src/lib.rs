@@ -6,7 +6,7 @@
 //!     cache -> probe: what goes to flash and to the disks, without time     probe.rs
 //!     disks, flash -> advice::steady: what each does alone
 //!       -> Reckoned: operations a second, how long flash lasts              reckon.rs
-//!     the first three -> Checked: the trace replayed on each, whole         check.rs
+//!     the first, or all -> Checked: the trace replayed on each, whole      check.rs
 //!       -> verdict: what to do, and where it breaks even                    verdict.rs
 //!       -> page, JSON, a document with the miss-ratio curves                page.rs, json.rs
 //! ```
@@ -68,8 +68,9 @@ pub struct Question {
     pub given: BTreeMap<String, f64>,
     /// Three letters.
     pub currency: String,
-    /// How many of the first are checked by a whole replay.
-    pub checks: usize,
+    /// How many of the first are checked by a whole replay; where it is not said, all that replay
+    /// a million requests together, and three at least.
+    pub checks: Option<usize>,
     /// Where all random choices come from.
     pub seed: u64,
 }
@@ -134,6 +135,11 @@ pub enum Going {
     },
 }
 
+/// Checks that are made of however long a trace.
+const CHECKS_MIN: usize = 3;
+/// Requests that are replayed unasked: some tens of seconds.
+const REPLAYED_MAX: f64 = 1e6;
+
 impl Answer {
     /// Answers; `progress` hears how far it is, `stop` ends it.
     ///
@@ -161,7 +167,8 @@ impl Answer {
         });
         let mut found: Vec<Found> = found.collect::<Result<_, HybridError>>()?;
         found.sort_by(|a, b| b.iops().total_cmp(&a.iops()));
-        let first = question.checks.min(found.len());
+        let fitting = || CHECKS_MIN.max((REPLAYED_MAX / seen.requests()) as usize);
+        let first = question.checks.unwrap_or_else(fitting).min(found.len());
         // The disks are what all others are compared with.
         let disks = found.iter().position(|found| found.way.kind == Kind::Disks);
         let mut checks: Vec<usize> = (0..first).collect();

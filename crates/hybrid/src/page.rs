@@ -13,7 +13,7 @@ use report::{
 };
 
 /// Ways that are printed.
-const WAYS: usize = 8;
+const WAYS: usize = 6;
 
 /// What is printed besides the ways.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -65,7 +65,6 @@ fn ways(page: &mut Page<'_>, answer: &Answer, shown: usize) {
     let mut table = Table::new(&[
         ("way", Align::Left),
         ("IOPS", Align::Right),
-        ("check", Align::Right),
         ("p99", Align::Right),
         (currency, Align::Right),
         (per_iops.as_str(), Align::Right),
@@ -78,8 +77,7 @@ fn ways(page: &mut Page<'_>, answer: &Answer, shown: usize) {
         let price = found.way.price;
         let row = [
             page.style.clean(&found.way.name()),
-            number::iops(found.iops()),
-            found.off().map_or_else(|| "-".to_owned(), signed),
+            told(found),
             found
                 .checked
                 .and_then(|checked| checked.p99_ns)
@@ -97,20 +95,22 @@ fn ways(page: &mut Page<'_>, answer: &Answer, shown: usize) {
     }
 }
 
-fn signed(off: f64) -> String {
-    let sign = if off < 0.0 { "-" } else { "+" };
-    format!("{sign}{}", number::percent(off.abs()))
+/// Operations a second; `~` before what was reckoned and not replayed.
+fn told(found: &Found) -> String {
+    let mark = if found.checked.is_some() { "" } else { "~" };
+    format!("{mark}{}", number::iops(found.iops()))
 }
 
 /// What goes where.
 fn loads(page: &mut Page<'_>, answer: &Answer) {
     page.heading("Of 100 requests: to flash and to the disks");
-    let heads = ["hits", "misses", "fills", "written", "on disks", "back", "waits for"];
+    let heads = ["reckoned", "hits", "misses", "fills", "written", "on disks", "back", "waits for"];
     let mut table = Table::of_numbers("way", heads.into_iter());
     for found in &answer.found {
         let Some(loads) = found.reckoned.loads else { continue };
         let waits = if found.reckoned.waits_for_disks { "disks" } else { "flash" };
         let mut row = vec![page.style.clean(&found.way.name())];
+        row.push(number::iops(found.reckoned.iops));
         row.extend(
             [
                 loads.flash_reads,

@@ -20,16 +20,20 @@ pub const OFF_MOST: f64 = 0.1;
 const MEMORY_MOST: u64 = 64 << 30;
 /// A little more flash.
 const MORE_BYTES: u64 = 10_000_000_000;
+/// A share of hits that is worth a sentence.
+const MORE_LEAST: f64 = 0.005;
 
 impl Answer {
     /// The answer first, then what it depends on.
     pub fn verdict(&self) -> Vec<String> {
         let mut sentences = vec![self.answer()];
         sentences.extend(self.no_flash_for_its_rate());
-        sentences.extend(self.memory());
-        sentences.extend(self.more());
-        sentences.extend(self.breaks_even());
-        sentences.extend(self.lost());
+        if self.hits_most() >= HITS_LEAST {
+            sentences.extend(self.memory());
+            sentences.extend(self.more());
+            sentences.extend(self.breaks_even());
+            sentences.extend(self.lost());
+        }
         sentences.extend(self.off());
         sentences
     }
@@ -39,10 +43,15 @@ impl Answer {
         self.found.iter().find(|found| found.way.shape().is_some())
     }
 
+    /// Share of the blocks that a cache of all that is touched hits.
+    fn hits_most(&self) -> f64 {
+        let largest = self.seen.footprint_bytes().next_power_of_two();
+        1.0 - misses(&self.seen, Policy::Lru, largest)
+    }
+
     fn answer(&self) -> String {
         let disks = self.disks().iops();
-        let largest = self.seen.footprint_bytes().next_power_of_two();
-        let hits = 1.0 - misses(&self.seen, Policy::Lru, largest);
+        let hits = self.hits_most();
         if hits < HITS_LEAST {
             return format!(
                 "No cache helps its reads: {} of its accesses ask for a block again, and the \
@@ -62,15 +71,15 @@ impl Answer {
             );
         }
         let mut text = format!(
-            "{} does {} times what the disks alone do",
-            capital(&best.way.name()),
+            "Fastest: {}, {} times the disks alone",
+            best.way.name(),
             number::significant(gain)
         );
         if best.way.shape().is_none()
             && let Some(cache) = self.best_cache()
         {
             text += &format!(
-                "; of the caches {} does most, {} times",
+                "; of the caches: {}, {} times",
                 cache.way.name(),
                 number::significant(cache.iops() / disks)
             );
@@ -118,12 +127,14 @@ impl Answer {
         let (_, shape) = cache.way.shape()?;
         let at = |bytes| 1.0 - misses(&self.seen, shape.policy, bytes);
         let (now, then) = (at(shape.size_bytes), at(shape.size_bytes + MORE_BYTES));
-        Some(format!(
-            "10 GB more than {}: {} of all accesses hit instead of {}.",
-            display_bytes(shape.size_bytes),
-            number::percent(then),
-            number::percent(now)
-        ))
+        (then - now >= MORE_LEAST).then(|| {
+            format!(
+                "10 GB more than {}: {} of all accesses hit instead of {}.",
+                display_bytes(shape.size_bytes),
+                number::percent(then),
+                number::percent(now)
+            )
+        })
     }
 
     /// Up to which price a cache is worth more than disks for the same operations.
@@ -135,10 +146,10 @@ impl Answer {
         let at_par = (cache.iops() / disks.iops() - 1.0) * price;
         (at_par > 0.0).then(|| {
             format!(
-                "{} costs less an operation than more disks as long as one {ssd} costs less than \
-                 {at_par:.0} {}.",
-                capital(&cache.way.name()),
-                self.question.currency
+                "As long as one {ssd} costs less than {at_par:.0} {}, {} costs less an operation \
+                 than more disks.",
+                self.question.currency,
+                cache.way.name()
             )
         })
     }
@@ -165,11 +176,13 @@ impl Answer {
         let off = |found: &&Found| found.off().is_some_and(|off| off.abs() > OFF_MOST);
         let off: Vec<String> =
             self.found.iter().filter(off).map(|found| found.way.name()).collect();
-        (!off.is_empty()).then(|| {
+        let others = self.found.iter().filter(|found| found.checked.is_none()).count();
+        (others > 0 && !off.is_empty()).then(|| {
             format!(
-                "Reckoned more than 10 % off what its replay did: {}. What the others would do is \
-                 as doubtful.",
-                off.join("; ")
+                "{} of {} replayed ways are more than 10 % off what was reckoned of them: what was \
+                 only reckoned, `~`, is as doubtful.",
+                off.len(),
+                self.found.len() - others
             )
         })
     }
@@ -199,11 +212,4 @@ impl Found {
             Kind::Cache { shape, .. } => shape.mode == Mode::Back,
         }
     }
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().collect::<String>() + letters.as_str()
-    })
 }

@@ -86,7 +86,7 @@ impl Way {
             Kind::Flash { ssd, count: 1 } => format!("{ssd} alone"),
             Kind::Flash { ssd, count } => format!("{count}x {ssd} alone"),
             Kind::Cache { ssd, shape } => format!(
-                "{} {ssd}, {}, {}",
+                "{ssd} {} {} {}",
                 display_bytes(shape.size_bytes),
                 shape.policy.name(),
                 shape.mode.name()

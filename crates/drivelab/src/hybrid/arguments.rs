@@ -72,9 +72,10 @@ pub struct HybridArguments {
           help_heading = "The caches")]
     pub block: u64,
 
-    /// How many of the first ways are checked by a replay of the whole trace
-    #[arg(long, value_name = "N", default_value_t = 3, help_heading = "The answer")]
-    pub checks: usize,
+    /// How many of the first ways are checked by a replay of the whole trace [default: three, or
+    /// more while that is at most a million requests together]
+    #[arg(long, value_name = "N", help_heading = "The answer")]
+    pub checks: Option<usize>,
 
     /// All ways, what goes where, and the misses of each size and policy
     #[arg(long, help_heading = "The answer")]
