@@ -2,6 +2,7 @@
 //! here, and the answer a page; `crates/hybrid` answers.
 
 pub mod arguments;
+mod setup;
 
 use crate::{interrupt, known::prices, output, report::save::Outputs, trace};
 use anyhow::{Error, Result, anyhow, bail, ensure};
@@ -61,8 +62,11 @@ pub fn hybrid(arguments: &HybridArguments) -> Result<ExitCode> {
         Some(path) if path == Path::new("-") => output::print(&json()?)?,
         path => {
             path.map_or(Ok(()), |path| output::write_json(path, &json()?))?;
-            let more = More { details: arguments.details, commands: arguments.commands };
-            output::print(&page::page(&answer, more, &output::style()))?;
+            let best = answer.best_cache().filter(|_| arguments.commands);
+            let commands = best.map(|best| setup::commands(&best.way, answer.seen.block_bytes));
+            let commands = commands.unwrap_or_default();
+            let more = More { details: arguments.details, commands };
+            output::print(&page::page(&answer, &more, &output::style()))?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -22,7 +22,6 @@ pub mod page;
 mod probe;
 mod reckon;
 mod seen;
-mod setup;
 mod verdict;
 mod way;
 
@@ -32,7 +31,6 @@ pub use error::HybridError;
 pub use probe::{Loads, Shape};
 pub use reckon::{Lasts, Reckoned};
 pub use seen::Seen;
-pub use setup::commands;
 pub use way::{Kind, Mode, Way};
 
 use advice::Traced;

@@ -1,7 +1,7 @@
 //! The answer on a terminal, and as a document with the miss-ratio curves.
 
 use crate::{
-    Answer, Found, commands,
+    Answer, Found,
     curve::{Curve, POLICIES, curves},
 };
 use block::display_bytes;
@@ -16,16 +16,25 @@ use report::{
 const WAYS: usize = 6;
 
 /// What is printed besides the ways.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct More {
     /// All ways, the miss ratios by size, what goes where.
     pub details: bool,
     /// How the best cache is set up.
-    pub commands: bool,
+    pub commands: Vec<Commands>,
+}
+
+/// A comment, then what to type.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Commands {
+    /// What they set up, and what else differs from what was reckoned.
+    pub about: String,
+    /// Lines of a shell.
+    pub lines: Vec<String>,
 }
 
 /// The answer.
-pub fn page(answer: &Answer, more: More, style: &Style) -> String {
+pub fn page(answer: &Answer, more: &More, style: &Style) -> String {
     let mut page = Page::new(style);
     page.heading(&format!("{}: {}", answer.seen.subject.title(), question(answer)));
     page.gap();
@@ -39,9 +48,7 @@ pub fn page(answer: &Answer, more: More, style: &Style) -> String {
         loads(&mut page, answer);
         sizes(&mut page, answer);
     }
-    if more.commands {
-        set_up(&mut page, answer);
-    }
+    set_up(&mut page, &more.commands);
     page.finish()
 }
 
@@ -143,13 +150,12 @@ fn sizes(page: &mut Page<'_>, answer: &Answer) {
     page.line("least: the bound of all policies, which would have to know the future (Belady).");
 }
 
-fn set_up(page: &mut Page<'_>, answer: &Answer) {
-    let Some(cache) = answer.best_cache() else { return };
-    for commands in commands(&cache.way, answer.seen.block_bytes) {
+fn set_up(page: &mut Page<'_>, commands: &[Commands]) {
+    for commands in commands {
         page.gap();
         page.hanging("# ", &format!("{}.", commands.about), Paint::Plain);
-        for line in commands.lines {
-            page.command(&line);
+        for line in &commands.lines {
+            page.command(line);
         }
     }
 }

@@ -1,15 +1,6 @@
 //! How a cache is set up with what Linux has: commands to be read, changed and run by hand.
 
-use crate::way::{Mode, Way};
-
-/// A comment, then what to type.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Commands {
-    /// What they set up, and what else differs from what was reckoned.
-    pub about: String,
-    /// Lines of a shell.
-    pub lines: Vec<String>,
-}
+use hybrid::{Mode, Way, page::Commands};
 
 /// For a cache; nothing for other ways.
 pub fn commands(way: &Way, block_bytes: u64) -> Vec<Commands> {
