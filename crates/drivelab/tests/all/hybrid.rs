@@ -136,21 +136,23 @@ fn three_workloads_get_an_answer_that_a_whole_replay_bears_out() {
     }
 }
 
+type Words = &'static [&'static str];
+
 #[test]
 fn what_cannot_be_answered_is_refused_in_one_sentence_with_the_cure() {
     let bench = Bench::new();
     bench.file("a.csv", "128166372000000000,host,0,Read,4096,4096,0\n");
-    let disks = ["--disks", "2xhdd-7200-cmr/raid1"];
-    let ssd = ["--ssd", "sata-tlc"];
-    let cases: [(&[&str], &[&str], &[&str], &str); 8] = [
-        (&disks, &["--ssd", "nvme-tcl"], &[], "Did you mean `nvme-tlc`"),
-        (&disks, &["--ssd", "hdd-7200-cmr"], &[], "is no flash drive"),
-        (&["--disks", "hdd-7200-cmr/ext4"], &ssd, &[], "name disks and their array"),
-        (&["--disks", "hdd-7200-crm"], &ssd, &[], "hdd-7200-cmr"),
-        (&disks, &ssd, &["--policy", "lfu"], "policies are fifo, lru"),
-        (&disks, &ssd, &["--mode", "writebak"], "writeback"),
-        (&disks, &ssd, &["--block", "60K"], "a power of two from 4K to 1M"),
-        (&disks, &ssd, &["--price", "nvme-tlc=75EUR"], "neither one of the disks nor an --ssd"),
+    let disks: Words = &["--disks", "2xhdd-7200-cmr/raid1"];
+    let ssd: Words = &["--ssd", "sata-tlc"];
+    let cases: [(Words, Words, Words, &str); 8] = [
+        (disks, &["--ssd", "nvme-tcl"], &[], "Did you mean `nvme-tlc`"),
+        (disks, &["--ssd", "hdd-7200-cmr"], &[], "is no flash drive"),
+        (&["--disks", "hdd-7200-cmr/ext4"], ssd, &[], "name disks and their array"),
+        (&["--disks", "hdd-7200-crm"], ssd, &[], "hdd-7200-cmr"),
+        (disks, ssd, &["--policy", "lfu"], "policies are fifo, lru"),
+        (disks, ssd, &["--mode", "writebak"], "writeback"),
+        (disks, ssd, &["--block", "60K"], "a power of two from 4K to 1M"),
+        (disks, ssd, &["--price", "nvme-tlc=75EUR"], "neither one of the disks nor an --ssd"),
     ];
     for (disks, ssd, more, cure) in cases {
         let words = ["hybrid", "--trace", "a.csv"];
