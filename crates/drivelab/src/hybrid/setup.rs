@@ -16,9 +16,8 @@ pub fn commands(way: &Way, block_bytes: u64) -> Vec<Commands> {
     let own = format!("{}, {}", shape.policy.name(), mode);
     let lvm = Commands {
         about: format!(
-            "LVM's cache (dm-cache, policy smq and not {own}); DISKS and SSD are your devices, the \
-             SSD a {ssd}; what is on DISKS is lost by the first line, leave it out for a volume \
-             group that stands"
+            "LVM's cache, whose policy is smq ({own} was reckoned). DISKS and SSD are your devices, \
+             the SSD a {ssd}; what is on both is lost"
         ),
         lines: vec![
             "vgcreate vg DISKS".to_owned(),
@@ -33,8 +32,8 @@ pub fn commands(way: &Way, block_bytes: u64) -> Vec<Commands> {
     };
     let bcache = Commands {
         about: format!(
-            "bcache (LRU, and not {own}); it takes the whole SSD or a partition of {mib} MiB; what \
-             is on DISKS and SSD is lost"
+            "bcache, whose policy is LRU ({own} was reckoned). It takes all of SSD, which may be a \
+             partition of {mib} MiB; what is on DISKS and SSD is lost"
         ),
         lines: vec![
             "make-bcache -B DISKS -C SSD".to_owned(),

@@ -25,7 +25,7 @@ fn assert_all_refused(cases: &[(&[&str], &[&str])]) {
 fn unknown_names_get_the_nearest_right_one() {
     assert_all_refused(&[
         (&["area", "--method", "quik"], &["`quik`", "Did you mean `quick`?", "saturation"]),
-        (&["area", "--metod", "quick"], &["'--metod'", "'--method'", "drivelab run --help"]),
+        (&["area", "--metod", "quick"], &["`--metod`", "`--method`", "drivelab run --help"]),
         (&["area", "--set", "blok=4K"], &["`blok`", "Did you mean `block`?", "Keys: op, pattern"]),
         (&["area", "--io", "direkt"], &["`direkt`", "Did you mean `direct`?", "buffered"]),
         (&["area", "--engine", "urin"], &["`urin`", "Did you mean `uring`?", "sync"]),

@@ -49,6 +49,7 @@ pub const PAGES: &[&[&str]] = &[
     &["campaign", "resume"],
     &["campaign", "cancel"],
     &["campaign", "result"],
+    &["campaign", "push"],
     &["campaign", "run"],
     &["restore"],
     &["flash"],
