@@ -35,7 +35,7 @@ use tree::Tree;
 /// What programs are built for: with glibc's start-up code in them, where `gnu` is.
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 /// What packages have and a plain build has not: who installs one compiles nothing.
-const FEATURES: &str = "postgresql";
+const FEATURES: &str = "postgresql,parquet";
 
 /// A kind of package.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,14 +2,19 @@
 //! (`report::export`).
 
 use crate::{cli::ExportArguments, output, report::save::Outputs, run::in_words};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use lab::method::{BUILT_IN, Method};
 use record::{Record, Store};
 use report::{
     Format,
     export::{self, ExportError, Kind},
 };
-use std::{ffi::OsStr, path::Path, process::ExitCode};
+use std::{
+    ffi::OsStr,
+    io::{self, IsTerminal},
+    path::Path,
+    process::ExitCode,
+};
 
 /// Writes what was asked for; nothing when any of it may not be written.
 pub fn export(arguments: &ExportArguments) -> Result<ExitCode> {
@@ -23,6 +28,9 @@ pub fn export(arguments: &ExportArguments) -> Result<ExitCode> {
     let records: Vec<Record> =
         arguments.runs.iter().map(|run| Ok(store.resolve(run)?)).collect::<Result<_>>()?;
     let kind = arguments.kind;
+    if kind == Kind::Parquet && arguments.to == Path::new("-") && io::stdout().is_terminal() {
+        bail!("Parquet is no text for a terminal: name a file, as in --to runs.parquet");
+    }
     let mut outputs = Outputs::new(arguments.force);
     let left_out = if kind == Kind::Fio && is_directory(&arguments.to) {
         let parts = records.iter().map(export::fio::files);
@@ -31,8 +39,8 @@ pub fn export(arguments: &ExportArguments) -> Result<ExitCode> {
         left_out.concat()
     } else {
         let all: Vec<&Record> = records.iter().collect();
-        let exported = kind.text(&all).map_err(refused)?;
-        outputs.add(&arguments.to, kind.format(), exported.text.into_bytes())?;
+        let exported = kind.bytes(&all).map_err(refused)?;
+        outputs.add(&arguments.to, kind.format(), exported.bytes)?;
         exported.left_out
     };
     for line in outputs.write()? {
@@ -80,6 +88,13 @@ fn refused(error: ExportError) -> anyhow::Error {
         ExportError::SeveralRuns(_) => {
             anyhow::anyhow!(
                 "{error}: name one run, or a directory for a file a cell: --to results/"
+            )
+        }
+        ExportError::NotBuilt(kind) => {
+            let feature = kind.name();
+            anyhow::anyhow!(
+                "{error}: the packages have it, and cargo install --features {feature}; --as csv \
+                 writes the same table"
             )
         }
     }

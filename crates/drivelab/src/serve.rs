@@ -44,12 +44,16 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
     let word = arguments.target.as_deref().expect("the parser asks for it");
     let target = TargetText::of_word(word)?;
     let name = &*word.to_string_lossy();
+    if arguments.slower.get() > 1 && !matches!(target, TargetText::Model(_)) {
+        bail!("--slower is for modelled drives, whose time is drivelab's own: name model:STACK");
+    }
     let sharing = if arguments.read_only { Sharing::ReadOnly } else { Sharing::ReadWrite };
     let wishes = Wishes {
         sharing,
         consent: Consent::typed(&arguments.destroy),
         volatile_cache: arguments.volatile_cache,
         power: if arguments.power_cut.is_some() { Cuttable::Yes } else { Cuttable::No },
+        slower: arguments.slower,
     };
     // Before anything is opened that could have the descriptor's number.
     let starter = Starter::find()?;
@@ -83,6 +87,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode> {
         stop: &stop,
         cut: &cut,
         clock,
+        slower: arguments.slower,
     };
     let supervision = Supervision { starter, door: door(arguments)?, pid_file };
     let served = serving::serve(&order, front, served, supervision, &Terminal::new(arguments));

@@ -1,13 +1,15 @@
 //! Runs as other programs take them, described in `docs/reference/report-formats.md`.
 //!
 //! ```text
-//!   records -> Kind::text    csv | openmetrics | markdown | fio | json: one text
+//!   records -> Kind::bytes   csv | parquet | openmetrics | markdown | fio | json: one file
 //!   record  -> fio::files    a file a cell, which is how fio-plot takes them
 //! ```
 
 pub mod fio;
 mod markdown;
 mod metrics;
+#[cfg(feature = "parquet")]
+mod parquet;
 
 use crate::{Format, long_form};
 use record::Record;
@@ -18,6 +20,9 @@ pub(crate) use metrics::MARK as METRICS_MARK;
 /// By which a record is known, on a line of its own.
 pub(crate) const JSON_MARK: &str = "{\"format\":\"drivelab-record\"";
 
+/// By which a Parquet file is known: the value of `drivelab` in its footer.
+pub(crate) const PARQUET_MARK: &str = "drivelab-long-form";
+
 /// By which a job file that was made of a method is known.
 pub const JOB_MARK: &str = "; made by drivelab of method ";
 
@@ -26,6 +31,8 @@ pub const JOB_MARK: &str = "; made by drivelab of method ";
 pub enum Kind {
     /// A table in long form, one row a value.
     Csv,
+    /// The same table in Apache Parquet.
+    Parquet,
     /// The exposition format of Prometheus and its kin.
     OpenMetrics,
     /// A table for an issue or a wiki.
@@ -38,13 +45,14 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind, in the order of the help.
-    pub const ALL: [Self; 5] =
-        [Self::Csv, Self::OpenMetrics, Self::Markdown, Self::Fio, Self::Json];
+    pub const ALL: [Self; 6] =
+        [Self::Csv, Self::Parquet, Self::OpenMetrics, Self::Markdown, Self::Fio, Self::Json];
 
     /// The word on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Csv => "csv",
+            Self::Parquet => "parquet",
             Self::OpenMetrics => "openmetrics",
             Self::Markdown => "markdown",
             Self::Fio => "fio",
@@ -56,6 +64,7 @@ impl Kind {
     pub fn about(self) -> &'static str {
         match self {
             Self::Csv => "one row a value, for pandas, DuckDB, Polars, spreadsheets",
+            Self::Parquet => "the same table with typed columns; needs the feature `parquet`",
             Self::OpenMetrics => "gauges and summaries, for node_exporter's textfile directory",
             Self::Markdown => "one table a run, for an issue or a wiki",
             Self::Fio => {
@@ -74,6 +83,7 @@ impl Kind {
     pub fn format(self) -> Format {
         match self {
             Self::Csv => Format::Csv,
+            Self::Parquet => Format::Parquet,
             Self::OpenMetrics => Format::OpenMetrics,
             Self::Markdown => Format::Markdown,
             Self::Fio => Format::Fio,
@@ -81,14 +91,18 @@ impl Kind {
         }
     }
 
-    /// All runs as one text.
+    /// All runs as one file.
     ///
     /// # Errors
-    /// Several runs where the format holds one.
-    pub fn text(self, records: &[&Record]) -> Result<Exported, ExportError> {
-        let whole = |text: String| Exported { text, left_out: Vec::new() };
+    /// Several runs where the format holds one; a format that was left out when this was built.
+    pub fn bytes(self, records: &[&Record]) -> Result<Exported, ExportError> {
+        let whole = |text: String| Exported { bytes: text.into_bytes(), left_out: Vec::new() };
         Ok(match self {
             Self::Csv => whole(long_form::csv(records)),
+            #[cfg(feature = "parquet")]
+            Self::Parquet => Exported { bytes: parquet::file(records), left_out: Vec::new() },
+            #[cfg(not(feature = "parquet"))]
+            Self::Parquet => return Err(ExportError::NotBuilt(self)),
             Self::OpenMetrics => whole(metrics::text(records)),
             Self::Markdown => whole(markdown::text(records)),
             Self::Json => whole(json_lines(records)),
@@ -100,11 +114,11 @@ impl Kind {
     }
 }
 
-/// A text, and what it does not hold.
+/// A file, and what it does not hold.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Exported {
-    /// The text.
-    pub text: String,
+    /// What the file holds.
+    pub bytes: Vec<u8>,
     /// Names of cells that the format cannot hold, with the reason.
     pub left_out: Vec<String>,
 }
@@ -115,6 +129,9 @@ pub enum ExportError {
     /// Several runs in a format that holds one.
     #[error("a fio result is of one run, and {0} were named")]
     SeveralRuns(usize),
+    /// A format whose feature was left out.
+    #[error("this drivelab was built without the feature `{}`", .0.name())]
+    NotBuilt(Kind),
 }
 
 fn json_lines(records: &[&Record]) -> String {
@@ -137,11 +154,14 @@ mod tests {
         let record = example();
         for kind in Kind::ALL {
             assert_eq!(Kind::parse(kind.name()), Some(kind));
-            let text = kind.text(&[&record]).expect("one run").text;
-            let is_ours = |format: Format| {
-                format.is_ours(std::io::Cursor::new(text.as_bytes())).expect("bytes can be read")
+            let bytes = match kind.bytes(&[&record]) {
+                Err(ExportError::NotBuilt(Kind::Parquet)) => continue,
+                exported => exported.expect("one run").bytes,
             };
-            assert!(is_ours(kind.format()), "{}: {text:.200}", kind.name());
+            let is_ours = |format: Format| {
+                format.is_ours(std::io::Cursor::new(&bytes)).expect("bytes can be read")
+            };
+            assert!(is_ours(kind.format()), "{}", kind.name());
             let others = Kind::ALL.into_iter().filter(|other| *other != kind);
             for other in others {
                 assert!(!is_ours(other.format()), "{} as {}", kind.name(), other.name());
@@ -153,7 +173,8 @@ mod tests {
     #[test]
     fn json_lines_read_back_as_the_records() {
         let record = example();
-        let text = Kind::Json.text(&[&record, &record]).expect("any number").text;
+        let bytes = Kind::Json.bytes(&[&record, &record]).expect("any number").bytes;
+        let text = String::from_utf8(bytes).expect("text");
         assert_eq!(text.lines().count(), 2);
         for line in text.lines() {
             assert_eq!(Record::from_json(line, "line").expect("a record"), record);
@@ -163,6 +184,6 @@ mod tests {
     #[test]
     fn a_fio_result_is_of_one_run() {
         let record = example();
-        assert_eq!(Kind::Fio.text(&[&record, &record]), Err(ExportError::SeveralRuns(2)));
+        assert_eq!(Kind::Fio.bytes(&[&record, &record]), Err(ExportError::SeveralRuns(2)));
     }
 }

@@ -12,6 +12,8 @@ pub enum Format {
     Xlsx,
     /// A table in long form.
     Csv,
+    /// The same, in Apache Parquet.
+    Parquet,
     /// A drawing.
     Svg,
     /// Metrics of runs.
@@ -28,6 +30,12 @@ pub enum Format {
 
 /// Bytes read to see whose a file is.
 const HEAD_BYTES: u64 = 4096;
+
+/// The first bytes of every Parquet file.
+const PARQUET_MAGIC: &[u8] = b"PAR1";
+
+/// More than the footer of a file of ours.
+const FOOTER_BYTES: u64 = 64 << 10;
 
 impl Format {
     /// Whether what a file holds is an older report of this format, or nothing.
@@ -49,11 +57,24 @@ impl Format {
             Self::FioJob => export::JOB_MARK,
             Self::Json => export::JSON_MARK,
             Self::Xlsx => return Ok(is_our_workbook(file)),
+            Self::Parquet => return is_our_parquet(file),
         };
         let mut head = Vec::new();
         file.take(HEAD_BYTES).read_to_end(&mut head)?;
         Ok(String::from_utf8_lossy(&head).contains(mark))
     }
+}
+
+/// Whether the end of a Parquet file, where what it is about stands, carries the mark.
+fn is_our_parquet(mut file: impl Read + Seek) -> io::Result<bool> {
+    let mut magic = Vec::new();
+    file.by_ref().take(PARQUET_MAGIC.len() as u64).read_to_end(&mut magic)?;
+    let bytes = file.seek(SeekFrom::End(0))?;
+    file.seek(SeekFrom::Start(bytes.saturating_sub(FOOTER_BYTES)))?;
+    let mut end = Vec::new();
+    file.take(FOOTER_BYTES).read_to_end(&mut end)?;
+    let mark = export::PARQUET_MARK.as_bytes();
+    Ok(magic == PARQUET_MAGIC && end.windows(mark.len()).any(|part| part == mark))
 }
 
 /// Whether a workbook's properties carry the mark; what is no workbook has none.

@@ -1,5 +1,5 @@
-//! All numbers of records in long form: CSV, one row a value, described in
-//! `docs/reference/report-formats.md`.
+//! All numbers of records in long form, one row a value, described in
+//! `docs/reference/report-formats.md`; as CSV here, as Parquet in `export::parquet`.
 //!
 //! Numbers are written as they are recorded, in the shortest form that reads back as the same
 //! double.
@@ -10,14 +10,48 @@ use record::{Cell, Latency, Record};
 /// The first row, by which a file of ours is known.
 pub const HEAD: &str = "run,method,target,cell,op,pattern,block_bytes,threads,queue_depth,engine,io,coordinates,pass,metric,value,unit,ci95_low,ci95_high,n,flags";
 
+/// One value of a cell, with all that says what it is of.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Row<'r> {
+    pub(crate) of: Of<'r>,
+    pub(crate) pass: Option<u32>,
+    pub(crate) metric: String,
+    pub(crate) value: f64,
+    pub(crate) unit: &'static str,
+    pub(crate) ci95: Option<[f64; 2]>,
+    pub(crate) n: Option<u64>,
+}
+
+/// What is the same in all rows of a cell.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Of<'r> {
+    /// Run, method, target, cell, op, pattern.
+    pub(crate) names: [&'r str; 6],
+    /// Block bytes, threads, queue depth.
+    pub(crate) numbers: [u64; 3],
+    /// Engine and I/O.
+    pub(crate) ways: [&'r str; 2],
+    pub(crate) coordinates: String,
+    pub(crate) flags: String,
+}
+
 /// Every value of every cell, in the order of the records.
-pub fn csv(records: &[&Record]) -> String {
-    let mut text = format!("{HEAD}\n");
+pub(crate) fn rows<'r>(records: &[&'r Record]) -> Vec<Row<'r>> {
+    let mut all = Vec::new();
     for record in records {
         for cell in &record.cells {
-            let mut rows = Rows { text: &mut text, head: head(record, cell), flags: flags(cell) };
-            of_cell(&mut rows, cell);
+            of_cell(&mut Rows { all: &mut all, of: Of::new(record, cell) }, cell);
         }
+    }
+    all
+}
+
+/// The rows as CSV.
+pub fn csv(records: &[&Record]) -> String {
+    let mut text = format!("{HEAD}\n");
+    for row in rows(records) {
+        text += &row.line();
+        text.push('\n');
     }
     text
 }
@@ -61,24 +95,45 @@ fn derived_row(name: &str, table: &Table, row: &[Entry]) -> String {
 /// The columns behind a value that hold its interval.
 const INTERVAL: [&str; 2] = ["95 % from", "to"];
 
-/// What is the same in all rows of a cell.
-fn head(record: &Record, cell: &Cell) -> String {
-    let target = record.targets.get(cell.target).map_or("", |target| target.text.as_str());
-    let coordinates = cell.coordinates.iter().map(|(key, value)| {
-        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        format!("{key}={value}")
-    });
-    let words = [&record.id, &record.method.name, target, &cell.name, &cell.op, &cell.pattern];
-    let numbers = [cell.block_bytes, u64::from(cell.threads), u64::from(cell.queue_depth)];
-    let mut fields: Vec<String> = words.map(field).into();
-    fields.extend(numbers.map(|number| number.to_string()));
-    fields.extend([&cell.engine, &cell.io].map(|text| field(text)));
-    fields.push(field(&coordinates.collect::<Vec<_>>().join(";")));
-    fields.join(",")
+impl<'r> Of<'r> {
+    fn new(record: &'r Record, cell: &'r Cell) -> Self {
+        let target = record.targets.get(cell.target).map_or("", |target| target.text.as_str());
+        let coordinates = cell.coordinates.iter().map(|(key, value)| {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            format!("{key}={value}")
+        });
+        let flags = cell.flags.iter().map(|flag| flag.name());
+        Self {
+            names: [&record.id, &record.method.name, target, &cell.name, &cell.op, &cell.pattern],
+            numbers: [cell.block_bytes, u64::from(cell.threads), u64::from(cell.queue_depth)],
+            ways: [&cell.engine, &cell.io],
+            coordinates: coordinates.collect::<Vec<_>>().join(";"),
+            flags: flags.collect::<Vec<_>>().join(";"),
+        }
+    }
 }
 
-fn flags(cell: &Cell) -> String {
-    cell.flags.iter().map(|flag| flag.name()).collect::<Vec<_>>().join(";")
+impl Row<'_> {
+    /// As a line of CSV.
+    fn line(&self) -> String {
+        let [low, high] = self.ci95.map_or([None, None], |[low, high]| [Some(low), Some(high)]);
+        let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+        let mut fields: Vec<String> = self.of.names.map(field).into();
+        fields.extend(self.of.numbers.map(|number| number.to_string()));
+        fields.extend(self.of.ways.map(field));
+        fields.extend([
+            field(&self.of.coordinates),
+            self.pass.map(|pass| pass.to_string()).unwrap_or_default(),
+            self.metric.clone(),
+            self.value.to_string(),
+            self.unit.to_owned(),
+            number(low),
+            number(high),
+            self.n.map(|n| n.to_string()).unwrap_or_default(),
+            self.of.flags.clone(),
+        ]);
+        fields.join(",")
+    }
 }
 
 /// Text as one field: quoted where it must be (RFC 4180), and never a formula: a spreadsheet would
@@ -93,55 +148,41 @@ pub fn field(text: &str) -> String {
     }
 }
 
-/// One value of a cell.
-struct Row<'v> {
-    pass: Option<u32>,
+struct Rows<'a, 'r> {
+    all: &'a mut Vec<Row<'r>>,
+    of: Of<'r>,
+}
+
+/// A number with what it is called and measured in.
+struct Value<'v> {
     metric: &'v str,
     value: f64,
-    unit: &'v str,
+    unit: &'static str,
     ci95: Option<[f64; 2]>,
     n: Option<u64>,
 }
 
-struct Rows<'t> {
-    text: &'t mut String,
-    head: String,
-    flags: String,
-}
-
-impl Rows<'_> {
-    fn push(&mut self, row: &Row<'_>) {
-        let optional = |value: Option<String>| value.unwrap_or_default();
-        let [low, high] = row.ci95.map_or([None, None], |[low, high]| [Some(low), Some(high)]);
-        let fields = [
-            self.head.clone(),
-            optional(row.pass.map(|pass| pass.to_string())),
-            row.metric.to_owned(),
-            row.value.to_string(),
-            row.unit.to_owned(),
-            optional(low.map(|value| value.to_string())),
-            optional(high.map(|value| value.to_string())),
-            optional(row.n.map(|n| n.to_string())),
-            self.flags.clone(),
-        ];
-        *self.text += &fields.join(",");
-        self.text.push('\n');
+impl Rows<'_, '_> {
+    fn push(&mut self, pass: Option<u32>, of: Value<'_>) {
+        let Value { metric, value, unit, ci95, n } = of;
+        let metric = metric.to_owned();
+        self.all.push(Row { of: self.of.clone(), pass, metric, value, unit, ci95, n });
     }
 
     /// A number without interval.
-    fn plain(&mut self, metric: &str, value: f64, unit: &str, n: Option<u64>) {
-        self.push(&Row { pass: None, metric, value, unit, ci95: None, n });
+    fn plain(&mut self, metric: &str, value: f64, unit: &'static str, n: Option<u64>) {
+        self.push(None, Value { metric, value, unit, ci95: None, n });
     }
 }
 
-fn of_cell(rows: &mut Rows<'_>, cell: &Cell) {
+fn of_cell(rows: &mut Rows<'_, '_>, cell: &Cell) {
     let passes = Some(cell.passes.len() as u64);
     let headlines = [
         ("iops", cell.iops, "1/s", cell.iops_ci95),
         ("bytes_per_s", cell.bytes_per_s, "B/s", cell.bytes_per_s_ci95),
     ];
     for (metric, value, unit, ci95) in headlines {
-        rows.push(&Row { pass: None, metric, value, unit, ci95, n: passes });
+        rows.push(None, Value { metric, value, unit, ci95, n: passes });
     }
     rows.plain("iops_mean", cell.iops_mean, "1/s", passes);
     if let Some(deviation) = cell.iops_stddev {
@@ -175,12 +216,12 @@ fn of_cell(rows: &mut Rows<'_>, cell: &Cell) {
             [("iops", pass.iops, "1/s"), ("bytes_per_s", pass.bytes_per_s, "B/s")]
         {
             let ci95 = around(value);
-            rows.push(&Row { pass: Some(pass.pass), metric, value, unit, ci95, n });
+            rows.push(Some(pass.pass), Value { metric, value, unit, ci95, n });
         }
     }
 }
 
-fn of_latency(rows: &mut Rows<'_>, name: &str, latency: &Latency) {
+fn of_latency(rows: &mut Rows<'_, '_>, name: &str, latency: &Latency) {
     let n = Some(latency.n);
     rows.plain(&format!("{name}_mean"), latency.mean_ns, "ns", n);
     rows.plain(&format!("{name}_min"), latency.min_ns as f64, "ns", n);

@@ -7,6 +7,7 @@ use engine::Clock;
 use nbd::{Address, Listener, Options, Server, protocol::Export, time_reads};
 use std::{
     net::SocketAddr,
+    num::NonZeroU32,
     process,
     sync::atomic::{AtomicBool, Ordering},
     thread,
@@ -54,11 +55,13 @@ pub fn measure(address: &Address, clock: Clock) -> Result<u64, StartError> {
     })
 }
 
-/// What is said of it: of the model's own latencies, which are the client's as well.
-pub fn words(floor_ns: u64) -> String {
-    let floor = report::number::duration_ns(floor_ns as f64);
-    let near = report::number::duration_ns(floor_ns as f64 / CLOSE);
-    let most = report::number::iops(1e9 / floor_ns as f64);
+/// What is said of it: of the model's own latencies. Where time is slowed, the way is shorter in
+/// the model's time by as many times.
+pub fn words(floor_ns: u64, slower: NonZeroU32) -> String {
+    let floor_ns = floor_ns as f64 / f64::from(slower.get());
+    let floor = report::number::duration_ns(floor_ns);
+    let near = report::number::duration_ns(floor_ns / CLOSE);
+    let most = report::number::iops(1e9 / floor_ns);
     format!(
         "the way to a client adds {floor} to a request, and more in the client:\n\
          {most} IOPS at most one by one; what the model answers in {near} or more is\n\
@@ -91,9 +94,11 @@ mod tests {
 
     #[test]
     fn a_floor_says_from_which_latency_on_a_model_is_the_model() {
-        let text = words(38_000);
+        let text = words(38_000, NonZeroU32::MIN);
         assert!(text.contains("adds 38.0 us") && text.contains("26.3k IOPS"), "{text}");
         assert!(text.contains("answers in 380 us or more"), "{text}");
         assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+        let slowed = words(380_000, NonZeroU32::new(10).expect("not 0"));
+        assert_eq!(slowed, text, "ten times slower, ten times the way");
     }
 }

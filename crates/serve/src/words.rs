@@ -4,6 +4,7 @@ use block::{counted, display_bytes, one_or};
 use flash::{BLOCK_BYTES, ScrubReport};
 use nbd::{Address, Kind, Traffic};
 use record::{Condition, DeviceState, ManagedFlash};
+use std::num::NonZeroU32;
 use target::serve::Loss;
 
 /// What is said of a volume that is open for reading only; nothing of any other, or of one that was
@@ -34,6 +35,17 @@ pub fn condition(Condition { device, state }: &Condition) -> Option<String> {
         }
         DeviceState::Allocated(_) => return None,
     })
+}
+
+/// What is to be divided by whoever measures a target whose time passes more slowly.
+pub fn slowed(slower: NonZeroU32) -> String {
+    match slower.get() {
+        1 => String::new(),
+        times => format!(
+            "time passes {times} times slower: multiply rates by {times}, divide latencies by \
+             {times};\nnumbers below are in the drives' own time\n"
+        ),
+    }
 }
 
 /// What a power cut did.

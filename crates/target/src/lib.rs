@@ -21,6 +21,7 @@ mod clock;
 mod memory;
 mod model;
 mod null;
+mod pace;
 mod path;
 #[cfg(test)]
 mod progress;
@@ -39,6 +40,7 @@ pub use lab::target::TargetError;
 pub use memory::MemoryText;
 pub use model::ModelTarget;
 pub use null::calibrate;
+pub use pace::Pace;
 pub use path::Remount;
 pub use propose::{NoProposal, Proposal, propose};
 pub use text::{BadTarget, TargetText};

@@ -2,7 +2,7 @@
 
 use block::parse_bytes;
 use clap::{ArgGroup, Args};
-use std::{ffi::OsString, path::PathBuf};
+use std::{ffi::OsString, num::NonZeroU32, path::PathBuf};
 
 /// What `serve --help` opens with.
 pub(super) const ABOUT: &str = "\
@@ -133,6 +133,15 @@ pub struct ServeArguments {
     #[arg(long, value_name = "SEED", conflicts_with_all = ["read_only", "volatile_cache"])]
     pub power_cut: Option<u64>,
 
+    /// Of models: let their time pass N times slower
+    ///
+    /// Every answer takes N times as long, so that what client, kernel and this machine add is a
+    /// share N times smaller. A client that sees R requests a second sees R x N of the drive. From
+    /// 1 to 1,000.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = slower,
+          hide_default_value = true)]
+    pub slower: NonZeroU32,
+
     /// Say what happens as JSON on stdout, a line an event
     ///
     /// `{"event":"ready","address":URI}` when clients can connect, `power_cut` after each power
@@ -143,6 +152,14 @@ pub struct ServeArguments {
     /// No status and no summary, only errors
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// How many times.
+fn slower(text: &str) -> Result<NonZeroU32, String> {
+    match text.parse::<NonZeroU32>() {
+        Ok(times) if times.get() <= 1000 => Ok(times),
+        _ => Err("a whole number from 1 to 1000, as in --slower 20".to_owned()),
+    }
 }
 
 /// Bytes a second, such as `20M` or `20M/s`.

@@ -16,8 +16,8 @@ pub fn commands(way: &Way, block_bytes: u64) -> Vec<Commands> {
     let own = format!("{}, {}", shape.policy.name(), mode);
     let lvm = Commands {
         about: format!(
-            "LVM's cache, whose policy is smq ({own} was reckoned). DISKS and SSD are your devices, \
-             the SSD a {ssd}; what is on both is lost"
+            "LVM's cache, whose policy is smq ({own} was reckoned). DISKS and SSD are your \
+             devices, the SSD a {ssd}; what is on both is lost"
         ),
         lines: vec![
             "vgcreate vg DISKS".to_owned(),

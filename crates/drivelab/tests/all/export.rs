@@ -46,7 +46,7 @@ fn bad_input_gets_one_sentence_with_the_cure() {
     let bench = Bench::new();
     bench.file("thesis.md", "years of work");
     for (words, cure) in [
-        (&[EXAMPLE, "--as", "xml"][..], "csv, openmetrics, markdown, fio, json"),
+        (&[EXAMPLE, "--as", "xml"][..], "csv, parquet, openmetrics, markdown, fio, json"),
         (&[EXAMPLE, "--as", "csv", "--to", "absent/run.csv"], "mkdir -p absent"),
         (&[EXAMPLE, "--as", "markdown", "--to", "thesis.md"], "--force"),
         (&[EXAMPLE, EXAMPLE, "--as", "fio"], "--to results/"),
@@ -57,6 +57,67 @@ fn bad_input_gets_one_sentence_with_the_cure() {
         assert_one_sentence(&outcome.stderr, &[cure]);
     }
     assert_eq!(fs::read_to_string(bench.path("thesis.md")).expect("kept"), "years of work");
+}
+
+/// Two independent readers: they find the same rows as in CSV, and columns of the right types.
+#[cfg(feature = "parquet")]
+#[test]
+fn pyarrow_and_duckdb_read_the_exported_parquet() {
+    const READ: &str = "import csv, duckdb, pyarrow.parquet as pq\n\
+        table = pq.read_table('run.parquet')\n\
+        types = {f.name: str(f.type) for f in table.schema}\n\
+        assert all(types[c] == 'string' for c in ('run', 'cell', 'op', 'metric', 'flags')), types\n\
+        assert all(types[c] == 'int64' for c in ('block_bytes', 'threads', 'n')), types\n\
+        assert types['pass'] == 'int32', types\n\
+        assert all(types[c] == 'double' for c in ('value', 'ci95_low', 'ci95_high')), types\n\
+        rows = list(csv.DictReader(open('run.csv')))\n\
+        seen = table.to_pylist()\n\
+        assert list(rows[0]) == table.column_names\n\
+        assert len(rows) == len(seen) > 100\n\
+        for row, other in zip(rows, seen):\n    \
+            for name, text in row.items():\n        \
+                value = other[name]\n        \
+                if text == '': assert value is None, (name, value)\n        \
+                else: assert type(value)(text) == value, (name, text, value)\n\
+        asked = \"select cell, value from 'run.parquet' where metric = 'iops' and pass is null\"\n\
+        found = duckdb.sql(asked).fetchall()\n\
+        wanted = [(r['cell'], float(r['value'])) for r in rows\n          \
+                  if r['metric'] == 'iops' and r['pass'] == '']\n\
+        assert sorted(found) == sorted(wanted) and found\n\
+        kinds = dict(duckdb.sql(\"select column_name, column_type from \n            \
+                     (describe select * from 'run.parquet')\").fetchall())\n\
+        assert (kinds['value'], kinds['block_bytes'], kinds['cell']) == \\\n            \
+            ('DOUBLE', 'BIGINT', 'VARCHAR'), kinds\n";
+    let bench = Bench::new();
+    let has_readers = |python: &&str| {
+        let mut readers = Command::new(python);
+        let readers = readers.args(["-c", "import pyarrow.parquet, duckdb"]);
+        readers.stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+    };
+    // Beside what a virtual environment in PATH holds.
+    let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/python/bin/python3");
+    let found = ["python3", ours].into_iter().find(has_readers);
+    let python = need!(found, "pyarrow and duckdb (pip install pyarrow duckdb)");
+    for kind in ["csv", "parquet"] {
+        let to = format!("run.{kind}");
+        // Twice: the second time over our own.
+        for _ in 0..2 {
+            export(&bench, &[EXAMPLE, "--as", kind, "--to", &to]).done().succeeded();
+        }
+    }
+    let mut read = Command::new(python);
+    let read = read.args(["-c", READ]).current_dir(bench.path("")).output().expect("it runs");
+    assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+}
+
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn parquet_names_what_it_lacks() {
+    let bench = Bench::new();
+    let outcome = export(&bench, &[EXAMPLE, "--as", "parquet", "--to", "run.parquet"]).done();
+    assert_eq!(outcome.code, Some(2));
+    assert_one_sentence(&outcome.stderr, &["--features parquet", "--as csv"]);
+    assert!(!bench.path("run.parquet").exists());
 }
 
 /// An independent reader: the parser of the Prometheus client for Python, which is strict.

@@ -18,7 +18,7 @@ const FIO: &str = "fio";
 pub(super) fn text(record: &Record) -> Exported {
     let (jobs, left_out) = jobs(record);
     let jobs: Vec<Value> = jobs.into_iter().map(|(_, job)| job).collect();
-    Exported { text: document(record, jobs), left_out }
+    Exported { bytes: document(record, jobs).into_bytes(), left_out }
 }
 
 /// A file a cell, by name, as fio-plot takes them; and what is left out.
@@ -240,7 +240,7 @@ mod tests {
     fn every_cell_is_a_job_or_left_out_with_the_reason() {
         let record = example();
         let exported = text(&record);
-        let value: Value = serde_json::from_str(&exported.text).expect("JSON");
+        let value: Value = serde_json::from_slice(&exported.bytes).expect("JSON");
         let jobs = value["jobs"].as_array().expect("jobs");
         assert_eq!(jobs.len() + exported.left_out.len(), record.cells.len());
         let job = jobs

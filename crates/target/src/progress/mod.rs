@@ -161,6 +161,7 @@ fn wishes(destroy: &Path) -> Wishes {
         consent: Consent::typed([destroy.display().to_string()]),
         volatile_cache: None,
         power: Cuttable::No,
+        slower: std::num::NonZeroU32::MIN,
     }
 }
 

@@ -13,8 +13,9 @@ pub mod floor;
 mod path;
 
 use crate::{
-    MemoryText, TargetText,
+    MemoryText, Pace, TargetText,
     catalog::Catalog,
+    pace::Slowed,
     stack::{Opened, Power, Purpose, Stack, open_for},
     volume::{HeldDrive, ManagedVolume, Use},
 };
@@ -25,7 +26,7 @@ use host::{Consent, Permit};
 use lab::target::TargetError;
 pub use model::Loss;
 use model::VolatileCache;
-use std::{fs::File, path::Path};
+use std::{fs::File, num::NonZeroU32, path::Path};
 
 /// Requests that may be outstanding at a real drive: what a client of one connection may have under
 /// way, and as many again for others.
@@ -45,6 +46,8 @@ pub struct Wishes {
     pub volatile_cache: Option<u64>,
     /// Whether [`power_cycle`] may be called.
     pub power: Cuttable,
+    /// How many times slower the time of modelled drives passes; of others nothing.
+    pub slower: NonZeroU32,
 }
 
 /// Whether the power of modelled drives can be cut while they are served.
@@ -110,7 +113,7 @@ pub enum ServedEngine {
     /// A managed volume.
     Managed(Box<ManagedVolume>),
     /// Modelled drives, perhaps with a managed volume on them.
-    Modelled(Box<Opened>),
+    Modelled(Box<Slowed<Opened>>),
 }
 
 impl ServedEngine {
@@ -118,7 +121,7 @@ impl ServedEngine {
     pub fn volume(&self) -> Option<&flash::Volume> {
         match self {
             Self::Managed(managed) => Some(managed.volume()),
-            Self::Modelled(opened) => opened.managed(),
+            Self::Modelled(opened) => opened.inner.managed(),
             Self::Plain(_) => None,
         }
     }
@@ -234,7 +237,7 @@ pub fn serve(text: &TargetText, wishes: &Wishes, clock: Clock) -> Result<Served,
         )),
         TargetText::Model(stack) => {
             let power = if wishes.power == Cuttable::Yes { Power::MayGo } else { Power::Steady };
-            model(stack, power, clock)
+            model(stack, power, Pace::slower(clock, wishes.slower))
         }
         TargetText::Flash(path) => managed(path, wishes, clock),
         TargetText::Memory(text) => memory(text, clock),
@@ -254,13 +257,13 @@ pub fn power_cycle(
     engine: ServedEngine,
     text: &TargetText,
     seed: u64,
-    clock: Clock,
 ) -> Result<(ServedEngine, Loss), TargetError> {
     let (ServedEngine::Modelled(opened), TargetText::Model(stack)) = (engine, text) else {
         panic!("{text:?} is not modelled")
     };
-    let (media, loss) = opened.power_cut(seed);
-    Ok((model(stack, Power::Back(media), clock)?.engine, loss))
+    let pace = opened.pace();
+    let (media, loss) = opened.inner.power_cut(seed);
+    Ok((model(stack, Power::Back(media), pace)?.engine, loss))
 }
 
 /// A managed volume: what clients write to it is what it is for, so nobody has to agree. Opening
@@ -279,8 +282,8 @@ fn managed(path: &Path, wishes: &Wishes, clock: Clock) -> Result<Served, TargetE
 }
 
 /// Modelled drives that answer when real ones would, and keep in memory what is written to them.
-fn model(stack: &Stack, power: Power, clock: Clock) -> Result<Served, TargetError> {
-    let opened = open_for(Purpose::Served(clock, power), stack, &Catalog::load()?, 0)?;
+fn model(stack: &Stack, power: Power, pace: Pace) -> Result<Served, TargetError> {
+    let opened = open_for(Purpose::Served(pace, power), stack, &Catalog::load()?, 0)?;
     let discarded = match opened.managed() {
         Some(_) => Discarded::ReadsZero,
         None => Discarded::Unknown,
@@ -289,7 +292,7 @@ fn model(stack: &Stack, power: Power, clock: Clock) -> Result<Served, TargetErro
         true => WriteCache::None,
         false => WriteCache::Volatile,
     };
-    let engine = ServedEngine::Modelled(Box::new(opened));
+    let engine = ServedEngine::Modelled(Box::new(Slowed::new(opened, pace)));
     let description = format!("model:{stack}, gone when this process ends");
     Ok(Served { discarded, write_cache, ..kept(engine, description) })
 }

@@ -16,10 +16,9 @@ use super::{
 };
 use crate::{
     catalog::{Catalog, DriveKind},
-    clock::RealClock,
+    pace::Pace,
 };
 use block::{Data, Drive, Engine, Geometry, Instant, Machine, Stack, Wrapper};
-use engine::Clock;
 use model::{
     Array, Bank, Beside, Cached, Elevator, FastCache, Loss, Media, Paced, Port, Sim, Witness,
     fs::FileSystem,
@@ -38,9 +37,9 @@ const MEMBER_DEPTH_MAX: u32 = 65_536;
 pub enum Purpose {
     /// To be measured: in virtual time, and nothing is kept.
     Measured,
-    /// To be served: answers come when the drives would give them, by this clock, and bytes are
+    /// To be served: answers come when the drives would give them, at this pace, and bytes are
     /// kept in memory.
-    Served(Clock, Power),
+    Served(Pace, Power),
 }
 
 /// A stack, ready to be asked. It is an engine itself, and remembers in one number what completed.
@@ -335,17 +334,17 @@ fn drives_and_port(
         rotational: None,
     });
     let drives = Metered { machine: Bank::new(machines), traffic };
-    let (clock, power) = match purpose {
+    let (pace, power) = match purpose {
         Purpose::Measured => {
             let drives = Drives::new(drives);
             let engine = Box::new(Stack::new(port, Sim::new(drives.clone())));
             return Ok((engine, Reach::Measured(drives)));
         }
-        Purpose::Served(clock, power) => (clock, power),
+        Purpose::Served(pace, power) => (pace, power),
     };
     let all: Vec<_> = resolved.all_drives().zip(&attachments).collect();
     let bench = Bench::new(drives, power, &all);
-    let paced = Paced::new(bench.clone(), RealClock(clock));
+    let paced = Paced::new(bench.clone(), pace);
     Ok((Box::new(Stack::new(port, paced)), Reach::Served(bench)))
 }
 
